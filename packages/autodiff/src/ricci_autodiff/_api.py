@@ -5,28 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from ricci_ir import (
-    ArrayLike,
-    JaxprEqn,
-    PyTree,
-    ShapedArray,
-    api_boundary,
-    argument_aval,
-    as_array,
-    float0,
-    get_aval,
-    issubdtype,
-    live_equations,
-    trace_to_jaxpr,
-)
-from ricci_pytree import (
-    PyTreeDef,
-    flatten_axes,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
+import ricci_ir as ir
+import ricci_pytree as pytree
 
 from ._auxiliary import Auxiliary
 from ._grad import reduced
@@ -58,21 +38,23 @@ class FlatFunction:
 
     __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree")
 
-    fun: Callable[..., PyTree]
-    in_tree: PyTreeDef
+    fun: Callable[..., ir.PyTree]
+    in_tree: pytree.PyTreeDef
     has_aux: bool
-    out_tree: PyTreeDef
+    out_tree: pytree.PyTreeDef
     aux: Auxiliary | None
 
-    def __init__(self, fun: Callable[..., PyTree], in_tree: PyTreeDef, has_aux: bool = False):
+    def __init__(
+        self, fun: Callable[..., ir.PyTree], in_tree: pytree.PyTreeDef, has_aux: bool = False
+    ):
         self.fun = fun
         self.in_tree = in_tree
         self.has_aux = has_aux
         self.aux = Auxiliary() if has_aux else None
 
-    def __call__(self, *flat: ArrayLike) -> list[ArrayLike]:
+    def __call__(self, *flat: ir.ArrayLike) -> list[ir.ArrayLike]:
         """Call the function on the leaves of its arguments; returns the leaves of its result."""
-        out = self.fun(*tree_unflatten(self.in_tree, flat))
+        out = self.fun(*pytree.tree_unflatten(self.in_tree, flat))
         aux: Any = None
         if self.has_aux:
             if not isinstance(out, tuple | list) or len(out) != 2:
@@ -81,12 +63,12 @@ class FlatFunction:
                     f"returned {type(out).__name__}."
                 )
             out, aux = out
-        leaves, self.out_tree = tree_flatten(out)
+        leaves, self.out_tree = pytree.tree_flatten(out)
         for leaf in leaves:
-            get_aval(leaf)
+            ir.get_aval(leaf)
         return leaves if self.aux is None else [*leaves, *self.aux.take(aux)]
 
-    def split_aux[T](self, flat: Sequence[T]) -> tuple[list[T], tuple[PyTree, ...]]:
+    def split_aux[T](self, flat: Sequence[T]) -> tuple[list[T], tuple[ir.PyTree, ...]]:
         """Return the leaves of the output, and a tuple of the auxiliary data, if any."""
         if self.aux is None:
             return list(flat), ()
@@ -144,7 +126,7 @@ if TYPE_CHECKING:
     ) -> tuple[R, Pullback, Aux]: ...
 
 
-@api_boundary
+@ir.api_boundary
 def jvp(
     fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
@@ -193,28 +175,28 @@ def jvp(
                 f"jvp: {name} must be a tuple or a list with one entry for each argument of the "
                 f"function, got {type(value).__name__}. Write jvp(f, (x,), (t,))."
             )
-    leaves, tree = tree_flatten(tuple(primals))
-    tangent_leaves, tangent_tree = tree_flatten(tuple(tangents))
+    leaves, tree = pytree.tree_flatten(tuple(primals))
+    tangent_leaves, tangent_tree = pytree.tree_flatten(tuple(tangents))
     if tree != tangent_tree:
         raise TypeError(
             "jvp: primals and tangents must have the same tree structure, but primals have "
             f"{tree} and tangents have {tangent_tree}. Give one tangent for each primal."
         )
     flat = FlatFunction(fun, tree, has_aux)
-    avals: list[Any] = list(map(get_aval, leaves))
+    avals: list[Any] = list(map(ir.get_aval, leaves))
     in_tangents = [
         checked_tangent("jvp", i, aval, t, tuple(primals))
         for i, (aval, t) in enumerate(zip(avals, tangent_leaves, strict=True))
     ]
     results, out_tangents = jvp_flat(flat, leaves, in_tangents)
     results, aux = flat.split_aux(results)
-    out_tangents = [as_array(with_float0(t)) for t in out_tangents[: len(results)]]
-    value = tree_unflatten(flat.out_tree, map(as_array, results))
-    tangent = tree_unflatten(flat.out_tree, out_tangents)
+    out_tangents = [ir.as_array(with_float0(t)) for t in out_tangents[: len(results)]]
+    value = pytree.tree_unflatten(flat.out_tree, map(ir.as_array, results))
+    tangent = pytree.tree_unflatten(flat.out_tree, out_tangents)
     return value, tangent, *aux
 
 
-@api_boundary
+@ir.api_boundary
 def linearize(
     fun: Callable, *primals: object, has_aux: bool = False, in_nzs: object = None
 ) -> tuple[Any, ...]:
@@ -259,7 +241,7 @@ def linearize(
     return value, pushforward(eqns, tangents, signature), *aux
 
 
-@api_boundary
+@ir.api_boundary
 def vjp(
     fun: Callable,
     *primals: object,
@@ -319,45 +301,47 @@ def vjp(
     """
     value, eqns, tangents, signature, aux = _linearized("vjp", fun, primals, has_aux, in_nzs)
     signature = signature._replace(reduce_axes=tuple(reduce_axes))
-    leaves = tree_flatten(primals)[0]
+    leaves = pytree.tree_flatten(primals)[0]
     pullback = Pullback(eqns, tangents, signature, tuple(map(id, leaves)))
     if saveable_args is not True:
-        pullback.without_args(flatten_axes("vjp saveable_args", signature.in_tree, saveable_args))
+        pullback.without_args(
+            pytree.flatten_axes("vjp saveable_args", signature.in_tree, saveable_args)
+        )
     return value, pullback, *aux
 
 
 def _linearized(
     transform: str,
-    fun: Callable[..., PyTree],
-    primals: tuple[PyTree, ...],
+    fun: Callable[..., ir.PyTree],
+    primals: tuple[ir.PyTree, ...],
     has_aux: bool,
-    in_nzs: PyTree,
-) -> tuple[PyTree, list[JaxprEqn], Tangents, Signature, tuple[PyTree, ...]]:
+    in_nzs: ir.PyTree,
+) -> tuple[ir.PyTree, list[ir.JaxprEqn], Tangents, Signature, tuple[ir.PyTree, ...]]:
     """Return the value of a function, and its derivative on a tape.
 
     Returns:
       The value, the live equations of the tape, its tangents, the signature, and a tuple of the
       auxiliary data, if any.
     """
-    leaves, tree = tree_flatten(primals)
+    leaves, tree = pytree.tree_flatten(primals)
     flat = FlatFunction(fun, tree, has_aux)
-    in_avals: tuple[Any, ...] = tuple(map(get_aval, leaves))
+    in_avals: tuple[Any, ...] = tuple(map(ir.get_aval, leaves))
     smooth = tuple(map(has_tangent, in_avals))
     if in_nzs is not None:
-        flags = flatten_axes(f"{transform} in_nzs", tree, in_nzs)
+        flags = pytree.flatten_axes(f"{transform} in_nzs", tree, in_nzs)
         smooth = tuple(s and bool(flag) for s, flag in zip(smooth, flags, strict=True))
     tape, in_tangents, results, out_tangents = linearize_function(flat, leaves, smooth)
     results, aux = flat.split_aux(results)
     out_vars = tuple(None if type(t) is Zero else t.atom for t in out_tangents[: len(results)])
-    eqns = live_equations(tape.eqns, [v for v in out_vars if v is not None])
+    eqns = ir.live_equations(tape.eqns, [v for v in out_vars if v is not None])
     tangents = Tangents(tuple(t.atom for t in in_tangents), out_vars)
-    out_avals: tuple[Any, ...] = tuple(map(get_aval, results))
+    out_avals: tuple[Any, ...] = tuple(map(ir.get_aval, results))
     signature = Signature(tree, flat.out_tree, in_avals, out_avals, smooth)
-    value = tree_unflatten(flat.out_tree, map(as_array, results))
+    value = pytree.tree_unflatten(flat.out_tree, map(ir.as_array, results))
     return value, eqns, tangents, signature, aux
 
 
-@api_boundary
+@ir.api_boundary
 def linear_transpose(
     fun: Callable[..., Any], *primals: object, reduce_axes: Sequence[Any] = ()
 ) -> Callable[[Any], tuple[Any, ...]]:
@@ -391,16 +375,16 @@ def linear_transpose(
       ``vjp``, for functions that are not linear.
     """
     axes = tuple(reduce_axes)
-    leaves, tree = tree_flatten(primals)
+    leaves, tree = pytree.tree_flatten(primals)
     flat = FlatFunction(fun, tree)
-    avals = [argument_aval(x) for x in leaves]
-    jaxpr = trace_to_jaxpr(flat, avals)
-    results: list[ShapedArray] = [v.aval for v in jaxpr.outvars]
+    avals = [ir.argument_aval(x) for x in leaves]
+    jaxpr = ir.trace_to_jaxpr(flat, avals)
+    results: list[ir.ShapedArray] = [v.aval for v in jaxpr.outvars]
     _check_linear_dtypes([a.dtype for a in avals], [r.dtype for r in results])  # pyright: ignore
 
-    @api_boundary
-    def transposed(ct: PyTree) -> tuple[PyTree, ...]:
-        ct_leaves, ct_tree = tree_flatten(ct)
+    @ir.api_boundary
+    def transposed(ct: ir.PyTree) -> tuple[ir.PyTree, ...]:
+        ct_leaves, ct_tree = pytree.tree_flatten(ct)
         if ct_tree != flat.out_tree:
             raise TypeError(
                 "linear_transpose: the cotangent must have the tree structure of the function's "
@@ -411,7 +395,9 @@ def linear_transpose(
         linear = [True] * len(avals)
         out_cts = [strong(leaf, aval) for leaf, aval in zip(ct_leaves, results, strict=True)]
         cts = transpose_flat(jaxpr, linear, [None] * len(avals), out_cts)
-        return tree_unflatten(tree, [as_array(reduced(with_float0(c), axes)) for c in cts])
+        return pytree.tree_unflatten(
+            tree, [ir.as_array(reduced(with_float0(c), axes)) for c in cts]
+        )
 
     return transposed
 
@@ -419,9 +405,9 @@ def linear_transpose(
 def _check_linear_dtypes(arguments: Sequence[Any], results: Sequence[Any]) -> None:
     """Raise ``TypeError`` unless a linear function can map these dtypes to those of its results."""
     dtypes = [*arguments, *results]
-    if all(d == float0 or issubdtype(d, np.inexact) for d in dtypes):
+    if all(d == ir.float0 or ir.issubdtype(d, np.inexact) for d in dtypes):
         return
-    if all(issubdtype(d, np.integer) for d in dtypes):
+    if all(ir.issubdtype(d, np.integer) for d in dtypes):
         return
     shown = [", ".join(str(d) for d in side) for side in (arguments, results)]
     raise TypeError(
@@ -430,15 +416,15 @@ def _check_linear_dtypes(arguments: Sequence[Any], results: Sequence[Any]) -> No
     )
 
 
-def _check_cotangent(i: int, aval: ShapedArray, value: ArrayLike, tree: PyTree) -> None:
+def _check_cotangent(i: int, aval: ir.ShapedArray, value: ir.ArrayLike, tree: ir.PyTree) -> None:
     """Raise ``TypeError`` unless a cotangent has the type of its output.
 
     The cotangents of a linear function of integers are integers, too.
     """
-    ct_aval = get_aval(value)
+    ct_aval = ir.get_aval(value)
     if (ct_aval.shape, ct_aval.dtype) == (aval.shape, aval.dtype):
         return
-    path = keystr(tree_flatten_with_path(tree)[0][i][0])
+    path = pytree.keystr(pytree.tree_flatten_with_path(tree)[0][i][0])
     raise TypeError(
         f"linear_transpose: the cotangent{f' at {path}' if path else ''} must have the type of its "
         f"output, {aval.str_short()}, got {ct_aval.str_short()}."

@@ -5,24 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Hook,
-    ShapedArray,
-    api_boundary,
-    as_array,
-    backend,
-    canonicalize_dtype,
-    check_callable,
-    described_value,
-    explained,
-    float0,
-    get_aval,
-    is_reference,
-    issubdtype,
-    looks_like,
-)
+import ricci_ir as ir
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
 from ._auxiliary import Auxiliary
@@ -43,7 +26,7 @@ if TYPE_CHECKING:
 
     @overload
     def grad[**P](
-        fun: Callable[P, ArrayLike],
+        fun: Callable[P, ir.ArrayLike],
         argnums: int = 0,
         has_aux: Literal[False] = False,
         holomorphic: bool = False,
@@ -52,7 +35,7 @@ if TYPE_CHECKING:
     ) -> Callable[P, Any]: ...
     @overload
     def grad[**P](
-        fun: Callable[P, ArrayLike],
+        fun: Callable[P, ir.ArrayLike],
         argnums: Sequence[int],
         has_aux: Literal[False] = False,
         holomorphic: bool = False,
@@ -61,7 +44,7 @@ if TYPE_CHECKING:
     ) -> Callable[P, tuple[Any, ...]]: ...
     @overload
     def grad[**P, Aux](
-        fun: Callable[P, tuple[ArrayLike, Aux]],
+        fun: Callable[P, tuple[ir.ArrayLike, Aux]],
         argnums: int | Sequence[int] = 0,
         *,
         has_aux: Literal[True],
@@ -69,7 +52,7 @@ if TYPE_CHECKING:
     ) -> Callable[P, tuple[Any, Aux]]: ...
     @overload
     def grad[**P, Aux](
-        fun: Callable[P, tuple[ArrayLike, Aux]],
+        fun: Callable[P, tuple[ir.ArrayLike, Aux]],
         argnums: int | Sequence[int],
         has_aux: Literal[True],
         holomorphic: bool = False,
@@ -78,39 +61,39 @@ if TYPE_CHECKING:
     ) -> Callable[P, tuple[Any, Aux]]: ...
     @overload
     def value_and_grad[**P](
-        fun: Callable[P, ArrayLike],
+        fun: Callable[P, ir.ArrayLike],
         argnums: int = 0,
         has_aux: Literal[False] = False,
         holomorphic: bool = False,
         allow_int: bool = False,
         reduce_axes: Sequence[Any] = (),
-    ) -> Callable[P, tuple[Array, Any]]: ...
+    ) -> Callable[P, tuple[ir.Array, Any]]: ...
     @overload
     def value_and_grad[**P](
-        fun: Callable[P, ArrayLike],
+        fun: Callable[P, ir.ArrayLike],
         argnums: Sequence[int],
         has_aux: Literal[False] = False,
         holomorphic: bool = False,
         allow_int: bool = False,
         reduce_axes: Sequence[Any] = (),
-    ) -> Callable[P, tuple[Array, tuple[Any, ...]]]: ...
+    ) -> Callable[P, tuple[ir.Array, tuple[Any, ...]]]: ...
     @overload
     def value_and_grad[**P, Aux](
-        fun: Callable[P, tuple[ArrayLike, Aux]],
+        fun: Callable[P, tuple[ir.ArrayLike, Aux]],
         argnums: int | Sequence[int] = 0,
         *,
         has_aux: Literal[True],
         **options: Unpack[GradOptions],
-    ) -> Callable[P, tuple[tuple[Array, Aux], Any]]: ...
+    ) -> Callable[P, tuple[tuple[ir.Array, Aux], Any]]: ...
     @overload
     def value_and_grad[**P, Aux](
-        fun: Callable[P, tuple[ArrayLike, Aux]],
+        fun: Callable[P, tuple[ir.ArrayLike, Aux]],
         argnums: int | Sequence[int],
         has_aux: Literal[True],
         holomorphic: bool = False,
         allow_int: bool = False,
         reduce_axes: Sequence[Any] = (),
-    ) -> Callable[P, tuple[tuple[Array, Aux], Any]]: ...
+    ) -> Callable[P, tuple[tuple[ir.Array, Aux], Any]]: ...
 
 
 def grad(
@@ -182,8 +165,8 @@ def grad(
     """
     value_and_grad_fun = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @looks_like(fun)
-    @api_boundary
+    @ir.looks_like(fun)
+    @ir.api_boundary
     def grad_fun(*args: object, **kwargs: object) -> Any:
         value, gradient = value_and_grad_fun(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
@@ -235,12 +218,12 @@ def value_and_grad(
     See also:
       ``grad``, which describes the pitfalls.
     """
-    check_callable("grad", fun)
+    ir.check_callable("grad", fun)
     positions = _positions(argnums)
     reduce_axes = tuple(reduce_axes)
 
-    @looks_like(fun)
-    @api_boundary
+    @ir.looks_like(fun)
+    @ir.api_boundary
     def value_and_grad_fun(*args: object, **kwargs: object) -> Any:
         indices = [_normalize(p, len(args), fun) for p in positions]
         leaves, tree = tree_flatten(tuple(args[p] for p in indices))
@@ -251,7 +234,7 @@ def value_and_grad(
         out_tree: Any = None  # flat_fun sets both
         auxiliary = Auxiliary() if has_aux else None
 
-        def flat_fun(*flat: ArrayLike) -> list[ArrayLike]:
+        def flat_fun(*flat: ir.ArrayLike) -> list[ir.ArrayLike]:
             nonlocal out_tree
             aux: Any = None
             full: list[Any] = list(args)
@@ -279,14 +262,14 @@ def value_and_grad(
         in_vars = [t.atom for t in in_tangents]
         cotangents = iter(pull_back_tape(tape.eqns, in_vars, [out_var], [seed]))
         gradients = [
-            as_array(reduced(instantiate(next(cotangents)), reduce_axes))
+            ir.as_array(reduced(instantiate(next(cotangents)), reduce_axes))
             if is_smooth
-            else np.zeros(np.shape(leaf), float0)
+            else np.zeros(np.shape(leaf), ir.float0)
             for leaf, is_smooth in zip(leaves, smooth, strict=True)
         ]
         gradient = tree_unflatten(tree, gradients)
         gradient = gradient[0] if isinstance(argnums, int) else gradient
-        value = as_array(value)
+        value = ir.as_array(value)
         if auxiliary is not None:
             return (value, auxiliary.filled(aux_leaves)), gradient
         return value, gradient
@@ -295,15 +278,15 @@ def value_and_grad(
 
 
 if not TYPE_CHECKING:  # it would lose the overloads
-    grad, value_and_grad = api_boundary(grad), api_boundary(value_and_grad)
+    grad, value_and_grad = ir.api_boundary(grad), ir.api_boundary(value_and_grad)
 
 
-axis_sum: Hook[Callable[[Array, tuple[Any, ...]], Array]] = Hook(
+axis_sum: ir.Hook[Callable[[ir.Array, tuple[Any, ...]], ir.Array]] = ir.Hook(
     "sums over named axes", provided_by="ricci_parallel"
 )
 
 
-def reduced(gradient: ArrayLike, reduce_axes: tuple[Any, ...]) -> ArrayLike:
+def reduced(gradient: ir.ArrayLike, reduce_axes: tuple[Any, ...]) -> ir.ArrayLike:
     """Return a cotangent, summed over the named axes, if any."""
     return axis_sum.call(gradient, reduce_axes) if reduce_axes else gradient  # pyright: ignore
 
@@ -351,31 +334,31 @@ class _Paths:
 
 
 def _check_input(
-    leaf: ArrayLike, i: int, paths: _Paths, holomorphic: bool, allow_int: bool
+    leaf: ir.ArrayLike, i: int, paths: _Paths, holomorphic: bool, allow_int: bool
 ) -> bool:
     """Whether a leaf is differentiated. Raises ``TypeError`` if it cannot be."""
     try:
-        dtype = get_aval(leaf).dtype
+        dtype = ir.get_aval(leaf).dtype
     except TypeError as error:
         raise TypeError(f"grad: argument {paths[i]}: {error}") from None
-    if is_reference(leaf):
+    if ir.is_reference(leaf):
         raise TypeError(
             f"grad cannot differentiate with respect to argument {paths[i]}, a reference. Use vjp, "
             "and give a reference for its gradient: f_vjp.with_refs(new_ref(zeros))(ct)."
         )
     if holomorphic:
-        if not issubdtype(dtype, np.complexfloating):
+        if not ir.issubdtype(dtype, np.complexfloating):
             raise TypeError(
                 f"grad: argument {paths[i]} has dtype {dtype}, but holomorphic=True requires "
                 "complex inputs. Convert it to a complex dtype, or drop holomorphic=True."
             )
         return True
-    if issubdtype(dtype, np.inexact):
+    if ir.issubdtype(dtype, np.inexact):
         return True
     if allow_int:
         return False
     raise TypeError(
-        explained(
+        ir.explained(
             "grad requires real or complex inputs (floating-point dtypes, no integers), but "
             f"argument {paths[i]} has dtype {dtype}. Pass a float (for example 3.0 instead of 3), "
             "choose other argnums, or use allow_int=True.",
@@ -396,38 +379,38 @@ def _check_pair(out: object, fun: Callable[..., Any]) -> tuple[Any, Any]:
 
 def _check_output(value: object, fun: Callable[..., Any]) -> None:
     try:
-        get_aval(value)
+        ir.get_aval(value)
     except TypeError:
         raise TypeError(
             f"grad requires a scalar-output function, but {_name(fun)} returned "
-            f"{described_value(value)}."
+            f"{ir.described_value(value)}."
         ) from None
 
 
-def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> ArrayLike:
+def _seed(value: ir.ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> ir.ArrayLike:
     """Return the cotangent of the scalar result: one, of its type."""
-    aval = get_aval(value)
+    aval = ir.get_aval(value)
     if aval.shape != ():
         raise TypeError(
-            explained(
+            ir.explained(
                 f"grad requires a scalar-output function, but {_name(fun)} returned an array of "
                 f"shape {aval.shape}. Reduce it (mean or sum), or use jacrev or vmap(grad(...)) "
                 "for several outputs.",
                 "derivatives",
             )
         )
-    if issubdtype(aval.dtype, np.complexfloating) and not holomorphic:
+    if ir.issubdtype(aval.dtype, np.complexfloating) and not holomorphic:
         raise TypeError(
             f"grad requires real-valued outputs, but {_name(fun)} returned dtype {aval.dtype}. "
             "Take the real part or the absolute value, or use holomorphic=True for a holomorphic "
             "function."
         )
-    if holomorphic and not issubdtype(aval.dtype, np.complexfloating):
+    if holomorphic and not ir.issubdtype(aval.dtype, np.complexfloating):
         raise TypeError(
             f"grad with holomorphic=True requires complex outputs, but {_name(fun)} returned dtype "
             f"{aval.dtype}. Drop holomorphic=True for a real result."
         )
-    if not issubdtype(aval.dtype, np.inexact):
+    if not ir.issubdtype(aval.dtype, np.inexact):
         raise TypeError(
             f"grad requires real-valued, floating-point outputs, but {_name(fun)} returned dtype "
             f"{aval.dtype}. Convert the result to float, or use vjp for integer outputs."
@@ -438,16 +421,16 @@ def _seed(value: ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> Array
     return seed
 
 
-def _one(aval: ShapedArray) -> ArrayLike:
+def _one(aval: ir.ShapedArray) -> ir.ArrayLike:
     if aval.weak_type:
         value = 1.0 if aval.dtype.kind == "f" else 1.0 + 0.0j
-        if aval.dtype == get_aval(value).dtype:
+        if aval.dtype == ir.get_aval(value).dtype:
             return value
     one = aval.dtype.type(1)
     # NumPy's scalars are not weakly typed. While 64-bit dtypes are off, a wide one has the type of
     # its narrow form.
-    special = aval.weak_type or canonicalize_dtype(aval.dtype) != aval.dtype
-    return backend().array(np.asarray(one), aval) if special else one
+    special = aval.weak_type or ir.canonicalize_dtype(aval.dtype) != aval.dtype
+    return ir.backend().array(np.asarray(one), aval) if special else one
 
 
 def _name(fun: Callable[..., Any]) -> str:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any
 
-from ricci_ir import ArrayLike, Jaxpr, Primitive, RuleTable, TupleRecord, derived, rule_table
+import ricci_ir as ir
 
 from ._tangent import Tangent, Zero
 
-jet_table: RuleTable = rule_table("jet", required=False)
+jet_table: ir.RuleTable = ir.rule_table("jet", required=False)
 
 
 class JetRuleKind(Enum):
@@ -43,7 +43,7 @@ class JetRuleKind(Enum):
     AT_ONCE = auto()
 
 
-class JetRule(TupleRecord):
+class JetRule(ir.TupleRecord):
     """A rule of kind ``jet``: the kind of its recurrence, and the function for that, if any."""
 
     kind: JetRuleKind
@@ -63,9 +63,9 @@ def linear_given(term: Callable[..., Tangent], *, tangent_first: bool = False) -
         is then called with ``None`` as the result.
     """
 
-    def make_jvp(primitive: Primitive) -> Callable[..., Any]:
+    def make_jvp(primitive: ir.Primitive) -> Callable[..., Any]:
         def jvp(
-            primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+            primals: Sequence[ir.ArrayLike], tangents: Sequence[Tangent], **params: Any
         ) -> tuple[Any, Tangent]:
             if all(type(t) is Zero for t in tangents):
                 result = primitive.bind(*primals, **params)
@@ -78,7 +78,7 @@ def linear_given(term: Callable[..., Tangent], *, tangent_first: bool = False) -
 
         return jvp
 
-    return {"jvp": derived(make_jvp), "jet": JetRule(JetRuleKind.TERMWISE, term)}
+    return {"jvp": ir.derived(make_jvp), "jet": JetRule(JetRuleKind.TERMWISE, term)}
 
 
 def quotient(product: Callable[..., Any]) -> JetRule:
@@ -163,10 +163,10 @@ def given_terms(series: Sequence[Sequence[Any]]) -> list[Any]:
 
 def call_on_series(
     bind: Callable[..., Sequence[Any]],
-    push: Callable[..., tuple[Jaxpr, list[Flags]]],
+    push: Callable[..., tuple[ir.Jaxpr, list[Flags]]],
     primals: Sequence[Any],
     series: Sequence[Sequence[Any]],
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
 ) -> tuple[list[Any], list[list[Any]]]:
     """Apply a call of one jaxpr to series, for an ``at_once`` rule.
 

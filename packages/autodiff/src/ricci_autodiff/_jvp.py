@@ -3,28 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Jaxpr,
-    Primitive,
-    ShapedArray,
-    Trace,
-    Tracer,
-    check_leaks,
-    check_returned,
-    check_tracer_leaks,
-    context,
-    eval_jaxpr,
-    get_aval,
-    is_reference,
-    jvp_stack,
-    live_program,
-    may_have_dead_code,
-    of_type,
-    settings_keys,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
 
 from ._references import dual_reference
 from ._rules import jvp_rules
@@ -32,60 +11,60 @@ from ._tangent import Tangent, Zero, tangent_aval
 from ._tangent import instantiate as as_array
 
 
-class JVPTracer(Tracer):
+class JVPTracer(ir.Tracer):
     """A primal value and its tangent, which is not ``Zero``."""
 
     __slots__ = ("primal", "tangent")
     is_differentiated = True
 
-    aval: ShapedArray
-    primal: ArrayLike
-    tangent: ArrayLike
+    aval: ir.ShapedArray
+    primal: ir.ArrayLike
+    tangent: ir.ArrayLike
 
-    def __init__(self, trace: "JVPTrace", primal: ArrayLike, tangent: ArrayLike):
+    def __init__(self, trace: "JVPTrace", primal: ir.ArrayLike, tangent: ir.ArrayLike):
         self._trace = trace
-        self.aval = get_aval(primal)
+        self.aval = ir.get_aval(primal)
         self.primal = primal
         self.tangent = tangent
 
     def concrete(self) -> Any:
         """The primal value if it is known now, else ``None``."""
-        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+        return self.primal.concrete() if isinstance(self.primal, ir.Tracer) else self.primal
 
     def _origin_message(self) -> str:
-        return self.primal._origin_message() if isinstance(self.primal, Tracer) else ""
+        return self.primal._origin_message() if isinstance(self.primal, ir.Tracer) else ""
 
     def __repr__(self) -> str:
         return self._trace.shown(self.primal, self.tangent)  # pyright: ignore
 
 
-class JVPTrace(Trace):
+class JVPTrace(ir.Trace):
     """A trace that computes operations and their tangents, both in the parent trace."""
 
     __slots__ = ()
 
-    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
+    parent: ir.Trace  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def process(
-        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+        self, primitive: ir.Primitive, args: tuple[ir.ArrayLike, ...], params: dict[str, Any]
     ) -> Any:
         """Apply the jvp rule of a primitive, unless no operand has a tangent."""
         primals, tangents, active = self.split(args)
         if not active:
             return self.parent.process(primitive, args, params)
-        previous = context.trace
-        context.trace = self.parent
+        previous = ir.context.trace
+        ir.context.trace = self.parent
         try:
             result, tangent = jvp_rules[primitive](primals, tangents, **params)
         finally:
-            context.trace = previous
+            ir.context.trace = previous
         if primitive.multiple_results:
             return [self.join(r, t) for r, t in zip(result, tangent, strict=True)]
         return self.join(result, tangent)
 
-    def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[Tangent], bool]:
+    def split(self, args: Sequence[ir.ArrayLike]) -> tuple[list[ir.ArrayLike], list[Tangent], bool]:
         """Return the primals, the tangents, and whether any tangent is nonzero."""
-        primals: list[ArrayLike] = []
+        primals: list[ir.ArrayLike] = []
         tangents: list[Tangent] = []
         active = False
         for arg in args:
@@ -96,19 +75,19 @@ class JVPTrace(Trace):
             else:
                 primals.append(arg)
                 tangents.append(Zero.from_primal(arg))
-        if active and settings_keys.only is None:
+        if active and ir.settings_keys.only is None:
             for i, arg in enumerate(args):
                 if type(tangents[i]) is not Zero:
                     aval = arg.aval  # pyright: ignore[reportAttributeAccessIssue]
-                    primals[i] = of_type(primals[i], aval)
-                    tangents[i] = of_type(tangents[i], tangent_aval(aval))
+                    primals[i] = ir.of_type(primals[i], aval)
+                    tangents[i] = ir.of_type(tangents[i], tangent_aval(aval))
         return primals, tangents, active
 
-    def shown(self, primal: ArrayLike, tangent: ArrayLike) -> str:
+    def shown(self, primal: ir.ArrayLike, tangent: ir.ArrayLike) -> str:
         """The printed form of a tracer."""
         return f"JVPTracer(primal={primal}, tangent={tangent})"
 
-    def join(self, primal: ArrayLike, tangent: Tangent) -> ArrayLike:
+    def join(self, primal: ir.ArrayLike, tangent: Tangent) -> ir.ArrayLike:
         """Return a tracer for a primal and its tangent, or the primal if the tangent is zero."""
         if type(tangent) is Zero:
             return primal
@@ -117,46 +96,46 @@ class JVPTrace(Trace):
 
 def run_jvp(
     trace: JVPTrace,
-    fun: Callable[..., Sequence[ArrayLike]],
-    primals: Sequence[ArrayLike],
+    fun: Callable[..., Sequence[ir.ArrayLike]],
+    primals: Sequence[ir.ArrayLike],
     tangents: Sequence[Tangent],
-) -> tuple[list[ArrayLike], list[Tangent]]:
+) -> tuple[list[ir.ArrayLike], list[Tangent]]:
     """Run a flat function of arrays under a jvp trace.
 
     Returns:
       The results and their tangents, which may be ``Zero``, as may those in ``tangents``.
     """
-    previous, names = context.trace, context.name_stack
+    previous, names = ir.context.trace, ir.context.name_stack
     args = [
-        dual_reference(trace, x, t) if is_reference(x) else trace.join(x, t)
+        dual_reference(trace, x, t) if ir.is_reference(x) else trace.join(x, t)
         for x, t in zip(primals, tangents, strict=True)
     ]
-    context.trace, context.name_stack = trace, jvp_stack(names)
+    ir.context.trace, ir.context.name_stack = trace, ir.jvp_stack(names)
     try:
         outs = fun(*args)
-        check_returned(outs, trace)
+        ir.check_returned(outs, trace)
         out_primals, out_tangents, _ = trace.split(outs)
     finally:
-        context.trace, context.name_stack = previous, names
+        ir.context.trace, ir.context.name_stack = previous, names
         trace.alive = False
-    if check_tracer_leaks.value:
+    if ir.check_tracer_leaks.value:
         del args, outs
-        check_leaks(trace)
+        ir.check_leaks(trace)
     return out_primals, out_tangents
 
 
 def jvp_flat(
-    fun: Callable[..., Sequence[ArrayLike]],
-    primals: Sequence[ArrayLike],
+    fun: Callable[..., Sequence[ir.ArrayLike]],
+    primals: Sequence[ir.ArrayLike],
     tangents: Sequence[Tangent],
-) -> tuple[list[ArrayLike], list[Tangent]]:
+) -> tuple[list[ir.ArrayLike], list[Tangent]]:
     """Return the results of a flat function of arrays and their tangents, perhaps ``Zero``."""
-    return run_jvp(JVPTrace(context.trace), fun, primals, tangents)
+    return run_jvp(JVPTrace(ir.context.trace), fun, primals, tangents)
 
 
 def jvp_jaxpr(
-    jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool] = False
-) -> tuple[Jaxpr, list[bool]]:
+    jaxpr: ir.Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[ir.Jaxpr, list[bool]]:
     """Return the jaxpr that computes a jaxpr's results and their tangents; cached on the jaxpr.
 
     Args:
@@ -178,29 +157,29 @@ def jvp_jaxpr(
     )
 
 
-def without_dead_code(jaxpr: Jaxpr) -> Jaxpr:
+def without_dead_code(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
     """Return a jaxpr without dead equations, to be differentiated in place of a traced one.
 
     The rule of a dead equation may fail if it closes over a value of the function that was traced,
     such as the rule of a ``custom_jvp`` function of which only the derivative is used.
     """
-    return live_program(jaxpr).jaxpr if may_have_dead_code(jaxpr) else jaxpr
+    return ir.live_program(jaxpr).jaxpr if ir.may_have_dead_code(jaxpr) else jaxpr
 
 
 def _jvp_jaxpr(
-    jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiated: tuple[bool, ...]
-) -> tuple[Jaxpr, list[bool]]:
+    jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...], instantiated: tuple[bool, ...]
+) -> tuple[ir.Jaxpr, list[bool]]:
     count = len(jaxpr.invars)
     live = without_dead_code(jaxpr)
     out_nonzeros: list[bool] = []
 
-    def fun(*args: Array) -> list[Any]:
+    def fun(*args: ir.Array) -> list[Any]:
         primals, nonzero_tangents = args[:count], iter(args[count:])
         tangents: list[Tangent] = [
             next(nonzero_tangents) if nz else Zero(tangent_aval(v.aval))
             for nz, v in zip(nonzeros, jaxpr.invars, strict=True)
         ]
-        run = lambda *xs: eval_jaxpr(live, live.consts, *xs)
+        run = lambda *xs: ir.eval_jaxpr(live, live.consts, *xs)
         results, result_tangents = jvp_flat(run, primals, tangents)
         result_tangents = [
             as_array(t) if as_zeros else t
@@ -211,4 +190,4 @@ def _jvp_jaxpr(
 
     avals = jaxpr.in_avals
     tangent_avals = [tangent_aval(a) for a, nz in zip(avals, nonzeros, strict=True) if nz]
-    return trace_to_jaxpr(fun, [*avals, *tangent_avals], jaxpr.debug_info), out_nonzeros
+    return ir.trace_to_jaxpr(fun, [*avals, *tangent_avals], jaxpr.debug_info), out_nonzeros

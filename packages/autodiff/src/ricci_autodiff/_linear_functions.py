@@ -10,37 +10,8 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from ricci_ir import (
-    AbstractValue,
-    ArrayLike,
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    PyTree,
-    ShapedArray,
-    TupleRecord,
-    Var,
-    api_boundary,
-    as_array,
-    exact_scalar,
-    float0,
-    get_aval,
-    join_effects,
-    run_equations,
-    unknown_debug_info,
-)
-from ricci_pytree import (
-    Partial,
-    PyTreeDef,
-    keystr,
-    register_pytree_node,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves,
-    tree_unflatten,
-    treedef_is_leaf,
-)
+import ricci_ir as ir
+import ricci_pytree as pytree
 
 from ._grad import reduced
 from ._linearize import residuals_to_variables
@@ -49,7 +20,7 @@ from ._tangent import Tangent, Zero, has_tangent, instantiate, tangent_aval
 from ._transpose import pull_back_tape
 
 
-class Signature(TupleRecord):
+class Signature(ir.TupleRecord):
     """The arguments and results of the differentiated function.
 
     Attributes:
@@ -59,22 +30,22 @@ class Signature(TupleRecord):
       reduce_axes: named axes over which cotangents are summed.
     """
 
-    in_tree: PyTreeDef
-    out_tree: PyTreeDef
-    in_avals: tuple[ShapedArray, ...]
-    out_avals: tuple[ShapedArray, ...]
+    in_tree: pytree.PyTreeDef
+    out_tree: pytree.PyTreeDef
+    in_avals: tuple[ir.ShapedArray, ...]
+    out_avals: tuple[ir.ShapedArray, ...]
     smooth: tuple[bool, ...]
     reduce_axes: tuple[Any, ...] = ()
 
 
-class Tangents(TupleRecord):
+class Tangents(ir.TupleRecord):
     """The variables of a tape: the tangents of the arguments, and of the results.
 
     The tangent of a result is ``None`` if it is zero.
     """
 
-    arguments: tuple[Var, ...]
-    results: tuple[Var | None, ...]
+    arguments: tuple[ir.Var, ...]
+    results: tuple[ir.Var | None, ...]
 
 
 class _Template:
@@ -91,38 +62,41 @@ class _Template:
 
     __slots__ = ("eqns", "primals", "variables")
 
-    def __init__(self, eqns: list[JaxprEqn], variables: list[Var], primals: tuple[int | None, ...]):
+    def __init__(
+        self, eqns: list[ir.JaxprEqn], variables: list[ir.Var], primals: tuple[int | None, ...]
+    ):
         self.eqns = eqns
         self.variables = variables
         self.primals = primals
 
-    def filled(self, values: Sequence[ArrayLike]) -> list[JaxprEqn]:
+    def filled(self, values: Sequence[ir.ArrayLike]) -> list[ir.JaxprEqn]:
         """Return the equations with residuals in place of the variables."""
-        literals: dict[Atom, Atom] = {
-            var: Literal(value, var.aval) for var, value in zip(self.variables, values, strict=True)
+        literals: dict[ir.Atom, ir.Atom] = {
+            var: ir.Literal(value, var.aval)
+            for var, value in zip(self.variables, values, strict=True)
         }
         return [eqn.reading([literals.get(atom, atom) for atom in eqn.invars]) for eqn in self.eqns]
 
-    def jaxpr(self, tangents: Tangents) -> Jaxpr:
+    def jaxpr(self, tangents: Tangents) -> ir.Jaxpr:
         """Return the jaxpr that maps the residuals and the arguments' tangents to the results'."""
-        return Jaxpr(
+        return ir.Jaxpr(
             [],
             [*self.variables, *tangents.arguments],
             [var for var in tangents.results if var is not None],
             self.eqns,
-            join_effects(eqn.effects for eqn in self.eqns),
-            unknown_debug_info,
+            ir.join_effects(eqn.effects for eqn in self.eqns),
+            ir.unknown_debug_info,
             [],
         )
 
 
 def _type_of(value: object) -> str:
-    aval: AbstractValue | None = getattr(value, "aval", None)
+    aval: ir.AbstractValue | None = getattr(value, "aval", None)
     return repr(value) if aval is None else aval.str_short()
 
 
 def _without_residuals(
-    eqns: Sequence[JaxprEqn], primal_ids: Sequence[int] = ()
+    eqns: Sequence[ir.JaxprEqn], primal_ids: Sequence[int] = ()
 ) -> tuple[list[Any], _Template]:
     """Split equations into their residuals and a template.
 
@@ -154,20 +128,20 @@ class LinearProgram:
         self.signature = signature
 
     @property
-    def jaxpr(self) -> Jaxpr:
+    def jaxpr(self) -> ir.Jaxpr:
         """The jaxpr, which takes the residuals and the tangents of the differentiated arguments."""
         return self.template.jaxpr(self.tangents)
 
     @property
-    def args(self) -> tuple[Jaxpr]:
+    def args(self) -> tuple[ir.Jaxpr]:
         """A tuple of the jaxpr, an attribute that programs written for JAX read."""
         return (self.jaxpr,)
 
-    @api_boundary
-    def __call__(self, residuals: Sequence[ArrayLike], *tangents: PyTree) -> PyTree:
+    @ir.api_boundary
+    def __call__(self, residuals: Sequence[ir.ArrayLike], *tangents: ir.PyTree) -> ir.PyTree:
         """Return the tangent of the result for one tangent of each argument."""
         signature = self.signature
-        leaves, tree = tree_flatten(tangents)
+        leaves, tree = pytree.tree_flatten(tangents)
         if tree != signature.in_tree:
             raise TypeError(
                 "linearize: the tangents must have the tree structure of the primals: expected "
@@ -177,22 +151,24 @@ class LinearProgram:
             checked_tangent("linearize", i, aval, t, tangents)
             for i, (aval, t) in enumerate(zip(signature.in_avals, leaves, strict=True))
         ]
-        env: dict[Var, Any] = dict(zip(self.template.variables, residuals, strict=True))
+        env: dict[ir.Var, Any] = dict(zip(self.template.variables, residuals, strict=True))
         smooth = compress(checked, signature.smooth)
         for var, tangent in zip(self.tangents.arguments, smooth, strict=True):
             env[var] = instantiate(tangent)
-        run_equations(self.template.eqns, env)
+        ir.run_equations(self.template.eqns, env)
         outs = [
             with_float0(Zero(tangent_aval(aval))) if var is None else env[var]
             for var, aval in zip(self.tangents.results, signature.out_avals, strict=True)
         ]
-        return tree_unflatten(signature.out_tree, map(as_array, outs))
+        return pytree.tree_unflatten(signature.out_tree, map(ir.as_array, outs))
 
 
-def pushforward(eqns: list[JaxprEqn], tangents: Tangents, signature: Signature) -> Partial:
+def pushforward(
+    eqns: list[ir.JaxprEqn], tangents: Tangents, signature: Signature
+) -> pytree.Partial:
     """Make the function that ``linearize`` returns: a ``LinearProgram`` and its residuals."""
     values, template = _without_residuals(eqns)
-    return Partial(LinearProgram(template, tangents, signature), values)
+    return pytree.Partial(LinearProgram(template, tangents, signature), values)
 
 
 class _Absent:
@@ -218,17 +194,17 @@ class NotSaveable(_Absent):
     __slots__ = ()
 
 
-register_pytree_node(NotNeeded, lambda _: ((), ()), lambda _, __: NotNeeded())
-register_pytree_node(NotSaveable, lambda _: ((), ()), lambda _, __: NotSaveable())
+pytree.register_pytree_node(NotNeeded, lambda _: ((), ()), lambda _, __: NotNeeded())
+pytree.register_pytree_node(NotSaveable, lambda _: ((), ()), lambda _, __: NotSaveable())
 
 
 def _is_absent(value: object) -> bool:
     return isinstance(value, _Absent)
 
 
-def _nested(tree: PyTreeDef, leaves: Iterator[object]) -> object:
+def _nested(tree: pytree.PyTreeDef, leaves: Iterator[object]) -> object:
     """Arrange leaves in tuples that are nested like a tree."""
-    if treedef_is_leaf(tree):
+    if pytree.treedef_is_leaf(tree):
         return next(leaves) if tree.num_leaves else ()
     return tuple([_nested(child, leaves) for child in tree.children()])
 
@@ -242,7 +218,7 @@ class Pullback:
 
     __slots__ = ("_args", "_parts", "_primal_ids", "eqns", "signature", "tangents")
 
-    eqns: list[JaxprEqn]
+    eqns: list[ir.JaxprEqn]
     tangents: Tangents
     signature: Signature
     _args: list[Any] | None
@@ -250,7 +226,7 @@ class Pullback:
 
     def __init__(
         self,
-        eqns: list[JaxprEqn],
+        eqns: list[ir.JaxprEqn],
         tangents: Tangents,
         signature: Signature,
         primal_ids: Sequence[int] = (),
@@ -285,7 +261,7 @@ class Pullback:
 
     @classmethod
     def unflatten(
-        cls, data: tuple[_Template, Tangents, Signature], values: Sequence[ArrayLike]
+        cls, data: tuple[_Template, Tangents, Signature], values: Sequence[ir.ArrayLike]
     ) -> Self:
         """Return the function with this static data and these residuals."""
         template, tangents, signature = data
@@ -294,7 +270,7 @@ class Pullback:
         return pullback
 
     @property
-    def jaxpr(self) -> Jaxpr:
+    def jaxpr(self) -> ir.Jaxpr:
         """The linear jaxpr that is transposed, which takes the residuals and tangents."""
         return self._split()[1].jaxpr(self.tangents)
 
@@ -326,8 +302,8 @@ class Pullback:
         trees = self.signature.in_tree.children()
         leaves: list[Any] = []
         for tree, value in zip(trees, values, strict=False):
-            is_leaf = treedef_is_leaf(tree) and tree.num_leaves
-            leaves += [value] if is_leaf else tree_leaves(value, is_leaf=_is_absent)
+            is_leaf = pytree.treedef_is_leaf(tree) and tree.num_leaves
+            leaves += [value] if is_leaf else pytree.tree_leaves(value, is_leaf=_is_absent)
         count = self.signature.in_tree.num_leaves
         if len(values) != len(trees) or len(leaves) != count:
             raise ValueError(
@@ -353,8 +329,8 @@ class Pullback:
         shown = ", ".join(_type_of(value) for value in self._split()[0])
         return f"{type(self).__name__}(residuals=[{shown}])"
 
-    @api_boundary
-    def with_refs(self, *refs: PyTree) -> AccumulatingPullback:
+    @ir.api_boundary
+    def with_refs(self, *refs: ir.PyTree) -> AccumulatingPullback:
         """Return a pullback that adds cotangents to references instead of returning them.
 
         Args:
@@ -372,20 +348,20 @@ class Pullback:
         signature = self.signature
         return AccumulatingPullback(self, signature.in_tree, signature.in_avals, refs)
 
-    @api_boundary
-    def __call__(self, ct: PyTree) -> tuple[PyTree, ...]:
+    @ir.api_boundary
+    def __call__(self, ct: ir.PyTree) -> tuple[ir.PyTree, ...]:
         """Return the cotangents of the arguments for a cotangent of the result."""
         check_no_references(self.signature.in_tree, self.signature.in_avals)
         pulled = [self.returned(i, cotangent) for i, cotangent in enumerate(self.cotangents(ct))]
-        return tree_unflatten(self.signature.in_tree, pulled)
+        return pytree.tree_unflatten(self.signature.in_tree, pulled)
 
-    def returned(self, i: int, cotangent: Tangent | None) -> ArrayLike:
+    def returned(self, i: int, cotangent: Tangent | None) -> ir.ArrayLike:
         """Return the cotangent of leaf ``i`` of the arguments as an array for the user."""
         if cotangent is None:
             return unperturbed(self.signature.in_avals[i])
-        return as_array(reduced(instantiate(cotangent), self.signature.reduce_axes))
+        return ir.as_array(reduced(instantiate(cotangent), self.signature.reduce_axes))
 
-    def cotangents(self, ct: PyTree) -> list[Tangent | None]:
+    def cotangents(self, ct: ir.PyTree) -> list[Tangent | None]:
         """Return the cotangent of each leaf of the arguments, ``None`` for constant ones."""
         signature = self.signature
         changed = self._args is not None or self._parts is not None
@@ -394,7 +370,7 @@ class Pullback:
                 "vjp: the pullback needs arguments that were not saved, because of saveable_args. "
                 "Assign them to its attribute args_res."
             )
-        ct_leaves, ct_tree = tree_flatten(ct)
+        ct_leaves, ct_tree = pytree.tree_flatten(ct)
         if ct_tree != signature.out_tree:
             raise ValueError(
                 "vjp: the cotangent must have the tree structure of the function's output: "
@@ -402,7 +378,7 @@ class Pullback:
             )
         cts: list[Tangent] = []
         for i, (aval, leaf) in enumerate(zip(signature.out_avals, ct_leaves, strict=True)):
-            ct_aval: Any = get_aval(leaf)
+            ct_aval: Any = ir.get_aval(leaf)
             if has_tangent(aval) or ct_aval.shape != aval.shape:
                 check_type("vjp", "cotangent", "output", i, aval, leaf, ct)
             # The cotangent of an integer is zero, so its value and dtype are not checked.
@@ -413,32 +389,32 @@ class Pullback:
         return [next(results) if is_smooth else None for is_smooth in signature.smooth]
 
 
-register_pytree_node(Pullback, Pullback.flatten, Pullback.unflatten)
+pytree.register_pytree_node(Pullback, Pullback.flatten, Pullback.unflatten)
 
 
-def unperturbed(aval: ShapedArray) -> ArrayLike:
+def unperturbed(aval: ir.ShapedArray) -> ir.ArrayLike:
     """Return the cotangent of an argument that is not differentiated: zeros of its tangent type."""
     if has_tangent(aval):
-        return as_array(instantiate(Zero(tangent_aval(aval))))
-    return np.zeros(aval.shape, float0)
+        return ir.as_array(instantiate(Zero(tangent_aval(aval))))
+    return np.zeros(aval.shape, ir.float0)
 
 
-def strong(value: ArrayLike, aval: ShapedArray) -> ArrayLike:
+def strong(value: ir.ArrayLike, aval: ir.ShapedArray) -> ir.ArrayLike:
     """Convert a Python scalar to the dtype of ``aval``, unless that is weak."""
     if type(value) in (float, complex) and not aval.weak_type and has_tangent(aval):
-        return exact_scalar(value, aval.dtype)
+        return ir.exact_scalar(value, aval.dtype)
     return value
 
 
-def with_float0(tangent: Tangent) -> ArrayLike:
+def with_float0(tangent: Tangent) -> ir.ArrayLike:
     """Convert a tangent to an array; a ``Zero`` of an integer becomes zeros of dtype ``float0``."""
-    if type(tangent) is Zero and tangent.aval.dtype == float0:
-        return np.zeros(tangent.aval.shape, float0)
+    if type(tangent) is Zero and tangent.aval.dtype == ir.float0:
+        return np.zeros(tangent.aval.shape, ir.float0)
     return instantiate(tangent)
 
 
 def checked_tangent(
-    transform: str, i: int, aval: ShapedArray, tangent: Tangent, tree: PyTree
+    transform: str, i: int, aval: ir.ShapedArray, tangent: Tangent, tree: ir.PyTree
 ) -> Tangent:
     """Check a tangent from the user against its primal.
 
@@ -454,7 +430,7 @@ def checked_tangent(
     """
     if type(tangent) is Zero:
         return tangent
-    if getattr(tangent, "dtype", None) == float0:
+    if getattr(tangent, "dtype", None) == ir.float0:
         if has_tangent(aval):
             check_type(transform, "tangent", "primal", i, aval, tangent, tree)
         return Zero(tangent_aval(aval))
@@ -463,7 +439,13 @@ def checked_tangent(
 
 
 def check_type(
-    transform: str, what: str, of: str, i: int, aval: AbstractValue, value: ArrayLike, tree: PyTree
+    transform: str,
+    what: str,
+    of: str,
+    i: int,
+    aval: ir.AbstractValue,
+    value: ir.ArrayLike,
+    tree: ir.PyTree,
 ) -> None:
     """Raise an error unless ``value`` has the tangent type of ``aval``.
 
@@ -481,10 +463,10 @@ def check_type(
       ValueError: if anything else differs.
     """
     expected: Any = tangent_aval(aval)
-    actual = get_aval(value)
+    actual = ir.get_aval(value)
     if actual.shape == expected.shape and actual.dtype == expected.dtype:
         return
-    path = keystr(tree_flatten_with_path(tree)[0][i][0])
+    path = pytree.keystr(pytree.tree_flatten_with_path(tree)[0][i][0])
     # JAX raises TypeError only for the dtype of a jvp's tangent.
     wrong_dtype = transform == "jvp" and actual.shape == expected.shape
     raise (TypeError if wrong_dtype else ValueError)(

@@ -11,44 +11,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    ArrayLike,
-    Atom,
-    DebugInfo,
-    EquationTrace,
-    Jaxpr,
-    JaxprEqn,
-    JaxprTrace,
-    Literal,
-    Primitive,
-    StagedTracer,
-    State,
-    Trace,
-    Tracer,
-    TupleRecord,
-    Var,
-    VaryingMismatch,
-    check_leaks,
-    check_returned,
-    check_tracer_leaks,
-    context,
-    donation,
-    eval_jaxpr,
-    eval_trace,
-    get_aval,
-    is_reference,
-    join_effects,
-    jvp_stack,
-    live_equations,
-    live_program,
-    no_effects,
-    single_equation,
-    staged_call,
-    trace_to_jaxpr,
-    unknown_debug_info,
-)
+import ricci_ir as ir
 
 from ._inline_custom_rules import params_without_rules
 from ._jvp import JVPTrace, without_dead_code
@@ -58,21 +21,21 @@ from ._rules import jvp_rules, linearize_rules, split_rules
 from ._tangent import Tangent, Zero, instantiate, join_tangents, tangent_aval
 
 
-class TangentTracer(Tracer):
+class TangentTracer(ir.Tracer):
     """A tangent whose value is unknown, represented by the variable ``atom`` on the tape."""
 
     __slots__ = ("atom",)
 
     aval: Any
-    atom: Var
+    atom: ir.Var
 
-    def __init__(self, trace: "Tape", var: Var):
+    def __init__(self, trace: "Tape", var: ir.Var):
         self._trace = trace
         self.aval = var.aval
         self.atom = var
 
 
-class Tape(EquationTrace):
+class Tape(ir.EquationTrace):
     """A trace that records operations on tangents, and applies all others in the parent trace.
 
     Residuals are recorded as literals that hold their values.
@@ -80,18 +43,18 @@ class Tape(EquationTrace):
 
     __slots__ = ()
 
-    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
+    parent: ir.Trace  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def new_tangent(self, aval: AbstractValue) -> TangentTracer:
+    def new_tangent(self, aval: ir.AbstractValue) -> TangentTracer:
         """Return the tangent of an argument of the differentiated function."""
-        return TangentTracer(self, Var(aval))
+        return TangentTracer(self, ir.Var(aval))
 
     def has(self, value: object) -> TypeGuard[TangentTracer]:
         """Whether a value is a tangent of this tape."""
         return type(value) is TangentTracer and value._trace is self
 
     def process(
-        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+        self, primitive: ir.Primitive, args: tuple[ir.ArrayLike, ...], params: dict[str, Any]
     ) -> Any:
         """Record an operation on tangents of this tape; apply others in the parent trace."""
         for arg in args:
@@ -99,38 +62,38 @@ class Tape(EquationTrace):
                 rule = split_rules.get(primitive)
                 if rule is None:
                     return self.record(primitive, args, params)
-                previous = context.trace
-                context.trace = self.parent
+                previous = ir.context.trace
+                ir.context.trace = self.parent
                 try:
                     return rule(self, args, **params)
                 finally:
-                    context.trace = previous
+                    ir.context.trace = previous
         return self.parent.process(primitive, args, params)
 
     def record(
-        self, primitive: Primitive, args: Sequence[ArrayLike], params: dict[str, Any]
+        self, primitive: ir.Primitive, args: Sequence[ir.ArrayLike], params: dict[str, Any]
     ) -> Any:
         """Append an operation on tangents, and return its results, which are new tangents."""
-        atoms: list[Atom] = []
-        avals: list[AbstractValue] = []
+        atoms: list[ir.Atom] = []
+        avals: list[ir.AbstractValue] = []
         for arg in args:
             if type(arg) is TangentTracer and arg._trace is self:
                 atoms.append(arg.atom)
                 avals.append(arg.aval)
             else:
-                aval = get_aval(arg)
-                atoms.append(Literal(arg, aval))
+                aval = ir.get_aval(arg)
+                atoms.append(ir.Literal(arg, aval))
                 avals.append(aval)
         try:
             result = primitive.result_avals(tuple(avals), params)
-        except VaryingMismatch as mismatch:
+        except ir.VaryingMismatch as mismatch:
             return self.record(primitive, mismatch.cast(self, args, avals), params)
-        effects = no_effects if primitive.effects is None else primitive.effects(params)
+        effects = ir.no_effects if primitive.effects is None else primitive.effects(params)
         if primitive.multiple_results:
-            outvars = [Var(aval) for aval in result]
+            outvars = [ir.Var(aval) for aval in result]
             self.append_equation(atoms, outvars, primitive, params, effects)
             return [TangentTracer(self, var) for var in outvars]
-        var = Var(result)
+        var = ir.Var(result)
         self.append_equation(atoms, [var], primitive, params, effects)
         return TangentTracer(self, var)
 
@@ -142,12 +105,12 @@ class LinearizeTrace(JVPTrace):
 
     tape: Tape
 
-    def __init__(self, parent: Trace):
+    def __init__(self, parent: ir.Trace):
         super().__init__(parent)
         self.tape = Tape(parent)
 
     def process(
-        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+        self, primitive: ir.Primitive, args: tuple[ir.ArrayLike, ...], params: dict[str, Any]
     ) -> Any:
         """Linearize an operation, unless no operand has a tangent.
 
@@ -158,35 +121,35 @@ class LinearizeTrace(JVPTrace):
         if not active:
             return self.parent.process(primitive, args, params)
         rule = linearize_rules.get(primitive)
-        previous = context.trace
+        previous = ir.context.trace
         run: Callable[..., tuple[Any, Any]]
         if rule is not None:
-            context.trace = self.parent
+            ir.context.trace = self.parent
             run = rule
             operands = (self.tape, primals, tangents)
-        elif self.parent is eval_trace and primitive.impl is None:
-            context.trace = self.parent
+        elif self.parent is ir.eval_trace and primitive.impl is None:
+            ir.context.trace = self.parent
             run = _linearize_one
             operands = (self.tape, primitive, primals, tangents)
             params = {"params": params}
         else:
-            context.trace = self.tape
+            ir.context.trace = self.tape
             run = jvp_rules[primitive]
             operands = (primals, tangents)
         try:
             result, tangent = run(*operands, **params)
         finally:
-            context.trace = previous
+            ir.context.trace = previous
         if primitive.multiple_results:
             return [self.join(r, self._on_tape(r, t)) for r, t in zip(result, tangent, strict=True)]
         return self.join(result, self._on_tape(result, tangent))
 
-    def shown(self, primal: ArrayLike, tangent: ArrayLike) -> str:
+    def shown(self, primal: ir.ArrayLike, tangent: ir.ArrayLike) -> str:
         """The printed form of a tracer."""
-        kind = get_aval(tangent).str_short(short_dtypes=True)
+        kind = ir.get_aval(tangent).str_short(short_dtypes=True)
         return f"GradTracer(primal={primal}, typeof(tangent)={kind})"
 
-    def _on_tape(self, result: ArrayLike, tangent: Tangent) -> Tangent:
+    def _on_tape(self, result: ir.ArrayLike, tangent: Tangent) -> Tangent:
         """Return the tangent of a result: ``Zero`` unless it is on the tape.
 
         It is linear in the tangents of the arguments, so if it depends on none of them it is zero.
@@ -198,8 +161,8 @@ class LinearizeTrace(JVPTrace):
 
 def _linearize_one(
     tape: Tape,
-    primitive: Primitive,
-    primals: Sequence[ArrayLike],
+    primitive: ir.Primitive,
+    primals: Sequence[ir.ArrayLike],
     tangents: Sequence[Tangent],
     params: dict[str, Any],
 ) -> tuple[Any, Any]:
@@ -208,9 +171,9 @@ def _linearize_one(
     So the forward pass and the transpose cost one dispatch each. With parameters that cannot be
     hashed no jaxpr is cached, and the jvp rule runs under the tape.
     """
-    jaxpr = single_equation(primitive, tuple(map(get_aval, primals)), params)
+    jaxpr = ir.single_equation(primitive, tuple(map(ir.get_aval, primals)), params)
     if jaxpr is None:
-        context.trace = tape
+        ir.context.trace = tape
         return jvp_rules[primitive](primals, tangents, **params)
     results, out_tangents = linearize_call(
         tape, primals, tangents, jaxpr=jaxpr, name=primitive.name, typed=True
@@ -222,14 +185,14 @@ def _linearize_one(
 
 def linearize_call(
     tape: Tape,
-    primals: Sequence[ArrayLike],
+    primals: Sequence[ir.ArrayLike],
     tangents: Sequence[Tangent],
     *,
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     name: str,
     typed: bool = False,
     donated_invars: tuple[bool, ...] = (),
-) -> tuple[list[Array], list[Tangent]]:
+) -> tuple[list[ir.Array], list[Tangent]]:
     """Linearize a staged call: call the forward jaxpr, record a call of the tangent jaxpr.
 
     The tangent jaxpr is typed for tangents of the primals' types. With ``typed`` it is retraced if
@@ -240,12 +203,12 @@ def linearize_call(
     """
     nonzeros = tuple(type(t) is not Zero for t in tangents)
     linearized = linearize_jaxpr(jaxpr, nonzeros)
-    call = staged_call.call
+    call = ir.staged_call.call
     forward, recording = {}, {}
     if donated_invars:
-        forward = donation(_last_used_forward(donated_invars, linearized))
+        forward = ir.donation(_last_used_forward(donated_invars, linearized))
         donated_tangents = compress(donated_invars, nonzeros)
-        recording = donation((*repeat(False, len(linearized.residuals)), *donated_tangents))
+        recording = ir.donation((*repeat(False, len(linearized.residuals)), *donated_tangents))
     outputs = call.bind(*primals, jaxpr=linearized.forward, name=name, **forward)
     results = outputs[: len(jaxpr.outvars)]
     values = (*primals, *outputs)
@@ -272,7 +235,7 @@ def _last_used_forward(donated: Sequence[bool], linearized: "Linearized") -> lis
     ]
 
 
-def _typed_for(jaxpr: Jaxpr, tangents: Sequence[Any]) -> Jaxpr:
+def _typed_for(jaxpr: ir.Jaxpr, tangents: Sequence[Any]) -> ir.Jaxpr:
     """Retrace a jaxpr whose last arguments are tangents with the weak types of these tangents."""
     count = len(jaxpr.invars) - len(tangents)
     avals: list[Any] = jaxpr.in_avals
@@ -280,11 +243,11 @@ def _typed_for(jaxpr: Jaxpr, tangents: Sequence[Any]) -> Jaxpr:
     if weak == tuple(aval.weak_type for aval in avals[count:]):
         return jaxpr
     avals[count:] = [a.update(weak_type=w) for a, w in zip(avals[count:], weak, strict=True)]
-    run = lambda *args: eval_jaxpr(jaxpr, jaxpr.consts, *args)
-    return jaxpr.derived(("typed", weak), lambda: trace_to_jaxpr(run, avals, jaxpr.debug_info))
+    run = lambda *args: ir.eval_jaxpr(jaxpr, jaxpr.consts, *args)
+    return jaxpr.derived(("typed", weak), lambda: ir.trace_to_jaxpr(run, avals, jaxpr.debug_info))
 
 
-class Linearized(TupleRecord):
+class Linearized(ir.TupleRecord):
     """A jaxpr split into the forward jaxpr and the linear jaxpr on tangents.
 
     Attributes:
@@ -298,24 +261,24 @@ class Linearized(TupleRecord):
       tangent_avals: the types of the nonzero tangents of the arguments.
     """
 
-    forward: Jaxpr
-    tangent: Jaxpr
+    forward: ir.Jaxpr
+    tangent: ir.Jaxpr
     residuals: tuple[int, ...]
     nonzeros: tuple[bool, ...]
-    tangent_avals: list[AbstractValue]
+    tangent_avals: list[ir.AbstractValue]
 
 
-def linearize_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool]) -> Linearized:
+def linearize_jaxpr(jaxpr: ir.Jaxpr, nonzeros: Sequence[bool]) -> Linearized:
     """Linearize a jaxpr with respect to the arguments that have tangents; cached on the jaxpr."""
     nonzeros = tuple(nonzeros)
     return jaxpr.derived(("linearize", nonzeros), lambda: _linearize_jaxpr(jaxpr, nonzeros))
 
 
-def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
+def _linearize_jaxpr(jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
     live = without_dead_code(jaxpr)
 
-    def run(*args: Array) -> _Run:
-        flat = lambda *xs: eval_jaxpr(live, live.consts, *xs)
+    def run(*args: ir.Array) -> _Run:
+        flat = lambda *xs: ir.eval_jaxpr(live, live.consts, *xs)
         tape, in_tangents, results, out_tangents = linearize_flat(flat, args, nonzeros)
         return tape, in_tangents, results, [None if type(t) is Zero else t for t in out_tangents]
 
@@ -325,12 +288,12 @@ def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
 # A tape, the tangents of its arguments, the forward results, and the tangent of each result of a
 # jaxpr (``None`` if it is zero).
 type _Run = tuple[
-    Tape, Sequence[TangentTracer], Sequence[ArrayLike], Sequence[TangentTracer | None]
+    Tape, Sequence[TangentTracer], Sequence[ir.ArrayLike], Sequence[TangentTracer | None]
 ]
 
 
 def _forward_and_tangent(
-    jaxpr: Jaxpr, run: Callable[..., _Run], avals: Sequence[AbstractValue]
+    jaxpr: ir.Jaxpr, run: Callable[..., _Run], avals: Sequence[ir.AbstractValue]
 ) -> Linearized:
     """Trace the forward jaxpr of ``run(*args)``, and make the tangent jaxpr of its tape.
 
@@ -343,11 +306,11 @@ def _forward_and_tangent(
     positions: tuple[int, ...] = ()
     out_nonzeros: tuple[bool, ...] = ()
 
-    def fun(*args: StagedTracer) -> list[ArrayLike]:
+    def fun(*args: ir.StagedTracer) -> list[ir.ArrayLike]:
         nonlocal tangent_jaxpr, positions, out_nonzeros
         tape, in_tangents, results, out_tangents = run(*args)
         out_nonzeros = tuple(t is not None for t in out_tangents)
-        trace: Any = context.trace
+        trace: Any = ir.context.trace
         tangent_jaxpr, residuals = tape_to_jaxpr(
             tape,
             [t.atom for t in in_tangents],
@@ -360,7 +323,7 @@ def _forward_and_tangent(
         outputs = list(results)
         indices = {id(a.atom): i for i, a in enumerate(args)}
         for i, r in enumerate(results):
-            if isinstance(r, StagedTracer):
+            if isinstance(r, ir.StagedTracer):
                 indices.setdefault(id(r.atom), len(args) + i)
         for residual in residuals:
             if id(residual.atom) not in indices:
@@ -370,14 +333,14 @@ def _forward_and_tangent(
         return outputs
 
     # A rule may compute values that no residual of its tangents depends on.
-    forward = live_program(trace_to_jaxpr(fun, avals, jaxpr.debug_info)).jaxpr
+    forward = ir.live_program(ir.trace_to_jaxpr(fun, avals, jaxpr.debug_info)).jaxpr
     tangent_avals = tangent_jaxpr.in_avals[len(positions) :]
     return Linearized(forward, tangent_jaxpr, positions, out_nonzeros, tangent_avals)
 
 
 def _recompute_residuals(
-    trace: JaxprTrace, tangent_jaxpr: Jaxpr, residuals: list[StagedTracer]
-) -> tuple[Jaxpr, list[StagedTracer]]:
+    trace: ir.JaxprTrace, tangent_jaxpr: ir.Jaxpr, residuals: list[ir.StagedTracer]
+) -> tuple[ir.Jaxpr, list[ir.StagedTracer]]:
     """Move the computation of cheap residuals into the tangent jaxpr; see ``recompute_cheap``."""
     recomputed, variables = recompute_cheap(trace.eqns, [r.atom for r in residuals])
     if not recomputed:
@@ -386,24 +349,24 @@ def _recompute_residuals(
     jaxpr = tangent_jaxpr.replace(
         invars=[*variables, *tangents], eqns=[*recomputed, *tangent_jaxpr.eqns]
     )
-    return jaxpr, [StagedTracer(trace, var.aval, var) for var in variables]
+    return jaxpr, [ir.StagedTracer(trace, var.aval, var) for var in variables]
 
 
 def split_call(
     tape: Tape,
-    args: Sequence[ArrayLike],
+    args: Sequence[ir.ArrayLike],
     *,
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     name: str,
     donated_invars: tuple[bool, ...] = (),
-) -> list[Array]:
+) -> list[ir.Array]:
     """Split a staged call: call the part that depends on no tangent, record a call of the other.
 
     Nothing is donated to either, since both may read the same arrays.
     """
     linear = tuple(map(tape.has, args))
     parts = jaxpr.derived(("split linear", linear), lambda: _split_linear(jaxpr, linear))
-    call = staged_call.call
+    call = ir.staged_call.call
     if all(parts.nonzeros) and not parts.forward.eqns:
         return tape.record(call, args, {"jaxpr": jaxpr, "name": name})
     primals = [arg for arg, lin in zip(args, linear, strict=True) if not lin]
@@ -419,8 +382,8 @@ def split_call(
 
 
 def split_by_linearizing(
-    rule: Callable[..., tuple[Sequence[Array], Sequence[Tangent]]],
-) -> Callable[..., list[Array]]:
+    rule: Callable[..., tuple[Sequence[ir.Array], Sequence[Tangent]]],
+) -> Callable[..., list[ir.Array]]:
     """Derive the split rule of a primitive with several results from its linearize rule.
 
     The operation is linear in the tangents of the tape, so it is its own derivative with respect to
@@ -430,7 +393,7 @@ def split_by_linearizing(
       rule: the linearize rule.
     """
 
-    def split(tape: Tape, args: Sequence[ArrayLike], **params: object) -> list[Array]:
+    def split(tape: Tape, args: Sequence[ir.ArrayLike], **params: object) -> list[ir.Array]:
         primals = [instantiate(Zero(x.aval)) if tape.has(x) else x for x in args]
         tangents = [x if tape.has(x) else Zero.from_primal(x) for x in args]
         params = params_without_rules(params)
@@ -440,7 +403,7 @@ def split_by_linearizing(
     return split
 
 
-def _split_linear(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> Linearized:
+def _split_linear(jaxpr: ir.Jaxpr, linear: tuple[bool, ...]) -> Linearized:
     """Split a jaxpr that is linear in some of its arguments.
 
     ``forward`` takes the other arguments, and returns the results that depend on no linear one.
@@ -449,18 +412,18 @@ def _split_linear(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> Linearized:
     # This traces under a tape, so that calls and loops inside are split by their rules, which rely
     # on linearity: they linearize the operation at zero.
 
-    def run(*args: Array) -> _Run:
-        tape, primals = Tape(context.trace), iter(args)
+    def run(*args: ir.Array) -> _Run:
+        tape, primals = Tape(ir.context.trace), iter(args)
         operands: list[Any] = [
             tape.new_tangent(v.aval) if lin else next(primals)
             for v, lin in zip(jaxpr.invars, linear, strict=True)
         ]
-        previous = context.trace
-        context.trace = tape
+        previous = ir.context.trace
+        ir.context.trace = tape
         try:
-            outs = eval_jaxpr(jaxpr, jaxpr.consts, *operands)
+            outs = ir.eval_jaxpr(jaxpr, jaxpr.consts, *operands)
         finally:
-            context.trace = previous
+            ir.context.trace = previous
             tape.alive = False
         return (
             tape,
@@ -474,8 +437,10 @@ def _split_linear(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> Linearized:
 
 
 def linearize_flat(
-    fun: Callable[..., Sequence[ArrayLike]], primals: Sequence[ArrayLike], nonzeros: Sequence[bool]
-) -> tuple[Tape, list[TangentTracer], list[ArrayLike], list[TangentTracer | Zero]]:
+    fun: Callable[..., Sequence[ir.ArrayLike]],
+    primals: Sequence[ir.ArrayLike],
+    nonzeros: Sequence[bool],
+) -> tuple[Tape, list[TangentTracer], list[ir.ArrayLike], list[TangentTracer | Zero]]:
     """Run a flat function, and record its derivative.
 
     Args:
@@ -487,14 +452,14 @@ def linearize_flat(
       The tape, the tangents of the differentiated arguments, the results, and the tangents of the
       results (``TangentTracer`` or ``Zero``).
     """
-    trace = LinearizeTrace(context.trace)
+    trace = LinearizeTrace(ir.context.trace)
     tape = trace.tape
     in_tangents: list[TangentTracer] = []
     args: list[Any] = []
     for primal, nonzero in zip(primals, nonzeros, strict=True):
         if nonzero:
-            aval: Any = get_aval(primal)
-            if is_reference(primal):
+            aval: Any = ir.get_aval(primal)
+            if ir.is_reference(primal):
                 tangent = tape.new_tangent(tangent_aval(aval.inner_aval))
                 args.append(dual_reference(trace, primal, tangent))
             else:
@@ -503,40 +468,42 @@ def linearize_flat(
             in_tangents.append(tangent)
         else:
             args.append(primal)
-    previous, names = context.trace, context.name_stack
-    context.trace, context.name_stack = trace, jvp_stack(names)
+    previous, names = ir.context.trace, ir.context.name_stack
+    ir.context.trace, ir.context.name_stack = trace, ir.jvp_stack(names)
     try:
         outs = fun(*args)
-        check_returned(outs, trace)
+        ir.check_returned(outs, trace)
         results, out_tangents, _ = trace.split(outs)
     finally:
-        context.trace, context.name_stack = previous, names
+        ir.context.trace, ir.context.name_stack = previous, names
         trace.alive = tape.alive = False
-    if check_tracer_leaks.value:
+    if ir.check_tracer_leaks.value:
         del args, outs
-        check_leaks(trace)
+        ir.check_leaks(trace)
     return tape, in_tangents, results, out_tangents  # pyright: ignore[reportReturnType]
 
 
 # Applied to each user function that is differentiated. Cached jaxprs do not change: functions must
 # be traced again to see an override.
-rewrite_differentiated: State = State("rewrite_differentiated", None, lambda fun: fun)
+rewrite_differentiated: ir.State = ir.State("rewrite_differentiated", None, lambda fun: fun)
 
 
 def linearize_function(
-    fun: Callable[..., Sequence[ArrayLike]], primals: Sequence[ArrayLike], nonzeros: Sequence[bool]
-) -> tuple[Tape, list[TangentTracer], list[ArrayLike], list[TangentTracer | Zero]]:
+    fun: Callable[..., Sequence[ir.ArrayLike]],
+    primals: Sequence[ir.ArrayLike],
+    nonzeros: Sequence[bool],
+) -> tuple[Tape, list[TangentTracer], list[ir.ArrayLike], list[TangentTracer | Zero]]:
     """``linearize_flat`` of a user's function, or of what replaces it."""
     return linearize_flat(rewrite_differentiated.value(fun), primals, nonzeros)
 
 
 def tape_to_jaxpr(
     tape: Tape,
-    in_vars: Sequence[Var],
-    out_vars: Sequence[Var],
-    residual_trace: Trace,
-    debug_info: DebugInfo = unknown_debug_info,
-) -> tuple[Jaxpr, list[StagedTracer]]:
+    in_vars: Sequence[ir.Var],
+    out_vars: Sequence[ir.Var],
+    residual_trace: ir.Trace,
+    debug_info: ir.DebugInfo = ir.unknown_debug_info,
+) -> tuple[ir.Jaxpr, list[ir.StagedTracer]]:
     """Return the jaxpr of a tape, without dead equations.
 
     Args:
@@ -550,16 +517,16 @@ def tape_to_jaxpr(
     Returns:
       The jaxpr, and the values of its leading arguments.
     """
-    live = live_equations(tape.eqns, out_vars)
+    live = ir.live_equations(tape.eqns, out_vars)
     eqns, residuals, const_vars, consts = residuals_to_variables(live, residual_trace)
     invars = [*(residual.atom for residual in residuals), *in_vars]
-    effects = join_effects(eqn.effects for eqn in eqns)
-    return Jaxpr(const_vars, invars, out_vars, eqns, effects, debug_info, consts), residuals
+    effects = ir.join_effects(eqn.effects for eqn in eqns)
+    return ir.Jaxpr(const_vars, invars, out_vars, eqns, effects, debug_info, consts), residuals
 
 
 def residuals_to_variables(
-    eqns: Sequence[JaxprEqn], trace: Trace | None = None
-) -> tuple[list[JaxprEqn], list[StagedTracer], list[Var], list[Any]]:
+    eqns: Sequence[ir.JaxprEqn], trace: ir.Trace | None = None
+) -> tuple[list[ir.JaxprEqn], list[ir.StagedTracer], list[ir.Var], list[Any]]:
     """Replace the residuals in a tape's equations, which are literals, by variables.
 
     Args:
@@ -570,17 +537,17 @@ def residuals_to_variables(
       The equations; the residuals that are tracers of ``trace``; and the variables and the values
       of all other arrays. Scalars that are not arrays stay literals.
     """
-    tracers: dict[int, StagedTracer] = {}
-    variables: dict[int, Var] = {}
+    tracers: dict[int, ir.StagedTracer] = {}
+    variables: dict[int, ir.Var] = {}
     values: list[Any] = []
 
-    def atom(operand: Atom) -> Atom:
-        if type(operand) is not Literal:
+    def atom(operand: ir.Atom) -> ir.Atom:
+        if type(operand) is not ir.Literal:
             return operand
         value = operand.val
-        if trace is not None and isinstance(value, StagedTracer) and value._trace is trace:
+        if trace is not None and isinstance(value, ir.StagedTracer) and value._trace is trace:
             var = value.atom
-            if type(var) is not Literal:
+            if type(var) is not ir.Literal:
                 tracers.setdefault(id(var), value)
             return var
         if not hasattr(type(value), "aval"):
@@ -588,7 +555,7 @@ def residuals_to_variables(
             if not isinstance(value, np.ndarray) or (trace is not None and value.ndim == 0):
                 return operand
         if id(value) not in variables:
-            variables[id(value)] = Var(operand.aval)
+            variables[id(value)] = ir.Var(operand.aval)
             values.append(value)
         return variables[id(value)]
 

@@ -3,25 +3,12 @@
 from collections.abc import Iterable, Sequence
 from itertools import compress
 
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    TupleRecord,
-    Var,
-    eval_jaxpr,
-    exact_rules,
-    join_effects,
-    trace_to_jaxpr,
-    varying_cast,
-)
+import ricci_ir as ir
 
 from ._tangent import Zero, instantiate, tangent_aval
 
 
-class Split(TupleRecord):
+class Split(ir.TupleRecord):
     """A jaxpr split into two jaxprs.
 
     Attributes:
@@ -30,14 +17,14 @@ class Split(TupleRecord):
       known_results: for each result of the jaxpr, whether ``known`` returns it.
     """
 
-    known: Jaxpr
-    unknown: Jaxpr
+    known: ir.Jaxpr
+    unknown: ir.Jaxpr
     known_results: tuple[bool, ...]
 
 
 def dependent(
-    jaxpr: Jaxpr, arguments: Sequence[bool], effects: bool = False
-) -> tuple[set[Atom], tuple[bool, ...]]:
+    jaxpr: ir.Jaxpr, arguments: Sequence[bool], effects: bool = False
+) -> tuple[set[ir.Atom], tuple[bool, ...]]:
     """Find the variables of a jaxpr that depend on some of its arguments.
 
     Args:
@@ -48,7 +35,7 @@ def dependent(
     Returns:
       The dependent variables; and for each result, whether it is dependent.
     """
-    marked: set[Atom] = set(compress(jaxpr.invars, arguments))
+    marked: set[ir.Atom] = set(compress(jaxpr.invars, arguments))
     for eqn in jaxpr.eqns:
         if (effects and eqn.effects) or not marked.isdisjoint(eqn.invars):
             marked.update(eqn.outvars)
@@ -56,7 +43,7 @@ def dependent(
 
 
 def split_jaxpr(
-    jaxpr: Jaxpr, unknown: Sequence[bool], unknown_results: Sequence[bool] | None = None
+    jaxpr: ir.Jaxpr, unknown: Sequence[bool], unknown_results: Sequence[bool] | None = None
 ) -> Split:
     """Split a jaxpr by which of its arguments are known; cached on the jaxpr.
 
@@ -72,7 +59,7 @@ def split_jaxpr(
 
 
 def _split_jaxpr(
-    jaxpr: Jaxpr, unknown: tuple[bool, ...], results: tuple[bool, ...] | None
+    jaxpr: ir.Jaxpr, unknown: tuple[bool, ...], results: tuple[bool, ...] | None
 ) -> Split:
     marked, unknown_results = dependent(jaxpr, unknown)
     if results is not None:
@@ -89,10 +76,10 @@ def _split_jaxpr(
     constants = set(jaxpr.constvars)
     pairs = list(zip(jaxpr.outvars, unknown_results, strict=True))
     read = [atom for eqn in unknown_eqns for atom in eqn.invars]
-    candidates: dict[Var, None] = {
+    candidates: dict[ir.Var, None] = {
         atom: None
         for atom in (*read, *(v for v, u in pairs if u))
-        if type(atom) is Var and atom not in marked and atom not in constants
+        if type(atom) is ir.Var and atom not in marked and atom not in constants
     }
     recomputed, residuals = recompute_cheap(known_eqns, candidates)
     known_outs = [*(v for v, u in pairs if not u), *residuals]
@@ -109,8 +96,8 @@ def _split_jaxpr(
 
 
 def recompute_cheap(
-    eqns: Iterable[JaxprEqn], residuals: Iterable[Var]
-) -> tuple[list[JaxprEqn], list[Var]]:
+    eqns: Iterable[ir.JaxprEqn], residuals: Iterable[ir.Var]
+) -> tuple[list[ir.JaxprEqn], list[ir.Var]]:
     """Find equations to recompute in a second jaxpr instead of passing their results to it.
 
     These cost next to nothing: arrays made of literals, such as zeros, and casts to varying values.
@@ -125,16 +112,16 @@ def recompute_cheap(
     cheap = {eqn.outvars[0]: eqn for eqn in eqns if _is_cheap(eqn)}
     if not cheap:
         return [], list(residuals)
-    recomputed: set[Var] = set()
-    remaining: dict[Var, None] = {}
+    recomputed: set[ir.Var] = set()
+    remaining: dict[ir.Var, None] = {}
     for var in residuals:
         # Follow a chain of casts back, to an array made of literals or to the first variable that
         # is not cheap, which remains a residual in place of the casts' result.
-        atom: Atom = var
-        while type(atom) is Var and atom in cheap:
+        atom: ir.Atom = var
+        while type(atom) is ir.Var and atom in cheap:
             recomputed.add(atom)
             operands = cheap[atom].invars
-            if not operands or type(operands[0]) is not Var:
+            if not operands or type(operands[0]) is not ir.Var:
                 break
             atom = operands[0]
         else:
@@ -142,33 +129,39 @@ def recompute_cheap(
     return [eqn for var, eqn in cheap.items() if var in recomputed], list(remaining)
 
 
-def _is_cheap(eqn: JaxprEqn) -> bool:
+def _is_cheap(eqn: ir.JaxprEqn) -> bool:
     """Whether an equation is a cast, or makes an array of literals."""
     primitive = eqn.primitive
-    if primitive is varying_cast.call:
+    if primitive is ir.varying_cast.call:
         return True
     return (
-        primitive in exact_rules
+        primitive in ir.exact_rules
         and not primitive.multiple_results
-        and not any(type(atom) is Var for atom in eqn.invars)
+        and not any(type(atom) is ir.Var for atom in eqn.invars)
     )
 
 
 def program(
-    jaxpr: Jaxpr, invars: Sequence[Var], eqns: Sequence[JaxprEqn], outvars: Sequence[Atom]
-) -> Jaxpr:
+    jaxpr: ir.Jaxpr,
+    invars: Sequence[ir.Var],
+    eqns: Sequence[ir.JaxprEqn],
+    outvars: Sequence[ir.Atom],
+) -> ir.Jaxpr:
     """Make a jaxpr of some of a jaxpr's equations, closed over the same constants."""
     return jaxpr.replace(
         invars=list(invars),
         eqns=list(eqns),
         outvars=list(outvars),
-        effects=join_effects(eqn.effects for eqn in eqns),
+        effects=ir.join_effects(eqn.effects for eqn in eqns),
     )
 
 
 def with_zeros(
-    jaxpr: Jaxpr, present: Sequence[bool], returned: Sequence[bool], avals: Iterable[AbstractValue]
-) -> Jaxpr:
+    jaxpr: ir.Jaxpr,
+    present: Sequence[bool],
+    returned: Sequence[bool],
+    avals: Iterable[ir.AbstractValue],
+) -> ir.Jaxpr:
     """Return a jaxpr that instantiates some zero tangents among its results.
 
     Args:
@@ -182,8 +175,8 @@ def with_zeros(
         return jaxpr
     tangent_avals = tuple(map(tangent_aval, avals))
 
-    def fun(*args: Array) -> list[Array]:
-        nonzeros = iter(eval_jaxpr(jaxpr, jaxpr.consts, *args))
+    def fun(*args: ir.Array) -> list[ir.Array]:
+        nonzeros = iter(ir.eval_jaxpr(jaxpr, jaxpr.consts, *args))
         tangents = [
             next(nonzeros) if p else Zero(a) for p, a in zip(present, tangent_avals, strict=True)
         ]
@@ -191,5 +184,5 @@ def with_zeros(
 
     return jaxpr.derived(
         ("with zeros", present, returned, tangent_avals),
-        lambda: trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info),
+        lambda: ir.trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info),
     )

@@ -3,17 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, final
 
-from ricci_ir import (
-    AbstractRef,
-    PyTree,
-    Ref,
-    Trace,
-    api_boundary,
-    get_aval,
-    is_reference,
-    reference_methods,
-    set_trace,
-)
+import ricci_ir as ir
 from ricci_pytree import PyTreeDef, keystr, register_pytree_node, tree_flatten_with_path
 
 from ._tangent import Tangent, Zero, instantiate
@@ -29,7 +19,7 @@ __all__ = [
 ]
 
 
-class _DualReference(Ref):
+class _DualReference(ir.Ref):
     """A reference as an argument of a differentiated function: a primal reference, and a tangent.
 
     Attributes:
@@ -42,23 +32,23 @@ class _DualReference(Ref):
 
     def __init__(self, trace: Any, primal: Any, tangent: Any):
         super().__init__(primal.aval, None)
-        self._owner: Trace = trace
+        self._owner: ir.Trace = trace
         self.primal: Any = primal
         self.tangent: Any = tangent
 
     def _read(self, shared: bool) -> Any:
         trace: Any = self._owner
-        with set_trace(trace.parent):
+        with ir.set_trace(trace.parent):
             primal = self.primal.read(shared)
-            tangent = self.tangent.read(shared) if is_reference(self.tangent) else self.tangent
+            tangent = self.tangent.read(shared) if ir.is_reference(self.tangent) else self.tangent
         return trace.join(primal, tangent)
 
     def _write(self, value: Any, fresh: bool) -> None:
         trace: Any = self._owner
         (primal,), (tangent,), _ = trace.split([value])
-        with set_trace(trace.parent):
+        with ir.set_trace(trace.parent):
             self.primal.write(primal, fresh)
-            if is_reference(self.tangent):
+            if ir.is_reference(self.tangent):
                 self.tangent.write(instantiate(tangent))
             else:
                 self.tangent = tangent
@@ -67,7 +57,7 @@ class _DualReference(Ref):
         return f"Ref({self.primal!r}, differentiated)"
 
 
-def dual_reference(trace: Trace, primal: Any, tangent: Any) -> Ref:
+def dual_reference(trace: ir.Trace, primal: Any, tangent: Any) -> ir.Ref:
     """Wrap a reference that is passed to a differentiated function.
 
     Args:
@@ -140,13 +130,13 @@ class AccumulatingPullback:
 
     __slots__ = ("pullback", "targets", "tree")
 
-    def __init__(self, pullback: Any, tree: PyTreeDef, avals: Sequence[Any], refs: PyTree):
+    def __init__(self, pullback: Any, tree: PyTreeDef, avals: Sequence[Any], refs: ir.PyTree):
         self.pullback = pullback
         self.tree = tree
         self.targets: list[Any] = _targets(tree, avals, refs)
 
-    @api_boundary
-    def __call__(self, ct: PyTree) -> tuple[PyTree, ...]:
+    @ir.api_boundary
+    def __call__(self, ct: ir.PyTree) -> tuple[ir.PyTree, ...]:
         """Return the requested cotangents; add the others to references, or drop them."""
         cts = self.pullback.cotangents(ct)
         return self.tree.unflatten([self._settle(i, cotangent) for i, cotangent in enumerate(cts)])
@@ -158,7 +148,7 @@ class AccumulatingPullback:
         if type(target) is DontWant:
             return DidntWant()
         if ct is not None and type(ct) is not Zero:
-            reference_methods["addupdate"](target, ..., self.pullback.returned(i, ct))
+            ir.reference_methods["addupdate"](target, ..., self.pullback.returned(i, ct))
         return GradRef()
 
 
@@ -171,7 +161,7 @@ def _unflatten(tree: PyTreeDef, parts: Sequence[Any]) -> AccumulatingPullback:
 register_pytree_node(AccumulatingPullback, lambda f: ((f.pullback, f.targets), f.tree), _unflatten)
 
 
-def _targets(tree: PyTreeDef, avals: Sequence[Any], refs: PyTree) -> list[Any]:
+def _targets(tree: PyTreeDef, avals: Sequence[Any], refs: ir.PyTree) -> list[Any]:
     """Flatten the arguments of ``with_refs``, and check their types."""
     try:
         targets = tree.flatten_up_to(refs)
@@ -181,10 +171,10 @@ def _targets(tree: PyTreeDef, avals: Sequence[Any], refs: PyTree) -> list[Any]:
     for (path, _), target, aval in zip(paths, targets, avals, strict=True):
         if type(target) in (GradValue, DontWant):
             continue
-        if not is_reference(target):
+        if not ir.is_reference(target):
             kind = type(target).__name__
             raise _invalid_refs(tree, f"got {target!r:.60} of type {kind} at {keystr(path)}")
-        ref_aval: Any = get_aval(target)
+        ref_aval: Any = ir.get_aval(target)
         if (ref_aval.shape, ref_aval.dtype) != (aval.shape, aval.dtype):
             expected = f"{aval.dtype}[{','.join(map(str, aval.shape))}]"
             raise ValueError(
@@ -210,7 +200,7 @@ def check_no_references(tree: PyTreeDef, avals: Sequence[Any]) -> None:
       ValueError: if one of the types is that of a reference.
     """
     for i, aval in enumerate(avals):
-        if isinstance(aval, AbstractRef):
+        if isinstance(aval, ir.AbstractRef):
             path = tree_flatten_with_path(tree.unflatten(range(tree.num_leaves)))[0][i][0]
             raise ValueError(
                 f"vjp: the argument at {keystr(path)} is a reference of type {aval}, so its "

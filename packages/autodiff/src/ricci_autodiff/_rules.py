@@ -12,30 +12,22 @@ from enum import Enum, auto
 from functools import reduce
 from typing import Any, TypeGuard
 
-from ricci_ir import (
-    AbstractValue,
-    ArrayLike,
-    Primitive,
-    RuleTable,
-    ShapedArray,
-    derived,
-    rule_table,
-)
+import ricci_ir as ir
 
 from ._tangent import Tangent, Zero, add_tangents, instantiate
 
-jvp_rules: RuleTable = rule_table("jvp")
-transpose_rules: RuleTable = rule_table("transpose")
+jvp_rules: ir.RuleTable = ir.rule_table("jvp")
+transpose_rules: ir.RuleTable = ir.rule_table("transpose")
 # A transpose rule is not called if all cotangents are zero, since its results would be zero. A rule
 # written by a user may return something else (statistics passed as cotangents): if the entry of
 # this table is ``True``, the rule is called with ``Zero``s, too.
-transposes_zeros: RuleTable = rule_table("transposes_zeros", required=False)
+transposes_zeros: ir.RuleTable = ir.rule_table("transposes_zeros", required=False)
 # ``rule(tape, primals, tangents, **params)`` computes the results and records their tangents. Only
 # primitives that contain jaxprs need one: by default the jvp rule runs under the tape.
-linearize_rules: RuleTable = rule_table("linearize", required=False)
+linearize_rules: ir.RuleTable = ir.rule_table("linearize", required=False)
 # ``rule(tape, args, **params)`` computes the part that depends on no tangent of the tape at once,
 # and records the other part. Without a rule, the whole operation is recorded.
-split_rules: RuleTable = rule_table("split", required=False)
+split_rules: ir.RuleTable = ir.rule_table("split", required=False)
 
 type JvpRule = Callable[..., tuple[Any, Any]]
 
@@ -68,9 +60,9 @@ class UndefinedPrimal:
 
     __slots__ = ("aval",)
 
-    aval: ShapedArray
+    aval: ir.ShapedArray
 
-    def __init__(self, aval: AbstractValue):
+    def __init__(self, aval: ir.AbstractValue):
         self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
 
     def __repr__(self) -> str:
@@ -94,7 +86,7 @@ def is_undefined_primal(x: object) -> TypeGuard[UndefinedPrimal]:
     return type(x) is UndefinedPrimal
 
 
-def per_operand(*rules: Callable[..., ArrayLike] | None) -> derived:
+def per_operand(*rules: Callable[..., ir.ArrayLike] | None) -> ir.derived:
     """A jvp rule from partial derivatives, one for each operand.
 
     Args:
@@ -104,10 +96,10 @@ def per_operand(*rules: Callable[..., ArrayLike] | None) -> derived:
     Returns:
       The rule, for ``define``.
     """
-    return derived(lambda primitive: _per_operand_rule(primitive, rules, with_result=False))
+    return ir.derived(lambda primitive: _per_operand_rule(primitive, rules, with_result=False))
 
 
-def per_operand_with_result(*rules: Callable[..., ArrayLike] | None) -> derived:
+def per_operand_with_result(*rules: Callable[..., ir.ArrayLike] | None) -> ir.derived:
     """Like ``per_operand``, with rules ``rule(tangent, result, *primals, **params)``.
 
     Args:
@@ -116,14 +108,14 @@ def per_operand_with_result(*rules: Callable[..., ArrayLike] | None) -> derived:
     Returns:
       The rule, for ``define``.
     """
-    return derived(lambda primitive: _per_operand_rule(primitive, rules, with_result=True))
+    return ir.derived(lambda primitive: _per_operand_rule(primitive, rules, with_result=True))
 
 
 def _per_operand_rule(
-    primitive: Primitive, rules: Sequence[Callable[..., ArrayLike] | None], with_result: bool
+    primitive: ir.Primitive, rules: Sequence[Callable[..., ir.ArrayLike] | None], with_result: bool
 ) -> JvpRule:
     def jvp(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+        primals: Sequence[ir.ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Any, Tangent]:
         result = primitive.bind(*primals, **params)
         operands = (result, *primals) if with_result else primals
@@ -137,9 +129,9 @@ def _per_operand_rule(
     return jvp
 
 
-def _linear_jvp(primitive: Primitive) -> JvpRule:
+def _linear_jvp(primitive: ir.Primitive) -> JvpRule:
     def jvp(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+        primals: Sequence[ir.ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Any, Any]:
         result = primitive.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
@@ -150,7 +142,7 @@ def _linear_jvp(primitive: Primitive) -> JvpRule:
     return jvp
 
 
-def _zeros_like_result(primitive: Primitive, result: Any) -> Zero | list[Zero]:
+def _zeros_like_result(primitive: ir.Primitive, result: Any) -> Zero | list[Zero]:
     if primitive.multiple_results:
         return [Zero.from_primal(r) for r in result]
     return Zero.from_primal(result)
@@ -158,10 +150,10 @@ def _zeros_like_result(primitive: Primitive, result: Any) -> Zero | list[Zero]:
 
 # For an operation that is linear in all its operands together: the tangent of the result is the
 # operation applied to the tangents.
-linear: derived = derived(_linear_jvp)
+linear: ir.derived = ir.derived(_linear_jvp)
 
 
-def bilinear(lhs: Callable[..., ArrayLike], rhs: Callable[..., ArrayLike]) -> dict[str, Any]:
+def bilinear(lhs: Callable[..., ir.ArrayLike], rhs: Callable[..., ir.ArrayLike]) -> dict[str, Any]:
     """The ``jvp`` and ``transpose`` rules of an operation that is linear in each of two operands.
 
     Args:
@@ -172,7 +164,7 @@ def bilinear(lhs: Callable[..., ArrayLike], rhs: Callable[..., ArrayLike]) -> di
       The two rules by name, for ``define``.
     """
 
-    def make_jvp(primitive: Primitive) -> JvpRule:
+    def make_jvp(primitive: ir.Primitive) -> JvpRule:
         jvp = _per_operand_rule(
             primitive,
             (
@@ -184,17 +176,17 @@ def bilinear(lhs: Callable[..., ArrayLike], rhs: Callable[..., ArrayLike]) -> di
         algebra_of[jvp] = Algebra.BILINEAR
         return jvp
 
-    def transpose(ct: ArrayLike, x: Any, y: Any, **params: Any) -> tuple[Tangent | None, ...]:
+    def transpose(ct: ir.ArrayLike, x: Any, y: Any, **params: Any) -> tuple[Tangent | None, ...]:
         if is_undefined_primal(x):
             return lhs(ct, x.aval, y, **params), None
         return None, rhs(ct, x, y.aval, **params)
 
-    return {"jvp": derived(make_jvp), "transpose": transpose}
+    return {"jvp": ir.derived(make_jvp), "transpose": transpose}
 
 
-def _zero_jvp(primitive: Primitive) -> JvpRule:
+def _zero_jvp(primitive: ir.Primitive) -> JvpRule:
     def jvp(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+        primals: Sequence[ir.ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Any, Any]:
         result = primitive.bind(*primals, **params)
         return result, _zeros_like_result(primitive, result)
@@ -204,10 +196,10 @@ def _zero_jvp(primitive: Primitive) -> JvpRule:
 
 
 # For an operation whose result is locally constant (``floor``) or discrete (``argmax``).
-zero_derivative: derived = derived(_zero_jvp)
+zero_derivative: ir.derived = ir.derived(_zero_jvp)
 
 
-def _not_linear(primitive: Primitive) -> TransposeRule:
+def _not_linear(primitive: ir.Primitive) -> TransposeRule:
     def transpose(ct: object, *args: object, **params: object) -> Sequence[Tangent | None]:
         raise NotImplementedError(
             f"The transpose of {primitive.name!r} is not defined: the operation is not linear."
@@ -217,4 +209,4 @@ def _not_linear(primitive: Primitive) -> TransposeRule:
 
 
 # For an operation that is linear in none of its operands, and so has no transpose.
-not_linear: derived = derived(_not_linear)
+not_linear: ir.derived = ir.derived(_not_linear)

@@ -3,18 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, final
 
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    ArrayLike,
-    Cache,
-    Hook,
-    Shape,
-    ShapedArray,
-    float0,
-    get_aval,
-    to_tangent_dtype,
-)
+import ricci_ir as ir
 
 
 @final
@@ -35,15 +24,15 @@ class Zero:
 
     __slots__ = ("aval",)
 
-    aval: ShapedArray
+    aval: ir.ShapedArray
 
-    def __init__(self, aval: AbstractValue):
+    def __init__(self, aval: ir.AbstractValue):
         self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
 
     @staticmethod
-    def from_primal(value: ArrayLike) -> "Zero":
+    def from_primal(value: ir.ArrayLike) -> "Zero":
         """The zero tangent of a primal value."""
-        aval = get_aval(value)
+        aval = ir.get_aval(value)
         zero = _zeros.entries.get(aval)
         if zero is None:
             zero = _zeros.add(aval, Zero(tangent_aval(aval)))
@@ -54,9 +43,9 @@ class Zero:
 
 
 # The zero tangents of primals, by the type of the primal.
-_zeros: Cache[AbstractValue, Zero] = Cache("zero tangents", 4096)
+_zeros: ir.Cache[ir.AbstractValue, Zero] = ir.Cache("zero tangents", 4096)
 
-type Tangent = ArrayLike | Zero
+type Tangent = ir.ArrayLike | Zero
 
 
 class SymbolicZero:
@@ -83,13 +72,13 @@ class SymbolicZero:
 
     __slots__ = ("aval",)
 
-    aval: ShapedArray
+    aval: ir.ShapedArray
 
-    def __init__(self, aval: AbstractValue):
+    def __init__(self, aval: ir.AbstractValue):
         self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
 
     @staticmethod
-    def from_primal_value(value: ArrayLike) -> "SymbolicZero":
+    def from_primal_value(value: ir.ArrayLike) -> "SymbolicZero":
         """The zero tangent of a primal value."""
         return SymbolicZero(Zero.from_primal(value).aval)
 
@@ -100,7 +89,7 @@ class SymbolicZero:
         return hash(self.aval)
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> ir.Shape:
         """The shape of the zeros."""
         return self.aval.shape
 
@@ -113,7 +102,7 @@ class SymbolicZero:
         return f"SymbolicZero({self.aval})"
 
 
-def tangent_aval(aval: AbstractValue) -> AbstractValue:
+def tangent_aval(aval: ir.AbstractValue) -> ir.AbstractValue:
     """The tangent type of a type: the same type, but with dtype float0 for integers.
 
     Args:
@@ -128,15 +117,15 @@ def tangent_aval(aval: AbstractValue) -> AbstractValue:
       >>> tangent_aval(ShapedArray((2,), "int32")).dtype
       dtype([('float0', 'V')])
     """
-    if isinstance(aval, ShapedArray):
-        dtype = to_tangent_dtype(aval.dtype)
+    if isinstance(aval, ir.ShapedArray):
+        dtype = ir.to_tangent_dtype(aval.dtype)
         if dtype is aval.dtype:
             return aval
-        return ShapedArray(aval.shape, dtype, sharding=aval.type_sharding)
+        return ir.ShapedArray(aval.shape, dtype, sharding=aval.type_sharding)
     return aval
 
 
-def cotangent_aval(aval: AbstractValue) -> AbstractValue:
+def cotangent_aval(aval: ir.AbstractValue) -> ir.AbstractValue:
     """Like ``tangent_aval``, with the ``unreduced`` and ``reduced`` mesh axes swapped.
 
     The cotangent of a partial sum is replicated, and vice versa.
@@ -149,20 +138,22 @@ def cotangent_aval(aval: AbstractValue) -> AbstractValue:
 
 
 # The operations on tangents are primitives of ``lax``.
-tangent_sum: Hook[Callable[[ArrayLike, ArrayLike], Array]] = Hook(
+tangent_sum: ir.Hook[Callable[[ir.ArrayLike, ir.ArrayLike], ir.Array]] = ir.Hook(
     "sums of tangents", provided_by="ricci_lax"
 )
-zeros_of_type: Hook[Callable[[Any], Array]] = Hook("arrays of zeros", provided_by="ricci_lax")
-scaled_tangent: Hook[Callable[[ArrayLike, float], Array]] = Hook(
+zeros_of_type: ir.Hook[Callable[[Any], ir.Array]] = ir.Hook(
+    "arrays of zeros", provided_by="ricci_lax"
+)
+scaled_tangent: ir.Hook[Callable[[ir.ArrayLike, float], ir.Array]] = ir.Hook(
     "multiples of tangents", provided_by="ricci_lax"
 )
 # A value with the sharding of a type.
-with_type: Hook[Callable[[ArrayLike, Any], ArrayLike]] = Hook(
+with_type: ir.Hook[Callable[[ir.ArrayLike, Any], ir.ArrayLike]] = ir.Hook(
     "changes of shardings", provided_by="ricci_lax"
 )
 
 
-def instantiate(tangent: Tangent) -> Array:
+def instantiate(tangent: Tangent) -> ir.Array:
     """An array of zeros in place of a symbolic zero; other tangents unchanged.
 
     Args:
@@ -204,7 +195,7 @@ def add_tangents(x: Tangent, y: Tangent) -> Tangent:
 
 
 def join_tangents(
-    nonzeros: Iterable[bool], tangents: Iterable[ArrayLike], primals: Iterable[ArrayLike]
+    nonzeros: Iterable[bool], tangents: Iterable[ir.ArrayLike], primals: Iterable[ir.ArrayLike]
 ) -> list[Tangent]:
     """Insert a ``Zero`` for each value without a tangent into a sequence of tangents.
 
@@ -223,7 +214,7 @@ def join_tangents(
     ]
 
 
-def has_tangent(aval: AbstractValue) -> bool:
+def has_tangent(aval: ir.AbstractValue) -> bool:
     """Whether values of this type can have tangents other than zero.
 
     Args:
@@ -239,4 +230,4 @@ def has_tangent(aval: AbstractValue) -> bool:
       (False, True)
     """
     tangent: Any = tangent_aval(aval)
-    return tangent.dtype != float0
+    return tangent.dtype != ir.float0

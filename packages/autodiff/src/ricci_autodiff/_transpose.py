@@ -4,34 +4,16 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    SettingsSwitch,
-    Var,
-    context,
-    discharged,
-    get_aval,
-    lenient_sharding,
-    live_program,
-    no_origin,
-    of_type,
-    run_equations,
-    trace_to_jaxpr,
-    transposed_stack,
-    uses_references,
-)
+import ricci_ir as ir
 
 from ._rules import UndefinedPrimal, transpose_rules, transposes_zeros
 from ._tangent import Tangent, Zero, add_tangents, cotangent_aval, tangent_aval, with_type
 
 
 def pull_back(
-    eqns: Sequence[JaxprEqn], cotangents: dict[Atom, Tangent], known: dict[Atom, ArrayLike]
+    eqns: Sequence[ir.JaxprEqn],
+    cotangents: dict[ir.Atom, Tangent],
+    known: dict[ir.Atom, ir.ArrayLike],
 ) -> None:
     """Transpose linear equations, from the last to the first.
 
@@ -41,27 +23,27 @@ def pull_back(
         added to it.
       known: the values of the nonlinear variables. All other variables are linear.
     """
-    names, origin = context.name_stack, context.origin
-    switch = SettingsSwitch()
+    names, origin = ir.context.name_stack, ir.context.origin
+    switch = ir.SettingsSwitch()
     try:
         _pull_back(eqns, cotangents, known, names, origin, switch)
     finally:
         switch.to(None)
-        context.name_stack, context.origin = names, origin
+        ir.context.name_stack, ir.context.origin = names, origin
 
 
 def _pull_back(
-    eqns: Sequence[JaxprEqn],
-    cotangents: dict[Atom, Tangent],
-    known: dict[Atom, ArrayLike],
+    eqns: Sequence[ir.JaxprEqn],
+    cotangents: dict[ir.Atom, Tangent],
+    known: dict[ir.Atom, ir.ArrayLike],
     names: tuple[str, ...],
     origin: tuple[Any, int] | None,
-    switch: SettingsSwitch,
+    switch: ir.SettingsSwitch,
 ) -> None:
     # The equations of a scope share their name stack, so its transposed form is cached by identity.
     transposed: dict[int, tuple[str, ...]] = {}
     # Variables for which a rule has returned a zero cotangent. Unused variables are not among them.
-    zeros: set[Atom] = set()
+    zeros: set[ir.Atom] = set()
     # A variable is read only after the equation that defines it. In reverse order, its cotangent
     # is therefore complete when that equation is reached, and can be taken out of the table.
     for eqn in reversed(eqns):
@@ -74,7 +56,7 @@ def _pull_back(
             if not zeros or zeros.isdisjoint(eqn.outvars):
                 continue
             if primitive not in transposes_zeros:
-                zeros.update(a for a in eqn.invars if type(a) is not Literal and a not in known)
+                zeros.update(a for a in eqn.invars if type(a) is not ir.Literal and a not in known)
                 continue
             ct = [Zero(tangent_aval(var.aval)) for var in eqn.outvars]
             ct = ct if primitive.multiple_results else ct[0]
@@ -87,18 +69,18 @@ def _pull_back(
         for atom in eqn.invars:
             if atom.aval.type_sharding is not None:
                 sharded = True
-            if type(atom) is Literal:
+            if type(atom) is ir.Literal:
                 operands.append(atom.operand())
             elif atom in known:
                 operands.append(known[atom])
             else:
                 operands.append(UndefinedPrimal(atom.aval))
         code, offset, recorded = eqn.raw_source
-        context.origin = (code, offset) if code is not None else origin or no_origin
+        ir.context.origin = (code, offset) if code is not None else origin or ir.no_origin
         stack = transposed.get(id(recorded))
         if stack is None:
-            stack = transposed[id(recorded)] = transposed_stack(names, recorded)
-        context.name_stack = stack
+            stack = transposed[id(recorded)] = ir.transposed_stack(names, recorded)
+        ir.context.name_stack = stack
         if sharded:
             results = _transposed_on_mesh(eqn, ct, operands)
         else:
@@ -113,7 +95,7 @@ def _pull_back(
                 cotangents[atom] = result if earlier is None else add_tangents(earlier, result)
 
 
-def _transposed_on_mesh(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) -> Sequence[Any]:
+def _transposed_on_mesh(eqn: ir.JaxprEqn, ct: object, operands: Sequence[Any]) -> Sequence[Any]:
     """Return the cotangents of an equation's operands, whose types have shardings.
 
     A cotangent has the sharding of its operand. So an operation of the rule may leave an ambiguous
@@ -122,12 +104,12 @@ def _transposed_on_mesh(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) -> S
     axes, nothing is ambiguous, and the setting, which costs more than the rule, is not made.
     """
     if any(a.aval.type_sharding and a.aval.type_sharding.mesh for a in eqn.invars):
-        with lenient_sharding(True):
+        with ir.lenient_sharding(True):
             return _transposed_as_operands(eqn, ct, operands)
     return _transposed_as_operands(eqn, ct, operands)
 
 
-def _transposed_as_operands(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) -> Sequence[Any]:
+def _transposed_as_operands(eqn: ir.JaxprEqn, ct: object, operands: Sequence[Any]) -> Sequence[Any]:
     """Return the cotangents of an equation's operands, with the operands' shardings."""
     results = transpose_rules[eqn.primitive](ct, *operands, **eqn.params)
     return [
@@ -138,7 +120,7 @@ def _transposed_as_operands(eqn: JaxprEqn, ct: object, operands: Sequence[Any]) 
     ]
 
 
-def _collect(eqn: JaxprEqn, cotangents: dict[Atom, Tangent]) -> list[Tangent] | None:
+def _collect(eqn: ir.JaxprEqn, cotangents: dict[ir.Atom, Tangent]) -> list[Tangent] | None:
     """Pop the cotangents of an equation's results; ``None`` if all of them are zero."""
     if len(eqn.outvars) == 1:
         ct = cotangents.pop(eqn.outvars[0], None)
@@ -152,20 +134,20 @@ def _collect(eqn: JaxprEqn, cotangents: dict[Atom, Tangent]) -> list[Tangent] | 
     ]
 
 
-def _typed(ct: Any, eqn: JaxprEqn) -> Any:
+def _typed(ct: Any, eqn: ir.JaxprEqn) -> Any:
     """Convert cotangents that are Python scalars and have another type in the current settings."""
     cts = ct if eqn.primitive.multiple_results else [ct]
     typed = [
-        c if type(c) is Zero else of_type(c, tangent_aval(var.aval))
+        c if type(c) is Zero else ir.of_type(c, tangent_aval(var.aval))
         for c, var in zip(cts, eqn.outvars, strict=True)
     ]
     return typed if eqn.primitive.multiple_results else typed[0]
 
 
 def pull_back_tape(
-    eqns: Sequence[JaxprEqn],
-    in_vars: Sequence[Var],
-    out_vars: Sequence[Var | None],
+    eqns: Sequence[ir.JaxprEqn],
+    in_vars: Sequence[ir.Var],
+    out_vars: Sequence[ir.Var | None],
     cts: Sequence[Tangent],
 ) -> list[Tangent]:
     """Return the cotangents of the arguments of a tape, as arrays or ``Zero``.
@@ -176,7 +158,7 @@ def pull_back_tape(
       out_vars: the tangents of the results; ``None`` for a zero.
       cts: the cotangents of the results.
     """
-    cotangents: dict[Atom, Tangent] = {}
+    cotangents: dict[ir.Atom, Tangent] = {}
     for var, ct in zip(out_vars, cts, strict=True):
         if var is not None and type(ct) is not Zero:
             earlier = cotangents.get(var)
@@ -188,7 +170,7 @@ def pull_back_tape(
 
 
 def transpose_flat(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     linear: Sequence[bool],
     args: Sequence[Any],
     cts: Sequence[Tangent],
@@ -206,10 +188,10 @@ def transpose_flat(
     Returns:
       The cotangent of each linear argument, an array or ``Zero``.
     """
-    if uses_references(jaxpr.effects):
-        jaxpr = discharged(jaxpr).jaxpr
-    env: dict[Atom, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
-    depends: set[Atom] = set()
+    if ir.uses_references(jaxpr.effects):
+        jaxpr = ir.discharged(jaxpr).jaxpr
+    env: dict[ir.Atom, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
+    depends: set[ir.Atom] = set()
     for var, is_linear, arg in zip(jaxpr.invars, linear, args, strict=True):
         if is_linear:
             depends.add(var)
@@ -224,31 +206,31 @@ def transpose_flat(
         else:
             depends.update(eqn.outvars)
             eqns.append(eqn)
-    run_equations(nonlinear, env)
+    ir.run_equations(nonlinear, env)
 
     variables = list(compress(jaxpr.invars, linear))
-    cotangents: dict[Atom, Tangent] = {
+    cotangents: dict[ir.Atom, Tangent] = {
         var: ct for var, ct in zip(variables, sums, strict=False) if type(ct) is not Zero
     }
     for atom, ct in zip(jaxpr.outvars, cts, strict=True):
-        if type(atom) is not Literal and atom in depends and type(ct) is not Zero:
+        if type(atom) is not ir.Literal and atom in depends and type(ct) is not Zero:
             earlier = cotangents.get(atom)
             cotangents[atom] = ct if earlier is None else add_tangents(earlier, ct)
     pull_back(eqns, cotangents, env)
     return [_cotangent(cotangents, var) for var in variables]
 
 
-def _cotangent(cotangents: dict[Atom, Tangent], var: Var) -> Tangent:
+def _cotangent(cotangents: dict[ir.Atom, Tangent], var: ir.Var) -> Tangent:
     cotangent = cotangents.get(var)
     return Zero(tangent_aval(var.aval)) if cotangent is None else cotangent
 
 
 def transpose_jaxpr(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     linear: Sequence[bool],
     ct_nonzeros: Sequence[bool],
     ct_weak: Sequence[bool] | None = None,
-) -> tuple[Jaxpr, list[bool]]:
+) -> tuple[ir.Jaxpr, list[bool]]:
     """Return the jaxpr that pulls cotangents back through a jaxpr; cached on that jaxpr.
 
     Args:
@@ -273,11 +255,11 @@ def transpose_jaxpr(
 
 
 def _transpose_jaxpr(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     linear: tuple[bool, ...],
     ct_nonzeros: tuple[bool, ...],
     ct_weak: tuple[bool, ...] | None,
-) -> tuple[Jaxpr, list[bool]]:
+) -> tuple[ir.Jaxpr, list[bool]]:
     arg_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
     ct_avals: list[Any] = [cotangent_aval(v.aval) for v in jaxpr.outvars]
     if ct_weak is not None:
@@ -285,7 +267,7 @@ def _transpose_jaxpr(
     ct_avals = list(compress(ct_avals, ct_nonzeros))
     nonzeros: list[bool] = []
 
-    def fun(*flat: Array) -> list[Any]:
+    def fun(*flat: ir.Array) -> list[Any]:
         nonlinear, nonzero_cts = iter(flat[: len(arg_avals)]), iter(flat[len(arg_avals) :])
         args = [None if is_linear else next(nonlinear) for is_linear in linear]
         cts: list[Tangent] = [
@@ -296,19 +278,19 @@ def _transpose_jaxpr(
         nonzeros.extend(type(r) is not Zero for r in results)
         return [r for r in results if type(r) is not Zero]
 
-    transposed = trace_to_jaxpr(fun, [*arg_avals, *ct_avals], jaxpr.debug_info)
+    transposed = ir.trace_to_jaxpr(fun, [*arg_avals, *ct_avals], jaxpr.debug_info)
     # `transpose_flat` also evaluates nonlinear equations that only zero cotangents would have read.
-    return live_program(transposed).jaxpr, nonzeros
+    return ir.live_program(transposed).jaxpr, nonzeros
 
 
 def transpose_call(
     ct: Sequence[Tangent],
-    args: Sequence[ArrayLike | UndefinedPrimal],
-    jaxpr: Jaxpr,
-    apply: Callable[[Jaxpr, list[Any]], Sequence[Array]],
+    args: Sequence[ir.ArrayLike | UndefinedPrimal],
+    jaxpr: ir.Jaxpr,
+    apply: Callable[[ir.Jaxpr, list[Any]], Sequence[ir.Array]],
     *,
     typed: bool = False,
-) -> list[Array | None]:
+) -> list[ir.Array | None]:
     """Transpose a primitive that calls a jaxpr: call the transposed jaxpr.
 
     Args:
@@ -332,15 +314,15 @@ def transpose_call(
     return [next(results) if is_linear and next(flags) else None for is_linear in linear]
 
 
-def _weak_types(jaxpr: Jaxpr, cts: Sequence[Tangent]) -> list[bool] | None:
+def _weak_types(jaxpr: ir.Jaxpr, cts: Sequence[Tangent]) -> list[bool] | None:
     """Whether each cotangent is weakly typed; ``None`` if all agree with their results."""
     for var, ct in zip(jaxpr.outvars, cts, strict=True):
         aval: Any = var.aval
         if type(ct) is not Zero:
-            ct_aval = get_aval(ct)
+            ct_aval = ir.get_aval(ct)
             if ct_aval is not aval and ct_aval.weak_type != aval.weak_type:
                 break
     else:
         return None
-    ct_avals: list[Any] = [ct.aval if type(ct) is Zero else get_aval(ct) for ct in cts]
+    ct_avals: list[Any] = [ct.aval if type(ct) is Zero else ir.get_aval(ct) for ct in cts]
     return [ct_aval.weak_type for ct_aval in ct_avals]

@@ -10,36 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Hook,
-    Jaxpr,
-    Primitive,
-    RuleTable,
-    Shape,
-    ShapedArray,
-    TypeSharding,
-    derived,
-    float0,
-    get_aval,
-    jaxprs_in_params,
-    make_type_sharding,
-    rule_table,
-)
+import ricci_ir as ir
 
-batch_rules: RuleTable = rule_table("batch")
+batch_rules: ir.RuleTable = ir.rule_table("batch")
 # Rules of primitives that refer to named axes: ``rule(**params)`` returns the names.
-axis_name_rules: RuleTable = rule_table("axis_names", required=False)
+axis_name_rules: ir.RuleTable = ir.rule_table("axis_names", required=False)
 
 # Primitives that call Python functions, which may close over batched values: their rule is used
 # even if no operand is batched.
-closing_primitives: set[Primitive] = set()
+closing_primitives: set[ir.Primitive] = set()
 
 type BatchRule = Callable[..., tuple[Any, Any]]
 
 
-def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset[Hashable]:
+def named_axes(primitive: ir.Primitive, params: dict[str, Any]) -> frozenset[Hashable]:
     """Return the named axes that an operation refers to, also in the jaxprs of its parameters.
 
     Args:
@@ -58,10 +42,10 @@ def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset[Hashab
     rule = axis_name_rules.get(primitive)
     if rule is not None:
         return frozenset(rule(**params))
-    return frozenset().union(*map(_named_in, jaxprs_in_params(params)))
+    return frozenset().union(*map(_named_in, ir.jaxprs_in_params(params)))
 
 
-def _named_in(jaxpr: Jaxpr) -> frozenset[Hashable]:
+def _named_in(jaxpr: ir.Jaxpr) -> frozenset[Hashable]:
     return jaxpr.derived(
         "named axes",
         lambda: frozenset().union(*(named_axes(e.primitive, e.params) for e in jaxpr.eqns)),
@@ -81,43 +65,45 @@ class Axis(NamedTuple):
     size: int
     name: Hashable = None
     spmd_name: Hashable = None
-    sharding: TypeSharding | None = None
+    sharding: ir.TypeSharding | None = None
 
-    def batched_aval(self, aval: ShapedArray, dim: int) -> ShapedArray:
+    def batched_aval(self, aval: ir.ShapedArray, dim: int) -> ir.ShapedArray:
         """Return the type of batches of a type."""
         batched = aval.insert_dimension(dim, self.size)
         return batched if self.sharding is None else self.sharded_aval(batched, dim)
 
-    def sharded_aval(self, aval: ShapedArray, dim: int) -> ShapedArray:
+    def sharded_aval(self, aval: ir.ShapedArray, dim: int) -> ir.ShapedArray:
         """Return a type of batches with ``sharding`` along the batch dimension."""
         assert self.sharding is not None
         previous = aval.type_sharding
         parts = ((),) * aval.ndim if previous is None else previous.parts
         parts = (*parts[:dim], *self.sharding.parts, *parts[dim + 1 :])
         manual = () if previous is None else previous.manual
-        return aval.with_sharding(make_type_sharding(self.sharding.mesh, parts, *manual))
+        return aval.with_sharding(ir.make_type_sharding(self.sharding.mesh, parts, *manual))
 
 
 # The operations that move and repeat batches are primitives of ``lax``: ``(x, shape, dims)``,
 # ``(x, permutation)``, ``(x, dim)``, and ``(x, aval)`` reshards a value to a type.
-batch_broadcast: Hook[Callable[[ArrayLike, Shape, tuple[int, ...]], Array]] = Hook(
+batch_broadcast: ir.Hook[Callable[[ir.ArrayLike, ir.Shape, tuple[int, ...]], ir.Array]] = ir.Hook(
     "broadcasts", provided_by="ricci_lax"
 )
-batch_transpose: Hook[Callable[[ArrayLike, tuple[int, ...]], Array]] = Hook(
+batch_transpose: ir.Hook[Callable[[ir.ArrayLike, tuple[int, ...]], ir.Array]] = ir.Hook(
     "transposes", provided_by="ricci_lax"
 )
-batch_sum: Hook[Callable[[ArrayLike, int], Array]] = Hook("sums", provided_by="ricci_lax")
-batch_of_type: Hook[Callable[[ArrayLike, ShapedArray], Array]] = Hook(
+batch_sum: ir.Hook[Callable[[ir.ArrayLike, int], ir.Array]] = ir.Hook(
+    "sums", provided_by="ricci_lax"
+)
+batch_of_type: ir.Hook[Callable[[ir.ArrayLike, ir.ShapedArray], ir.Array]] = ir.Hook(
     "changes of shardings", provided_by="ricci_lax"
 )
 
 
-def shape_of(x: ArrayLike) -> Shape:
+def shape_of(x: ir.ArrayLike) -> ir.Shape:
     """Return the shape of an array, a tracer or a scalar."""
-    return get_aval(x).shape
+    return ir.get_aval(x).shape
 
 
-def move_dim(x: ArrayLike, source: int, target: int) -> Array:
+def move_dim(x: ir.ArrayLike, source: int, target: int) -> ir.Array:
     """Move a dimension of ``x``; return ``x`` unchanged if it is in place.
 
     Args:
@@ -143,7 +129,7 @@ def move_dim(x: ArrayLike, source: int, target: int) -> Array:
     return batch_transpose.call(x, tuple(order))
 
 
-def add_dim(x: ArrayLike, axis: Axis, dim: int) -> Array:
+def add_dim(x: ir.ArrayLike, axis: Axis, dim: int) -> ir.Array:
     """Repeat ``x`` for each example of an axis, along a new dimension.
 
     Args:
@@ -164,24 +150,24 @@ def add_dim(x: ArrayLike, axis: Axis, dim: int) -> Array:
     return batch if axis.sharding is None else sharded(batch, axis, dim)
 
 
-def sharded(x: ArrayLike, axis: Axis, dim: int) -> Array:
+def sharded(x: ir.ArrayLike, axis: Axis, dim: int) -> ir.Array:
     """Reshard a batch so that its batch dimension has the sharding of the axis."""
-    aval = get_aval(x)
+    aval = ir.get_aval(x)
     return batch_of_type.call(x, axis.sharded_aval(aval, dim))
 
 
-def _repeated(x: ArrayLike, size: int, dim: int) -> Array:
-    aval = get_aval(x)
+def _repeated(x: ir.ArrayLike, size: int, dim: int) -> ir.Array:
+    aval = ir.get_aval(x)
     shape = aval.shape
     new_shape = (*shape[:dim], size, *shape[dim:])
-    if aval.dtype == float0:
-        return np.zeros(new_shape, float0)  # pyright: ignore[reportReturnType]
+    if aval.dtype == ir.float0:
+        return np.zeros(new_shape, ir.float0)  # pyright: ignore[reportReturnType]
     source_dims = tuple(i for i in range(len(new_shape)) if i != dim)
     return batch_broadcast.call(x, new_shape, source_dims)
 
 
 def moved_to(
-    values: Sequence[ArrayLike], dims: Sequence[int | None], target: int
+    values: Sequence[ir.ArrayLike], dims: Sequence[int | None], target: int
 ) -> tuple[list[Any], tuple[int | None, ...]]:
     """Move the batch dimensions of values to ``target``.
 
@@ -206,7 +192,7 @@ def moved_to(
     )
 
 
-def batched_at(x: ArrayLike, dim: int | None, axis: Axis, target: int) -> Array:
+def batched_at(x: ir.ArrayLike, dim: int | None, axis: Axis, target: int) -> ir.Array:
     """Move the batch dimension of ``x`` to ``target``; repeat a value without one there.
 
     Args:
@@ -230,15 +216,15 @@ def batched_at(x: ArrayLike, dim: int | None, axis: Axis, target: int) -> Array:
 
 
 # The primitives whose rule is ``elementwise``.
-elementwise_primitives: set[Primitive] = set()
+elementwise_primitives: set[ir.Primitive] = set()
 
 
-def _elementwise_rule(primitive: Primitive) -> BatchRule:
+def _elementwise_rule(primitive: ir.Primitive) -> BatchRule:
     elementwise_primitives.add(primitive)
     bind = primitive.bind
 
     def batch(
-        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: object
+        axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], **params: object
     ) -> tuple[Any, int | None]:
         if len(args) == 1:
             return bind(args[0], **params), dims[0]
@@ -256,7 +242,7 @@ def _elementwise_rule(primitive: Primitive) -> BatchRule:
     return batch
 
 
-def _align(x: ArrayLike, shape: Shape, dim: int | None, rank: int) -> ArrayLike:
+def _align(x: ir.ArrayLike, shape: ir.Shape, dim: int | None, rank: int) -> ir.ArrayLike:
     """Move the batch dimension to the front, and add dimensions of size 1 up to ``rank``."""
     if dim is None:
         return _repeated(x, 1, 0) if shape else x
@@ -267,12 +253,12 @@ def _align(x: ArrayLike, shape: Shape, dim: int | None, rank: int) -> ArrayLike:
 
 # For operations in which each element of the result depends on the operands' elements at the same
 # position only.
-elementwise: derived = derived(_elementwise_rule)
+elementwise: ir.derived = ir.derived(_elementwise_rule)
 
 
-def _leading_dims_rule(primitive: Primitive) -> BatchRule:
+def _leading_dims_rule(primitive: ir.Primitive) -> BatchRule:
     def batch(
-        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: object
+        axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], **params: object
     ) -> tuple[Any, Any]:
         operands = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True)]
         result = primitive.bind(*operands, **params)
@@ -282,4 +268,4 @@ def _leading_dims_rule(primitive: Primitive) -> BatchRule:
 
 
 # For operations that treat leading dimensions as a batch, such as a Cholesky decomposition.
-leading_dims: derived = derived(_leading_dims_rule)
+leading_dims: ir.derived = ir.derived(_leading_dims_rule)

@@ -3,35 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    ArrayLike,
-    Cache,
-    Jaxpr,
-    Primitive,
-    ShapedArray,
-    Trace,
-    Tracer,
-    check_leaks,
-    check_returned,
-    check_tracer_leaks,
-    context,
-    eval_jaxpr,
-    extend_axes,
-    get_aval,
-    is_reference,
-    trace_to_jaxpr,
-    vmap_stack,
-)
+import ricci_ir as ir
 
 from ._references import MappedReference
 from ._rules import Axis, batch_rules, batched_at, closing_primitives, named_axes, sharded
 
-_unbatched: Cache[tuple[ShapedArray, int], ShapedArray] = Cache("types of examples", 4096)
+_unbatched: ir.Cache[tuple[ir.ShapedArray, int], ir.ShapedArray] = ir.Cache(
+    "types of examples", 4096
+)
 
 
-def unbatched_aval(aval: ShapedArray, dim: int) -> ShapedArray:
+def unbatched_aval(aval: ir.ShapedArray, dim: int) -> ir.ShapedArray:
     """Return the type of one example of a batch."""
     key = (aval, dim)
     cached = _unbatched.entries.get(key)
@@ -40,7 +22,7 @@ def unbatched_aval(aval: ShapedArray, dim: int) -> ShapedArray:
     return cached
 
 
-class BatchTracer(Tracer):
+class BatchTracer(ir.Tracer):
     """A tracer that represents one example of a batch.
 
     Args:
@@ -55,24 +37,24 @@ class BatchTracer(Tracer):
 
     __slots__ = ("dim", "value")
 
-    aval: ShapedArray
-    value: ArrayLike
+    aval: ir.ShapedArray
+    value: ir.ArrayLike
     dim: int
 
-    def __init__(self, trace: "BatchTrace", value: ArrayLike, dim: int):
+    def __init__(self, trace: "BatchTrace", value: ir.ArrayLike, dim: int):
         self._trace = trace
-        self.aval = unbatched_aval(get_aval(value), dim)  # pyright: ignore[reportArgumentType]
+        self.aval = unbatched_aval(ir.get_aval(value), dim)  # pyright: ignore[reportArgumentType]
         self.value = value
         self.dim = dim
 
     def _origin_message(self) -> str:
-        return self.value._origin_message() if isinstance(self.value, Tracer) else ""
+        return self.value._origin_message() if isinstance(self.value, ir.Tracer) else ""
 
     def __repr__(self) -> str:
-        return f"VmapTracer(aval={self.aval}, batched={get_aval(self.value)})"
+        return f"VmapTracer(aval={self.aval}, batched={ir.get_aval(self.value)})"
 
 
-class BatchTrace(Trace):
+class BatchTrace(ir.Trace):
     """A trace that applies operations to whole batches, in the parent trace.
 
     Args:
@@ -84,33 +66,35 @@ class BatchTrace(Trace):
 
     __slots__ = ("axis",)
 
-    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
+    parent: ir.Trace  # pyright: ignore[reportIncompatibleVariableOverride]
     axis: Axis
 
-    def __init__(self, parent: Trace, axis: Axis):
+    def __init__(self, parent: ir.Trace, axis: Axis):
         super().__init__(parent)
         self.axis = axis
 
     def process(
-        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+        self, primitive: ir.Primitive, args: tuple[ir.ArrayLike, ...], params: dict[str, Any]
     ) -> Any:
         """Apply the batching rule of a primitive, unless no operand is batched."""
         values, dims, batched = self.split(args)
         if not batched and not self._requires_rule(primitive, params):
             return self.parent.process(primitive, args, params)
-        previous = context.trace
-        context.trace = self.parent
+        previous = ir.context.trace
+        ir.context.trace = self.parent
         try:
             result, dim = batch_rules[primitive](self.axis, values, dims, **params)
         finally:
-            context.trace = previous
+            ir.context.trace = previous
         if primitive.multiple_results:
             return [self.join(r, d) for r, d in zip(result, dim, strict=True)]
         return self.join(result, dim)
 
-    def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[int | None], bool]:
+    def split(
+        self, args: Sequence[ir.ArrayLike]
+    ) -> tuple[list[ir.ArrayLike], list[int | None], bool]:
         """Return the whole batches, their batch dimensions, and whether any operand is batched."""
-        values: list[ArrayLike] = []
+        values: list[ir.ArrayLike] = []
         dims: list[int | None] = []
         batched = False
         for arg in args:
@@ -123,11 +107,11 @@ class BatchTrace(Trace):
                 dims.append(None)
         return values, dims, batched
 
-    def join(self, value: ArrayLike, dim: int | None) -> ArrayLike:
+    def join(self, value: ir.ArrayLike, dim: int | None) -> ir.ArrayLike:
         """Return a tracer for one example of a batch; return an unbatched value unchanged."""
         return value if dim is None else BatchTracer(self, value, dim)
 
-    def _requires_rule(self, primitive: Primitive, params: dict[str, Any]) -> bool:
+    def _requires_rule(self, primitive: ir.Primitive, params: dict[str, Any]) -> bool:
         """Whether the batching rule applies to an operation even without batched operands."""
         if primitive in closing_primitives:
             return True
@@ -143,16 +127,18 @@ class ResumedBatchTrace(BatchTrace):
 
     __slots__ = ("earlier",)
 
-    def __init__(self, parent: Trace, earlier: BatchTrace):
+    def __init__(self, parent: ir.Trace, earlier: BatchTrace):
         super().__init__(parent, earlier.axis)
         before = earlier.earlier if isinstance(earlier, ResumedBatchTrace) else ()
-        self.earlier: tuple[Trace, ...] = (*before, earlier)
+        self.earlier: tuple[ir.Trace, ...] = (*before, earlier)
 
-    def is_same_as(self, other: Trace) -> bool:
+    def is_same_as(self, other: ir.Trace) -> bool:
         """Whether a trace is this one or one that it resumes."""
         return other is self or other in self.earlier
 
-    def split(self, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[int | None], bool]:
+    def split(
+        self, args: Sequence[ir.ArrayLike]
+    ) -> tuple[list[ir.ArrayLike], list[int | None], bool]:
         """Return the whole batches, their batch dimensions, and whether any operand is batched."""
         mine = [type(x) is BatchTracer and self.is_same_as(x._trace) for x in args]
         values = [x.value if m else x for x, m in zip(args, mine, strict=True)]  # pyright: ignore
@@ -168,15 +154,15 @@ class _Sharded(BatchTrace):
 
     __slots__ = ()
 
-    def join(self, value: ArrayLike, dim: int | None) -> ArrayLike:
+    def join(self, value: ir.ArrayLike, dim: int | None) -> ir.ArrayLike:
         """See ``BatchTrace``."""
         if dim is None:
             return value
-        previous, context.trace = context.trace, self.parent
+        previous, ir.context.trace = ir.context.trace, self.parent
         try:
             return BatchTracer(self, sharded(value, self.axis, dim), dim)
         finally:
-            context.trace = previous
+            ir.context.trace = previous
 
 
 class _ResumedSharded(ResumedBatchTrace, _Sharded):
@@ -186,12 +172,12 @@ class _ResumedSharded(ResumedBatchTrace, _Sharded):
 
 
 def batch_flat(
-    fun: Callable[..., Sequence[ArrayLike]],
+    fun: Callable[..., Sequence[ir.ArrayLike]],
     axis: Axis,
-    args: Sequence[ArrayLike],
+    args: Sequence[ir.ArrayLike],
     dims: Sequence[int | None],
     earlier: BatchTrace | None = None,
-) -> tuple[list[ArrayLike], list[int | None]]:
+) -> tuple[list[ir.ArrayLike], list[int | None]]:
     """Apply a flat function of one example to a batch.
 
     Args:
@@ -212,43 +198,43 @@ def batch_flat(
       >>> sums.tolist(), dims
       ([1.0, 2.0, 3.0], [0])
     """
-    parent = context.trace
+    parent = ir.context.trace
     trace = _trace_of(parent, axis, earlier)
     inputs = [
-        MappedReference(trace, x, d) if d is not None and is_reference(x) else trace.join(x, d)  # pyright: ignore[reportArgumentType]
+        MappedReference(trace, x, d) if d is not None and ir.is_reference(x) else trace.join(x, d)  # pyright: ignore[reportArgumentType]
         for x, d in zip(args, dims, strict=True)
     ]
-    names = context.name_stack
-    context.trace, context.name_stack = trace, vmap_stack(names, axis.size)
+    names = ir.context.name_stack
+    ir.context.trace, ir.context.name_stack = trace, ir.vmap_stack(names, axis.size)
     try:
         if axis.name is None:
             outs = fun(*inputs)
         else:
-            with extend_axes([(axis.name, axis.size)]):
+            with ir.extend_axes([(axis.name, axis.size)]):
                 outs = fun(*inputs)
-        check_returned(outs, trace)
+        ir.check_returned(outs, trace)
         values, out_dims, _ = trace.split(outs)
     finally:
-        context.trace, context.name_stack = parent, names
+        ir.context.trace, ir.context.name_stack = parent, names
         trace.alive = False
-    if check_tracer_leaks.value:
+    if ir.check_tracer_leaks.value:
         del inputs, outs
-        check_leaks(trace)
+        ir.check_leaks(trace)
     return values, out_dims
 
 
-def _trace_of(parent: Trace, axis: Axis, earlier: BatchTrace | None) -> BatchTrace:
+def _trace_of(parent: ir.Trace, axis: Axis, earlier: BatchTrace | None) -> BatchTrace:
     if axis.sharding is None:
         return BatchTrace(parent, axis) if earlier is None else ResumedBatchTrace(parent, earlier)
     return _Sharded(parent, axis) if earlier is None else _ResumedSharded(parent, earlier)
 
 
 def batch_jaxpr(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     axis: Axis,
     dims: Sequence[int | None],
     out_dims: Sequence[int | None] | None = None,
-) -> tuple[Jaxpr, list[int | None]]:
+) -> tuple[ir.Jaxpr, list[int | None]]:
     """Return the jaxpr that applies a jaxpr to batches; cached on the jaxpr.
 
     Args:
@@ -276,14 +262,14 @@ def batch_jaxpr(
 
 
 def _batch_jaxpr(
-    jaxpr: Jaxpr, axis: Axis, dims: tuple[int | None, ...], targets: tuple[int | None, ...]
-) -> tuple[Jaxpr, list[int | None]]:
+    jaxpr: ir.Jaxpr, axis: Axis, dims: tuple[int | None, ...], targets: tuple[int | None, ...]
+) -> tuple[ir.Jaxpr, list[int | None]]:
     out_dims: list[int | None] = []
 
-    def fun(*args: Array) -> list[ArrayLike]:
-        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+    def fun(*args: ir.Array) -> list[ir.ArrayLike]:
+        run = lambda *xs: ir.eval_jaxpr(jaxpr, jaxpr.consts, *xs)
         values, value_dims = batch_flat(run, axis, args, dims)
-        results: list[ArrayLike] = []
+        results: list[ir.ArrayLike] = []
         for value, dim, target in zip(values, value_dims, targets, strict=True):
             if target is not None:
                 value, dim = batched_at(value, dim, axis, target), target
@@ -291,8 +277,8 @@ def _batch_jaxpr(
             out_dims.append(dim)
         return results
 
-    avals: list[AbstractValue] = [
+    avals: list[ir.AbstractValue] = [
         v.aval if dim is None else axis.batched_aval(v.aval, dim)
         for v, dim in zip(jaxpr.invars, dims, strict=True)
     ]
-    return trace_to_jaxpr(fun, avals, jaxpr.debug_info), out_dims
+    return ir.trace_to_jaxpr(fun, avals, jaxpr.debug_info), out_dims

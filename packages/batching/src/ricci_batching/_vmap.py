@@ -4,29 +4,8 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ricci_ir import (
-    ArrayLike,
-    PyTree,
-    TypeSharding,
-    api_boundary,
-    as_array,
-    check_callable,
-    check_distinct,
-    error_link,
-    get_aval,
-    looks_like,
-    make_type_sharding,
-)
-from ricci_pytree import (
-    PyTreeDef,
-    argument_paths,
-    flatten_prefix,
-    keystr,
-    read_signature,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
+import ricci_ir as ir
+import ricci_pytree as pytree
 
 from ._mapped_axes import check_axis, mapped_dims
 from ._rules import Axis, batch_sum, batched_at
@@ -45,8 +24,8 @@ from ._vmappable import (
 
 def vmap[**P, R](
     fun: Callable[P, R],
-    in_axes: PyTree = 0,
-    out_axes: PyTree = 0,
+    in_axes: ir.PyTree = 0,
+    out_axes: ir.PyTree = 0,
     axis_name: Hashable = None,
     axis_size: int | None = None,
     spmd_axis_name: Hashable = None,
@@ -112,7 +91,7 @@ def vmap[**P, R](
     See also:
       ``lax.map``, ``jnp.vectorize``, ``shard_map``, ``custom_vmap``.
     """
-    check_callable("vmap", fun)
+    ir.check_callable("vmap", fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, int | tuple) or is_spec(in_axes)):
@@ -122,8 +101,8 @@ def vmap[**P, R](
         )
     plain_size = as_size(axis_size)
 
-    @looks_like(fun)
-    @api_boundary
+    @ir.looks_like(fun)
+    @ir.api_boundary
     def vmap_fun(*args: P.args, **kwargs: P.kwargs) -> R:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
@@ -131,10 +110,10 @@ def vmap[**P, R](
                 "were passed. Give one entry for each, or an int for all."
             )
         is_leaf = is_vmappable if vmappable_classes else None
-        leaves, tree = tree_flatten((args, kwargs), is_leaf)
+        leaves, tree = pytree.tree_flatten((args, kwargs), is_leaf)
         if kwargs or isinstance(in_axes, tuple):
             try:
-                specs = flatten_prefix("vmap in_axes", tree, (in_axes, 0), is_axis)
+                specs = pytree.flatten_prefix("vmap in_axes", tree, (in_axes, 0), is_axis)
             except ValueError as error:
                 raise _with_names(error, fun) from None
         else:
@@ -142,9 +121,9 @@ def vmap[**P, R](
         dims, size = specs, plain_size
         if is_leaf and has_vmappable(leaves):
             dims, size = array_axes(leaves, specs, size)
-        names = lambda: argument_paths(args, kwargs, fun, is_leaf)
+        names = lambda: pytree.argument_paths(args, kwargs, fun, is_leaf)
         dims, size = mapped_dims("vmap", leaves, dims, size, names)
-        check_distinct("vmap", leaves, names)
+        ir.check_distinct("vmap", leaves, names)
         axis = Axis(size, axis_name, spmd_axis_name, _sharding_of(leaves, dims, spmd_axis_name))
         out_tree: Any = None  # flat_fun sets it
         targets: list[Any] = []  # flat_fun sets it
@@ -158,22 +137,24 @@ def vmap[**P, R](
             nonlocal out_tree, targets
             if is_leaf and has_vmappable(leaves):
                 flat = mapping().elements(flat, specs)
-            flat_args, flat_kwargs = tree_unflatten(tree, flat)
+            flat_args, flat_kwargs = pytree.tree_unflatten(tree, flat)
             try:
                 result = fun(*flat_args, **flat_kwargs)  # pyright: ignore[reportCallIssue]
             except (TypeError, ValueError) as error:
                 _note_vmap(error, fun)
                 raise
-            results, out_tree = tree_flatten(result, is_vmappable if vmappable_classes else None)
+            results, out_tree = pytree.tree_flatten(
+                result, is_vmappable if vmappable_classes else None
+            )
             if isinstance(out_axes, int):
                 targets = [out_axes] * len(results)
             else:
-                targets = flatten_prefix("vmap out_axes", out_tree, out_axes, is_axis)
+                targets = pytree.flatten_prefix("vmap out_axes", out_tree, out_axes, is_axis)
             if vmappable_classes and has_vmappable(results):
                 results, targets = mapping().batches(results, targets)
             else:
                 for x in results:
-                    get_aval(x)  # raises an error unless it is an array
+                    ir.get_aval(x)  # raises an error unless it is an array
             return results
 
         values, out_dims = batch_flat(flat_fun, axis, leaves, dims)
@@ -181,14 +162,14 @@ def vmap[**P, R](
             _place(i, value, dim, target, axis, sum_match, outputs)
             for i, (value, dim, target) in enumerate(zip(values, out_dims, targets, strict=True))
         ]
-        return tree_unflatten(out_tree, results)
+        return pytree.tree_unflatten(out_tree, results)
 
     return vmap_fun
 
 
 def _with_names(error: ValueError, fun: Callable[..., Any]) -> ValueError:
     """Replace paths into ``(args, kwargs)`` in an error about ``in_axes`` by argument names."""
-    signature = read_signature(fun)
+    signature = pytree.read_signature(fun)
     names = [] if signature is None else list(signature.parameters)
 
     def name(match: re.Match[str]) -> str:
@@ -202,20 +183,22 @@ def _with_names(error: ValueError, fun: Callable[..., Any]) -> ValueError:
 def _note_vmap(error: Exception, fun: Callable[..., Any]) -> None:
     """Add a note to an error about shapes: these are the shapes of one example of a vmap."""
     noted = any("under vmap" in note for note in getattr(error, "__notes__", ()))
-    if not noted and str(error).endswith(error_link("shapes")):
+    if not noted and str(error).endswith(ir.error_link("shapes")):
         name = getattr(fun, "__name__", type(fun).__name__)
         error.add_note(f"In {name}, under vmap: the shapes are those of one example.")
 
 
 def _sharding_of(
-    leaves: Sequence[ArrayLike], dims: Sequence[int | None], spmd_name: Hashable
-) -> TypeSharding | None:
+    leaves: Sequence[ir.ArrayLike], dims: Sequence[int | None], spmd_name: Hashable
+) -> ir.TypeSharding | None:
     """Return the sharding of the mapped axis in the types of the mapped arguments, or ``None``.
 
     Raises:
       ValueError: if their shardings differ, or are not along ``spmd_axis_name``.
     """
-    types = [get_aval(x).type_sharding for x, d in zip(leaves, dims, strict=True) if d is not None]
+    types = [
+        ir.get_aval(x).type_sharding for x, d in zip(leaves, dims, strict=True) if d is not None
+    ]
     if not any(types):  # the usual case
         return None
     meshes = {t.mesh for t in types if t is not None and t.is_sharded}
@@ -242,24 +225,24 @@ def _sharding_of(
             f"dimension is sharded over {', '.join(map(str, part))} already. Leave out "
             "spmd_axis_name."
         )
-    return make_type_sharding(meshes.pop(), (part,))
+    return ir.make_type_sharding(meshes.pop(), (part,))
 
 
-def _output_paths(tree: PyTreeDef) -> list[str]:
+def _output_paths(tree: pytree.PyTreeDef) -> list[str]:
     """Return the name of each leaf of the result, for messages."""
-    leaves = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))[0]
-    return [f"output{keystr(path)}" for path, _ in leaves]
+    leaves = pytree.tree_flatten_with_path(pytree.tree_unflatten(tree, range(tree.num_leaves)))[0]
+    return [f"output{pytree.keystr(path)}" for path, _ in leaves]
 
 
 def _place(
     i: int,
-    value: ArrayLike,
+    value: ir.ArrayLike,
     dim: int | None,
     target: Any,
     axis: Axis,
     sum_match: bool,
     outputs: Callable[[], list[str]],
-) -> ArrayLike:
+) -> ir.ArrayLike:
     """Move the batch dimension of an array in result ``i`` to ``target``."""
     if target is None:
         if dim is None:
@@ -277,10 +260,10 @@ def _place(
             "class: pass an axis, or return such a value."
         )
     check_axis("vmap: out_axes", target)
-    ndim = len(get_aval(value).shape) + (dim is None)
+    ndim = len(ir.get_aval(value).shape) + (dim is None)
     if not -ndim <= target < ndim:
         raise ValueError(
             f"vmap: out_axes={target} is out of bounds for {outputs()[i]}, of dimension {ndim} "
             "with the batch."
         )
-    return as_array(batched_at(value, dim, axis, target % ndim))
+    return ir.as_array(batched_at(value, dim, axis, target % ndim))

@@ -6,25 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    ArrayLike,
-    Cache,
-    DebugInfo,
-    InconclusiveDimensionOperation,
-    Jaxpr,
-    PyTree,
-    ShapedArray,
-    Source,
-    SymbolicScope,
-    Tracer,
-    api_boundary,
-    argument_aval,
-    is_internal_module,
-    is_symbolic_dim,
-    symbolic_shape,
-    trace_context,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
 from ricci_lax import full, select
 from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 from ricci_xla import jit
@@ -43,7 +25,7 @@ __all__ = ["Bucketed", "bucketed"]
 def bucketed[**P, R](
     fun: Callable[P, R],
     *,
-    axis: PyTree = 0,
+    axis: ir.PyTree = 0,
     sizes: Sequence[int] | str | Mapping[str, Sequence[int] | str] = "powers of two",
     constraints: Sequence[str] = (),
 ) -> "Bucketed[P, R]":
@@ -103,19 +85,19 @@ class _SymbolicTrace:
 
     def __init__(
         self,
-        jaxpr: Jaxpr,
+        jaxpr: ir.Jaxpr,
         out_tree: PyTreeDef,
         axes: Sequence[PaddedAxes],
         origins: Mapping[str, str],
         name: str,
-        source: Source,
-        scope: SymbolicScope,
+        source: ir.Source,
+        scope: ir.SymbolicScope,
     ):
         self.out_tree: PyTreeDef = out_tree
         outs: list[Any] = jaxpr.out_avals
         self.out_shapes: list[tuple[Any, ...]] = [aval.shape for aval in outs]
         self.compiled: dict[tuple[int, ...], dict[str, int]] = {}
-        self.scope: SymbolicScope = scope
+        self.scope: ir.SymbolicScope = scope
 
         def run(lengths: dict[str, Any], leaves: list[Any]) -> list[Any]:
             sizes = {
@@ -158,7 +140,7 @@ class Bucketed[**P, R]:
     def __init__(
         self,
         fun: Callable[P, R],
-        axis: PyTree,
+        axis: ir.PyTree,
         sizes: Mapping[str, Sizes] | Sizes,
         constraints: tuple[str, ...],
     ):
@@ -167,8 +149,8 @@ class Bucketed[**P, R]:
         self._sizes = sizes
         self._constraints = constraints
         self._name: str = getattr(fun, "__name__", type(fun).__name__)
-        self._source: Source = Source(getattr(fun, "__code__", None), -1)
-        self._traced: Cache[Any, _SymbolicTrace] = Cache("bucketed functions", 256)
+        self._source: ir.Source = ir.Source(getattr(fun, "__code__", None), -1)
+        self._traced: ir.Cache[Any, _SymbolicTrace] = ir.Cache("bucketed functions", 256)
         self._exact: Callable[P, R] = jit(fun)
         functools.update_wrapper(self, fun, updated=())
 
@@ -223,7 +205,7 @@ class Bucketed[**P, R]:
         names: Sequence[str],
         lengths: Mapping[str, int],
     ) -> _SymbolicTrace:
-        avals: list[Any] = list(map(argument_aval, leaves))
+        avals: list[Any] = list(map(ir.argument_aval, leaves))
         types = tuple(
             (
                 tuple(padded_axes.get(i, n) for i, n in enumerate(aval.shape)),
@@ -232,7 +214,7 @@ class Bucketed[**P, R]:
             )
             for aval, padded_axes in zip(avals, axes, strict=True)
         )
-        key = tree, types, trace_context()
+        key = tree, types, ir.trace_context()
         traced = self._traced.entries.get(key)
         if traced is None:
             traced = self._traced.make(key, self._make, tree, types, names, lengths)
@@ -245,10 +227,10 @@ class Bucketed[**P, R]:
         names: Sequence[str],
         lengths: Mapping[str, int],
     ) -> _SymbolicTrace:
-        scope = SymbolicScope(self._constraints)
-        symbols = {name: symbolic_shape(name, scope=scope)[0] for name in lengths}
+        scope = ir.SymbolicScope(self._constraints)
+        symbols = {name: ir.symbolic_shape(name, scope=scope)[0] for name in lengths}
         avals = [
-            ShapedArray(tuple(symbols.get(n, n) for n in shape), dtype, weak)
+            ir.ShapedArray(tuple(symbols.get(n, n) for n in shape), dtype, weak)
             for shape, dtype, weak in types
         ]
         out_tree: Any = None
@@ -260,10 +242,10 @@ class Bucketed[**P, R]:
             results, out_tree = tree_flatten(fun(*args, **kwargs))
             return results
 
-        info = DebugInfo("bucketed", self._name, tuple(names))
+        info = ir.DebugInfo("bucketed", self._name, tuple(names))
         try:
-            jaxpr = trace_to_jaxpr(flat, avals, info)
-        except (InconclusiveDimensionOperation, TypeError) as error:
+            jaxpr = ir.trace_to_jaxpr(flat, avals, info)
+        except (ir.InconclusiveDimensionOperation, TypeError) as error:
             if "symbolic dimension" not in str(error).lower():
                 raise
             raise PaddingError(_inconclusive_message(error, self._source)) from error
@@ -272,12 +254,12 @@ class Bucketed[**P, R]:
         return _SymbolicTrace(jaxpr, out_tree, axes, origins, self._name, self._source, scope)
 
 
-@api_boundary
+@ir.api_boundary
 def _call(function: Bucketed[..., Any], *args: object, **kwargs: object) -> Any:
     return function._run(args, kwargs)
 
 
-def _zero_padding(extents: Extents, x: ArrayLike, aval: ShapedArray) -> ArrayLike:
+def _zero_padding(extents: Extents, x: ir.ArrayLike, aval: ir.ShapedArray) -> ir.ArrayLike:
     """Fill the padding of a result with zeros, so that checks for NaN find none in it."""
     mask = extents.mask(aval, range(len(aval.shape)))
     if mask is None or not isinstance(aval.dtype, np.dtype):
@@ -286,7 +268,7 @@ def _zero_padding(extents: Extents, x: ArrayLike, aval: ShapedArray) -> ArrayLik
 
 
 def _check_not_traced(leaves: Sequence[Any]) -> None:
-    if any(isinstance(leaf, Tracer) for leaf in leaves):
+    if any(isinstance(leaf, ir.Tracer) for leaf in leaves):
         raise TypeError(
             "bucketed: the function was called with a traced value, inside of jit or of another "
             "transformation, which is for one size. Put bucketed outermost: "
@@ -318,15 +300,15 @@ def _lengths(
 
 
 def _evaluate(n: Any, lengths: Mapping[str, int]) -> int:
-    return n.evaluate(lengths) if is_symbolic_dim(n) else n
+    return n.evaluate(lengths) if ir.is_symbolic_dim(n) else n
 
 
-def _inconclusive_message(error: Exception, outer_source: Source) -> str:
+def _inconclusive_message(error: Exception, outer_source: ir.Source) -> str:
     source, trace = outer_source, error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
-        if not is_internal_module(frame.f_globals.get("__name__")):
-            source = Source(frame.f_code, trace.tb_lasti)
+        if not ir.is_internal_module(frame.f_globals.get("__name__")):
+            source = ir.Source(frame.f_code, trace.tb_lasti)
         trace = trace.tb_next
     return (
         f"bucketed: the function's behaviour at {source} depends on a length, and one executable "

@@ -6,18 +6,8 @@ other operand's padding would be NaN if that is infinite.
 
 from typing import Any
 
+import ricci_lax as lax
 from ricci_ir import Array, Primitive, is_symbolic_dim
-from ricci_lax import (
-    conv_general_dilated_p,
-    dot_general_p,
-    fft_p,
-    ge_p,
-    pad,
-    reduce_window_max_p,
-    reduce_window_min_p,
-    reduce_window_sum_p,
-    select_and_scatter_add_p,
-)
 from ricci_lax.authoring import highest, lowest
 
 from ._dynamic_moves import slice_at
@@ -66,7 +56,7 @@ def _pad_for_windows(
         return pad_in_front(site, x, axis, low, spread - 1, padded_size, fill)
     size = max((x.shape[axis] - 1) * spread + 1, 0)
     edge = (low, padded_size - size - low, spread - 1)
-    return pad(x, fill, [edge if i == axis else (0, 0, 0) for i in range(len(x.shape))])
+    return lax.pad(x, fill, [edge if i == axis else (0, 0, 0) for i in range(len(x.shape))])
 
 
 def _convolution(site: Site, x: Array, kernel: Array) -> Array:
@@ -144,7 +134,7 @@ def _select_and_scatter_add(site: Site, source: Array, x: Array) -> Array:
     """Add each window's source value at the window's greatest or least element."""
     params = site.params
     outs, aval = site.ins
-    fill = (lowest if params["select_prim"] is ge_p else highest)(aval.dtype)
+    fill = (lowest if params["select_prim"] is lax.ge_p else highest)(aval.dtype)
     fill = aval.dtype.type(fill)
     source, x = site.masked(source, outs, 0), site.masked(x, aval, fill)
     padding, starts = list(params["padding"]), {}
@@ -176,11 +166,11 @@ def _fft(site: Site, x: Array) -> Array:
 
 
 contraction_rules: dict[Primitive, PaddingRule] = {
-    dot_general_p: _dot_general,
-    conv_general_dilated_p: _convolution,
-    reduce_window_sum_p: _reduce_window(lambda dtype: 0),
-    reduce_window_max_p: _reduce_window(lowest),
-    reduce_window_min_p: _reduce_window(highest),
-    select_and_scatter_add_p: _select_and_scatter_add,
-    fft_p: _fft,
+    lax.dot_general_p: _dot_general,
+    lax.conv_general_dilated_p: _convolution,
+    lax.reduce_window_sum_p: _reduce_window(lambda dtype: 0),
+    lax.reduce_window_max_p: _reduce_window(lowest),
+    lax.reduce_window_min_p: _reduce_window(highest),
+    lax.select_and_scatter_add_p: _select_and_scatter_add,
+    lax.fft_p: _fft,
 }

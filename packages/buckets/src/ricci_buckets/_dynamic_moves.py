@@ -6,23 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, is_symbolic_dim
-from ricci_lax import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    add,
-    broadcast_in_dim,
-    div,
-    dynamic_slice,
-    dynamic_update_slice,
-    gather,
-    iota,
-    mul,
-    pad,
-    rem,
-    reshape,
-)
-from ricci_lax import slice as lax_slice
 
 from ._errors import Unprovable
 from ._extents import Extents
@@ -43,7 +28,7 @@ def slice_at(x: Array, axis: int, start: ArrayLike, size: int) -> Array:
     """
     starts = [index(start) if i == axis else np.int32(0) for i in range(len(x.shape))]
     sizes = [size if i == axis else n for i, n in enumerate(x.shape)]
-    return dynamic_slice(_extend(x, axis, size), starts, sizes)
+    return lax.dynamic_slice(_extend(x, axis, size), starts, sizes)
 
 
 def write_at(x: Array, into: Array, axis: int, start: ArrayLike) -> Array:
@@ -56,26 +41,26 @@ def write_at(x: Array, into: Array, axis: int, start: ArrayLike) -> Array:
     """
     ndim = len(into.shape)
     starts = [index(start) if i == axis else np.int32(0) for i in range(ndim)]
-    written = dynamic_update_slice(_extend(into, axis, x.shape[axis]), x, starts)
-    return lax_slice(written, [0] * ndim, into.shape)
+    written = lax.dynamic_update_slice(_extend(into, axis, x.shape[axis]), x, starts)
+    return lax.slice(written, [0] * ndim, into.shape)
 
 
 def _extend(x: Array, axis: int, more: int) -> Array:
     config = [(0, more if i == axis else 0, 0) for i in range(len(x.shape))]
-    return pad(x, np.zeros((), x.dtype)[()], config)
+    return lax.pad(x, np.zeros((), x.dtype)[()], config)
 
 
 def take(x: Array, positions: Array | np.ndarray, axis: int) -> Array:
     """Take the elements of an array at positions along an axis, which are clipped."""
     ndim = len(x.shape)
-    numbers = GatherDimensionNumbers(
+    numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple(i for i in range(ndim) if i != axis),
         collapsed_slice_dims=(axis,),
         start_index_map=(axis,),
     )
     sizes = [1 if i == axis else n for i, n in enumerate(x.shape)]
-    indices = reshape(positions, (*positions.shape, 1))
-    return gather(x, indices, numbers, sizes, mode=GatherScatterMode.CLIP)
+    indices = lax.reshape(positions, (*positions.shape, 1))
+    return lax.gather(x, indices, numbers, sizes, mode=lax.GatherScatterMode.CLIP)
 
 
 def reshape_padded(extents: Extents, x: Array, old: Sequence[Any], new: Sequence[Any]) -> Array:
@@ -86,11 +71,11 @@ def reshape_padded(extents: Extents, x: Array, old: Sequence[Any], new: Sequence
     The elements of other groups are gathered from their old positions.
     """
     groups = list(_groups(old, new))
-    x = reshape(x, [math.prod(extents.shape(before)) for before, _ in groups])
+    x = lax.reshape(x, [math.prod(extents.shape(before)) for before, _ in groups])
     for axis, (before, after) in enumerate(groups):
         if not (_padding_is_last(before) and _padding_is_last(after)):
             x = take(x, _positions(extents, before, after), axis)
-    return reshape(x, extents.shape(new))
+    return lax.reshape(x, extents.shape(new))
 
 
 def _groups(
@@ -151,23 +136,23 @@ def _padding_is_last(sizes: Sequence[Any]) -> bool:
 def _positions(extents: Extents, old: Sequence[Any], new: Sequence[Any]) -> Array:
     """The old position of each element of a group's new form."""
     shape = extents.shape(new)
-    position: Any = iota(np.int32, math.prod(shape))
+    position: Any = lax.iota(np.int32, math.prod(shape))
     # The row-major index of each element among the valid ones, from its new position ...
     number: Any = np.int32(0)
     for axis, n in enumerate(new):
         inner = math.prod(shape[axis + 1 :])
-        at = rem(div(position, np.int32(max(inner, 1))), np.int32(max(shape[axis], 1)))
-        number = add(mul(number, _like(extents.length(n), position)), at)
+        at = lax.rem(lax.div(position, np.int32(max(inner, 1))), np.int32(max(shape[axis], 1)))
+        number = lax.add(lax.mul(number, _like(extents.length(n), position)), at)
     # ... and from that its old position.
     old_shape = extents.shape(old)
     old_position: Any = np.int32(0)
     for axis in reversed(range(len(old))):
         length = _like(extents.length(old[axis]), position)
         stride = np.int32(math.prod(old_shape[axis + 1 :]))
-        old_position = add(old_position, mul(rem(number, length), stride))
-        number = div(number, length)
+        old_position = lax.add(old_position, lax.mul(lax.rem(number, length), stride))
+        number = lax.div(number, length)
     return old_position
 
 
 def _like(n: Any, x: Array) -> Array:
-    return broadcast_in_dim(index(n), x.shape, ())
+    return lax.broadcast_in_dim(index(n), x.shape, ())

@@ -12,21 +12,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, ShapedArray, SymbolicDimension, is_symbolic_dim
-from ricci_lax import (
-    add,
-    bitwise_and,
-    broadcasted_iota,
-    div,
-    lt,
-    max,
-    min,
-    mul,
-    ne,
-    rem,
-    select,
-    sub,
-)
 
 from ._errors import Unprovable
 
@@ -47,31 +34,33 @@ def _index(x: ArrayLike) -> ArrayLike:
 
 def _floordiv(x: ArrayLike, y: ArrayLike) -> Array:
     x, y = _index(x), _index(y)
-    quotient, remainder = div(x, y), rem(x, y)
-    inexact = ne(remainder, np.int32(0))
-    return select(_and_signs_differ(inexact, remainder, y), sub(quotient, np.int32(1)), quotient)
+    quotient, remainder = lax.div(x, y), lax.rem(x, y)
+    inexact = lax.ne(remainder, np.int32(0))
+    return lax.select(
+        _and_signs_differ(inexact, remainder, y), lax.sub(quotient, np.int32(1)), quotient
+    )
 
 
 def _mod(x: ArrayLike, y: ArrayLike) -> Array:
     x, y = _index(x), _index(y)
-    remainder = rem(x, y)
-    inexact = ne(remainder, np.int32(0))
-    return select(_and_signs_differ(inexact, remainder, y), add(remainder, y), remainder)
+    remainder = lax.rem(x, y)
+    inexact = lax.ne(remainder, np.int32(0))
+    return lax.select(_and_signs_differ(inexact, remainder, y), lax.add(remainder, y), remainder)
 
 
 def _and_signs_differ(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     zero = np.int32(0)
-    return bitwise_and(condition, ne(lt(x, zero), lt(y, zero)))
+    return lax.bitwise_and(condition, lax.ne(lax.lt(x, zero), lax.lt(y, zero)))
 
 
 # The operations of dimensions on traced scalars, by the names of the dimensions' factors.
 _operations: dict[str, Callable[[Any, Any], Any]] = {
-    "add": lambda x, y: add(_index(x), _index(y)),
-    "mul": lambda x, y: mul(_index(x), _index(y)),
+    "add": lambda x, y: lax.add(_index(x), _index(y)),
+    "mul": lambda x, y: lax.mul(_index(x), _index(y)),
     "floordiv": _floordiv,
     "mod": _mod,
-    "max": lambda x, y: max(_index(x), _index(y)),
-    "min": lambda x, y: min(_index(x), _index(y)),
+    "max": lambda x, y: lax.max(_index(x), _index(y)),
+    "min": lambda x, y: lax.min(_index(x), _index(y)),
 }
 
 
@@ -157,7 +146,7 @@ class Extents:
 
     def positions(self, shape: Sequence[int], axis: int) -> Array:
         """The position of each element of an array along a dimension."""
-        return broadcasted_iota(np.int32, tuple(shape), axis)
+        return lax.broadcasted_iota(np.int32, tuple(shape), axis)
 
     def mask(self, aval: ShapedArray, axes: Sequence[int]) -> Array | None:
         """The mask of valid elements along these dimensions; ``None`` if all are valid."""
@@ -166,8 +155,8 @@ class Extents:
         for axis in axes:
             n = aval.shape[axis]
             if is_symbolic_dim(n):
-                valid = lt(self.positions(shape, axis), self.length(n))
-                mask = valid if mask is None else bitwise_and(mask, valid)
+                valid = lax.lt(self.positions(shape, axis), self.length(n))
+                mask = valid if mask is None else lax.bitwise_and(mask, valid)
         return mask
 
 

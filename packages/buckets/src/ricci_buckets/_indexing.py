@@ -10,34 +10,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, is_symbolic_dim
-from ricci_lax import (
-    GatherScatterMode,
-    bitwise_or,
-    broadcast_in_dim,
-    clamp,
-    concatenate,
-    convert_element_type,
-    dynamic_slice,
-    dynamic_slice_p,
-    dynamic_update_slice,
-    dynamic_update_slice_p,
-    full,
-    gather_p,
-    gt,
-    lt,
-    pad,
-    reshape,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-    scatter_sub_p,
-    select,
-    sub,
-)
-from ricci_lax import slice as lax_slice
 from ricci_lax.authoring import highest, lowest
 
 from ._dynamic_moves import index
@@ -56,15 +30,15 @@ def _clamped_starts(site: Site, aval: ShapedArray, sizes: Any, starts: Any) -> l
     for n, size, start in zip(aval.shape, sizes, starts, strict=True):
         if is_symbolic_dim(n) or is_symbolic_dim(size):
             start = _int32(start)
-            last = sub(index(site.extents.length(n)), index(site.extents.length(size)))
-            start = clamp(np.int32(0), start, last)
+            last = lax.sub(index(site.extents.length(n)), index(site.extents.length(size)))
+            start = lax.clamp(np.int32(0), start, last)
         clamped.append(start)
     # The positions of one slice have one dtype.
     return [_int32(start) for start in clamped]
 
 
 def _int32(x: Array) -> Array:
-    return convert_element_type(x, np.dtype(np.int32))
+    return lax.convert_element_type(x, np.dtype(np.int32))
 
 
 def _extend(x: Any, aval: ShapedArray, sizes: Any, site: Site) -> Array:
@@ -73,13 +47,13 @@ def _extend(x: Any, aval: ShapedArray, sizes: Any, site: Site) -> Array:
         site.extents.size(size) if is_symbolic_dim(size) and size is not n else 0
         for n, size in zip(aval.shape, sizes, strict=True)
     ]
-    return pad(x, np.zeros((), x.dtype)[()], [(0, m, 0) for m in more]) if any(more) else x
+    return lax.pad(x, np.zeros((), x.dtype)[()], [(0, m, 0) for m in more]) if any(more) else x
 
 
 def _dynamic_slice(site: Site, x: Array, *starts: ArrayLike) -> Array:
     aval, sizes = site.ins[0], site.params["slice_sizes"]
     clamped = _clamped_starts(site, aval, sizes, starts)
-    return dynamic_slice(_extend(x, aval, sizes, site), clamped, site.extents.shape(sizes))
+    return lax.dynamic_slice(_extend(x, aval, sizes, site), clamped, site.extents.shape(sizes))
 
 
 def _dynamic_update_slice(site: Site, x: Array, update: Array, *starts: ArrayLike) -> Array:
@@ -88,9 +62,9 @@ def _dynamic_update_slice(site: Site, x: Array, update: Array, *starts: ArrayLik
     longer = _extend(x, aval, part.shape, site)
     mask = site.extents.mask(part, range(len(part.shape)))
     if mask is not None:  # the padding of the update must not change the operand
-        update = select(mask, update, dynamic_slice(longer, clamped, update.shape))
-    written = dynamic_update_slice(longer, update, clamped)
-    return lax_slice(written, [0] * len(x.shape), x.shape) if longer is not x else written
+        update = lax.select(mask, update, lax.dynamic_slice(longer, clamped, update.shape))
+    written = lax.dynamic_update_slice(longer, update, clamped)
+    return lax.slice(written, [0] * len(x.shape), x.shape) if longer is not x else written
 
 
 def _bound_positions(
@@ -107,15 +81,15 @@ def _bound_positions(
     if not axes or not (drop or any(padded)):
         return indices
     length = site.extents.length
-    lasts = [sub(index(length(operand.shape[a])), index(length(sizes[a]))) for a in axes]
-    last = concatenate([broadcast_in_dim(x, (1,), ()) for x in lasts], 0)
+    lasts = [lax.sub(index(length(operand.shape[a])), index(length(sizes[a]))) for a in axes]
+    last = lax.concatenate([lax.broadcast_in_dim(x, (1,), ()) for x in lasts], 0)
     indices = _as_int32(indices)
-    last = broadcast_in_dim(last, indices.shape, (len(indices.shape) - 1,))
-    zero = full(indices.shape, 0, np.dtype(np.int32))
-    if mode is GatherScatterMode.CLIP:
-        return clamp(zero, indices, last)
-    outside = bitwise_or(lt(indices, zero), gt(indices, last))
-    return select(outside, full(indices.shape, _OUT_OF_BOUNDS, np.dtype(np.int32)), indices)
+    last = lax.broadcast_in_dim(last, indices.shape, (len(indices.shape) - 1,))
+    zero = lax.full(indices.shape, 0, np.dtype(np.int32))
+    if mode is lax.GatherScatterMode.CLIP:
+        return lax.clamp(zero, indices, last)
+    outside = lax.bitwise_or(lax.lt(indices, zero), lax.gt(indices, last))
+    return lax.select(outside, lax.full(indices.shape, _OUT_OF_BOUNDS, np.dtype(np.int32)), indices)
 
 
 def _as_int32(indices: Any) -> Array:
@@ -124,30 +98,30 @@ def _as_int32(indices: Any) -> Array:
         return indices
     if indices.dtype.itemsize < 4:
         return _int32(indices)
-    most = full(indices.shape, int(_OUT_OF_BOUNDS), indices.dtype)
+    most = lax.full(indices.shape, int(_OUT_OF_BOUNDS), indices.dtype)
     if indices.dtype.kind == "u":
-        return _int32(select(gt(indices, most), most, indices))
-    least = full(indices.shape, -int(_OUT_OF_BOUNDS), indices.dtype)
-    return _int32(clamp(least, indices, most))
+        return _int32(lax.select(lax.gt(indices, most), most, indices))
+    least = lax.full(indices.shape, -int(_OUT_OF_BOUNDS), indices.dtype)
+    return _int32(lax.clamp(least, indices, most))
 
 
 def _gather(site: Site, x: Array, indices: Array) -> Array:
     params, aval = site.params, site.ins[0]
     sizes, axes = params["slice_sizes"], params["dimension_numbers"].start_index_map
     mode = params["mode"]
-    if mode is GatherScatterMode.PROMISE_IN_BOUNDS:
-        mode = GatherScatterMode.CLIP  # as the compiler does if the promise is broken
+    if mode is lax.GatherScatterMode.PROMISE_IN_BOUNDS:
+        mode = lax.GatherScatterMode.CLIP  # as the compiler does if the promise is broken
     indices = _bound_positions(site, indices, aval, axes, sizes, mode, False)
     return site.bind(_extend(x, aval, sizes, site), indices)
 
 
 # The update that changes nothing, by operation; a plain scatter has none.
 _identities = {
-    scatter_add_p: lambda dtype: 0,
-    scatter_sub_p: lambda dtype: 0,
-    scatter_mul_p: lambda dtype: 1,
-    scatter_min_p: highest,
-    scatter_max_p: lowest,
+    lax.scatter_add_p: lambda dtype: 0,
+    lax.scatter_sub_p: lambda dtype: 0,
+    lax.scatter_mul_p: lambda dtype: 1,
+    lax.scatter_min_p: highest,
+    lax.scatter_max_p: lowest,
 }
 
 
@@ -168,17 +142,19 @@ def _scatter(site: Site, x: Array, indices: Array, updates: Array) -> Array:
     if longer is not x:
         updates = _mask_windows(site, longer, indices, updates, sizes)
     if axes and mask is not None:
-        indices = select(mask, indices, full(indices.shape, _OUT_OF_BOUNDS, np.dtype(np.int32)))
+        indices = lax.select(
+            mask, indices, lax.full(indices.shape, _OUT_OF_BOUNDS, np.dtype(np.int32))
+        )
     changed = axes and (mask is not None or is_padded(aval))
     result = site.bind(
         longer,
         indices,
         updates,
-        mode=GatherScatterMode.FILL_OR_DROP if changed else params["mode"],
+        mode=lax.GatherScatterMode.FILL_OR_DROP if changed else params["mode"],
         unique_indices=params["unique_indices"] and mask is None,
         indices_are_sorted=params["indices_are_sorted"] and mask is None,
     )
-    return lax_slice(result, [0] * len(x.shape), x.shape) if longer is not x else result
+    return lax.slice(result, [0] * len(x.shape), x.shape) if longer is not x else result
 
 
 def _mask_windows(site: Site, x: Array, indices: Array, updates: Array, sizes: Any) -> Array:
@@ -195,18 +171,25 @@ def _mask_windows(site: Site, x: Array, indices: Array, updates: Array, sizes: A
         )
     starts: list[Any] = [np.int32(0)] * len(sizes)
     for i, axis in enumerate(numbers.scatter_dims_to_operand_dims):
-        starts[axis] = reshape(lax_slice(indices, [i], [i + 1]), ())
-    present = dynamic_slice(x, starts, updates.shape)
+        starts[axis] = lax.reshape(lax.slice(indices, [i], [i + 1]), ())
+    present = lax.dynamic_slice(x, starts, updates.shape)
     mask: Any = site.extents.mask(update, windows)
-    return select(mask, updates, present)
+    return lax.select(mask, updates, present)
 
 
 indexing_rules: dict[Primitive, PaddingRule] = {
-    dynamic_slice_p: _dynamic_slice,
-    dynamic_update_slice_p: _dynamic_update_slice,
-    gather_p: _gather,
+    lax.dynamic_slice_p: _dynamic_slice,
+    lax.dynamic_update_slice_p: _dynamic_update_slice,
+    lax.gather_p: _gather,
     **dict.fromkeys(
-        (scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p),
+        (
+            lax.scatter_p,
+            lax.scatter_add_p,
+            lax.scatter_sub_p,
+            lax.scatter_mul_p,
+            lax.scatter_min_p,
+            lax.scatter_max_p,
+        ),
         _scatter,
     ),
 }

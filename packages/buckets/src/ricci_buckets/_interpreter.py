@@ -12,19 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    SettingsSwitch,
-    ShapedArray,
-    Source,
-    context,
-    is_symbolic_dim,
-    no_origin,
-    program_rules,
-)
+import ricci_ir as ir
 from ricci_lax import broadcast_in_dim, select
 from ricci_lax.authoring import follow_rules, padding_rules
 
@@ -49,10 +37,10 @@ class Site:
 
     __slots__ = ("eqn", "extents", "ins", "outs", "params", "where")
 
-    def __init__(self, eqn: JaxprEqn, extents: Extents, where: Source):
-        self.eqn: JaxprEqn = eqn
+    def __init__(self, eqn: ir.JaxprEqn, extents: Extents, where: ir.Source):
+        self.eqn: ir.JaxprEqn = eqn
         self.extents: Extents = extents
-        self.where: Source = where
+        self.where: ir.Source = where
         self.params: dict[str, Any] = eqn.params
         self.ins: list[Any] = [v.aval for v in eqn.invars]
         self.outs: list[Any] = [v.aval for v in eqn.outvars]
@@ -64,13 +52,13 @@ class Site:
 
     def concrete(self, param: object) -> Any:
         """A parameter with this bucket's values in place of symbolic sizes."""
-        if is_symbolic_dim(param):
+        if ir.is_symbolic_dim(param):
             return self.extents.value(param)
         if type(param) is tuple:
             return tuple(map(self.concrete, param))
         return param
 
-    def masked(self, x: Any, aval: ShapedArray, fill: Any, axes: Sequence[int] = ()) -> Array:
+    def masked(self, x: Any, aval: ir.ShapedArray, fill: Any, axes: Sequence[int] = ()) -> ir.Array:
         """An array with its padding replaced.
 
         Args:
@@ -83,13 +71,13 @@ class Site:
             return x
         return select(mask, x, self.filled(fill, mask.shape, aval))
 
-    def filled(self, fill: Any, shape: Sequence[int], aval: ShapedArray) -> Array:
+    def filled(self, fill: Any, shape: Sequence[int], aval: ir.ShapedArray) -> ir.Array:
         """An array of one value, of the dtype of ``aval``."""
         if not hasattr(fill, "aval"):
             fill = np.asarray(fill).astype(aval.dtype)[()]
         return broadcast_in_dim(fill, tuple(shape), ())
 
-    def run(self, jaxpr: Jaxpr, *operands: object) -> list[Any]:
+    def run(self, jaxpr: ir.Jaxpr, *operands: object) -> list[Any]:
         """Evaluate a jaxpr of the equation's parameters on padded operands."""
         return run_padded(jaxpr, operands, self.extents, self.where)
 
@@ -101,7 +89,9 @@ class Site:
 type PaddingRule = Callable[..., Any]
 
 
-def run_padded(jaxpr: Jaxpr, args: Sequence[Any], extents: Extents, source: Source) -> list[Any]:
+def run_padded(
+    jaxpr: ir.Jaxpr, args: Sequence[Any], extents: Extents, source: ir.Source
+) -> list[Any]:
     """Evaluate a jaxpr on padded arrays, in the current trace.
 
     Args:
@@ -114,25 +104,25 @@ def run_padded(jaxpr: Jaxpr, args: Sequence[Any], extents: Extents, source: Sour
     """
     variables, values = [*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *args]
     env: dict[Any, Any] = dict(zip(variables, values, strict=True))
-    outer, origin = context.name_stack, context.origin
+    outer, origin = ir.context.name_stack, ir.context.origin
     try:
-        with SettingsSwitch() as switch:
+        with ir.SettingsSwitch() as switch:
             for eqn in jaxpr.eqns:
                 if eqn.settings is not switch.key:
                     switch.to(eqn.settings)
                 code, offset, names = eqn.raw_source
-                context.name_stack = outer + names if names else outer
-                context.origin = (code, offset) if code is not None else origin or no_origin
-                operands = [v.operand() if type(v) is Literal else env[v] for v in eqn.invars]
-                site = Site(eqn, extents, Source(code, offset) if code is not None else source)
+                ir.context.name_stack = outer + names if names else outer
+                ir.context.origin = (code, offset) if code is not None else origin or ir.no_origin
+                operands = [v.operand() if type(v) is ir.Literal else env[v] for v in eqn.invars]
+                site = Site(eqn, extents, ir.Source(code, offset) if code is not None else source)
                 result = _apply(site, operands)
                 if not eqn.primitive.multiple_results:
                     result = (result,)
                 for var, value in zip(eqn.outvars, result, strict=True):
                     env[var] = value
     finally:
-        context.name_stack, context.origin = outer, origin
-    return [v.operand() if type(v) is Literal else env[v] for v in jaxpr.outvars]
+        ir.context.name_stack, ir.context.origin = outer, origin
+    return [v.operand() if type(v) is ir.Literal else env[v] for v in jaxpr.outvars]
 
 
 def _apply(site: Site, operands: Sequence[Any]) -> Any:
@@ -143,7 +133,7 @@ def _apply(site: Site, operands: Sequence[Any]) -> Any:
         rule = padding_rules.get(primitive)
         if rule is not None:
             return rule(site, *operands)
-        inner_jaxpr = program_rules.get(primitive)
+        inner_jaxpr = ir.program_rules.get(primitive)
         if inner_jaxpr is not None:
             jaxpr, _ = inner_jaxpr(**site.params)
             return site.run(jaxpr, *operands)

@@ -5,36 +5,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_lax as lax
 from ricci_ir import Array, Primitive, is_symbolic_dim
-from ricci_lax import (
-    add,
-    bitcast_convert_type_p,
-    broadcast_in_dim_p,
-    broadcasted_iota,
-    concatenate_p,
-    convert_element_type_p,
-    copy_p,
-    dim_as_value_p,
-    name_p,
-    optimization_barrier_p,
-    pad,
-    pad_p,
-    reduce_precision_p,
-    rem,
-    reshape_p,
-    rev,
-    rev_p,
-    slice_p,
-    split_p,
-    squeeze_p,
-    stack_p,
-    stop_gradient_p,
-    sub,
-    tile_p,
-    transpose_p,
-    unstack_p,
-)
-from ricci_lax import slice as lax_slice
 from ricci_lax.authoring import padding_stays
 
 from ._dynamic_moves import index, reshape_padded, slice_at, take, write_at
@@ -47,7 +19,9 @@ def _size(site: Site) -> Any:
     """The length of a dimension as a traced number, in place of its size."""
     length = index(site.extents.length(site.params["dim"]))
     out = site.outs[0]
-    return convert_element_type_p.bind(length, new_dtype=out.dtype, weak_type=True, sharding=None)
+    return lax.convert_element_type_p.bind(
+        length, new_dtype=out.dtype, weak_type=True, sharding=None
+    )
 
 
 def _slice(site: Site, x: Array) -> Array:
@@ -63,7 +37,7 @@ def _slice(site: Site, x: Array) -> Array:
             start = 0
         starts.append(start)
         limits.append(start + span)
-    return lax_slice(x, starts, limits, steps)
+    return lax.slice(x, starts, limits, steps)
 
 
 def _split(site: Site, x: Array) -> Any:
@@ -88,7 +62,7 @@ def _pad(site: Site, x: Array, fill: Array) -> Array:
         size = x.shape[axis] + max(x.shape[axis] - 1, 0) * interior
         edge = (low, padded_size - size - low, interior)
         if edge != (0, 0, 0):
-            x = pad(x, fill, [edge if i == axis else (0, 0, 0) for i in range(len(x.shape))])
+            x = lax.pad(x, fill, [edge if i == axis else (0, 0, 0) for i in range(len(x.shape))])
     return x
 
 
@@ -109,7 +83,7 @@ def pad_in_front(
         )
     if interior:
         edges = [(0, 0, interior if i == axis else 0) for i in range(len(x.shape))]
-        x = pad(x, fill, edges)
+        x = lax.pad(x, fill, edges)
     shape = [padded_size if i == axis else n for i, n in enumerate(x.shape)]
     return write_at(x, site.filled(fill, shape, site.ins[0]), axis, site.extents.length(low))
 
@@ -124,17 +98,17 @@ def _concatenate(site: Site, *xs: Array) -> Array:
     # Each array is written behind the valid elements of the previous one, over its padding.
     for x, aval in zip(xs, site.ins, strict=True):
         result = write_at(x, result, axis, start)
-        start = add(start, index(site.extents.length(aval.shape[axis])))
+        start = lax.add(start, index(site.extents.length(aval.shape[axis])))
     return result
 
 
 def _rev(site: Site, x: Array) -> Array:
-    x = rev(x, site.params["dimensions"])
+    x = lax.rev(x, site.params["dimensions"])
     for axis in site.params["dimensions"]:
         n = site.ins[0].shape[axis]
         if is_symbolic_dim(n):  # the padding is in front now
             size = site.extents.size(n)
-            x = slice_at(x, axis, sub(np.int32(size), site.extents.length(n)), size)
+            x = slice_at(x, axis, lax.sub(np.int32(size), site.extents.length(n)), size)
     return x
 
 
@@ -144,9 +118,9 @@ def _tile(site: Site, x: Array) -> Array:
         n = aval.shape[axis]
         if is_symbolic_dim(n) and (is_symbolic_dim(count) or count != 1):
             size = site.extents.size(n * count)
-            positions: Any = broadcasted_iota(np.int32, (size,), 0)
+            positions: Any = lax.broadcasted_iota(np.int32, (size,), 0)
             length = site.filled(site.extents.length(n), (size,), positions)
-            x = take(x, rem(positions, length), axis)
+            x = take(x, lax.rem(positions, length), axis)
             reps = (*reps[:axis], 1, *reps[axis + 1 :])
     return site.bind(x, reps=tuple(map(site.concrete, reps)))
 
@@ -155,33 +129,33 @@ def _reshape(site: Site, x: Array) -> Array:
     old, new = site.ins[0].shape, site.outs[0].shape
     order: Sequence[int] | None = site.params["dimensions"]
     if order is not None and tuple(order) != tuple(range(len(old))):
-        x = transpose_p.bind(x, permutation=tuple(order))
+        x = lax.transpose_p.bind(x, permutation=tuple(order))
         old = tuple(old[i] for i in order)
     return reshape_padded(site.extents, x, old, new)
 
 
 move_rules: dict[Primitive, PaddingRule] = {
-    dim_as_value_p: _size,
-    slice_p: _slice,
-    split_p: _split,
-    pad_p: _pad,
-    concatenate_p: _concatenate,
-    rev_p: _rev,
-    tile_p: _tile,
-    reshape_p: _reshape,
+    lax.dim_as_value_p: _size,
+    lax.slice_p: _slice,
+    lax.split_p: _split,
+    lax.pad_p: _pad,
+    lax.concatenate_p: _concatenate,
+    lax.rev_p: _rev,
+    lax.tile_p: _tile,
+    lax.reshape_p: _reshape,
     **dict.fromkeys(
         (
-            bitcast_convert_type_p,
-            broadcast_in_dim_p,
-            copy_p,
-            name_p,
-            optimization_barrier_p,
-            reduce_precision_p,
-            squeeze_p,
-            stack_p,
-            stop_gradient_p,
-            transpose_p,
-            unstack_p,
+            lax.bitcast_convert_type_p,
+            lax.broadcast_in_dim_p,
+            lax.copy_p,
+            lax.name_p,
+            lax.optimization_barrier_p,
+            lax.reduce_precision_p,
+            lax.squeeze_p,
+            lax.stack_p,
+            lax.stop_gradient_p,
+            lax.transpose_p,
+            lax.unstack_p,
         ),
         padding_stays,
     ),

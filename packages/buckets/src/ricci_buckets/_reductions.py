@@ -9,26 +9,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Primitive, is_symbolic_dim, issubdtype
-from ricci_lax import (
-    argmax_p,
-    argmin_p,
-    cumlogsumexp_p,
-    cummax_p,
-    cummin_p,
-    cumprod_p,
-    cumsum_p,
-    reduce_and_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_or_p,
-    reduce_p,
-    reduce_prod_p,
-    reduce_sum_p,
-    reduce_xor_p,
-    sort_p,
-    top_k_p,
-)
 from ricci_lax.authoring import highest, lowest
 
 from ._interpreter import PaddingRule, Site
@@ -110,21 +92,21 @@ def _top_k(site: Site, x: Array) -> Any:
 
 
 reduction_rules: dict[Primitive, PaddingRule] = {
-    reduce_sum_p: _reduction(_zero),
-    reduce_prod_p: _reduction(_one),
-    reduce_max_p: _reduction(lowest),
-    reduce_min_p: _reduction(highest),
-    reduce_and_p: _reduction(_all_bits),
-    reduce_or_p: _reduction(_zero),
-    reduce_xor_p: _reduction(_zero),
-    argmax_p: _reduction(lowest),
-    argmin_p: _reduction(highest),
-    reduce_p: _reduce,
-    cumsum_p: _cumulative(_zero),
-    cumprod_p: _cumulative(_one),
-    cummax_p: _cumulative(lowest),
-    cummin_p: _cumulative(highest),
-    cumlogsumexp_p: _cumulative(lowest),
-    sort_p: _sort,
-    top_k_p: _top_k,
+    lax.reduce_sum_p: _reduction(_zero),
+    lax.reduce_prod_p: _reduction(_one),
+    lax.reduce_max_p: _reduction(lowest),
+    lax.reduce_min_p: _reduction(highest),
+    lax.reduce_and_p: _reduction(_all_bits),
+    lax.reduce_or_p: _reduction(_zero),
+    lax.reduce_xor_p: _reduction(_zero),
+    lax.argmax_p: _reduction(lowest),
+    lax.argmin_p: _reduction(highest),
+    lax.reduce_p: _reduce,
+    lax.cumsum_p: _cumulative(_zero),
+    lax.cumprod_p: _cumulative(_one),
+    lax.cummax_p: _cumulative(lowest),
+    lax.cummin_p: _cumulative(highest),
+    lax.cumlogsumexp_p: _cumulative(lowest),
+    lax.sort_p: _sort,
+    lax.top_k_p: _top_k,
 }

@@ -5,25 +5,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from ricci_ir import (
-    AbstractValue,
-    CarryPromoted,
-    CondSelected,
-    DebugInfo,
-    DonatingCall,
-    Jaxpr,
-    JaxprTrace,
-    NotReversible,
-    Source,
-    TraceAbandoned,
-    argument_aval,
-    has_stages,
-    is_internal_module,
-    jaxprs_in_params,
-    observing,
-    preserved,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
 from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 
 from ._host_rng import report_host_draws
@@ -46,7 +28,7 @@ class Traced(NamedTuple):
       stage: the call's stage, if the function is jitted.
     """
 
-    jaxpr: Jaxpr
+    jaxpr: ir.Jaxpr
     in_tree: PyTreeDef
     out_tree: PyTreeDef
     donated: tuple[int, ...]
@@ -114,14 +96,14 @@ class _Check:
         exception: Exception | None = None
         traced: Traced | None = None
         try:
-            objects = preserved(self.fun, args, kwargs)
-            with objects, observing(self.events.append, anew=True), report_host_draws(findings):
+            objects = ir.preserved(self.fun, args, kwargs)
+            with objects, ir.observing(self.events.append, anew=True), report_host_draws(findings):
                 traced = self._trace(args, kwargs)
         except Exception as error:  # noqa: BLE001  # becomes a finding, and the report's own
             exception = error
             findings += self._of_exception(error)
         if traced is None:
-            jaxprs = [_recorded(event.trace) for event in self._events(TraceAbandoned)]
+            jaxprs = [_recorded(event.trace) for event in self._events(ir.TraceAbandoned)]
         else:
             findings += self._of_program(traced)
             if self.chosen & _COMPILED:
@@ -142,7 +124,7 @@ class _Check:
         return [event for event in self.events if isinstance(event, kind)]
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-        if has_stages(self.fun):
+        if ir.has_stages(self.fun):
             jitted: Any = self.fun
             traced = jitted.trace(*args, **kwargs)
             jaxpr = traced.jaxpr
@@ -158,7 +140,7 @@ class _Check:
             donated = tuple(i in traced.donated for i in range(len(jaxpr.invars)))
             name = _name(self.fun)
             findings += unused_donations(
-                DonatingCall(self.definition, name, jaxpr, 0, names, donated)
+                ir.DonatingCall(self.definition, name, jaxpr, 0, names, donated)
             )
         return findings
 
@@ -169,7 +151,7 @@ class _Check:
         return list(involuntary_gathers(*call, shown_names, self.definition))
 
     def _of_exception(self, error: Exception) -> list[Finding]:
-        if self._events(NotReversible):
+        if self._events(ir.NotReversible):
             return []  # that event becomes a finding of its own
         text = str(error).strip().splitlines()
         message = f"{type(error).__name__}: {text[0] if text else 'without a message'}"
@@ -179,9 +161,9 @@ class _Check:
             )
         ]
 
-    def _read(self, jaxpr: Jaxpr) -> list[Finding]:
+    def _read(self, jaxpr: ir.Jaxpr) -> list[Finding]:
         reader = Reader(self.definition)
-        branches = [_sources(event.branches) for event in self._events(CondSelected)]
+        branches = [_sources(event.branches) for event in self._events(ir.CondSelected)]
         reader.keys.alternative = partial(_in_different_branches, branches)
         reader.keys.rerun = frozenset(_rerun(jaxpr))
         names = jaxpr.debug_info.arg_names or ()
@@ -207,7 +189,7 @@ def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     places: list[int] = []
     for i, (leaf, name) in enumerate(zip(leaves, paths, strict=True)):
         try:
-            avals.append(argument_aval(leaf))
+            avals.append(ir.argument_aval(leaf))
         except TypeError:
             continue
         names.append(name)
@@ -223,15 +205,15 @@ def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
         results, out_tree = tree_flatten(fun(*positional, **options))
         return results
 
-    jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("check", _name(fun), tuple(names)))
+    jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("check", _name(fun), tuple(names)))
     arrays = [x if i in set(places) else None for i, x in enumerate(leaves)]
     in_tree = tree_flatten(tree_unflatten(tree, arrays))[1]
     return Traced(jaxpr, in_tree, out_tree, (), flat, [leaves[i] for i in places])
 
 
-def _recorded(trace: JaxprTrace) -> Jaxpr:
+def _recorded(trace: ir.JaxprTrace) -> ir.Jaxpr:
     """Return the equations that were recorded before an exception, as a jaxpr without results."""
-    return Jaxpr(
+    return ir.Jaxpr(
         trace.constvars,
         trace.invars,
         [],
@@ -243,23 +225,23 @@ def _recorded(trace: JaxprTrace) -> Jaxpr:
 
 def _of_event(event: object) -> list[Finding]:
     match event:
-        case DonatingCall():
+        case ir.DonatingCall():
             return list(unused_donations(event))
-        case CondSelected(source=source) if source.code is not None:
+        case ir.CondSelected(source=source) if source.code is not None:
             message = f"vmap runs all {len(event.branches)} branches of this cond for every example"
             return [finding("RC601", source, message)]
-        case CarryPromoted(source=source, loop=loop) if source.code is not None:
+        case ir.CarryPromoted(source=source, loop=loop) if source.code is not None:
             return [
                 finding("RC302", source, _promotion(name, loop, old, new))
                 for name, old, new in event.changes
             ]
-        case NotReversible(source=source):
+        case ir.NotReversible(source=source):
             message = f"{event.operation} cannot be differentiated in reverse mode"
             return [finding("RC602", source, message)]
     return []
 
 
-def _promotion(name: str, loop: str, old: AbstractValue, new: AbstractValue) -> str:
+def _promotion(name: str, loop: str, old: ir.AbstractValue, new: ir.AbstractValue) -> str:
     return f"the carry {name} of {loop} is {described(old)} and becomes {described(new)}"
 
 
@@ -270,7 +252,7 @@ def _name(fun: object) -> str:
     return getattr(fun, "__name__", None) or type(fun).__name__
 
 
-def _definition(fun: object) -> Source:
+def _definition(fun: object) -> ir.Source:
     """Return the source of a function's definition, behind its wrappers."""
     while True:
         inner = getattr(fun, "__wrapped__", None) or getattr(fun, "func", None)
@@ -279,42 +261,42 @@ def _definition(fun: object) -> Source:
         fun = inner
     fun = getattr(fun, "__func__", fun)
     code = getattr(fun, "__code__", None) or getattr(type(fun).__call__, "__code__", None)
-    return Source(code, -1)
+    return ir.Source(code, -1)
 
 
-def _raised_at(trace: TracebackType | None) -> Source | None:
+def _raised_at(trace: TracebackType | None) -> ir.Source | None:
     """Return the innermost line of the user's code that an exception passed through."""
     source = None
     while trace is not None:
         frame = trace.tb_frame
-        if not is_internal_module(frame.f_globals.get("__name__")):
-            source = Source(frame.f_code, trace.tb_lasti)
+        if not ir.is_internal_module(frame.f_globals.get("__name__")):
+            source = ir.Source(frame.f_code, trace.tb_lasti)
         trace = trace.tb_next
     return source
 
 
-def _sources(branches: Sequence[Jaxpr]) -> list[set[tuple[Any, ...]]]:
+def _sources(branches: Sequence[ir.Jaxpr]) -> list[set[tuple[Any, ...]]]:
     """Return the sources of the equations in each branch of a ``cond``."""
     return [set(_places(branch)) for branch in branches]
 
 
-def _places(jaxpr: Jaxpr) -> Iterator[tuple[Any, ...]]:
+def _places(jaxpr: ir.Jaxpr) -> Iterator[tuple[Any, ...]]:
     for eqn in jaxpr.eqns:
         if eqn.raw_source[0] is not None:
             yield eqn.raw_source[:2]
-        for inner in jaxprs_in_params(eqn.params):
+        for inner in ir.jaxprs_in_params(eqn.params):
             yield from _places(inner)
 
 
-def _rerun(jaxpr: Jaxpr) -> Iterator[tuple[Any, ...]]:
+def _rerun(jaxpr: ir.Jaxpr) -> Iterator[tuple[Any, ...]]:
     """Yield the sources of equations that a checkpoint's derivative runs a second time."""
     for eqn in jaxpr.eqns:
-        for inner in jaxprs_in_params(eqn.params):
+        for inner in ir.jaxprs_in_params(eqn.params):
             yield from _places(inner) if eqn.params.get("differentiated") else _rerun(inner)
 
 
 def _in_different_branches(
-    conds: list[list[set[tuple[Any, ...]]]], one: Source, other: Source
+    conds: list[list[set[tuple[Any, ...]]]], one: ir.Source, other: ir.Source
 ) -> bool:
     """Whether two sources are in different branches of the same ``cond``."""
     first, second = one[:2], other[:2]

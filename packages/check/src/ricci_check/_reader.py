@@ -10,20 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    ArrayLike,
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    ShapedArray,
-    Source,
-    Tracer,
-    Var,
-    get_aval,
-    jaxprs_in_params,
-    program_rules,
-)
+import ricci_ir as ir
 from ricci_lax.authoring import ALL_OPERANDS, follow_rules, key_role_rules, position_rules
 from ricci_reference import rule_for
 
@@ -41,29 +28,29 @@ class Reader:
       keys: the uses of random keys up to it.
     """
 
-    def __init__(self, source: Source):
+    def __init__(self, source: ir.Source):
         self.state = AnalysisState(source)
         self.keys = KeyUse(self.state)
 
-    def constant(self, x: ArrayLike) -> Value:
+    def constant(self, x: ir.ArrayLike) -> Value:
         """Return the value of a constant; known if it is a small array of integers or keys."""
-        aval = get_aval(x)
-        if isinstance(x, Tracer) or not is_tracked(aval):
+        aval = ir.get_aval(x)
+        if isinstance(x, ir.Tracer) or not is_tracked(aval):
             return Value(aval, 0)
         if is_keys(aval):
             return self.keys.constant(x, aval)
         return Value(aval, 0, np.asarray(x).astype(aval.dtype))
 
-    def read(self, jaxpr: Jaxpr, args: Sequence[Value]) -> list[Value]:
+    def read(self, jaxpr: ir.Jaxpr, args: Sequence[Value]) -> list[Value]:
         """Read a jaxpr on the values of its arguments; return those of its results."""
-        env: dict[Var | Literal, Value] = {}
+        env: dict[ir.Var | ir.Literal, Value] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             env[var] = self.constant(const)
         env.update(zip(jaxpr.invars, args, strict=True))
         caller = self.state.source
 
-        def value(atom: Atom) -> Value:
-            return self.constant(atom.val) if type(atom) is Literal else env[atom]
+        def value(atom: ir.Atom) -> Value:
+            return self.constant(atom.val) if type(atom) is ir.Literal else env[atom]
 
         for eqn in jaxpr.eqns:
             if eqn.raw_source[0] is not None:
@@ -73,17 +60,17 @@ class Reader:
             self.state.source = caller
         return [value(atom) for atom in jaxpr.outvars]
 
-    def _step(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
+    def _step(self, eqn: ir.JaxprEqn, operands: list[Value]) -> list[Value]:
         handler = _STRUCTURED.get(eqn.primitive.name)
         if handler is not None:
             return handler(self, eqn, operands)
         role = key_role_rules.get(eqn.primitive)
         if role is not None:
             return [key_readers[role](self.keys, eqn, *operands)]
-        program = program_rules.get(eqn.primitive)
+        program = ir.program_rules.get(eqn.primitive)
         if program is not None:
             return self._call(eqn, program(**eqn.params)[0], operands)
-        inner = list(jaxprs_in_params(eqn.params))
+        inner = list(ir.jaxprs_in_params(eqn.params))
         positions = position_rules.get(eqn.primitive)
         if positions is not None:
             avals = [x.aval for x in operands]
@@ -94,7 +81,7 @@ class Reader:
 
     # Equations without jaxprs
 
-    def _plain(self, eqn: JaxprEqn, operands: list[Value], has_jaxprs: bool) -> list[Value]:
+    def _plain(self, eqn: ir.JaxprEqn, operands: list[Value], has_jaxprs: bool) -> list[Value]:
         depth = max((x.depth for x in operands), default=0)
         if eqn.effects:
             depth = self.state.depth
@@ -112,7 +99,7 @@ class Reader:
 
     def _computed(
         self,
-        eqn: JaxprEqn,
+        eqn: ir.JaxprEqn,
         rule: Callable[..., Any],
         avals: Sequence[Any],
         arrays: list[np.ndarray | None],
@@ -126,7 +113,11 @@ class Reader:
         ]
 
     def _moved(
-        self, eqn: JaxprEqn, rule: Callable[..., Any], avals: Sequence[Any], operands: list[Value]
+        self,
+        eqn: ir.JaxprEqn,
+        rule: Callable[..., Any],
+        avals: Sequence[Any],
+        operands: list[Value],
     ) -> list[Value] | None:
         """Return the results of an operation that only moves elements, or ``None`` for another one.
 
@@ -144,7 +135,7 @@ class Reader:
         return [self.state.symbols.value(aval, x) for aval, x in zip(avals, results, strict=True)]
 
     def _alike(
-        self, eqn: JaxprEqn, avals: Sequence[Any], operands: list[Value], depth: int
+        self, eqn: ir.JaxprEqn, avals: Sequence[Any], operands: list[Value], depth: int
     ) -> list[Value]:
         """Return results whose symbols depend on the operation and its operands' symbols alone.
 
@@ -169,7 +160,7 @@ class Reader:
 
     # Jaxprs in equations
 
-    def _call(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
+    def _call(self, eqn: ir.JaxprEqn, jaxpr: ir.Jaxpr, operands: list[Value]) -> list[Value]:
         if len(jaxpr.invars) != len(operands) or not _is_worth_reading(jaxpr):
             depth = max((x.depth for x in operands), default=0)
             return [self.state.unknown(v.aval, depth) for v in eqn.outvars]
@@ -184,7 +175,9 @@ class Reader:
                 self.state.call_name = None
         return self.read(jaxpr, operands)
 
-    def _other_program(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
+    def _other_program(
+        self, eqn: ir.JaxprEqn, jaxpr: ir.Jaxpr, operands: list[Value]
+    ) -> list[Value]:
         """Read a jaxpr whose arguments may differ in type from the equation's operands.
 
         An operand of another type, such as a batch of arguments, becomes unknown.
@@ -197,7 +190,7 @@ class Reader:
         depth = max((x.depth for x in operands), default=0)
         return [self.state.unknown(v.aval, depth) for v in eqn.outvars]
 
-    def _scan(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
+    def _scan(self, eqn: ir.JaxprEqn, operands: list[Value]) -> list[Value]:
         params = eqn.params
         jaxpr, length = params["jaxpr"], params["length"]
         start = params["num_consts"]
@@ -219,7 +212,7 @@ class Reader:
         ]
         return [*last, *ys]
 
-    def _while(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
+    def _while(self, eqn: ir.JaxprEqn, operands: list[Value]) -> list[Value]:
         params = eqn.params
         middle = params["cond_nconsts"]
         start = middle + params["body_nconsts"]
@@ -266,13 +259,13 @@ class Reader:
             return False
         return bool(np.array_equal(self.state.symbols.ids(x), self.state.symbols.ids(y)))
 
-    def _stacked(self, y: Value, aval: ShapedArray) -> Value:
+    def _stacked(self, y: Value, aval: ir.ShapedArray) -> Value:
         """Return the stacked outputs of a loop: known if they are the same in every iteration."""
         if y.depth <= self.state.depth and y.ids is not None and is_tracked(aval):
             return self.state.symbols.value(aval, np.broadcast_to(y.ids, aval.shape))
         return self.state.unknown(aval)
 
-    def _cond(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
+    def _cond(self, eqn: ir.JaxprEqn, operands: list[Value]) -> list[Value]:
         branches = eqn.params["branches"]
         results = self.keys.alternatives(
             [lambda b=branch: self.read(b, operands[1:]) for branch in branches]
@@ -305,26 +298,26 @@ class _Silence:
 _STRUCTURED = {"scan": Reader._scan, "while": Reader._while, "cond": Reader._cond}
 
 
-def _is_internal(jaxpr: Jaxpr) -> bool:
+def _is_internal(jaxpr: ir.Jaxpr) -> bool:
     """Whether a jaxpr is one of Ricci's own, rather than traced from the user's code."""
     return all(eqn.raw_source[0] is None for eqn in jaxpr.eqns)
 
 
-def _is_worth_reading(jaxpr: Jaxpr) -> bool:
+def _is_worth_reading(jaxpr: ir.Jaxpr) -> bool:
     """Whether a jaxpr may give findings, or values that other equations depend on."""
     return jaxpr.derived("is worth checking", lambda: (_may_matter(jaxpr),))[0]
 
 
-def _may_matter(jaxpr: Jaxpr) -> bool:
+def _may_matter(jaxpr: ir.Jaxpr) -> bool:
     if any(is_tracked(aval) for aval in jaxpr.out_avals):
         return True
     for eqn in jaxpr.eqns:
         if eqn.primitive in position_rules or eqn.primitive in key_role_rules:
             return True
-        if any(_is_worth_reading(inner) for inner in jaxprs_in_params(eqn.params)):
+        if any(_is_worth_reading(inner) for inner in ir.jaxprs_in_params(eqn.params)):
             return True
         if any(
-            const is not None for inner in jaxprs_in_params(eqn.params) for const in inner.consts
+            const is not None for inner in ir.jaxprs_in_params(eqn.params) for const in inner.consts
         ):
             return True
     return False

@@ -5,17 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    AbstractValue,
-    DonatingCall,
-    Jaxpr,
-    Shape,
-    ShapedArray,
-    Source,
-    Tracer,
-    canonicalize_dtype,
-    issubdtype,
-)
+import ricci_ir as ir
 from ricci_pytree import PyTreeDef, treedef_children
 
 from ._report import Finding, finding
@@ -24,7 +14,7 @@ LARGE_CONSTANT = 2**20  # bytes
 
 
 def narrowed_arguments(
-    names: Sequence[str], leaves: Sequence[Any], where: Source
+    names: Sequence[str], leaves: Sequence[Any], where: ir.Source
 ) -> Iterator[Finding]:
     """Yield findings of arguments of 64-bit dtypes, which are converted to 32-bit ones."""
     for name, leaf in zip(names, leaves, strict=True):
@@ -34,10 +24,10 @@ def narrowed_arguments(
             yield finding(code, where, message, severity)
 
 
-def constants(jaxpr: Jaxpr, where: Source) -> Iterator[Finding]:
+def constants(jaxpr: ir.Jaxpr, where: ir.Source) -> Iterator[Finding]:
     """Yield findings of constants that are large or of 64-bit dtypes, at their first use."""
     for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
-        if isinstance(const, Tracer):
+        if isinstance(const, ir.Tracer):
             continue
         source = next(
             (e.source for e in jaxpr.eqns if any(a is var for a in e.invars) and e.raw_source[0]),
@@ -62,7 +52,7 @@ def _narrowing(what: str, x: Any, mild: str) -> tuple[str, str, str] | None:
     dtype = getattr(x, "dtype", None)
     if not isinstance(dtype, np.dtype) or isinstance(x, np.generic) or not hasattr(x, "shape"):
         return None
-    target: np.dtype = canonicalize_dtype(dtype)
+    target: np.dtype = ir.canonicalize_dtype(dtype)
     if target == dtype:
         return None
     code = "RC201" if dtype.kind in "fc" else "RC202"
@@ -82,7 +72,7 @@ def _loss(x: object, target: np.dtype) -> str:
 
 
 def type_drift(
-    in_tree: PyTreeDef, names: Sequence[str], jaxpr: Jaxpr, out_tree: PyTreeDef, where: Source
+    in_tree: PyTreeDef, names: Sequence[str], jaxpr: ir.Jaxpr, out_tree: PyTreeDef, where: ir.Source
 ) -> Iterator[Finding]:
     """Yield findings of results with the structure and shapes of an argument, but other dtypes.
 
@@ -116,7 +106,7 @@ def type_drift(
 def _may_become(before: Any, after: Any) -> bool:
     """Whether an argument of one type is likely to be replaced by a result of another."""
     kinds = [
-        next((k for k in (np.inexact, np.integer) if issubdtype(aval.dtype, k)), None)
+        next((k for k in (np.inexact, np.integer) if ir.issubdtype(aval.dtype, k)), None)
         for aval in (before, after)
     ]
     if None in kinds:
@@ -124,15 +114,15 @@ def _may_become(before: Any, after: Any) -> bool:
     return before.weak_type or kinds[0] is kinds[1]
 
 
-def described(aval: AbstractValue) -> str:
+def described(aval: ir.AbstractValue) -> str:
     """Format a type for a message: ``float32[3]``, or ``float32[] (weakly typed)``."""
     weak = " (weakly typed)" if getattr(aval, "weak_type", False) else ""
     return f"{aval.str_short()}{weak}"
 
 
 def _arguments(
-    in_tree: PyTreeDef, names: Sequence[str], avals: Sequence[AbstractValue]
-) -> Iterator[tuple[PyTreeDef, list[AbstractValue], Sequence[str]]]:
+    in_tree: PyTreeDef, names: Sequence[str], avals: Sequence[ir.AbstractValue]
+) -> Iterator[tuple[PyTreeDef, list[ir.AbstractValue], Sequence[str]]]:
     """Yield for each argument its structure, and the types and names of its leaves."""
     args, kwargs = treedef_children(in_tree)
     start = 0
@@ -153,11 +143,11 @@ def _parts(out_tree: PyTreeDef) -> Iterator[tuple[int, PyTreeDef, str]]:
             start += tree.num_leaves
 
 
-def _shapes(avals: Sequence[AbstractValue]) -> list[Shape | None]:
-    return [aval.shape if isinstance(aval, ShapedArray) else None for aval in avals]
+def _shapes(avals: Sequence[ir.AbstractValue]) -> list[ir.Shape | None]:
+    return [aval.shape if isinstance(aval, ir.ShapedArray) else None for aval in avals]
 
 
-def unused_donations(call: DonatingCall) -> Iterator[Finding]:
+def unused_donations(call: ir.DonatingCall) -> Iterator[Finding]:
     """Yield findings of donated arguments that the function does not use, or that fit no result."""
     jaxpr = call.jaxpr
     used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
@@ -177,5 +167,5 @@ def unused_donations(call: DonatingCall) -> Iterator[Finding]:
         yield finding("RC701", call.source, f"{name} is donated to {call.name} but {reason}")
 
 
-def _kind(aval: AbstractValue) -> tuple[Shape, np.dtype] | None:
-    return (aval.shape, aval.dtype) if isinstance(aval, ShapedArray) else None
+def _kind(aval: ir.AbstractValue) -> tuple[ir.Shape, np.dtype] | None:
+    return (aval.shape, aval.dtype) if isinstance(aval, ir.ShapedArray) else None

@@ -3,41 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_autodiff import (
-    Tangent,
-    TransposeRule,
-    UndefinedPrimal,
-    Zero,
-    instantiate,
-    is_undefined_primal,
-    jvp_flat,
-    jvp_rules,
-    linear,
-    per_operand,
-    per_operand_with_result,
-    tangent_sum,
-    transpose_flat,
-    transpose_rules,
-    zeros_of_type,
-)
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    ArrayLike,
-    Jaxpr,
-    JaxprTrace,
-    Primitive,
-    as_array,
-    enclosing,
-    eval_trace,
-    set_trace,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 
 from ._rules_in_form import RulesInForm
 from .linear_util import WrappedFun, transformation2
 
 
-def _adapted_transpose(rule: TransposeRule) -> TransposeRule:
+def _adapted_transpose(rule: ad.TransposeRule) -> ad.TransposeRule:
     def transpose(ct: object, *operands: object, **params: object) -> Any:
         # Cotangents may be Python or NumPy scalars; such rules read shapes and call methods.
         several = isinstance(ct, list | tuple)
@@ -48,30 +21,30 @@ def _adapted_transpose(rule: TransposeRule) -> TransposeRule:
 
 
 def _as_array(ct: Any) -> Any:
-    if type(ct) is Zero or hasattr(type(ct), "aval"):
+    if type(ct) is ad.Zero or hasattr(type(ct), "aval"):
         return ct
-    trace = enclosing(JaxprTrace)
+    trace = ir.enclosing(ir.JaxprTrace)
     if trace is not None:
         return trace.lift(ct)
-    with set_trace(eval_trace):
-        return as_array(ct)
+    with ir.set_trace(ir.eval_trace):
+        return ir.as_array(ct)
 
 
 # The rules in the forms in which libraries register them: with tuples of primals and tangents, and
 # with cotangents that are arrays.
 primitive_jvps: RulesInForm[Callable[..., tuple[Any, Any]]] = RulesInForm(
-    jvp_rules,
+    ad.jvp_rules,
     lambda rule: (
         lambda primals, tangents, **params: rule(tuple(primals), tuple(tangents), **params)
     ),
     lambda rule: rule,
 )
-primitive_transposes: RulesInForm[TransposeRule] = RulesInForm(
-    transpose_rules, _adapted_transpose, lambda rule: rule
+primitive_transposes: RulesInForm[ad.TransposeRule] = RulesInForm(
+    ad.transpose_rules, _adapted_transpose, lambda rule: rule
 )
 
 
-def get_primitive_transpose(p: Primitive) -> TransposeRule:
+def get_primitive_transpose(p: ir.Primitive) -> ad.TransposeRule:
     """Return the transpose rule of a primitive.
 
     Args:
@@ -89,11 +62,11 @@ def get_primitive_transpose(p: Primitive) -> TransposeRule:
       >>> callable(get_primitive_transpose(lax.neg_p))
       True
     """
-    transpose_rules[p]  # raises an error that names the missing rule
+    ad.transpose_rules[p]  # raises an error that names the missing rule
     return primitive_transposes[p]
 
 
-def defjvp(primitive: Primitive, *jvprules: Callable[..., ArrayLike] | None) -> None:
+def defjvp(primitive: ir.Primitive, *jvprules: Callable[..., ir.ArrayLike] | None) -> None:
     """Register a jvp rule made of partial derivatives.
 
     Args:
@@ -101,20 +74,20 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., ArrayLike] | None) -> 
       jvprules: for each operand, ``rule(tangent, *primals, **params)``, which returns its term in
         the result's tangent, or ``None`` if the derivative is zero.
     """
-    jvp_rules.define(primitive, per_operand(*jvprules))
+    ad.jvp_rules.define(primitive, ad.per_operand(*jvprules))
 
 
-def defjvp2(primitive: Primitive, *jvprules: Callable[..., ArrayLike] | None) -> None:
+def defjvp2(primitive: ir.Primitive, *jvprules: Callable[..., ir.ArrayLike] | None) -> None:
     """Like ``defjvp``, with rules ``rule(tangent, result, *primals, **params)``.
 
     Args:
       primitive: the primitive.
       jvprules: one for each operand, or ``None``.
     """
-    jvp_rules.define(primitive, per_operand_with_result(*jvprules))
+    ad.jvp_rules.define(primitive, ad.per_operand_with_result(*jvprules))
 
 
-def deflinear(primitive: Primitive, transpose_rule: TransposeRule) -> None:
+def deflinear(primitive: ir.Primitive, transpose_rule: ad.TransposeRule) -> None:
     """Register the rules of a linear primitive.
 
     Args:
@@ -124,19 +97,19 @@ def deflinear(primitive: Primitive, transpose_rule: TransposeRule) -> None:
     deflinear2(primitive, lambda ct, *args, **params: transpose_rule(ct, **params))
 
 
-def deflinear2(primitive: Primitive, transpose_rule: TransposeRule) -> None:
+def deflinear2(primitive: ir.Primitive, transpose_rule: ad.TransposeRule) -> None:
     """Like ``deflinear``, with the rule ``transpose_rule(ct, *operands, **params)``.
 
     Args:
       primitive: the primitive.
       transpose_rule: the rule.
     """
-    jvp_rules.define(primitive, linear)
+    ad.jvp_rules.define(primitive, ad.linear)
     primitive_transposes[primitive] = transpose_rule
 
 
 def defbilinear(
-    prim: Primitive, lhs_rule: Callable[..., ArrayLike], rhs_rule: Callable[..., ArrayLike]
+    prim: ir.Primitive, lhs_rule: Callable[..., ir.ArrayLike], rhs_rule: Callable[..., ir.ArrayLike]
 ) -> None:
     """Register the rules of a primitive that is linear in each of two operands.
 
@@ -148,16 +121,16 @@ def defbilinear(
     """
 
     def transpose(
-        ct: ArrayLike, x: object, y: object, **params: object
-    ) -> tuple[Tangent | None, ...]:
-        if is_undefined_primal(x):
+        ct: ir.ArrayLike, x: object, y: object, **params: object
+    ) -> tuple[ad.Tangent | None, ...]:
+        if ad.is_undefined_primal(x):
             return lhs_rule(ct, x, y, **params), None
         return None, rhs_rule(ct, x, y, **params)
 
     bind = prim.bind
-    jvp_rules.define(
+    ad.jvp_rules.define(
         prim,
-        per_operand(
+        ad.per_operand(
             lambda t, x, y, **params: bind(t, y, **params),
             lambda t, x, y, **params: bind(x, t, **params),
         ),
@@ -165,7 +138,7 @@ def defbilinear(
     primitive_transposes[prim] = transpose
 
 
-def add_jaxvals(x: ArrayLike, y: ArrayLike) -> Array:
+def add_jaxvals(x: ir.ArrayLike, y: ir.ArrayLike) -> ir.Array:
     """The sum of two tangents.
 
     Args:
@@ -180,10 +153,10 @@ def add_jaxvals(x: ArrayLike, y: ArrayLike) -> Array:
       >>> add_jaxvals(jnp.ones(2), jnp.ones(2)).tolist()
       [2.0, 2.0]
     """
-    return tangent_sum.call(x, y)
+    return ad.tangent_sum.call(x, y)
 
 
-def zeros_like_aval(aval: AbstractValue) -> Array:
+def zeros_like_aval(aval: ir.AbstractValue) -> ir.Array:
     """An array of zeros of a type.
 
     Args:
@@ -198,18 +171,20 @@ def zeros_like_aval(aval: AbstractValue) -> Array:
       >>> zeros_like_aval(ShapedArray((2,), "float32")).tolist()
       [0.0, 0.0]
     """
-    return zeros_of_type.call(aval)
+    return ad.zeros_of_type.call(aval)
 
 
 @transformation2
 def _jvp(
-    fun: Callable[..., Sequence[ArrayLike]],
+    fun: Callable[..., Sequence[ir.ArrayLike]],
     instantiated: bool,
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
-) -> tuple[tuple[ArrayLike, ...], tuple[Tangent, ...]]:
-    results, out_tangents = jvp_flat(fun, primals, tangents)
-    return tuple(results), tuple(map(instantiate, out_tangents) if instantiated else out_tangents)
+    primals: Sequence[ir.ArrayLike],
+    tangents: Sequence[ad.Tangent],
+) -> tuple[tuple[ir.ArrayLike, ...], tuple[ad.Tangent, ...]]:
+    results, out_tangents = ad.jvp_flat(fun, primals, tangents)
+    return tuple(results), tuple(
+        map(ad.instantiate, out_tangents) if instantiated else out_tangents
+    )
 
 
 def jvp_fun(fun: WrappedFun, instantiate: bool = True) -> WrappedFun:
@@ -227,14 +202,14 @@ def jvp_fun(fun: WrappedFun, instantiate: bool = True) -> WrappedFun:
 
 
 def backward_pass(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     transform_stack: bool,
-    consts: Sequence[ArrayLike],
-    primals_in: Sequence[ArrayLike | UndefinedPrimal],
-    cts_in: Sequence[Tangent],
+    consts: Sequence[ir.ArrayLike],
+    primals_in: Sequence[ir.ArrayLike | ad.UndefinedPrimal],
+    cts_in: Sequence[ad.Tangent],
     *,
     return_logs: bool = False,
-) -> list[Tangent]:
+) -> list[ad.Tangent]:
     """Pull cotangents back through a jaxpr.
 
     Args:
@@ -247,9 +222,9 @@ def backward_pass(
     Returns:
       A cotangent, or ``Zero``, for each argument.
     """
-    linear_args = [is_undefined_primal(x) for x in primals_in]
-    cotangents = iter(transpose_flat(jaxpr.with_consts(consts), linear_args, primals_in, cts_in))
+    linear_args = [ad.is_undefined_primal(x) for x in primals_in]
+    cotangents = iter(ad.transpose_flat(jaxpr.with_consts(consts), linear_args, primals_in, cts_in))
     return [
-        next(cotangents) if is_undefined_primal(x) else Zero.from_primal(x)  # pyright: ignore
+        next(cotangents) if ad.is_undefined_primal(x) else ad.Zero.from_primal(x)  # pyright: ignore
         for x in primals_in
     ]

@@ -10,17 +10,7 @@ Three mappings are views of one table, ``batch_rules``. A rule set in one form c
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, final
 
-from ricci_batching import (
-    Axis,
-    BatchRule,
-    BatchTrace,
-    batch_flat,
-    batch_jaxpr,
-    batch_rules,
-    batch_sum,
-    batched_at,
-    elementwise,
-)
+import ricci_batching as batching
 from ricci_ir import Array, ArrayLike, Jaxpr, Primitive, is_under
 from ricci_lax.authoring import shape_of
 
@@ -32,13 +22,15 @@ def _size(args: Sequence[ArrayLike], dims: Sequence[int | None]) -> int:
     return next(shape_of(x)[d] for x, d in zip(args, dims, strict=True) if d is not None)
 
 
-primitive_batchers: RulesInForm[BatchRule] = RulesInForm(
-    batch_rules,
+primitive_batchers: RulesInForm[batching.BatchRule] = RulesInForm(
+    batching.batch_rules,
     lambda rule: lambda axis, args, dims, **params: rule(tuple(args), tuple(dims), **params),
-    lambda rule: lambda args, dims, **params: rule(Axis(_size(args, dims)), args, dims, **params),
+    lambda rule: (
+        lambda args, dims, **params: rule(batching.Axis(_size(args, dims)), args, dims, **params)
+    ),
 )
-axis_primitive_batchers: RulesInForm[BatchRule] = RulesInForm(
-    batch_rules,
+axis_primitive_batchers: RulesInForm[batching.BatchRule] = RulesInForm(
+    batching.batch_rules,
     lambda rule: (
         lambda axis, args, dims, **params: rule(
             axis.size, axis.name, None, tuple(args), tuple(dims), **params
@@ -46,12 +38,12 @@ axis_primitive_batchers: RulesInForm[BatchRule] = RulesInForm(
     ),
     lambda rule: (
         lambda size, name, trace_type, args, dims, **params: rule(
-            Axis(size, name), args, dims, **params
+            batching.Axis(size, name), args, dims, **params
         )
     ),
 )
-fancy_primitive_batchers: RulesInForm[BatchRule] = RulesInForm(
-    batch_rules,
+fancy_primitive_batchers: RulesInForm[batching.BatchRule] = RulesInForm(
+    batching.batch_rules,
     lambda rule: lambda axis, args, dims, **params: rule(axis, tuple(args), tuple(dims), **params),
     lambda rule: rule,
 )
@@ -59,14 +51,14 @@ fancy_primitive_batchers: RulesInForm[BatchRule] = RulesInForm(
 
 def defvectorized(prim: Primitive) -> None:
     """Register the batching rule of an elementwise primitive, whose operands have one shape."""
-    batch_rules.define(prim, elementwise)
+    batching.batch_rules.define(prim, batching.elementwise)
 
 
 def defreducer(prim: Primitive) -> None:
     """Register the batching rule of a primitive that reduces its one operand over ``axes``."""
 
     def batch(
-        axis: Axis,
+        axis: batching.Axis,
         args: Sequence[ArrayLike],
         dims: Sequence[int],
         *,
@@ -78,17 +70,17 @@ def defreducer(prim: Primitive) -> None:
         result = prim.bind(x, axes=shifted, **params)
         return result, dim - sum(a < dim for a in axes)
 
-    batch_rules[prim] = batch
+    batching.batch_rules[prim] = batch
 
 
 def bdim_at_front(x: ArrayLike, bdim: int | None, size: int, mesh_axis: Hashable = None) -> Array:
     """Move the batch dimension of ``x`` to the front; repeat a value without one there."""
-    return batched_at(x, bdim, Axis(size), 0)
+    return batching.batched_at(x, bdim, batching.Axis(size), 0)
 
 
 def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: Hashable = None) -> Array:
     """Repeat ``x`` ``sz`` times along a new dimension."""
-    return batched_at(x, None, Axis(sz), axis)
+    return batching.batched_at(x, None, batching.Axis(sz), axis)
 
 
 def matchaxis(
@@ -107,11 +99,11 @@ def matchaxis(
       ValueError: if only ``target`` is ``None``, unless ``sum_match``.
     """
     if target is not None:
-        return batched_at(x, source, Axis(size), target)
+        return batching.batched_at(x, source, batching.Axis(size), target)
     if source is None:
         return x
     if sum_match:
-        return batch_sum.call(x, source)
+        return batching.batch_sum.call(x, source)
     raise ValueError(
         f"A value with batch dimension {source} was returned where an unbatched value is expected. "
         "Return a value that does not depend on the batch, or use sum_match=True."
@@ -131,10 +123,10 @@ class ZeroIfMapped:
 zero_if_mapped: ZeroIfMapped = ZeroIfMapped()
 
 
-def _axis(data: Any) -> Axis:
-    if isinstance(data, Axis):
+def _axis(data: Any) -> batching.Axis:
+    if isinstance(data, batching.Axis):
         return data
-    return Axis(data.size, data.name, getattr(data, "spmd_name", None))
+    return batching.Axis(data.size, data.name, getattr(data, "spmd_name", None))
 
 
 def batch_jaxpr_axes(
@@ -157,12 +149,12 @@ def batch_jaxpr_axes(
       The jaxpr, and for each result whether it is batched.
     """
     axis = _axis(axis_data)
-    dims = batch_jaxpr(closed_jaxpr, axis, in_axes)[1]
+    dims = batching.batch_jaxpr(closed_jaxpr, axis, in_axes)[1]
     targets = [
         (None if dim is None else 0) if isinstance(target, ZeroIfMapped) else target
         for dim, target in zip(dims, out_axes_dest, strict=True)
     ]
-    batched, out_dims = batch_jaxpr(closed_jaxpr, axis, in_axes, targets)
+    batched, out_dims = batching.batch_jaxpr(closed_jaxpr, axis, in_axes, targets)
     return batched, [dim is not None for dim in out_dims]
 
 
@@ -176,7 +168,7 @@ def _batch_subtrace(
     *args: ArrayLike,
 ) -> list[ArrayLike]:
     dims = in_dims() if callable(in_dims) else in_dims
-    results, out_dims = batch_flat(f, _axis(axis_data), args, dims)
+    results, out_dims = batching.batch_flat(f, _axis(axis_data), args, dims)
     store.store(out_dims)
     return results
 
@@ -188,4 +180,4 @@ batch_subtrace: Callable[..., tuple[WrappedFun, Callable[[], list[int | None]]]]
 
 def under_vmap() -> bool:
     """Whether the current trace, or one of its parents, is a ``BatchTrace``."""
-    return is_under(BatchTrace)
+    return is_under(batching.BatchTrace)

@@ -3,19 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ricci_ir as ir
+import ricci_stablehlo as hlo
 from ricci_autodiff import jvp_rules, linearize_rules, split_rules, transpose_rules
 from ricci_batching import batch_rules
-from ricci_ir import (
-    Jaxpr,
-    Primitive,
-    by_program,
-    eager_rules,
-    eval_jaxpr,
-    program_rules,
-    sharding_rules,
-)
 from ricci_lax.authoring import call_rules
-from ricci_stablehlo import Lowering, Value, lower_rules, order_rules, thread_tokens, tokens_at
 
 from .partial_eval import dce_called_jaxpr, dce_rules
 
@@ -29,7 +21,7 @@ _TABLES = {
 
 
 def eval_jaxpr_transpose(
-    prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: Jaxpr, **params: Any
+    prim: ir.Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: ir.Jaxpr, **params: Any
 ) -> list[Any]:
     """The transpose rule of a primitive that calls a jaxpr: call the transposed jaxpr.
 
@@ -47,7 +39,7 @@ def eval_jaxpr_transpose(
     return rules["transpose"](ct, *args, call_jaxpr=call_jaxpr, **params)
 
 
-def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
+def create_call_primitive(name: str, inline_jax_late: bool = True) -> ir.Primitive:
     """A primitive that calls a jaxpr, with the rules of that jaxpr.
 
     It is applied by ``bind(*args, call_jaxpr=jaxpr)``; other parameters are stored, and unused.
@@ -69,13 +61,13 @@ def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
       >>> ricci.make_jaxpr(lambda x: call.bind(x, call_jaxpr=inner))(2.0).eqns[0].primitive
       block
     """
-    primitive = Primitive(name, multiple_results=True, memo=False)
+    primitive = ir.Primitive(name, multiple_results=True, memo=False)
     register_call_primitive_rules(primitive, inline_jax_late=inline_jax_late)
     return primitive
 
 
 def register_call_primitive_rules(
-    prim: Primitive,
+    prim: ir.Primitive,
     name: str | None = None,
     transpose_rule: Callable[..., Any] | None = None,
     inline_jax_late: bool = True,
@@ -105,23 +97,28 @@ def register_call_primitive_rules(
     prim.def_abstract_eval(lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals)
     symbol = prim.name if name is None else name
 
-    def lower(ctx: Lowering, *operands: Value, call_jaxpr: Jaxpr, **params: Any) -> list[Value]:
+    def lower(
+        ctx: hlo.Lowering, *operands: hlo.Value, call_jaxpr: ir.Jaxpr, **params: Any
+    ) -> list[hlo.Value]:
         if inline_jax_late:
             return ctx.inline(call_jaxpr, operands)
         return ctx.call(call_jaxpr, params.get("name", symbol), operands)
 
-    def evaluate(*args: Any, call_jaxpr: Jaxpr, **params: Any) -> list[Any]:
-        return eval_jaxpr(call_jaxpr, call_jaxpr.consts, *args)
+    def evaluate(*args: Any, call_jaxpr: ir.Jaxpr, **params: Any) -> list[Any]:
+        return ir.eval_jaxpr(call_jaxpr, call_jaxpr.consts, *args)
 
     for kind, rule in call_rules(lambda: prim, "call_jaxpr").items():
         _TABLES[kind].define(prim, rule)
     if transpose_rule is not None:
         transpose_rules[prim] = transpose_rule
-    sharding_rules[prim] = by_program
-    program_rules[prim] = lambda *, call_jaxpr, **params: (call_jaxpr, params.get("name", symbol))
-    lower_rules[prim] = lower
-    eager_rules[prim] = evaluate
-    order_rules[prim] = tokens_at(
-        0, call_jaxpr=lambda eqn, effects: thread_tokens(eqn.params["call_jaxpr"], effects)
+    ir.sharding_rules[prim] = ir.by_program
+    ir.program_rules[prim] = lambda *, call_jaxpr, **params: (
+        call_jaxpr,
+        params.get("name", symbol),
+    )
+    hlo.lower_rules[prim] = lower
+    ir.eager_rules[prim] = evaluate
+    hlo.order_rules[prim] = hlo.tokens_at(
+        0, call_jaxpr=lambda eqn, effects: hlo.thread_tokens(eqn.params["call_jaxpr"], effects)
     )
     dce_rules[prim] = dce_called_jaxpr

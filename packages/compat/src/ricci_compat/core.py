@@ -5,25 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    AbstractValue,
-    ConcretizationTypeError,
-    JaxprEqn,
-    Primitive,
-    Trace,
-    Tracer,
-    Var,
-    array_dtypes,
-    axis_sizes,
-    context,
-    eval_trace,
-    get_aval,
-    set_trace,
-    unknown_source,
-)
+import ricci_ir as ir
 
 array_types: frozenset[type] = frozenset(
-    {np.ndarray, np.longlong, *(dtype.type for dtype in array_dtypes)}
+    {np.ndarray, np.longlong, *(dtype.type for dtype in ir.array_dtypes)}
 )
 
 
@@ -38,7 +23,7 @@ class OpaqueTraceState:
 
     __slots__ = ("_trace",)
 
-    def __init__(self, trace: Trace):
+    def __init__(self, trace: ir.Trace):
         self._trace = trace
 
     def __eq__(self, other: object) -> bool:
@@ -61,25 +46,25 @@ def get_opaque_trace_state(convention: object = None) -> OpaqueTraceState:
       >>> get_opaque_trace_state() == get_opaque_trace_state()
       True
     """
-    return OpaqueTraceState(context.trace.main)
+    return OpaqueTraceState(ir.context.trace.main)
 
 
 def trace_state_clean() -> bool:
     """Whether nothing is being traced."""
-    return context.trace.main is eval_trace
+    return ir.context.trace.main is ir.eval_trace
 
 
-def find_top_trace(_: object) -> Trace:
+def find_top_trace(_: object) -> ir.Trace:
     """Return the current trace, which processes all operations whatever their operands.
 
     Example:
       >>> from ricci.extend.core import find_top_trace
       >>> trace = find_top_trace(())
     """
-    return context.trace
+    return ir.context.trace
 
 
-class set_current_trace(set_trace):
+class set_current_trace(ir.set_trace):
     """Make a trace current inside a ``with`` block.
 
     Args:
@@ -89,39 +74,39 @@ class set_current_trace(set_trace):
 
     __slots__ = ()
 
-    def __init__(self, trace: Trace, check_leaks: bool = False):
+    def __init__(self, trace: ir.Trace, check_leaks: bool = False):
         super().__init__(trace)
 
-    def __enter__(self) -> Trace:
+    def __enter__(self) -> ir.Trace:
         trace: Any = self.trace
         if getattr(trace, "parent", None) is None:
             # A trace written for JAX may have its parent in ``parent_trace``.
-            trace.parent = None if trace is eval_trace else getattr(trace, "parent_trace", None)
+            trace.parent = None if trace is ir.eval_trace else getattr(trace, "parent_trace", None)
         return super().__enter__()
 
 
-class take_current_trace(set_trace):
+class take_current_trace(ir.set_trace):
     """Yield the current trace, and evaluate operations at once inside the ``with`` block."""
 
     __slots__ = ()
 
     def __init__(self):
-        super().__init__(eval_trace)
+        super().__init__(ir.eval_trace)
 
-    def __enter__(self) -> Trace:
-        current = context.trace
+    def __enter__(self) -> ir.Trace:
+        current = ir.context.trace
         super().__enter__()
         return current
 
 
 def nonempty_axis_env() -> bool:
     """Whether an enclosing ``vmap`` or ``pmap`` names an axis."""
-    return bool(axis_sizes.value)
+    return bool(ir.axis_sizes.value)
 
 
 def axis_names() -> list[Any]:
     """The named axes in scope."""
-    return list(axis_sizes.value)
+    return list(ir.axis_sizes.value)
 
 
 def valid_jaxtype(x: object) -> bool:
@@ -139,7 +124,7 @@ def valid_jaxtype(x: object) -> bool:
       (True, False)
     """
     try:
-        get_aval(x)
+        ir.get_aval(x)
     except TypeError:
         return False
     return True
@@ -164,15 +149,15 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: object, context: 
       >>> concrete_or_error(int, 3.0, "the number of steps")
       3
     """
-    if isinstance(val, Tracer):
+    if isinstance(val, ir.Tracer):
         concrete = val.concrete()
         if concrete is None:
-            raise ConcretizationTypeError(val, context)
+            raise ir.ConcretizationTypeError(val, context)
         val = concrete
     return val if force is None else force(val)
 
 
-def mapped_aval(size: int, axis: int | None, aval: Any) -> AbstractValue:
+def mapped_aval(size: int, axis: int | None, aval: Any) -> ir.AbstractValue:
     """The type of a slice of an array along an axis; ``aval`` itself for the axis ``None``.
 
     Args:
@@ -201,7 +186,7 @@ def mapped_aval(size: int, axis: int | None, aval: Any) -> AbstractValue:
 
 def unmapped_aval(
     size: int, axis: int | None, aval: Any, explicit_mesh_axis: object = None
-) -> AbstractValue:
+) -> ir.AbstractValue:
     """The type of ``size`` slices stacked along a new axis; ``aval`` itself for ``None``.
 
     Args:
@@ -226,13 +211,13 @@ def unmapped_aval(
 
 def new_jaxpr_eqn(
     invars: Sequence[Any],
-    outvars: Sequence[Var],
-    primitive: Primitive,
+    outvars: Sequence[ir.Var],
+    primitive: ir.Primitive,
     params: dict[str, Any],
     effects: Iterable[Any] = (),
     source_info: Any = None,
     ctx: object = None,
-) -> JaxprEqn:
+) -> ir.JaxprEqn:
     """A new equation.
 
     Args:
@@ -246,11 +231,11 @@ def new_jaxpr_eqn(
     Returns:
       The equation.
     """
-    source = unknown_source if source_info is None else tuple(source_info)
-    return JaxprEqn(list(invars), list(outvars), primitive, params, frozenset(effects), source)
+    source = ir.unknown_source if source_info is None else tuple(source_info)
+    return ir.JaxprEqn(list(invars), list(outvars), primitive, params, frozenset(effects), source)
 
 
-def gensym() -> Callable[[Any], Var]:
+def gensym() -> Callable[[Any], ir.Var]:
     """A function that makes a new variable of a type.
 
     Example:
@@ -259,4 +244,4 @@ def gensym() -> Callable[[Any], Var]:
       >>> gensym()(ShapedArray((2,), "float32")).aval
       ShapedArray(float32[2])
     """
-    return Var
+    return ir.Var

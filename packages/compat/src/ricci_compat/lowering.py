@@ -8,27 +8,9 @@ made by ``lower_fun`` writes StableHLO text, like Ricci's rules. Any other rule 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import (
-    AbstractValue,
-    Effect,
-    Jaxpr,
-    JaxprEqn,
-    Primitive,
-    ShapedArray,
-    Var,
-    program_rules,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
+import ricci_stablehlo as hlo
 from ricci_lax import pure_callback
-from ricci_stablehlo import (
-    Lowering,
-    LoweringRule,
-    Value,
-    lower_rules,
-    order_rules,
-    thread_tokens,
-    with_tokens,
-)
 
 
 class TracedRule:
@@ -43,14 +25,14 @@ class TracedRule:
         self.fun = fun
         self.multiple_results = multiple_results
 
-    def jaxpr(self, avals: Sequence[AbstractValue], params: dict[str, Any]) -> Jaxpr:
+    def jaxpr(self, avals: Sequence[ir.AbstractValue], params: dict[str, Any]) -> ir.Jaxpr:
         """Return the jaxpr of the function for operands of these types."""
 
         def flat(*args: object) -> Sequence[Any]:
             result = self.fun(*args, **params)
             return result if self.multiple_results else [result]
 
-        return trace_to_jaxpr(flat, avals)
+        return ir.trace_to_jaxpr(flat, avals)
 
     def __call__(self, ctx: Any, *operands: Any, **params: Any) -> list[Any]:
         """Write the operations; ``ctx`` is the context of the rule that is running.
@@ -90,13 +72,13 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> TracedR
 
 
 # Registered rules, by platform; the platform None is the default.
-_rules: dict[Primitive, dict[str | None, Callable[..., Any]]] = {}
+_rules: dict[ir.Primitive, dict[str | None, Callable[..., Any]]] = {}
 # Ricci's rules of the primitives in _rules.
-_builtin_rules: dict[Primitive, LoweringRule] = {}
+_builtin_rules: dict[ir.Primitive, hlo.LoweringRule] = {}
 
 
 def register_lowering(
-    prim: Primitive,
+    prim: ir.Primitive,
     rule: Callable[..., Any],
     platform: str | None = None,
     inline: bool = True,
@@ -121,17 +103,17 @@ def register_lowering(
       >>> float(ricci.jit(half.bind)(3.0))
       1.5
     """
-    if prim not in _rules and prim in lower_rules:
-        _builtin_rules[prim] = lower_rules[prim]
+    if prim not in _rules and prim in hlo.lower_rules:
+        _builtin_rules[prim] = hlo.lower_rules[prim]
     rules = _rules.setdefault(prim, {})
     for name in ("cuda", "rocm") if platform == "gpu" else (platform,):
         rules[name] = rule
-    lower_rules[prim] = lambda ctx, *operands, **params: _lower(prim, ctx, operands, params)
-    if prim not in order_rules and prim not in program_rules:
-        order_rules[prim] = _ordered
+    hlo.lower_rules[prim] = lambda ctx, *operands, **params: _lower(prim, ctx, operands, params)
+    if prim not in hlo.order_rules and prim not in ir.program_rules:
+        hlo.order_rules[prim] = _ordered
 
 
-class _OrderedOperation(Primitive):
+class _OrderedOperation(ir.Primitive):
     """An operation of a library with tokens ahead of its operands and results."""
 
     __slots__ = ()
@@ -144,37 +126,37 @@ _ordered_operation = _OrderedOperation()
 
 
 def _ordered(
-    eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]
-) -> tuple[list[JaxprEqn], list[Var]]:
+    eqn: ir.JaxprEqn, effects: tuple[ir.Effect, ...], tokens: list[ir.Var]
+) -> tuple[list[ir.JaxprEqn], list[ir.Var]]:
     """Thread tokens through an operation of a library (an order rule)."""
     params = {"primitive": eqn.primitive, "params": eqn.params, "effects": effects}
-    return with_tokens(eqn, _ordered_operation, params, tokens, 0)
+    return hlo.with_tokens(eqn, _ordered_operation, params, tokens, 0)
 
 
-def _run_mlir_rule(*args: Any) -> list[Value]:
+def _run_mlir_rule(*args: Any) -> list[hlo.Value]:
     from ricci_compat import mlir  # noqa: PLC0415 - lazy: most libraries build no MLIR objects
 
     return mlir.run_mlir_rule(*args)
 
 
 def _lower_ordered(
-    ctx: Lowering,
-    *operands: Value,
-    primitive: Primitive,
+    ctx: hlo.Lowering,
+    *operands: hlo.Value,
+    primitive: ir.Primitive,
     params: dict[str, Any],
-    effects: tuple[Effect, ...],
-) -> Sequence[Value]:
+    effects: tuple[ir.Effect, ...],
+) -> Sequence[hlo.Value]:
     rule = _rule(primitive, ctx.platform)
     if isinstance(rule, TracedRule):
         jaxpr = rule.jaxpr([x.aval for x in operands[len(effects) :]], params)
-        return ctx.inline(thread_tokens(jaxpr, effects), operands)
+        return ctx.inline(hlo.thread_tokens(jaxpr, effects), operands)
     return _run_mlir_rule(rule, primitive, ctx, operands, params, effects)
 
 
-lower_rules[_ordered_operation] = _lower_ordered
+hlo.lower_rules[_ordered_operation] = _lower_ordered
 
 
-def _rule(primitive: Primitive, platform: str) -> Callable[..., Any]:
+def _rule(primitive: ir.Primitive, platform: str) -> Callable[..., Any]:
     """Return the rule registered for a platform.
 
     Raises:
@@ -191,8 +173,11 @@ def _rule(primitive: Primitive, platform: str) -> Callable[..., Any]:
 
 
 def _lower(
-    primitive: Primitive, ctx: Lowering, operands: Sequence[Value], params: dict[str, Any]
-) -> Value | Sequence[Value]:
+    primitive: ir.Primitive,
+    ctx: hlo.Lowering,
+    operands: Sequence[hlo.Value],
+    params: dict[str, Any],
+) -> hlo.Value | Sequence[hlo.Value]:
     rules = _rules[primitive]
     if primitive in _builtin_rules and None not in rules and ctx.platform not in rules:
         return _builtin_rules[primitive](ctx, *operands, **params)
@@ -209,8 +194,8 @@ def emit_python_callback(
     callback: Callable[..., Sequence[Any]],
     token: object,
     operands: Sequence[Any],
-    operand_avals: Sequence[ShapedArray],
-    result_avals: Sequence[ShapedArray],
+    operand_avals: Sequence[ir.ShapedArray],
+    result_avals: Sequence[ir.ShapedArray],
     *,
     has_side_effect: bool,
     returns_token: bool = True,

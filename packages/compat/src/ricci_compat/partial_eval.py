@@ -4,25 +4,8 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
+import ricci_ir as ir
 from ricci_autodiff import Split, split_jaxpr
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    ArrayLike,
-    DebugInfo,
-    EquationRule,
-    Jaxpr,
-    JaxprEqn,
-    Primitive,
-    convert_constvars,
-    dead_code_rules,
-    eval_jaxpr,
-    get_aval,
-    live_equation,
-    live_program,
-    trace_to_jaxpr,
-    unknown_debug_info,
-)
 
 from ._rules_in_form import RulesInForm
 from .linear_util import WrappedFun
@@ -30,8 +13,8 @@ from .linear_util import WrappedFun
 # Rules by which libraries split an operation. Ricci stores them, so that a library can read them,
 # but calls none: an equation is known if it depends on no unknown variable, and jaxprs inside of
 # operations are split by rules of kind ``linearize`` and ``saving``.
-custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
-partial_eval_jaxpr_custom_rules: dict[Primitive, Callable[..., Any]] = {}
+custom_partial_eval_rules: dict[ir.Primitive, Callable[..., Any]] = {}
+partial_eval_jaxpr_custom_rules: dict[ir.Primitive, Callable[..., Any]] = {}
 
 
 def trace_to_jaxpr_dynamic(
@@ -41,7 +24,7 @@ def trace_to_jaxpr_dynamic(
     keep_inputs: list[bool] | None = None,
     lower: bool = False,
     auto_dce: bool = False,
-) -> tuple[Jaxpr, list[AbstractValue], list[Any]]:
+) -> tuple[ir.Jaxpr, list[ir.AbstractValue], list[Any]]:
     """Trace a function of arrays to a jaxpr.
 
     Args:
@@ -55,8 +38,8 @@ def trace_to_jaxpr_dynamic(
       The jaxpr, whose first arguments are the arrays that the function closes over; the types of
       the results; and these arrays.
     """
-    closed = trace_to_jaxpr(lambda *args: fun.call_wrapped(*args), in_avals, fun.debug_info)
-    jaxpr = convert_constvars(closed)
+    closed = ir.trace_to_jaxpr(lambda *args: fun.call_wrapped(*args), in_avals, fun.debug_info)
+    jaxpr = ir.convert_constvars(closed)
     if keep_inputs is not None:
         flags = [True] * len(closed.consts) + list(keep_inputs)
         jaxpr = jaxpr.replace(
@@ -67,7 +50,9 @@ def trace_to_jaxpr_dynamic(
     return jaxpr, jaxpr.out_avals, list(closed.consts)
 
 
-def dce_equation(used_outputs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
+def dce_equation(
+    used_outputs: Sequence[bool], eqn: ir.JaxprEqn
+) -> tuple[list[bool], ir.JaxprEqn | None]:
     """Eliminate the dead code inside of an equation.
 
     Args:
@@ -79,7 +64,7 @@ def dce_equation(used_outputs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool
     """
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
-    smaller = live_equation(eqn, tuple(used_outputs), False)
+    smaller = ir.live_equation(eqn, tuple(used_outputs), False)
     if smaller is None:
         return [False] * len(eqn.invars), None
     # The remaining operands are in the same order; a variable may occur among them several times.
@@ -94,13 +79,13 @@ def dce_equation(used_outputs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool
 
 # Dead-code rules ``rule(used_outputs, eqn)``, which return what ``dce_equation`` returns.
 dce_rules: RulesInForm[Callable[..., Any]] = RulesInForm(
-    dead_code_rules, EquationRule, lambda rule: dce_equation
+    ir.dead_code_rules, ir.EquationRule, lambda rule: dce_equation
 )
 
 
 def dce_jaxpr(
-    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
-) -> tuple[Jaxpr, list[bool]]:
+    jaxpr: ir.Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[ir.Jaxpr, list[bool]]:
     """Eliminate dead code: drop unused results, and the equations that only they need.
 
     Args:
@@ -120,15 +105,15 @@ def dce_jaxpr(
       >>> [eqn.primitive.name for eqn in needed.eqns], used
       (['sin'], [True, False])
     """
-    live, needed = live_program(jaxpr, _for_each(used_outputs, jaxpr.outvars))
+    live, needed = ir.live_program(jaxpr, _for_each(used_outputs, jaxpr.outvars))
     stays = _for_each(instantiate, jaxpr.invars)
     used = [need or stay for need, stay in zip(needed, stays, strict=True)]
     return live.replace(invars=list(compress(live.invars, used))), used
 
 
 def dce_jaxpr_consts(
-    jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
-) -> tuple[Jaxpr, list[bool], list[bool]]:
+    jaxpr: ir.Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[ir.Jaxpr, list[bool], list[bool]]:
     """Like ``dce_jaxpr``; returns as well for each constant whether it is still used.
 
     Returns:
@@ -140,8 +125,8 @@ def dce_jaxpr_consts(
 
 
 def dce_called_jaxpr(
-    used_outputs: Sequence[bool], eqn: JaxprEqn
-) -> tuple[list[bool], JaxprEqn | None]:
+    used_outputs: Sequence[bool], eqn: ir.JaxprEqn
+) -> tuple[list[bool], ir.JaxprEqn | None]:
     """The rule of ``dce_rules`` for a primitive that applies its parameter ``call_jaxpr``.
 
     Args:
@@ -166,12 +151,12 @@ def dce_called_jaxpr(
     )
 
 
-def prune_outputs(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
+def prune_outputs(jaxpr: ir.Jaxpr, used_outputs: Sequence[bool]) -> ir.Jaxpr:
     """Drop results of a jaxpr; its equations stay."""
     return jaxpr.replace(outvars=list(compress(jaxpr.outvars, used_outputs)))
 
 
-def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
+def move_binders_to_back(closed_jaxpr: ir.Jaxpr, to_move: Sequence[bool]) -> ir.Jaxpr:
     """Move some arguments of a jaxpr to the end.
 
     Args:
@@ -183,7 +168,7 @@ def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
     return closed_jaxpr.replace(invars=[*stay, *compress(invars, to_move)])
 
 
-def close_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+def close_jaxpr(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
     """Return the jaxpr unchanged: Ricci's are closed over their constants.
 
     Args:
@@ -202,17 +187,17 @@ def close_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr
 
 
-def lower_jaxpr_types(jaxpr: Jaxpr) -> Jaxpr:
+def lower_jaxpr_types(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
     """Return the jaxpr unchanged: in Ricci no type is represented by several arrays."""
     return jaxpr
 
 
 def abstract_eval_fun(
     fun: Callable[..., Sequence[Any]],
-    *avals: AbstractValue,
-    debug_info: DebugInfo = unknown_debug_info,
+    *avals: ir.AbstractValue,
+    debug_info: ir.DebugInfo = ir.unknown_debug_info,
     **params: Any,
-) -> list[AbstractValue]:
+) -> list[ir.AbstractValue]:
     """The types of a function's results.
 
     Args:
@@ -230,7 +215,7 @@ def abstract_eval_fun(
       >>> abstract_eval_fun(lambda x: [x], ShapedArray((3,), "float32"))
       [ShapedArray(float32[3])]
     """
-    return trace_to_jaxpr(lambda *args: fun(*args, **params), avals, debug_info).out_avals
+    return ir.trace_to_jaxpr(lambda *args: fun(*args, **params), avals, debug_info).out_avals
 
 
 class PartialVal(NamedTuple):
@@ -241,16 +226,16 @@ class PartialVal(NamedTuple):
       value: the known value; ``None`` if it is unknown.
     """
 
-    aval: AbstractValue | None
-    value: ArrayLike | None
+    aval: ir.AbstractValue | None
+    value: ir.ArrayLike | None
 
     @staticmethod
-    def known(value: ArrayLike) -> "PartialVal":
+    def known(value: ir.ArrayLike) -> "PartialVal":
         """A known value."""
         return PartialVal(None, value)
 
     @staticmethod
-    def unknown(aval: AbstractValue) -> "PartialVal":
+    def unknown(aval: ir.AbstractValue) -> "PartialVal":
         """An unknown value of a type."""
         return PartialVal(aval, None)
 
@@ -258,18 +243,18 @@ class PartialVal(NamedTuple):
         """Whether the value is known."""
         return self.aval is None
 
-    def get_known(self) -> ArrayLike | None:
+    def get_known(self) -> ir.ArrayLike | None:
         """The known value; ``None`` if it is unknown."""
         return self.value
 
-    def get_aval(self) -> AbstractValue:
+    def get_aval(self) -> ir.AbstractValue:
         """The type of the value."""
-        return get_aval(self.value) if self.aval is None else self.aval
+        return ir.get_aval(self.value) if self.aval is None else self.aval
 
 
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
-) -> tuple[Jaxpr, list[PartialVal], list[Array]]:
+) -> tuple[ir.Jaxpr, list[PartialVal], list[ir.Array]]:
     """Evaluate a function partially: compute all values that depend on known arguments alone.
 
     Args:
@@ -282,11 +267,11 @@ def trace_to_jaxpr_nounits(
       results; the results; and the residuals.
     """
     pvals = [PartialVal(*p) for p in pvals]
-    jaxpr = trace_to_jaxpr(fun.call_wrapped, [p.get_aval() for p in pvals], fun.debug_info)
+    jaxpr = ir.trace_to_jaxpr(fun.call_wrapped, [p.get_aval() for p in pvals], fun.debug_info)
     unknown = [not p.is_known() for p in pvals]
     parts = _split(jaxpr, unknown, instantiate)
     known_args = [p.value for p in pvals if p.is_known()]
-    computed = eval_jaxpr(parts.known, parts.known.consts, *known_args)
+    computed = ir.eval_jaxpr(parts.known, parts.known.consts, *known_args)
     count = sum(parts.known_results)
     values = iter(computed[:count])
     results = [
@@ -297,8 +282,8 @@ def trace_to_jaxpr_nounits(
 
 
 def partial_eval_jaxpr_nounits(
-    jaxpr: Jaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
-) -> tuple[Jaxpr, Jaxpr, list[bool], list[AbstractValue]]:
+    jaxpr: ir.Jaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
+) -> tuple[ir.Jaxpr, ir.Jaxpr, list[bool], list[ir.AbstractValue]]:
     """Split a jaxpr by which of its arguments are known.
 
     Args:
@@ -316,7 +301,7 @@ def partial_eval_jaxpr_nounits(
     return parts.known, parts.unknown, [not k for k in parts.known_results], residual_avals
 
 
-def _split(jaxpr: Jaxpr, unknown: Sequence[bool], instantiate: bool | Sequence[bool]) -> Split:
+def _split(jaxpr: ir.Jaxpr, unknown: Sequence[bool], instantiate: bool | Sequence[bool]) -> Split:
     """Split a jaxpr, with the results of which ``instantiate`` is true among the unknown ones."""
     parts = split_jaxpr(jaxpr, unknown)
     flags = _for_each(instantiate, jaxpr.outvars)

@@ -9,10 +9,10 @@ operations it binds have them as well:
 
 from typing import Any
 
-from ricci_ir import ContextBlock, NameStack, Source, Transformation, caller_source, context
+import ricci_ir as ir
 
 
-class SourceInfo(Source):
+class SourceInfo(ir.Source):
     """A place in the user's code, and the names around it.
 
     Args:
@@ -22,15 +22,15 @@ class SourceInfo(Source):
 
     __slots__ = ()
 
-    def __new__(cls, traceback: Source | None, name_stack: tuple[str, ...] = ()) -> "SourceInfo":
+    def __new__(cls, traceback: ir.Source | None, name_stack: tuple[str, ...] = ()) -> "SourceInfo":
         code, offset = (None, 0) if traceback is None else traceback[:2]
-        return Source.__new__(cls, code, offset, NameStack(name_stack))
+        return ir.Source.__new__(cls, code, offset, ir.NameStack(name_stack))
 
 
 def current() -> SourceInfo:
     """The innermost line of the user's code, and the current name stack."""
-    code, offset, *_ = caller_source(1)
-    return SourceInfo(Source(code, offset), context.name_stack)
+    code, offset, *_ = ir.caller_source(1)
+    return SourceInfo(ir.Source(code, offset), ir.context.name_stack)
 
 
 def new_source_info() -> SourceInfo:
@@ -38,12 +38,12 @@ def new_source_info() -> SourceInfo:
     return SourceInfo(None)
 
 
-def current_name_stack() -> NameStack:
+def current_name_stack() -> ir.NameStack:
     """The current name stack."""
-    return NameStack(context.name_stack)
+    return ir.NameStack(ir.context.name_stack)
 
 
-def new_name_stack(name: str = "") -> NameStack:
+def new_name_stack(name: str = "") -> ir.NameStack:
     """A stack of one name, or of none.
 
     Args:
@@ -57,10 +57,10 @@ def new_name_stack(name: str = "") -> NameStack:
       >>> print(new_name_stack("layer").extend("norm"))
       layer/norm
     """
-    return NameStack((name,) if name else ())
+    return ir.NameStack((name,) if name else ())
 
 
-def summarize(source_info: Source, num_frames: int = 1) -> str:
+def summarize(source_info: ir.Source, num_frames: int = 1) -> str:
     """A place in the user's code as text: file, line, column and function.
 
     Args:
@@ -70,7 +70,7 @@ def summarize(source_info: Source, num_frames: int = 1) -> str:
     return "unknown" if source_info.code is None else str(source_info)
 
 
-class set_name_stack(ContextBlock):
+class set_name_stack(ir.ContextBlock):
     """Replace the name stack inside a ``with`` block.
 
     Args:
@@ -92,11 +92,11 @@ class set_name_stack(ContextBlock):
         super().__init__()
         self.name_stack = name_stack
 
-    def __enter__(self) -> NameStack:
-        self._enter(context.name_stack)
+    def __enter__(self) -> ir.NameStack:
+        self._enter(ir.context.name_stack)
         entered = self._entering()
-        context.name_stack = tuple(entered)
-        return NameStack(entered)
+        ir.context.name_stack = tuple(entered)
+        return ir.NameStack(entered)
 
     def _entering(self) -> tuple[str, ...]:
         """The names inside of the block."""
@@ -105,7 +105,7 @@ class set_name_stack(ContextBlock):
     def __exit__(self, *exception: object) -> None:
         previous = self._leave()
         if previous is not None:
-            context.name_stack = previous
+            ir.context.name_stack = previous
 
 
 def reset_name_stack() -> set_name_stack:
@@ -126,7 +126,7 @@ class extend_name_stack(set_name_stack):
         super().__init__((name,))
 
     def _entering(self) -> tuple[str, ...]:
-        return (*context.name_stack, *self.name_stack)
+        return (*ir.context.name_stack, *self.name_stack)
 
 
 class transform_name_stack(extend_name_stack):
@@ -139,10 +139,10 @@ class transform_name_stack(extend_name_stack):
     __slots__ = ()
 
     def __init__(self, name: str):
-        super().__init__(Transformation(name))
+        super().__init__(ir.Transformation(name))
 
 
-class user_context(ContextBlock):
+class user_context(ir.ContextBlock):
     """Set the place in the user's code, and the names, of operations inside a ``with`` block.
 
     Args:
@@ -153,22 +153,22 @@ class user_context(ContextBlock):
 
     __slots__ = ("name_stack", "traceback")
 
-    traceback: Source | None
+    traceback: ir.Source | None
     name_stack: tuple[str, ...] | None
 
-    def __init__(self, traceback: Source | None, *, name_stack: tuple[str, ...] | None = None):
+    def __init__(self, traceback: ir.Source | None, *, name_stack: tuple[str, ...] | None = None):
         super().__init__()
         self.traceback = traceback
         self.name_stack = name_stack
 
     def __enter__(self) -> None:
-        self._enter((context.origin, context.name_stack))
+        self._enter((ir.context.origin, ir.context.name_stack))
         if self.traceback is not None:
-            context.origin = (self.traceback.code, self.traceback.offset)
+            ir.context.origin = (self.traceback.code, self.traceback.offset)
         if self.name_stack is not None:
-            context.name_stack = tuple(self.name_stack)
+            ir.context.name_stack = tuple(self.name_stack)
 
     def __exit__(self, *exception: object) -> None:
         previous: Any = self._leave()
         if previous is not None:
-            context.origin, context.name_stack = previous
+            ir.context.origin, ir.context.name_stack = previous

@@ -4,20 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ricci_ir import (
-    AbstractToken,
-    AbstractValue,
-    Effect,
-    Primitive,
-    ShapedArray,
-    define,
-    float0,
-    get_aval,
-    is_static_shape,
-    makes_sharding,
-    own_sharding,
-    unsupported,
-)
+import ricci_ir as ir
 from ricci_lax import custom_vjp
 from ricci_lax.authoring import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
@@ -55,7 +42,7 @@ class Callee:
 
     artifact: bytes
     any_platform: bool
-    effects: frozenset[Effect]
+    effects: frozenset[ir.Effect]
     fun_name: str
     in_avals: tuple[Any, ...]
     in_shardings: tuple[NamedSharding | None, ...]
@@ -73,7 +60,7 @@ class Callee:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
 
-def _out_types(*avals: object, exported: Callee) -> list[AbstractValue]:
+def _out_types(*avals: object, exported: Callee) -> list[ir.AbstractValue]:
     shapes = [getattr(aval, "shape", ()) for aval in avals]
     names = [f"argument {i}" for i in range(len(avals))]
     sizes = sizes_of_call(names, exported.in_avals, shapes)
@@ -104,7 +91,7 @@ def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
             f"Call it with arrays that lie on {exported.nr_devices} devices: "
             "exported.in_shardings_jax(mesh) gives their shardings."
         )
-    tokens = [x for x in operands if isinstance(x.aval, AbstractToken)]
+    tokens = [x for x in operands if isinstance(x.aval, ir.AbstractToken)]
     arrays = operands[len(tokens) :]
     index = None
     if len(exported.platforms) > 1:
@@ -133,13 +120,13 @@ def _memory(on_host: Sequence[bool], *, exported: Callee) -> tuple[bool, ...]:
     return (*tokens, *(kind == HOST_MEMORY for kind in kinds))
 
 
-_no_derivative = unsupported(
+_no_derivative = ir.unsupported(
     "an exported module has no derivative; Exported.call has one, if serialized with vjp_order"
 )
 
-call_exported_p: Primitive = define(
+call_exported_p: ir.Primitive = ir.define(
     "call_exported",
-    sharding=makes_sharding(own_sharding(_typed_as_exported, joins=False)),
+    sharding=ir.makes_sharding(ir.own_sharding(_typed_as_exported, joins=False)),
     abstract_eval=_out_types,
     multiple_results=True,
     memo=False,
@@ -147,7 +134,7 @@ call_exported_p: Primitive = define(
     jvp=_no_derivative,
     linearize=_no_derivative,
     transpose=_no_derivative,
-    batch=unsupported(
+    batch=ir.unsupported(
         "the exported module is for arrays of fixed shapes. Export the mapped function, or "
         "call it in a loop such as lax.map"
     ),
@@ -185,9 +172,9 @@ def calls_of(callee: Callee, vjp: Callable[[], Any]) -> Calls:
 
     def backward(args: tuple[Any, ...], cotangents: Sequence[Any]) -> tuple[Any, ...]:
         input_cotangents = vjp().call(*args, *cotangents)
-        kinds: list[Any] = [get_aval(ct) for ct in input_cotangents]
+        kinds: list[Any] = [ir.get_aval(ct) for ct in input_cotangents]
         pairs = zip(input_cotangents, kinds, strict=True)
-        return tuple(None if kind.dtype == float0 else ct for ct, kind in pairs)
+        return tuple(None if kind.dtype == ir.float0 else ct for ct, kind in pairs)
 
     call.defvjp(forward, backward)
     return Calls(plain, call)
@@ -217,7 +204,7 @@ def call_flat(
     avals: list[Any] = []
     for i, (x, expected) in enumerate(zip(leaves, in_avals, strict=True)):
         try:
-            avals.append(get_aval(x))
+            avals.append(ir.get_aval(x))
         except TypeError as error:
             name = argument_names(in_tree)[i]
             raise TypeError(
@@ -225,19 +212,19 @@ def call_flat(
                 f"{x!r:.60} of type {type(x).__name__}."
             ) from error
     for i, (aval, expected) in enumerate(zip(avals, in_avals, strict=True)):
-        static = is_static_shape(expected.shape)
+        static = ir.is_static_shape(expected.shape)
         if aval.dtype != expected.dtype or (static and aval.shape != expected.shape):
             name = argument_names(in_tree)[i]
             raise ValueError(
                 f"{name} of {fun_name} was exported as {expected.str_short()}, and the call has "
                 f"{aval.str_short()}. {_advice(leaves[i], expected)}"
             )
-    if not all(is_static_shape(aval.shape) for aval in in_avals):
+    if not all(ir.is_static_shape(aval.shape) for aval in in_avals):
         sizes_of_call(argument_names(in_tree), in_avals, [aval.shape for aval in avals])
     return tree_unflatten(out_tree, calls.differentiable(*leaves))
 
 
-def _advice(x: object, expected: ShapedArray) -> str:
+def _advice(x: object, expected: ir.ShapedArray) -> str:
     """The suggested fix for an argument of another type."""
     if getattr(x, "dtype", None) == expected.dtype:  # the argument's type was narrowed to 32 bits
         return "64-bit types are off: call it inside `with enable_x64(True):`."

@@ -6,25 +6,10 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_xla as xla
 from ricci_autodiff import tangent_aval, vjp
-from ricci_ir import (
-    ShapeDtypeStruct,
-    api_boundary,
-    config,
-    eval_jaxpr,
-    float0,
-    get_aval,
-    is_static_shape,
-)
 from ricci_stablehlo import ordered_among
-from ricci_xla import (
-    AbstractMesh,
-    NamedSharding,
-    Traced,
-    canonical_platform,
-    get_default_device,
-    jit,
-)
 from ricci_xla.exported import ExportedModule, lower_for_export, to_portable
 
 from ._checks import DisabledSafetyCheck, check_custom_calls
@@ -41,7 +26,7 @@ __all__ = [
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
 
-_calling_convention = config.state("jax_export_calling_convention_version")
+_calling_convention = ir.config.state("jax_export_calling_convention_version")
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
@@ -53,7 +38,7 @@ def default_export_platform() -> str:
       >>> export.default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
       True
     """
-    return canonical_platform(get_default_device())
+    return xla.canonical_platform(xla.get_default_device())
 
 
 def export(
@@ -122,7 +107,7 @@ def export(
             )
     checked_platforms = None if platforms is None else _checked_platforms(platforms)
 
-    @api_boundary
+    @ir.api_boundary
     def export_for(*args: object, **kwargs: object) -> Exported:
         traced = fun_jit.trace(*args, **kwargs)  # pyright: ignore[reportFunctionMemberAccess]
         return _export_traced(traced, checked_platforms or (default_export_platform(),), disabled)
@@ -143,10 +128,10 @@ def _checked_platforms(platforms: Sequence[str]) -> tuple[str, ...]:
 
 
 def _export_traced(
-    traced: Traced,
+    traced: xla.Traced,
     platforms: tuple[str, ...],
     disabled: tuple[DisabledSafetyCheck, ...],
-    out_shardings: tuple[NamedSharding | None, ...] | None = None,
+    out_shardings: tuple[xla.NamedSharding | None, ...] | None = None,
 ) -> Exported:
     convention = _calling_convention.value
     oldest = minimum_supported_calling_convention_version
@@ -159,7 +144,7 @@ def _export_traced(
     lowered = lower_for_export(traced, platforms, out_shardings)
     check_custom_calls(lowered.name, lowered.custom_calls, disabled)
     ordered = ordered_among(lowered.effects)
-    static = all(is_static_shape(getattr(aval, "shape", ())) for aval in lowered.in_avals)
+    static = all(ir.is_static_shape(getattr(aval, "shape", ())) for aval in lowered.in_avals)
     return Exported(
         fun_name=lowered.name,
         in_tree=traced.in_tree,
@@ -183,35 +168,35 @@ def _export_traced(
     )
 
 
-def _export_vjp(primal: Exported, traced: Traced, lowered: ExportedModule) -> Exported:
+def _export_vjp(primal: Exported, traced: xla.Traced, lowered: ExportedModule) -> Exported:
     """Export the vjp: a function of arguments and output cotangents."""
     jaxpr = traced.jaxpr
     count = len(lowered.in_avals)
 
     def fun_vjp(*flat: object) -> tuple[Any, ...]:
         args, cotangents = flat[:count], flat[count:]
-        _, pull = vjp(lambda *xs: list(eval_jaxpr(jaxpr, jaxpr.consts, *xs)), *args)
+        _, pull = vjp(lambda *xs: list(ir.eval_jaxpr(jaxpr, jaxpr.consts, *xs)), *args)
         return tuple(pull([_cotangent(ct) for ct in cotangents]))
 
     fun_vjp.__name__ = f"{primal.fun_name}_vjp"
     avals: list[Any] = [*lowered.in_avals, *map(tangent_aval, lowered.out_avals)]
     ins, outs = lowered.placed
     structs = [
-        ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
+        ir.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
         for aval, sharding in zip(avals, (*ins, *outs), strict=True)
     ]
     # The cotangent of an argument has the argument's sharding.
-    grad_shardings = tuple(s if isinstance(s, NamedSharding) else None for s in ins)
+    grad_shardings = tuple(s if isinstance(s, xla.NamedSharding) else None for s in ins)
     sharded = any(s is not None for s in grad_shardings)
     disabled = tuple(primal.disabled_safety_checks)
-    if any(s is not None and isinstance(s.mesh, AbstractMesh) for s in grad_shardings):
+    if any(s is not None and isinstance(s.mesh, xla.AbstractMesh) for s in grad_shardings):
         return _export_traced(
-            jit(fun_vjp).trace(*structs), primal.platforms, disabled, grad_shardings
+            xla.jit(fun_vjp).trace(*structs), primal.platforms, disabled, grad_shardings
         )
-    jitted = jit(fun_vjp, out_shardings=grad_shardings) if sharded else jit(fun_vjp)
+    jitted = xla.jit(fun_vjp, out_shardings=grad_shardings) if sharded else xla.jit(fun_vjp)
     return _export_traced(jitted.trace(*structs), primal.platforms, disabled)
 
 
 def _cotangent(x: object) -> Any:
-    aval: Any = get_aval(x)
-    return np.zeros(aval.shape, float0) if aval.dtype == float0 else x
+    aval: Any = ir.get_aval(x)
+    return np.zeros(aval.shape, ir.float0) if aval.dtype == ir.float0 else x

@@ -8,29 +8,22 @@ from typing import Any, Literal
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Axis,
-    ConcretizationTypeError,
-    DTypeLike,
-    Tracer,
-    composite,
-    explicit_dtype,
-)
 from ricci_lax.authoring import with_out_sharding
 from ricci_numpy.authoring import as_axis, logsumexp, reduced_axes, to_inexact
 
 
-@composite("logmeanexp")
-def _logmeanexp(x: Array, where: Array | None = None, *, axis: Axis, keepdims: bool) -> Array:
+@ir.composite("logmeanexp")
+def _logmeanexp(
+    x: ir.Array, where: ir.Array | None = None, *, axis: ir.Axis, keepdims: bool
+) -> ir.Array:
     result = logsumexp(x, axis, keepdims=keepdims, where=where)
     return jnp.subtract(result, jnp.log(_count(x, axis, where, keepdims)))
 
 
-def _count(x: Array, axis: Axis, where: Array | None, keepdims: bool) -> Any:
+def _count(x: ir.Array, axis: ir.Axis, where: ir.Array | None, keepdims: bool) -> Any:
     """The number of elements that a reduction counts, as a number of the dtype of ``x``."""
     if where is None:
         axes = reduced_axes(axis, x.ndim)
@@ -40,8 +33,8 @@ def _count(x: Array, axis: Axis, where: Array | None, keepdims: bool) -> Any:
 
 
 def logmeanexp(
-    x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
-) -> Array:
+    x: ir.ArrayLike, axis: ir.Axis = None, where: ir.ArrayLike | None = None, keepdims: bool = False
+) -> ir.Array:
     """log(mean(exp(x))) along axes, computed without overflow.
 
     Args:
@@ -61,15 +54,15 @@ def logmeanexp(
 
 
 def standardize(
-    x: ArrayLike,
-    axis: Axis = -1,
-    mean: ArrayLike | None = None,
-    variance: ArrayLike | None = None,
-    epsilon: ArrayLike = 1e-5,
-    where: ArrayLike | None = None,
+    x: ir.ArrayLike,
+    axis: ir.Axis = -1,
+    mean: ir.ArrayLike | None = None,
+    variance: ir.ArrayLike | None = None,
+    epsilon: ir.ArrayLike = 1e-5,
+    where: ir.ArrayLike | None = None,
     *,
     algorithm: Literal["fast", "stable"] = "fast",
-) -> Array:
+) -> ir.Array:
     """Shift and scale an array to mean 0 and variance 1 along axes.
 
     Args:
@@ -101,7 +94,7 @@ def standardize(
         )
     # Arrays are operands of the composite, whose names are one of its settings. A
     # number for epsilon is a setting as well.
-    arrays: dict[str, ArrayLike | None] = {"mean": mean, "variance": variance, "where": where}
+    arrays: dict[str, ir.ArrayLike | None] = {"mean": mean, "variance": variance, "where": where}
     settings: dict[str, Any] = {"axis": as_axis(axis), "algorithm": algorithm}
     if isinstance(epsilon, int | float):
         settings["epsilon"] = epsilon
@@ -112,15 +105,15 @@ def standardize(
     return _standardize(to_inexact(x, "standardize"), *values, names=names, **settings)
 
 
-@composite("standardize")
+@ir.composite("standardize")
 def _standardize(
-    x: Array,
-    *values: Array,
+    x: ir.Array,
+    *values: ir.Array,
     names: tuple[str, ...],
-    axis: Axis,
+    axis: ir.Axis,
     algorithm: str,
     epsilon: float | None = None,
-) -> Array:
+) -> ir.Array:
     arrays = dict(zip(names, values, strict=True))
     mean, variance, mask = (arrays.get(name) for name in ("mean", "variance", "where"))
     added: Any = arrays.get("epsilon", epsilon)  # one of them is given
@@ -137,8 +130,8 @@ def _standardize(
     return jnp.multiply(jnp.subtract(x, mean), lax.rsqrt(jnp.add(variance, added)))
 
 
-@composite("_one_hot")
-def _one_hot(x: Array, *, num_classes: int, dtype: np.dtype, axis: int) -> Array:
+@ir.composite("_one_hot")
+def _one_hot(x: ir.Array, *, num_classes: int, dtype: np.dtype, axis: int) -> ir.Array:
     position = axis if axis >= 0 else axis + x.ndim + 1
     if not 0 <= position <= x.ndim:
         raise ValueError(
@@ -151,13 +144,13 @@ def _one_hot(x: Array, *, num_classes: int, dtype: np.dtype, axis: int) -> Array
 
 
 def one_hot(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     num_classes: int,
     *,
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     axis: int = -1,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Encode integers as one-hot vectors: 1 at the index, 0 elsewhere.
 
     Args:
@@ -189,13 +182,13 @@ def one_hot(
     See also:
       ``numpy.take_along_axis``, which selects the class's logit without the vectors.
     """
-    if isinstance(num_classes, Tracer) and num_classes.concrete() is None:
-        raise ConcretizationTypeError(
+    if isinstance(num_classes, ir.Tracer) and num_classes.concrete() is None:
+        raise ir.ConcretizationTypeError(
             num_classes, "one_hot: num_classes is a size of the result, so it must be static."
         )
     num_classes = index(num_classes)
-    result_dtype = explicit_dtype(dtype, "one_hot")
-    integers: Array = jnp.asarray(x)
+    result_dtype = ir.explicit_dtype(dtype, "one_hot")
+    integers: ir.Array = jnp.asarray(x)
     if isinstance(axis, str):
         raise NotImplementedError(
             f"one_hot along the named axis {axis!r} is not available. Compare with axis_index: "

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from ml_dtypes import float4_e2m1fn, float8_e4m3fn, float8_e8m0fnu
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, composite, explicit_dtype
 from ricci_lax import custom_vjp
 
 type DotDimensionNumbers = tuple[
@@ -33,19 +33,19 @@ class BlockScaleConfig:
 
     mode: str
     block_size: int
-    data_type: DTypeLike
-    scale_type: DTypeLike
-    global_scale: ArrayLike | None
+    data_type: ir.DTypeLike
+    scale_type: ir.DTypeLike
+    global_scale: ir.ArrayLike | None
     infer_only: bool
 
 
-def _global_scale(config: BlockScaleConfig) -> Array:
+def _global_scale(config: BlockScaleConfig) -> ir.Array:
     scale: Any = config.global_scale  # ``asarray`` raises for ``None``
     return jnp.asarray(scale, np.float32)
 
 
 def get_scaled_dot_general_config(
-    mode: Literal["nvfp4", "mxfp8"], global_scale: ArrayLike | None = None
+    mode: Literal["nvfp4", "mxfp8"], global_scale: ir.ArrayLike | None = None
 ) -> BlockScaleConfig:
     """A standard quantization of an operand of ``scaled_dot_general``.
 
@@ -78,12 +78,12 @@ def get_scaled_dot_general_config(
 
 
 def scaled_matmul(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
-    lhs_scales: ArrayLike,
-    rhs_scales: ArrayLike,
-    preferred_element_type: DTypeLike = np.float32,
-) -> Array:
+    lhs: ir.ArrayLike,
+    rhs: ir.ArrayLike,
+    lhs_scales: ir.ArrayLike,
+    rhs_scales: ir.ArrayLike,
+    preferred_element_type: ir.DTypeLike = np.float32,
+) -> ir.Array:
     """Multiply matrices whose rows are quantized in blocks, each block with a scale.
 
     Args:
@@ -109,7 +109,7 @@ def scaled_matmul(
 
     Source: the OCP Microscaling Formats (MX) specification, 1.0.
     """
-    operands: list[Array] = [jnp.asarray(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
+    operands: list[ir.Array] = [jnp.asarray(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
     shapes = ", ".join(str(x.shape) for x in operands)
     if any(x.ndim != 3 for x in operands):
         raise ValueError(f"scaled_matmul: all operands must be of rank 3, got shapes {shapes}.")
@@ -130,29 +130,29 @@ def scaled_matmul(
                 f"scaled_matmul: the last size of {x.shape} is not a multiple of the scales' last "
                 f"size, {scale.shape}."
             )
-    dtype = explicit_dtype(preferred_element_type, "scaled_matmul")
+    dtype = ir.explicit_dtype(preferred_element_type, "scaled_matmul")
     a, b, a_scales, b_scales = operands
     return _scaled_matmul(a, b, a_scales, b_scales, dtype=dtype)
 
 
-@composite("_scaled_matmul")
+@ir.composite("_scaled_matmul")
 def _scaled_matmul(
-    a: Array, b: Array, a_scales: Array, b_scales: Array, *, dtype: np.dtype
-) -> Array:
+    a: ir.Array, b: ir.Array, a_scales: ir.Array, b_scales: ir.Array, *, dtype: np.dtype
+) -> ir.Array:
     numbers = (((2,), (2,)), ((0,), (0,)))
     wide_a, wide_b = _times_scales(a, a_scales), _times_scales(b, b_scales)
     product = lax.dot_general(wide_a, wide_b, numbers, preferred_element_type=np.float32)
     return product.astype(dtype)
 
 
-def _times_scales(x: Array, scales: Array) -> Array:
+def _times_scales(x: ir.Array, scales: ir.Array) -> ir.Array:
     """Elements times the scales of their blocks, in float32."""
     batch, rows, blocks = scales.shape
     x = x.astype(np.float32).reshape(batch, rows, blocks, -1)
     return (x * scales.astype(np.float32)[..., None]).reshape(batch, rows, -1)
 
 
-def _power_of_two_above(x: Array) -> Array:
+def _power_of_two_above(x: ir.Array) -> ir.Array:
     """The biased exponents, as bytes, of the smallest powers of 2 that are at least ``x`` > 0."""
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent = lax.shift_right_logical(bits, np.uint32(23))
@@ -164,7 +164,7 @@ def _power_of_two_above(x: Array) -> Array:
     return jnp.where(rounds_up, exponent + np.uint32(1), exponent).astype(np.uint8)
 
 
-def _quantize(x: Array, config: BlockScaleConfig) -> tuple[Array, Array]:
+def _quantize(x: ir.Array, config: BlockScaleConfig) -> tuple[ir.Array, ir.Array]:
     """Quantize an array of shape (B, M, K) to elements and scales.
 
     The scale of a block makes its largest element the largest number of the elements' dtype.
@@ -196,8 +196,8 @@ def _quantize(x: Array, config: BlockScaleConfig) -> tuple[Array, Array]:
 
 
 def _product(
-    a: Array, b: Array, first: BlockScaleConfig, second: BlockScaleConfig, dtype: DTypeLike
-) -> Array:
+    a: ir.Array, b: ir.Array, first: BlockScaleConfig, second: BlockScaleConfig, dtype: ir.DTypeLike
+) -> ir.Array:
     """Quantize arrays of shapes (B, M, K) and (B, N, K), and multiply them."""
     (x, x_scales), (y, y_scales) = _quantize(a, first), _quantize(b, second)
     product = scaled_matmul(x, y, x_scales, y_scales, dtype)
@@ -208,8 +208,8 @@ def _product(
 
 
 def _quantized_product(
-    configs: Sequence[BlockScaleConfig], dtype: DTypeLike
-) -> Callable[[Array, Array], Array]:
+    configs: Sequence[BlockScaleConfig], dtype: ir.DTypeLike
+) -> Callable[[ir.Array, ir.Array], ir.Array]:
     """The product of stacks of matrices, whose derivative has quantized operands as well.
 
     Args:
@@ -218,13 +218,13 @@ def _quantized_product(
     """
 
     @custom_vjp
-    def product(a: Array, b: Array) -> Array:
+    def product(a: ir.Array, b: ir.Array) -> ir.Array:
         return _product(a, b, configs[0], configs[1], dtype)
 
-    def forward(a: Array, b: Array) -> tuple[Array, tuple[Array, Array]]:
+    def forward(a: ir.Array, b: ir.Array) -> tuple[ir.Array, tuple[ir.Array, ir.Array]]:
         return product(a, b), (a, b)
 
-    def backward(residuals: tuple[Array, Array], ct: Array) -> tuple[Array, Array]:
+    def backward(residuals: tuple[ir.Array, ir.Array], ct: ir.Array) -> tuple[ir.Array, ir.Array]:
         a, b = residuals
         turned = lambda x: jnp.swapaxes(x, 1, 2)
         by_a = _product(ct, turned(b), configs[2], configs[1], a.dtype)
@@ -236,13 +236,13 @@ def _quantized_product(
 
 
 def scaled_dot_general(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
+    lhs: ir.ArrayLike,
+    rhs: ir.ArrayLike,
     dimension_numbers: DotDimensionNumbers,
-    preferred_element_type: DTypeLike = np.float32,
+    preferred_element_type: ir.DTypeLike = np.float32,
     configs: list[BlockScaleConfig] | None = None,
     implementation: Literal["cudnn"] | None = None,
-) -> Array:
+) -> ir.Array:
     """Quantize the operands in blocks, then multiply them as ``dot_general`` does.
 
     Args:
@@ -275,7 +275,7 @@ def scaled_dot_general(
             f"scaled_dot_general: implementation={implementation!r} is unknown; it is None or "
             "'cudnn'."
         )
-    dtype = explicit_dtype(preferred_element_type, "scaled_dot_general")
+    dtype = ir.explicit_dtype(preferred_element_type, "scaled_dot_general")
     if configs is None:
         return lax.dot_general(lhs, rhs, dimension_numbers, preferred_element_type=dtype)
     (lhs_contracted, rhs_contracted), (lhs_batch, rhs_batch) = dimension_numbers
@@ -286,8 +286,8 @@ def scaled_dot_general(
 
 
 def _as_stack(
-    x: Array, contracted: Sequence[int], batch: Sequence[int]
-) -> tuple[Array, Shape, Shape]:
+    x: ir.Array, contracted: Sequence[int], batch: Sequence[int]
+) -> tuple[ir.Array, ir.Shape, ir.Shape]:
     """Reshape ``x`` to (batch, others, contracted); return also the sizes of batch and others."""
     others = [d for d in range(x.ndim) if d not in contracted and d not in batch]
     sizes = [tuple([x.shape[d] for d in dims]) for dims in (batch, others, contracted)]

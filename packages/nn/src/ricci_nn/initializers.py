@@ -6,10 +6,10 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_random as random
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, exact_scalar, explicit_dtype, issubdtype
 from ricci_lax.authoring import as_sizes, with_out_sharding
 
 __all__ = [
@@ -46,11 +46,11 @@ class Initializer(Protocol):
 
     def __call__(
         self,
-        key: ArrayLike,
+        key: ir.ArrayLike,
         shape: Sequence[int],
-        dtype: DTypeLike | None = None,
+        dtype: ir.DTypeLike | None = None,
         out_sharding: object = None,
-    ) -> Array: ...
+    ) -> ir.Array: ...
 
 
 class ScaledInitializer(Protocol):
@@ -61,20 +61,20 @@ class ScaledInitializer(Protocol):
         in_axis: Axes = -2,
         out_axis: Axes = -1,
         batch_axis: Axes = (),
-        dtype: DTypeLike | None = None,
+        dtype: ir.DTypeLike | None = None,
     ) -> Initializer: ...
 
 
-def _constrain_sharding(x: Array, out_sharding: object) -> Array:
+def _constrain_sharding(x: ir.Array, out_sharding: object) -> ir.Array:
     return with_out_sharding(x, out_sharding)
 
 
 def zeros(
-    key: ArrayLike | None,
+    key: ir.ArrayLike | None,
     shape: Sequence[int],
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Initialize with zeros; the key is not used.
 
     Args:
@@ -89,15 +89,15 @@ def zeros(
       >>> initializers.zeros(None, (2,))
       Array([0., 0.], dtype=float32)
     """
-    return jnp.zeros(shape, explicit_dtype(dtype), out_sharding=out_sharding)
+    return jnp.zeros(shape, ir.explicit_dtype(dtype), out_sharding=out_sharding)
 
 
 def ones(
-    key: ArrayLike | None,
+    key: ir.ArrayLike | None,
     shape: Sequence[int],
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Initialize with ones; the key is not used.
 
     Args:
@@ -112,10 +112,10 @@ def ones(
       >>> initializers.ones(None, (2,))
       Array([1., 1.], dtype=float32)
     """
-    return jnp.ones(shape, explicit_dtype(dtype), out_sharding=out_sharding)
+    return jnp.ones(shape, ir.explicit_dtype(dtype), out_sharding=out_sharding)
 
 
-def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
+def constant(value: ir.ArrayLike, dtype: ir.DTypeLike | None = None) -> Initializer:
     """An initializer that broadcasts a value to the shape.
 
     Args:
@@ -133,18 +133,18 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     default = dtype
 
     def init(
-        key: ArrayLike,
+        key: ir.ArrayLike,
         shape: Sequence[int],
-        dtype: DTypeLike | None = None,
+        dtype: ir.DTypeLike | None = None,
         out_sharding: object = None,
-    ) -> Array:
-        result_dtype = explicit_dtype(default if dtype is None else dtype)
+    ) -> ir.Array:
+        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
         return _constrain_sharding(jnp.full(shape, value, result_dtype), out_sharding)
 
     return init
 
 
-def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
+def uniform(scale: ir.ArrayLike = 1e-2, dtype: ir.DTypeLike | None = None) -> Initializer:
     """An initializer that draws numbers uniform in [0, scale).
 
     Args:
@@ -163,19 +163,19 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     default = dtype
 
     def init(
-        key: ArrayLike,
+        key: ir.ArrayLike,
         shape: Sequence[int],
-        dtype: DTypeLike | None = None,
+        dtype: ir.DTypeLike | None = None,
         out_sharding: object = None,
-    ) -> Array:
-        result_dtype = explicit_dtype(default if dtype is None else dtype)
+    ) -> ir.Array:
+        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
         x = random.uniform(key, shape, result_dtype)
         return _constrain_sharding(jnp.multiply(x, jnp.asarray(scale, result_dtype)), out_sharding)
 
     return init
 
 
-def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
+def normal(stddev: ir.ArrayLike = 1e-2, dtype: ir.DTypeLike | None = None) -> Initializer:
     """An initializer that draws normal numbers of mean 0.
 
     Args:
@@ -194,12 +194,12 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     default = dtype
 
     def init(
-        key: ArrayLike,
+        key: ir.ArrayLike,
         shape: Sequence[int],
-        dtype: DTypeLike | None = None,
+        dtype: ir.DTypeLike | None = None,
         out_sharding: object = None,
-    ) -> Array:
-        result_dtype = explicit_dtype(default if dtype is None else dtype)
+    ) -> ir.Array:
+        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
         x = random.normal(key, shape, result_dtype)
         return _constrain_sharding(jnp.multiply(x, jnp.asarray(stddev, result_dtype)), out_sharding)
 
@@ -207,10 +207,10 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
 
 def truncated_normal(
-    stddev: ArrayLike = 1e-2,
-    dtype: DTypeLike | None = None,
-    lower: ArrayLike = -2.0,
-    upper: ArrayLike = 2.0,
+    stddev: ir.ArrayLike = 1e-2,
+    dtype: ir.DTypeLike | None = None,
+    lower: ir.ArrayLike = -2.0,
+    upper: ir.ArrayLike = 2.0,
 ) -> Initializer:
     """An initializer that draws truncated normal numbers.
 
@@ -231,12 +231,12 @@ def truncated_normal(
     default = dtype
 
     def init(
-        key: ArrayLike,
+        key: ir.ArrayLike,
         shape: Sequence[int],
-        dtype: DTypeLike | None = None,
+        dtype: ir.DTypeLike | None = None,
         out_sharding: object = None,
-    ) -> Array:
-        result_dtype = explicit_dtype(default if dtype is None else dtype)
+    ) -> ir.Array:
+        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
         x = random.truncated_normal(key, lower, upper, shape, result_dtype)
         return _constrain_sharding(jnp.multiply(x, jnp.asarray(stddev, result_dtype)), out_sharding)
 
@@ -264,29 +264,33 @@ def _fans(
 
 
 def _complex_disc(
-    key: ArrayLike, shape: Shape, dtype: np.dtype, radius_of: Callable[[Array], Array]
-) -> Array:
+    key: ir.ArrayLike, shape: ir.Shape, dtype: np.dtype, radius_of: Callable[[ir.Array], ir.Array]
+) -> ir.Array:
     """Complex numbers of uniform angle; ``radius_of`` maps a uniform number to the radius."""
     part = np.dtype(f"float{np.dtype(dtype).itemsize * 4}")
     key_r, key_theta = random.split(key)
     radius = radius_of(random.uniform(key_r, shape, part))
     angle = random.uniform(key_theta, shape, part).astype(dtype)
-    turn = jnp.multiply(exact_scalar(2 * np.pi, dtype), angle)
-    return jnp.multiply(radius.astype(dtype), jnp.exp(jnp.multiply(exact_scalar(1j, dtype), turn)))
+    turn = jnp.multiply(ir.exact_scalar(2 * np.pi, dtype), angle)
+    return jnp.multiply(
+        radius.astype(dtype), jnp.exp(jnp.multiply(ir.exact_scalar(1j, dtype), turn))
+    )
 
 
-def _complex_uniform(key: ArrayLike, shape: Shape, dtype: np.dtype) -> Array:
+def _complex_uniform(key: ir.ArrayLike, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     """Complex numbers uniform in the disc of radius sqrt(2), whose variance is 1."""
     return _complex_disc(key, shape, dtype, lambda u: jnp.sqrt(jnp.multiply(2, u)))
 
 
-def _complex_truncated_normal(key: ArrayLike, upper: float, shape: Shape, dtype: np.dtype) -> Array:
+def _complex_truncated_normal(
+    key: ir.ArrayLike, upper: float, shape: ir.Shape, dtype: np.dtype
+) -> ir.Array:
     """Complex normal numbers of variance 1, truncated to the disc of radius ``upper``."""
 
-    def radius(u: Array) -> Array:
+    def radius(u: ir.Array) -> ir.Array:
         # The squared radius of a complex normal number is exponential; this inverts its truncation.
-        one = exact_scalar(1, dtype)
-        cut = jnp.subtract(one, jnp.exp(exact_scalar(-(upper**2), dtype)))
+        one = ir.exact_scalar(1, dtype)
+        cut = jnp.subtract(one, jnp.exp(ir.exact_scalar(-(upper**2), dtype)))
         u = jnp.subtract(one, jnp.multiply(cut, u.astype(dtype)))
         return jnp.sqrt(jnp.negative(jnp.log(u)))
 
@@ -306,7 +310,7 @@ def variance_scaling(
     in_axis: Axes = -2,
     out_axis: Axes = -1,
     batch_axis: Axes = (),
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
 ) -> Initializer:
     """An initializer of variance ``scale`` over the fan-in or fan-out of the layer.
 
@@ -339,12 +343,12 @@ def variance_scaling(
     default = dtype
 
     def init(
-        key: ArrayLike,
+        key: ir.ArrayLike,
         shape: Sequence[int],
-        dtype: DTypeLike | None = None,
+        dtype: ir.DTypeLike | None = None,
         out_sharding: object = None,
-    ) -> Array:
-        result_dtype = explicit_dtype(default if dtype is None else dtype)
+    ) -> ir.Array:
+        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
         sizes = as_sizes(shape)
         fan_in, fan_out = _fans(sizes, in_axis, out_axis, batch_axis) if prod(sizes) else (1, 1)
         match mode:
@@ -361,8 +365,8 @@ def variance_scaling(
                     f"variance_scaling: mode={mode!r} is unknown; it is 'fan_in', 'fan_out', "
                     "'fan_avg' or 'fan_geo_avg'."
                 )
-        variance = exact_scalar(scale / denominator, result_dtype)
-        is_complex = issubdtype(result_dtype, np.complexfloating)
+        variance = ir.exact_scalar(scale / denominator, result_dtype)
+        is_complex = ir.issubdtype(result_dtype, np.complexfloating)
         match distribution:
             case "normal":
                 x = random.normal(key, sizes, result_dtype)
@@ -372,10 +376,12 @@ def variance_scaling(
                 result = jnp.multiply(x, jnp.sqrt(variance))
             case "uniform":
                 x = random.uniform(key, sizes, result_dtype, -1)
-                three = exact_scalar(3, result_dtype)
+                three = ir.exact_scalar(3, result_dtype)
                 result = jnp.multiply(x, jnp.sqrt(jnp.multiply(three, variance)))
             case "truncated_normal":
-                cut = exact_scalar(_CUT_STDDEV_COMPLEX if is_complex else _CUT_STDDEV, result_dtype)
+                cut = ir.exact_scalar(
+                    _CUT_STDDEV_COMPLEX if is_complex else _CUT_STDDEV, result_dtype
+                )
                 stddev = jnp.divide(jnp.sqrt(variance), cut)
                 if is_complex:
                     x = _complex_truncated_normal(key, 2, sizes, result_dtype)
@@ -401,7 +407,7 @@ def _scaled(
         in_axis: Axes = -2,
         out_axis: Axes = -1,
         batch_axis: Axes = (),
-        dtype: DTypeLike | None = None,
+        dtype: ir.DTypeLike | None = None,
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
@@ -453,7 +459,7 @@ kaiming_normal: ScaledInitializer = he_normal
 
 
 def orthogonal(
-    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+    scale: ir.ArrayLike = 1.0, column_axis: int = -1, dtype: ir.DTypeLike | None = None
 ) -> Initializer:
     """An initializer that draws orthogonal matrices, uniform by Haar's measure.
 
@@ -482,12 +488,12 @@ def orthogonal(
     default = dtype
 
     def init(
-        key: ArrayLike,
+        key: ir.ArrayLike,
         shape: Sequence[int],
-        dtype: DTypeLike | None = None,
+        dtype: ir.DTypeLike | None = None,
         out_sharding: object = None,
-    ) -> Array:
-        result_dtype = explicit_dtype(default if dtype is None else dtype)
+    ) -> ir.Array:
+        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
         sizes = as_sizes(shape)
         if len(sizes) < 2:
             raise ValueError(f"orthogonal: the shape must have at least two sizes, got {sizes}.")
@@ -510,7 +516,7 @@ def orthogonal(
 
 
 def delta_orthogonal(
-    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+    scale: ir.ArrayLike = 1.0, column_axis: int = -1, dtype: ir.DTypeLike | None = None
 ) -> Initializer:
     """An initializer for convolutions: an orthogonal matrix at the window's centre, 0 elsewhere.
 
@@ -537,12 +543,12 @@ def delta_orthogonal(
     default = dtype
 
     def init(
-        key: ArrayLike,
+        key: ir.ArrayLike,
         shape: Sequence[int],
-        dtype: DTypeLike | None = None,
+        dtype: ir.DTypeLike | None = None,
         out_sharding: object = None,
-    ) -> Array:
-        result_dtype = explicit_dtype(default if dtype is None else dtype)
+    ) -> ir.Array:
+        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
         sizes = as_sizes(shape)
         if len(sizes) not in (3, 4, 5):
             raise ValueError(f"delta_orthogonal: the shape must have 3, 4 or 5 sizes, got {sizes}.")
@@ -555,7 +561,7 @@ def delta_orthogonal(
         before = [(n - 1) // 2 for n in sizes[:-2]]
         padding = [(b, n - 1 - b, 0) for b, n in zip(before, sizes[:-2], strict=True)]
         matrix = lax.expand_dims(matrix, tuple(range(len(padding))))
-        padded = lax.pad(matrix, exact_scalar(0, result_dtype), [*padding, (0, 0, 0), (0, 0, 0)])
+        padded = lax.pad(matrix, ir.exact_scalar(0, result_dtype), [*padding, (0, 0, 0), (0, 0, 0)])
         return _constrain_sharding(padded, out_sharding)
 
     return init

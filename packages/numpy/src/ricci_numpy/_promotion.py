@@ -8,43 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    BOOL,
-    COMPLEXES,
-    FLOAT4,
-    FLOAT6,
-    FLOAT8,
-    FLOATS,
-    Array,
-    ArrayLike,
-    Cache,
-    DTypeLike,
-    array_dtypes,
-    as_array,
-    coerce_to_array_dtype,
-    context,
-    eval_trace,
-    exact_scalar,
-    explained,
-    get_aval,
-    is_narrowed,
-    is_symbolic_dim,
-    issubdtype,
-    lattice_result_type,
-    numpy_rank_promotion,
-    python_scalar_dtype,
-    unnarrowed,
-    warn_user,
-)
+import ricci_ir as ir
 from ricci_lax import broadcast_in_dim, convert_element_type, convert_element_type_p
 
 scalar_kinds = frozenset({bool, int, float, complex})
-FLOAT_DTYPES = frozenset((*FLOATS, *FLOAT8, *FLOAT6, *FLOAT4))
-COMPLEX_DTYPES = frozenset(COMPLEXES)
+FLOAT_DTYPES = frozenset((*ir.FLOATS, *ir.FLOAT8, *ir.FLOAT6, *ir.FLOAT4))
+COMPLEX_DTYPES = frozenset(ir.COMPLEXES)
 INEXACT_DTYPES = FLOAT_DTYPES | COMPLEX_DTYPES
-INTEGER_DTYPES = frozenset(d for d in array_dtypes if issubdtype(d, np.integer))
-NUMERIC_DTYPES = array_dtypes - {BOOL}
-REAL_DTYPES = array_dtypes - COMPLEX_DTYPES
+INTEGER_DTYPES = frozenset(d for d in ir.array_dtypes if ir.issubdtype(d, np.integer))
+NUMERIC_DTYPES = ir.array_dtypes - {ir.BOOL}
+REAL_DTYPES = ir.array_dtypes - COMPLEX_DTYPES
 INT32 = np.dtype(np.int32)
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _WIDE_INTEGERS = frozenset(map(np.dtype, (np.int64, np.uint64)))
@@ -70,7 +43,7 @@ def check_arraylike(name: str, *args: object) -> None:
         if hasattr(type(x), "aval") or type(x) in scalar_kinds:
             continue
         if isinstance(x, np.ndarray | np.generic):
-            coerce_to_array_dtype(x)
+            ir.coerce_to_array_dtype(x)
         elif not is_arraylike(x):
             raise TypeError(
                 f"{name} takes arrays and scalars, got {_describe(x)} at position {position}. "
@@ -112,7 +85,7 @@ def as_operand(x: object) -> Any:
     return complex(x) if isinstance(x, complex) else x
 
 
-def operands(name: str, *args: Any) -> list[Array]:
+def operands(name: str, *args: Any) -> list[ir.Array]:
     """The operands of function ``name``, checked; see ``check_arraylike`` and ``as_operand``."""
     for x in args:
         if not hasattr(type(x), "aval"):
@@ -121,15 +94,15 @@ def operands(name: str, *args: Any) -> list[Array]:
     return list(args)
 
 
-def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Array:
+def convert(x: ir.ArrayLike, dtype: ir.DTypeLike, weak_type: bool = False) -> ir.Array:
     """``x`` as an array of the given dtype; an array that has it is returned unchanged."""
-    aval = get_aval(x)
+    aval = ir.get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(type(x), "aval"):
-        return as_array(x)
+        return ir.as_array(x)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 
-def as_elements(x: ArrayLike, dtype: DTypeLike) -> Array:
+def as_elements(x: ir.ArrayLike, dtype: ir.DTypeLike) -> ir.Array:
     """``x`` converted to the dtype of an array that it becomes part of, as arrays are converted.
 
     Raises:
@@ -138,7 +111,7 @@ def as_elements(x: ArrayLike, dtype: DTypeLike) -> Array:
     if isinstance(x, complex | np.generic | np.ndarray) and dtype not in COMPLEX_DTYPES:
         x = np.real(x)
     elif type(x) is int:
-        x = np.array(x, python_scalar_dtype(int))[()]
+        x = np.array(x, ir.python_scalar_dtype(int))[()]
     return convert_element_type(x, dtype)
 
 
@@ -150,10 +123,10 @@ def scalar_or_array(x: Any, dtype: np.dtype, weak: bool) -> Any:
     if isinstance(x, np.generic) or (kind is np.ndarray and not x.shape):
         if weak:  # of a lower kind than the weak operand: an integer beside a weak float
             return _scalar(x.item(), type(x.item()), dtype, weak)
-        return exact_scalar(x, dtype)
-    aval: Any = get_aval(x)
+        return ir.exact_scalar(x, dtype)
+    aval: Any = ir.get_aval(x)
     if aval.dtype == dtype and (
-        aval.weak_type == weak or (context.trace is eval_trace and dtype != BOOL)
+        aval.weak_type == weak or (ir.context.trace is ir.eval_trace and dtype != ir.BOOL)
     ):
         # A result is weakly typed only if all operands are, so a dtype that fits needs no
         # conversion, but for booleans: several weak ones are strong together. Jaxprs have a
@@ -162,29 +135,29 @@ def scalar_or_array(x: Any, dtype: np.dtype, weak: bool) -> Any:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak, sharding=None)
 
 
-def _scalar(x: Any, kind: type, dtype: np.dtype, weak: bool) -> ArrayLike:
-    if kind is bool and dtype == BOOL:
+def _scalar(x: Any, kind: type, dtype: np.dtype, weak: bool) -> ir.ArrayLike:
+    if kind is bool and dtype == ir.BOOL:
         return x
     if weak:
-        if kind is not complex and dtype == python_scalar_dtype(float):
+        if kind is not complex and dtype == ir.python_scalar_dtype(float):
             return float(x)
-        if kind is not complex and dtype == python_scalar_dtype(int):
+        if kind is not complex and dtype == ir.python_scalar_dtype(int):
             return int(x)
-        if dtype == python_scalar_dtype(complex):
+        if dtype == ir.python_scalar_dtype(complex):
             return complex(x)
-    return exact_scalar(x, dtype)
+    return ir.exact_scalar(x, dtype)
 
 
-def common_dtype(*args: ArrayLike) -> tuple[np.dtype, bool]:
+def common_dtype(*args: ir.ArrayLike) -> tuple[np.dtype, bool]:
     """The dtype that operands promote to, and whether it is weak."""
     pairs = []
     for x in args:
-        aval = get_aval(x)
+        aval = ir.get_aval(x)
         pairs.append((aval.dtype, aval.weak_type))
-    return lattice_result_type(*pairs)
+    return ir.lattice_result_type(*pairs)
 
 
-def promote_dtypes(*args: Any) -> list[Array]:
+def promote_dtypes(*args: Any) -> list[ir.Array]:
     """The operands with one dtype, by the promotion lattice."""
     dtype, weak = common_dtype(*args)
     return [scalar_or_array(x, dtype, weak) for x in args]
@@ -200,43 +173,43 @@ def inexact_dtype(dtype: Any, weak: bool = False) -> tuple[np.dtype, bool]:
     return _FLOAT64 if dtype in _WIDE_INTEGERS else _FLOAT32, weak
 
 
-def promote_dtypes_inexact(*args: Any) -> list[Array]:
+def promote_dtypes_inexact(*args: Any) -> list[ir.Array]:
     """Like ``promote_dtypes``, with integers and booleans becoming floats."""
     dtype, weak = inexact_dtype(*common_dtype(*args))
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 
-def promote_dtypes_numeric(*args: Any) -> list[Array]:
+def promote_dtypes_numeric(*args: Any) -> list[ir.Array]:
     """Like ``promote_dtypes``, with booleans becoming integers of 32 bits."""
     dtype, weak = common_dtype(*args)
-    if dtype == BOOL:
+    if dtype == ir.BOOL:
         dtype = INT32
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 
-def promote_args(name: str, *args: object) -> list[Array]:
+def promote_args(name: str, *args: object) -> list[ir.Array]:
     """Checked operands with one dtype and one rank."""
     return promote_shapes(name, *promote_dtypes(*operands(name, *args)))
 
 
-def promote_args_inexact(name: str, *args: object) -> list[Array]:
+def promote_args_inexact(name: str, *args: object) -> list[ir.Array]:
     """Checked operands with one dtype of floats or complex numbers, and one rank."""
     return promote_shapes(name, *promote_dtypes_inexact(*operands(name, *args)))
 
 
-def promote_args_numeric(name: str, *args: object) -> list[Array]:
+def promote_args_numeric(name: str, *args: object) -> list[ir.Array]:
     """Checked operands with one dtype that is not boolean, and one rank."""
     return promote_shapes(name, *promote_dtypes_numeric(*operands(name, *args)))
 
 
-def promote_shapes(name: str, *args: Any) -> list[Array]:
+def promote_shapes(name: str, *args: Any) -> list[ir.Array]:
     """Add leading dimensions of size 1 until all operands but scalars have one rank.
 
     Raises:
       ValueError: if shapes of different ranks do not broadcast. Shapes of one rank are left to
         the operation to check.
     """
-    shapes = [get_aval(x).shape for x in args]  # pyright: ignore[reportAttributeAccessIssue]
+    shapes = [ir.get_aval(x).shape for x in args]  # pyright: ignore[reportAttributeAccessIssue]
     full = [s for s in shapes if s]
     if not full:
         return list(args)
@@ -245,7 +218,7 @@ def promote_shapes(name: str, *args: Any) -> list[Array]:
         return list(args)
     check_broadcast(name, shapes)
     rank = max(len(s) for s in full)
-    if numpy_rank_promotion.value != "allow":
+    if ir.numpy_rank_promotion.value != "allow":
         _rank_promotion(name, shapes)
     return [
         x if not s or len(s) == rank else _add_leading(x, s, rank)
@@ -261,7 +234,7 @@ def check_broadcast(name: str, shapes: list[tuple[int, ...]]) -> None:
         if len(sizes) > 1:
             listed = ", ".join(map(str, shapes))
             raise ValueError(
-                explained(
+                ir.explained(
                     f"{name} cannot broadcast shapes {listed} against each other: axis {-i} has "
                     f"sizes {sorted(sizes)}, which must be equal or 1.",
                     "shapes",
@@ -272,55 +245,57 @@ def check_broadcast(name: str, shapes: list[tuple[int, ...]]) -> None:
 def _rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
     message = (
         f"{name} would promote operands of shapes {', '.join(map(str, shapes))} to one rank, and "
-        f"the option jax_numpy_rank_promotion is {numpy_rank_promotion.value!r}. Reshape them to "
-        "equal ranks."
+        f"the option jax_numpy_rank_promotion is {ir.numpy_rank_promotion.value!r}. Reshape them "
+        "to equal ranks."
     )
-    if numpy_rank_promotion.value == "raise":
+    if ir.numpy_rank_promotion.value == "raise":
         raise ValueError(message)
-    warn_user(message)
+    ir.warn_user(message)
 
 
-def _add_leading(x: Array, shape: tuple[int, ...], rank: int) -> Array:
+def _add_leading(x: ir.Array, shape: tuple[int, ...], rank: int) -> ir.Array:
     lead = rank - len(shape)
     return broadcast_in_dim(x, (*(1,) * lead, *shape), tuple(range(lead, rank)))
 
 
-_constants: Cache[tuple[DTypeLike, ArrayLike | str], ArrayLike] = Cache("constants", 4096)
+_constants: ir.Cache[tuple[ir.DTypeLike, ir.ArrayLike | str], ir.ArrayLike] = ir.Cache(
+    "constants", 4096
+)
 
 
-def constant(x: ArrayLike, value: float) -> ArrayLike:
+def constant(x: ir.ArrayLike, value: float) -> ir.ArrayLike:
     """A scalar of the dtype of ``x``, for use beside it.
 
     It is a Python scalar if ``x`` is a weakly typed scalar, else one of NumPy's.
     """
-    aval = get_aval(x)
+    aval = ir.get_aval(x)
     if aval.weak_type and not aval.shape:
         return constant_like(x, value)
     return strong_constant(aval.dtype, value)
 
 
-def constant_like(x: ArrayLike, value: float) -> ArrayLike:
+def constant_like(x: ir.ArrayLike, value: float) -> ir.ArrayLike:
     """A scalar of the type of ``x``: a Python one if ``x`` is weakly typed, else one of NumPy's."""
-    aval = get_aval(x)
+    aval = ir.get_aval(x)
     dtype = aval.dtype
     if aval.weak_type:
         if (
-            is_symbolic_dim(value) or dtype == BOOL or is_narrowed(dtype)
+            ir.is_symbolic_dim(value) or dtype == ir.BOOL or ir.is_narrowed(dtype)
         ):  # Python's booleans are not weakly typed
-            return convert(value if dtype != BOOL else bool(value), dtype, True)
+            return convert(value if dtype != ir.BOOL else bool(value), dtype, True)
         if dtype in COMPLEX_DTYPES:
             return complex(value)
         return float(value) if dtype in FLOAT_DTYPES else int(value)
     return strong_constant(dtype, value)
 
 
-def strong_constant(dtype: DTypeLike, value: ArrayLike) -> ArrayLike:
+def strong_constant(dtype: ir.DTypeLike, value: ir.ArrayLike) -> ir.ArrayLike:
     """A NumPy scalar, cached by dtype and value; of a symbolic dimension, an array."""
     # 0.0 == -0.0, so zeros are keyed by their text.
     key = (dtype, value) if value else (dtype, repr(value))
     scalar: Any = _constants.entries.get(key)
     if scalar is None:
-        if is_symbolic_dim(value):
+        if ir.is_symbolic_dim(value):
             return convert(value, dtype)
         scalar = _constants.add(key, np.asarray(value).astype(dtype)[()])
-    return scalar if scalar.itemsize < 8 else unnarrowed(scalar)
+    return scalar if scalar.itemsize < 8 else ir.unnarrowed(scalar)

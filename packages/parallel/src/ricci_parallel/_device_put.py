@@ -5,65 +5,31 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_xla as xla
 from ricci_autodiff import Tape, Zero
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    JaxprEqn,
-    Primitive,
-    PyTree,
-    Tracer,
-    TypeSharding,
-    Var,
-    boundary,
-    context,
-    current_mesh,
-    define,
-    eval_trace,
-    leave,
-    makes_sharding,
-    memory_move,
-    own_sharding,
-)
 from ricci_pytree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
-from ricci_xla import (
-    HOST_MEMORY,
-    AbstractMesh,
-    ArrayCopySemantics,
-    Device,
-    MemorySpace,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    as_sharding,
-    check_fits,
-    copy_semantics,
-    explicit_sharding,
-    sharding_in_program,
-)
-from ricci_xla import device_put as put_arrays
 
 from ._sharding_constraint import is_typed, mesh_of_sharding
 
 # For each operand: the device or sharding that it goes to, or that it comes from, if it is given.
-type _Place = Device | Sharding | MemorySpace | None
+type _Place = xla.Device | xla.Sharding | xla.MemorySpace | None
 type _Places = tuple[_Place, ...]
-type _CopySemantics = tuple[ArrayCopySemantics, ...]
+type _CopySemantics = tuple[xla.ArrayCopySemantics, ...]
 
-_copy = ArrayCopySemantics.ALWAYS_COPY
-_donate = ArrayCopySemantics.DONATE_INPUT
+_copy = xla.ArrayCopySemantics.ALWAYS_COPY
+_donate = xla.ArrayCopySemantics.DONATE_INPUT
 
 
 def _device_put_jvp(
-    primals: Sequence[ArrayLike],
+    primals: Sequence[ir.ArrayLike],
     tangents: Sequence[Any],
     *,
     devices: _Places,
     srcs: _Places,
     copy_semantics: _CopySemantics,
-) -> tuple[list[Array], list[Any]]:
+) -> tuple[list[ir.Array], list[Any]]:
     """The jvp rule. A tangent comes from its primal's place; its cotangent returns there."""
     nonzero = [i for i, t in enumerate(tangents) if type(t) is not Zero]
     origins = tuple(srcs[i] or _place_of(primals[i]) or _opposite(devices[i]) for i in nonzero)
@@ -81,25 +47,25 @@ def _device_put_jvp(
     return results, [t if type(t) is Zero else next(moved) for t in tangents]
 
 
-def _place_of(x: ArrayLike) -> Sharding | None:
+def _place_of(x: ir.ArrayLike) -> xla.Sharding | None:
     """Return an operand's sharding, or ``None`` if it is unknown under differentiation."""
-    value = x.concrete() if isinstance(x, Tracer) else x
+    value = x.concrete() if isinstance(x, ir.Tracer) else x
     return getattr(value, "sharding", None)
 
 
-def _opposite(place: _Place) -> MemorySpace | None:
+def _opposite(place: _Place) -> xla.MemorySpace | None:
     """Return the source of a value that is put on the host, if nothing else specifies it."""
-    return MemorySpace.Device if place is MemorySpace.Host else None
+    return xla.MemorySpace.Device if place is xla.MemorySpace.Host else None
 
 
 def _device_put_linearize(
-    tape: Tape, primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
-) -> tuple[list[Array], list[Any]]:
+    tape: Tape, primals: Sequence[ir.ArrayLike], tangents: Sequence[Any], **params: Any
+) -> tuple[list[ir.Array], list[Any]]:
     """The linearize rule: put results eagerly, since a compiled jaxpr would leave them in place.
 
     The rule runs on the tape, which evaluates equations that depend on no tangent.
     """
-    context.trace = tape
+    ir.context.trace = tape
     return _device_put_jvp(primals, tangents, **params)
 
 
@@ -109,7 +75,7 @@ def _device_put_transpose(
     devices: _Places,
     srcs: _Places,
     copy_semantics: _CopySemantics,
-) -> list[Array | None]:
+) -> list[ir.Array | None]:
     """The transpose rule: cotangents return to the operands' places."""
     nonzero = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
     moved = iter(
@@ -125,9 +91,9 @@ def _device_put_transpose(
 
 def _memory_of(place: _Place) -> str | None:
     """Return the memory kind of a place; ``None`` for a device, which keeps a value's memory."""
-    if isinstance(place, MemorySpace):
-        return HOST_MEMORY if place is MemorySpace.Host else "device"
-    return None if place is None or isinstance(place, Device) else place.memory_kind or "device"
+    if isinstance(place, xla.MemorySpace):
+        return xla.HOST_MEMORY if place is xla.MemorySpace.Host else "device"
+    return None if place is None or isinstance(place, xla.Device) else place.memory_kind or "device"
 
 
 def _placed(ctx: Lowering, x: Value, place: _Place) -> Value:
@@ -155,10 +121,10 @@ def _device_put_lower(
 
 
 def _device_put_eager(
-    *args: ArrayLike, devices: _Places, srcs: _Places, copy_semantics: _CopySemantics
-) -> list[Array]:
+    *args: ir.ArrayLike, devices: _Places, srcs: _Places, copy_semantics: _CopySemantics
+) -> list[ir.Array]:
     return [
-        put_arrays(x, place, donate=how == _donate, may_alias=False if how == _copy else None)
+        xla.device_put(x, place, donate=how == _donate, may_alias=False if how == _copy else None)
         for x, place, how in zip(args, devices, copy_semantics, strict=True)
     ]
 
@@ -168,31 +134,31 @@ def _device_put_memory(
 ) -> tuple[bool, ...]:
     """The memory rule: whether each result is in host memory."""
     return tuple(
-        there if memory is None else memory == HOST_MEMORY
+        there if memory is None else memory == xla.HOST_MEMORY
         for there, memory in zip(on_host, map(_memory_of, devices), strict=True)
     )
 
 
-def _device_put_mesh(*, devices: _Places, **params: object) -> Mesh | None:
-    meshes = (mesh_of_sharding(d) for d in devices if isinstance(d, Sharding))
+def _device_put_mesh(*, devices: _Places, **params: object) -> xla.Mesh | None:
+    meshes = (mesh_of_sharding(d) for d in devices if isinstance(d, xla.Sharding))
     return next((mesh for mesh in meshes if mesh is not None), None)
 
 
 def _device_put_types(
     avals: Sequence[Any], results: Sequence[Any], *, devices: _Places, **params: object
-) -> list[TypeSharding | None]:
+) -> list[ir.TypeSharding | None]:
     """Result types: the operand's for a value without a place, else the place's sharding."""
     return [
-        explicit_sharding(aval.ndim, place)
-        if isinstance(place, NamedSharding)
+        xla.explicit_sharding(aval.ndim, place)
+        if isinstance(place, xla.NamedSharding)
         else aval.type_sharding
         for aval, place in zip(avals, devices, strict=True)
     ]
 
 
-device_put_p: Primitive = define(
+device_put_p: ir.Primitive = ir.define(
     "device_put",
-    sharding=makes_sharding(own_sharding(_device_put_types, joins=False)),
+    sharding=ir.makes_sharding(ir.own_sharding(_device_put_types, joins=False)),
     abstract_eval=lambda *avals, **params: list(avals),
     multiple_results=True,
     jvp=_device_put_jvp,
@@ -207,11 +173,11 @@ device_put_p: Primitive = define(
 )
 
 
-@memory_move.provide
-def _move(x: Var, result: Var, memory: str) -> JaxprEqn:
-    place = MemorySpace.Device if memory == "device" else MemorySpace.Host
+@ir.memory_move.provide
+def _move(x: ir.Var, result: ir.Var, memory: str) -> ir.JaxprEqn:
+    place = xla.MemorySpace.Device if memory == "device" else xla.MemorySpace.Host
     params = {"devices": (place,), "srcs": (None,), "copy_semantics": (_copy,)}
-    return JaxprEqn([x], [result], device_put_p, params)
+    return ir.JaxprEqn([x], [result], device_put_p, params)
 
 
 def _place(target: Any) -> _Place:
@@ -220,33 +186,33 @@ def _place(target: Any) -> _Place:
     Raises:
       ValueError: if it names devices in a function that is run on shards.
     """
-    if target is None or isinstance(target, MemorySpace):
+    if target is None or isinstance(target, xla.MemorySpace):
         return target
-    inside: AbstractMesh | None = current_mesh.value
+    inside: xla.AbstractMesh | None = ir.current_mesh.value
     if inside is not None and inside.manual_axes:
         raise ValueError(
             f"device_put: to {target} inside a function that pmap or shard_map runs on the shards "
             f"along {', '.join(map(repr, inside.manual_axes))}. Each device has its own shard "
             "there: call device_put outside, or exchange shards with ppermute or all_gather."
         )
-    if isinstance(target, Device):
+    if isinstance(target, xla.Device):
         return target
-    if isinstance(target, PartitionSpec):
-        return sharding_in_program(target, "device_put", ValueError)
-    if isinstance(target, NamedSharding):
+    if isinstance(target, xla.PartitionSpec):
+        return xla.sharding_in_program(target, "device_put", ValueError)
+    if isinstance(target, xla.NamedSharding):
         return target  # on an abstract mesh as well
-    return as_sharding(target)
+    return xla.as_sharding(target)
 
 
-@boundary
+@ir.boundary
 def device_put(
-    x: PyTree,
-    device: PyTree = None,
+    x: ir.PyTree,
+    device: ir.PyTree = None,
     *,
-    src: PyTree = None,
-    donate: PyTree = False,
-    may_alias: PyTree = None,
-) -> PyTree:
+    src: ir.PyTree = None,
+    donate: ir.PyTree = False,
+    may_alias: ir.PyTree = None,
+) -> ir.PyTree:
     """Put the arrays, NumPy arrays and Python scalars of a pytree on devices.
 
     Inside a traced function, the place is a request; the compiler may place values elsewhere.
@@ -300,19 +266,21 @@ def device_put(
     """
     try:
         leaves, tree = tree_flatten(x)
-        if context.trace is eval_trace and not any(isinstance(leaf, Tracer) for leaf in leaves):
-            return put_arrays(x, device, src=src, donate=donate, may_alias=may_alias)
+        if ir.context.trace is ir.eval_trace and not any(
+            isinstance(leaf, ir.Tracer) for leaf in leaves
+        ):
+            return xla.device_put(x, device, src=src, donate=donate, may_alias=may_alias)
         places = tuple(flatten_axes("device_put: device", tree, device))
         places = tuple(map(_place, places))
         for (path, leaf), place in zip(tree_flatten_with_path(x)[0], places, strict=True):
             if is_typed(place):
-                check_fits(place, np.shape(leaf), f"device_put: x{keystr(path)}")  # pyright: ignore
+                xla.check_fits(place, np.shape(leaf), f"device_put: x{keystr(path)}")  # pyright: ignore
         donated = flatten_axes("device_put: donate", tree, donate)
         aliased = flatten_axes("device_put: may_alias", tree, may_alias)
-        how = tuple(map(copy_semantics, donated, aliased))
+        how = tuple(map(xla.copy_semantics, donated, aliased))
         srcs = tuple(flatten_axes("device_put: src", tree, src))
         results = device_put_p.bind(*leaves, devices=places, srcs=srcs, copy_semantics=how)
         return tree_unflatten(tree, results)
     except Exception as error:
-        leave(error)
+        ir.leave(error)
         raise

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+import ricci_xla as xla
 from ricci_ir import Array, ArrayLike, PyTree, get_aval
 from ricci_lax import expand_dims
 from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
-from ricci_xla import Device, Mesh, NamedSharding, P, make_array_from_single_device_arrays
-from ricci_xla import device_put as put_arrays
 
 
-def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> PyTree:
+def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[xla.Device]) -> PyTree:
     """Put each of several pytrees on its own device, and stack them.
 
     Args:
@@ -61,7 +60,7 @@ def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> P
     return tree_unflatten(trees[0][1], [_stacked(leaves, devices) for leaves in parts])
 
 
-def device_put_replicated(x: PyTree, devices: Sequence[Device]) -> PyTree:
+def device_put_replicated(x: PyTree, devices: Sequence[xla.Device]) -> PyTree:
     """Put a copy of a pytree on each of several devices, and stack the copies.
 
     Args:
@@ -99,12 +98,12 @@ def _check_same_types(leaves: Sequence[ArrayLike], path: Callable[[], str]) -> N
             )
 
 
-def _stacked(parts: Sequence[ArrayLike], devices: Sequence[Device]) -> Array:
+def _stacked(parts: Sequence[ArrayLike], devices: Sequence[xla.Device]) -> Array:
     """Return an array whose parts are each on one device."""
     shape = (len(parts), *np.shape(parts[0]))
-    sharding = NamedSharding(Mesh(np.array(devices), ("devices",)), P("devices"))
+    sharding = xla.NamedSharding(xla.Mesh(np.array(devices), ("devices",)), xla.P("devices"))
     placed = [
-        expand_dims(put_arrays(part, device), (0,))
+        expand_dims(xla.device_put(part, device), (0,))
         for part, device in zip(parts, devices, strict=True)
     ]
-    return make_array_from_single_device_arrays(shape, sharding, placed)
+    return xla.make_array_from_single_device_arrays(shape, sharding, placed)

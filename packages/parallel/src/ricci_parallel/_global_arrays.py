@@ -10,32 +10,17 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_xla as xla
 from ricci_autodiff import linear
-from ricci_ir import (
-    Array,
-    Primitive,
-    PyTree,
-    Shape,
-    ShapedArray,
-    define,
-    is_extended,
-    unsupported,
-    without_sharding,
-)
 from ricci_pytree import flatten_axes, tree_flatten
-from ricci_xla import (
-    ArrayImpl,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    make_array_from_single_device_arrays,
-    parts,
-)
 
 from ._device_put import device_put
 
 
-def _scaled(shape: Shape, global_mesh: Mesh, pspec: PartitionSpec, inverse: bool) -> Shape:
+def _scaled(
+    shape: ir.Shape, global_mesh: xla.Mesh, pspec: xla.PartitionSpec, inverse: bool
+) -> ir.Shape:
     """Return the shape of a global array, given that of this process's part; or the inverse."""
     whole, mine = global_mesh.shape, global_mesh.local_mesh.shape
     sizes = list(shape)
@@ -48,7 +33,9 @@ def _scaled(shape: Shape, global_mesh: Mesh, pspec: PartitionSpec, inverse: bool
     return tuple(sizes)
 
 
-def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
+def ltg_abstract_eval(
+    arr: ir.ShapedArray, *, global_mesh: xla.Mesh, pspec: xla.PartitionSpec
+) -> ir.ShapedArray:
     """Return the type of a global array, given that of this process's part.
 
     Args:
@@ -59,10 +46,12 @@ def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSp
     Returns:
       The type.
     """
-    return ShapedArray(_scaled(arr.shape, global_mesh, pspec, False), arr.dtype)
+    return ir.ShapedArray(_scaled(arr.shape, global_mesh, pspec, False), arr.dtype)
 
 
-def gtl_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
+def gtl_abstract_eval(
+    arr: ir.ShapedArray, *, global_mesh: xla.Mesh, pspec: xla.PartitionSpec
+) -> ir.ShapedArray:
     """Return the type of this process's part of a global array.
 
     Args:
@@ -73,12 +62,12 @@ def gtl_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSp
     Returns:
       The type.
     """
-    return ShapedArray(_scaled(arr.shape, global_mesh, pspec, True), arr.dtype)
+    return ir.ShapedArray(_scaled(arr.shape, global_mesh, pspec, True), arr.dtype)
 
 
 def host_local_array_to_global_array_impl(
-    arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec
-) -> Array:
+    arr: Any, *, global_mesh: xla.Mesh, pspec: xla.PartitionSpec
+) -> ir.Array:
     """Make one global array of this process's part of it.
 
     Args:
@@ -89,19 +78,19 @@ def host_local_array_to_global_array_impl(
     Returns:
       The global array.
     """
-    if is_extended(getattr(arr, "dtype", None)):
+    if ir.is_extended(getattr(arr, "dtype", None)):
         words = {"global_mesh": global_mesh, "pspec": pspec}
         return arr.dtype.from_physical(host_local_array_to_global_array_impl(arr.physical, **words))
-    if isinstance(arr, ArrayImpl) and not arr.is_fully_addressable:
+    if isinstance(arr, xla.ArrayImpl) and not arr.is_fully_addressable:
         return arr
-    local = device_put(arr, NamedSharding(global_mesh.local_mesh, pspec))
+    local = device_put(arr, xla.NamedSharding(global_mesh.local_mesh, pspec))
     shape = _scaled(local.shape, global_mesh, pspec, False)
-    return _rewrapped(local, shape, NamedSharding(global_mesh, pspec))
+    return _rewrapped(local, shape, xla.NamedSharding(global_mesh, pspec))
 
 
 def global_array_to_host_local_array_impl(
-    arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec
-) -> Array:
+    arr: Any, *, global_mesh: xla.Mesh, pspec: xla.PartitionSpec
+) -> ir.Array:
     """Take this process's part of one global array.
 
     Args:
@@ -112,36 +101,38 @@ def global_array_to_host_local_array_impl(
     Returns:
       This process's part.
     """
-    if is_extended(getattr(arr, "dtype", None)):
+    if ir.is_extended(getattr(arr, "dtype", None)):
         words = {"global_mesh": global_mesh, "pspec": pspec}
         return arr.dtype.from_physical(global_array_to_host_local_array_impl(arr.physical, **words))
-    if isinstance(arr, ArrayImpl) and arr.is_fully_addressable:
+    if isinstance(arr, xla.ArrayImpl) and arr.is_fully_addressable:
         return arr
-    whole = device_put(arr, NamedSharding(global_mesh, pspec))
+    whole = device_put(arr, xla.NamedSharding(global_mesh, pspec))
     shape = _scaled(whole.shape, global_mesh, pspec, True)
-    return _rewrapped(whole, shape, NamedSharding(global_mesh.local_mesh, pspec))
+    return _rewrapped(whole, shape, xla.NamedSharding(global_mesh.local_mesh, pspec))
 
 
-def _rewrapped(array: Any, shape: Shape, sharding: NamedSharding) -> Array:
+def _rewrapped(array: Any, shape: ir.Shape, sharding: xla.NamedSharding) -> ir.Array:
     """Return an array of the same shards with another shape and sharding."""
     if array.shape == shape and array.sharding == sharding:
         return array
-    return make_array_from_single_device_arrays(shape, sharding, parts(array), dtype=array.dtype)
+    return xla.make_array_from_single_device_arrays(
+        shape, sharding, xla.parts(array), dtype=array.dtype
+    )
 
 
-def _batch(which: Callable[[], Primitive]) -> Callable[..., tuple[Array, int]]:
+def _batch(which: Callable[[], ir.Primitive]) -> Callable[..., tuple[ir.Array, int]]:
     def rule(
         axis: Any,
         args: Sequence[Any],
         dims: Sequence[int],
         *,
-        pspec: PartitionSpec,
+        pspec: xla.PartitionSpec,
         **params: object,
-    ) -> tuple[Array, int]:
+    ) -> tuple[ir.Array, int]:
         (x,), (dim,) = args, dims
         entries = [*pspec.partitions, *[None] * (np.ndim(x) - 1 - len(pspec.partitions))]
         entries.insert(dim, axis.spmd_name)
-        return which().bind(x, pspec=PartitionSpec(*entries), **params), dim
+        return which().bind(x, pspec=xla.PartitionSpec(*entries), **params), dim
 
     return rule
 
@@ -151,23 +142,23 @@ def ltg_batcher(
     axis_data: object,
     vals_in: Sequence[Any],
     dims_in: Sequence[int],
-    global_mesh: Mesh,
-    pspec: PartitionSpec,
-) -> tuple[Array, int]:
+    global_mesh: xla.Mesh,
+    pspec: xla.PartitionSpec,
+) -> tuple[ir.Array, int]:
     """The batching rule of both primitives, as JAX names it."""
     rule = _batch(lambda: host_local_array_to_global_array_p)
     return rule(axis_data, vals_in, dims_in, global_mesh=global_mesh, pspec=pspec)
 
 
-_in_program = unsupported(
+_in_program = ir.unsupported(
     "inside jit, a program runs over all its devices at once and knows no arrays of one process; "
     "call it outside",
     ValueError,
 )
 
-host_local_array_to_global_array_p: Primitive = define(
+host_local_array_to_global_array_p: ir.Primitive = ir.define(
     "host_local_array_to_global_array",
-    sharding=without_sharding,
+    sharding=ir.without_sharding,
     abstract_eval=ltg_abstract_eval,
     jvp=linear,
     transpose=lambda ct, x, **params: [global_array_to_host_local_array_p.bind(ct, **params)],
@@ -176,9 +167,9 @@ host_local_array_to_global_array_p: Primitive = define(
     eager=host_local_array_to_global_array_impl,
 )
 
-global_array_to_host_local_array_p: Primitive = define(
+global_array_to_host_local_array_p: ir.Primitive = ir.define(
     "global_array_to_host_local_array",
-    sharding=without_sharding,
+    sharding=ir.without_sharding,
     abstract_eval=gtl_abstract_eval,
     jvp=linear,
     transpose=lambda ct, x, **params: [host_local_array_to_global_array_p.bind(ct, **params)],
@@ -188,7 +179,9 @@ global_array_to_host_local_array_p: Primitive = define(
 )
 
 
-def _each(primitive: Primitive, arrays: PyTree, mesh: Mesh, pspecs: PyTree) -> PyTree:
+def _each(
+    primitive: ir.Primitive, arrays: ir.PyTree, mesh: xla.Mesh, pspecs: ir.PyTree
+) -> ir.PyTree:
     leaves, tree = tree_flatten(arrays)
     if pspecs is None:
         raise ValueError(
@@ -196,7 +189,7 @@ def _each(primitive: Primitive, arrays: PyTree, mesh: Mesh, pspecs: PyTree) -> P
             "in every process."
         )
     specs = flatten_axes(f"{primitive.name}: pspecs", tree, pspecs)
-    wrong = [spec for spec in specs if not isinstance(spec, PartitionSpec)]
+    wrong = [spec for spec in specs if not isinstance(spec, xla.PartitionSpec)]
     if wrong:
         raise ValueError(
             f"{primitive.name}: pspecs has {wrong[0]!r}, where a PartitionSpec was expected. Pass "
@@ -208,16 +201,16 @@ def _each(primitive: Primitive, arrays: PyTree, mesh: Mesh, pspecs: PyTree) -> P
     )
 
 
-def _for_rank(spec: PartitionSpec, ndim: int) -> PartitionSpec:
+def _for_rank(spec: xla.PartitionSpec, ndim: int) -> xla.PartitionSpec:
     """Drop empty entries of a spec past an array's rank."""
     entries = spec.partitions
     extra = entries[ndim:]
-    return PartitionSpec(*entries[:ndim]) if extra and not any(extra) else spec
+    return xla.PartitionSpec(*entries[:ndim]) if extra and not any(extra) else spec
 
 
 def host_local_array_to_global_array(
-    local_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
-) -> PyTree:
+    local_inputs: ir.PyTree, global_mesh: xla.Mesh, pspecs: ir.PyTree
+) -> ir.PyTree:
     """Make arrays over the devices of all processes, of which each process holds a part.
 
     Args:
@@ -250,8 +243,8 @@ def host_local_array_to_global_array(
 
 
 def global_array_to_host_local_array(
-    global_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
-) -> PyTree:
+    global_inputs: ir.PyTree, global_mesh: xla.Mesh, pspecs: ir.PyTree
+) -> ir.PyTree:
     """Return the part of this process of arrays over the devices of all processes.
 
     Args:

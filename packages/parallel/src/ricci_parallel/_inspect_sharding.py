@@ -3,19 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import Tape
 from ricci_batching import Axis
-from ricci_ir import (
-    ArrayLike,
-    Effect,
-    Primitive,
-    PyTree,
-    api_boundary,
-    as_array,
-    by_program,
-    define,
-    physical_aval,
-)
 from ricci_lax import DebugEffect
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
@@ -23,26 +13,26 @@ from ricci_xla import Sharding, ShardingInspector, undivided
 
 type _Callback = Callable[[Sharding], None]
 
-_effects: frozenset[Effect] = frozenset({DebugEffect()})
+_effects: frozenset[ir.Effect] = frozenset({DebugEffect()})
 # jaxlib calls an inspector when the module is compiled, but holds no reference to it until then.
 _inspectors: dict[_Callback, list[ShardingInspector]] = {}
 
 
 def _jvp(
-    primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: object
+    primals: Sequence[ir.ArrayLike], tangents: Sequence[Any], **params: object
 ) -> tuple[list[Any], list[Any]]:
     inspect_sharding_p.bind(*primals, **params)
     return [], []
 
 
 def _linearize(
-    tape: Tape, primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: object
+    tape: Tape, primals: Sequence[ir.ArrayLike], tangents: Sequence[Any], **params: object
 ) -> tuple[list[Any], list[Any]]:
     return _jvp(primals, tangents, **params)
 
 
 def _batch(
-    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: object
+    axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], **params: object
 ) -> tuple[list[Any], list[Any]]:
     inspect_sharding_p.bind(*args, **params)
     return [], []
@@ -55,7 +45,7 @@ def _lower(ctx: Lowering, x: Value, *, callback: _Callback) -> list[Value]:
     if module.num_partitions == 1:
         callback(undivided(module))
         return []
-    inspector = ShardingInspector(module, physical_aval(x.aval).ndim, callback)
+    inspector = ShardingInspector(module, ir.physical_aval(x.aval).ndim, callback)
     _inspectors.setdefault(callback, []).append(inspector)
     config = "".join(f"\\{byte:02X}" for byte in inspector.config)
     ctx.custom_call(
@@ -69,14 +59,14 @@ def _lower(ctx: Lowering, x: Value, *, callback: _Callback) -> list[Value]:
     return []
 
 
-def _inspect_now(x: ArrayLike, *, callback: _Callback) -> list[Any]:
-    callback(as_array(x).sharding)
+def _inspect_now(x: ir.ArrayLike, *, callback: _Callback) -> list[Any]:
+    callback(ir.as_array(x).sharding)
     return []
 
 
-inspect_sharding_p: Primitive = define(
+inspect_sharding_p: ir.Primitive = ir.define(
     "inspect_sharding",
-    sharding=by_program,
+    sharding=ir.by_program,
     abstract_eval=lambda x, *, callback: [],
     multiple_results=True,
     memo=False,
@@ -90,8 +80,8 @@ inspect_sharding_p: Primitive = define(
 )
 
 
-@api_boundary
-def inspect_array_sharding(value: PyTree, *, callback: Callable[[Sharding], None]) -> None:
+@ir.api_boundary
+def inspect_array_sharding(value: ir.PyTree, *, callback: Callable[[Sharding], None]) -> None:
     """Call a function with the sharding of each array; inside ``jit``, when it is compiled.
 
     Args:

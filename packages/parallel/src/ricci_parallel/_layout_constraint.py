@@ -3,35 +3,23 @@
 from collections.abc import Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import Axis
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    PyTree,
-    Tracer,
-    api_boundary,
-    by_element,
-    context,
-    define,
-    eval_trace,
-    get_aval,
-)
 from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 from ricci_xla import Format, Layout, Sharding, device_put, physical_layout
 
 
-def _in_order(x: Array, layout: Layout) -> Array:
+def _in_order(x: ir.Array, layout: Layout) -> ir.Array:
     """Return an array in a layout, with the same sharding."""
     sharding: Sharding = x.sharding
     return device_put(x, Format(layout, sharding))
 
 
 def _batch(
-    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int], *, layout: Layout
-) -> tuple[Array, int]:
+    axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int], *, layout: Layout
+) -> tuple[ir.Array, int]:
     """The batching rule: the batch dimension varies slowest."""
     (x,), (dim,) = args, dims
     order = [d + (d >= dim) for d in layout.major_to_minor]
@@ -52,7 +40,7 @@ def _lower(ctx: Lowering, x: Value, *, layout: Layout) -> Value:
     return result
 
 
-layout_constraint_p: Primitive = define(
+layout_constraint_p: ir.Primitive = ir.define(
     "layout_constraint",
     abstract_eval=lambda x, **params: x,
     jvp=linear,
@@ -62,12 +50,12 @@ layout_constraint_p: Primitive = define(
     eager=_in_order,
     reference=lambda x, *, layout: x,
     layout=lambda *, layout: layout,
-    sharding=by_element,
+    sharding=ir.by_element,
 )
 
 
-@api_boundary
-def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
+@ir.api_boundary
+def with_layout_constraint(x: ir.PyTree, layouts: ir.PyTree) -> ir.PyTree:
     """Ask for the order in which the elements of arrays lie in memory.
 
     Inside ``jit``, the compiler honours it, and results that come from here have the layout.
@@ -102,14 +90,14 @@ def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
             raise ValueError(
                 f"{what}: expected a Layout, got {layout!r} of type {type(layout).__name__}."
             )
-        aval: Any = get_aval(leaf)
+        aval: Any = ir.get_aval(leaf)
         try:
             layout.check_compatible_aval(aval.shape)
         except ValueError as error:
             raise ValueError(f"{what}: {error}") from None
         if (
-            context.trace is eval_trace
-            and not isinstance(leaf, Tracer)
+            ir.context.trace is ir.eval_trace
+            and not isinstance(leaf, ir.Tracer)
             and not hasattr(leaf, "sharding")
         ):
             raise ValueError(

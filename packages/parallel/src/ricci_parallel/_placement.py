@@ -6,22 +6,13 @@ inside of traced functions.
 
 from typing import Any
 
+import ricci_xla as xla
 from ricci_ir import Array, Tracer, context, eval_trace
 from ricci_lax.authoring import (
     checked_out_sharding,
     constrain_to_place,
     create_at_place,
     put_at_place,
-)
-from ricci_xla import (
-    UNCONSTRAINED,
-    Device,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    as_sharding,
-    constrain_inner,
-    sharding_in_program,
 )
 
 from ._device_put import device_put
@@ -30,23 +21,23 @@ from ._sharding_constraint import constrain, is_typed
 
 
 @constrain_to_place.provide
-def _constrained(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
+def _constrained(x: Array, place: xla.Device | xla.Sharding | xla.PartitionSpec) -> Array:
     """Constrain a value to the place that a user specifies."""
-    if isinstance(place, PartitionSpec):
-        place = sharding_in_program(place, "out_sharding")
-    if not isinstance(place, NamedSharding):
-        return constrain(x, as_sharding(place))
+    if isinstance(place, xla.PartitionSpec):
+        place = xla.sharding_in_program(place, "out_sharding")
+    if not isinstance(place, xla.NamedSharding):
+        return constrain(x, xla.as_sharding(place))
     if not place.mesh.axis_names:
         return x
     return reshard(x, place) if is_typed(place) else constrain(x, place)
 
 
 @create_at_place.provide
-def _created(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
+def _created(x: Array, place: xla.Device | xla.Sharding | xla.PartitionSpec) -> Array:
     """Put a new array at a place."""
-    if isinstance(place, PartitionSpec):
-        place = sharding_in_program(place, "out_sharding")
-    if not isinstance(place, NamedSharding):
+    if isinstance(place, xla.PartitionSpec):
+        place = xla.sharding_in_program(place, "out_sharding")
+    if not isinstance(place, xla.NamedSharding):
         return device_put(x, place)
     if context.trace is eval_trace and not isinstance(x, Tracer) and place.mesh.axis_names:
         # Its operands, such as the fill value, may be committed elsewhere.
@@ -54,26 +45,26 @@ def _created(x: Array, place: Device | Sharding | PartitionSpec) -> Array:
     return _constrained(x, place)
 
 
-@constrain_inner.provide
-def _within(x: Array, sharding: Sharding) -> Array:
+@xla.constrain_inner.provide
+def _within(x: Array, sharding: xla.Sharding) -> Array:
     """Constrain an argument or result of an inner ``jit`` to its sharding.
 
     Explicit axes are dropped from the constraint: the value's type already has them.
     """
-    if not isinstance(sharding, NamedSharding) or not is_typed(sharding):
+    if not isinstance(sharding, xla.NamedSharding) or not is_typed(sharding):
         return constrain(x, sharding)
     auto = frozenset(sharding.mesh.abstract_mesh.auto_axes)
     parts = [_among(part, auto) for part in sharding.spec.partitions]
-    if not any(part is UNCONSTRAINED or part for part in parts):
+    if not any(part is xla.UNCONSTRAINED or part for part in parts):
         return x
-    return constrain(x, sharding.update(spec=PartitionSpec(*parts)))
+    return constrain(x, sharding.update(spec=xla.PartitionSpec(*parts)))
 
 
 def _among(part: object, axes: frozenset[Any]) -> Any:
     """Restrict an entry of a spec to some mesh axes."""
     if isinstance(part, tuple):
         return tuple(name for name in part if name in axes) or None
-    return part if part is UNCONSTRAINED or part in axes else None
+    return part if part is xla.UNCONSTRAINED or part in axes else None
 
 
 put_at_place.provide(device_put)

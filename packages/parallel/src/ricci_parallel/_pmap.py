@@ -4,29 +4,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, cast
 
+import ricci_ir as ir
+import ricci_pytree as pytree
 from ricci_batching import mapped_dims
-from ricci_ir import (
-    ArrayLike,
-    DebugInfo,
-    PyTree,
-    Shape,
-    Tracer,
-    TupleRecord,
-    check_callable,
-    context,
-    eval_trace,
-    get_aval,
-    looks_like,
-)
-from ricci_pytree import (
-    PyTreeDef,
-    argument_paths,
-    flatten_axes,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_unflatten,
-)
 from ricci_xla import Device, ProgramShardings, Wrapped, jit, local_devices
 
 from ._process_slices import (
@@ -42,14 +22,14 @@ def pmap[**P, R](
     fun: Callable[P, R],
     axis_name: Hashable | None = None,
     *,
-    in_axes: PyTree = 0,
-    out_axes: PyTree = 0,
+    in_axes: ir.PyTree = 0,
+    out_axes: ir.PyTree = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
     devices: Sequence[Device] | None = None,
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
-    global_arg_shapes: Sequence[Shape | None] | None = None,
+    global_arg_shapes: Sequence[ir.Shape | None] | None = None,
 ) -> Wrapped[P, R]:
     """Run a function on several devices at once, on a slice of the arguments each.
 
@@ -106,7 +86,7 @@ def pmap[**P, R](
     See also:
       ``shard_map`` and ``jit`` with shardings, whose arrays stay whole; ``vmap``, for one device.
     """
-    check_callable("pmap", fun)
+    ir.check_callable("pmap", fun)
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
     if isinstance(axis_name, tuple):
@@ -126,12 +106,12 @@ def pmap[**P, R](
                 f"with {len(args)} positional arguments. Pass static arguments by position."
             )
         dynamic = tuple(a for i, a in enumerate(args) if i not in static)
-        leaves, tree = tree_flatten((dynamic, kwargs))
+        leaves, tree = pytree.tree_flatten((dynamic, kwargs))
         axes = in_axes
         if isinstance(axes, tuple | list) and len(axes) == len(args):
             axes = tuple(a for i, a in enumerate(axes) if i not in static)
-        dims = flatten_axes("pmap in_axes", tree, (axes, 0))
-        names = lambda: argument_paths(dynamic, kwargs, None if static else fun)
+        dims = pytree.flatten_axes("pmap in_axes", tree, (axes, 0))
+        names = lambda: pytree.argument_paths(dynamic, kwargs, None if static else fun)
         return _Cut(leaves, tree, dims, static, names)
 
     def on_slices(available: Sequence[Device] | None, *args: object, **kwargs: object) -> Any:
@@ -142,20 +122,20 @@ def pmap[**P, R](
         if global_arg_shapes is not None:
             _check_shapes(leaves, dims, tuple(global_arg_shapes), names)
 
-        def on_one(*slices: ArrayLike) -> Any:
-            dynamic, keywords = tree_unflatten(tree, slices)
+        def on_one(*slices: ir.ArrayLike) -> Any:
+            dynamic, keywords = pytree.tree_unflatten(tree, slices)
             full = list(dynamic)
             for i in sorted(static):
                 full.insert(i, args[i])
             return call(*full, **keywords)
 
-        info = DebugInfo("pmap", name, tuple(names()))
+        info = ir.DebugInfo("pmap", name, tuple(names()))
         slices = Slices(on_one, leaves, dims, size, axis_name, out_axes, info)
         return call_on_slices(slices, available or _devices(devices, backend, name))
 
     def compiled(available: Sequence[Device] | None, across: Any = None) -> Any:
         return jit(
-            looks_like(fun)(partial(on_slices, available)),
+            ir.looks_like(fun)(partial(on_slices, available)),
             in_shardings=ProgramShardings(argument_shardings, across),
             static_argnums=static_argnums or None,
             donate_argnums=_as_tuple(donate_argnums) or None,
@@ -165,10 +145,10 @@ def pmap[**P, R](
 
     def across(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
         over = devices_of_several_processes(devices, backend)
-        if over is None or context.trace is not eval_trace:
+        if over is None or ir.context.trace is not ir.eval_trace:
             return None
         leaves, tree, dims, static, names = cut(args, kwargs)
-        if any(isinstance(x, Tracer) for x in leaves):
+        if any(isinstance(x, ir.Tracer) for x in leaves):
             return None
         dims, size = mapped_dims("pmap", leaves, dims, None, names)
         check_slices(name, size, axis_size, over)
@@ -179,14 +159,14 @@ def pmap[**P, R](
         full = list(dynamic)
         for i in sorted(static):
             full.insert(i, args[i])
-        return (tree_map(part_of_this_process, whole[over](*full, **keywords)),)
+        return (pytree.tree_map(part_of_this_process, whole[over](*full, **keywords)),)
 
     mapped: Any = compiled(None, across)
     mapped.__wrapped__ = fun
     return mapped
 
 
-class _Cut(TupleRecord):
+class _Cut(ir.TupleRecord):
     """The array arguments of a call, and the axis along which each is cut into slices.
 
     Attributes:
@@ -197,8 +177,8 @@ class _Cut(TupleRecord):
       names: returns the names of the arrays.
     """
 
-    leaves: Sequence[ArrayLike]
-    tree: PyTreeDef
+    leaves: Sequence[ir.ArrayLike]
+    tree: pytree.PyTreeDef
     dims: Sequence[int | None]
     static: set[int]
     names: Callable[[], list[str]]
@@ -208,9 +188,9 @@ def _unnamed_axis(axis_name: Hashable) -> Hashable:
     return UNNAMED if axis_name is None else axis_name
 
 
-def _check_axes(name: str, axes: PyTree) -> None:
+def _check_axes(name: str, axes: ir.PyTree) -> None:
     """Raise ``TypeError`` unless the leaves of an axes argument are ints or ``None``."""
-    wrong = [x for x in tree_leaves(axes) if not isinstance(x, int)]
+    wrong = [x for x in pytree.tree_leaves(axes) if not isinstance(x, int)]
     if wrong:
         raise TypeError(
             f"pmap: {name} has the entry {wrong[0]!r} of type {type(wrong[0]).__name__}; each "
@@ -219,9 +199,9 @@ def _check_axes(name: str, axes: PyTree) -> None:
 
 
 def _check_shapes(
-    leaves: Sequence[ArrayLike],
+    leaves: Sequence[ir.ArrayLike],
     dims: Sequence[int | None],
-    shapes: Sequence[Shape | None],
+    shapes: Sequence[ir.Shape | None],
     names: Callable[[], list[str]],
 ) -> None:
     """Raise ``ValueError`` unless the slices of arguments have the shapes that the user gave."""
@@ -231,7 +211,7 @@ def _check_shapes(
             f"{len(leaves)} arrays. Give a shape or None for each."
         )
     for i, (leaf, dim, shape) in enumerate(zip(leaves, dims, shapes, strict=True)):
-        slice_ = list(get_aval(leaf).shape)
+        slice_ = list(ir.get_aval(leaf).shape)
         if dim is not None:
             del slice_[dim]
         if shape is not None and tuple(shape) != tuple(slice_):

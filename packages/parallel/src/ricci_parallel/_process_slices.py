@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_xla as xla
 from ricci_ir import Array, ArrayLike, is_extended
-from ricci_xla import Device, Mesh, PartitionSpec, devices, process_count, process_index
 
 from ._global_arrays import (
     global_array_to_host_local_array_impl,
@@ -19,8 +19,8 @@ from ._global_arrays import (
 
 
 def devices_of_several_processes(
-    chosen: Sequence[Device] | None, backend: Any
-) -> tuple[Device, ...] | None:
+    chosen: Sequence[xla.Device] | None, backend: Any
+) -> tuple[xla.Device, ...] | None:
     """Return the devices that a ``pmap`` runs on; ``None`` if all belong to this process.
 
     Args:
@@ -28,12 +28,12 @@ def devices_of_several_processes(
       backend: the platform.
     """
     if chosen is None:
-        return tuple(devices(backend)) if process_count(backend) > 1 else None
-    rank = process_index(backend)
+        return tuple(xla.devices(backend)) if xla.process_count(backend) > 1 else None
+    rank = xla.process_index(backend)
     return None if all(d.process_index == rank for d in chosen) else tuple(chosen)
 
 
-def check_slices(name: str, size: int, axis_size: int | None, over: Sequence[Device]) -> None:
+def check_slices(name: str, size: int, axis_size: int | None, over: Sequence[xla.Device]) -> None:
     """Raise ``ValueError`` unless this process passes a slice for each of its devices.
 
     Args:
@@ -42,7 +42,7 @@ def check_slices(name: str, size: int, axis_size: int | None, over: Sequence[Dev
       axis_size: the number of all slices, if the user gave it.
       over: the devices of all processes.
     """
-    rank = process_index()
+    rank = xla.process_index()
     count = sum(device.process_index == rank for device in over)
     if size != count:
         raise ValueError(
@@ -58,18 +58,21 @@ def check_slices(name: str, size: int, axis_size: int | None, over: Sequence[Dev
 
 
 def joined(
-    leaves: Sequence[ArrayLike], dims: Sequence[int | None], over: Sequence[Device], axis: Hashable
+    leaves: Sequence[ArrayLike],
+    dims: Sequence[int | None],
+    over: Sequence[xla.Device],
+    axis: Hashable,
 ) -> list[Any]:
     """Join this process's slices with those of the others into global arrays."""
-    mesh = Mesh(np.array(over, dtype=object), (axis,))
+    mesh = xla.Mesh(np.array(over, dtype=object), (axis,))
     return [
         host_local_array_to_global_array_impl(x, global_mesh=mesh, pspec=_spec(dim, axis))
         for x, dim in zip(leaves, dims, strict=True)
     ]
 
 
-def _spec(dim: int | None, axis: Hashable) -> PartitionSpec:
-    return PartitionSpec() if dim is None else PartitionSpec(*(None,) * dim, axis)
+def _spec(dim: int | None, axis: Hashable) -> xla.PartitionSpec:
+    return xla.PartitionSpec() if dim is None else xla.PartitionSpec(*(None,) * dim, axis)
 
 
 def part_of_this_process(result: Any) -> Array:

@@ -3,55 +3,17 @@
 from collections.abc import Callable
 from typing import Any, overload
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    AxisNames,
-    DebugInfo,
-    Jaxpr,
-    PyTree,
-    ShapedArray,
-    TracedFunctions,
-    Tracer,
-    TypeSharding,
-    api_boundary,
-    context,
-    convert_constvars,
-    current_mesh,
-    eval_trace,
-    get_aval,
-    looks_like,
-    same_program,
-    staged_call,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
+import ricci_pytree as pytree
+import ricci_xla as xla
 from ricci_lax.authoring import reshard_to
-from ricci_pytree import (
-    flatten_axes,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_map,
-    tree_unflatten,
-)
-from ricci_xla import (
-    AbstractMesh,
-    AxisType,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    check_fits,
-    device_mesh,
-    explicit_sharding,
-    sharding_in_program,
-)
 
 from ._decorator_types import Decorator, KeywordDecorator
 from ._device_put import device_put
 from ._sharding_constraint import is_typed
 
 
-def as_out_sharding(sharding: object, what: str = "out_sharding") -> NamedSharding:
+def as_out_sharding(sharding: object, what: str = "out_sharding") -> xla.NamedSharding:
     """Check a requested result sharding, and return it as a ``NamedSharding``.
 
     Args:
@@ -62,12 +24,12 @@ def as_out_sharding(sharding: object, what: str = "out_sharding") -> NamedShardi
       TypeError: if it is neither.
       ValueError: if there is no mesh, or it is another one, or an axis is not ``Explicit``.
     """
-    in_force: AbstractMesh | None = current_mesh.value
-    if isinstance(sharding, PartitionSpec):
-        sharding = sharding_in_program(sharding, what, ValueError)
+    in_force: xla.AbstractMesh | None = ir.current_mesh.value
+    if isinstance(sharding, xla.PartitionSpec):
+        sharding = xla.sharding_in_program(sharding, what, ValueError)
     elif sharding is None:
         raise ValueError(f"{what} is None. Pass a PartitionSpec; P() means the whole everywhere.")
-    elif not isinstance(sharding, NamedSharding):
+    elif not isinstance(sharding, xla.NamedSharding):
         raise TypeError(
             f"{what} must be a PartitionSpec or a NamedSharding, got {sharding!r} of type "
             f"{type(sharding).__name__}. To put an array on a device, call device_put."
@@ -79,7 +41,7 @@ def as_out_sharding(sharding: object, what: str = "out_sharding") -> NamedShardi
         )
     types = sharding.mesh._name_to_type
     for _, name in sharding.spec._axis_names():
-        if types[name] is not AxisType.Explicit:
+        if types[name] is not xla.AxisType.Explicit:
             raise ValueError(
                 f"{what}: {sharding.spec} names the axis {name!r}, which is {types[name]} in "
                 f"{sharding.mesh}. Shardings in types have Explicit axes alone: make the "
@@ -88,8 +50,8 @@ def as_out_sharding(sharding: object, what: str = "out_sharding") -> NamedShardi
     return sharding
 
 
-@api_boundary
-def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
+@ir.api_boundary
+def reshard(xs: ir.PyTree, out_shardings: ir.PyTree) -> ir.PyTree:
     """Move arrays to other shardings.
 
     Args:
@@ -123,48 +85,55 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
     return _moved_tree("reshard: xs", xs, out_shardings)
 
 
-def _moved_tree(what: str, xs: PyTree, out_shardings: PyTree) -> PyTree:
+def _moved_tree(what: str, xs: ir.PyTree, out_shardings: ir.PyTree) -> ir.PyTree:
     """Move the leaves of a pytree; ``what`` is the pytree's name in errors."""
-    pairs, tree = tree_flatten_with_path(xs)
-    shardings = flatten_axes("reshard out_shardings", tree, out_shardings)
-    moved = [_moved(f"{what}{keystr(p)}", x, s) for (p, x), s in zip(pairs, shardings, strict=True)]
-    return tree_unflatten(tree, moved)
+    pairs, tree = pytree.tree_flatten_with_path(xs)
+    shardings = pytree.flatten_axes("reshard out_shardings", tree, out_shardings)
+    moved = [
+        _moved(f"{what}{pytree.keystr(p)}", x, s)
+        for (p, x), s in zip(pairs, shardings, strict=True)
+    ]
+    return pytree.tree_unflatten(tree, moved)
 
 
-def _moved(what: str, x: ArrayLike, sharding: object) -> ArrayLike:
+def _moved(what: str, x: ir.ArrayLike, sharding: object) -> ir.ArrayLike:
     sharding = as_out_sharding(sharding, "reshard: out_shardings")
     aval = _type_of(x)
     if len(getattr(sharding, "spec", ())) > aval.ndim or is_typed(sharding):
-        check_fits(sharding, aval.shape, what)
-    typed = explicit_sharding(aval.ndim, sharding)
+        xla.check_fits(sharding, aval.shape, what)
+    typed = xla.explicit_sharding(aval.ndim, sharding)
     if not is_typed(sharding):
         return device_put(x, sharding)
-    if context.trace is eval_trace and not isinstance(x, Tracer):
+    if ir.context.trace is ir.eval_trace and not isinstance(x, ir.Tracer):
         if aval.type_sharding is None or not aval.type_sharding.sums[0]:
             return device_put(x, sharding)
     return reshard_to(x, typed)
 
 
 # Jaxprs of functions that are run under other axis types, by function.
-_programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("functions under other axis types", 64)
+_programs: ir.TracedFunctions[Any, ir.Jaxpr] = ir.TracedFunctions(
+    "functions under other axis types", 64
+)
 
 type MeshAxes = str | tuple[str, ...] | None
 
 
 @overload
 def auto_axes[**P, R](
-    f: Callable[P, R], /, *, axes: MeshAxes = None, out_sharding: PyTree
+    f: Callable[P, R], /, *, axes: MeshAxes = None, out_sharding: ir.PyTree
 ) -> Callable[P, R]: ...
 @overload
 def auto_axes[R](f: Callable[..., R], /, *, axes: MeshAxes = None) -> Callable[..., R]: ...
 @overload
-def auto_axes(f: None = None, /, *, axes: MeshAxes = None, out_sharding: PyTree) -> Decorator: ...
+def auto_axes(
+    f: None = None, /, *, axes: MeshAxes = None, out_sharding: ir.PyTree
+) -> Decorator: ...
 @overload
 def auto_axes(f: None = None, /, *, axes: MeshAxes = None) -> KeywordDecorator: ...
 
 
 def auto_axes(
-    f: Callable[..., Any] | None = None, /, *, axes: MeshAxes = None, out_sharding: PyTree = None
+    f: Callable[..., Any] | None = None, /, *, axes: MeshAxes = None, out_sharding: ir.PyTree = None
 ) -> Any:
     """Return a function that runs ``f`` with axes of the mesh in ``Auto`` mode.
 
@@ -198,8 +167,8 @@ def auto_axes(
     if f is None:
         return lambda g: auto_axes(g, axes=axes, out_sharding=out_sharding)
 
-    @looks_like(f)
-    @api_boundary
+    @ir.looks_like(f)
+    @ir.api_boundary
     def under_auto(*args: object, **kwargs: object) -> Any:
         out = kwargs.pop("out_sharding", out_sharding)
         if out is None:
@@ -207,8 +176,8 @@ def auto_axes(
                 "Missing required keyword argument: 'out_sharding'. auto_axes cannot know how the "
                 "results are sharded: pass out_sharding=P(...), to it or to the function."
             )
-        mesh, chosen = _axes_of("auto_axes", axes, AxisType.Explicit)
-        inner = _with_types(mesh, chosen, AxisType.Auto)
+        mesh, chosen = _axes_of("auto_axes", axes, xla.AxisType.Explicit)
+        inner = _with_types(mesh, chosen, xla.AxisType.Auto)
         enter = lambda x: reshard_to(x, _without(_type_of(x), inner, chosen))
         leave = lambda outs: _moved_tree("auto_axes: the result", outs, out)
         return _run(f, "auto_axes", inner, args, kwargs, enter, leave, (out, chosen))
@@ -218,20 +187,20 @@ def auto_axes(
 
 @overload
 def explicit_axes[**P, R](
-    f: Callable[P, R], /, *, axes: MeshAxes = None, in_sharding: PyTree
+    f: Callable[P, R], /, *, axes: MeshAxes = None, in_sharding: ir.PyTree
 ) -> Callable[P, R]: ...
 @overload
 def explicit_axes[R](f: Callable[..., R], /, *, axes: MeshAxes = None) -> Callable[..., R]: ...
 @overload
 def explicit_axes(
-    f: None = None, /, *, axes: MeshAxes = None, in_sharding: PyTree
+    f: None = None, /, *, axes: MeshAxes = None, in_sharding: ir.PyTree
 ) -> Decorator: ...
 @overload
 def explicit_axes(f: None = None, /, *, axes: MeshAxes = None) -> KeywordDecorator: ...
 
 
 def explicit_axes(
-    f: Callable[..., Any] | None = None, /, *, axes: MeshAxes = None, in_sharding: PyTree = None
+    f: Callable[..., Any] | None = None, /, *, axes: MeshAxes = None, in_sharding: ir.PyTree = None
 ) -> Any:
     """Return a function that runs ``f`` with axes of the mesh in ``Explicit`` mode.
 
@@ -267,8 +236,8 @@ def explicit_axes(
     if f is None:
         return lambda g: explicit_axes(g, axes=axes, in_sharding=in_sharding)
 
-    @looks_like(f)
-    @api_boundary
+    @ir.looks_like(f)
+    @ir.api_boundary
     def under_explicit(*args: object, **kwargs: object) -> Any:
         in_spec = kwargs.pop("in_sharding", in_sharding)
         if in_spec is None:
@@ -276,15 +245,17 @@ def explicit_axes(
                 "Missing required keyword argument: 'in_sharding'. explicit_axes cannot know how "
                 "the arguments are sharded: pass in_sharding=P(...), to it or to the function."
             )
-        mesh, chosen = _axes_of("explicit_axes", axes, AxisType.Auto)
-        inner = _with_types(mesh, chosen, AxisType.Explicit)
-        with current_mesh(inner):
-            leaves, tree = tree_flatten(args)
-            specs = flatten_axes("explicit_axes in_sharding", tree, in_spec)
-            named = tree_unflatten(tree, [_named(inner, s) for s in specs])
-        shardings = iter(tree_flatten(named, is_leaf=lambda s: isinstance(s, Sharding))[0])
-        enter = lambda x: reshard_to(x, explicit_sharding(_type_of(x).ndim, next(shardings)))
-        leave = lambda outs: tree_map(
+        mesh, chosen = _axes_of("explicit_axes", axes, xla.AxisType.Auto)
+        inner = _with_types(mesh, chosen, xla.AxisType.Explicit)
+        with ir.current_mesh(inner):
+            leaves, tree = pytree.tree_flatten(args)
+            specs = pytree.flatten_axes("explicit_axes in_sharding", tree, in_spec)
+            named = pytree.tree_unflatten(tree, [_named(inner, s) for s in specs])
+        shardings = iter(
+            pytree.tree_flatten(named, is_leaf=lambda s: isinstance(s, xla.Sharding))[0]
+        )
+        enter = lambda x: reshard_to(x, xla.explicit_sharding(_type_of(x).ndim, next(shardings)))
+        leave = lambda outs: pytree.tree_map(
             lambda x: reshard_to(x, _without(_type_of(x), mesh, chosen)), outs
         )
         return _run(f, "explicit_axes", inner, args, kwargs, enter, leave, (in_spec, chosen))
@@ -292,16 +263,18 @@ def explicit_axes(
     return under_explicit
 
 
-def _named(mesh: AbstractMesh, spec: PartitionSpec | Sharding) -> Sharding:
-    return NamedSharding(mesh, spec) if isinstance(spec, PartitionSpec) else spec
+def _named(mesh: xla.AbstractMesh, spec: xla.PartitionSpec | xla.Sharding) -> xla.Sharding:
+    return xla.NamedSharding(mesh, spec) if isinstance(spec, xla.PartitionSpec) else spec
 
 
-def _type_of(x: ArrayLike) -> ShapedArray:
-    return get_aval(x)  # pyright: ignore[reportReturnType]
+def _type_of(x: ir.ArrayLike) -> ir.ShapedArray:
+    return ir.get_aval(x)  # pyright: ignore[reportReturnType]
 
 
-def _axes_of(what: str, axes: MeshAxes, kind: AxisType) -> tuple[AbstractMesh, AxisNames]:
-    mesh: AbstractMesh | None = current_mesh.value
+def _axes_of(
+    what: str, axes: MeshAxes, kind: xla.AxisType
+) -> tuple[xla.AbstractMesh, ir.AxisNames]:
+    mesh: xla.AbstractMesh | None = ir.current_mesh.value
     if mesh is None:
         raise ValueError(f"{what}: no mesh is in force. Call it inside `with set_mesh(mesh):`.")
     names = (axes,) if isinstance(axes, str) else axes
@@ -314,14 +287,16 @@ def _axes_of(what: str, axes: MeshAxes, kind: AxisType) -> tuple[AbstractMesh, A
     return mesh, frozenset(names)
 
 
-def _with_types(mesh: AbstractMesh, axes: AxisNames, kind: AxisType) -> AbstractMesh:
+def _with_types(mesh: xla.AbstractMesh, axes: ir.AxisNames, kind: xla.AxisType) -> xla.AbstractMesh:
     types = zip(mesh.axis_names, mesh.axis_types, strict=True)
     return mesh.update(
         axis_types=[kind if name in axes else axis_type for name, axis_type in types]
     )
 
 
-def _without(aval: ShapedArray, mesh: AbstractMesh, axes: AxisNames) -> TypeSharding | None:
+def _without(
+    aval: ir.ShapedArray, mesh: xla.AbstractMesh, axes: ir.AxisNames
+) -> ir.TypeSharding | None:
     """Return the sharding of a type without some axes, on another mesh."""
     sharding = aval.type_sharding
     if sharding is None:
@@ -333,11 +308,11 @@ def _without(aval: ShapedArray, mesh: AbstractMesh, axes: AxisNames) -> TypeShar
 def _run(
     fun: Callable[..., Any],
     what: str,
-    mesh: AbstractMesh,
+    mesh: xla.AbstractMesh,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    enter: Callable[[ArrayLike], ArrayLike],
-    leave: Callable[[PyTree], PyTree],
+    enter: Callable[[ir.ArrayLike], ir.ArrayLike],
+    leave: Callable[[ir.PyTree], ir.PyTree],
     key: tuple[Any, ...],
 ) -> Any:
     """Run a function under a mesh with other axis types, as a staged call.
@@ -351,30 +326,30 @@ def _run(
       leave: converts the function's result to its sharding outside.
       key: further parts of the cache key.
     """
-    leaves, tree = tree_flatten((args, kwargs))
+    leaves, tree = pytree.tree_flatten((args, kwargs))
     avals = [_type_of(x) for x in leaves]
     out_tree: Any = None  # flat sets it
 
-    def flat(*xs: Array) -> list[ArrayLike]:
+    def flat(*xs: ir.Array) -> list[ir.ArrayLike]:
         nonlocal out_tree
-        with current_mesh(mesh):
+        with ir.current_mesh(mesh):
             moved = [enter(x) for x in xs]
-            positional, named = tree_unflatten(tree, moved)
+            positional, named = pytree.tree_unflatten(tree, moved)
             out = fun(*positional, **named)
-        outs, out_tree = tree_flatten(leave(out))
+        outs, out_tree = pytree.tree_flatten(leave(out))
         return outs
 
-    if context.trace is not eval_trace or any(isinstance(x, Tracer) for x in leaves):
+    if ir.context.trace is not ir.eval_trace or any(isinstance(x, ir.Tracer) for x in leaves):
         outs = flat(*leaves)
-        return tree_unflatten(out_tree, outs)
+        return pytree.tree_unflatten(out_tree, outs)
     name = getattr(fun, "__name__", type(fun).__name__)
-    jaxpr = trace_to_jaxpr(flat, avals, DebugInfo(what, name))
-    consts, closed = jaxpr.consts, convert_constvars(jaxpr)
-    if not any(isinstance(c, Tracer) for c in consts):
-        key = (tree, tuple(avals), mesh, device_mesh.value, str(key))
+    jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo(what, name))
+    consts, closed = jaxpr.consts, ir.convert_constvars(jaxpr)
+    if not any(isinstance(c, ir.Tracer) for c in consts):
+        key = (tree, tuple(avals), mesh, xla.device_mesh.value, str(key))
         cached = _programs.recall(fun, key)
-        if cached is not None and same_program(cached, closed):
+        if cached is not None and ir.same_program(cached, closed):
             closed = cached
         else:
             _programs.put(fun, key, closed)
-    return tree_unflatten(out_tree, staged_call.bind(closed, name, [*consts, *leaves]))
+    return pytree.tree_unflatten(out_tree, ir.staged_call.bind(closed, name, [*consts, *leaves]))

@@ -6,41 +6,12 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_xla as xla
 from ricci_autodiff import linear
 from ricci_batching import Axis
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    PyTree,
-    Tracer,
-    context,
-    current_mesh,
-    define,
-    each_its_own,
-    eval_trace,
-    get_aval,
-    physical_aval,
-)
 from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, string, tensor_type
-from ricci_xla import (
-    UNCONSTRAINED,
-    AbstractMesh,
-    AxisType,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-    check_fits,
-    device_put,
-    entered_mesh,
-    explicit_sharding,
-    on_set_devices,
-    same_partitioning,
-    sharding_in_program,
-)
 
 
 class _NoMesh:
@@ -56,12 +27,14 @@ _no_mesh = _NoMesh()
 
 
 def _names(part: Hashable) -> tuple[Hashable, ...]:
-    if part is None or part is UNCONSTRAINED:
+    if part is None or part is xla.UNCONSTRAINED:
         return ()
     return part if isinstance(part, tuple) else (part,)
 
 
-def _batched_sharding(sharding: Sharding, ndim: int, dim: int, spmd_name: Hashable) -> Sharding:
+def _batched_sharding(
+    sharding: xla.Sharding, ndim: int, dim: int, spmd_name: Hashable
+) -> xla.Sharding:
     """Return the sharding of a batch, given that of its examples.
 
     Args:
@@ -74,7 +47,7 @@ def _batched_sharding(sharding: Sharding, ndim: int, dim: int, spmd_name: Hashab
     Raises:
       ValueError: if the examples are sharded over one of these mesh axes already.
     """
-    if not isinstance(sharding, NamedSharding):
+    if not isinstance(sharding, xla.NamedSharding):
         return sharding
     used = {name for _, name in sharding.spec._axis_names()}
     twice = [name for name in _names(spmd_name) if name in used]
@@ -86,24 +59,24 @@ def _batched_sharding(sharding: Sharding, ndim: int, dim: int, spmd_name: Hashab
         )
     spec = [*sharding.spec, *[None] * (ndim - len(sharding.spec))]
     # With Explicit axes alone the compiler has no choice left.
-    free = None if sharding.mesh.are_all_axes_explicit else UNCONSTRAINED
+    free = None if sharding.mesh.are_all_axes_explicit else xla.UNCONSTRAINED
     spec.insert(dim, free if spmd_name is None else spmd_name)
     while spec and spec[-1] is None:
         spec.pop()
-    return sharding.update(spec=PartitionSpec(*spec))
+    return sharding.update(spec=xla.PartitionSpec(*spec))
 
 
 def _constraint_batch(
     axis: Axis,
-    args: Sequence[ArrayLike],
+    args: Sequence[ir.ArrayLike],
     dims: Sequence[int],
     *,
-    sharding: Sharding,
+    sharding: xla.Sharding,
     unconstrained_dims: frozenset[int],
     **params: object,
-) -> tuple[Array, int]:
+) -> tuple[ir.Array, int]:
     (x,), (dim,) = args, dims
-    aval = get_aval(x)
+    aval = ir.get_aval(x)
     free = {d + (d >= dim) for d in unconstrained_dims}
     name = axis.spmd_name if axis.sharding is None else axis.sharding.parts[0]
     if name is None:
@@ -117,10 +90,12 @@ def _constraint_batch(
     return result, dim
 
 
-def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: object) -> Value:
-    ndim = physical_aval(x.aval).ndim
-    if isinstance(sharding, NamedSharding):
-        if isinstance(sharding.mesh, AbstractMesh):
+def _constraint_lower(
+    ctx: Lowering, x: Value, *, sharding: xla.Sharding, **params: object
+) -> Value:
+    ndim = ir.physical_aval(x.aval).ndim
+    if isinstance(sharding, xla.NamedSharding):
+        if isinstance(sharding.mesh, xla.AbstractMesh):
             if ctx.module.num_partitions == 1:
                 return x  # one device, where every sharding is trivial
             _check_size(sharding.mesh, ctx.module.num_partitions)
@@ -145,10 +120,10 @@ def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: 
 
 def _dimension_text(part: object, explicit: Sequence[Hashable]) -> str:
     names = [string(str(n)) for n in (*explicit, *_names(part))]
-    return f"{{{', '.join([*names, '?'] if part is UNCONSTRAINED else names)}}}"
+    return f"{{{', '.join([*names, '?'] if part is xla.UNCONSTRAINED else names)}}}"
 
 
-def _check_size(mesh: AbstractMesh, devices: int) -> None:
+def _check_size(mesh: xla.AbstractMesh, devices: int) -> None:
     if mesh.size != devices:
         raise ValueError(
             f"with_sharding_constraint: the sharding has {mesh}, which is for {mesh.size} "
@@ -159,19 +134,21 @@ def _check_size(mesh: AbstractMesh, devices: int) -> None:
 
 def is_typed(sharding: object) -> bool:
     """Whether the types of arrays with a sharding include it, that is, it has ``Explicit`` axes."""
-    return isinstance(sharding, NamedSharding) and bool(sharding.mesh.abstract_mesh.explicit_axes)
+    return isinstance(sharding, xla.NamedSharding) and bool(
+        sharding.mesh.abstract_mesh.explicit_axes
+    )
 
 
-def mesh_of_sharding(sharding: Sharding) -> Mesh | None:
+def mesh_of_sharding(sharding: xla.Sharding) -> xla.Mesh | None:
     """Return the mesh that an operation with this sharding requires; one device has no axes."""
-    if isinstance(sharding, SingleDeviceSharding):
-        return Mesh(np.array(sharding._device_assignment[0], dtype=object), ())
-    if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
+    if isinstance(sharding, xla.SingleDeviceSharding):
+        return xla.Mesh(np.array(sharding._device_assignment[0], dtype=object), ())
+    if isinstance(sharding, xla.NamedSharding) and isinstance(sharding.mesh, xla.Mesh):
         return sharding.mesh
     return None
 
 
-def _move_now(x: ArrayLike, sharding: Sharding, *, strict: bool) -> Array:
+def _move_now(x: ir.ArrayLike, sharding: xla.Sharding, *, strict: bool) -> ir.Array:
     """Move an array to a sharding eagerly.
 
     Args:
@@ -184,57 +161,57 @@ def _move_now(x: ArrayLike, sharding: Sharding, *, strict: bool) -> Array:
       ValueError: if ``x`` is committed to other devices.
     """
     target = _decided(sharding, x)
-    current: Sharding | None = getattr(x, "sharding", None)
+    current: xla.Sharding | None = getattr(x, "sharding", None)
     if current is None or not getattr(x, "committed", False):
-        return device_put(x, target)
+        return xla.device_put(x, target)
     source, destination = current._device_assignment, target._device_assignment
-    ndim = physical_aval(get_aval(x)).ndim
-    if source != destination and (strict or not same_partitioning(current, target, ndim)):
+    ndim = ir.physical_aval(ir.get_aval(x)).ndim
+    if source != destination and (strict or not xla.same_partitioning(current, target, ndim)):
         raise ValueError(
             f"with_sharding_constraint: the array is committed to the devices "
             f"{[d.id for d in source]}, but the constraint is for {[d.id for d in destination]}. "
             "To move it to other devices, call device_put(x, sharding)."
         )
-    return device_put(x, target)
+    return xla.device_put(x, target)
 
 
-def _decided(sharding: Sharding, x: ArrayLike) -> Sharding:
+def _decided(sharding: xla.Sharding, x: ir.ArrayLike) -> xla.Sharding:
     """Replace unconstrained entries of a sharding by those of the array's current sharding."""
-    if not isinstance(sharding, NamedSharding):
+    if not isinstance(sharding, xla.NamedSharding):
         return sharding
-    current: Sharding | None = getattr(x, "sharding", None)
-    if isinstance(sharding.mesh, AbstractMesh):
+    current: xla.Sharding | None = getattr(x, "sharding", None)
+    if isinstance(sharding.mesh, xla.AbstractMesh):
         sharding = _with_devices(sharding, current)
-    if UNCONSTRAINED not in sharding.spec:
+    if xla.UNCONSTRAINED not in sharding.spec:
         return sharding
     current_spec: tuple[Any, ...] = ()
-    if isinstance(current, NamedSharding) and current.mesh == sharding.mesh:
+    if isinstance(current, xla.NamedSharding) and current.mesh == sharding.mesh:
         current_spec = tuple(current.spec)
     used = {name for _, name in sharding.spec._axis_names()}
     spec = [
-        part if part is not UNCONSTRAINED else now if used.isdisjoint(_names(now)) else None
+        part if part is not xla.UNCONSTRAINED else now if used.isdisjoint(_names(now)) else None
         for part, now in zip_longest(sharding.spec, current_spec[: len(sharding.spec)])
     ]
     while spec and spec[-1] is None:
         spec.pop()
-    return sharding.update(spec=PartitionSpec(*spec))
+    return sharding.update(spec=xla.PartitionSpec(*spec))
 
 
-def _with_devices(sharding: NamedSharding, current: Sharding | None) -> NamedSharding:
+def _with_devices(sharding: xla.NamedSharding, current: xla.Sharding | None) -> xla.NamedSharding:
     """Replace a sharding's abstract mesh by devices: those that are set, or the array's.
 
     Raises:
       TypeError: if there are none.
     """
     mesh = sharding.mesh
-    device_mesh = on_set_devices(mesh.abstract_mesh)
+    device_mesh = xla.on_set_devices(mesh.abstract_mesh)
     if (
         device_mesh is None
-        and isinstance(current, NamedSharding)
+        and isinstance(current, xla.NamedSharding)
         and current.num_devices == mesh.size
     ):
         grid = np.array(current._device_assignment, dtype=object).reshape(mesh.axis_sizes)
-        device_mesh = Mesh(grid, mesh.axis_names, mesh.axis_types)
+        device_mesh = xla.Mesh(grid, mesh.axis_names, mesh.axis_types)
     if device_mesh is None:
         raise TypeError(
             f"with_sharding_constraint: the sharding has {mesh}, which has no devices, and the "
@@ -244,9 +221,9 @@ def _with_devices(sharding: NamedSharding, current: Sharding | None) -> NamedSha
     return sharding.update(mesh=device_mesh)
 
 
-sharding_constraint_p: Primitive = define(
+sharding_constraint_p: ir.Primitive = ir.define(
     "sharding_constraint",
-    sharding=each_its_own,  # it constrains Auto axes, which types do not have
+    sharding=ir.each_its_own,  # it constrains Auto axes, which types do not have
     abstract_eval=lambda x, **params: x,
     jvp=linear,
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
@@ -258,16 +235,16 @@ sharding_constraint_p: Primitive = define(
 )
 
 
-def _as_sharding(sharding: object, what: str) -> Sharding:
+def _as_sharding(sharding: object, what: str) -> xla.Sharding:
     """Return a sharding; a ``PartitionSpec`` is one on the mesh that is set."""
     if sharding is None:
         raise ValueError(
             f"with_sharding_constraint: {what} has the sharding None. Give a sharding, or a "
             "PartitionSpec inside `with set_mesh(mesh):`; an empty PartitionSpec means replicated."
         )
-    if isinstance(sharding, PartitionSpec):
-        return sharding_in_program(sharding, "with_sharding_constraint")
-    if not isinstance(sharding, Sharding):
+    if isinstance(sharding, xla.PartitionSpec):
+        return xla.sharding_in_program(sharding, "with_sharding_constraint")
+    if not isinstance(sharding, xla.Sharding):
         raise TypeError(
             f"with_sharding_constraint: the sharding of {what} is {sharding!r}, which is neither a "
             "sharding nor a PartitionSpec."
@@ -275,19 +252,19 @@ def _as_sharding(sharding: object, what: str) -> Sharding:
     return sharding
 
 
-def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
+def _check(sharding: xla.Sharding, x: ir.ArrayLike, what: str) -> None:
     """Raise ``ValueError`` unless a sharding fits an array, and names axes of type ``Auto``."""
-    aval = get_aval(x)
-    if not isinstance(sharding, NamedSharding):
+    aval = ir.get_aval(x)
+    if not isinstance(sharding, xla.NamedSharding):
         return
-    now = context.trace is eval_trace and not isinstance(x, Tracer)
-    check_fits(sharding, aval.shape, f"with_sharding_constraint: {what}", evenly=now)
+    now = ir.context.trace is ir.eval_trace and not isinstance(x, ir.Tracer)
+    xla.check_fits(sharding, aval.shape, f"with_sharding_constraint: {what}", evenly=now)
     mesh = sharding.mesh
     if mesh.axis_names and mesh.are_all_axes_explicit:
         return
     types = mesh._name_to_type
     for _, name in sharding.spec._axis_names():
-        if types[name] is not AxisType.Auto:
+        if types[name] is not xla.AxisType.Auto:
             raise ValueError(
                 f"with_sharding_constraint: {sharding.spec} names the axis {name!r}, which is "
                 f"{types[name]} in {mesh}. Only axes of type Auto, which the compiler decides on, "
@@ -295,9 +272,9 @@ def _check(sharding: Sharding, x: ArrayLike, what: str) -> None:
             )
 
 
-def _check_in_shards(sharding: NamedSharding, what: str) -> None:
+def _check_in_shards(sharding: xla.NamedSharding, what: str) -> None:
     """Raise ``ValueError`` if a function on shards constrains one of its manual axes."""
-    inside: AbstractMesh | None = current_mesh.value
+    inside: xla.AbstractMesh | None = ir.current_mesh.value
     if inside is None or not inside.manual_axes:
         return
     manual = inside.manual_axes
@@ -315,23 +292,23 @@ def _check_in_shards(sharding: NamedSharding, what: str) -> None:
         )
 
 
-def _is_an_assertion(sharding: Sharding) -> bool:
+def _is_an_assertion(sharding: xla.Sharding) -> bool:
     """Whether a sharding has ``Explicit`` axes alone, so that the constraint checks a type."""
-    if not isinstance(sharding, NamedSharding):
+    if not isinstance(sharding, xla.NamedSharding):
         return False
     return bool(sharding.mesh.axis_names) and sharding.mesh.are_all_axes_explicit
 
 
-def _assert_type(sharding: Sharding, x: ArrayLike, what: str) -> None:
-    aval = get_aval(x)
-    if UNCONSTRAINED in sharding.spec.partitions:  # pyright: ignore
+def _assert_type(sharding: xla.Sharding, x: ir.ArrayLike, what: str) -> None:
+    aval = ir.get_aval(x)
+    if xla.UNCONSTRAINED in sharding.spec.partitions:  # pyright: ignore
         raise ValueError(
             f"with_sharding_constraint: {sharding} leaves a dimension of {what} to the compiler, "
             "but no axis of the mesh is of type Auto. Write None, or the axis."
         )
-    if explicit_sharding(aval.ndim, sharding) != aval.type_sharding:
+    if xla.explicit_sharding(aval.ndim, sharding) != aval.type_sharding:
         # JAX asserts only where a mesh is in force; elsewhere it refuses axes that are not Auto.
-        kind = ValueError if current_mesh.value is None else AssertionError
+        kind = ValueError if ir.current_mesh.value is None else AssertionError
         raise kind(
             "with_sharding_constraint acts as an assertion where all axes of the mesh are "
             f"Explicit: {what} has type {aval.str_short(True)}, which differs from "
@@ -339,31 +316,31 @@ def _assert_type(sharding: Sharding, x: ArrayLike, what: str) -> None:
         )
 
 
-def _free_dims(sharding: Sharding) -> frozenset[int]:
-    if not isinstance(sharding, NamedSharding):
+def _free_dims(sharding: xla.Sharding) -> frozenset[int]:
+    if not isinstance(sharding, xla.NamedSharding):
         return frozenset()
-    return frozenset(d for d, part in enumerate(sharding.spec) if part is UNCONSTRAINED)
+    return frozenset(d for d, part in enumerate(sharding.spec) if part is xla.UNCONSTRAINED)
 
 
-def constrain(x: ArrayLike, sharding: Sharding, what: str = "a value") -> Array:
+def constrain(x: ir.ArrayLike, sharding: xla.Sharding, what: str = "a value") -> ir.Array:
     """Constrain the sharding of one array: eagerly, or as an operation of the traced function.
 
     ``what`` is the array's name in errors.
     """
-    if context.trace is eval_trace and not isinstance(x, Tracer):
+    if ir.context.trace is ir.eval_trace and not isinstance(x, ir.Tracer):
         return _move_now(x, sharding, strict=True)
-    if isinstance(sharding, NamedSharding):
+    if isinstance(sharding, xla.NamedSharding):
         _check_in_shards(sharding, what)
     return sharding_constraint_p.bind(
         x,
         sharding=sharding,
         layout=None,
-        context_mesh=current_mesh.value or entered_mesh() or _no_mesh,
+        context_mesh=ir.current_mesh.value or xla.entered_mesh() or _no_mesh,
         unconstrained_dims=_free_dims(sharding),
     )
 
 
-def with_sharding_constraint(x: PyTree, shardings: PyTree) -> PyTree:
+def with_sharding_constraint(x: ir.PyTree, shardings: ir.PyTree) -> ir.PyTree:
     """Constrain the sharding of arrays; inside ``jit``, the compiler honours it.
 
     Args:

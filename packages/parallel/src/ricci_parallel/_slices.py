@@ -12,23 +12,11 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_xla as xla
 from ricci_batching import vmap
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DebugInfo,
-    Jaxpr,
-    PyTree,
-    State,
-    TupleRecord,
-    current_mesh,
-    define_context,
-    get_aval,
-    jaxprs_in_params,
-)
 from ricci_lax import expand_dims, squeeze
 from ricci_pytree import PyTreeDef, flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
-from ricci_xla import AbstractMesh, AxisType, Device, Mesh, NamedSharding, PartitionSpec, Sharding
 
 from .manual._primitive import bind_on_shards, shard_map_p, trace_on_shards
 from .manual._specs import AnyMesh
@@ -37,10 +25,10 @@ from .manual._specs import AnyMesh
 UNNAMED = "_internal_pmap_axis_name"
 
 # The number of devices that all pmaps around what is traced can have; None outside of pmaps.
-enclosing: State = define_context("pmap")
+enclosing: ir.State = ir.define_context("pmap")
 
 
-class Slices(TupleRecord):
+class Slices(ir.TupleRecord):
     """A call whose arguments are cut into slices, one for each device.
 
     Attributes:
@@ -53,18 +41,18 @@ class Slices(TupleRecord):
       info: the name of the function, and those of the arrays.
     """
 
-    fun: Callable[..., PyTree]
-    args: Sequence[ArrayLike]
+    fun: Callable[..., ir.PyTree]
+    args: Sequence[ir.ArrayLike]
     dims: Sequence[int | None]
     size: int
     axis_name: Hashable
-    out_axes: PyTree
-    info: DebugInfo
+    out_axes: ir.PyTree
+    info: ir.DebugInfo
 
 
-def call_on_slices(call: Slices, available: Sequence[Device]) -> PyTree:
+def call_on_slices(call: Slices, available: Sequence[xla.Device]) -> ir.PyTree:
     """Run a call on the first of the devices, or within an enclosing ``pmap``."""
-    outer: AbstractMesh | None = current_mesh.value
+    outer: xla.AbstractMesh | None = ir.current_mesh.value
     if enclosing.value is not None and outer is not None:
         return _inside(call, outer)
     _check_count(call, call.size, len(available))
@@ -79,7 +67,7 @@ def call_on_slices(call: Slices, available: Sequence[Device]) -> PyTree:
     return _bound(call, traced)
 
 
-def _inside(call: Slices, outer: AbstractMesh) -> PyTree:
+def _inside(call: Slices, outer: xla.AbstractMesh) -> ir.PyTree:
     """Run a call inside a function that ``pmap`` runs.
 
     It takes the next axis of the mesh. If that belongs to another ``pmap``, or there is one of this
@@ -95,10 +83,10 @@ def _inside(call: Slices, outer: AbstractMesh) -> PyTree:
     else:
         free = name not in outer.axis_names
         if free:
-            mesh = AbstractMesh(
+            mesh = xla.AbstractMesh(
                 (*outer.axis_sizes, call.size),
                 (*outer.axis_names, name),
-                (*outer.axis_types, AxisType.Auto),
+                (*outer.axis_types, xla.AxisType.Auto),
             )
     if free:
         return _bound(call, _traced(call, mesh, name))
@@ -121,11 +109,15 @@ def _check_count(call: Slices, needed: int, available: int) -> None:
         )
 
 
-def _mesh(devices: Sequence[Device], sizes: Sequence[int], names: Sequence[Hashable]) -> Mesh:
-    return Mesh(np.array(devices[: prod(sizes)], dtype=object).reshape(tuple(sizes)), tuple(names))
+def _mesh(
+    devices: Sequence[xla.Device], sizes: Sequence[int], names: Sequence[Hashable]
+) -> xla.Mesh:
+    return xla.Mesh(
+        np.array(devices[: prod(sizes)], dtype=object).reshape(tuple(sizes)), tuple(names)
+    )
 
 
-def _deepest(jaxpr: Jaxpr, mesh: AnyMesh) -> AnyMesh:
+def _deepest(jaxpr: ir.Jaxpr, mesh: AnyMesh) -> AnyMesh:
     """Return the mesh with the most axes: ``mesh``, or an inner one that begins with its axes."""
     for eqn in jaxpr.eqns:
         if eqn.primitive is shard_map_p:
@@ -134,35 +126,35 @@ def _deepest(jaxpr: Jaxpr, mesh: AnyMesh) -> AnyMesh:
             mesh = (
                 inner_mesh if begins and len(inner_mesh.axis_names) > len(mesh.axis_names) else mesh
             )
-        for inner in jaxprs_in_params(eqn.params):
+        for inner in ir.jaxprs_in_params(eqn.params):
             mesh = _deepest(inner, mesh)
     return mesh
 
 
-class _Traced(TupleRecord):
+class _Traced(ir.TupleRecord):
     """The jaxpr of a call on shards, the specs of arguments and results, and the results' tree."""
 
-    jaxpr: Jaxpr
+    jaxpr: ir.Jaxpr
     mesh: AnyMesh
     axis: Hashable
-    in_specs: list[PartitionSpec]
-    out_specs: list[PartitionSpec]
+    in_specs: list[xla.PartitionSpec]
+    out_specs: list[xla.PartitionSpec]
     tree: PyTreeDef
 
 
 def _traced(call: Slices, mesh: AnyMesh, axis: Hashable) -> _Traced:
     tree: Any = None  # fun sets both
-    out_specs: list[PartitionSpec] = []
+    out_specs: list[xla.PartitionSpec] = []
 
     # A shard has size 1 along the mapped axis: it is removed before the call, and added to results.
-    def fun(*shards: Array) -> list[ArrayLike]:
+    def fun(*shards: ir.Array) -> list[ir.ArrayLike]:
         nonlocal tree
         slices = [
             x if d is None else squeeze(x, (d,)) for x, d in zip(shards, call.dims, strict=True)
         ]
         pairs, tree = tree_flatten_with_path(call.fun(*slices))
         targets = flatten_axes("pmap out_axes", tree, call.out_axes)
-        results: list[ArrayLike] = []
+        results: list[ir.ArrayLike] = []
         for (path, out), target in zip(pairs, targets, strict=True):
             dim = None if target is None else _out_dim(out, target, f"result{keystr(path)}")
             out_specs.append(_spec(dim, axis))
@@ -174,7 +166,7 @@ def _traced(call: Slices, mesh: AnyMesh, axis: Hashable) -> _Traced:
     return _Traced(jaxpr, mesh, axis, in_specs, out_specs, tree)
 
 
-def _bound(call: Slices, traced: _Traced) -> PyTree:
+def _bound(call: Slices, traced: _Traced) -> ir.PyTree:
     outs = bind_on_shards(
         traced.jaxpr,
         traced.mesh,
@@ -186,13 +178,13 @@ def _bound(call: Slices, traced: _Traced) -> PyTree:
     return tree_unflatten(traced.tree, outs)
 
 
-def _spec(dim: int | None, axis: Hashable) -> PartitionSpec:
-    return PartitionSpec() if dim is None else PartitionSpec(*(None,) * dim, axis)
+def _spec(dim: int | None, axis: Hashable) -> xla.PartitionSpec:
+    return xla.PartitionSpec() if dim is None else xla.PartitionSpec(*(None,) * dim, axis)
 
 
-def _out_dim(out: ArrayLike, target: int, what: str) -> int:
+def _out_dim(out: ir.ArrayLike, target: int, what: str) -> int:
     """Return the axis along which the devices' results are stacked, counted from the front."""
-    ndim = get_aval(out).ndim + 1
+    ndim = ir.get_aval(out).ndim + 1
     if not -ndim <= target < ndim:
         raise ValueError(
             f"pmap: out_axes={target} is out of bounds for {what}, which has rank {ndim} with the "
@@ -201,14 +193,14 @@ def _out_dim(out: ArrayLike, target: int, what: str) -> int:
     return target % ndim
 
 
-def argument_shardings(jaxpr: Jaxpr) -> list[Sharding | None]:
+def argument_shardings(jaxpr: ir.Jaxpr) -> list[xla.Sharding | None]:
     """Return the sharding of each argument of a mapped function, read from its jaxpr.
 
     It is ``None`` for functions with a ``pmap`` inside, which may shard it further.
     """
-    shardings: dict[int, Sharding] = {}
+    shardings: dict[int, xla.Sharding] = {}
     for eqn in jaxpr.eqns:
         if eqn.primitive is shard_map_p and len(eqn.params["mesh"].axis_names) == 1:
             for atom, spec in zip(eqn.invars, eqn.params["in_specs"], strict=True):
-                shardings.setdefault(id(atom), NamedSharding(eqn.params["mesh"], spec))
+                shardings.setdefault(id(atom), xla.NamedSharding(eqn.params["mesh"], spec))
     return [shardings.get(id(var)) for var in jaxpr.invars]

@@ -5,15 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ricci_ir import (
-    Shape,
-    ShapedArray,
-    check_index,
-    check_item,
-    check_number,
-    check_truth,
-    register_array_type,
-)
+import ricci_ir as ir
 
 
 class ReferenceArray:
@@ -24,7 +16,7 @@ class ReferenceArray:
       aval: the abstract type.
 
     Example:
-      >>> ReferenceArray(np.ones(2, np.float32), ShapedArray((2,), np.float32))
+      >>> ReferenceArray(np.ones(2, np.float32), ir.ShapedArray((2,), np.float32))
       Array([1., 1.], dtype=float32)
     """
 
@@ -32,15 +24,15 @@ class ReferenceArray:
     __array_priority__ = 100
 
     _value: np.ndarray
-    aval: ShapedArray
+    aval: ir.ShapedArray
 
-    def __init__(self, value: np.ndarray, aval: ShapedArray):
+    def __init__(self, value: np.ndarray, aval: ir.ShapedArray):
         value.flags.writeable = False
         self._value = value
         self.aval = aval
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> ir.Shape:
         """The size of each dimension."""
         return self.aval.shape
 
@@ -104,7 +96,7 @@ class ReferenceArray:
         Raises:
           ValueError: if no index is given and the array does not have exactly one element.
         """
-        check_item(self.aval, args)
+        ir.check_item(self.aval, args)
         return self._value.item(*args)
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
@@ -154,11 +146,11 @@ class ReferenceArray:
         return reversed(list(self))
 
     def _scalar(self) -> np.ndarray:
-        check_number(self.aval)
+        ir.check_number(self.aval)
         return self._value
 
     def __bool__(self) -> bool:
-        check_truth(self.aval)
+        ir.check_truth(self.aval)
         return bool(self._value.reshape(()))
 
     def __int__(self) -> int:
@@ -171,7 +163,7 @@ class ReferenceArray:
         return complex(self._scalar())
 
     def __index__(self) -> int:
-        check_index(self.aval)
+        ir.check_index(self.aval)
         return int(self._value)
 
     __hash__: None = None  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -192,4 +184,4 @@ class ReferenceArray:
         return ReferenceArray, (self._value, self.aval)
 
 
-register_array_type(ReferenceArray)
+ir.register_array_type(ReferenceArray)

@@ -5,19 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    OneStep,
-    Primitive,
-    ShapedArray,
-    Token,
-    Tracer,
-    eval_trace,
-    get_aval,
-    host_rules,
-    leaked_tracer,
-    program_rules,
-    set_trace,
-)
+import ricci_ir as ir
 
 from ._array import ReferenceArray
 from ._elements import from_numpy, numpy_dtype, to_array, to_numpy
@@ -30,7 +18,9 @@ class ReferenceBackend:
 
     name = "reference"
 
-    def evaluate(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def evaluate(
+        self, primitive: ir.Primitive, args: tuple[Any, ...], params: dict[str, Any]
+    ) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars; return its result or results.
 
         A primitive without a rule may be defined by a jaxpr, or by a function of arrays.
@@ -39,27 +29,27 @@ class ReferenceBackend:
           NotImplementedError: if the primitive has no rule and no such definition.
         """
         for arg in args:
-            if isinstance(arg, Tracer):
-                raise leaked_tracer(arg, primitive)
+            if isinstance(arg, ir.Tracer):
+                raise ir.leaked_tracer(arg, primitive)
         rule = rule_for(primitive)
-        if rule is None and primitive in host_rules:
-            with set_trace(eval_trace):
-                results = host_rules[primitive](*args, **params)
-            types: list[Any] = [get_aval(x) for x in results]
+        if rule is None and primitive in ir.host_rules:
+            with ir.set_trace(ir.eval_trace):
+                results = ir.host_rules[primitive](*args, **params)
+            types: list[Any] = [ir.get_aval(x) for x in results]
             return [self.array(x, aval) for x, aval in zip(results, types, strict=True)]
         if rule is None and primitive.impl is not None:
             return primitive.impl(*args, **params)
-        if rule is None and primitive in program_rules:
-            jaxpr, _ = program_rules[primitive](**params)
+        if rule is None and primitive in ir.program_rules:
+            jaxpr, _ = ir.program_rules[primitive](**params)
             return run_jaxpr(jaxpr, args)
-        avals: Any = tuple(map(get_aval, args))
+        avals: Any = tuple(map(ir.get_aval, args))
         out = primitive.result_avals(avals, params)
         if rule is None:
             composition = composition_of(primitive)
             if composition is None:
                 raise NotImplementedError(missing_rule(primitive))
             arrays = map(to_array, args, avals)
-            with set_trace(eval_trace):
+            with ir.set_trace(ir.eval_trace):
                 composed: Any = composition(*arrays, **params)
             return (
                 list(map(to_array, composed, out))
@@ -73,14 +63,14 @@ class ReferenceBackend:
             return _wrap(primitive, result, out, operands)
         return [_wrap(primitive, x, aval, operands) for x, aval in zip(result, out, strict=True)]
 
-    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    def operation(self, primitive: ir.Primitive, params: dict[str, Any]) -> Callable[..., Any]:
         """Return a function of arrays that applies a primitive with these parameters."""
         return lambda *args: self.evaluate(primitive, args, params)
 
-    def dispatcher(self, composite: OneStep) -> None:
+    def dispatcher(self, composite: ir.OneStep) -> None:
         """Return ``None``: a composite is evaluated one operation at a time."""
 
-    def array(self, value: np.ndarray, aval: ShapedArray) -> ReferenceArray:
+    def array(self, value: np.ndarray, aval: ir.ShapedArray) -> ReferenceArray:
         """Return an array with a copy of a NumPy array's values."""
         return ReferenceArray(np.array(value, aval.dtype), aval)
 
@@ -96,7 +86,7 @@ class ReferenceBackend:
         if copy is False or device is not None:
             raise ValueError("from_dlpack: the reference backend copies, and has no devices.")
         value = np.from_dlpack(x)
-        aval = get_aval(value)
+        aval = ir.get_aval(value)
         return self.array(value, aval)
 
     def devices(self) -> tuple[None]:
@@ -108,9 +98,12 @@ class ReferenceBackend:
 
 
 def _wrap(
-    primitive: Primitive, result: np.ndarray | Token, aval: ShapedArray, operands: list[Any]
+    primitive: ir.Primitive,
+    result: np.ndarray | ir.Token,
+    aval: ir.ShapedArray,
+    operands: list[Any],
 ) -> Any:
-    if type(result) is Token:
+    if type(result) is ir.Token:
         return result
     value = np.asarray(result)
     if value.shape != aval.shape or value.dtype != numpy_dtype(aval.dtype):

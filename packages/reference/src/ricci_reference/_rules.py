@@ -9,18 +9,8 @@ other primitive defines its rule by ``reference=`` in its block.
 from collections.abc import Callable
 from typing import Any
 
+import ricci_ir as ir
 import ricci_lax.linalg  # noqa: F401  (defines the primitives)
-from ricci_ir import (
-    Primitive,
-    defined_at,
-    discharge_rules,
-    exact_rules,
-    host_rules,
-    primitives,
-    program_rules,
-    reference_rules,
-    unsupported,
-)
 from ricci_stablehlo import lower_rules
 
 from ._contractions import contraction_rules
@@ -59,38 +49,38 @@ _by_name: dict[str, Rule] = {
     **nonsymmetric_rules,
 }
 
-rules: dict[Primitive, Rule] = {
-    **exact_rules,
-    **{primitives[name]: rule for name, rule in _by_name.items() if name in primitives},
+rules: dict[ir.Primitive, Rule] = {
+    **ir.exact_rules,
+    **{ir.primitives[name]: rule for name, rule in _by_name.items() if name in ir.primitives},
 }
 
 
-def rule_for(primitive: Primitive) -> Rule | None:
+def rule_for(primitive: ir.Primitive) -> Rule | None:
     """The rule of a primitive: this package's, or the one in the primitive's block."""
     rule = rules.get(primitive)
-    if rule is None and (narrow := reference_rules.get(primitive)) is not None:
+    if rule is None and (narrow := ir.reference_rules.get(primitive)) is not None:
         rule = rules[primitive] = widened(narrow)
-    if rule is None and (exact := exact_rules.get(primitive)) is not None:
+    if rule is None and (exact := ir.exact_rules.get(primitive)) is not None:
         rule = rules[primitive] = exact
     return rule
 
 
-def composition_of(primitive: Primitive) -> Callable[..., Any] | None:
+def composition_of(primitive: ir.Primitive) -> Callable[..., Any] | None:
     """The function of arrays that a primitive is lowered as, or None."""
     return getattr(lower_rules.get(primitive), "function", None)
 
 
-def missing_rule(primitive: Primitive) -> str | None:
+def missing_rule(primitive: ir.Primitive) -> str | None:
     """The reason why the reference backend cannot evaluate a primitive, or ``None`` if it can."""
     has_other_rule = primitive.impl is not None or any(
-        primitive in rules for rules in (program_rules, host_rules, discharge_rules)
+        primitive in rules for rules in (ir.program_rules, ir.host_rules, ir.discharge_rules)
     )
     if has_other_rule or rule_for(primitive) is not None or composition_of(primitive) is not None:
         return None
-    place = defined_at(primitive)
+    place = ir.defined_at(primitive)
     location = f" (defined at {place})" if place else ""
     lowering = lower_rules.get(primitive)
-    compiled = lowering is not None and not isinstance(lowering, unsupported)
+    compiled = lowering is not None and not isinstance(lowering, ir.unsupported)
     other = "ricci_xla has" if compiled else "neither has ricci_xla"
     return (
         f"the reference backend has no rule for the primitive {primitive.name!r}{location}; {other}"

@@ -9,45 +9,25 @@ staged call of the function's jaxpr for the operands' types, which is cached.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_autodiff import (
-    Zero,
-    jvp_rules,
-    linearize_rules,
-    split_call,
-    tangent_aval,
-    transpose_rules,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_batching import batch_rules
-from ricci_ir import (
-    Array,
-    Cache,
-    DebugInfo,
-    Jaxpr,
-    Primitive,
-    by_program,
-    convert_constvars,
-    define,
-    get_aval,
-    no_origin,
-    trace_key,
-    trace_to_jaxpr,
-)
 from ricci_lax import jit_p
 from ricci_lax.authoring import no_examples
 from ricci_stablehlo import Lowering, Value, of_function
 
-_jaxprs: Cache[Any, Jaxpr] = Cache("jaxprs of sparse operations", 2048)
+_jaxprs: ir.Cache[Any, ir.Jaxpr] = ir.Cache("jaxprs of sparse operations", 2048)
 
 
 def _type_of(x: Any) -> Any:
     """The type of an operand, or of an undefined primal in a transpose rule."""
     aval = getattr(x, "aval", None)
-    return get_aval(x) if aval is None else aval
+    return ir.get_aval(x) if aval is None else aval
 
 
 def function_primitive(
-    name: str, fun: Callable[..., Array | Sequence[Array]], *, multiple_results: bool = False
-) -> Primitive:
+    name: str, fun: Callable[..., ir.Array | Sequence[ir.Array]], *, multiple_results: bool = False
+) -> ir.Primitive:
     """Define a primitive by a function of arrays.
 
     Args:
@@ -57,22 +37,22 @@ def function_primitive(
       multiple_results: whether the primitive has several results.
     """
 
-    def jaxpr_of(types: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
-        key = (name, types, *params.items(), trace_key())
+    def jaxpr_of(types: tuple[Any, ...], params: dict[str, Any]) -> ir.Jaxpr:
+        key = (name, types, *params.items(), ir.trace_key())
         cached = _jaxprs.entries.get(key)
         return _jaxprs.make(key, trace, types, params) if cached is None else cached
 
-    def trace(types: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
-        def flat(*xs: Array) -> Sequence[Any]:
+    def trace(types: tuple[Any, ...], params: dict[str, Any]) -> ir.Jaxpr:
+        def flat(*xs: ir.Array) -> Sequence[Any]:
             result: Any = fun(*xs, **params)
             return result if multiple_results else [result]
 
-        return trace_to_jaxpr(flat, types, DebugInfo("jit", name), no_origin)
+        return ir.trace_to_jaxpr(flat, types, ir.DebugInfo("jit", name), ir.no_origin)
 
     def staged(args: Sequence[Any], params: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         """The parameters of the staged call, and the constants that precede its operands."""
         jaxpr = jaxpr_of(tuple(map(_type_of, args)), params)
-        return {"jaxpr": convert_constvars(jaxpr), "name": name}, list(jaxpr.consts)
+        return {"jaxpr": ir.convert_constvars(jaxpr), "name": name}, list(jaxpr.consts)
 
     def results(outs: Any) -> Any:
         return outs if multiple_results else outs[0]
@@ -82,38 +62,38 @@ def function_primitive(
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         call, consts = staged(primals, params)
-        zeros = [Zero(tangent_aval(get_aval(c))) for c in consts]
-        outs, out_tangents = jvp_rules[jit_p]((*consts, *primals), (*zeros, *tangents), **call)
+        zeros = [ad.Zero(ad.tangent_aval(ir.get_aval(c))) for c in consts]
+        outs, out_tangents = ad.jvp_rules[jit_p]((*consts, *primals), (*zeros, *tangents), **call)
         return results(outs), results(out_tangents)
 
     def linearize(
         tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
         call, consts = staged(primals, params)
-        zeros = [Zero(tangent_aval(get_aval(c))) for c in consts]
-        outs, out_tangents = linearize_rules[jit_p](
+        zeros = [ad.Zero(ad.tangent_aval(ir.get_aval(c))) for c in consts]
+        outs, out_tangents = ad.linearize_rules[jit_p](
             tape, (*consts, *primals), (*zeros, *tangents), **call
         )
         return results(outs), results(out_tangents)
 
     def split(tape: Any, args: Sequence[Any], **params: Any) -> Any:
         call, consts = staged(args, params)
-        return results(split_call(tape, (*consts, *args), **call))
+        return results(ad.split_call(tape, (*consts, *args), **call))
 
     def transpose(ct: Any, *args: Any, **params: Any) -> Sequence[Any]:
         call, consts = staged(args, params)
         cts = ct if multiple_results else [ct]
-        return transpose_rules[jit_p](cts, *consts, *args, **call)[len(consts) :]
+        return ad.transpose_rules[jit_p](cts, *consts, *args, **call)[len(consts) :]
 
     def batch(
         axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         types = tuple(
             aval if dim is None else aval.remove_dimension(dim)
-            for aval, dim in zip(map(get_aval, args), dims, strict=True)
+            for aval, dim in zip(map(ir.get_aval, args), dims, strict=True)
         )
         jaxpr = jaxpr_of(types, params)
-        call = {"jaxpr": convert_constvars(jaxpr), "name": name}
+        call = {"jaxpr": ir.convert_constvars(jaxpr), "name": name}
         consts = jaxpr.consts
         unmapped = (None,) * len(consts)
         outs, out_dims = batch_rules[jit_p](axis, (*consts, *args), (*unmapped, *dims), **call)
@@ -123,11 +103,11 @@ def function_primitive(
         jaxpr = jaxpr_of(tuple(x.aval for x in operands), params)
         return results(ctx.inline(jaxpr, operands))
 
-    return define(
+    return ir.define(
         name,
         abstract_eval=abstract_eval,
         multiple_results=multiple_results,
-        sharding=by_program,
+        sharding=ir.by_program,
         jvp=jvp,
         linearize=linearize,
         split=split,

@@ -10,16 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    DTypeLike,
-    Jaxpr,
-    ShapedArray,
-    SymbolicDimension,
-    is_static_shape,
-    is_symbolic_dim,
-    solve_dimensions,
-    subjaxprs,
-)
+import ricci_ir as ir
 
 from ._types import string, tensor_type
 from ._values import Value
@@ -28,28 +19,28 @@ from ._writer import Writer
 __all__ = ["derive_dimensions", "dimension_value", "dimension_variables", "shape_value"]
 
 _INT32 = np.dtype(np.int32)
-_SIZE = ShapedArray((), _INT32)
-_FLAG = ShapedArray((), np.dtype(bool))
+_SIZE = ir.ShapedArray((), _INT32)
+_FLAG = ir.ShapedArray((), np.dtype(bool))
 
 
-def dimension_variables(jaxpr: Jaxpr) -> tuple[str, ...]:
+def dimension_variables(jaxpr: ir.Jaxpr) -> tuple[str, ...]:
     """Return the names of the variables of all dimensions in a jaxpr, in alphabetical order."""
     return jaxpr.derived("dimension variables", lambda: tuple(sorted(_variables(jaxpr))))
 
 
-def _variables(jaxpr: Jaxpr) -> set[str]:
+def _variables(jaxpr: ir.Jaxpr) -> set[str]:
     names: set[str] = set()
     avals = [v.aval for v in (*jaxpr.constvars, *jaxpr.invars)]
     for eqn in jaxpr.eqns:
         avals += [v.aval for v in eqn.outvars]
         names.update(*map(_inside, eqn.params.values()))
     shapes = {getattr(aval, "shape", ()) for aval in avals}
-    names.update(*(n.variables() for shape in shapes for n in shape if is_symbolic_dim(n)))
-    return names.union(*map(dimension_variables, subjaxprs(jaxpr)))
+    names.update(*(n.variables() for shape in shapes for n in shape if ir.is_symbolic_dim(n)))
+    return names.union(*map(dimension_variables, ir.subjaxprs(jaxpr)))
 
 
 def _inside(value: Any) -> set[str]:
-    if is_symbolic_dim(value):
+    if ir.is_symbolic_dim(value):
         return value.variables()
     if isinstance(value, tuple | list):
         return set().union(*map(_inside, value))
@@ -111,13 +102,13 @@ def _bound(ctx: Writer) -> dict[str, Callable[[Any, Any], Value]]:
     return {name: lambda x, y, write=write: write(ctx, x, y) for name, write in _operations.items()}
 
 
-def dimension_value(ctx: Writer, dimension: int | SymbolicDimension) -> Value:
+def dimension_value(ctx: Writer, dimension: int | ir.SymbolicDimension) -> Value:
     """Return a size as a scalar of type ``i32``.
 
     Raises:
       NotImplementedError: if a variable of it has no value in the function being written.
     """
-    if not isinstance(dimension, SymbolicDimension):
+    if not isinstance(dimension, ir.SymbolicDimension):
         return ctx.constant(dimension, _SIZE)
     value = ctx.sizes.get(dimension)
     if value is None:
@@ -132,30 +123,30 @@ def dimension_value(ctx: Writer, dimension: int | SymbolicDimension) -> Value:
 
 
 def shape_value(
-    ctx: Writer, sizes: Sequence[int | SymbolicDimension], dtype: DTypeLike = _INT32
+    ctx: Writer, sizes: Sequence[int | ir.SymbolicDimension], dtype: ir.DTypeLike = _INT32
 ) -> Value:
     """Return sizes as a vector of integers."""
     sizes = tuple(sizes)
-    if is_static_shape(sizes):
-        return ctx.constant(np.array(sizes, dtype), ShapedArray((len(sizes),), dtype))
+    if ir.is_static_shape(sizes):
+        return ctx.constant(np.array(sizes, dtype), ir.ShapedArray((len(sizes),), dtype))
     key = (sizes, dtype)
     value = ctx.sizes.get(key)
     if value is not None:
         return value
-    one = ShapedArray((1,), _INT32)
+    one = ir.ShapedArray((1,), _INT32)
     parts = [
         ctx.emit("stablehlo.reshape", [dimension_value(ctx, n)], one)
-        if is_symbolic_dim(n)
+        if ir.is_symbolic_dim(n)
         else ctx.constant(np.array([n], _INT32))
         for n in sizes
     ]
     value = parts[0]
     if len(parts) > 1:
         value = ctx.emit(
-            "stablehlo.concatenate", parts, ShapedArray((len(parts),), _INT32), ", dim = 0"
+            "stablehlo.concatenate", parts, ir.ShapedArray((len(parts),), _INT32), ", dim = 0"
         )
     if dtype != _INT32:
-        value = ctx.emit("stablehlo.convert", [value], ShapedArray((len(parts),), dtype))
+        value = ctx.emit("stablehlo.convert", [value], ir.ShapedArray((len(parts),), dtype))
     ctx.sizes[key] = value
     return value
 
@@ -209,4 +200,4 @@ def derive_dimensions(ctx: Writer, arguments: Sequence[Value], names: Sequence[s
     for i, x in enumerate(arguments):
         name = names[i] if i < len(names) else f"args[{i}]"
         shapes.append((name, getattr(x.aval, "shape", ())))
-    ctx.sizes.update(solve_dimensions(shapes, _DimensionWriter(ctx, arguments)))
+    ctx.sizes.update(ir.solve_dimensions(shapes, _DimensionWriter(ctx, arguments)))

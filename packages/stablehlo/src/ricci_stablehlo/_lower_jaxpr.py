@@ -5,15 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ricci_ir import (
-    Jaxpr,
-    discharged,
-    is_static_shape,
-    lowerable_effects,
-    moves_to_host,
-    reference_arguments,
-    uses_references,
-)
+import ricci_ir as ir
 
 from ._locations import Locations, SourceLocations
 from ._lowering import lower_function
@@ -24,7 +16,7 @@ from ._values import HostCallback
 
 
 def lower_jaxpr(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     name: str,
     *,
     platform: str = "cpu",
@@ -85,15 +77,15 @@ def lower_jaxpr(
       ValueError: if the jaxpr has effects that are not lowerable.
       NotImplementedError: if it takes references.
     """
-    if uses_references(jaxpr.effects):
-        if reference_arguments(jaxpr):
+    if ir.uses_references(jaxpr.effects):
+        if ir.reference_arguments(jaxpr):
             raise NotImplementedError(
                 f"{kind}: {name} takes references, which are not lowered. Pass the arrays that "
                 "they hold, or lower the jaxpr that ricci_ir.discharged returns."
             )
-        jaxpr = discharged(jaxpr).jaxpr
+        jaxpr = ir.discharged(jaxpr).jaxpr
     if jaxpr.effects:
-        lowerable_effects.require(f"{kind}: {name}", jaxpr.effects, ValueError)
+        ir.lowerable_effects.require(f"{kind}: {name}", jaxpr.effects, ValueError)
     if not embed_constants:
         jaxpr = _with_leading_consts(jaxpr)
     module = Module(
@@ -106,10 +98,10 @@ def lower_jaxpr(
         write=lower_function,
     )
     module.devices = devices
-    module.uses_host_memory = uses_host_memory or moves_to_host(jaxpr)
+    module.uses_host_memory = uses_host_memory or ir.moves_to_host(jaxpr)
     module.large_constants = large_constants
     shapes = (getattr(aval, "shape", ()) for aval in jaxpr.in_avals)
-    module.symbolic = not all(map(is_static_shape, shapes))
+    module.symbolic = not all(map(ir.is_static_shape, shapes))
     if host_callbacks is not None:
         module.host_callbacks = host_callbacks
     tokens = len(ordered_among(jaxpr.effects))
@@ -160,7 +152,7 @@ def _locations(kind: bool | Literal["sources"]) -> Locations | None:
     return Locations() if kind else None
 
 
-def _with_leading_consts(jaxpr: Jaxpr) -> Jaxpr:
+def _with_leading_consts(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
     if not jaxpr.constvars:
         return jaxpr
     return jaxpr.replace(constvars=(), consts=(), invars=[*jaxpr.constvars, *jaxpr.invars])

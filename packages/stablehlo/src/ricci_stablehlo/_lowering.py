@@ -10,25 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    AbstractValue,
-    ArrayLike,
-    Atom,
-    AxisNames,
-    DTypeLike,
-    ExtendedDType,
-    Jaxpr,
-    Literal,
-    Parts,
-    SettingsSwitch,
-    ShapedArray,
-    is_static_shape,
-    is_symbolic_dim,
-    no_axes,
-    operation_metadata,
-    physical_aval,
-    without_references,
-)
+import ricci_ir as ir
 
 from ._custom_calls import custom_call_attributes
 from ._dimensions import derive_dimensions, dimension_value, dimension_variables, shape_value
@@ -68,7 +50,7 @@ class Lowering:
     counter: list[int]
     indent: str
     lines: list[str]
-    outs: Sequence[ShapedArray]
+    outs: Sequence[ir.ShapedArray]
     scope: str
     location: str
     sizes: dict[Any, Value]
@@ -84,7 +66,7 @@ class Lowering:
         self.sizes = {}
 
     @property
-    def out(self) -> ShapedArray:
+    def out(self) -> ir.ShapedArray:
         """The type of the single result of the equation being lowered."""
         return self.outs[0]
 
@@ -104,7 +86,7 @@ class Lowering:
         self.lines.append(f"{self.indent}{operation}{self.location}")
 
     def emit(
-        self, op: str, operands: Sequence[Value], out: AbstractValue, attributes: str = ""
+        self, op: str, operands: Sequence[Value], out: ir.AbstractValue, attributes: str = ""
     ) -> Value:
         """Write an operation in the short form ``%r = op %a, %b attributes : types``.
 
@@ -129,7 +111,7 @@ class Lowering:
         self,
         op: str,
         operands: Sequence[Value],
-        outs: Sequence[AbstractValue],
+        outs: Sequence[ir.AbstractValue],
         attributes: str = "",
         regions: Sequence[Sequence[str]] = (),
         annotations: str = "",
@@ -166,7 +148,7 @@ class Lowering:
         return [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
 
     def region(
-        self, avals: Sequence[AbstractValue], build: Callable[..., Sequence[Value]]
+        self, avals: Sequence[ir.AbstractValue], build: Callable[..., Sequence[Value]]
     ) -> list[str]:
         """Return the lines of a region of one block, written by ``build(ctx, *arguments)``.
 
@@ -185,24 +167,24 @@ class Lowering:
         lines = [f"{self.indent}^bb0({header}):"] if args else []
         return [*lines, *inner.lines, f"{inner.indent}{end}"]
 
-    def constant(self, value: ArrayLike, aval: ShapedArray | None = None) -> Value:
+    def constant(self, value: ir.ArrayLike, aval: ir.ShapedArray | None = None) -> Value:
         """Write a constant of type ``aval``; by default of the value's shape and dtype.
 
         The value may be a symbolic dimension.
         """
-        if self.module.symbolic and (is_symbolic_dim(value) or not _is_static(aval)):
+        if self.module.symbolic and (ir.is_symbolic_dim(value) or not _is_static(aval)):
             return self._symbolic_constant(value, aval)
         array = np.asarray(value, None if aval is None else aval.dtype)
         if aval is None:
-            aval = ShapedArray(array.shape, array.dtype)
+            aval = ir.ShapedArray(array.shape, array.dtype)
         if array.shape != aval.shape:
             array = np.broadcast_to(array, aval.shape)
         name = self.new_name()
         self.write(f"{name} = stablehlo.constant {dense(array)} : {tensor_type(aval)}")
         return Value(name, aval)
 
-    def _symbolic_constant(self, value: Any, aval: ShapedArray | None) -> Value:
-        if is_symbolic_dim(value):
+    def _symbolic_constant(self, value: Any, aval: ir.ShapedArray | None) -> Value:
+        if ir.is_symbolic_dim(value):
             size = dimension_value(self, value)
             if aval is None or aval.dtype == size.dtype:
                 return size if aval is None else self.broadcast_to(size, aval.shape)
@@ -212,7 +194,7 @@ class Lowering:
         array = np.asarray(value, aval.dtype)
         return self.broadcast_to(self.constant(array, aval.update(shape=array.shape)), aval.shape)
 
-    def integers(self, values: Sequence[int], dtype: DTypeLike) -> Value:
+    def integers(self, values: Sequence[int], dtype: ir.DTypeLike) -> Value:
         """Write a vector of integers, which may be symbolic dimensions."""
         return shape_value(self, values, np.dtype(dtype))
 
@@ -236,7 +218,7 @@ class Lowering:
         self,
         target: str,
         operands: Sequence[Value],
-        outs: Sequence[AbstractValue],
+        outs: Sequence[ir.AbstractValue],
         *,
         backend_config: Mapping[str, str] | str | None = None,
         api_version: int = 4,
@@ -267,7 +249,7 @@ class Lowering:
         """
         shapes: list[Value] = []
         if shapes_as_operands and self.module.symbolic and not all(map(_is_static, outs)):
-            shapes = [shape_value(self, physical_aval(x).shape) for x in outs]
+            shapes = [shape_value(self, ir.physical_aval(x).shape) for x in outs]
             if operand_layouts is not None:
                 operand_layouts = [*operand_layouts, *([(0,)] * len(shapes))]
         attributes = custom_call_attributes(
@@ -293,7 +275,7 @@ class Lowering:
         )
 
     def call(
-        self, jaxpr: Jaxpr, name: str, operands: Sequence[Value], metadata: Metadata = ()
+        self, jaxpr: ir.Jaxpr, name: str, operands: Sequence[Value], metadata: Metadata = ()
     ) -> list[Value]:
         """Call the private function that computes a jaxpr.
 
@@ -305,7 +287,7 @@ class Lowering:
         """
         locations = self.module.locations
         if jaxpr.effects:
-            jaxpr = without_references(jaxpr)
+            jaxpr = ir.without_references(jaxpr)
         if locations is not None and locations.separate_calls:
             return self.inline(jaxpr, operands)
         symbol = self.module.function_for(jaxpr, name)
@@ -323,30 +305,32 @@ class Lowering:
             return [Value(result, outs[0])]
         return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
 
-    def dimensions_of(self, jaxpr: Jaxpr) -> list[Value]:
+    def dimensions_of(self, jaxpr: ir.Jaxpr) -> list[Value]:
         """Return the first operands of a call of a jaxpr's function: its dimension variables."""
         if not self.module.symbolic:
             return []
         return [self.sizes[name] for name in dimension_variables(jaxpr)]
 
-    def sharded(self, x: Value, mesh: Any, parts: Parts, unreduced: AxisNames = no_axes) -> Value:
+    def sharded(
+        self, x: Value, mesh: Any, parts: ir.Parts, unreduced: ir.AxisNames = ir.no_axes
+    ) -> Value:
         """Constrain a value's sharding over the ``Explicit`` axes of a mesh; see ``parts_text``."""
         if self.module.num_partitions == 1:
             return x
         symbol = self.module.mesh(tuple(mesh.shape.items()))
-        text = parts_text(mesh, parts, physical_aval(x.aval).ndim, unreduced)
+        text = parts_text(mesh, parts, ir.physical_aval(x.aval).ndim, unreduced)
         name = self.new_name()
         self.write(
             f"{name} = sdy.sharding_constraint {x} <@{symbol}, {text}> : {tensor_type(x.aval)}"
         )
         return Value(name, x.aval)
 
-    def _closed_over(self, const: Any, aval: ShapedArray) -> Value:
+    def _closed_over(self, const: Any, aval: ir.ShapedArray) -> Value:
         """Write a constant of a jaxpr; the words of one of an extended dtype, such as a random key.
 
         If it is large, the module stores the array, and the text has its position.
         """
-        if not isinstance(aval.dtype, ExtendedDType):
+        if not isinstance(aval.dtype, ir.ExtendedDType):
             array, large = np.asarray(const), self.module.large_constants
             in_text = array.nbytes < LARGE or array.dtype.name not in _WHOLE_BYTES
             if large is None or in_text or is_splat(array):
@@ -362,11 +346,11 @@ class Lowering:
             return Value(name, aval)
         return Value(self.constant(np.asarray(const.physical)).name, aval)
 
-    def inline(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
+    def inline(self, jaxpr: ir.Jaxpr, operands: Sequence[Value]) -> list[Value]:
         """Write a jaxpr's operations in place, applied to ``operands``."""
         if jaxpr.effects:
-            jaxpr = without_references(jaxpr)
-        env: dict[Atom, Value] = {}
+            jaxpr = ir.without_references(jaxpr)
+        env: dict[ir.Atom, Value] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             env[var] = self._closed_over(const, var.aval)
         env.update(zip(jaxpr.invars, operands, strict=True))
@@ -375,8 +359,8 @@ class Lowering:
         outer, scope, locations = self.location, self.scope, self.module.locations
         located = {} if locations is None else locations.under(scope)
 
-        def read(atom: Atom) -> Value:
-            if type(atom) is not Literal:
+        def read(atom: ir.Atom) -> Value:
+            if type(atom) is not ir.Literal:
                 return env[atom]
             array = np.asarray(atom.val, atom.aval.dtype)
             key = (array.tobytes(), atom.aval.dtype, atom.aval.shape)
@@ -385,12 +369,12 @@ class Lowering:
                 value = literals[key] = self.constant(array, atom.aval)
             return value
 
-        metadata = operation_metadata.value
-        with SettingsSwitch() as switch:
+        metadata = ir.operation_metadata.value
+        with ir.SettingsSwitch() as switch:
             for eqn in jaxpr.eqns:
                 if eqn.settings is not switch.key:
                     switch.to(eqn.settings)
-                    metadata = operation_metadata.value
+                    metadata = ir.operation_metadata.value
                 outvars = eqn.outvars
                 values = [read(atom) for atom in eqn.invars]
                 self.outs = [var.aval for var in outvars]
@@ -428,11 +412,11 @@ def _annotating(rule: Callable[..., Any], metadata: Metadata) -> Callable[..., A
     return annotating
 
 
-def _is_static(aval: AbstractValue | None) -> bool:
-    return is_static_shape(getattr(aval, "shape", ()))
+def _is_static(aval: ir.AbstractValue | None) -> bool:
+    return ir.is_static_shape(getattr(aval, "shape", ()))
 
 
-def _kinds_of_types(jaxpr: Jaxpr) -> tuple[bool, bool]:
+def _kinds_of_types(jaxpr: ir.Jaxpr) -> tuple[bool, bool]:
     """Whether a jaxpr has extended dtypes, and whether types of its results have shardings."""
     types = {var.aval for eqn in jaxpr.eqns for var in eqn.outvars}
     sharded = any(aval.type_sharding is not None for aval in types)
@@ -440,13 +424,13 @@ def _kinds_of_types(jaxpr: Jaxpr) -> tuple[bool, bool]:
     return _any_extended(types.union(inputs)), sharded
 
 
-def _any_extended(types: Iterable[AbstractValue]) -> bool:
-    return any(isinstance(getattr(aval, "dtype", None), ExtendedDType) for aval in types)
+def _any_extended(types: Iterable[ir.AbstractValue]) -> bool:
+    return any(isinstance(getattr(aval, "dtype", None), ir.ExtendedDType) for aval in types)
 
 
 def lower_function(
     module: Module,
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     name: str,
     visibility: str,
     arg_attributes: Sequence[str] | None = None,
@@ -482,7 +466,7 @@ def lower_function(
         derive_dimensions(body, args, arg_names)
     elif module.symbolic:
         for i, variable in enumerate(dimension_variables(jaxpr)):
-            body.sizes[variable] = Value(f"%dim{i}", ShapedArray((), np.dtype(np.int32)))
+            body.sizes[variable] = Value(f"%dim{i}", ir.ShapedArray((), np.dtype(np.int32)))
         dimensions = list(body.sizes.values())
     results = body.inline(jaxpr, [*tokens, *args])[new_tokens:]
     in_attrs = [""] * len(dimensions) + [*(arg_attributes or [""] * len(args))]

@@ -8,37 +8,25 @@ effects are unchanged.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ricci_ir import (
-    Effect,
-    Jaxpr,
-    JaxprEqn,
-    Primitive,
-    RuleTable,
-    Var,
-    abstract_token,
-    ordered_effects,
-    program_rules,
-    rule_table,
-    staged_call,
-)
+import ricci_ir as ir
 
 # The equations that replace one with ordered effects, and the tokens that they return.
-type _Ordered = tuple[list[JaxprEqn], list[Var]]
-type OrderRule = Callable[[JaxprEqn, tuple[Effect, ...], list[Var]], _Ordered]
+type _Ordered = tuple[list[ir.JaxprEqn], list[ir.Var]]
+type OrderRule = Callable[[ir.JaxprEqn, tuple[ir.Effect, ...], list[ir.Var]], _Ordered]
 
 # ``rule(eqn, effects, tokens)`` takes one token for each of the effects. It returns equations that
 # compute the same and thread the tokens, and the new tokens.
-order_rules: RuleTable = rule_table("order", required=False)
+order_rules: ir.RuleTable = ir.rule_table("order", required=False)
 
 
-def ordered_among(effects: Iterable[Effect]) -> tuple[Effect, ...]:
+def ordered_among(effects: Iterable[ir.Effect]) -> tuple[ir.Effect, ...]:
     """Return the ordered effects among some, sorted by name."""
-    return tuple(sorted(ordered_effects.filter_in(effects), key=str))
+    return tuple(sorted(ir.ordered_effects.filter_in(effects), key=str))
 
 
 def thread_tokens(
-    jaxpr: Jaxpr, effects: Sequence[Effect] | None = None, position: int = 0
-) -> Jaxpr:
+    jaxpr: ir.Jaxpr, effects: Sequence[ir.Effect] | None = None, position: int = 0
+) -> ir.Jaxpr:
     """Return the jaxpr that takes a token for each ordered effect, and returns new tokens.
 
     The returned tokens are ahead of the other results.
@@ -53,10 +41,10 @@ def thread_tokens(
     return jaxpr.derived(key, lambda: _thread(jaxpr, effects, position))
 
 
-def _thread(jaxpr: Jaxpr, effects: tuple[Effect, ...], position: int) -> Jaxpr:
-    in_tokens = [Var(abstract_token) for _ in effects]
-    current: dict[Effect, Var] = dict(zip(effects, in_tokens, strict=True))
-    eqns: list[JaxprEqn] = []
+def _thread(jaxpr: ir.Jaxpr, effects: tuple[ir.Effect, ...], position: int) -> ir.Jaxpr:
+    in_tokens = [ir.Var(ir.abstract_token) for _ in effects]
+    current: dict[ir.Effect, ir.Var] = dict(zip(effects, in_tokens, strict=True))
+    eqns: list[ir.JaxprEqn] = []
     # An equation takes the current token of each of its effects. The tokens that it returns are
     # current from then on, so that the next equation with the effect waits for it.
     for eqn in jaxpr.eqns:
@@ -78,8 +66,8 @@ def _thread(jaxpr: Jaxpr, effects: tuple[Effect, ...], position: int) -> Jaxpr:
 
 
 def tokens_at(
-    position: int | Callable[[JaxprEqn], int],
-    **changes: Callable[[JaxprEqn, tuple[Effect, ...]], Any],
+    position: int | Callable[[ir.JaxprEqn], int],
+    **changes: Callable[[ir.JaxprEqn, tuple[ir.Effect, ...]], Any],
 ) -> OrderRule:
     """Make an order rule: the same operation, with tokens at a position among its operands.
 
@@ -91,7 +79,7 @@ def tokens_at(
         equation and the effects.
     """
 
-    def rule(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]) -> _Ordered:
+    def rule(eqn: ir.JaxprEqn, effects: tuple[ir.Effect, ...], tokens: list[ir.Var]) -> _Ordered:
         params = {**eqn.params, **{name: change(eqn, effects) for name, change in changes.items()}}
         index = position if isinstance(position, int) else position(eqn)
         return with_tokens(eqn, eqn.primitive, params, tokens, index)
@@ -100,10 +88,14 @@ def tokens_at(
 
 
 def with_tokens(
-    eqn: JaxprEqn, primitive: Primitive, params: dict[str, Any], tokens: list[Var], position: int
+    eqn: ir.JaxprEqn,
+    primitive: ir.Primitive,
+    params: dict[str, Any],
+    tokens: list[ir.Var],
+    position: int,
 ) -> _Ordered:
     """Add tokens to an equation's operands, and new tokens ahead of its results."""
-    following = [Var(abstract_token) for _ in tokens]
+    following = [ir.Var(ir.abstract_token) for _ in tokens]
     written = eqn.replace(
         primitive=primitive,
         params=params,
@@ -113,18 +105,18 @@ def with_tokens(
     return [written], following
 
 
-def _called_with_tokens(primitive: Primitive) -> OrderRule:
+def _called_with_tokens(primitive: ir.Primitive) -> OrderRule:
     """Return the order rule of a primitive that calls a jaxpr: call that jaxpr with tokens."""
-    callee = program_rules.get(primitive)
+    callee = ir.program_rules.get(primitive)
     if callee is None:
         raise NotImplementedError(
             f"Ordered effects are not supported in {primitive.name!r}, which has no order rule. "
             "Use unordered effects there (ordered=False)."
         )
 
-    def rule(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]) -> _Ordered:
+    def rule(eqn: ir.JaxprEqn, effects: tuple[ir.Effect, ...], tokens: list[ir.Var]) -> _Ordered:
         jaxpr, name = callee(**eqn.params)
         params = {"jaxpr": thread_tokens(jaxpr, effects), "name": name}
-        return with_tokens(eqn, staged_call.call, params, tokens, 0)
+        return with_tokens(eqn, ir.staged_call.call, params, tokens, 0)
 
     return rule

@@ -4,15 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ricci_ir import (
-    AbstractToken,
-    AbstractValue,
-    Cache,
-    ExtendedDType,
-    ShapedArray,
-    float0,
-    is_symbolic_dim,
-)
+import ricci_ir as ir
 
 _special_names = {
     "bool": "i1",
@@ -37,7 +29,7 @@ _special_names = {
 _packed = frozenset({"i2", "i4", "ui2", "ui4", "f4E2M1FN"})
 _PART = 4096  # elements that ``is_splat`` compares at once
 _element_types: dict[np.dtype, str] = {}  # as many as there are dtypes
-_tensor_types: Cache[AbstractValue, str] = Cache("written types", 4096)
+_tensor_types: ir.Cache[ir.AbstractValue, str] = ir.Cache("written types", 4096)
 
 
 def element_type(dtype: np.dtype) -> str:
@@ -49,7 +41,7 @@ def element_type(dtype: np.dtype) -> str:
 
 
 def _new_element_type(dtype: np.dtype) -> str:
-    if dtype == float0:
+    if dtype == ir.float0:
         return "i1"
     name = dtype.name
     if name in _special_names:
@@ -61,16 +53,16 @@ def _new_element_type(dtype: np.dtype) -> str:
     raise TypeError(f"dtype {name} has no StableHLO element type")
 
 
-def tensor_type(aval: AbstractValue) -> str:
+def tensor_type(aval: ir.AbstractValue) -> str:
     """Return the type of a value, such as ``tensor<2x3xf32>``; ``?`` is a symbolic size."""
     text = _tensor_types.entries.get(aval)
     if text is None:
-        if isinstance(aval, AbstractToken):
+        if isinstance(aval, ir.AbstractToken):
             text = "!stablehlo.token"
-        elif isinstance(aval, ShapedArray):
-            extended = isinstance(aval.dtype, ExtendedDType)
-            array: ShapedArray = aval.dtype.physical_aval(aval) if extended else aval
-            sizes = "".join("?x" if is_symbolic_dim(n) else f"{n}x" for n in array.shape)
+        elif isinstance(aval, ir.ShapedArray):
+            extended = isinstance(aval.dtype, ir.ExtendedDType)
+            array: ir.ShapedArray = aval.dtype.physical_aval(aval) if extended else aval
+            sizes = "".join("?x" if ir.is_symbolic_dim(n) else f"{n}x" for n in array.shape)
             text = f"tensor<{sizes}{element_type(array.dtype)}>"
         else:
             raise TypeError(f"values of type {aval} have no StableHLO type")
@@ -97,7 +89,7 @@ def scalar_literal(value: np.generic) -> str:
 
 def dense(value: np.ndarray) -> str:
     """Return the attribute ``dense<...>`` of an array's elements, without its type."""
-    if value.dtype == float0:
+    if value.dtype == ir.float0:
         return "dense<false>"
     if value.size == 0:
         return "dense<>"

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import AbstractValue, ArrayLike, RuleTable, ShapedArray, TupleRecord, rule_table
+import ricci_ir as ir
 
 # Returns a Value, or a list of them for a primitive with several results.
 type LoweringRule = Callable[..., Any]
 
-lower_rules: RuleTable = rule_table("lower")
+lower_rules: ir.RuleTable = ir.rule_table("lower")
 # Rules of primitives that move elements without computing with them, such as a transposition. They
 # are used for extended dtypes (random keys), whose elements are arrays.
-extended_lower_rules: RuleTable = rule_table("extended_lower", required=False)
+extended_lower_rules: ir.RuleTable = ir.rule_table("extended_lower", required=False)
 
 
 class Value:
@@ -24,9 +24,9 @@ class Value:
     __slots__ = ("aval", "name")
 
     name: str
-    aval: ShapedArray
+    aval: ir.ShapedArray
 
-    def __init__(self, name: str, aval: AbstractValue):
+    def __init__(self, name: str, aval: ir.AbstractValue):
         self.name = name
         self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -44,7 +44,7 @@ class Value:
         return self.aval.dtype
 
 
-class HostCallback(TupleRecord):
+class HostCallback(ir.TupleRecord):
     """A Python function that a module calls.
 
     Attributes:
@@ -53,6 +53,6 @@ class HostCallback(TupleRecord):
       in_avals, out_avals: the types of operands and results, tokens included.
     """
 
-    fun: Callable[..., Sequence[ArrayLike]]
-    in_avals: tuple[AbstractValue, ...]
-    out_avals: tuple[AbstractValue, ...]
+    fun: Callable[..., Sequence[ir.ArrayLike]]
+    in_avals: tuple[ir.AbstractValue, ...]
+    out_avals: tuple[ir.AbstractValue, ...]

@@ -12,15 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ricci_ir import (
-    AbstractValue,
-    Jaxpr,
-    ProgramCompiled,
-    backend,
-    is_internal_module,
-    observing,
-    subjaxprs,
-)
+import ricci_ir as ir
 
 UPDATE_VARIABLE = "RICCI_UPDATE_CONTRACTS"
 _MOST_LINES = 12
@@ -91,10 +83,10 @@ class compile_contract:
         self.update = _update_requested() if update is None else update
         self.tolerance = tolerance
         self.record: Record = {}
-        self._observing = observing(self._note)
+        self._observing = ir.observing(self._note)
 
     def __enter__(self) -> "compile_contract":
-        backend().clear()
+        ir.backend().clear()
         self.record = {}
         self._observing.__enter__()
         return self
@@ -105,9 +97,9 @@ class compile_contract:
             self.settle()
 
     def _note(self, event: object) -> None:
-        if not isinstance(event, ProgramCompiled):
+        if not isinstance(event, ir.ProgramCompiled):
             return
-        if is_internal_module(event.function):
+        if ir.is_internal_module(event.function):
             return
         signature = Signature(
             tuple((name, _describe_type(aval)) for name, aval in event.arguments), event.static
@@ -148,17 +140,17 @@ def _truncate(lines: Sequence[str]) -> list[str]:
     return [*(f"- {line}" for line in lines[:most]), *more]
 
 
-def _describe_type(aval: AbstractValue) -> str:
+def _describe_type(aval: ir.AbstractValue) -> str:
     weak = " (weakly typed)" if getattr(aval, "weak_type", False) else ""
     return f"{aval.str_short()}{weak}"
 
 
-def count_equations(jaxpr: Jaxpr) -> int:
+def count_equations(jaxpr: ir.Jaxpr) -> int:
     """The number of equations of a jaxpr and of all nested jaxprs, each counted once."""
     jaxprs = {id(jaxpr): jaxpr}
     stack = [jaxpr]
     while stack:
-        for inner in subjaxprs(stack.pop()):
+        for inner in ir.subjaxprs(stack.pop()):
             if id(inner) not in jaxprs:
                 jaxprs[id(inner)] = inner
                 stack.append(inner)

@@ -7,15 +7,15 @@ follows from coefficients of the operands, and of the result itself in lower ord
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+import ricci_ir as ir
 from ricci_autodiff._jet_kinds import JetRule
 from ricci_autodiff._tangent import has_tangent
-from ricci_ir import ArrayLike, Jaxpr, Primitive, Trace, Tracer, context, get_aval
 
 # A coefficient of a series; ``None`` is a zero.
-type Coefficient = ArrayLike | None
+type Coefficient = ir.ArrayLike | None
 
 
-no_rules: Mapping[Primitive, JetRule] = {}
+no_rules: Mapping[ir.Primitive, JetRule] = {}
 
 
 class CircularSeries(Exception):
@@ -58,20 +58,22 @@ class Expansion:
         return rows[k][index]
 
 
-class JetTracer(Tracer):
+class JetTracer(ir.Tracer):
     """A power series: one of the results in an expansion."""
 
     __slots__ = ("expansion", "index", "primal")
     is_differentiated = True
 
     aval: Any
-    primal: ArrayLike
+    primal: ir.ArrayLike
     expansion: Expansion
     index: int
 
-    def __init__(self, trace: "SeriesTrace", primal: ArrayLike, expansion: Expansion, index: int):
+    def __init__(
+        self, trace: "SeriesTrace", primal: ir.ArrayLike, expansion: Expansion, index: int
+    ):
         self._trace = trace
-        self.aval = get_aval(primal)
+        self.aval = ir.get_aval(primal)
         self.primal = primal
         self.expansion = expansion
         self.index = index
@@ -88,16 +90,16 @@ class JetTracer(Tracer):
 
     def concrete(self) -> Any:
         """The primal value if it is known now, else ``None``."""
-        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+        return self.primal.concrete() if isinstance(self.primal, ir.Tracer) else self.primal
 
     def _origin_message(self) -> str:
-        return self.primal._origin_message() if isinstance(self.primal, Tracer) else ""
+        return self.primal._origin_message() if isinstance(self.primal, ir.Tracer) else ""
 
     def __repr__(self) -> str:
         return f"JetTracer(primal={self.primal})"
 
 
-class SeriesTrace(Trace):
+class SeriesTrace(ir.Trace):
     """A trace of power series.
 
     Attributes:
@@ -112,15 +114,17 @@ class SeriesTrace(Trace):
 
     __slots__ = ("depth", "lazy", "memo", "order", "rules")
 
-    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]
+    parent: ir.Trace  # pyright: ignore[reportIncompatibleVariableOverride]
     order: int
     depth: int
     memo: dict[Any, Any]
     lazy: bool
 
-    def __init__(self, parent: Trace, order: int, rules: Mapping[Primitive, JetRule] = no_rules):
+    def __init__(
+        self, parent: ir.Trace, order: int, rules: Mapping[ir.Primitive, JetRule] = no_rules
+    ):
         super().__init__(parent)
-        self.rules: Mapping[Primitive, JetRule] = rules
+        self.rules: Mapping[ir.Primitive, JetRule] = rules
         self.order = order
         self.depth = 0
         self.memo = {}
@@ -128,19 +132,19 @@ class SeriesTrace(Trace):
 
     def run(self, rule: Callable[..., Any], *args: Any, **params: Any) -> Any:
         """Call a rule under this trace, which is not the current one."""
-        previous, lazy = context.trace, self.lazy
-        context.trace, self.lazy = self, True
+        previous, lazy = ir.context.trace, self.lazy
+        ir.context.trace, self.lazy = self, True
         try:
             return rule(*args, **params)
         finally:
-            context.trace, self.lazy = previous, lazy
+            ir.context.trace, self.lazy = previous, lazy
 
     def push(
         self,
-        jaxpr: Jaxpr,
+        jaxpr: ir.Jaxpr,
         flags: Sequence[Sequence[bool]],
         returned: Sequence[Sequence[bool]] | None = None,
-    ) -> tuple[Jaxpr, list[tuple[bool, ...]]]:
+    ) -> tuple[ir.Jaxpr, list[tuple[bool, ...]]]:
         """Return the jaxpr that computes the series of a jaxpr's results: see ``jet_jaxpr``."""
         raise NotImplementedError
 
@@ -148,7 +152,7 @@ class SeriesTrace(Trace):
         """Whether a value is a series of this trace."""
         return isinstance(value, JetTracer) and value._trace is self
 
-    def primal(self, x: Any) -> ArrayLike:
+    def primal(self, x: Any) -> ir.ArrayLike:
         """Return the coefficient of order 0: the value at the point of expansion."""
         return x.primal if self.has(x) else x
 
@@ -162,14 +166,14 @@ class SeriesTrace(Trace):
         """Return the coefficients of an operand from order 1 on."""
         return x.terms if self.has(x) else [None] * self.order
 
-    def series(self, primal: ArrayLike, terms: Sequence[Coefficient]) -> Any:
+    def series(self, primal: ir.ArrayLike, terms: Sequence[Coefficient]) -> Any:
         """Return a tracer for a value and its coefficients from order 1 on, or a constant value."""
         if all(term is None for term in terms):
             return primal
         return JetTracer(self, primal, Expansion([(term,) for term in (primal, *terms)]), 0)
 
     def results(
-        self, values: Sequence[ArrayLike], next_row: Callable[[int], Sequence[Coefficient]]
+        self, values: Sequence[ir.ArrayLike], next_row: Callable[[int], Sequence[Coefficient]]
     ) -> list[Any]:
         """Return tracers for an operation's results; the values of discrete ones.
 
@@ -179,7 +183,7 @@ class SeriesTrace(Trace):
         """
         expansion = Expansion([list(values)], next_row)
         return [
-            JetTracer(self, value, expansion, i) if has_tangent(get_aval(value)) else value
+            JetTracer(self, value, expansion, i) if has_tangent(ir.get_aval(value)) else value
             for i, value in enumerate(values)
         ]
 

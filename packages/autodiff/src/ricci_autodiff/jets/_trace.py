@@ -3,19 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff._jet_kinds import JetRule, given_terms, series_of, term_flags
 from ricci_autodiff._rules import jvp_rules
 from ricci_autodiff._tangent import Zero, instantiate, tangent_aval
-from ricci_ir import (
-    ArrayLike,
-    Jaxpr,
-    Primitive,
-    check_leaks,
-    check_tracer_leaks,
-    context,
-    eval_jaxpr,
-    trace_to_jaxpr,
-)
 
 from ._coefficient_rules import expand, scale
 from ._series import CircularSeries, Coefficient, SeriesTrace, no_rules
@@ -27,32 +18,32 @@ class JetTrace(SeriesTrace):
     __slots__ = ()
 
     def process(
-        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+        self, primitive: ir.Primitive, args: tuple[ir.ArrayLike, ...], params: dict[str, Any]
     ) -> Any:
         """Apply a primitive to series, unless no operand is a series."""
         if not any(map(self.has, args)):
             return self.parent.process(primitive, args, params)
-        previous = context.trace
-        context.trace = self.parent
+        previous = ir.context.trace
+        ir.context.trace = self.parent
         try:
             run = expand if self.lazy else _complete
             results = run(self, primitive, args, params)
         finally:
-            context.trace = previous
+            ir.context.trace = previous
         return results if primitive.multiple_results else results[0]
 
     def push(
         self,
-        jaxpr: Jaxpr,
+        jaxpr: ir.Jaxpr,
         flags: Sequence[Sequence[bool]],
         returned: Sequence[Sequence[bool]] | None = None,
-    ) -> tuple[Jaxpr, list[tuple[bool, ...]]]:
+    ) -> tuple[ir.Jaxpr, list[tuple[bool, ...]]]:
         """Return the jaxpr that computes the series of a jaxpr's results: see ``jet_jaxpr``."""
         return jet_jaxpr(jaxpr, self.order, flags, returned)
 
 
 def _complete(
-    trace: JetTrace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    trace: JetTrace, primitive: ir.Primitive, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
     """Return the results of an operation with all their coefficients."""
     try:
@@ -64,7 +55,7 @@ def _complete(
 
 
 def _by_lower_orders(
-    trace: JetTrace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    trace: JetTrace, primitive: ir.Primitive, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
     """Return the results of an operation whose jvp rule needs the whole series of the result.
 
@@ -78,11 +69,11 @@ def _by_lower_orders(
         primal, terms = trace.primal(x), trace.terms(x)
         primals.append(inner.series(primal, terms[:order]))
         tangents.append(_rate(inner, primal, terms))
-    context.trace = inner
+    ir.context.trace = inner
     try:
         results, rates = jvp_rules[primitive](primals, tangents, **params)
     finally:
-        context.trace = trace.parent
+        ir.context.trace = trace.parent
         inner.alive = False
     if not primitive.multiple_results:
         results, rates = [results], [rates]
@@ -94,7 +85,7 @@ def _by_lower_orders(
     return completed
 
 
-def _rate(inner: JetTrace, primal: ArrayLike, terms: Sequence[Coefficient]) -> Any:
+def _rate(inner: JetTrace, primal: ir.ArrayLike, terms: Sequence[Coefficient]) -> Any:
     """Return the derivative of an operand, as a series of another trace."""
     if all(term is None for term in terms):
         return Zero.from_primal(primal)
@@ -103,12 +94,12 @@ def _rate(inner: JetTrace, primal: ArrayLike, terms: Sequence[Coefficient]) -> A
 
 
 def jet_flat(
-    fun: Callable[..., Sequence[ArrayLike]],
+    fun: Callable[..., Sequence[ir.ArrayLike]],
     order: int,
-    primals: Sequence[ArrayLike],
+    primals: Sequence[ir.ArrayLike],
     series: Sequence[Sequence[Coefficient]],
-    rules: Mapping[Primitive, JetRule] = no_rules,
-) -> tuple[list[ArrayLike], list[list[Coefficient]]]:
+    rules: Mapping[ir.Primitive, JetRule] = no_rules,
+) -> tuple[list[ir.ArrayLike], list[list[Coefficient]]]:
     """Push power series through a flat function of arrays.
 
     Args:
@@ -121,28 +112,28 @@ def jet_flat(
     Returns:
       The results at that point, and their coefficients.
     """
-    trace = JetTrace(context.trace, order, rules)
+    trace = JetTrace(ir.context.trace, order, rules)
     args = [trace.series(x, terms) for x, terms in zip(primals, series, strict=True)]
-    previous = context.trace
-    context.trace = trace
+    previous = ir.context.trace
+    ir.context.trace = trace
     try:
         outs = fun(*args)
         results, out_series = list(map(trace.primal, outs)), list(map(trace.terms, outs))
     finally:
-        context.trace = previous
+        ir.context.trace = previous
         trace.alive = False
-    if check_tracer_leaks.value:
+    if ir.check_tracer_leaks.value:
         del args, outs
-        check_leaks(trace)
+        ir.check_leaks(trace)
     return results, out_series
 
 
 def jet_jaxpr(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     order: int,
     flags: Sequence[Sequence[bool]],
     returned: Sequence[Sequence[bool]] | None = None,
-) -> tuple[Jaxpr, list[tuple[bool, ...]]]:
+) -> tuple[ir.Jaxpr, list[tuple[bool, ...]]]:
     """Return the jaxpr that computes the series of a jaxpr's results; cached on that jaxpr.
 
     Args:
@@ -166,7 +157,7 @@ def _jet_jaxpr(jaxpr, order, flags, returned):
     out_flags: list[tuple[bool, ...]] = []
 
     def fun(*args: Any) -> list[Any]:
-        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+        run = lambda *xs: ir.eval_jaxpr(jaxpr, jaxpr.consts, *xs)
         results, series = jet_flat(run, order, args[:count], series_of(flags, args[count:]))
         if returned is not None:
             series = [
@@ -180,8 +171,8 @@ def _jet_jaxpr(jaxpr, order, flags, returned):
     terms = [
         tangent_aval(aval) for aval, row in zip(avals, flags, strict=True) for flag in row if flag
     ]
-    return trace_to_jaxpr(fun, [*avals, *terms], jaxpr.debug_info), out_flags
+    return ir.trace_to_jaxpr(fun, [*avals, *terms], jaxpr.debug_info), out_flags
 
 
-def _present(term: Coefficient, result: ArrayLike, returned: bool) -> Coefficient:
+def _present(term: Coefficient, result: ir.ArrayLike, returned: bool) -> Coefficient:
     return instantiate(Zero.from_primal(result)) if term is None and returned else term

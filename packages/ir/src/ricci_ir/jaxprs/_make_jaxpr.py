@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import ricci_pytree as pytree
 from ricci_ir._config import debug_key_reuse, no_tracing
 from ricci_ir._key_checks import check_key_reuse
 from ricci_ir._traceback_filtering import api_boundary
@@ -12,14 +13,6 @@ from ricci_ir.traces._references import check_distinct
 from ricci_ir.traces._typing import PyTree
 from ricci_ir.types._aval import AbstractValue, ShapedArray
 from ricci_ir.types._shape_dtype import argument_aval, described_type, result_aval
-from ricci_pytree import (
-    PyTreeDef,
-    argument_paths,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
 
 from ._jaxpr import DebugInfo, Jaxpr
 from ._staging import trace_to_jaxpr
@@ -171,18 +164,18 @@ def _trace(
     fixed = _static_values(static, args, fun)
     # None has no leaves, so it can replace a static argument.
     dynamic = tuple([None if i in fixed else x for i, x in enumerate(args)]) if fixed else args
-    leaves, tree = tree_flatten((dynamic, kwargs))
-    paths = argument_paths(dynamic, kwargs, fun)
+    leaves, tree = pytree.tree_flatten((dynamic, kwargs))
+    paths = pytree.argument_paths(dynamic, kwargs, fun)
     avals = _argument_avals(leaves, paths, fun)
     out_tree: Any = None
 
     def flat_fun(*flat: object) -> list[Any]:
         nonlocal out_tree
-        positional, options = tree_unflatten(tree, flat)
+        positional, options = pytree.tree_unflatten(tree, flat)
         if fixed:
             positional = [fixed.get(i, x) for i, x in enumerate(positional)]
         out = fun(*positional, **options)
-        results, out_tree = tree_flatten(out)
+        results, out_tree = pytree.tree_flatten(out)
         check_results(_name(fun), results, out)
         return results
 
@@ -247,7 +240,7 @@ def check_results(subject: str, results: Sequence[object], out: object) -> None:
         try:
             result_aval(leaf)
         except TypeError:
-            path = keystr(tree_flatten_with_path(out)[0][i][0])
+            path = pytree.keystr(pytree.tree_flatten_with_path(out)[0][i][0])
             location = f" at output{path}" if path else ""
             raise TypeError(
                 f"{subject} returned a value of type {type(leaf)}{location}, which is not an "
@@ -255,13 +248,13 @@ def check_results(subject: str, results: Sequence[object], out: object) -> None:
             ) from None
 
 
-def _described(jaxpr: Jaxpr, out_tree: PyTreeDef) -> PyTree:
+def _described(jaxpr: Jaxpr, out_tree: pytree.PyTreeDef) -> PyTree:
     avals: list[Any] = jaxpr.out_avals
     described = [
         described_type(a) if isinstance(a, ShapedArray) else a  # a token
         for a in avals
     ]
-    return tree_unflatten(out_tree, described)
+    return pytree.tree_unflatten(out_tree, described)
 
 
 def _check_callable(fun: object) -> None:

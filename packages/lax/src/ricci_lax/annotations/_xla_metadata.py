@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, overload
 
+import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import elementwise
-from ricci_ir import Jaxpr, Primitive, Tracer, by_element, define, get_aval, operation_metadata
 from ricci_lax.rules._law_examples import ANY, samples
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Metadata, Value, annotate_value, merged_metadata
@@ -37,14 +37,14 @@ def _texts(what: str, metadata: Mapping[str, Any]) -> Metadata:
 
 
 def _value_lower(ctx: Lowering, x: Value, *, xla_metadata_kvs: Metadata) -> Value:
-    metadata = merged_metadata(operation_metadata.value, xla_metadata_kvs)
+    metadata = merged_metadata(ir.operation_metadata.value, xla_metadata_kvs)
     annotate_value(ctx.lines, x.name, ctx.indent, metadata)
     return x
 
 
-xla_metadata_value_p: Primitive = define(
+xla_metadata_value_p: ir.Primitive = ir.define(
     "xla_metadata_value",
-    sharding=by_element,
+    sharding=ir.by_element,
     abstract_eval=lambda x, *, xla_metadata_kvs: x,
     jvp=linear,
     transpose=lambda ct, x, *, xla_metadata_kvs: [ct],
@@ -56,7 +56,7 @@ xla_metadata_value_p: Primitive = define(
 
 
 def _call_lower(
-    ctx: Lowering, *operands: Value, jaxpr: Jaxpr, xla_metadata: Metadata, ad_metadata: object
+    ctx: Lowering, *operands: Value, jaxpr: ir.Jaxpr, xla_metadata: Metadata, ad_metadata: object
 ) -> list[Value]:
     # The operations inside have only the attributes that they were traced with.
     return ctx.call(jaxpr, "xla_metadata_call", operands, xla_metadata)
@@ -69,7 +69,7 @@ def _of_derivative(params: dict[str, Any]) -> dict[str, Any]:
     return {"xla_metadata": ad_metadata, "ad_metadata": "same"}
 
 
-xla_metadata_call_p: Primitive = annotated_call("xla_metadata_call", _call_lower, _of_derivative)
+xla_metadata_call_p: ir.Primitive = annotated_call("xla_metadata_call", _call_lower, _of_derivative)
 
 
 @overload
@@ -105,8 +105,8 @@ def set_xla_metadata(x: object = None, **kwargs: Any) -> Any:
         return _setting(metadata)
 
     def annotate(leaf: object) -> Any:
-        get_aval(leaf)
-        if not metadata or not isinstance(leaf, Tracer):
+        ir.get_aval(leaf)
+        if not metadata or not isinstance(leaf, ir.Tracer):
             return leaf  # it is computed already
         return xla_metadata_value_p.bind(leaf, xla_metadata_kvs=metadata)
 
@@ -115,7 +115,7 @@ def set_xla_metadata(x: object = None, **kwargs: Any) -> Any:
 
 @contextmanager
 def _setting(metadata: Metadata) -> Iterator[None]:
-    with operation_metadata(merged_metadata(operation_metadata.value, metadata)):
+    with ir.operation_metadata(merged_metadata(ir.operation_metadata.value, metadata)):
         yield
 
 

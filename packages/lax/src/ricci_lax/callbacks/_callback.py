@@ -5,21 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    CallbackError,
-    Primitive,
-    PyTree,
-    ShapedArray,
-    api_boundary,
-    backend,
-    canonicalize_dtype,
-    define,
-    get_aval,
-    unsupported,
-    without_sharding,
-)
+import ricci_ir as ir
 from ricci_lax.effects._kinds import io_set
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -48,7 +34,7 @@ class FlatCallback:
         self.in_tree = in_tree
         self.static = static
 
-    def __call__(self, *arrays: ArrayLike) -> PyTree:
+    def __call__(self, *arrays: ir.ArrayLike) -> ir.PyTree:
         """Call the function, and return its result unchanged."""
         args, kwargs = tree_unflatten(self.in_tree, with_static(arrays, self.static))
         return self.callback_func(*args, **kwargs)
@@ -92,13 +78,13 @@ def host_arrays(args: Sequence[Any]) -> list[Any]:
     return [
         x
         if hasattr(type(x), "aval")
-        else backend().array(np.asarray(x, get_aval(x).dtype), get_aval(x))  # pyright: ignore
+        else ir.backend().array(np.asarray(x, ir.get_aval(x).dtype), ir.get_aval(x))  # pyright: ignore
         for x in args
     ]
 
 
 def checked_results(
-    what: str, callback: FlatCallback, out: PyTree, avals: Sequence[Any]
+    what: str, callback: FlatCallback, out: ir.PyTree, avals: Sequence[Any]
 ) -> list[np.ndarray]:
     """The result of a callback as NumPy arrays, checked against the types that were declared.
 
@@ -108,18 +94,18 @@ def checked_results(
     leaves = tree_flatten(out)[0]
     name = name_of(callback.callback_func)
     if len(leaves) != len(avals):
-        raise CallbackError(
+        raise ir.CallbackError(
             f"{what}: {name} returned {len(leaves)} arrays, but result_shape_dtypes has "
             f"{len(avals)}. Return the structure that result_shape_dtypes has."
         )
     results = []
     for i, (leaf, aval) in enumerate(zip(leaves, avals, strict=True)):
         value = np.asarray(leaf)
-        if value.dtype != aval.dtype and canonicalize_dtype(value.dtype) == aval.dtype:
+        if value.dtype != aval.dtype and ir.canonicalize_dtype(value.dtype) == aval.dtype:
             value = value.astype(aval.dtype)
         if value.shape != aval.shape or value.dtype != aval.dtype:
             paths = tree_flatten_with_path(out)[0]
-            raise CallbackError(
+            raise ir.CallbackError(
                 f"{what}: {name} returned the wrong type for result #{i}{keystr(paths[i][0])}:\n"
                 f"  Expected: {aval.str_short()}\n"
                 f"  Actual: {value.dtype.name}[{','.join(map(str, value.shape))}]\n"
@@ -133,13 +119,13 @@ def _runner(what: str) -> Callable[..., list[Any]]:
     """Make the eager rule, which calls the function immediately."""
 
     def run(
-        *args: ArrayLike, callback: FlatCallback, result_avals: tuple, **params: object
+        *args: ir.ArrayLike, callback: FlatCallback, result_avals: tuple, **params: object
     ) -> list[Any]:
         try:
             out = callback(*map(_strong, host_arrays(args)))
         except Exception as error:
             name = name_of(callback.callback_func)
-            raise CallbackError(
+            raise ir.CallbackError(
                 f"{what}: {name} failed. {type(error).__name__}: {error}"
             ) from error
         return checked_results(what, callback, out, result_avals)
@@ -147,9 +133,9 @@ def _runner(what: str) -> Callable[..., list[Any]]:
     return run
 
 
-def _strong(x: Array) -> Array:
+def _strong(x: ir.Array) -> ir.Array:
     """An array that is not weakly typed."""
-    return backend().array(np.asarray(x), x.aval.update(weak_type=False)) if x.weak_type else x
+    return ir.backend().array(np.asarray(x), x.aval.update(weak_type=False)) if x.weak_type else x
 
 
 def _writer(what: str) -> Callable[..., list[Value]]:
@@ -217,20 +203,20 @@ def _io_batch(axis, args, dims, *, ordered, **params):
 
 # The primitives
 
-_no_pure_derivative = unsupported(
+_no_pure_derivative = ir.unsupported(
     "the derivative of a Python function is not known. Wrap the function that calls it in "
     "custom_jvp or custom_vjp, and give its derivative there",
     ValueError,
 )
-_no_io_derivative = unsupported(
+_no_io_derivative = ir.unsupported(
     "the derivative of a Python function is not known. Stop the gradient of its arguments with "
     "lax.stop_gradient, or give a derivative with custom_jvp or custom_vjp",
     ValueError,
 )
 
-pure_callback_p: Primitive = define(
+pure_callback_p: ir.Primitive = ir.define(
     "pure_callback",
-    sharding=without_sharding,
+    sharding=ir.without_sharding,
     abstract_eval=lambda *avals, result_avals, **_: list(result_avals),
     multiple_results=True,
     memo=False,
@@ -243,9 +229,9 @@ pure_callback_p: Primitive = define(
     examples=no_examples("the types that it gives are parameters, and do not follow its operands'"),
 )
 
-io_callback_p: Primitive = define(
+io_callback_p: ir.Primitive = ir.define(
     "io_callback",
-    sharding=without_sharding,
+    sharding=ir.without_sharding,
     abstract_eval=lambda *avals, result_avals, **_: list(result_avals),
     multiple_results=True,
     memo=False,
@@ -265,8 +251,8 @@ io_callback_p: Primitive = define(
 
 
 def _result_types(
-    what: str, result_shape_dtypes: PyTree
-) -> tuple[tuple[ShapedArray, ...], PyTreeDef]:
+    what: str, result_shape_dtypes: ir.PyTree
+) -> tuple[tuple[ir.ShapedArray, ...], PyTreeDef]:
     """The declared types of a callback's results, checked, and their structure."""
     leaves, tree = tree_flatten(result_shape_dtypes)
     avals = []
@@ -277,14 +263,14 @@ def _result_types(
                 f"{what}: result_shape_dtypes{path} must have a shape and a dtype, got "
                 f"{leaf!r:.60} of type {type(leaf).__name__}. Pass ShapeDtypeStruct(shape, dtype)."
             )
-        if canonicalize_dtype(leaf.dtype) != np.dtype(leaf.dtype):
+        if ir.canonicalize_dtype(leaf.dtype) != np.dtype(leaf.dtype):
             path = keystr(tree_flatten_with_path(result_shape_dtypes)[0][i][0])
             raise ValueError(
                 f"{what}: result_shape_dtypes{path} has the 64-bit dtype {np.dtype(leaf.dtype)}, "
-                f"and 64-bit types are off. Ask for {canonicalize_dtype(leaf.dtype)}, or switch "
+                f"and 64-bit types are off. Ask for {ir.canonicalize_dtype(leaf.dtype)}, or switch "
                 "them on with enable_x64."
             )
-        avals.append(ShapedArray(tuple(leaf.shape), np.dtype(leaf.dtype)))
+        avals.append(ir.ShapedArray(tuple(leaf.shape), np.dtype(leaf.dtype)))
     return tuple(avals), tree
 
 
@@ -300,7 +286,7 @@ def _operands(
     leaves, tree = tree_flatten((args, kwargs))
     for i, leaf in enumerate(leaves):
         try:
-            get_aval(leaf)
+            ir.get_aval(leaf)
         except TypeError:
             path = keystr(tree_flatten_with_path((args, kwargs))[0][i][0])
             raise TypeError(
@@ -310,15 +296,15 @@ def _operands(
     return leaves, tree
 
 
-@api_boundary
+@ir.api_boundary
 def pure_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: PyTree,
-    *args: PyTree,
+    result_shape_dtypes: ir.PyTree,
+    *args: ir.PyTree,
     sharding: object = None,
     vmap_method: str | None = None,
     **kwargs: object,
-) -> PyTree:
+) -> ir.PyTree:
     """Call a pure Python function from an executable.
 
     The call may be left out if its results are unused, or made several times.
@@ -382,15 +368,15 @@ def pure_callback(
     return tree_unflatten(out_tree, outs)
 
 
-@api_boundary
+@ir.api_boundary
 def io_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: PyTree,
-    *args: PyTree,
+    result_shape_dtypes: ir.PyTree,
+    *args: ir.PyTree,
     sharding: object = None,
     ordered: bool = False,
     **kwargs: object,
-) -> PyTree:
+) -> ir.PyTree:
     """Call a Python function with side effects from an executable, once in each execution.
 
     Args:

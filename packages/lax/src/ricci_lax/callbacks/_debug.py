@@ -10,24 +10,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_stablehlo as hlo
 from ricci_autodiff import Tape
 from ricci_batching import Axis
-from ricci_ir import (
-    ArrayLike,
-    Primitive,
-    PyTree,
-    Source,
-    api_boundary,
-    by_program,
-    caller_source,
-    define,
-    derived,
-    get_aval,
-)
 from ricci_lax.effects._kinds import debug_effect, debug_set, ordered_debug_effect
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
-from ricci_stablehlo import Lowering, Value, axes_left, host_call, once_along, tokens_at
 
 from ._callback import FlatCallback, host_arrays, with_static
 from ._vmap_methods import unrolled
@@ -40,7 +29,7 @@ logger = logging.getLogger("ricci.debug")
 # Rules that the primitives share: they call a Python function, and have no results.
 
 
-def _jvp_of(primitive: Primitive) -> Callable[..., Any]:
+def _jvp_of(primitive: ir.Primitive) -> Callable[..., Any]:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: object) -> tuple[list, list]:
         primitive.bind(*primals, **params)
         return [], []
@@ -48,7 +37,7 @@ def _jvp_of(primitive: Primitive) -> Callable[..., Any]:
     return jvp
 
 
-def _linearize_of(primitive: Primitive) -> Callable[..., Any]:
+def _linearize_of(primitive: ir.Primitive) -> Callable[..., Any]:
     def linearize(tape: Tape, primals: Sequence[Any], tangents: Sequence[Any], **params: object):
         primitive.bind(*primals, **params)
         return [], []
@@ -56,7 +45,7 @@ def _linearize_of(primitive: Primitive) -> Callable[..., Any]:
     return linearize
 
 
-def _batch_of(primitive: Primitive) -> Callable[..., Any]:
+def _batch_of(primitive: ir.Primitive) -> Callable[..., Any]:
     def batch(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: object):
         unrolled(axis, args, dims, partial(primitive.bind, **params))
         return [], []
@@ -65,23 +54,25 @@ def _batch_of(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _lower(
-    ctx: Lowering, operands: Sequence[Value], call: Callable[..., Any], partitioned: bool
-) -> list[Value]:
-    def fun(*arrays: ArrayLike) -> tuple:
+    ctx: hlo.Lowering, operands: Sequence[hlo.Value], call: Callable[..., Any], partitioned: bool
+) -> list[hlo.Value]:
+    def fun(*arrays: ir.ArrayLike) -> tuple:
         call(*arrays)
         return ()
 
     outs = list(ctx.outs)
-    write = partial(host_call, fun=fun, outs=outs, has_side_effect=True, partitioned=partitioned)
-    if ctx.module.num_partitions == 1 or not axes_left():
+    write = partial(
+        hlo.host_call, fun=fun, outs=outs, has_side_effect=True, partitioned=partitioned
+    )
+    if ctx.module.num_partitions == 1 or not hlo.axes_left():
         return write(ctx, operands=operands)
     if outs:
         raise ValueError(
             "debug.callback and debug.print: ordered effects are not supported in a shard_map over "
-            f"some axes of a mesh, here without {', '.join(map(repr, axes_left()))}. Use "
+            f"some axes of a mesh, here without {', '.join(map(repr, hlo.axes_left()))}. Use "
             "ordered=False, or let the shard_map work on all axes."
         )
-    once_along(ctx, operands, lambda inner, *xs: write(inner, operands=xs))
+    hlo.once_along(ctx, operands, lambda inner, *xs: write(inner, operands=xs))
     return []
 
 
@@ -89,26 +80,26 @@ _shared: dict[str, Any] = {
     "abstract_eval": lambda *avals, **params: [],
     "multiple_results": True,
     "memo": False,
-    "jvp": derived(_jvp_of),
-    "linearize": derived(_linearize_of),
+    "jvp": ir.derived(_jvp_of),
+    "linearize": ir.derived(_linearize_of),
     # The backward pass does not have the values of linear operands: nothing is called.
     "transpose": lambda cts, *args, **params: [None] * len(args),
-    "batch": derived(_batch_of),
-    "order": tokens_at(0),
+    "batch": ir.derived(_batch_of),
+    "order": hlo.tokens_at(0),
 }
 
 
 # Callbacks
 
 
-def _run_callback(*args: ArrayLike, callback: FlatCallback, **params: object) -> list[Any]:
+def _run_callback(*args: ir.ArrayLike, callback: FlatCallback, **params: object) -> list[Any]:
     callback(*host_arrays(args))
     return []
 
 
-debug_callback_p: Primitive = define(
+debug_callback_p: ir.Primitive = ir.define(
     "debug_callback",
-    sharding=by_program,
+    sharding=ir.by_program,
     effects=lambda params: frozenset({params["effect"]}),
     lower=lambda ctx, *xs, callback, effect, partitioned: _lower(ctx, xs, callback, partitioned),
     host=_run_callback,
@@ -122,7 +113,7 @@ if TYPE_CHECKING:
     @overload
     def debug_callback(
         callback: Callable[..., object],
-        *args: PyTree,
+        *args: ir.PyTree,
         ordered: bool = False,
         partitioned: bool = False,
         **kwargs: object,
@@ -133,10 +124,10 @@ if TYPE_CHECKING:
     ) -> Callable[..., None]: ...
 
 
-@api_boundary
+@ir.api_boundary
 def debug_callback(
     callback: Callable[..., object] | None = None,
-    *args: PyTree,
+    *args: ir.PyTree,
     ordered: bool = False,
     partitioned: bool = False,
     **kwargs: object,
@@ -200,7 +191,7 @@ def _split_static(args: tuple, kwargs: dict) -> tuple[list[Any], tuple, PyTreeDe
     arrays, static = [], []
     for i, leaf in enumerate(leaves):
         try:
-            get_aval(leaf)
+            ir.get_aval(leaf)
             arrays.append(leaf)
         except TypeError:
             static.append((i, leaf))
@@ -282,7 +273,7 @@ def _emit(message: str, record: logging.LogRecord | None) -> None:
 
 
 def _run_print(
-    *args: ArrayLike,
+    *args: ir.ArrayLike,
     logging_record: logging.LogRecord | None,
     ordered: bool,
     partitioned: bool,
@@ -293,20 +284,20 @@ def _run_print(
 
 
 def _print_lower(
-    ctx: Lowering,
-    *operands: Value,
+    ctx: hlo.Lowering,
+    *operands: hlo.Value,
     logging_record: logging.LogRecord | None,
     ordered: bool,
     partitioned: bool,
     **params: Any,
-) -> list[Value]:
+) -> list[hlo.Value]:
     call = lambda *arrays: _emit(_message(arrays, **params), logging_record)
     return _lower(ctx, operands, call, partitioned)
 
 
-debug_print_p: Primitive = define(
+debug_print_p: ir.Primitive = ir.define(
     "debug_print",
-    sharding=by_program,
+    sharding=ir.by_program,
     effects=lambda params: debug_set[params["ordered"]],
     lower=_print_lower,
     host=_run_print,
@@ -320,12 +311,12 @@ if TYPE_CHECKING:
     @overload
     def debug_print(
         fmt: str,
-        *args: PyTree,
+        *args: ir.PyTree,
         ordered: bool = False,
         partitioned: bool = False,
         skip_format_check: bool = False,
         _use_logging: bool = False,
-        **kwargs: PyTree,
+        **kwargs: ir.PyTree,
     ) -> None: ...
     @overload
     def debug_print(
@@ -338,10 +329,10 @@ if TYPE_CHECKING:
     ) -> Callable[..., None]: ...
 
 
-@api_boundary
+@ir.api_boundary
 def debug_print(
     fmt: str | None = None,
-    *args: PyTree,
+    *args: ir.PyTree,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
@@ -425,7 +416,7 @@ def debug_print(
 
 
 def _record() -> logging.LogRecord:
-    source = Source(*caller_source(1))
+    source = ir.Source(*ir.caller_source(1))
     return logger.makeRecord(logger.name, logging.INFO, source.file, source.line, "", (), None)
 
 
@@ -434,12 +425,12 @@ if TYPE_CHECKING:
     @overload
     def debug_log(
         fmt: str,
-        *args: PyTree,
+        *args: ir.PyTree,
         ordered: bool = False,
         partitioned: bool = False,
         skip_format_check: bool = False,
         _use_logging: bool = True,
-        **kwargs: PyTree,
+        **kwargs: ir.PyTree,
     ) -> None: ...
     @overload
     def debug_log(
@@ -452,10 +443,10 @@ if TYPE_CHECKING:
     ) -> Callable[..., None]: ...
 
 
-@api_boundary
+@ir.api_boundary
 def debug_log(
     fmt: str | None = None,
-    *args: PyTree,
+    *args: ir.PyTree,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_batching import Axis, batched_at
-from ricci_ir import Array, ShapedArray, context, eval_trace, get_aval, trace_to_jaxpr
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.shapes._joining import stack
 from ricci_lax.shapes._slicing import slice_in_dim
@@ -56,19 +56,20 @@ def by_vmap_method(
         return sequentially(axis, args, dims, one, method.endswith("unrolled"))
     # Tokens have no batch axis: all examples share one.
     has_batch = [
-        d is not None or (method != "legacy_vectorized" and isinstance(get_aval(x), ShapedArray))
+        d is not None
+        or (method != "legacy_vectorized" and isinstance(ir.get_aval(x), ir.ShapedArray))
         for x, d in zip(args, dims, strict=True)
     ]
     operands = []
     for x, d in zip(args, dims, strict=True):
         if d is not None:
             x = batched_at(x, d, axis, 0)
-        elif method != "legacy_vectorized" and isinstance(get_aval(x), ShapedArray):
+        elif method != "legacy_vectorized" and isinstance(ir.get_aval(x), ir.ShapedArray):
             shape = shape_of(x)
             rows = 1 if method == "expand_dims" else axis.size
             x = broadcast_in_dim(x, (rows, *shape), tuple(range(1, len(shape) + 1)))
         operands.append(x)
-    arrays = [isinstance(a, ShapedArray) for a in result_avals]
+    arrays = [isinstance(a, ir.ShapedArray) for a in result_avals]
     avals = tuple(
         a.insert_dimension(0, axis.size) if is_array else a
         for a, is_array in zip(result_avals, arrays, strict=True)
@@ -95,20 +96,20 @@ def sequentially(
     axis: Axis, args: Sequence[Any], dims: Sequence[int | None], apply: Callable, unroll: bool
 ) -> tuple[list[Any], list[int]]:
     """The result of a batching rule that applies a function in a loop over the examples."""
-    if context.trace is eval_trace:
+    if ir.context.trace is ir.eval_trace:
         every = unrolled(axis, args, dims, apply)
         results = [stack(rows) for rows in zip(*every, strict=True)]
         return results, [0] * len(results)
     fixed = [x for x, d in zip(args, dims, strict=True) if d is None]
     xs = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True) if d is not None]
 
-    def body(*flat: Array) -> list[Any]:
+    def body(*flat: ir.Array) -> list[Any]:
         consts, rows = iter(flat[: len(fixed)]), iter(flat[len(fixed) :])
         return apply(*(next(consts) if d is None else next(rows) for d in dims))
 
-    avals: list[Any] = [get_aval(x) for x in xs]
-    slices = [ShapedArray(a.shape[1:], a.dtype, a.weak_type) for a in avals]
-    jaxpr = trace_to_jaxpr(body, [*map(get_aval, fixed), *slices])
+    avals: list[Any] = [ir.get_aval(x) for x in xs]
+    slices = [ir.ShapedArray(a.shape[1:], a.dtype, a.weak_type) for a in avals]
+    jaxpr = ir.trace_to_jaxpr(body, [*map(ir.get_aval, fixed), *slices])
     outs = scan_p.bind(
         *fixed,
         *xs,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import Array, Jaxpr, Primitive, eval_jaxpr, staged_call, trace_to_jaxpr
+import ricci_ir as ir
 from ricci_lax.control_flow._cond import cond_p
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.control_flow._while import while_p
@@ -17,7 +17,7 @@ from ._log import Checked, Log
 from ._slots import ErrorEffect, earlier, leaf_count, no_error, slots_of
 
 
-def _check(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _check(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     log.absorb_error(tree_unflatten(params["err_tree"], operands))
     return []
 
@@ -25,15 +25,15 @@ def _check(log: Log, primitive: Primitive, operands: list, params: dict) -> list
 # Calls
 
 
-def _jit(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _jit(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     jaxpr = params["jaxpr"]
     checked = log.checked(jaxpr)
-    if jaxpr in staged_call.inlined:
-        staged_call.inlined.add(checked.jaxpr)
+    if jaxpr in ir.staged_call.inlined:
+        ir.staged_call.inlined.add(checked.jaxpr)
     return log.absorb(checked, jit_p.bind(*operands, **{**params, "jaxpr": checked.jaxpr}))
 
 
-def _checkpoint(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _checkpoint(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["jaxpr"])
     return log.absorb(checked, remat_p.bind(*operands, **{**params, "jaxpr": checked.jaxpr}))
 
@@ -41,7 +41,7 @@ def _checkpoint(log: Log, primitive: Primitive, operands: list, params: dict) ->
 # Branches
 
 
-def _cond(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _cond(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     branches = params["branches"]
     each = [log.checked(branch, collapse=True) for branch in branches]
     effects = tuple(dict.fromkeys(effect for one in each for effect in one.effects))
@@ -66,7 +66,7 @@ def _joined(effects: Sequence[ErrorEffect], first: Sequence, second: Sequence) -
     return [leaf for e in effects for leaf in earlier(one[e], other[e]).leaves]
 
 
-def _scan(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _scan(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     jaxpr, consts, carry = params["jaxpr"], params["num_consts"], params["num_carry"]
     body = log.checked(jaxpr, collapse=True)
     count = body.leaf_count
@@ -82,23 +82,23 @@ def _scan(log: Log, primitive: Primitive, operands: list, params: dict) -> list[
     return log.absorb(body, outs)
 
 
-def _carrying(body: Checked, jaxpr: Jaxpr, consts: int) -> Jaxpr:
+def _carrying(body: Checked, jaxpr: ir.Jaxpr, consts: int) -> ir.Jaxpr:
     """The body of a checked scan; the first error is part of its carry."""
     count, effects = body.leaf_count, body.effects
     if not count:
         return body.jaxpr
 
-    def fun(*args: Array) -> list[Any]:
+    def fun(*args: ir.Array) -> list[Any]:
         before, operands = args[consts : consts + count], args[consts + count :]
-        outs = eval_jaxpr(body.jaxpr, body.jaxpr.consts, *args[:consts], *operands)
+        outs = ir.eval_jaxpr(body.jaxpr, body.jaxpr.consts, *args[:consts], *operands)
         return [*_joined(effects, before, outs[:count]), *outs[count:]]
 
     avals = jaxpr.in_avals
     errors = body.jaxpr.out_avals[:count]
-    return trace_to_jaxpr(fun, [*avals[:consts], *errors, *avals[consts:]], jaxpr.debug_info)
+    return ir.trace_to_jaxpr(fun, [*avals[:consts], *errors, *avals[consts:]], jaxpr.debug_info)
 
 
-def _while(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _while(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
     cond_count, body_count = params["cond_nconsts"], params["body_nconsts"]
     if condition.out_avals[0].shape:
@@ -119,7 +119,7 @@ def _while(log: Log, primitive: Primitive, operands: list, params: dict) -> list
     count = leaf_count(effects)
     cond_consts, consts = operands[:cond_count], operands[cond_count : cond_count + body_count]
     carry = operands[cond_count + body_count :]
-    start = eval_jaxpr(test.jaxpr, test.jaxpr.consts, *cond_consts, *carry)[:count]
+    start = ir.eval_jaxpr(test.jaxpr, test.jaxpr.consts, *cond_consts, *carry)[:count]
     again, program = body.derived(
         ("checked while", condition, log.enabled, cond_count, body_count),
         lambda: _looping(test, step, condition, body, cond_count, body_count),
@@ -139,37 +139,42 @@ def _while(log: Log, primitive: Primitive, operands: list, params: dict) -> list
 
 
 def _looping(
-    test: Checked, step: Checked, condition: Jaxpr, body: Jaxpr, cond_count: int, body_count: int
-) -> tuple[Jaxpr, Jaxpr]:
+    test: Checked,
+    step: Checked,
+    condition: ir.Jaxpr,
+    body: ir.Jaxpr,
+    cond_count: int,
+    body_count: int,
+) -> tuple[ir.Jaxpr, ir.Jaxpr]:
     """The condition and the body of a checked while loop; the first error is part of the carry."""
     effects, count = step.effects, step.leaf_count
     errors = step.jaxpr.out_avals[:count]
 
-    def again(*args: Array) -> list[Any]:
+    def again(*args: ir.Array) -> list[Any]:
         consts, carry = args[:cond_count], args[cond_count + count :]
-        return eval_jaxpr(test.jaxpr, test.jaxpr.consts, *consts, *carry)[count:]
+        return ir.eval_jaxpr(test.jaxpr, test.jaxpr.consts, *consts, *carry)[count:]
 
-    def program(*args: Array) -> list[Any]:
+    def program(*args: ir.Array) -> list[Any]:
         cond_consts, operands = args[:cond_count], args[cond_count:]
         consts, before, carry = (
             operands[:body_count],
             operands[body_count : body_count + count],
             operands[body_count + count :],
         )
-        outs = eval_jaxpr(step.jaxpr, step.jaxpr.consts, *consts, *carry)
+        outs = ir.eval_jaxpr(step.jaxpr, step.jaxpr.consts, *consts, *carry)
         after, results = outs[:count], outs[count:]
         met = _joined(effects, before, after)
-        tested = eval_jaxpr(test.jaxpr, test.jaxpr.consts, *cond_consts, *results)[:count]
+        tested = ir.eval_jaxpr(test.jaxpr, test.jaxpr.consts, *cond_consts, *results)[:count]
         return [*_joined(effects, met, tested), *results]
 
     avals, cond_avals = body.in_avals, condition.in_avals
     return (
-        trace_to_jaxpr(
+        ir.trace_to_jaxpr(
             again,
             [*cond_avals[:cond_count], *errors, *cond_avals[cond_count:]],
             condition.debug_info,
         ),
-        trace_to_jaxpr(
+        ir.trace_to_jaxpr(
             program,
             [*cond_avals[:cond_count], *avals[:body_count], *errors, *avals[body_count:]],
             body.debug_info,
@@ -177,7 +182,7 @@ def _looping(
     )
 
 
-_rules: dict[Primitive, Callable[..., list[Any]]] = {
+_rules: dict[ir.Primitive, Callable[..., list[Any]]] = {
     check_p: _check,
     jit_p: _jit,
     remat_p: _checkpoint,

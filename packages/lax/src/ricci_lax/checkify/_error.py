@@ -6,19 +6,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import not_linear
 from ricci_batching import batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    Source,
-    api_boundary,
-    as_array,
-    by_program,
-    define,
-    is_concrete,
-)
 from ricci_lax.effects._kinds import AllowedEffect
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._slicing import index_in_dim
@@ -50,7 +40,7 @@ class Error:
     _metadata: dict[int, Site]
     _payload: dict[ErrorEffect, Sequence[Any]]
 
-    @api_boundary
+    @ir.api_boundary
     def get(self) -> str | None:
         """The message of the first error in program order, ``None`` if there is none.
 
@@ -59,7 +49,7 @@ class Error:
         error = self.get_exception()
         return None if error is None else str(error)
 
-    @api_boundary
+    @ir.api_boundary
     def get_exception(self) -> JaxException | None:
         """The first error in program order as an exception, ``None`` if there is none."""
         # Sites are numbered in program order, so that the least code is the first error.
@@ -78,7 +68,7 @@ class Error:
     def _at(self, index: tuple[int, ...], code: int, effect: ErrorEffect) -> JaxException:
         return self._metadata[code].exception([_part(x, index) for x in self._payload[effect]])
 
-    @api_boundary
+    @ir.api_boundary
     def throw(self) -> None:
         """Raise the error, if there is one.
 
@@ -93,18 +83,18 @@ class Error:
         return replace(self, **changes)
 
     def __str__(self) -> str:
-        if not all(map(is_concrete, self._pred.values())):
+        if not all(map(ir.is_concrete, self._pred.values())):
             return repr(self)
         return f"Error({self.get()})"
 
 
-def _part(x: Array, index: tuple[int, ...]) -> Array:
+def _part(x: ir.Array, index: tuple[int, ...]) -> ir.Array:
     for i in index:
         x = index_in_dim(x, i, 0, keepdims=False)
-    return as_array(x)
+    return ir.as_array(x)
 
 
-def _failures(pred: ArrayLike) -> list[tuple[int, ...]]:
+def _failures(pred: ir.ArrayLike) -> list[tuple[int, ...]]:
     """The indices of the examples that failed."""
     if not shape_of(pred):
         return [()] if bool(pred) else []
@@ -170,7 +160,7 @@ check_effect = CheckEffect()
 _effects = frozenset({check_effect})
 
 
-def _raise(*leaves: ArrayLike, err_tree: PyTreeDef, debug: bool) -> list[Any]:
+def _raise(*leaves: ir.ArrayLike, err_tree: PyTreeDef, debug: bool) -> list[Any]:
     if not debug:
         error = tree_unflatten(err_tree, leaves).get_exception()
         if error is not None:
@@ -205,7 +195,7 @@ def _lower(ctx: Lowering, *operands: Value, err_tree: PyTreeDef, debug: bool) ->
     if debug:
         return []
     sites = list(tree_unflatten(err_tree, operands)._metadata.values())
-    location = next((f" ({Source(*s.source)})" for s in sites if s.source[0] is not None), "")
+    location = next((f" ({ir.Source(*s.source)})" for s in sites if s.source[0] is not None), "")
     facts = next((repr(site.facts[0]) for site in sites if site.facts), "an error")
     raise ValueError(
         f"check: a compiled function cannot raise {facts} itself{location}.\n"
@@ -216,9 +206,9 @@ def _lower(ctx: Lowering, *operands: Value, err_tree: PyTreeDef, debug: bool) ->
 
 
 # Operands: the leaves of an ``Error`` whose flags are scalars.
-check_p: Primitive = define(
+check_p: ir.Primitive = ir.define(
     "check",
-    sharding=by_program,
+    sharding=ir.by_program,
     abstract_eval=lambda *avals, err_tree, debug: [],
     multiple_results=True,
     effects=lambda params: _effects,

@@ -11,20 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Jaxpr,
-    Literal,
-    Primitive,
-    PyTree,
-    SettingsSwitch,
-    context,
-    get_aval,
-    issubdtype,
-    no_origin,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
 from ricci_lax.elementwise._comparison import bitwise_or, eq, ne
 from ricci_lax.reductions._axis_reductions import reduce_or
 from ricci_lax.rules._checkify import bound, check_rules
@@ -38,7 +25,7 @@ from ._slots import ErrorEffect, Slot, collapsed, earlier, leaf_count, no_error,
 Enabled = frozenset[type[JaxException]]
 
 
-def any_of(flags: Array) -> Array:
+def any_of(flags: ir.Array) -> ir.Array:
     """Whether any element of an array of booleans is true."""
     rank = len(shape_of(flags))
     return reduce_or(flags, tuple(range(rank))) if rank else flags
@@ -53,7 +40,7 @@ class Checked(NamedTuple):
       sites: the locations in it that can have an error; the code in a slot is the number of one.
     """
 
-    jaxpr: Jaxpr
+    jaxpr: ir.Jaxpr
     effects: tuple[ErrorEffect, ...]
     sites: tuple[Site, ...]
 
@@ -82,9 +69,9 @@ class Log:
     def report(
         self,
         error_type: type[JaxException],
-        failed: ArrayLike,
+        failed: ir.ArrayLike,
         facts: tuple = (),
-        payload: PyTree = None,
+        payload: ir.PyTree = None,
     ) -> None:
         """Report whether there is an error at the current equation.
 
@@ -95,27 +82,27 @@ class Log:
           payload: a pytree of arrays with the values that the message shows.
         """
         leaves, tree = tree_flatten(payload)
-        effect = ErrorEffect(error_type, tuple(map(get_aval, leaves)))
+        effect = ErrorEffect(error_type, tuple(map(ir.get_aval, leaves)))
         self._add(effect, Slot(failed, np.int32(len(self.sites)), tuple(leaves)))
         self.sites.append(Site(error_type, self.source, facts, tree))
 
-    def report_nans(self, primitive: Primitive, results: Sequence[Any]) -> None:
+    def report_nans(self, primitive: ir.Primitive, results: Sequence[Any]) -> None:
         """Report whether there is a NaN among the results of a primitive."""
         if NaNError not in self.enabled:
             return
         failed = None
         for x in results:
-            aval: Any = get_aval(x)
-            if issubdtype(aval.dtype, np.inexact):
+            aval: Any = ir.get_aval(x)
+            if ir.issubdtype(aval.dtype, np.inexact):
                 any_nan = any_of(ne(x, x))
                 failed = any_nan if failed is None else bitwise_or(failed, any_nan)
         if failed is not None:
             self.report(NaNError, failed, (primitive.name,))
 
-    def report_zeros(self, divisor: ArrayLike) -> None:
+    def report_zeros(self, divisor: ir.ArrayLike) -> None:
         """Report whether there is a zero in a divisor."""
         if DivisionByZeroError in self.enabled:
-            zero = np.zeros((), get_aval(divisor).dtype)[()]
+            zero = np.zeros((), ir.get_aval(divisor).dtype)[()]
             self.report(DivisionByZeroError, any_of(eq(divisor, zero)))
 
     def absorb(self, checked: Checked, results: Sequence[Any]) -> list[Any]:
@@ -151,7 +138,7 @@ class Log:
 
     def checked(
         self,
-        jaxpr: Jaxpr,
+        jaxpr: ir.Jaxpr,
         required: tuple[ErrorEffect, ...] = (),
         offset: int = 0,
         collapse: bool = False,
@@ -168,11 +155,13 @@ class Log:
         return jaxpr.derived(key, lambda: _check(jaxpr, enabled, required, offset, collapse))
 
 
-def _check(jaxpr: Jaxpr, enabled: Enabled, required: tuple, offset: int, collapse: bool) -> Checked:
+def _check(
+    jaxpr: ir.Jaxpr, enabled: Enabled, required: tuple, offset: int, collapse: bool
+) -> Checked:
     log = Log(enabled)
     effects: tuple[ErrorEffect, ...] = ()
 
-    def fun(*args: Array) -> list[Any]:
+    def fun(*args: ir.Array) -> list[Any]:
         nonlocal effects
         results = run(log, jaxpr, args)
         effects = tuple(dict.fromkeys((*required, *log.slots)))
@@ -184,33 +173,33 @@ def _check(jaxpr: Jaxpr, enabled: Enabled, required: tuple, offset: int, collaps
         log.slots.clear()  # the log outlives the trace, its traced values must not
         return [*leaves, *results]
 
-    program = trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info, no_origin)
+    program = ir.trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info, ir.no_origin)
     if not effects and check_effect not in jaxpr.effects:
         program = jaxpr
     return Checked(program, effects, tuple(log.sites))
 
 
-def run(log: Log, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+def run(log: Log, jaxpr: ir.Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Apply a jaxpr in the current trace, with checks."""
     env = dict(zip(map(id, jaxpr.constvars), jaxpr.consts, strict=True))
     env.update(zip(map(id, jaxpr.invars), args, strict=True))
-    read = lambda atom: atom.operand() if type(atom) is Literal else env[id(atom)]
-    outer, origin, source = context.name_stack, context.origin, log.source
+    read = lambda atom: atom.operand() if type(atom) is ir.Literal else env[id(atom)]
+    outer, origin, source = ir.context.name_stack, ir.context.origin, log.source
     try:
-        with SettingsSwitch() as switch:
+        with ir.SettingsSwitch() as switch:
             for eqn in jaxpr.eqns:
                 switch.to(eqn.settings)
                 code, offset, names = eqn.raw_source
-                context.name_stack = outer + names if names else outer
-                context.origin = (code, offset) if code is not None else origin or no_origin
+                ir.context.name_stack = outer + names if names else outer
+                ir.context.origin = (code, offset) if code is not None else origin or ir.no_origin
                 log.source = eqn.raw_source if code is not None else source
                 rule = check_rules.get(eqn.primitive, _plain)
                 results = rule(log, eqn.primitive, list(map(read, eqn.invars)), eqn.params)
                 env.update(zip(map(id, eqn.outvars), results, strict=True))
     finally:
-        context.name_stack, context.origin, log.source = outer, origin, source
+        ir.context.name_stack, ir.context.origin, log.source = outer, origin, source
     return list(map(read, jaxpr.outvars))
 
 
-def _plain(log: Log, primitive: Primitive, operands: list, params: dict[str, Any]) -> list[Any]:
+def _plain(log: Log, primitive: ir.Primitive, operands: list, params: dict[str, Any]) -> list[Any]:
     return bound(primitive, operands, params)

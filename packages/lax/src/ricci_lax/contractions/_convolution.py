@@ -5,22 +5,8 @@ from operator import index
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import bilinear
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    FactorMap,
-    Primitive,
-    Shape,
-    ShapedArray,
-    define,
-    explicit_dtype,
-    factors,
-    is_static_shape,
-    issubdtype,
-    public,
-)
 from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._complex_parts import complex, imag, real
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -50,7 +36,7 @@ __all__ = ["conv_general_dilated", "conv_general_dilated_p"]
 # Splitting and merging dimensions
 
 
-def _merge(x: Array, source: int, target: int) -> Array:
+def _merge(x: ir.Array, source: int, target: int) -> ir.Array:
     """Move a dimension in front of another (counted without it) and merge the two."""
     shape = shape_of(x)
     order = [d for d in range(len(shape)) if d != source]
@@ -61,14 +47,14 @@ def _merge(x: Array, source: int, target: int) -> Array:
     return reshape(x, sizes, order)
 
 
-def _split(x: Array, dim: int, outer: int) -> Array:
+def _split(x: ir.Array, dim: int, outer: int) -> ir.Array:
     """Split a dimension in two, the first of the given size."""
     shape = shape_of(x)
     inner = shape[dim] // outer if outer else 0
     return reshape(x, (*shape[:dim], outer, inner, *shape[dim + 1 :]))
 
 
-def _regrouped(x: Array, groups: int, source: int, target: int) -> Array:
+def _regrouped(x: ir.Array, groups: int, source: int, target: int) -> ir.Array:
     """Move the groups in one dimension to another.
 
     The dimension ``source`` of size ``g * n`` becomes ``n``; ``target`` of size ``m`` becomes
@@ -86,24 +72,24 @@ def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
     return (spec[1], spec[0], *spec[2:])
 
 
-def _converted(x: Array, dtype: DTypeLike) -> Array:
+def _converted(x: ir.Array, dtype: ir.DTypeLike) -> ir.Array:
     return x if array_aval(x).dtype == dtype else convert_element_type(x, dtype)
 
 
 def _transpose_lhs(
-    ct: Array,
-    lhs: ShapedArray,
-    rhs: Array,
+    ct: ir.Array,
+    lhs: ir.ShapedArray,
+    rhs: ir.Array,
     *,
-    window_strides: Shape,
+    window_strides: ir.Shape,
     padding: Padding,
-    lhs_dilation: Shape,
-    rhs_dilation: Shape,
+    lhs_dilation: ir.Shape,
+    rhs_dilation: ir.Shape,
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
     **params: object,
-) -> Array:
+) -> ir.Array:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     spatial = rhs_spec[2:]
     window = dilated_shape(spatial_sizes(rhs_spec, shape_of(rhs)), rhs_dilation)
@@ -144,19 +130,19 @@ def _transpose_lhs(
 
 
 def _transpose_rhs(
-    ct: Array,
-    lhs: Array,
-    rhs: ShapedArray,
+    ct: ir.Array,
+    lhs: ir.Array,
+    rhs: ir.ShapedArray,
     *,
-    window_strides: Shape,
+    window_strides: ir.Shape,
     padding: Padding,
-    lhs_dilation: Shape,
-    rhs_dilation: Shape,
+    lhs_dilation: ir.Shape,
+    rhs_dilation: ir.Shape,
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
     **params: object,
-) -> Array:
+) -> ir.Array:
     if 0 in shape_of(ct):
         return zeros_of(rhs)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -203,7 +189,7 @@ def _conv_batch(
     feature_group_count: int,
     batch_group_count: int,
     **params: object,
-) -> tuple[Array, int]:
+) -> tuple[ir.Array, int]:
     (lhs, rhs), (lhs_dim, rhs_dim), size = args, dims, axis.size
     lhs_spec, rhs_spec, out_spec = dimension_numbers
 
@@ -238,7 +224,7 @@ def _conv_batch(
     return _split(out, out_spec[1], size), out_spec[1]
 
 
-def _merge_inside(x: Array, source: int, target: int, groups: int) -> Array:
+def _merge_inside(x: ir.Array, source: int, target: int, groups: int) -> ir.Array:
     """Like ``_merge``, but the groups in ``target`` stay outermost."""
     if groups == 1:
         return _merge(x, source, target)
@@ -266,10 +252,10 @@ def _conv_lower(
     lhs: Value,
     rhs: Value,
     *,
-    window_strides: Shape,
+    window_strides: ir.Shape,
     padding: Padding,
-    lhs_dilation: Shape,
-    rhs_dilation: Shape,
+    lhs_dilation: ir.Shape,
+    rhs_dilation: ir.Shape,
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
@@ -279,7 +265,7 @@ def _conv_lower(
 ) -> Value:
     if 0 in (*lhs.shape, *rhs.shape, *ctx.out.shape):  # empty sums, which StableHLO rejects
         return ctx.constant(0, ctx.out)
-    if issubdtype(lhs.dtype, np.complexfloating):
+    if ir.issubdtype(lhs.dtype, np.complexfloating):
         return traced(_complex_conv)(
             ctx,
             lhs,
@@ -296,7 +282,7 @@ def _conv_lower(
             out_sharding=out_sharding,
         )
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    if not all(map(is_static_shape, padding)):
+    if not all(map(ir.is_static_shape, padding)):
         lhs = _padded(ctx, lhs, lhs_spec, padding, lhs_dilation)
         padding, lhs_dilation = ((0, 0),) * len(padding), (1,) * len(padding)
     window = ", ".join(
@@ -322,26 +308,28 @@ def _conv_lower(
     return write(ctx, text, [lhs, rhs], ctx.out)
 
 
-def _padded(ctx: Lowering, lhs: Value, spec: Shape, padding: Padding, dilation: Shape) -> Value:
+def _padded(
+    ctx: Lowering, lhs: Value, spec: ir.Shape, padding: Padding, dilation: ir.Shape
+) -> Value:
     """Pad an operand explicitly: symbolic padding, and dilation between its elements."""
     config = [(0, 0, 0)] * len(lhs.shape)
     shape = list(lhs.shape)
     for d, (low, high), gap in zip(spec[2:], padding, dilation, strict=True):
         config[d] = low, high, gap - 1
         shape[d] = low + high + dilated(shape[d], gap)
-    zero = ctx.constant(0, ShapedArray((), lhs.dtype))
+    zero = ctx.constant(0, ir.ShapedArray((), lhs.dtype))
     return write_pad(ctx, lhs, zero, config, lhs.aval.update(shape=tuple(shape)))
 
 
 def _complex_conv(
-    x: Array, y: Array, *, preferred_element_type: np.dtype | None, **params: object
-) -> Array:
+    x: ir.Array, y: ir.Array, *, preferred_element_type: np.dtype | None, **params: object
+) -> ir.Array:
     """Convolve complex arrays by three real convolutions instead of four, after Gauss."""
     dtype = preferred_element_type
     if dtype is not None:
         dtype = real_part(dtype)
 
-    def conv(a: Array, b: Array) -> Array:
+    def conv(a: ir.Array, b: ir.Array) -> ir.Array:
         return conv_general_dilated_p.bind(a, b, preferred_element_type=dtype, **params)
 
     x_real, x_imag, y_real, y_imag = real(x), imag(x), real(y), imag(y)
@@ -352,14 +340,18 @@ def _complex_conv(
 
 
 def _conv_factors(
-    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: ConvDimensionNumbers, **params: object
-) -> FactorMap:
+    lhs: ir.ShapedArray,
+    rhs: ir.ShapedArray,
+    *,
+    dimension_numbers: ConvDimensionNumbers,
+    **params: object,
+) -> ir.FactorMap:
     """The sharding factors: batches and the result's features may be sharded."""
     numbers = dimension_numbers
     batch, features = 0, 1
     dims = range(lhs.ndim)
     of_result = {numbers.out_spec[0]: batch, numbers.out_spec[1]: features}
-    return FactorMap(
+    return ir.FactorMap(
         (
             tuple(batch if i == numbers.lhs_spec[0] else None for i in dims),
             tuple(features if i == numbers.rhs_spec[0] else None for i in dims),
@@ -368,9 +360,9 @@ def _conv_factors(
     )
 
 
-conv_general_dilated_p: Primitive = define(
+conv_general_dilated_p: ir.Primitive = ir.define(
     "conv_general_dilated",
-    sharding=factors(_conv_factors),
+    sharding=ir.factors(_conv_factors),
     abstract_eval=conv_aval,
     **bilinear(_transpose_lhs, _transpose_rhs),
     batch=_conv_batch,
@@ -380,10 +372,10 @@ conv_general_dilated_p: Primitive = define(
 )
 
 
-@public
+@ir.public
 def conv_general_dilated(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
+    lhs: ir.ArrayLike,
+    rhs: ir.ArrayLike,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None,
@@ -392,9 +384,9 @@ def conv_general_dilated(
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: ir.DTypeLike | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Convolve a batch of arrays with a bank of kernels (which are not flipped).
 
     Args:
@@ -465,7 +457,7 @@ def conv_general_dilated(
         dimension_numbers,
     )
     if preferred_element_type is not None:
-        preferred_element_type = explicit_dtype(preferred_element_type, NAME)
+        preferred_element_type = ir.explicit_dtype(preferred_element_type, NAME)
     params = {
         **geometry,
         "feature_group_count": index(feature_group_count),

@@ -6,25 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import bilinear
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    FactorMap,
-    Primitive,
-    ShapedArray,
-    SumsRule,
-    define,
-    explicit_dtype,
-    factors,
-    finfo,
-    hides,
-    issubdtype,
-    itemsize_bits,
-    makes_sharding,
-    public,
-)
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._operand_types import array_aval, shape_of
@@ -49,7 +32,7 @@ DotDimensionNumbers = tuple[
 
 
 def _check_operand(
-    side: str, aval: ShapedArray, contracting: Sequence[int], batch: Sequence[int]
+    side: str, aval: ir.ShapedArray, contracting: Sequence[int], batch: Sequence[int]
 ) -> None:
     if not all(0 <= d < aval.ndim for d in (*contracting, *batch)):
         raise TypeError(
@@ -76,14 +59,14 @@ def _free(ndim: int, *used: Sequence[int]) -> tuple[int, ...]:
 
 
 def _dot_general_aval(
-    lhs: ShapedArray,
-    rhs: ShapedArray,
+    lhs: ir.ShapedArray,
+    rhs: ir.ShapedArray,
     *,
     dimension_numbers: DotDimensionNumbers,
     precision: CanonicalPrecision,
     preferred_element_type: np.dtype | None,
     out_sharding,
-) -> ShapedArray:
+) -> ir.ShapedArray:
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     _check_operand("lhs", lhs, lhs_contracting, lhs_batch)
     _check_operand("rhs", rhs, rhs_contracting, rhs_batch)
@@ -98,11 +81,15 @@ def _dot_general_aval(
     lhs_free = tuple(lhs.shape[d] for d in _free(lhs.ndim, lhs_contracting, lhs_batch))
     rhs_free = tuple(rhs.shape[d] for d in _free(rhs.ndim, rhs_contracting, rhs_batch))
     dtype, weak = _result_dtype(lhs, rhs, preferred_element_type)
-    return ShapedArray((*batch_sizes, *lhs_free, *rhs_free), dtype, weak)
+    return ir.ShapedArray((*batch_sizes, *lhs_free, *rhs_free), dtype, weak)
 
 
 def _mismatch(
-    kind: str, lhs: ShapedArray, lhs_dims: Sequence[int], rhs: ShapedArray, rhs_dims: Sequence[int]
+    kind: str,
+    lhs: ir.ShapedArray,
+    lhs_dims: Sequence[int],
+    rhs: ir.ShapedArray,
+    rhs_dims: Sequence[int],
 ) -> str:
     return (
         f"dot_general: the {kind} dimensions of operands of shapes {lhs.shape} and {rhs.shape} "
@@ -112,7 +99,7 @@ def _mismatch(
 
 
 def _result_dtype(
-    lhs: ShapedArray, rhs: ShapedArray, preferred: np.dtype | None
+    lhs: ir.ShapedArray, rhs: ir.ShapedArray, preferred: np.dtype | None
 ) -> tuple[np.dtype, bool]:
     """The dtype of a product, and whether it is weak."""
     dtype, weak = lhs.dtype, lhs.weak_type and rhs.weak_type
@@ -122,7 +109,7 @@ def _result_dtype(
         return dtype, weak
     # Products of floats may be rounded; those of other numbers must fit.
     narrower = preferred == np.bool_ or _bits(preferred) < _bits(dtype)
-    if narrower and issubdtype(dtype, np.number) and not issubdtype(dtype, np.floating):
+    if narrower and ir.issubdtype(dtype, np.number) and not ir.issubdtype(dtype, np.floating):
         raise TypeError(
             f"dot_general: preferred_element_type={preferred} is narrower than the operands' "
             f"dtype, {dtype}. Ask for one of as many bits at least."
@@ -130,29 +117,29 @@ def _result_dtype(
     return preferred, weak
 
 
-def _reach(dtype: DTypeLike) -> tuple[int, int, float]:
+def _reach(dtype: ir.DTypeLike) -> tuple[int, int, float]:
     """The promotion order of a dtype in products: by kind, bits, then range."""
     kinds = (np.bool_, np.integer, np.floating, np.complexfloating)
-    kind = next(i for i, kind in enumerate(kinds) if issubdtype(dtype, kind))
+    kind = next(i for i, kind in enumerate(kinds) if ir.issubdtype(dtype, kind))
     if kind == 2:
-        return kind, itemsize_bits(dtype), float(finfo(dtype).max)
-    return kind, itemsize_bits(dtype), float(issubdtype(dtype, np.signedinteger))
+        return kind, ir.itemsize_bits(dtype), float(ir.finfo(dtype).max)
+    return kind, ir.itemsize_bits(dtype), float(ir.issubdtype(dtype, np.signedinteger))
 
 
-def _bits(dtype: DTypeLike) -> int:
+def _bits(dtype: ir.DTypeLike) -> int:
     """The bits of a number, or of one of the two parts of a complex number."""
-    return itemsize_bits(dtype) // (2 if issubdtype(dtype, np.complexfloating) else 1)
+    return ir.itemsize_bits(dtype) // (2 if ir.issubdtype(dtype, np.complexfloating) else 1)
 
 
 def _transpose_lhs(
-    ct: Array,
-    x: ShapedArray,
-    y: Array,
+    ct: ir.Array,
+    x: ir.ShapedArray,
+    y: ir.Array,
     *,
     dimension_numbers: DotDimensionNumbers,
     swap: bool = False,
     **params: object,
-) -> Array:
+) -> ir.Array:
     """The cotangent of the left operand ``x``; with ``swap``, ``x`` is the right operand."""
     (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
     y_ndim = len(shape_of(y))
@@ -179,14 +166,19 @@ def _transpose_lhs(
 
 
 def _transpose_rhs(
-    ct: Array, x: Array, y: ShapedArray, *, dimension_numbers: DotDimensionNumbers, **params: object
-) -> Array:
+    ct: ir.Array,
+    x: ir.Array,
+    y: ir.ShapedArray,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    **params: object,
+) -> ir.Array:
     (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
     swapped = ((y_contracting, x_contracting), (y_batch, x_batch))
     return _transpose_lhs(ct, y, x, dimension_numbers=swapped, swap=True, **params)
 
 
-def _batch_part(x: ArrayLike, dim: int | None) -> tuple[Any, ...]:
+def _batch_part(x: ir.ArrayLike, dim: int | None) -> tuple[Any, ...]:
     """The mesh axes that a batch is sharded over."""
     sharding = array_aval(x).type_sharding
     return () if dim is None or sharding is None else sharding.parts[dim]
@@ -252,13 +244,13 @@ def _is_float8(x: Value) -> bool:
     return x.dtype.name.startswith("float8")
 
 
-def _converted(ctx: Lowering, x: Value, dtype: DTypeLike) -> Value:
+def _converted(ctx: Lowering, x: Value, dtype: ir.DTypeLike) -> Value:
     if x.dtype == dtype:
         return x
     return write(ctx, f"stablehlo.convert {x}", [x], x.aval.update(dtype=dtype))
 
 
-_dot_general_usual = hides(out_sharding=None, precision=None, preferred_element_type=None)
+_dot_general_usual = ir.hides(out_sharding=None, precision=None, preferred_element_type=None)
 
 
 def _dot_general_shown(
@@ -269,8 +261,12 @@ def _dot_general_shown(
 
 
 def _dot_general_factors(
-    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: DotDimensionNumbers, **params: object
-) -> FactorMap:
+    lhs: ir.ShapedArray,
+    rhs: ir.ShapedArray,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    **params: object,
+) -> ir.FactorMap:
     """The sharding factors: the dimensions of ``lhs``, then those only of ``rhs``."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     left = tuple(range(lhs.ndim))
@@ -283,13 +279,13 @@ def _dot_general_factors(
     )
     advice = "Specify the sharding of the result: pass out_sharding=P(...)."
     summed = frozenset(lhs_contracting)
-    return FactorMap((left, right), (result,), summed=summed, advice=advice)
+    return ir.FactorMap((left, right), (result,), summed=summed, advice=advice)
 
 
-dot_general_p: Primitive = define(
+dot_general_p: ir.Primitive = ir.define(
     "dot_general",
-    sharding=makes_sharding(factors(_dot_general_factors)),
-    sums=SumsRule("none", keeps_reduced=False),
+    sharding=ir.makes_sharding(ir.factors(_dot_general_factors)),
+    sums=ir.SumsRule("none", keeps_reduced=False),
     abstract_eval=_dot_general_aval,
     **bilinear(_transpose_lhs, _transpose_rhs),
     batch=_dot_general_batch,
@@ -299,16 +295,16 @@ dot_general_p: Primitive = define(
 )
 
 
-@public
+@ir.public
 def dot_general(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
+    lhs: ir.ArrayLike,
+    rhs: ir.ArrayLike,
     dimension_numbers: DotDimensionNumbers,
     precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: ir.DTypeLike | None = None,
     *,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Multiply two arrays and sum over pairs of dimensions.
 
     Args:
@@ -363,7 +359,7 @@ def dot_general(
         if preferred_element_type in (array_aval(lhs).dtype, array_aval(rhs).dtype):
             preferred_element_type = np.dtype(preferred_element_type)
         else:
-            preferred_element_type = explicit_dtype(preferred_element_type, "dot_general")
+            preferred_element_type = ir.explicit_dtype(preferred_element_type, "dot_general")
     precision = canonicalize_precision(precision)
     if out_sharding is None:
         return dot_general_p.bind(
@@ -383,16 +379,16 @@ def dot_general(
     return bind_placed(dot_general_p, (lhs, rhs), rank, out_sharding, params, "out_sharding")
 
 
-@public
+@ir.public
 def dot(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
+    lhs: ir.ArrayLike,
+    rhs: ir.ArrayLike,
     *,
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: ir.DTypeLike | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """The product of two vectors or matrices; any contraction with ``dimension_numbers``.
 
     Args:
@@ -427,7 +423,7 @@ def dot(
     )
 
 
-def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
+def batch_matmul(lhs: ir.ArrayLike, rhs: ir.ArrayLike, precision: PrecisionLike = None) -> ir.Array:
     """Matrix products of two batches of matrices: all but the last two dimensions pair up.
 
     Args:

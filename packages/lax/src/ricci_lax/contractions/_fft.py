@@ -6,25 +6,9 @@ from math import prod
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import move_dim
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    Shape,
-    ShapedArray,
-    as_array,
-    composite,
-    define,
-    exact_scalar,
-    factors,
-    is_static_shape,
-    is_symbolic_dim,
-    issubdtype,
-    same_dimensions,
-    to_sizes,
-)
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._complex_parts import conj
 from ricci_lax.elementwise._conversion import converted
@@ -62,7 +46,7 @@ class FftType(IntEnum):
 _BY_NAME = {form: kind for kind in FftType for form in (kind.name, kind.name.lower())}
 
 
-def _check_operand(x: ShapedArray, kind: FftType, lengths: Shape) -> None:
+def _check_operand(x: ir.ShapedArray, kind: FftType, lengths: ir.Shape) -> None:
     name, rank = kind.name, len(lengths)
     expected = ("float32", "float64") if kind is FftType.RFFT else ("complex64", "complex128")
     if x.dtype.name not in expected:
@@ -84,7 +68,7 @@ def _check_operand(x: ShapedArray, kind: FftType, lengths: Shape) -> None:
         raise ValueError(f"fft: fft_lengths={lengths} holds a negative length.")
 
 
-def _fft_aval(x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> ShapedArray:
+def _fft_aval(x: ir.ShapedArray, *, fft_type: FftType, fft_lengths: ir.Shape) -> ir.ShapedArray:
     _check_operand(x, fft_type, fft_lengths)
     *outer, last = fft_lengths
     batch = x.shape[: x.ndim - len(fft_lengths)]
@@ -108,19 +92,19 @@ def _fft_aval(x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> Shape
                 f"fft: RFFT of length 0 is not defined (fft_lengths={fft_lengths}, operand "
                 f"{x.str_short()})."
             )
-        return ShapedArray((*batch, *outer, half), complex_of(x.dtype))
+        return ir.ShapedArray((*batch, *outer, half), complex_of(x.dtype))
     if fft_type is FftType.IRFFT:
-        return ShapedArray((*batch, *outer, last), real_part(x.dtype))
-    return ShapedArray(x.shape, x.dtype)
+        return ir.ShapedArray((*batch, *outer, last), real_part(x.dtype))
+    return ir.ShapedArray(x.shape, x.dtype)
 
 
-def _multiplicities(aval: ShapedArray, length: int) -> Array:
+def _multiplicities(aval: ir.ShapedArray, length: int) -> ir.Array:
     """The multiplicity (1 or 2) in the whole transform of each coefficient of the half."""
     count, dtype = length // 2 + 1, aval.dtype
     counts = full((count,), 2, dtype)
     counts = dynamic_update_slice(counts, full((1,), 1, dtype), (0,))
-    if is_symbolic_dim(length):
-        counts = as_array(converted(symbolic_multiplicities(length), dtype))
+    if ir.is_symbolic_dim(length):
+        counts = ir.as_array(converted(symbolic_multiplicities(length), dtype))
     elif length % 2 == 0:
         counts = dynamic_update_slice(counts, full((1,), 1, dtype), (count - 1,))
     if aval.ndim == 1:
@@ -129,27 +113,27 @@ def _multiplicities(aval: ShapedArray, length: int) -> Array:
     return broadcast_in_dim(counts, shape, (aval.ndim - 1,))
 
 
-@composite("_rfft_transpose")
-def _rfft_transpose(ct: Array, *, lengths: Shape) -> Array:
+@ir.composite("_rfft_transpose")
+def _rfft_transpose(ct: ir.Array, *, lengths: ir.Shape) -> ir.Array:
     aval = array_aval(ct)
     counts = _multiplicities(aval, lengths[-1])
     result = fft(div(conj(ct), counts), FftType.IRFFT, lengths)
     return mul(scalar(prod(lengths), real_part(aval.dtype)), result)
 
 
-def _irfft_transpose(ct: Array, lengths: Shape) -> Array:
+def _irfft_transpose(ct: ir.Array, lengths: ir.Shape) -> ir.Array:
     half = fft(ct, FftType.RFFT, lengths)
     aval = array_aval(half)
     number = prod(lengths)
-    if is_symbolic_dim(number):
+    if ir.is_symbolic_dim(number):
         scale = div(_number(1, aval.dtype), scalar(number, aval.dtype))
     else:
         scale = _number(1 / number, aval.dtype)
     return conj(mul(mul(scale, _multiplicities(aval, lengths[-1])), half))
 
 
-def _number(value: float, dtype: np.dtype) -> ArrayLike:
-    return exact_scalar(value, dtype)
+def _number(value: float, dtype: np.dtype) -> ir.ArrayLike:
+    return ir.exact_scalar(value, dtype)
 
 
 def _fft_transpose(ct, x, *, fft_type, fft_lengths):
@@ -164,17 +148,17 @@ def _fft_batch(_axis, args, dims, *, fft_type, fft_lengths):
     return fft(move_dim(args[0], dims[0], 0), fft_type, fft_lengths), 0
 
 
-def _fft_lower(ctx: Lowering, x: Value, *, fft_type: FftType, fft_lengths: Shape) -> Value:
-    if not is_static_shape(fft_lengths):
+def _fft_lower(ctx: Lowering, x: Value, *, fft_type: FftType, fft_lengths: ir.Shape) -> Value:
+    if not ir.is_static_shape(fft_lengths):
         return traced(by_products)(ctx, x, kind=fft_type.name, lengths=fft_lengths)
     text = f"stablehlo.fft {x}, type = {fft_type.name}, length = {int_list(fft_lengths)}"
     return write(ctx, text, [x], ctx.out)
 
 
 # Operand: an array of the dtype that ``fft_type`` transforms.
-fft_p: Primitive = define(
+fft_p: ir.Primitive = ir.define(
     "fft",
-    sharding=factors(same_dimensions),
+    sharding=ir.factors(ir.same_dimensions),
     abstract_eval=_fft_aval,
     jvp=linear,
     transpose=_fft_transpose,
@@ -185,25 +169,25 @@ fft_p: Primitive = define(
 )
 
 
-@composite("fft")
-def _fft(x: Array, *, kind: FftType, lengths: Shape) -> Array:
+@ir.composite("fft")
+def _fft(x: ir.Array, *, kind: FftType, lengths: ir.Shape) -> ir.Array:
     aval = array_aval(x)
     dtype = aval.dtype
     if kind is not FftType.RFFT:
-        if not issubdtype(dtype, np.complexfloating):
+        if not ir.issubdtype(dtype, np.complexfloating):
             dtype = np.dtype(np.complex128 if dtype.name in _DOUBLES else np.complex64)
-    elif issubdtype(dtype, np.complexfloating):
+    elif ir.issubdtype(dtype, np.complexfloating):
         raise ValueError(
             f"fft: RFFT transforms real numbers, but the operand is {aval.str_short()}. Take its "
             "real part, or use FFT."
         )
-    elif not issubdtype(dtype, np.floating):
+    elif not ir.issubdtype(dtype, np.floating):
         dtype = np.dtype(np.float64 if dtype.name in _DOUBLES else np.float32)
     operand = converted(x, dtype)
     return fft_p.bind(operand, fft_type=kind, fft_lengths=lengths) if lengths else operand
 
 
-def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+def fft(x: ir.ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> ir.Array:
     """Transform the last dimensions of an array, by the discrete Fourier transform.
 
     Args:
@@ -246,5 +230,5 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
         raise TypeError(
             f"fft: fft_type={fft_type!r} is neither an FftType nor the name of one, such as 'fft'."
         )
-    lengths = to_sizes(fft_lengths)
+    lengths = ir.to_sizes(fft_lengths)
     return _fft(x, kind=kind, lengths=lengths)

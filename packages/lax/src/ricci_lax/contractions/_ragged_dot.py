@@ -10,18 +10,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    ShapedArray,
-    define,
-    explicit_dtype,
-    public,
-    unsharded,
-)
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import and_p, le, lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -47,14 +38,14 @@ __all__ = ["ragged_dot", "ragged_dot_general"]
 # role, and ``_laid_out`` moves them to the operand's order.
 
 
-def _laid_out(product: Array, order: Sequence[int], aval: ShapedArray) -> Array:
+def _laid_out(product: ir.Array, order: Sequence[int], aval: ir.ShapedArray) -> ir.Array:
     """The cotangent of an operand, from one with the operand's dimensions in ``order``."""
     result = transpose(product, tuple(np.argsort(order).tolist()))
     actual = array_aval(product)
     return result if actual.dtype == aval.dtype else convert_element_type(result, aval.dtype)
 
 
-def _ordered(x: Array, *groups: Sequence[int]) -> Array:
+def _ordered(x: ir.Array, *groups: Sequence[int]) -> ir.Array:
     return transpose(x, tuple(d for dims in groups for d in dims))
 
 
@@ -63,13 +54,13 @@ def _span(start: int, count: int) -> tuple[int, ...]:
 
 
 def _cotangent_of_lhs(
-    ct: Array,
-    x: ShapedArray,
-    y: Array,
-    group_sizes: Array,
+    ct: ir.Array,
+    x: ir.ShapedArray,
+    y: ir.Array,
+    group_sizes: ir.Array,
     dims: RaggedDims,
     params: dict[str, Any],
-) -> Array:
+) -> ir.Array:
     y_ndim = len(shape_of(y))
     batch = len(dims.lhs_batch)
     x_free, y_free = dims.lhs_free(x.ndim), dims.rhs_free(y_ndim)
@@ -103,13 +94,13 @@ def _cotangent_of_lhs(
 
 
 def _cotangent_of_rhs(
-    ct: Array,
-    x: Array,
-    y: ShapedArray,
-    group_sizes: Array,
+    ct: ir.Array,
+    x: ir.Array,
+    y: ir.ShapedArray,
+    group_sizes: ir.Array,
     dims: RaggedDims,
     params: dict[str, Any],
-) -> Array:
+) -> ir.Array:
     x_ndim = len(shape_of(x))
     batch, summed = len(dims.lhs_batch), len(dims.lhs_contracting)
     x_free, y_free = dims.lhs_free(x_ndim), dims.rhs_free(y.ndim)
@@ -143,8 +134,8 @@ def _cotangent_of_rhs(
 
 
 def _bind(
-    lhs: Array, rhs: Array, group_sizes: Array, dims: RaggedDims, params: dict[str, Any]
-) -> Array:
+    lhs: ir.Array, rhs: ir.Array, group_sizes: ir.Array, dims: RaggedDims, params: dict[str, Any]
+) -> ir.Array:
     numbers = dims.numbers()
     return ragged_dot_general_p.bind(
         lhs, rhs, group_sizes, ragged_dot_dimension_numbers=numbers, **params
@@ -179,8 +170,8 @@ def _ragged_batch(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
 
 
 def _batched_group_sizes(
-    group_sizes: Array, lhs: Array, lhs_dim: int | None, dims: RaggedDims
-) -> Array:
+    group_sizes: ir.Array, lhs: ir.Array, lhs_dim: int | None, dims: RaggedDims
+) -> ir.Array:
     """Repeat a batch of group sizes along all dimensions along which sizes may differ."""
     shape = list(shape_of(lhs))
     if lhs_dim is not None:
@@ -193,7 +184,7 @@ def _batched_group_sizes(
     return broadcast_in_dim(group_sizes, new_shape, (0, len(new_shape) - 1))
 
 
-def _masked(x: Array, group_sizes: Array, prefix: Sequence[int], ragged: int) -> Array:
+def _masked(x: ir.Array, group_sizes: ir.Array, prefix: Sequence[int], ragged: int) -> ir.Array:
     """Copies of an array along a new first dimension, one for each group and zero outside of it.
 
     Args:
@@ -213,7 +204,7 @@ def _masked(x: Array, group_sizes: Array, prefix: Sequence[int], ragged: int) ->
     places = [*(d + 1 for d in prefix), 0]
     order = tuple(np.argsort(places).tolist())
 
-    def spread(values: ArrayLike) -> Array:
+    def spread(values: ir.ArrayLike) -> ir.Array:
         return broadcast_in_dim(transpose(values, order), new_shape, sorted(places))
 
     inside = and_p.bind(le(spread(starts), positions), lt(positions, spread(ends)))
@@ -222,14 +213,14 @@ def _masked(x: Array, group_sizes: Array, prefix: Sequence[int], ragged: int) ->
 
 
 def _as_dense(
-    lhs: Array,
-    rhs: Array,
-    group_sizes: Array,
+    lhs: ir.Array,
+    rhs: ir.Array,
+    group_sizes: ir.Array,
     *,
     dims: RaggedDims,
     precision: CanonicalPrecision,
-    preferred_element_type: DTypeLike | None,
-) -> Array:
+    preferred_element_type: ir.DTypeLike | None,
+) -> ir.Array:
     """The product as a dense product of masked copies, with a contracted or batched group axis."""
     contracting: Any = (dims.lhs_contracting, dims.rhs_contracting)
     batch = (dims.lhs_batch, dims.rhs_batch)
@@ -316,9 +307,9 @@ def _ragged_shown(*, preferred_element_type: np.dtype | None, **params: object) 
     return {"preferred_element_type": None, **params}
 
 
-ragged_dot_general_p = define(
+ragged_dot_general_p = ir.define(
     NAME,
-    sharding=unsharded(),
+    sharding=ir.unsharded(),
     abstract_eval=ragged_aval,
     jvp=_ragged_jvp,
     transpose=_ragged_transpose,
@@ -329,17 +320,17 @@ ragged_dot_general_p = define(
 )
 
 
-@public
+@ir.public
 def ragged_dot_general(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
-    group_sizes: ArrayLike,
+    lhs: ir.ArrayLike,
+    rhs: ir.ArrayLike,
+    group_sizes: ir.ArrayLike,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
     precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: ir.DTypeLike | None = None,
     group_offset: None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Multiply arrays, one dimension of which is split into groups.
 
     Args:
@@ -379,7 +370,7 @@ def ragged_dot_general(
             "group_sizes, and lhs with them, instead."
         )
     if preferred_element_type is not None:
-        preferred_element_type = np.dtype(explicit_dtype(preferred_element_type, NAME))
+        preferred_element_type = np.dtype(ir.explicit_dtype(preferred_element_type, NAME))
     params = {
         "ragged_dot_dimension_numbers": ragged_dot_dimension_numbers,
         "precision": canonicalize_precision(precision),
@@ -394,16 +385,16 @@ def ragged_dot_general(
 _matrices = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
-@public
+@ir.public
 def ragged_dot(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
-    group_sizes: ArrayLike,
+    lhs: ir.ArrayLike,
+    rhs: ir.ArrayLike,
+    group_sizes: ir.ArrayLike,
     precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: ir.DTypeLike | None = None,
     group_offset: None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Multiply each group of rows of a matrix by another matrix.
 
     Args:

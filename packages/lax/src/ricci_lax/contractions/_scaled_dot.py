@@ -6,19 +6,9 @@ from operator import index
 import numpy as np
 from ml_dtypes import bfloat16, float8_e8m0fnu
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, instantiate, jvp_flat, not_linear
 from ricci_batching import batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    ShapedArray,
-    define,
-    explicit_dtype,
-    no_origin,
-    trace_to_jaxpr,
-    unsharded,
-)
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._law_examples import discrete, of_matrices
@@ -36,7 +26,9 @@ __all__ = ["scaled_dot"]
 _bf16 = np.dtype(bfloat16)
 
 
-def _check_scale(side: str, x: ShapedArray, scale: ShapedArray, contracting: Sequence[int]) -> None:
+def _check_scale(
+    side: str, x: ir.ShapedArray, scale: ir.ShapedArray, contracting: Sequence[int]
+) -> None:
     for d, (size, count) in enumerate(zip(x.shape, scale.shape, strict=True)):
         if d not in contracting:
             if size != count:
@@ -57,14 +49,14 @@ def _check_scale(side: str, x: ShapedArray, scale: ShapedArray, contracting: Seq
 
 
 def _scaled_dot_aval(
-    lhs: ShapedArray,
-    rhs: ShapedArray,
-    lhs_scale: ShapedArray,
-    rhs_scale: ShapedArray,
+    lhs: ir.ShapedArray,
+    rhs: ir.ShapedArray,
+    lhs_scale: ir.ShapedArray,
+    rhs_scale: ir.ShapedArray,
     *,
     dimension_numbers: DotDimensionNumbers,
     preferred_element_type: np.dtype,
-) -> ShapedArray:
+) -> ir.ShapedArray:
     avals = (lhs, rhs, lhs_scale, rhs_scale)
     if any(aval.ndim != lhs.ndim for aval in avals):
         raise TypeError(
@@ -81,17 +73,19 @@ def _scaled_dot_aval(
             )
     _check_scale("lhs", lhs, lhs_scale, lhs_contracting)
     _check_scale("rhs", rhs, rhs_scale, rhs_contracting)
-    return ShapedArray(product.shape, preferred_element_type)
+    return ir.ShapedArray(product.shape, preferred_element_type)
 
 
-def _product_aval(lhs: ShapedArray, rhs: ShapedArray, numbers: DotDimensionNumbers) -> ShapedArray:
+def _product_aval(
+    lhs: ir.ShapedArray, rhs: ir.ShapedArray, numbers: DotDimensionNumbers
+) -> ir.ShapedArray:
     """The type of the product of the operands in bfloat16."""
     wide = [aval.update(dtype=_bf16, weak_type=False) for aval in (lhs, rhs)]
-    jaxpr = trace_to_jaxpr(lambda x, y: [dot_general(x, y, numbers)], wide)
+    jaxpr = ir.trace_to_jaxpr(lambda x, y: [dot_general(x, y, numbers)], wide)
     return jaxpr.outvars[0].aval
 
 
-def _unscaled(x: Array, scale: Array, contracting: Sequence[int]) -> Array:
+def _unscaled(x: ir.Array, scale: ir.Array, contracting: Sequence[int]) -> ir.Array:
     """An operand times its scales, each of which is repeated over its block."""
     shape = shape_of(x)
     for d in sorted(contracting, reverse=True):
@@ -108,14 +102,14 @@ def _unscaled(x: Array, scale: Array, contracting: Sequence[int]) -> Array:
 
 
 def _decomposed(
-    lhs: Array,
-    rhs: Array,
-    lhs_scale: Array,
-    rhs_scale: Array,
+    lhs: ir.Array,
+    rhs: ir.Array,
+    lhs_scale: ir.Array,
+    rhs_scale: ir.Array,
     *,
     dimension_numbers: DotDimensionNumbers,
     preferred_element_type: np.dtype,
-) -> Array:
+) -> ir.Array:
     """The scaled product, computed as a product of bfloat16 arrays."""
     (lhs_contracting, rhs_contracting), _ = dimension_numbers
     return dot_general(
@@ -168,8 +162,8 @@ def _scaled_dot_lower(
         "dimension_numbers": dimension_numbers,
         "preferred_element_type": preferred_element_type,
     }
-    jaxpr = trace_to_jaxpr(
-        lambda *xs: [_decomposed(*xs, **params)], [x.aval for x in operands], origin=no_origin
+    jaxpr = ir.trace_to_jaxpr(
+        lambda *xs: [_decomposed(*xs, **params)], [x.aval for x in operands], origin=ir.no_origin
     )
     # The compiler expects lists of plain integers.
     numbers = ", ".join(f"[{', '.join(str(list(d)) for d in p)}]" for p in dimension_numbers)
@@ -178,9 +172,9 @@ def _scaled_dot_lower(
     return lower_composite(ctx, "xla.scaled_dot", operands, jaxpr, fields)[0]
 
 
-scaled_dot_p = define(
+scaled_dot_p = ir.define(
     "scaled_dot",
-    sharding=unsharded(),
+    sharding=ir.unsharded(),
     abstract_eval=_scaled_dot_aval,
     jvp=_scaled_dot_jvp,
     transpose=not_linear,
@@ -197,14 +191,14 @@ scaled_dot_p = define(
 
 
 def scaled_dot(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
+    lhs: ir.ArrayLike,
+    rhs: ir.ArrayLike,
     *,
-    lhs_scale: ArrayLike | None = None,
-    rhs_scale: ArrayLike | None = None,
+    lhs_scale: ir.ArrayLike | None = None,
+    rhs_scale: ir.ArrayLike | None = None,
     dimension_numbers: DotDimensionNumbers | None = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
+    preferred_element_type: ir.DTypeLike | None = None,
+) -> ir.Array:
     """Multiply arrays whose blocks along the contracted dimensions have scales.
 
     Args:
@@ -254,11 +248,11 @@ def scaled_dot(
         lhs_scale,
         rhs_scale,
         dimension_numbers=numbers,
-        preferred_element_type=explicit_dtype(preferred, "scaled_dot"),
+        preferred_element_type=ir.explicit_dtype(preferred, "scaled_dot"),
     )
 
 
-def _ones(x: ArrayLike, contracting: Sequence[int]) -> Array:
+def _ones(x: ir.ArrayLike, contracting: Sequence[int]) -> ir.Array:
     sizes = array_aval(x)
     shape = tuple(1 if d in contracting else n for d, n in enumerate(sizes.shape))
     return convert_element_type(full(shape, 1, _bf16), np.dtype(float8_e8m0fnu))

@@ -5,53 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    AxisNames,
-    CarryPromoted,
-    DebugInfo,
-    EffectTypeSet,
-    Jaxpr,
-    ShapedArray,
-    TracedFunctions,
-    TupleRecord,
-    Var,
-    cast_varying,
-    check_results,
-    control_flow_allowed_effects,
-    convert_constvars,
-    current_source,
-    eval_jaxpr,
-    explained,
-    fixpoint,
-    get_aval,
-    is_observed,
-    is_traced,
-    lattice_result_type,
-    no_axes,
-    notify,
-    same_program,
-    shown_file,
-    trace_to_jaxpr,
-    varying,
-)
+import ricci_ir as ir
+import ricci_pytree as pytree
 from ricci_lax.elementwise._conversion import converted
-from ricci_pytree import (
-    PyTreeDef,
-    argument_paths,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
 
 # Returns the names of an operation's leaves; called only for error messages.
 type Names = Callable[[], Sequence[str]]
 # What an index or a bound may be.
-type IntegerScalar = Array | np.ndarray | np.integer | int
+type IntegerScalar = ir.Array | np.ndarray | np.integer | int
 
 
-class Body(TupleRecord):
+class Body(ir.TupleRecord):
     """A traced function.
 
     Attributes:
@@ -60,9 +24,9 @@ class Body(TupleRecord):
       out_tree: the structure of the function's result.
     """
 
-    jaxpr: Jaxpr
+    jaxpr: ir.Jaxpr
     consts: list[Any]
-    out_tree: PyTreeDef
+    out_tree: pytree.PyTreeDef
 
     @property
     def out_avals(self) -> list[Any]:
@@ -70,17 +34,17 @@ class Body(TupleRecord):
         return self.jaxpr.out_avals
 
 
-_bodies: TracedFunctions[Any, Body] = TracedFunctions("bodies of loops and branches", 1024)
+_bodies: ir.TracedFunctions[Any, Body] = ir.TracedFunctions("bodies of loops and branches", 1024)
 
 
 def trace_body(
     what: str,
     fun: Callable,
-    tree: PyTreeDef,
+    tree: pytree.PyTreeDef,
     avals: Sequence[Any],
     *,
     retrace: bool = False,
-    allowed: EffectTypeSet | None = control_flow_allowed_effects,
+    allowed: ir.EffectTypeSet | None = ir.control_flow_allowed_effects,
 ) -> Body:
     """Trace a function of pytrees; a later call with the same function and types reuses it.
 
@@ -102,30 +66,30 @@ def trace_body(
     traced = _trace(what, fun, tree, avals)
     if traced.jaxpr.effects and allowed is not None:
         allowed.require(f"{what}: {function_name(fun)}", traced.jaxpr.effects)
-    if cached is not None and same_program(cached.jaxpr, traced.jaxpr):
+    if cached is not None and ir.same_program(cached.jaxpr, traced.jaxpr):
         return traced._replace(jaxpr=cached.jaxpr)
-    if not any(map(is_traced, traced.consts)):
+    if not any(map(ir.is_traced, traced.consts)):
         _bodies.put(fun, key, traced)
     return traced
 
 
-def _trace(what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any]) -> Body:
+def _trace(what: str, fun: Callable, tree: pytree.PyTreeDef, avals: Sequence[Any]) -> Body:
     out_tree: Any = None
 
-    def flat(*leaves: Array) -> list[Any]:
+    def flat(*leaves: ir.Array) -> list[Any]:
         nonlocal out_tree
-        out = fun(*tree_unflatten(tree, leaves))
-        results, out_tree = tree_flatten(out)
-        check_results(f"{what}: {function_name(fun)}", results, out)
+        out = fun(*pytree.tree_unflatten(tree, leaves))
+        results, out_tree = pytree.tree_flatten(out)
+        ir.check_results(f"{what}: {function_name(fun)}", results, out)
         return results
 
-    jaxpr = trace_to_jaxpr(flat, avals, _debug_info(what, fun, tree))
-    return Body(convert_constvars(jaxpr), jaxpr.consts, out_tree)
+    jaxpr = ir.trace_to_jaxpr(flat, avals, _debug_info(what, fun, tree))
+    return Body(ir.convert_constvars(jaxpr), jaxpr.consts, out_tree)
 
 
-def _debug_info(what: str, fun: Callable, tree: PyTreeDef) -> DebugInfo:
-    names = argument_paths(tree_unflatten(tree, range(tree.num_leaves)), {}, fun)
-    return DebugInfo(what, function_name(fun), tuple(names))
+def _debug_info(what: str, fun: Callable, tree: pytree.PyTreeDef) -> ir.DebugInfo:
+    names = pytree.argument_paths(pytree.tree_unflatten(tree, range(tree.num_leaves)), {}, fun)
+    return ir.DebugInfo(what, function_name(fun), tuple(names))
 
 
 def function_name(fun: object) -> str:
@@ -133,7 +97,7 @@ def function_name(fun: object) -> str:
     name = getattr(fun, "__name__", None) or type(fun).__name__
     code = getattr(fun, "__code__", None)
     if name == "<lambda>" and code is not None:
-        return f"the lambda at {shown_file(code.co_filename, short=True)}:{code.co_firstlineno}"
+        return f"the lambda at {ir.shown_file(code.co_filename, short=True)}:{code.co_firstlineno}"
     return name
 
 
@@ -149,7 +113,7 @@ def leaf_avals(what: str, names: Names, leaves: Sequence[Any]) -> list[Any]:
     avals = []
     for i, leaf in enumerate(leaves):
         try:
-            avals.append(get_aval(leaf))
+            avals.append(ir.get_aval(leaf))
         except TypeError:
             raise TypeError(
                 f"{what}: {names()[i]} is {leaf!r:.60}, of type {type(leaf).__name__}, which is "
@@ -161,12 +125,12 @@ def leaf_avals(what: str, names: Names, leaves: Sequence[Any]) -> list[Any]:
 def trace_carry(
     what: str,
     fun: Callable,
-    tree: PyTreeDef,
-    carry: Sequence[ShapedArray],
+    tree: pytree.PyTreeDef,
+    carry: Sequence[ir.ShapedArray],
     others: Sequence[Any],
     count: int,
     before: Sequence[Any] = (),
-) -> tuple[Body, list[ShapedArray]]:
+) -> tuple[Body, list[ir.ShapedArray]]:
     """Trace a loop's body, and find types of the carry that the body returns as it gets them.
 
     A weakly typed leaf of the carry, for which the body returns another dtype, is promoted with
@@ -183,39 +147,40 @@ def trace_carry(
       The body and the types of its carry.
     """
 
-    def trace(carry: list[ShapedArray]) -> tuple[Body, list[ShapedArray]]:
+    def trace(carry: list[ir.ShapedArray]) -> tuple[Body, list[ir.ShapedArray]]:
         body = trace_body(what, fun, tree, [*before, *carry, *others])
         outs = body.out_avals[:count]
         promoted = carry if len(outs) < count else _strengthened(carry, outs)
-        if promoted != carry and is_observed():
+        if promoted != carry and ir.is_observed():
             _notify_promoted(what, fun, tree, carry, promoted, len(before))
         return body, promoted
 
-    return fixpoint(trace, list(carry))
+    return ir.fixpoint(trace, list(carry))
 
 
 def _notify_promoted(
     what: str,
     fun: Callable,
-    tree: PyTreeDef,
-    carry: Sequence[ShapedArray],
-    promoted: Sequence[ShapedArray],
+    tree: pytree.PyTreeDef,
+    carry: Sequence[ir.ShapedArray],
+    promoted: Sequence[ir.ShapedArray],
     before: int,
 ) -> None:
-    names = argument_paths(tree_unflatten(tree, range(tree.num_leaves)), {}, fun)
+    names = pytree.argument_paths(pytree.tree_unflatten(tree, range(tree.num_leaves)), {}, fun)
     changes = [
         (name, old, new)
         for name, old, new in zip(names[before:], carry, promoted, strict=False)
         if old is not new
     ]
-    notify(CarryPromoted(current_source(), what, tuple(changes)))
+    ir.notify(ir.CarryPromoted(ir.current_source(), what, tuple(changes)))
 
 
-def _strengthened(carry: Sequence[ShapedArray], outs: Sequence[Any]) -> list[ShapedArray]:
+def _strengthened(carry: Sequence[ir.ShapedArray], outs: Sequence[Any]) -> list[ir.ShapedArray]:
     """The types of the carry; a weak one is promoted with another dtype that the body returns."""
     return [
         c.update(
-            dtype=lattice_result_type((c.dtype, True), (o.dtype, o.weak_type))[0], weak_type=False
+            dtype=ir.lattice_result_type((c.dtype, True), (o.dtype, o.weak_type))[0],
+            weak_type=False,
         )
         if c.weak_type and o.dtype != c.dtype
         else c
@@ -232,10 +197,10 @@ def check_carry(
     what: str,
     fun: Callable,
     names: Names,
-    tree: PyTreeDef,
-    out_tree: PyTreeDef,
-    carry: Sequence[ShapedArray],
-    out: Sequence[ShapedArray],
+    tree: pytree.PyTreeDef,
+    out_tree: pytree.PyTreeDef,
+    carry: Sequence[ir.ShapedArray],
+    out: Sequence[ir.ShapedArray],
 ) -> None:
     """Check that a loop's body returns a carry of the structure and types that it is given.
 
@@ -249,7 +214,7 @@ def check_carry(
     """
     if tree != out_tree:
         raise TypeError(
-            explained(
+            ir.explained(
                 f"{what}: {function_name(fun)} must return a carry of the pytree "
                 "structure that it is given.\n"
                 f"{_structure_difference(tree, out_tree, 'the carry given', 'the carry returned')}"
@@ -274,10 +239,10 @@ def check_carry(
         lines.append(f"  and {len(wrong) - 5} more")
     _, c, o = wrong[0]
     start = f"{what}: {function_name(fun)} must return a carry of the types that it is given:"
-    raise TypeError(explained("\n".join([start, *lines, _fix(c, o)]), "loops"))
+    raise TypeError(ir.explained("\n".join([start, *lines, _fix(c, o)]), "loops"))
 
 
-def _differs(c: ShapedArray, o: ShapedArray) -> str:
+def _differs(c: ir.ShapedArray, o: ir.ShapedArray) -> str:
     parts = [
         part
         for part, different in (
@@ -290,13 +255,13 @@ def _differs(c: ShapedArray, o: ShapedArray) -> str:
     return f"another {' and another '.join(parts)}."
 
 
-def _fix(c: ShapedArray, o: ShapedArray) -> str:
+def _fix(c: ir.ShapedArray, o: ir.ShapedArray) -> str:
     if c.shape != o.shape:
         return (
             f"Start from an initial carry of shape {o.shape}, or make the body keep the shape "
             f"{c.shape} (does an operand broadcast it?)."
         )
-    missing = tuple(sorted(varying(o) - varying(c), key=str))
+    missing = tuple(sorted(ir.varying(o) - ir.varying(c), key=str))
     if missing:
         return (
             "The manual axis types do not match. Start from an initial carry that varies alike: "
@@ -310,7 +275,9 @@ def _fix(c: ShapedArray, o: ShapedArray) -> str:
     )
 
 
-def _structure_difference(first: PyTreeDef, second: PyTreeDef, one: str, other: str) -> str:
+def _structure_difference(
+    first: pytree.PyTreeDef, second: pytree.PyTreeDef, one: str, other: str
+) -> str:
     """Lines that show two tree structures and a leaf that only one of them has."""
     paths = [_paths(tree) for tree in (first, second)]
     for name, mine, theirs in ((one, *paths), (other, *paths[::-1])):
@@ -322,9 +289,9 @@ def _structure_difference(first: PyTreeDef, second: PyTreeDef, one: str, other: 
     return f"  {one}: {first}\n  {other}: {second}"
 
 
-def _paths(tree: PyTreeDef) -> list[str]:
-    numbered = tree_unflatten(tree, range(tree.num_leaves))
-    return [keystr(path) for path, _ in tree_flatten_with_path(numbered)[0]]
+def _paths(tree: pytree.PyTreeDef) -> list[str]:
+    numbered = pytree.tree_unflatten(tree, range(tree.num_leaves))
+    return [pytree.keystr(path) for path, _ in pytree.tree_flatten_with_path(numbered)[0]]
 
 
 # Branches
@@ -337,23 +304,23 @@ def varying_alike(bodies: Sequence[Body]) -> list[Body]:
     if len({body.out_tree for body in bodies}) > 1:  # an error, which check_branches reports
         return list(bodies)
     axes = [
-        no_axes.union(*map(varying, avals))
+        ir.no_axes.union(*map(ir.varying, avals))
         for avals in zip(*(body.out_avals for body in bodies), strict=True)
     ]
     return [_varying_along(body, axes) for body in bodies]
 
 
-def _varying_along(body: Body, axes: Sequence[AxisNames]) -> Body:
+def _varying_along(body: Body, axes: Sequence[ir.AxisNames]) -> Body:
     """A body whose results vary along these axes."""
-    if all(varying(aval) == names for aval, names in zip(body.out_avals, axes, strict=True)):
+    if all(ir.varying(aval) == names for aval, names in zip(body.out_avals, axes, strict=True)):
         return body
     jaxpr = body.jaxpr
 
-    def fun(*args: Array) -> list[Any]:
-        outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
-        return [cast_varying(x, names) for x, names in zip(outs, axes, strict=True)]
+    def fun(*args: ir.Array) -> list[Any]:
+        outs = ir.eval_jaxpr(jaxpr, jaxpr.consts, *args)
+        return [ir.cast_varying(x, names) for x, names in zip(outs, axes, strict=True)]
 
-    make = lambda: trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
+    make = lambda: ir.trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
     return body._replace(jaxpr=jaxpr.derived(("varying along", *axes), make))
 
 
@@ -373,7 +340,7 @@ def check_branches(what: str, names: Sequence[str], bodies: Sequence[Body]) -> N
         name = names[i]
         if body.out_tree != first.out_tree:
             raise TypeError(
-                explained(
+                ir.explained(
                     f"{what}: the branches must return the same structure, but {names[0]} and "
                     f"{name} do not.\n"
                     f"{_structure_difference(first.out_tree, body.out_tree, short[0], short[i])}\n"
@@ -401,10 +368,10 @@ def check_branches(what: str, names: Sequence[str], bodies: Sequence[Body]) -> N
                 else f"Convert one of them, with .astype({str(a.dtype)!r}) say."
             )
             start = f"{what}: the branches must return the same types:"
-            raise TypeError(explained("\n".join([start, *lines, advice]), "loops"))
+            raise TypeError(ir.explained("\n".join([start, *lines, advice]), "loops"))
 
 
-def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[Jaxpr, ...]]:
+def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[ir.Jaxpr, ...]]:
     """The branches as jaxprs of the same arguments.
 
     Returns:
@@ -420,7 +387,7 @@ def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[Jaxpr, ...
                 positions[id(const)] = len(consts)
                 consts.append(const)
         layout.append(tuple(positions[id(const)] for const in body.consts))
-    avals = tuple(map(get_aval, consts))
+    avals = tuple(map(ir.get_aval, consts))
     return consts, tuple(
         body.jaxpr.derived(
             ("branch", avals, positions),
@@ -430,9 +397,9 @@ def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[Jaxpr, ...
     )
 
 
-def _branch(jaxpr: Jaxpr, avals: Sequence[Any], positions: Sequence[int]) -> Jaxpr:
+def _branch(jaxpr: ir.Jaxpr, avals: Sequence[Any], positions: Sequence[int]) -> ir.Jaxpr:
     """One branch with the constants of all branches."""
-    leading = list(map(Var, avals))
+    leading = list(map(ir.Var, avals))
     for i, var in zip(positions, jaxpr.invars, strict=False):
         leading[i] = var
     return jaxpr.replace(invars=[*leading, *jaxpr.invars[len(positions) :]])

@@ -5,45 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import (
-    Tape,
-    Zero,
-    at_once,
-    is_undefined_primal,
-    join_tangents,
-    split_by_linearizing,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_batching import batched_at, moved_to
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    CondSelected,
-    Jaxpr,
-    Primitive,
-    PyTree,
-    Steps,
-    Tracer,
-    as_array,
-    as_result,
-    as_values,
-    by_program,
-    check_distinct,
-    current_source,
-    define,
-    disable_jit_state,
-    discharged,
-    eval_jaxpr,
-    exact_scalar,
-    free_references,
-    get_aval,
-    is_observed,
-    issubdtype,
-    join_effects,
-    notify,
-    reference_arguments,
-    results_on_host,
-    write_back,
-)
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.elementwise._comparison import clamp, eq, ne, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -86,48 +50,48 @@ _int32 = np.dtype(np.int32)
 
 def _cond_jvp(primals, tangents, *, branches, **params):
     index, *operands = primals
-    nonzeros = tuple(type(t) is not Zero for t in tangents[1:])
+    nonzeros = tuple(type(t) is not ad.Zero for t in tangents[1:])
     pushed, out_nonzeros = per_branch(
         ("jvp", nonzeros), branches, lambda: jvp_branches(branches, nonzeros)
     )
-    in_tangents = [t for t in tangents[1:] if type(t) is not Zero]
+    in_tangents = [t for t in tangents[1:] if type(t) is not ad.Zero]
     outs = cond_p.bind(index, *operands, *in_tangents, branches=pushed, **params)
     count = len(out_nonzeros)
-    return outs[:count], join_tangents(out_nonzeros, outs[count:], outs[:count])
+    return outs[:count], ad.join_tangents(out_nonzeros, outs[count:], outs[:count])
 
 
-def _cond_linearize(tape: Tape, primals, tangents, *, branches, **params):
+def _cond_linearize(tape: ad.Tape, primals, tangents, *, branches, **params):
     index, *operands = primals
-    nonzeros = tuple(type(t) is not Zero for t in tangents[1:])
+    nonzeros = tuple(type(t) is not ad.Zero for t in tangents[1:])
     forward, tangent, places, out_nonzeros = per_branch(
         ("linearize", nonzeros), branches, lambda: linearize_branches(branches, nonzeros)
     )
     outs = cond_p.bind(*primals, branches=forward, **params)
     results = outs[: len(out_nonzeros)]
     values = (*operands, *outs)
-    in_tangents = [t for t in tangents[1:] if type(t) is not Zero]
+    in_tangents = [t for t in tangents[1:] if type(t) is not ad.Zero]
     if not any(out_nonzeros):
-        return results, [Zero.from_primal(r) for r in results]
+        return results, [ad.Zero.from_primal(r) for r in results]
     recorded = tape.record(
         cond_p, (index, *(values[i] for i in places), *in_tangents), {"branches": tangent, **params}
     )
-    return results, join_tangents(out_nonzeros, recorded, results)
+    return results, ad.join_tangents(out_nonzeros, recorded, results)
 
 
 def _cond_transpose(cts, index, *operands, branches, **params):
-    linear = tuple(map(is_undefined_primal, operands))
-    ct_flags = tuple(type(ct) is not Zero for ct in cts)
+    linear = tuple(map(ad.is_undefined_primal, operands))
+    ct_flags = tuple(type(ct) is not ad.Zero for ct in cts)
     transposed, nonzeros = per_branch(
         ("transpose", linear, ct_flags),
         branches,
         lambda: transpose_branches(branches, linear, ct_flags),
     )
-    nonlinear = [x for x in operands if not is_undefined_primal(x)]
+    nonlinear = [x for x in operands if not ad.is_undefined_primal(x)]
     results = iter(
         cond_p.bind(
             index,
             *nonlinear,
-            *(ct for ct in cts if type(ct) is not Zero),
+            *(ct for ct in cts if type(ct) is not ad.Zero),
             branches=transposed,
             **params,
         )
@@ -162,8 +126,8 @@ def _select_batch(axis, args, dims, branches):
             "io_callback: every branch is run for all examples.\n"
             "Call it outside of cond, or use debug.callback, where that does no harm."
         )
-    if is_observed():
-        notify(CondSelected(current_source(), branches))
+    if ir.is_observed():
+        ir.notify(ir.CondSelected(ir.current_source(), branches))
     index, *operands = (batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True))
     batched, out_dims = per_branch(
         ("select", axis),
@@ -173,12 +137,12 @@ def _select_batch(axis, args, dims, branches):
     outs = []
     for i, branch in enumerate(batched):
         guarded = _guarded(index, i, operands)
-        outs.append(eval_jaxpr(branch, branch.consts, *guarded))
+        outs.append(ir.eval_jaxpr(branch, branch.consts, *guarded))
     results, result_dims = [], []
     for i, (each, dim) in enumerate(zip(zip(*outs, strict=True), out_dims, strict=True)):
         operand = forwarded_operand(branches, i)
         if operand is not None and dims[1 + operand] is None:
-            results.append(as_array(args[1 + operand]))
+            results.append(ir.as_array(args[1 + operand]))
             result_dims.append(None)
             continue
         each = [batched_at(x, dim, axis, 0) for x in each]
@@ -187,22 +151,22 @@ def _select_batch(axis, args, dims, branches):
     return results, result_dims
 
 
-def _guarded(index: Array, i: int, operands: Sequence[Any]) -> list[Any]:
+def _guarded(index: ir.Array, i: int, operands: Sequence[Any]) -> list[Any]:
     """The operands of branch ``i``, without gradients for examples that chose another one."""
-    avals: list[Any] = list(map(get_aval, operands))
-    smooth = [issubdtype(aval.dtype, np.inexact) for aval in avals]
+    avals: list[Any] = list(map(ir.get_aval, operands))
+    smooth = [ir.issubdtype(aval.dtype, np.inexact) for aval in avals]
     if not any(smooth):
         return list(operands)
     chosen = eq(index, _int32.type(i))
     return [_guard(chosen, x) if s else x for x, s in zip(operands, smooth, strict=True)]
 
 
-def _guard(chosen: Array, x: Array) -> Array:
+def _guard(chosen: ir.Array, x: ir.Array) -> ir.Array:
     constant = stop_gradient_p.bind(x)
     return select_n(_spread(chosen, x), constant, x)
 
 
-def _spread(index: Array, like: Array) -> Array:
+def _spread(index: ir.Array, like: ir.Array) -> ir.Array:
     """The index of each example, broadcast to the shape of the batch ``like``."""
     shape = shape_of(like)
     return broadcast_in_dim(index, shape, (0,)) if len(shape) > 1 else index
@@ -242,7 +206,7 @@ def _cond_lower(
 
 
 def _cond_steps(
-    steps: Steps, index: Array, *operands: Array, branches, branches_platforms=None
+    steps: ir.Steps, index: ir.Array, *operands: ir.Array, branches, branches_platforms=None
 ) -> list[Any] | None:
     if branches_platforms is not None:  # only the backend knows which one runs
         return None
@@ -251,38 +215,38 @@ def _cond_steps(
 
 def _cond_discharge(index, *args, branches, **params) -> list[Any]:
     """The branches on arrays; each returns all references' arrays that any branch writes."""
-    bodies = [discharged(branch) for branch in branches]
+    bodies = [ir.discharged(branch) for branch in branches]
     freed = {i for branch in bodies for i in branch.freed}
     changed = sorted({i for branch in bodies for i in branch.written} - freed)
-    programs = tuple(discharged(branch, changed).jaxpr for branch in branches)
-    values = as_values(args, reference_arguments(branches[0]))
+    programs = tuple(ir.discharged(branch, changed).jaxpr for branch in branches)
+    values = ir.as_values(args, ir.reference_arguments(branches[0]))
     outs = cond_p.bind(index, *values, branches=programs, **params)
     count = len(branches[0].outvars)
-    write_back([args[i] for i in changed], outs[count:], outs[:count])
-    free_references(args, freed)
+    ir.write_back([args[i] for i in changed], outs[count:], outs[:count])
+    ir.free_references(args, freed)
     return outs[:count]
 
 
 def _cond_memory(
-    on_host: Sequence[bool], *, branches: Sequence[Jaxpr], **params: object
+    on_host: Sequence[bool], *, branches: Sequence[ir.Jaxpr], **params: object
 ) -> tuple[bool, ...]:
     """The memory rule: a result is on the host if all branches leave it there."""
-    each = [results_on_host(branch, on_host[1:]) for branch in branches]
+    each = [ir.results_on_host(branch, on_host[1:]) for branch in branches]
     return tuple(map(all, zip(*each, strict=True)))
 
 
 # Operands: the index of the branch, int32 and in range, and the operands of each.
-cond_p: Primitive = define(
+cond_p: ir.Primitive = ir.define(
     "cond",
     abstract_eval=lambda index, *avals, branches, **_: branches[0].out_avals,
     multiple_results=True,
-    sharding=by_program,
+    sharding=ir.by_program,
     memo=False,
-    effects=lambda params: join_effects(branch.effects for branch in params["branches"]),
+    effects=lambda params: ir.join_effects(branch.effects for branch in params["branches"]),
     jvp=_cond_jvp,
-    jet=at_once(lambda *args, **params: cond_series(cond_p.bind, *args, **params)),
+    jet=ad.at_once(lambda *args, **params: cond_series(cond_p.bind, *args, **params)),
     linearize=_cond_linearize,
-    split=split_by_linearizing(_cond_linearize),
+    split=ad.split_by_linearizing(_cond_linearize),
     transpose=_cond_transpose,
     batch=_cond_batch,
     lower=_cond_lower,
@@ -303,11 +267,11 @@ _missing: Any = object()
 
 
 def cond[R](
-    pred: ArrayLike,
+    pred: ir.ArrayLike,
     true_fun: Callable[..., R],
     false_fun: Callable[..., R],
-    *operands: PyTree,
-    operand: PyTree = _missing,
+    *operands: ir.PyTree,
+    operand: ir.PyTree = _missing,
 ) -> R:
     """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``: only one of them runs.
 
@@ -359,13 +323,13 @@ def cond[R](
         true_fun, false_fun, operands = _older_form(true_fun, false_fun, operands)
     operands = _operands("cond", operands, operand)
     _check_scalar("cond: the predicate", pred)
-    aval = get_aval(pred)
-    if not (aval.dtype == np.bool_ or issubdtype(aval.dtype, np.number)):
+    aval = ir.get_aval(pred)
+    if not (aval.dtype == np.bool_ or ir.issubdtype(aval.dtype, np.number)):
         raise TypeError(f"cond: the predicate must be a number or bool, got {aval.str_short()}.")
-    if disable_jit_state.value and not isinstance(pred, Tracer):
+    if ir.disable_jit_state.value and not isinstance(pred, ir.Tracer):
         return true_fun(*operands) if pred else false_fun(*operands)
-    if isinstance(pred, Tracer):
-        truth = pred if aval.dtype == np.bool_ else ne(pred, exact_scalar(0, aval.dtype))
+    if isinstance(pred, ir.Tracer):
+        truth = pred if aval.dtype == np.bool_ else ne(pred, ir.exact_scalar(0, aval.dtype))
         index = convert_element_type(truth, _int32)
     else:
         index = _int32.type(bool(pred))
@@ -373,8 +337,8 @@ def cond[R](
 
 
 def _older_form(
-    true_operand: PyTree, true_fun: PyTree, others: tuple[PyTree, ...]
-) -> tuple[Callable[..., Any], Callable[..., Any], tuple[PyTree, ...]]:
+    true_operand: ir.PyTree, true_fun: ir.PyTree, others: tuple[ir.PyTree, ...]
+) -> tuple[Callable[..., Any], Callable[..., Any], tuple[ir.PyTree, ...]]:
     """The arguments of ``cond(pred, true_operand, true_fun, false_operand, false_fun)``."""
     if not (callable(true_fun) and len(others) == 2 and callable(others[1])):
         raise TypeError(
@@ -388,8 +352,8 @@ def _older_form(
 def switch[R](
     index: IntegerScalar,
     branches: Sequence[Callable[..., R]],
-    *operands: PyTree,
-    operand: PyTree = _missing,
+    *operands: ir.PyTree,
+    operand: ir.PyTree = _missing,
 ) -> R:
     """``branches[index](*operands)``, where only the chosen branch runs.
 
@@ -428,15 +392,15 @@ def switch[R](
         raise TypeError("switch: the branches must be functions; they are called with operands.")
     operands = _operands("switch", operands, operand)
     _check_scalar("switch: the index", index)
-    aval = get_aval(index)
-    if not issubdtype(aval.dtype, np.integer):
+    aval = ir.get_aval(index)
+    if not ir.issubdtype(aval.dtype, np.integer):
         raise TypeError(f"switch: the index must be an integer, got {aval.str_short()}.")
     branches = tuple(branches)
     if not branches:
         raise ValueError("switch: branches is empty; give at least one function.")
     last = len(branches) - 1
-    concrete = None if isinstance(index, Tracer) else min(max(int(index), 0), last)
-    if disable_jit_state.value and concrete is not None:
+    concrete = None if isinstance(index, ir.Tracer) else min(max(int(index), 0), last)
+    if ir.disable_jit_state.value and concrete is not None:
         return branches[concrete](*operands)
     if not last:
         return branches[0](*operands)
@@ -449,7 +413,7 @@ def switch[R](
     return _bind("switch", chosen, branches, names, operands)
 
 
-def _operands(what: str, operands: tuple, operand: PyTree) -> tuple:
+def _operands(what: str, operands: tuple, operand: ir.PyTree) -> tuple:
     if operand is _missing:
         return operands
     if operands:
@@ -459,7 +423,7 @@ def _operands(what: str, operands: tuple, operand: PyTree) -> tuple:
 
 def _check_scalar(what: str, x: object) -> None:
     try:
-        aval: Any = get_aval(x)
+        aval: Any = ir.get_aval(x)
     except TypeError:
         raise TypeError(f"{what} must be a scalar, got {x!r} of type {type(x).__name__}.") from None
     if aval.shape:
@@ -471,12 +435,16 @@ def _check_scalar(what: str, x: object) -> None:
 
 
 def _bind(
-    what: str, index: ArrayLike, branches: Sequence[Callable], names: Sequence[str], operands: tuple
-) -> PyTree:
+    what: str,
+    index: ir.ArrayLike,
+    branches: Sequence[Callable],
+    names: Sequence[str],
+    operands: tuple,
+) -> ir.PyTree:
     leaves, tree = tree_flatten(operands)
     paths = lambda: argument_paths(operands, {}, branches[0])
     avals = leaf_avals(what, paths, leaves)
-    check_distinct(f"{what}: {function_name(branches[0])}", leaves, paths)
+    ir.check_distinct(f"{what}: {function_name(branches[0])}", leaves, paths)
     bodies = varying_alike([trace_body(what, branch, tree, avals) for branch in branches])
     check_branches(
         what, [f"{n} ({function_name(b)})" for n, b in zip(names, branches, strict=True)], bodies
@@ -485,12 +453,12 @@ def _bind(
 
 
 def bind_branches(
-    index: ArrayLike,
+    index: ir.ArrayLike,
     bodies: Sequence[Body],
     leaves: Sequence[Any],
     backwards: bool = False,
     **params: object,
-) -> PyTree:
+) -> ir.PyTree:
     """Bind the primitive to traced branches and their operands; returns their pytree.
 
     A result for which every branch returns the same operand is that operand.
@@ -507,5 +475,7 @@ def bind_branches(
     )
     computing, forwarded = smaller or (branches, [None] * len(branches[0].outvars))
     outs = iter(cond_p.bind(index, *operands, branches=computing, **params))
-    results = [next(outs) if i is None else as_result(as_array(operands[i])) for i in forwarded]
+    results = [
+        next(outs) if i is None else ir.as_result(ir.as_array(operands[i])) for i in forwarded
+    ]
     return tree_unflatten(bodies[0].out_tree, results)

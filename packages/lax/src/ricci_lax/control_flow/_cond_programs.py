@@ -9,26 +9,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import compress
 from typing import Any
 
-from ricci_autodiff import (
-    Linearized,
-    jvp_jaxpr,
-    linearize_jaxpr,
-    program,
-    transpose_jaxpr,
-    with_zeros,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_batching import batch_jaxpr
-from ricci_ir import (
-    Array,
-    Jaxpr,
-    Literal,
-    LiveCall,
-    Var,
-    eval_jaxpr,
-    narrowed,
-    needed_by,
-    trace_to_jaxpr,
-)
 from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.rules._saving import Saving
 from ricci_lax.staged_calls._inlining import inlined
@@ -36,18 +19,18 @@ from ricci_lax.structure._broadcasting import zeros_of
 
 from ._remat_policy import RematPlan, remat_plan
 
-type Branches = tuple[Jaxpr, ...]
+type Branches = tuple[ir.Jaxpr, ...]
 Flags = tuple[bool, ...]
 
 
 def per_branch(
-    key: Hashable, branches: tuple[Jaxpr, ...], build: Callable[[], Any]
+    key: Hashable, branches: tuple[ir.Jaxpr, ...], build: Callable[[], Any]
 ) -> tuple[Any, ...]:
     """Return ``build()``, derived from all branches and cached on the first of them."""
     return branches[0].derived((key, *map(weakref.ref, branches)), build)
 
 
-def forwarded_operand(branches: Sequence[Jaxpr], result: int) -> int | None:
+def forwarded_operand(branches: Sequence[ir.Jaxpr], result: int) -> int | None:
     """The operand that every branch returns as this result, if there is one."""
     places = {id(var): i for i, var in enumerate(branches[0].invars)}
     operand = places.get(id(branches[0].outvars[result]))
@@ -58,8 +41,8 @@ def forwarded_operand(branches: Sequence[Jaxpr], result: int) -> int | None:
 
 
 def without_forwarded(
-    branches: Sequence[Jaxpr],
-) -> tuple[tuple[Jaxpr, ...], list[int | None]] | tuple[()]:
+    branches: Sequence[ir.Jaxpr],
+) -> tuple[tuple[ir.Jaxpr, ...], list[int | None]] | tuple[()]:
     """The branches without forwarded operands, and each result's forwarded operand, if any."""
     forwarded = [forwarded_operand(branches, i) for i in range(len(branches[0].outvars))]
     if not any(i is not None for i in forwarded):
@@ -72,8 +55,8 @@ def without_forwarded(
 
 
 def jvp_branches(branches, nonzeros):
-    union = _union(jvp_jaxpr(branch, nonzeros)[1] for branch in branches)
-    return tuple(jvp_jaxpr(branch, nonzeros, union)[0] for branch in branches), union
+    union = _union(ad.jvp_jaxpr(branch, nonzeros)[1] for branch in branches)
+    return tuple(ad.jvp_jaxpr(branch, nonzeros, union)[0] for branch in branches), union
 
 
 def _union(flags: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
@@ -89,7 +72,7 @@ def linearize_branches(branches, nonzeros):
     branch fills the slots that it does not use with zeros. A residual's place is its
     position among the operands, followed by the results of the forward branches.
     """
-    linearized = [linearize_jaxpr(branch, nonzeros) for branch in branches]
+    linearized = [ad.linearize_jaxpr(branch, nonzeros) for branch in branches]
     fixed = len(branches[0].invars) + len(branches[0].outvars)
     slots: list[Any] = []
     homes = [_place_residuals(lin, fixed, slots) for lin in linearized]
@@ -102,7 +85,7 @@ def linearize_branches(branches, nonzeros):
     avals = [*branches[0].in_avals, *forward[0].out_avals]
     tangent = tuple(
         _tangent_branch(
-            with_zeros(lin.tangent, lin.nonzeros, union, branches[0].out_avals),
+            ad.with_zeros(lin.tangent, lin.nonzeros, union, branches[0].out_avals),
             home,
             [(place, avals[place]) for place in places],
         )
@@ -111,7 +94,7 @@ def linearize_branches(branches, nonzeros):
     return forward, tangent, places, union
 
 
-def _place_residuals(lin: Linearized, fixed: int, slots: list[Any]) -> list[int]:
+def _place_residuals(lin: ad.Linearized, fixed: int, slots: list[Any]) -> list[int]:
     """The place of each residual of a branch; one for which no slot is free adds a slot."""
     outs = [*lin.forward.in_avals, *lin.forward.out_avals]
     free = iter(_slots_for([outs[i] for i in lin.residuals if i >= fixed], slots))
@@ -134,13 +117,13 @@ def _slots_for(avals: Sequence[Any], slots: list[Any]) -> list[int]:
 
 
 def _forward_branch(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     home: Sequence[int],
     fixed: int,
     slots: Sequence[Any],
     count: int,
     residuals: Sequence[int],
-) -> Jaxpr:
+) -> ir.Jaxpr:
     """The forward branch with its residuals in their slots; zeros fill the other slots."""
     arguments = len(jaxpr.invars)
     source = {
@@ -149,8 +132,8 @@ def _forward_branch(
         if place >= fixed
     }
 
-    def fun(*args: Array) -> list[Any]:
-        outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
+    def fun(*args: ir.Array) -> list[Any]:
+        outs = ir.eval_jaxpr(jaxpr, jaxpr.consts, *args)
         filled = [
             outs[source[i]] if i in source else zeros_of(aval) for i, aval in enumerate(slots)
         ]
@@ -158,22 +141,24 @@ def _forward_branch(
 
     if source == {i: count + i for i in range(len(slots))}:
         return jaxpr
-    return trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
+    return ir.trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
 
 
-def _tangent_branch(jaxpr: Jaxpr, home: Sequence[int], places: Sequence[tuple[int, Any]]) -> Jaxpr:
+def _tangent_branch(
+    jaxpr: ir.Jaxpr, home: Sequence[int], places: Sequence[tuple[int, Any]]
+) -> ir.Jaxpr:
     """A tangent branch that takes the residuals of all branches ahead of the tangents."""
     variables = dict(zip(home, jaxpr.invars, strict=False))
-    leading = [variables.get(place) or Var(aval) for place, aval in places]
+    leading = [variables.get(place) or ir.Var(aval) for place, aval in places]
     return jaxpr.replace(invars=[*leading, *jaxpr.invars[len(home) :]])
 
 
 def transpose_branches(branches, linear, ct_flags):
-    transposed = [transpose_jaxpr(branch, linear, ct_flags) for branch in branches]
+    transposed = [ad.transpose_jaxpr(branch, linear, ct_flags) for branch in branches]
     union = _union(nonzeros for _, nonzeros in transposed)
     avals = [v.aval for v, lin in zip(branches[0].invars, linear, strict=True) if lin]
     return (
-        tuple(with_zeros(jaxpr, nonzeros, union, avals) for jaxpr, nonzeros in transposed),
+        tuple(ad.with_zeros(jaxpr, nonzeros, union, avals) for jaxpr, nonzeros in transposed),
         union,
     )
 
@@ -194,11 +179,11 @@ def batch_branches(branches, axis, dims):
 
 def live_branches(params: dict[str, Any], needed: tuple[bool, ...], final: bool):
     branches = params["branches"]
-    arguments = _union(needed_by(branch, needed, final) for branch in branches)
-    smaller = tuple(narrowed(branch, needed, arguments, final) for branch in branches)
+    arguments = _union(ir.needed_by(branch, needed, final) for branch in branches)
+    smaller = tuple(ir.narrowed(branch, needed, arguments, final) for branch in branches)
     if smaller == branches:
         return None
-    return LiveCall({**params, "branches": smaller}, (True, *arguments), needed)
+    return ir.LiveCall({**params, "branches": smaller}, (True, *arguments), needed)
 
 
 # Rematerialisation
@@ -239,19 +224,20 @@ def saved_in_branches(
     homes = [_slots_for([v.aval for v in saved], slots) for saved in others]
     first, again = [], []
     for branch, plan, saved, home in zip(branches, plans, others, homes, strict=True):
-        forward = program(branch, branch.invars, plan.first, [*branch.outvars, *saved])
+        forward = ad.program(branch, branch.invars, plan.first, [*branch.outvars, *saved])
         outs = range(arguments + count, arguments + count + len(saved))
         places = [arguments + count + slot for slot in home]
         first.append(_forward_branch(forward, places, arguments + count, slots, count, outs))
         residuals = [
             *(_variable(plan, branch.outvars[i]) for i in saved_results),
             *(
-                next((v for v, h in zip(saved, home, strict=True) if h == slot), None) or Var(aval)
+                next((v for v, h in zip(saved, home, strict=True) if h == slot), None)
+                or ir.Var(aval)
                 for slot, aval in enumerate(slots)
             ),
         ]
         outvars = list(compress(branch.outvars, results))
-        again.append(program(branch, [*branch.invars, *residuals], plan.again, outvars))
+        again.append(ad.program(branch, [*branch.invars, *residuals], plan.again, outvars))
     return Saving(
         {"branches": tuple(first), **params},
         slots,
@@ -266,14 +252,14 @@ def _saves(plan: RematPlan, atom: object) -> bool:
     return any(v is atom for v in plan.saved)
 
 
-def _variable(plan: RematPlan, atom: Any) -> Var:
+def _variable(plan: RematPlan, atom: Any) -> ir.Var:
     """The variable of a saved result in the second pass of a branch."""
-    return atom if _saves(plan, atom) else Var(atom.aval)
+    return atom if _saves(plan, atom) else ir.Var(atom.aval)
 
 
-def _is_constant(branch: Jaxpr, atom: object) -> bool:
+def _is_constant(branch: ir.Jaxpr, atom: object) -> bool:
     """Whether a result of a branch is a literal, or filled with one."""
-    if type(atom) is Literal:
+    if type(atom) is ir.Literal:
         return True
     makers = [eqn for eqn in branch.eqns if any(v is atom for v in eqn.outvars)]
-    return len(makers) == 1 and all(type(a) is Literal for a in makers[0].invars)
+    return len(makers) == 1 and all(type(a) is ir.Literal for a in makers[0].invars)

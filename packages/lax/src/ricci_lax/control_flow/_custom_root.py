@@ -4,23 +4,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import SymbolicZero, Zero, instantiate, jvp_flat, tangent_aval
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    ArrayLike,
-    DebugInfo,
-    Jaxpr,
-    PyTree,
-    ShapedArray,
-    TupleRecord,
-    api_boundary,
-    convert_constvars,
-    custom_derivatives_allowed_effects,
-    eval_jaxpr,
-    get_aval,
-    trace_to_jaxpr,
-)
 from ricci_lax.custom._call import runs_at_once
 from ricci_lax.custom._jvp import custom_jvp
 from ricci_lax.custom._tangent_map import run_with_maps, tangent_map_p
@@ -31,14 +16,14 @@ from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path
 __all__ = ["custom_root"]
 
 
-@api_boundary
+@ir.api_boundary
 def custom_root(
     f: Callable[[Any], Any],
-    initial_guess: PyTree,
+    initial_guess: ir.PyTree,
     solve: Callable[[Callable, Any], Any],
     tangent_solve: Callable[[Callable, Any], Any],
     has_aux: bool = False,
-) -> PyTree:
+) -> ir.PyTree:
     """A root of ``f``, differentiated by the implicit function theorem.
 
     Whatever ``solve`` does, the root's derivative with respect to the values that ``f`` closes over
@@ -91,10 +76,10 @@ def custom_root(
     count = len(guess)
     aux_tree: Any = None
 
-    def flat_f(*x: Array) -> list[Any]:
+    def flat_f(*x: ir.Array) -> list[Any]:
         return _leaves("f", f(tree_unflatten(tree, x)), tree)
 
-    def flat_solve(*x: Array) -> list[Any]:
+    def flat_solve(*x: ir.Array) -> list[Any]:
         nonlocal aux_tree
         out = solve(f, tree_unflatten(tree, x))
         aux: list[Any] = []
@@ -112,7 +97,7 @@ def custom_root(
     point = solved.jaxpr.out_avals[:count]
     applied = _Traced.of("f", flat_f, point)
     for what, traced in (("solve", solved), ("f", applied)):
-        custom_derivatives_allowed_effects.require(f"custom_root: {what}", traced.jaxpr.effects)
+        ir.custom_derivatives_allowed_effects.require(f"custom_root: {what}", traced.jaxpr.effects)
     tangent = _tangent_program(tangent_solve, tree, applied, point)
     root = _root(count, applied.jaxpr, solved.jaxpr, tangent.jaxpr)
     outs = root(applied.consts, solved.consts, tangent.consts, guess)
@@ -120,29 +105,29 @@ def custom_root(
     return (result, tree_unflatten(aux_tree, outs[count:])) if has_aux else result
 
 
-class _Traced(TupleRecord):
+class _Traced(ir.TupleRecord):
     """A jaxpr whose leading arguments are its constants, and their values."""
 
-    jaxpr: Jaxpr
+    jaxpr: ir.Jaxpr
     consts: list[Any]
 
     @staticmethod
     def of(what: str, fun: Callable, avals: Sequence[Any]) -> "_Traced":
         """Trace a function of flat arrays; ``what`` names it in messages."""
-        jaxpr = trace_to_jaxpr(fun, avals, DebugInfo("custom_root", what))
-        return _Traced(convert_constvars(jaxpr), jaxpr.consts)
+        jaxpr = ir.trace_to_jaxpr(fun, avals, ir.DebugInfo("custom_root", what))
+        return _Traced(ir.convert_constvars(jaxpr), jaxpr.consts)
 
 
-def _guess_aval(i: int, x: object, initial_guess: PyTree) -> AbstractValue:
+def _guess_aval(i: int, x: object, initial_guess: ir.PyTree) -> ir.AbstractValue:
     try:
-        return get_aval(x)
+        return ir.get_aval(x)
     except TypeError as error:
         path = keystr(tree_flatten_with_path(initial_guess)[0][i][0])
         raise TypeError(f"custom_root: initial_guess{path}: {error}") from None
 
 
 def _leaves(
-    what: str, out: PyTree, tree: PyTreeDef, verb: str = "return a pytree with"
+    what: str, out: ir.PyTree, tree: PyTreeDef, verb: str = "return a pytree with"
 ) -> list[Any]:
     leaves, out_tree = tree_flatten(out)
     if out_tree != tree:
@@ -161,10 +146,10 @@ def _tangent_program(
     fixed = len(jaxpr.in_avals)
     directions: list[Any] = list(map(tangent_aval, point))
 
-    def fun(*args: Array) -> list[Any]:
+    def fun(*args: ir.Array) -> list[Any]:
         at, y = args[:fixed], args[fixed:]
 
-        def g(x: PyTree) -> PyTree:
+        def g(x: ir.PyTree) -> ir.PyTree:
             leaves = _leaves("the argument of g", x, tree, "have")
             y_avals = [_like("g", v, a) for v, a in zip(leaves, directions, strict=True)]
             outs = tangent_map_p.bind(
@@ -179,9 +164,9 @@ def _tangent_program(
     return _Traced.of("tangent_solve", fun, [*jaxpr.in_avals, *y_avals])
 
 
-def _like(what: str, x: ArrayLike, aval: ShapedArray) -> ArrayLike:
+def _like(what: str, x: ir.ArrayLike, aval: ir.ShapedArray) -> ir.ArrayLike:
     """Check the shape of a value, and convert it to the dtype of ``aval``, a part of the root."""
-    actual = get_aval(x)
+    actual = ir.get_aval(x)
     if actual.shape != aval.shape:
         verb = "takes" if what == "g" else "must return"
         raise TypeError(
@@ -191,11 +176,11 @@ def _like(what: str, x: ArrayLike, aval: ShapedArray) -> ArrayLike:
     return converted(x, aval.dtype, aval.weak_type)
 
 
-def _root(count: int, applied: Jaxpr, solved: Jaxpr, tangent: Jaxpr) -> custom_jvp:
+def _root(count: int, applied: ir.Jaxpr, solved: ir.Jaxpr, tangent: ir.Jaxpr) -> custom_jvp:
     """The root as a ``custom_jvp`` function of all values that it depends on."""
 
     def custom_root(f_consts, solve_consts, tangent_consts, guess):
-        return eval_jaxpr(solved, (), *solve_consts, *guess)
+        return ir.eval_jaxpr(solved, (), *solve_consts, *guess)
 
     root = custom_jvp(custom_root)
     root.made_once = True
@@ -206,19 +191,19 @@ def _root(count: int, applied: Jaxpr, solved: Jaxpr, tangent: Jaxpr) -> custom_j
     def root_jvp(primals, tangents):
         f_consts, solve_consts, tangent_consts, guess = primals
         if runs_at_once([*f_consts, *solve_consts, *guess]):
-            outs = eval_jaxpr(solved, (), *solve_consts, *guess)
+            outs = ir.eval_jaxpr(solved, (), *solve_consts, *guess)
         else:
             function: Any = itself()
             outs = function(*primals)
         x = outs[:count]
-        zeros = [SymbolicZero(tangent_aval(get_aval(out))) for out in outs]
+        zeros = [SymbolicZero(tangent_aval(ir.get_aval(out))) for out in outs]
         const_tangents = [Zero(t.aval) if isinstance(t, SymbolicZero) else t for t in tangents[0]]
         if all(type(t) is Zero for t in const_tangents):
             return outs, zeros
         # From f(a, x) = 0 follows f_x dx = -f_a da.
         at = [*f_consts, *x]
         change = jvp_flat(
-            lambda *xs: eval_jaxpr(applied, (), *xs),
+            lambda *xs: ir.eval_jaxpr(applied, (), *xs),
             at,
             [*const_tangents, *map(Zero.from_primal, x)],
         )[1]

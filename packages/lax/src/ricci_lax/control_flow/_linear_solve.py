@@ -4,44 +4,9 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from ricci_autodiff import (
-    Tape,
-    Zero,
-    add_tangents,
-    at_once,
-    given_terms,
-    has_tangent,
-    instantiate,
-    is_undefined_primal,
-    jvp_flat,
-    series_of,
-    term_flags,
-    transpose_flat,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_batching import batch_jaxpr, batched_at
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    ArrayLike,
-    DebugInfo,
-    Jaxpr,
-    LiveCall,
-    Primitive,
-    PyTree,
-    TupleRecord,
-    Var,
-    api_boundary,
-    by_program,
-    convert_constvars,
-    define,
-    eval_jaxpr,
-    fixpoint,
-    get_aval,
-    join_effects,
-    live_program,
-    set_trace,
-    trace_to_jaxpr,
-)
 from ricci_lax.custom._call import bind_once
 from ricci_lax.elementwise._addition import neg
 from ricci_lax.rules._checkify import checks_nan
@@ -52,7 +17,7 @@ from ricci_stablehlo import Lowering, Value
 __all__ = ["custom_linear_solve", "linear_solve_p"]
 
 
-class _LinearSolveTuple(TupleRecord):
+class _LinearSolveTuple(ir.TupleRecord):
     """A value for each of the four functions; printed jaxprs show the class's name."""
 
     matvec: Any
@@ -65,10 +30,10 @@ class _LinearSolveTuple(TupleRecord):
         return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
-class _Traced(TupleRecord):
+class _Traced(ir.TupleRecord):
     """A traced function: its jaxpr with leading constants, their values, the tree of aux."""
 
-    jaxpr: Jaxpr | None
+    jaxpr: ir.Jaxpr | None
     consts: list[Any]
     aux_tree: Any
 
@@ -76,15 +41,15 @@ class _Traced(TupleRecord):
 _absent = _Traced(None, [], None)
 
 
-@api_boundary
+@ir.api_boundary
 def custom_linear_solve(
     matvec: Callable,
-    b: PyTree,
+    b: ir.PyTree,
     solve: Callable[[Callable, Any], Any],
     transpose_solve: Callable[[Callable, Any], Any] | None = None,
     symmetric: bool = False,
     has_aux: bool = False,
-) -> PyTree:
+) -> ir.PyTree:
     """The solution ``x`` of ``matvec(x) == b``, differentiated as that of a linear system.
 
     However ``solve`` works, the derivatives are solutions of linear systems with the same
@@ -158,9 +123,9 @@ def custom_linear_solve(
     return (x, tree_unflatten(solved.aux_tree, outs[len(leaves) :])) if has_aux else x
 
 
-def _right_hand_side(i: int, x: object, b: PyTree) -> AbstractValue:
+def _right_hand_side(i: int, x: object, b: ir.PyTree) -> ir.AbstractValue:
     try:
-        return get_aval(x)
+        return ir.get_aval(x)
     except TypeError as error:
         path = keystr(tree_flatten_with_path(b)[0][i][0])
         raise TypeError(f"custom_linear_solve: b{path}: {error}") from None
@@ -168,11 +133,11 @@ def _right_hand_side(i: int, x: object, b: PyTree) -> AbstractValue:
 
 def _trace(
     what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any], has_aux: bool
-) -> tuple[_Traced, Jaxpr]:
+) -> tuple[_Traced, ir.Jaxpr]:
     """Trace a function of a pytree like ``b``; also its jaxpr with the constants inside."""
     aux_tree: Any = None
 
-    def flat(*leaves: Array) -> list[Any]:
+    def flat(*leaves: ir.Array) -> list[Any]:
         nonlocal aux_tree
         out = fun(tree_unflatten(tree, leaves))
         aux_leaves: list[Any] = []
@@ -188,8 +153,8 @@ def _trace(
         _check_like_b(what, tree, avals, out_tree, results)
         return [*results, *aux_leaves]
 
-    jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("custom_linear_solve", what))
-    return _Traced(convert_constvars(jaxpr), jaxpr.consts, aux_tree), jaxpr
+    jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("custom_linear_solve", what))
+    return _Traced(ir.convert_constvars(jaxpr), jaxpr.consts, aux_tree), jaxpr
 
 
 def _check_like_b(
@@ -202,7 +167,7 @@ def _check_like_b(
         )
     numbered = tree_flatten_with_path(tree_unflatten(tree, range(len(avals))))[0]
     for (path, _), aval, result in zip(numbered, avals, results, strict=True):
-        out_aval: Any = get_aval(result)
+        out_aval: Any = ir.get_aval(result)
         if out_aval.shape != aval.shape:
             location = f" at output{keystr(path)}" if path else ""
             raise ValueError(
@@ -211,14 +176,14 @@ def _check_like_b(
             )
 
 
-def _transposed(closed: Jaxpr, tree: PyTreeDef) -> Callable[[PyTree], PyTree]:
+def _transposed(closed: ir.Jaxpr, tree: PyTreeDef) -> Callable[[ir.PyTree], ir.PyTree]:
     """The transpose of a traced linear function of a pytree."""
     count = len(closed.invars)
 
-    def vecmat(y: PyTree) -> PyTree:
+    def vecmat(y: ir.PyTree) -> ir.PyTree:
         cts, _ = tree_flatten(y)
-        results = transpose_flat(closed, [True] * count, [None] * count, cts)
-        return tree_unflatten(tree, map(instantiate, results))
+        results = ad.transpose_flat(closed, [True] * count, [None] * count, cts)
+        return tree_unflatten(tree, map(ad.instantiate, results))
 
     return vecmat
 
@@ -239,7 +204,7 @@ def _bind(
 ) -> list[Any]:
     def run() -> list[Any]:
         consts, b = _split(operands, const_lengths)
-        return eval_jaxpr(jaxprs.solve, (), *consts.solve, *b)
+        return ir.eval_jaxpr(jaxprs.solve, (), *consts.solve, *b)
 
     params = {"const_lengths": const_lengths, "jaxprs": jaxprs}
     return bind_once(linear_solve_p, operands, params, run)
@@ -255,22 +220,22 @@ def _tangents(outs, primals, tangents, **params):
     consts, b = _split(primals, lengths)
     const_tangents, rhs = _split(tangents, lengths)
     x, aux = outs[: len(b)], outs[len(b) :]
-    if any(type(t) is not Zero for t in const_tangents.matvec):
+    if any(type(t) is not ad.Zero for t in const_tangents.matvec):
         # A x = b gives A dx = db - dA x.
-        run = lambda *args: eval_jaxpr(jaxprs.matvec, (), *args)
-        _, applied = jvp_flat(
-            run, [*consts.matvec, *x], [*const_tangents.matvec, *map(Zero.from_primal, x)]
+        run = lambda *args: ir.eval_jaxpr(jaxprs.matvec, (), *args)
+        _, applied = ad.jvp_flat(
+            run, [*consts.matvec, *x], [*const_tangents.matvec, *map(ad.Zero.from_primal, x)]
         )
         applied = [_instantiated(t, y) for t, y in zip(applied, x, strict=True)]
-        rhs = [add_tangents(t, n) for t, n in zip(rhs, map(neg, applied), strict=True)]
-    zeros = [Zero.from_primal(a) for a in aux]
-    if all(type(t) is Zero for t in rhs):
-        return [*map(Zero.from_primal, x), *zeros]
+        rhs = [ad.add_tangents(t, n) for t, n in zip(rhs, map(neg, applied), strict=True)]
+    zeros = [ad.Zero.from_primal(a) for a in aux]
+    if all(type(t) is ad.Zero for t in rhs):
+        return [*map(ad.Zero.from_primal, x), *zeros]
     right = [_instantiated(t, y) for t, y in zip(rhs, b, strict=True)]
     solved = _bind(_joined(consts, right), **params)[: len(b)]
     return [
         *(
-            t if has_tangent(get_aval(y)) else Zero.from_primal(y)
+            t if ad.has_tangent(ir.get_aval(y)) else ad.Zero.from_primal(y)
             for t, y in zip(solved, x, strict=True)
         ),
         *zeros,
@@ -287,37 +252,40 @@ def _series(push, primals, series, *, const_lengths, jaxprs):
     out_series: list[list[Any]] = [[None] * order for _ in outs]
     for k in range(order):
         rhs = [
-            Zero.from_primal(y) if s[k] is None else s[k] for y, s in zip(b, b_series, strict=True)
+            ad.Zero.from_primal(y) if s[k] is None else s[k]
+            for y, s in zip(b, b_series, strict=True)
         ]
         if any(term is not None for s in const_series.matvec for term in s[: k + 1]):
             terms = [*const_series.matvec, *out_series[:count]]
-            pushed, flags = push(jaxprs.matvec, term_flags(terms))
-            applied = eval_jaxpr(pushed, (), *consts.matvec, *outs[:count], *given_terms(terms))
-            applied_terms = [s[k] for s in series_of(flags, applied[count:])]
+            pushed, flags = push(jaxprs.matvec, ad.term_flags(terms))
+            applied = ir.eval_jaxpr(
+                pushed, (), *consts.matvec, *outs[:count], *ad.given_terms(terms)
+            )
+            applied_terms = [s[k] for s in ad.series_of(flags, applied[count:])]
             rhs = [
-                t if n is None else add_tangents(t, neg(n))
+                t if n is None else ad.add_tangents(t, neg(n))
                 for t, n in zip(rhs, applied_terms, strict=True)
             ]
-        if all(type(t) is Zero for t in rhs):
+        if all(type(t) is ad.Zero for t in rhs):
             continue
         right = [_instantiated(t, y) for t, y in zip(rhs, b, strict=True)]
         solved = _bind(_joined(consts, right), **params)[:count]
         for terms, x in zip(out_series, solved, strict=False):
-            terms[k] = x if has_tangent(get_aval(x)) else None
+            terms[k] = x if ad.has_tangent(ir.get_aval(x)) else None
     return outs, out_series
 
 
-def _instantiated(tangent: ArrayLike | Zero, x: ArrayLike) -> Array:
+def _instantiated(tangent: ir.ArrayLike | ad.Zero, x: ir.ArrayLike) -> ir.Array:
     """A tangent as an array that the same jaxpr accepts in place of ``x``."""
-    if type(tangent) is Zero and not has_tangent(get_aval(x)):
-        return zeros_of(get_aval(x))
-    return instantiate(tangent)
+    if type(tangent) is ad.Zero and not ad.has_tangent(ir.get_aval(x)):
+        return zeros_of(ir.get_aval(x))
+    return ad.instantiate(tangent)
 
 
-def _linearize(tape: Tape, primals, tangents, **params):
+def _linearize(tape: ad.Tape, primals, tangents, **params):
     # Only the system for the tangents goes on the tape.
     outs = _bind(primals, **params)
-    with set_trace(tape):
+    with ir.set_trace(tape):
         return outs, _tangents(outs, primals, tangents, **params)
 
 
@@ -329,7 +297,7 @@ def _transpose(cts, *args, const_lengths, jaxprs):
             "transpose."
         )
     consts, b = _split(args, const_lengths)
-    if any(is_undefined_primal(x) for x in _joined(consts, ())):
+    if any(ad.is_undefined_primal(x) for x in _joined(consts, ())):
         raise NotImplementedError(
             "custom_linear_solve: the solution is linear in b alone, and the transpose was asked "
             "for with respect to constants of matvec or of a solver."
@@ -337,15 +305,15 @@ def _transpose(cts, *args, const_lengths, jaxprs):
     count = len(b)
     skipped: list[Any] = [None] * (len(args) - count)
     x_cts = cts[:count]
-    if all(type(ct) is Zero for ct in x_cts):
+    if all(type(ct) is ad.Zero for ct in x_cts):
         return [*skipped, *(None for _ in b)]
     outs = _bind(
-        _joined(consts.transpose(), list(map(instantiate, x_cts))),
+        _joined(consts.transpose(), list(map(ad.instantiate, x_cts))),
         const_lengths=const_lengths.transpose(),
         jaxprs=jaxprs.transpose(),
     )
     b_cts = zip(outs[:count], b, strict=True)
-    return [*skipped, *(out if is_undefined_primal(y) else None for out, y in b_cts)]
+    return [*skipped, *(out if ad.is_undefined_primal(y) else None for out, y in b_cts)]
 
 
 def _batch(axis, args, dims, *, const_lengths, jaxprs):
@@ -373,9 +341,11 @@ def _batch(axis, args, dims, *, const_lengths, jaxprs):
 
     # A leaf of x is batched if solving makes it so, and a leaf of b if applying matvec does. Each
     # can make more leaves of the other batched.
-    _, (x_flags, b_flags) = fixpoint(propagate, ([False] * count, [d is not None for d in b_dims]))
+    _, (x_flags, b_flags) = ir.fixpoint(
+        propagate, ([False] * count, [d is not None for d in b_dims])
+    )
 
-    def final(name: str, operands: Sequence[bool], results: Sequence[bool]) -> Jaxpr | None:
+    def final(name: str, operands: Sequence[bool], results: Sequence[bool]) -> ir.Jaxpr | None:
         jaxpr = getattr(jaxprs, name)
         if jaxpr is None:
             return None
@@ -404,7 +374,9 @@ def _batch(axis, args, dims, *, const_lengths, jaxprs):
     return outs, [*(0 if flag else None for flag in x_flags), *[0] * (len(outs) - count)]
 
 
-def _program(*, const_lengths: _LinearSolveTuple, jaxprs: _LinearSolveTuple) -> tuple[Jaxpr, str]:
+def _program(
+    *, const_lengths: _LinearSolveTuple, jaxprs: _LinearSolveTuple
+) -> tuple[ir.Jaxpr, str]:
     """The jaxpr of ``solve``, as a function of all operands."""
     name = "custom_linear_solve"
     avals = _LinearSolveTuple(
@@ -413,12 +385,12 @@ def _program(*, const_lengths: _LinearSolveTuple, jaxprs: _LinearSolveTuple) -> 
             for jaxpr, length in zip(jaxprs, const_lengths, strict=True)
         )
     )
-    solve: Jaxpr = jaxprs.solve
+    solve: ir.Jaxpr = jaxprs.solve
     count = const_lengths.solve
 
-    def build() -> Jaxpr:
-        before = map(Var, (*avals.matvec, *avals.vecmat))
-        after = map(Var, avals.transpose_solve)
+    def build() -> ir.Jaxpr:
+        before = map(ir.Var, (*avals.matvec, *avals.vecmat))
+        after = map(ir.Var, avals.transpose_solve)
         return solve.replace(invars=[*before, *solve.invars[:count], *after, *solve.invars[count:]])
 
     return solve.derived((name, avals), build), name
@@ -429,36 +401,36 @@ def _lower(ctx: Lowering, *operands: Value, const_lengths, jaxprs) -> list[Value
     return ctx.inline(jaxprs.solve, [*consts.solve, *b])
 
 
-def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> ir.LiveCall | None:
     """The dead-code rule: drop the solvers' auxiliary outputs if all of them are unused."""
     jaxprs = params["jaxprs"]
     count = len(jaxprs.matvec.outvars)
     if len(needed) == count or any(needed[count:]):
         return None
 
-    def alone(jaxpr: Jaxpr | None) -> Jaxpr | None:
+    def alone(jaxpr: ir.Jaxpr | None) -> ir.Jaxpr | None:
         if jaxpr is None:
             return None
-        return live_program(jaxpr, [i < count for i in range(len(jaxpr.outvars))]).jaxpr
+        return ir.live_program(jaxpr, [i < count for i in range(len(jaxpr.outvars))]).jaxpr
 
     smaller = jaxprs._replace(
         solve=alone(jaxprs.solve), transpose_solve=alone(jaxprs.transpose_solve)
     )
     operands = (True,) * (sum(params["const_lengths"]) + count)
     results = tuple(i < count for i in range(len(needed)))
-    return LiveCall({**params, "jaxprs": smaller}, operands, results)
+    return ir.LiveCall({**params, "jaxprs": smaller}, operands, results)
 
 
 # Operands: the constants of matvec, of its transpose and of the solvers, then the leaves of b.
-linear_solve_p: Primitive = define(
+linear_solve_p: ir.Primitive = ir.define(
     "custom_linear_solve",
     abstract_eval=lambda *avals, const_lengths, jaxprs: jaxprs.solve.out_avals,
     multiple_results=True,
-    sharding=by_program,
+    sharding=ir.by_program,
     memo=False,
-    effects=lambda params: join_effects(j.effects for j in params["jaxprs"] if j is not None),
+    effects=lambda params: ir.join_effects(j.effects for j in params["jaxprs"] if j is not None),
     jvp=_jvp,
-    jet=at_once(_series),
+    jet=ad.at_once(_series),
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,

@@ -5,35 +5,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_pytree as pytree
 from ricci_batching import Axis, batch_jaxpr
-from ricci_ir import (
-    BOOL,
-    AbstractValue,
-    Array,
-    ArrayLike,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    PyTree,
-    ShapedArray,
-    Tracer,
-    Var,
-    as_array,
-    as_result,
-    as_size,
-    check_distinct,
-    disable_jit_state,
-    eval_jaxpr,
-    exact_scalar,
-    get_aval,
-    is_extended,
-    is_symbolic_dim,
-    issubdtype,
-    lattice_result_type,
-    max_dim,
-    min_dim,
-    python_scalar_dtype,
-)
 from ricci_lax.elementwise._addition import add_p
 from ricci_lax.elementwise._comparison import lt_p
 from ricci_lax.elementwise._conversion import converted
@@ -42,14 +16,6 @@ from ricci_lax.shapes._slicing import index_in_dim, slice
 from ricci_lax.structure._broadcasting import expand_dims
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._reshaping import reshape
-from ricci_pytree import (
-    PyTreeDef,
-    argument_paths,
-    tree_flatten,
-    tree_map,
-    tree_unflatten,
-    treedef_children,
-)
 
 from ._bodies import (
     Body,
@@ -143,17 +109,17 @@ def scan[C, X, Y](
     if not callable(f):
         raise TypeError(f"scan: f must be a function of the carry and a slice, got {f!r:.60}.")
     unroll = _unroll("scan", unroll)
-    carry, carry_tree = tree_flatten(init)
-    leaves, xs_tree = tree_flatten(xs)
-    names = lambda: argument_paths((init, xs), {}, f)
+    carry, carry_tree = pytree.tree_flatten(init)
+    leaves, xs_tree = pytree.tree_flatten(xs)
+    names = lambda: pytree.argument_paths((init, xs), {}, f)
     xs_names = lambda: names()[len(carry) :]
     length = _length("scan", xs_names, leaves, length)
-    if disable_jit_state.value and not any(isinstance(x, Tracer) for x in (*carry, *leaves)):
+    if ir.disable_jit_state.value and not any(isinstance(x, ir.Tracer) for x in (*carry, *leaves)):
         return _run(f, init, leaves, xs_tree, length, reverse)
     avals = leaf_avals("scan", names, carry)
     slices = [a.remove_dimension(0) for a in leaf_avals("scan", xs_names, leaves)]
-    check_distinct(f"scan: {function_name(f)}", [*carry, *leaves], names)
-    _, tree = tree_flatten((init, xs))
+    ir.check_distinct(f"scan: {function_name(f)}", [*carry, *leaves], names)
+    _, tree = pytree.tree_flatten((init, xs))
     body, avals = trace_carry("scan", f, tree, avals, slices, len(carry))
     ys_tree = _check_pair(f, body, carry_tree, names, avals)
     params = {
@@ -163,7 +129,7 @@ def scan[C, X, Y](
         "_split_transpose": bool(_split_transpose),
     }
     last, ys = bind_scan(body, initial_carry(carry, avals), leaves, params)
-    return tree_unflatten(carry_tree, last), tree_unflatten(ys_tree, ys)
+    return pytree.tree_unflatten(carry_tree, last), pytree.tree_unflatten(ys_tree, ys)
 
 
 def _unroll(what: str, unroll: object) -> int | bool:
@@ -209,7 +175,7 @@ def _length(what: str, names: Names, leaves: Sequence[Any], length: int | None) 
                 "length=."
             )
         return next(iter(lengths))
-    length = as_size(length)
+    length = ir.as_size(length)
     if lengths and length not in lengths:
         size, i = next(iter(lengths.items()))
         raise ValueError(
@@ -220,12 +186,16 @@ def _length(what: str, names: Names, leaves: Sequence[Any], length: int | None) 
 
 
 def _check_pair(
-    f: Callable, body: Body, carry_tree: PyTreeDef, names: Names, avals: Sequence[ShapedArray]
-) -> PyTreeDef:
+    f: Callable,
+    body: Body,
+    carry_tree: pytree.PyTreeDef,
+    names: Names,
+    avals: Sequence[ir.ShapedArray],
+) -> pytree.PyTreeDef:
     """Check that a scan's body returns a pair like the carry; return the other's structure."""
     out = body.out_tree
     node = out.node_data()
-    children = treedef_children(out) if node is not None and node[0] in (tuple, list) else ()
+    children = pytree.treedef_children(out) if node is not None and node[0] in (tuple, list) else ()
     if len(children) != 2:
         raise TypeError(
             f"scan: {function_name(f)} must return a pair, the next carry and what to collect "
@@ -238,17 +208,22 @@ def _check_pair(
 
 
 def _run(
-    f: Callable, carry: PyTree, leaves: Sequence[Any], tree: PyTreeDef, length: int, reverse: bool
-) -> tuple[PyTree, PyTree]:
+    f: Callable,
+    carry: ir.PyTree,
+    leaves: Sequence[Any],
+    tree: pytree.PyTreeDef,
+    length: int,
+    reverse: bool,
+) -> tuple[ir.PyTree, ir.PyTree]:
     """Run the loop in Python, for debugging."""
     ys = [None] * length
     for i in reversed(range(length)) if reverse else range(length):
         slices = [index_in_dim(x, i, keepdims=False) for x in leaves]
-        carry, ys[i] = f(carry, tree_unflatten(tree, slices))
+        carry, ys[i] = f(carry, pytree.tree_unflatten(tree, slices))
     if not length:
         raise ValueError("scan: with jit disabled a loop of no iterations has no results.")
     stack = lambda *rows: concatenate([expand_dims(row, (0,)) for row in rows], 0)
-    return carry, tree_map(stack, *ys)
+    return carry, pytree.tree_map(stack, *ys)
 
 
 # Binding
@@ -280,12 +255,12 @@ def bind_scan(
         )
     )
     last = [x if i in fixed else next(outs) for i, x in enumerate(carry)]
-    return last, [next(outs) if i is None else as_result(as_array(xs[i])) for i in forwarded]
+    return last, [next(outs) if i is None else ir.as_result(ir.as_array(xs[i])) for i in forwarded]
 
 
 def _without_forwarding(
-    jaxpr: Jaxpr, num_consts: int, num_carry: int
-) -> tuple[Jaxpr, frozenset[int], tuple[int | None, ...]]:
+    jaxpr: ir.Jaxpr, num_consts: int, num_carry: int
+) -> tuple[ir.Jaxpr, frozenset[int], tuple[int | None, ...]]:
     """A body without the results that it only forwards.
 
     Returns:
@@ -372,34 +347,34 @@ def fori_loop[T](
     """
     if not callable(body_fun):
         raise TypeError("fori_loop: body_fun must be a function of the index and the carry.")
-    static = not (isinstance(lower, Tracer) or isinstance(upper, Tracer))
+    static = not (isinstance(lower, ir.Tracer) or isinstance(upper, ir.Tracer))
     kinds = _kinds_of_bounds(lower, upper)
     if static:
-        lower, upper = (x if is_symbolic_dim(x) else int(x) for x in (lower, upper))
-        kinds = [(python_scalar_dtype(int), True)] * 2
-    elif kinds[0][0] == BOOL:
+        lower, upper = (x if ir.is_symbolic_dim(x) else int(x) for x in (lower, upper))
+        kinds = [(ir.python_scalar_dtype(int), True)] * 2
+    elif kinds[0][0] == ir.BOOL:
         raise TypeError("fori_loop: booleans as bounds must be known while tracing.")
     if unroll is not None:
         _unroll("fori_loop", unroll)
         if not static:
             raise ValueError("fori_loop: unroll needs bounds that are known while tracing.")
-    leaves, tree = tree_flatten(init_val)
-    if disable_jit_state.value and static and not any(isinstance(x, Tracer) for x in leaves):
+    leaves, tree = pytree.tree_flatten(init_val)
+    if ir.disable_jit_state.value and static and not any(isinstance(x, ir.Tracer) for x in leaves):
         for i in range(int(lower), int(upper)):
             init_val = body_fun(i, init_val)
         return init_val
     start, stop = (_bound(x, *kind) for x, kind in zip((lower, upper), kinds, strict=True))
-    names = lambda: argument_paths((start, init_val), {}, body_fun)[1:]
+    names = lambda: pytree.argument_paths((start, init_val), {}, body_fun)[1:]
     avals = leaf_avals("fori_loop", names, leaves)
-    _, args_tree = tree_flatten((start, init_val))
-    counter = get_aval(start)
+    _, args_tree = pytree.tree_flatten((start, init_val))
+    counter = ir.get_aval(start)
     body, avals = trace_carry(
         "fori_loop", body_fun, args_tree, avals, (), len(leaves), before=[counter]
     )
     check_carry("fori_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
     carry = initial_carry(leaves, avals)
     if static:
-        length = max_dim(as_size(upper) - as_size(lower), 0)
+        length = ir.max_dim(ir.as_size(upper) - ir.as_size(lower), 0)
         params = {
             "length": length,
             "reverse": False,
@@ -408,24 +383,24 @@ def fori_loop[T](
         }
         step = body.jaxpr.derived("fori scan", lambda: _counting(body, counter))
         outs, _ = bind_scan(body._replace(jaxpr=step), [start, *carry], [], params)
-        return tree_unflatten(tree, outs[1:])
-    limit = get_aval(stop)
+        return pytree.tree_unflatten(tree, outs[1:])
+    limit = ir.get_aval(stop)
     condition, step = body.jaxpr.derived(
         ("fori while", limit), lambda: _until(body, counter, limit)
     )
     outs = bind_while(condition, [], step, body.consts, [start, stop, *carry])
-    return tree_unflatten(tree, outs[2:])
+    return pytree.tree_unflatten(tree, outs[2:])
 
 
-def _bound(x: IntegerScalar | float, dtype: np.dtype, weak: bool) -> ArrayLike:
+def _bound(x: IntegerScalar | float, dtype: np.dtype, weak: bool) -> ir.ArrayLike:
     """A bound, converted to the dtype of the loop's index."""
-    if isinstance(x, Tracer):
+    if isinstance(x, ir.Tracer):
         return converted(x, dtype, weak)
-    if is_symbolic_dim(x):
+    if ir.is_symbolic_dim(x):
         return converted(x, dtype, weak)
     if weak:
-        return int(x) if issubdtype(dtype, np.integer) else float(x)
-    return exact_scalar(x, dtype)
+        return int(x) if ir.issubdtype(dtype, np.integer) else float(x)
+    return ir.exact_scalar(x, dtype)
 
 
 def _kinds_of_bounds(
@@ -435,60 +410,66 @@ def _kinds_of_bounds(
     pairs = []
     for name, bound in (("lower", lower), ("upper", upper)):
         try:
-            aval = get_aval(bound)
+            aval = ir.get_aval(bound)
         except TypeError:
             raise TypeError(
                 f"fori_loop: {name} must be a real scalar, got {bound!r:.60} of type "
                 f"{type(bound).__name__}."
             ) from None
-        if aval.shape or is_extended(aval.dtype) or issubdtype(aval.dtype, np.complexfloating):
+        if (
+            aval.shape
+            or ir.is_extended(aval.dtype)
+            or ir.issubdtype(aval.dtype, np.complexfloating)
+        ):
             raise TypeError(f"fori_loop: {name} must be a real scalar, got {aval.str_short()}.")
         pairs.append((aval.dtype, aval.weak_type))
-    integers = all(issubdtype(dtype, np.integer) for dtype, _ in pairs)
+    integers = all(ir.issubdtype(dtype, np.integer) for dtype, _ in pairs)
     compared = {dtype for dtype, weak in pairs if not (weak and integers)}
     if len(compared) > 1:
         raise TypeError(
             f"fori_loop: lower and upper must have one dtype, got {pairs[0][0]} and {pairs[1][0]}; "
             "convert one of them."
         )
-    return pairs if pairs[0][0] == pairs[1][0] else [lattice_result_type(*pairs)] * 2
+    return pairs if pairs[0][0] == pairs[1][0] else [ir.lattice_result_type(*pairs)] * 2
 
 
-def _counting(body: Body, counter: AbstractValue) -> Jaxpr:
+def _counting(body: Body, counter: ir.AbstractValue) -> ir.Jaxpr:
     """A loop's body with the counter as part of the carry."""
     jaxpr = body.jaxpr
-    following = Var(counter)
+    following = ir.Var(counter)
     i = jaxpr.invars[len(body.consts)]
     return jaxpr.replace(
         eqns=[_next(i, following), *jaxpr.eqns], outvars=[following, *jaxpr.outvars]
     )
 
 
-def _next(i: Var, following: Var) -> JaxprEqn:
+def _next(i: ir.Var, following: ir.Var) -> ir.JaxprEqn:
     """The equation that increments the counter."""
-    one = Literal(1 if i.aval.weak_type else i.aval.dtype.type(1), i.aval)
-    return JaxprEqn([i, one], [following], add_p, {})
+    one = ir.Literal(1 if i.aval.weak_type else i.aval.dtype.type(1), i.aval)
+    return ir.JaxprEqn([i, one], [following], add_p, {})
 
 
-def _until(body: Body, counter: AbstractValue, limit: AbstractValue) -> tuple[Jaxpr, Jaxpr]:
+def _until(
+    body: Body, counter: ir.AbstractValue, limit: ir.AbstractValue
+) -> tuple[ir.Jaxpr, ir.Jaxpr]:
     """The condition and the body of a loop whose carry begins with the counter and the bound."""
     jaxpr, count = body.jaxpr, len(body.consts)
-    following, stop, test = Var(counter), Var(limit), Var(get_aval(np.bool_(True)))
+    following, stop, test = ir.Var(counter), ir.Var(limit), ir.Var(ir.get_aval(np.bool_(True)))
     i = jaxpr.invars[count]
     step = jaxpr.replace(
         invars=[*jaxpr.invars[: count + 1], stop, *jaxpr.invars[count + 1 :]],
         eqns=[_next(i, following), *jaxpr.eqns],
         outvars=[following, stop, *jaxpr.outvars],
     )
-    args = [Var(counter), Var(limit), *(Var(v.aval) for v in jaxpr.invars[count + 1 :])]
-    condition = Jaxpr([], args, [test], [JaxprEqn(args[:2], [test], lt_p, {})])
+    args = [ir.Var(counter), ir.Var(limit), *(ir.Var(v.aval) for v in jaxpr.invars[count + 1 :])]
+    condition = ir.Jaxpr([], args, [test], [ir.JaxprEqn(args[:2], [test], lt_p, {})])
     return condition, step
 
 
 # map
 
 
-def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> R:
+def map[R](f: Callable[[Any], R], xs: ir.PyTree, *, batch_size: int | None = None) -> R:
     """Apply a function to each slice along the leading axis of arrays, one after another.
 
     It returns the same as ``vmap(f)(xs)``, with the memory of one, or of ``batch_size`` slices.
@@ -525,19 +506,19 @@ def map[R](f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) 
     """
     if not callable(f):
         raise TypeError(f"map: f must be a function of a slice, got {f!r:.60}.")
-    leaves, tree = tree_flatten(xs)
-    names = lambda: argument_paths((xs,), {}, f)
+    leaves, tree = pytree.tree_flatten(xs)
+    names = lambda: pytree.argument_paths((xs,), {}, f)
     length = _length("map", names, leaves, None)
-    if disable_jit_state.value and not any(isinstance(x, Tracer) for x in leaves):
+    if ir.disable_jit_state.value and not any(isinstance(x, ir.Tracer) for x in leaves):
         return _run(lambda _, x: (None, f(x)), None, leaves, tree, length, False)[1]
     slices = [a.remove_dimension(0) for a in leaf_avals("map", names, leaves)]
-    check_distinct(f"map: {function_name(f)}", leaves, names)
-    body = trace_body("map", f, tree_flatten((xs,))[1], slices, retrace=True)
+    ir.check_distinct(f"map: {function_name(f)}", leaves, names)
+    body = trace_body("map", f, pytree.tree_flatten((xs,))[1], slices, retrace=True)
     if batch_size:
-        results = _map_batches(body, leaves, length, min_dim(batch_size, max_dim(length, 1)))
+        results = _map_batches(body, leaves, length, ir.min_dim(batch_size, ir.max_dim(length, 1)))
     else:
         results = _map_scan(body, leaves, length)
-    return tree_unflatten(body.out_tree, results)
+    return pytree.tree_unflatten(body.out_tree, results)
 
 
 def _map_scan(body: Body, xs: Sequence[Any], length: int) -> list[Any]:
@@ -555,17 +536,17 @@ def _map_batches(body: Body, xs: Sequence[Any], length: int, size: int) -> list[
     last = []
     if remaining:
         jaxpr = _batched(body, remaining)
-        last = eval_jaxpr(jaxpr, jaxpr.consts, *body.consts, *left)
+        last = ir.eval_jaxpr(jaxpr, jaxpr.consts, *body.consts, *left)
     results = [reshape(y, (whole, *shape_of(y)[2:])) for y in results]
     return [concatenate(pair, 0) for pair in zip(results, last, strict=True)] if last else results
 
 
-def _rows(x: Array, start: int, stop: int) -> Array:
+def _rows(x: ir.Array, start: int, stop: int) -> ir.Array:
     shape = shape_of(x)
     return slice(x, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
 
 
-def _batched(body: Body, size: int) -> Jaxpr:
+def _batched(body: Body, size: int) -> ir.Jaxpr:
     jaxpr, count = body.jaxpr, len(body.consts)
     dims = (*(None,) * count, *(0,) * (len(jaxpr.invars) - count))
     return batch_jaxpr(jaxpr, Axis(size), dims, (0,) * len(jaxpr.outvars))[0]

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
-from ricci_ir import Primitive, PyTree, ShapedArray, define, get_aval, unsupported, without_sharding
 from ricci_lax.rules._law_examples import without_operands
 from ricci_pytree import tree_flatten
 from ricci_stablehlo import Lowering, Value
@@ -15,28 +15,28 @@ from ._cond import bind_branches, index_of_platform
 
 __all__ = ["platform_dependent", "platform_index_p"]
 
-_index = ShapedArray((), np.dtype(np.int32))
+_index = ir.ShapedArray((), np.dtype(np.int32))
 
 
 def _lower(ctx: Lowering, *, platforms) -> Value:
     return ctx.constant(index_of_platform(ctx.platform, platforms), _index)
 
 
-platform_index_p: Primitive = define(
+platform_index_p: ir.Primitive = ir.define(
     "platform_index",
-    sharding=without_sharding,
+    sharding=ir.without_sharding,
     abstract_eval=lambda *, platforms: _index,
     jvp=zero_derivative,
     transpose=not_linear,
-    batch=unsupported("it has no operands, so that none is ever batched"),
+    batch=ir.unsupported("it has no operands, so that none is ever batched"),
     lower=_lower,
     exempt=without_operands,
 )
 
 
 def platform_dependent(
-    *args: PyTree, default: Callable | None = None, **per_platform: Callable
-) -> PyTree:
+    *args: ir.PyTree, default: Callable | None = None, **per_platform: Callable
+) -> ir.PyTree:
     """Apply the function for the platform that the computation is lowered for.
 
     Args:
@@ -81,7 +81,7 @@ def platform_dependent(
     if not branches:
         raise NotImplementedError("platform_dependent: no function is given for any platform.")
     leaves, tree = tree_flatten(args)
-    avals = list(map(get_aval, leaves))
+    avals = list(map(ir.get_aval, leaves))
     bodies = [trace_body("platform_dependent", branch, tree, avals) for branch in branches]
     check_branches("platform_dependent", names, bodies)
     index = platform_index_p.bind(platforms=platforms)

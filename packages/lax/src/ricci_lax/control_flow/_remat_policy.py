@@ -3,21 +3,12 @@
 from collections.abc import Sequence
 from itertools import compress
 
-from ricci_ir import (
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    TupleRecord,
-    Var,
-    live_equations,
-    memory_move,
-    no_effects,
-)
+import ricci_ir as ir
 from ricci_lax.checkpoint_policies import Offloadable, Policy, decision
 from ricci_lax.rules._saving import saving_rules
 
 
-class RematPlan(TupleRecord):
+class RematPlan(ir.TupleRecord):
     """A jaxpr split into a forward pass that saves values and a pass that recomputes the others.
 
     Attributes:
@@ -26,16 +17,16 @@ class RematPlan(TupleRecord):
       again: the equations of the second pass.
     """
 
-    first: list[JaxprEqn]
-    saved: list[Var]
-    again: list[JaxprEqn]
+    first: list[ir.JaxprEqn]
+    saved: list[ir.Var]
+    again: list[ir.JaxprEqn]
 
-    def reads(self, outvars: Sequence[Atom]) -> set[Atom]:
+    def reads(self, outvars: Sequence[ir.Atom]) -> set[ir.Atom]:
         """The atoms that the second pass reads, with ``outvars`` as its results."""
         return {*outvars, *(atom for eqn in self.again for atom in eqn.invars)}
 
 
-def remat_plan(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -> RematPlan:
+def remat_plan(jaxpr: ir.Jaxpr, policy: Policy | None, outvars: Sequence[ir.Atom]) -> RematPlan:
     """Split a jaxpr into the values that a policy saves and the equations that recompute others.
 
     Args:
@@ -46,11 +37,11 @@ def remat_plan(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -> 
     Equations with effects are in both passes, unless the policy saves their results.
     """
     if policy is None:
-        return RematPlan(jaxpr.eqns, [], live_equations(jaxpr.eqns, outvars))
+        return RematPlan(jaxpr.eqns, [], ir.live_equations(jaxpr.eqns, outvars))
     needed = set(outvars)
-    first: list[JaxprEqn] = []
-    again: list[JaxprEqn] = []
-    saved: list[Var] = []
+    first: list[ir.JaxprEqn] = []
+    again: list[ir.JaxprEqn] = []
+    saved: list[ir.Var] = []
     # From the last equation to the first: the operands of a saved value need no recomputation.
     for eqn in reversed(jaxpr.eqns):
         live = tuple([v in needed for v in eqn.outvars])
@@ -61,10 +52,10 @@ def remat_plan(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -> 
         if verdict is not False:
             for var in compress(eqn.outvars, live):
                 stored = var
-                if isinstance(verdict, Offloadable) and memory_move.provider is not None:
-                    stored = Var(var.aval)
-                    out = memory_move.call(var, stored, verdict.dst)
-                    back = memory_move.call(stored, var, verdict.src)
+                if isinstance(verdict, Offloadable) and ir.memory_move.provider is not None:
+                    stored = ir.Var(var.aval)
+                    out = ir.memory_move.call(var, stored, verdict.dst)
+                    back = ir.memory_move.call(stored, var, verdict.src)
                     first.append(out.replace(raw_source=eqn.raw_source))
                     again.append(back.replace(raw_source=eqn.raw_source))
                 saved.append(stored)
@@ -76,7 +67,7 @@ def remat_plan(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -> 
             first.append(eqn)
             repeated = eqn
         else:
-            outs = [*eqn.outvars, *map(Var, saving.avals)]
+            outs = [*eqn.outvars, *map(ir.Var, saving.avals)]
             first.append(eqn.replace(params=saving.first, outvars=outs))
             residuals = [outs[i] for i in saving.saved]
             saved.extend(reversed(residuals))
@@ -87,9 +78,9 @@ def remat_plan(jaxpr: Jaxpr, policy: Policy | None, outvars: Sequence[Atom]) -> 
                 invars=[*compress(eqn.invars, saving.operands), *residuals],
                 outvars=list(compress(eqn.outvars, saving.results)),
                 params=saving.again,
-                effects=no_effects if effects is None else effects(saving.again),
+                effects=ir.no_effects if effects is None else effects(saving.again),
             )
-        again.extend(live_equations([repeated], list(compress(eqn.outvars, live))))
+        again.extend(ir.live_equations([repeated], list(compress(eqn.outvars, live))))
         needed.update(again[-1].invars)
 
     return RematPlan(first[::-1], saved[::-1], again[::-1])

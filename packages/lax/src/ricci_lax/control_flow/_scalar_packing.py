@@ -19,19 +19,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_batching import Axis, batch_rules, batched_at
-from ricci_ir import (
-    Array,
-    Atom,
-    ExtendedDType,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    SettingsSwitch,
-    TupleRecord,
-    trace_to_jaxpr,
-    unsupported,
-)
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import index_in_dim, slice_in_dim
 from ricci_lax.staged_calls._inlining import inlined
@@ -46,7 +35,7 @@ _OPERATIONS = 4
 Groups = tuple[tuple[int, ...], ...]
 
 
-class Packing(TupleRecord):
+class Packing(ir.TupleRecord):
     """A body whose scalars are packed.
 
     Attributes:
@@ -54,13 +43,13 @@ class Packing(TupleRecord):
       carry, xs, ys: for each vector, the positions of its scalars in the original section.
     """
 
-    jaxpr: Jaxpr
+    jaxpr: ir.Jaxpr
     carry: Groups
     xs: Groups
     ys: Groups
 
 
-def packing_of(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
+def packing_of(jaxpr: ir.Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
     """The packed form of a scan's body, cached on it; ``None`` if there is little to gain."""
     return jaxpr.derived(
         _cache_key(num_consts, num_carry), lambda: (_pack(jaxpr, num_consts, num_carry),)
@@ -71,7 +60,7 @@ def _cache_key(num_consts: int, num_carry: int) -> tuple[str, int, int]:
     return "packing", num_consts, num_carry
 
 
-def _pack(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
+def _pack(jaxpr: ir.Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
     if jaxpr.effects:
         return None
     scalars = sum(aval.shape == () for aval in jaxpr.in_avals)  # pyright: ignore
@@ -96,7 +85,7 @@ def _pack(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
         return None
     ys = _groups_by_vector(jaxpr.outvars[num_carry:], places)
 
-    def body(*args: Array) -> list[Any]:
+    def body(*args: ir.Array) -> list[Any]:
         consts, carries, slices = sections(args, num_consts, len(_packed(carry_vars, carry)))
         values = _Lanes([*carries[: len(carry)], *slices[: len(xs)]], lanes)
         plain = [
@@ -106,7 +95,7 @@ def _pack(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
             *zip(jaxpr.constvars, jaxpr.consts, strict=True),
         ]
         values.scalars.update((id(v), x) for v, x in plain)
-        with SettingsSwitch() as switch:
+        with ir.SettingsSwitch() as switch:
             for step in steps:
                 switch.to(step[0].settings)
                 values.run(step)
@@ -120,7 +109,7 @@ def _pack(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
 
     carry_avals = _packed(carry_vars, carry)
     in_avals = [*jaxpr.in_avals[:num_consts], *carry_avals, *_packed(xs_vars, xs)]
-    packed = trace_to_jaxpr(body, in_avals, jaxpr.debug_info)
+    packed = ir.trace_to_jaxpr(body, in_avals, jaxpr.debug_info)
     packed.derived(_cache_key(num_consts, len(carry_avals)), lambda: (None,))
     return Packing(packed, carry, xs, ys)
 
@@ -129,7 +118,7 @@ def _groups(variables: Sequence[Any], uses: dict[int, Any]) -> Groups:
     """The positions of scalars that have one type and the same uses, group by group."""
     alike = defaultdict(list)
     for i, var in enumerate(variables):
-        if var.aval.shape == () and not isinstance(var.aval.dtype, ExtendedDType):
+        if var.aval.shape == () and not isinstance(var.aval.dtype, ir.ExtendedDType):
             alike[var.aval, tuple(uses[id(var)])].append(i)
     return tuple(tuple(group) for group in alike.values() if len(group) >= _SCALARS)
 
@@ -180,15 +169,15 @@ def unpack(values: Sequence[Any], groups: Groups, axis: int) -> list[Any]:
 # Operations
 
 
-def _is_scalar(eqn: JaxprEqn) -> bool:
+def _is_scalar(eqn: ir.JaxprEqn) -> bool:
     atoms = (*eqn.invars, *eqn.outvars)
     return all(getattr(a.aval, "shape", None) == () for a in atoms) and bool(eqn.invars)
 
 
-def _levels(jaxpr: Jaxpr) -> list[list[JaxprEqn]]:
+def _levels(jaxpr: ir.Jaxpr) -> list[list[ir.JaxprEqn]]:
     """The equations by level: each depends only on equations of lower levels."""
     depth: dict[int, int] = {}
-    levels: list[list[JaxprEqn]] = []
+    levels: list[list[ir.JaxprEqn]] = []
     for eqn in jaxpr.eqns:
         level = max((depth.get(id(a), 0) for a in eqn.invars), default=0)
         depth.update((id(v), level + 1) for v in eqn.outvars)
@@ -198,7 +187,7 @@ def _levels(jaxpr: Jaxpr) -> list[list[JaxprEqn]]:
     return levels
 
 
-def _uses(levels: Sequence[Sequence[JaxprEqn]]) -> dict[int, list[Any]]:
+def _uses(levels: Sequence[Sequence[ir.JaxprEqn]]) -> dict[int, list[Any]]:
     """The uses of each variable: the level, the primitive, and the operand's position."""
     uses: dict[int, list[Any]] = defaultdict(list)
     for level, eqns in enumerate(levels):
@@ -209,8 +198,8 @@ def _uses(levels: Sequence[Sequence[JaxprEqn]]) -> dict[int, list[Any]]:
 
 
 def _vectorized(
-    levels: Sequence[Sequence[JaxprEqn]], places: dict[int, tuple[int, int]], vectors: int
-) -> tuple[list[list[JaxprEqn]], dict[int, tuple[int, int]]]:
+    levels: Sequence[Sequence[ir.JaxprEqn]], places: dict[int, tuple[int, int]], vectors: int
+) -> tuple[list[list[ir.JaxprEqn]], dict[int, tuple[int, int]]]:
     """The steps of the packed body, lists of equations to join; and the lane of each scalar.
 
     Steps follow the levels, so that a step comes after the steps it depends on.
@@ -232,13 +221,13 @@ def _vectorized(
     return steps, places
 
 
-def _kind(eqn: JaxprEqn, places: dict[int, tuple[int, int]]) -> tuple[Any, ...] | None:
+def _kind(eqn: ir.JaxprEqn, places: dict[int, tuple[int, int]]) -> tuple[Any, ...] | None:
     """The key by which equations are joined; ``None`` for one that is not joined."""
     if (
         eqn.primitive.multiple_results
         or eqn.settings is not None
         or not _is_scalar(eqn)
-        or isinstance(batch_rules[eqn.primitive], unsupported)
+        or isinstance(batch_rules[eqn.primitive], ir.unsupported)
         or not any(id(a) in places for a in eqn.invars)
     ):
         return None
@@ -250,9 +239,9 @@ def _kind(eqn: JaxprEqn, places: dict[int, tuple[int, int]]) -> tuple[Any, ...] 
     return eqn.primitive, params, *(_source(a, places) for a in eqn.invars)
 
 
-def _source(atom: Atom, places: dict[int, tuple[int, int]]) -> tuple[Any, ...]:
+def _source(atom: ir.Atom, places: dict[int, tuple[int, int]]) -> tuple[Any, ...]:
     """The source of an operand: a literal, a value shared by all lanes, or a vector."""
-    if type(atom) is Literal:
+    if type(atom) is ir.Literal:
         return "literal", atom.aval, str(atom.val)
     place = places.get(id(atom))
     return ("shared", id(atom)) if place is None else ("lane", place[0])
@@ -266,9 +255,9 @@ class _Lanes:
         self.vectors = list(vectors)
         self.places = dict(places)
 
-    def read(self, atom: Atom) -> Array:
+    def read(self, atom: ir.Atom) -> ir.Array:
         """The value of a variable by itself."""
-        if type(atom) is Literal:
+        if type(atom) is ir.Literal:
             return atom.operand()
         key = id(atom)
         if key not in self.scalars:
@@ -276,7 +265,7 @@ class _Lanes:
             self.scalars[key] = index_in_dim(self.vectors[vector], lane, keepdims=False)
         return self.scalars[key]
 
-    def vector(self, atoms: Sequence[Any]) -> Array:
+    def vector(self, atoms: Sequence[Any]) -> ir.Array:
         """A vector of the values of variables; consecutive lanes of a vector are one slice."""
         pieces = []
         i = 0
@@ -296,7 +285,7 @@ class _Lanes:
             i = end
         return pieces[0] if len(pieces) == 1 else concatenate(pieces, 0)
 
-    def run(self, eqns: Sequence[JaxprEqn]) -> None:
+    def run(self, eqns: Sequence[ir.JaxprEqn]) -> None:
         """Compute one equation, or several equations as one by their batching rule."""
         primitive, params = eqns[0].primitive, eqns[0].params
         if len(eqns) == 1:

@@ -7,43 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import (
-    Tape,
-    Zero,
-    at_once,
-    instantiate,
-    is_undefined_primal,
-    join_tangents,
-    program,
-    split_by_linearizing,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
+import ricci_stablehlo as hlo
 from ricci_batching import batched_at, moved_to
-from ricci_ir import (
-    ExtendedDType,
-    Jaxpr,
-    LiveCall,
-    Primitive,
-    ShapedArray,
-    Steps,
-    as_values,
-    by_program,
-    carry_on_host,
-    define,
-    discharged,
-    fixpoint,
-    free_references,
-    hides,
-    is_static_shape,
-    is_symbolic_dim,
-    live_loop,
-    max_dim,
-    narrowed,
-    needed_by,
-    reference_arguments,
-    staged_call,
-    surely_at_least,
-    write_back,
-)
 from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.elementwise._comparison import compare
 from ricci_lax.rules._law_examples import along_an_axis
@@ -53,16 +20,6 @@ from ricci_lax.shapes._joining import concatenate
 from ricci_lax.staged_calls._inlining import inlined
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 from ricci_lax.structure._writing import write
-from ricci_stablehlo import (
-    Lowering,
-    Value,
-    thread_tokens,
-    tokens_at,
-    traced,
-    write_dynamic_slice,
-    write_pad,
-    write_slice,
-)
 
 from ._remat_policy import RematPlan, remat_plan
 from ._scalar_packing import pack, packing_of, unpack
@@ -85,7 +42,7 @@ def _scan_aval(*avals, jaxpr, length, num_carry, **params):
     return [*outs[:num_carry], *(_stacked(a, length) for a in outs[num_carry:])]
 
 
-def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
+def _stacked(aval: ir.ShapedArray, length: int) -> ir.ShapedArray:
     return aval.insert_dimension(0, length)
 
 
@@ -93,11 +50,11 @@ def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
 
 
 def _nonzero(tangents: Sequence[Any]) -> list[Any]:
-    return [t for t in tangents if type(t) is not Zero]
+    return [t for t in tangents if type(t) is not ad.Zero]
 
 
 def _flags(tangents: Sequence[Any]) -> tuple[bool, ...]:
-    return tuple(type(t) is not Zero for t in tangents)
+    return tuple(type(t) is not ad.Zero for t in tangents)
 
 
 def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
@@ -109,7 +66,7 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
         *consts,
         *closed_over,
         *carry,
-        *map(instantiate, compress(carry_tangents, carry_flags)),
+        *map(ad.instantiate, compress(carry_tangents, carry_flags)),
         *xs,
         *_nonzero(xs_tangents),
         jaxpr=body,
@@ -121,14 +78,14 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     end = start + len(jaxpr.outvars) - num_carry
     results = [*outs[:num_carry], *outs[start:end]]
     out_tangents = [*outs[num_carry:start], *outs[end:]]
-    return results, join_tangents((*carry_flags, *flags), out_tangents, results)
+    return results, ad.join_tangents((*carry_flags, *flags), out_tangents, results)
 
 
-def _scan_linearize(tape: Tape, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
+def _scan_linearize(tape: ad.Tape, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     lin = linearized_body(jaxpr, num_consts, num_carry, _flags(tangents))
     invariants: list[Any] = []
     if lin.invariants is not None:
-        call = staged_call.call
+        call = ir.staged_call.call
         invariants = call.bind(*primals[:num_consts], jaxpr=lin.invariants, name="invariants")
     closed_over = [invariants[i] for i in lin.closed_over]
     outs = scan_p.bind(
@@ -143,24 +100,24 @@ def _scan_linearize(tape: Tape, primals, tangents, *, jaxpr, num_consts, num_car
     results = outs[: len(jaxpr.outvars)]
     flags = (*lin.carry, *lin.collected)
     if not any(flags):
-        return results, join_tangents(flags, (), results)
+        return results, ad.join_tangents(flags, (), results)
     consts, carry, xs = sections(tangents, num_consts, num_carry)
     fixed = [*(values[i] for i in lin.const_residuals), *_nonzero(consts)]
     recorded = tape.record(
         scan_p,
         [
             *fixed,
-            *map(instantiate, compress(carry, lin.carry)),
+            *map(ad.instantiate, compress(carry, lin.carry)),
             *(values[i] for i in lin.xs_residuals),
             *_nonzero(xs),
         ],
         {"jaxpr": lin.tangent, "num_consts": len(fixed), "num_carry": sum(lin.carry), **params},
     )
-    return results, join_tangents(flags, recorded, results)
+    return results, ad.join_tangents(flags, recorded, results)
 
 
 def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, **params):
-    linear = tuple(map(is_undefined_primal, args))
+    linear = tuple(map(ad.is_undefined_primal, args))
     split = split_body(jaxpr, num_consts, num_carry, linear)
     if split is not None:
         return _transpose_split(split, linear, cts, args, num_consts, num_carry, params)
@@ -168,11 +125,11 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, **params):
     lin_consts, lin_carry, lin_xs = sections(linear, num_consts, num_carry)
     every = (*lin_consts, *(True,) * num_carry, *lin_xs)
     body = transposed_body(jaxpr, num_consts, num_carry, every, _flags(cts))
-    nonlinear = lambda values: [x for x in values if not is_undefined_primal(x)]
-    const_avals = [x.aval for x in consts if is_undefined_primal(x)]
-    sums = [instantiate(Zero(a)) for a in compress(const_avals, body.consts)]
+    nonlinear = lambda values: [x for x in values if not ad.is_undefined_primal(x)]
+    const_avals = [x.aval for x in consts if ad.is_undefined_primal(x)]
+    sums = [ad.instantiate(ad.Zero(a)) for a in compress(const_avals, body.consts)]
     fixed = nonlinear(consts)
-    cts_in = list(map(instantiate, compress(cts[:num_carry], body.carry)))
+    cts_in = list(map(ad.instantiate, compress(cts[:num_carry], body.carry)))
     scanned = [*_nonzero(cts[num_carry:]), *nonlinear(xs)]
     bind = partial(scan_p.bind, **{**params, "reverse": not params["reverse"]})
     if params["_split_transpose"]:
@@ -275,15 +232,15 @@ def _packed_scan(*operands, packing, num_consts, num_carry, **params):
 
 def _scan_dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool):
     jaxpr, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
-    results = live_loop(jaxpr, slice(num_consts, num_consts + num_carry), needed, final)
-    consts, _, xs = sections(needed_by(jaxpr, results, final), num_consts, num_carry)
+    results = ir.live_loop(jaxpr, slice(num_consts, num_consts + num_carry), needed, final)
+    consts, _, xs = sections(ir.needed_by(jaxpr, results, final), num_consts, num_carry)
     carry = results[:num_carry]
     arguments = (*consts, *carry, *xs)
-    smaller = narrowed(jaxpr, results, arguments, final)
+    smaller = ir.narrowed(jaxpr, results, arguments, final)
     if smaller is jaxpr:
         return None
     counts = {"num_consts": sum(consts), "num_carry": sum(carry)}
-    return LiveCall({**params, "jaxpr": smaller, **counts}, arguments, results)
+    return ir.LiveCall({**params, "jaxpr": smaller, **counts}, arguments, results)
 
 
 def _scan_saving(params: dict[str, Any], policy: Policy, needed: tuple[bool, ...]) -> Saving | None:
@@ -301,7 +258,7 @@ def _scan_saving(params: dict[str, Any], policy: Policy, needed: tuple[bool, ...
             *needed[num_carry:],
         )
 
-    plan, needed = fixpoint(plan_of, needed)
+    plan, needed = ir.fixpoint(plan_of, needed)
     if not plan.saved:
         return None
     collected = {id(v): i for i, v in enumerate(jaxpr.outvars) if i >= num_carry}
@@ -313,8 +270,8 @@ def _scan_saving(params: dict[str, Any], policy: Policy, needed: tuple[bool, ...
         for i, (n, v) in enumerate(zip(needed, jaxpr.outvars, strict=True))
     )
     live_carry = list(compress(carry, needed))
-    first = program(jaxpr, jaxpr.invars, plan.first, [*jaxpr.outvars, *new])
-    again = program(
+    first = ad.program(jaxpr, jaxpr.invars, plan.first, [*jaxpr.outvars, *new])
+    again = ad.program(
         jaxpr,
         [*consts, *live_carry, *xs, *plan.saved],
         plan.again,
@@ -332,22 +289,32 @@ def _scan_saving(params: dict[str, Any], policy: Policy, needed: tuple[bool, ...
 
 # Lowering: a while loop over a counter, the carry, and buffers of the collected results.
 
-_counter = ShapedArray((), np.dtype(np.int32))
+_counter = ir.ShapedArray((), np.dtype(np.int32))
 
 
 def _scan_lower(
-    ctx: Lowering, *operands: Value, jaxpr, length, num_consts, num_carry, reverse, unroll, **params
-) -> list[Value]:
+    ctx: hlo.Lowering,
+    *operands: hlo.Value,
+    jaxpr,
+    length,
+    num_consts,
+    num_carry,
+    reverse,
+    unroll,
+    **params,
+) -> list[hlo.Value]:
     outs = list(ctx.outs)
     packing = packing_of(jaxpr, num_consts, num_carry)
     if packing is not None:
         loop = {"length": length, "reverse": reverse, "unroll": unroll, **params}
-        return traced(_packed_scan)(
+        return hlo.traced(_packed_scan)(
             ctx, *operands, packing=packing, num_consts=num_consts, num_carry=num_carry, **loop
         )
     consts, carry, xs = sections(operands, num_consts, num_carry)
-    rows = length if surely_at_least(length, 1) else max_dim(length, 1)
-    if is_symbolic_dim(rows) and rows != length:  # a loop's body is checked even if it never runs
+    rows = length if ir.surely_at_least(length, 1) else ir.max_dim(length, 1)
+    if (
+        ir.is_symbolic_dim(rows) and rows != length
+    ):  # a loop's body is checked even if it never runs
         xs = [_with_rows(ctx, x, rows) for x in xs]
         outs[num_carry:] = [_stacked(a.remove_dimension(0), rows) for a in outs[num_carry:]]
     buffers = [_zeros(ctx, aval) for aval in outs[num_carry:]]
@@ -356,7 +323,7 @@ def _scan_lower(
     block = _block(unroll, length)
     start = ctx.constant(0, _counter)
 
-    def iterate(inner: Lowering, i: Value, values: Sequence[Value]) -> list[Value]:
+    def iterate(inner: hlo.Lowering, i: hlo.Value, values: Sequence[hlo.Value]) -> list[hlo.Value]:
         """One iteration: the values are the carry and the buffers."""
         place = i
         if reverse:
@@ -373,7 +340,7 @@ def _scan_lower(
             ),
         ]
 
-    def iterate_from(inner: Lowering, i: Value, values: Sequence[Value], count: int):
+    def iterate_from(inner: hlo.Lowering, i: hlo.Value, values: Sequence[hlo.Value], count: int):
         """Several iterations, and the counter after them."""
         one = inner.constant(1, _counter)
         for _ in range(count):
@@ -381,14 +348,14 @@ def _scan_lower(
             i = inner.emit("stablehlo.add", [i, one], _counter)
         return [i, *values]
 
-    def condition(inner: Lowering, i: Value, *values: Value) -> list[Value]:
+    def condition(inner: hlo.Lowering, i: hlo.Value, *values: hlo.Value) -> list[hlo.Value]:
         return [compare(inner, "LT", i, inner.constant(length - length % block, _counter))]
 
-    def body(inner: Lowering, i: Value, *values: Value) -> list[Value]:
+    def body(inner: hlo.Lowering, i: hlo.Value, *values: hlo.Value) -> list[hlo.Value]:
         return iterate_from(inner, i, values, block)
 
     values = [start, *carry, *buffers]
-    if is_symbolic_dim(length) or length > block:
+    if ir.is_symbolic_dim(length) or length > block:
         avals = [_counter, *outs]
         regions = [ctx.region(avals, condition), ctx.region(avals, body)]
         values = ctx.generic("stablehlo.while", values, avals, "", regions)
@@ -396,76 +363,76 @@ def _scan_lower(
     else:
         remaining = length
     results = iterate_from(ctx, values[0], values[1:], remaining)[1:] if remaining else values[1:]
-    if is_symbolic_dim(rows) and rows != length:
+    if ir.is_symbolic_dim(rows) and rows != length:
         results[num_carry:] = [_first_rows(ctx, x, length) for x in results[num_carry:]]
     return results
 
 
-def _with_rows(ctx: Lowering, x: Value, rows: int) -> Value:
+def _with_rows(ctx: hlo.Lowering, x: hlo.Value, rows: int) -> hlo.Value:
     """Pad an empty array with a row of zeros."""
     aval = x.aval.update(shape=(rows, *x.shape[1:]))
     physical = _physical(aval)
     config = [(0, rows - x.shape[0], 0), *[(0, 0, 0)] * (physical.ndim - 1)]
-    zero = ctx.constant(0, ShapedArray((), physical.dtype))
-    x = Value(x.name, _physical(x.aval))
-    return Value(write_pad(ctx, x, zero, config, physical).name, aval)
+    zero = ctx.constant(0, ir.ShapedArray((), physical.dtype))
+    x = hlo.Value(x.name, _physical(x.aval))
+    return hlo.Value(hlo.write_pad(ctx, x, zero, config, physical).name, aval)
 
 
-def _first_rows(ctx: Lowering, x: Value, rows: int) -> Value:
+def _first_rows(ctx: hlo.Lowering, x: hlo.Value, rows: int) -> hlo.Value:
     aval = x.aval.update(shape=(rows, *x.shape[1:]))
     physical = _physical(aval)
     zeros, ones = (0,) * physical.ndim, (1,) * physical.ndim
-    x = Value(x.name, _physical(x.aval))
-    return Value(write_slice(ctx, x, zeros, physical.shape, ones, physical).name, aval)
+    x = hlo.Value(x.name, _physical(x.aval))
+    return hlo.Value(hlo.write_slice(ctx, x, zeros, physical.shape, ones, physical).name, aval)
 
 
 def _block(unroll: int, length: int) -> int:
     """The number of iterations in the while loop's body; the remainder must be a static int."""
-    if is_static_shape((unroll, length)):
+    if ir.is_static_shape((unroll, length)):
         return min(max(unroll, 1), length)
-    if is_symbolic_dim(unroll) or is_symbolic_dim(length % max(unroll, 1)):
+    if ir.is_symbolic_dim(unroll) or ir.is_symbolic_dim(length % max(unroll, 1)):
         return 1
     return max(unroll, 1)
 
 
-def _physical(aval: ShapedArray) -> ShapedArray:
+def _physical(aval: ir.ShapedArray) -> ir.ShapedArray:
     """The type of the array that stores values of an extended dtype, such as PRNG keys."""
-    return aval.dtype.physical_aval(aval) if isinstance(aval.dtype, ExtendedDType) else aval
+    return aval.dtype.physical_aval(aval) if isinstance(aval.dtype, ir.ExtendedDType) else aval
 
 
-def _zeros(ctx: Lowering, aval: ShapedArray) -> Value:
+def _zeros(ctx: hlo.Lowering, aval: ir.ShapedArray) -> hlo.Value:
     physical = _physical(aval)
     zero = ctx.constant(np.zeros((), physical.dtype), physical.update(shape=(), weak_type=False))
-    return Value(ctx.broadcast_to(zero, physical.shape).name, aval)
+    return hlo.Value(ctx.broadcast_to(zero, physical.shape).name, aval)
 
 
-def _indices(ctx: Lowering, place: Value, rank: int) -> list[Value]:
+def _indices(ctx: hlo.Lowering, place: hlo.Value, rank: int) -> list[hlo.Value]:
     zero = [ctx.constant(0, _counter)] if rank > 1 else []
     return [place, *zero * (rank - 1)]
 
 
-def _slice(ctx: Lowering, x: Value, place: Value) -> Value:
+def _slice(ctx: hlo.Lowering, x: hlo.Value, place: hlo.Value) -> hlo.Value:
     physical = _physical(x.aval)
     sizes = (1, *physical.shape[1:])
-    operands = [Value(x.name, physical), *_indices(ctx, place, len(sizes))]
+    operands = [hlo.Value(x.name, physical), *_indices(ctx, place, len(sizes))]
     array, *places = operands
-    row = write_dynamic_slice(ctx, array, places, sizes, physical.update(shape=sizes))
+    row = hlo.write_dynamic_slice(ctx, array, places, sizes, physical.update(shape=sizes))
     out = ctx.reshape(row, sizes[1:])
-    return Value(out.name, x.aval.update(shape=x.aval.shape[1:]))
+    return hlo.Value(out.name, x.aval.update(shape=x.aval.shape[1:]))
 
 
-def _update(ctx: Lowering, buffer: Value, y: Value, place: Value) -> Value:
+def _update(ctx: hlo.Lowering, buffer: hlo.Value, y: hlo.Value, place: hlo.Value) -> hlo.Value:
     physical = _physical(buffer.aval)
     sizes = (1, *physical.shape[1:])
-    y = Value(y.name, _physical(y.aval))
+    y = hlo.Value(y.name, _physical(y.aval))
     row = ctx.broadcast(y, sizes, range(1, len(sizes)))
-    operands = [Value(buffer.name, physical), row, *_indices(ctx, place, len(sizes))]
+    operands = [hlo.Value(buffer.name, physical), row, *_indices(ctx, place, len(sizes))]
     text = f"stablehlo.dynamic_update_slice {', '.join(v.name for v in operands)}"
-    return Value(write(ctx, text, operands, physical).name, buffer.aval)
+    return hlo.Value(write(ctx, text, operands, physical).name, buffer.aval)
 
 
 def _scan_steps(
-    steps: Steps, *operands, jaxpr, length, num_consts, num_carry, reverse, **params
+    steps: ir.Steps, *operands, jaxpr, length, num_consts, num_carry, reverse, **params
 ) -> list[Any]:
     consts, carry, xs = sections(operands, num_consts, num_carry)
     rows: list[Any] = [None] * length
@@ -493,9 +460,9 @@ def _scan_steps(
 
 def _scan_discharge(*args, jaxpr, num_consts, num_carry, **params) -> list[Any]:
     """The scan with the references that its body writes in the carry, or collected if scanned."""
-    body, written, freed = discharged(jaxpr)
+    body, written, freed = ir.discharged(jaxpr)
     start = num_consts + num_carry
-    values = as_values(args, reference_arguments(jaxpr))
+    values = ir.as_values(args, ir.reference_arguments(jaxpr))
     closed, scanned = [i for i in written if i < num_consts], [i for i in written if i >= start]
     order = [
         *(i for i in range(num_consts) if i not in closed),
@@ -520,33 +487,33 @@ def _scan_discharge(*args, jaxpr, num_consts, num_carry, **params) -> list[Any]:
     )
     results = outs[len(closed) : len(closed) + count]
     last = [*outs[: len(closed)], *outs[len(closed) + count :]]
-    write_back([args[i] for i in (*closed, *scanned)], last, results)
-    free_references(args, freed)
+    ir.write_back([args[i] for i in (*closed, *scanned)], last, results)
+    ir.free_references(args, freed)
     return results
 
 
 def _scan_memory(
-    on_host: Sequence[bool], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: object
+    on_host: Sequence[bool], *, jaxpr: ir.Jaxpr, num_consts: int, num_carry: int, **params: object
 ) -> tuple[bool, ...]:
     """The memory rule: stacked results are where the body leaves each of them."""
     end = num_consts + num_carry
-    return carry_on_host(jaxpr, on_host[:num_consts], on_host[num_consts:end], on_host[end:])
+    return ir.carry_on_host(jaxpr, on_host[:num_consts], on_host[num_consts:end], on_host[end:])
 
 
 # Operands: the constants that the body closes over, the initial carry, and the scanned arrays.
 # The body takes the constants, the carry and a slice of each scanned array; it returns the next
 # carry and the results to collect.
-scan_p: Primitive = define(
+scan_p: ir.Primitive = ir.define(
     "scan",
     abstract_eval=_scan_aval,
     multiple_results=True,
-    sharding=by_program,
+    sharding=ir.by_program,
     memo=False,
     effects=lambda params: params["jaxpr"].effects,
     jvp=_scan_jvp,
-    jet=at_once(lambda *args, **params: scan_series(scan_p.bind, *args, **params)),
+    jet=ad.at_once(lambda *args, **params: scan_series(scan_p.bind, *args, **params)),
     linearize=_scan_linearize,
-    split=split_by_linearizing(_scan_linearize),
+    split=ad.split_by_linearizing(_scan_linearize),
     transpose=_scan_transpose,
     batch=_scan_batch,
     lower=_scan_lower,
@@ -555,13 +522,13 @@ scan_p: Primitive = define(
     steps=_scan_steps,
     memory=_scan_memory,
     discharge=_scan_discharge,
-    order=tokens_at(
+    order=hlo.tokens_at(
         lambda eqn: eqn.params["num_consts"],
-        jaxpr=lambda eqn, effects: thread_tokens(
+        jaxpr=lambda eqn, effects: hlo.thread_tokens(
             eqn.params["jaxpr"], effects, eqn.params["num_consts"]
         ),
         num_carry=lambda eqn, effects: eqn.params["num_carry"] + len(effects),
     ),
-    shown=hides(_split_transpose=False),
+    shown=ir.hides(_split_transpose=False),
     exempt=along_an_axis,
 )

@@ -8,35 +8,9 @@ from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any
 
-from ricci_autodiff import (
-    Linearized,
-    Zero,
-    dependent,
-    instantiate,
-    jvp_jaxpr,
-    linearize_jaxpr,
-    program,
-    split_jaxpr,
-    tangent_aval,
-    transpose_flat,
-    with_zeros,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_batching import Axis, batch_jaxpr
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    ShapedArray,
-    TupleRecord,
-    Var,
-    fixpoint,
-    live_equations,
-    live_program,
-    primitives,
-    trace_to_jaxpr,
-)
 from ricci_lax.structure._operand_types import array_aval
 
 Flags = tuple[bool, ...]
@@ -52,16 +26,16 @@ def _either(first: Sequence[bool], second: Sequence[bool]) -> Flags:
     return tuple(a or b for a, b in zip(first, second, strict=True))
 
 
-def _nonzero(cts: Sequence[Array | Zero]) -> Flags:
-    return tuple(type(ct) is not Zero for ct in cts)
+def _nonzero(cts: Sequence[ir.Array | ad.Zero]) -> Flags:
+    return tuple(type(ct) is not ad.Zero for ct in cts)
 
 
 # Forward mode
 
 
 def pushed_body(
-    jaxpr: Jaxpr, num_consts: int, num_carry: int, nonzeros: Flags
-) -> tuple[Jaxpr, Flags, Flags]:
+    jaxpr: ir.Jaxpr, num_consts: int, num_carry: int, nonzeros: Flags
+) -> tuple[ir.Jaxpr, Flags, Flags]:
     """The body that computes tangents, too.
 
     Args:
@@ -79,13 +53,13 @@ def _push(jaxpr, num_consts, num_carry, nonzeros):
     consts, carry, xs = sections(nonzeros, num_consts, num_carry)
     collected = len(jaxpr.outvars) - num_carry
 
-    def push(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
+    def push(carry: Flags) -> tuple[tuple[ir.Jaxpr, Flags], Flags]:
         flags = (*carry, *(False,) * collected)
-        pushed, nonzeros = jvp_jaxpr(jaxpr, (*consts, *carry, *xs), flags)
+        pushed, nonzeros = ad.jvp_jaxpr(jaxpr, (*consts, *carry, *xs), flags)
         return (pushed, tuple(nonzeros[num_carry:])), tuple(nonzeros[:num_carry])
 
     # A part of the carry that gets a tangent in one iteration has it in the next one.
-    (pushed, collected_flags), carry = fixpoint(push, carry)
+    (pushed, collected_flags), carry = ir.fixpoint(push, carry)
     primals, tangents = pushed.invars[: len(nonzeros)], pushed.invars[len(nonzeros) :]
     tangent_sections = sections(tangents, sum(consts), sum(carry))
     invars = [
@@ -108,7 +82,7 @@ def _push(jaxpr, num_consts, num_carry, nonzeros):
 # Reverse mode, first half
 
 
-class LinearizedBody(TupleRecord):
+class LinearizedBody(ir.TupleRecord):
     """A linearized body: a forward body that saves residuals, and a linear body on tangents.
 
     A residual's place is its position among the operands of the scan, followed by the results of
@@ -126,10 +100,10 @@ class LinearizedBody(TupleRecord):
       carry, collected: which results have a tangent.
     """
 
-    forward: Jaxpr
-    invariants: Jaxpr | None
+    forward: ir.Jaxpr
+    invariants: ir.Jaxpr | None
     closed_over: tuple[int, ...]
-    tangent: Jaxpr
+    tangent: ir.Jaxpr
     const_residuals: tuple[int, ...]
     xs_residuals: tuple[int, ...]
     carry: Flags
@@ -137,7 +111,7 @@ class LinearizedBody(TupleRecord):
 
 
 def linearized_body(
-    jaxpr: Jaxpr, num_consts: int, num_carry: int, nonzeros: Flags
+    jaxpr: ir.Jaxpr, num_consts: int, num_carry: int, nonzeros: Flags
 ) -> LinearizedBody:
     """Split a body, given which operands of the scan have a tangent."""
     key = ("linearize scan", num_consts, num_carry, nonzeros)
@@ -147,11 +121,11 @@ def linearized_body(
 def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
     consts, carry, xs = sections(nonzeros, num_consts, num_carry)
 
-    def linearize(carry: Flags) -> tuple[Linearized, Flags]:
-        linearized = linearize_jaxpr(jaxpr, (*consts, *carry, *xs))
+    def linearize(carry: Flags) -> tuple[ad.Linearized, Flags]:
+        linearized = ad.linearize_jaxpr(jaxpr, (*consts, *carry, *xs))
         return linearized, _either(carry, linearized.nonzeros[:num_carry])
 
-    linearized, carry = fixpoint(linearize, carry)
+    linearized, carry = ir.fixpoint(linearize, carry)
     collected = linearized.nonzeros[num_carry:]
     home = _Residuals(linearized, num_consts, num_carry)
     forward, tangent = linearized.forward, linearized.tangent
@@ -159,21 +133,21 @@ def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
     outvars = [*results, *home.collected]
     ahead, closed_over, invariants = home.invariant, (), None
     if ahead:
-        eqns = live_equations(forward.eqns, ahead, effects=False)
+        eqns = ir.live_equations(forward.eqns, ahead, effects=False)
         # The loop reads the intermediate values of the equations ahead, too.
         once = (*ahead, *(v for eqn in eqns for v in eqn.outvars))
         read = _read_of(forward, once, outvars)
         ahead = list(dict.fromkeys((*ahead, *read)))
         closed_over = tuple(i for i, v in enumerate(ahead) if any(v is r for r in read))
-        invariants = program(forward, forward.invars[:num_consts], eqns, ahead)
+        invariants = ad.program(forward, forward.invars[:num_consts], eqns, ahead)
     constants = [ahead[i] for i in closed_over]
-    body = program(
+    body = ad.program(
         forward,
         [*constants, *forward.invars],
-        live_equations(forward.eqns, outvars, set(constants)),
+        ir.live_equations(forward.eqns, outvars, set(constants)),
         outvars,
     )
-    tangent = with_zeros(tangent, linearized.nonzeros, (*carry, *collected), jaxpr.out_avals)
+    tangent = ad.with_zeros(tangent, linearized.nonzeros, (*carry, *collected), jaxpr.out_avals)
     count = len(linearized.residuals)
     residuals, tangents = tangent.invars[:count], tangent.invars[count:]
     const_tangents, carry_tangents, xs_tangents = sections(tangents, sum(consts), sum(carry))
@@ -217,11 +191,11 @@ class _Residuals:
       invariant: the variables that are computed ahead of the loop.
     """
 
-    def __init__(self, linearized: Linearized, num_consts: int, num_carry: int):
+    def __init__(self, linearized: ad.Linearized, num_consts: int, num_carry: int):
         forward = linearized.forward
         arguments, results = len(forward.invars), len(linearized.nonzeros)
         varying = tuple(i >= num_consts for i in range(arguments))
-        _, depends = dependent(forward, varying, effects=True)
+        _, depends = ad.dependent(forward, varying, effects=True)
         self.fixed: list[tuple[int, int]] = []
         self.sliced: list[tuple[int, int]] = []
         self.collected: list[Any] = []
@@ -246,16 +220,18 @@ class _Residuals:
                 self.sliced.append((i, places[var]))
 
 
-def _read_of(jaxpr: Jaxpr, available: Iterable[Var], outvars: Sequence[Atom]) -> list[Var]:
+def _read_of(
+    jaxpr: ir.Jaxpr, available: Iterable[ir.Var], outvars: Sequence[ir.Atom]
+) -> list[ir.Var]:
     """Return those of the available values from which the equations compute ``outvars``."""
 
-    def read(available: dict[Var, None]) -> tuple[list[JaxprEqn], dict[Var, None]]:
-        eqns = live_equations(jaxpr.eqns, outvars, available)
+    def read(available: dict[ir.Var, None]) -> tuple[list[ir.JaxprEqn], dict[ir.Var, None]]:
+        eqns = ir.live_equations(jaxpr.eqns, outvars, available)
         # An equation with several results may be live because of another one.
         computed = {v for eqn in eqns for v in eqn.outvars}
         return eqns, {v: None for v in available if v not in computed}
 
-    eqns, available = fixpoint(read, dict.fromkeys(available))
+    eqns, available = ir.fixpoint(read, dict.fromkeys(available))
     atoms = {*outvars, *(atom for eqn in eqns for atom in eqn.invars)}
     return [var for var in available if var in atoms]
 
@@ -263,7 +239,7 @@ def _read_of(jaxpr: Jaxpr, available: Iterable[Var], outvars: Sequence[Atom]) ->
 # Reverse mode, second half
 
 
-class TransposedBody(TupleRecord):
+class TransposedBody(ir.TupleRecord):
     """A body on cotangents, for the scan that runs backwards.
 
     It closes over the nonlinear constants. It carries the nonzero cotangents of the linear
@@ -276,14 +252,14 @@ class TransposedBody(TupleRecord):
         carry, and of the linear scanned arrays.
     """
 
-    jaxpr: Jaxpr
+    jaxpr: ir.Jaxpr
     consts: Flags
     carry: Flags
     xs: Flags
 
 
 def transposed_body(
-    jaxpr: Jaxpr, num_consts: int, num_carry: int, linear: Flags, nonzeros: Flags
+    jaxpr: ir.Jaxpr, num_consts: int, num_carry: int, linear: Flags, nonzeros: Flags
 ) -> TransposedBody:
     """Transpose a body that is linear in all of its carry.
 
@@ -295,23 +271,23 @@ def transposed_body(
     return jaxpr.derived(key, lambda: _transpose(jaxpr, num_consts, num_carry, linear, nonzeros))
 
 
-def _weak_as(ct: Array | Zero, aval: AbstractValue) -> Array:
+def _weak_as(ct: ir.Array | ad.Zero, aval: ir.AbstractValue) -> ir.Array:
     """The cotangent of a constant, as weakly typed as ``aval``: a user's rule may ignore that."""
-    ct = instantiate(ct)
-    if not isinstance(aval, ShapedArray) or not aval.weak_type or array_aval(ct).weak_type:
+    ct = ad.instantiate(ct)
+    if not isinstance(aval, ir.ShapedArray) or not aval.weak_type or array_aval(ct).weak_type:
         return ct
-    convert = primitives["convert_element_type"]
+    convert = ir.primitives["convert_element_type"]
     return convert.bind(ct, new_dtype=aval.dtype, weak_type=True, sharding=None)
 
 
 def _transpose(jaxpr, num_consts, num_carry, linear, nonzeros) -> TransposedBody:
     lin_consts, _, lin_xs = sections(linear, num_consts, num_carry)
     const_avals, carry_avals, xs_avals = sections(jaxpr.in_avals, num_consts, num_carry)
-    const_cts = [tangent_aval(a) for a in compress(const_avals, lin_consts)]
-    out_avals = [tangent_aval(v.aval) for v in jaxpr.outvars]
+    const_cts = [ad.tangent_aval(a) for a in compress(const_avals, lin_consts)]
+    out_avals = [ad.tangent_aval(v.aval) for v in jaxpr.outvars]
     nonlinear = lambda avals, lins: [a for a, lin in zip(avals, lins, strict=True) if not lin]
 
-    def trace(flags: tuple[Flags, Flags]) -> tuple[tuple[Jaxpr, Flags], tuple[Flags, Flags]]:
+    def trace(flags: tuple[Flags, Flags]) -> tuple[tuple[ir.Jaxpr, Flags], tuple[Flags, Flags]]:
         consts, carry = flags
         out_flags = (*carry, *nonzeros[num_carry:])
         following, xs = flags, ()
@@ -321,21 +297,22 @@ def _transpose(jaxpr, num_consts, num_carry, linear, nonzeros) -> TransposedBody
             values = iter(flat)
             fixed = [None if lin else next(values) for lin in lin_consts]
             sums = [
-                next(values) if nz else Zero(a) for nz, a in zip(consts, const_cts, strict=True)
+                next(values) if nz else ad.Zero(a) for nz, a in zip(consts, const_cts, strict=True)
             ]
             cts = [
-                next(values) if nz else Zero(a) for nz, a in zip(out_flags, out_avals, strict=True)
+                next(values) if nz else ad.Zero(a)
+                for nz, a in zip(out_flags, out_avals, strict=True)
             ]
             slices = [None if lin else next(values) for lin in lin_xs]
             args = [*fixed, *(None for _ in carry_avals), *slices]
             const_outs, carry_outs, xs_outs = sections(
-                transpose_flat(jaxpr, linear, args, cts, sums), len(const_cts), num_carry
+                ad.transpose_flat(jaxpr, linear, args, cts, sums), len(const_cts), num_carry
             )
             following = _nonzero(const_outs), _either(carry, _nonzero(carry_outs))
             xs = _nonzero(xs_outs)
             return [
                 *map(_weak_as, compress(const_outs, consts), compress(const_cts, consts)),
-                *map(instantiate, compress(carry_outs, carry)),
+                *map(ad.instantiate, compress(carry_outs, carry)),
                 *compress(xs_outs, xs),
             ]
 
@@ -345,17 +322,17 @@ def _transpose(jaxpr, num_consts, num_carry, linear, nonzeros) -> TransposedBody
             *compress(out_avals, out_flags),
             *nonlinear(xs_avals, lin_xs),
         ]
-        transposed = trace_to_jaxpr(fun, in_avals, jaxpr.debug_info)
+        transposed = ir.trace_to_jaxpr(fun, in_avals, jaxpr.debug_info)
         return (transposed, xs), following
 
     # Tracing finds out which cotangents are nonzero. Those of the constants and of the carry are
     # carried to the next iteration.
     start = (False,) * len(const_cts), nonzeros[:num_carry]
-    (transposed, xs), (consts, carry) = fixpoint(trace, start)
-    return TransposedBody(live_program(transposed).jaxpr, consts, carry, xs)
+    (transposed, xs), (consts, carry) = ir.fixpoint(trace, start)
+    return TransposedBody(ir.live_program(transposed).jaxpr, consts, carry, xs)
 
 
-def halves(body: TransposedBody, num_consts: int) -> tuple[Jaxpr, Jaxpr, int]:
+def halves(body: TransposedBody, num_consts: int) -> tuple[ir.Jaxpr, ir.Jaxpr, int]:
     """Split a transposed body into the equations that the next iteration reads, and the others.
 
     Args:
@@ -369,25 +346,25 @@ def halves(body: TransposedBody, num_consts: int) -> tuple[Jaxpr, Jaxpr, int]:
     return body.jaxpr.derived(("halves", num_consts), lambda: _halves(body, num_consts))
 
 
-def _halves(body: TransposedBody, num_consts: int) -> tuple[Jaxpr, Jaxpr, int]:
+def _halves(body: TransposedBody, num_consts: int) -> tuple[ir.Jaxpr, ir.Jaxpr, int]:
     jaxpr, sums = body.jaxpr, sum(body.consts)
     consts, carried, scanned = sections(jaxpr.invars, num_consts, sums + sum(body.carry))
     carry_out = jaxpr.outvars[sums : len(carried)]
     others = [*jaxpr.outvars[:sums], *jaxpr.outvars[len(carried) :]]
-    first = live_equations(jaxpr.eqns, carry_out)
+    first = ir.live_equations(jaxpr.eqns, carry_out)
     computed = dict.fromkeys(v for eqn in first for v in eqn.outvars)
-    second = live_equations(jaxpr.eqns, others, computed)
+    second = ir.live_equations(jaxpr.eqns, others, computed)
     computed.update(dict.fromkeys(carried[sums:]))
     read = {*others, *(a for eqn in second for a in eqn.invars)}
     needed = [var for var in computed if var in read]
     return (
-        program(jaxpr, [*consts, *carried[sums:], *scanned], first, [*carry_out, *needed]),
-        program(jaxpr, [*consts, *carried[:sums], *needed, *scanned], second, others),
+        ad.program(jaxpr, [*consts, *carried[sums:], *scanned], first, [*carry_out, *needed]),
+        ad.program(jaxpr, [*consts, *carried[:sums], *needed, *scanned], second, others),
         len(needed),
     )
 
 
-class SplitBody(TupleRecord):
+class SplitBody(ir.TupleRecord):
     """A body with a carry that is partly linear: the nonlinear part, and the linear part.
 
     Attributes:
@@ -399,30 +376,30 @@ class SplitBody(TupleRecord):
       results: for each result, whether it is linear.
     """
 
-    nonlinear: Jaxpr
-    linear: Jaxpr
+    nonlinear: ir.Jaxpr
+    linear: ir.Jaxpr
     carry: Flags
     results: Flags
 
 
-def split_body(jaxpr: Jaxpr, num_consts: int, num_carry: int, linear: Flags) -> SplitBody | None:
+def split_body(jaxpr: ir.Jaxpr, num_consts: int, num_carry: int, linear: Flags) -> SplitBody | None:
     """Split a body by the operands of the scan that are linear; ``None`` if all its carry is."""
     consts, carry, xs = sections(linear, num_consts, num_carry)
 
     def mark(carry: Flags) -> tuple[Flags, Flags]:
-        _, marked = dependent(jaxpr, (*consts, *carry, *xs))
+        _, marked = ad.dependent(jaxpr, (*consts, *carry, *xs))
         return tuple(marked), _either(carry, marked[:num_carry])
 
-    marked, carry = fixpoint(mark, carry)
+    marked, carry = ir.fixpoint(mark, carry)
     if all(carry):
         return None
     key = ("split scan", num_consts, linear)
     return jaxpr.derived(key, lambda: _split(jaxpr, (*consts, *carry, *xs), carry, marked))
 
 
-def _split(jaxpr: Jaxpr, linear: Flags, carry: Flags, marked: Flags) -> SplitBody:
+def _split(jaxpr: ir.Jaxpr, linear: Flags, carry: Flags, marked: Flags) -> SplitBody:
     results = (*carry, *marked[len(carry) :])
-    split = split_jaxpr(jaxpr, linear, results)
+    split = ad.split_jaxpr(jaxpr, linear, results)
     count = len(split.unknown.invars) - sum(linear)
     invars = split.unknown.invars
     unknown = split.unknown.replace(invars=[*invars[count:], *invars[:count]])
@@ -433,8 +410,8 @@ def _split(jaxpr: Jaxpr, linear: Flags, carry: Flags, marked: Flags) -> SplitBod
 
 
 def batched_body(
-    jaxpr: Jaxpr, num_carry: int, axis: Axis, dims: tuple[int | None, ...], num_consts: int
-) -> tuple[Jaxpr, tuple[int | None, ...], tuple[int | None, ...]]:
+    jaxpr: ir.Jaxpr, num_carry: int, axis: Axis, dims: tuple[int | None, ...], num_consts: int
+) -> tuple[ir.Jaxpr, tuple[int | None, ...], tuple[int | None, ...]]:
     """The body for a batch.
 
     Args:
@@ -459,5 +436,5 @@ def _batch(jaxpr, num_carry, axis, dims, num_consts):
         )
         return (body, tuple(out_dims[num_carry:])), joined
 
-    (body, out_dims), carry = fixpoint(batch, carry)
+    (body, out_dims), carry = ir.fixpoint(batch, carry)
     return body, carry, out_dims

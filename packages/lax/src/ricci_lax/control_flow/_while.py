@@ -6,35 +6,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Tape, Zero, at_once, join_tangents, split_by_linearizing
 from ricci_batching import batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Jaxpr,
-    NotReversible,
-    Primitive,
-    Steps,
-    Tracer,
-    abstract_token,
-    as_array,
-    by_program,
-    carry_on_host,
-    current_source,
-    define,
-    disable_jit_state,
-    discharged,
-    eval_jaxpr,
-    explained,
-    free_references,
-    get_aval,
-    is_observed,
-    is_reference,
-    join_effects,
-    notify,
-    trace_to_jaxpr,
-    write_back,
-)
 from ricci_lax.effects._kinds import io_effects
 from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.reductions._axis_reductions import reduce_or
@@ -86,12 +60,12 @@ def _while_linearize(tape: Tape, primals, tangents, **params):
 
 
 def _while_transpose(cts, *args, **params):
-    source = current_source()
-    if is_observed():
-        notify(NotReversible(source, "while_loop"))
+    source = ir.current_source()
+    if ir.is_observed():
+        ir.notify(ir.NotReversible(source, "while_loop"))
     at = "." if source.code is None else f".\nThe loop is at {source}."
     raise ValueError(
-        explained(
+        ir.explained(
             "while_loop cannot be differentiated in reverse mode (grad, vjp): the number of its "
             f"iterations is not known before it runs, so that residuals cannot be stored{at}\n"
             "Use scan, or fori_loop with bounds that are known while tracing; forward mode (jvp, "
@@ -185,11 +159,11 @@ def _batch_with_fixed(axis, args, dims, fixed, cond_jaxpr, cond_nconsts, body_ja
 # The primitive
 
 
-def _any(predicate: Array) -> Array:
+def _any(predicate: ir.Array) -> ir.Array:
     return reduce_or(predicate, tuple(range(len(shape_of(predicate)))))
 
 
-def _where(predicate: Array, new: Array, old: Array) -> Array:
+def _where(predicate: ir.Array, new: ir.Array, old: ir.Array) -> ir.Array:
     spread = broadcast_in_dim(predicate, shape_of(new), tuple(range(len(shape_of(predicate)))))
     return select_n(spread, old, new)
 
@@ -222,7 +196,7 @@ def _next_carry(
 ) -> list[Value]:
     """Select the next carry: the old one where an example's loop has ended. Tokens are new."""
     return [
-        n if n.aval is abstract_token else traced(_where)(ctx, predicate, n, o)
+        n if n.aval is ir.abstract_token else traced(_where)(ctx, predicate, n, o)
         for n, o in zip(new, old, strict=True)
     ]
 
@@ -255,7 +229,7 @@ def _lower_once(
 
 
 def _while_steps(
-    steps: Steps, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
+    steps: ir.Steps, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
 ) -> list[Any]:
     cond_consts, consts, carry = sections(operands, cond_nconsts, body_nconsts)
     for i in count():
@@ -281,8 +255,8 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
     If the condition writes some, its predicate is carried as well, so that it is run once.
     """
     start = cond_nconsts + body_nconsts
-    condition, writes, freed_by_condition = discharged(cond_jaxpr)
-    body, also, freed_by_body = discharged(body_jaxpr)
+    condition, writes, freed_by_condition = ir.discharged(cond_jaxpr)
+    body, also, freed_by_body = ir.discharged(body_jaxpr)
     cond_args = [*args[:cond_nconsts], *args[start:]]
     body_args = list(args[cond_nconsts:])
     changed = {id(cond_args[i]): cond_args[i] for i in writes}
@@ -295,12 +269,12 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
     def evaluate(consts: Sequence[Any], arrays: list[Any], carry: Sequence[Any]) -> tuple:
         """The predicate, and the references' arrays after the condition."""
         operands = _with_held(consts, at_cond, arrays)
-        predicate, *new = eval_jaxpr(condition, condition.consts, *operands, *carry)
+        predicate, *new = ir.eval_jaxpr(condition, condition.consts, *operands, *carry)
         return predicate, _replaced(arrays, [at_cond[i] for i in writes], new)
 
     def step(consts: Sequence[Any], arrays: list[Any], carry: Sequence[Any]) -> tuple:
         """The next carry, and the references' arrays after the body."""
-        outs = eval_jaxpr(body, body.consts, *_with_held(consts, at_body, arrays), *carry)
+        outs = ir.eval_jaxpr(body, body.consts, *_with_held(consts, at_body, arrays), *carry)
         return outs[:count], _replaced(arrays, [at_body[i] for i in also], outs[count:])
 
     cond_consts = [
@@ -308,7 +282,7 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
     ]
     consts = [x for x, p in zip(args[cond_nconsts:start], at_body, strict=True) if p is None]
     cond_consts, consts, arrays = (
-        [x.read() if is_reference(x) else x for x in values]
+        [x.read() if ir.is_reference(x) else x for x in values]
         for values in (cond_consts, consts, refs)
     )
     carry, k, n = list(args[start:]), len(cond_consts), len(refs)
@@ -335,13 +309,13 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
     moving = [*arrays, *carry]
     fixed = [] if once else cond_consts
     inner = [*cond_consts, *consts] if once else consts
-    avals = lambda values: [get_aval(x) for x in values]
+    avals = lambda values: [ir.get_aval(x) for x in values]
     key = ("while over references", cond_jaxpr, tuple(at_cond), tuple(at_body), cond_nconsts)
     programs = body_jaxpr.derived(
         key,
         lambda: (
-            trace_to_jaxpr(run_condition, avals([*fixed, *moving]), cond_jaxpr.debug_info),
-            trace_to_jaxpr(run_body, avals([*inner, *moving]), body_jaxpr.debug_info),
+            ir.trace_to_jaxpr(run_condition, avals([*fixed, *moving]), cond_jaxpr.debug_info),
+            ir.trace_to_jaxpr(run_body, avals([*inner, *moving]), body_jaxpr.debug_info),
         ),
     )
     outs = while_p.bind(
@@ -354,9 +328,9 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
         body_nconsts=len(inner),
     )
     results = outs[n + once :]
-    write_back(refs, outs[:n], results)
-    free_references(cond_args, freed_by_condition)
-    free_references(body_args, freed_by_body)
+    ir.write_back(refs, outs[:n], results)
+    ir.free_references(cond_args, freed_by_condition)
+    ir.free_references(body_args, freed_by_body)
     return results
 
 
@@ -377,23 +351,23 @@ def _while_memory(
     on_host: Sequence[bool],
     *,
     cond_nconsts: int,
-    body_jaxpr: Jaxpr,
+    body_jaxpr: ir.Jaxpr,
     body_nconsts: int,
     **params: object,
 ) -> tuple[bool, ...]:
     start = cond_nconsts + body_nconsts
-    return carry_on_host(body_jaxpr, on_host[cond_nconsts:start], on_host[start:])
+    return ir.carry_on_host(body_jaxpr, on_host[cond_nconsts:start], on_host[start:])
 
 
 # Operands: the constants of the condition, those of the body, and the carry. The predicate may be
 # an array whose dimensions lead all of the carry: each example's loop then ends separately.
-while_p: Primitive = define(
+while_p: ir.Primitive = ir.define(
     "while",
     abstract_eval=lambda *avals, body_jaxpr, **_: body_jaxpr.out_avals,
     multiple_results=True,
-    sharding=by_program,
+    sharding=ir.by_program,
     memo=False,
-    effects=lambda params: join_effects(
+    effects=lambda params: ir.join_effects(
         [params["cond_jaxpr"].effects, params["body_jaxpr"].effects]
     ),
     jvp=_while_jvp,
@@ -411,7 +385,9 @@ while_p: Primitive = define(
 )
 
 
-def while_loop[T](cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T], init_val: T) -> T:
+def while_loop[T](
+    cond_fun: Callable[[T], ir.ArrayLike], body_fun: Callable[[T], T], init_val: T
+) -> T:
     """Apply ``body_fun`` to a carry repeatedly, as long as ``cond_fun`` of it is true.
 
     Args:
@@ -459,8 +435,8 @@ def while_loop[T](cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T]
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError("while_loop: cond_fun and body_fun must be functions of the carry.")
     leaves, tree = tree_flatten(init_val)
-    if disable_jit_state.value and not any(isinstance(x, Tracer) for x in leaves):
-        carry = tree_unflatten(tree, map(as_array, leaves))
+    if ir.disable_jit_state.value and not any(isinstance(x, ir.Tracer) for x in leaves):
+        carry = tree_unflatten(tree, map(ir.as_array, leaves))
         while cond_fun(carry):
             carry = body_fun(carry)
         return carry
@@ -477,9 +453,9 @@ def while_loop[T](cond_fun: Callable[[T], ArrayLike], body_fun: Callable[[T], T]
 
 
 def bind_while(
-    condition: Jaxpr,
+    condition: ir.Jaxpr,
     cond_consts: Sequence[Any],
-    body: Jaxpr,
+    body: ir.Jaxpr,
     consts: Sequence[Any],
     carry: Sequence[Any],
 ) -> list[Any]:

@@ -8,20 +8,9 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, instantiate, jvp_jaxpr
 from ricci_batching import batch_jaxpr
-from ricci_ir import (
-    Effect,
-    Jaxpr,
-    JaxprEqn,
-    LiveCall,
-    Var,
-    abstract_token,
-    fixpoint,
-    live_loop,
-    narrowed,
-    needed_by,
-)
 from ricci_stablehlo import thread_tokens, with_tokens
 
 
@@ -32,8 +21,8 @@ def sections(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tup
 
 
 def without_unchanged(
-    condition: Jaxpr, cond_nconsts: int, body: Jaxpr, nconsts: int
-) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...]] | tuple[()]:
+    condition: ir.Jaxpr, cond_nconsts: int, body: ir.Jaxpr, nconsts: int
+) -> tuple[ir.Jaxpr, ir.Jaxpr, tuple[bool, ...]] | tuple[()]:
     """Move unchanged parts of the carry that the condition does not read to the body's constants.
 
     Returns:
@@ -60,7 +49,7 @@ def without_unchanged(
     )
 
 
-def _pushed(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, consts: tuple, carry: tuple):
+def _pushed(cond_jaxpr: ir.Jaxpr, body_jaxpr: ir.Jaxpr, consts: tuple, carry: tuple):
     """The condition and the body of the loop that carries tangents, too; cached on the body.
 
     Args:
@@ -74,19 +63,19 @@ def _pushed(cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, consts: tuple, carry: tuple):
 
 
 def _push(cond_jaxpr, body_jaxpr, consts, carry):
-    def push(carry: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+    def push(carry: tuple[bool, ...]) -> tuple[ir.Jaxpr, tuple[bool, ...]]:
         pushed, nonzeros = jvp_jaxpr(body_jaxpr, (*consts, *carry), carry)
         return pushed, tuple(nonzeros)
 
     # A part of the carry that gets a tangent in one iteration has it in the next one.
-    pushed, carry = fixpoint(push, carry)
+    pushed, carry = ir.fixpoint(push, carry)
     count = len(body_jaxpr.invars)
     start, middle = len(consts), count + sum(consts)
     args = pushed.invars
     body = pushed.replace(
         invars=[*args[:start], *args[count:middle], *args[start:count], *args[middle:]]
     )
-    tangents = [Var(v.aval) for v in args[middle:]]
+    tangents = [ir.Var(v.aval) for v in args[middle:]]
     condition = cond_jaxpr.replace(invars=[*cond_jaxpr.invars, *tangents])
     return condition, body, carry
 
@@ -141,27 +130,27 @@ def _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
         grown = tuple(b or d is not None for b, d in zip(carry, out_dims, strict=True))
         return (body, dims, pred_dim), (dim, grown)
 
-    (body, dims, pred_dim), _ = fixpoint(batch, (rank, carry))
+    (body, dims, pred_dim), _ = ir.fixpoint(batch, (rank, carry))
     pred_dims = None if pred_dim is None else (0,)
     condition, _ = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims), pred_dims)
     return condition, body, dims
 
 
-def live_while(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+def live_while(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> ir.LiveCall | None:
     """The dead-code rule: the loop over the live parts of the carry."""
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
     cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
-    read = needed_by(condition, (True,), final)
+    read = ir.needed_by(condition, (True,), final)
     live = tuple(a or b for a, b in zip(needed, read[cond_nconsts:], strict=True))
-    carry = live_loop(body, slice(body_nconsts, None), live, final)
-    cond_consts, consts = read[:cond_nconsts], needed_by(body, carry, final)[:body_nconsts]
+    carry = ir.live_loop(body, slice(body_nconsts, None), live, final)
+    cond_consts, consts = read[:cond_nconsts], ir.needed_by(body, carry, final)[:body_nconsts]
     smaller = (
-        narrowed(condition, (True,), (*cond_consts, *carry), final),
-        narrowed(body, carry, (*consts, *carry), final),
+        ir.narrowed(condition, (True,), (*cond_consts, *carry), final),
+        ir.narrowed(body, carry, (*consts, *carry), final),
     )
     if smaller == (condition, body):
         return None
-    return LiveCall(
+    return ir.LiveCall(
         {
             "cond_jaxpr": smaller[0],
             "cond_nconsts": sum(cond_consts),
@@ -173,14 +162,14 @@ def live_while(params: dict[str, Any], needed: tuple[bool, ...], final: bool) ->
     )
 
 
-def ordered_while(eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]):
+def ordered_while(eqn: ir.JaxprEqn, effects: tuple[ir.Effect, ...], tokens: list[ir.Var]):
     """The loop with tokens in its carry; its condition returns some if it has effects."""
     params = eqn.params
     condition, consts = params["cond_jaxpr"], params["cond_nconsts"]
     if condition.effects:
         condition = thread_tokens(condition, effects, consts)
     else:
-        unused = [Var(abstract_token) for _ in effects]
+        unused = [ir.Var(ir.abstract_token) for _ in effects]
         invars = condition.invars
         condition = condition.replace(invars=[*invars[:consts], *unused, *invars[consts:]])
     body = thread_tokens(params["body_jaxpr"], effects, params["body_nconsts"])

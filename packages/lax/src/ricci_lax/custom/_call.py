@@ -4,39 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Concatenate, Self, cast, overload
 
+import ricci_ir as ir
 from ricci_autodiff import Tape, UndefinedPrimal, Zero, is_undefined_primal, transpose_flat
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    ArrayLike,
-    Cache,
-    DebugInfo,
-    Jaxpr,
-    Primitive,
-    PyTree,
-    Tracer,
-    TupleRecord,
-    active_cache,
-    as_array,
-    closes_over_tracers,
-    context,
-    convert_constvars,
-    eval_jaxpr,
-    eval_trace,
-    get_aval,
-    is_internal_module,
-    set_trace,
-    trace_context,
-    trace_to_jaxpr,
-    without_boundaries,
-)
 from ricci_pytree import PyTreeDef, argument_paths, read_signature, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from ._eager_call import EagerCall, is_eager
 
 
-class Call(TupleRecord):
+class Call(ir.TupleRecord):
     """A call of a custom function, with its arguments in positional order.
 
     Attributes:
@@ -62,7 +38,7 @@ class Call(TupleRecord):
         return tuple(args)
 
 
-@without_boundaries  # calls of its objects have their own
+@ir.without_boundaries  # calls of its objects have their own
 class CustomFunction[**P, R]:
     """A function with a custom rule; each subclass is for one kind of rule.
 
@@ -96,7 +72,7 @@ class CustomFunction[**P, R]:
             order = list(self.signature.parameters)
             numbers = (*numbers, *(order.index(name) for name in names))
         self.nondiff_argnums: tuple[int, ...] = tuple(sorted(set(numbers)))
-        self._jaxprs: Cache[Any, tuple[Jaxpr, PyTreeDef]] = Cache(
+        self._jaxprs: ir.Cache[Any, tuple[ir.Jaxpr, PyTreeDef]] = ir.Cache(
             "functions with custom rules", 1024
         )
 
@@ -157,7 +133,7 @@ class CustomFunction[**P, R]:
 
     def apply(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], bind: Callable[..., list[Any]]
-    ) -> PyTree:
+    ) -> ir.PyTree:
         """Call the function: plainly, or through its primitive where something is traced.
 
         ``bind(call, operands, callee, const_count, out_tree)`` binds the primitive. The callee is a
@@ -169,51 +145,53 @@ class CustomFunction[**P, R]:
         if not self.is_shared and is_eager():
             arguments = call.form().arguments
             run = lambda *flat: self.fun(*arguments(flat))
-            eager = EagerCall(self.name, run, context.trace)
+            eager = EagerCall(self.name, run, ir.context.trace)
             outs = bind(call, call.leaves, eager, 0, None)
             assert eager.out_tree is not None
             return tree_unflatten(eager.out_tree, outs)
         jaxpr, out_tree = self.traced(call)
         operands = (*jaxpr.consts, *call.leaves)
-        outs = bind(call, operands, convert_constvars(jaxpr), len(jaxpr.consts), out_tree)
+        outs = bind(call, operands, ir.convert_constvars(jaxpr), len(jaxpr.consts), out_tree)
         return tree_unflatten(out_tree, outs)
 
     def is_plain(self, call: Call) -> bool:
         """Whether nothing is being traced, so that the function is called without a primitive."""
-        return context.trace is eval_trace and not any(isinstance(x, Tracer) for x in call.leaves)
+        return ir.context.trace is ir.eval_trace and not any(
+            isinstance(x, ir.Tracer) for x in call.leaves
+        )
 
-    def traced(self, call: Call) -> tuple[Jaxpr, PyTreeDef]:
+    def traced(self, call: Call) -> tuple[ir.Jaxpr, PyTreeDef]:
         """The function's jaxpr, closed over its constants, and its output tree; cached by type."""
         avals = tuple(self._aval(x, i, call) for i, x in enumerate(call.leaves))
         if not self.is_shared:
             return self._trace(call, avals)
-        key = (call.tree, avals, _static_key(call.static), trace_context())
-        cache = active_cache(self._jaxprs)
+        key = (call.tree, avals, _static_key(call.static), ir.trace_context())
+        cache = ir.active_cache(self._jaxprs)
         try:
             traced = cache.recall(key)
         except TypeError:
             traced = key = None
         if traced is None:
             traced = self._trace(call, avals)
-            if key is not None and not closes_over_tracers(traced[0]):
+            if key is not None and not ir.closes_over_tracers(traced[0]):
                 traced = cache.add(key, traced)
         return traced
 
-    def _aval(self, x: object, i: int, call: Call) -> AbstractValue:
+    def _aval(self, x: object, i: int, call: Call) -> ir.AbstractValue:
         try:
-            return get_aval(x)
+            return ir.get_aval(x)
         except TypeError as error:
             raise TypeError(f"{self.name}: argument {call.paths()[i]}: {error}") from None
 
-    def _trace(self, call: Call, avals: tuple) -> tuple[Jaxpr, PyTreeDef]:
+    def _trace(self, call: Call, avals: tuple) -> tuple[ir.Jaxpr, PyTreeDef]:
         out_tree: Any = None
 
-        def flat_fun(*flat: Array) -> list[Any]:
+        def flat_fun(*flat: ir.Array) -> list[Any]:
             nonlocal out_tree
             leaves, out_tree = tree_flatten(self.fun(*call.arguments(flat)))
             return leaves
 
-        jaxpr = trace_to_jaxpr(flat_fun, avals, DebugInfo(type(self).__name__, self.name))
+        jaxpr = ir.trace_to_jaxpr(flat_fun, avals, ir.DebugInfo(type(self).__name__, self.name))
         return jaxpr, out_tree
 
 
@@ -223,26 +201,26 @@ def _static_key(static: tuple) -> tuple:
 
 def is_ours(*functions: Callable[..., Any] | None) -> bool:
     """Whether all functions are Ricci's own, which compute the same in every call."""
-    return all(is_internal_module(getattr(f, "__module__", None)) for f in functions)
+    return all(ir.is_internal_module(getattr(f, "__module__", None)) for f in functions)
 
 
 def is_replayed() -> bool:
     """Whether the operation that is being bound comes from a recorded jaxpr."""
-    return context.origin is not None
+    return ir.context.origin is not None
 
 
-def array_operand(x: ArrayLike) -> ArrayLike:
+def array_operand(x: ir.ArrayLike) -> ir.ArrayLike:
     """An operand for a user's rule: an array in place of a Python scalar."""
     if hasattr(x, "dtype"):
         return x
-    lifted = context.trace.lift(x)
-    if isinstance(lifted, Tracer):
+    lifted = ir.context.trace.lift(x)
+    if isinstance(lifted, ir.Tracer):
         return lifted
-    with set_trace(eval_trace):
-        return as_array(lifted)
+    with ir.set_trace(ir.eval_trace):
+        return ir.as_array(lifted)
 
 
-def check_logs(name: str, result: object) -> PyTree:
+def check_logs(name: str, result: object) -> ir.PyTree:
     """Check the result of a rule that returns logs as well; return the cotangents."""
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TypeError(
@@ -258,21 +236,23 @@ def check_logs(name: str, result: object) -> PyTree:
     return cts
 
 
-def split_inline(tape: Tape, args: Sequence[ArrayLike], *, call_jaxpr: Jaxpr, **_: object) -> list:
+def split_inline(
+    tape: Tape, args: Sequence[ir.ArrayLike], *, call_jaxpr: ir.Jaxpr, **_: object
+) -> list:
     """The split rule: a function that is applied to tangents is linear, and is inlined.
 
     A rule may apply the function itself to the tangents. Applying the rule again would not end.
     """
-    with set_trace(tape):
-        return eval_jaxpr(call_jaxpr, call_jaxpr.consts, *args)
+    with ir.set_trace(tape):
+        return ir.eval_jaxpr(call_jaxpr, call_jaxpr.consts, *args)
 
 
 def transpose_inline(
-    cts: Sequence[ArrayLike | Zero],
-    *args: ArrayLike | UndefinedPrimal,
-    call_jaxpr: Jaxpr,
+    cts: Sequence[ir.ArrayLike | Zero],
+    *args: ir.ArrayLike | UndefinedPrimal,
+    call_jaxpr: ir.Jaxpr,
     **_: object,
-) -> list[ArrayLike | Zero | None]:
+) -> list[ir.ArrayLike | Zero | None]:
     """The transpose rule of a linear function: transpose its operations."""
     linear = list(map(is_undefined_primal, args))
     arg_cts = iter(transpose_flat(call_jaxpr, linear, args, cts))
@@ -280,7 +260,7 @@ def transpose_inline(
 
 
 def lower_inline(
-    ctx: Lowering, *operands: Value, call_jaxpr: Jaxpr, **params: object
+    ctx: Lowering, *operands: Value, call_jaxpr: ir.Jaxpr, **params: object
 ) -> list[Value]:
     """Lower a custom function as its body: only transformations use its rule."""
     return ctx.inline(call_jaxpr, operands)
@@ -288,27 +268,29 @@ def lower_inline(
 
 def call_rule[**P, R](rule: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a rule; operations in a user's rule have the rule's source lines, not the call's."""
-    if is_internal_module(getattr(rule, "__module__", None)):
+    if ir.is_internal_module(getattr(rule, "__module__", None)):
         return rule(*args, **kwargs)
-    origin, context.origin = context.origin, None
+    origin, ir.context.origin = ir.context.origin, None
     try:
         return rule(*args, **kwargs)
     finally:
-        context.origin = origin
+        ir.context.origin = origin
 
 
 def runs_at_once(operands: Sequence[Any]) -> bool:
     """Whether a primitive bound to these operands now is evaluated, rather than recorded."""
-    trace = context.trace.parent if isinstance(context.trace, Tape) else context.trace
-    return trace is eval_trace and not any(isinstance(x, Tracer) for x in operands)
+    trace = ir.context.trace.parent if isinstance(ir.context.trace, Tape) else ir.context.trace
+    return trace is ir.eval_trace and not any(isinstance(x, ir.Tracer) for x in operands)
 
 
-def bind_once(primitive: Primitive, operands: Sequence[Any], params: dict, run: Callable) -> list:
+def bind_once(
+    primitive: ir.Primitive, operands: Sequence[Any], params: dict, run: Callable
+) -> list:
     """Bind a primitive whose jaxpr was traced for this call; evaluate it on concrete values.
 
     Every call traces a new jaxpr, so that compiling it would take longer than running its
     operations one by one, as ``run()`` does.
     """
     if runs_at_once(operands):
-        return list(map(as_array, run()))
+        return list(map(ir.as_array, run()))
     return primitive.bind(*operands, **params)

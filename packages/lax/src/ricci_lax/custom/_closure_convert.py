@@ -5,26 +5,15 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_batching import BatchTracer
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    DebugInfo,
-    PyTree,
-    Tracer,
-    api_boundary,
-    argument_aval,
-    eval_jaxpr,
-    issubdtype,
-    trace_to_jaxpr,
-)
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
 __all__ = ["closure_convert"]
 
 
-@api_boundary
-def closure_convert(fun: Callable, *example_args: PyTree) -> tuple[Callable, list[Any]]:
+@ir.api_boundary
+def closure_convert(fun: Callable, *example_args: ir.PyTree) -> tuple[Callable, list[Any]]:
     """Convert a closure: the traced arrays that it closes over become further arguments.
 
     Use it to pass a closure to a function with a custom derivative: the rules of that need every
@@ -71,19 +60,19 @@ def closure_convert(fun: Callable, *example_args: PyTree) -> tuple[Callable, lis
     avals = [_example_aval(i, leaf, example_args) for i, leaf in enumerate(leaves)]
     out_tree: Any = None
 
-    def flat(*flat_args: Array) -> list[Any]:
+    def flat(*flat_args: ir.Array) -> list[Any]:
         nonlocal out_tree
         results, out_tree = tree_flatten(fun(*tree_unflatten(tree, flat_args)))
         return results
 
     name = getattr(fun, "__name__", type(fun).__name__)
-    jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("closure_convert", name))
+    jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("closure_convert", name))
     moved = [may_be_differentiated(const) for const in jaxpr.consts]
     fixed = [None if m else const for const, m in zip(jaxpr.consts, moved, strict=True)]
     hoisted = [const for const, m in zip(jaxpr.consts, moved, strict=True) if m]
 
-    @api_boundary
-    def converted_fun(*args_and_consts: PyTree) -> PyTree:
+    @ir.api_boundary
+    def converted_fun(*args_and_consts: ir.PyTree) -> ir.PyTree:
         count = len(args_and_consts) - len(hoisted)
         args = args_and_consts[: max(count, 0)]
         flat_args, args_tree = tree_flatten(args)
@@ -95,7 +84,7 @@ def closure_convert(fun: Callable, *example_args: PyTree) -> tuple[Callable, lis
             )
         consts = iter(args_and_consts[count:])
         values = [next(consts) if m else const for const, m in zip(fixed, moved, strict=True)]
-        return tree_unflatten(out_tree, eval_jaxpr(jaxpr, values, *flat_args))
+        return tree_unflatten(out_tree, ir.eval_jaxpr(jaxpr, values, *flat_args))
 
     return converted_fun, hoisted
 
@@ -104,12 +93,12 @@ def may_be_differentiated(x: object) -> bool:
     """Whether an array that a function closes over may have a tangent in some enclosing trace."""
     while isinstance(x, BatchTracer):
         x = x.value
-    return isinstance(x, Tracer) and issubdtype(x.dtype, np.inexact)
+    return isinstance(x, ir.Tracer) and ir.issubdtype(x.dtype, np.inexact)
 
 
-def _example_aval(i: int, leaf: object, example_args: tuple) -> AbstractValue:
+def _example_aval(i: int, leaf: object, example_args: tuple) -> ir.AbstractValue:
     try:
-        return argument_aval(leaf)
+        return ir.argument_aval(leaf)
     except TypeError as error:
         path = argument_paths(example_args, {}, None)[i]
         raise TypeError(f"closure_convert: example argument {path}: {error}") from None

@@ -8,19 +8,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import JVPTrace, Tape
 from ricci_batching import Axis, BatchTrace, batch_flat, closing_primitives
-from ricci_ir import (
-    Primitive,
-    Trace,
-    Tracer,
-    UnexpectedTracerError,
-    by_program,
-    context,
-    define,
-    eval_trace,
-    unsupported,
-)
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten
 
@@ -36,10 +26,10 @@ class EagerCall:
 
     __slots__ = ("fun", "name", "out_tree", "trace")
 
-    def __init__(self, name: str, fun: Callable[..., Any], trace: Trace):
+    def __init__(self, name: str, fun: Callable[..., Any], trace: ir.Trace):
         self.name = name
         self.fun = fun
-        self.trace: Callable[[], Trace | None] = weakref.ref(trace)
+        self.trace: Callable[[], ir.Trace | None] = weakref.ref(trace)
         self.out_tree: PyTreeDef | None = None
 
     def __call__(self, *flat: object) -> list[Any]:
@@ -73,10 +63,14 @@ class BatchedEagerCall(EagerCall):
         return values
 
 
-def _batch_trace(trace: Trace | None, axis: Axis) -> BatchTrace:
+def _batch_trace(trace: ir.Trace | None, axis: Axis) -> BatchTrace:
     """Find the enclosing trace of a call whose batching rule is running."""
     while trace is not None:
-        if isinstance(trace, BatchTrace) and trace.parent is context.trace and trace.axis is axis:
+        if (
+            isinstance(trace, BatchTrace)
+            and trace.parent is ir.context.trace
+            and trace.axis is axis
+        ):
             return trace
         trace = trace.parent
     raise AssertionError("a batching rule runs in the parent of its trace")
@@ -84,8 +78,8 @@ def _batch_trace(trace: Trace | None, axis: Axis) -> BatchTrace:
 
 def is_eager() -> bool:
     """Whether calls are eager now: no jaxpr is recorded, and all traces support eager calls."""
-    trace: Trace | None = context.trace
-    while trace is not eval_trace:
+    trace: ir.Trace | None = ir.context.trace
+    while trace is not ir.eval_trace:
         if not isinstance(trace, JVPTrace | Tape | BatchTrace):
             return False
         trace = trace.parent
@@ -95,8 +89,8 @@ def is_eager() -> bool:
 def _run(*operands: object, call: EagerCall, **params: object) -> list[Any]:
     """Evaluate an eager call."""
     outs = call(*operands)
-    if any(isinstance(out, Tracer) for out in outs):
-        raise UnexpectedTracerError(
+    if any(isinstance(out, ir.Tracer) for out in outs):
+        raise ir.UnexpectedTracerError(
             f"{call.name} has a custom derivative rule, and closes over a value that is being "
             "differentiated. The rule does not depend on that value, so its derivative would be "
             f"lost. Pass it to {call.name} as an argument."
@@ -107,21 +101,21 @@ def _run(*operands: object, call: EagerCall, **params: object) -> list[Any]:
 _unrecorded = "an eager call is never part of a jaxpr"
 
 
-def define_eager(name: str, **rules: Callable[..., Any]) -> Primitive:
+def define_eager(name: str, **rules: Callable[..., Any]) -> ir.Primitive:
     """Define the primitive of eager calls of one kind of custom function.
 
     Args:
       name: the primitive's name.
       rules: its rules ``jvp``, ``linearize``, ``split`` and ``batch``.
     """
-    primitive = define(
+    primitive = ir.define(
         name,
-        sharding=by_program,
-        abstract_eval=unsupported(_unrecorded),
+        sharding=ir.by_program,
+        abstract_eval=ir.unsupported(_unrecorded),
         multiple_results=True,
         memo=False,
-        transpose=unsupported(_unrecorded),
-        lower=unsupported(_unrecorded),
+        transpose=ir.unsupported(_unrecorded),
+        lower=ir.unsupported(_unrecorded),
         examples=no_examples(_unrecorded),
         **rules,
     )

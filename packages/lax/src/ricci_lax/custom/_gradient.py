@@ -4,17 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+import ricci_ir as ir
 from ricci_autodiff import tangent_aval
-from ricci_ir import (
-    Array,
-    DebugInfo,
-    Jaxpr,
-    PyTree,
-    TupleRecord,
-    eval_jaxpr,
-    get_aval,
-    trace_to_jaxpr,
-)
 from ricci_pytree import (
     PyTreeDef,
     register_pytree_node,
@@ -29,10 +20,10 @@ from ._vjp import custom_vjp
 __all__ = ["custom_gradient"]
 
 
-class _Pullback(TupleRecord):
+class _Pullback(ir.TupleRecord):
     """A traced rule: its jaxpr, the structure of its result, and its constants."""
 
-    jaxpr: Jaxpr
+    jaxpr: ir.Jaxpr
     tree: PyTreeDef
     consts: list[Any]
 
@@ -106,7 +97,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         if hasattr(fun, attribute):
             setattr(value, attribute, getattr(fun, attribute))
 
-    def fwd(*args: PyTree) -> tuple[PyTree, _Pullback]:
+    def fwd(*args: ir.PyTree) -> tuple[ir.PyTree, _Pullback]:
         out, rule = _pair(name, fun(*args))
         if not callable(rule):
             raise TypeError(
@@ -116,7 +107,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         leaves, out_tree = tree_flatten(out)
         tree: Any = None
 
-        def flat_rule(*cts: Array) -> list[Any]:
+        def flat_rule(*cts: ir.Array) -> list[Any]:
             nonlocal tree
             result = rule(tree_unflatten(out_tree, cts))
             if with_logs:
@@ -124,12 +115,12 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
             results, tree = tree_flatten(result)
             return results
 
-        avals = [tangent_aval(get_aval(leaf)) for leaf in leaves]
-        jaxpr = trace_to_jaxpr(flat_rule, avals, DebugInfo("custom_gradient", name))
+        avals = [tangent_aval(ir.get_aval(leaf)) for leaf in leaves]
+        jaxpr = ir.trace_to_jaxpr(flat_rule, avals, ir.DebugInfo("custom_gradient", name))
         return out, _Pullback(jaxpr, tree, jaxpr.consts)
 
-    def bwd(pullback: _Pullback, ct: PyTree) -> tuple[PyTree, ...]:
-        results = eval_jaxpr(pullback.jaxpr, pullback.consts, *tree_flatten(ct)[0])
+    def bwd(pullback: _Pullback, ct: ir.PyTree) -> tuple[ir.PyTree, ...]:
+        results = ir.eval_jaxpr(pullback.jaxpr, pullback.consts, *tree_flatten(ct)[0])
         if treedef_is_leaf(pullback.tree):
             return (results[0],)
         return tree_unflatten(pullback.tree, results)

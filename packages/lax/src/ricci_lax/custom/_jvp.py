@@ -5,35 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from ricci_autodiff import (
-    SymbolicZero,
-    Tape,
-    Zero,
-    add_tangents,
-    by_derivative,
-    has_tangent,
-    instantiate,
-    linearize_call,
-    ruled_programs,
-    tangent_aval,
-)
-from ricci_ir import (
-    Array,
-    LiveCall,
-    Primitive,
-    ShapedArray,
-    Tracer,
-    api_boundary,
-    by_program,
-    context,
-    define,
-    eval_trace,
-    float0,
-    get_aval,
-    live_program,
-    set_trace,
-    trace_to_jaxpr,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_lax.structure._identity import stop_gradient
 from ricci_lax.structure._resharding import as_typed
 from ricci_pytree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
@@ -172,14 +145,14 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
                 if rule is not None
             ]
             leaves, tree = tree_flatten(output)
-            total = [Zero.from_primal(x) for x in leaves]
+            total = [ad.Zero.from_primal(x) for x in leaves]
             for term in terms:
-                total = list(map(add_tangents, total, tree_flatten(term)[0]))
-            return output, tree_unflatten(tree, map(instantiate, total))
+                total = list(map(ad.add_tangents, total, tree_flatten(term)[0]))
+            return output, tree_unflatten(tree, map(ad.instantiate, total))
 
         self.defjvp(jvp)
 
-    @api_boundary
+    @ir.api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(
@@ -214,7 +187,7 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
 
 def _constant(x: object) -> object:
     """A ``nondiff`` argument: a traced array without its tangents."""
-    return stop_gradient(x) if isinstance(x, Tracer) else x
+    return stop_gradient(x) if isinstance(x, ir.Tracer) else x
 
 
 class Rule:
@@ -253,7 +226,7 @@ class Rule:
             )
         outs, out_tree = tree_flatten(pair[0])
         out_tangents, tangent_tree = tree_flatten(
-            pair[1], is_leaf=lambda x: isinstance(x, SymbolicZero)
+            pair[1], is_leaf=lambda x: isinstance(x, ad.SymbolicZero)
         )
         expected_tree = self.out_tree
         if isinstance(expected_tree, EagerCall):  # the function itself is not called
@@ -266,19 +239,19 @@ class Rule:
                 )
         checked = []
         for i, (out, tangent) in enumerate(zip(outs, out_tangents, strict=True)):
-            expected: Any = tangent_aval(get_aval(out))
-            if isinstance(tangent, SymbolicZero):
-                checked.append(Zero(expected))
+            expected: Any = ad.tangent_aval(ir.get_aval(out))
+            if isinstance(tangent, ad.SymbolicZero):
+                checked.append(ad.Zero(expected))
                 continue
-            actual: Any = get_aval(tangent)
+            actual: Any = ir.get_aval(tangent)
             if actual.shape != expected.shape or actual.dtype != expected.dtype:
                 raise TypeError(
                     f"the custom JVP rule of {name} must return tangents of the shape and tangent "
                     f"dtype of the outputs: output {i} needs {expected.str_short()}, got "
                     f"{actual.str_short()}."
                 )
-            if expected.dtype == float0:
-                checked.append(Zero(expected))
+            if expected.dtype == ir.float0:
+                checked.append(ad.Zero(expected))
             elif actual.type_sharding is expected.type_sharding:
                 checked.append(tangent)
             else:
@@ -293,45 +266,45 @@ def _jvp(primals, tangents, *, jvp, symbolic_zeros, **_):
     if is_replayed():
         primals = list(map(array_operand, primals))
     if symbolic_zeros:
-        dense = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
+        dense = [ad.SymbolicZero(t.aval) if type(t) is ad.Zero else t for t in tangents]
     else:
-        dense = [array_operand(instantiate(t)) if type(t) is Zero else t for t in tangents]
+        dense = [array_operand(ad.instantiate(t)) if type(t) is ad.Zero else t for t in tangents]
     return jvp(primals, dense)
 
 
 def _linearize(tape, primals, tangents, **params):
     call_jaxpr = params["call_jaxpr"]
     custom = params["jvp"].custom
-    if tape.parent is eval_trace and custom.is_shared and not custom.made_once:
+    if tape.parent is ir.eval_trace and custom.is_shared and not custom.made_once:
         # One compiled step: linearize a jaxpr of this one equation, cached with the function.
         single = call_jaxpr.derived(
             ("single", params["name"]),
-            lambda: trace_to_jaxpr(
+            lambda: ir.trace_to_jaxpr(
                 lambda *xs: custom_jvp_call_p.bind(*xs, **params), call_jaxpr.in_avals
             ),
         )
-        return linearize_call(tape, primals, tangents, jaxpr=single, name=params["name"])
-    previous = context.trace
-    context.trace = tape
+        return ad.linearize_call(tape, primals, tangents, jaxpr=single, name=params["name"])
+    previous = ir.context.trace
+    ir.context.trace = tape
     try:
         return _jvp(primals, tangents, **params)
     finally:
-        context.trace = previous
+        ir.context.trace = previous
 
 
-def _dims_of_rule(rule: BatchedRule, avals: Sequence[ShapedArray]) -> Sequence[int | None]:
+def _dims_of_rule(rule: BatchedRule, avals: Sequence[ir.ShapedArray]) -> Sequence[int | None]:
     """The batch dimensions of a rule's results, for operands of these types."""
-    types: Any = [*avals, *map(tangent_aval, filter(has_tangent, avals))]
+    types: Any = [*avals, *map(ad.tangent_aval, filter(ad.has_tangent, avals))]
 
-    def run(*args: Array) -> list[Any]:
+    def run(*args: ir.Array) -> list[Any]:
         tangents = iter(args[len(avals) :])
         rule(
             args[: len(avals)],
-            [next(tangents) if has_tangent(a) else Zero(tangent_aval(a)) for a in avals],
+            [next(tangents) if ad.has_tangent(a) else ad.Zero(ad.tangent_aval(a)) for a in avals],
         )
         return []
 
-    trace_to_jaxpr(run, types)
+    ir.trace_to_jaxpr(run, types)
     assert rule.out_dims is not None
     return rule.out_dims
 
@@ -347,24 +320,24 @@ def _batch(axis, args, dims, *, call_jaxpr, jvp, name, symbolic_zeros):
     return outs, out_dims
 
 
-def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> ir.LiveCall | None:
     if all(needed):
         return None
     # The rule is the user's, and takes all operands.
-    smaller = live_program(params["call_jaxpr"], needed).jaxpr
+    smaller = ir.live_program(params["call_jaxpr"], needed).jaxpr
     changed = {"call_jaxpr": smaller, "jvp": LiveRule(params["jvp"], needed)}
-    return LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
+    return ir.LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
 
 
-custom_jvp_call_p: Primitive = define(
+custom_jvp_call_p: ir.Primitive = ir.define(
     "custom_jvp_call",
     abstract_eval=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
     multiple_results=True,
-    sharding=by_program,
+    sharding=ir.by_program,
     memo=False,
     effects=lambda params: params["call_jaxpr"].effects,
     jvp=_jvp,
-    jet=by_derivative,
+    jet=ad.by_derivative,
     linearize=_linearize,
     split=split_inline,
     transpose=transpose_inline,
@@ -374,7 +347,7 @@ custom_jvp_call_p: Primitive = define(
     discharge=discharge_custom,
     dead_code=_dead_code,
 )
-ruled_programs[custom_jvp_call_p] = lambda params: params["call_jaxpr"]
+ad.ruled_programs[custom_jvp_call_p] = lambda params: params["call_jaxpr"]
 
 
 def _open_jvp(primals, tangents, *, call, **params):
@@ -382,12 +355,12 @@ def _open_jvp(primals, tangents, *, call, **params):
 
 
 def _open_linearize(tape, primals, tangents, *, call, **params):
-    with set_trace(tape):
+    with ir.set_trace(tape):
         return _jvp(primals, tangents, **params)
 
 
-def _open_split(tape: Tape, args, *, call, **_):
-    with set_trace(tape):
+def _open_split(tape: ad.Tape, args, *, call, **_):
+    with ir.set_trace(tape):
         return call(*args)
 
 
@@ -403,7 +376,7 @@ def _open_batch(axis, args, dims, *, call, jvp, symbolic_zeros):
 
 
 # An eager call of a user's function, where no jaxpr is recorded.
-custom_jvp_open_p: Primitive = define_eager(
+custom_jvp_open_p: ir.Primitive = define_eager(
     "custom_jvp_open_call",
     jvp=_open_jvp,
     linearize=_open_linearize,

@@ -3,24 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_autodiff import Tape, Zero, has_tangent, instantiate, is_undefined_primal, tangent_aval
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_batching import Axis, batch_jaxpr, batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DebugInfo,
-    Jaxpr,
-    Primitive,
-    PyTree,
-    api_boundary,
-    by_program,
-    convert_constvars,
-    define,
-    eval_jaxpr,
-    get_aval,
-    set_trace,
-    trace_to_jaxpr,
-)
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
@@ -30,13 +15,13 @@ from ._call import bind_once, lower_inline
 __all__ = ["linear_call", "linear_call_p"]
 
 
-@api_boundary
+@ir.api_boundary
 def linear_call(
     fun: Callable[[Any, Any], Any],
     fun_transpose: Callable[[Any, Any], Any],
-    residual_args: PyTree,
-    linear_args: PyTree,
-) -> PyTree:
+    residual_args: ir.PyTree,
+    linear_args: ir.PyTree,
+) -> ir.PyTree:
     """Call ``fun(residual_args, linear_args)``, with a user-defined transpose of ``fun``.
 
     Args:
@@ -81,7 +66,7 @@ def linear_call(
     count = len(residuals)
     out_tree: Any = None
 
-    def flat(*args: Array) -> list[Any]:
+    def flat(*args: ir.Array) -> list[Any]:
         nonlocal out_tree
         results, out_tree = tree_flatten(
             fun(
@@ -91,7 +76,7 @@ def linear_call(
         )
         return results
 
-    def flat_transpose(*args: Array) -> list[Any]:
+    def flat_transpose(*args: ir.Array) -> list[Any]:
         result = fun_transpose(
             tree_unflatten(residual_tree, args[:count]), tree_unflatten(out_tree, args[count:])
         )
@@ -99,8 +84,8 @@ def linear_call(
         _check_transpose(tree, results, linear_tree, linear_avals)
         return results
 
-    info = DebugInfo("linear_call", getattr(fun, "__name__", "fun"))
-    closed = trace_to_jaxpr(flat, [*residual_avals, *linear_avals], info)
+    info = ir.DebugInfo("linear_call", getattr(fun, "__name__", "fun"))
+    closed = ir.trace_to_jaxpr(flat, [*residual_avals, *linear_avals], info)
     callee = Callee(closed, count)
     outs = _bind(
         [*closed.consts, *residuals, *linear],
@@ -112,11 +97,11 @@ def linear_call(
     return tree_unflatten(out_tree, outs)
 
 
-def _avals(what: str, leaves: Sequence[Any], tree: PyTree) -> list[Any]:
+def _avals(what: str, leaves: Sequence[Any], tree: ir.PyTree) -> list[Any]:
     avals = []
     for i, leaf in enumerate(leaves):
         try:
-            avals.append(get_aval(leaf))
+            avals.append(ir.get_aval(leaf))
         except TypeError as error:
             path = keystr(tree_flatten_with_path(tree)[0][i][0])
             raise TypeError(f"linear_call: {what}{path}: {error}") from None
@@ -133,7 +118,7 @@ def _check_transpose(
         )
     numbered = tree_flatten_with_path(tree_unflatten(tree, range(len(avals))))[0]
     for (path, _), aval, result in zip(numbered, avals, results, strict=True):
-        actual: Any = get_aval(result)
+        actual: Any = ir.get_aval(result)
         if actual.shape != aval.shape:
             raise ValueError(
                 "linear_call: fun_transpose must return arrays of the shapes of linear_args, but "
@@ -153,8 +138,8 @@ class Callee:
 
     __slots__ = ("consts", "jaxpr", "num_res")
 
-    def __init__(self, closed: Jaxpr, num_res: int):
-        self.jaxpr = convert_constvars(closed)
+    def __init__(self, closed: ir.Jaxpr, num_res: int):
+        self.jaxpr = ir.convert_constvars(closed)
         self.consts = closed.consts
         self.num_res = num_res
 
@@ -178,9 +163,9 @@ class TransposeThunk:
     def __call__(self) -> Callee:
         if self.found is None:
             residual_avals, _ = self.callee.avals()
-            cts = map(tangent_aval, self.callee.jaxpr.out_avals)
-            info = DebugInfo("linear_call", getattr(self.function, "__name__", "fun_transpose"))
-            closed = trace_to_jaxpr(self.flat, [*residual_avals, *cts], info)
+            cts = map(ad.tangent_aval, self.callee.jaxpr.out_avals)
+            info = ir.DebugInfo("linear_call", getattr(self.function, "__name__", "fun_transpose"))
+            closed = ir.trace_to_jaxpr(self.flat, [*residual_avals, *cts], info)
             self.found = Callee(closed, self.callee.num_res)
         return self.found
 
@@ -232,43 +217,43 @@ class BatchedThunk:
 
 
 def _bind(operands: Sequence[Any], **params: Any) -> list[Any]:
-    run = lambda: eval_jaxpr(params["callee"], (), *operands)
+    run = lambda: ir.eval_jaxpr(params["callee"], (), *operands)
     return bind_once(linear_call_p, operands, params, run)
 
 
 def _jvp(primals, tangents, **params):
     fixed = params["num_callee_consts"] + params["num_res"]
-    if any(type(t) is not Zero for t in tangents[:fixed]):
+    if any(type(t) is not ad.Zero for t in tangents[:fixed]):
         raise NotImplementedError(
             "linear_call: only linear_args can be differentiated, not residual_args or arrays that "
             "the function closes over."
         )
     outs = _bind(primals, **params)
-    if all(type(t) is Zero for t in tangents):
-        return outs, list(map(Zero.from_primal, outs))
+    if all(type(t) is ad.Zero for t in tangents):
+        return outs, list(map(ad.Zero.from_primal, outs))
     dense = [_instantiated(t, x) for t, x in zip(tangents[fixed:], primals[fixed:], strict=True)]
     out_tangents = _bind([*primals[:fixed], *dense], **params)
     return outs, [
-        t if has_tangent(get_aval(out)) else Zero.from_primal(out)
+        t if ad.has_tangent(ir.get_aval(out)) else ad.Zero.from_primal(out)
         for out, t in zip(outs, out_tangents, strict=True)
     ]
 
 
-def _instantiated(tangent: ArrayLike | Zero, x: ArrayLike) -> Array:
+def _instantiated(tangent: ir.ArrayLike | ad.Zero, x: ir.ArrayLike) -> ir.Array:
     """A tangent as an array that the callee accepts in place of ``x``."""
-    if type(tangent) is Zero and not has_tangent(get_aval(x)):
-        return zeros_of(get_aval(x))
-    return instantiate(tangent)
+    if type(tangent) is ad.Zero and not ad.has_tangent(ir.get_aval(x)):
+        return zeros_of(ir.get_aval(x))
+    return ad.instantiate(tangent)
 
 
-def _linearize(tape: Tape, primals, tangents, **params):
-    with set_trace(tape):
+def _linearize(tape: ad.Tape, primals, tangents, **params):
+    with ir.set_trace(tape):
         return _jvp(primals, tangents, **params)
 
 
 def _transpose(cts, *args, callee, num_callee_consts, num_res, transpose_thunk):
     fixed = num_callee_consts + num_res
-    if any(map(is_undefined_primal, args[:fixed])):
+    if any(map(ad.is_undefined_primal, args[:fixed])):
         raise NotImplementedError(
             "linear_call: the function is linear in linear_args only; it cannot be transposed with "
             "respect to residual_args."
@@ -277,14 +262,14 @@ def _transpose(cts, *args, callee, num_callee_consts, num_res, transpose_thunk):
     original = Callee(callee, num_res)
     original.consts = list(args[:num_callee_consts])
     results = _bind(
-        [*transposed.consts, *args[num_callee_consts:fixed], *map(instantiate, cts)],
+        [*transposed.consts, *args[num_callee_consts:fixed], *map(ad.instantiate, cts)],
         callee=transposed.jaxpr,
         num_callee_consts=len(transposed.consts),
         num_res=num_res,
         transpose_thunk=KnownTranspose(original),
     )
     pairs = zip(results, args[fixed:], strict=True)
-    return [*(None,) * fixed, *(r if is_undefined_primal(x) else None for r, x in pairs)]
+    return [*(None,) * fixed, *(r if ad.is_undefined_primal(x) else None for r, x in pairs)]
 
 
 def _batch(axis, args, dims, *, callee, num_callee_consts, num_res, transpose_thunk):
@@ -302,16 +287,16 @@ def _batch(axis, args, dims, *, callee, num_callee_consts, num_res, transpose_th
     return outs, results
 
 
-def _lower(ctx: Lowering, *operands: Value, callee: Jaxpr, **params: object) -> list[Value]:
+def _lower(ctx: Lowering, *operands: Value, callee: ir.Jaxpr, **params: object) -> list[Value]:
     return lower_inline(ctx, *operands, call_jaxpr=callee)
 
 
 # Operands: the callee's constants, the residuals, the linear arguments.
-linear_call_p: Primitive = define(
+linear_call_p: ir.Primitive = ir.define(
     "linear_call",
     abstract_eval=lambda *avals, callee, **_: callee.out_avals,
     multiple_results=True,
-    sharding=by_program,
+    sharding=ir.by_program,
     memo=False,
     effects=lambda params: params["callee"].effects,
     jvp=_jvp,

@@ -2,18 +2,10 @@
 
 from typing import Any, NoReturn
 
-from ricci_ir import (
-    Primitive,
-    as_values,
-    derived,
-    discharged,
-    free_references,
-    reference_arguments,
-    write_back,
-)
+import ricci_ir as ir
 
 
-def _discharge_custom(primitive: Primitive) -> Any:
+def _discharge_custom(primitive: ir.Primitive) -> Any:
     """The discharge rule of a call of a custom function.
 
     The rules take the referenced array in place of a reference. They cannot describe writes, so
@@ -21,19 +13,19 @@ def _discharge_custom(primitive: Primitive) -> Any:
     """
 
     def rule(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
-        body = discharged(call_jaxpr)
-        values = as_values(args, reference_arguments(call_jaxpr))
+        body = ir.discharged(call_jaxpr)
+        values = ir.as_values(args, ir.reference_arguments(call_jaxpr))
         if not body.written:
             outs = primitive.bind(*values, call_jaxpr=body.jaxpr, **params)
-            free_references(args, body.freed)
+            ir.free_references(args, body.freed)
             return outs
         for name in ("jvp", "fwd", "bwd"):
             if name in params:
                 params[name] = _Refusal(params[name]).rule
         outs = primitive.bind(*values, call_jaxpr=body.jaxpr, **params)
         count = len(call_jaxpr.outvars)
-        write_back([args[i] for i in body.written], outs[count:], outs[:count])
-        free_references(args, body.freed)
+        ir.write_back([args[i] for i in body.written], outs[count:], outs[:count])
+        ir.free_references(args, body.freed)
         return outs[:count]
 
     return rule
@@ -56,4 +48,4 @@ class _Refusal:
         )
 
 
-discharge_custom: derived = derived(_discharge_custom)
+discharge_custom: ir.derived = ir.derived(_discharge_custom)

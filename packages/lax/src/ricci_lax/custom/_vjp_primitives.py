@@ -4,31 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ricci_autodiff import (
-    Tape,
-    Zero,
-    is_undefined_primal,
-    linearize_call,
-    split_by_linearizing,
-    tangent_aval,
-)
-from ricci_ir import (
-    Array,
-    JaxprEqn,
-    LiveCall,
-    Primitive,
-    ShapedArray,
-    Tracer,
-    by_program,
-    context,
-    define,
-    eval_trace,
-    float0,
-    get_aval,
-    live_program,
-    trace_to_jaxpr,
-    unsupported,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_lax.rules._law_examples import no_examples
 from ricci_stablehlo import Lowering, Value
 
@@ -43,40 +20,44 @@ from ._vjp_rules import VJPFunction
 __all__ = ["custom_vjp_call_p", "custom_vjp_tangent_p"]
 
 
-def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> ir.LiveCall | None:
     if all(needed):
         return None
     # The rules are the user's, and take all operands.
     whole = params["call_jaxpr"]
-    smaller = live_program(whole, needed).jaxpr
+    smaller = ir.live_program(whole, needed).jaxpr
     rules = LiveRules(params["fwd"], params["bwd"], needed, whole.out_avals)
     changed = {"bwd": rules.backward, "call_jaxpr": smaller, "fwd": rules.forward}
-    return LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
+    return ir.LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
 
 
-def _linearize(tape: Tape, primals, tangents, **params):
+def _linearize(tape: ad.Tape, primals, tangents, **params):
     call_jaxpr = params["call_jaxpr"]
     shared = _custom_of(params["fwd"]).is_shared
-    if shared and tape.parent is eval_trace and not any(isinstance(x, Tracer) for x in primals):
+    if (
+        shared
+        and tape.parent is ir.eval_trace
+        and not any(isinstance(x, ir.Tracer) for x in primals)
+    ):
         single = call_jaxpr.derived(
             ("single", params["name"]),
-            lambda: trace_to_jaxpr(
+            lambda: ir.trace_to_jaxpr(
                 lambda *xs: custom_vjp_call_p.bind(*xs, **params), call_jaxpr.in_avals
             ),
         )
-        return linearize_call(tape, primals, tangents, jaxpr=single, name=params["name"])
+        return ad.linearize_call(tape, primals, tangents, jaxpr=single, name=params["name"])
     return _pushed(tape.record, primals, tangents, **params)
 
 
 def _jvp(primals, tangents, **params):
-    if context.trace is eval_trace:
+    if ir.context.trace is ir.eval_trace:
         raise _reverse_only(params["bwd"])
     return _pushed(_bind_tangent, primals, tangents, **params)
 
 
 def _bind_tangent(
-    primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
-) -> list[Array]:
+    primitive: ir.Primitive, operands: Sequence[Any], params: dict[str, Any]
+) -> list[ir.Array]:
     return primitive.bind(*operands, **params)
 
 
@@ -84,15 +65,15 @@ def _pushed(record: Callable[..., Any], primals, tangents, *, bwd, fwd, symbolic
     """Run the forward rule; the tangents become one operation that has only a transpose."""
     if is_replayed():
         primals = list(map(array_operand, primals))
-    outs, residuals, tree = fwd(primals, [type(t) is not Zero for t in tangents])
-    out_avals = tuple(tangent_aval(get_aval(out)) for out in outs)
+    outs, residuals, tree = fwd(primals, [type(t) is not ad.Zero for t in tangents])
+    out_avals = tuple(ad.tangent_aval(ir.get_aval(out)) for out in outs)
     recorded = record(
         custom_vjp_tangent_p,
-        (*residuals, *(t for t in tangents if type(t) is not Zero)),
+        (*residuals, *(t for t in tangents if type(t) is not ad.Zero)),
         {
-            "avals": tuple(get_aval(x) for x in primals),
+            "avals": tuple(ir.get_aval(x) for x in primals),
             "bwd": bwd,
-            "in_zeros": tuple(type(t) is Zero for t in tangents),
+            "in_zeros": tuple(type(t) is ad.Zero for t in tangents),
             "num_res": len(residuals),
             "out_avals": out_avals,
             "residual_tree": tree,
@@ -100,20 +81,20 @@ def _pushed(record: Callable[..., Any], primals, tangents, *, bwd, fwd, symbolic
         },
     )
     return outs, [
-        Zero(aval) if aval.dtype == float0 else t  # pyright: ignore[reportAttributeAccessIssue]
+        ad.Zero(aval) if aval.dtype == ir.float0 else t  # pyright: ignore[reportAttributeAccessIssue]
         for aval, t in zip(out_avals, recorded, strict=True)
     ]
 
 
-def _dims_of_rule(rules: BatchedRules, avals: Sequence[ShapedArray]) -> Sequence[int | None]:
+def _dims_of_rule(rules: BatchedRules, avals: Sequence[ir.ShapedArray]) -> Sequence[int | None]:
     """The batch dimensions of the forward rule's outputs, for operands of these types."""
     types: Sequence[Any] = avals
 
-    def run(*args: Array) -> list[Any]:
+    def run(*args: ir.Array) -> list[Any]:
         rules.forward(args, [True] * len(args))
         return []
 
-    trace_to_jaxpr(run, types)
+    ir.trace_to_jaxpr(run, types)
     assert rules.out_dims is not None
     return rules.out_dims
 
@@ -136,7 +117,7 @@ def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
 _WRAPPED: tuple[type, ...] = (BatchedRules, LiveRules, RecomputedRules)
 
 
-def with_values_of_functions(eqn: JaxprEqn) -> JaxprEqn:
+def with_values_of_functions(eqn: ir.JaxprEqn) -> ir.JaxprEqn:
     """A call whose forward rule returns only residuals if the user set ``optimize_remat``."""
     fwd = eqn.params["fwd"]
     rules = fwd.__self__
@@ -165,17 +146,17 @@ def _shown(*, bwd, fwd, **params):
     return {**params, "bwd": _rule_name(bwd, "bwd"), "fwd": _rule_name(fwd, "fwd")}
 
 
-custom_vjp_call_p: Primitive = define(
+custom_vjp_call_p: ir.Primitive = ir.define(
     "custom_vjp_call",
     abstract_eval=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
     multiple_results=True,
-    sharding=by_program,
+    sharding=ir.by_program,
     memo=False,
     effects=lambda params: params["call_jaxpr"].effects,
     jvp=_jvp,
     linearize=_linearize,
-    split=split_by_linearizing(_linearize),
-    transpose=unsupported("the function is not linear; its derivative rule is"),
+    split=ad.split_by_linearizing(_linearize),
+    transpose=ir.unsupported("the function is not linear; its derivative rule is"),
     batch=_batch,
     lower=lower_inline,
     program=lambda *, call_jaxpr, name, **_: (call_jaxpr, name),
@@ -193,7 +174,7 @@ def _tangent_transpose(cts, *args, avals, bwd, in_zeros, num_res, residual_tree,
     return [
         *(None for _ in residuals),
         *(
-            r if is_undefined_primal(x) and type(r) is not Zero else None
+            r if ad.is_undefined_primal(x) and type(r) is not ad.Zero else None
             for x, r in zip(operands, nonzeros, strict=True)
         ),
     ]
@@ -233,13 +214,13 @@ def _tangent_shown(*, bwd, in_zeros, num_res, symbolic_zeros, **_):
 
 # The tangents of a custom_vjp function: a linear operation of which only the transpose is known,
 # the backward rule. Operands: the residuals, then the tangents.
-custom_vjp_tangent_p: Primitive = define(
+custom_vjp_tangent_p: ir.Primitive = ir.define(
     "custom_lin",
     abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
     multiple_results=True,
-    sharding=by_program,
+    sharding=ir.by_program,
     memo=False,
-    jvp=unsupported("only the backward rule of a custom_vjp function is known"),
+    jvp=ir.unsupported("only the backward rule of a custom_vjp function is known"),
     transpose=_tangent_transpose,
     transposes_zeros=True,
     batch=_tangent_batch,
@@ -254,7 +235,7 @@ def _open_jvp(primals, tangents, *, call, **params):
     return _jvp(primals, tangents, **params)
 
 
-def _open_linearize(tape: Tape, primals, tangents, *, call, **params):
+def _open_linearize(tape: ad.Tape, primals, tangents, *, call, **params):
     return _pushed(tape.record, primals, tangents, **params)
 
 
@@ -268,10 +249,10 @@ def _open_batch(axis, args, dims, *, bwd, call, fwd, symbolic_zeros):
 
 
 # An eager call of a user's function, where no jaxpr is recorded.
-custom_vjp_open_p: Primitive = define_eager(
+custom_vjp_open_p: ir.Primitive = define_eager(
     "custom_vjp_open_call",
     jvp=_open_jvp,
     linearize=_open_linearize,
-    split=split_by_linearizing(_open_linearize),
+    split=ad.split_by_linearizing(_open_linearize),
     batch=_open_batch,
 )

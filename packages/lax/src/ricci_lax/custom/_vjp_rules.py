@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import ricci_ir as ir
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
-from ricci_ir import ArrayLike, PyTree, Record, config, float0, get_aval, varying
 from ricci_pytree import PyTreeDef, broadcast_prefix, read_signature, tree_flatten, tree_unflatten
 
 from ._call import Call, array_operand, call_rule
@@ -13,7 +13,7 @@ from ._eager_call import EagerCall
 __all__ = ["CustomVJPPrimal"]
 
 
-class CustomVJPPrimal(Record):
+class CustomVJPPrimal(ir.Record):
     """An argument of a forward rule with ``symbolic_zeros``: a leaf of its pytree.
 
     Attributes:
@@ -35,7 +35,7 @@ class CustomVJPPrimal(Record):
       3.0
     """
 
-    value: ArrayLike
+    value: ir.ArrayLike
     perturbed: bool
 
 
@@ -132,7 +132,9 @@ class Rules:
         names = [name for position, name in enumerate(names) if position not in fixed]
         return names[i] if i < len(names) else str(i)
 
-    def _checked(self, i: int, entry: PyTreeDef, value: PyTree, avals: Sequence[Any]) -> list[Any]:
+    def _checked(
+        self, i: int, entry: PyTreeDef, value: ir.PyTree, avals: Sequence[Any]
+    ) -> list[Any]:
         """The cotangents of one argument as leaves, checked against its structure and types."""
         name = self.custom.name
         if value is None:
@@ -150,10 +152,10 @@ class Rules:
         result = []
         for aval, leaf in zip(avals, leaves, strict=True):
             expected: Any = tangent_aval(aval)
-            if leaf is None or isinstance(leaf, SymbolicZero) or expected.dtype == float0:
+            if leaf is None or isinstance(leaf, SymbolicZero) or expected.dtype == ir.float0:
                 result.append(Zero(expected))
                 continue
-            actual: Any = get_aval(leaf)
+            actual: Any = ir.get_aval(leaf)
             fits = actual.shape == expected.shape and actual.dtype == expected.dtype
             if not fits and not _disable_bwd_checks.value:
                 raise ValueError(
@@ -161,7 +163,7 @@ class Rules:
                     f"and dtype of the arguments: argument {self._argument(i)} needs "
                     f"{expected.str_short()}, got {actual.str_short()}."
                 )
-            further = varying(actual) - varying(expected)
+            further = ir.varying(actual) - ir.varying(expected)
             if further and not _disable_bwd_checks.value:
                 names = ", ".join(map(repr, sorted(map(str, further))))
                 raise ValueError(
@@ -175,10 +177,10 @@ class Rules:
         return result
 
 
-_disable_bwd_checks = config.state("jax_disable_bwd_checks")
+_disable_bwd_checks = ir.config.state("jax_disable_bwd_checks")
 
 
-def _leaves_of_prefix(tree: PyTreeDef, value: PyTree) -> list[Any] | None:
+def _leaves_of_prefix(tree: PyTreeDef, value: ir.PyTree) -> list[Any] | None:
     """The entry of a prefix for each leaf of ``tree``; ``None`` if ``value`` is not a prefix.
 
     A ``None`` in the prefix represents zeros.

@@ -4,33 +4,9 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
-from ricci_autodiff import (
-    Tape,
-    Zero,
-    has_tangent,
-    instantiate,
-    is_undefined_primal,
-    join_tangents,
-    jvp_flat,
-    jvp_jaxpr,
-    tangent_aval,
-    transpose_flat,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_batching import Axis, add_dim, move_dim
-from ricci_ir import (
-    Array,
-    Jaxpr,
-    LiveCall,
-    Primitive,
-    ShapedArray,
-    api_boundary,
-    by_program,
-    define,
-    get_aval,
-    live_program,
-    set_trace,
-    trace_to_jaxpr,
-)
 from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_pytree import PyTreeDef, tree_flatten, tree_structure, tree_unflatten, treedef_tuple
 from ricci_stablehlo import Lowering, Value
@@ -97,7 +73,7 @@ class custom_vmap[**P, R](CustomFunction[P, R]):
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    @api_boundary
+    @ir.api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.vmap_rule is None:
             raise AttributeError(
@@ -160,7 +136,7 @@ class UserRule:
                 f"{self.name}'s:\n  expected {self.out_tree}\n  got      {tree}"
             )
         for i, (out, flag) in enumerate(zip(outs, batched, strict=True)):
-            shape = get_aval(out).shape  # pyright: ignore[reportAttributeAccessIssue]
+            shape = ir.get_aval(out).shape  # pyright: ignore[reportAttributeAccessIssue]
             if flag and shape[:1] != (size,):
                 raise ValueError(
                     f"the batching rule of {self.name} returns output {i} as a batch of {size}, "
@@ -200,7 +176,7 @@ class TangentRule:
         tangent_args = iter(zip(args[count:], flags[count:], strict=True))
         primals, tangents, batched = [], [], []
         for x, flag, carried in zip(args[:count], flags[:count], self.carried, strict=True):
-            tangent: Any = Zero.from_primal(x)
+            tangent: Any = ad.Zero.from_primal(x)
             if carried:
                 # A primal and its tangent are batches together.
                 tangent, also = next(tangent_args)
@@ -219,8 +195,8 @@ class TangentRule:
             outs, out_flags = self.rule(size, batched, xs)
             return outs
 
-        outs, out_tangents = jvp_flat(run, primals, tangents)
-        results = [instantiate(t) for t in compress(out_tangents, self.out_carried)]
+        outs, out_tangents = ad.jvp_flat(run, primals, tangents)
+        results = [ad.instantiate(t) for t in compress(out_tangents, self.out_carried)]
         result_flags = list(compress(out_flags, self.out_carried))
         if self.primals_too:
             return [*outs, *results], [*out_flags, *result_flags]
@@ -235,7 +211,9 @@ class TransposedRule:
 
     __slots__ = ("linear", "linear_avals", "rule")
 
-    def __init__(self, rule: FlatRule, linear: Sequence[bool], linear_avals: Sequence[ShapedArray]):
+    def __init__(
+        self, rule: FlatRule, linear: Sequence[bool], linear_avals: Sequence[ir.ShapedArray]
+    ):
         self.rule = rule
         self.linear = tuple(linear)
         self.linear_avals = tuple(linear_avals)
@@ -245,7 +223,7 @@ class TransposedRule:
         fixed_args = list(zip(args[:count], flags[:count], strict=True))
         out_flags: list[bool] = []
 
-        def run(*xs: Array) -> list[Any]:
+        def run(*xs: ir.Array) -> list[Any]:
             nonlocal out_flags
             fixed, inputs = iter(fixed_args), ((x, True) for x in xs)
             pairs = [next(inputs if linear else fixed) for linear in self.linear]
@@ -253,15 +231,15 @@ class TransposedRule:
             return outs
 
         avals = [a.insert_dimension(0, size) for a in self.linear_avals]
-        jaxpr = trace_to_jaxpr(run, avals)
+        jaxpr = ir.trace_to_jaxpr(run, avals)
         cts = []
         for ct, flag, out in zip(args[count:], flags[count:], out_flags, strict=True):
             whole = ct if flag else add_dim(ct, Axis(size), 0)
             # A result that is the same for all examples gets the cotangents of them all.
             cts.append(whole if out else reduce_sum(whole, (0,)))
         linear = [True] * len(avals)
-        results = transpose_flat(jaxpr, linear, [None] * len(avals), cts)
-        return [instantiate(ct) for ct in results], linear
+        results = ad.transpose_flat(jaxpr, linear, [None] * len(avals), cts)
+        return [ad.instantiate(ct) for ct in results], linear
 
     def __repr__(self) -> str:
         return f"transpose of {self.rule!r}"
@@ -284,17 +262,17 @@ class LiveRule:
         return repr(self.rule)
 
 
-def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> ir.LiveCall | None:
     if all(needed):
         return None
     # The rule is the user's, and takes all operands.
-    smaller = live_program(params["call"], needed).jaxpr
+    smaller = ir.live_program(params["call"], needed).jaxpr
     changed = {
         "call": smaller,
         "out_tree": _subtree(params["out_tree"], needed),
         "rule": LiveRule(params["rule"], needed),
     }
-    return LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
+    return ir.LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
 
 
 def _subtree(tree: PyTreeDef, kept: Sequence[bool]) -> PyTreeDef:
@@ -303,11 +281,11 @@ def _subtree(tree: PyTreeDef, kept: Sequence[bool]) -> PyTreeDef:
 
 
 def _pushed(
-    call: Jaxpr, carried: Sequence[bool], primals_too: bool
-) -> tuple[Jaxpr, tuple[bool, ...]]:
+    call: ir.Jaxpr, carried: Sequence[bool], primals_too: bool
+) -> tuple[ir.Jaxpr, tuple[bool, ...]]:
     """The jaxpr of the results' tangents, and flags of the results that have one."""
-    out_carried = tuple(map(has_tangent, call.out_avals))
-    both, _ = jvp_jaxpr(call, carried, out_carried)
+    out_carried = tuple(map(ad.has_tangent, call.out_avals))
+    both, _ = ad.jvp_jaxpr(call, carried, out_carried)
     if primals_too:
         return both, out_carried
     count = len(call.outvars)
@@ -316,11 +294,11 @@ def _pushed(
 
 
 def _jvp(primals, tangents, *, call, in_tree, out_tree, rule):
-    carried = [has_tangent(get_aval(x)) for x in primals]
+    carried = [ad.has_tangent(ir.get_aval(x)) for x in primals]
     program, out_carried = _pushed(call, carried, True)
     outs = custom_vmap_p.bind(
         *primals,
-        *map(instantiate, compress(tangents, carried)),
+        *map(ad.instantiate, compress(tangents, carried)),
         call=program,
         in_tree=treedef_tuple((in_tree, _subtree(in_tree, carried))),
         out_tree=treedef_tuple((out_tree, _subtree(out_tree, out_carried))),
@@ -328,17 +306,17 @@ def _jvp(primals, tangents, *, call, in_tree, out_tree, rule):
     )
     count = len(call.outvars)
     results, out_tangents = outs[:count], outs[count:]
-    return results, join_tangents(out_carried, out_tangents, results)
+    return results, ad.join_tangents(out_carried, out_tangents, results)
 
 
-def _linearize(tape: Tape, primals, tangents, *, call, in_tree, out_tree, rule):
+def _linearize(tape: ad.Tape, primals, tangents, *, call, in_tree, out_tree, rule):
     # Evaluate the results now; record their tangents on the tape.
     results = custom_vmap_p.bind(*primals, call=call, in_tree=in_tree, out_tree=out_tree, rule=rule)
-    carried = [type(t) is not Zero for t in tangents]
+    carried = [type(t) is not ad.Zero for t in tangents]
     program, out_carried = _pushed(call, carried, False)
     out_tangents = ()
     if any(out_carried):
-        with set_trace(tape):
+        with ir.set_trace(tape):
             outs = custom_vmap_p.bind(
                 *primals,
                 *compress(tangents, carried),
@@ -348,16 +326,16 @@ def _linearize(tape: Tape, primals, tangents, *, call, in_tree, out_tree, rule):
                 rule=TangentRule(rule, carried, out_carried, False),
             )
         out_tangents = outs
-    return results, join_tangents(out_carried, out_tangents, results)
+    return results, ad.join_tangents(out_carried, out_tangents, results)
 
 
 def _transpose(cts, *args, call, in_tree, out_tree, rule):
-    linear = tuple(map(is_undefined_primal, args))
-    fixed = [x for x in args if not is_undefined_primal(x)]
-    linear_avals = [tangent_aval(x.aval) for x in args if is_undefined_primal(x)]
+    linear = tuple(map(ad.is_undefined_primal, args))
+    fixed = [x for x in args if not ad.is_undefined_primal(x)]
+    linear_avals = [ad.tangent_aval(x.aval) for x in args if ad.is_undefined_primal(x)]
     results = custom_vmap_p.bind(
         *fixed,
-        *map(instantiate, cts),
+        *map(ad.instantiate, cts),
         call=_transposed(call, linear),
         in_tree=tree_structure(([0] * len(fixed), [0] * len(cts))),
         out_tree=tree_structure([0] * len(linear_avals)),
@@ -367,20 +345,22 @@ def _transpose(cts, *args, call, in_tree, out_tree, rule):
     return [next(arg_cts) if lin else None for lin in linear]
 
 
-def _transposed(call: Jaxpr, linear: tuple[bool, ...]) -> Jaxpr:
+def _transposed(call: ir.Jaxpr, linear: tuple[bool, ...]) -> ir.Jaxpr:
     return call.derived(("transpose of custom_vmap", linear), lambda: _transpose_call(call, linear))
 
 
-def _transpose_call(call: Jaxpr, linear: tuple[bool, ...]) -> Jaxpr:
+def _transpose_call(call: ir.Jaxpr, linear: tuple[bool, ...]) -> ir.Jaxpr:
     avals = [a for a, lin in zip(call.in_avals, linear, strict=True) if not lin]
-    ct_avals = [tangent_aval(a) for a in call.out_avals]
+    ct_avals = [ad.tangent_aval(a) for a in call.out_avals]
 
-    def run(*args: Array) -> list[Any]:
+    def run(*args: ir.Array) -> list[Any]:
         fixed = iter(args[: len(avals)])
         values = [None if lin else next(fixed) for lin in linear]
-        return [instantiate(ct) for ct in transpose_flat(call, linear, values, args[len(avals) :])]
+        return [
+            ad.instantiate(ct) for ct in ad.transpose_flat(call, linear, values, args[len(avals) :])
+        ]
 
-    return trace_to_jaxpr(run, [*avals, *ct_avals], call.debug_info)
+    return ir.trace_to_jaxpr(run, [*avals, *ct_avals], call.debug_info)
 
 
 def _batch(axis, args, dims, *, call, in_tree, out_tree, rule):
@@ -389,16 +369,16 @@ def _batch(axis, args, dims, *, call, in_tree, out_tree, rule):
     return outs, [0 if flag else None for flag in flags]
 
 
-def _lower(ctx: Lowering, *operands: Value, call: Jaxpr, **params: object) -> list[Value]:
+def _lower(ctx: Lowering, *operands: Value, call: ir.Jaxpr, **params: object) -> list[Value]:
     return lower_inline(ctx, *operands, call_jaxpr=call)
 
 
 # Operands: the function's constants, then its arguments.
-custom_vmap_p: Primitive = define(
+custom_vmap_p: ir.Primitive = ir.define(
     "custom_vmap_call",
     abstract_eval=lambda *avals, call, **_: call.out_avals,
     multiple_results=True,
-    sharding=by_program,
+    sharding=ir.by_program,
     memo=False,
     effects=lambda params: params["call"].effects,
     jvp=_jvp,

@@ -5,43 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ricci_autodiff import (
-    Zero,
-    at_once,
-    call_on_series,
-    join_tangents,
-    jvp_jaxpr,
-    linear,
-    linearize_jaxpr,
-    program,
-    split_by_linearizing,
-    transpose_call,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_batching import batch_jaxpr, elementwise
-from ricci_ir import (
-    Jaxpr,
-    JaxprEqn,
-    Primitive,
-    PyTree,
-    TupleRecord,
-    api_boundary,
-    by_element,
-    by_program,
-    define,
-    discharge_as_call,
-    eval_jaxpr,
-    eval_trace,
-    get_aval,
-    jaxprs_in_params,
-    join_effects,
-    live_call,
-    live_equations,
-    live_program,
-    log_checkpoint_residuals,
-    looks_like,
-    remat_allowed_effects,
-    staged_call,
-)
 from ricci_lax.checkpoint_policies import (
     KeptName,
     Policy,
@@ -61,7 +27,7 @@ from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at
 __all__ = ["checkpoint", "checkpoint_name", "name_p", "remat_p"]
 
 
-class Recomputing(TupleRecord):
+class Recomputing(ir.TupleRecord):
     """The derivative of a jaxpr that stores few residuals and recomputes the others.
 
     Attributes:
@@ -72,13 +38,13 @@ class Recomputing(TupleRecord):
       nonzeros: for each result, whether it has a tangent.
     """
 
-    forward: Jaxpr
-    tangent: Jaxpr
+    forward: ir.Jaxpr
+    tangent: ir.Jaxpr
     used: tuple[int, ...]
     nonzeros: tuple[bool, ...]
 
 
-def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None) -> Recomputing:
+def _recomputing(jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None) -> Recomputing:
     """Linearize a jaxpr, and move the computation of residuals into the tangent jaxpr.
 
     The tangent jaxpr repeats the forward equations that its residuals depend on, from the arguments
@@ -90,11 +56,11 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
             "in the backward pass.\nCall it outside, or use pure_callback or debug.callback, which "
             "may be called twice."
         )
-    remat_allowed_effects.require("checkpoint, differentiated", jaxpr.effects)
+    ir.remat_allowed_effects.require("checkpoint, differentiated", jaxpr.effects)
     # Branches share the slots of residuals, so dead code must be removed before linearizing.
-    live = _with_recomputed_vjps(live_program(jaxpr).jaxpr)
+    live = _with_recomputed_vjps(ir.live_program(jaxpr).jaxpr)
     whole = live if policy is None else _also_saving(inlined(live), policy)
-    linearized = linearize_jaxpr(whole, nonzeros)
+    linearized = ad.linearize_jaxpr(whole, nonzeros)
     if policy is None and _has_kept_names(linearized.forward):
         return _recomputing(jaxpr, nonzeros, nothing_saveable)
     forward, tangent = linearized.forward, linearized.tangent
@@ -104,13 +70,13 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
     used = tuple(i for i, v in enumerate(forward.invars) if v in read)
     outvars = [*forward.outvars[: len(jaxpr.outvars)], *plan.saved]
     return Recomputing(
-        program(forward, forward.invars, live_equations(plan.first, outvars), outvars),
-        Jaxpr(
+        ad.program(forward, forward.invars, ir.live_equations(plan.first, outvars), outvars),
+        ir.Jaxpr(
             [*forward.constvars, *tangent.constvars],
             [*(forward.invars[i] for i in used), *plan.saved, *tangent.invars[len(residuals) :]],
             tangent.outvars,
             [*plan.again, *tangent.eqns],
-            join_effects(eqn.effects for eqn in (*plan.again, *tangent.eqns)),
+            ir.join_effects(eqn.effects for eqn in (*plan.again, *tangent.eqns)),
             debug_info=jaxpr.debug_info,
             consts=[*forward.consts, *tangent.consts],
         ),
@@ -119,12 +85,12 @@ def _recomputing(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | None
     )
 
 
-def _with_recomputed_vjps(jaxpr: Jaxpr) -> Jaxpr:
+def _with_recomputed_vjps(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
     """Replace the forward rules of ``custom_vjp`` functions with ``optimize_remat``."""
     return jaxpr.derived("recomputed vjps", lambda: _recompute_vjps(jaxpr)) or jaxpr
 
 
-def _recompute_vjps(jaxpr: Jaxpr) -> Jaxpr | None:
+def _recompute_vjps(jaxpr: ir.Jaxpr) -> ir.Jaxpr | None:
     """The changed jaxpr; ``None`` if there are no such functions."""
     eqns = []
     for eqn in jaxpr.eqns:
@@ -137,27 +103,27 @@ def _recompute_vjps(jaxpr: Jaxpr) -> Jaxpr | None:
 
 
 def _in_programs(value: object) -> object:
-    if isinstance(value, Jaxpr):
+    if isinstance(value, ir.Jaxpr):
         return _with_recomputed_vjps(value)
-    if type(value) is tuple and value and all(isinstance(item, Jaxpr) for item in value):
+    if type(value) is tuple and value and all(isinstance(item, ir.Jaxpr) for item in value):
         changed = tuple(map(_with_recomputed_vjps, value))
         return changed if any(a is not b for a, b in zip(changed, value, strict=True)) else value
     return value
 
 
-def _has_kept_names(jaxpr: Jaxpr) -> bool:
+def _has_kept_names(jaxpr: ir.Jaxpr) -> bool:
     """Whether a jaxpr has values that are stored under any policy."""
     return jaxpr.derived(
         "kept names",
         lambda: any(
             type(eqn.params.get("name")) is KeptName
-            or any(map(_has_kept_names, jaxprs_in_params(eqn.params)))
+            or any(map(_has_kept_names, ir.jaxprs_in_params(eqn.params)))
             for eqn in jaxpr.eqns
         ),
     )
 
 
-def _also_saving(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
+def _also_saving(jaxpr: ir.Jaxpr, policy: Policy) -> ir.Jaxpr:
     """The jaxpr whose inner checkpoints also save the values that an outer policy saves.
 
     The outer one stores these values, so that the inner ones need not compute them again.
@@ -165,7 +131,7 @@ def _also_saving(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
     return jaxpr.derived(("also saving", policy), lambda: _with_policy(jaxpr, policy)) or jaxpr
 
 
-def _with_policy(jaxpr: Jaxpr, policy: Policy) -> Jaxpr | None:
+def _with_policy(jaxpr: ir.Jaxpr, policy: Policy) -> ir.Jaxpr | None:
     """The jaxpr with another policy in its inner checkpoints; ``None`` if it has none."""
     eqns = []
     for eqn in jaxpr.eqns:
@@ -181,54 +147,54 @@ def _with_policy(jaxpr: Jaxpr, policy: Policy) -> Jaxpr | None:
 
 def _each(value: object, policy: Policy) -> object:
     """A parameter whose jaxprs save the values that a policy saves."""
-    if isinstance(value, Jaxpr):
+    if isinstance(value, ir.Jaxpr):
         return _also_saving(value, policy)
-    if type(value) is tuple and value and all(isinstance(item, Jaxpr) for item in value):
+    if type(value) is tuple and value and all(isinstance(item, ir.Jaxpr) for item in value):
         changed = tuple(_also_saving(item, policy) for item in value)
         return value if changed == value else changed
     return value
 
 
 def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
-    nonzeros = tuple(type(t) is not Zero for t in tangents)
+    nonzeros = tuple(type(t) is not ad.Zero for t in tangents)
     plan = jaxpr.derived(
         ("recomputing", nonzeros, policy), lambda: _recomputing(jaxpr, nonzeros, policy)
     )
-    if log_checkpoint_residuals.value:
+    if ir.log_checkpoint_residuals.value:
         _log_saved(primals, plan)
-    if tape.parent is eval_trace:
-        outs = staged_call.bind(plan.forward, "checkpoint", primals)
+    if tape.parent is ir.eval_trace:
+        outs = ir.staged_call.bind(plan.forward, "checkpoint", primals)
     else:
-        outs = eval_jaxpr(plan.forward, plan.forward.consts, *primals)
+        outs = ir.eval_jaxpr(plan.forward, plan.forward.consts, *primals)
     count = len(plan.nonzeros)
     results, saved = outs[:count], outs[count:]
     recorded = ()
     if any(plan.nonzeros):
-        nonzero_tangents = [t for t in tangents if type(t) is not Zero]
+        nonzero_tangents = [t for t in tangents if type(t) is not ad.Zero]
         recorded = tape.record(
             remat_p,
             (*(primals[i] for i in plan.used), *saved, *nonzero_tangents),
             {"jaxpr": plan.tangent, "policy": policy, **params, "differentiated": True},
         )
-    return results, join_tangents(plan.nonzeros, recorded, results)
+    return results, ad.join_tangents(plan.nonzeros, recorded, results)
 
 
 def _jvp(primals, tangents, *, jaxpr, **params):
-    pushed, nonzeros = jvp_jaxpr(jaxpr, [type(t) is not Zero for t in tangents])
-    nonzero_tangents = [t for t in tangents if type(t) is not Zero]
+    pushed, nonzeros = ad.jvp_jaxpr(jaxpr, [type(t) is not ad.Zero for t in tangents])
+    nonzero_tangents = [t for t in tangents if type(t) is not ad.Zero]
     outs = remat_p.bind(*primals, *nonzero_tangents, jaxpr=pushed, **params)
     results, out_tangents = outs[: len(nonzeros)], outs[len(nonzeros) :]
-    return results, join_tangents(nonzeros, out_tangents, results)
+    return results, ad.join_tangents(nonzeros, out_tangents, results)
 
 
 def _jet(push, primals, series, *, jaxpr, **params):
     bind = partial(remat_p.bind, **params)
-    return call_on_series(bind, push, primals, series, jaxpr)
+    return ad.call_on_series(bind, push, primals, series, jaxpr)
 
 
 def _transpose(cts, *args, jaxpr, **params):
     apply = lambda program, operands: remat_p.bind(*operands, jaxpr=program, **params)
-    return transpose_call(cts, args, jaxpr, apply)
+    return ad.transpose_call(cts, args, jaxpr, apply)
 
 
 def _batch(axis, args, dims, *, jaxpr, **params):
@@ -245,23 +211,23 @@ def _lower(ctx: Lowering, *operands: Value, jaxpr, prevent_cse, differentiated, 
 
 
 # Operands: the jaxpr's constants, then its arguments.
-remat_p: Primitive = define(
+remat_p: ir.Primitive = ir.define(
     "remat2",
     abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     multiple_results=True,
-    sharding=by_program,
+    sharding=ir.by_program,
     memo=False,
     effects=lambda params: params["jaxpr"].effects,
     jvp=_jvp,
-    jet=at_once(_jet),
+    jet=ad.at_once(_jet),
     linearize=_linearize,
-    split=split_by_linearizing(_linearize),
+    split=ad.split_by_linearizing(_linearize),
     transpose=_transpose,
     batch=_batch,
     lower=_lower,
     program=lambda *, jaxpr, **_: (jaxpr, "checkpoint"),
-    discharge=discharge_as_call,
-    dead_code=live_call,
+    discharge=ir.discharge_as_call,
+    dead_code=ir.live_call,
     order=tokens_at(0, jaxpr=lambda eqn, effects: thread_tokens(eqn.params["jaxpr"], effects)),
 )
 
@@ -346,8 +312,8 @@ def checkpoint[**P, R](
     # For each choice of static arguments, the function of the others, with which traces are cached.
     calls: dict[Any, Callable] = {}
 
-    @looks_like(fun)
-    @api_boundary
+    @ir.looks_like(fun)
+    @ir.api_boundary
     def remat_fun(*args: P.args, **kwargs: P.kwargs) -> R:
         places = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
         static = tuple((i, args[i]) for i in sorted(places))
@@ -378,12 +344,12 @@ def checkpoint[**P, R](
 
 
 if not TYPE_CHECKING:  # it would lose the parameters of types
-    checkpoint = api_boundary(checkpoint)
+    checkpoint = ir.api_boundary(checkpoint)
 
 
 def _with_static(fun: Callable, static: dict[int, Any], fixed: dict[str, Any]) -> Callable:
-    @looks_like(fun)
-    def call(args: tuple, options: dict) -> PyTree:
+    @ir.looks_like(fun)
+    def call(args: tuple, options: dict) -> ir.PyTree:
         return fun(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
 
     return call
@@ -391,18 +357,18 @@ def _with_static(fun: Callable, static: dict[int, Any], fixed: dict[str, Any]) -
 
 # Names, by which policies refer to values
 
-name_p: Primitive = define(
+name_p: ir.Primitive = ir.define(
     "name",
-    sharding=by_element,
+    sharding=ir.by_element,
     abstract_eval=lambda x, *, name: x,
-    jvp=linear,
+    jvp=ad.linear,
     transpose=lambda ct, x, *, name: [ct],
     batch=elementwise,
     lower=lambda ctx, x, *, name: x,
 )
 
 
-def checkpoint_name(x: PyTree, name: str) -> PyTree:
+def checkpoint_name(x: ir.PyTree, name: str) -> ir.PyTree:
     """Name values, so that checkpoint policies can refer to them.
 
     Args:
@@ -426,7 +392,7 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
-def described(eqn: JaxprEqn) -> str:
+def described(eqn: ir.JaxprEqn) -> str:
     """The origin of an operation's result, for lists of residuals."""
     name = eqn.params.get("name")
     if eqn.primitive is name_p:
@@ -443,7 +409,7 @@ _logger = logging.getLogger("ricci.checkpoint")
 def _log_saved(operands: Sequence[Any], plan: Recomputing) -> None:
     """Log the residuals that a call saves for the backward pass."""
     lines = ["checkpoint: a function saves its inputs, of the types"]
-    lines += [f"  {get_aval(operands[i]).str_short()}" for i in plan.used]
+    lines += [f"  {ir.get_aval(operands[i]).str_short()}" for i in plan.used]
     count = len(plan.nonzeros)
     if len(plan.forward.outvars) > count:
         lines.append("and these values that its policy saves:")

@@ -6,21 +6,10 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_pytree as pytree
 from ricci_autodiff import FlatFunction, Zero, instantiate, jvp_flat, vjp
 from ricci_batching import Axis, batch_flat, batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    PyTree,
-    ShapedArray,
-    api_boundary,
-    as_array,
-    float0,
-    get_aval,
-    issubdtype,
-    looks_like,
-    result_type,
-)
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import converted
@@ -28,15 +17,6 @@ from ricci_lax.shapes._joining import split
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._filling import broadcasted_iota
 from ricci_lax.structure._reshaping import reshape
-from ricci_pytree import (
-    PyTreeDef,
-    argument_paths,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_structure,
-    tree_unflatten,
-)
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
@@ -82,15 +62,15 @@ def jacfwd[**P](
     """
     positions = _positions("jacfwd", fun, argnums)
 
-    @looks_like(fun)
-    @api_boundary
-    def jacobian(*args: P.args, **kwargs: P.kwargs) -> PyTree:
+    @ir.looks_like(fun)
+    @ir.api_boundary
+    def jacobian(*args: P.args, **kwargs: P.kwargs) -> ir.PyTree:
         differentiated = _Differentiated("jacfwd", fun, positions, args, kwargs)
         differentiated.check_forward(holomorphic)
         flat = FlatFunction(differentiated.call, differentiated.tree, has_aux)
         results: list[Any] = []
 
-        def push(*tangents: Array) -> list[Any]:
+        def push(*tangents: ir.Array) -> list[Any]:
             nonlocal results
             results, out_tangents = jvp_flat(flat, differentiated.leaves, tangents)
             out_tangents = flat.split_aux(out_tangents)[0]
@@ -101,7 +81,7 @@ def jacfwd[**P](
         values, dims = batch_flat(push, axis, basis, [0] * len(basis))
         results, aux = flat.split_aux(results)
         _check_results("jacfwd", fun, flat.out_tree, results, holomorphic, real=False)
-        out_avals: list[Any] = [get_aval(y) for y in results]
+        out_avals: list[Any] = [ir.get_aval(y) for y in results]
         moved = [
             batched_at(v, d, axis, aval.ndim)
             for v, d, aval in zip(values, dims, out_avals, strict=True)
@@ -110,7 +90,7 @@ def jacfwd[**P](
             differentiated.unflatten(_columns(v, aval, differentiated.avals), argnums)
             for v, aval in zip(moved, out_avals, strict=True)
         ]
-        jac = tree_unflatten(flat.out_tree, rows)
+        jac = pytree.tree_unflatten(flat.out_tree, rows)
         return (jac, *aux) if has_aux else jac
 
     return jacobian
@@ -169,20 +149,20 @@ def jacrev[**P](
     """
     positions = _positions("jacrev", fun, argnums)
 
-    @looks_like(fun)
-    @api_boundary
-    def jacobian(*args: P.args, **kwargs: P.kwargs) -> PyTree:
+    @ir.looks_like(fun)
+    @ir.api_boundary
+    def jacobian(*args: P.args, **kwargs: P.kwargs) -> ir.PyTree:
         differentiated = _Differentiated("jacrev", fun, positions, args, kwargs)
         differentiated.check_reverse(holomorphic, allow_int)
         value, pull, *aux = vjp(differentiated.call, *differentiated.arguments, has_aux=has_aux)
-        results, out_tree = tree_flatten(value)
+        results, out_tree = pytree.tree_flatten(value)
         _check_results("jacrev", fun, out_tree, results, holomorphic, real=True)
-        out_avals = list(map(get_aval, results))
+        out_avals = list(map(ir.get_aval, results))
         if not out_avals:
             raise ValueError(f"jacrev: {_name(fun)} returned no arrays to differentiate.")
 
-        def pulled(*cts: Array) -> list[Any]:
-            return tree_flatten(pull(tree_unflatten(out_tree, cts)))[0]
+        def pulled(*cts: ir.Array) -> list[Any]:
+            return pytree.tree_flatten(pull(pytree.tree_unflatten(out_tree, cts)))[0]
 
         basis = _standard_basis(out_avals)
         axis = Axis(_total(out_avals))
@@ -193,7 +173,7 @@ def jacrev[**P](
         ]
         columns = [_rows(v, out_avals, x) for v, x in zip(moved, differentiated.avals, strict=True)]
         rows = [differentiated.unflatten(row, argnums) for row in zip(*columns, strict=True)]
-        jac = tree_unflatten(out_tree, rows)
+        jac = pytree.tree_unflatten(out_tree, rows)
         return (jac, *aux) if has_aux else jac
 
     return jacobian
@@ -290,7 +270,7 @@ class _Differentiated:
         self._all = (fun, args, kwargs)
         self.where = tuple(self._normalized(p) for p in positions)
         self.arguments = tuple(args[p] for p in self.where)
-        self.leaves, self.tree = tree_flatten(self.arguments)
+        self.leaves, self.tree = pytree.tree_flatten(self.arguments)
         if not self.leaves:
             raise ValueError(
                 f"{transform}: the arguments at argnums={positions} of {_name(fun)} hold no arrays "
@@ -299,7 +279,7 @@ class _Differentiated:
         self.avals: list[Any] = []
         for i, leaf in enumerate(self.leaves):
             try:
-                self.avals.append(get_aval(leaf))
+                self.avals.append(ir.get_aval(leaf))
             except TypeError as error:
                 raise TypeError(f"{transform}: argument {self.path(i)}: {error}") from None
         self.size = _total(self.avals)
@@ -314,7 +294,7 @@ class _Differentiated:
             )
         return position % len(args)
 
-    def call(self, *arguments: PyTree) -> PyTree:
+    def call(self, *arguments: ir.PyTree) -> ir.PyTree:
         """Call the function with other values of the differentiated arguments."""
         fun, args, kwargs = self._all
         full = list(args)
@@ -325,8 +305,8 @@ class _Differentiated:
     def path(self, leaf: int) -> str:
         """The name of a leaf in messages, such as ``x['weights']``."""
         fun, args, _ = self._all
-        counts = [tree_structure(arg).num_leaves for arg in args]
-        paths = argument_paths(args, {}, fun)
+        counts = [pytree.tree_structure(arg).num_leaves for arg in args]
+        paths = pytree.argument_paths(args, {}, fun)
         starts = [sum(counts[:p]) for p in self.where]
         chosen = [
             paths[start + i]
@@ -335,9 +315,9 @@ class _Differentiated:
         ]
         return chosen[leaf]
 
-    def unflatten(self, parts: Sequence[Any], argnums: int | Sequence[int]) -> PyTree:
+    def unflatten(self, parts: Sequence[Any], argnums: int | Sequence[int]) -> ir.PyTree:
         """A part for each leaf, in the structure of the argument, or a tuple for several."""
-        tree = tree_unflatten(self.tree, parts)
+        tree = pytree.tree_unflatten(self.tree, parts)
         return tree[0] if isinstance(argnums, int) else tree
 
     def check_forward(self, holomorphic: bool) -> None:
@@ -371,7 +351,7 @@ class _Differentiated:
 
     def _check(self, kind: type[np.inexact], problem: str, advice: str) -> None:
         for i, aval in enumerate(self.avals):
-            if not issubdtype(aval.dtype, kind):
+            if not ir.issubdtype(aval.dtype, kind):
                 raise TypeError(
                     f"{self.transform}: argument {self.path(i)} has dtype {aval.dtype}, {problem}. "
                     f"{advice}"
@@ -381,7 +361,7 @@ class _Differentiated:
 def _check_results(
     transform: str,
     fun: Callable,
-    tree: PyTreeDef,
+    tree: pytree.PyTreeDef,
     results: Sequence[Any],
     holomorphic: bool,
     real: bool,
@@ -391,9 +371,11 @@ def _check_results(
         return
     kind = np.complexfloating if holomorphic else np.floating
     for i, result in enumerate(results):
-        dtype = get_aval(result).dtype  # pyright: ignore[reportAttributeAccessIssue]
-        if not issubdtype(dtype, kind):
-            numbered = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))[0]
+        dtype = ir.get_aval(result).dtype  # pyright: ignore[reportAttributeAccessIssue]
+        if not ir.issubdtype(dtype, kind):
+            numbered = pytree.tree_flatten_with_path(
+                pytree.tree_unflatten(tree, range(tree.num_leaves))
+            )[0]
             what = (
                 "holomorphic=True requires complex outputs. Drop holomorphic=True for real results"
                 if holomorphic
@@ -402,14 +384,14 @@ def _check_results(
             )
             raise TypeError(
                 f"{transform}: {_name(fun)} returned dtype {dtype} at "
-                f"output{keystr(numbered[i][0])}, but {what}."
+                f"output{pytree.keystr(numbered[i][0])}, but {what}."
             )
 
 
-def _tangent(tangent: ArrayLike | Zero, result: ArrayLike) -> Array:
+def _tangent(tangent: ir.ArrayLike | Zero, result: ir.ArrayLike) -> ir.Array:
     """A result's tangent as an array; for an integer result, zeros of the same dtype."""
-    if type(tangent) is Zero and tangent.aval.dtype == float0:
-        aval = get_aval(result)
+    if type(tangent) is Zero and tangent.aval.dtype == ir.float0:
+        aval = ir.get_aval(result)
         return zeros_of(aval)
     return instantiate(tangent)
 
@@ -421,7 +403,7 @@ def _total(avals: Sequence[Any]) -> int:
 def _standard_basis(avals: Sequence[Any]) -> list[Any]:
     """The standard basis of arrays of the given types: one unit vector for each index of axis 0."""
     size = _total(avals)
-    dtype = result_type(*avals)
+    dtype = ir.result_type(*avals)
     row, column = (broadcasted_iota(np.int32, (size, size), axis) for axis in (0, 1))
     matrix = converted(eq(add(row, np.int32(0)), column), dtype)
     parts = split(matrix, [aval.size for aval in avals], axis=1)
@@ -431,43 +413,45 @@ def _standard_basis(avals: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _columns(value: ArrayLike, out: ShapedArray, avals: Sequence[Any]) -> list[Any]:
+def _columns(value: ir.ArrayLike, out: ir.ShapedArray, avals: Sequence[Any]) -> list[Any]:
     """Split a block of a result's Jacobian along its last axis: a part for each argument.
 
     The parts are weakly typed if the result is, even if the tangents are not.
     """
     parts = split(value, [aval.size for aval in avals], axis=out.ndim)
     return [
-        as_array(_weakly_typed_as(out, _shaped(part, (*out.shape, *aval.shape))))
+        ir.as_array(_weakly_typed_as(out, _shaped(part, (*out.shape, *aval.shape))))
         for part, aval in zip(parts, avals, strict=True)
     ]
 
 
-def _is_float0(x: ArrayLike) -> bool:
-    return get_aval(x).dtype == float0
+def _is_float0(x: ir.ArrayLike) -> bool:
+    return ir.get_aval(x).dtype == ir.float0
 
 
-def _rows(value: ArrayLike | None, out_avals: Sequence[Any], aval: ShapedArray) -> list[Any]:
+def _rows(value: ir.ArrayLike | None, out_avals: Sequence[Any], aval: ir.ShapedArray) -> list[Any]:
     """Split a block along its first axis: a part for each result; ``None`` is zeros.
 
     The parts are weakly typed if the argument, of type ``aval``, is.
     """
     if value is None:
         shapes = [(*out.shape, *aval.shape) for out in out_avals]
-        return [as_array(zeros_of(ShapedArray(s, aval.dtype, aval.weak_type))) for s in shapes]
+        return [
+            ir.as_array(zeros_of(ir.ShapedArray(s, aval.dtype, aval.weak_type))) for s in shapes
+        ]
     parts = split(value, [out.size for out in out_avals], axis=0)
     return [
-        as_array(_weakly_typed_as(aval, _shaped(part, (*out.shape, *aval.shape))))
+        ir.as_array(_weakly_typed_as(aval, _shaped(part, (*out.shape, *aval.shape))))
         for part, out in zip(parts, out_avals, strict=True)
     ]
 
 
-def _weakly_typed_as(aval: ShapedArray, x: Array) -> Array:
-    return converted(x, get_aval(x).dtype, aval.weak_type)
+def _weakly_typed_as(aval: ir.ShapedArray, x: ir.Array) -> ir.Array:
+    return converted(x, ir.get_aval(x).dtype, aval.weak_type)
 
 
-def _shaped(x: Array, shape: tuple[int, ...]) -> Array:
-    aval = get_aval(x)
+def _shaped(x: ir.Array, shape: tuple[int, ...]) -> ir.Array:
+    aval = ir.get_aval(x)
     return x if aval.shape == shape else reshape(x, shape)
 
 

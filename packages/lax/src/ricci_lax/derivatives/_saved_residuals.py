@@ -5,19 +5,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, linearize_flat, tape_to_jaxpr
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    Atom,
-    DebugInfo,
-    Jaxpr,
-    Literal,
-    PyTree,
-    context,
-    issubdtype,
-    trace_to_jaxpr,
-)
 from ricci_lax.control_flow._bodies import function_name, leaf_avals
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
@@ -27,8 +16,8 @@ __all__ = ["print_saved_residuals", "saved_residuals"]
 
 
 def saved_residuals(
-    f: Callable[..., Any], *args: PyTree, **kwargs: object
-) -> list[tuple[AbstractValue, str]]:
+    f: Callable[..., Any], *args: ir.PyTree, **kwargs: object
+) -> list[tuple[ir.AbstractValue, str]]:
     """The residuals that are stored for the backward pass, by type and origin.
 
     Args:
@@ -52,24 +41,26 @@ def saved_residuals(
     leaves, tree = tree_flatten((args, kwargs))
     names = argument_paths(args, kwargs, f)
     avals = leaf_avals("saved_residuals", lambda: names, leaves)
-    nonzeros = [issubdtype(a.dtype, np.inexact) for a in avals]
+    nonzeros = [ir.issubdtype(a.dtype, np.inexact) for a in avals]
 
-    def run(*flat: Array) -> list[Any]:
+    def run(*flat: ir.Array) -> list[Any]:
         positional, named = tree_unflatten(tree, flat)
         return tree_flatten(f(*positional, **named))[0]
 
-    literals: list[AbstractValue] = []
+    literals: list[ir.AbstractValue] = []
 
-    def residuals(*flat: Array) -> list[Any]:
+    def residuals(*flat: ir.Array) -> list[Any]:
         tape, in_tangents, _, tangents = linearize_flat(run, flat, nonzeros)
         out_vars = [t.atom for t in tangents if type(t) is not Zero]
-        linear, stored = tape_to_jaxpr(tape, [t.atom for t in in_tangents], out_vars, context.trace)
+        linear, stored = tape_to_jaxpr(
+            tape, [t.atom for t in in_tangents], out_vars, ir.context.trace
+        )
         atoms = [atom for eqn in linear.eqns for atom in eqn.invars]
-        literals.extend(atom.aval for atom in atoms if type(atom) is Literal)
+        literals.extend(atom.aval for atom in atoms if type(atom) is ir.Literal)
         return [*stored, *linear.consts]
 
-    info = DebugInfo("saved_residuals", function_name(f), tuple(names))
-    jaxpr = trace_to_jaxpr(residuals, avals, info)
+    info = ir.DebugInfo("saved_residuals", function_name(f), tuple(names))
+    jaxpr = ir.trace_to_jaxpr(residuals, avals, info)
     sorted_residuals = sorted(
         ((*_origin(jaxpr, atom, names), atom.aval) for atom in jaxpr.outvars), key=_order
     )
@@ -79,11 +70,11 @@ def saved_residuals(
     ]
 
 
-def _order(entry: tuple[int, str, AbstractValue]) -> int:
+def _order(entry: tuple[int, str, ir.AbstractValue]) -> int:
     return entry[0]
 
 
-def _origin(jaxpr: Jaxpr, atom: Atom, names: list[str]) -> tuple[int, str]:
+def _origin(jaxpr: ir.Jaxpr, atom: ir.Atom, names: list[str]) -> tuple[int, str]:
     """The position of a value in a jaxpr, by which residuals are sorted, and its origin."""
     for i, (var, name) in enumerate(zip(jaxpr.invars, names, strict=True)):
         if var is atom:
@@ -94,7 +85,7 @@ def _origin(jaxpr: Jaxpr, atom: Atom, names: list[str]) -> tuple[int, str]:
     return -1, "from a constant"
 
 
-def print_saved_residuals(f: Callable[..., Any], *args: PyTree, **kwargs: object) -> None:
+def print_saved_residuals(f: Callable[..., Any], *args: ir.PyTree, **kwargs: object) -> None:
     """Print the residuals of a function, one per line: the type and the origin.
 
     Args:

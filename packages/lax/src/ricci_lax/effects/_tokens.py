@@ -2,17 +2,8 @@
 
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, instantiate, not_linear
-from ricci_ir import (
-    AbstractToken,
-    AbstractValue,
-    Primitive,
-    PyTree,
-    abstract_token,
-    by_program,
-    define,
-    unsupported,
-)
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
@@ -21,20 +12,20 @@ from ._kinds import AllowedEffect
 
 __all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "dce_sink"]
 
-_no_derivative = unsupported("tokens hold no numbers, so that nothing can be differentiated")
-_no_batch = unsupported("a token orders effects for all examples of a batch; it has no axis")
+_no_derivative = ir.unsupported("tokens hold no numbers, so that nothing can be differentiated")
+_no_batch = ir.unsupported("a token orders effects for all examples of a batch; it has no axis")
 
 
 def _create_token_lower(ctx: Lowering) -> Value:
     name = ctx.new_name()
     ctx.write(f"{name} = stablehlo.create_token : !stablehlo.token")
-    return Value(name, abstract_token)
+    return Value(name, ir.abstract_token)
 
 
-create_token_p: Primitive = define(
+create_token_p: ir.Primitive = ir.define(
     "create_token",
-    sharding=by_program,
-    abstract_eval=lambda: abstract_token,
+    sharding=ir.by_program,
+    abstract_eval=lambda: ir.abstract_token,
     jvp=_no_derivative,
     transpose=not_linear,
     batch=_no_batch,
@@ -56,25 +47,25 @@ def create_token(_: Any = None) -> Any:
     return create_token_p.bind()
 
 
-def _after_all_aval(*avals: AbstractValue) -> AbstractToken:
-    if not all(isinstance(aval, AbstractToken) for aval in avals):
+def _after_all_aval(*avals: ir.AbstractValue) -> ir.AbstractToken:
+    if not all(isinstance(aval, ir.AbstractToken) for aval in avals):
         raise TypeError(
             f"after_all: every operand must be a token, got {', '.join(map(str, avals))}. Make "
             "one with create_token."
         )
-    return abstract_token
+    return ir.abstract_token
 
 
 def _after_all_lower(ctx: Lowering, *operands: Value) -> Value:
     name = ctx.new_name()
     names = "".join(f" {x}" if i == 0 else f", {x}" for i, x in enumerate(operands))
     ctx.write(f"{name} = stablehlo.after_all{names} : !stablehlo.token")
-    return Value(name, abstract_token)
+    return Value(name, ir.abstract_token)
 
 
-after_all_p: Primitive = define(
+after_all_p: ir.Primitive = ir.define(
     "after_all",
-    sharding=by_program,
+    sharding=ir.by_program,
     abstract_eval=_after_all_aval,
     jvp=_no_derivative,
     transpose=not_linear,
@@ -136,9 +127,9 @@ def _dce_sink_lower(ctx: Lowering, x: Value, *, prevent_mlir_dce) -> list[Value]
     return []
 
 
-dce_sink_p = define(
+dce_sink_p = ir.define(
     "dce_sink",
-    sharding=by_program,
+    sharding=ir.by_program,
     abstract_eval=lambda x, *, prevent_mlir_dce: [],
     multiple_results=True,
     effects=lambda params: _unused,
@@ -149,7 +140,7 @@ dce_sink_p = define(
 )
 
 
-def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
+def dce_sink(val: ir.PyTree, *, prevent_mlir_dce: bool = False) -> None:
     """Use values, so that the equations that compute them are not dead code.
 
     Args:

@@ -5,28 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import (
-    Zero,
-    bilinear,
-    composed,
-    quotient,
-    scaled_tangent,
-    square_rule,
-    tangent_sum,
-    with_type,
-    zeros_of_type,
-)
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Primitive,
-    ShapedArray,
-    SumsRule,
-    explicit_dtype,
-    issubdtype,
-    linear_in_each,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import checks_division, makes_no_nan
 from ricci_lax.rules._law_examples import ANY, UNIT, samples
@@ -95,12 +75,14 @@ __all__ = [
 _product_aval = nary_aval("mul", numeric)
 
 
-def _mul_aval(x: ShapedArray, y: ShapedArray, *, out_dtype: np.dtype | None = None) -> ShapedArray:
+def _mul_aval(
+    x: ir.ShapedArray, y: ir.ShapedArray, *, out_dtype: np.dtype | None = None
+) -> ir.ShapedArray:
     if out_dtype is None:
         return _product_aval(x, y)
     check_dtype("mul", x, numeric)
     check_dtype("mul", y, numeric)
-    return ShapedArray(broadcast_result_shape("mul", x, y), out_dtype)
+    return ir.ShapedArray(broadcast_result_shape("mul", x, y), out_dtype)
 
 
 def _mul_lower(ctx: Lowering, x: Value, y: Value, *, out_dtype: np.dtype | None = None) -> Value:
@@ -112,7 +94,7 @@ def _mul_lower(ctx: Lowering, x: Value, y: Value, *, out_dtype: np.dtype | None 
     return ctx.emit("stablehlo.multiply", full, out)
 
 
-def _factor_dtype(out_dtype: np.dtype | None, aval: ShapedArray) -> dict[str, Any]:
+def _factor_dtype(out_dtype: np.dtype | None, aval: ir.ShapedArray) -> dict[str, Any]:
     return {} if out_dtype is None else {"out_dtype": aval.dtype}
 
 
@@ -124,25 +106,25 @@ def _mul_rhs(ct, x, y, *, out_dtype=None):
     return sum_to(mul_p.bind(x, ct, **_factor_dtype(out_dtype, y)), y.shape)
 
 
-def _mul_sums(*avals: ShapedArray, out_dtype: np.dtype | None = None) -> SumsRule:
+def _mul_sums(*avals: ir.ShapedArray, out_dtype: np.dtype | None = None) -> ir.SumsRule:
     """Unreduced terms may be multiplied, but not converted before: see ``SumsRule``."""
-    return linear_in_each if out_dtype is None else SumsRule("none")
+    return ir.linear_in_each if out_dtype is None else ir.SumsRule("none")
 
 
 # The parameter out_dtype is present only if the user sets it; operands may then differ in dtype.
-mul_p: Primitive = nary(
+mul_p: ir.Primitive = nary(
     "mul",
     _mul_lower,
     numeric,
     abstract_eval=_mul_aval,
     exact=exact.elementwise(np.multiply),
-    **bilinear(_mul_lhs, _mul_rhs),
+    **ad.bilinear(_mul_lhs, _mul_rhs),
     sums=_mul_sums,
     examples=samples(ANY, ANY, specials=True),
 )
 
 
-def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
+def mul(x: ir.ArrayLike, y: ir.ArrayLike, *, out_dtype: ir.DTypeLike | None = None) -> ir.Array:
     """Elementwise ``x * y``.
 
     Args:
@@ -166,24 +148,24 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     """
     if out_dtype is None:
         return mul_p.bind(x, y)
-    return mul_p.bind(x, y, out_dtype=explicit_dtype(out_dtype, "mul"))
+    return mul_p.bind(x, y, out_dtype=ir.explicit_dtype(out_dtype, "mul"))
 
 
-tangent_sum.provide(add_any)
-zeros_of_type.provide(zeros_of)
-with_type.provide(as_typed)
-scaled_tangent.provide(lambda x, factor: mul(x, scalar_like(x, factor)))
+ad.tangent_sum.provide(add_any)
+ad.zeros_of_type.provide(zeros_of)
+ad.with_type.provide(as_typed)
+ad.scaled_tangent.provide(lambda x, factor: mul(x, scalar_like(x, factor)))
 
 
-div_p: Primitive = nary(
+div_p: ir.Primitive = nary(
     "div",
     "stablehlo.divide",
     numeric,
     lambda t, x, y: div(t, y),
     lambda t, x, y: mul(mul(neg(t), x), integer_pow(y, -2)),
-    jet=quotient(mul),
+    jet=ad.quotient(mul),
     transpose=lambda ct, x, y: (sum_to(div(ct, y), x.aval.shape), None),
-    sums=SumsRule("none"),
+    sums=ir.SumsRule("none"),
     exact=exact.divide,
     checkify=checks_division,
     singular=Singular(at_zero=True, operand=1, spellings=("divide", "true_divide")),
@@ -194,7 +176,7 @@ div: BinaryFunction = binary_function(
     "Elementwise ``x / y``; of integers, the quotient rounded towards zero.",
     "int(lax.div(7, -2)), float(lax.div(7.0, -2.0)) -> (-3, -3.5)",
 )
-rem_p: Primitive = nary(
+rem_p: ir.Primitive = nary(
     "rem",
     "stablehlo.remainder",
     real_valued,
@@ -206,10 +188,10 @@ rem: BinaryFunction = binary_function(
     "Elementwise remainder of the division rounded towards zero, with the sign of ``x``.",
     "int(lax.rem(-7, 3)) -> -1",
 )
-mulhi_p: Primitive = nary("mulhi", "chlo.mulhi", integral, examples=samples(ANY, ANY))
+mulhi_p: ir.Primitive = nary("mulhi", "chlo.mulhi", integral, examples=samples(ANY, ANY))
 
 
-def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
+def mulhi(x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array:
     """Elementwise upper half of the bits of a product.
 
     Args:
@@ -229,16 +211,16 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     return mulhi_p.bind(x, y)
 
 
-square_p: Primitive = nary(
+square_p: ir.Primitive = nary(
     "square",
     lambda ctx, x: (
         lower_to("chlo.square")(ctx, x)
-        if issubdtype(x.dtype, np.inexact)
+        if ir.issubdtype(x.dtype, np.inexact)
         else ctx.emit("stablehlo.multiply", [x, x], ctx.out)
     ),
     numeric,
     lambda t, x: mul(t, mul(strong_like(x, 2), x)),
-    jet=square_rule(mul),
+    jet=ad.square_rule(mul),
     exact=exact.elementwise(np.square),
     checkify=makes_no_nan,
 )
@@ -247,17 +229,17 @@ square: UnaryFunction = unary_function(
 )
 
 
-def _one_minus_square(x: Array) -> Array:
+def _one_minus_square(x: ir.Array) -> ir.Array:
     one = scalar_like(x, 1)
     return mul(add(one, x), sub(one, x))
 
 
-one_minus_square_p: Primitive = nary(
+one_minus_square_p: ir.Primitive = nary(
     "one_minus_square",
     traced(_one_minus_square),
     numeric,
     lambda t, x: mul(t, mul(scalar_like(x, -2), x)),
-    jet=square_rule(lambda x, y: neg(mul(x, y))),
+    jet=ad.square_rule(lambda x, y: neg(mul(x, y))),
     examples=samples(UNIT, specials=False),
 )
 one_minus_square: UnaryFunction = unary_function(
@@ -269,9 +251,9 @@ one_minus_square: UnaryFunction = unary_function(
 # Powers
 
 
-def _integer_pow_aval(x: ShapedArray, *, y: int) -> ShapedArray:
+def _integer_pow_aval(x: ir.ShapedArray, *, y: int) -> ir.ShapedArray:
     check_dtype("integer_pow", x, numeric)
-    if y < 0 and issubdtype(x.dtype, np.integer):
+    if y < 0 and ir.issubdtype(x.dtype, np.integer):
         raise TypeError(
             f"integer_pow: {x} is an array of integers and the exponent {y} is negative, "
             "which would leave the integers. Make the base a float first."
@@ -282,15 +264,15 @@ def _integer_pow_aval(x: ShapedArray, *, y: int) -> ShapedArray:
 def _integer_pow_jvp(primals, tangents, *, y):
     (x,), (t,) = primals, tangents
     result = integer_pow_p.bind(x, y=y)
-    if type(t) is Zero or y == 0:
-        return result, Zero.from_primal(result)
+    if type(t) is ad.Zero or y == 0:
+        return result, ad.Zero.from_primal(result)
     if y == 1:
         return result, t
     lower = x if y == 2 else integer_pow_p.bind(x, y=y - 1)
     return result, mul(t, mul(strong_like(x, y), lower))
 
 
-def _product_power(x: Array, *, y: int) -> Array:
+def _product_power(x: ir.Array, *, y: int) -> ir.Array:
     """The power by multiplication, whose series are exact at zero, too."""
     result = None
     n = -y if y < 0 else y
@@ -329,17 +311,17 @@ def _integer_pow_lower(ctx: Lowering, x: Value, *, y: int) -> Value:
     return ctx.emit("stablehlo.divide", [one(), result], out) if y < 0 else result  # pyright: ignore
 
 
-integer_pow_p: Primitive = nary(
+integer_pow_p: ir.Primitive = nary(
     "integer_pow",
     _integer_pow_lower,
     numeric,
     abstract_eval=_integer_pow_aval,
     jvp=_integer_pow_jvp,
-    jet=composed(_product_power),
+    jet=ad.composed(_product_power),
 )
 
 
-def integer_pow(x: ArrayLike, y: int) -> Array:
+def integer_pow(x: ir.ArrayLike, y: int) -> ir.Array:
     """Elementwise power with a fixed integer exponent, by multiplication.
 
     Args:
@@ -360,7 +342,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     return integer_pow_p.bind(x, y=index(y))
 
 
-def reciprocal(x: ArrayLike) -> Array:
+def reciprocal(x: ir.ArrayLike) -> ir.Array:
     """Elementwise ``1 / x``.
 
     Args:
@@ -377,7 +359,7 @@ def reciprocal(x: ArrayLike) -> Array:
     return integer_pow_p.bind(x, y=-1)
 
 
-def replace_zero(x: ArrayLike) -> Array:
+def replace_zero(x: ir.ArrayLike) -> ir.Array:
     """``x`` with ones in place of zeros."""
     return select_n(eq(x, scalar_like(x, 0)), x, filled_like(x, 1))
 
@@ -388,9 +370,9 @@ def replace_zero(x: ArrayLike) -> Array:
 def _sign_lower(ctx: Lowering, x: Value) -> Value:
     out, scalar = ctx.out, x.aval.update(shape=())
     zero = ctx.broadcast_to(ctx.constant(0, scalar), x.shape)
-    if not issubdtype(x.dtype, np.unsignedinteger):
+    if not ir.issubdtype(x.dtype, np.unsignedinteger):
         sign = ctx.emit("stablehlo.sign", [x], out)
-        if issubdtype(x.dtype, np.signedinteger):
+        if ir.issubdtype(x.dtype, np.signedinteger):
             return sign
         # StableHLO preserves the sign of zeros; the array API standard has 0 for both.
         return write_select(ctx, compare(ctx, "EQ", x, zero), zero, sign)
@@ -398,7 +380,7 @@ def _sign_lower(ctx: Lowering, x: Value) -> Value:
     return write_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
 
 
-sign_p: Primitive = nary(
+sign_p: ir.Primitive = nary(
     "sign",
     _sign_lower,
     numeric,
@@ -411,7 +393,7 @@ sign: UnaryFunction = unary_function(
     "Elementwise sign: -1, 0 or 1; of complex numbers, the direction.",
     "lax.sign(jnp.array([-2.0, 0.0, 3.0])).tolist() -> [-1.0, 0.0, 1.0]",
 )
-floor_p: Primitive = nary(
+floor_p: ir.Primitive = nary(
     "floor", "stablehlo.floor", floating, checkify=makes_no_nan, examples=samples(ANY)
 )
 floor: UnaryFunction = unary_function(
@@ -423,18 +405,18 @@ floor: UnaryFunction = unary_function(
 
 def _abs_of(t, result, x):
     dtype = array_aval(x).dtype
-    if issubdtype(dtype, np.complexfloating):
+    if ir.issubdtype(dtype, np.complexfloating):
         return real(mul(t, div(conj(x), replace_zero(converted(result, dtype)))))
     return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
 
 
 def _abs_lower(ctx: Lowering, x: Value) -> Value:
     size = ctx.emit("stablehlo.abs", [x], ctx.out)
-    is_complex = issubdtype(x.dtype, np.complexfloating)
+    is_complex = ir.issubdtype(x.dtype, np.complexfloating)
     return traced(_size_or_infinity)(ctx, x, size) if is_complex else size
 
 
-def _size_or_infinity(x: Array, size: Array) -> Array:
+def _size_or_infinity(x: ir.Array, size: ir.Array) -> ir.Array:
     """The absolute value of complex numbers: infinite if a part is, even if the other is NaN."""
     infinity = scalar_like(size, float("inf"))
     infinite = bitwise_or(eq(abs(real(x)), infinity), eq(abs(imag(x)), infinity))
@@ -442,7 +424,7 @@ def _size_or_infinity(x: Array, size: Array) -> Array:
 
 
 _signed = (np.signedinteger, *inexact)
-abs_p: Primitive = nary(
+abs_p: ir.Primitive = nary(
     "abs",
     _abs_lower,
     _signed,

@@ -5,19 +5,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, is_undefined_primal, linear_given
 from ricci_batching import batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    FactorMap,
-    Primitive,
-    ShapedArray,
-    define,
-    extended,
-    factors,
-    issubdtype,
-)
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.rules._law_examples import ANY, no_order, samples
@@ -91,23 +81,23 @@ __all__ = [
 
 def comparison_type(dtype: np.dtype) -> str:
     """StableHLO's comparison type for elements of a dtype."""
-    if issubdtype(dtype, np.signedinteger):
+    if ir.issubdtype(dtype, np.signedinteger):
         return "SIGNED"
-    return "FLOAT" if issubdtype(dtype, np.inexact) else "UNSIGNED"
+    return "FLOAT" if ir.issubdtype(dtype, np.inexact) else "UNSIGNED"
 
 
 def compare(ctx: Lowering, direction: str, x: Value, y: Value, kind: str = "") -> Value:
     """Write ``stablehlo.compare`` of two values of one shape."""
     kind = kind or comparison_type(x.dtype)
-    out = ShapedArray(x.shape, np.dtype(bool))
+    out = ir.ShapedArray(x.shape, np.dtype(bool))
     return write(ctx, f"stablehlo.compare {direction}, {x}, {y}, {kind}", [x, y], out)
 
 
 def _comparison(
     name: str, direction: str, accepted: Sequence[type], total_order: bool = False, **rules: Any
-) -> Primitive:
+) -> ir.Primitive:
     def lower(ctx: Lowering, x: Value, y: Value) -> Value:
-        kind = "TOTALORDER" if total_order and issubdtype(x.dtype, np.inexact) else ""
+        kind = "TOTALORDER" if total_order and ir.issubdtype(x.dtype, np.inexact) else ""
         x, y = in_full_shape(ctx, [x, y])
         return compare(ctx, direction, x, y, kind)
 
@@ -119,18 +109,20 @@ def _comparison(
 _ordered = (np.integer, np.floating, np.bool_)
 
 # Random keys, and other elements that NumPy does not know, are equal or not.
-eq_p: Primitive = _comparison("eq", "EQ", (*anything, extended), exact=exact.elementwise(np.equal))
-ne_p: Primitive = _comparison(
-    "ne", "NE", (*anything, extended), exact=exact.elementwise(np.not_equal)
+eq_p: ir.Primitive = _comparison(
+    "eq", "EQ", (*anything, ir.extended), exact=exact.elementwise(np.equal)
 )
-lt_p: Primitive = _comparison("lt", "LT", _ordered, exact=exact.elementwise(np.less))
-le_p: Primitive = _comparison("le", "LE", _ordered, exact=exact.elementwise(np.less_equal))
-gt_p: Primitive = _comparison("gt", "GT", _ordered, exact=exact.elementwise(np.greater))
-ge_p: Primitive = _comparison("ge", "GE", _ordered, exact=exact.elementwise(np.greater_equal))
+ne_p: ir.Primitive = _comparison(
+    "ne", "NE", (*anything, ir.extended), exact=exact.elementwise(np.not_equal)
+)
+lt_p: ir.Primitive = _comparison("lt", "LT", _ordered, exact=exact.elementwise(np.less))
+le_p: ir.Primitive = _comparison("le", "LE", _ordered, exact=exact.elementwise(np.less_equal))
+gt_p: ir.Primitive = _comparison("gt", "GT", _ordered, exact=exact.elementwise(np.greater))
+ge_p: ir.Primitive = _comparison("ge", "GE", _ordered, exact=exact.elementwise(np.greater_equal))
 # In the total order -0 is less than 0, and NaNs are beyond the infinities.
-eq_to_p: Primitive = _comparison("eq_to", "EQ", anything, total_order=True)
-lt_to_p: Primitive = _comparison("lt_to", "LT", _ordered, total_order=True)
-le_to_p: Primitive = _comparison("le_to", "LE", _ordered, total_order=True)
+eq_to_p: ir.Primitive = _comparison("eq_to", "EQ", anything, total_order=True)
+lt_to_p: ir.Primitive = _comparison("lt_to", "LT", _ordered, total_order=True)
+le_to_p: ir.Primitive = _comparison("le_to", "LE", _ordered, total_order=True)
 
 eq: BinaryFunction = binary_function(eq_p, "Elementwise ``x == y``.", "bool(lax.eq(1, 1)) -> True")
 ne: BinaryFunction = binary_function(ne_p, "Elementwise ``x != y``.", "bool(lax.ne(1, 1)) -> False")
@@ -143,29 +135,29 @@ ge: BinaryFunction = binary_function(ge_p, "Elementwise ``x >= y``.", "bool(lax.
 
 _pair = samples(ANY, ANY)
 
-and_p: Primitive = nary(
+and_p: ir.Primitive = nary(
     "and", "stablehlo.and", logical, exact=exact.elementwise(np.bitwise_and), examples=_pair
 )
-or_p: Primitive = nary(
+or_p: ir.Primitive = nary(
     "or", "stablehlo.or", logical, exact=exact.elementwise(np.bitwise_or), examples=_pair
 )
-xor_p: Primitive = nary(
+xor_p: ir.Primitive = nary(
     "xor", "stablehlo.xor", logical, exact=exact.elementwise(np.bitwise_xor), examples=_pair
 )
-not_p: Primitive = nary(
+not_p: ir.Primitive = nary(
     "not", "stablehlo.not", logical, exact=exact.elementwise(np.bitwise_not), examples=samples(ANY)
 )
-shift_left_p: Primitive = nary("shift_left", "stablehlo.shift_left", integral, examples=_pair)
-shift_right_logical_p: Primitive = nary(
+shift_left_p: ir.Primitive = nary("shift_left", "stablehlo.shift_left", integral, examples=_pair)
+shift_right_logical_p: ir.Primitive = nary(
     "shift_right_logical", "stablehlo.shift_right_logical", integral, examples=_pair
 )
-shift_right_arithmetic_p: Primitive = nary(
+shift_right_arithmetic_p: ir.Primitive = nary(
     "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", integral, examples=_pair
 )
-population_count_p: Primitive = nary(
+population_count_p: ir.Primitive = nary(
     "population_count", "stablehlo.popcnt", integral, examples=samples(ANY)
 )
-clz_p: Primitive = nary("clz", "stablehlo.count_leading_zeros", integral, examples=samples(ANY))
+clz_p: ir.Primitive = nary("clz", "stablehlo.count_leading_zeros", integral, examples=samples(ANY))
 
 bitwise_and: BinaryFunction = binary_function(
     and_p, "Elementwise AND of bits or booleans.", "int(lax.bitwise_and(6, 3)) -> 2", "bitwise_and"
@@ -204,7 +196,7 @@ clz: UnaryFunction = unary_function(
 # Choice
 
 
-def _select_n_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
+def _select_n_aval(which: ir.ShapedArray, *cases: ir.ShapedArray) -> ir.ShapedArray:
     if len(cases) == 0:
         raise ValueError(
             "select_n: no cases were given after `which`; give one array, or more, to choose from."
@@ -227,7 +219,7 @@ def _select_n_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
                 f"select: a boolean `which` chooses between two cases at most, and {len(cases)} "
                 "were given. Use an integer `which`."
             )
-    elif not issubdtype(which.dtype, np.integer):
+    elif not ir.issubdtype(which.dtype, np.integer):
         raise TypeError(
             f"select: `which` has dtype {which.dtype}; it chooses by number, so make it "
             "boolean or integer."
@@ -244,7 +236,7 @@ def _select_n_transpose(ct, which, *cases):
     aval = array_aval(which)
     zeros = zeros_of(array_aval(ct))
 
-    def chosen(i: int) -> Array:
+    def chosen(i: int) -> ir.Array:
         if aval.dtype == np.bool_:
             return select_n_p.bind(which, *(ct if j == i else zeros for j in range(len(cases))))
         return select_n_p.bind(eq(which, scalar(i, aval.dtype)), zeros, ct)
@@ -256,8 +248,8 @@ def _select_n_transpose(ct, which, *cases):
 
 
 def _with_scalars_batch(
-    bind: Callable[..., Array], order: Sequence[int], scalars: Sequence[int], kept: bool
-) -> Callable[..., tuple[Array, int]]:
+    bind: Callable[..., ir.Array], order: Sequence[int], scalars: Sequence[int], kept: bool
+) -> Callable[..., tuple[ir.Array, int]]:
     """The batch rule for operands of one shape, some of which may be scalars instead.
 
     Args:
@@ -324,17 +316,17 @@ def _select_n_lower(ctx: Lowering, which: Value, *cases: Value) -> Value:
     return search(0, cases)
 
 
-def _select_n_factors(which: ShapedArray, *cases: ShapedArray) -> FactorMap:
+def _select_n_factors(which: ir.ShapedArray, *cases: ir.ShapedArray) -> ir.FactorMap:
     dims = tuple(range(cases[0].ndim))
     chosen = dims if which.ndim else ()
-    return FactorMap(
+    return ir.FactorMap(
         (chosen, *(dims,) * len(cases)), (dims,), alike=tuple(range(1, len(cases) + 1))
     )
 
 
-select_n_p: Primitive = define(
+select_n_p: ir.Primitive = ir.define(
     "select_n",
-    sharding=factors(_select_n_factors),
+    sharding=ir.factors(_select_n_factors),
     abstract_eval=_select_n_aval,
     **linear_given(_select_n_tangent),
     transpose=_select_n_transpose,
@@ -345,7 +337,7 @@ select_n_p: Primitive = define(
 )
 
 
-def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
+def select_n(which: ir.ArrayLike, *cases: ir.ArrayLike) -> ir.Array:
     """Elementwise choice of one of several arrays.
 
     Args:
@@ -374,7 +366,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     return select_n_p.bind(which, *cases)
 
 
-def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
+def select(pred: ir.ArrayLike, on_true: ir.ArrayLike, on_false: ir.ArrayLike) -> ir.Array:
     """Elementwise ``on_true if pred else on_false``.
 
     Args:
@@ -400,7 +392,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     return select_n_p.bind(pred, on_false, on_true)
 
 
-def _clamp_aval(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
+def _clamp_aval(low: ir.ShapedArray, x: ir.ShapedArray, high: ir.ShapedArray) -> ir.ShapedArray:
     check_same_dtype("clamp", low, x, high)
     for name, bound in (("min", low), ("max", high)):
         if bound.shape and bound.shape != x.shape:
@@ -411,13 +403,13 @@ def _clamp_aval(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedAr
     return x.update(weak_type=low.weak_type and x.weak_type and high.weak_type)
 
 
-def _where(mask: Array, t: Array, x: Array) -> Array:
+def _where(mask: ir.Array, t: ir.Array, x: ir.Array) -> ir.Array:
     """The tangent ``t`` where the mask is true, else zeros, in the shape of ``x``."""
     zeros = zeros_of(array_aval(x))
     return select_n_p.bind(mask, zeros, repeat_to(t, shape_of(x)))
 
 
-clamp_p: Primitive = nary(
+clamp_p: ir.Primitive = nary(
     "clamp",
     "stablehlo.clamp",
     anything,
@@ -431,7 +423,7 @@ clamp_p: Primitive = nary(
 )
 
 
-def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
+def clamp(min: ir.ArrayLike, x: ir.ArrayLike, max: ir.ArrayLike) -> ir.Array:
     """Elementwise ``x``, clamped between two bounds.
 
     Args:

@@ -5,36 +5,9 @@ from typing import overload
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, linear, linear_given, not_linear, zero_derivative
 from ricci_batching import elementwise, move_dim
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    FactorMap,
-    Primitive,
-    ShapedArray,
-    SumsRule,
-    as_array,
-    by_element,
-    canonicalize_dtype,
-    converted_scalar,
-    define,
-    explicit_dtype,
-    factors,
-    float0,
-    hides,
-    is_extended,
-    is_symbolic_dim,
-    issubdtype,
-    itemsize_bits,
-    linear_in_all,
-    may_return_operand,
-    prng_key,
-    python_scalar_dtype,
-    unnarrowed,
-    warn_user,
-)
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._operand_types import array_aval, check_dtype, floating
 from ricci_lax.structure._writing import write
@@ -55,9 +28,13 @@ __all__ = [
 # convert_element_type
 
 
-def _convert_aval(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool, sharding) -> ShapedArray:
-    if is_extended(x.dtype) or is_extended(new_dtype):
-        are_keys = all(issubdtype(d, prng_key) for d in (x.dtype, new_dtype) if is_extended(d))
+def _convert_aval(
+    x: ir.ShapedArray, *, new_dtype: np.dtype, weak_type: bool, sharding
+) -> ir.ShapedArray:
+    if ir.is_extended(x.dtype) or ir.is_extended(new_dtype):
+        are_keys = all(
+            ir.issubdtype(d, ir.prng_key) for d in (x.dtype, new_dtype) if ir.is_extended(d)
+        )
         why = (
             "random keys are not numbers. random.key_data gives the integers that make up a key, "
             "and random.wrap_key_data makes a key of such integers."
@@ -68,11 +45,11 @@ def _convert_aval(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool, shard
         raise ValueError(
             f"convert_element_type: {x.str_short()} cannot be converted to {new_dtype}: {why}"
         )
-    return ShapedArray(x.shape, new_dtype, weak_type)
+    return ir.ShapedArray(x.shape, new_dtype, weak_type)
 
 
 def _convert_tangent(result, primals, tangents, **params):
-    if not issubdtype(params["new_dtype"], np.inexact):
+    if not ir.issubdtype(params["new_dtype"], np.inexact):
         return Zero.from_primal(result)
     return convert_element_type_p.bind(*tangents, **params)
 
@@ -83,7 +60,9 @@ def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
 
 def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: object) -> Value:
     out = ctx.out
-    if issubdtype(x.dtype, np.complexfloating) and not issubdtype(new_dtype, np.complexfloating):
+    if ir.issubdtype(x.dtype, np.complexfloating) and not ir.issubdtype(
+        new_dtype, np.complexfloating
+    ):
         x = ctx.emit("stablehlo.real", [x], x.aval.update(dtype=real_part(x.dtype)))
     if new_dtype == np.bool_ and x.dtype != np.bool_:
         zero = ctx.constant(0, x.aval.update(shape=()))
@@ -91,29 +70,31 @@ def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: ob
     return ctx.emit("stablehlo.convert", [x], out)
 
 
-def _convert_sums(x: ShapedArray, *, new_dtype: np.dtype, **params: object) -> SumsRule | None:
+def _convert_sums(
+    x: ir.ShapedArray, *, new_dtype: np.dtype, **params: object
+) -> ir.SumsRule | None:
     """Unreduced terms may be converted, but not from floats to integers, nor to booleans.
 
     Nor if it takes two operations, see ``SumsRule``.
     """
-    cuts = issubdtype(x.dtype, np.inexact) and not issubdtype(new_dtype, np.inexact)
-    to_real = issubdtype(x.dtype, np.complexfloating) and not issubdtype(
+    cuts = ir.issubdtype(x.dtype, np.inexact) and not ir.issubdtype(new_dtype, np.inexact)
+    to_real = ir.issubdtype(x.dtype, np.complexfloating) and not ir.issubdtype(
         new_dtype, np.complexfloating
     )
     twice = to_real and new_dtype != real_part(x.dtype)
-    return None if cuts or twice or new_dtype == np.bool_ else linear_in_all
+    return None if cuts or twice or new_dtype == np.bool_ else ir.linear_in_all
 
 
-convert_element_type_p: Primitive = define(
+convert_element_type_p: ir.Primitive = ir.define(
     "convert_element_type",
-    sharding=by_element,
+    sharding=ir.by_element,
     sums=_convert_sums,
     abstract_eval=_convert_aval,
     **linear_given(_convert_tangent),
     transpose=_convert_transpose,
     batch=elementwise,
     lower=_convert_lower,
-    shown=hides(sharding=None),
+    shown=ir.hides(sharding=None),
     exact=exact.convert,
     follow=0,
 )
@@ -121,35 +102,37 @@ convert_element_type_p: Primitive = define(
 
 @overload
 def converted(
-    x: Array, dtype: DTypeLike, weak_type: bool = False, sharding: object = None
-) -> Array: ...
+    x: ir.Array, dtype: ir.DTypeLike, weak_type: bool = False, sharding: object = None
+) -> ir.Array: ...
 @overload
 def converted(
-    x: ArrayLike, dtype: DTypeLike, weak_type: bool = False, sharding: object = None
-) -> ArrayLike: ...
+    x: ir.ArrayLike, dtype: ir.DTypeLike, weak_type: bool = False, sharding: object = None
+) -> ir.ArrayLike: ...
 def converted(
-    x: ArrayLike, dtype: DTypeLike, weak_type: bool = False, sharding: object = None
-) -> ArrayLike:
+    x: ir.ArrayLike, dtype: ir.DTypeLike, weak_type: bool = False, sharding: object = None
+) -> ir.ArrayLike:
     """``x`` with a canonical dtype; ``x`` itself if that is its type."""
-    if type(x) is int and not weak_type and dtype != float0:
-        return unnarrowed(converted_scalar(x, dtype))  # may be larger than the default dtype allows
-    if isinstance(x, np.ndarray) and x.dtype == dtype and canonicalize_dtype(dtype) != dtype:
-        return unnarrowed(x)
+    if type(x) is int and not weak_type and dtype != ir.float0:
+        return ir.unnarrowed(
+            ir.converted_scalar(x, dtype)
+        )  # may be larger than the default dtype allows
+    if isinstance(x, np.ndarray) and x.dtype == dtype and ir.canonicalize_dtype(dtype) != dtype:
+        return ir.unnarrowed(x)
     aval = array_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and sharding is None:
         return x
-    if aval.dtype == float0 or dtype == float0:
+    if aval.dtype == ir.float0 or dtype == ir.float0:
         return np.zeros(aval.shape, dtype)
-    if not (aval.shape or weak_type or hasattr(type(x), "aval") or is_symbolic_dim(x)):
-        value = unnarrowed(converted_scalar(x, dtype))
+    if not (aval.shape or weak_type or hasattr(type(x), "aval") or ir.is_symbolic_dim(x)):
+        value = ir.unnarrowed(ir.converted_scalar(x, dtype))
         # Without a backend a NumPy scalar represents its narrow form.
         if value.itemsize < 8 or array_aval(value).dtype == dtype:
             return value
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=sharding)
 
 
-@may_return_operand
-def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
+@ir.may_return_operand
+def convert_element_type(operand: ir.ArrayLike, new_dtype: ir.DTypeLike) -> ir.Array:
     """An array with its elements converted to another dtype, as C++ would.
 
     Args:
@@ -173,25 +156,25 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
             "convert_element_type: new_dtype is None, so there is nothing to convert to; "
             "name a dtype."
         )
-    dtype = explicit_dtype(new_dtype, "convert_element_type")
-    source = python_scalar_dtype(int) if type(operand) is int else array_aval(operand).dtype
-    if issubdtype(source, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
-        warn_user(
+    dtype = ir.explicit_dtype(new_dtype, "convert_element_type")
+    source = ir.python_scalar_dtype(int) if type(operand) is int else array_aval(operand).dtype
+    if ir.issubdtype(source, np.complexfloating) and not ir.issubdtype(dtype, np.complexfloating):
+        ir.warn_user(
             f"converting {source} to {dtype} discards the imaginary part; take its real part "
             "to say so",
             np.exceptions.ComplexWarning,
         )
         if dtype == np.bool_ and isinstance(operand, np.ndarray):
-            return as_array(operand.astype(bool))  # NumPy asks if a number is 0
-    return as_array(converted(operand, dtype))
+            return ir.as_array(operand.astype(bool))  # NumPy asks if a number is 0
+    return ir.as_array(converted(operand, dtype))
 
 
 # bitcast_convert_type
 
 
-def _bitcast_aval(x: ShapedArray, *, new_dtype: np.dtype) -> ShapedArray:
+def _bitcast_aval(x: ir.ShapedArray, *, new_dtype: np.dtype) -> ir.ShapedArray:
     old = x.dtype
-    old_bits, new_bits = itemsize_bits(old), itemsize_bits(new_dtype)
+    old_bits, new_bits = ir.itemsize_bits(old), ir.itemsize_bits(new_dtype)
     shape = x.shape
     if old_bits > new_bits:
         shape = (*shape, old_bits // new_bits)
@@ -205,35 +188,35 @@ def _bitcast_aval(x: ShapedArray, *, new_dtype: np.dtype) -> ShapedArray:
             )
         shape = shape[:-1]
     if old != new_dtype and any(
-        d == np.bool_ or issubdtype(d, np.complexfloating) for d in (old, new_dtype)
+        d == np.bool_ or ir.issubdtype(d, np.complexfloating) for d in (old, new_dtype)
     ):
         raise TypeError(
             f"bitcast_convert_type: the bits of {old} cannot be read as {new_dtype}: "
             "booleans and complex numbers are reinterpreted only as themselves."
         )
-    return ShapedArray(shape, new_dtype)
+    return ir.ShapedArray(shape, new_dtype)
 
 
 def _bitcast_batch(_axis, args, dims, *, new_dtype):
     (x,), (dim,) = args, dims
     aval = array_aval(x)
-    if dim == aval.ndim - 1 and itemsize_bits(new_dtype) > itemsize_bits(aval.dtype):
+    if dim == aval.ndim - 1 and ir.itemsize_bits(new_dtype) > ir.itemsize_bits(aval.dtype):
         x, dim = move_dim(x, dim, 0), 0  # the last dimension is merged into one element
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), dim
 
 
-def _bitcast_factors(x: ShapedArray, *, new_dtype: np.dtype) -> FactorMap:
+def _bitcast_factors(x: ir.ShapedArray, *, new_dtype: np.dtype) -> ir.FactorMap:
     """The sharding factors: a wider result lacks the last dimension, a narrower one has another."""
     dims = tuple(range(x.ndim))
     old, new = x.dtype.itemsize, np.dtype(new_dtype).itemsize
     if old < new:
-        return FactorMap(((*dims[:-1], None),), (dims[:-1],))
-    return FactorMap((dims,), ((*dims, None) if old > new else dims,))
+        return ir.FactorMap(((*dims[:-1], None),), (dims[:-1],))
+    return ir.FactorMap((dims,), ((*dims, None) if old > new else dims,))
 
 
-bitcast_convert_type_p: Primitive = define(
+bitcast_convert_type_p: ir.Primitive = ir.define(
     "bitcast_convert_type",
-    sharding=factors(_bitcast_factors),
+    sharding=ir.factors(_bitcast_factors),
     abstract_eval=_bitcast_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -242,7 +225,7 @@ bitcast_convert_type_p: Primitive = define(
 )
 
 
-def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
+def bitcast_convert_type(operand: ir.ArrayLike, new_dtype: ir.DTypeLike) -> ir.Array:
     """The bits of an array's elements, read as another dtype.
 
     Args:
@@ -264,7 +247,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
       '0x3f800000'
     """
     return bitcast_convert_type_p.bind(
-        operand, new_dtype=explicit_dtype(new_dtype, "bitcast_convert_type")
+        operand, new_dtype=ir.explicit_dtype(new_dtype, "bitcast_convert_type")
     )
 
 
@@ -272,8 +255,8 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def _reduce_precision_aval(
-    x: ShapedArray, *, exponent_bits: int, mantissa_bits: int
-) -> ShapedArray:
+    x: ir.ShapedArray, *, exponent_bits: int, mantissa_bits: int
+) -> ir.ShapedArray:
     check_dtype("reduce_precision", x, floating)
     if exponent_bits < 1:
         raise ValueError(
@@ -288,9 +271,9 @@ def _reduce_precision_aval(
     return x
 
 
-reduce_precision_p: Primitive = define(
+reduce_precision_p: ir.Primitive = ir.define(
     "reduce_precision",
-    sharding=by_element,
+    sharding=ir.by_element,
     abstract_eval=_reduce_precision_aval,
     jvp=linear,
     transpose=lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)],
@@ -301,7 +284,7 @@ reduce_precision_p: Primitive = define(
 )
 
 
-def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
+def reduce_precision(operand: ir.ArrayLike, exponent_bits: int, mantissa_bits: int) -> ir.Array:
     """Round to the values of a narrower floating-point format, with the same dtype.
 
     Args:

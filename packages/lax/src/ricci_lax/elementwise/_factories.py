@@ -11,25 +11,9 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import linear, not_linear, per_operand, per_operand_with_result, zero_derivative
 from ricci_batching import elementwise
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    Shape,
-    ShapedArray,
-    by_element,
-    define,
-    eval_trace,
-    is_symbolic_dim,
-    linear_in_all,
-    primitives,
-    python_scalar_dtype,
-    scalar_type_of,
-    set_trace,
-    unnarrowed,
-)
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import ANY, samples
 from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
@@ -44,7 +28,7 @@ from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 
-def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ArrayLike:
+def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ir.ArrayLike:
     """A constant of a dtype, as a scalar that is a literal in jaxprs.
 
     Args:
@@ -59,31 +43,31 @@ def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ArrayLike:
       >>> scalar(2, np.dtype("float32"))
       np.float32(2.0)
     """
-    if is_symbolic_dim(value):
-        return primitives["convert_element_type"].bind(
+    if ir.is_symbolic_dim(value):
+        return ir.primitives["convert_element_type"].bind(
             value, new_dtype=dtype, weak_type=weak, sharding=None
         )
     if weak:
-        cls = scalar_type_of(dtype)
-        if python_scalar_dtype(cls) == dtype:
+        cls = ir.scalar_type_of(dtype)
+        if ir.python_scalar_dtype(cls) == dtype:
             return cls(value)
     # Zeros are equal whatever their signs are, and are told apart by their text.
     rounded = _rounded(value, dtype) if value else _rounded(value, dtype, repr(value))
-    return rounded if dtype.itemsize < 8 else unnarrowed(rounded)
+    return rounded if dtype.itemsize < 8 else ir.unnarrowed(rounded)
 
 
 @lru_cache(maxsize=4096)
-def _rounded(value: complex, dtype: np.dtype, text: str = "") -> ArrayLike:
+def _rounded(value: complex, dtype: np.dtype, text: str = "") -> ir.ArrayLike:
     return np.asarray(value).astype(dtype)[()]
 
 
-def scalar_like(x: ArrayLike, value: complex) -> ArrayLike:
+def scalar_like(x: ir.ArrayLike, value: complex) -> ir.ArrayLike:
     """A constant of the dtype of ``x``, weakly typed if ``x`` is."""
     aval = array_aval(x)
     return scalar(value, aval.dtype, aval.weak_type)
 
 
-def strong_like(x: ArrayLike, value: complex) -> ArrayLike:
+def strong_like(x: ir.ArrayLike, value: complex) -> ir.ArrayLike:
     """A constant of the dtype of ``x``, weakly typed only if ``x`` is a weakly typed scalar.
 
     JAX has such constants in some derivatives, which are then not weak for arrays that are.
@@ -92,7 +76,7 @@ def strong_like(x: ArrayLike, value: complex) -> ArrayLike:
     return scalar(value, aval.dtype, aval.weak_type and not aval.shape)
 
 
-def filled_like(x: ArrayLike, value: complex, weak: bool | None = None) -> Array:
+def filled_like(x: ir.ArrayLike, value: complex, weak: bool | None = None) -> ir.Array:
     """An array of the type of ``x``, or of another weak type, whose elements are all ``value``."""
     aval = array_aval(x)
     weak = aval.weak_type if weak is None else weak
@@ -101,7 +85,7 @@ def filled_like(x: ArrayLike, value: complex, weak: bool | None = None) -> Array
     return broadcast_in_dim(scalar(value, aval.dtype, weak), aval.shape, (), out_sharding=place)
 
 
-def operands(*xs: ArrayLike) -> tuple[ArrayLike, ...]:
+def operands(*xs: ir.ArrayLike) -> tuple[ir.ArrayLike, ...]:
     """The operands, with Python numbers converted to the dtype of the first array among them.
 
     For functions that, unlike those of ``jax.lax``, let Python numbers take the arrays' dtype.
@@ -126,7 +110,7 @@ def operands(*xs: ArrayLike) -> tuple[ArrayLike, ...]:
 _python_scalars = frozenset({bool, int, float, complex})
 
 
-def repeat_to(x: ArrayLike, shape: Shape) -> ArrayLike:
+def repeat_to(x: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
     """``x``, which is a scalar or has sizes of 1 where ``shape`` has others, in that shape."""
     x_shape = shape_of(x)
     if x_shape == shape:
@@ -135,7 +119,7 @@ def repeat_to(x: ArrayLike, shape: Shape) -> ArrayLike:
     return broadcast_in_dim(reshape(x, tuple(x_shape[i] for i in equal)), shape, equal)
 
 
-def sum_to(ct: ArrayLike, shape: Shape) -> ArrayLike:
+def sum_to(ct: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
     """The cotangent of an operand of shape ``shape`` that was repeated to the shape of ``ct``."""
     ct_shape = shape_of(ct)
     if ct_shape == shape:
@@ -149,30 +133,30 @@ def sum_to(ct: ArrayLike, shape: Shape) -> ArrayLike:
 class UnaryFunction(Protocol):
     """An elementwise function of one array."""
 
-    def __call__(self, x: ArrayLike, /) -> Array: ...
+    def __call__(self, x: ir.ArrayLike, /) -> ir.Array: ...
 
 
 class BinaryFunction(Protocol):
     """An elementwise function of two arrays, whose shapes broadcast."""
 
-    def __call__(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+    def __call__(self, x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array: ...
 
 
 def nary_aval(
     name: str, accepted: Sequence[type], result_dtype: Callable[[np.dtype], np.dtype] | None = None
-) -> Callable[..., ShapedArray]:
+) -> Callable[..., ir.ShapedArray]:
     """Abstract evaluation of an elementwise operation on operands of one dtype.
 
     Args:
       result_dtype: maps the operands' dtype to the result's, if that is another.
     """
 
-    def abstract_eval(*avals: ShapedArray, **params: object) -> ShapedArray:
+    def abstract_eval(*avals: ir.ShapedArray, **params: object) -> ir.ShapedArray:
         for aval in avals:
             check_dtype(name, aval, accepted)
         check_same_dtype(name, *avals)
         dtype = avals[0].dtype
-        return ShapedArray(
+        return ir.ShapedArray(
             broadcast_result_shape(name, *avals),
             dtype if result_dtype is None else result_dtype(dtype),
             all(aval.weak_type for aval in avals),
@@ -225,16 +209,16 @@ def lower_to(op: str) -> Callable[..., Value]:
     return lower
 
 
-def _without_params(rule: Callable[..., ArrayLike] | None) -> Callable[..., ArrayLike] | None:
+def _without_params(rule: Callable[..., ir.ArrayLike] | None) -> Callable[..., ir.ArrayLike] | None:
     """A derivative rule that ignores the primitive's parameters."""
     return None if rule is None else lambda t, *xs, **_: rule(t, *xs)
 
 
-def _composed(fun: Callable[..., ArrayLike]) -> Callable[..., np.ndarray]:
+def _composed(fun: Callable[..., ir.ArrayLike]) -> Callable[..., np.ndarray]:
     """The reference rule, for backends without a compiler, of a function of other primitives."""
 
-    def rule(*operands: ArrayLike, **params: object) -> np.ndarray:
-        with set_trace(eval_trace):
+    def rule(*operands: ir.ArrayLike, **params: object) -> np.ndarray:
+        with ir.set_trace(ir.eval_trace):
             return np.asarray(fun(*operands, **params))
 
     return rule
@@ -244,10 +228,10 @@ def nary(
     name: str,
     op: str | Callable[..., Value],
     accepted: Sequence[type],
-    *derivatives: Callable[..., ArrayLike] | None,
+    *derivatives: Callable[..., ir.ArrayLike] | None,
     from_result: bool = False,
     **rules: Any,
-) -> Primitive:
+) -> ir.Primitive:
     """A primitive that combines its operands element by element.
 
     Args:
@@ -271,7 +255,7 @@ def nary(
     if derivatives:
         rules = {"examples": samples(*[ANY] * len(derivatives)), **rules}
     if rules.get("jvp") is linear:
-        rules = {"sums": linear_in_all, **rules}
+        rules = {"sums": ir.linear_in_all, **rules}
     rules = {
         "abstract_eval": nary_aval(name, accepted),
         "jvp": jvp,
@@ -280,10 +264,10 @@ def nary(
         "lower": lower_to(op) if isinstance(op, str) else op,
         "checkify": checks_nan,
         "follow": 0,
-        "sharding": by_element,
+        "sharding": ir.by_element,
         **rules,
     }
-    return define(name, **rules)
+    return ir.define(name, **rules)
 
 
 _docs = """{summary}
@@ -334,7 +318,7 @@ def document[F: Callable[..., Any]](
 
 
 def unary_function(
-    primitive: Primitive, summary: str, example: str, name: str = ""
+    primitive: ir.Primitive, summary: str, example: str, name: str = ""
 ) -> UnaryFunction:
     """The public function that applies a primitive to one array.
 
@@ -344,7 +328,7 @@ def unary_function(
     """
     bind = primitive.bind
 
-    def apply(x: ArrayLike) -> Array:
+    def apply(x: ir.ArrayLike) -> ir.Array:
         return bind(x)
 
     apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
@@ -353,12 +337,12 @@ def unary_function(
 
 
 def binary_function(
-    primitive: Primitive, summary: str, example: str, name: str = ""
+    primitive: ir.Primitive, summary: str, example: str, name: str = ""
 ) -> BinaryFunction:
     """The public function that applies a primitive to two arrays; see ``unary_function``."""
     bind = primitive.bind
 
-    def apply(x: ArrayLike, y: ArrayLike) -> Array:
+    def apply(x: ir.ArrayLike, y: ir.ArrayLike) -> ir.Array:
         return bind(x, y)
 
     apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]

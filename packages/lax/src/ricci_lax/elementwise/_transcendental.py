@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import per_operand, per_operand_with_result
-from ricci_ir import Array, ArrayLike, Primitive, Record, ShapedArray, hides, issubdtype
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
 from ricci_lax.rules._singular import Singular
@@ -103,7 +103,7 @@ class AccuracyMode(enum.Enum):
     DEFAULT = 2
 
 
-class Tolerance(Record):
+class Tolerance(ir.Record):
     """The tolerated error of a transcendental function, by any of three bounds.
 
     Args:
@@ -165,9 +165,9 @@ def _accurate(
     name: str,
     op: str | Callable[..., Value],
     accepted: Sequence[type],
-    *derivative: Callable[..., ArrayLike],
+    *derivative: Callable[..., ir.ArrayLike],
     **rules: object,
-) -> Primitive:
+) -> ir.Primitive:
     """A primitive with a parameter ``accuracy`` and ``derivative(t, result, x)``.
 
     Where the derivative depends on the accuracy, it has the rule ``jvp`` instead.
@@ -179,7 +179,7 @@ def _accurate(
         accepted,
         *derivative,
         from_result=True,
-        shown=hides(accuracy=None),
+        shown=ir.hides(accuracy=None),
         **{"examples": samples(ANY), **rules},
     )
 
@@ -187,14 +187,14 @@ def _accurate(
 class AccurateFunction(Protocol):
     """An elementwise function of one array, with a required accuracy."""
 
-    def __call__(self, x: ArrayLike, *, accuracy: Accuracy = None) -> Array: ...
+    def __call__(self, x: ir.ArrayLike, *, accuracy: Accuracy = None) -> ir.Array: ...
 
 
-def _accurate_function(primitive: Primitive, summary: str, example: str) -> AccurateFunction:
+def _accurate_function(primitive: ir.Primitive, summary: str, example: str) -> AccurateFunction:
     """The public function that applies such a primitive; see ``unary_function``."""
     bind = primitive.bind
 
-    def apply(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
+    def apply(x: ir.ArrayLike, *, accuracy: Accuracy = None) -> ir.Array:
         return bind(x) if accuracy is None else bind(x, accuracy=accuracy)
 
     apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
@@ -217,13 +217,13 @@ def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
     return traced(_divided_by_ln2)(ctx, logarithm)
 
 
-def _divided_by_ln2(x: Array) -> Array:
-    if issubdtype(array_aval(x).dtype, np.complexfloating):
+def _divided_by_ln2(x: ir.Array) -> ir.Array:
+    if ir.issubdtype(array_aval(x).dtype, np.complexfloating):
         return complex(_divided_by_ln2(real(x)), _divided_by_ln2(imag(x)))
     return mul(x, scalar_like(x, 1 / np.log(2.0)))
 
 
-def _logistic(x: Array, *, accuracy: Accuracy = None) -> Array:
+def _logistic(x: ir.Array, *, accuracy: Accuracy = None) -> ir.Array:
     one = scalar_like(x, 1)
     return div(one, add(one, exp(neg(x))))
 
@@ -247,23 +247,23 @@ def _tanh_derivative(t, y, x, *, accuracy=None):
     return mul(t, mul(scalar_like(x, 4), mul(*halves)))
 
 
-exp_p: Primitive = _accurate(
+exp_p: ir.Primitive = _accurate(
     "exp",
     "stablehlo.exponential",
     inexact,
     lambda t, y, x: mul(t, y),
     singular=Singular(harmless="0.0"),
 )
-exp2_p: Primitive = _accurate(
+exp2_p: ir.Primitive = _accurate(
     "exp2", _exp2_lower, inexact, lambda t, y, x: mul(log(strong_like(y, 2)), mul(t, y))
 )
-expm1_p: Primitive = _accurate(
+expm1_p: ir.Primitive = _accurate(
     "expm1",
     "stablehlo.exponential_minus_one",
     inexact,
     jvp=per_operand_with_result(_expm1_derivative),
 )
-log_p: Primitive = _accurate(
+log_p: ir.Primitive = _accurate(
     "log",
     "stablehlo.log",
     inexact,
@@ -271,24 +271,24 @@ log_p: Primitive = _accurate(
     singular=Singular(at_zero=True),
     examples=samples(POSITIVE),
 )
-log1p_p: Primitive = _accurate(
+log1p_p: ir.Primitive = _accurate(
     "log1p",
     "stablehlo.log_plus_one",
     inexact,
     lambda t, y, x: div(t, add(x, scalar_like(x, 1))),
     examples=samples(POSITIVE),
 )
-log2_p: Primitive = _accurate(
+log2_p: ir.Primitive = _accurate(
     "log2",
     _log2_lower,
     inexact,
     lambda t, y, x: div(t, mul(x, log(strong_like(x, 2)))),
     examples=samples(POSITIVE),
 )
-tanh_p: Primitive = _accurate(
+tanh_p: ir.Primitive = _accurate(
     "tanh", "stablehlo.tanh", inexact, jvp=per_operand_with_result(_tanh_derivative)
 )
-logistic_p: Primitive = _accurate(
+logistic_p: ir.Primitive = _accurate(
     "logistic", traced(_logistic), inexact, jvp=per_operand_with_result(_logistic_derivative)
 )
 
@@ -325,7 +325,7 @@ logistic: AccurateFunction = _accurate_function(
 
 _zero_is_singular = Singular(lambda x: x == 0, at_zero=True)
 
-sqrt_p: Primitive = _accurate(
+sqrt_p: ir.Primitive = _accurate(
     "sqrt",
     "stablehlo.sqrt",
     inexact,
@@ -333,7 +333,7 @@ sqrt_p: Primitive = _accurate(
     singular=_zero_is_singular,
     examples=samples(POSITIVE),
 )
-rsqrt_p: Primitive = _accurate(
+rsqrt_p: ir.Primitive = _accurate(
     "rsqrt",
     "stablehlo.rsqrt",
     inexact,
@@ -341,7 +341,7 @@ rsqrt_p: Primitive = _accurate(
     singular=Singular(at_zero=True),
     examples=samples(POSITIVE),
 )
-cbrt_p: Primitive = _accurate(
+cbrt_p: ir.Primitive = _accurate(
     "cbrt",
     "stablehlo.cbrt",
     floating,
@@ -364,7 +364,7 @@ cbrt: AccurateFunction = _accurate_function(
 # Trigonometry
 
 
-def _circular_parts(x: Array) -> tuple[Array, Array, Array, Array, Array]:
+def _circular_parts(x: ir.Array) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array, ir.Array]:
     """For a + bi: whether a is 0, sin a, cos a, sinh b and cosh b."""
     a, b = real(x), imag(x)
     up, down = expm1(b), expm1(neg(b))
@@ -373,7 +373,7 @@ def _circular_parts(x: Array) -> tuple[Array, Array, Array, Array, Array]:
     return eq(a, scalar_like(a, 0)), sin(a), cos(a), sinh_b, cosh_b
 
 
-def _complex_sin(x: Array, *, accuracy: Accuracy = None) -> Array:
+def _complex_sin(x: ir.Array, *, accuracy: Accuracy = None) -> ir.Array:
     imaginary, s, c, sinh_b, cosh_b = _circular_parts(x)
     height = mul(c, sinh_b)
     return select(
@@ -381,7 +381,7 @@ def _complex_sin(x: Array, *, accuracy: Accuracy = None) -> Array:
     )
 
 
-def _complex_cos(x: Array, *, accuracy: Accuracy = None) -> Array:
+def _complex_cos(x: ir.Array, *, accuracy: Accuracy = None) -> ir.Array:
     imaginary, s, c, sinh_b, cosh_b = _circular_parts(x)
     width = mul(c, cosh_b)
     return select(
@@ -390,29 +390,29 @@ def _complex_cos(x: Array, *, accuracy: Accuracy = None) -> Array:
 
 
 def _circular(
-    name: str, op: str, of_complex: Callable[..., Array], derivative: Callable[..., Array]
-) -> Primitive:
+    name: str, op: str, of_complex: Callable[..., ir.Array], derivative: Callable[..., ir.Array]
+) -> ir.Primitive:
     def lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
-        if issubdtype(x.dtype, np.complexfloating):
+        if ir.issubdtype(x.dtype, np.complexfloating):
             return traced(of_complex)(ctx, x, accuracy=accuracy)
         return ctx.emit(op, [x], ctx.out, _accuracy_text(accuracy))
 
     return _accurate(name, with_corners(name, lower), inexact, jvp=per_operand(derivative))
 
 
-sin_p: Primitive = _circular(
+sin_p: ir.Primitive = _circular(
     "sin",
     "stablehlo.sine",
     _complex_sin,
     lambda t, x, *, accuracy=None: mul(t, cos(x, accuracy=accuracy)),
 )
-cos_p: Primitive = _circular(
+cos_p: ir.Primitive = _circular(
     "cos",
     "stablehlo.cosine",
     _complex_cos,
     lambda t, x, *, accuracy=None: neg(mul(t, sin(x, accuracy=accuracy))),
 )
-tan_p: Primitive = _accurate(
+tan_p: ir.Primitive = _accurate(
     "tan",
     "stablehlo.tan",
     inexact,
@@ -431,7 +431,7 @@ tan: AccurateFunction = _accurate_function(
 )
 
 
-def _chlo(name: str, derivative: Callable[..., Array], **rules: Any) -> Primitive:
+def _chlo(name: str, derivative: Callable[..., ir.Array], **rules: Any) -> ir.Primitive:
     lower = with_corners(name, lower_to(f"chlo.{name}"))
     return nary(name, lower, inexact, derivative, **rules)
 
@@ -441,29 +441,31 @@ def _at_one(harmless: str, spelling: str) -> Singular:
     return Singular(lambda x: np.abs(x) == 1, harmless=harmless, spellings=(spelling,))
 
 
-asin_p: Primitive = _chlo(
+asin_p: ir.Primitive = _chlo(
     "asin",
     lambda t, x: mul(t, rsqrt(one_minus_square(x))),
     singular=_at_one("0.0", "arcsin"),
     examples=samples(UNIT),
 )
-acos_p: Primitive = _chlo(
+acos_p: ir.Primitive = _chlo(
     "acos",
     lambda t, x: mul(t, neg(rsqrt(one_minus_square(x)))),
     singular=_at_one("0.0", "arccos"),
     examples=samples(UNIT),
 )
-atan_p: Primitive = _chlo("atan", lambda t, x: div(t, add(strong_like(x, 1), square(x))))
-sinh_p: Primitive = _chlo("sinh", lambda t, x: mul(t, cosh(x)))
-cosh_p: Primitive = _chlo("cosh", lambda t, x: mul(t, sinh(x)))
-asinh_p: Primitive = _chlo("asinh", lambda t, x: mul(t, rsqrt(add(square(x), scalar_like(x, 1)))))
-acosh_p: Primitive = _chlo(
+atan_p: ir.Primitive = _chlo("atan", lambda t, x: div(t, add(strong_like(x, 1), square(x))))
+sinh_p: ir.Primitive = _chlo("sinh", lambda t, x: mul(t, cosh(x)))
+cosh_p: ir.Primitive = _chlo("cosh", lambda t, x: mul(t, sinh(x)))
+asinh_p: ir.Primitive = _chlo(
+    "asinh", lambda t, x: mul(t, rsqrt(add(square(x), scalar_like(x, 1))))
+)
+acosh_p: ir.Primitive = _chlo(
     "acosh",
     lambda t, x: mul(t, mul(rsqrt(sub(x, scalar_like(x, 1))), rsqrt(add(x, scalar_like(x, 1))))),
     singular=Singular(lambda x: x == 1, harmless="2.0", spellings=("arccosh",)),
     examples=samples(ABOVE_ONE),
 )
-atanh_p: Primitive = _chlo(
+atanh_p: ir.Primitive = _chlo(
     "atanh",
     lambda t, x: div(t, one_minus_square(x)),
     singular=Singular(harmless="0.0", spellings=("arctanh",)),
@@ -496,11 +498,11 @@ atanh: UnaryFunction = unary_function(
 )
 
 
-def _norm_squared(x: Array, y: Array) -> Array:
+def _norm_squared(x: ir.Array, y: ir.Array) -> ir.Array:
     return add(square(x), square(y))
 
 
-atan2_p: Primitive = nary(
+atan2_p: ir.Primitive = nary(
     "atan2",
     "stablehlo.atan2",
     inexact,
@@ -517,21 +519,21 @@ atan2: BinaryFunction = binary_function(
 # Powers
 
 
-def _pow_aval(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+def _pow_aval(x: ir.ShapedArray, y: ir.ShapedArray) -> ir.ShapedArray:
     check_dtype("pow", x, inexact)
     check_dtype("pow", y, numeric)
-    if x.dtype != y.dtype and not issubdtype(y.dtype, np.integer):
+    if x.dtype != y.dtype and not ir.issubdtype(y.dtype, np.integer):
         raise TypeError(
             f"pow: {x.dtype} to the power {y.dtype} is not defined. Give a float or complex "
             "base, and an exponent of the same dtype or of integers."
         )
     weak = x.weak_type and y.weak_type
-    return ShapedArray(broadcast_result_shape("pow", x, y), x.dtype, weak)
+    return ir.ShapedArray(broadcast_result_shape("pow", x, y), x.dtype, weak)
 
 
 def _pow_by_base(t, result, x, y):
     dtype = array_aval(x).dtype
-    whole = issubdtype(array_aval(y).dtype, np.integer)
+    whole = ir.issubdtype(array_aval(y).dtype, np.integer)
     y = converted(y, dtype)
     if not whole:
         x = converted(x, dtype)
@@ -550,7 +552,7 @@ def _pow_lower(ctx: Lowering, x: Value, y: Value) -> Value:
     return ctx.emit("stablehlo.power", [ctx.broadcast_to(z, out.shape) for z in (x, y)], out)
 
 
-pow_p: Primitive = nary(
+pow_p: ir.Primitive = nary(
     "pow",
     _pow_lower,
     inexact,

@@ -5,22 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    AbstractToken,
-    AbstractValue,
-    ArrayLike,
-    AxisNames,
-    ExtendedDType,
-    Primitive,
-    ShapedArray,
-    api_boundary,
-    define,
-    get_aval,
-    make_type_sharding,
-    no_axes,
-    own_sharding,
-    physical_aval,
-)
+import ricci_ir as ir
 from ricci_lax.callbacks._vmap_methods import by_vmap_method, check_vmap_method, vmap_methods
 from ricci_lax.effects._kinds import AllowedEffect
 from ricci_lax.rules._law_examples import no_examples
@@ -68,16 +53,16 @@ def _sharding(avals: Sequence[Any], results: Sequence[Any], **params: object) ->
                 f"{', '.join(map(repr, sharding.unreduced))}: its sum is not complete. Complete it "
                 "before the call, with psum or reshard."
             )
-    varying = no_axes.union(*(sharding.varying for sharding in shardings))
+    varying = ir.no_axes.union(*(sharding.varying for sharding in shardings))
     return [_varying(result, varying) for result in results]
 
 
-def _varying(result: AbstractValue, axes: AxisNames) -> Any:
+def _varying(result: ir.AbstractValue, axes: ir.AxisNames) -> Any:
     sharding = result.type_sharding
-    if not (axes and isinstance(result, ShapedArray)):
+    if not (axes and isinstance(result, ir.ShapedArray)):
         return sharding
     if sharding is None:
-        return make_type_sharding(None, ((),) * result.ndim, axes)
+        return ir.make_type_sharding(None, ((),) * result.ndim, axes)
     return sharding.update(varying=sharding.varying | axes)
 
 
@@ -88,17 +73,17 @@ def _batch(axis, args, dims, *, result_avals, batch_rank, **params):
             f"ffi_call of {target!r} has no vmap_method, by which vmap makes the call for a "
             f"batch. Pass one of {', '.join(map(repr, vmap_methods))}."
         )
-    arrays = all(isinstance(t, ShapedArray) for t in (*map(get_aval, args), *result_avals))
+    arrays = all(isinstance(t, ir.ShapedArray) for t in (*map(ir.get_aval, args), *result_avals))
     whole = arrays and (method == "broadcast_all" or None not in dims)
 
     def apply(avals: Sequence[Any], has_batch: Sequence[bool], *operands: object) -> list[Any]:
         options = {**params, "result_avals": avals, "batch_rank": batch_rank}
         if has_batch:
-            _check_aliases(params["input_output_aliases"], list(map(get_aval, operands)), avals)
+            _check_aliases(params["input_output_aliases"], list(map(ir.get_aval, operands)), avals)
             options["batch_rank"] = batch_rank + 1 if whole else 0
             if whole and target in batch_partitionable:
                 options["result_avals"] = tuple(
-                    axis.batched_aval(a, 0) if isinstance(a, ShapedArray) else a
+                    axis.batched_aval(a, 0) if isinstance(a, ir.ShapedArray) else a
                     for a in result_avals
                 )
             options["input_layouts"] = tuple(
@@ -106,7 +91,7 @@ def _batch(axis, args, dims, *, result_avals, batch_rank, **params):
                 for layout, batched in zip(params["input_layouts"], has_batch, strict=True)
             )
             options["output_layouts"] = tuple(
-                batched_layout(layout) if isinstance(aval, ShapedArray) else layout
+                batched_layout(layout) if isinstance(aval, ir.ShapedArray) else layout
                 for layout, aval in zip(params["output_layouts"], avals, strict=True)
             )
         return ffi_call_p.bind(*operands, **options)
@@ -133,8 +118,8 @@ def _lower(
     config = {name: value.text for name, value in attributes}
     annotations = ""
     if batch_rank and target_name in batch_partitionable:
-        avals = [physical_aval(x.aval) for x in operands]
-        annotations = batch_annotations(avals, list(map(physical_aval, outs)), batch_rank)
+        avals = [ir.physical_aval(x.aval) for x in operands]
+        annotations = batch_annotations(avals, list(map(ir.physical_aval, outs)), batch_rank)
     return ctx.custom_call(
         target_name,
         operands,
@@ -149,12 +134,12 @@ def _lower(
     )
 
 
-ffi_call_p: Primitive = define(
+ffi_call_p: ir.Primitive = ir.define(
     "ffi_call",
     abstract_eval=lambda *avals, result_avals, **_: list(result_avals),
     multiple_results=True,
     effects=lambda params: _effects[params["has_side_effect"]],
-    sharding=own_sharding(_sharding),
+    sharding=ir.own_sharding(_sharding),
     jvp=_no_derivative,
     linearize=_no_derivative,
     transpose=_no_derivative,
@@ -169,24 +154,24 @@ ffi_call_p: Primitive = define(
 # The function
 
 
-def _result_types(given: Any) -> tuple[tuple[AbstractValue, ...], type | None]:
+def _result_types(given: Any) -> tuple[tuple[ir.AbstractValue, ...], type | None]:
     """The types of the results; and the sequence that they are returned in, if it is one."""
     several = type(given) if isinstance(given, list | tuple) else None
     leaves = given if several else (given,)
     return tuple(_result_type(i, leaf) for i, leaf in enumerate(leaves)), several
 
 
-def _result_type(position: int, given: Any) -> AbstractValue:
-    if isinstance(given, AbstractToken | ShapedArray):
-        return given.strip_weak_type() if isinstance(given, ShapedArray) else given
+def _result_type(position: int, given: Any) -> ir.AbstractValue:
+    if isinstance(given, ir.AbstractToken | ir.ShapedArray):
+        return given.strip_weak_type() if isinstance(given, ir.ShapedArray) else given
     if not (hasattr(given, "shape") and hasattr(given, "dtype")):
         raise ValueError(
             "ffi_call: all elements of result_shape_dtypes must have a shape and a dtype, got "
             f"{given!r:.60} at position {position}. Pass ShapeDtypeStruct(shape, dtype), or a "
             "sequence of such for several results."
         )
-    dtype = given.dtype if isinstance(given.dtype, ExtendedDType) else np.dtype(given.dtype)
-    return ShapedArray(tuple(given.shape), dtype, sharding=getattr(given, "sharding", None))
+    dtype = given.dtype if isinstance(given.dtype, ir.ExtendedDType) else np.dtype(given.dtype)
+    return ir.ShapedArray(tuple(given.shape), dtype, sharding=getattr(given, "sharding", None))
 
 
 def _check_options(
@@ -245,9 +230,9 @@ def _check_aliases(
             )
 
 
-def _operand_type(position: int, x: object) -> AbstractValue:
+def _operand_type(position: int, x: object) -> ir.AbstractValue:
     try:
-        return get_aval(x)
+        return ir.get_aval(x)
     except TypeError:
         raise TypeError(
             f"ffi_call: operand {position} is {x!r:.60}, of type {type(x).__name__}, which is not "
@@ -255,7 +240,7 @@ def _operand_type(position: int, x: object) -> AbstractValue:
         ) from None
 
 
-@api_boundary
+@ir.api_boundary
 def ffi_call(
     target_name: str,
     result_shape_dtypes: object,
@@ -309,8 +294,8 @@ def ffi_call(
     outs, several = _result_types(result_shape_dtypes)
     out_layouts = output_layouts if several or output_layouts is None else (output_layouts,)
 
-    @api_boundary
-    def call(*operands: ArrayLike, **attributes: object) -> Any:
+    @ir.api_boundary
+    def call(*operands: ir.ArrayLike, **attributes: object) -> Any:
         """Call the registered function."""
         if attributes and custom_call_api_version < _TYPED:
             raise ValueError(

@@ -6,18 +6,9 @@ from typing import Any, final
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import FlatFunction, Zero, has_tangent, instantiate
 from ricci_autodiff.jets import Coefficient, jet_flat
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    PyTree,
-    ShapedArray,
-    api_boundary,
-    as_array,
-    get_aval,
-    issubdtype,
-)
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar_like
@@ -51,14 +42,14 @@ zero_term: ZeroTerm = ZeroTerm()
 zero_series: ZeroSeries = ZeroSeries()
 
 
-@api_boundary
+@ir.api_boundary
 def jet(
-    fun: Callable[..., PyTree],
-    primals: Sequence[ArrayLike],
+    fun: Callable[..., ir.PyTree],
+    primals: Sequence[ir.ArrayLike],
     series: Sequence[Any],
     factorial_scaled: bool = True,
     **_: Any,
-) -> tuple[PyTree, PyTree]:
+) -> tuple[ir.PyTree, ir.PyTree]:
     """The value of a function and its derivatives along a curve, up to any order.
 
     With arguments ``x(t)`` whose derivatives at 0 are the terms of ``series``, the result is
@@ -95,7 +86,7 @@ def jet(
     if not callable(fun):
         raise TypeError(f"jet: the first argument must be a function, got {type(fun).__name__}.")
     avals, tree = _checked_primals(primals)
-    leaves = list(map(as_array, primals))
+    leaves = list(map(ir.as_array, primals))
     rows, order = _checked_series(series, leaves, avals)
     if factorial_scaled:
         rows = [[_divided(t, factorial(k + 1)) for k, t in enumerate(row)] for row in rows]
@@ -105,18 +96,18 @@ def jet(
         [_term(t, x, factorial(k + 1) if factorial_scaled else 1) for k, t in enumerate(row)]
         for row, x in zip(out_series, results, strict=True)
     ]
-    value = tree_unflatten(flat.out_tree, map(as_array, results))
+    value = tree_unflatten(flat.out_tree, map(ir.as_array, results))
     return value, tree_unflatten(flat.out_tree, terms)
 
 
 def jet2(
-    fun: Callable[..., PyTree],
-    primals: Sequence[ArrayLike],
+    fun: Callable[..., ir.PyTree],
+    primals: Sequence[ir.ArrayLike],
     series: Sequence[Any],
     *,
     factorial_scaled: bool = False,
     **_: Any,
-) -> tuple[PyTree, PyTree]:
+) -> tuple[ir.PyTree, ir.PyTree]:
     """Like ``jet``, with terms that are Taylor coefficients rather than derivatives.
 
     Args:
@@ -140,7 +131,7 @@ def jet2(
 _leaf = tree_structure(0)
 
 
-def _checked_primals(primals: Sequence[Any]) -> tuple[list[ShapedArray], PyTreeDef]:
+def _checked_primals(primals: Sequence[Any]) -> tuple[list[ir.ShapedArray], PyTreeDef]:
     if not isinstance(primals, tuple | list):
         raise TypeError(
             "jet: primals must be a tuple or a list with one entry for each argument of the "
@@ -152,12 +143,12 @@ def _checked_primals(primals: Sequence[Any]) -> tuple[list[ShapedArray], PyTreeD
                 f"jet: primal {i} is not an array but a {type(primal).__name__}. Give the arrays "
                 "inside of it as arguments of their own, and put them together in the function."
             )
-    avals: list[Any] = list(map(get_aval, primals))
+    avals: list[Any] = list(map(ir.get_aval, primals))
     return avals, tree_flatten(tuple(primals))[1]
 
 
 def _checked_series(
-    series: Sequence[Any], primals: Sequence[Any], avals: Sequence[ShapedArray]
+    series: Sequence[Any], primals: Sequence[Any], avals: Sequence[ir.ShapedArray]
 ) -> tuple[list[list[Coefficient]], int]:
     if not isinstance(series, tuple | list):
         raise TypeError(
@@ -197,13 +188,13 @@ def _length(terms: Any, i: int) -> int:
         ) from None
 
 
-def _checked_term(term: Any, primal: Any, aval: ShapedArray, i: int, k: int) -> Coefficient:
+def _checked_term(term: Any, primal: Any, aval: ir.ShapedArray, i: int, k: int) -> Coefficient:
     """A term as an array of the tangent type of its primal."""
     if isinstance(term, ZeroTerm):
         return None
     label = f"jet: term {k} of the series of argument {i}"
     try:
-        actual: Any = get_aval(term)
+        actual: Any = ir.get_aval(term)
     except TypeError:
         raise TypeError(f"{label} is not an array but a {type(term).__name__}.") from None
     if actual.shape not in ((), aval.shape):
@@ -214,7 +205,9 @@ def _checked_term(term: Any, primal: Any, aval: ShapedArray, i: int, k: int) -> 
     dtype = aval.dtype
     if not has_tangent(aval):  # an integer, which the function may convert to a float
         dtype = actual.dtype
-    if issubdtype(actual.dtype, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
+    if ir.issubdtype(actual.dtype, np.complexfloating) and not ir.issubdtype(
+        dtype, np.complexfloating
+    ):
         raise TypeError(
             f"{label} is complex, of dtype {actual.dtype}, and its primal is real, of dtype "
             f"{dtype}. Give the real part, or a complex primal."
@@ -222,18 +215,18 @@ def _checked_term(term: Any, primal: Any, aval: ShapedArray, i: int, k: int) -> 
     weak = aval.weak_type and actual.weak_type
     term = converted(term, dtype, weak)
     same = actual.shape == aval.shape
-    return as_array(term if same else broadcast_in_dim(term, aval.shape, ()))
+    return ir.as_array(term if same else broadcast_in_dim(term, aval.shape, ()))
 
 
 def _divided(term: Coefficient, number: int) -> Coefficient:
     return term if term is None or number == 1 else div(term, scalar_like(term, number))
 
 
-def _term(term: Coefficient, result: ArrayLike, factor: int) -> Array:
+def _term(term: Coefficient, result: ir.ArrayLike, factor: int) -> ir.Array:
     """A coefficient of a result, times a factor, as an array."""
     if term is not None:
-        return as_array(term if factor == 1 else mul(term, scalar_like(term, factor)))
-    aval: Any = get_aval(result)
+        return ir.as_array(term if factor == 1 else mul(term, scalar_like(term, factor)))
+    aval: Any = ir.get_aval(result)
     if has_tangent(aval):
-        return as_array(instantiate(Zero.from_primal(result)))
-    return as_array(broadcast_in_dim(0.0, aval.shape, ()))  # the result is discrete
+        return ir.as_array(instantiate(Zero.from_primal(result)))
+    return ir.as_array(broadcast_in_dim(0.0, aval.shape, ()))  # the result is discrete

@@ -12,17 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import (
-    JetRule,
-    JetRuleKind,
-    Zero,
-    at_once,
-    composed,
-    constant_series,
-    instantiate,
-    jet_table,
-    jvp_rules,
-)
+import ricci_autodiff as ad
 from ricci_autodiff.jets import Coefficient, jet_flat
 from ricci_ir import Array, ArrayLike, Primitive, as_array
 from ricci_lax.elementwise._arithmetic import mul
@@ -49,40 +39,40 @@ class _JetRules(MutableMapping[Primitive, _Rule]):
 
     def __init__(self):
         # The user's rules with the adapted ones: reading an entry returns the user's rule.
-        self._users: dict[Primitive, tuple[_Rule, JetRule]] = {}
+        self._users: dict[Primitive, tuple[_Rule, ad.JetRule]] = {}
 
     def __getitem__(self, primitive: Primitive) -> _Rule:
-        if primitive not in jet_table and primitive not in jvp_rules:
+        if primitive not in ad.jet_table and primitive not in ad.jvp_rules:
             raise KeyError(primitive)
         entry = self._users.get(primitive)
-        if entry is not None and jet_table.get(primitive) is entry[1]:
+        if entry is not None and ad.jet_table.get(primitive) is entry[1]:
             return entry[0]
         return partial(_push, primitive)
 
     def __setitem__(self, primitive: Primitive, rule: _Rule) -> None:
         adapted = _adapted(rule)
         self._users[primitive] = rule, adapted
-        jet_table[primitive] = adapted
+        ad.jet_table[primitive] = adapted
 
     def __delitem__(self, primitive: Primitive) -> None:
-        del jet_table[primitive]
+        del ad.jet_table[primitive]
         self._users.pop(primitive, None)
 
     def __iter__(self) -> Iterator[Primitive]:
-        return iter(jet_table.keys() | jvp_rules.keys())
+        return iter(ad.jet_table.keys() | ad.jvp_rules.keys())
 
     def __len__(self) -> int:
-        return len(jet_table.keys() | jvp_rules.keys())
+        return len(ad.jet_table.keys() | ad.jvp_rules.keys())
 
 
 jet_rules: MutableMapping[Primitive, _Rule] = _JetRules()
 
 
-def _adapted(rule: _Rule) -> JetRule:
+def _adapted(rule: _Rule) -> ad.JetRule:
     def apply(push: Any, primals: Sequence[Any], series: Any, **params: Any) -> Any:
         order = len(series[0])
         full_series = [
-            [instantiate(Zero.from_primal(x)) if t is None else t for t in terms]
+            [ad.instantiate(ad.Zero.from_primal(x)) if t is None else t for t in terms]
             for x, terms in zip(primals, series, strict=True)
         ]
         results, out_series = rule(tuple(primals), full_series, **params)
@@ -90,7 +80,7 @@ def _adapted(rule: _Rule) -> JetRule:
             results, out_series = [results], [out_series]
         return list(results), [_coefficients(terms, order) for terms in out_series]
 
-    return at_once(apply)
+    return ad.at_once(apply)
 
 
 def _coefficients(terms: Any, order: int) -> list[Coefficient]:
@@ -104,7 +94,7 @@ def _push(
     primitive: Primitive,
     primals: Sequence[ArrayLike],
     series: Sequence[Any],
-    rule: JetRule | None = None,
+    rule: ad.JetRule | None = None,
     **params: Any,
 ) -> tuple[Any, Any]:
     """Apply a primitive to series, by its rule or another one."""
@@ -122,7 +112,7 @@ def _push(
     terms = [
         zero_series
         if all(t is None for t in row)
-        else [instantiate(Zero.from_primal(x)) if t is None else t for t in row]
+        else [ad.instantiate(ad.Zero.from_primal(x)) if t is None else t for t in row]
         for x, row in zip(results, out_series, strict=True)
     ]
     return (results, terms) if many else (results[0], terms[0])
@@ -139,7 +129,7 @@ def deflinear(prim: Primitive) -> None:
       >>> from ricci.experimental.jet import deflinear
       >>> deflinear(lax.neg_p)
     """
-    jet_table[prim] = JetRule(JetRuleKind.LINEAR)
+    ad.jet_table[prim] = ad.JetRule(ad.JetRuleKind.LINEAR)
 
 
 def linear_prop(
@@ -163,7 +153,7 @@ def linear_prop(
       >>> float(value), [float(term) for term in terms]
       (-2.0, [-1.0, -0.0])
     """
-    return _push(prim, primals_in, series_in, JetRule(JetRuleKind.LINEAR), **params)
+    return _push(prim, primals_in, series_in, ad.JetRule(ad.JetRuleKind.LINEAR), **params)
 
 
 def defzero(prim: Primitive) -> None:
@@ -172,7 +162,7 @@ def defzero(prim: Primitive) -> None:
     Args:
       prim: the primitive.
     """
-    jet_table[prim] = constant_series
+    ad.jet_table[prim] = ad.constant_series
 
 
 def zero_prop(
@@ -189,7 +179,7 @@ def zero_prop(
     Returns:
       The results, and their series.
     """
-    return _push(prim, primals_in, series_in, constant_series, **params)
+    return _push(prim, primals_in, series_in, ad.constant_series, **params)
 
 
 def def_deriv(prim: Primitive, deriv: Callable[[Array], ArrayLike]) -> None:
@@ -199,7 +189,7 @@ def def_deriv(prim: Primitive, deriv: Callable[[Array], ArrayLike]) -> None:
       prim: the primitive, elementwise.
       deriv: from the operand to the derivative there, by operations that have derivatives.
     """
-    jet_table[prim] = _derivative(prim, deriv)
+    ad.jet_table[prim] = _derivative(prim, deriv)
 
 
 def deriv_prop(
@@ -222,13 +212,13 @@ def deriv_prop(
     return _push(prim, primals_in, series_in, _derivative(prim, deriv))
 
 
-def _derivative(prim: Primitive, deriv: Callable[[Array], ArrayLike]) -> JetRule:
+def _derivative(prim: Primitive, deriv: Callable[[Array], ArrayLike]) -> ad.JetRule:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x,), (t,) = primals, tangents
         result = prim.bind(x, **params)
-        return result, Zero.from_primal(result) if type(t) is Zero else mul(t, deriv(x))
+        return result, ad.Zero.from_primal(result) if type(t) is ad.Zero else mul(t, deriv(x))
 
-    return JetRule(JetRuleKind.BY_DERIVATIVE, jvp)
+    return ad.JetRule(ad.JetRuleKind.BY_DERIVATIVE, jvp)
 
 
 def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
@@ -239,7 +229,7 @@ def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
       comp: ``comp(*operands, **params, **kwargs)``.
       kwargs: keyword arguments of ``comp``.
     """
-    jet_table[prim] = composed(partial(comp, **kwargs))
+    ad.jet_table[prim] = ad.composed(partial(comp, **kwargs))
 
 
 def fact(n: ArrayLike) -> Array:

@@ -2,19 +2,9 @@
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    define,
-    issubdtype,
-    python_scalar_dtype,
-    unsharded_matrices,
-    unsupported,
-)
 from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import abs as absolute
 from ricci_lax.elementwise._arithmetic import div, mul
@@ -45,7 +35,7 @@ from ._triangular_solve import matmul, matrix_transpose, triangular_solve
 # cholesky
 
 
-def _cholesky_aval(x: ShapedArray) -> ShapedArray:
+def _cholesky_aval(x: ir.ShapedArray) -> ir.ShapedArray:
     check_matrices("cholesky", x, square=True)
     return x
 
@@ -53,7 +43,7 @@ def _cholesky_aval(x: ShapedArray) -> ShapedArray:
 def _cholesky_lower(ctx: Lowering, x: Value) -> Value:
     out = ctx.out
     batch_rank = len(x.shape) - 2
-    info = ShapedArray(x.shape[:-2], np.dtype(np.int32))
+    info = ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))
     if is_gpu(ctx):
         target, attributes = gpu_kernel(ctx, "solver_potrf"), {"lower": flag(True)}
     elif ctx.platform == "cpu":
@@ -67,10 +57,10 @@ def _cholesky_lower(ctx: Lowering, x: Value) -> Value:
     return traced(lower_triangle)(ctx, factor)
 
 
-def _hermitian_of_lower(t: Array) -> Array:
+def _hermitian_of_lower(t: ir.Array) -> ir.Array:
     """The Hermitian matrices that have the lower triangles of ``t``."""
     aval = array_aval(t)
-    if not issubdtype(aval.dtype, np.complexfloating):
+    if not ir.issubdtype(aval.dtype, np.complexfloating):
         return add(lower_triangle(t), matrix_transpose(lower_triangle(t, -1)))
     x, y = real(t), imag(t)
     x = add(lower_triangle(x), matrix_transpose(lower_triangle(x, -1)))
@@ -95,9 +85,9 @@ def _cholesky_jvp(primals, tangents):
     return factor, matmul(factor, div(converted(t, aval.dtype), in_batch(both, aval.ndim)))
 
 
-cholesky_p: Primitive = define(
+cholesky_p: ir.Primitive = ir.define(
     "cholesky",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_cholesky_aval,
     jvp=_cholesky_jvp,
     transpose=not_linear,
@@ -107,7 +97,7 @@ cholesky_p: Primitive = define(
 )
 
 
-def _symmetrized(x: ArrayLike) -> Array:
+def _symmetrized(x: ir.ArrayLike) -> ir.Array:
     """``(x + xᴴ) / 2``, floating."""
     aval = array_aval(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
@@ -118,12 +108,12 @@ def _symmetrized(x: ArrayLike) -> Array:
     transposed = adjoint(x)
     is_bool = aval.dtype == np.bool_
     total = bitwise_or(x, transposed) if is_bool else add(x, transposed)
-    if not issubdtype(aval.dtype, np.inexact):
-        total = converted(total, python_scalar_dtype(float), is_bool or aval.weak_type)
+    if not ir.issubdtype(aval.dtype, np.inexact):
+        total = converted(total, ir.python_scalar_dtype(float), is_bool or aval.weak_type)
     return div(total, scalar_like(total, 2))
 
 
-def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
+def cholesky(x: ir.ArrayLike, *, symmetrize_input: bool = True) -> ir.Array:
     """The Cholesky factors of positive definite matrices: ``l`` with ``l lᴴ = x``.
 
     Args:
@@ -154,7 +144,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 # cholesky_update
 
 
-def _cholesky_update_aval(r: ShapedArray, w: ShapedArray) -> ShapedArray:
+def _cholesky_update_aval(r: ir.ShapedArray, w: ir.ShapedArray) -> ir.ShapedArray:
     for name, aval, rank in (("r_matrix", r, 2), ("w_vector", w, 1)):
         if aval.dtype.name not in ("float32", "float64"):
             raise TypeError(
@@ -175,10 +165,10 @@ def _cholesky_update_aval(r: ShapedArray, w: ShapedArray) -> ShapedArray:
             f"cholesky_update: r_matrix must be square and w_vector of its size, but their "
             f"shapes are {r.shape} and {w.shape}."
         )
-    return ShapedArray(r.shape, r.dtype, r.weak_type and w.weak_type)
+    return ir.ShapedArray(r.shape, r.dtype, r.weak_type and w.weak_type)
 
 
-def _rotation(x: Array, y: Array) -> tuple[Array, Array]:
+def _rotation(x: ir.Array, y: ir.Array) -> tuple[ir.Array, ir.Array]:
     """The cosine and sine of the Givens rotation that turns ``(x, y)`` into ``(r, 0)``."""
     x_size, y_size = absolute(x), absolute(y)
     scale = select_n(gt(x_size, y_size), y_size, x_size)
@@ -191,7 +181,7 @@ def _rotation(x: Array, y: Array) -> tuple[Array, Array]:
     return cosine, select_n(trivial, mul(neg(y_scaled), inverse), zero)
 
 
-def _rotate_row(i: ArrayLike, r: ArrayLike, w: Array) -> list[Array]:
+def _rotate_row(i: ir.ArrayLike, r: ir.ArrayLike, w: ir.Array) -> list[ir.Array]:
     row = at_index(r, i, 0)
     cosine, sine = _rotation(at_index(row, i, 0), at_index(w, i, 0))
     rotated = sub(mul(cosine, row), mul(sine, w))
@@ -214,19 +204,19 @@ def _cholesky_update_lower(ctx: Lowering, r: Value, w: Value) -> Value:
     return write_loop(ctx, w.aval.size, _rotate_row, [r, w])[0]
 
 
-cholesky_update_p: Primitive = define(
+cholesky_update_p: ir.Primitive = ir.define(
     "cholesky_update",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_cholesky_update_aval,
-    jvp=unsupported("updates have no derivative; factorise rᵀ r + w wᵀ with cholesky instead"),
+    jvp=ir.unsupported("updates have no derivative; factorise rᵀ r + w wᵀ with cholesky instead"),
     transpose=not_linear,
-    batch=unsupported("updates are of one matrix; factorise rᵀ r + w wᵀ with cholesky instead"),
+    batch=ir.unsupported("updates are of one matrix; factorise rᵀ r + w wᵀ with cholesky instead"),
     lower=_cholesky_update_lower,
     exempt=of_matrices,
 )
 
 
-def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
+def cholesky_update(r_matrix: ir.ArrayLike, w_vector: ir.ArrayLike) -> ir.Array:
     """The Cholesky factor after a matrix grew by the square of a vector.
 
     Args:

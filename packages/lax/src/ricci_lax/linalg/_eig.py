@@ -4,18 +4,9 @@ import enum
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    config,
-    define,
-    unsharded_matrices,
-    warn_user,
-)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import abs, div, integer_pow, mul
@@ -61,7 +52,7 @@ _MAGMA = {None: None, EigImplementation.MAGMA: "on", EigImplementation.LAPACK: "
 
 
 def _eig_aval(
-    x: ShapedArray,
+    x: ir.ShapedArray,
     *,
     compute_left_eigenvectors,
     compute_right_eigenvectors,
@@ -83,7 +74,7 @@ def _eig_lower(
     implementation,
     **params,
 ):
-    values, matrix = ctx.outs[0], ShapedArray(x.shape, complex_of(x.dtype))
+    values, matrix = ctx.outs[0], ir.ShapedArray(x.shape, complex_of(x.dtype))
     batch_rank, is_real = len(x.shape) - 2, not is_complex(x)
     chosen = [compute_left_eigenvectors, compute_right_eigenvectors]
     if is_gpu(ctx):
@@ -94,7 +85,7 @@ def _eig_lower(
             )
         target = gpu_kernel(ctx, f"hybrid_eig_{'real' if is_real else 'comp'}", suffix="")
         left, right = map(flag, chosen)
-        magma = _MAGMA[implementation] or config.jax_use_magma
+        magma = _MAGMA[implementation] or ir.config.jax_use_magma
         attributes = {"left": left, "magma": f'"{magma}"', "right": right}
     elif ctx.platform == "cpu":
         if implementation not in (None, EigImplementation.LAPACK):
@@ -111,7 +102,7 @@ def _eig_lower(
             "another device, or use eigh if the matrices are Hermitian."
         )
     parts = [values.update(dtype=real_part(values.dtype))] * 2 if is_real else [values]
-    info = ShapedArray(x.shape[:-2], np.dtype(np.int32))
+    info = ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))
     outs = [*parts, matrix, matrix, info]
     *values_parts, left, right, failed = call_kernel(ctx, target, [x], outs, batch_rank, attributes)
     first = (
@@ -121,7 +112,9 @@ def _eig_lower(
     return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
 
 
-def _vectors_jvp(values: ArrayLike, vectors: ArrayLike, t: ArrayLike) -> tuple[Array, Array]:
+def _vectors_jvp(
+    values: ir.ArrayLike, vectors: ir.ArrayLike, t: ir.ArrayLike
+) -> tuple[ir.Array, ir.Array]:
     """The tangents of eigenvalues and eigenvectors, from a tangent of the matrices.
 
     By ``A V = V diag(w)``, the diagonal of ``V⁻¹ dA V`` is ``dw``. Its other elements, each divided
@@ -142,7 +135,7 @@ def _vectors_jvp(values: ArrayLike, vectors: ArrayLike, t: ArrayLike) -> tuple[A
     return values_dot, add(change, mul(vectors, _scaling(vectors, change)))
 
 
-def _scaling(vectors: ArrayLike, change: ArrayLike) -> Array:
+def _scaling(vectors: ir.ArrayLike, change: ir.ArrayLike) -> ir.Array:
     """The multiples of each vector to add: norms stay 1, and the largest element stays real."""
     aval = array_aval(vectors)
     rank, rows = aval.ndim, aval.ndim - 2
@@ -189,14 +182,14 @@ def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eige
     return [values, *vectors[: left + right]], dots
 
 
-def _transposed(x: Array) -> Array:
+def _transposed(x: ir.Array) -> ir.Array:
     rank = len(shape_of(x))
     return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
-eig_p: Primitive = define(
+eig_p: ir.Primitive = ir.define(
     "eig",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_eig_aval,
     multiple_results=True,
     jvp=_eig_jvp,
@@ -208,14 +201,14 @@ eig_p: Primitive = define(
 
 
 def eig(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
     enable_eigvec_derivs: bool = False,
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
-) -> list[Array]:
+) -> list[ir.Array]:
     """The eigenvalues of square matrices, and their left and right eigenvectors.
 
     Args:
@@ -249,7 +242,7 @@ def eig(
     forward and reverse mode algorithmic differentiation", 2008, 3.1.
     """
     if use_magma is not None:
-        warn_user(
+        ir.warn_user(
             "eig: use_magma is deprecated; give implementation=EigImplementation.MAGMA or LAPACK",
             DeprecationWarning,
         )

@@ -4,18 +4,9 @@ import enum
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    canonicalize_dtype,
-    define,
-    issubdtype,
-    unsharded_matrices,
-)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._arithmetic import div, integer_pow, mul
@@ -84,7 +75,7 @@ def check_in_bounds(name: str, subset: tuple[int, int], size: int) -> None:
         )
 
 
-def _eigh_aval(x: ShapedArray, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+def _eigh_aval(x: ir.ShapedArray, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     check_matrices("eigh", x, square=True)
     check_subset("eigh", subset_by_index)
     *batch, size, _ = x.shape
@@ -115,7 +106,7 @@ def _eigh_lower(ctx: Lowering, x: Value, *, lower, sort_eigenvalues, subset_by_i
             f"eigh: subset_by_index={subset_by_index} is not supported on {ctx.platform}, only on "
             "TPU. Leave it out and take part of the results."
         )
-    info = ShapedArray(x.shape[:-2], np.dtype(np.int32))
+    info = ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))
     if is_gpu(ctx):
         target = gpu_kernel(ctx, "solver_syevd")
         attributes = {"algorithm": f"{_GPU_ALGORITHMS[algorithm]} : ui8", "lower": flag(lower)}
@@ -132,9 +123,9 @@ def _eigh_on_tpu(
     """The compiler's own algorithm, Jacobi's, for all sizes."""
     *batch, size, _ = x.shape
     if size == 0:
-        values = ShapedArray((*batch, 0), real_part(x.dtype))
+        values = ir.ShapedArray((*batch, 0), real_part(x.dtype))
         return [x, ctx.constant(np.zeros(values.shape, values.dtype), values)]
-    outs = [x.aval, ShapedArray((*batch, size), real_part(x.dtype))]
+    outs = [x.aval, ir.ShapedArray((*batch, size), real_part(x.dtype))]
     # Lower triangle; ordered; sweeps at most; relative tolerance.
     config = f'backend_config = "{lower:d},{sort:d},100,1e-6"'
     results = ctx.custom_call("Eigh", [x], outs, api_version=1, extra=config)
@@ -145,7 +136,7 @@ def _eigh_on_tpu(
     return [traced(cut)(ctx, result) for result in results]
 
 
-def _half_sum_with_adjoint(x: ArrayLike) -> Array:
+def _half_sum_with_adjoint(x: ir.ArrayLike) -> ir.Array:
     total = add(x, adjoint(x))
     return div(total, scalar_like(total, 2))
 
@@ -184,9 +175,9 @@ def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, al
     return [v, w], [dv, dw]
 
 
-eigh_p: Primitive = define(
+eigh_p: ir.Primitive = ir.define(
     "eigh",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_eigh_aval,
     multiple_results=True,
     jvp=_eigh_jvp,
@@ -197,7 +188,7 @@ eigh_p: Primitive = define(
 )
 
 
-def _symmetrized(x: ArrayLike) -> Array:
+def _symmetrized(x: ir.ArrayLike) -> ir.Array:
     """The mean of matrices and their adjoints, in a floating dtype."""
     aval = array_aval(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
@@ -205,10 +196,10 @@ def _symmetrized(x: ArrayLike) -> Array:
             f"eigh: the matrices (the last two dimensions) must be square, but the operand has "
             f"shape {aval.shape}."
         )
-    if issubdtype(aval.dtype, np.inexact):
+    if ir.issubdtype(aval.dtype, np.inexact):
         return _half_sum_with_adjoint(x)
     if aval.dtype == np.bool_:
-        total = converted(bitwise_or(x, adjoint(x)), canonicalize_dtype(np.float64), True)
+        total = converted(bitwise_or(x, adjoint(x)), ir.canonicalize_dtype(np.float64), True)
     else:
         wide = np.dtype(np.float64 if aval.dtype.itemsize == 8 else np.float32)
         total = converted(add(x, adjoint(x)), wide)
@@ -216,14 +207,14 @@ def _symmetrized(x: ArrayLike) -> Array:
 
 
 def eigh(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     *,
     lower: bool = True,
     symmetrize_input: bool = True,
     sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[ir.Array, ir.Array]:
     """The eigenvectors and eigenvalues of Hermitian matrices, ``x v = v diag(w)``.
 
     Args:

@@ -4,18 +4,9 @@ from operator import index
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import leading_dims
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    define,
-    min_dim,
-    unsharded,
-    unsharded_matrices,
-)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._comparison import eq, ge, select_n
@@ -38,24 +29,24 @@ _INT32 = np.dtype(np.int32)
 # lu
 
 
-def _lu_aval(x: ShapedArray) -> list[ShapedArray]:
+def _lu_aval(x: ir.ShapedArray) -> list[ir.ShapedArray]:
     check_matrices("lu", x)
     *batch, m, n = x.shape
-    pivots = ShapedArray((*batch, min_dim(m, n)), _INT32, x.weak_type)
-    return [x, pivots, ShapedArray((*batch, m), _INT32, x.weak_type)]
+    pivots = ir.ShapedArray((*batch, ir.min_dim(m, n)), _INT32, x.weak_type)
+    return [x, pivots, ir.ShapedArray((*batch, m), _INT32, x.weak_type)]
 
 
-def _padded(x: ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
+def _padded(x: ir.ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> ir.Array:
     """A batch of matrices with zeros before and after its rows and columns."""
     config = [(0, 0, 0)] * (len(shape_of(x)) - 2) + [(*rows, 0), (*columns, 0)]
     return pad(x, scalar_like(x, 0), config)
 
 
-def _square_factors(factors: ArrayLike) -> tuple[Array, Array]:
+def _square_factors(factors: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
     """The factors ``l`` and ``u``, made square with rows and columns of the identity."""
     aval = array_aval(factors)
     *_, m, n = aval.shape
-    k = min_dim(m, n)
+    k = ir.min_dim(m, n)
     lower = lower_triangle(part(factors, (0, m), (0, k)), -1)
     lower = _padded(lower, (0, 0), (0, m - k))
     lower = add(lower, in_batch(identity(m, m, aval.dtype), aval.ndim))
@@ -88,7 +79,7 @@ def _lu_lower(ctx: Lowering, x: Value) -> list[Value]:
     if ctx.platform == "tpu":
         return ctx.custom_call("LuDecomposition", [x], outs, api_version=2)
     batch_rank = x.aval.ndim - 2
-    info = ShapedArray(x.shape[:-2], _INT32)
+    info = ir.ShapedArray(x.shape[:-2], _INT32)
     target = gpu_kernel(ctx, "solver_getrf") if is_gpu(ctx) else lapack("getrf", x.dtype)
     kernel_outs = [outs[0], outs[1], info]
     factors, pivots, failed = call_kernel(ctx, target, [x], kernel_outs, batch_rank, {}, {0: 0})
@@ -98,9 +89,9 @@ def _lu_lower(ctx: Lowering, x: Value) -> list[Value]:
     return [factors, pivots, _permutation(ctx, pivots, outs[2])]
 
 
-lu_p: Primitive = define(
+lu_p: ir.Primitive = ir.define(
     "lu",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_lu_aval,
     multiple_results=True,
     jvp=_lu_jvp,
@@ -111,7 +102,7 @@ lu_p: Primitive = define(
 )
 
 
-def lu(x: ArrayLike) -> list[Array]:
+def lu(x: ir.ArrayLike) -> list[ir.Array]:
     """The LU factorisation of matrices with partial pivoting: ``p x = l u``.
 
     Args:
@@ -142,7 +133,7 @@ def lu(x: ArrayLike) -> list[Array]:
 # lu_pivots_to_permutation
 
 
-def _lu_pivots_to_permutation_aval(pivots: ShapedArray, *, permutation_size) -> ShapedArray:
+def _lu_pivots_to_permutation_aval(pivots: ir.ShapedArray, *, permutation_size) -> ir.ShapedArray:
     if pivots.dtype != _INT32:
         raise TypeError(
             f"lu_pivots_to_permutation: pivots must be int32, but they are {pivots.str_short()}."
@@ -157,10 +148,10 @@ def _lu_pivots_to_permutation_aval(pivots: ShapedArray, *, permutation_size) -> 
             f"lu_pivots_to_permutation: permutation_size={permutation_size} is less than the "
             f"{pivots.shape[-1]} pivots of each matrix; it is the matrix's number of rows."
         )
-    return ShapedArray((*pivots.shape[:-1], permutation_size), _INT32)
+    return ir.ShapedArray((*pivots.shape[:-1], permutation_size), _INT32)
 
 
-def _exchange(i: ArrayLike, permutation: ArrayLike, pivots: ArrayLike) -> list[Array]:
+def _exchange(i: ir.ArrayLike, permutation: ir.ArrayLike, pivots: ir.ArrayLike) -> list[ir.Array]:
     """The permutation with its elements ``i`` and ``pivots[i]`` exchanged."""
     shape = shape_of(permutation)
     axis = len(shape) - 1
@@ -174,7 +165,7 @@ def _exchange(i: ArrayLike, permutation: ArrayLike, pivots: ArrayLike) -> list[A
     return [select_n(chosen, with_index(permutation, y, i, axis), spread(x))]
 
 
-def _permutation(ctx: Lowering, pivots: Value, out: ShapedArray) -> Value:
+def _permutation(ctx: Lowering, pivots: Value, out: ir.ShapedArray) -> Value:
     if is_gpu(ctx):
         target = gpu_kernel(ctx, "_lu_pivots_to_permutation", "")
         return call_kernel(ctx, target, [pivots], [out], out.ndim - 1, {})[0]
@@ -188,9 +179,9 @@ def _lu_pivots_to_permutation_lower(ctx: Lowering, pivots: Value, *, permutation
     return _permutation(ctx, pivots, ctx.out)
 
 
-lu_pivots_to_permutation_p: Primitive = define(
+lu_pivots_to_permutation_p: ir.Primitive = ir.define(
     "lu_pivots_to_permutation",
-    sharding=unsharded(lambda x, **params: x.ndim - 1),
+    sharding=ir.unsharded(lambda x, **params: x.ndim - 1),
     abstract_eval=_lu_pivots_to_permutation_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -200,7 +191,7 @@ lu_pivots_to_permutation_p: Primitive = define(
 )
 
 
-def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
+def lu_pivots_to_permutation(pivots: ir.ArrayLike, permutation_size: int) -> ir.Array:
     """The permutation of rows that is the product of the pivots' exchanges.
 
     Args:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, TupleRecord, composite, finfo, issubdtype
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.control_flow._while import while_loop
 from ricci_lax.elementwise._addition import add, sub
@@ -37,11 +37,11 @@ from ._triangular_solve import triangular_solve
 _matmul = partial(product, precision=Precision.HIGHEST)
 
 
-def _times(factor: float, x: Array) -> Array:
+def _times(factor: float, x: ir.Array) -> ir.Array:
     return mul(scalar(factor, dtype_of(x)), x)
 
 
-class _Weights(TupleRecord):
+class _Weights(ir.TupleRecord):
     """The weights of a step, which takes X to ``X (a + b XᴴX) (1 + c XᴴX)⁻¹``."""
 
     a: float
@@ -70,7 +70,7 @@ def _weights(smallest: float, tolerance: float) -> Iterator[_Weights]:
         bound *= (a + b * square) / (1 + weights.c * square)
 
 
-def _step_by_qr(x: Array, weights: _Weights) -> Array:
+def _step_by_qr(x: ir.Array, weights: _Weights) -> ir.Array:
     a, b, c = weights
     rows, columns = shape_of(x)
     stacked = concatenate([_times(sqrt(c), x), identity(columns, columns, dtype_of(x))], 0)
@@ -81,7 +81,7 @@ def _step_by_qr(x: Array, weights: _Weights) -> Array:
     return add(_times(b / c, x), moved)
 
 
-def _step_by_cholesky(x: Array, weights: _Weights) -> Array:
+def _step_by_cholesky(x: ir.Array, weights: _Weights) -> ir.Array:
     a, b, c = weights
     columns = shape_of(x)[1]
     gram = _times(c, _matmul(adjoint(x), x))
@@ -92,12 +92,12 @@ def _step_by_cholesky(x: Array, weights: _Weights) -> Array:
     return add(_times(b / c, x), _times(a - b / c, adjoint(solved)))
 
 
-def _norm(x: Array) -> Array:
+def _norm(x: ir.Array) -> ir.Array:
     parts = magnitude(x)
     return square_root(reduce_sum(mul(parts, parts), (0, 1)))
 
 
-def _inverse_of_norm_bound(x: Array) -> Array:
+def _inverse_of_norm_bound(x: ir.Array) -> ir.Array:
     """One over the root of the 1-norm times the ∞-norm, which the 2-norm does not exceed."""
     parts = magnitude(x)
     zero = scalar(0, dtype_of(parts))
@@ -106,7 +106,7 @@ def _inverse_of_norm_bound(x: Array) -> Array:
     return select_n(eq(by_columns, zero), inverse, scalar(1, dtype_of(parts)))
 
 
-def _within(x: Array, shape: Sequence[ArrayLike]) -> Array:
+def _within(x: ir.Array, shape: Sequence[ir.ArrayLike]) -> ir.Array:
     """A matrix with zeros outside of its first rows and columns."""
     bounded = (
         lt(broadcasted_iota(np.int32, shape_of(x), axis), converted(size, np.dtype(np.int32)))
@@ -117,10 +117,12 @@ def _within(x: Array, shape: Sequence[ArrayLike]) -> Array:
 
 
 # The count of steps, the matrix, and whether the iteration continues.
-_Carry = tuple[ArrayLike, Array, ArrayLike]
+_Carry = tuple[ir.ArrayLike, ir.Array, ir.ArrayLike]
 
 
-def _iterated(x: Array, eps: float, max_iterations: int) -> tuple[Array, ArrayLike, ArrayLike]:
+def _iterated(
+    x: ir.Array, eps: float, max_iterations: int
+) -> tuple[ir.Array, ir.ArrayLike, ir.ArrayLike]:
     """The unitary factor of a matrix of norm 1 at most, the steps, and whether to continue."""
     # The bounds of the paper: of the singular values, and of a step, which is of third order.
     tolerance = 5 * eps
@@ -136,7 +138,7 @@ def _iterated(x: Array, eps: float, max_iterations: int) -> tuple[Array, ArrayLi
             before, x = x, _step_by_cholesky(x, weights)
             goes_on = gt(_norm(sub(x, before)), enough)
 
-    def unfinished(carry: _Carry) -> Array:
+    def unfinished(carry: _Carry) -> ir.Array:
         count, _, goes_on = carry
         return bitwise_and(goes_on, lt(count, max_iterations))
 
@@ -150,13 +152,13 @@ def _iterated(x: Array, eps: float, max_iterations: int) -> tuple[Array, ArrayLi
 
 
 def qdwh(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     *,
     is_hermitian: bool = False,
     max_iterations: int | None = None,
     eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
-) -> tuple[Array, Array, Array, Array]:
+) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array]:
     """The polar decomposition ``x = u h``: u has orthonormal columns, h is Hermitian.
 
     Args:
@@ -193,13 +195,13 @@ def qdwh(
             "qdwh: the operand must be one matrix with at least as many rows as columns, but it "
             f"is {aval.str_short()}. Transpose a wide one; use vmap for several."
         )
-    if not issubdtype(aval.dtype, np.inexact):
+    if not ir.issubdtype(aval.dtype, np.inexact):
         raise ValueError(
             f"qdwh: the matrix must be of floating dtype, but it is {aval.str_short()}. Convert "
             "it first."
         )
     matrix_dtype("qdwh", aval)
-    eps = float(finfo(aval.dtype).eps if eps is None else eps)
+    eps = float(ir.finfo(aval.dtype).eps if eps is None else eps)
     if not eps > 0:
         raise ValueError(f"qdwh: eps={eps} must be positive; leave it out for the dtype's own.")
     max_iterations = 10 if max_iterations is None else int(max_iterations)
@@ -210,10 +212,10 @@ def qdwh(
     return _qdwh(x, *shape, eps=eps, max_iterations=max_iterations)
 
 
-@composite("qdwh")
+@ir.composite("qdwh")
 def _qdwh(
-    x: Array, *shape: ArrayLike, eps: float, max_iterations: int
-) -> tuple[Array, Array, Any, Array]:
+    x: ir.Array, *shape: ir.ArrayLike, eps: float, max_iterations: int
+) -> tuple[ir.Array, ir.Array, Any, ir.Array]:
     dtype = dtype_of(x)
     if shape:
         x = _within(x, shape)
@@ -229,7 +231,7 @@ def _qdwh(
 # Singular values
 
 
-def svd_by_polar(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
+def svd_by_polar(x: ir.Array, *, full_matrices: bool, compute_uv: bool) -> list[ir.Array]:
     """The singular values of a batch of matrices and, on request, their vectors.
 
     From ``x = u h`` and ``h = v diag(s) vᴴ``: with one step of QR before, for tall matrices, and
@@ -241,7 +243,7 @@ def svd_by_polar(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Arr
     return fun(x)
 
 
-def _svd_of_one(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
+def _svd_of_one(x: ir.Array, *, full_matrices: bool, compute_uv: bool) -> list[ir.Array]:
     rows, columns = shape_of(x)
     if rows < columns:
         factors = _svd_of_one(adjoint(x), full_matrices=full_matrices, compute_uv=compute_uv)
@@ -261,7 +263,7 @@ def _svd_of_one(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Arra
     return [s, left, vh]
 
 
-def _svd_of_square(x: ArrayLike, compute_uv: bool) -> list[Array]:
+def _svd_of_square(x: ir.ArrayLike, compute_uv: bool) -> list[ir.Array]:
     polar, h, _, _ = qdwh(x)
     v, w = eigh(h, symmetrize_input=False)
     s = rev(larger(w, scalar(0, dtype_of(w))), (0,))
@@ -274,7 +276,7 @@ def _svd_of_square(x: ArrayLike, compute_uv: bool) -> list[Array]:
     return [s, mul(q, _signs(diagonal(r), shape_of(q))), adjoint(v)]
 
 
-def _signs(x: Array, shape: tuple[int, ...]) -> Array:
+def _signs(x: ir.Array, shape: tuple[int, ...]) -> ir.Array:
     """The signs of complex numbers, one for each column of a matrix; 1 for zeros."""
     sizes = magnitude(x)
     zeros = eq(sizes, scalar(0, dtype_of(sizes)))

@@ -5,21 +5,9 @@ from functools import partial
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, is_undefined_primal, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    canonicalize_dtype,
-    composite,
-    config,
-    define,
-    min_dim,
-    unsharded_matrices,
-    unsupported,
-)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._arithmetic import mul
@@ -52,13 +40,13 @@ from ._triangles import lower_triangle, upper_triangle
 from ._triangular_solve import triangular_solve
 
 _INT32 = np.dtype(np.int32)
-_NO_DERIVATIVE = unsupported(
+_NO_DERIVATIVE = ir.unsupported(
     "the reflectors of a decomposition are its internal form, and have no derivative rule; "
     "differentiate qr, or the product of explicit matrices"
 )
 
 
-def _vectors(x: ShapedArray, size: int, dtype: np.dtype | None = None) -> ShapedArray:
+def _vectors(x: ir.ShapedArray, size: int, dtype: np.dtype | None = None) -> ir.ShapedArray:
     """The type of one vector for each matrix of a batch."""
     return x.update(shape=(*x.shape[:-2], size), dtype=x.dtype if dtype is None else dtype)
 
@@ -71,9 +59,9 @@ def _unitary(routine: str, dtype: np.dtype) -> str:
 # geqrf: the matrix R above the diagonal, and below it the reflectors' vectors without their ones.
 
 
-def _geqrf_aval(x: ShapedArray):
+def _geqrf_aval(x: ir.ShapedArray):
     check_matrices("geqrf", x)
-    return [x, _vectors(x, min_dim(*x.shape[-2:]))]
+    return [x, _vectors(x, ir.min_dim(*x.shape[-2:]))]
 
 
 def _geqrf_lower(ctx: Lowering, x: Value):
@@ -84,9 +72,9 @@ def _geqrf_lower(ctx: Lowering, x: Value):
     return call_kernel(ctx, target, [x], outs, batch_rank, {}, {0: 0})
 
 
-geqrf_p: Primitive = define(
+geqrf_p: ir.Primitive = ir.define(
     "geqrf",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_geqrf_aval,
     multiple_results=True,
     jvp=_NO_DERIVATIVE,
@@ -99,7 +87,7 @@ geqrf_p: Primitive = define(
 # geqp3: the same with columns exchanged; where to, counted from 1, is the second result.
 
 
-def _geqp3_aval(x: ShapedArray, pivots: ShapedArray, *, use_magma):
+def _geqp3_aval(x: ir.ShapedArray, pivots: ir.ShapedArray, *, use_magma):
     check_matrices("geqp3", x)
     expected = _vectors(x, x.shape[-1], _INT32)
     if (pivots.shape, pivots.dtype) != (expected.shape, expected.dtype):
@@ -107,7 +95,7 @@ def _geqp3_aval(x: ShapedArray, pivots: ShapedArray, *, use_magma):
             f"geqp3: for matrices {x.str_short()} the pivots must be {expected.str_short()}, but "
             f"they are {pivots.str_short()}."
         )
-    return [x, pivots, _vectors(x, min_dim(*x.shape[-2:]))]
+    return [x, pivots, _vectors(x, ir.min_dim(*x.shape[-2:]))]
 
 
 _MAGMA = {None: None, True: "on", False: "off"}
@@ -122,15 +110,15 @@ def _geqp3_lower(ctx: Lowering, x: Value, pivots: Value, *, use_magma):
         )
     if is_gpu(ctx):
         target = gpu_kernel(ctx, "hybrid_geqp3").removesuffix("_ffi")
-        attributes = {"magma": f'"{_MAGMA[use_magma] or config.jax_use_magma}"'}
+        attributes = {"magma": f'"{_MAGMA[use_magma] or ir.config.jax_use_magma}"'}
     else:
         target, attributes = lapack("geqp3", x.dtype), {}
     return call_kernel(ctx, target, [x, pivots], outs, batch_rank, attributes, {0: 0, 1: 1})
 
 
-geqp3_p: Primitive = define(
+geqp3_p: ir.Primitive = ir.define(
     "geqp3",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_geqp3_aval,
     multiple_results=True,
     jvp=_NO_DERIVATIVE,
@@ -146,7 +134,9 @@ geqp3_p: Primitive = define(
 # householder_product, ormqr: reflectors made into a matrix, or applied to one.
 
 
-def _check_reflectors(name: str, a: ShapedArray, taus: ShapedArray, *others: ShapedArray) -> None:
+def _check_reflectors(
+    name: str, a: ir.ShapedArray, taus: ir.ShapedArray, *others: ir.ShapedArray
+) -> None:
     check_matrices(name, a)
     matrix_dtype(name, taus)
     for other in others:
@@ -162,14 +152,14 @@ def _check_reflectors(name: str, a: ShapedArray, taus: ShapedArray, *others: Sha
         )
     if any(b != batch for b in batches):
         raise ValueError(f"{name}: the batch dimensions of the operands {types} differ in size.")
-    if taus.shape[-1] > min_dim(*a.shape[-2:]):
+    if taus.shape[-1] > ir.min_dim(*a.shape[-2:]):
         raise ValueError(
             f"{name}: taus has {taus.shape[-1]} reflectors, but the matrices {a.str_short()} hold "
-            f"at most {min_dim(*a.shape[-2:])}, the lesser of their sizes."
+            f"at most {ir.min_dim(*a.shape[-2:])}, the lesser of their sizes."
         )
 
 
-def _householder_product_aval(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
+def _householder_product_aval(a: ir.ShapedArray, taus: ir.ShapedArray) -> ir.ShapedArray:
     _check_reflectors("householder_product", a, taus)
     if a.shape[-2] < a.shape[-1]:
         raise ValueError(
@@ -188,9 +178,9 @@ def _householder_product_lower(ctx: Lowering, a: Value, taus: Value) -> Value:
     return call_kernel(ctx, target, [a, taus], outs, batch_rank, {}, {0: 0})[0]
 
 
-householder_product_p: Primitive = define(
+householder_product_p: ir.Primitive = ir.define(
     "householder_product",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_householder_product_aval,
     jvp=_NO_DERIVATIVE,
     transpose=not_linear,
@@ -200,7 +190,7 @@ householder_product_p: Primitive = define(
 )
 
 
-def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
+def householder_product(a: ir.ArrayLike, taus: ir.ArrayLike) -> ir.Array:
     """The first columns of a product of Householder reflectors.
 
     Args:
@@ -228,7 +218,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     return householder_product_p.bind(a, taus)
 
 
-def _ormqr_aval(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left, transpose):
+def _ormqr_aval(a: ir.ShapedArray, taus: ir.ShapedArray, c: ir.ShapedArray, *, left, transpose):
     _check_reflectors("ormqr", a, taus, c)
     side, size = ("rows", c.shape[-2]) if left else ("columns", c.shape[-1])
     if size != a.shape[-2]:
@@ -239,7 +229,9 @@ def _ormqr_aval(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left, tran
     return c.update(weak_type=a.weak_type and taus.weak_type and c.weak_type)
 
 
-def _ormqr_explicitly(a: Array, taus: ArrayLike, c: Array, *, left: bool, transpose: bool) -> Array:
+def _ormqr_explicitly(
+    a: ir.Array, taus: ir.ArrayLike, c: ir.Array, *, left: bool, transpose: bool
+) -> ir.Array:
     """The product with the explicit unitary matrix, for platforms without a kernel."""
     rows = shape_of(a)[-2]
     count = shape_of(taus)[-1]
@@ -280,9 +272,9 @@ def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
     return None, None, conjugated(moved)
 
 
-ormqr_p: Primitive = define(
+ormqr_p: ir.Primitive = ir.define(
     "ormqr",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_ormqr_aval,
     jvp=_ormqr_jvp,
     transpose=_ormqr_transpose,
@@ -296,8 +288,13 @@ ormqr_p: Primitive = define(
 
 
 def ormqr(
-    a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
-) -> Array:
+    a: ir.ArrayLike,
+    taus: ir.ArrayLike,
+    c: ir.ArrayLike,
+    *,
+    left: bool = True,
+    transpose: bool = False,
+) -> ir.Array:
     """Multiply by the unitary matrix of a QR decomposition, represented by its reflectors.
 
     Args:
@@ -331,19 +328,19 @@ def ormqr(
 # qr
 
 
-def _qr_aval(x: ShapedArray, *, pivoting, full_matrices, use_magma):
+def _qr_aval(x: ir.ShapedArray, *, pivoting, full_matrices, use_magma):
     check_matrices("qr", x)
     *batch, rows, columns = x.shape
-    inner = rows if full_matrices else min_dim(rows, columns)
+    inner = rows if full_matrices else ir.min_dim(rows, columns)
     q, r = x.update(shape=(*batch, rows, inner)), x.update(shape=(*batch, inner, columns))
     return [q, r, _vectors(x, columns, _INT32)] if pivoting else [q, r]
 
 
 def _index_dtype() -> np.dtype:
-    return canonicalize_dtype(np.int64)
+    return ir.canonicalize_dtype(np.int64)
 
 
-def _widened(x: ArrayLike, columns: int) -> Array:
+def _widened(x: ir.ArrayLike, columns: int) -> ir.Array:
     """Matrices with further columns of zeros."""
     rank = len(shape_of(x))
     more = columns - shape_of(x)[-1]
@@ -351,7 +348,7 @@ def _widened(x: ArrayLike, columns: int) -> Array:
 
 
 def _qr_from_reflectors(
-    x: Array, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
+    x: ir.Array, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
 ) -> list:
     *batch, rows, columns = shape_of(x)
     dtype = dtype_of(x)
@@ -380,7 +377,7 @@ def _qr_from_reflectors(
     return [q, upper_triangle(r, 0, _index_dtype()), *pivots]
 
 
-def _difference_to_reals(x: Array) -> Array:
+def _difference_to_reals(x: ir.Array) -> ir.Array:
     return sub(x, converted(real(x), dtype_of(x)) if is_complex(x) else x)
 
 
@@ -398,7 +395,7 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
         return results, [Zero.from_primal(result) for result in results]
     q, r, *pivots = results
     *_, rows, columns = shape_of(x)
-    size = min_dim(rows, columns)
+    size = ir.min_dim(rows, columns)
     if pivots:
         dx = columns_at(dx, pivots[0])
     others = None
@@ -427,12 +424,12 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
 
 
 def _completed(
-    q: ArrayLike,
-    q_first: ArrayLike,
-    dq: ArrayLike,
-    dr: ArrayLike,
-    matmul: Callable[[ArrayLike, ArrayLike], Array],
-) -> tuple[Array, Array]:
+    q: ir.ArrayLike,
+    q_first: ir.ArrayLike,
+    dq: ir.ArrayLike,
+    dr: ir.ArrayLike,
+    matmul: Callable[[ir.ArrayLike, ir.ArrayLike], ir.Array],
+) -> tuple[ir.Array, ir.Array]:
     """The tangents of a full unitary matrix and of R's rows of zeros, from those of the others.
 
     A product of n reflectors is ``1 - V T Vᴴ``. So with ``W = Q₂₁ (Q₁₁ - 1)⁻¹``, where Q's first n
@@ -455,14 +452,14 @@ def _completed(
     return concatenate([dq, d_others], rank - 1), concatenate([dr, zeros], rank - 2)
 
 
-def _solve_adjoint(a: Array, b: ArrayLike) -> Array:
+def _solve_adjoint(a: ir.Array, b: ir.ArrayLike) -> ir.Array:
     """The solution x of ``aᴴ x = bᴴ``."""
     factors, _, permutation = lu(a)
     return _solve_adjoint_by_lu(factors, permutation, adjoint(b))
 
 
-@composite("_lu_solve")
-def _solve_adjoint_by_lu(factors: ArrayLike, permutation: ArrayLike, b: Array) -> Array:
+@ir.composite("_lu_solve")
+def _solve_adjoint_by_lu(factors: ir.ArrayLike, permutation: ir.ArrayLike, b: ir.Array) -> ir.Array:
     solve = partial(triangular_solve, factors, left_side=True, transpose_a=True)
     solve = partial(solve, conjugate_a=is_complex(b))
     x = solve(solve(b), lower=True, unit_diagonal=True)
@@ -474,9 +471,9 @@ def _solve_adjoint_by_lu(factors: ArrayLike, permutation: ArrayLike, b: Array) -
     return rows_at(x, inverse)
 
 
-qr_p: Primitive = define(
+qr_p: ir.Primitive = ir.define(
     "qr",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_qr_aval,
     multiple_results=True,
     jvp=_qr_jvp,
@@ -488,12 +485,12 @@ qr_p: Primitive = define(
 
 
 def qr(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     *,
     pivoting: bool = False,
     full_matrices: bool = True,
     use_magma: bool | None = None,
-) -> tuple[Array, ...]:
+) -> tuple[ir.Array, ...]:
     """Decompose matrices into a unitary one times an upper triangular one, ``x = Q R``.
 
     Args:

@@ -4,18 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    define,
-    is_symbolic_dim,
-    unsharded_matrices,
-    unsupported,
-)
 from ricci_lax.elementwise._factories import real_part
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_stablehlo import Lowering, Value
@@ -34,7 +25,7 @@ def _on_cpu(ctx: Lowering, name: str) -> None:
 # schur
 
 
-def _schur_aval(x: ShapedArray, *, compute_schur_vectors, sort_eig_vals, select_callable):
+def _schur_aval(x: ir.ShapedArray, *, compute_schur_vectors, sort_eig_vals, select_callable):
     check_matrices("schur", x, square=True)
     if sort_eig_vals:
         raise NotImplementedError(
@@ -47,9 +38,9 @@ def _schur_aval(x: ShapedArray, *, compute_schur_vectors, sort_eig_vals, select_
 def _schur_lower(ctx: Lowering, x: Value, *, compute_schur_vectors, **params):
     _on_cpu(ctx, "schur")
     batch_rank, matrix = len(x.shape) - 2, ctx.outs[0]
-    values = ShapedArray(x.shape[:-1], real_part(x.dtype))
+    values = ir.ShapedArray(x.shape[:-1], real_part(x.dtype))
     parts = [values.update(dtype=x.dtype)] if is_complex(x) else [values, values]
-    number = ShapedArray(x.shape[:-2], np.dtype(np.int32))
+    number = ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))
     outs = [matrix, matrix, *parts, number, number]
     attributes = {"mode": char("V" if compute_schur_vectors else "N"), "sort": char("N")}
     outputs = call_kernel(ctx, lapack("gees", x.dtype), [x], outs, batch_rank, attributes, {0: 0})
@@ -62,13 +53,13 @@ _NO_SCHUR_JVP = (
     "eigenvalues with eig"
 )
 
-schur_p: Primitive = define(
+schur_p: ir.Primitive = ir.define(
     "schur",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_schur_aval,
     multiple_results=True,
     memo=False,
-    jvp=unsupported(_NO_SCHUR_JVP),
+    jvp=ir.unsupported(_NO_SCHUR_JVP),
     transpose=not_linear,
     batch=leading_dims,
     lower=_schur_lower,
@@ -77,12 +68,12 @@ schur_p: Primitive = define(
 
 
 def schur(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     *,
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
-    select_callable: Callable[..., ArrayLike] | None = None,
-) -> list[Array]:
+    select_callable: Callable[..., ir.ArrayLike] | None = None,
+) -> list[ir.Array]:
     """The Schur decomposition ``x == q t qᴴ`` of square matrices, with a unitary ``q``.
 
     Args:
@@ -121,7 +112,7 @@ def schur(
 # hessenberg
 
 
-def _hessenberg_aval(x: ShapedArray) -> list[ShapedArray]:
+def _hessenberg_aval(x: ir.ShapedArray) -> list[ir.ShapedArray]:
     check_matrices("hessenberg", x, square=True)
     *batch, size, _ = x.shape
     return [x, x.update(shape=(*batch, max(size - 1, 0)))]
@@ -133,8 +124,8 @@ def _hessenberg_lower(ctx: Lowering, x: Value) -> list[Value]:
     batch_rank, size = len(x.shape) - 2, x.shape[-1]
     if not size:
         return [x, ctx.constant(np.zeros(factors.shape, factors.dtype), factors)]
-    outs = [matrix, factors, ShapedArray(x.shape[:-2], np.dtype(np.int32))]
-    if is_symbolic_dim(size):
+    outs = [matrix, factors, ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))]
+    if ir.is_symbolic_dim(size):
         raise NotImplementedError(
             f"hessenberg: LAPACK's kernel needs the size of the matrices when it is compiled, "
             f"and {size} is known only when the program runs. Make this dimension static."
@@ -151,12 +142,12 @@ _NO_HESSENBERG_JVP = (
     "eigenvalues say, with eig"
 )
 
-hessenberg_p: Primitive = define(
+hessenberg_p: ir.Primitive = ir.define(
     "hessenberg",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_hessenberg_aval,
     multiple_results=True,
-    jvp=unsupported(_NO_HESSENBERG_JVP),
+    jvp=ir.unsupported(_NO_HESSENBERG_JVP),
     transpose=not_linear,
     batch=leading_dims,
     lower=_hessenberg_lower,
@@ -164,7 +155,7 @@ hessenberg_p: Primitive = define(
 )
 
 
-def hessenberg(a: ArrayLike) -> list[Array]:
+def hessenberg(a: ir.ArrayLike) -> list[ir.Array]:
     """Reduce square matrices to Hessenberg form, ``a == q h qᴴ``, with a unitary ``q``.
 
     Args:

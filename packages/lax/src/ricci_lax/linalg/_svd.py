@@ -7,18 +7,9 @@ from typing import Literal, overload
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    define,
-    max_dim,
-    min_dim,
-    unsharded_matrices,
-)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._arithmetic import div, mul
@@ -72,11 +63,11 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-def _svd_aval(x: ShapedArray, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _svd_aval(x: ir.ShapedArray, *, full_matrices, compute_uv, subset_by_index, algorithm):
     check_matrices("svd", x)
     check_subset("svd", subset_by_index)
     *batch, rows, columns = x.shape
-    rank = min_dim(rows, columns)
+    rank = ir.min_dim(rows, columns)
     if full_matrices and is_partial(subset_by_index, rank):
         raise ValueError(
             f"svd: full_matrices=True asks for all singular vectors, and subset_by_index="
@@ -113,7 +104,7 @@ def _svd_lower(ctx: Lowering, x: Value, *, algorithm, subset_by_index, **params)
             f"svd: {algorithm} does not exist on {ctx.platform}, only on "
             f"{', '.join(_WHERE[algorithm])}. Leave algorithm out for the platform's own."
         )
-    some = is_partial(subset_by_index, min_dim(rows, columns))
+    some = is_partial(subset_by_index, ir.min_dim(rows, columns))
     if some and ctx.platform != "tpu":
         raise NotImplementedError(
             f"svd: subset_by_index={subset_by_index} is not supported on {ctx.platform}, only on "
@@ -126,19 +117,19 @@ def _svd_lower(ctx: Lowering, x: Value, *, algorithm, subset_by_index, **params)
     if is_gpu(ctx):
         return _svd_on_gpu(ctx, x, algorithm, **params)
     if some:
-        check_in_bounds("svd", subset_by_index, min_dim(rows, columns))
+        check_in_bounds("svd", subset_by_index, ir.min_dim(rows, columns))
         return traced(partial(_some_by_polar, *subset_by_index))(ctx, x, **params)
     return traced(svd_by_polar)(ctx, x, **params)
 
 
-def _some_by_polar(start: int, stop: int, x: Array, **params: bool) -> list[Array]:
+def _some_by_polar(start: int, stop: int, x: ir.Array, **params: bool) -> list[ir.Array]:
     s, *vectors = svd_by_polar(x, **params)
     cut = lambda x, axis: slice_in_dim(x, start, stop, axis=axis)
     axis = len(shape_of(s)) - 1
     return [cut(s, axis), *(cut(v, axis + 1 - i) for i, v in enumerate(vectors))]
 
 
-def _svd_of_empty(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Array]:
+def _svd_of_empty(x: ir.Array, *, full_matrices: bool, compute_uv: bool) -> list[ir.Array]:
     """The decomposition of empty matrices: no values, and identities."""
     *batch, rows, columns = shape_of(x)
     dtype = dtype_of(x)
@@ -146,7 +137,7 @@ def _svd_of_empty(x: Array, *, full_matrices: bool, compute_uv: bool) -> list[Ar
     if not compute_uv:
         return [values]
 
-    def unit(height: int, width: int) -> Array:
+    def unit(height: int, width: int) -> ir.Array:
         place = len(batch), len(batch) + 1
         return broadcast_in_dim(identity(height, width, dtype), (*batch, height, width), place)
 
@@ -160,15 +151,15 @@ class _Shapes:
     def __init__(self, x: Value, full_matrices: bool):
         *self.batch, self.rows, self.columns = x.shape
         self.dtype = x.dtype
-        self.rank = min_dim(self.rows, self.columns)
+        self.rank = ir.min_dim(self.rows, self.columns)
         self.left = self.rows if full_matrices else self.rank
         self.right = self.columns if full_matrices else self.rank
-        self.values = ShapedArray((*self.batch, self.rank), real_part(x.dtype))
-        self.info = ShapedArray(tuple(self.batch), np.dtype(np.int32))
-        self.nothing = ShapedArray((), x.dtype)
+        self.values = ir.ShapedArray((*self.batch, self.rank), real_part(x.dtype))
+        self.info = ir.ShapedArray(tuple(self.batch), np.dtype(np.int32))
+        self.nothing = ir.ShapedArray((), x.dtype)
 
-    def matrices(self, rows: int, columns: int) -> ShapedArray:
-        return ShapedArray((*self.batch, rows, columns), self.dtype)
+    def matrices(self, rows: int, columns: int) -> ir.ShapedArray:
+        return ir.ShapedArray((*self.batch, rows, columns), self.dtype)
 
 
 def _svd_on_cpu(
@@ -201,12 +192,12 @@ def _svd_on_gpu(
 ) -> list[Value]:
     rows, columns = x.shape[-2:]
     if algorithm is SvdAlgorithm.DEFAULT:
-        small = max_dim(rows, columns) <= _JACOBI_UP_TO
+        small = ir.max_dim(rows, columns) <= _JACOBI_UP_TO
         algorithm = SvdAlgorithm.JACOBI if small else SvdAlgorithm.QR
     if algorithm in (SvdAlgorithm.QR, SvdAlgorithm.DIVIDE_AND_CONQUER):
         return _svd_by_columns(ctx, x, algorithm, full_matrices, compute_uv)
     jacobi = algorithm is SvdAlgorithm.JACOBI
-    full = full_matrices or (jacobi and min_dim(rows, columns) <= _JACOBI_IN_BATCHES_UP_TO)
+    full = full_matrices or (jacobi and ir.min_dim(rows, columns) <= _JACOBI_IN_BATCHES_UP_TO)
     sizes = _Shapes(x, full)
     # These kernels return the right singular vectors as columns.
     left = sizes.matrices(rows, sizes.left)
@@ -307,14 +298,14 @@ def _check_differentiable(
             "singular vectors that are not determined by them, and no derivative. Give "
             "full_matrices=False."
         )
-    if compute_uv and is_partial(subset, min_dim(rows, columns)):
+    if compute_uv and is_partial(subset, ir.min_dim(rows, columns)):
         raise NotImplementedError(
             "svd: the derivative depends on all singular vectors, and is not implemented for "
             f"subset_by_index={subset}, a part of them. Leave it out and take part of the results."
         )
 
 
-def _inverse_differences_of_squares(s_row: ArrayLike) -> Array:
+def _inverse_differences_of_squares(s_row: ir.ArrayLike) -> ir.Array:
     """``1 / (s[j]² - s[i]²)`` off the diagonal, zeros on it."""
     rank, dtype = shape_of(s_row)[-1], dtype_of(s_row)
     sums = add(s_row, matrix_transpose(s_row))
@@ -323,7 +314,7 @@ def _inverse_differences_of_squares(s_row: ArrayLike) -> Array:
     return sub(div(scalar(1, dtype), add(squares, eye)), eye)
 
 
-def _phases(s: ArrayLike, in_basis: ArrayLike) -> Array:
+def _phases(s: ir.ArrayLike, in_basis: ir.ArrayLike) -> ir.Array:
     """The antihermitian diagonal of ``dS`` over the singular values that are not zero."""
     dtype = dtype_of(in_basis)
     zeros = converted(eq(s, scalar(0, dtype_of(s))), dtype_of(s))
@@ -333,9 +324,9 @@ def _phases(s: ArrayLike, in_basis: ArrayLike) -> Array:
     return mul(antihermitian, converted(inverses, dtype))
 
 
-svd_p: Primitive = define(
+svd_p: ir.Primitive = ir.define(
     "svd",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_svd_aval,
     multiple_results=True,
     jvp=_svd_jvp,
@@ -352,45 +343,45 @@ svd_p: Primitive = define(
 
 @overload
 def svd(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     *,
     full_matrices: bool = True,
     compute_uv: Literal[True] = True,
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> tuple[Array, Array, Array]: ...
+) -> tuple[ir.Array, ir.Array, ir.Array]: ...
 
 
 @overload
 def svd(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     *,
     full_matrices: bool = True,
     compute_uv: Literal[False],
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> Array: ...
+) -> ir.Array: ...
 
 
 @overload
 def svd(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     *,
     full_matrices: bool = True,
     compute_uv: bool,
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> Array | tuple[Array, Array, Array]: ...
+) -> ir.Array | tuple[ir.Array, ir.Array, ir.Array]: ...
 
 
 def svd(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     *,
     full_matrices: bool = True,
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> Array | tuple[Array, Array, Array]:
+) -> ir.Array | tuple[ir.Array, ir.Array, ir.Array]:
     """The singular value decomposition of matrices, ``x = u diag(s) vh``.
 
     Args:

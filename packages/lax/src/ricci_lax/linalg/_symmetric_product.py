@@ -1,16 +1,8 @@
 """Products of matrices with their transposes."""
 
+import ricci_ir as ir
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    define,
-    unsharded_matrices,
-    unsupported,
-)
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._factories import scalar_like
@@ -23,8 +15,8 @@ from ._triangular_solve import matmul, matrix_transpose
 
 
 def _symmetric_product_aval(
-    a: ShapedArray, c: ShapedArray, *, alpha: float, beta: float
-) -> ShapedArray:
+    a: ir.ShapedArray, c: ir.ShapedArray, *, alpha: float, beta: float
+) -> ir.ShapedArray:
     for name, aval in (("a_matrix", a), ("c_matrix", c)):
         if aval.dtype.name not in ("float32", "float64"):
             raise TypeError(
@@ -46,10 +38,10 @@ def _symmetric_product_aval(
             f"symmetric_product: with a_matrix of shape (m, n), c_matrix must be (m, m), but they "
             f"are {a.str_short()} and {c.str_short()}."
         )
-    return ShapedArray(c.shape, c.dtype, a.weak_type and c.weak_type)
+    return ir.ShapedArray(c.shape, c.dtype, a.weak_type and c.weak_type)
 
 
-def _product(a: Array, c: Array, *, alpha: float, beta: float) -> Array:
+def _product(a: ir.Array, c: ir.Array, *, alpha: float, beta: float) -> ir.Array:
     product = matmul(a, matrix_transpose(a))
     return add(mul(scalar_like(c, alpha), product), mul(scalar_like(c, beta), c))
 
@@ -60,7 +52,7 @@ def _symmetric_product_lower(
     if ctx.platform != "cuda":
         return traced(_product)(ctx, a, c, alpha=alpha, beta=beta)
     out = ctx.out
-    number = ShapedArray((), c.dtype)
+    number = ir.ShapedArray((), c.dtype)
     factors = [ctx.constant(alpha, number), ctx.constant(beta, number)]
     rows = tuple(range(c.aval.ndim - 1, -1, -1))
     return ctx.custom_call(
@@ -76,11 +68,11 @@ def _symmetric_product_lower(
 
 _NO_DERIVATIVE = "write alpha * a @ a.T + beta * c with matrix products to differentiate it"
 
-symmetric_product_p: Primitive = define(
+symmetric_product_p: ir.Primitive = ir.define(
     "symmetric_product",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_symmetric_product_aval,
-    jvp=unsupported(_NO_DERIVATIVE),
+    jvp=ir.unsupported(_NO_DERIVATIVE),
     transpose=not_linear,
     batch=leading_dims,
     lower=_symmetric_product_lower,
@@ -89,13 +81,13 @@ symmetric_product_p: Primitive = define(
 
 
 def symmetric_product(
-    a_matrix: ArrayLike,
-    c_matrix: ArrayLike,
+    a_matrix: ir.ArrayLike,
+    c_matrix: ir.ArrayLike,
     *,
     alpha: float = 1.0,
     beta: float = 0.0,
     symmetrize_output: bool = False,
-) -> Array:
+) -> ir.Array:
     """The products ``alpha a aᵀ + beta c``, where ``c`` is symmetric.
 
     Args:

@@ -3,17 +3,9 @@
 from math import prod
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, is_undefined_primal, solution
 from ricci_batching import batched_at, move_dim
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    define,
-    typical_size,
-    unsharded_matrices,
-)
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._addition import neg
 from ricci_lax.rules._law_examples import of_matrices
@@ -28,18 +20,18 @@ from ._matrices import conjugate, is_complex, product
 from ._triangles import lower_triangle, upper_triangle
 
 
-def matmul(x: ArrayLike, y: ArrayLike) -> Array:
+def matmul(x: ir.ArrayLike, y: ir.ArrayLike) -> ir.Array:
     """The products of two batches of matrices, in the highest precision."""
     return product(x, y, precision=Precision.HIGHEST)
 
 
-def matrix_transpose(x: ArrayLike) -> Array:
+def matrix_transpose(x: ir.ArrayLike) -> ir.Array:
     """A batch of matrices, each transposed."""
     rank = len(shape_of(x))
     return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def _triangular_solve_aval(a: ShapedArray, b: ShapedArray, *, left_side, **params):
+def _triangular_solve_aval(a: ir.ShapedArray, b: ir.ShapedArray, *, left_side, **params):
     for aval in (a, b):
         check_dtype("triangular_solve", aval, inexact)
     check_same_dtype("triangular_solve", a, b)
@@ -71,33 +63,33 @@ def _triangular_solve_aval(a: ShapedArray, b: ShapedArray, *, left_side, **param
             f"triangular_solve: the batch dimensions (all but the last two) differ in size: a is "
             f"{a.str_short()} and b is {b.str_short()}."
         )
-    return ShapedArray(b.shape, b.dtype, a.weak_type and b.weak_type)
+    return ir.ShapedArray(b.shape, b.dtype, a.weak_type and b.weak_type)
 
 
-def _triangle(t: Array, params: dict[str, Any]) -> Array:
+def _triangle(t: ir.Array, params: dict[str, Any]) -> ir.Array:
     """A tangent of the matrix, with zeros in the part that the solver does not read."""
     skipped = int(params["unit_diagonal"])
     return lower_triangle(t, -skipped) if params["lower"] else upper_triangle(t, skipped)
 
 
-def _op(t: Array, params: dict[str, Any]) -> Array:
+def _op(t: ir.Array, params: dict[str, Any]) -> ir.Array:
     if params["transpose_a"]:
         t = matrix_transpose(t)
     return conjugate(t) if params["conjugate_a"] else t
 
 
-def _by_matrix(t: Array, a: Array, x: Array, params: dict[str, Any]) -> Array:
+def _by_matrix(t: ir.Array, a: ir.Array, x: ir.Array, params: dict[str, Any]) -> ir.Array:
     """The tangent of the solution ``x`` when the matrix ``a`` moves by ``t``: -a⁻¹ t x."""
     t = _op(neg(_triangle(t, params)), params)
     solve = lambda rhs: triangular_solve_p.bind(a, rhs, **params)
-    rows, columns = map(typical_size, shape_of(x)[-2:])
+    rows, columns = map(ir.typical_size, shape_of(x)[-2:])
     # Solving for the smaller of the two: the matrices, or the right-hand sides.
     if params["left_side"]:
         return solve(matmul(t, x)) if rows > columns else matmul(solve(t), x)
     return solve(matmul(x, t)) if columns > rows else matmul(x, solve(t))
 
 
-def _jet_product(t: Array, x: Array, **params: Any) -> Array:
+def _jet_product(t: ir.Array, x: ir.Array, **params: Any) -> ir.Array:
     t = _op(_triangle(t, params), params)
     return matmul(t, x) if params["left_side"] else matmul(x, t)
 
@@ -160,9 +152,9 @@ def _triangular_solve_lower(
     return ctx.generic("stablehlo.triangular_solve", [a, b], [out], attributes)[0]
 
 
-triangular_solve_p: Primitive = define(
+triangular_solve_p: ir.Primitive = ir.define(
     "triangular_solve",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_triangular_solve_aval,
     jvp=_triangular_solve_jvp,
     jet=solution(_jet_product),
@@ -174,15 +166,15 @@ triangular_solve_p: Primitive = define(
 
 
 def triangular_solve(
-    a: ArrayLike,
-    b: ArrayLike,
+    a: ir.ArrayLike,
+    b: ir.ArrayLike,
     *,
     left_side: bool = False,
     lower: bool = False,
     transpose_a: bool = False,
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
-) -> Array:
+) -> ir.Array:
     """Solve linear systems whose matrices are triangular.
 
     Args:

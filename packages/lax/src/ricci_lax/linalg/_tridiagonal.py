@@ -2,17 +2,9 @@
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    define,
-    unsharded_matrices,
-    unsupported,
-)
 from ricci_lax.elementwise._factories import real_part
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_stablehlo import Lowering, Value
@@ -29,7 +21,7 @@ from ._kernels import (
 )
 
 
-def _tridiagonal_aval(a: ShapedArray, *, lower):
+def _tridiagonal_aval(a: ir.ShapedArray, *, lower):
     check_matrices("tridiagonal", a, square=True)
     *batch, size, _ = a.shape
     if size == 0:
@@ -53,17 +45,17 @@ def _tridiagonal_lower(ctx: Lowering, a: Value, *, lower):
     else:
         target = lapack("hetrd" if a.dtype.kind == "c" else "sytrd", a.dtype)
         attributes = {"uplo": char("L" if lower else "U")}
-    info = ShapedArray(a.shape[:-2], np.dtype(np.int32))
+    info = ir.ShapedArray(a.shape[:-2], np.dtype(np.int32))
     *results, failed = call_kernel(ctx, target, [a], [*outs, info], batch_rank, attributes, {0: 0})
     return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
 
 
-tridiagonal_p: Primitive = define(
+tridiagonal_p: ir.Primitive = ir.define(
     "tridiagonal",
-    sharding=unsharded_matrices,
+    sharding=ir.unsharded_matrices,
     abstract_eval=_tridiagonal_aval,
     multiple_results=True,
-    jvp=unsupported(
+    jvp=ir.unsupported(
         "the reflectors and the tridiagonal matrix have no derivative rule; differentiate eigh"
     ),
     transpose=not_linear,
@@ -73,7 +65,7 @@ tridiagonal_p: Primitive = define(
 )
 
 
-def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
+def tridiagonal(a: ir.ArrayLike, *, lower: bool = True) -> list[ir.Array]:
     """Reduce Hermitian matrices to real tridiagonal ones, ``T = Qᴴ a Q`` with Q unitary.
 
     Args:

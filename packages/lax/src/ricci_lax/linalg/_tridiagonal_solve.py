@@ -4,9 +4,9 @@ from math import prod
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at, move_dim
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsharded
 from ricci_lax.elementwise._addition import neg, sub
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._factories import filled_like, scalar_like
@@ -26,7 +26,7 @@ from ._loops import at_index, with_index, write_loop
 _NAMES = ("dl", "d", "du", "b")
 
 
-def _tridiagonal_solve_aval(*avals: ShapedArray, perturb_singular: bool) -> ShapedArray:
+def _tridiagonal_solve_aval(*avals: ir.ShapedArray, perturb_singular: bool) -> ir.ShapedArray:
     d, b = avals[1], avals[3]
     shown = ", ".join(f"{name}: {x.str_short()}" for name, x in zip(_NAMES, avals, strict=True))
     for name, aval in zip(_NAMES, avals, strict=True):
@@ -48,10 +48,10 @@ def _tridiagonal_solve_aval(*avals: ShapedArray, perturb_singular: bool) -> Shap
             f"tridiagonal_solve: b must have the shape of the diagonals and one dimension more, "
             f"for the right-hand sides, but the operands are {shown}."
         )
-    return ShapedArray(b.shape, b.dtype, all(aval.weak_type for aval in avals))
+    return ir.ShapedArray(b.shape, b.dtype, all(aval.weak_type for aval in avals))
 
 
-def _add_rows(x: Array, rows: Array, start: int) -> Array:
+def _add_rows(x: ir.Array, rows: ir.Array, start: int) -> ir.Array:
     """``x`` with ``rows`` added to its rows from ``start``."""
     rank = len(shape_of(x))
     numbers = ScatterDimensionNumbers(tuple(range(rank)), (), (rank - 2,))
@@ -67,7 +67,7 @@ def _add_rows(x: Array, rows: Array, start: int) -> Array:
     )
 
 
-def _multiply(dl: ArrayLike, d: Array, du: ArrayLike, x: Array) -> Array:
+def _multiply(dl: ir.ArrayLike, d: ir.Array, du: ir.ArrayLike, x: ir.Array) -> ir.Array:
     """The products of tridiagonal matrices with ``x``."""
     *batch, n = shape_of(d)
     axis = len(batch)
@@ -97,7 +97,7 @@ def _tridiagonal_solve_jvp(primals, tangents, **params):
     return x, tridiagonal_solve_p.bind(*diagonals, rhs, **params)
 
 
-def _part(x: ArrayLike, start: int, stop: int, axis: int) -> Array:
+def _part(x: ir.ArrayLike, start: int, stop: int, axis: int) -> ir.Array:
     """The elements of ``x`` from ``start`` to ``stop`` along an axis."""
     shape = shape_of(x)
     starts, limits = [0] * len(shape), list(shape)
@@ -105,29 +105,29 @@ def _part(x: ArrayLike, start: int, stop: int, axis: int) -> Array:
     return slice(x, starts, limits)
 
 
-def _all_but_first(x: ArrayLike) -> Array:
+def _all_but_first(x: ir.ArrayLike) -> ir.Array:
     axis = len(shape_of(x)) - 1
     return _part(x, 1, shape_of(x)[axis], axis)
 
 
-def _all_but_last(x: ArrayLike) -> Array:
+def _all_but_last(x: ir.ArrayLike) -> ir.Array:
     axis = len(shape_of(x)) - 1
     return _part(x, 0, shape_of(x)[axis] - 1, axis)
 
 
-def _zero(x: ArrayLike) -> Array:
+def _zero(x: ir.ArrayLike) -> ir.Array:
     """A zero for each batch of diagonals."""
     return broadcast_in_dim(scalar_like(x, 0), (*shape_of(x)[:-1], 1), ())
 
 
-def _transposed(dl: ArrayLike, du: ArrayLike) -> tuple[Array, Array]:
+def _transposed(dl: ir.ArrayLike, du: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
     """The lower and upper diagonals of the transposed matrices."""
     axis = len(shape_of(dl)) - 1
     lower = concatenate([_zero(du), _all_but_last(du)], axis)
     return lower, concatenate([_all_but_first(dl), _zero(dl)], axis)
 
 
-def _in_matrix(dl: ArrayLike, du: ArrayLike) -> tuple[Array, Array]:
+def _in_matrix(dl: ir.ArrayLike, du: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
     """The lower and upper diagonals with zeros where elements lie outside of the matrices."""
     axis = len(shape_of(dl)) - 1
     lower = concatenate([_zero(dl), _all_but_first(dl)], axis)
@@ -157,13 +157,13 @@ def _tridiagonal_solve_batch(axis, args, dims, **params):
 
 
 def _eliminate(
-    i: ArrayLike,
-    ratio: ArrayLike,
-    rhs: Array,
-    above: ArrayLike,
-    xs: ArrayLike,
-    *operands: ArrayLike,
-) -> list[Array]:
+    i: ir.ArrayLike,
+    ratio: ir.ArrayLike,
+    rhs: ir.Array,
+    above: ir.ArrayLike,
+    xs: ir.ArrayLike,
+    *operands: ir.ArrayLike,
+) -> list[ir.Array]:
     """Row ``i`` with the element left of its diagonal eliminated and the diagonal made one."""
     axis = len(shape_of(above)) - 1
     dl, d, du, b = (at_index(x, i, axis) for x in operands)
@@ -174,7 +174,9 @@ def _eliminate(
     return [ratio, rhs, with_index(above, ratio, i, axis), with_index(xs, rhs, i, axis)]
 
 
-def _substitute(i: ArrayLike, x: Array, xs: ArrayLike, above: ArrayLike) -> list[Array]:
+def _substitute(
+    i: ir.ArrayLike, x: ir.Array, xs: ir.ArrayLike, above: ir.ArrayLike
+) -> list[ir.Array]:
     """The solution in row ``n - 1 - i``, given that in the row below."""
     axis = len(shape_of(above)) - 1
     row = sub(np.int32(shape_of(above)[-1] - 1), i)
@@ -210,7 +212,7 @@ def _tridiagonal_solve_lower(ctx: Lowering, *operands: Value, perturb_singular: 
             )
         return call_kernel(ctx, target, operands, [out], batch_rank, {})[0]
     if ctx.platform == "cpu":
-        outs = [*(x.aval for x in operands), ShapedArray(out.shape[:-2], np.dtype(np.int32))]
+        outs = [*(x.aval for x in operands), ir.ShapedArray(out.shape[:-2], np.dtype(np.int32))]
         target, aliases = lapack("gtsv", out.dtype), {i: i for i in range(4)}
         results = call_kernel(ctx, target, operands, outs, batch_rank, {}, aliases)
         return nan_where_failed(ctx, results[3], results[4], batch_rank)
@@ -221,9 +223,9 @@ def _tridiagonal_solve_lower(ctx: Lowering, *operands: Value, perturb_singular: 
     return _write_elimination(ctx, *operands)
 
 
-tridiagonal_solve_p: Primitive = define(
+tridiagonal_solve_p: ir.Primitive = ir.define(
     "tridiagonal_solve",
-    sharding=unsharded(lambda dl, *_, **params: dl.ndim - 1),
+    sharding=ir.unsharded(lambda dl, *_, **params: dl.ndim - 1),
     abstract_eval=_tridiagonal_solve_aval,
     jvp=_tridiagonal_solve_jvp,
     transpose=_tridiagonal_solve_transpose,
@@ -234,8 +236,13 @@ tridiagonal_solve_p: Primitive = define(
 
 
 def tridiagonal_solve(
-    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
-) -> Array:
+    dl: ir.ArrayLike,
+    d: ir.ArrayLike,
+    du: ir.ArrayLike,
+    b: ir.ArrayLike,
+    *,
+    perturb_singular: bool = False,
+) -> ir.Array:
     """Solve linear systems ``a x = b`` whose matrices ``a`` are tridiagonal.
 
     Args:

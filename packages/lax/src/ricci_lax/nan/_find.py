@@ -6,21 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Jaxpr,
-    PyTree,
-    api_boundary,
-    caller_source,
-    context,
-    debug_infs,
-    debug_nans,
-    ensure_compile_time_eval,
-    get_aval,
-    non_finite_report,
-    preserved,
-    set_trace,
-    swap_staging_flag,
-)
+import ricci_ir as ir
 from ricci_pytree import argument_paths, tree_flatten, tree_leaves
 
 from ._report import NonFinite, report
@@ -54,7 +40,10 @@ def _first(watch: Watch, results: Sequence[Any], inf: bool) -> Event | None:
 def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFinite | None:
     """Run a function, and report the first event that reaches its results."""
     with ExitStack() as stack:
-        for option in (debug_nans, debug_infs):  # off, since they would raise their own errors
+        for option in (
+            ir.debug_nans,
+            ir.debug_infs,
+        ):  # off, since they would raise their own errors
             if option.value:
                 stack.enter_context(option(False))
         try:
@@ -66,9 +55,9 @@ def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFi
         return None if event is None else report(event, watch)
 
 
-@api_boundary
+@ir.api_boundary
 def find_nan(
-    fun: Callable[..., Any], *args: PyTree, inf: bool = False, **kwargs: object
+    fun: Callable[..., Any], *args: ir.PyTree, inf: bool = False, **kwargs: object
 ) -> NonFinite | None:
     """Run a function operation by operation, and find the operation that caused its NaN.
 
@@ -97,28 +86,28 @@ def find_nan(
             watch.add_argument(leaf, path)
 
     def run() -> list[Any]:
-        switched = swap_staging_flag.call(True)
+        switched = ir.swap_staging_flag.call(True)
         try:
-            with preserved(fun, args, kwargs) as objects, set_trace(WatchTrace(watch)):
+            with ir.preserved(fun, args, kwargs) as objects, ir.set_trace(WatchTrace(watch)):
                 results = fun(*args, **kwargs)
                 leaves = [*tree_leaves(results), *tree_leaves(objects.changes())]
                 return [x for x in leaves if _is_array(x)]
         finally:
-            swap_staging_flag.call(switched)
+            ir.swap_staging_flag.call(switched)
 
     return _watched(watch, run, inf)
 
 
 def _is_array(x: object) -> bool:
     try:
-        get_aval(x)
+        ir.get_aval(x)
     except TypeError:
         return False
     return True
 
 
-@non_finite_report.provide
-def explain(jaxpr: Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None:
+@ir.non_finite_report.provide
+def explain(jaxpr: ir.Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None:
     """Evaluate a jaxpr step by step, and report the operation that caused NaNs in its results.
 
     Args:
@@ -131,10 +120,10 @@ def explain(jaxpr: Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None:
     names = info.arg_names or ()
     path = (f"jit({info.func_name})",) if info.traced_for == "jit" else ()
     # An operation called on its own has the source of that call.
-    origin = context.origin or (None, 0)
+    origin = ir.context.origin or (None, 0)
     if origin[0] is None:
-        origin = caller_source(2)[:2]
-    place = Location(origin, context.name_stack, (), path)
+        origin = ir.caller_source(2)[:2]
+    place = Location(origin, ir.context.name_stack, (), path)
     offset = len(args) - len(names)
     for i, arg in enumerate(args):
         watch.add_argument(
@@ -142,7 +131,7 @@ def explain(jaxpr: Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None:
         )
 
     def run() -> list[Any]:
-        with ensure_compile_time_eval():
+        with ir.ensure_compile_time_eval():
             return watch.run(jaxpr, args, place)
 
     return _watched(watch, run, inf)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Record, ShapedArray, Source, Transformation, is_transposed, shown_file
+import ricci_ir as ir
 
 from ._advice import advice
 from ._double_where import remedy, source_text
@@ -17,7 +17,7 @@ __all__ = ["NonFinite"]
 _PRINTED = 8  # arrays of up to this many elements are printed whole
 
 
-class ForwardValue(Record):
+class ForwardValue(ir.Record):
     """An operation of the forward pass at a point where its derivative is not finite.
 
     Attributes:
@@ -30,17 +30,17 @@ class ForwardValue(Record):
     """
 
     operation: str
-    source: Source
+    source: ir.Source
     index: tuple[int, ...]
     operands: tuple[Any, ...]
-    masked_at: Source | None
+    masked_at: ir.Source | None
     remedy: tuple[str, ...]
     _parts: tuple[str, ...] = ()
     _shape: tuple[int, ...] = ()
     _matched: bool = True
 
 
-class NonFinite(Record):
+class NonFinite(ir.Record):
     """The first operation whose NaN (or infinity) reaches a result.
 
     Attributes:
@@ -62,7 +62,7 @@ class NonFinite(Record):
 
     kind: str
     operation: str
-    source: Source
+    source: ir.Source
     operands: tuple[Any, ...]
     result: Any
     index: tuple[int, ...]
@@ -116,7 +116,7 @@ class NonFinite(Record):
     def _element_of(self) -> str:
         return f"{_element(self.index, self.result)} of " if self.index else ""
 
-    def _head(self, besides: Source | None = None) -> list[str]:
+    def _head(self, besides: ir.Source | None = None) -> list[str]:
         """The operation, its location and its operands; a location like ``besides`` is left out."""
         if self.operation == "argument":  # the cause of a NaN that was made of an infinity
             name = self.operands[0]
@@ -160,12 +160,12 @@ def _in_part(operation: str, parts: Sequence[str]) -> str:
     return f"{operation} (in {parts[-1]})" if parts and parts[-1] != operation else operation
 
 
-def _line(source: Source) -> tuple[str, int]:
+def _line(source: ir.Source) -> tuple[str, int]:
     return source.file, source.line
 
 
-def _position(source: Source) -> str:
-    return f"{shown_file(source.file)}:{source.line} ({source.function})"
+def _position(source: ir.Source) -> str:
+    return f"{ir.shown_file(source.file)}:{source.line} ({source.function})"
 
 
 def _number(x: np.ndarray | np.generic) -> str:
@@ -174,7 +174,7 @@ def _number(x: np.ndarray | np.generic) -> str:
 
 def _element(index: Sequence[int], array: np.ndarray | np.generic) -> str:
     inside = ", ".join(map(str, index))
-    return f"element [{inside}] of {ShapedArray(array.shape, array.dtype).str_short()}"
+    return f"element [{inside}] of {ir.ShapedArray(array.shape, array.dtype).str_short()}"
 
 
 def _values(
@@ -202,7 +202,7 @@ def _whole(x: np.ndarray | None) -> str:
         return _number(x[()])
     if x.size <= _PRINTED:
         return np.array2string(x, separator=", ", precision=7).replace("\n", "")
-    name = ShapedArray(x.shape, x.dtype).str_short()
+    name = ir.ShapedArray(x.shape, x.dtype).str_short()
     if x.dtype.kind in "biu":
         return name
     bad = ~np.isfinite(x)
@@ -252,18 +252,18 @@ def report(event: Event, watch: Watch) -> NonFinite:
     forward = None if hit is None else _forward(hit, event.cause or event)
     if hit is None and cause is not None:
         forward = cause.forward
-    elif cause is not None and cause.source[:2] == Source(*place.origin)[:2]:
+    elif cause is not None and cause.source[:2] == ir.Source(*place.origin)[:2]:
         cause = None  # the derivative of the same operation
     return NonFinite(
         event.kind,
         event.operation,
-        Source(place.origin[0], place.origin[1], place.names),
+        ir.Source(place.origin[0], place.origin[1], place.names),
         tuple(event.operands),
         event.result,
         index,
         place.path,
         examples,
-        is_transposed(place.names),
+        ir.is_transposed(place.names),
         event.came_in,
         forward,
         cause,
@@ -282,7 +282,7 @@ def _examples(
     free = list(range(len(shape)))
     examples, unsure = [], []
     for name in place.inner_names:
-        if type(name) is not Transformation or name.size is None:
+        if type(name) is not ir.Transformation or name.size is None:
             continue
         dims = [d for d in free if shape[d] == name.size]
         if not dims:
@@ -305,7 +305,7 @@ def _hit_for(event: Event, watch: Watch) -> Hit | None:
         return None
     cause = event.cause or event
     hits = watch.hits.get(cause.place.origin, [])
-    if event.cause is None and not is_transposed(event.place.names):
+    if event.cause is None and not ir.is_transposed(event.place.names):
         hits = [hit for hit in hits if not hit.place.parts]
     if not hits:
         return None
@@ -314,7 +314,7 @@ def _hit_for(event: Event, watch: Watch) -> Hit | None:
     paths = [hit.place.path for hit in hits]
     path = cause.place.path if cause.place.path in paths else paths[-1]
     hits = [hit for hit in hits if hit.place.path == path]
-    if hits[0].operation == cause.operation and not is_transposed(event.place.names):
+    if hits[0].operation == cause.operation and not ir.is_transposed(event.place.names):
         return None
     return next((hit for hit in hits if _meets(hit, cause)), hits[0])
 
@@ -327,10 +327,10 @@ def _forward(hit: Hit, event: Event) -> ForwardValue:
     at = event.index
     if not _meets(hit, event):
         at = tuple(int(i) for i in np.argwhere(hit.mask)[0])
-    masked = Source(*hit.masks[0].place.origin) if hit.masks else None
+    masked = ir.Source(*hit.masks[0].place.origin) if hit.masks else None
     return ForwardValue(
         hit.operation,
-        Source(*hit.place.origin),
+        ir.Source(*hit.place.origin),
         at,
         tuple(hit.operands),
         masked,

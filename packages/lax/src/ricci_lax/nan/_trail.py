@@ -12,16 +12,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_batching import elementwise_primitives
-from ricci_ir import (
-    Primitive,
-    SettingsSwitch,
-    TupleRecord,
-    as_array,
-    ensure_compile_time_eval,
-    eval_trace,
-    is_reference,
-)
 from ricci_lax.elementwise._comparison import select_n_p
 
 from ._watch import Location, Moved, Origin, Step, Watch, host, shown
@@ -78,7 +70,7 @@ class Event:
         self.index = index
         self.result = result
         self.order = -1 if step is None else step.order
-        self.primitive: Primitive | None = None if step is None else step.primitive
+        self.primitive: ir.Primitive | None = None if step is None else step.primitive
         self.params: dict[str, Any] = {} if step is None else step.params
         self.place: Location = Location((None, 0), (), ()) if step is None else step.place
         self.operands = operands
@@ -97,7 +89,7 @@ class Event:
         return self.primitive in elementwise_primitives
 
 
-class _Source(TupleRecord):
+class _Source(ir.TupleRecord):
     """An element of an operand, and the reason for doubt about it; empty if there is none."""
 
     operand: int
@@ -187,7 +179,7 @@ def _source(origin: Origin, index: Index, kind: str, of_nan: bool = False) -> _S
         return _elementwise_source(step, values, bad, index, find)
     if not step.whole:
         return _distant_source(step, values, bad, index, find)
-    if step.primitive.name.endswith("callback") or any(map(is_reference, step.operands)):
+    if step.primitive.name.endswith("callback") or any(map(ir.is_reference, step.operands)):
         first = tuple(map(int, np.argwhere(find(values[bad[0]]))[0]))
         return _Source(bad[0], first, f"the dependencies of {step.primitive.name} are unknown")
     try:
@@ -309,11 +301,11 @@ class _Probe:
             operands[i] = operands[i].copy()
             operands[i].reshape(-1)[flat] = values.reshape(-1)[flat] if self.keeps else np.nan
         arrays = [
-            x if v is None else as_array(x) for x, v in zip(operands, self.values, strict=True)
+            x if v is None else ir.as_array(x) for x, v in zip(operands, self.values, strict=True)
         ]
         step = self.step
-        with ensure_compile_time_eval(), SettingsSwitch(step.settings):
-            results = eval_trace.process(step.primitive, tuple(arrays), step.params)
+        with ir.ensure_compile_time_eval(), ir.SettingsSwitch(step.settings):
+            results = ir.eval_trace.process(step.primitive, tuple(arrays), step.params)
         result = results[self.number] if step.primitive.multiple_results else results
         element = np.asarray(result)[self.index]
         return bool(np.isinf(element) if self.keeps else np.isnan(element))

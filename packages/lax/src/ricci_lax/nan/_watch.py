@@ -10,38 +10,14 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_batching import elementwise_primitives
-from ricci_ir import (
-    ArrayLike,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Primitive,
-    SettingsSwitch,
-    Trace,
-    TupleRecord,
-    caller_source,
-    context,
-    discharge_rules,
-    ensure_compile_time_eval,
-    eval_trace,
-    get_aval,
-    is_differentiated,
-    is_reference,
-    issubdtype,
-    jaxprs_in_params,
-    program_rules,
-    set_trace,
-    staged_call,
-    step_rules,
-    trace_key,
-)
 from ricci_lax.control_flow._while import while_p
 from ricci_lax.elementwise._comparison import select_n_p
 from ricci_lax.rules._singular import singular_points
 
 
-class Location(TupleRecord):
+class Location(ir.TupleRecord):
     """The location of an operation.
 
     Attributes:
@@ -75,7 +51,7 @@ class Step:
 
     def __init__(
         self,
-        primitive: Primitive,
+        primitive: ir.Primitive,
         operands: Sequence[Any],
         params: dict[str, Any],
         place: Location,
@@ -85,13 +61,13 @@ class Step:
         self.primitive = primitive
         self.operands = operands
         self.params = params
-        self.settings = trace_key()
+        self.settings = ir.trace_key()
         self.place = place
         self.order = order
         self.whole = whole
 
 
-class Moved(TupleRecord):
+class Moved(ir.TupleRecord):
     """Elements that the interpreter of a loop or of devices copied from other arrays.
 
     Attributes:
@@ -103,7 +79,7 @@ class Moved(TupleRecord):
     element: Callable[[tuple[int, ...]], tuple[int, tuple[int, ...]]]
 
 
-class Origin(TupleRecord):
+class Origin(ir.TupleRecord):
     """The origin of an array that is not finite: the number of a result of a step, or a copy."""
 
     array: Any  # referenced, so that its id stays unique
@@ -111,7 +87,7 @@ class Origin(TupleRecord):
     number: int = 0
 
 
-class Argument(TupleRecord):
+class Argument(ir.TupleRecord):
     """An argument of the function that is not finite: the object, its values and its name."""
 
     array: Any  # referenced, so that its id stays unique
@@ -119,7 +95,7 @@ class Argument(TupleRecord):
     name: str
 
 
-class Mask(TupleRecord):
+class Mask(ir.TupleRecord):
     """A ``select_n`` that does not select a value: the value's case, and the location."""
 
     case: int
@@ -138,7 +114,7 @@ class Hit:
 
     def __init__(
         self,
-        primitive: Primitive,
+        primitive: ir.Primitive,
         operands: Sequence[Any],
         result: np.ndarray,
         mask: np.ndarray,
@@ -171,18 +147,22 @@ class Endless(BaseException):
 _LONGEST = 2000  # iterations of a loop with a NaN in the carry
 
 
-def host(x: ArrayLike) -> np.ndarray | None:
+def host(x: ir.ArrayLike) -> np.ndarray | None:
     """The values of an array of real or complex numbers, or ``None`` for others."""
-    dtype = getattr(get_aval(x), "dtype", None)
-    if not isinstance(dtype, np.dtype) or not issubdtype(dtype, np.inexact) or is_reference(x):
+    dtype = getattr(ir.get_aval(x), "dtype", None)
+    if (
+        not isinstance(dtype, np.dtype)
+        or not ir.issubdtype(dtype, np.inexact)
+        or ir.is_reference(x)
+    ):
         return None
     return np.asarray(x)
 
 
-def shown(x: ArrayLike) -> np.ndarray | None:
+def shown(x: ir.ArrayLike) -> np.ndarray | None:
     """The values of an operand for the report, or ``None`` if NumPy does not have its type."""
-    dtype = getattr(get_aval(x), "dtype", None)
-    return np.asarray(x) if isinstance(dtype, np.dtype) and not is_reference(x) else None
+    dtype = getattr(ir.get_aval(x), "dtype", None)
+    return np.asarray(x) if isinstance(dtype, np.dtype) and not ir.is_reference(x) else None
 
 
 class Watch:
@@ -218,15 +198,15 @@ class Watch:
             hits.update((id(h), h) for h in self._derived.get(id(x), (None, ()))[1])
         return tuple(hits.values())
 
-    def add_argument(self, array: ArrayLike, name: str) -> None:
+    def add_argument(self, array: ir.ArrayLike, name: str) -> None:
         """Record an argument of the function."""
-        if is_reference(array):
+        if ir.is_reference(array):
             array = array.read(shared=True)  # pyright: ignore[reportAttributeAccessIssue]
         values = host(array)
         if values is not None and not np.isfinite(values).all():
             self._arguments[id(array)] = Argument(array, values, name)
 
-    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
+    def made(self, array: ir.ArrayLike, element: Callable[..., Any], *sources: ir.ArrayLike) -> Any:
         """Take note that the array holds elements of ``sources``; returns the array."""
         values = host(array)
         if values is not None:
@@ -238,7 +218,7 @@ class Watch:
         return array
 
     def _remember(
-        self, array: ArrayLike, maker: Step | Moved, number: int, operands: Sequence[Any]
+        self, array: ir.ArrayLike, maker: Step | Moved, number: int, operands: Sequence[Any]
     ) -> None:
         # Python scalars have no unique id; an operand that is returned has an origin already.
         if hasattr(type(array), "aval") and all(x is not array for x in operands):
@@ -247,54 +227,58 @@ class Watch:
     # Running
 
     def apply(
-        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any], place: Location
+        self,
+        primitive: ir.Primitive,
+        operands: Sequence[Any],
+        params: dict[str, Any],
+        place: Location,
     ) -> list[Any]:
         """Run an operation, stepping into its jaxprs."""
-        if any(map(is_reference, operands)) and primitive in discharge_rules:
+        if any(map(ir.is_reference, operands)) and primitive in ir.discharge_rules:
             return self._discharge(primitive, operands, params)
-        rule = step_rules.get(primitive)
+        rule = ir.step_rules.get(primitive)
         if rule is not None:
             results = rule(Runs(self, place, primitive, self.count), *operands, **params)
             if results is not None:
                 return results
-        program = program_rules.get(primitive)
+        program = ir.program_rules.get(primitive)
         if program is not None:
             jaxpr, name = program(**params)
             if _is_users(jaxpr):
-                label = f"jit({name})" if primitive is staged_call.call else name
+                label = f"jit({name})" if primitive is ir.staged_call.call else name
                 return self.run(jaxpr, operands, place, label)
             part = place._replace(parts=(*place.parts, name.strip("_")))
             return self.run(jaxpr, operands, part)
-        results = eval_trace.process(primitive, tuple(operands), params)
+        results = ir.eval_trace.process(primitive, tuple(operands), params)
         results = list(results) if primitive.multiple_results else [results]
         self.computed(primitive, operands, results, place, params)
         return results
 
     def _discharge(
-        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
+        self, primitive: ir.Primitive, operands: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         """Run an operation on references by its discharge rule, on the referenced arrays."""
-        with set_trace(WatchTrace(self)):
-            results = discharge_rules[primitive](*operands, **params)
+        with ir.set_trace(WatchTrace(self)):
+            results = ir.discharge_rules[primitive](*operands, **params)
         return list(results) if primitive.multiple_results else [results]
 
     def run(
-        self, jaxpr: Jaxpr, operands: Sequence[Any], place: Location, label: str | None = None
+        self, jaxpr: ir.Jaxpr, operands: Sequence[Any], place: Location, label: str | None = None
     ) -> list[Any]:
         """Evaluate a jaxpr of the operation at ``place``."""
         env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
         env.update((id(v), x) for v, x in zip(jaxpr.invars, operands, strict=True))
-        with SettingsSwitch() as switch:
+        with ir.SettingsSwitch() as switch:
             for eqn in jaxpr.eqns:
                 switch.to(eqn.settings)
-                values = [a.operand() if type(a) is Literal else env[id(a)] for a in eqn.invars]
+                values = [a.operand() if type(a) is ir.Literal else env[id(a)] for a in eqn.invars]
                 results = self.apply(eqn.primitive, values, eqn.params, inside(place, eqn, label))
                 env.update((id(v), r) for v, r in zip(eqn.outvars, results, strict=True))
-        return [a.operand() if type(a) is Literal else env[id(a)] for a in jaxpr.outvars]
+        return [a.operand() if type(a) is ir.Literal else env[id(a)] for a in jaxpr.outvars]
 
     def computed(
         self,
-        primitive: Primitive,
+        primitive: ir.Primitive,
         operands: Sequence[Any],
         results: Sequence[Any],
         place: Location,
@@ -304,7 +288,7 @@ class Watch:
         """Record the results of an operation."""
         if primitive is select_n_p:
             self._select(operands, place)
-        forward = is_differentiated(place.names)
+        forward = ir.is_differentiated(place.names)
         hits = self._hits_of(operands) if forward else ()
         step = None
         for number, result in enumerate(results):
@@ -346,30 +330,30 @@ class Watch:
                     hit.masks.append(Mask(case, place))
 
 
-class WatchTrace(Trace):
+class WatchTrace(ir.Trace):
     """A trace that evaluates each operation by a ``Watch``; values are concrete arrays."""
 
     __slots__ = ("watch",)
 
     def __init__(self, watch: Watch):
-        super().__init__(eval_trace)
+        super().__init__(ir.eval_trace)
         self.watch = watch
 
     @property
-    def main(self) -> Trace:
+    def main(self) -> ir.Trace:
         """The trace of evaluation, since all values are concrete: nothing is being traced."""
-        return eval_trace
+        return ir.eval_trace
 
-    def process(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, primitive: ir.Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Run an operation at its location."""
-        names, origin = context.name_stack, context.origin
-        place = Location(origin or caller_source(3)[:2], names, names)
-        with ensure_compile_time_eval():
+        names, origin = ir.context.name_stack, ir.context.origin
+        place = Location(origin or ir.caller_source(3)[:2], names, names)
+        with ir.ensure_compile_time_eval():
             results = self.watch.apply(primitive, args, params, place)
         return results if primitive.multiple_results else results[0]
 
 
-def inside(place: Location, eqn: JaxprEqn, label: str | None) -> Location:
+def inside(place: Location, eqn: ir.JaxprEqn, label: str | None) -> Location:
     """The location of an equation in the jaxpr of an operation at ``place``."""
     code, offset, names = eqn.raw_source
     return Location(
@@ -381,19 +365,21 @@ def inside(place: Location, eqn: JaxprEqn, label: str | None) -> Location:
     )
 
 
-def _is_users(jaxpr: Jaxpr) -> bool:
+def _is_users(jaxpr: ir.Jaxpr) -> bool:
     """Whether a jaxpr has equations from user code, not only from a function of Ricci's."""
     return jaxpr.derived("holds user code", lambda: (_holds_user_code(jaxpr),))[0]
 
 
-def _holds_user_code(jaxpr: Jaxpr) -> bool:
+def _holds_user_code(jaxpr: ir.Jaxpr) -> bool:
     return any(
-        eqn.raw_source[0] is not None or any(map(_is_users, jaxprs_in_params(eqn.params)))
+        eqn.raw_source[0] is not None or any(map(_is_users, ir.jaxprs_in_params(eqn.params)))
         for eqn in jaxpr.eqns
     )
 
 
-def _fresh(primitive: Primitive, operands: Sequence[Any], values: np.ndarray) -> np.ndarray | None:
+def _fresh(
+    primitive: ir.Primitive, operands: Sequence[Any], values: np.ndarray
+) -> np.ndarray | None:
     """The mask of NaNs and infinities in a result that its operands do not have, or ``None``."""
     fresh = np.zeros(values.shape, bool)
     matched = primitive in elementwise_primitives
@@ -419,14 +405,14 @@ class Runs:
 
     __slots__ = ("_place", "_primitive", "_runs", "_since", "_watch")
 
-    def __init__(self, watch: Watch, place: Location, primitive: Primitive, since: int):
+    def __init__(self, watch: Watch, place: Location, primitive: ir.Primitive, since: int):
         self._watch = watch
         self._place = place
         self._primitive = primitive
         self._since = since
         self._runs = 0  # of a while loop's jaxprs, with a NaN in its carry
 
-    def run(self, jaxpr: Jaxpr, operands: Sequence[Any], place: str | None = None) -> list[Any]:
+    def run(self, jaxpr: ir.Jaxpr, operands: Sequence[Any], place: str | None = None) -> list[Any]:
         """Evaluate an inner jaxpr of the operation."""
         if self._primitive is while_p:
             self._check_end(operands)
@@ -447,16 +433,18 @@ class Runs:
         values = host(operand)
         return values is not None and bool(np.isnan(values).any())
 
-    def step(self, eqn: JaxprEqn, operands: Sequence[Any], place: str | None = None) -> list[Any]:
+    def step(
+        self, eqn: ir.JaxprEqn, operands: Sequence[Any], place: str | None = None
+    ) -> list[Any]:
         """Run one equation."""
         location = inside(self._place, eqn, place)
-        with SettingsSwitch() as switch:
+        with ir.SettingsSwitch() as switch:
             switch.to(eqn.settings)
             return self._watch.apply(eqn.primitive, operands, eqn.params, location)
 
     def computed(
         self,
-        eqn: JaxprEqn,
+        eqn: ir.JaxprEqn,
         operands: Sequence[Any],
         results: Sequence[Any],
         place: str | None = None,
@@ -465,6 +453,6 @@ class Runs:
         location = inside(self._place, eqn, place)
         self._watch.computed(eqn.primitive, operands, results, location, eqn.params, whole=False)
 
-    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
+    def made(self, array: ir.ArrayLike, element: Callable[..., Any], *sources: ir.ArrayLike) -> Any:
         """Take note that the array holds elements of ``sources``; returns the array."""
         return self._watch.made(array, element, *sources)

@@ -4,22 +4,9 @@ from enum import IntEnum
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Primitive,
-    Shape,
-    ShapedArray,
-    ShapeLike,
-    define,
-    explicit_dtype,
-    is_static_shape,
-    unsharded,
-    unsupported,
-)
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_index_in_dim
 from ricci_lax.shapes._slicing import slice
@@ -63,8 +50,13 @@ class RandomAlgorithm(IntEnum):
 
 
 def _rng_bit_generator_aval(
-    key: ShapedArray, *, shape: Shape, dtype: np.dtype, algorithm: RandomAlgorithm, out_sharding
-) -> list[ShapedArray]:
+    key: ir.ShapedArray,
+    *,
+    shape: ir.Shape,
+    dtype: np.dtype,
+    algorithm: RandomAlgorithm,
+    out_sharding,
+) -> list[ir.ShapedArray]:
     words = _KEYS.get(key.dtype.name)
     if words is None or key.shape != (words,):
         raise TypeError(
@@ -77,7 +69,7 @@ def _rng_bit_generator_aval(
             "for the unsigned dtype of as many bits, and convert."
         )
     check_nonnegative("rng_bit_generator", shape)
-    return [ShapedArray(key.shape, key.dtype), ShapedArray(shape, dtype)]
+    return [ir.ShapedArray(key.shape, key.dtype), ir.ShapedArray(shape, dtype)]
 
 
 def _rng_bit_generator_batch(axis, args, dims, *, shape, **params):
@@ -94,7 +86,7 @@ def _rng_bit_generator_lower(
     ctx: Lowering, key: Value, *, algorithm: RandomAlgorithm, **params: object
 ) -> list[Value]:
     key_aval, bits = ctx.outs
-    state = ShapedArray((2,), np.dtype(np.uint64))
+    state = ir.ShapedArray((2,), np.dtype(np.uint64))
     narrow = key.dtype != state.dtype
     pairs = key_aval.update(shape=(2, 2))
     if narrow:
@@ -107,8 +99,10 @@ def _rng_bit_generator_lower(
     return [new_key, drawn]
 
 
-def _write_bits(ctx: Lowering, key: Value, algorithm: str, outs: list[ShapedArray]) -> list[Value]:
-    if not is_static_shape(outs[1].shape):
+def _write_bits(
+    ctx: Lowering, key: Value, algorithm: str, outs: list[ir.ShapedArray]
+) -> list[Value]:
+    if not ir.is_static_shape(outs[1].shape):
         return ctx.custom_call(
             "stablehlo.dynamic_rng_bit_generator",
             [key, ctx.integers(outs[1].shape, np.int32)],
@@ -127,9 +121,9 @@ def _write_bits(ctx: Lowering, key: Value, algorithm: str, outs: list[ShapedArra
 
 
 # Operand: the key, uint32[4] or uint64[2].
-rng_bit_generator_p: Primitive = define(
+rng_bit_generator_p: ir.Primitive = ir.define(
     "rng_bit_generator",
-    sharding=unsharded(),
+    sharding=ir.unsharded(),
     abstract_eval=_rng_bit_generator_aval,
     multiple_results=True,
     jvp=zero_derivative,
@@ -141,13 +135,13 @@ rng_bit_generator_p: Primitive = define(
 
 
 def rng_bit_generator(
-    key: ArrayLike,
-    shape: ShapeLike,
-    dtype: DTypeLike = np.uint32,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike,
+    dtype: ir.DTypeLike = np.uint32,
     algorithm: RandomAlgorithm | int = RandomAlgorithm.RNG_DEFAULT,
     *,
     out_sharding: object = None,
-) -> tuple[Array, Array]:
+) -> tuple[ir.Array, ir.Array]:
     """Random bits from one of the compiler's generators.
 
     Under ``vmap`` all examples draw from the first one's key, and only that key changes.
@@ -183,7 +177,7 @@ def rng_bit_generator(
     new_key, bits = rng_bit_generator_p.bind(
         key,
         shape=as_sizes(shape),
-        dtype=np.dtype(explicit_dtype(dtype, "rng_bit_generator")),
+        dtype=np.dtype(ir.explicit_dtype(dtype, "rng_bit_generator")),
         algorithm=algorithm,
         out_sharding=None,
     )
@@ -203,7 +197,7 @@ def _algorithm(number: int) -> RandomAlgorithm:
 # rng_uniform
 
 
-def _rng_uniform_aval(a: ShapedArray, b: ShapedArray, *, shape: Shape) -> ShapedArray:
+def _rng_uniform_aval(a: ir.ShapedArray, b: ir.ShapedArray, *, shape: ir.Shape) -> ir.ShapedArray:
     if a.dtype != b.dtype:
         raise ValueError(
             f"rng_uniform: the bounds differ in dtype: {a.str_short()} and {b.str_short()}. "
@@ -220,10 +214,10 @@ def _rng_uniform_aval(a: ShapedArray, b: ShapedArray, *, shape: Shape) -> Shaped
             f"{a.dtype}. Draw others, and convert them."
         )
     check_nonnegative("rng_uniform", shape)
-    return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
+    return ir.ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
 
 
-def _rng_uniform_lower(ctx: Lowering, a: Value, b: Value, *, shape: Shape) -> Value:
+def _rng_uniform_lower(ctx: Lowering, a: Value, b: Value, *, shape: ir.Shape) -> Value:
     out = ctx.out
     sizes = ctx.constant(np.asarray(shape, np.int64))
     text = f"stablehlo.rng {a}, {b}, {sizes}, distribution = UNIFORM"
@@ -236,19 +230,19 @@ _STATEFUL = (
 )
 
 # Operands: the lower and the upper bound, scalars.
-rng_uniform_p: Primitive = define(
+rng_uniform_p: ir.Primitive = ir.define(
     "rng_uniform",
-    sharding=unsharded(),
+    sharding=ir.unsharded(),
     abstract_eval=_rng_uniform_aval,
-    jvp=unsupported(_STATEFUL),
+    jvp=ir.unsupported(_STATEFUL),
     transpose=not_linear,
-    batch=unsupported(_STATEFUL),
+    batch=ir.unsupported(_STATEFUL),
     lower=_rng_uniform_lower,
     examples=no_examples("it computes different numbers with every call"),
 )
 
 
-def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array:
+def rng_uniform(a: ir.ArrayLike, b: ir.ArrayLike, shape: ir.ShapeLike) -> ir.Array:
     """Random numbers between two bounds, different ones with every call.
 
     They come from the device's state, so they cannot be reproduced, mapped over or

@@ -5,9 +5,9 @@ from typing import Protocol, cast
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, by_element, define
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._identity import lower_barrier
 from ricci_lax.structure._operand_types import broadcast_result_shape, shape_of
@@ -59,7 +59,7 @@ class _StableHLO:
 
     __slots__ = ("aval", "constants", "ctx")
 
-    def __init__(self, ctx: Lowering, aval: ShapedArray):
+    def __init__(self, ctx: Lowering, aval: ir.ShapedArray):
         self.ctx = ctx
         self.aval = aval
         self.constants: dict[int, Value] = {}
@@ -84,13 +84,13 @@ class _StableHLO:
         return emit("stablehlo.or", [high, low], self.aval)
 
 
-def _threefry2x32_aval(*avals: ShapedArray) -> list[ShapedArray]:
+def _threefry2x32_aval(*avals: ir.ShapedArray) -> list[ir.ShapedArray]:
     if any(aval.dtype != _UINT32 for aval in avals):
         raise TypeError(
             "threefry2x32 works on words of uint32, but was given "
             f"{[aval.str_short() for aval in avals]}."
         )
-    aval = ShapedArray(broadcast_result_shape("threefry2x32", *avals), _UINT32)
+    aval = ir.ShapedArray(broadcast_result_shape("threefry2x32", *avals), _UINT32)
     return [aval, aval]
 
 
@@ -122,9 +122,9 @@ def _threefry2x32_lower(ctx: Lowering, *operands: Value) -> Sequence[Value]:
 
 
 # Operands: the key's two words and the counter's two words, uint32, broadcast elementwise.
-threefry2x32_p: Primitive = define(
+threefry2x32_p: ir.Primitive = ir.define(
     "threefry2x32",
-    sharding=by_element,
+    sharding=ir.by_element,
     multiple_results=True,
     abstract_eval=_threefry2x32_aval,
     jvp=zero_derivative,
@@ -145,7 +145,7 @@ class _NumPy:
 
 
 def threefry2x32_numpy(
-    k0: ArrayLike, k1: ArrayLike, x0: ArrayLike, x1: ArrayLike
+    k0: ir.ArrayLike, k1: ir.ArrayLike, x0: ir.ArrayLike, x1: ir.ArrayLike
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same function of NumPy arrays, for use without a compiler.
 
@@ -159,7 +159,9 @@ def threefry2x32_numpy(
     return y0[0], y1[0]
 
 
-def threefry2x32(k0: ArrayLike, k1: ArrayLike, x0: ArrayLike, x1: ArrayLike) -> tuple[Array, Array]:
+def threefry2x32(
+    k0: ir.ArrayLike, k1: ir.ArrayLike, x0: ir.ArrayLike, x1: ir.ArrayLike
+) -> tuple[ir.Array, ir.Array]:
     """Encrypt counters with a key: the Threefry-2x32 cipher with 20 rounds.
 
     Args:

@@ -6,24 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Cache,
-    DTypeLike,
-    Jaxpr,
-    Primitive,
-    Shape,
-    ShapedArray,
-    define,
-    except_dimension,
-    is_static_shape,
-    issubdtype,
-    no_origin,
-    staged_call,
-    trace_to_jaxpr,
-)
 from ricci_lax.elementwise._addition import add, neg
 from ricci_lax.elementwise._comparison import gt, lt, select_n
 from ricci_lax.rules._law_examples import along_an_axis
@@ -92,7 +76,7 @@ def _bins(k: int, recall_target: float) -> float:
 
 
 def _approx_top_k_aval(
-    x: ShapedArray,
+    x: ir.ShapedArray,
     *,
     k: int,
     reduction_dimension: int,
@@ -100,7 +84,7 @@ def _approx_top_k_aval(
     is_max_k: bool,
     reduction_input_size_override: int,
     aggregate_to_topk: bool,
-) -> list[ShapedArray]:
+) -> list[ir.ShapedArray]:
     name = "approx_max_k" if is_max_k else "approx_min_k"
     if k <= 0:
         raise ValueError(f"{name}: k={k} must be positive.")
@@ -117,7 +101,7 @@ def _approx_top_k_aval(
             f"{name}: there are no {k} elements along dimension {reduction_dimension} of "
             f"shape {x.shape}. Ask for a smaller k."
         )
-    if not issubdtype(x.dtype, np.floating):
+    if not ir.issubdtype(x.dtype, np.floating):
         raise ValueError(
             f"{name}: operands must be floating-point numbers, got {x.str_short()}. Convert "
             "them, or use top_k."
@@ -129,17 +113,17 @@ def _approx_top_k_aval(
     shape[reduction_dimension] = (
         k if aggregate_to_topk else reduced_size(size, x.ndim, k, recall_target, override)
     )
-    indices = ShapedArray(shape, np.dtype(np.int32), x.weak_type)
+    indices = ir.ShapedArray(shape, np.dtype(np.int32), x.weak_type)
     return [x.update(shape=tuple(shape)), indices]
 
 
-_programs: Cache[Any, Jaxpr] = Cache("approximate top k", 256)
+_programs: ir.Cache[Any, ir.Jaxpr] = ir.Cache("approximate top k", 256)
 
 
-def _take_along(dtype: DTypeLike, shape: Shape, count: int, axis: int) -> Jaxpr:
+def _take_along(dtype: ir.DTypeLike, shape: ir.Shape, count: int, axis: int) -> ir.Jaxpr:
     """The jaxpr that reads elements at indices along an axis; NaN for those out of bounds."""
 
-    def take_along_axis(x: Array, indices: Array) -> list[Array]:
+    def take_along_axis(x: ir.Array, indices: ir.Array) -> list[ir.Array]:
         fixed = select_n(lt(indices, np.int32(0)), indices, add(indices, np.int32(shape[axis])))
         others = tuple(d for d in range(len(shape)) if d != axis)
         numbers = GatherDimensionNumbers(
@@ -154,8 +138,8 @@ def _take_along(dtype: DTypeLike, shape: Shape, count: int, axis: int) -> Jaxpr:
         return [gather(x, places, numbers, (1,) * len(shape), mode=mode, fill_value=float("nan"))]
 
     sizes = (*shape[:axis], count, *shape[axis + 1 :])
-    avals = [ShapedArray(shape, dtype), ShapedArray(sizes, np.dtype(np.int32))]
-    return trace_to_jaxpr(take_along_axis, avals)
+    avals = [ir.ShapedArray(shape, dtype), ir.ShapedArray(sizes, np.dtype(np.int32))]
+    return ir.trace_to_jaxpr(take_along_axis, avals)
 
 
 def _approx_top_k_jvp(primals, tangents, *, reduction_dimension, **params):
@@ -167,7 +151,7 @@ def _approx_top_k_jvp(primals, tangents, *, reduction_dimension, **params):
     axis = reduction_dimension % aval.ndim
     key = (aval.dtype, aval.shape, shape_of(indices)[axis], axis)
     program = _programs.make(key, _take_along, *key)
-    (tangent,) = staged_call.bind(program, "take_along_axis", [t, indices])
+    (tangent,) = ir.staged_call.bind(program, "take_along_axis", [t, indices])
     return [values, indices], [tangent, Zero.from_primal(indices)]
 
 
@@ -178,10 +162,10 @@ def _approx_top_k_batch(_axis, args, dims, *, reduction_dimension, **params):
     return results, [dim, dim]
 
 
-def _comparator(dtype: DTypeLike, is_max_k: bool) -> Jaxpr:
-    scalars = [ShapedArray((), dtype)] * 2 + [ShapedArray((), np.dtype(np.int32))] * 2
+def _comparator(dtype: ir.DTypeLike, is_max_k: bool) -> ir.Jaxpr:
+    scalars = [ir.ShapedArray((), dtype)] * 2 + [ir.ShapedArray((), np.dtype(np.int32))] * 2
     better = gt if is_max_k else lt
-    return trace_to_jaxpr(lambda x, y, i, j: [better(x, y)], scalars)
+    return ir.trace_to_jaxpr(lambda x, y, i, j: [better(x, y)], scalars)
 
 
 def _approx_top_k_lower(
@@ -195,22 +179,22 @@ def _approx_top_k_lower(
     reduction_input_size_override: int,
     aggregate_to_topk: bool,
 ) -> list[Value]:
-    if not is_static_shape(x.shape):
+    if not ir.is_static_shape(x.shape):
         return traced(_exact)(ctx, x, k=k, axis=reduction_dimension, is_max_k=is_max_k)
     outs = list(ctx.outs)
     axis = reduction_dimension % len(x.shape)
     order = "gt" if is_max_k else "lt"
-    (kind,) = tensor_type(ShapedArray((), x.dtype)).removeprefix("tensor<").split(">")[:1]
+    (kind,) = tensor_type(ir.ShapedArray((), x.dtype)).removeprefix("tensor<").split(">")[:1]
     compare = ctx.module.function_for(
         _programs.make((x.dtype, is_max_k), _comparator, x.dtype, is_max_k),
         f"top_k_{order}_{kind}_comparator",
     )
-    iota = trace_to_jaxpr(
-        lambda: [broadcasted_iota(np.dtype(np.int32), x.shape, axis)], [], origin=no_origin
+    iota = ir.trace_to_jaxpr(
+        lambda: [broadcasted_iota(np.dtype(np.int32), x.shape, axis)], [], origin=ir.no_origin
     )
     (positions,) = ctx.inline(iota, [])
-    worst = ctx.constant(-np.inf if is_max_k else np.inf, ShapedArray((), x.dtype))
-    nowhere = ctx.constant(-1, ShapedArray((), np.dtype(np.int32)))
+    worst = ctx.constant(-np.inf if is_max_k else np.inf, ir.ShapedArray((), x.dtype))
+    nowhere = ctx.constant(-1, ir.ShapedArray((), np.dtype(np.int32)))
     config = {
         "aggregate_to_topk": str(aggregate_to_topk).lower(),
         "recall_target": f"{float(np.float32(recall_target))!r} : f32",
@@ -236,15 +220,15 @@ def _approx_top_k_lower(
     return [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
 
 
-def _exact(x: Array, *, k: int, axis: int, is_max_k: bool) -> list[Array]:
+def _exact(x: ir.Array, *, k: int, axis: int, is_max_k: bool) -> list[ir.Array]:
     """The exact search, for symbolic shapes, whose number of candidates is unknown."""
     values, indices = top_k(x if is_max_k else neg(x), k, axis=axis)
     return [values if is_max_k else neg(values), indices]
 
 
-approx_top_k_p: Primitive = define(
+approx_top_k_p: ir.Primitive = ir.define(
     "approx_top_k",
-    sharding=except_dimension("reduction_dimension"),
+    sharding=ir.except_dimension("reduction_dimension"),
     abstract_eval=_approx_top_k_aval,
     multiple_results=True,
     jvp=_approx_top_k_jvp,
@@ -256,13 +240,13 @@ approx_top_k_p: Primitive = define(
 
 
 def approx_max_k(
-    operand: ArrayLike,
+    operand: ir.ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> list[Array]:
+) -> list[ir.Array]:
     """The greatest elements along a dimension, in descending order, and their indices.
 
     On TPU the search is faster and may miss a few of them, with smaller ones in their place;
@@ -310,13 +294,13 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand: ArrayLike,
+    operand: ir.ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> list[Array]:
+) -> list[ir.Array]:
     """The smallest elements along a dimension, in ascending order, and their indices.
 
     Args:
@@ -347,13 +331,13 @@ def approx_min_k(
 
 def _bind(
     is_max_k: bool,
-    operand: ArrayLike,
+    operand: ir.ArrayLike,
     k: int,
     dimension: int,
     recall_target: float,
     override: int,
     aggregate: bool,
-) -> list[Array]:
+) -> list[ir.Array]:
     return approx_top_k_p.bind(
         operand,
         k=index(k),

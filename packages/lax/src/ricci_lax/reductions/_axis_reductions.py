@@ -7,27 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, jvp_flat, not_linear, zero_derivative
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Jaxpr,
-    Primitive,
-    Shape,
-    ShapedArray,
-    define,
-    exact_scalar,
-    explicit_dtype,
-    factors,
-    finfo,
-    iinfo,
-    is_static_shape,
-    issubdtype,
-    no_origin,
-    primitives,
-    trace_to_jaxpr,
-)
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -76,29 +57,29 @@ __all__ = [
 ]
 
 
-def lowest(dtype: DTypeLike) -> ArrayLike:
+def lowest(dtype: ir.DTypeLike) -> ir.ArrayLike:
     """The least value of a dtype, which a maximum starts from."""
-    if issubdtype(dtype, np.bool_):
+    if ir.issubdtype(dtype, np.bool_):
         return np.bool_(False)
-    if issubdtype(dtype, np.integer):
-        return np.asarray(iinfo(dtype).min).astype(dtype)[()]
+    if ir.issubdtype(dtype, np.integer):
+        return np.asarray(ir.iinfo(dtype).min).astype(dtype)[()]
     return _infinity(dtype, -1)
 
 
-def highest(dtype: DTypeLike) -> ArrayLike:
+def highest(dtype: ir.DTypeLike) -> ir.ArrayLike:
     """The greatest value of a dtype, which a minimum starts from."""
-    if issubdtype(dtype, np.bool_):
+    if ir.issubdtype(dtype, np.bool_):
         return np.bool_(True)
-    if issubdtype(dtype, np.integer):
-        return np.asarray(iinfo(dtype).max).astype(dtype)[()]
+    if ir.issubdtype(dtype, np.integer):
+        return np.asarray(ir.iinfo(dtype).max).astype(dtype)[()]
     return _infinity(dtype, 1)
 
 
-def _infinity(dtype: DTypeLike, sign: int) -> ArrayLike:
+def _infinity(dtype: ir.DTypeLike, sign: int) -> ir.ArrayLike:
     """Infinity, or the extreme finite value of a dtype without infinities."""
     value = np.asarray(sign * np.inf, np.float32).astype(dtype)
-    if not issubdtype(dtype, np.complexfloating) and not np.isinf(value.astype(np.float32)):
-        value = np.asarray(finfo(dtype).max if sign > 0 else finfo(dtype).min).astype(dtype)
+    if not ir.issubdtype(dtype, np.complexfloating) and not np.isinf(value.astype(np.float32)):
+        value = np.asarray(ir.finfo(dtype).max if sign > 0 else ir.finfo(dtype).min).astype(dtype)
     return value[()]
 
 
@@ -107,7 +88,7 @@ def lower_variadic_reduce(
     operands: Sequence[Value],
     inits: Sequence[Value],
     axes: Sequence[int],
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
 ) -> list[Value]:
     """Write a reduction of several operands at once.
 
@@ -125,14 +106,14 @@ def _reduction(
     name: str,
     op: str,
     accepted: Sequence[type],
-    identity: Callable[[np.dtype], ArrayLike],
-    combine: Callable[[Array, Array], ArrayLike],
+    identity: Callable[[np.dtype], ir.ArrayLike],
+    combine: Callable[[ir.Array, ir.Array], ir.ArrayLike],
     *,
     message: str | None = None,
     jvp: object = zero_derivative,
     checkify: object = checks_nan,
     exempt: dict[Topic, str] | None = None,
-) -> Primitive:
+) -> ir.Primitive:
     """A primitive that combines the elements along some axes.
 
     Args:
@@ -142,8 +123,8 @@ def _reduction(
       message: the error message for a dtype that is not accepted.
     """
 
-    def abstract_eval(x: ShapedArray, *, axes: Shape, **params: object) -> ShapedArray:
-        if message is not None and not any(issubdtype(x.dtype, kind) for kind in accepted):
+    def abstract_eval(x: ir.ShapedArray, *, axes: ir.Shape, **params: object) -> ir.ShapedArray:
+        if message is not None and not any(ir.issubdtype(x.dtype, kind) for kind in accepted):
             raise TypeError(f"{message}, got {x.dtype}.")
         check_dtype(name, x, accepted)
         return reduced_aval(x, axes)
@@ -152,17 +133,19 @@ def _reduction(
         axes, dim = batched_axes(axes, dims[0])
         return primitive.bind(args[0], axes=axes, **params), dim
 
-    def lower(ctx: Lowering, x: Value, *, axes: Shape, **params: object) -> Value:
-        if not issubdtype(x.dtype, np.complexfloating) or op == "stablehlo.multiply":
+    def lower(ctx: Lowering, x: Value, *, axes: ir.Shape, **params: object) -> Value:
+        if not ir.issubdtype(x.dtype, np.complexfloating) or op == "stablehlo.multiply":
             return lower_reduce(ctx, op, x, identity(x.dtype), axes)
-        scalar = ShapedArray((), x.dtype)
-        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar], origin=no_origin)
+        scalar = ir.ShapedArray((), x.dtype)
+        jaxpr = ir.trace_to_jaxpr(
+            lambda a, b: [combine(a, b)], [scalar, scalar], origin=ir.no_origin
+        )
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_variadic_reduce(ctx, [x], [init], axes, jaxpr)[0]
 
-    primitive = define(
+    primitive = ir.define(
         name,
-        sharding=factors(reduction_factors),
+        sharding=ir.factors(reduction_factors),
         abstract_eval=abstract_eval,
         jvp=jvp,
         transpose=not_linear,
@@ -174,7 +157,7 @@ def _reduction(
     return primitive
 
 
-def _extremum_jvp(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
+def _extremum_jvp(primitive: Callable[[], ir.Primitive]) -> Callable[..., Any]:
     """The jvp rule of a maximum or minimum: the mean over the elements that attain it."""
 
     def jvp(primals, tangents, *, axes, out_sharding):
@@ -192,11 +175,11 @@ def _extremum_jvp(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
 
 
 def fold_axes(
-    operands: Sequence[ArrayLike],
-    inits: Sequence[ArrayLike],
+    operands: Sequence[ir.ArrayLike],
+    inits: Sequence[ir.ArrayLike],
     axes: Sequence[int],
-    combine: Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]],
-) -> list[Array]:
+    combine: Callable[[Sequence[ir.Array], Sequence[ir.Array]], Sequence[ir.Array]],
+) -> list[ir.Array]:
     """Combine the elements along axes with an elementwise function, by halving repeatedly.
 
     Args:
@@ -223,7 +206,7 @@ def fold_axes(
     return [squeeze(x, (0,)) for x in xs]
 
 
-def _product_tangent(x: Array, t: Array, axes: Sequence[int]) -> Array:
+def _product_tangent(x: ir.Array, t: ir.Array, axes: Sequence[int]) -> ir.Array:
     """The tangent of a product of any number of elements: each one's, times all the others.
 
     The others are the products of those before and of those after, so that zeros do no harm.
@@ -235,7 +218,7 @@ def _product_tangent(x: Array, t: Array, axes: Sequence[int]) -> Array:
     one = np.ones((), array_aval(x).dtype)[()]
     no_padding = ((0, 0, 0),) * len(remaining)
     # The module of running products builds on this one.
-    cumprod = primitives["cumprod"]
+    cumprod = ir.primitives["cumprod"]
     before = pad(cumprod.bind(x, axis=0, reverse=False), one, ((1, -1, 0), *no_padding))
     after = pad(cumprod.bind(x, axis=0, reverse=True), one, ((-1, 1, 0), *no_padding))
     return reduce_sum(mul(t, mul(before, after)), (0,))
@@ -246,13 +229,13 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
         result = reduce_prod_p.bind(*primals, axes=axes)
         return result, Zero.from_primal(result)
     aval = array_aval(primals[0])
-    one = exact_scalar(1, aval.dtype)
+    one = ir.exact_scalar(1, aval.dtype)
 
-    if not is_static_shape([aval.shape[d] for d in axes]):
+    if not ir.is_static_shape([aval.shape[d] for d in axes]):
         result = reduce_prod_p.bind(*primals, axes=axes)
         return result, _product_tangent(primals[0], tangents[0], axes)
 
-    def product(x: Array) -> list[Array]:
+    def product(x: ir.Array) -> list[ir.Array]:
         return fold_axes([x], [one], axes, lambda a, b: [mul(a[0], b[0])])
 
     (result,), (tangent,) = jvp_flat(product, primals, tangents)
@@ -263,7 +246,7 @@ _extremes_of_none: dict[Topic, str] = {
     "empty derivatives": "no element is the extreme of an empty array"
 }
 
-reduce_max_p: Primitive = _reduction(
+reduce_max_p: ir.Primitive = _reduction(
     "reduce_max",
     "stablehlo.maximum",
     anything,
@@ -273,7 +256,7 @@ reduce_max_p: Primitive = _reduction(
     checkify=makes_no_nan,
     exempt=_extremes_of_none,
 )
-reduce_min_p: Primitive = _reduction(
+reduce_min_p: ir.Primitive = _reduction(
     "reduce_min",
     "stablehlo.minimum",
     anything,
@@ -283,7 +266,7 @@ reduce_min_p: Primitive = _reduction(
     checkify=makes_no_nan,
     exempt=_extremes_of_none,
 )
-reduce_prod_p: Primitive = _reduction(
+reduce_prod_p: ir.Primitive = _reduction(
     "reduce_prod",
     "stablehlo.multiply",
     numeric,
@@ -293,25 +276,27 @@ reduce_prod_p: Primitive = _reduction(
 )
 
 
-def _logical_reduction(name: str, op: str, identity: Callable[[np.dtype], ArrayLike]) -> Primitive:
+def _logical_reduction(
+    name: str, op: str, identity: Callable[[np.dtype], ir.ArrayLike]
+) -> ir.Primitive:
     message = "only booleans and integers can be combined bit by bit"
     return _reduction(name, op, logical, identity, bitwise_and, message=message)
 
 
-reduce_and_p: Primitive = _logical_reduction(
+reduce_and_p: ir.Primitive = _logical_reduction(
     "reduce_and", "stablehlo.and", lambda dtype: np.asarray(-1).astype(dtype)[()]
 )
-reduce_or_p: Primitive = _logical_reduction(
+reduce_or_p: ir.Primitive = _logical_reduction(
     "reduce_or", "stablehlo.or", lambda dtype: np.zeros((), dtype)[()]
 )
-reduce_xor_p: Primitive = _logical_reduction(
+reduce_xor_p: ir.Primitive = _logical_reduction(
     "reduce_xor", "stablehlo.xor", lambda dtype: np.zeros((), dtype)[()]
 )
 
 
 def _reduced(
-    primitive: Primitive, operand: ArrayLike, axes: Sequence[int], out_sharding: object
-) -> Array:
+    primitive: ir.Primitive, operand: ir.ArrayLike, axes: Sequence[int], out_sharding: object
+) -> ir.Array:
     axes = tuple(map(index, axes))
     if out_sharding is None:
         return primitive.bind(operand, axes=axes, out_sharding=None)
@@ -319,7 +304,9 @@ def _reduced(
     return resolved_by(out_sharding, apply)
 
 
-def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
+def reduce_max(
+    operand: ir.ArrayLike, axes: Sequence[int], *, out_sharding: object = None
+) -> ir.Array:
     """The greatest element of an array over some of its axes.
 
     Without elements, it is the least value of the dtype (minus infinity). Equal greatest elements
@@ -347,7 +334,9 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
     return _reduced(reduce_max_p, operand, axes, out_sharding)
 
 
-def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
+def reduce_min(
+    operand: ir.ArrayLike, axes: Sequence[int], *, out_sharding: object = None
+) -> ir.Array:
     """The least element of an array over some of its axes; see ``reduce_max``.
 
     Args:
@@ -370,7 +359,7 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
     return _reduced(reduce_min_p, operand, axes, out_sharding)
 
 
-def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
+def reduce_prod(operand: ir.ArrayLike, axes: Sequence[int]) -> ir.Array:
     """The product of an array over some of its axes, in the array's own dtype.
 
     Args:
@@ -393,7 +382,7 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return reduce_prod_p.bind(operand, axes=tuple(map(index, axes)))
 
 
-def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
+def reduce_and(operand: ir.ArrayLike, axes: Sequence[int]) -> ir.Array:
     """The conjunction of booleans, or of the bits of integers, over some axes.
 
     Args:
@@ -416,7 +405,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return reduce_and_p.bind(operand, axes=tuple(map(index, axes)))
 
 
-def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
+def reduce_or(operand: ir.ArrayLike, axes: Sequence[int]) -> ir.Array:
     """The disjunction of booleans, or of the bits of integers, over some axes.
 
     Args:
@@ -439,7 +428,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return reduce_or_p.bind(operand, axes=tuple(map(index, axes)))
 
 
-def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
+def reduce_xor(operand: ir.ArrayLike, axes: Sequence[int]) -> ir.Array:
     """The exclusive disjunction of booleans, or of the bits of integers, over some axes.
 
     Args:
@@ -468,16 +457,18 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def _arg_extremum(
-    name: str, better: BinaryFunction, identity: Callable[[np.dtype], ArrayLike]
-) -> Primitive:
+    name: str, better: BinaryFunction, identity: Callable[[np.dtype], ir.ArrayLike]
+) -> ir.Primitive:
     """A primitive that computes the first index of an extremal element.
 
     A NaN is better than any number.
     """
 
-    def abstract_eval(x: ShapedArray, *, axes: Shape, index_dtype: np.dtype) -> ShapedArray:
+    def abstract_eval(
+        x: ir.ShapedArray, *, axes: ir.Shape, index_dtype: np.dtype
+    ) -> ir.ShapedArray:
         (axis,) = axes
-        if issubdtype(x.dtype, np.complexfloating):
+        if ir.issubdtype(x.dtype, np.complexfloating):
             raise TypeError(
                 f"{name}: complex numbers have no order, so that none of {x.str_short()} is "
                 "chosen. Compare their absolute values, or their real parts."
@@ -489,37 +480,37 @@ def _arg_extremum(
                 f"argmin, argmax: axis {axis} of shape {x.shape} is empty, so that no element "
                 "can be chosen."
             )
-        if not issubdtype(index_dtype, np.integer):
+        if not ir.issubdtype(index_dtype, np.integer):
             raise TypeError(
                 f"argmin, argmax: index_dtype={index_dtype} cannot count positions; give an "
                 "integer dtype."
             )
-        return ShapedArray(reduced_aval(x, axes).shape, index_dtype)
+        return ir.ShapedArray(reduced_aval(x, axes).shape, index_dtype)
 
     def batch(axis, args, dims, *, axes, index_dtype):
         axes, dim = batched_axes(axes, dims[0])
         return primitive.bind(args[0], axes=axes, index_dtype=index_dtype), dim
 
-    def choose(x: Array, i: Array, y: Array, j: Array) -> list[Array]:
+    def choose(x: ir.Array, i: ir.Array, y: ir.Array, j: ir.Array) -> list[ir.Array]:
         first = bitwise_or(better(x, y), ne(x, x))
         first_index = bitwise_or(first, bitwise_and(eq(x, y), lt(i, j)))
         return [select_n(first, y, x), select_n(first_index, j, i)]
 
-    def lower(ctx: Lowering, x: Value, *, axes: Shape, index_dtype: np.dtype) -> Value:
+    def lower(ctx: Lowering, x: Value, *, axes: ir.Shape, index_dtype: np.dtype) -> Value:
         out, (axis,) = ctx.out, axes
-        scalars = [ShapedArray((), x.dtype), ShapedArray((), index_dtype)]
-        jaxpr = trace_to_jaxpr(choose, [*scalars, *scalars], origin=no_origin)
-        iota = trace_to_jaxpr(
-            lambda: [broadcasted_iota(index_dtype, x.shape, axis)], [], origin=no_origin
+        scalars = [ir.ShapedArray((), x.dtype), ir.ShapedArray((), index_dtype)]
+        jaxpr = ir.trace_to_jaxpr(choose, [*scalars, *scalars], origin=ir.no_origin)
+        iota = ir.trace_to_jaxpr(
+            lambda: [broadcasted_iota(index_dtype, x.shape, axis)], [], origin=ir.no_origin
         )
         (indices,) = ctx.inline(iota, [])
         inits = [ctx.constant(identity(x.dtype), scalars[0]), ctx.constant(0, scalars[1])]
         ctx.outs = [out.update(dtype=x.dtype), out]
         return lower_variadic_reduce(ctx, [x, indices], inits, axes, jaxpr)[1]
 
-    primitive = define(
+    primitive = ir.define(
         name,
-        sharding=factors(reduction_factors),
+        sharding=ir.factors(reduction_factors),
         abstract_eval=abstract_eval,
         jvp=zero_derivative,
         transpose=not_linear,
@@ -530,11 +521,11 @@ def _arg_extremum(
     return primitive
 
 
-argmax_p: Primitive = _arg_extremum("argmax", gt, lowest)
-argmin_p: Primitive = _arg_extremum("argmin", lt, highest)
+argmax_p: ir.Primitive = _arg_extremum("argmax", gt, lowest)
+argmin_p: ir.Primitive = _arg_extremum("argmin", lt, highest)
 
 
-def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
+def argmax(operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike) -> ir.Array:
     """The index of the greatest element along an axis; the first of equals, or of NaNs.
 
     Args:
@@ -558,7 +549,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     return _bind_arg(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
+def argmin(operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike) -> ir.Array:
     """The index of the least element along an axis; the first of equals, or of NaNs.
 
     Args:
@@ -582,6 +573,8 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     return _bind_arg(argmin_p, operand, axis, index_dtype)
 
 
-def _bind_arg(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    dtype = explicit_dtype(index_dtype, primitive.name)
+def _bind_arg(
+    primitive: ir.Primitive, operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike
+) -> ir.Array:
+    dtype = ir.explicit_dtype(index_dtype, primitive.name)
     return primitive.bind(operand, axes=(index(axis),), index_dtype=dtype)

@@ -5,22 +5,8 @@ from operator import index
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, jvp_flat, linear, not_linear
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Primitive,
-    ShapedArray,
-    define,
-    exact_scalar,
-    except_dimension,
-    issubdtype,
-    linear_in_all,
-    max_dim,
-    no_origin,
-    trace_to_jaxpr,
-)
 from ricci_lax.custom._jvp import custom_jvp
 from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import abs, mul
@@ -53,7 +39,7 @@ __all__ = [
 
 
 @custom_jvp
-def logaddexp(x1: ArrayLike, x2: ArrayLike) -> Array:
+def logaddexp(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
     """``log(exp(x1) + exp(x2))`` of arrays of one inexact dtype, without overflow.
 
     Example:
@@ -62,7 +48,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike) -> Array:
       >>> logaddexp(np.zeros(3, np.float32), np.zeros(3, np.float32)).shape
       (3,)
     """
-    if issubdtype(array_aval(x1).dtype, np.complexfloating):
+    if ir.issubdtype(array_aval(x1).dtype, np.complexfloating):
         return _complex_logaddexp(x1, x2)
     larger = max(x1, x2)
     delta = sub(x1, x2)
@@ -71,12 +57,12 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike) -> Array:
     return select_n(undefined, add(larger, log1p(exp(neg(abs(delta))))), total)
 
 
-def _complex_logaddexp(x1: ArrayLike, x2: ArrayLike) -> Array:
+def _complex_logaddexp(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
     first = ge(real(x1), real(x2))
     larger, smaller = select_n(first, x2, x1), select_n(first, x1, x2)
     # If even the larger one is the logarithm of zero, so is the sum.
     part = array_aval(real(larger))
-    nothing = eq(real(larger), exact_scalar(-np.inf, part.dtype))
+    nothing = eq(real(larger), ir.exact_scalar(-np.inf, part.dtype))
     return select_n(nothing, add(larger, log1p(exp(sub(smaller, larger)))), larger)
 
 
@@ -90,7 +76,7 @@ def _logaddexp_jvp(primals, tangents):
     return result, total
 
 
-def _finite_above(x: Array) -> Array:
+def _finite_above(x: ir.Array) -> ir.Array:
     """``x`` with zeros in place of positive infinities."""
     infinity = np.asarray(np.inf, array_aval(x).dtype)[()]
     return select_n(eq(x, infinity), x, full_like(x, 0))
@@ -98,10 +84,10 @@ def _finite_above(x: Array) -> Array:
 
 def _cumulative(
     name: str,
-    combine: Callable[[Array, Array], Array],
-    identity: Callable[[np.dtype], ArrayLike],
+    combine: Callable[[ir.Array, ir.Array], ir.Array],
+    identity: Callable[[np.dtype], ir.ArrayLike],
     **rules: object,
-) -> Primitive:
+) -> ir.Primitive:
     """A primitive whose element ``i`` combines the operand's elements up to ``i``.
 
     Args:
@@ -109,7 +95,7 @@ def _cumulative(
       identity: returns the identity of ``combine`` for a dtype.
     """
 
-    def abstract_eval(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+    def abstract_eval(x: ir.ShapedArray, *, axis: int, reverse: bool) -> ir.ShapedArray:
         check_dtype(name, x, numeric)
         if axis < 0:
             raise ValueError(
@@ -124,7 +110,7 @@ def _cumulative(
             result = primitive.bind(*primals, axis=axis, reverse=reverse)
             return result, Zero.from_primal(result)
 
-        def scan(x: Array) -> list[Array]:
+        def scan(x: ir.Array) -> list[ir.Array]:
             return [associative_scan(combine, x, reverse, axis)]
 
         (result,), (tangent,) = jvp_flat(scan, primals, tangents)
@@ -139,14 +125,16 @@ def _cumulative(
         if x.aval.size == 0:
             return x
         # A window that ends (or starts) at each element and reaches over the whole axis.
-        scalar = ShapedArray((), x.dtype)
-        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar], origin=no_origin)
+        scalar = ir.ShapedArray((), x.dtype)
+        jaxpr = ir.trace_to_jaxpr(
+            lambda a, b: [combine(a, b)], [scalar, scalar], origin=ir.no_origin
+        )
         ones = (1,) * len(x.shape)
         pads = [(0, 0)] * len(ones)
-        before = max_dim(count - 1, 0)  # there may be no elements, if the size is symbolic
+        before = ir.max_dim(count - 1, 0)  # there may be no elements, if the size is symbolic
         pads[axis] = (0, before) if reverse else (before, 0)
         window = [1] * len(ones)
-        window[axis] = max_dim(count, 1)
+        window[axis] = ir.max_dim(count, 1)
         init = ctx.constant(identity(x.dtype), scalar)
         (result,) = lower_reduce_window(
             ctx,
@@ -163,21 +151,21 @@ def _cumulative(
 
     block = {
         "jvp": jvp,
-        "sharding": except_dimension("axis"),
+        "sharding": ir.except_dimension("axis"),
         "transpose": not_linear,
         "checkify": checks_nan,
         "exempt": along_an_axis,
         **rules,
     }
-    primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **block)
+    primitive = ir.define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **block)
     return primitive
 
 
-def _zero(dtype: DTypeLike) -> ArrayLike:
+def _zero(dtype: ir.DTypeLike) -> ir.ArrayLike:
     return np.zeros((), dtype)[()]
 
 
-def _one(dtype: DTypeLike) -> ArrayLike:
+def _one(dtype: ir.DTypeLike) -> ir.ArrayLike:
     return np.ones((), dtype)[()]
 
 
@@ -185,13 +173,13 @@ def _cumsum_transpose(ct, x, *, axis, reverse):
     return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 
 
-cumsum_p: Primitive = _cumulative(
-    "cumsum", add, _zero, jvp=linear, transpose=_cumsum_transpose, sums=linear_in_all
+cumsum_p: ir.Primitive = _cumulative(
+    "cumsum", add, _zero, jvp=linear, transpose=_cumsum_transpose, sums=ir.linear_in_all
 )
-cumprod_p: Primitive = _cumulative("cumprod", mul, _one)
-cummax_p: Primitive = _cumulative("cummax", max, lowest, exempt={**along_an_axis, **no_order})
-cummin_p: Primitive = _cumulative("cummin", min, highest, exempt={**along_an_axis, **no_order})
-cumlogsumexp_p: Primitive = _cumulative(
+cumprod_p: ir.Primitive = _cumulative("cumprod", mul, _one)
+cummax_p: ir.Primitive = _cumulative("cummax", max, lowest, exempt={**along_an_axis, **no_order})
+cummin_p: ir.Primitive = _cumulative("cummin", min, highest, exempt={**along_an_axis, **no_order})
+cumlogsumexp_p: ir.Primitive = _cumulative(
     "cumlogsumexp",
     logaddexp,
     lowest,
@@ -202,7 +190,7 @@ cumlogsumexp_p: Primitive = _cumulative(
 )
 
 
-def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+def cumsum(operand: ir.ArrayLike, axis: int = 0, reverse: bool = False) -> ir.Array:
     """The sums of an array's elements up to each one along an axis.
 
     Args:
@@ -228,7 +216,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return cumsum_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
 
-def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+def cumprod(operand: ir.ArrayLike, axis: int = 0, reverse: bool = False) -> ir.Array:
     """The products of an array's elements up to each one along an axis; see ``cumsum``.
 
     Args:
@@ -246,7 +234,7 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return cumprod_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
 
-def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+def cummax(operand: ir.ArrayLike, axis: int = 0, reverse: bool = False) -> ir.Array:
     """The greatest of an array's elements up to each one along an axis; see ``cumsum``.
 
     Args:
@@ -264,7 +252,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return cummax_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
 
-def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+def cummin(operand: ir.ArrayLike, axis: int = 0, reverse: bool = False) -> ir.Array:
     """The least of an array's elements up to each one along an axis; see ``cumsum``.
 
     Args:
@@ -282,7 +270,7 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return cummin_p.bind(operand, axis=index(axis), reverse=bool(reverse))
 
 
-def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+def cumlogsumexp(operand: ir.ArrayLike, axis: int = 0, reverse: bool = False) -> ir.Array:
     """``log(cumsum(exp(operand)))`` along an axis, without overflow; see ``cumsum``.
 
     Args:

@@ -9,15 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    ShapedArray,
-    enable_x64,
-    issubdtype,
-    surely_at_least,
-    surely_at_most,
-)
+import ricci_ir as ir
 from ricci_lax.elementwise._comparison import (
     bitwise_or,
     bitwise_xor,
@@ -47,26 +39,26 @@ def can_pack(platform: str, operands: Sequence[Value], dimension: int, num_keys:
     key = operands[0]
     if platform != "cpu" or num_keys != 1 or key.dtype.itemsize > 4:
         return False
-    if issubdtype(key.dtype, np.complexfloating):
+    if ir.issubdtype(key.dtype, np.complexfloating):
         return False
     # Integers alone need no packing.
-    is_plain = len(operands) == 1 and not issubdtype(key.dtype, np.floating)
+    is_plain = len(operands) == 1 and not ir.issubdtype(key.dtype, np.floating)
     length = key.shape[dimension]
-    if not (surely_at_least(length, _LEAST_LENGTH) and surely_at_most(length, (1 << 32) - 1)):
+    if not (ir.surely_at_least(length, _LEAST_LENGTH) and ir.surely_at_most(length, (1 << 32) - 1)):
         return False
     return not is_plain
 
 
 def sort_packed(ctx: Lowering, *operands: Value, dimension: int) -> list[Value]:
     """Write a stable sort by the first operand."""
-    with enable_x64(True):
+    with ir.enable_x64(True):
         keys = traced(_packed)(ctx, operands[0], dimension=dimension)
         positions = traced(_positions)(ctx, _sorted(ctx, keys, dimension))
         return [traced(take_along)(ctx, x, positions, dimension=dimension) for x in operands]
 
 
 def _sorted(ctx: Lowering, keys: Value, dimension: int) -> Value:
-    scalar = ShapedArray((), keys.dtype)
+    scalar = ir.ShapedArray((), keys.dtype)
 
     def build(inner: Lowering, x: Value, y: Value) -> list[Value]:
         return [compare(inner, "LT", x, y, "UNSIGNED")]
@@ -76,17 +68,17 @@ def _sorted(ctx: Lowering, keys: Value, dimension: int) -> Value:
     return ctx.generic("stablehlo.sort", [keys], [keys.aval], attributes, [region])[0]
 
 
-def _packed(key: Array, *, dimension: int) -> Array:
+def _packed(key: ir.Array, *, dimension: int) -> ir.Array:
     """The ordered key of each element in the upper bits, its position in the lower ones."""
     high = convert_element_type(_ordered(key), np.uint64)
     position = broadcasted_iota(np.dtype(np.uint64), shape_of(key), dimension)
     return bitwise_or(shift_left(high, np.uint64(_KEY_BITS)), position)
 
 
-def _ordered(key: Array) -> Array:
+def _ordered(key: ir.Array) -> ir.Array:
     """Unsigned integers in the order of the keys; all zeros are equal, all NaNs equal and last."""
     dtype = key.aval.dtype
-    if issubdtype(dtype, np.floating):
+    if ir.issubdtype(dtype, np.floating):
         key = convert_element_type(key, np.float32)
         key = select_n(eq(key, np.float32(0)), key, full_like(key, 0))
         key = select_n(ne(key, key), key, full_like(key, np.nan))
@@ -94,18 +86,18 @@ def _ordered(key: Array) -> Array:
         # Negative numbers get all bits flipped, because greater ones have smaller magnitudes.
         flipped = bitcast_convert_type(shift_right_arithmetic(bits, np.int32(31)), np.uint32)
         return bitwise_xor(bitcast_convert_type(bits, np.uint32), bitwise_or(flipped, _SIGN))
-    if not issubdtype(dtype, np.signedinteger):
+    if not ir.issubdtype(dtype, np.signedinteger):
         return convert_element_type(key, np.uint32)
     return bitwise_xor(bitcast_convert_type(convert_element_type(key, np.int32), np.uint32), _SIGN)
 
 
-def _positions(keys: Array) -> Array:
+def _positions(keys: ir.Array) -> ir.Array:
     """The positions in packed keys, as indices for ``take_along``."""
     positions = convert_element_type(keys, np.uint32)
     return expand_dims(positions, (len(shape_of(positions)),))
 
 
-def take_along(x: ArrayLike, indices: ArrayLike, dimension: int) -> Array:
+def take_along(x: ir.ArrayLike, indices: ir.ArrayLike, dimension: int) -> ir.Array:
     """The elements of ``x`` at indices along a dimension; indices end in a dimension of 1."""
     shape = shape_of(x)
     others = tuple(d for d in range(len(shape)) if d != dimension)

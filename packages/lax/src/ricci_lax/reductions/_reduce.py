@@ -6,28 +6,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, instantiate, jvp_flat, not_linear
 from ricci_batching import batch_flat, batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DebugInfo,
-    DTypeLike,
-    FactorMap,
-    Jaxpr,
-    Primitive,
-    PyTree,
-    Shape,
-    ShapedArray,
-    Tracer,
-    closes_over_tracers,
-    define,
-    eval_jaxpr,
-    factors,
-    float0,
-    trace_to_jaxpr,
-    unguarded,
-)
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, bitwise_xor
@@ -55,20 +36,20 @@ from ._axis_reductions import (
 __all__ = ["reduce", "reduce_p"]
 
 
-def _zero(dtype: DTypeLike) -> ArrayLike:
+def _zero(dtype: ir.DTypeLike) -> ir.ArrayLike:
     return np.zeros((), dtype)[()]
 
 
-def _one(dtype: DTypeLike) -> ArrayLike:
+def _one(dtype: ir.DTypeLike) -> ir.ArrayLike:
     return np.ones((), dtype)[()]
 
 
-def _all_ones(dtype: DTypeLike) -> ArrayLike:
+def _all_ones(dtype: ir.DTypeLike) -> ir.ArrayLike:
     return np.asarray(-1).astype(dtype)[()]
 
 
 # Computations with a specialised reduction: their identity and this reduction.
-_monoids: dict[Any, tuple[Callable[[np.dtype], ArrayLike], Callable[..., Array]]] = {
+_monoids: dict[Any, tuple[Callable[[np.dtype], ir.ArrayLike], Callable[..., ir.Array]]] = {
     add: (_zero, reduce_sum),
     mul: (_one, reduce_prod),
     max: (lowest, reduce_max),
@@ -79,12 +60,14 @@ _monoids: dict[Any, tuple[Callable[[np.dtype], ArrayLike], Callable[..., Array]]
 }
 
 
-def is_known_value(x: ArrayLike, value: ArrayLike) -> bool:
+def is_known_value(x: ir.ArrayLike, value: ir.ArrayLike) -> bool:
     """Whether ``x`` is a concrete scalar equal to a NumPy value."""
-    return not isinstance(x, Tracer) and not shape_of(x) and bool(np.asarray(x) == value)
+    return not isinstance(x, ir.Tracer) and not shape_of(x) and bool(np.asarray(x) == value)
 
 
-def is_identity(x: ArrayLike, identity: Callable[..., ArrayLike], dtype: DTypeLike) -> bool:
+def is_identity(
+    x: ir.ArrayLike, identity: Callable[..., ir.ArrayLike], dtype: ir.DTypeLike
+) -> bool:
     """Whether ``x`` is a computation's identity, ``identity(dtype)``, of whichever dtype.
 
     Infinity counts as the highest or lowest number of dtypes that lack it.
@@ -96,8 +79,11 @@ def is_identity(x: ArrayLike, identity: Callable[..., ArrayLike], dtype: DTypeLi
 
 
 def trace_computation(
-    name: str, computation: Callable[..., PyTree], tree: PyTreeDef, avals: Sequence[ShapedArray]
-) -> Jaxpr:
+    name: str,
+    computation: Callable[..., ir.PyTree],
+    tree: PyTreeDef,
+    avals: Sequence[ir.ShapedArray],
+) -> ir.Jaxpr:
     """The jaxpr of a function of two pytrees of scalars that returns such a pytree.
 
     Raises:
@@ -105,7 +91,7 @@ def trace_computation(
       NotImplementedError: if it uses traced values from outside.
     """
 
-    def flat(*scalars: Array) -> list[Array]:
+    def flat(*scalars: ir.Array) -> list[ir.Array]:
         count = len(avals)
         lhs, rhs = (tree_unflatten(tree, part) for part in (scalars[:count], scalars[count:]))
         leaves, out_tree = tree_flatten(computation(lhs, rhs))
@@ -117,8 +103,8 @@ def trace_computation(
         return leaves
 
     scalars = [aval.strip_weak_type() for aval in avals]
-    jaxpr = trace_to_jaxpr(flat, [*scalars, *scalars], DebugInfo(name, "computation"))
-    if closes_over_tracers(jaxpr):
+    jaxpr = ir.trace_to_jaxpr(flat, [*scalars, *scalars], ir.DebugInfo(name, "computation"))
+    if ir.closes_over_tracers(jaxpr):
         raise NotImplementedError(
             f"{name}: the computation uses values traced outside of it; it may use only its own "
             "arguments and constants."
@@ -134,7 +120,7 @@ def trace_computation(
 
 
 def check_initial_values(
-    name: str, operands: Sequence[ShapedArray], inits: Sequence[ShapedArray]
+    name: str, operands: Sequence[ir.ShapedArray], inits: Sequence[ir.ShapedArray]
 ) -> None:
     """Raise ``TypeError`` unless each initial value has the dtype of its operand."""
     if any(init.dtype != x.dtype for x, init in zip(operands, inits, strict=True)):
@@ -145,8 +131,8 @@ def check_initial_values(
 
 
 def _reduce_aval(
-    *avals: ShapedArray, computation, jaxpr: Jaxpr, dimensions: Shape
-) -> list[ShapedArray]:
+    *avals: ir.ShapedArray, computation, jaxpr: ir.Jaxpr, dimensions: ir.Shape
+) -> list[ir.ShapedArray]:
     operands, inits = _halves(avals)
     check_initial_values("reduce", operands, inits)
     if any(x.shape != operands[0].shape for x in operands):
@@ -163,19 +149,19 @@ def _halves[T](values: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     return values[:count], values[count:]
 
 
-def _fold(jaxpr: Jaxpr, dimensions: Sequence[int], *args: Array) -> list[Array]:
+def _fold(jaxpr: ir.Jaxpr, dimensions: Sequence[int], *args: ir.Array) -> list[ir.Array]:
     """The reduction, without the initial values, by operations on halves."""
     operands, inits = _halves(args)
 
-    def combine(lefts: Sequence[Array], rights: Sequence[Array]) -> list[Array]:
-        return eval_jaxpr(jaxpr, jaxpr.consts, *lefts, *rights)
+    def combine(lefts: Sequence[ir.Array], rights: Sequence[ir.Array]) -> list[ir.Array]:
+        return ir.eval_jaxpr(jaxpr, jaxpr.consts, *lefts, *rights)
 
     return fold_axes(operands, inits, dimensions, combine)
 
 
-def _is_discrete(tangent: Array | Zero) -> bool:
+def _is_discrete(tangent: ir.Array | Zero) -> bool:
     """Whether a tangent is that of an array of integers or booleans."""
-    return type(tangent) is Zero and tangent.aval.dtype == float0
+    return type(tangent) is Zero and tangent.aval.dtype == ir.float0
 
 
 def _reduce_jvp(primals, tangents, *, computation, jaxpr, dimensions):
@@ -205,32 +191,32 @@ def _reduce_batch(axis, args, dims, *, computation, jaxpr, dimensions):
     def fold(*xs):
         initial = xs[len(operands) :]
         results = _fold(jaxpr, dimensions, *xs)
-        return eval_jaxpr(jaxpr, jaxpr.consts, *initial, *results)
+        return ir.eval_jaxpr(jaxpr, jaxpr.consts, *initial, *results)
 
     return batch_flat(fold, axis, args, dims)
 
 
 def _reduce_lower(
-    ctx: Lowering, *args: Value, computation, jaxpr: Jaxpr, dimensions: Shape
+    ctx: Lowering, *args: Value, computation, jaxpr: ir.Jaxpr, dimensions: ir.Shape
 ) -> list[Value]:
     operands, inits = _halves(args)
     return lower_variadic_reduce(ctx, operands, inits, dimensions, jaxpr)
 
 
-def _reduce_factors(*avals: ShapedArray, dimensions: Shape, **params: object) -> FactorMap:
+def _reduce_factors(*avals: ir.ShapedArray, dimensions: ir.Shape, **params: object) -> ir.FactorMap:
     operands, inits = _halves(avals)
     dims = tuple(range(operands[0].ndim))
     remaining = tuple(i for i in dims if i not in dimensions)
-    return FactorMap(
+    return ir.FactorMap(
         (*(dims,) * len(operands), *((),) * len(inits)),
         (remaining,) * len(operands),
         frozenset(dimensions),
     )
 
 
-reduce_p: Primitive = define(
+reduce_p: ir.Primitive = ir.define(
     "reduce",
-    sharding=factors(_reduce_factors),
+    sharding=ir.factors(_reduce_factors),
     abstract_eval=_reduce_aval,
     multiple_results=True,
     memo=False,
@@ -243,12 +229,12 @@ reduce_p: Primitive = define(
 
 
 def reduce(
-    operands: PyTree,
-    init_values: PyTree,
-    computation: Callable[[Any, Any], PyTree],
+    operands: ir.PyTree,
+    init_values: ir.PyTree,
+    computation: Callable[[Any, Any], ir.PyTree],
     dimensions: Sequence[int],
     out_sharding: object = None,
-) -> PyTree:
+) -> ir.PyTree:
     """Combine the elements of arrays along some dimensions with any computation.
 
     Args:
@@ -293,7 +279,7 @@ def reduce(
     if not flat_operands:
         raise ValueError("reduce: there is nothing to reduce; give one array or more.")
     # Public functions are wrapped to hide internal frames; the table has the functions themselves.
-    monoid = _monoids.get(unguarded(computation)) if len(flat_operands) == 1 else None
+    monoid = _monoids.get(ir.unguarded(computation)) if len(flat_operands) == 1 else None
     dtypes = [array_aval(x).dtype for x in flat_operands]
     plain = monoid is not None and is_identity(flat_inits[0], monoid[0], dtypes[0])
     init_avals = [array_aval(x) for x in flat_inits]
@@ -318,7 +304,7 @@ def reduce(
     return tree_unflatten(tree, [with_out_sharding(r, out_sharding) for r in results])
 
 
-def strong_scalar(x: ArrayLike) -> ArrayLike:
+def strong_scalar(x: ir.ArrayLike) -> ir.ArrayLike:
     """A Python scalar as a NumPy scalar of its default dtype; other values unchanged."""
     if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
         return np.asarray(x, array_aval(x).dtype)[()]

@@ -5,20 +5,9 @@ from typing import overload
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Primitive,
-    ShapedArray,
-    as_size,
-    define,
-    except_dimension,
-    is_extended,
-    issubdtype,
-)
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.structure._broadcasting import expand_dims
 from ricci_lax.structure._filling import broadcasted_iota
@@ -35,14 +24,14 @@ __all__ = ["sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
 
 
 def _sort_aval(
-    *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
-) -> list[ShapedArray]:
+    *avals: ir.ShapedArray, dimension: int, is_stable: bool, num_keys: int
+) -> list[ir.ShapedArray]:
     if any(aval.shape != avals[0].shape for aval in avals):
         shapes = " ".join(str(aval.shape) for aval in avals)
         raise TypeError(
             f"sort: the operands are sorted together, but their shapes differ: {shapes}."
         )
-    if any(is_extended(aval.dtype) for aval in avals[:num_keys]):
+    if any(ir.is_extended(aval.dtype) for aval in avals[:num_keys]):
         keys = " ".join(aval.str_short() for aval in avals[:num_keys])
         raise TypeError(f"sort: random keys have no order, so they cannot be sorted by: {keys}.")
     return list(avals)
@@ -84,22 +73,22 @@ def _select(ctx: Lowering, condition: Value, x: Value, y: Value) -> Value:
 
 def _sort_keys(ctx: Lowering, x: Value) -> list[Value]:
     """The keys that are compared for an element: all zeros are equal, all NaNs equal and last."""
-    if issubdtype(x.dtype, np.complexfloating):
+    if ir.issubdtype(x.dtype, np.complexfloating):
         part = x.aval.update(dtype=np.empty(0, x.dtype).real.dtype)
         parts = [ctx.emit(f"stablehlo.{name}", [x], part) for name in ("real", "imag")]
         return [key for part in parts for key in _sort_keys(ctx, part)]
-    if not issubdtype(x.dtype, np.floating):
+    if not ir.issubdtype(x.dtype, np.floating):
         return [x]
     zero, nan = ctx.constant(0, x.aval), ctx.constant(np.nan, x.aval)
     plain = _select(ctx, _compare(ctx, "EQ", x, zero, "FLOAT"), zero, x)
     return [_select(ctx, _compare(ctx, "NE", x, x, "FLOAT"), nan, plain)]
 
 
-def _order(dtype: DTypeLike) -> str:
+def _order(dtype: ir.DTypeLike) -> str:
     """StableHLO's comparison type for keys of a dtype."""
-    if issubdtype(dtype, np.floating):
+    if ir.issubdtype(dtype, np.floating):
         return "TOTALORDER"
-    signed = issubdtype(dtype, np.signedinteger)
+    signed = ir.issubdtype(dtype, np.signedinteger)
     return "SIGNED" if signed else "UNSIGNED"
 
 
@@ -127,15 +116,15 @@ def _sort_lower(
         pairs = [pair for lhs, rhs in keys for pair in zip(lhs, rhs, strict=True)]
         return [_lexicographic(inner, pairs)]
 
-    scalars = [ShapedArray((), x.dtype) for x in operands for _ in range(2)]
+    scalars = [ir.ShapedArray((), x.dtype) for x in operands for _ in range(2)]
     region = ctx.region(scalars, build)
     attributes = f"dimension = {dimension} : i64, is_stable = {str(is_stable).lower()}"
     return ctx.generic("stablehlo.sort", operands, outs, attributes, [region])
 
 
-sort_p: Primitive = define(
+sort_p: ir.Primitive = ir.define(
     "sort",
-    sharding=except_dimension("dimension"),
+    sharding=ir.except_dimension("dimension"),
     abstract_eval=_sort_aval,
     multiple_results=True,
     jvp=_sort_jvp,
@@ -148,22 +137,22 @@ sort_p: Primitive = define(
 
 @overload
 def sort(
-    operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
-) -> tuple[Array, ...]: ...
+    operand: Sequence[ir.ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> tuple[ir.Array, ...]: ...
 
 
 @overload
 def sort(
-    operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
-) -> Array: ...
+    operand: ir.ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> ir.Array: ...
 
 
 def sort(
-    operand: ArrayLike | Sequence[ArrayLike],
+    operand: ir.ArrayLike | Sequence[ir.ArrayLike],
     dimension: int = -1,
     is_stable: bool = True,
     num_keys: int = 1,
-) -> Array | tuple[Array, ...]:
+) -> ir.Array | tuple[ir.Array, ...]:
     """Sort along a dimension, in ascending order; NaNs come last.
 
     Args:
@@ -211,8 +200,8 @@ def sort(
 
 
 def sort_key_val(
-    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
-) -> tuple[Array, Array]:
+    keys: ir.ArrayLike, values: ir.ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[ir.Array, ir.Array]:
     """Sort ``keys`` along a dimension, and reorder ``values`` in the same way.
 
     Args:
@@ -242,8 +231,8 @@ def sort_key_val(
 # top_k
 
 
-def _top_k_aval(x: ShapedArray, *, k: int, axis: int, is_stable: bool) -> list[ShapedArray]:
-    if issubdtype(x.dtype, np.complexfloating):
+def _top_k_aval(x: ir.ShapedArray, *, k: int, axis: int, is_stable: bool) -> list[ir.ShapedArray]:
+    if ir.issubdtype(x.dtype, np.complexfloating):
         raise ValueError("top_k: complex numbers have no order, so none are largest.")
     if k < 0:
         raise ValueError(f"top_k: k={k} is negative.")
@@ -258,7 +247,7 @@ def _top_k_aval(x: ShapedArray, *, k: int, axis: int, is_stable: bool) -> list[S
             f"axis {axis}. Take the largest of parts of it first."
         )
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    return [x.update(shape=shape), ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
+    return [x.update(shape=shape), ir.ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
 
 
 def _top_k_jvp(primals, tangents, *, k, axis, is_stable):
@@ -291,9 +280,9 @@ def _top_k_lower(ctx: Lowering, x: Value, *, k: int, axis: int, is_stable: bool)
     return results if axis == last else [lower_transpose(ctx, r, order) for r in results]
 
 
-top_k_p: Primitive = define(
+top_k_p: ir.Primitive = ir.define(
     "top_k",
-    sharding=except_dimension("axis"),
+    sharding=ir.except_dimension("axis"),
     abstract_eval=_top_k_aval,
     multiple_results=True,
     jvp=_top_k_jvp,
@@ -304,7 +293,9 @@ top_k_p: Primitive = define(
 )
 
 
-def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Array]:
+def top_k(
+    operand: ir.ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
+) -> list[ir.Array]:
     """The ``k`` greatest elements along an axis, in descending order, and their indices.
 
     Args:
@@ -329,5 +320,5 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
       ([2.0, 1.0], [1, 2])
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
-    values, indices = top_k_p.bind(operand, k=as_size(k), axis=axis, is_stable=bool(is_stable))
+    values, indices = top_k_p.bind(operand, k=ir.as_size(k), axis=axis, is_stable=bool(is_stable))
     return [values, indices]

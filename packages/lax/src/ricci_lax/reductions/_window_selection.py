@@ -3,23 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Jaxpr,
-    Primitive,
-    Shape,
-    ShapedArray,
-    define,
-    factors,
-    no_origin,
-    same_dimensions,
-    trace_to_jaxpr,
-    unsupported,
-)
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import ge_p, select_n
 from ricci_lax.rules._law_examples import of_windows
@@ -36,7 +22,7 @@ from ._window_shape import Padding, batched_window, check_window, reduce_window_
 __all__ = ["select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p"]
 
 
-def _worst(select_prim: Primitive, dtype: DTypeLike) -> ArrayLike:
+def _worst(select_prim: ir.Primitive, dtype: ir.DTypeLike) -> ir.ArrayLike:
     """The value that is selected only in windows without another."""
     return lowest(dtype) if select_prim is ge_p else highest(dtype)
 
@@ -45,14 +31,14 @@ def _worst(select_prim: Primitive, dtype: DTypeLike) -> ArrayLike:
 
 
 def _scatter_aval(
-    source: ShapedArray,
-    operand: ShapedArray,
+    source: ir.ShapedArray,
+    operand: ir.ShapedArray,
     *,
-    select_prim: Primitive,
-    window_dimensions: Shape,
-    window_strides: Shape,
+    select_prim: ir.Primitive,
+    window_dimensions: ir.Shape,
+    window_strides: ir.Shape,
     padding: Padding,
-) -> ShapedArray:
+) -> ir.ShapedArray:
     name = "select_and_scatter_add"
     check_dtype(name, operand, numeric)
     check_same_dtype(name, source, operand)
@@ -83,7 +69,7 @@ def _scatter_transpose(ct, source, operand, **params):
     return [picked, None]
 
 
-def _pair_batch(primitive: Primitive, axis, args, dims, select_prim, window):
+def _pair_batch(primitive: ir.Primitive, axis, args, dims, select_prim, window):
     first, second = (batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True))
     window = batched_window(0, **window)
     return primitive.bind(first, second, select_prim=select_prim, **window), 0
@@ -94,16 +80,16 @@ def _scatter_lower(
     source: Value,
     operand: Value,
     *,
-    select_prim: Primitive,
+    select_prim: ir.Primitive,
     padding: Padding,
     **window: Any,
 ) -> Value:
     """Pad explicitly with a value that is never selected, so that windows select real elements."""
     dtype = operand.dtype
     config = tuple((low, high, 0) for low, high in padding)
-    scalars = [ShapedArray((), dtype)] * 2
-    select = trace_to_jaxpr(lambda x, y: [select_prim.bind(x, y)], scalars, origin=no_origin)
-    scatter = trace_to_jaxpr(lambda x, y: [add(x, y)], scalars, origin=no_origin)
+    scalars = [ir.ShapedArray((), dtype)] * 2
+    select = ir.trace_to_jaxpr(lambda x, y: [select_prim.bind(x, y)], scalars, origin=ir.no_origin)
+    scatter = ir.trace_to_jaxpr(lambda x, y: [add(x, y)], scalars, origin=ir.no_origin)
     shape = operand.shape
     if any(map(any, padding)):
         worst = _worst(select_prim, dtype)
@@ -128,9 +114,9 @@ def _scatter_lower(
 _no_complex_order = "complex numbers have no order: accepted, but refused when lowered, as by JAX"
 _pads_with_infinity = "it pads with infinity, which no integer is, here or in JAX"
 
-select_and_scatter_add_p: Primitive = define(
+select_and_scatter_add_p: ir.Primitive = ir.define(
     "select_and_scatter_add",
-    sharding=factors(same_dimensions),
+    sharding=ir.factors(ir.same_dimensions),
     abstract_eval=_scatter_aval,
     jvp=_scatter_jvp,
     transpose=_scatter_transpose,
@@ -150,16 +136,16 @@ select_and_scatter_add_p: Primitive = define(
 
 
 def _gather_aval(
-    tangents: ShapedArray,
-    operand: ShapedArray,
+    tangents: ir.ShapedArray,
+    operand: ir.ShapedArray,
     *,
-    select_prim: Primitive,
-    window_dimensions: Shape,
-    window_strides: Shape,
+    select_prim: ir.Primitive,
+    window_dimensions: ir.Shape,
+    window_strides: ir.Shape,
     padding: Padding,
-    base_dilation: Shape,
-    window_dilation: Shape,
-) -> ShapedArray:
+    base_dilation: ir.Shape,
+    window_dilation: ir.Shape,
+) -> ir.ShapedArray:
     name = "select_and_gather_add"
     if tangents.shape != operand.shape:
         raise TypeError(
@@ -169,7 +155,7 @@ def _gather_aval(
     check_same_dtype(name, tangents, operand)
     window = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
     check_window(name, operand.shape, *window)
-    return ShapedArray(reduce_window_shape_tuple(operand.shape, *window), operand.dtype)
+    return ir.ShapedArray(reduce_window_shape_tuple(operand.shape, *window), operand.dtype)
 
 
 def _gather_jvp(primals, tangents, **params):
@@ -201,24 +187,24 @@ def _gather_transpose(
 
 
 def _gather_lower(
-    ctx: Lowering, tangents: Value, operand: Value, *, select_prim: Primitive, **window: Any
+    ctx: Lowering, tangents: Value, operand: Value, *, select_prim: ir.Primitive, **window: Any
 ) -> Value:
     """Reduce windows of pairs: the operand's elements decide which tangent is selected."""
-    scalar = ShapedArray((), operand.dtype)
+    scalar = ir.ShapedArray((), operand.dtype)
 
-    def choose(x: Array, t: Array, y: Array, u: Array) -> list[Array]:
+    def choose(x: ir.Array, t: ir.Array, y: ir.Array, u: ir.Array) -> list[ir.Array]:
         first = select_prim.bind(x, y)
         return [select_n(first, y, x), select_n(first, u, t)]
 
-    jaxpr = trace_to_jaxpr(choose, [scalar] * 4, origin=no_origin)
+    jaxpr = ir.trace_to_jaxpr(choose, [scalar] * 4, origin=ir.no_origin)
     inits = [ctx.constant(_worst(select_prim, operand.dtype), scalar), ctx.constant(0, scalar)]
     ctx.outs = [ctx.out, ctx.out]
     return lower_reduce_window(ctx, [operand, tangents], inits, jaxpr, **window)[1]
 
 
-select_and_gather_add_p: Primitive = define(
+select_and_gather_add_p: ir.Primitive = ir.define(
     "select_and_gather_add",
-    sharding=factors(same_dimensions),
+    sharding=ir.factors(ir.same_dimensions),
     abstract_eval=_gather_aval,
     jvp=_gather_jvp,
     transpose=_gather_transpose,
@@ -239,15 +225,15 @@ select_and_gather_add_p: Primitive = define(
 
 
 def _general_aval(
-    operand: ShapedArray,
-    source: ShapedArray,
-    init_value: ShapedArray,
+    operand: ir.ShapedArray,
+    source: ir.ShapedArray,
+    init_value: ir.ShapedArray,
     *,
-    window_dimensions: Shape,
-    window_strides: Shape,
+    window_dimensions: ir.Shape,
+    window_strides: ir.Shape,
     padding: Padding,
     **params: object,
-) -> ShapedArray:
+) -> ir.ShapedArray:
     name = "select_and_scatter"
     check_same_dtype(name, operand, source, init_value)
     if init_value.shape:
@@ -284,10 +270,10 @@ def _general_lower(
     source: Value,
     init_value: Value,
     *,
-    select_jaxpr: Jaxpr,
-    select_consts: Sequence[Array],
-    scatter_jaxpr: Jaxpr,
-    scatter_consts: Sequence[Array],
+    select_jaxpr: ir.Jaxpr,
+    select_consts: Sequence[ir.Array],
+    scatter_jaxpr: ir.Jaxpr,
+    scatter_consts: Sequence[ir.Array],
     **window: Any,
 ) -> Value:
     return lower_select_and_scatter(
@@ -295,16 +281,16 @@ def _general_lower(
     )
 
 
-select_and_scatter_p: Primitive = define(
+select_and_scatter_p: ir.Primitive = ir.define(
     "select_and_scatter",
-    sharding=factors(same_dimensions),
+    sharding=ir.factors(ir.same_dimensions),
     abstract_eval=_general_aval,
     memo=False,
-    jvp=unsupported(
+    jvp=ir.unsupported(
         "its scatter function is arbitrary, so it has no derivative here; "
         "select_and_scatter_add has one"
     ),
-    transpose=unsupported("its scatter function is arbitrary and need not be linear"),
+    transpose=ir.unsupported("its scatter function is arbitrary and need not be linear"),
     batch=_general_batch,
     lower=_general_lower,
     exempt={

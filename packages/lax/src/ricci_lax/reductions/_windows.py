@@ -6,36 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import (
-    Zero,
-    at_once,
-    has_tangent,
-    instantiate,
-    jvp_flat,
-    linear,
-    linearize_call,
-    not_linear,
-    series_of,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_batching import batch_flat, batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    FactorMap,
-    Jaxpr,
-    Primitive,
-    PyTree,
-    ShapedArray,
-    define,
-    eval_jaxpr,
-    factors,
-    get_aval,
-    no_origin,
-    same_dimensions,
-    trace_to_jaxpr,
-    unguarded,
-)
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import ge_p, le_p
 from ricci_lax.elementwise._extremes import max, min
@@ -71,7 +44,7 @@ __all__ = [
 ]
 
 
-def _window_aval(name: str, x: ShapedArray, window: dict[str, Any]) -> ShapedArray:
+def _window_aval(name: str, x: ir.ShapedArray, window: dict[str, Any]) -> ir.ShapedArray:
     sizes = (
         window["window_dimensions"],
         window["window_strides"],
@@ -85,14 +58,14 @@ def _window_aval(name: str, x: ShapedArray, window: dict[str, Any]) -> ShapedArr
 
 def _windowed(
     name: str,
-    combine: Callable[[Array, Array], Array],
+    combine: Callable[[ir.Array, ir.Array], ir.Array],
     accepted: Sequence[type],
-    identity: Callable[[np.dtype], ArrayLike],
+    identity: Callable[[np.dtype], ir.ArrayLike],
     **rules: object,
-) -> Primitive:
+) -> ir.Primitive:
     """A primitive that combines the elements of each window with one operation."""
 
-    def abstract_eval(x: ShapedArray, **window: object) -> ShapedArray:
+    def abstract_eval(x: ir.ShapedArray, **window: object) -> ir.ShapedArray:
         check_dtype(name, x, accepted)
         return _window_aval(name, x, window)
 
@@ -101,18 +74,20 @@ def _windowed(
         return primitive.bind(args[0], **batched_window(dim, **window)), dim
 
     def lower(ctx: Lowering, x: Value, **window: Any) -> Value:
-        scalar = ShapedArray((), x.dtype)
-        jaxpr = trace_to_jaxpr(lambda a, b: [combine(a, b)], [scalar, scalar], origin=no_origin)
+        scalar = ir.ShapedArray((), x.dtype)
+        jaxpr = ir.trace_to_jaxpr(
+            lambda a, b: [combine(a, b)], [scalar, scalar], origin=ir.no_origin
+        )
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_reduce_window(ctx, [x], [init], jaxpr, **window)[0]
 
     block = {
         "checkify": checks_nan,
         "exempt": of_windows,
-        "sharding": factors(same_dimensions),
+        "sharding": ir.factors(ir.same_dimensions),
         **rules,
     }
-    primitive = define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **block)
+    primitive = ir.define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **block)
     return primitive
 
 
@@ -143,43 +118,45 @@ def _sum_transpose(
     return [result]
 
 
-def _extremum_jvp(primitive: Callable[[], Primitive], select_prim: Primitive) -> Callable[..., Any]:
+def _extremum_jvp(
+    primitive: Callable[[], ir.Primitive], select_prim: ir.Primitive
+) -> Callable[..., Any]:
     """The jvp rule of a windowed extremum: the tangent of the selected element of each window."""
 
     def jvp(primals, tangents, **window):
         (x,), (t,) = primals, tangents
         result = primitive().bind(x, **window)
-        if type(t) is Zero:
-            return result, Zero.from_primal(result)
+        if type(t) is ad.Zero:
+            return result, ad.Zero.from_primal(result)
         return result, select_and_gather_add_p.bind(t, x, select_prim=select_prim, **window)
 
     return jvp
 
 
-def _zero(dtype: DTypeLike) -> ArrayLike:
+def _zero(dtype: ir.DTypeLike) -> ir.ArrayLike:
     return np.zeros((), dtype)[()]
 
 
-reduce_window_sum_p: Primitive = _windowed(
-    "reduce_window_sum", add, numeric, _zero, jvp=linear, transpose=_sum_transpose
+reduce_window_sum_p: ir.Primitive = _windowed(
+    "reduce_window_sum", add, numeric, _zero, jvp=ad.linear, transpose=_sum_transpose
 )
-reduce_window_max_p: Primitive = _windowed(
+reduce_window_max_p: ir.Primitive = _windowed(
     "reduce_window_max",
     max,
     anything,
     lowest,
     jvp=_extremum_jvp(lambda: reduce_window_max_p, ge_p),
-    transpose=not_linear,
+    transpose=ad.not_linear,
     checkify=makes_no_nan,
     exempt={**of_windows, **no_order},
 )
-reduce_window_min_p: Primitive = _windowed(
+reduce_window_min_p: ir.Primitive = _windowed(
     "reduce_window_min",
     min,
     anything,
     highest,
     jvp=_extremum_jvp(lambda: reduce_window_min_p, le_p),
-    transpose=not_linear,
+    transpose=ad.not_linear,
     checkify=makes_no_nan,
     exempt={**of_windows, **no_order},
 )
@@ -195,22 +172,22 @@ def _halves[T](values: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
 
 
 def _reduce_window_aval(
-    *avals: ShapedArray, jaxpr: Jaxpr, consts: Sequence[Array], **window: object
-) -> list[ShapedArray]:
+    *avals: ir.ShapedArray, jaxpr: ir.Jaxpr, consts: Sequence[ir.Array], **window: object
+) -> list[ir.ShapedArray]:
     operands, inits = _halves(avals)
     check_initial_values("reduce_window", operands, inits)
     return [_window_aval("reduce_window", x, window).strip_weak_type() for x in operands]
 
 
 def _fold_windows(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
     padding: Sequence[tuple[int, int]],
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
-    *args: Array,
-) -> list[Array]:
+    *args: ir.Array,
+) -> list[ir.Array]:
     """``reduce_window`` by slices of the operands, one for each position in the window."""
     operands, inits = _halves(args)
     shape = shape_of(operands[0])
@@ -230,11 +207,11 @@ def _fold_windows(
             for s, n, stride in zip(starts, counts, window_strides, strict=True)
         )
         part = [slice_array(x, starts, limits, window_strides) for x in padded]
-        total = eval_jaxpr(jaxpr, jaxpr.consts, *total, *part)
+        total = ir.eval_jaxpr(jaxpr, jaxpr.consts, *total, *part)
     return total
 
 
-def _as_slices(jaxpr: Jaxpr, window: dict[str, Any]) -> Callable[..., list[Array]]:
+def _as_slices(jaxpr: ir.Jaxpr, window: dict[str, Any]) -> Callable[..., list[ir.Array]]:
     """The function of operands and initial values that ``_fold_windows`` computes."""
     sizes = (
         window["window_dimensions"],
@@ -247,18 +224,18 @@ def _as_slices(jaxpr: Jaxpr, window: dict[str, Any]) -> Callable[..., list[Array
 
 
 def _reduce_window_jvp(primals, tangents, *, jaxpr, consts, **window):
-    if all(type(t) is Zero for t in tangents):
+    if all(type(t) is ad.Zero for t in tangents):
         results = reduce_window_p.bind(*primals, jaxpr=jaxpr, consts=consts, **window)
-        return results, [Zero.from_primal(r) for r in results]
+        return results, [ad.Zero.from_primal(r) for r in results]
     operands, inits = _halves(primals)
-    operand_tangents, init_tangents = _halves(list(map(instantiate, tangents)))
+    operand_tangents, init_tangents = _halves(list(map(ad.instantiate, tangents)))
     count = len(operands)
 
     def pair(*scalars):
         x, t, y, u = (scalars[i * count : (i + 1) * count] for i in range(4))
-        run = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
-        values, changes = jvp_flat(run, [*x, *y], [*t, *u])
-        return [*values, *map(instantiate, changes)]
+        run = lambda *xs: ir.eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+        values, changes = ad.jvp_flat(run, [*x, *y], [*t, *u])
+        return [*values, *map(ad.instantiate, changes)]
 
     scalars = [v.aval for v in jaxpr.invars[:count]]
     results = reduce_window_p.bind(
@@ -266,7 +243,7 @@ def _reduce_window_jvp(primals, tangents, *, jaxpr, consts, **window):
         *operand_tangents,
         *inits,
         *init_tangents,
-        jaxpr=trace_to_jaxpr(pair, scalars * 4),
+        jaxpr=ir.trace_to_jaxpr(pair, scalars * 4),
         consts=(),
         **window,
     )
@@ -275,33 +252,33 @@ def _reduce_window_jvp(primals, tangents, *, jaxpr, consts, **window):
 
 def _reduce_window_linearize(tape, primals, tangents, *, jaxpr, consts, **window):
     """Linearize through slices, because the jvp rule reduces primals together with tangents."""
-    program = trace_to_jaxpr(_as_slices(jaxpr, window), list(map(get_aval, primals)))
-    return linearize_call(tape, primals, tangents, jaxpr=program, name="reduce_window")
+    program = ir.trace_to_jaxpr(_as_slices(jaxpr, window), list(map(ir.get_aval, primals)))
+    return ad.linearize_call(tape, primals, tangents, jaxpr=program, name="reduce_window")
 
 
 def _reduce_window_series(push, primals, series, *, jaxpr, consts, **window):
     """The jet rule: all coefficients are reduced together, as further operands."""
     count, order = len(primals) // 2, len(series[0])
-    flags = [(has_tangent(v.aval),) * order for v in jaxpr.invars]
+    flags = [(ad.has_tangent(v.aval),) * order for v in jaxpr.invars]
     pushed, out_flags = push(jaxpr, flags, flags[:count])
 
     def combine(*scalars):
         halves = [(half[:count], half[count:]) for half in _halves(scalars)]
         (x, x_terms), (y, y_terms) = halves
-        return eval_jaxpr(pushed, pushed.consts, *x, *y, *x_terms, *y_terms)
+        return ir.eval_jaxpr(pushed, pushed.consts, *x, *y, *x_terms, *y_terms)
 
     terms = [
-        instantiate(Zero.from_primal(x)) if term is None else term
+        ad.instantiate(ad.Zero.from_primal(x)) if term is None else term
         for x, row in zip(primals, series, strict=True)
         for term in row
-        if has_tangent(get_aval(x))
+        if ad.has_tangent(ir.get_aval(x))
     ]
     (operands, inits), (operand_terms, init_terms) = _halves(primals), _halves(terms)
     all_operands = (*operands, *operand_terms, *inits, *init_terms)
-    scalars = [get_aval(x).update(shape=()) for x in all_operands]
-    program = trace_to_jaxpr(combine, scalars)
+    scalars = [ir.get_aval(x).update(shape=()) for x in all_operands]
+    program = ir.trace_to_jaxpr(combine, scalars)
     outs = reduce_window_p.bind(*all_operands, jaxpr=program, consts=(), **window)
-    return outs[:count], series_of(out_flags, outs[count:])
+    return outs[:count], ad.series_of(out_flags, outs[count:])
 
 
 def _reduce_window_batch(axis, args, dims, *, jaxpr, consts, **window):
@@ -316,28 +293,28 @@ def _reduce_window_batch(axis, args, dims, *, jaxpr, consts, **window):
 
 
 def _reduce_window_lower(
-    ctx: Lowering, *args: Value, jaxpr: Jaxpr, consts: Sequence[Array], **window: Any
+    ctx: Lowering, *args: Value, jaxpr: ir.Jaxpr, consts: Sequence[ir.Array], **window: Any
 ) -> list[Value]:
     operands, inits = _halves(args)
     return lower_reduce_window(ctx, operands, inits, jaxpr, **window)
 
 
-def _reduce_window_factors(*avals: ShapedArray, **window: object) -> FactorMap:
+def _reduce_window_factors(*avals: ir.ShapedArray, **window: object) -> ir.FactorMap:
     operands, inits = _halves(avals)
     dims = tuple(range(operands[0].ndim))
-    return FactorMap((*(dims,) * len(operands), *((),) * len(inits)), (dims,) * len(operands))
+    return ir.FactorMap((*(dims,) * len(operands), *((),) * len(inits)), (dims,) * len(operands))
 
 
-reduce_window_p: Primitive = define(
+reduce_window_p: ir.Primitive = ir.define(
     "reduce_window",
-    sharding=factors(_reduce_window_factors),
+    sharding=ir.factors(_reduce_window_factors),
     abstract_eval=_reduce_window_aval,
     multiple_results=True,
     memo=False,
     jvp=_reduce_window_jvp,
-    jet=at_once(_reduce_window_series),
+    jet=ad.at_once(_reduce_window_series),
     linearize=_reduce_window_linearize,
-    transpose=not_linear,
+    transpose=ad.not_linear,
     batch=_reduce_window_batch,
     lower=_reduce_window_lower,
     checkify=checks_nan,
@@ -345,7 +322,7 @@ reduce_window_p: Primitive = define(
 )
 
 # Computations with a specialised primitive, and the initial value that it starts from.
-_monoids: dict[Any, tuple[Callable[[np.dtype], ArrayLike], Primitive]] = {
+_monoids: dict[Any, tuple[Callable[[np.dtype], ir.ArrayLike], ir.Primitive]] = {
     add: (_zero, reduce_window_sum_p),
     max: (lowest, reduce_window_max_p),
     min: (highest, reduce_window_min_p),
@@ -353,15 +330,15 @@ _monoids: dict[Any, tuple[Callable[[np.dtype], ArrayLike], Primitive]] = {
 
 
 def reduce_window(
-    operand: PyTree,
-    init_value: PyTree,
-    computation: Callable[[Any, Any], PyTree],
+    operand: ir.PyTree,
+    init_value: ir.PyTree,
+    computation: Callable[[Any, Any], ir.PyTree],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
     padding: str | Sequence[tuple[int, int]] = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> PyTree:
+) -> ir.PyTree:
     """Combine the elements of every window that slides over an array.
 
     Args:
@@ -436,7 +413,7 @@ def reduce_window(
         window_dilation,
     )
     # Public functions are wrapped to hide internal frames; the table has the functions themselves.
-    monoid = _monoids.get(unguarded(computation)) if len(operands) == 1 else None
+    monoid = _monoids.get(ir.unguarded(computation)) if len(operands) == 1 else None
     if monoid is not None and is_identity(inits[0], monoid[0], avals[0].dtype):
         return tree_unflatten(tree, [monoid[1].bind(operands[0], **window)])
     jaxpr = trace_computation("reduce_window", computation, tree, init_avals)

@@ -4,22 +4,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    ArrayLike,
-    Ref,
-    StagedReference,
-    Tracer,
-    as_array,
-    context,
-    eval_trace,
-    get_aval,
-    is_reference,
-    issubdtype,
-    reference_methods,
-    typeof,
-)
+import ricci_ir as ir
 from ricci_lax.elementwise._conversion import converted
 
 from ._indexing import Form, read_index
@@ -52,16 +37,16 @@ class TransformedRef:
 
     __slots__ = ("operands", "ref", "shape", "transforms")
 
-    ref: Ref
+    ref: ir.Ref
     transforms: tuple[Form, ...]
-    operands: tuple[ArrayLike, ...]
+    operands: tuple[ir.ArrayLike, ...]
     shape: tuple[int, ...]
 
-    def __init__(self, ref: Any, transforms: tuple[Form, ...], operands: tuple[ArrayLike, ...]):
+    def __init__(self, ref: Any, transforms: tuple[Form, ...], operands: tuple[ir.ArrayLike, ...]):
         self.ref = ref
         self.transforms = transforms
         self.operands = operands
-        avals = tuple(map(get_aval, operands))
+        avals = tuple(map(ir.get_aval, operands))
         part: Any = get_p.result_avals((ref.aval, *avals), {"transforms": transforms})
         self.shape = part.shape
 
@@ -80,13 +65,13 @@ class TransformedRef:
         """Views of this view."""
         return _Views(self)
 
-    def __getitem__(self, index: Any) -> Array:
+    def __getitem__(self, index: Any) -> ir.Array:
         return get(self, index)
 
-    def __setitem__(self, index: Any, value: ArrayLike) -> None:
+    def __setitem__(self, index: Any, value: ir.ArrayLike) -> None:
         set(self, index, value)
 
-    def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
+    def addupdate(self, x: ir.ArrayLike, idx: Any = ...) -> None:
         """Add a value at an index."""
         addupdate(self, idx, x)
 
@@ -108,11 +93,11 @@ class _Views:
 
 def _located(
     name: str, ref: Any, index: Any
-) -> tuple[Any, tuple[Form, ...], tuple[ArrayLike, ...]]:
+) -> tuple[Any, tuple[Form, ...], tuple[ir.ArrayLike, ...]]:
     """A reference, and the forms and operands of its indices, the last of which is ``index``."""
     view = ref if type(ref) is TransformedRef else None
     base = ref if view is None else view.ref
-    if not is_reference(base):
+    if not ir.is_reference(base):
         raise ValueError(
             f"{name} takes a reference, got {ref!r:.60} of type {type(ref).__name__}. Make one "
             "with new_ref(array)."
@@ -127,7 +112,7 @@ def _located(
     return base, (*view.transforms, form), (*view.operands, *operands)
 
 
-def get(ref: Ref | TransformedRef, idx: Any = None) -> Array:
+def get(ref: ir.Ref | TransformedRef, idx: Any = None) -> ir.Array:
     """The part of a reference at an index: ``ref[idx]``.
 
     Args:
@@ -151,7 +136,7 @@ def get(ref: Ref | TransformedRef, idx: Any = None) -> Array:
     return get_p.bind(base, *operands, transforms=transforms)
 
 
-def set(ref: Ref | TransformedRef, idx: Any, value: ArrayLike) -> None:
+def set(ref: ir.Ref | TransformedRef, idx: Any, value: ir.ArrayLike) -> None:
     """Write to a reference at an index: ``ref[idx] = value``.
 
     Args:
@@ -172,15 +157,15 @@ def set(ref: Ref | TransformedRef, idx: Any, value: ArrayLike) -> None:
     """
     base, transforms, operands = _located("set", ref, idx)
     value = _fitting(base, transforms, operands, value)
-    if context.trace.records_references:
+    if ir.context.trace.records_references:
         swap_p.bind(base, value, *operands, transforms=transforms)
     else:
         write(base, value, operands, transforms)
 
 
 def swap(
-    ref: Ref | TransformedRef, idx: Any, value: ArrayLike, _function_name: str = "ref_swap"
-) -> Array:
+    ref: ir.Ref | TransformedRef, idx: Any, value: ir.ArrayLike, _function_name: str = "ref_swap"
+) -> ir.Array:
     """Write to a reference at an index, and return the previous value; see ``set``.
 
     Args:
@@ -205,7 +190,7 @@ def swap(
     return swap_p.bind(base, value, *operands, transforms=transforms)
 
 
-def addupdate(ref: Ref | TransformedRef, idx: Any, x: ArrayLike) -> None:
+def addupdate(ref: ir.Ref | TransformedRef, idx: Any, x: ir.ArrayLike) -> None:
     """Add to a reference at an index; positions that occur twice get both.
 
     Args:
@@ -230,15 +215,15 @@ def addupdate(ref: Ref | TransformedRef, idx: Any, x: ArrayLike) -> None:
 
 
 def _fitting(
-    ref: Any, transforms: tuple[Form, ...], operands: tuple[ArrayLike, ...], x: ArrayLike
-) -> ArrayLike:
+    ref: Any, transforms: tuple[Form, ...], operands: tuple[ir.ArrayLike, ...], x: ir.ArrayLike
+) -> ir.ArrayLike:
     """Check and convert a value to the type of the part of a reference that it is written to."""
     if transforms:
-        avals = tuple(map(get_aval, operands))
+        avals = tuple(map(ir.get_aval, operands))
         expected: Any = get_p.result_avals((ref.aval, *avals), {"transforms": transforms})
     else:
         expected = ref.aval.inner_aval
-    aval: Any = get_aval(x)
+    aval: Any = ir.get_aval(x)
     if aval.shape != expected.shape:
         raise ValueError(
             f"a value of shape {aval.shape} is written to a part of shape "
@@ -250,7 +235,7 @@ def _fitting(
             f"a value of dtype {aval.dtype} is written to a reference of type {ref.aval}. "
             f"Convert it with astype({str(expected.dtype)!r})."
         )
-    return as_array(converted(x, expected.dtype))
+    return ir.as_array(converted(x, expected.dtype))
 
 
 # Kinds of numbers, each of which includes those before it.
@@ -262,14 +247,14 @@ def _gives_way(value_aval: Any, dtype: Any) -> bool:
     if not value_aval.weak_type:
         return False
     return any(
-        issubdtype(value_aval.dtype, kind) and any(issubdtype(dtype, k) for k in _kinds[i:])
+        ir.issubdtype(value_aval.dtype, kind) and any(ir.issubdtype(dtype, k) for k in _kinds[i:])
         for i, kind in enumerate(_kinds)
     )
 
 
 def new_ref(
-    init_val: ArrayLike, *, memory_space: Any = None, kind: str | None = None, pin: bool = False
-) -> Ref:
+    init_val: ir.ArrayLike, *, memory_space: Any = None, kind: str | None = None, pin: bool = False
+) -> ir.Ref:
     """Create a reference to an array, with the initial value ``init_val``.
 
     Args:
@@ -306,24 +291,24 @@ def new_ref(
     See also:
       ``freeze``, ``ricci.ref``; the guide to references.
     """
-    if is_reference(init_val):
+    if ir.is_reference(init_val):
         raise TypeError("new_ref: init_val is a reference already. Pass its array: ref[...].")
     try:
-        aval: Any = get_aval(init_val)
+        aval: Any = ir.get_aval(init_val)
     except TypeError:
         raise TypeError(
             f"new_ref takes an array or a scalar, got {init_val!r:.60} of type "
             f"{type(init_val).__name__}. Make a reference for each array, or pass "
             "jnp.asarray(...)."
         ) from None
-    if pin and context.trace is eval_trace:
+    if pin and ir.context.trace is ir.eval_trace:
         raise NotImplementedError("new_ref: pin=True is for references that a jit makes.")
-    init = as_array(converted(init_val, aval.dtype, False))
+    init = ir.as_array(converted(init_val, aval.dtype, False))
     ref = new_ref_p.bind(init, memory_space=memory_space, kind=kind, pin=bool(pin))
     return _recorded(ref)
 
 
-def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
+def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> ir.Ref:
     """Create a reference to an array that is to be written before it is read; it is zeros.
 
     Args:
@@ -338,19 +323,19 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
       >>> ricci.empty_ref(ricci.ShapeDtypeStruct((2,), "float32")).shape
       (2,)
     """
-    aval: Any = ty if isinstance(ty, AbstractValue) else typeof(ty)
+    aval: Any = ty if isinstance(ty, ir.AbstractValue) else ir.typeof(ty)
     aval = aval.strip_weak_type()
     return _recorded(empty_ref_p.bind(ty=aval, memory_space=memory_space, pin=bool(pin)))
 
 
 def _recorded(made: Any) -> Any:
     """A new reference for users: a traced one with brackets."""
-    if isinstance(made, Tracer) and not isinstance(made, StagedReference):
-        return StagedReference(made._trace, made.aval, made.atom)  # pyright: ignore
+    if isinstance(made, ir.Tracer) and not isinstance(made, ir.StagedReference):
+        return ir.StagedReference(made._trace, made.aval, made.atom)  # pyright: ignore
     return made
 
 
-def freeze(ref: Ref) -> Array:
+def freeze(ref: ir.Ref) -> ir.Array:
     """The array of a reference that will not be written any more.
 
     Args:
@@ -367,12 +352,12 @@ def freeze(ref: Ref) -> Array:
       >>> ricci.freeze(ricci.new_ref(1.0))
       Array(1., dtype=float32)
     """
-    if not is_reference(ref):
+    if not ir.is_reference(ref):
         raise ValueError(f"freeze takes a reference, got {ref!r:.60} of type {type(ref).__name__}.")
     return freeze_p.bind(ref)
 
 
-def free_ref(ref: Ref) -> None:
+def free_ref(ref: ir.Ref) -> None:
     """Free the memory of a reference, which must not be used after that.
 
     Args:
@@ -388,11 +373,13 @@ def free_ref(ref: Ref) -> None:
       >>> ref
       Ref(float32[], freed)
     """
-    if not is_reference(ref):
+    if not ir.is_reference(ref):
         raise ValueError(
             f"free_ref takes a reference, got {ref!r:.60} of type {type(ref).__name__}."
         )
     free_ref_p.bind(ref)
 
 
-reference_methods.update(get=get, set=set, swap=swap, addupdate=addupdate, at=_Views, free=free_ref)
+ir.reference_methods.update(
+    get=get, set=set, swap=swap, addupdate=addupdate, at=_Views, free=free_ref
+)

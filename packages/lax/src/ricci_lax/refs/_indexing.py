@@ -6,20 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    NonConcreteBooleanIndexError,
-    ShapedArray,
-    Tracer,
-    TupleRecord,
-    context,
-    eval_trace,
-    get_aval,
-    is_recording,
-    is_symbolic_dim,
-    issubdtype,
-)
+import ricci_ir as ir
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._conversion import convert_element_type, converted
 from ricci_lax.shapes._dynamic_slicing import dynamic_slice, dynamic_update_slice
@@ -33,7 +20,7 @@ WINDOW = "window"  # positions at equal distances
 ARRAY = "array"  # the positions in an array of integers
 
 
-class Part(TupleRecord):
+class Part(ir.TupleRecord):
     """The part of an index along one dimension.
 
     Attributes:
@@ -53,7 +40,7 @@ class Part(TupleRecord):
 type Form = tuple[Part, ...]
 
 
-def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ArrayLike]]:
+def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ir.ArrayLike]]:
     """Split an index into its form and its operands.
 
     Args:
@@ -81,13 +68,13 @@ def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ArrayLike
     place = dots[0] if dots else len(parts)
     parts[place : place + 1] = whole
     form: list[Part] = []
-    operands: list[ArrayLike] = []
+    operands: list[ir.ArrayLike] = []
     for axis, (part, size) in enumerate(zip(parts, shape, strict=True)):
         form.append(_read_part(part, size, axis, operands))
     return tuple(form), operands
 
 
-def _read_part(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Part:
+def _read_part(part: Any, size: int, axis: int, operands: list[ir.ArrayLike]) -> Part:
     if isinstance(part, slice):
         return _read_slice(part, size, axis)
     if type(part).__name__ == "Window":
@@ -105,10 +92,10 @@ def _read_part(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Pa
     if isinstance(part, int | np.integer):
         return Part(ONE, _checked(int(part), size, axis))
     if hasattr(type(part), "aval") or isinstance(part, np.ndarray):
-        aval: Any = get_aval(part)
+        aval: Any = ir.get_aval(part)
         if aval.dtype == np.bool_:
-            raise NonConcreteBooleanIndexError(_described(part, aval))
-        if not issubdtype(aval.dtype, np.integer):
+            raise ir.NonConcreteBooleanIndexError(_described(part, aval))
+        if not ir.issubdtype(aval.dtype, np.integer):
             raise TypeError(
                 f"dimension {axis} of a reference is indexed with an array of type "
                 f"{aval.str_short()}; positions are integers. Convert it with astype(int)."
@@ -116,7 +103,7 @@ def _read_part(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Pa
         operands.append(part)
         if aval.shape:
             return Part(ARRAY)
-        if not isinstance(part, Tracer):
+        if not isinstance(part, ir.Tracer):
             _checked(int(part), size, axis)
         return Part(ONE)
     return Part(ONE, _checked(as_int(part), size, axis))
@@ -125,7 +112,7 @@ def _read_part(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Pa
 class _described:
     """The description of a tracer's array, for an error message."""
 
-    def __init__(self, value: object, aval: ShapedArray):
+    def __init__(self, value: object, aval: ir.ShapedArray):
         self.aval = aval
 
     def _origin_message(self) -> str:
@@ -135,7 +122,7 @@ class _described:
 
 
 def _checked(position: int, size: int, axis: int) -> int:
-    if not is_symbolic_dim(size) and position >= size:
+    if not ir.is_symbolic_dim(size) and position >= size:
         raise ValueError(
             f"index {position} is out of bounds for dimension {axis} of a reference, of size "
             f"{size}."
@@ -154,10 +141,10 @@ def _read_slice(part: slice, size: int, axis: int) -> Part:
     return Part(WINDOW, start, max(-((start - stop) // step), 0), step)
 
 
-def _read_window(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Part:
+def _read_window(part: Any, size: int, axis: int, operands: list[ir.ArrayLike]) -> Part:
     start, span = part.start, (part.size - 1) * part.stride + 1 if part.size else 0
-    concrete = not isinstance(start, Tracer)
-    if concrete and not is_symbolic_dim(size) and not 0 <= int(start) <= size - span:
+    concrete = not isinstance(start, ir.Tracer)
+    if concrete and not ir.is_symbolic_dim(size) and not 0 <= int(start) <= size - span:
         raise ValueError(
             f"a window of {part.size} elements from {int(start)} on, with step {part.stride}, is "
             f"out of bounds for dimension {axis} of a reference, of size {size}."
@@ -179,16 +166,18 @@ def _has_arrays(form: Form) -> bool:
     return any(part.kind == ARRAY for part in form)
 
 
-def _is_known(x: Array, form: Form) -> bool:
+def _is_known(x: ir.Array, form: Form) -> bool:
     """Whether a concrete array is indexed with static numbers, for which its brackets are fast."""
     return (
-        context.trace is eval_trace
+        ir.context.trace is ir.eval_trace
         and hasattr(type(x), "__getitem__")
         and all(part.start is not None for part in form)
     )
 
 
-def _starts(form: Form, shape: tuple[int, ...], operands: Sequence[ArrayLike]) -> list[ArrayLike]:
+def _starts(
+    form: Form, shape: tuple[int, ...], operands: Sequence[ir.ArrayLike]
+) -> list[ir.ArrayLike]:
     """The first position along each dimension."""
     positions = iter(operands)
     starts: list[Any] = []
@@ -204,7 +193,7 @@ def _singles(form: Form) -> tuple[int, ...]:
     return tuple(i for i, part in enumerate(form) if part.kind == ONE)
 
 
-def read_at(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
+def read_at(x: ir.Array, form: Form, operands: Sequence[ir.ArrayLike]) -> ir.Array:
     """The part of an array at an index. Positions out of bounds are clamped."""
     shape = x.shape
     if is_whole(form, shape):
@@ -214,7 +203,7 @@ def read_at(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
     spans = [(part.size - 1) * part.step + 1 if part.size else 0 for part in form]
     steps = [part.step for part in form]
     starts = _starts(form, shape, operands)
-    if operands or not is_recording():
+    if operands or not ir.is_recording():
         window = dynamic_slice(x, starts, spans)
         if any(step != 1 for step in steps):
             window = static_slice(window, [0] * len(spans), spans, steps)
@@ -225,7 +214,9 @@ def read_at(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
     return squeeze(window, singles) if singles else window
 
 
-def written_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array) -> Array:
+def written_at(
+    x: ir.Array, form: Form, operands: Sequence[ir.ArrayLike], value: ir.Array
+) -> ir.Array:
     """The array with the part at an index replaced."""
     if is_whole(form, x.shape):
         return converted(value, x.dtype)  # pyright: ignore[reportReturnType]
@@ -238,14 +229,16 @@ def written_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array
     return dynamic_update_slice(x, update, _starts(form, x.shape, operands))
 
 
-def added_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array) -> Array:
+def added_at(
+    x: ir.Array, form: Form, operands: Sequence[ir.ArrayLike], value: ir.Array
+) -> ir.Array:
     """The array with a value added at an index; it is added at repeated positions repeatedly."""
     if _has_arrays(form):
         return x.at[_numpy_index(form, operands)].add(value)  # pyright: ignore
     return written_at(x, form, operands, add(read_at(x, form, operands), value))
 
 
-def _numpy_index(form: Form, operands: Sequence[ArrayLike]) -> tuple[Any, ...]:
+def _numpy_index(form: Form, operands: Sequence[ir.ArrayLike]) -> tuple[Any, ...]:
     """The index in the form of the brackets of arrays."""
     positions = iter(operands)
     brackets: list[Any] = []
@@ -269,8 +262,8 @@ def operand_count(form: Form) -> int:
 
 
 def split_operands(
-    forms: Sequence[Form], operands: Sequence[ArrayLike]
-) -> list[Sequence[ArrayLike]]:
+    forms: Sequence[Form], operands: Sequence[ir.ArrayLike]
+) -> list[Sequence[ir.ArrayLike]]:
     """The operands of each of several indices."""
     groups, start = [], 0
     for form in forms:

@@ -8,23 +8,7 @@ array.
 from collections.abc import Sequence
 from typing import Any
 
-from ricci_ir import (
-    AbstractRef,
-    Array,
-    ArrayLike,
-    Primitive,
-    Ref,
-    ShapedArray,
-    accumulate_effect,
-    by_program,
-    define,
-    get_aval,
-    inside_effect,
-    read_effect,
-    trace_to_jaxpr,
-    unsupported,
-    write_effect,
-)
+import ricci_ir as ir
 from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.structure._broadcasting import zeros_of
 
@@ -34,13 +18,13 @@ from ._updates import Forms, add, read_part, shape_behind, swap
 __all__ = ["addupdate_p", "empty_ref_p", "free_ref_p", "freeze_p", "get_p", "new_ref_p", "swap_p"]
 
 
-def _part_aval(ref: AbstractRef, *operands: ShapedArray, transforms: Forms) -> ShapedArray:
+def _part_aval(ref: ir.AbstractRef, *operands: ir.ShapedArray, transforms: Forms) -> ir.ShapedArray:
     """The type of the part of a reference at some indices."""
     inner = ref.inner_aval
     if all(is_whole(form, ref.shape) for form in transforms):
         return inner
     run = lambda x, *given: [read_part(x, transforms, given)]
-    (aval,) = trace_to_jaxpr(run, [inner, *operands]).out_avals
+    (aval,) = ir.trace_to_jaxpr(run, [inner, *operands]).out_avals
     return aval.strip_weak_type()  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -62,7 +46,7 @@ def _place_text(ref: Any, operands: Sequence[Any], transforms: Forms, atom: Any)
 # Reading and writing
 
 
-def _get_discharge(ref: Any, *operands: ArrayLike, transforms: Forms) -> Array:
+def _get_discharge(ref: Any, *operands: ir.ArrayLike, transforms: Forms) -> ir.Array:
     x = ref.read()
     part = read_part(x, transforms, operands)
     return ref.read(shared=True) if part is x else part
@@ -74,7 +58,7 @@ def _get_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
     return [binder(eqn.outvars[0]), " <- ", place]
 
 
-def _swap_discharge(ref: Any, value: Any, *operands: ArrayLike, transforms: Forms) -> Array:
+def _swap_discharge(ref: Any, value: Any, *operands: ir.ArrayLike, transforms: Forms) -> ir.Array:
     return swap(ref, value, operands, transforms)
 
 
@@ -87,7 +71,7 @@ def _swap_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
     return [binder(old), ", ", place, " <- ", place, ", ", atom(value)]
 
 
-def _addupdate_discharge(ref: Any, value: Any, *operands: ArrayLike, transforms: Forms) -> list:
+def _addupdate_discharge(ref: Any, value: Any, *operands: ir.ArrayLike, transforms: Forms) -> list:
     add(ref, value, operands, transforms)
     return []
 
@@ -97,7 +81,7 @@ def _addupdate_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
     return [_place_text(ref, operands, eqn.params["transforms"], atom), " += ", atom(value)]
 
 
-_discharged = unsupported(
+_discharged = ir.unsupported(
     "references are not interpreted in jaxprs: discharge the jaxpr first (ricci_ir.discharged)"
 )
 _rules: dict[str, Any] = {
@@ -105,12 +89,12 @@ _rules: dict[str, Any] = {
     "transpose": _discharged,
     "batch": _discharged,
     "lower": _discharged,
-    "sharding": by_program,
+    "sharding": ir.by_program,
     "examples": no_examples("references are not arrays; other laws apply to them"),
 }
 
 # Operands: the reference and the positions of its indices.
-get_p: Primitive = define(
+get_p: ir.Primitive = ir.define(
     "get",
     abstract_eval=_part_aval,
     effects=lambda params: _reading,
@@ -120,7 +104,7 @@ get_p: Primitive = define(
 )
 
 # Operands: the reference, the new value, and the positions. The result is the old value.
-swap_p: Primitive = define(
+swap_p: ir.Primitive = ir.define(
     "swap",
     abstract_eval=lambda ref, value, *operands, transforms: _part_aval(
         ref, *operands, transforms=transforms
@@ -132,7 +116,7 @@ swap_p: Primitive = define(
 )
 
 # Operands: the reference, the value to add, and the positions.
-addupdate_p: Primitive = define(
+addupdate_p: ir.Primitive = ir.define(
     "addupdate",
     abstract_eval=lambda ref, value, *operands, transforms: [],
     multiple_results=True,
@@ -142,33 +126,35 @@ addupdate_p: Primitive = define(
     **_rules,
 )
 
-_reading = frozenset({read_effect})
-_writing = frozenset({write_effect})
-_accumulating = frozenset({accumulate_effect})
-_making = frozenset({inside_effect})
+_reading = frozenset({ir.read_effect})
+_writing = frozenset({ir.write_effect})
+_accumulating = frozenset({ir.accumulate_effect})
+_making = frozenset({ir.inside_effect})
 
 
 # Creating and freeing
 
-new_ref_p: Primitive = define(
+new_ref_p: ir.Primitive = ir.define(
     "new_ref",
-    abstract_eval=lambda init, *, memory_space, kind, pin: AbstractRef(init, memory_space, kind),
+    abstract_eval=lambda init, *, memory_space, kind, pin: ir.AbstractRef(init, memory_space, kind),
     effects=lambda params: _making,
-    discharge=lambda init, *, memory_space, kind, pin: Ref(
-        AbstractRef(get_aval(init), memory_space, kind), init
+    discharge=lambda init, *, memory_space, kind, pin: ir.Ref(
+        ir.AbstractRef(ir.get_aval(init), memory_space, kind), init
     ),
     **_rules,
 )
 
-empty_ref_p: Primitive = define(
+empty_ref_p: ir.Primitive = ir.define(
     "empty_ref",
-    abstract_eval=lambda *, ty, memory_space, pin: AbstractRef(ty, memory_space),
+    abstract_eval=lambda *, ty, memory_space, pin: ir.AbstractRef(ty, memory_space),
     effects=lambda params: _making,
-    discharge=lambda *, ty, memory_space, pin: Ref(AbstractRef(ty, memory_space), zeros_of(ty)),
+    discharge=lambda *, ty, memory_space, pin: ir.Ref(
+        ir.AbstractRef(ty, memory_space), zeros_of(ty)
+    ),
     **_rules,
 )
 
-freeze_p: Primitive = define(
+freeze_p: ir.Primitive = ir.define(
     "freeze",
     abstract_eval=lambda ref: ref.inner_aval,
     effects=lambda params: _reading,
@@ -182,7 +168,7 @@ def _free_discharge(ref: Any) -> list[Any]:
     return []
 
 
-free_ref_p: Primitive = define(
+free_ref_p: ir.Primitive = ir.define(
     "free_ref",
     abstract_eval=lambda ref: [],
     multiple_results=True,

@@ -10,19 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Composite,
-    Ref,
-    ShapedArray,
-    Tracer,
-    context,
-    eval_trace,
-    is_extended,
-    locked,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
 
 from ._indexing import ARRAY, WINDOW, Form, Part, added_at, read_at, split_operands, written_at
 
@@ -38,7 +26,7 @@ _SMALL = 1 << 14
 # Several indices, one after the other
 
 
-def read_part(x: Array, forms: Forms, operands: Sequence[Any]) -> Array:
+def read_part(x: ir.Array, forms: Forms, operands: Sequence[Any]) -> ir.Array:
     """The part of an array at several indices."""
     for form, positions in zip(forms, split_operands(forms, operands), strict=True):
         x = read_at(x, form, positions)
@@ -46,8 +34,12 @@ def read_part(x: Array, forms: Forms, operands: Sequence[Any]) -> Array:
 
 
 def _updated(
-    update: Callable[..., Array], x: Array, forms: Forms, operands: Sequence[Any], value: Array
-) -> Array:
+    update: Callable[..., ir.Array],
+    x: ir.Array,
+    forms: Forms,
+    operands: Sequence[Any],
+    value: ir.Array,
+) -> ir.Array:
     """``update`` applied at the innermost of several indices."""
     if not forms:
         return update(x, (), (), value)
@@ -66,42 +58,47 @@ def shape_behind(form: Form, shape: tuple[int, ...], operands: Sequence[Any]) ->
     if not any(part.kind == ARRAY for part in form):
         return tuple(part.size for part in form if part.kind == WINDOW) if form else shape
     run = lambda x, *given: [read_at(x, form, given)]
-    avals = [ShapedArray(shape, np.float32), *(x.aval for x in operands)]
-    return trace_to_jaxpr(run, avals).out_avals[0].shape  # pyright: ignore
+    avals = [ir.ShapedArray(shape, np.float32), *(x.aval for x in operands)]
+    return ir.trace_to_jaxpr(run, avals).out_avals[0].shape  # pyright: ignore
 
 
 # Eager steps
 
 
-def _write(x: Array, value: Array, *operands: Array, transforms: Forms) -> Array:
+def _write(x: ir.Array, value: ir.Array, *operands: ir.Array, transforms: Forms) -> ir.Array:
     return _updated(written_at, x, transforms, operands, value)
 
 
-def _add(x: Array, value: Array, *operands: Array, transforms: Forms) -> Array:
+def _add(x: ir.Array, value: ir.Array, *operands: ir.Array, transforms: Forms) -> ir.Array:
     return _updated(added_at, x, transforms, operands, value)
 
 
-def _swap(x: Array, value: Array, *operands: Array, transforms: Forms) -> tuple[Array, Array]:
+def _swap(
+    x: ir.Array, value: ir.Array, *operands: ir.Array, transforms: Forms
+) -> tuple[ir.Array, ir.Array]:
     old = read_part(x, transforms, operands)
     return _write(x, value, *operands, transforms=transforms), old
 
 
 # Each once for arrays that may be shared, and once for those whose memory is donated.
-_write_steps = (Composite(_write, "ref_set"), Composite(_write, "ref_set", donates=True))
-_add_steps = (Composite(_add, "ref_addupdate"), Composite(_add, "ref_addupdate", donates=True))
-_swap_steps = (Composite(_swap, "ref_swap"), Composite(_swap, "ref_swap", donates=True))
+_write_steps = (ir.Composite(_write, "ref_set"), ir.Composite(_write, "ref_set", donates=True))
+_add_steps = (
+    ir.Composite(_add, "ref_addupdate"),
+    ir.Composite(_add, "ref_addupdate", donates=True),
+)
+_swap_steps = (ir.Composite(_swap, "ref_swap"), ir.Composite(_swap, "ref_swap", donates=True))
 
 
 def _step_operands(
-    ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms
+    ref: ir.Ref, value: ir.ArrayLike, operands: Sequence[ir.ArrayLike], transforms: Forms
 ) -> tuple[Forms, list[Any]] | None:
     """The indices of a step with positions as operands, or ``None`` if no step supports them.
 
     Strides, and windows beside arrays of positions, are quicker with known positions.
     """
-    if context.trace is not eval_trace or type(ref) is not Ref or ref.size <= _SMALL:
+    if ir.context.trace is not ir.eval_trace or type(ref) is not ir.Ref or ref.size <= _SMALL:
         return None
-    if is_extended(ref.dtype) or any(isinstance(x, Tracer) for x in (value, *operands)):
+    if ir.is_extended(ref.dtype) or any(isinstance(x, ir.Tracer) for x in (value, *operands)):
         return None
     shape = ref.shape
     forms: list[Form] = []
@@ -131,10 +128,10 @@ def _step_operands(
 
 
 def _apply(
-    steps: tuple[Composite[Any], Composite[Any]],
-    ref: Ref,
-    value: ArrayLike,
-    operands: Sequence[ArrayLike],
+    steps: tuple[ir.Composite[Any], ir.Composite[Any]],
+    ref: ir.Ref,
+    value: ir.ArrayLike,
+    operands: Sequence[ir.ArrayLike],
     transforms: Forms,
 ) -> Any:
     """Apply a step to the array of a reference, donating the array if the reference owns it."""
@@ -145,23 +142,29 @@ def _apply(
     return steps[ref.is_owned](ref.read(), value, *positions, transforms=forms)
 
 
-def write(ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> None:
+def write(
+    ref: ir.Ref, value: ir.ArrayLike, operands: Sequence[ir.ArrayLike], transforms: Forms
+) -> None:
     """Write to a reference eagerly."""
-    with locked((ref,)):
+    with ir.locked((ref,)):
         new = _apply(_write_steps, ref, value, operands, transforms)
         _settle(ref, new, value)
 
 
-def add(ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> None:
+def add(
+    ref: ir.Ref, value: ir.ArrayLike, operands: Sequence[ir.ArrayLike], transforms: Forms
+) -> None:
     """Add to a reference eagerly."""
-    with locked((ref,)):
+    with ir.locked((ref,)):
         new = _apply(_add_steps, ref, value, operands, transforms)
         _settle(ref, new, value)
 
 
-def swap(ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> Array:
+def swap(
+    ref: ir.Ref, value: ir.ArrayLike, operands: Sequence[ir.ArrayLike], transforms: Forms
+) -> ir.Array:
     """Write to a reference eagerly, and return the previous value."""
-    with locked((ref,)):
+    with ir.locked((ref,)):
         new, old = _apply(_swap_steps, ref, value, operands, transforms)
         if old is ref.read():
             ref.read(shared=True)
@@ -169,7 +172,7 @@ def swap(ref: Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: 
     return old
 
 
-def _settle(ref: Ref, new: Array, value: ArrayLike) -> None:
+def _settle(ref: ir.Ref, new: ir.Array, value: ir.ArrayLike) -> None:
     """Write a new array; the reference owns it if it is neither the value nor the old array."""
     if new is not ref.read():
         ref.write(new, fresh=new is not value)

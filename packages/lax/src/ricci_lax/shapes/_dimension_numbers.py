@@ -7,16 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Cache,
-    DTypeLike,
-    Jaxpr,
-    ShapedArray,
-    issubdtype,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
 from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list
 
@@ -126,7 +117,7 @@ def check_dims(op: str, name: str, dims: Sequence[int], ndim: int, ordered: bool
 
 
 def check_index_map(
-    op: str, name: str, dims: Sequence[int], indices: ShapedArray, ndim: int
+    op: str, name: str, dims: Sequence[int], indices: ir.ShapedArray, ndim: int
 ) -> None:
     """Check the type of an array of indices, and which dimensions its components index.
 
@@ -134,7 +125,7 @@ def check_index_map(
       ValueError: if the indices are not integers.
       TypeError: if the components do not fit.
     """
-    if not issubdtype(indices.dtype, np.integer):
+    if not ir.issubdtype(indices.dtype, np.integer):
         raise ValueError(f"{op}: the indices have dtype {indices.dtype}; convert them to integers.")
     if not indices.shape:
         raise TypeError(
@@ -163,8 +154,8 @@ def check_batching(
     index_map: Sequence[int],
     operand_dims: Sequence[int],
     indices_dims: Sequence[int],
-    operand: ShapedArray,
-    indices: ShapedArray,
+    operand: ir.ShapedArray,
+    indices: ir.ShapedArray,
 ) -> None:
     """Raise ``TypeError`` unless batching dimensions are distinct, and pairs equal in size."""
     left_out_name, map_name, operand_name, indices_name = names
@@ -209,14 +200,14 @@ def dimension_tuple[D: (GatherDimensionNumbers, ScatterDimensionNumbers)](dims: 
     return type(dims)(*(tuple(map(index, field)) for field in dims))
 
 
-_combiners: Cache[Any, Jaxpr] = Cache("scatter combiners", 256)
+_combiners: ir.Cache[Any, ir.Jaxpr] = ir.Cache("scatter combiners", 256)
 
 
-def combiner(fun: Callable[[Array, Array], ArrayLike], dtype: DTypeLike) -> Jaxpr:
+def combiner(fun: Callable[[ir.Array, ir.Array], ir.ArrayLike], dtype: ir.DTypeLike) -> ir.Jaxpr:
     """The jaxpr that combines an element with its update, cached by function and dtype."""
     key = (fun, dtype)
     jaxpr = _combiners.entries.get(key)
     if jaxpr is None:
-        scalar = ShapedArray((), dtype)
-        jaxpr = _combiners.make(key, trace_to_jaxpr, lambda x, y: [fun(x, y)], [scalar, scalar])
+        scalar = ir.ShapedArray((), dtype)
+        jaxpr = _combiners.make(key, ir.trace_to_jaxpr, lambda x, y: [fun(x, y)], [scalar, scalar])
     return jaxpr

@@ -5,26 +5,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import instantiate, is_undefined_primal, linear_given
 from ricci_batching import batch_rules
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    FactorMap,
-    Primitive,
-    Shape,
-    ShapedArray,
-    as_size,
-    canonicalize_dtype,
-    composite,
-    define,
-    exact_scalar,
-    factors,
-    is_symbolic_dim,
-    is_weakly_typed,
-    issubdtype,
-    python_scalar_dtype,
-)
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -55,8 +38,8 @@ __all__ = [
 # dynamic_slice
 
 
-def _check_indices(name: str, x: ShapedArray, indices: Sequence[ShapedArray]) -> None:
-    if any(not issubdtype(i.dtype, np.integer) or i.dtype != indices[0].dtype for i in indices):
+def _check_indices(name: str, x: ir.ShapedArray, indices: Sequence[ir.ShapedArray]) -> None:
+    if any(not ir.issubdtype(i.dtype, np.integer) or i.dtype != indices[0].dtype for i in indices):
         raise TypeError(
             f"{name}: the start indices have dtypes "
             f"{', '.join(str(i.dtype) for i in indices)}. Give integers, all of one dtype."
@@ -72,7 +55,9 @@ def _check_indices(name: str, x: ShapedArray, indices: Sequence[ShapedArray]) ->
         )
 
 
-def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes: Shape) -> ShapedArray:
+def _dynamic_slice_aval(
+    x: ir.ShapedArray, *indices: ir.ShapedArray, slice_sizes: ir.Shape
+) -> ir.ShapedArray:
     _check_indices("dynamic_slice", x, indices)
     if len(slice_sizes) != x.ndim:
         raise ValueError(
@@ -117,18 +102,18 @@ def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
     )
 
 
-def _dynamic_slice_lower(ctx: Lowering, x: Value, *indices: Value, slice_sizes: Shape) -> Value:
+def _dynamic_slice_lower(ctx: Lowering, x: Value, *indices: Value, slice_sizes: ir.Shape) -> Value:
     return write_dynamic_slice(ctx, x, indices, slice_sizes, ctx.out)
 
 
-def _slice_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Positions:
+def _slice_positions(avals: Sequence[ir.ShapedArray], params: dict[str, Any]) -> Positions:
     axes = range(len(avals) - 1)
     return Positions(tuple(i + 1 for i in axes), axes, params["slice_sizes"], "is read")
 
 
-dynamic_slice_p: Primitive = define(
+dynamic_slice_p: ir.Primitive = ir.define(
     "dynamic_slice",
-    sharding=factors(lambda *avals, slice_sizes: sliced_dimensions(avals, slice_sizes)),
+    sharding=ir.factors(lambda *avals, slice_sizes: sliced_dimensions(avals, slice_sizes)),
     abstract_eval=_dynamic_slice_aval,
     **linear_given(_dynamic_slice_tangent, tangent_first=True),
     transpose=_dynamic_slice_transpose,
@@ -140,8 +125,8 @@ dynamic_slice_p: Primitive = define(
 
 
 def _start_indices(
-    shape: Shape, indices: ArrayLike | Sequence[ArrayLike], negative: bool | Sequence[bool]
-) -> list[ArrayLike]:
+    shape: ir.Shape, indices: ir.ArrayLike | Sequence[ir.ArrayLike], negative: bool | Sequence[bool]
+) -> list[ir.ArrayLike]:
     """The indices of a dynamic slice as scalars; negative ones count from the end."""
     if not isinstance(indices, Sequence):
         ndim = len(shape_of(indices))
@@ -151,7 +136,7 @@ def _start_indices(
                 "for each dimension."
             )
         if isinstance(indices, np.ndarray):
-            indices = indices.astype(canonicalize_dtype(indices.dtype))
+            indices = indices.astype(ir.canonicalize_dtype(indices.dtype))
         else:
             indices = unstack(indices)
     if len(indices) != len(shape):
@@ -166,34 +151,38 @@ def _start_indices(
     ]
 
 
-def _from_start(i: ArrayLike, size: int) -> ArrayLike:
+def _from_start(i: ir.ArrayLike, size: int) -> ir.ArrayLike:
     """An index with its axis's size added if it is negative."""
     if isinstance(i, int):
         return _strong(i + size if i < 0 else i)
-    if is_symbolic_dim(i):
+    if ir.is_symbolic_dim(i):
         return _from_start(_strong(i), size)
     dtype = array_aval(i).dtype
-    if not issubdtype(dtype, np.signedinteger):
+    if not ir.issubdtype(dtype, np.signedinteger):
         return i
     # An index type that cannot hold the size wraps around, as the sum would.
-    step = convert_element_type(size, dtype) if is_symbolic_dim(size) else exact_scalar(size, dtype)
+    step = (
+        convert_element_type(size, dtype)
+        if ir.is_symbolic_dim(size)
+        else ir.exact_scalar(size, dtype)
+    )
     if isinstance(i, np.integer):
         if i >= 0:
             return i
-        return add(step, i) if is_symbolic_dim(size) else (i + step).astype(dtype)
-    negative = lt(i, exact_scalar(0, dtype))
-    strong = convert_element_type(i, dtype) if is_weakly_typed(i) else i
+        return add(step, i) if ir.is_symbolic_dim(size) else (i + step).astype(dtype)
+    negative = lt(i, ir.exact_scalar(0, dtype))
+    strong = convert_element_type(i, dtype) if ir.is_weakly_typed(i) else i
     return select_n(negative, i, add(strong, step))
 
 
-def _strong(i: ArrayLike) -> ArrayLike:
+def _strong(i: ir.ArrayLike) -> ir.ArrayLike:
     """A Python integer with a dtype that is not weak; anything else unchanged."""
-    if is_symbolic_dim(i):
-        return convert_element_type(i, python_scalar_dtype(int))
-    return python_scalar_dtype(int).type(i) if type(i) is int else i
+    if ir.is_symbolic_dim(i):
+        return convert_element_type(i, ir.python_scalar_dtype(int))
+    return ir.python_scalar_dtype(int).type(i) if type(i) is int else i
 
 
-def _checked(i: ArrayLike, size: int) -> ArrayLike:
+def _checked(i: ir.ArrayLike, size: int) -> ir.ArrayLike:
     """Check that a concrete index is not negative."""
     if isinstance(i, int | np.integer) and i < 0:
         raise ValueError(
@@ -204,12 +193,12 @@ def _checked(i: ArrayLike, size: int) -> ArrayLike:
 
 
 def dynamic_slice(
-    operand: ArrayLike,
-    start_indices: ArrayLike | Sequence[ArrayLike],
+    operand: ir.ArrayLike,
+    start_indices: ir.ArrayLike | Sequence[ir.ArrayLike],
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Array:
+) -> ir.Array:
     """A part of an array, of fixed size, at a computed position.
 
     Args:
@@ -260,8 +249,8 @@ def dynamic_slice(
 
 
 def _dynamic_update_slice_aval(
-    x: ShapedArray, update: ShapedArray, *indices: ShapedArray
-) -> ShapedArray:
+    x: ir.ShapedArray, update: ir.ShapedArray, *indices: ir.ShapedArray
+) -> ir.ShapedArray:
     if x.ndim != update.ndim:
         raise TypeError(
             f"dynamic_update_slice: update has shape {update.shape} and operand {x.shape}; "
@@ -315,21 +304,21 @@ def _dynamic_update_slice_lower(ctx: Lowering, *operands: Value) -> Value:
     return write(ctx, f"stablehlo.dynamic_update_slice {names}", operands, ctx.out)
 
 
-def _update_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Positions:
+def _update_positions(avals: Sequence[ir.ShapedArray], params: dict[str, Any]) -> Positions:
     axes = range(len(avals) - 2)
     return Positions(tuple(i + 2 for i in axes), axes, avals[1].shape, "is written")
 
 
 def _dynamic_update_slice_factors(
-    x: ShapedArray, update: ShapedArray, *indices: ShapedArray
-) -> FactorMap:
+    x: ir.ShapedArray, update: ir.ShapedArray, *indices: ir.ShapedArray
+) -> ir.FactorMap:
     dims = tuple(range(x.ndim))
-    return FactorMap((dims, dims, *((),) * len(indices)), (dims,), alike=(0, 1))
+    return ir.FactorMap((dims, dims, *((),) * len(indices)), (dims,), alike=(0, 1))
 
 
-dynamic_update_slice_p: Primitive = define(
+dynamic_update_slice_p: ir.Primitive = ir.define(
     "dynamic_update_slice",
-    sharding=factors(_dynamic_update_slice_factors),
+    sharding=ir.factors(_dynamic_update_slice_factors),
     abstract_eval=_dynamic_update_slice_aval,
     **linear_given(_dynamic_update_slice_tangent),
     transpose=_dynamic_update_slice_transpose,
@@ -340,12 +329,12 @@ dynamic_update_slice_p: Primitive = define(
 
 
 def dynamic_update_slice(
-    operand: ArrayLike,
-    update: ArrayLike,
-    start_indices: ArrayLike | Sequence[ArrayLike],
+    operand: ir.ArrayLike,
+    update: ir.ArrayLike,
+    start_indices: ir.ArrayLike | Sequence[ir.ArrayLike],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Array:
+) -> ir.Array:
     """An array with a part of it, at a computed position, replaced.
 
     Args:
@@ -389,22 +378,22 @@ def dynamic_update_slice(
 # The forms for one axis
 
 
-def _along(axis: int, ndim: int, start: ArrayLike) -> list[ArrayLike]:
+def _along(axis: int, ndim: int, start: ir.ArrayLike) -> list[ir.ArrayLike]:
     """``start`` at one axis, and zeros of its dtype at the others."""
     aval = array_aval(start)
-    indices: list[ArrayLike] = [exact_scalar(0, aval.dtype)] * ndim
+    indices: list[ir.ArrayLike] = [ir.exact_scalar(0, aval.dtype)] * ndim
     indices[axis] = start
     return indices
 
 
 def dynamic_slice_in_dim(
-    operand: ArrayLike,
-    start_index: ArrayLike,
+    operand: ir.ArrayLike,
+    start_index: ir.ArrayLike,
     slice_size: int,
     axis: int = 0,
     *,
     allow_negative_indices: bool = True,
-) -> Array:
+) -> ir.Array:
     """A part of an array, of fixed size, at a computed position along one axis.
 
     Args:
@@ -426,19 +415,19 @@ def dynamic_slice_in_dim(
     """
     shape = shape_of(operand)
     axis = canonical_axis(axis, len(shape))
-    sizes = (*shape[:axis], as_size(slice_size), *shape[axis + 1 :])
+    sizes = (*shape[:axis], ir.as_size(slice_size), *shape[axis + 1 :])
     indices = _along(axis, len(shape), start_index)
     return dynamic_slice(operand, indices, sizes, allow_negative_indices=allow_negative_indices)
 
 
 def dynamic_update_slice_in_dim(
-    operand: ArrayLike,
-    update: ArrayLike,
-    start_index: ArrayLike,
+    operand: ir.ArrayLike,
+    update: ir.ArrayLike,
+    start_index: ir.ArrayLike,
     axis: int,
     *,
     allow_negative_indices: bool = True,
-) -> Array:
+) -> ir.Array:
     """An array with a part of it, at a computed position along one axis, replaced.
 
     Args:
@@ -465,20 +454,20 @@ def dynamic_update_slice_in_dim(
     )
 
 
-@composite("dynamic_index_in_dim")
+@ir.composite("dynamic_index_in_dim")
 def _dynamic_index(operand, i, *, axis, keepdims, negative):
     part = dynamic_slice_in_dim(operand, i, 1, axis, allow_negative_indices=negative)
     return part if keepdims else squeeze(part, (axis,))
 
 
 def dynamic_index_in_dim(
-    operand: ArrayLike,
-    index: ArrayLike,
+    operand: ir.ArrayLike,
+    index: ir.ArrayLike,
     axis: int = 0,
     keepdims: bool = True,
     *,
     allow_negative_indices: bool = True,
-) -> Array:
+) -> ir.Array:
     """One computed position of an array along an axis.
 
     Args:
@@ -503,7 +492,7 @@ def dynamic_index_in_dim(
     return _dynamic_index(operand, index, axis=axis, keepdims=bool(keepdims), negative=negative)
 
 
-@composite("dynamic_update_index_in_dim")
+@ir.composite("dynamic_update_index_in_dim")
 def _dynamic_update_index(operand, update, i, *, axis, negative):
     if len(shape_of(update)) != len(shape_of(operand)):
         update = expand_dims(update, (axis,))
@@ -511,13 +500,13 @@ def _dynamic_update_index(operand, update, i, *, axis, negative):
 
 
 def dynamic_update_index_in_dim(
-    operand: ArrayLike,
-    update: ArrayLike,
-    index: ArrayLike,
+    operand: ir.ArrayLike,
+    update: ir.ArrayLike,
+    index: ir.ArrayLike,
     axis: int,
     *,
     allow_negative_indices: bool = True,
-) -> Array:
+) -> ir.Array:
     """An array with one computed position along an axis replaced.
 
     Args:

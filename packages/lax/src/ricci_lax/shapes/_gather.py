@@ -5,25 +5,9 @@ from typing import Any, cast
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import is_undefined_primal, linear_given
 from ricci_batching import move_dim
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    ExtendedDType,
-    FactorMap,
-    Primitive,
-    Shape,
-    ShapedArray,
-    define,
-    exact_scalar,
-    factors,
-    iinfo,
-    is_symbolic_dim,
-    issubdtype,
-    primitives,
-)
 from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._arithmetic import rem
 from ricci_lax.elementwise._comparison import lt, select_n, write_select
@@ -53,7 +37,10 @@ __all__ = ["gather", "gather_p", "index_take"]
 
 
 def _check_gather(
-    operand: ShapedArray, indices: ShapedArray, dims: GatherDimensionNumbers, slice_sizes: Shape
+    operand: ir.ShapedArray,
+    indices: ir.ShapedArray,
+    dims: GatherDimensionNumbers,
+    slice_sizes: ir.Shape,
 ) -> None:
     check_index_map("gather", "start_index_map", dims.start_index_map, indices, operand.ndim)
     ndim = len(dims.offset_dims) + indices.ndim - 1
@@ -101,13 +88,13 @@ def _check_gather(
 
 
 def _gather_aval(
-    operand: ShapedArray,
-    indices: ShapedArray,
+    operand: ir.ShapedArray,
+    indices: ir.ShapedArray,
     *,
     dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
+    slice_sizes: ir.Shape,
     **params: object,
-) -> ShapedArray:
+) -> ir.ShapedArray:
     dims = dimension_numbers
     _check_gather(operand, indices, dims, slice_sizes)
     left_out = {*dims.collapsed_slice_dims, *dims.operand_batching_dims}
@@ -161,9 +148,9 @@ def _gather_batch(axis, args, batch_dims, *, dimension_numbers, slice_sizes, **p
 def _in_bounds(ctx: Lowering, indices: Value, bounds: Sequence[int]) -> Value:
     """For each index, whether all of its components are between 0 and their bounds."""
     ndim = len(indices.shape)
-    kind = "UNSIGNED" if issubdtype(indices.dtype, np.unsignedinteger) else "SIGNED"
-    limit = iinfo(indices.dtype).max
-    clamped = [b if is_symbolic_dim(b) else min(b, limit) for b in bounds]
+    kind = "UNSIGNED" if ir.issubdtype(indices.dtype, np.unsignedinteger) else "SIGNED"
+    limit = ir.iinfo(indices.dtype).max
+    clamped = [b if ir.is_symbolic_dim(b) else min(b, limit) for b in bounds]
     upper = ctx.integers(clamped, indices.dtype)
     upper = ctx.broadcast(upper, indices.shape, [ndim - 1])
     lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())
@@ -187,11 +174,11 @@ def _gather_lower(
     indices: Value,
     *,
     dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
+    slice_sizes: ir.Shape,
     indices_are_sorted: bool,
     unique_indices: bool,
     mode: GatherScatterMode,
-    fill_value: ArrayLike | None,
+    fill_value: ir.ArrayLike | None,
 ) -> Value:
     out, dims = ctx.out, dimension_numbers
     if mode is GatherScatterMode.ONE_HOT:
@@ -230,7 +217,7 @@ def _gather_transpose(
         raise NotImplementedError("gather is not linear in its indices")
     dims = ScatterDimensionNumbers(*dimension_numbers)
     # Scatter is defined on top of this module.
-    into = primitives["scatter-add"].bind(
+    into = ir.primitives["scatter-add"].bind(
         zeros_of(operand.aval.strip_weak_type()),
         indices,
         ct,
@@ -242,19 +229,19 @@ def _gather_transpose(
     return [into, None]
 
 
-def _gather_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Positions:
+def _gather_positions(avals: Sequence[ir.ShapedArray], params: dict[str, Any]) -> Positions:
     axes = params["dimension_numbers"].start_index_map
     return Positions((1,), axes, params["slice_sizes"], outside_of_gather(params["mode"]))
 
 
 def _gather_factors(
-    operand: ShapedArray,
-    indices: ShapedArray,
+    operand: ir.ShapedArray,
+    indices: ir.ShapedArray,
     *,
     dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Shape,
+    slice_sizes: ir.Shape,
     **params: object,
-) -> FactorMap:
+) -> ir.FactorMap:
     """The sharding factors: dimensions that are read whole, or are batches, may be sharded."""
     dims = dimension_numbers
     batches = {i: operand.ndim + i for i in range(indices.ndim - 1)}
@@ -274,12 +261,12 @@ def _gather_factors(
         None if i in dims.collapsed_slice_dims else factor for i, factor in enumerate(factors)
     )
     advice = "Specify the sharding of the result: x.at[index].get(out_sharding=P(...))."
-    return FactorMap((of_operand, (*batches.values(), None)), (result,), advice=advice)
+    return ir.FactorMap((of_operand, (*batches.values(), None)), (result,), advice=advice)
 
 
-gather_p: Primitive = define(
+gather_p: ir.Primitive = ir.define(
     "gather",
-    sharding=factors(_gather_factors),
+    sharding=ir.factors(_gather_factors),
     abstract_eval=_gather_aval,
     **linear_given(_gather_tangent),
     transpose=_gather_transpose,
@@ -291,20 +278,20 @@ gather_p: Primitive = define(
 
 
 def _default_fill(dtype: object) -> float | bool:
-    if isinstance(dtype, ExtendedDType):  # the numbers behind the elements
-        dtype = dtype.physical_aval(ShapedArray((), dtype)).dtype
-    if issubdtype(dtype, np.inexact):
+    if isinstance(dtype, ir.ExtendedDType):  # the numbers behind the elements
+        dtype = dtype.physical_aval(ir.ShapedArray((), dtype)).dtype
+    if ir.issubdtype(dtype, np.inexact):
         return np.nan
-    if issubdtype(dtype, np.signedinteger):
-        return int(iinfo(dtype).min)
-    if issubdtype(dtype, np.unsignedinteger):
-        return int(iinfo(dtype).max)
+    if ir.issubdtype(dtype, np.signedinteger):
+        return int(ir.iinfo(dtype).min)
+    if ir.issubdtype(dtype, np.unsignedinteger):
+        return int(ir.iinfo(dtype).max)
     return True
 
 
-def _checked_fill(value: ArrayLike, dtype: DTypeLike | ExtendedDType) -> complex:
+def _checked_fill(value: ir.ArrayLike, dtype: ir.DTypeLike | ir.ExtendedDType) -> complex:
     """A fill value as a Python scalar; an int may be out of range of the default dtype."""
-    if isinstance(getattr(value, "dtype", None), ExtendedDType):
+    if isinstance(getattr(value, "dtype", None), ir.ExtendedDType):
         raise TypeError(
             f"gather: fill_value must be a number, got {array_aval(value).str_short()}. Read in "
             "another mode, and select among the results."
@@ -313,7 +300,7 @@ def _checked_fill(value: ArrayLike, dtype: DTypeLike | ExtendedDType) -> complex
         raise ValueError(f"gather: fill_value must be a scalar, got shape {np.shape(value)}.")
     item = getattr(value, "item", None)
     number: complex = cast(complex, value) if item is None else item()
-    takes_complex = issubdtype(dtype, np.complexfloating) or dtype == np.bool_
+    takes_complex = ir.issubdtype(dtype, np.complexfloating) or dtype == np.bool_
     if isinstance(number, complex) and not takes_complex:
         raise TypeError(
             f"gather: fill_value={number} is complex and the array is of dtype {dtype}. Pass its "
@@ -323,16 +310,16 @@ def _checked_fill(value: ArrayLike, dtype: DTypeLike | ExtendedDType) -> complex
 
 
 def gather(
-    operand: ArrayLike,
-    start_indices: ArrayLike,
+    operand: ir.ArrayLike,
+    start_indices: ir.ArrayLike,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
-    fill_value: ArrayLike | None = None,
-) -> Array:
+    fill_value: ir.ArrayLike | None = None,
+) -> ir.Array:
     """Read slices of an array, all of one size, each at a computed position.
 
     Args:
@@ -398,7 +385,7 @@ def gather(
     )
 
 
-def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
+def index_take(src: ir.ArrayLike, idxs: Sequence[ir.ArrayLike], axes: Sequence[int]) -> ir.Array:
     """The parts of an array at given positions along some of its axes.
 
     Args:
@@ -427,8 +414,8 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     dtype = array_aval(positions).dtype
     sizes = np.array([shape[axis] for axis in axes], dtype).reshape(*[1] * len(batch), -1)
     wrapped = rem(positions, sizes)
-    if issubdtype(dtype, np.signedinteger):
-        wrapped = select_n(lt(wrapped, exact_scalar(0, dtype)), wrapped, add(wrapped, sizes))
+    if ir.issubdtype(dtype, np.signedinteger):
+        wrapped = select_n(lt(wrapped, ir.exact_scalar(0, dtype)), wrapped, add(wrapped, sizes))
     offset_rank = len(shape) - len(axes)
     dims = GatherDimensionNumbers(
         offset_dims=tuple(range(len(batch), len(batch) + offset_rank)),

@@ -4,22 +4,9 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    FactorMap,
-    Primitive,
-    Shape,
-    ShapedArray,
-    as_array,
-    define,
-    factors,
-    linear_in_all,
-    may_return_operand,
-    to_sizes,
-)
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._reading import ALL_OPERANDS
 from ricci_lax.structure import _exact_rules as exact
@@ -40,7 +27,7 @@ __all__ = [
 ]
 
 
-def check_dtypes_match(name: str, avals: Sequence[ShapedArray], tip: str = "") -> None:
+def check_dtypes_match(name: str, avals: Sequence[ir.ShapedArray], tip: str = "") -> None:
     """Raise ``TypeError`` unless all operands have one dtype."""
     if any(aval.dtype != avals[0].dtype for aval in avals):
         raise TypeError(
@@ -58,7 +45,7 @@ def _join_batch(primitive, batch_axis, args, dims, **params):
 # concatenate
 
 
-def _concatenate_aval(*avals: ShapedArray, dimension: int) -> ShapedArray:
+def _concatenate_aval(*avals: ir.ShapedArray, dimension: int) -> ir.ShapedArray:
     shapes = ", ".join(str(aval.shape) for aval in avals)
     first = avals[0]
     if any(aval.ndim != first.ndim for aval in avals):
@@ -80,7 +67,7 @@ def _concatenate_aval(*avals: ShapedArray, dimension: int) -> ShapedArray:
     check_dtypes_match("concatenate", avals, tip)
     size = sum(aval.shape[dimension] for aval in avals)
     weak = all(aval.weak_type for aval in avals)
-    return ShapedArray((*before, size, *after), first.dtype, weak)
+    return ir.ShapedArray((*before, size, *after), first.dtype, weak)
 
 
 def _concatenate_transpose(ct, *args, dimension):
@@ -95,21 +82,21 @@ def _of_linear(args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
 
 
 def _lower_concatenate(
-    ctx: Lowering, operands: Sequence[Value], dimension: int, out: ShapedArray
+    ctx: Lowering, operands: Sequence[Value], dimension: int, out: ir.ShapedArray
 ) -> Value:
     names = ", ".join(x.name for x in operands)
     return write(ctx, f"stablehlo.concatenate {names}, dim = {dimension}", operands, out)
 
 
-def _concatenate_factors(*avals: ShapedArray, dimension: int) -> FactorMap:
+def _concatenate_factors(*avals: ir.ShapedArray, dimension: int) -> ir.FactorMap:
     dims = tuple(range(avals[0].ndim))
-    return FactorMap((dims,) * len(avals), (dims,), alike=tuple(range(len(avals))))
+    return ir.FactorMap((dims,) * len(avals), (dims,), alike=tuple(range(len(avals))))
 
 
-concatenate_p: Primitive = define(
+concatenate_p: ir.Primitive = ir.define(
     "concatenate",
-    sharding=factors(_concatenate_factors),
-    sums=linear_in_all,
+    sharding=ir.factors(_concatenate_factors),
+    sums=ir.linear_in_all,
     abstract_eval=_concatenate_aval,
     jvp=linear,
     transpose=_concatenate_transpose,
@@ -121,8 +108,8 @@ concatenate_p: Primitive = define(
 )
 
 
-@may_return_operand
-def concatenate(operands: ArrayLike | Sequence[ArrayLike], dimension: int) -> Array:
+@ir.may_return_operand
+def concatenate(operands: ir.ArrayLike | Sequence[ir.ArrayLike], dimension: int) -> ir.Array:
     """Join arrays along one of their dimensions.
 
     Args:
@@ -148,14 +135,14 @@ def concatenate(operands: ArrayLike | Sequence[ArrayLike], dimension: int) -> Ar
     if not operands:
         raise ValueError("concatenate: operands is empty; give at least one array.")
     if len(operands) == 1 and shape_of(operands[0]):
-        return as_array(operands[0])
+        return ir.as_array(operands[0])
     return concatenate_p.bind(*operands, dimension=index(dimension))
 
 
 # split
 
 
-def _split_aval(x: ShapedArray, *, sizes: Shape, axis: int) -> list[ShapedArray]:
+def _split_aval(x: ir.ShapedArray, *, sizes: ir.Shape, axis: int) -> list[ir.ShapedArray]:
     if any(size < 0 for size in sizes):
         raise ValueError(f"split: sizes {list(sizes)} holds a negative size.")
     if sum(sizes) != x.shape[axis]:
@@ -179,19 +166,19 @@ def _write_part(ctx: Lowering, x: Value, axis: int, start: int, size: int) -> Va
     return write_slice(ctx, x, starts, limits, [1] * len(starts), x.aval.update(shape=shape))
 
 
-def _split_lower(ctx: Lowering, x: Value, *, sizes: Shape, axis: int) -> list[Value]:
+def _split_lower(ctx: Lowering, x: Value, *, sizes: ir.Shape, axis: int) -> list[Value]:
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     return [_write_part(ctx, x, axis, a, size) for a, size in zip(starts, sizes, strict=True)]
 
 
-def _split_factors(x: ShapedArray, *, sizes: Shape, axis: int) -> FactorMap:
+def _split_factors(x: ir.ShapedArray, *, sizes: ir.Shape, axis: int) -> ir.FactorMap:
     dims = tuple(range(x.ndim))
-    return FactorMap((dims,), (dims,) * len(sizes))
+    return ir.FactorMap((dims,), (dims,) * len(sizes))
 
 
-split_p: Primitive = define(
+split_p: ir.Primitive = ir.define(
     "split",
-    sharding=factors(_split_factors),
+    sharding=ir.factors(_split_factors),
     abstract_eval=_split_aval,
     multiple_results=True,
     jvp=linear,
@@ -206,7 +193,7 @@ split_p: Primitive = define(
 )
 
 
-def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+def split(operand: ir.ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[ir.Array]:
     """Split an array along an axis into pieces of some sizes.
 
     Args:
@@ -227,13 +214,13 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
       [[0, 1], [2, 3, 4], [5]]
     """
     axis = canonical_axis(axis, len(shape_of(operand)))
-    return split_p.bind(operand, sizes=to_sizes(sizes), axis=axis)
+    return split_p.bind(operand, sizes=ir.to_sizes(sizes), axis=axis)
 
 
 # stack and unstack
 
 
-def _stack_aval(*avals: ShapedArray, axis: int) -> ShapedArray:
+def _stack_aval(*avals: ir.ShapedArray, axis: int) -> ir.ShapedArray:
     first = avals[0]
     shapes = ", ".join(str(aval.shape) for aval in avals)
     if any(aval.ndim != first.ndim for aval in avals):
@@ -248,7 +235,7 @@ def _stack_aval(*avals: ShapedArray, axis: int) -> ShapedArray:
     if not 0 <= axis <= first.ndim:
         raise ValueError(f"stack: axis {axis} is out of range for arrays of shape {shapes}.")
     shape = (*first.shape[:axis], len(avals), *first.shape[axis:])
-    return ShapedArray(shape, first.dtype, all(aval.weak_type for aval in avals))
+    return ir.ShapedArray(shape, first.dtype, all(aval.weak_type for aval in avals))
 
 
 def _stack_lower(ctx: Lowering, *xs: Value, axis: int) -> Value:
@@ -267,15 +254,15 @@ def _stack_batch(batch_axis, args, dims, *, axis):
     return stack_p.bind(*args, axis=axis), dim + (axis <= dim)
 
 
-def _stack_factors(*avals: ShapedArray, axis: int) -> FactorMap:
+def _stack_factors(*avals: ir.ShapedArray, axis: int) -> ir.FactorMap:
     dims = tuple(range(avals[0].ndim))
     result = (*dims[:axis], None, *dims[axis:])
-    return FactorMap((dims,) * len(avals), (result,), alike=tuple(range(len(avals))))
+    return ir.FactorMap((dims,) * len(avals), (result,), alike=tuple(range(len(avals))))
 
 
-stack_p: Primitive = define(
+stack_p: ir.Primitive = ir.define(
     "stack",
-    sharding=factors(_stack_factors),
+    sharding=ir.factors(_stack_factors),
     abstract_eval=_stack_aval,
     jvp=linear,
     transpose=lambda ct, *args, axis: _of_linear(args, unstack_p.bind(ct, axis=axis)),
@@ -284,7 +271,7 @@ stack_p: Primitive = define(
 )
 
 
-def stack(operands: ArrayLike | Sequence[ArrayLike], axis: int = 0) -> Array:
+def stack(operands: ir.ArrayLike | Sequence[ir.ArrayLike], axis: int = 0) -> ir.Array:
     """Join arrays of one shape along a new axis.
 
     Args:
@@ -311,7 +298,7 @@ def stack(operands: ArrayLike | Sequence[ArrayLike], axis: int = 0) -> Array:
     return stack_p.bind(*operands, axis=axis)
 
 
-def _unstack_aval(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
+def _unstack_aval(x: ir.ShapedArray, *, axis: int) -> list[ir.ShapedArray]:
     return [x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]
 
 
@@ -331,15 +318,15 @@ def _unstack_lower(ctx: Lowering, x: Value, *, axis: int) -> list[Value]:
     return results
 
 
-def _unstack_factors(x: ShapedArray, *, axis: int) -> FactorMap:
+def _unstack_factors(x: ir.ShapedArray, *, axis: int) -> ir.FactorMap:
     other_dims = tuple(i for i in range(x.ndim) if i != axis)
     dims = tuple(None if i == axis else i for i in range(x.ndim))
-    return FactorMap((dims,), (other_dims,) * x.shape[axis])
+    return ir.FactorMap((dims,), (other_dims,) * x.shape[axis])
 
 
-unstack_p: Primitive = define(
+unstack_p: ir.Primitive = ir.define(
     "unstack",
-    sharding=factors(_unstack_factors),
+    sharding=ir.factors(_unstack_factors),
     abstract_eval=_unstack_aval,
     multiple_results=True,
     jvp=linear,
@@ -351,7 +338,7 @@ unstack_p: Primitive = define(
 )
 
 
-def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ir.ArrayLike, axis: int = 0) -> tuple[ir.Array, ...]:
     """The slices of an array along one of its axes, without that axis.
 
     Args:
@@ -376,8 +363,8 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
 
 
 def stack_scalars(
-    scalars: Sequence[ArrayLike], dims: Sequence[int | None], size: int
-) -> tuple[Array, int | None]:
+    scalars: Sequence[ir.ArrayLike], dims: Sequence[int | None], size: int
+) -> tuple[ir.Array, int | None]:
     """The vector of several scalars, or ``size`` such vectors if a scalar is batched.
 
     Returns:

@@ -3,19 +3,8 @@
 from collections.abc import Sequence
 from operator import index
 
+import ricci_ir as ir
 from ricci_autodiff import linear
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    Shape,
-    ShapedArray,
-    define,
-    factors,
-    linear_in_all,
-    same_dimensions,
-    to_sizes,
-)
 from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value, int_list, write_broadcast, write_reshape
@@ -25,7 +14,7 @@ __all__ = ["rev", "rev_p", "tile", "tile_p"]
 # tile
 
 
-def _tile_aval(x: ShapedArray, *, reps: Shape) -> ShapedArray:
+def _tile_aval(x: ir.ShapedArray, *, reps: ir.Shape) -> ir.ShapedArray:
     if len(reps) != x.ndim:
         raise TypeError(
             f"tile: reps has {len(reps)} entries for an array of rank {x.ndim}. Give one "
@@ -47,7 +36,7 @@ def _tile_batch(axis, args, dims, *, reps):
     return tile_p.bind(args[0], reps=(*reps[:dim], 1, *reps[dim:])), dim
 
 
-def _tile_lower(ctx: Lowering, x: Value, *, reps: Shape) -> Value:
+def _tile_lower(ctx: Lowering, x: Value, *, reps: ir.Shape) -> Value:
     out = ctx.out
     ones = tuple(size for n in x.shape for size in (1, n))
     pairs = tuple(size for pair in zip(reps, x.shape, strict=True) for size in pair)
@@ -56,9 +45,9 @@ def _tile_lower(ctx: Lowering, x: Value, *, reps: Shape) -> Value:
     return write_reshape(ctx, x, out)
 
 
-tile_p: Primitive = define(
+tile_p: ir.Primitive = ir.define(
     "tile",
-    sharding=factors(same_dimensions),
+    sharding=ir.factors(ir.same_dimensions),
     abstract_eval=_tile_aval,
     jvp=linear,
     transpose=_tile_transpose,
@@ -67,7 +56,7 @@ tile_p: Primitive = define(
 )
 
 
-def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
+def tile(operand: ir.ArrayLike, reps: Sequence[int]) -> ir.Array:
     """Repeat an array along each of its dimensions, one whole copy after another.
 
     Args:
@@ -88,13 +77,13 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
     Source: NumPy ``tile``.
     """
-    return tile_p.bind(operand, reps=to_sizes(reps))
+    return tile_p.bind(operand, reps=ir.to_sizes(reps))
 
 
 # rev
 
 
-def _rev_aval(x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
+def _rev_aval(x: ir.ShapedArray, *, dimensions: ir.Shape) -> ir.ShapedArray:
     if len(set(dimensions)) != len(dimensions):
         raise TypeError(f"rev: dimensions {dimensions} names a dimension twice.")
     if any(d < 0 for d in dimensions):
@@ -111,10 +100,10 @@ def _rev_batch(axis, args, dims, *, dimensions):
     return rev_p.bind(args[0], dimensions=tuple(d + (d >= dim) for d in dimensions)), dim
 
 
-rev_p: Primitive = define(
+rev_p: ir.Primitive = ir.define(
     "rev",
-    sharding=factors(same_dimensions),
-    sums=linear_in_all,
+    sharding=ir.factors(ir.same_dimensions),
+    sums=ir.linear_in_all,
     abstract_eval=_rev_aval,
     jvp=linear,
     transpose=lambda ct, x, *, dimensions: [rev(ct, dimensions)],
@@ -126,7 +115,7 @@ rev_p: Primitive = define(
 )
 
 
-def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
+def rev(operand: ir.ArrayLike, dimensions: Sequence[int]) -> ir.Array:
     """Reverse the order of the elements along some dimensions.
 
     Args:

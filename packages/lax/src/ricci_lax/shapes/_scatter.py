@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at, move_dim
-from ricci_ir import Array, ArrayLike, FactorMap, Jaxpr, Primitive, ShapedArray, define, factors
 from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import eq, select
@@ -54,7 +54,10 @@ _UINT32 = np.dtype("uint32")
 
 
 def _check_shapes(
-    operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, dims: ScatterDimensionNumbers
+    operand: ir.ShapedArray,
+    indices: ir.ShapedArray,
+    updates: ir.ShapedArray,
+    dims: ScatterDimensionNumbers,
 ) -> None:
     ndim = len(dims.update_window_dims) + indices.ndim - 1
     if updates.ndim != ndim:
@@ -104,8 +107,11 @@ def _check_shapes(
 
 @lru_cache(maxsize=4096)
 def _scatter_aval(
-    operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, dims: ScatterDimensionNumbers
-) -> ShapedArray:
+    operand: ir.ShapedArray,
+    indices: ir.ShapedArray,
+    updates: ir.ShapedArray,
+    dims: ScatterDimensionNumbers,
+) -> ir.ShapedArray:
     name = "scatter_dims_to_operand_dims"
     check_index_map("scatter", name, dims.scatter_dims_to_operand_dims, indices, operand.ndim)
     check_dtypes_match("scatter", (operand, updates))
@@ -113,7 +119,7 @@ def _scatter_aval(
     return operand
 
 
-def _scatter_batch(primitive: Primitive) -> Callable[..., tuple[Array, int]]:
+def _scatter_batch(primitive: ir.Primitive) -> Callable[..., tuple[ir.Array, int]]:
     def batch(axis, args, batch_dims, *, dimension_numbers, **params):
         operand, indices, updates = args
         dims: ScatterDimensionNumbers = dimension_numbers
@@ -137,7 +143,7 @@ def _scatter_batch(primitive: Primitive) -> Callable[..., tuple[Array, int]]:
     return batch
 
 
-def _scatter_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> Positions:
+def _scatter_positions(avals: Sequence[ir.ShapedArray], params: dict[str, Any]) -> Positions:
     numbers = params["dimension_numbers"]
     window_sizes = iter(avals[2].shape[d] for d in numbers.update_window_dims)
     left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
@@ -147,13 +153,13 @@ def _scatter_positions(avals: Sequence[ShapedArray], params: dict[str, Any]) -> 
 
 
 def _scatter_factors(
-    operand: ShapedArray,
-    indices: ShapedArray,
-    updates: ShapedArray,
+    operand: ir.ShapedArray,
+    indices: ir.ShapedArray,
+    updates: ir.ShapedArray,
     *,
     dimension_numbers: ScatterDimensionNumbers,
     **params: object,
-) -> FactorMap:
+) -> ir.FactorMap:
     """The sharding factors: dimensions that updates cover, or that are batches, may be sharded."""
     dims = dimension_numbers
     batches = {i: operand.ndim + i for i in range(indices.ndim - 1)}
@@ -177,7 +183,7 @@ def _scatter_factors(
     )
     of_indices = (*(f if f in inner else None for f in batches.values()), None)
     advice = "Specify the sharding of the result: x.at[index].set(y, out_sharding=P(...))."
-    return FactorMap(
+    return ir.FactorMap(
         (tuple(of_operand), of_indices, of_updates), (tuple(of_operand),), advice=advice
     )
 
@@ -187,7 +193,7 @@ def _scatter(
     accepts: Sequence[type] | None,
     jvp: Callable[..., Any],
     transpose: Callable[..., Any],
-) -> Primitive:
+) -> ir.Primitive:
     """A primitive of the family, and all its rules but the derivatives."""
 
     def abstract_eval(operand, indices, updates, *, dimension_numbers, **params):
@@ -195,9 +201,9 @@ def _scatter(
             check_dtype(name, operand, accepts)
         return _scatter_aval(operand, indices, updates, dimension_numbers)
 
-    primitive = define(
+    primitive = ir.define(
         name,
-        sharding=factors(_scatter_factors),
+        sharding=ir.factors(_scatter_factors),
         abstract_eval=abstract_eval,
         # No memo, which would keep the jaxpr among the parameters alive; ``_scatter_aval``
         # caches the part that does not depend on the jaxpr.
@@ -212,7 +218,7 @@ def _scatter(
     return primitive
 
 
-def _update_cotangent(ct, indices, updates, dims, mode) -> Array:
+def _update_cotangent(ct, indices, updates, dims, mode) -> ir.Array:
     """The cotangent of the updates: a gather at their positions."""
     params = window_reading(dims, updates.aval.shape, len(shape_of(ct)), mode)
     return gather_p.bind(ct, indices, **params)
@@ -241,8 +247,8 @@ def _linear_transpose(
     return [ct if is_undefined_primal(operand) else None, None, ct_updates]
 
 
-scatter_add_p: Primitive = _scatter("scatter-add", numeric, _linear_jvp, _linear_transpose)
-scatter_sub_p: Primitive = _scatter("scatter-sub", numeric, _linear_jvp, _linear_transpose)
+scatter_add_p: ir.Primitive = _scatter("scatter-add", numeric, _linear_jvp, _linear_transpose)
+scatter_sub_p: ir.Primitive = _scatter("scatter-sub", numeric, _linear_jvp, _linear_transpose)
 
 
 def _add_at(operand, indices, updates, params):
@@ -278,7 +284,7 @@ def _mul_transpose(primitive, ct, operand, indices, updates, **params):
     return [primitive.bind(ct, indices, updates, **params), None, None]
 
 
-scatter_mul_p: Primitive = _scatter("scatter-mul", numeric, _mul_jvp, _mul_transpose)
+scatter_mul_p: ir.Primitive = _scatter("scatter-mul", numeric, _mul_jvp, _mul_transpose)
 
 
 # scatter-min and scatter-max: values that attain the extremum share the gradient equally.
@@ -330,8 +336,8 @@ def _not_linear(primitive, ct, *args, **params):
     raise NotImplementedError(f"the transpose of {primitive.name!r}: the operation is not linear")
 
 
-scatter_min_p: Primitive = _scatter("scatter-min", None, _extremal_jvp, _not_linear)
-scatter_max_p: Primitive = _scatter("scatter-max", None, _extremal_jvp, _not_linear)
+scatter_min_p: ir.Primitive = _scatter("scatter-min", None, _extremal_jvp, _not_linear)
+scatter_max_p: ir.Primitive = _scatter("scatter-max", None, _extremal_jvp, _not_linear)
 
 
 # scatter: updates replace elements.
@@ -407,23 +413,23 @@ def _set_transpose(
     return [ct_operand, None, ct_updates]
 
 
-scatter_p: Primitive = _scatter("scatter", None, _set_jvp, _set_transpose)
+scatter_p: ir.Primitive = _scatter("scatter", None, _set_jvp, _set_transpose)
 
 
 # The public functions.
 
 
 def bind_scatter(
-    primitive: Primitive,
-    operand: ArrayLike,
-    indices: ArrayLike,
-    updates: ArrayLike,
+    primitive: ir.Primitive,
+    operand: ir.ArrayLike,
+    indices: ir.ArrayLike,
+    updates: ir.ArrayLike,
     dims: ScatterDimensionNumbers,
     sorted_: bool,
     unique: bool,
     mode: str | GatherScatterMode | None,
-    jaxpr: Jaxpr | None,
-) -> Array:
+    jaxpr: ir.Jaxpr | None,
+) -> ir.Array:
     """Bind a scatter; ``jaxpr`` combines an element with its update, if there is one."""
     return primitive.bind(
         operand,
@@ -439,18 +445,18 @@ def bind_scatter(
 
 
 def _public(
-    primitive: Primitive, combine: BinaryFunction | None, name: str, what: str, result: str
+    primitive: ir.Primitive, combine: BinaryFunction | None, name: str, what: str, result: str
 ):
     def scatter(
-        operand: ArrayLike,
-        scatter_indices: ArrayLike,
-        updates: ArrayLike,
+        operand: ir.ArrayLike,
+        scatter_indices: ir.ArrayLike,
+        updates: ir.ArrayLike,
         dimension_numbers: ScatterDimensionNumbers,
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-    ) -> Array:
+    ) -> ir.Array:
         jaxpr = None if combine is None else combiner(combine, array_aval(operand).dtype)
         flags = indices_are_sorted, unique_indices
         return bind_scatter(

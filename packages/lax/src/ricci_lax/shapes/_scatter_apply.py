@@ -3,16 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Jaxpr,
-    ShapedArray,
-    TracedFunctions,
-    Tracer,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
 from ricci_lax.structure._filling import full
 from ricci_lax.structure._operand_types import array_aval, as_sizes
 
@@ -22,31 +13,31 @@ from ._scatter import bind_scatter, scatter_p
 __all__ = ["scatter_apply"]
 
 
-_update_programs: TracedFunctions[Any, Jaxpr] = TracedFunctions("applied functions", 64)
+_update_programs: ir.TracedFunctions[Any, ir.Jaxpr] = ir.TracedFunctions("applied functions", 64)
 
 
-def _update_program(func: Callable[[Array], ArrayLike], dtype: DTypeLike) -> Jaxpr:
+def _update_program(func: Callable[[ir.Array], ir.ArrayLike], dtype: ir.DTypeLike) -> ir.Jaxpr:
     """The jaxpr of a function of a scalar, cached by function and dtype."""
     jaxpr = _update_programs.recall(func, dtype)
     if jaxpr is None:
-        scalar = ShapedArray((), dtype)
-        jaxpr = trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
-        if not any(isinstance(const, Tracer) for const in jaxpr.consts):
+        scalar = ir.ShapedArray((), dtype)
+        jaxpr = ir.trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
+        if not any(isinstance(const, ir.Tracer) for const in jaxpr.consts):
             _update_programs.put(func, dtype, jaxpr)
     return jaxpr
 
 
 def scatter_apply(
-    operand: ArrayLike,
-    scatter_indices: ArrayLike,
-    func: Callable[[Array], ArrayLike],
+    operand: ir.ArrayLike,
+    scatter_indices: ir.ArrayLike,
+    func: Callable[[ir.Array], ir.ArrayLike],
     dimension_numbers: ScatterDimensionNumbers,
     *,
     update_shape: Sequence[int] = (),
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Array:
+) -> ir.Array:
     """Apply a function to the elements of parts of an array.
 
     Args:
@@ -79,7 +70,7 @@ def scatter_apply(
     """
     dtype = array_aval(operand).dtype
     jaxpr = _update_program(func, dtype)
-    if any(isinstance(const, Tracer) for const in jaxpr.consts):
+    if any(isinstance(const, ir.Tracer) for const in jaxpr.consts):
         raise NotImplementedError(
             "scatter_apply: func closes over arrays of an enclosing jit, grad or vmap. Write it "
             "as a gather, the function, and a scatter."

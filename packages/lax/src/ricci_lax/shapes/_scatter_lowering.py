@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Array, Jaxpr, Shape, ShapedArray, iinfo, is_symbolic_dim
+import ricci_ir as ir
 from ricci_stablehlo import Lowering, Value, combining_region, write_reshape
 
 from ._dimension_numbers import (
@@ -19,7 +19,10 @@ from ._dimension_numbers import (
 
 
 def window_reading(
-    dims: ScatterDimensionNumbers, updates_shape: Shape, operand_ndim: int, mode: GatherScatterMode
+    dims: ScatterDimensionNumbers,
+    updates_shape: ir.Shape,
+    operand_ndim: int,
+    mode: GatherScatterMode,
 ) -> dict[str, Any]:
     """The parameters of the gather that reads the elements that a scatter writes."""
     left_out = {*dims.inserted_window_dims, *dims.operand_batching_dims}
@@ -40,9 +43,9 @@ def _clip_indices(
 ) -> Value:
     """Indices moved so that the windows lie within the operand."""
     sizes = window_reading(dims, updates.shape, len(operand.shape), FILL)["slice_sizes"]
-    limit = iinfo(indices.dtype).max
+    limit = ir.iinfo(indices.dtype).max
     bounds = [operand.shape[d] - sizes[d] for d in dims.scatter_dims_to_operand_dims]
-    clamped = [b if is_symbolic_dim(b) or b < limit else limit for b in bounds]
+    clamped = [b if ir.is_symbolic_dim(b) or b < limit else limit for b in bounds]
     upper = ctx.integers(clamped, indices.dtype)
     upper = ctx.broadcast(upper, indices.shape, [len(indices.shape) - 1])
     lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())
@@ -59,8 +62,8 @@ def lower_scatter(
     indices_are_sorted: bool,
     unique_indices: bool,
     mode: GatherScatterMode,
-    update_jaxpr: Jaxpr | None,
-    update_consts: Sequence[Array],
+    update_jaxpr: ir.Jaxpr | None,
+    update_consts: Sequence[ir.Array],
 ) -> Value:
     """The lowering rule of all scatters; ``update_jaxpr`` combines an element with its update."""
     out, dims = ctx.out, dimension_numbers
@@ -85,7 +88,7 @@ def lower_scatter(
         f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, "
         f"unique_indices = {str(unique_indices).lower()}"
     )
-    scalars = [ShapedArray((), operand.dtype)] * 2
+    scalars = [ir.ShapedArray((), operand.dtype)] * 2
     if update_jaxpr is None:
         region = ctx.region(scalars, lambda inner, element, update: [update])
     else:

@@ -4,24 +4,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import is_undefined_primal, linear
 from ricci_batching import batched_at, move_dim
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    FactorMap,
-    Primitive,
-    Shape,
-    ShapedArray,
-    as_size,
-    define,
-    exact_scalar,
-    factors,
-    is_extended,
-    linear_in_all,
-    same_dimensions,
-    to_sizes,
-)
 from ricci_lax.elementwise._addition import sub
 from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.rules._checkify import checks_nan
@@ -38,8 +23,8 @@ __all__ = ["index_in_dim", "pad", "pad_p", "slice", "slice_in_dim", "slice_p"]
 
 
 def _slice_aval(
-    x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
-) -> ShapedArray:
+    x: ir.ShapedArray, *, start_indices: ir.Shape, limit_indices: ir.Shape, strides: ir.Shape | None
+) -> ir.ShapedArray:
     names = ("start_indices", "limit_indices", "strides")
     values = (start_indices, limit_indices, (1,) * x.ndim if strides is None else strides)
     for name, value in zip(names, values, strict=True):
@@ -75,7 +60,7 @@ def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
         count = shape_of(ct)[i]
         end = limit if stride == 1 else start + (count - 1) * stride + 1 if count else start
         config.append((start, size - end, stride - 1))
-    return [pad(ct, exact_scalar(0, x.aval.dtype), config)]
+    return [pad(ct, ir.exact_scalar(0, x.aval.dtype), config)]
 
 
 def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
@@ -94,29 +79,34 @@ def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
 
 
 def _slice_lower(
-    ctx: Lowering, x: Value, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
+    ctx: Lowering,
+    x: Value,
+    *,
+    start_indices: ir.Shape,
+    limit_indices: ir.Shape,
+    strides: ir.Shape | None,
 ) -> Value:
     strides = (1,) * len(start_indices) if strides is None else strides
     return write_slice(ctx, x, start_indices, limit_indices, strides, ctx.out)
 
 
-def sliced_dimensions(operands: Sequence[ShapedArray], sizes: Shape) -> FactorMap:
+def sliced_dimensions(operands: Sequence[ir.ShapedArray], sizes: ir.Shape) -> ir.FactorMap:
     """Sharding factors of a slice: the first operand's; a one-element slice is replicated."""
     dims = tuple(range(len(sizes)))
     scalars = ((),) * (len(operands) - 1)
     if prod(sizes) == 1:
-        return FactorMap((dims, *scalars), ((None,) * len(sizes),), reduced=frozenset(dims))
-    return FactorMap((dims, *scalars), (dims,))
+        return ir.FactorMap((dims, *scalars), ((None,) * len(sizes),), reduced=frozenset(dims))
+    return ir.FactorMap((dims, *scalars), (dims,))
 
 
-def _slice_factors(x: ShapedArray, **params: Any) -> FactorMap:
+def _slice_factors(x: ir.ShapedArray, **params: Any) -> ir.FactorMap:
     return sliced_dimensions((x,), _slice_aval(x, **params).shape)
 
 
-slice_p: Primitive = define(
+slice_p: ir.Primitive = ir.define(
     "slice",
-    sharding=factors(_slice_factors),
-    sums=linear_in_all,
+    sharding=ir.factors(_slice_factors),
+    sums=ir.linear_in_all,
     abstract_eval=_slice_aval,
     jvp=linear,
     transpose=_slice_transpose,
@@ -128,11 +118,11 @@ slice_p: Primitive = define(
 
 
 def slice(
-    operand: ArrayLike,
+    operand: ir.ArrayLike,
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> Array:
+) -> ir.Array:
     """A part of an array, at a fixed position.
 
     Args:
@@ -157,19 +147,19 @@ def slice(
     """
     return slice_p.bind(
         operand,
-        start_indices=to_sizes(start_indices),
-        limit_indices=to_sizes(limit_indices),
-        strides=None if strides is None else to_sizes(strides),
+        start_indices=ir.to_sizes(start_indices),
+        limit_indices=ir.to_sizes(limit_indices),
+        strides=None if strides is None else ir.to_sizes(strides),
     )
 
 
 def slice_in_dim(
-    operand: ArrayLike,
+    operand: ir.ArrayLike,
     start_index: int | None,
     limit_index: int | None,
     stride: int = 1,
     axis: int = 0,
-) -> Array:
+) -> ir.Array:
     """A part of an array along one axis; negative positions count from the end.
 
     Args:
@@ -196,16 +186,18 @@ def slice_in_dim(
     size = shape[axis]
 
     def position(i: int | None, default: int) -> int:
-        i = default if i is None else as_size(i)
+        i = default if i is None else ir.as_size(i)
         return i + size if i < 0 else i
 
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis] = position(start_index, 0), position(limit_index, size)
-    strides[axis] = as_size(stride)
+    strides[axis] = ir.as_size(stride)
     return slice(operand, starts, limits, strides)
 
 
-def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+def index_in_dim(
+    operand: ir.ArrayLike, index: int, axis: int = 0, keepdims: bool = True
+) -> ir.Array:
     """One position of an array along an axis.
 
     Args:
@@ -245,8 +237,8 @@ PaddingConfig = Sequence[tuple[int, int, int]]
 
 
 def _pad_aval(
-    x: ShapedArray, padding_value: ShapedArray, *, padding_config: PaddingConfig
-) -> ShapedArray:
+    x: ir.ShapedArray, padding_value: ir.ShapedArray, *, padding_config: PaddingConfig
+) -> ir.ShapedArray:
     if x.dtype != padding_value.dtype:
         raise TypeError(
             f"pad: the operand is {x.dtype} and padding_value is {padding_value.dtype}. "
@@ -276,12 +268,12 @@ def _pad_aval(
             f"pad: padding_config {padding_config} cuts off more than an operand of shape "
             f"{x.shape} has; a size would be negative, as in {shape}."
         )
-    return ShapedArray(shape, x.dtype, x.weak_type and padding_value.weak_type)
+    return ir.ShapedArray(shape, x.dtype, x.weak_type and padding_value.weak_type)
 
 
 def _pad_transpose(ct, x, padding_value, *, padding_config):
     aval = x.aval if is_undefined_primal(x) else array_aval(x)
-    zero = exact_scalar(0, aval.dtype)
+    zero = ir.exact_scalar(0, aval.dtype)
     cut = [(-low, -high, 0) for low, high, _ in padding_config]
     spread = pad(ct, zero, cut)
     starts, steps = [0] * aval.ndim, [interior + 1 for *_, interior in padding_config]
@@ -303,8 +295,8 @@ def _pad_batch(axis, args, dims, *, padding_config):
         return pad_p.bind(x, value, padding_config=config), dim
     # Pad with anything, then put each example's own value where no element of the operand is.
     aval = array_aval(x)
-    keys = is_extended(aval.dtype)  # there is no zero among them
-    filling = index_in_dim(value, 0, keepdims=False) if keys else exact_scalar(0, aval.dtype)
+    keys = ir.is_extended(aval.dtype)  # there is no zero among them
+    filling = index_in_dim(value, 0, keepdims=False) if keys else ir.exact_scalar(0, aval.dtype)
     padded = pad(x, filling, config)
     inside = pad(full(aval.shape, True), False, config)
     values = broadcast_in_dim(move_dim(value, value_dim, 0), shape_of(padded), (dim,))
@@ -317,9 +309,9 @@ def _pad_lower(
     return write_pad(ctx, x, padding_value, padding_config, ctx.out)
 
 
-pad_p: Primitive = define(
+pad_p: ir.Primitive = ir.define(
     "pad",
-    sharding=factors(same_dimensions),
+    sharding=ir.factors(ir.same_dimensions),
     abstract_eval=_pad_aval,
     jvp=linear,
     transpose=_pad_transpose,
@@ -329,7 +321,9 @@ pad_p: Primitive = define(
 )
 
 
-def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: PaddingConfig) -> Array:
+def pad(
+    operand: ir.ArrayLike, padding_value: ir.ArrayLike, padding_config: PaddingConfig
+) -> ir.Array:
     """Add copies of a value around an array, and between its elements.
 
     Args:
@@ -357,5 +351,5 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: PaddingCon
 
     Source: StableHLO ``pad``.
     """
-    config = tuple(to_sizes(triple) for triple in padding_config)
+    config = tuple(ir.to_sizes(triple) for triple in padding_config)
     return pad_p.bind(operand, padding_value, padding_config=config)

@@ -3,14 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_autodiff import (
-    Zero,
-    join_tangents,
-    jvp_jaxpr,
-    linearize_jaxpr,
-    split_by_linearizing,
-    transpose_call,
-)
+import ricci_autodiff as ad
 from ricci_batching import batch_jaxpr
 from ricci_ir import Primitive
 
@@ -33,29 +26,31 @@ def call_rules(
         return primitive().bind(*operands, **{**params, parameter: jaxpr})
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        pushed, nonzeros = jvp_jaxpr(params[parameter], [type(t) is not Zero for t in tangents])
-        nonzero_tangents = [t for t in tangents if type(t) is not Zero]
+        pushed, nonzeros = ad.jvp_jaxpr(
+            params[parameter], [type(t) is not ad.Zero for t in tangents]
+        )
+        nonzero_tangents = [t for t in tangents if type(t) is not ad.Zero]
         outs = call((*primals, *nonzero_tangents), pushed, params)
         results, out_tangents = outs[: len(nonzeros)], outs[len(nonzeros) :]
-        return results, join_tangents(nonzeros, out_tangents, results)
+        return results, ad.join_tangents(nonzeros, out_tangents, results)
 
     def linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         jaxpr = params[parameter]
-        plan = linearize_jaxpr(jaxpr, tuple(type(t) is not Zero for t in tangents))
+        plan = ad.linearize_jaxpr(jaxpr, tuple(type(t) is not ad.Zero for t in tangents))
         outputs = call(primals, plan.forward, params)
         results = outputs[: len(jaxpr.outvars)]
         values = (*primals, *outputs)
         residuals = [values[i] for i in plan.residuals]
         recorded: Any = ()
         if plan.tangent.outvars or plan.tangent.effects:
-            nonzero_tangents = [t for t in tangents if type(t) is not Zero]
+            nonzero_tangents = [t for t in tangents if type(t) is not ad.Zero]
             more = {**derived(params), parameter: plan.tangent}
             recorded = tape.record(primitive(), (*residuals, *nonzero_tangents), more)
-        return results, join_tangents(plan.nonzeros, recorded, results)
+        return results, ad.join_tangents(plan.nonzeros, recorded, results)
 
     def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> Any:
         apply = lambda program, operands: call(operands, program, params)
-        return transpose_call(cts, args, params[parameter], apply)
+        return ad.transpose_call(cts, args, params[parameter], apply)
 
     def batch(axis: Any, args: Sequence[Any], dims: Any, **params: Any) -> Any:
         batched, out_dims = batch_jaxpr(params[parameter], axis, dims)
@@ -64,7 +59,7 @@ def call_rules(
     return {
         "jvp": jvp,
         "linearize": linearize,
-        "split": split_by_linearizing(linearize),
+        "split": ad.split_by_linearizing(linearize),
         "transpose": transpose,
         "batch": batch,
     }

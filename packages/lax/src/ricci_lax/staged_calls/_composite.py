@@ -7,22 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    Jaxpr,
-    PyTree,
-    ShapedArray,
-    Tracer,
-    UnexpectedTracerError,
-    by_program,
-    convert_constvars,
-    define,
-    get_aval,
-    trace_to_jaxpr,
-    unsupported,
-)
+import ricci_ir as ir
+import ricci_stablehlo as hlo
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
-from ricci_stablehlo import Lowering, Value, dense, element_type, string, tensor_type
 
 __all__ = ["composite"]
 
@@ -67,18 +54,18 @@ def attribute(value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
     if isinstance(value, str | bytes):
-        return string(value if isinstance(value, str) else value.decode())
+        return hlo.string(value if isinstance(value, str) else value.decode())
     if isinstance(value, Mapping):
         return f"{{{attribute_fields(value)}}}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(attribute, value))}]"
     if isinstance(value, np.dtype):
-        return element_type(value)
+        return hlo.element_type(value)
     if isinstance(value, np.ndarray) and value.dtype.kind != "U":
-        return f"{dense(value)} : {tensor_type(ShapedArray(value.shape, value.dtype))}"
+        return f"{hlo.dense(value)} : {hlo.tensor_type(ir.ShapedArray(value.shape, value.dtype))}"
     if isinstance(value, int | float | np.number) and np.asarray(value).dtype.kind != "c":
         scalar = np.asarray(value)
-        return f"{dense(scalar)[6:-1]} : {element_type(scalar.dtype)}"
+        return f"{hlo.dense(scalar)[6:-1]} : {hlo.element_type(scalar.dtype)}"
     raise TypeError(
         f"composite: the attribute {value!r}, of type {type(value).__name__}, has no form in "
         "StableHLO. Attributes are numbers, strings, dtypes, NumPy arrays, and lists and dicts of "
@@ -93,8 +80,13 @@ def attribute_fields(values: Mapping[str, Any]) -> str:
 
 
 def lower_composite(
-    ctx: Lowering, name: str, operands: Sequence[Value], jaxpr: Jaxpr, fields: str, version: int = 0
-) -> list[Value]:
+    ctx: hlo.Lowering,
+    name: str,
+    operands: Sequence[hlo.Value],
+    jaxpr: ir.Jaxpr,
+    fields: str,
+    version: int = 0,
+) -> list[hlo.Value]:
     """Write ``stablehlo.composite``, and a private function with its decomposition.
 
     Args:
@@ -120,37 +112,39 @@ def lower_composite(
     attributes.append(f"decomposition = @{symbol}")
     if version:
         attributes.append(f"version = {version} : i32")
-    types = [", ".join(tensor_type(x) for x in xs) for xs in ([v.aval for v in operands], outs)]
+    types = [", ".join(hlo.tensor_type(x) for x in xs) for xs in ([v.aval for v in operands], outs)]
     results = types[1] if count == 1 else f"({types[1]})"
     ctx.write(
-        f"{head}stablehlo.composite {string(name)} {', '.join(map(str, operands))} "
+        f"{head}stablehlo.composite {hlo.string(name)} {', '.join(map(str, operands))} "
         f"{{{', '.join(attributes)}}} : ({types[0]}) -> {results}"
     )
     if count == 1:
-        return [Value(result, outs[0])]
-    return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
+        return [hlo.Value(result, outs[0])]
+    return [hlo.Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
 
 
-def _composite_lower(ctx: Lowering, *operands: Value, call_jaxpr, name, version, attributes):
+def _composite_lower(
+    ctx: hlo.Lowering, *operands: hlo.Value, call_jaxpr, name, version, attributes
+):
     values = {key: tree_unflatten(tree, leaves) for key, leaves, tree in attributes}
     return lower_composite(ctx, name, operands, call_jaxpr, attribute_fields(values), version)
 
 
-composite_p = define(
+composite_p = ir.define(
     "composite",
     abstract_eval=lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals,
     multiple_results=True,
-    sharding=by_program,
+    sharding=ir.by_program,
     memo=False,
-    jvp=unsupported(
+    jvp=ir.unsupported(
         "an operation may be more than its decomposition, so that its derivative is not known; "
         "give it one with custom_jvp or custom_vjp around the composite",
         ValueError,
     ),
-    transpose=unsupported(
+    transpose=ir.unsupported(
         "an operation may be more than its decomposition, so that it is not known to be linear"
     ),
-    batch=unsupported(
+    batch=ir.unsupported(
         "a compiler that knows the operation may know no batch of it; map over its decomposition "
         "instead, or give it a batched form with custom_vmap"
     ),
@@ -201,22 +195,22 @@ def composite[**P, R](decomposition: Callable[P, R], name: str, version: int = 0
         leaves, tree = tree_flatten(args)
         out_tree: Any = None
 
-        def flat(*xs: Array) -> list[Any]:
+        def flat(*xs: ir.Array) -> list[Any]:
             nonlocal out_tree
             results, out_tree = tree_flatten(decomposition(*tree_unflatten(tree, xs), **attributes))
             return results
 
         fields = tuple((key, *_attribute_leaves(name, key, v)) for key, v in attributes.items())
-        jaxpr = trace_to_jaxpr(flat, [get_aval(x) for x in leaves])
-        if any(isinstance(x, Tracer) for x in jaxpr.consts):
-            raise UnexpectedTracerError(
+        jaxpr = ir.trace_to_jaxpr(flat, [ir.get_aval(x) for x in leaves])
+        if any(isinstance(x, ir.Tracer) for x in jaxpr.consts):
+            raise ir.UnexpectedTracerError(
                 f"composite {name!r}: its decomposition closes over a traced value. Pass that as "
                 "an argument: the operation may depend on its arguments only."
             )
         results = composite_p.bind(
             *jaxpr.consts,
             *leaves,
-            call_jaxpr=convert_constvars(jaxpr),
+            call_jaxpr=ir.convert_constvars(jaxpr),
             name=name,
             version=version,
             attributes=fields,
@@ -226,12 +220,12 @@ def composite[**P, R](decomposition: Callable[P, R], name: str, version: int = 0
     return call
 
 
-def _attribute_leaves(name: str, key: str, value: PyTree) -> tuple[tuple, PyTreeDef]:
+def _attribute_leaves(name: str, key: str, value: ir.PyTree) -> tuple[tuple, PyTreeDef]:
     """An attribute as hashable leaves, and their structure."""
     leaves, tree = tree_flatten(value)
     for leaf in leaves:
-        if isinstance(leaf, Tracer):
-            raise UnexpectedTracerError(
+        if isinstance(leaf, ir.Tracer):
+            raise ir.UnexpectedTracerError(
                 f"composite {name!r}: its attribute {key!r} is a traced value. Pass that as an "
                 "argument, or use a NumPy array: attributes must be known while tracing."
             )

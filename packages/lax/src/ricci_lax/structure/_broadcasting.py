@@ -6,28 +6,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import move_dim
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    ExtendedDType,
-    FactorMap,
-    Primitive,
-    Shape,
-    ShapedArray,
-    as_array,
-    cast_varying,
-    define,
-    exact_scalar,
-    factors,
-    float0,
-    hides,
-    linear_in_all,
-    makes_sharding,
-    may_return_operand,
-    to_sizes,
-)
 from ricci_lax.rules._checkify import checks_nan
 from ricci_stablehlo import Lowering, Value, write_broadcast
 
@@ -60,8 +41,8 @@ __all__ = [
 
 
 def _broadcast_in_dim_aval(
-    x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape, sharding
-) -> ShapedArray:
+    x: ir.ShapedArray, *, shape: ir.Shape, broadcast_dimensions: ir.Shape, sharding
+) -> ir.ShapedArray:
     dims = broadcast_dimensions
     check_nonnegative("broadcast_in_dim", shape)
     if len(dims) != x.ndim:
@@ -112,32 +93,32 @@ def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sh
 
 
 def _broadcast_in_dim_lower(
-    ctx: Lowering, x: Value, *, broadcast_dimensions: Shape, **params: object
+    ctx: Lowering, x: Value, *, broadcast_dimensions: ir.Shape, **params: object
 ) -> Value:
     return write_broadcast(ctx, x, broadcast_dimensions, ctx.out)
 
 
-_broadcast_in_dim_usual = hides(broadcast_dimensions=(), sharding=None)
+_broadcast_in_dim_usual = ir.hides(broadcast_dimensions=(), sharding=None)
 
 
-def _broadcast_in_dim_shown(*, shape: Shape, **params: object) -> dict[str, Any]:
+def _broadcast_in_dim_shown(*, shape: ir.Shape, **params: object) -> dict[str, Any]:
     return _broadcast_in_dim_usual(**params)  # the result's type has the shape
 
 
 def _broadcast_in_dim_factors(
-    x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape, **params: object
-) -> FactorMap:
+    x: ir.ShapedArray, *, shape: ir.Shape, broadcast_dimensions: ir.Shape, **params: object
+) -> ir.FactorMap:
     dims: list[int | None] = [None] * len(shape)
     for i, d in enumerate(broadcast_dimensions):
         if x.shape[i] == shape[d]:
             dims[d] = i
-    return FactorMap((tuple(range(x.ndim)),), (tuple(dims),))
+    return ir.FactorMap((tuple(range(x.ndim)),), (tuple(dims),))
 
 
-broadcast_in_dim_p: Primitive = define(
+broadcast_in_dim_p: ir.Primitive = ir.define(
     "broadcast_in_dim",
-    sharding=makes_sharding(factors(_broadcast_in_dim_factors)),
-    sums=linear_in_all,
+    sharding=ir.makes_sharding(ir.factors(_broadcast_in_dim_factors)),
+    sums=ir.linear_in_all,
     abstract_eval=_broadcast_in_dim_aval,
     jvp=linear,
     transpose=_broadcast_in_dim_transpose,
@@ -149,14 +130,14 @@ broadcast_in_dim_p: Primitive = define(
 )
 
 
-@may_return_operand
+@ir.may_return_operand
 def broadcast_in_dim(
-    operand: ArrayLike,
+    operand: ir.ArrayLike,
     shape: Sequence[int],
     broadcast_dimensions: Sequence[int],
     *,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Repeat an array along new dimensions, and along those of size 1.
 
     Args:
@@ -187,7 +168,7 @@ def broadcast_in_dim(
     """
     shape, dims = as_sizes(shape), tuple(map(index, broadcast_dimensions))
     if shape_of(operand) == shape and dims == tuple(range(len(shape))) and out_sharding is None:
-        return as_array(operand)
+        return ir.as_array(operand)
     if out_sharding is None:
         return broadcast_in_dim_p.bind(
             operand, shape=shape, broadcast_dimensions=dims, sharding=None
@@ -196,8 +177,10 @@ def broadcast_in_dim(
     return bind_placed(broadcast_in_dim_p, (operand,), len(shape), out_sharding, params)
 
 
-@may_return_operand
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None) -> Array:
+@ir.may_return_operand
+def broadcast(
+    operand: ir.ArrayLike, sizes: Sequence[int], *, out_sharding: object = None
+) -> ir.Array:
     """Repeat an array along new leading dimensions of the given sizes.
 
     Args:
@@ -219,8 +202,8 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object 
     return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
 
 
-@may_return_operand
-def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+@ir.may_return_operand
+def expand_dims(array: ir.ArrayLike, dimensions: Sequence[int]) -> ir.Array:
     """Insert dimensions of size 1, at these positions of the result.
 
     Args:
@@ -245,7 +228,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     if len(inserted) != ndim - len(shape):
         raise ValueError(f"expand_dims: dimensions {dimensions} name one place twice.")
     if not inserted:
-        return as_array(array)
+        return ir.as_array(array)
     sizes = iter(shape)
     new_shape = tuple(1 if d in inserted else next(sizes) for d in range(ndim))
     positions = tuple(d for d in range(ndim) if d not in inserted)
@@ -272,7 +255,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
       >>> lax.broadcast_shapes((2, 1), (3,))
       (2, 3)
     """
-    sizes = [to_sizes(shape) for shape in shapes]
+    sizes = [ir.to_sizes(shape) for shape in shapes]
     for shape in sizes:
         if any(n < 0 for n in shape):
             raise TypeError(f"broadcast_shapes: shape {shape!r} holds a negative size.")
@@ -289,7 +272,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
+def broadcast_to_rank(x: ir.ArrayLike, rank: int) -> ir.Array:
     """Add leading dimensions of size 1 to an array up to a number of dimensions.
 
     Args:
@@ -311,7 +294,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 # reduce_sum
 
 
-def reduced_aval(x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
+def reduced_aval(x: ir.ShapedArray, axes: Sequence[int]) -> ir.ShapedArray:
     """The type of a reduction of an array over some of its axes.
 
     Raises:
@@ -332,7 +315,7 @@ def batched_axes(axes: Sequence[int], dim: int) -> tuple[tuple[int, ...], int]:
     return tuple(a + (a >= dim) for a in axes), dim - sum(a < dim for a in axes)
 
 
-def _reduce_sum_aval(x: ShapedArray, *, axes: Shape, out_sharding) -> ShapedArray:
+def _reduce_sum_aval(x: ir.ShapedArray, *, axes: ir.Shape, out_sharding) -> ir.ShapedArray:
     check_dtype("reduce_sum", x, numeric)
     return reduced_aval(x, axes)
 
@@ -351,17 +334,17 @@ def _reduce_sum_batch(axis, args, dims, *, axes, out_sharding):
     return reduce_sum_p.bind(args[0], axes=axes, out_sharding=out_sharding), dim
 
 
-def reduction_factors(*avals: ShapedArray, axes: Shape, **params: object) -> FactorMap:
+def reduction_factors(*avals: ir.ShapedArray, axes: ir.Shape, **params: object) -> ir.FactorMap:
     """The factor map of a reduction over axes, which may be sharded."""
     dims = tuple(range(avals[0].ndim))
     remaining = tuple(i for i in dims if i not in axes)
-    return FactorMap((dims,) * len(avals), (remaining,), frozenset(axes))
+    return ir.FactorMap((dims,) * len(avals), (remaining,), frozenset(axes))
 
 
-reduce_sum_p: Primitive = define(
+reduce_sum_p: ir.Primitive = ir.define(
     "reduce_sum",
-    sharding=makes_sharding(factors(reduction_factors)),
-    sums=linear_in_all,
+    sharding=ir.makes_sharding(ir.factors(reduction_factors)),
+    sums=ir.linear_in_all,
     abstract_eval=_reduce_sum_aval,
     jvp=linear,
     transpose=_reduce_sum_transpose,
@@ -371,7 +354,9 @@ reduce_sum_p: Primitive = define(
 )
 
 
-def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
+def reduce_sum(
+    operand: ir.ArrayLike, axes: Sequence[int], *, out_sharding: object = None
+) -> ir.Array:
     """The sum of an array over some of its axes, in the array's own dtype.
 
     Args:
@@ -405,15 +390,15 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
     return bind_placed(reduce_sum_p, (operand,), rank, out_sharding, {"axes": axes}, "out_sharding")
 
 
-def zeros_of(aval: ShapedArray) -> Array:
+def zeros_of(aval: ir.ShapedArray) -> ir.Array:
     """An array of zeros of a given type."""
-    if aval.dtype == float0:
-        return as_array(np.zeros(aval.shape, float0))
-    if isinstance(aval.dtype, ExtendedDType):
-        words = aval.dtype.physical_aval(ShapedArray((), aval.dtype))
+    if aval.dtype == ir.float0:
+        return ir.as_array(np.zeros(aval.shape, ir.float0))
+    if isinstance(aval.dtype, ir.ExtendedDType):
+        words = aval.dtype.physical_aval(ir.ShapedArray((), aval.dtype))
         zero = aval.dtype.from_physical(zeros_of(words))
     else:
-        zero = exact_scalar(0, aval.dtype)
+        zero = ir.exact_scalar(0, aval.dtype)
     fill = zero.item() if aval.weak_type else zero
     sharding = aval.type_sharding
     if sharding is None:
@@ -422,4 +407,4 @@ def zeros_of(aval: ShapedArray) -> Array:
     zeros = broadcast_in_dim_p.bind(
         fill, shape=aval.shape, broadcast_dimensions=(), sharding=divided
     )
-    return cast_varying(zeros, sharding.varying)
+    return ir.cast_varying(zeros, sharding.varying)

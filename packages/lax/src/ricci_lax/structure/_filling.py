@@ -4,36 +4,8 @@ from operator import index
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    DTypeLike,
-    ExtendedDType,
-    FactorMap,
-    Primitive,
-    Shape,
-    ShapedArray,
-    ShapeLike,
-    as_array,
-    cast_varying,
-    context,
-    converted_scalar,
-    define,
-    eval_trace,
-    explicit_dtype,
-    factors,
-    float0,
-    makes_sharding,
-    may_return_operand,
-    primitives,
-    python_scalar_dtype,
-    shaped_like,
-    unnarrowed,
-    unsupported,
-    varying,
-)
 from ricci_lax.rules._law_examples import without_operands
 from ricci_stablehlo import Lowering, Value, write_iota
 
@@ -45,9 +17,9 @@ from ._placement import bind_placed, bind_sharded, create_at_place, place_of
 __all__ = ["broadcasted_iota", "full", "full_like", "iota", "iota_p"]
 
 
-def _iota_aval(*, dtype: np.dtype, shape: Shape, dimension: int, sharding) -> ShapedArray:
+def _iota_aval(*, dtype: np.dtype, shape: ir.Shape, dimension: int, sharding) -> ir.ShapedArray:
     check_nonnegative("iota", shape)
-    aval = ShapedArray(shape, dtype)
+    aval = ir.ShapedArray(shape, dtype)
     check_dtype("iota", aval, numeric)
     if not 0 <= dimension < len(shape):
         raise ValueError(
@@ -61,17 +33,17 @@ def _iota_lower(ctx: Lowering, *, dimension: int, **params: object) -> Value:
     return write_iota(ctx, dimension, ctx.out)
 
 
-def _iota_factors(*, shape: Shape, **params: object) -> FactorMap:
-    return FactorMap((), ((None,) * len(shape),))
+def _iota_factors(*, shape: ir.Shape, **params: object) -> ir.FactorMap:
+    return ir.FactorMap((), ((None,) * len(shape),))
 
 
-iota_p: Primitive = define(
+iota_p: ir.Primitive = ir.define(
     "iota",
-    sharding=makes_sharding(factors(_iota_factors)),
+    sharding=ir.makes_sharding(ir.factors(_iota_factors)),
     abstract_eval=_iota_aval,
     jvp=zero_derivative,
     transpose=not_linear,
-    batch=unsupported("it has no operand to map over"),
+    batch=ir.unsupported("it has no operand to map over"),
     lower=_iota_lower,
     exact=exact.iota,
     exempt=without_operands,
@@ -79,7 +51,7 @@ iota_p: Primitive = define(
 )
 
 
-def iota(dtype: DTypeLike, size: int) -> Array:
+def iota(dtype: ir.DTypeLike, size: int) -> ir.Array:
     """The numbers from 0 up to ``size``, which is excluded.
 
     Args:
@@ -101,8 +73,8 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 
 def broadcasted_iota(
-    dtype: DTypeLike, shape: ShapeLike, dimension: int, *, out_sharding: object = None
-) -> Array:
+    dtype: ir.DTypeLike, shape: ir.ShapeLike, dimension: int, *, out_sharding: object = None
+) -> ir.Array:
     """An array whose elements are their own index along one dimension.
 
     Args:
@@ -129,7 +101,7 @@ def broadcasted_iota(
       [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
     shape = as_sizes(shape)
-    dtype, dimension = explicit_dtype(dtype, "iota"), index(dimension)
+    dtype, dimension = ir.explicit_dtype(dtype, "iota"), index(dimension)
     if out_sharding is None:
         return iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None)
     params = {"dtype": dtype, "shape": shape, "dimension": dimension}
@@ -139,14 +111,14 @@ def broadcasted_iota(
 _python_scalars = (bool, int, float, complex)
 
 
-@may_return_operand
+@ir.may_return_operand
 def full(
-    shape: ShapeLike,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
+    shape: ir.ShapeLike,
+    fill_value: ir.ArrayLike,
+    dtype: ir.DTypeLike | None = None,
     *,
     sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """An array whose elements are all equal.
 
     Args:
@@ -169,7 +141,7 @@ def full(
     shape = as_sizes(shape)
     kind = type(fill_value)
     if kind in _python_scalars:  # an int may be out of range of the default dtype
-        value_dtype, weak = python_scalar_dtype(kind), kind is not bool
+        value_dtype, weak = ir.python_scalar_dtype(kind), kind is not bool
     else:
         aval = array_aval(fill_value)
         if aval.shape:
@@ -179,18 +151,18 @@ def full(
             )
         value_dtype, weak = aval.dtype, aval.weak_type
     stays_weak = dtype is None and weak
-    dtype = value_dtype if dtype is None else explicit_dtype(dtype, "full")
-    if dtype == float0:
-        return as_array(np.zeros(shape, float0))
-    if isinstance(dtype, ExtendedDType) and value_dtype != dtype:  # the value of all words
-        words = dtype.physical_aval(ShapedArray((), dtype))
+    dtype = value_dtype if dtype is None else ir.explicit_dtype(dtype, "full")
+    if dtype == ir.float0:
+        return ir.as_array(np.zeros(shape, ir.float0))
+    if isinstance(dtype, ir.ExtendedDType) and value_dtype != dtype:  # the value of all words
+        words = dtype.physical_aval(ir.ShapedArray((), dtype))
         fill_value = dtype.from_physical(full(words.shape, fill_value, words.dtype))
     elif kind in _python_scalars or isinstance(fill_value, np.ndarray | np.generic):
-        scalar = converted_scalar(fill_value, dtype)
-        fill_value = scalar.item() if stays_weak else unnarrowed(scalar)
+        scalar = ir.converted_scalar(fill_value, dtype)
+        fill_value = scalar.item() if stays_weak else ir.unnarrowed(scalar)
     elif value_dtype != dtype or weak != stays_weak:
         # The conversion is defined with the arithmetic, which builds on this module.
-        fill_value = primitives["convert_element_type"].bind(
+        fill_value = ir.primitives["convert_element_type"].bind(
             fill_value, new_dtype=dtype, weak_type=stays_weak, sharding=None
         )
     if sharding is None:
@@ -198,17 +170,17 @@ def full(
     params = {"shape": as_sizes(shape), "broadcast_dimensions": ()}
     result = bind_sharded(broadcast_in_dim_p, (fill_value,), len(params["shape"]), sharding, params)
     # An eager scalar does not have a mesh, so that its copies are still to be placed.
-    return create_at_place.call(result, sharding) if context.trace is eval_trace else result
+    return create_at_place.call(result, sharding) if ir.context.trace is ir.eval_trace else result
 
 
-@may_return_operand
+@ir.may_return_operand
 def full_like(
-    x: ArrayLike,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
+    x: ir.ArrayLike,
+    fill_value: ir.ArrayLike,
+    dtype: ir.DTypeLike | None = None,
+    shape: ir.ShapeLike | None = None,
     sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """An array whose elements are all equal, of the shape and dtype of another.
 
     Args:
@@ -227,25 +199,25 @@ def full_like(
       >>> lax.full_like(jnp.ones(3, jnp.int8), 2.9)
       Array([2, 2, 2], dtype=int8)
     """
-    aval = shaped_like(x) if _is_described(x) else array_aval(x)
+    aval = ir.shaped_like(x) if _is_described(x) else array_aval(x)
     shape = aval.shape if shape is None else as_sizes(shape)
     if sharding is None:
         sharding = place_of(x, shape)
     if dtype is None and aval.weak_type:
         # The result stays weak: a Python scalar has a weak dtype, so convert the value to one.
-        if np.isscalar(fill_value) and aval.dtype != BOOL:
-            fill_value = converted_scalar(fill_value, aval.dtype).item()
+        if np.isscalar(fill_value) and aval.dtype != ir.BOOL:
+            fill_value = ir.converted_scalar(fill_value, aval.dtype).item()
         elif not array_aval(fill_value).shape:  # `full` raises for others
-            fill_value = primitives["convert_element_type"].bind(
+            fill_value = ir.primitives["convert_element_type"].bind(
                 fill_value, new_dtype=aval.dtype, weak_type=True, sharding=None
             )
         result = full(shape, fill_value, sharding=sharding)
     else:
         result_dtype = aval.dtype if dtype is None else dtype
         result = full(shape, fill_value, result_dtype, sharding=sharding)
-    return cast_varying(result, varying(aval))
+    return ir.cast_varying(result, ir.varying(aval))
 
 
-def _is_described(x: ArrayLike) -> bool:
+def _is_described(x: ir.ArrayLike) -> bool:
     """Whether ``x`` only describes an array, as a ``ShapeDtypeStruct`` does."""
     return hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(type(x), "aval")

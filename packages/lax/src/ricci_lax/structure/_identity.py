@@ -1,30 +1,21 @@
 """Identity operations that matter to transformations and to the compiler."""
 
+import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import elementwise
-from ricci_ir import (
-    Primitive,
-    PyTree,
-    ShapedArray,
-    Tracer,
-    by_element,
-    define,
-    each_its_own,
-    get_aval,
-)
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 __all__ = ["optimization_barrier", "optimization_barrier_p", "stop_gradient", "stop_gradient_p"]
 
 
-def _same(x: ShapedArray) -> ShapedArray:
+def _same(x: ir.ShapedArray) -> ir.ShapedArray:
     return x
 
 
-stop_gradient_p: Primitive = define(
+stop_gradient_p: ir.Primitive = ir.define(
     "stop_gradient",
-    sharding=by_element,
+    sharding=ir.by_element,
     abstract_eval=_same,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -62,8 +53,8 @@ def stop_gradient[T](x: T) -> T:
     """
     leaves, tree = tree_flatten(x)
     for leaf in leaves:
-        get_aval(leaf)
-    results = [stop_gradient_p.bind(y) if isinstance(y, Tracer) else y for y in leaves]
+        ir.get_aval(leaf)
+    results = [stop_gradient_p.bind(y) if isinstance(y, ir.Tracer) else y for y in leaves]
     return tree_unflatten(tree, results)
 
 
@@ -94,9 +85,9 @@ def lower_barrier(ctx: Lowering, *operands: Value) -> list[Value]:
     return [Value(f"{name}#{i}", x.aval) for i, x in enumerate(operands)]
 
 
-optimization_barrier_p: Primitive = define(
+optimization_barrier_p: ir.Primitive = ir.define(
     "optimization_barrier",
-    sharding=each_its_own,
+    sharding=ir.each_its_own,
     abstract_eval=lambda *avals: list(avals),
     multiple_results=True,
     jvp=_barrier_jvp,
@@ -106,7 +97,7 @@ optimization_barrier_p: Primitive = define(
 )
 
 
-def optimization_barrier(operand: PyTree, /) -> PyTree:
+def optimization_barrier(operand: ir.PyTree, /) -> ir.PyTree:
     """The same values; the compiler computes all of them before it uses any.
 
     Args:

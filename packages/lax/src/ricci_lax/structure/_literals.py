@@ -4,28 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import linear, not_linear, zero_derivative
 from ricci_batching import elementwise
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Primitive,
-    Shape,
-    ShapedArray,
-    ShapeLike,
-    Tracer,
-    as_array,
-    as_size,
-    by_element,
-    context,
-    define,
-    explicit_dtype,
-    get_aval,
-    unsupported,
-    without_sharding,
-)
-from ricci_ir import dtype as dtype_of
 from ricci_lax.rules._law_examples import without_operands
 from ricci_stablehlo import Lowering, Value
 
@@ -37,9 +18,9 @@ from ._placement import with_out_sharding
 
 __all__ = ["broadcast_like", "dtype", "empty", "shape_as_value", "stage", "stage_p"]
 
-stage_p: Primitive = define(
+stage_p: ir.Primitive = ir.define(
     "stage",
-    sharding=by_element,
+    sharding=ir.by_element,
     abstract_eval=lambda x: x,
     jvp=linear,
     transpose=lambda ct, x: [ct],
@@ -48,7 +29,7 @@ stage_p: Primitive = define(
 )
 
 
-def stage(x: ArrayLike, /) -> Array:
+def stage(x: ir.ArrayLike, /) -> ir.Array:
     """A value as an array; inside a traced function, as a variable of the jaxpr.
 
     Args:
@@ -65,34 +46,34 @@ def stage(x: ArrayLike, /) -> Array:
       >>> float(lax.stage(2.0))
       2.0
     """
-    get_aval(x)
-    return x if isinstance(x, Tracer) else context.trace.lift(as_array(x))
+    ir.get_aval(x)
+    return x if isinstance(x, ir.Tracer) else ir.context.trace.lift(ir.as_array(x))
 
 
-def _empty_aval(*, shape: Shape, dtype: np.dtype, out_sharding) -> ShapedArray:
+def _empty_aval(*, shape: ir.Shape, dtype: np.dtype, out_sharding) -> ir.ShapedArray:
     check_nonnegative("empty", shape)
-    return ShapedArray(shape, dtype)
+    return ir.ShapedArray(shape, dtype)
 
 
 def _empty_lower(ctx: Lowering, **params: object) -> Value:
     out = ctx.out
-    return ctx.broadcast_to(ctx.constant(0, ShapedArray((), out.dtype)), out.shape)
+    return ctx.broadcast_to(ctx.constant(0, ir.ShapedArray((), out.dtype)), out.shape)
 
 
-empty_p = define(
+empty_p = ir.define(
     "empty",
-    sharding=without_sharding,
+    sharding=ir.without_sharding,
     abstract_eval=_empty_aval,
     jvp=zero_derivative,
     transpose=not_linear,
-    batch=unsupported("it has no operand to map over"),
+    batch=ir.unsupported("it has no operand to map over"),
     lower=_empty_lower,
     exact=exact.empty,
     exempt=without_operands,
 )
 
 
-def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) -> Array:
+def empty(shape: ir.ShapeLike, dtype: ir.DTypeLike, *, out_sharding: object = None) -> ir.Array:
     """An array with unspecified elements (in fact zeros).
 
     Args:
@@ -112,14 +93,14 @@ def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) ->
       >>> lax.empty((2, 3), np.float32).shape
       (2, 3)
     """
-    canonical = np.dtype(explicit_dtype(dtype, "empty"))
+    canonical = np.dtype(ir.explicit_dtype(dtype, "empty"))
     # A scalar type is not converted to a dtype, because printed jaxprs show it.
     param = dtype if isinstance(dtype, type) and np.dtype(dtype) == canonical else canonical
     result = empty_p.bind(shape=as_sizes(shape), dtype=param, out_sharding=None)
     return with_out_sharding(result, out_sharding)
 
 
-def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
+def broadcast_like(arr: ir.ArrayLike, like_arr: ir.ArrayLike) -> ir.Array:
     """An array repeated to the shape of another, dimensions pairing up from the last.
 
     Args:
@@ -148,7 +129,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     return broadcast_in_dim(arr, shape, tuple(range(first, len(shape))))
 
 
-def shape_as_value(shape: Sequence[int]) -> Array | np.ndarray:
+def shape_as_value(shape: Sequence[int]) -> ir.Array | np.ndarray:
     """A shape as an int32 array of one dimension.
 
     Args:
@@ -165,11 +146,11 @@ def shape_as_value(shape: Sequence[int]) -> Array | np.ndarray:
       >>> lax.shape_as_value((2, 3))
       array([2, 3], dtype=int32)
     """
-    sizes = list(map(as_size, shape))
+    sizes = list(map(ir.as_size, shape))
     return np.array(sizes, np.int32) if sizes else full((0,), 0, np.dtype(np.int32))
 
 
-def dtype(x: ArrayLike) -> np.dtype:
+def dtype(x: ir.ArrayLike) -> np.dtype:
     """The dtype of a value as an array, or the dtype of a scalar type or a name.
 
     Args:
@@ -189,4 +170,4 @@ def dtype(x: ArrayLike) -> np.dtype:
     """
     if x is None:
         raise ValueError("dtype: None has no dtype. Give an array, a scalar, or the dtype's name.")
-    return dtype_of(x)
+    return ir.dtype(x)

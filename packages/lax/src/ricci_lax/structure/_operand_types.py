@@ -6,16 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ricci_ir import (
-    ArrayLike,
-    ShapedArray,
-    ShapeLike,
-    as_size,
-    explained,
-    get_aval,
-    issubdtype,
-    to_sizes,
-)
+import ricci_ir as ir
 
 type _Classes = tuple[type[np.generic], ...]
 
@@ -29,9 +20,9 @@ logical: _Classes = (np.bool_, np.integer)
 anything: _Classes = (np.bool_, np.integer, np.floating, np.complexfloating)
 
 
-def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type]) -> None:
+def check_dtype(name: str, aval: ir.ShapedArray, accepted: Sequence[type]) -> None:
     """Raise ``TypeError`` unless an operand's dtype is of one of the accepted kinds."""
-    if not any(issubdtype(aval.dtype, kind) for kind in accepted):
+    if not any(ir.issubdtype(aval.dtype, kind) for kind in accepted):
         kinds = ", ".join(kind.__name__ for kind in accepted)
         raise TypeError(
             f"{name} is not defined for dtype {aval.dtype}, only for {kinds}. Convert the "
@@ -39,7 +30,7 @@ def check_dtype(name: str, aval: ShapedArray, accepted: Sequence[type]) -> None:
         )
 
 
-def broadcast_result_shape(name: str, *avals: ShapedArray) -> tuple[int, ...]:
+def broadcast_result_shape(name: str, *avals: ir.ShapedArray) -> tuple[int, ...]:
     """The shape of an elementwise result: operands are scalars, or of one rank.
 
     Raises:
@@ -62,7 +53,7 @@ def broadcast_result_shape(name: str, *avals: ShapedArray) -> tuple[int, ...]:
         wide = {n for n in sizes if n != 1}
         if len(wide) > 1:
             raise TypeError(
-                explained(
+                ir.explained(
                     f"{name}: incompatible shapes for broadcasting, "
                     f"{', '.join(str(shape) for shape in shapes)}. Along each dimension, sizes "
                     "must agree or be 1.",
@@ -73,7 +64,7 @@ def broadcast_result_shape(name: str, *avals: ShapedArray) -> tuple[int, ...]:
     return tuple(result)
 
 
-def check_same_dtype(name: str, *avals: ShapedArray) -> None:
+def check_same_dtype(name: str, *avals: ir.ShapedArray) -> None:
     """Raise ``TypeError`` unless all operands have one dtype."""
     if any(aval.dtype != avals[0].dtype for aval in avals[1:]):
         raise TypeError(
@@ -84,25 +75,25 @@ def check_same_dtype(name: str, *avals: ShapedArray) -> None:
 
 
 # ``get_aval`` of an array: such a type has a shape and a dtype.
-array_aval = cast(Callable[[Any], ShapedArray], get_aval)
+array_aval = cast(Callable[[Any], ir.ShapedArray], ir.get_aval)
 
 
-def shape_of(x: ArrayLike) -> tuple[int, ...]:
+def shape_of(x: ir.ArrayLike) -> tuple[int, ...]:
     """The shape of an array, a tracer or a scalar."""
     return array_aval(x).shape
 
 
-def as_sizes(shape: ShapeLike) -> tuple[int, ...]:
+def as_sizes(shape: ir.ShapeLike) -> tuple[int, ...]:
     """A user's shape as a tuple of ints; a single int is a shape of one dimension.
 
     Raises:
       TypeError: if it is not a sequence of concrete integers.
     """
     try:
-        return to_sizes(shape)
+        return ir.to_sizes(shape)
     except TypeError:
         try:
-            return (as_size(shape),)
+            return (ir.as_size(shape),)
         except TypeError:
             raise TypeError(
                 f"invalid shape {shape!r}: give integers that are known while tracing. A size that "

@@ -5,40 +5,30 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    Hook,
-    Primitive,
-    Shape,
-    ShapeDtypeStruct,
-    Tracer,
-    argument_aval,
-    context,
-    eval_trace,
-    lenient_sharding,
-    read_sharding,
-)
+import ricci_ir as ir
 
 from ._operand_types import array_aval
 
 # The package that has devices places arrays on them; a place is a device or a sharding.
 # ``(x, place)`` constrains a value; one that is committed to other devices is refused.
-constrain_to_place: Hook[Callable[[Any, Any], Array]] = Hook(
+constrain_to_place: ir.Hook[Callable[[Any, Any], ir.Array]] = ir.Hook(
     "constraints of places", provided_by="ricci_parallel"
 )
 # ``(x, place)`` puts a new array there, wherever it was computed.
-create_at_place: Hook[Callable[[Any, Any], Array]] = Hook(
+create_at_place: ir.Hook[Callable[[Any, Any], ir.Array]] = ir.Hook(
     "new arrays at a place", provided_by="ricci_parallel"
 )
 # ``(x, place)`` is the user's ``device_put``.
-put_at_place: Hook[Callable[[Any, Any], Array]] = Hook("device_put", provided_by="ricci_parallel")
+put_at_place: ir.Hook[Callable[[Any, Any], ir.Array]] = ir.Hook(
+    "device_put", provided_by="ricci_parallel"
+)
 # The sharding that a user's argument ``out_sharding`` means; it raises where that is none.
-checked_out_sharding: Hook[Callable[[Any], Any]] = Hook(
+checked_out_sharding: ir.Hook[Callable[[Any], Any]] = ir.Hook(
     "shardings of results", provided_by="ricci_parallel"
 )
 
 
-def with_out_sharding(x: Array, out_sharding: object) -> Array:
+def with_out_sharding(x: ir.Array, out_sharding: object) -> ir.Array:
     """``x`` with the sharding of a user's ``out_sharding``, if it is not ``None``."""
     if out_sharding is None:
         return x
@@ -46,13 +36,13 @@ def with_out_sharding(x: Array, out_sharding: object) -> Array:
 
 
 def bind_sharded(
-    primitive: Primitive,
+    primitive: ir.Primitive,
     operands: Sequence[Any],
     rank: int,
     sharding: object,
     params: dict[str, Any],
     name: str = "sharding",
-) -> Array:
+) -> ir.Array:
     """Bind a primitive with the sharding of its result as a parameter, where types have shardings.
 
     Args:
@@ -61,7 +51,7 @@ def bind_sharded(
       sharding: the result's sharding.
       name: the primitive's parameter for it.
     """
-    typed = read_sharding.call(rank, sharding)
+    typed = ir.read_sharding.call(rank, sharding)
     if typed is not None and typed.unreduced and name == "sharding":
         shardings = [array_aval(x).type_sharding for x in operands]
         if not any(s is not None and s.unreduced for s in shardings):
@@ -70,34 +60,34 @@ def bind_sharded(
             return constrain_to_place.call(filled, sharding)
     if typed is not None:
         return primitive.bind(*operands, **params, **{name: typed})
-    with lenient_sharding(True):
+    with ir.lenient_sharding(True):
         result = primitive.bind(*operands, **params, **{name: None})
     return constrain_to_place.call(result, sharding)
 
 
 def bind_placed(
-    primitive: Primitive,
+    primitive: ir.Primitive,
     operands: Sequence[Any],
     rank: int,
     out_sharding: object,
     params: dict[str, Any],
     name: str = "sharding",
-) -> Array:
+) -> ir.Array:
     """``bind_sharded`` for a user's ``out_sharding``."""
     return bind_sharded(
         primitive, operands, rank, checked_out_sharding.call(out_sharding), params, name
     )
 
 
-def place_of(x: object, shape: Shape) -> Any:
+def place_of(x: object, shape: ir.Shape) -> Any:
     """The sharding or device of ``x`` for an array of another shape, or ``None``.
 
     It does if it was put somewhere and has that shape or is on one device, or describes an array
     with a sharding.
     """
-    if context.trace is not eval_trace or isinstance(x, Tracer):
-        described = isinstance(x, ShapeDtypeStruct)
-        aval: Any = argument_aval(x) if described else getattr(x, "aval", None)
+    if ir.context.trace is not ir.eval_trace or isinstance(x, ir.Tracer):
+        described = isinstance(x, ir.ShapeDtypeStruct)
+        aval: Any = ir.argument_aval(x) if described else getattr(x, "aval", None)
         if aval is None or aval.type_sharding is None or aval.shape != shape:
             return None
         return aval.sharding if aval.type_sharding.is_sharded else None

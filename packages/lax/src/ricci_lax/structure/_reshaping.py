@@ -3,23 +3,9 @@
 from collections.abc import Sequence
 from operator import index
 
+import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import move_dim
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    FactorMap,
-    Primitive,
-    Shape,
-    ShapedArray,
-    as_array,
-    define,
-    factors,
-    linear_in_all,
-    makes_sharding,
-    may_return_operand,
-    surely_different,
-)
 from ricci_stablehlo import Lowering, Value, write_reshape
 
 from . import _exact_rules as exact
@@ -35,15 +21,15 @@ __all__ = ["collapse", "reshape", "reshape_p", "squeeze", "squeeze_p"]
 
 
 def _reshape_aval(
-    x: ShapedArray, *, new_sizes: Shape, dimensions: Shape | None, sharding
-) -> ShapedArray:
+    x: ir.ShapedArray, *, new_sizes: ir.Shape, dimensions: ir.Shape | None, sharding
+) -> ir.ShapedArray:
     if any(size < 0 for size in new_sizes):
         raise TypeError(
             f"reshape: the new shape {new_sizes} has a negative size. Work the size out "
             "from those of the operand."
         )
     out = x.update(shape=new_sizes)
-    if surely_different(out.size, x.size):
+    if ir.surely_different(out.size, x.size):
         raise TypeError(
             f"reshape: {x.size} elements, of shape {x.shape}, do not fill shape "
             f"{new_sizes}, which has {out.size}."
@@ -72,14 +58,16 @@ def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
     return reshape_p.bind(x, new_sizes=sizes, dimensions=dimensions, sharding=sharding), 0
 
 
-def _reshape_lower(ctx: Lowering, x: Value, *, dimensions: Shape | None, **params: object) -> Value:
+def _reshape_lower(
+    ctx: Lowering, x: Value, *, dimensions: ir.Shape | None, **params: object
+) -> Value:
     out = ctx.out
     if dimensions is not None:
         x = lower_transpose(ctx, x, dimensions)
     return write_reshape(ctx, x, out)
 
 
-def _reshape_factors(x: ShapedArray, *, new_sizes: Shape, **params: object) -> FactorMap:
+def _reshape_factors(x: ir.ShapedArray, *, new_sizes: ir.Shape, **params: object) -> ir.FactorMap:
     """Sharding factors: merged dimensions keep their axes; a split one passes its to the first.
 
     Dimensions of size 1 are left out. The others are grouped so that each group of the operand has
@@ -104,13 +92,13 @@ def _reshape_factors(x: ShapedArray, *, new_sizes: Shape, **params: object) -> F
                 operand[i] = i
             results[new[0]] = old[0] if len(old) == 1 else tuple(old)
     advice = "Specify the sharding of the result: lax.reshape(x, sizes, out_sharding=P(...))."
-    return FactorMap((tuple(operand),), (tuple(results),), advice=advice)
+    return ir.FactorMap((tuple(operand),), (tuple(results),), advice=advice)
 
 
-reshape_p: Primitive = define(
+reshape_p: ir.Primitive = ir.define(
     "reshape",
-    sharding=makes_sharding(factors(_reshape_factors)),
-    sums=linear_in_all,
+    sharding=ir.makes_sharding(ir.factors(_reshape_factors)),
+    sums=ir.linear_in_all,
     abstract_eval=_reshape_aval,
     jvp=linear,
     transpose=_reshape_transpose,
@@ -121,14 +109,14 @@ reshape_p: Primitive = define(
 )
 
 
-@may_return_operand
+@ir.may_return_operand
 def reshape(
-    operand: ArrayLike,
+    operand: ir.ArrayLike,
     new_sizes: Sequence[int],
     dimensions: Sequence[int] | None = None,
     *,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Change the shape of an array to another of the same size.
 
     Args:
@@ -160,7 +148,7 @@ def reshape(
         if dimensions == tuple(range(len(shape))):
             dimensions = None
     if sizes == shape and dimensions is None and out_sharding is None:
-        return as_array(operand)
+        return ir.as_array(operand)
     if out_sharding is None:
         return reshape_p.bind(operand, new_sizes=sizes, dimensions=dimensions, sharding=None)
     params = {"new_sizes": sizes, "dimensions": dimensions}
@@ -170,7 +158,7 @@ def reshape(
 # squeeze
 
 
-def _check_ones(shape: Shape, dimensions: Shape) -> None:
+def _check_ones(shape: ir.Shape, dimensions: ir.Shape) -> None:
     if any(shape[d] != 1 for d in dimensions):
         raise ValueError(
             f"squeeze: of dimensions {tuple(dimensions)} of shape {shape}, one has a size other "
@@ -178,7 +166,7 @@ def _check_ones(shape: Shape, dimensions: Shape) -> None:
         )
 
 
-def _squeeze_aval(x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
+def _squeeze_aval(x: ir.ShapedArray, *, dimensions: ir.Shape) -> ir.ShapedArray:
     if not all(0 <= d < x.ndim for d in dimensions):
         raise ValueError(
             f"squeeze: dimensions {tuple(dimensions)} are not all dimensions of shape {x.shape}."
@@ -192,15 +180,15 @@ def _squeeze_batch(axis, args, dims, *, dimensions):
     return squeeze_p.bind(x, dimensions=tuple(d + 1 for d in dimensions)), 0
 
 
-def _squeeze_factors(x: ShapedArray, *, dimensions: Shape) -> FactorMap:
+def _squeeze_factors(x: ir.ShapedArray, *, dimensions: ir.Shape) -> ir.FactorMap:
     dims = tuple(range(x.ndim))
-    return FactorMap((dims,), (tuple(i for i in dims if i not in dimensions),))
+    return ir.FactorMap((dims,), (tuple(i for i in dims if i not in dimensions),))
 
 
-squeeze_p: Primitive = define(
+squeeze_p: ir.Primitive = ir.define(
     "squeeze",
-    sharding=factors(_squeeze_factors),
-    sums=linear_in_all,
+    sharding=ir.factors(_squeeze_factors),
+    sums=ir.linear_in_all,
     abstract_eval=_squeeze_aval,
     jvp=linear,
     transpose=lambda ct, x, *, dimensions: [expand_dims(ct, dimensions)],
@@ -211,8 +199,8 @@ squeeze_p: Primitive = define(
 )
 
 
-@may_return_operand
-def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
+@ir.may_return_operand
+def squeeze(array: ir.ArrayLike, dimensions: Sequence[int]) -> ir.Array:
     """Remove dimensions of size 1.
 
     Args:
@@ -237,15 +225,17 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
         raise ValueError(f"squeeze: dimensions {dims} name one dimension twice.")
     _check_ones(shape, dims)
     if not dims:
-        return as_array(array)
+        return ir.as_array(array)
     return squeeze_p.bind(array, dimensions=dims)
 
 
 # collapse
 
 
-@may_return_operand
-def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
+@ir.may_return_operand
+def collapse(
+    operand: ir.ArrayLike, start_dimension: int, stop_dimension: int | None = None
+) -> ir.Array:
     """Merge a range of dimensions into one; an empty range inserts a dimension of size 1.
 
     Args:

@@ -3,24 +3,9 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import UndefinedPrimal, linear
 from ricci_batching import Axis, batch_broadcast, batch_of_type, batch_sum, batch_transpose
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    TypeSharding,
-    cast_varying,
-    current_mesh,
-    define,
-    get_aval,
-    lenient_sharding,
-    make_type_sharding,
-    makes_sharding,
-    own_sharding,
-    varying,
-)
 from ricci_lax.rules._law_examples import no_examples
 from ricci_stablehlo import Lowering, Value
 
@@ -32,12 +17,12 @@ __all__ = ["as_typed", "reshard_p"]
 
 
 def _resharded(
-    avals: Sequence[ShapedArray],
-    results: Sequence[ShapedArray],
+    avals: Sequence[ir.ShapedArray],
+    results: Sequence[ir.ShapedArray],
     *,
-    sharding: TypeSharding | None,
+    sharding: ir.TypeSharding | None,
     mesh: object,
-) -> list[TypeSharding | None]:
+) -> list[ir.TypeSharding | None]:
     (aval,) = avals
     current = aval.type_sharding
     if sharding is None:
@@ -45,7 +30,7 @@ def _resharded(
     else:
         parts, unreduced, reduced = sharding.parts, sharding.unreduced, sharding.reduced
     return [
-        make_type_sharding(
+        ir.make_type_sharding(
             mesh if sharding is None else sharding.mesh,
             parts,
             () if current is None else current.varying,
@@ -57,12 +42,12 @@ def _resharded(
 
 def _reshard_batch(
     axis: Axis,
-    args: Sequence[ArrayLike],
+    args: Sequence[ir.ArrayLike],
     dims: Sequence[int | None],
     *,
-    sharding: TypeSharding | None,
+    sharding: ir.TypeSharding | None,
     mesh: object,
-) -> tuple[Array, int | None]:
+) -> tuple[ir.Array, int | None]:
     (x,), (dim,) = args, dims
     aval = _aval(x)
     if dim is None:
@@ -71,7 +56,7 @@ def _reshard_batch(
     batch_axes: tuple[Hashable, ...] = () if current is None else current.parts[dim]
     if sharding is None:
         parts: tuple[Any, ...] = ((),) * (aval.ndim - 1)
-        batched = make_type_sharding(mesh, (*parts[:dim], batch_axes, *parts[dim:]))
+        batched = ir.make_type_sharding(mesh, (*parts[:dim], batch_axes, *parts[dim:]))
     else:
         parts = sharding.parts
         batched = sharding.update(parts=(*parts[:dim], batch_axes, *parts[dim:]))
@@ -79,7 +64,7 @@ def _reshard_batch(
 
 
 def _reshard_lower(
-    ctx: Lowering, x: Value, *, sharding: TypeSharding | None, mesh: object
+    ctx: Lowering, x: Value, *, sharding: ir.TypeSharding | None, mesh: object
 ) -> Value:
     """Write the constraint. The compiler may shard further over its automatic axes."""
     if mesh is None:
@@ -95,8 +80,8 @@ def _reshard_lower(
 
 
 def _reshard_transpose(
-    ct: Array, x: UndefinedPrimal, *, sharding: TypeSharding | None, mesh: object
-) -> list[ArrayLike]:
+    ct: ir.Array, x: UndefinedPrimal, *, sharding: ir.TypeSharding | None, mesh: object
+) -> list[ir.ArrayLike]:
     """The transpose rule: a cotangent is resharded to the operand's cotangent sharding.
 
     The cotangent of an unreduced value is reduced, and vice versa.
@@ -107,7 +92,7 @@ def _reshard_transpose(
 
 # The same value, sharded by ``sharding`` over the Explicit axes of ``mesh``. Unreduced values are
 # summed, unless they are unreduced in ``sharding``, too.
-reshard_p: Primitive = define(
+reshard_p: ir.Primitive = ir.define(
     "reshard",
     abstract_eval=lambda x, *, sharding, mesh: x,
     jvp=linear,
@@ -117,29 +102,29 @@ reshard_p: Primitive = define(
     extended_lower=_reshard_lower,
     exact=lambda x, *, sharding, mesh: x,
     reference=lambda x, *, sharding, mesh: x,
-    sharding=makes_sharding(own_sharding(_resharded)),
+    sharding=ir.makes_sharding(ir.own_sharding(_resharded)),
     shown=lambda **params: {},
     examples=no_examples("it moves a value between the devices of a mesh"),
 )
 
 
-def _aval(x: ArrayLike) -> ShapedArray:
-    return get_aval(x)  # pyright: ignore[reportReturnType]
+def _aval(x: ir.ArrayLike) -> ir.ShapedArray:
+    return ir.get_aval(x)  # pyright: ignore[reportReturnType]
 
 
-def _explicit_part(sharding: TypeSharding | None) -> Any:
+def _explicit_part(sharding: ir.TypeSharding | None) -> Any:
     """The sharding of a type over ``Explicit`` axes, comparable; ``None`` if there is none."""
     if sharding is None or sharding.mesh is None:
         return None
     return sharding.mesh, sharding.parts, sharding.sums
 
 
-def reshard_to(x: ArrayLike, sharding: TypeSharding | None) -> ArrayLike:
+def reshard_to(x: ir.ArrayLike, sharding: ir.TypeSharding | None) -> ir.ArrayLike:
     """A value resharded to a type's ``sharding``; unchanged if it has it already."""
     current = _aval(x).type_sharding
     if _explicit_part(current) == _explicit_part(sharding):
         return x
-    mesh = sharding.mesh if sharding is not None else current_mesh.value
+    mesh = sharding.mesh if sharding is not None else ir.current_mesh.value
     if mesh is None and current is not None:
         mesh = current.mesh
     return reshard_p.bind(x, sharding=sharding, mesh=mesh)
@@ -157,12 +142,12 @@ def resolved_by[R](out_sharding: object, apply: Callable[[], R]) -> R:
     if out_sharding is None:
         return apply()
     target = checked_out_sharding.call(out_sharding)
-    with lenient_sharding(True):
+    with ir.lenient_sharding(True):
         result = apply()
     return constrain_to_place.call(result, target)  # pyright: ignore
 
 
-def as_typed(x: ArrayLike, aval: ShapedArray) -> Any:
+def as_typed(x: ir.ArrayLike, aval: ir.ShapedArray) -> Any:
     """A value resharded to another type, and varying at least along its axes.
 
     Args:
@@ -175,7 +160,7 @@ def as_typed(x: ArrayLike, aval: ShapedArray) -> Any:
     target = aval.type_sharding
     if target is _aval(x).type_sharding:
         return x
-    return cast_varying(reshard_to(x, target), varying(aval))
+    return ir.cast_varying(reshard_to(x, target), ir.varying(aval))
 
 
 batch_broadcast.provide(broadcast_in_dim)

@@ -5,20 +5,8 @@ from operator import index
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import linear
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    FactorMap,
-    Primitive,
-    Shape,
-    ShapedArray,
-    as_array,
-    define,
-    factors,
-    linear_in_all,
-    may_return_operand,
-)
 
 from . import _exact_rules as exact
 from ._operand_types import shape_of
@@ -27,7 +15,7 @@ from ._writing import lower_transpose
 __all__ = ["transpose", "transpose_p"]
 
 
-def _transpose_aval(x: ShapedArray, *, permutation: Shape) -> ShapedArray:
+def _transpose_aval(x: ir.ShapedArray, *, permutation: ir.Shape) -> ir.ShapedArray:
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(
             f"transpose: permutation={permutation} does not list each dimension of shape "
@@ -45,14 +33,14 @@ def _transpose_batch(axis, args, dims, *, permutation):
     return transpose(args[0], (dim, *(p + (p >= dim) for p in permutation))), 0
 
 
-def _transpose_factors(x: ShapedArray, *, permutation: Shape) -> FactorMap:
-    return FactorMap((tuple(range(x.ndim)),), (tuple(permutation),))
+def _transpose_factors(x: ir.ShapedArray, *, permutation: ir.Shape) -> ir.FactorMap:
+    return ir.FactorMap((tuple(range(x.ndim)),), (tuple(permutation),))
 
 
-transpose_p: Primitive = define(
+transpose_p: ir.Primitive = ir.define(
     "transpose",
-    sharding=factors(_transpose_factors),
-    sums=linear_in_all,
+    sharding=ir.factors(_transpose_factors),
+    sums=ir.linear_in_all,
     abstract_eval=_transpose_aval,
     jvp=linear,
     transpose=lambda ct, x, *, permutation: [transpose(ct, inverse(permutation))],
@@ -63,8 +51,8 @@ transpose_p: Primitive = define(
 )
 
 
-@may_return_operand
-def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array:
+@ir.may_return_operand
+def transpose(operand: ir.ArrayLike, permutation: Sequence[int] | np.ndarray) -> ir.Array:
     """Reorder an array's dimensions: the result's dimension ``i`` is ``permutation[i]``.
 
     Args:
@@ -88,5 +76,5 @@ def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Ar
     """
     order = tuple(map(index, permutation))
     if order == tuple(range(len(order))) and len(order) == len(shape_of(operand)):
-        return as_array(operand)
+        return ir.as_array(operand)
     return transpose_p.bind(operand, permutation=order)

@@ -5,32 +5,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    DTypeLike,
-    ExtendedDType,
-    ShapedArray,
-    Tracer,
-    array_dtypes,
-    as_array,
-    backend,
-    canonicalize_dtype,
-    coerce_to_array_dtype,
-    context,
-    eval_trace,
-    explicit_dtype,
-    get_aval,
-    has_backend,
-    instead_of,
-    is_array_dtype,
-    lattice_result_type,
-    python_scalar_dtype,
-    transfer_guard_host_to_device,
-    warn_user,
-)
 from ricci_lax.authoring import constrain_to_place, create_at_place, with_out_sharding
 from ricci_numpy._promotion import as_operand, check_arraylike, convert, operands, scalar_kinds
 
@@ -39,33 +15,33 @@ from ._selection import broadcast
 __all__ = ["array", "asarray", "astype", "copy", "frombuffer", "fromfile", "fromiter", "fromstring"]
 
 
-def checked_dtype[D: DTypeLike | ExtendedDType](dtype: D, name: str) -> D:
+def checked_dtype[D: ir.DTypeLike | ir.ExtendedDType](dtype: D, name: str) -> D:
     """``dtype`` if arrays can have it.
 
     Raises:
       TypeError: for dtypes of strings, objects, dates and records.
     """
-    if dtype in array_dtypes or is_array_dtype(dtype):
+    if dtype in ir.array_dtypes or ir.is_array_dtype(dtype):
         return dtype
     raise TypeError(
         f"{name} cannot make an array of dtype {dtype}: arrays hold numbers and booleans only."
-        f"{instead_of(dtype)}"
+        f"{ir.instead_of(dtype)}"
     )
 
 
-def chosen_dtype(dtype: DTypeLike | None, name: str) -> np.dtype | None:
+def chosen_dtype(dtype: ir.DTypeLike | None, name: str) -> np.dtype | None:
     """The requested dtype, checked, or ``None`` if none is requested."""
-    return None if dtype is None else checked_dtype(explicit_dtype(dtype, name), name)
+    return None if dtype is None else checked_dtype(ir.explicit_dtype(dtype, name), name)
 
 
-def placed(x: Array, device: object, out_sharding: object = None) -> Array:
+def placed(x: ir.Array, device: object, out_sharding: object = None) -> ir.Array:
     """A new array on a device or with a sharding, if one is given."""
     if out_sharding is not None:
         return with_out_sharding(x, out_sharding)
     return x if device is None else create_at_place.call(x, device)
 
 
-def constrained(x: Array, device: object, out_sharding: object = None) -> Array:
+def constrained(x: ir.Array, device: object, out_sharding: object = None) -> ir.Array:
     """A value that a user has, on a device or with a sharding, if one is given.
 
     Raises:
@@ -78,36 +54,36 @@ def constrained(x: Array, device: object, out_sharding: object = None) -> Array:
 
 def uploads_are_guarded() -> bool:
     """Whether copies from the host are logged or refused, so results must not come from NumPy."""
-    return transfer_guard_host_to_device.value not in (None, "allow")
+    return ir.transfer_guard_host_to_device.value not in (None, "allow")
 
 
-def from_host(value: np.ndarray, weak_type: bool = False, dtype: DTypeLike | None = None) -> Any:
+def from_host(value: np.ndarray, weak_type: bool = False, dtype: ir.DTypeLike | None = None) -> Any:
     """Return an array of a NumPy array's values; 64-bit dtypes are narrowed while those are off.
 
     A dtype that is given is not narrowed. While tracing, a scalar becomes a literal of the jaxpr,
     unless it is of a 64-bit dtype while those are off.
     """
-    aval = ShapedArray(value.shape, dtype or canonicalize_dtype(value.dtype), weak_type)
-    literal = dtype is None or canonicalize_dtype(dtype) == dtype
-    if literal and not value.shape and context.trace is not eval_trace:
-        scalar = context.trace.lift(value.item() if weak_type else value.astype(aval.dtype)[()])
-        if isinstance(scalar, Tracer):
+    aval = ir.ShapedArray(value.shape, dtype or ir.canonicalize_dtype(value.dtype), weak_type)
+    literal = dtype is None or ir.canonicalize_dtype(dtype) == dtype
+    if literal and not value.shape and ir.context.trace is not ir.eval_trace:
+        scalar = ir.context.trace.lift(value.item() if weak_type else value.astype(aval.dtype)[()])
+        if isinstance(scalar, ir.Tracer):
             return scalar
-    if not has_backend():
+    if not ir.has_backend():
         # Functions can be traced without a backend; a NumPy array is a constant of the jaxpr.
         return value.astype(aval.dtype)
-    return backend().array(value, aval)
+    return ir.backend().array(value, aval)
 
 
 def asarray(
-    a: ArrayLike | Sequence[Any],
-    dtype: DTypeLike | None = None,
+    a: ir.ArrayLike | Sequence[Any],
+    dtype: ir.DTypeLike | None = None,
     order: str | None = None,
     *,
     copy: bool | None = None,
     device: object = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Make an array of a value; an array is returned unchanged.
 
     Args:
@@ -143,20 +119,20 @@ def asarray(
     Source: numpy.asarray.
     """
     if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "asarray"), "asarray")
+        dtype = checked_dtype(ir.explicit_dtype(dtype, "asarray"), "asarray")
     return _array(a, dtype, bool(copy), order, 0, device, out_sharding, "asarray")
 
 
 def array(
     object: object,
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *args: object,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
     device: object = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Make a new array of a value.
 
     Args:
@@ -200,7 +176,7 @@ def array(
     if args:
         copy, order, ndmin = _by_position(args, copy, order, ndmin)
     if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "array"), "array")
+        dtype = checked_dtype(ir.explicit_dtype(dtype, "array"), "array")
     return _array(object, dtype, copy, order, ndmin, device, out_sharding, "array")
 
 
@@ -211,7 +187,7 @@ def _by_position(args: tuple, *defaults: object) -> tuple:
             "array: takes at most 5 arguments by position, object, dtype, copy, order and ndmin, "
             f"got {2 + len(args)}."
         )
-    warn_user(
+    ir.warn_user(
         "array: give copy, order and ndmin by name; by position they are deprecated.",
         DeprecationWarning,
     )
@@ -220,14 +196,14 @@ def _by_position(args: tuple, *defaults: object) -> tuple:
 
 def _array(
     x: object,
-    dtype: DTypeLike | None,
+    dtype: ir.DTypeLike | None,
     copy: bool,
     order: str | None,
     ndmin: int,
     device: object,
     out_sharding: object,
     name: str,
-) -> Array:
+) -> ir.Array:
     if order is not None and order != "K":
         raise NotImplementedError(
             f"{name}: order={order!r} is not supported, since arrays have no memory order to "
@@ -241,22 +217,22 @@ def _array(
     return constrained(result, device, out_sharding)
 
 
-def _from_value(x: Any, dtype: DTypeLike | None, copy: bool, name: str) -> Array:
+def _from_value(x: Any, dtype: ir.DTypeLike | None, copy: bool, name: str) -> ir.Array:
     if hasattr(type(x), "aval"):
         if dtype is None or x.aval.dtype == dtype:
             if dtype is not None and x.aval.weak_type:
                 return convert(x, dtype)
-            return lax.copy_p.bind(x) if copy else as_array(x)
+            return lax.copy_p.bind(x) if copy else ir.as_array(x)
         return convert(x, dtype)
     if type(x) in scalar_kinds:
         if dtype is not None:
             return from_host(_host_array(x, dtype, name), dtype=dtype)
-        return from_host(_host_array(x, coerce_to_array_dtype(x), name), type(x) is not bool)
+        return from_host(_host_array(x, ir.coerce_to_array_dtype(x), name), type(x) is not bool)
     if type(x) is np.ndarray or isinstance(x, np.ndarray | np.generic):
         if name == "asarray" and type(x) is not np.ndarray:
-            get_aval(x)  # which refuses masked arrays; array() takes their data
-        if x.dtype not in array_dtypes:
-            coerce_to_array_dtype(x)
+            ir.get_aval(x)  # which refuses masked arrays; array() takes their data
+        if x.dtype not in ir.array_dtypes:
+            ir.coerce_to_array_dtype(x)
         if dtype is None:
             return from_host(np.asarray(x))
         return from_host(np.asarray(x).astype(dtype, copy=False), dtype=dtype)
@@ -269,7 +245,7 @@ def _from_value(x: Any, dtype: DTypeLike | None, copy: bool, name: str) -> Array
     if isinstance(x, str | bytes) and dtype is not None:
         return from_host(_host_array(x, dtype, name), dtype=dtype)
     value = np.asarray(x)
-    if value.dtype not in array_dtypes and dtype is None:
+    if value.dtype not in ir.array_dtypes and dtype is None:
         _refuse(x, name, value.dtype)
     return _from_value(value, dtype, copy, name)
 
@@ -278,11 +254,11 @@ def _refuse(x: object, name: str, dtype: np.dtype) -> NoReturn:
     kind = type(x)
     raise TypeError(
         f"{name} cannot make an array of {x!r}, of type {kind.__module__}.{kind.__qualname__}: "
-        f"arrays hold numbers and booleans only.{instead_of(dtype)}"
+        f"arrays hold numbers and booleans only.{ir.instead_of(dtype)}"
     )
 
 
-def _host_array(x: Any, dtype: DTypeLike, name: str) -> np.ndarray:
+def _host_array(x: Any, dtype: ir.DTypeLike, name: str) -> np.ndarray:
     try:
         return np.array(x, dtype)
     except ValueError as error:
@@ -321,13 +297,13 @@ def _type_of_other(x: object, name: str) -> tuple[np.dtype, bool]:
     """The dtype that NumPy gives to an element of a sequence, and whether it is weak."""
     for kind in (int, float, complex):  # subclasses of them
         if isinstance(x, kind):
-            return python_scalar_dtype(kind), True
+            return ir.python_scalar_dtype(kind), True
     if x is None:
         raise ValueError(f"{name} cannot make an array of a sequence that holds None.")
     value = np.asarray(x)
-    if value.dtype not in array_dtypes:
+    if value.dtype not in ir.array_dtypes:
         _refuse(x, name, value.dtype)
-    return coerce_to_array_dtype(value), False
+    return ir.coerce_to_array_dtype(value), False
 
 
 class _Elements:
@@ -338,7 +314,7 @@ class _Elements:
     def __init__(self):
         self.kinds: set[type] = set()
         self.types: set[tuple[np.dtype, bool]] = set()
-        self.arrays: list[Array] = []
+        self.arrays: list[ir.Array] = []
 
     def collect(self, x: Sequence[Any], name: str) -> None:
         """Add the elements of a nested sequence."""
@@ -358,7 +334,7 @@ class _Elements:
             self.types.add((x.aval.dtype, x.aval.weak_type))
         elif isinstance(x, np.ndarray | np.generic):
             if x.size or not x.ndim:
-                self.types.add((coerce_to_array_dtype(x), False))
+                self.types.add((ir.coerce_to_array_dtype(x), False))
         elif _has_array(x):
             self.add(as_operand(x), name)
         elif isinstance(x, list | tuple):
@@ -368,12 +344,14 @@ class _Elements:
 
     def dtype(self) -> np.dtype:
         """The dtype that the elements promote to; the default float if there are none."""
-        pairs = [(python_scalar_dtype(kind), kind is not bool) for kind in self.kinds]
+        pairs = [(ir.python_scalar_dtype(kind), kind is not bool) for kind in self.kinds]
         pairs.extend(self.types)
-        return lattice_result_type(*pairs)[0] if pairs else python_scalar_dtype(float)
+        return ir.lattice_result_type(*pairs)[0] if pairs else ir.python_scalar_dtype(float)
 
 
-def _from_sequence(x: list[Any] | tuple[Any, ...], dtype: DTypeLike | None, name: str) -> Array:
+def _from_sequence(
+    x: list[Any] | tuple[Any, ...], dtype: ir.DTypeLike | None, name: str
+) -> ir.Array:
     elements = _Elements()
     try:
         elements.collect(x, name)
@@ -386,15 +364,15 @@ def _from_sequence(x: list[Any] | tuple[Any, ...], dtype: DTypeLike | None, name
         dtype = elements.dtype()
     if not elements.arrays:
         return from_host(_host_array(x, dtype, name), dtype=dtype)
-    if context.trace is eval_trace and all(
-        not a.aval.shape and not isinstance(a, Tracer) and a.aval.dtype in array_dtypes
+    if ir.context.trace is ir.eval_trace and all(
+        not a.aval.shape and not isinstance(a, ir.Tracer) and a.aval.dtype in ir.array_dtypes
         for a in elements.arrays
     ):
         return from_host(_host_array(_on_host(x, dtype), dtype, name), dtype=dtype)
     return _stacked(x, dtype, name)
 
 
-def _on_host(x: object, dtype: DTypeLike) -> object:
+def _on_host(x: object, dtype: ir.DTypeLike) -> object:
     """A nested sequence with its scalar arrays replaced by NumPy scalars."""
     if isinstance(x, list | tuple):
         return [_on_host(part, dtype) for part in x]
@@ -402,10 +380,10 @@ def _on_host(x: object, dtype: DTypeLike) -> object:
         return x
     value = np.asarray(x)[()]
     # Arrays are converted by their real parts; NumPy would ask if the number is 0.
-    return np.real(value) if dtype == BOOL else value
+    return np.real(value) if dtype == ir.BOOL else value
 
 
-def _stacked(x: Any, dtype: DTypeLike, name: str) -> Any:
+def _stacked(x: Any, dtype: ir.DTypeLike, name: str) -> Any:
     """An array of a nested sequence that holds arrays: its parts, concatenated at each depth."""
     if not isinstance(x, list | tuple):
         x = as_operand(x)
@@ -426,8 +404,8 @@ def _stacked(x: Any, dtype: DTypeLike, name: str) -> Any:
 
 
 def astype(
-    x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: object = None
-) -> Array:
+    x: ir.ArrayLike, dtype: ir.DTypeLike | None, /, *, copy: bool = False, device: object = None
+) -> ir.Array:
     """An array with its elements converted to a dtype.
 
     Args:
@@ -455,16 +433,16 @@ def astype(
     Source: numpy.astype.
     """
     (x,) = operands("astype", x)
-    dtype = checked_dtype(explicit_dtype(dtype, "astype"), "astype")
-    if dtype == BOOL and np.iscomplexobj(x) and hasattr(type(x), "aval"):
+    dtype = checked_dtype(ir.explicit_dtype(dtype, "astype"), "astype")
+    if dtype == ir.BOOL and np.iscomplexobj(x) and hasattr(type(x), "aval"):
         # A number is true unless it is 0; a conversion would look at the real part alone.
-        result: Array = lax.ne(x, convert(0, x.dtype))
+        result: ir.Array = lax.ne(x, convert(0, x.dtype))
     else:
         result = _from_value(x, dtype, False, "astype")
     return constrained(lax.copy_p.bind(result) if copy else result, device)
 
 
-def copy(a: ArrayLike, order: str | None = None) -> Array:
+def copy(a: ir.ArrayLike, order: str | None = None) -> ir.Array:
     """A new array with the same elements.
 
     Args:
@@ -485,7 +463,9 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     return array(a, copy=True, order=order)
 
 
-def frombuffer(buffer: Buffer, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(
+    buffer: Buffer, dtype: ir.DTypeLike = float, count: int = -1, offset: int = 0
+) -> ir.Array:
     """An array of the bytes of a buffer, copied.
 
     Args:
@@ -507,7 +487,7 @@ def frombuffer(buffer: Buffer, dtype: DTypeLike = float, count: int = -1, offset
     return asarray(np.frombuffer(buffer, np.dtype(dtype), count, offset))
 
 
-def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
+def fromstring(string: str, dtype: ir.DTypeLike = float, count: int = -1, *, sep: str) -> ir.Array:
     """An array of the numbers in a text.
 
     Args:

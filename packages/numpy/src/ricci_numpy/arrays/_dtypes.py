@@ -6,9 +6,7 @@ from typing import Any, Literal
 import ml_dtypes
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, DTypeLike, leave
-from ricci_ir import issubdtype as _is_in_family
-from ricci_ir import result_type as _common_type
+import ricci_ir as ir
 
 from ._creation import asarray
 
@@ -65,11 +63,11 @@ class ScalarType(type):
 
     dtype: np.dtype
 
-    def __call__(cls, x: ArrayLike | Sequence[Any]) -> Array:
+    def __call__(cls, x: ir.ArrayLike | Sequence[Any]) -> ir.Array:
         try:
             return asarray(x, dtype=cls.dtype)
         except Exception as error:
-            leave(error)
+            ir.leave(error)
             raise
 
     def __eq__(cls, other: object) -> bool:
@@ -153,7 +151,7 @@ _KINDS: dict[str, tuple[type[np.generic], ...]] = {
 }
 
 
-def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
+def isdtype(dtype: ir.DTypeLike, kind: ir.DTypeLike | tuple[ir.DTypeLike, ...]) -> bool:
     """Whether a dtype is of a kind.
 
     Args:
@@ -180,9 +178,9 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
     return any(_is_of_kind(np.dtype(dtype), one) for one in kinds)
 
 
-def _is_of_kind(dtype: np.dtype, kind: DTypeLike) -> bool:
+def _is_of_kind(dtype: np.dtype, kind: ir.DTypeLike) -> bool:
     if isinstance(kind, str) and kind in _KINDS:
-        return any(_is_in_family(dtype, family) for family in _KINDS[kind])
+        return any(ir.issubdtype(dtype, family) for family in _KINDS[kind])
     try:
         return dtype == np.dtype(kind)
     except TypeError:
@@ -192,7 +190,7 @@ def _is_of_kind(dtype: np.dtype, kind: DTypeLike) -> bool:
         ) from None
 
 
-def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
+def issubdtype(arg1: ir.DTypeLike, arg2: ir.DTypeLike) -> bool:
     """Whether a dtype equals another one or belongs to a family of dtypes.
 
     Args:
@@ -216,10 +214,10 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
     Source: numpy.issubdtype.
     """
-    return _is_in_family(arg1, arg2)
+    return ir.issubdtype(arg1, arg2)
 
 
-def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
+def result_type(*args: ir.ArrayLike | ir.DTypeLike) -> np.dtype:
     """The dtype that the result of an operation on these operands has.
 
     Args:
@@ -247,12 +245,12 @@ def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
 
     Source: numpy.result_type.
     """
-    return _common_type(*args)
+    return ir.result_type(*args)
 
 
 def can_cast(
-    from_: DTypeLike,
-    to: DTypeLike,
+    from_: ir.DTypeLike,
+    to: ir.DTypeLike,
     casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
 ) -> bool:
     """Whether values of one dtype can be cast to another under a rule.

@@ -4,33 +4,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    ConcretizationTypeError,
-    DTypeLike,
-    ExtendedDType,
-    Shape,
-    ShapedArray,
-    ShapeLike,
-    Tracer,
-    array_dtypes,
-    backend,
-    cast_varying,
-    context,
-    converted_scalar,
-    eval_trace,
-    explicit_dtype,
-    get_aval,
-    has_backend,
-    python_scalar_dtype,
-    shaped_like,
-    to_sizes,
-    unnarrowed,
-    varying,
-)
 from ricci_lax.authoring import place_of
 from ricci_numpy._promotion import convert, operands, scalar_kinds
 
@@ -48,7 +23,7 @@ class Shaped(Protocol):
     """Object with a shape and a dtype, such as a ``ShapeDtypeStruct``."""
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> ir.Shape:
         """The length of each axis."""
         ...
 
@@ -66,63 +41,67 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     """
     if type(shape) is int:
         return (shape,)
-    if isinstance(shape, Tracer) and shape.concrete() is None:
-        raise ConcretizationTypeError(shape, "It is a shape, which must be static.")
+    if isinstance(shape, ir.Tracer) and shape.concrete() is None:
+        raise ir.ConcretizationTypeError(shape, "It is a shape, which must be static.")
     is_sequence = isinstance(shape, tuple | list) or np.ndim(shape)
     parts: tuple[Any, ...] = tuple(shape) if is_sequence else (shape,)
     try:
-        return to_sizes(parts)
+        return ir.to_sizes(parts)
     except TypeError as error:
-        if any(isinstance(n, Tracer) for n in parts):
+        if any(isinstance(n, ir.Tracer) for n in parts):
             raise
         raise TypeError(f"A shape is an int or a sequence of ints, got {shape!r}.") from error
 
 
-def filled(shape: Shape, value: ArrayLike, dtype: Any, weak_type: bool, name: str) -> Array:
+def filled(
+    shape: ir.Shape, value: ir.ArrayLike, dtype: Any, weak_type: bool, name: str
+) -> ir.Array:
     """An array of a shape that is filled with a Python or NumPy scalar."""
     size = 1
     for n in shape:
         if n < 0:
             raise TypeError(f"{name}: sizes must not be negative, got shape {shape}.")
         size *= n
-    if dtype not in array_dtypes:
+    if dtype not in ir.array_dtypes:
         return _filled_without_numbers(shape, value, dtype, name)
-    if context.trace is eval_trace and size <= _FILLED_ON_HOST and has_backend():
-        return backend().array(np.full(shape, value, dtype), ShapedArray(shape, dtype, weak_type))
+    if ir.context.trace is ir.eval_trace and size <= _FILLED_ON_HOST and ir.has_backend():
+        return ir.backend().array(
+            np.full(shape, value, dtype), ir.ShapedArray(shape, dtype, weak_type)
+        )
     if not weak_type:
-        value = unnarrowed(np.asarray(value).astype(dtype)[()])
-    elif dtype == BOOL:  # Python's booleans are not weakly typed
+        value = ir.unnarrowed(np.asarray(value).astype(dtype)[()])
+    elif dtype == ir.BOOL:  # Python's booleans are not weakly typed
         weak = convert(bool(value), dtype, True)
         return lax.broadcast_in_dim(weak, shape, ()) if shape else weak
     return lax.broadcast_in_dim(value, shape, ()) if shape else _rank_zero(value, dtype, weak_type)
 
 
-def _unfilled(shape: Shape, dtype: DTypeLike, weak_type: bool, name: str) -> Array:
+def _unfilled(shape: ir.Shape, dtype: ir.DTypeLike, weak_type: bool, name: str) -> ir.Array:
     """An array whose elements may be anything; guards of transfers do not refuse it."""
-    if dtype not in array_dtypes or any(n < 0 for n in shape):
+    if dtype not in ir.array_dtypes or any(n < 0 for n in shape):
         return filled(shape, 0, dtype, weak_type, name)
     return convert(lax.empty(shape, dtype), dtype, weak_type)
 
 
-def _filled_without_numbers(shape: Shape, value: ArrayLike, dtype: Any, name: str) -> Any:
+def _filled_without_numbers(shape: ir.Shape, value: ir.ArrayLike, dtype: Any, name: str) -> Any:
     """``filled`` for the dtype of random keys, and for ``float0``."""
-    if isinstance(dtype, ExtendedDType):
-        physical: Any = dtype.physical_aval(ShapedArray(shape, dtype))
+    if isinstance(dtype, ir.ExtendedDType):
+        physical: Any = dtype.physical_aval(ir.ShapedArray(shape, dtype))
         return dtype.from_physical(filled(physical.shape, value, physical.dtype, False, name))
     return np.zeros(shape, dtype)  # float0 has no bits, so its arrays stay with NumPy
 
 
-def _rank_zero(value: ArrayLike, dtype: DTypeLike, weak_type: bool) -> Array:
+def _rank_zero(value: ir.ArrayLike, dtype: ir.DTypeLike, weak_type: bool) -> ir.Array:
     return from_host(np.asarray(value, dtype), weak_type, None if weak_type else dtype)
 
 
 def zeros(
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
+    shape: ir.ShapeLike,
+    dtype: ir.DTypeLike | None = None,
     *,
     device: object = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """An array of zeros.
 
     Args:
@@ -146,17 +125,17 @@ def zeros(
 
     Source: numpy.zeros.
     """
-    result_dtype = checked_dtype(explicit_dtype(dtype, "zeros"), "zeros")
+    result_dtype = checked_dtype(ir.explicit_dtype(dtype, "zeros"), "zeros")
     return placed(filled(as_shape(shape), 0, result_dtype, False, "zeros"), device, out_sharding)
 
 
 def ones(
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
+    shape: ir.ShapeLike,
+    dtype: ir.DTypeLike | None = None,
     *,
     device: object = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """An array of ones; see ``zeros``.
 
     Args:
@@ -172,17 +151,17 @@ def ones(
 
     Source: numpy.ones.
     """
-    result_dtype = checked_dtype(explicit_dtype(dtype, "ones"), "ones")
+    result_dtype = checked_dtype(ir.explicit_dtype(dtype, "ones"), "ones")
     return placed(filled(as_shape(shape), 1, result_dtype, False, "ones"), device, out_sharding)
 
 
 def empty(
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
+    shape: ir.ShapeLike,
+    dtype: ir.DTypeLike | None = None,
     *,
     device: object = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """An array whose elements may be anything; here zeros. See ``zeros``.
 
     Args:
@@ -198,18 +177,18 @@ def empty(
 
     Source: numpy.empty.
     """
-    result_dtype = checked_dtype(explicit_dtype(dtype, "empty"), "empty")
+    result_dtype = checked_dtype(ir.explicit_dtype(dtype, "empty"), "empty")
     return placed(_unfilled(as_shape(shape), result_dtype, False, "empty"), device, out_sharding)
 
 
 def full(
-    shape: ShapeLike,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
+    shape: ir.ShapeLike,
+    fill_value: ir.ArrayLike,
+    dtype: ir.DTypeLike | None = None,
     *,
     device: object = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """An array filled with a value.
 
     Args:
@@ -236,17 +215,17 @@ def full(
     """
     (fill_value,) = operands("full", fill_value)
     if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "full"), "full")
+        dtype = checked_dtype(ir.explicit_dtype(dtype, "full"), "full")
     return placed(_full(as_shape(shape), fill_value, dtype, "full"), device, out_sharding)
 
 
-def _full(shape: Shape, value: Any, dtype: Any, name: str) -> Array:
+def _full(shape: ir.Shape, value: Any, dtype: Any, name: str) -> ir.Array:
     kind = type(value)
     if kind in scalar_kinds:  # an int may be larger than the default dtype holds
-        result_dtype = python_scalar_dtype(kind) if dtype is None else dtype
+        result_dtype = ir.python_scalar_dtype(kind) if dtype is None else dtype
         weak = dtype is None and kind is not bool
         return filled(shape, _scalar(value, result_dtype, weak), result_dtype, weak, name)
-    aval: Any = get_aval(value)
+    aval: Any = ir.get_aval(value)
     if hasattr(type(value), "aval"):
         result = value if dtype is None else convert(value, dtype)
         return broadcast_to(result, shape, name)
@@ -258,15 +237,15 @@ def _full(shape: Shape, value: Any, dtype: Any, name: str) -> Array:
     )
 
 
-def _scalar(value: ArrayLike, dtype: object, weak: bool) -> ArrayLike:
+def _scalar(value: ir.ArrayLike, dtype: object, weak: bool) -> ir.ArrayLike:
     """A host scalar converted to a dtype; a Python scalar again if it is to stay weakly typed."""
-    if dtype not in array_dtypes:
+    if dtype not in ir.array_dtypes:
         return value
-    scalar = converted_scalar(value[()] if isinstance(value, np.ndarray) else value, dtype)
+    scalar = ir.converted_scalar(value[()] if isinstance(value, np.ndarray) else value, dtype)
     return scalar.item() if weak else scalar
 
 
-def broadcast_to(x: Array, shape: Shape, name: str) -> Array:
+def broadcast_to(x: ir.Array, shape: ir.Shape, name: str) -> ir.Array:
     """``x`` repeated to a shape.
 
     Raises:
@@ -285,27 +264,27 @@ def broadcast_to(x: Array, shape: Shape, name: str) -> Array:
 
 def _like(
     name: str,
-    a: ArrayLike | Shaped,
-    value: ArrayLike,
-    dtype: DTypeLike | None,
-    shape: ShapeLike | None,
+    a: ir.ArrayLike | Shaped,
+    value: ir.ArrayLike,
+    dtype: ir.DTypeLike | None,
+    shape: ir.ShapeLike | None,
     device: object,
     out_sharding: object,
-) -> Array:
+) -> ir.Array:
     """The array of the function ``name``, which takes its type from another array."""
     if hasattr(a, "shape") and hasattr(a, "dtype") and not hasattr(type(a), "aval"):
-        aval: Any = shaped_like(a)
+        aval: Any = ir.shaped_like(a)
     else:
         (a,) = operands(name, a)
-        aval = get_aval(a)
-    sizes: Shape = aval.shape if shape is None else as_shape(shape)
+        aval = ir.get_aval(a)
+    sizes: ir.Shape = aval.shape if shape is None else as_shape(shape)
     if device is None and out_sharding is None:
         device = place_of(a, sizes)
     if hasattr(type(value), "aval") or np.ndim(value):
         filled_in = _full(sizes, value, aval.dtype if dtype is None else dtype, name)
         if dtype is None and not np.ndim(value):
             filled_in = convert(filled_in, aval.dtype, aval.weak_type)
-        return cast_varying(placed(filled_in, device, out_sharding), varying(aval))
+        return ir.cast_varying(placed(filled_in, device, out_sharding), ir.varying(aval))
     weak = dtype is None and aval.weak_type
     result_dtype = aval.dtype if dtype is None else dtype
     if name == "empty_like":
@@ -315,17 +294,17 @@ def _like(
     elif weak:
         value = np.asarray(value).astype(result_dtype).item()
     result = placed(filled(sizes, value, result_dtype, weak, name), device, out_sharding)
-    return cast_varying(result, varying(aval))
+    return ir.cast_varying(result, ir.varying(aval))
 
 
 def zeros_like(
-    a: ArrayLike | Shaped,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
+    a: ir.ArrayLike | Shaped,
+    dtype: ir.DTypeLike | None = None,
+    shape: ir.ShapeLike | None = None,
     *,
     device: object = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """An array of zeros of the shape and dtype of another.
 
     Args:
@@ -350,18 +329,18 @@ def zeros_like(
     Source: numpy.zeros_like.
     """
     if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "zeros_like"), "zeros_like")
+        dtype = checked_dtype(ir.explicit_dtype(dtype, "zeros_like"), "zeros_like")
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
 def ones_like(
-    a: ArrayLike | Shaped,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
+    a: ir.ArrayLike | Shaped,
+    dtype: ir.DTypeLike | None = None,
+    shape: ir.ShapeLike | None = None,
     *,
     device: object = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """An array of ones of the shape and dtype of another; see ``zeros_like``.
 
     Args:
@@ -378,17 +357,17 @@ def ones_like(
     Source: numpy.ones_like.
     """
     if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "ones_like"), "ones_like")
+        dtype = checked_dtype(ir.explicit_dtype(dtype, "ones_like"), "ones_like")
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 def empty_like(
-    prototype: ArrayLike | Shaped,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
+    prototype: ir.ArrayLike | Shaped,
+    dtype: ir.DTypeLike | None = None,
+    shape: ir.ShapeLike | None = None,
     *,
     device: object = None,
-) -> Array:
+) -> ir.Array:
     """An array like another whose elements may be anything; here zeros. See ``zeros_like``.
 
     Args:
@@ -406,19 +385,19 @@ def empty_like(
     Source: numpy.empty_like.
     """
     if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "empty_like"), "empty_like")
+        dtype = checked_dtype(ir.explicit_dtype(dtype, "empty_like"), "empty_like")
     return _like("empty_like", prototype, 0, dtype, shape, device, None)
 
 
 def full_like(
-    a: ArrayLike | Shaped,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
+    a: ir.ArrayLike | Shaped,
+    fill_value: ir.ArrayLike,
+    dtype: ir.DTypeLike | None = None,
+    shape: ir.ShapeLike | None = None,
     *,
     device: object = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """An array of the shape and dtype of another, filled with a value; see ``full``.
 
     Args:
@@ -438,5 +417,5 @@ def full_like(
     """
     (fill_value,) = operands("full_like", fill_value)
     if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "full_like"), "full_like")
+        dtype = checked_dtype(ir.explicit_dtype(dtype, "full_like"), "full_like")
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)

@@ -5,22 +5,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    array_dtypes,
-    backend,
-    bfloat16,
-    canonicalize_dtype,
-)
+import ricci_ir as ir
 from ricci_numpy._promotion import convert
 
 from ._creation import asarray
 
 __all__ = ["from_dlpack", "load"]
 
-_BFLOAT16 = np.dtype(bfloat16)
+_BFLOAT16 = np.dtype(ir.bfloat16)
 # NumPy writes unknown dtypes as raw bytes.
 _WRITTEN_BFLOAT16 = np.dtype("V2")
 
@@ -55,10 +47,10 @@ def load(file: IO[bytes] | str | PathLike[Any], *args: Any, **kwargs: Any) -> An
         return loaded
     if loaded.dtype == _WRITTEN_BFLOAT16:
         loaded = loaded.view(_BFLOAT16)
-    return asarray(loaded) if loaded.dtype in array_dtypes else loaded
+    return asarray(loaded) if loaded.dtype in ir.array_dtypes else loaded
 
 
-def from_dlpack(x: ArrayLike, /, *, device: object = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: ir.ArrayLike, /, *, device: object = None, copy: bool | None = None) -> ir.Array:
     """An array with the elements of another library's array, in the same memory if possible.
 
     Args:
@@ -87,7 +79,7 @@ def from_dlpack(x: ArrayLike, /, *, device: object = None, copy: bool | None = N
 
 def from_external_array(
     external_array: object, device: object = None, copy: bool | None = None
-) -> Array:
+) -> ir.Array:
     """An array with the elements of another library's array; see ``numpy.from_dlpack``.
 
     Args:
@@ -105,11 +97,11 @@ def from_external_array(
 
     Source: the DLPack standard.
     """
-    array = backend().from_dlpack(external_array, device, copy)
-    return convert(array, canonicalize_dtype(array.dtype), array.aval.weak_type)
+    array = ir.backend().from_dlpack(external_array, device, copy)
+    return convert(array, ir.canonicalize_dtype(array.dtype), array.aval.weak_type)
 
 
-def is_supported_dtype(dtype: DTypeLike) -> bool:
+def is_supported_dtype(dtype: ir.DTypeLike) -> bool:
     """Whether arrays of a dtype can be exchanged by the DLPack protocol.
 
     Args:
@@ -129,4 +121,6 @@ def is_supported_dtype(dtype: DTypeLike) -> bool:
     Source: the DLPack standard.
     """
     numpy_dtype = np.dtype(dtype)
-    return numpy_dtype == _BFLOAT16 or (numpy_dtype.kind in "biufc" and numpy_dtype in array_dtypes)
+    return numpy_dtype == _BFLOAT16 or (
+        numpy_dtype.kind in "biufc" and numpy_dtype in ir.array_dtypes
+    )

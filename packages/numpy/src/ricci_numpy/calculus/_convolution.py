@@ -1,20 +1,20 @@
 """Convolution and correlation of sequences."""
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, composite, explicit_dtype, is_static_shape
 from ricci_numpy._promotion import check_arraylike, promote_dtypes_inexact
 
 __all__ = ["convolve", "correlate"]
 
 
 def convolve(
-    a: ArrayLike,
-    v: ArrayLike,
+    a: ir.ArrayLike,
+    v: ir.ArrayLike,
     mode: str = "full",
     *,
     precision: lax.PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
+    preferred_element_type: ir.DTypeLike | None = None,
+) -> ir.Array:
     """The discrete convolution of two sequences: sums of products with the second one reversed.
 
     Args:
@@ -51,13 +51,13 @@ def convolve(
 
 
 def correlate(
-    a: ArrayLike,
-    v: ArrayLike,
+    a: ir.ArrayLike,
+    v: ir.ArrayLike,
     mode: str = "valid",
     *,
     precision: lax.PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
+    preferred_element_type: ir.DTypeLike | None = None,
+) -> ir.Array:
     """The cross-correlation of two sequences: sums of products with the second one conjugated.
 
     Args:
@@ -85,7 +85,7 @@ def correlate(
     )
 
 
-def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> list[Array]:
+def _sequences(name: str, a: ir.ArrayLike, v: ir.ArrayLike) -> list[ir.Array]:
     check_arraylike(name, a, v)
     x, y = promote_dtypes_inexact(a, v)
     if x.ndim != 1 or y.ndim != 1:
@@ -99,15 +99,19 @@ def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> list[Array]:
     return [x, y]
 
 
-def _checked(mode: str, preferred: DTypeLike | None) -> DTypeLike | None:
+def _checked(mode: str, preferred: ir.DTypeLike | None) -> ir.DTypeLike | None:
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"mode must be 'full', 'same' or 'valid', got {mode!r}.")
     return preferred
 
 
 def _slid(
-    x: Array, y: Array, mode: str, precision: lax.PrecisionLike, preferred: DTypeLike | None
-) -> Array:
+    x: ir.Array,
+    y: ir.Array,
+    mode: str,
+    precision: lax.PrecisionLike,
+    preferred: ir.DTypeLike | None,
+) -> ir.Array:
     """The sums of products as the shorter ``y`` slides along ``x``."""
     size = y.shape[0]
     padding = {
@@ -116,7 +120,7 @@ def _slid(
         "full": (size - 1, size - 1),
     }[mode]
     # The operands are floating, so a result in integers is converted from a floating one.
-    is_integer = preferred is not None and explicit_dtype(preferred).kind in "iu"
+    is_integer = preferred is not None and ir.explicit_dtype(preferred).kind in "iu"
     integer = preferred if is_integer else None
     sums = lax.conv_general_dilated(
         lax.expand_dims(x, (0, 1)),
@@ -129,19 +133,29 @@ def _slid(
     return sums if integer is None else lax.convert_element_type(sums, integer)
 
 
-@composite("convolve")
+@ir.composite("convolve")
 def _convolve(
-    a: Array, v: Array, *, mode: str, precision: lax.PrecisionLike, preferred: DTypeLike | None
-) -> Array:
-    if mode != "full" or is_static_shape((a.shape[0], v.shape[0])):
+    a: ir.Array,
+    v: ir.Array,
+    *,
+    mode: str,
+    precision: lax.PrecisionLike,
+    preferred: ir.DTypeLike | None,
+) -> ir.Array:
+    if mode != "full" or ir.is_static_shape((a.shape[0], v.shape[0])):
         a, v = (v, a) if a.shape[0] < v.shape[0] else (a, v)
     return lax.squeeze(_slid(a, lax.rev(v, (0,)), mode, precision, preferred), (0, 1))
 
 
-@composite("correlate")
+@ir.composite("correlate")
 def _correlate(
-    a: Array, v: Array, *, mode: str, precision: lax.PrecisionLike, preferred: DTypeLike | None
-) -> Array:
+    a: ir.Array,
+    v: ir.Array,
+    *,
+    mode: str,
+    precision: lax.PrecisionLike,
+    preferred: ir.DTypeLike | None,
+) -> ir.Array:
     v = lax.conj(v) if lax.dtype(v).kind == "c" else v
     if a.shape[0] >= v.shape[0]:
         return lax.squeeze(_slid(a, v, mode, precision, preferred), (0, 1))

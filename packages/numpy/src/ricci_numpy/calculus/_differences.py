@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, Axis, composite, get_aval, max_dim, min_dim
 from ricci_numpy._axes import canonical_axes, canonical_axis
 from ricci_numpy._promotion import (
     check_broadcast,
@@ -27,18 +27,18 @@ from ricci_numpy.ufuncs._binary import multiply
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
 
 
-def _optional_operands(name: str, *args: ArrayLike | None) -> list[Any]:
+def _optional_operands(name: str, *args: ir.ArrayLike | None) -> list[Any]:
     """The operands, of which some may be ``None``."""
     return [x if x is None else operands(name, x)[0] for x in args]
 
 
 def diff(
-    a: ArrayLike,
+    a: ir.ArrayLike,
     n: int = 1,
     axis: int = -1,
-    prepend: ArrayLike | None = None,
-    append: ArrayLike | None = None,
-) -> Array:
+    prepend: ir.ArrayLike | None = None,
+    append: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The differences of neighbouring elements along a dimension.
 
     Args:
@@ -69,10 +69,10 @@ def diff(
     return _diff(a, prepend, append, n=index(n), axis=index(axis))
 
 
-@composite("diff")
+@ir.composite("diff")
 def _diff(
-    a: Array, prepend: ArrayLike | None, append: ArrayLike | None, *, n: int, axis: int
-) -> Array:
+    a: ir.Array, prepend: ir.ArrayLike | None, append: ir.ArrayLike | None, *, n: int, axis: int
+) -> ir.Array:
     if n == 0:
         return a
     if n < 0:
@@ -90,17 +90,17 @@ def _diff(
     return a
 
 
-def _step(a: Array, axis: int) -> Array:
+def _step(a: ir.Array, axis: int) -> ir.Array:
     """The differences of neighbours."""
     size = a.shape[axis]
-    after = lax.slice_in_dim(a, min_dim(1, size), size, axis=axis)
-    before = lax.slice_in_dim(a, 0, max_dim(size - 1, 0), axis=axis)
-    return lax.ne(after, before) if a.dtype == BOOL else lax.sub(after, before)
+    after = lax.slice_in_dim(a, ir.min_dim(1, size), size, axis=axis)
+    before = lax.slice_in_dim(a, 0, ir.max_dim(size - 1, 0), axis=axis)
+    return lax.ne(after, before) if a.dtype == ir.BOOL else lax.sub(after, before)
 
 
 def ediff1d(
-    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
-) -> Array:
+    ary: ir.ArrayLike, to_end: ir.ArrayLike | None = None, to_begin: ir.ArrayLike | None = None
+) -> ir.Array:
     """The differences of neighbours in the flattened array.
 
     Args:
@@ -124,13 +124,13 @@ def ediff1d(
     ary, to_end, to_begin = _optional_operands(
         "ediff1d", *operands("ediff1d", ary), to_end, to_begin
     )
-    if get_aval(ary).dtype == BOOL:
+    if ir.get_aval(ary).dtype == ir.BOOL:
         raise TypeError("ediff1d: booleans have no differences; convert them with astype(int).")
     return _ediff1d(ary, to_end, to_begin)
 
 
-@composite("ediff1d")
-def _ediff1d(ary: Array, to_end: ArrayLike | None, to_begin: ArrayLike | None) -> Array:
+@ir.composite("ediff1d")
+def _ediff1d(ary: ir.Array, to_end: ir.ArrayLike | None, to_begin: ir.ArrayLike | None) -> ir.Array:
     differences = _step(ravel(ary), 0) if np.ndim(ary) != 1 else _step(ary, 0)
     begin, end = (
         x if x is None else ravel(convert(x, differences.dtype)) for x in (to_begin, to_end)
@@ -140,8 +140,8 @@ def _ediff1d(ary: Array, to_end: ArrayLike | None, to_begin: ArrayLike | None) -
 
 
 def gradient(
-    f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: int | None = None
-) -> Array | list[Array]:
+    f: ir.ArrayLike, *varargs: ir.ArrayLike, axis: ir.Axis = None, edge_order: int | None = None
+) -> ir.Array | list[ir.Array]:
     """The derivatives of a sampled function, by central differences inside and one-sided at ends.
 
     Args:
@@ -199,17 +199,19 @@ def gradient(
     return list(derivatives) if len(axes) > 1 else derivatives
 
 
-@composite("gradient")
-def _gradient(f: Array, *distances: ArrayLike, axes: tuple[int, ...]) -> Array | list[Array]:
+@ir.composite("gradient")
+def _gradient(
+    f: ir.Array, *distances: ir.ArrayLike, axes: tuple[int, ...]
+) -> ir.Array | list[ir.Array]:
     f, *steps = promote_dtypes_inexact(f, *distances)
     derivatives = [_derivative(f, h, axis) for h, axis in zip(steps, axes, strict=True)]
     return derivatives if len(derivatives) > 1 else derivatives[0]
 
 
-def _derivative(f: Array, h: Array, axis: int) -> Array:
+def _derivative(f: ir.Array, h: ir.Array, axis: int) -> ir.Array:
     size = f.shape[axis]
 
-    def part(x: Array, start: int, stop: int) -> Array:
+    def part(x: ir.Array, start: int, stop: int) -> ir.Array:
         return lax.slice_in_dim(x, start, stop, axis=axis)
 
     first = lax.sub(part(f, 1, 2), part(f, 0, 1))
@@ -236,8 +238,8 @@ def _derivative(f: Array, h: Array, axis: int) -> Array:
 
 
 def trapezoid(
-    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
-) -> Array:
+    y: ir.ArrayLike, x: ir.ArrayLike | None = None, dx: ir.ArrayLike = 1.0, axis: int = -1
+) -> ir.Array:
     """The integral of a sampled function along a dimension, by the trapezoidal rule.
 
     Args:
@@ -273,8 +275,8 @@ def trapezoid(
     return _trapezoid_at(y, x, axis=axis)
 
 
-@composite("trapezoid")
-def _trapezoid(y: Array, dx: Array, *, axis: int) -> Array:
+@ir.composite("trapezoid")
+def _trapezoid(y: ir.Array, dx: ir.Array, *, axis: int) -> ir.Array:
     y, dx = promote_dtypes(*promote_dtypes_inexact(y), dx)
     y = moveaxis(y, axis, -1)
     half = strong_constant(y.dtype, 0.5)
@@ -284,14 +286,14 @@ def _trapezoid(y: Array, dx: Array, *, axis: int) -> Array:
     return multiply(dx, lax.sub(sum(y, -1), lax.mul(half, ends)))
 
 
-@composite("trapezoid")
-def _trapezoid_at(y: Array, x: Array, *, axis: int) -> Array:
+@ir.composite("trapezoid")
+def _trapezoid_at(y: ir.Array, x: ir.Array, *, axis: int) -> ir.Array:
     y, x = promote_dtypes_inexact(y, x)
     total = _weighted_sum(_step(x, x.ndim - 1), moveaxis(y, axis, -1))
     return lax.mul(strong_constant(total.dtype, 0.5), total)
 
 
-def _weighted_sum(weights: Array, y: Array) -> Array:
+def _weighted_sum(weights: ir.Array, y: ir.Array) -> ir.Array:
     """The sums of neighbours along the last dimension, multiplied by weights and summed."""
     last = y.ndim - 1
     after, before = lax.slice_in_dim(y, 1, None, axis=last), lax.slice_in_dim(y, 0, -1, axis=last)

@@ -4,8 +4,8 @@ from operator import index
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, composite, finfo, get_aval, max_dim
 from ricci_numpy._promotion import (
     constant_like,
     convert,
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-def poly(seq_of_zeros: ArrayLike) -> Array:
+def poly(seq_of_zeros: ir.ArrayLike) -> ir.Array:
     """The coefficients of the polynomial with given roots, and 1 before the highest power.
 
     Args:
@@ -64,8 +64,8 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     return _poly(roots)
 
 
-@composite("poly")
-def _poly(roots: Array) -> Array:
+@ir.composite("poly")
+def _poly(roots: ir.Array) -> ir.Array:
     (roots,) = promote_dtypes_inexact(roots)
     roots = eigvals(roots) if np.ndim(roots) == 2 else atleast_1d(roots)
     if not roots.size:
@@ -73,7 +73,7 @@ def _poly(roots: Array) -> Array:
     zero, one = (strong_constant(roots.dtype, x) for x in (0, 1))
     start = lax.pad(lax.full((1,), one), zero, ((0, roots.size, 0),))
 
-    def with_root(coefficients: Array, root: Array) -> tuple[Array, None]:
+    def with_root(coefficients: ir.Array, root: ir.Array) -> tuple[ir.Array, None]:
         lower = lax.pad(coefficients, zero, ((1, -1, 0),))
         return lax.sub(coefficients, lax.mul(lower, root)), None
 
@@ -81,8 +81,8 @@ def _poly(roots: Array) -> Array:
 
 
 def _coefficients(
-    name: str, *polynomials: ArrayLike, error: type[Exception] = TypeError, rank: int | None = 1
-) -> list[Array]:
+    name: str, *polynomials: ir.ArrayLike, error: type[Exception] = TypeError, rank: int | None = 1
+) -> list[ir.Array]:
     """The operands, checked to be vectors, or arrays of any rank but 0 if ``rank`` is ``None``."""
     coefficients = operands(name, *polynomials)
     for p in coefficients:
@@ -93,11 +93,11 @@ def _coefficients(
     return coefficients
 
 
-def _zero(x: Array) -> ArrayLike:
-    return strong_constant(get_aval(x).dtype, 0)
+def _zero(x: ir.Array) -> ir.ArrayLike:
+    return strong_constant(ir.get_aval(x).dtype, 0)
 
 
-def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
+def polyadd(a1: ir.ArrayLike, a2: ir.ArrayLike) -> ir.Array:
     """The sum of two polynomials.
 
     Args:
@@ -120,16 +120,16 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     return _polyadd(*_coefficients("polyadd", a1, a2, error=IndexError, rank=None))
 
 
-@composite("polyadd")
-def _polyadd(a1: Array, a2: Array) -> Array:
+@ir.composite("polyadd")
+def _polyadd(a1: ir.Array, a2: ir.Array) -> ir.Array:
     a1, a2 = promote_dtypes(a1, a2)
-    size, zero = max_dim(np.shape(a1)[0], np.shape(a2)[0]), constant_like(a1, 0)
+    size, zero = ir.max_dim(np.shape(a1)[0], np.shape(a2)[0]), constant_like(a1, 0)
     for_others = ((0, 0, 0),) * (np.ndim(a1) - 1)
     padded = [lax.pad(x, zero, ((size - np.shape(x)[0], 0, 0), *for_others)) for x in (a1, a2)]
     return lax.add(*padded)
 
 
-def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
+def polysub(a1: ir.ArrayLike, a2: ir.ArrayLike) -> ir.Array:
     """The difference of two polynomials; see ``polyadd``.
 
     Args:
@@ -148,13 +148,13 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     return _polysub(*_coefficients("polysub", a1, a2, error=IndexError, rank=None))
 
 
-@composite("polysub")
-def _polysub(a1: Array, a2: Array) -> Array:
+@ir.composite("polysub")
+def _polysub(a1: ir.Array, a2: ir.Array) -> ir.Array:
     a1, a2 = promote_dtypes(a1, a2)
     return _polyadd(a1, lax.neg(a2))
 
 
-def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
+def polymul(a1: ir.ArrayLike, a2: ir.ArrayLike, *, trim_leading_zeros: bool = False) -> ir.Array:
     """The product of two polynomials.
 
     Args:
@@ -184,7 +184,9 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     return convolve(a1, a2)
 
 
-def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+def polydiv(
+    u: ir.ArrayLike, v: ir.ArrayLike, *, trim_leading_zeros: bool = False
+) -> tuple[ir.Array, ir.Array]:
     """The quotient and the remainder of two polynomials.
 
     Args:
@@ -217,20 +219,20 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
         return quotient, remainder
     # Coefficients as small as rounding errors count as zeros.
     advice = "How long the remainder is depends on values; polydiv(...) alone keeps the zeros."
-    large = np.abs(concrete_values(remainder, advice)) > np.sqrt(finfo(remainder.dtype).eps)
+    large = np.abs(concrete_values(remainder, advice)) > np.sqrt(ir.finfo(remainder.dtype).eps)
     first = int(np.argmax(large)) if large.any() else len(large)
     return quotient, lax.slice_in_dim(remainder, first, None)
 
 
-@composite("polydiv")
-def _polydiv(u: Array, v: Array) -> tuple[Array, Array]:
+@ir.composite("polydiv")
+def _polydiv(u: ir.Array, v: ir.Array) -> tuple[ir.Array, ir.Array]:
     u, v = promote_dtypes_inexact(u, v)
     count = np.shape(u)[0] - np.shape(v)[0] + 1
     if count < 1:
         return lax.full((1,), _zero(u)), u
     scale = lax.div(strong_constant(u.dtype, 1), lax.index_in_dim(v, 0, keepdims=False))
 
-    def divide(remainder: Array, place: Array) -> tuple[Array, Array]:
+    def divide(remainder: ir.Array, place: ir.Array) -> tuple[ir.Array, ir.Array]:
         top = lax.dynamic_slice(remainder, (place,), v.shape)
         factor = lax.mul(scale, lax.index_in_dim(top, 0, keepdims=False))
         difference = lax.sub(top, lax.mul(factor, v))
@@ -241,7 +243,7 @@ def _polydiv(u: Array, v: Array) -> tuple[Array, Array]:
     return quotient, remainder
 
 
-def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
+def polyval(p: ir.ArrayLike, x: ir.ArrayLike, *, unroll: int = 16) -> ir.Array:
     """The values of a polynomial, by Horner's rule.
 
     Args:
@@ -269,8 +271,8 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     return _polyval(p, x, unroll=unroll)
 
 
-@composite("polyval")
-def _polyval(p: Array, x: Array, *, unroll: int) -> Array:
+@ir.composite("polyval")
+def _polyval(p: ir.Array, x: ir.Array, *, unroll: int) -> ir.Array:
     p, x = promote_dtypes(p, x)
     shape = broadcast_shape("polyval", np.shape(p)[1:], np.shape(x))
     start = lax.full(shape, _zero(p))
@@ -285,7 +287,7 @@ def _order(name: str, m: int) -> int:
     return m
 
 
-def _factors(size: int, m: int, dtype: DTypeLike) -> np.ndarray:
+def _factors(size: int, m: int, dtype: ir.DTypeLike) -> np.ndarray:
     """The factors of ``size`` powers in an ``m``-th derivative: products of ``m`` exponents.
 
     A factor of an exponent below 1 counts as 1.
@@ -294,7 +296,7 @@ def _factors(size: int, m: int, dtype: DTypeLike) -> np.ndarray:
     return np.prod(np.maximum(powers, 1), 1, dtype=np.float64).astype(dtype)
 
 
-def polyder(p: ArrayLike, m: int = 1) -> Array:
+def polyder(p: ir.ArrayLike, m: int = 1) -> ir.Array:
     """The coefficients of a derivative of a polynomial.
 
     Args:
@@ -318,8 +320,8 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return _polyder(*_coefficients("polyder", p), m=_order("polyder", m))
 
 
-@composite("polyder")
-def _polyder(p: Array, *, m: int) -> Array:
+@ir.composite("polyder")
+def _polyder(p: ir.Array, *, m: int) -> ir.Array:
     (p,) = promote_dtypes_inexact(p)
     if not m:
         return p
@@ -328,7 +330,7 @@ def _polyder(p: Array, *, m: int) -> Array:
     return lax.mul(lax.slice_in_dim(p, 0, count), _factors(size, m, p.dtype)[:count])
 
 
-def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
+def polyint(p: ir.ArrayLike, m: int = 1, k: ir.ArrayLike | None = None) -> ir.Array:
     """The coefficients of an integral of a polynomial.
 
     Args:
@@ -361,8 +363,8 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     return _polyint(p, k, m=m)
 
 
-@composite("polyint")
-def _polyint(p: Array, k: Array, *, m: int) -> Array:
+@ir.composite("polyint")
+def _polyint(p: ir.Array, k: ir.Array, *, m: int) -> ir.Array:
     p, k = promote_dtypes_inexact(p, k)
     if not m:
         return p
@@ -370,7 +372,7 @@ def _polyint(p: Array, k: Array, *, m: int) -> Array:
     return lax.div(p, _factors(p.shape[0], m, p.dtype))
 
 
-def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
+def vander(x: ir.ArrayLike, N: int | None = None, increasing: bool = False) -> ir.Array:
     """The powers of a vector's elements: a Vandermonde matrix.
 
     Args:
@@ -401,8 +403,8 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     return _vander(x, count=count, increasing=bool(increasing))
 
 
-@composite("vander")
-def _vander(x: Array, *, count: int, increasing: bool) -> Array:
+@ir.composite("vander")
+def _vander(x: ir.Array, *, count: int, increasing: bool) -> ir.Array:
     powers = lax.iota(x.dtype, count)
     if not increasing:
         powers = lax.sub(strong_constant(x.dtype, count - 1), powers)

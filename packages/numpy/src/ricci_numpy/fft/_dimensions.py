@@ -6,19 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    exact_scalar,
-    finfo,
-    get_aval,
-    inlined,
-    is_symbolic_dim,
-    max_dim,
-    min_dim,
-    to_sizes,
-)
 from ricci_lax import FftType
 from ricci_numpy._axes import canonical_axes
 from ricci_numpy._promotion import convert, operands, strong_constant
@@ -34,14 +23,14 @@ _INVERSES = (FftType.IFFT, FftType.IRFFT)
 def transform(
     name: str,
     kind: FftType,
-    a: ArrayLike,
+    a: ir.ArrayLike,
     s: Sequence[int] | None,
     axes: Sequence[int] | None,
     norm: str | None,
     *,
     only: int | None = None,
     hermitian: bool = False,
-) -> Array:
+) -> ir.Array:
     """Apply a transform of any kind, as one step, after checking its arguments.
 
     Args:
@@ -65,7 +54,7 @@ def transform(
             f"{name}: norm={norm!r} is not one of 'backward', the default, 'ortho' and 'forward'."
         )
     if s is not None:
-        s = to_sizes(s)
+        s = ir.to_sizes(s)
         if any(n <= 0 for n in s):
             raise ValueError(f"{name}: lengths must be positive, got {s}.")
     if axes is None:
@@ -84,16 +73,16 @@ def transform(
     return _transformed(a, kind=kind, s=s, axes=axes, norm=norm, hermitian=hermitian)
 
 
-@inlined("fft")
+@ir.inlined("fft")
 def _transformed(
-    a: Array,
+    a: ir.Array,
     *,
     kind: FftType,
     s: tuple[int, ...] | None,
     axes: tuple[int, ...],
     norm: str | None,
     hermitian: bool,
-) -> Array:
+) -> ir.Array:
     ndim = np.ndim(a)
     if hermitian and kind is FftType.IRFFT:
         a = conj(a)
@@ -103,7 +92,7 @@ def _transformed(
     if s is None:
         lengths = list(sizes)
         if kind is FftType.IRFFT and lengths:
-            lengths[-1] = max_dim(2 * (lengths[-1] - 1), 0)
+            lengths[-1] = ir.max_dim(2 * (lengths[-1] - 1), 0)
     else:
         lengths = list(s)
         needed = list(s)
@@ -116,29 +105,29 @@ def _transformed(
     number = prod(lengths)
     scale = _scale(kind, number, _OPPOSITE[norm] if hermitian else norm)
     if scale is not None:
-        aval = get_aval(x)
-        real = finfo(aval.dtype).dtype
-        if is_symbolic_dim(number):
+        aval = ir.get_aval(x)
+        real = ir.finfo(aval.dtype).dtype
+        if ir.is_symbolic_dim(number):
             x = lax.mul(x, convert(_symbolic_scale(kind, number, norm, real), aval.dtype))
         else:
-            x = lax.mul(x, exact_scalar(np.asarray(scale(real.type), real), aval.dtype))
+            x = lax.mul(x, ir.exact_scalar(np.asarray(scale(real.type), real), aval.dtype))
     return moveaxis(x, last, axes)
 
 
-def _with_sizes(x: Array, sizes: tuple[int, ...]) -> Array:
+def _with_sizes(x: ir.Array, sizes: tuple[int, ...]) -> ir.Array:
     """``x`` cut at the end, or continued by zeros, to have the given sizes."""
     shape = np.shape(x)
-    cropped = tuple(map(min_dim, shape, sizes))
+    cropped = tuple(map(ir.min_dim, shape, sizes))
     if cropped != shape:
         x = lax.slice(x, (0,) * len(shape), cropped)
     more = [(0, m - n, 0) for n, m in zip(cropped, sizes, strict=True)]
     if not any(high for _, high, _ in more):
         return x
-    aval = get_aval(x)
+    aval = ir.get_aval(x)
     return lax.pad(x, strong_constant(aval.dtype, 0), more)
 
 
-def _over_last(x: Array, kind: FftType, lengths: tuple[int, ...]) -> Array:
+def _over_last(x: ir.Array, kind: FftType, lengths: tuple[int, ...]) -> ir.Array:
     """Transform the last dimensions, by groups that ``lax.fft`` takes.
 
     A real transform (RFFT, IRFFT) applies to the group that has the last dimension: an RFFT takes
@@ -168,7 +157,7 @@ def _groups(count: int) -> list[tuple[int, int]]:
     return groups
 
 
-def _over(x: Array, kind: FftType, lengths: tuple[int, ...], start: int, stop: int) -> Array:
+def _over(x: ir.Array, kind: FftType, lengths: tuple[int, ...], start: int, stop: int) -> ir.Array:
     """Transform the dimensions ``start`` to ``stop`` of the last ones, whose lengths are given."""
     ndim, count = np.ndim(x), len(lengths)
     if stop == count:
@@ -188,7 +177,7 @@ def _scale(kind: FftType, count: int, norm: str | None) -> Callable[[type], Any]
     return lambda real: real(count) if inverse else real(1) / real(count)
 
 
-def _symbolic_scale(kind: FftType, count: int, norm: str | None, real: np.dtype) -> Array:
+def _symbolic_scale(kind: FftType, count: int, norm: str | None, real: np.dtype) -> ir.Array:
     """The factor of ``_scale`` for a symbolic number of elements."""
     number = convert(count, real)
     root = lax.sqrt(number) if norm == "ortho" else number
@@ -198,12 +187,12 @@ def _symbolic_scale(kind: FftType, count: int, norm: str | None, real: np.dtype)
 def transform_1d(
     name: str,
     kind: FftType,
-    a: ArrayLike,
+    a: ir.ArrayLike,
     n: int | None,
     axis: int | None,
     norm: str | None,
     hermitian: bool = False,
-) -> Array:
+) -> ir.Array:
     """A transform along one axis; see ``transform``."""
     if isinstance(axis, tuple | list):
         raise ValueError(f"{name}: one axis is transformed, got axis={axis}. Use {name}n.")

@@ -5,7 +5,7 @@ from operator import index as as_int
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, DTypeLike, explicit_dtype, inlined, python_scalar_dtype
+import ricci_ir as ir
 from ricci_numpy._promotion import convert, operands
 from ricci_numpy.arrays._creation import constrained
 from ricci_numpy.rearranging._moving import roll
@@ -13,8 +13,8 @@ from ricci_numpy.ufuncs._binary import divide, multiply
 
 
 def fftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: object = None
-) -> Array:
+    n: int, d: ir.ArrayLike = 1.0, *, dtype: ir.DTypeLike | None = None, device: object = None
+) -> ir.Array:
     """The frequencies of the elements of an ``fft``, in cycles per unit of ``d``.
 
     Args:
@@ -40,8 +40,8 @@ def fftfreq(
 
 
 def rfftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: object = None
-) -> Array:
+    n: int, d: ir.ArrayLike = 1.0, *, dtype: ir.DTypeLike | None = None, device: object = None
+) -> ir.Array:
     """The frequencies of the elements of an ``rfft``, in cycles per unit of ``d``.
 
     Args:
@@ -66,7 +66,7 @@ def rfftfreq(
     return constrained(_frequencies("rfftfreq", n, d, dtype), device)
 
 
-def _frequencies(name: str, n: int, d: ArrayLike, dtype: DTypeLike | None) -> Array:
+def _frequencies(name: str, n: int, d: ir.ArrayLike, dtype: ir.DTypeLike | None) -> ir.Array:
     for argument, value in (("n", n), ("d", d)):
         if isinstance(value, list | tuple):
             raise ValueError(f"{name}: {argument} must be one number, got {value!r}.")
@@ -75,14 +75,14 @@ def _frequencies(name: str, n: int, d: ArrayLike, dtype: DTypeLike | None) -> Ar
     (d,) = operands(name, d)
     if np.iscomplexobj(d):
         raise TypeError(f"{name}: d must be a real number, got {d!r}.")
-    dtype = python_scalar_dtype(float) if dtype is None else explicit_dtype(dtype, name)
+    dtype = ir.python_scalar_dtype(float) if dtype is None else ir.explicit_dtype(dtype, name)
     # Numbers of the host are multiplied there, in double precision.
     extent = d * n if isinstance(d, int | float | np.generic) else multiply(d, n)
     return _frequencies_of(extent, half=name == "rfftfreq", n=n, dtype=dtype)
 
 
-@inlined("fftfreq")
-def _frequencies_of(extent: ArrayLike, *, half: bool, n: int, dtype: DTypeLike) -> Array:
+@ir.inlined("fftfreq")
+def _frequencies_of(extent: ir.ArrayLike, *, half: bool, n: int, dtype: ir.DTypeLike) -> ir.Array:
     if half:
         places = np.arange(0, n // 2 + 1)
     else:
@@ -90,7 +90,7 @@ def _frequencies_of(extent: ArrayLike, *, half: bool, n: int, dtype: DTypeLike) 
     return convert(divide(places.astype(dtype), extent), dtype)
 
 
-def _shifted(name: str, x: ArrayLike, axes: int | Sequence[int] | None, sign: int) -> Array:
+def _shifted(name: str, x: ir.ArrayLike, axes: int | Sequence[int] | None, sign: int) -> ir.Array:
     (x,) = operands(name, x)
     shape = np.shape(x)
     if axes is None:
@@ -100,7 +100,7 @@ def _shifted(name: str, x: ArrayLike, axes: int | Sequence[int] | None, sign: in
     return roll(x, tuple(sign * (shape[axis] // 2) for axis in axes), tuple(axes))
 
 
-def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
+def fftshift(x: ir.ArrayLike, axes: int | Sequence[int] | None = None) -> ir.Array:
     """Move the part of frequency zero to the middle.
 
     Args:
@@ -124,7 +124,7 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     return _shifted("fftshift", x, axes, 1)
 
 
-def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
+def ifftshift(x: ir.ArrayLike, axes: int | Sequence[int] | None = None) -> ir.Array:
     """The inverse of ``fftshift``.
 
     Args:

@@ -9,61 +9,61 @@ from functools import partial
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, Composite, ShapeDtypeStruct, TupleRecord, eval_shape
 from ricci_numpy._promotion import as_elements, convert
 from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.indexing._take import take
 from ricci_numpy.shapes._reshaping import broadcast_to
 
-Combine = Callable[[Array, Array], Array]
+Combine = Callable[[ir.Array, ir.Array], ir.Array]
 
 
-class Loops(TupleRecord):
+class Loops(ir.TupleRecord):
     """The loops of one function; rows are the parts of an array along its first axis."""
 
-    reduce: Callable[..., Array]
-    accumulate: Callable[..., Array]
-    at: Callable[..., Array]
-    reduceat: Callable[..., Array]
+    reduce: Callable[..., ir.Array]
+    accumulate: Callable[..., ir.Array]
+    at: Callable[..., ir.Array]
+    reduceat: Callable[..., ir.Array]
 
 
 def loops(func: Combine) -> Loops:
     """Return the loops of a function of two arrays that broadcast."""
     bodies = {"reduce": _reduce, "accumulate": _accumulate, "at": _at, "reduceat": _reduceat}
-    return Loops(**{name: Composite(partial(fun, func), name) for name, fun in bodies.items()})
+    return Loops(**{name: ir.Composite(partial(fun, func), name) for name, fun in bodies.items()})
 
 
 def _combined_type(
-    func: Combine, state: Array | ShapeDtypeStruct, row: Array | ShapeDtypeStruct
-) -> ShapeDtypeStruct:
+    func: Combine, state: ir.Array | ir.ShapeDtypeStruct, row: ir.Array | ir.ShapeDtypeStruct
+) -> ir.ShapeDtypeStruct:
     """The type of the results of ``func``, whose dtype the carry of a loop has from the start."""
-    structs = [ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in (state, row)]
-    return eval_shape(func, *structs)
+    structs = [ir.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in (state, row)]
+    return ir.eval_shape(func, *structs)
 
 
-def _combined(func: Combine, state: Array, row: Array) -> Array:
+def _combined(func: Combine, state: ir.Array, row: ir.Array) -> ir.Array:
     """``func`` of both, with a boolean state converted to the row's dtype, as by promotion.
 
     The conversion is explicit, so that it works under strict promotion, too.
     """
-    if state.dtype == BOOL and row.dtype != BOOL:
+    if state.dtype == ir.BOOL and row.dtype != ir.BOOL:
         state = convert(state, row.dtype)
     return func(state, row)
 
 
-def _row(rows: Array, i: ArrayLike) -> Array:
+def _row(rows: ir.Array, i: ir.ArrayLike) -> ir.Array:
     return lax.dynamic_index_in_dim(rows, i, 0, keepdims=False)
 
 
 def _reduce(
-    func: Combine, rows: Array, initial: Array | None = None, where: Array | None = None
-) -> Array:
+    func: Combine, rows: ir.Array, initial: ir.Array | None = None, where: ir.Array | None = None
+) -> ir.Array:
     if initial is None:
         start, state = 1, lax.index_in_dim(rows, 0, 0, keepdims=False)
     else:
         start, state = 0, broadcast_to(as_elements(initial, rows.dtype), rows.shape[1:])
-    part = ShapeDtypeStruct(rows.shape[1:], rows.dtype)
+    part = ir.ShapeDtypeStruct(rows.shape[1:], rows.dtype)
     dtype = _combined_type(func, state, part).dtype
 
     def body(i, state):
@@ -75,8 +75,8 @@ def _reduce(
     return lax.fori_loop(start, rows.shape[0], body, convert(state, dtype))
 
 
-def _accumulate(func: Combine, rows: Array, *, dtype: np.dtype | None = None) -> Array:
-    part = ShapeDtypeStruct(rows.shape[1:], rows.dtype)
+def _accumulate(func: Combine, rows: ir.Array, *, dtype: np.dtype | None = None) -> ir.Array:
+    part = ir.ShapeDtypeStruct(rows.shape[1:], rows.dtype)
     result: np.dtype = dtype or _combined_type(func, part, part).dtype
     if rows.shape[0] == 0:
         return convert(rows, result)
@@ -90,10 +90,10 @@ def _accumulate(func: Combine, rows: Array, *, dtype: np.dtype | None = None) ->
     return lax.concatenate([lax.expand_dims(first, (0,)), later], 0)
 
 
-def _at(func: Combine, a: Array, places: Array, values: Array) -> Array:
+def _at(func: Combine, a: ir.Array, places: ir.Array, values: ir.Array) -> ir.Array:
     """Update elements of a vector one after the other; places beyond its end are ignored."""
-    element = ShapeDtypeStruct((), a.dtype, weak_type=a.weak_type)
-    value = ShapeDtypeStruct((), values.dtype, weak_type=values.weak_type)
+    element = ir.ShapeDtypeStruct((), a.dtype, weak_type=a.weak_type)
+    value = ir.ShapeDtypeStruct((), values.dtype, weak_type=values.weak_type)
     dtype = _combined_type(func, element, value).dtype
 
     def body(i, a):
@@ -104,7 +104,7 @@ def _at(func: Combine, a: Array, places: Array, values: Array) -> Array:
     return lax.fori_loop(0, places.shape[0], body, convert(a, dtype))
 
 
-def _reduceat(func: Combine, rows: Array, starts: Array) -> Array:
+def _reduceat(func: Combine, rows: ir.Array, starts: ir.Array) -> ir.Array:
     """Combine the rows from ``starts[i]`` to ``starts[i + 1] - 1``, for every ``i`` at once."""
     count = rows.shape[0]
     last = lax.full_like(starts, count, shape=(1,))
@@ -112,7 +112,7 @@ def _reduceat(func: Combine, rows: Array, starts: Array) -> Array:
     state = take(rows, starts, axis=0)
     combined = _combined_type(func, state, state)
     dtype, weak = combined.dtype, combined.weak_type
-    if dtype == BOOL:
+    if dtype == ir.BOOL:
         dtype, weak = rows.dtype, rows.weak_type
     shape = (starts.shape[0],) + (1,) * (rows.ndim - 1)
 

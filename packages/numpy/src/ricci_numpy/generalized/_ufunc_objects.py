@@ -7,18 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Axis,
-    DTypeLike,
-    Index,
-    Primitive,
-    Shape,
-    api_boundary,
-    exact_scalar,
-)
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
 from ricci_numpy._promotion import (
     INTEGER_DTYPES,
@@ -101,12 +91,12 @@ class ufunc:
         *,
         name: str | None = None,
         nargs: int | None = None,
-        identity: ArrayLike | None = None,
-        call: Callable[..., Array] | None = None,
-        reduce: Callable[..., Array] | None = None,
-        accumulate: Callable[..., Array] | None = None,
-        at: Callable[..., Array] | None = None,
-        reduceat: Callable[..., Array] | None = None,
+        identity: ir.ArrayLike | None = None,
+        call: Callable[..., ir.Array] | None = None,
+        reduce: Callable[..., ir.Array] | None = None,
+        accumulate: Callable[..., ir.Array] | None = None,
+        at: Callable[..., ir.Array] | None = None,
+        reduceat: Callable[..., ir.Array] | None = None,
     ):
         update_wrapper(self, func)
         self.__name__: str = name or ("partial" if isinstance(func, partial) else func.__name__)
@@ -134,12 +124,12 @@ class ufunc:
         return self._nargs
 
     @property
-    def identity(self) -> ArrayLike | None:
+    def identity(self) -> ir.ArrayLike | None:
         """The initial value of a reduction, if there is one."""
         return self._identity
 
-    @api_boundary
-    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Any:
+    @ir.api_boundary
+    def __call__(self, *args: ir.ArrayLike, out: None = None, where: None = None) -> Any:
         """Apply the function to arrays that broadcast; an array, or a tuple of ``nout``."""
         if out is not None or where is not None:
             raise NotImplementedError(
@@ -157,14 +147,14 @@ class ufunc:
 
     def reduce(
         self,
-        a: ArrayLike,
-        axis: Axis = 0,
-        dtype: DTypeLike | None = None,
+        a: ir.ArrayLike,
+        axis: ir.Axis = 0,
+        dtype: ir.DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array:
+        initial: ir.ArrayLike | None = None,
+        where: ir.ArrayLike | None = None,
+    ) -> ir.Array:
         """Combine the elements along an axis, or all with ``axis=None``.
 
         Raises:
@@ -180,13 +170,13 @@ class ufunc:
 
     def _fold(
         self,
-        a: ArrayLike,
-        axis: Axis,
-        dtype: DTypeLike | None,
+        a: ir.ArrayLike,
+        axis: ir.Axis,
+        dtype: ir.DTypeLike | None,
         keepdims: bool,
-        initial: ArrayLike | None,
-        mask: ArrayLike | None,
-    ) -> Array:
+        initial: ir.ArrayLike | None,
+        mask: ir.ArrayLike | None,
+    ) -> ir.Array:
         """``reduce`` by a loop over the axis."""
         name = f"{self.__name__}.reduce"
         a = asarray(*operands(name, a), dtype=dtype)
@@ -208,8 +198,8 @@ class ufunc:
         return keep_axes(result, axes) if keepdims else result
 
     def accumulate(
-        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None
-    ) -> Array:
+        self, a: ir.ArrayLike, axis: int = 0, dtype: ir.DTypeLike | None = None, out: None = None
+    ) -> ir.Array:
         """The results of combining the elements so far, along an axis."""
         self._check_binary("accumulate")
         no_out(f"{self.__name__}.accumulate", out)
@@ -224,7 +214,7 @@ class ufunc:
         chosen = None if dtype is None else a.dtype
         return moveaxis(self._loops.accumulate(moveaxis(a, axis, 0), dtype=chosen), 0, axis)
 
-    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
+    def outer(self, A: ir.ArrayLike, B: ir.ArrayLike, /) -> ir.Array:
         """The results for all pairs of an element of each array."""
         self._check_binary("outer")
         A, B = (asarray(x) for x in operands(f"{self.__name__}.outer", A, B))
@@ -235,8 +225,14 @@ class ufunc:
         return self.func(A, B)
 
     def at(
-        self, a: ArrayLike, indices: Index, b: ArrayLike | None = None, /, *, inplace: bool = True
-    ) -> Array:
+        self,
+        a: ir.ArrayLike,
+        indices: ir.Index,
+        b: ir.ArrayLike | None = None,
+        /,
+        *,
+        inplace: bool = True,
+    ) -> ir.Array:
         """An updated copy of an array: the function is applied at the given places.
 
         Args:
@@ -269,12 +265,12 @@ class ufunc:
 
     def reduceat(
         self,
-        a: ArrayLike,
-        indices: ArrayLike,
+        a: ir.ArrayLike,
+        indices: ir.ArrayLike,
         axis: int = 0,
-        dtype: DTypeLike | None = None,
+        dtype: ir.DTypeLike | None = None,
         out: None = None,
-    ) -> Array:
+    ) -> ir.Array:
         """Reduce the parts of an axis between consecutive indices.
 
         Args:
@@ -305,11 +301,11 @@ class ufunc:
         return moveaxis(self._loops.reduceat(moveaxis(a, axis, 0), indices), 0, axis)
 
 
-def _broadcast_like(x: ArrayLike, a: Array) -> Array:
+def _broadcast_like(x: ir.ArrayLike, a: ir.Array) -> ir.Array:
     return _broadcast_to(asarray(x), a.shape)
 
 
-def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
+def _broadcast_to(x: ir.Array, shape: tuple[int, ...]) -> ir.Array:
     x_shape = x.shape
     if x_shape == shape:
         return x
@@ -317,7 +313,7 @@ def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     return lax.broadcast_in_dim(x, shape, tuple(range(rank - len(x_shape), rank)))
 
 
-def _rows_along(a: Array, axes: tuple[int, ...]) -> tuple[Array, Shape]:
+def _rows_along(a: ir.Array, axes: tuple[int, ...]) -> tuple[ir.Array, ir.Shape]:
     """The array with the given axes merged into a first one, and the shape of the others."""
     others = tuple(i for i in range(a.ndim) if i not in axes)
     other_shape = tuple(a.shape[i] for i in others)
@@ -329,7 +325,7 @@ def _rows_along(a: Array, axes: tuple[int, ...]) -> tuple[Array, Shape]:
 
 
 def frompyfunc(
-    func: Callable[..., Any], /, nin: int, nout: int, *, identity: ArrayLike | None = None
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: ir.ArrayLike | None = None
 ) -> ufunc:
     """Make a ufunc of a function of arrays that broadcast.
 
@@ -353,7 +349,7 @@ def frompyfunc(
     return ufunc(func, nin, nout, identity=identity)
 
 
-def _with_dtype(reduction: Callable[..., Array]) -> Callable[..., Array]:
+def _with_dtype(reduction: Callable[..., ir.Array]) -> Callable[..., ir.Array]:
     """``reduce`` by a reduction that takes no dtype."""
 
     def reduce(a, *, dtype=None, **options):
@@ -362,7 +358,7 @@ def _with_dtype(reduction: Callable[..., Array]) -> Callable[..., Array]:
     return reduce
 
 
-def _logical_reduction(reduction: Callable[..., Array]) -> Callable[..., Array]:
+def _logical_reduction(reduction: Callable[..., ir.Array]) -> Callable[..., ir.Array]:
     """``reduce`` by ``all`` or ``any``, which take no dtype and no initial value."""
 
     def reduce(a, *, axis, dtype, keepdims, initial, where):
@@ -375,7 +371,7 @@ def _logical_reduction(reduction: Callable[..., Array]) -> Callable[..., Array]:
     return reduce
 
 
-def _running(operation: Callable[[Array, int], Array]) -> Callable[..., Array]:
+def _running(operation: Callable[[ir.Array, int], ir.Array]) -> Callable[..., ir.Array]:
     """``accumulate`` by a cumulative operation of ``lax``."""
 
     def accumulate(a, *, axis, dtype):
@@ -386,7 +382,7 @@ def _running(operation: Callable[[Array, int], Array]) -> Callable[..., Array]:
     return accumulate
 
 
-def _bits(reduction: Primitive, name: str) -> Callable[..., Array]:
+def _bits(reduction: ir.Primitive, name: str) -> Callable[..., ir.Array]:
     """``reduce`` of ``bitwise_and``, ``bitwise_or`` or ``bitwise_xor``."""
 
     def reduce(a, *, axis, dtype, keepdims, initial, where):
@@ -394,7 +390,7 @@ def _bits(reduction: Primitive, name: str) -> Callable[..., Array]:
         combine = getattr(_ufuncs_binary, f"bitwise_{name}")
         axes = reduced_axes(f"bitwise_{name}.reduce", axis, a.ndim)
         if where is not None:
-            neutral = exact_scalar(-1 if name == "and" else 0, a.dtype)
+            neutral = ir.exact_scalar(-1 if name == "and" else 0, a.dtype)
             a = select_where(checked_mask(f"bitwise_{name}.reduce", where), a, neutral)
         result = reduction.bind(convert(a, a.dtype), axes=axes)
         result = result if initial is None else combine(as_elements(initial, a.dtype), result)
@@ -405,7 +401,7 @@ def _bits(reduction: Primitive, name: str) -> Callable[..., Array]:
 
 def _log_of_sum(
     combine: BinaryFunction, power: UnaryFunction, log: UnaryFunction
-) -> Callable[..., Array]:
+) -> Callable[..., ir.Array]:
     """``reduce`` of ``logaddexp``: the logarithm of a sum of powers, for one base."""
 
     def reduce(a, *, axis, dtype, keepdims, initial, where):
@@ -413,7 +409,7 @@ def _log_of_sum(
         axes = reduced_axes("logaddexp.reduce", axis, a.ndim)
         largest = _reductions.max(a, axes, None, True, -np.inf, where)
         # An infinite maximum is not subtracted, since the difference would be NaN.
-        base = select_where(lax.is_finite(largest), largest, exact_scalar(0, a.dtype))
+        base = select_where(lax.is_finite(largest), largest, ir.exact_scalar(0, a.dtype))
         base = lax.stop_gradient(base)
         total = _reductions.sum(power(lax.sub(a, base)), axes, None, None, True, None, where)
         result = lax.add(log(total), base)
@@ -423,13 +419,13 @@ def _log_of_sum(
     return reduce
 
 
-def _ufunc_of(function: Callable[..., Array], **options: Any) -> ufunc:
+def _ufunc_of(function: Callable[..., ir.Array], **options: Any) -> ufunc:
     """The ufunc of an elementwise function, by default of two operands."""
     nin = options.pop("nin", 2)
     return ufunc(function, nin, 1, call=function, **options)
 
 
-def _strong(x: Array) -> Array:
+def _strong(x: ir.Array) -> ir.Array:
     return convert(x, x.dtype)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial, wraps
 from typing import Any
 
+import ricci_ir as ir
 from ricci_batching import vmap
-from ricci_ir import Array, DTypeLike, ShapeLike, TupleRecord, api_boundary, get_aval
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.sequences._ranges import arange
@@ -19,7 +19,7 @@ _SIDE = f"{_DIMENSIONS}(?:,{_DIMENSIONS})*"
 _SIGNATURE = f"({_SIDE})->({_SIDE})"
 
 
-class Signature(TupleRecord):
+class Signature(ir.TupleRecord):
     """A generalized ufunc's signature: the names of the core dimensions of each array."""
 
     inputs: list[tuple[str, ...]]
@@ -84,7 +84,7 @@ def vectorize(
     hint = f"in vectorize with excluded={excluded!r} and signature={signature!r}"
 
     @wraps(pyfunc)
-    @api_boundary
+    @ir.api_boundary
     def vectorized(*args: Any, **kwargs: object) -> Any:
         stray = [name for name in kwargs if name not in excluded]
         if stray:
@@ -172,7 +172,7 @@ def _checked(
             raise TypeError(f"expected {len(outputs)} results, got {len(results)} {hint}.")
         all_sizes = dict(sizes)
         for result, names in zip(results, outputs, strict=True):
-            aval: Any = get_aval(result)
+            aval: Any = ir.get_aval(result)
             if len(aval.shape) != len(names):
                 raise ValueError(
                     f"a result of shape {aval.shape} does not have the core dimensions {names} "
@@ -184,7 +184,7 @@ def _checked(
     return checked
 
 
-def _map_leading(fun: Callable[..., Any], arrays: list[Array], counts: list[int]) -> Any:
+def _map_leading(fun: Callable[..., Any], arrays: list[ir.Array], counts: list[int]) -> Any:
     """Map a function over the broadcast leading dimensions of arrays, ``counts`` of each."""
     loop = broadcast_shapes(*(x.shape[:n] for x, n in zip(arrays, counts, strict=True)))
     squeezed = []
@@ -205,7 +205,7 @@ def _map_leading(fun: Callable[..., Any], arrays: list[Array], counts: list[int]
     return _expanded(out, tuple(sorted(absent))) if absent else out
 
 
-def _expanded(out: Any, axes: tuple[int, ...]) -> Array | tuple[Array, ...]:
+def _expanded(out: Any, axes: tuple[int, ...]) -> ir.Array | tuple[ir.Array, ...]:
     """Results with dimensions of size 1 added where no array was mapped over."""
     if isinstance(out, tuple):
         return tuple(expand_dims(x, axes) for x in out)
@@ -213,7 +213,11 @@ def _expanded(out: Any, axes: tuple[int, ...]) -> Array | tuple[Array, ...]:
 
 
 def fromfunction[R](
-    function: Callable[..., R], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object
+    function: Callable[..., R],
+    shape: ir.ShapeLike,
+    *,
+    dtype: ir.DTypeLike = float,
+    **kwargs: object,
 ) -> R:
     """The values of a function at the indices of the elements of an array.
 

@@ -6,21 +6,8 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    ExtendedDType,
-    Index,
-    api_boundary,
-    composite,
-    exact_scalar,
-    get_aval,
-    is_narrowed,
-    is_recording,
-    lattice_result_type,
-    warn_user,
-)
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import as_operand, convert, is_arraylike, scalar_or_array
 from ricci_numpy.arrays._creation import asarray
@@ -34,7 +21,7 @@ from ._gather_form import GatherForm, gather_form, indexed_operand
 
 _MODES = lax.GatherScatterMode
 
-_SCATTERS: dict[str, Callable[..., Array]] = {
+_SCATTERS: dict[str, Callable[..., ir.Array]] = {
     "set": lax.scatter,
     "add": lax.scatter_add,
     "subtract": lax.scatter_sub,
@@ -69,10 +56,10 @@ class IndexUpdateHelper(_ShownBySlots):
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Array):
+    def __init__(self, array: ir.Array):
         self.array = array
 
-    def __getitem__(self, index: Index) -> "IndexUpdateRef":
+    def __getitem__(self, index: ir.Index) -> "IndexUpdateRef":
         return IndexUpdateRef(self.array, index)
 
 
@@ -110,7 +97,7 @@ class IndexUpdateRef(_ShownBySlots):
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Array, index: Index):
+    def __init__(self, array: ir.Array, index: ir.Index):
         self.array = array
         self.index = index
 
@@ -120,10 +107,10 @@ class IndexUpdateRef(_ShownBySlots):
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: ModeLike = None,
-        fill_value: ArrayLike | None = None,
+        fill_value: ir.ArrayLike | None = None,
         out_sharding: object = None,
         wrap_negative_indices: bool = True,
-    ) -> Array:
+    ) -> ir.Array:
         """``x[index]`` with a choice of what happens to indices out of bounds.
 
         Args:
@@ -158,54 +145,56 @@ class IndexUpdateRef(_ShownBySlots):
             wrap_negative_indices=wrap_negative_indices,
         )
 
-    def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+    def set(self, values: ir.ArrayLike, **options: Unpack[UpdateOptions]) -> ir.Array:
         """A copy of ``x`` with ``x[index] = values``; of repeated indices, one is written."""
         return _update("set", self, values, **options)
 
-    def add(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+    def add(self, values: ir.ArrayLike, **options: Unpack[UpdateOptions]) -> ir.Array:
         """A copy of ``x`` with ``x[index] += values``; repeated indices add up."""
         return _update("add", self, values, **options)
 
-    def subtract(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+    def subtract(self, values: ir.ArrayLike, **options: Unpack[UpdateOptions]) -> ir.Array:
         """A copy of ``x`` with ``x[index] -= values``; repeated indices add up."""
         return _update("subtract", self, values, **options)
 
-    def multiply(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+    def multiply(self, values: ir.ArrayLike, **options: Unpack[UpdateOptions]) -> ir.Array:
         """A copy of ``x`` with ``x[index] *= values``; repeated indices multiply."""
         return _update("multiply", self, values, **options)
 
     mul = multiply
 
-    def min(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+    def min(self, values: ir.ArrayLike, **options: Unpack[UpdateOptions]) -> ir.Array:
         """A copy of ``x`` with ``x[index] = minimum(x[index], values)``."""
         return _update("min", self, values, **options)
 
-    def max(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+    def max(self, values: ir.ArrayLike, **options: Unpack[UpdateOptions]) -> ir.Array:
         """A copy of ``x`` with ``x[index] = maximum(x[index], values)``."""
         return _update("max", self, values, **options)
 
-    def divide(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+    def divide(self, values: ir.ArrayLike, **options: Unpack[UpdateOptions]) -> ir.Array:
         """A copy of ``x`` with ``x[index] /= values``; repeated indices divide repeatedly."""
         return divide(*self._with_factors(values, options))
 
-    def power(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+    def power(self, values: ir.ArrayLike, **options: Unpack[UpdateOptions]) -> ir.Array:
         """A copy of ``x`` with ``x[index] **= values``."""
         return power(*self._with_factors(values, options))
 
-    def _with_factors(self, values: ArrayLike, options: UpdateOptions) -> tuple[Array, Array]:
+    def _with_factors(
+        self, values: ir.ArrayLike, options: UpdateOptions
+    ) -> tuple[ir.Array, ir.Array]:
         ones = lax.full_like(self.array, 1)
         factors = _update("multiply", IndexUpdateRef(ones, self.index), values, **options)
         return self.array, factors
 
     def apply(
         self,
-        func: Callable[[Array], ArrayLike],
+        func: Callable[[ir.Array], ir.ArrayLike],
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: ModeLike = None,
         wrap_negative_indices: bool = True,
-    ) -> Array:
+    ) -> ir.Array:
         """A copy of ``x`` with ``x[index] = func(x[index])``, ``func`` being elementwise.
 
         Repeated indices apply it repeatedly.
@@ -218,7 +207,7 @@ class IndexUpdateRef(_ShownBySlots):
         if 0 in plan.shape:
             return x
         shape = plan.final_shape()
-        if is_recording():  # the zeros, in place of updates, appear in jaxprs only
+        if ir.is_recording():  # the zeros, in place of updates, appear in jaxprs only
             broadcast(scalar_or_array(0, x.dtype, False), shape)
         updated = lax.scatter_apply(
             indexed_operand(x, form.added),
@@ -233,8 +222,8 @@ class IndexUpdateRef(_ShownBySlots):
         return lax.squeeze(updated, form.added) if form.added else updated
 
 
-def _static_fill(value: ArrayLike, mode: ModeLike) -> ArrayLike | None:
-    if isinstance(getattr(value, "dtype", None), ExtendedDType):
+def _static_fill(value: ir.ArrayLike, mode: ModeLike) -> ir.ArrayLike | None:
+    if isinstance(getattr(value, "dtype", None), ir.ExtendedDType):
         if as_mode(mode) is not lax.GatherScatterMode.FILL_OR_DROP:
             return None  # unused
         raise TypeError(
@@ -256,14 +245,14 @@ def _no_indices() -> np.ndarray:
 def _update(
     operation: str,
     target: IndexUpdateRef,
-    values: ArrayLike,
+    values: ir.ArrayLike,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: ModeLike = None,
     out_sharding: object = None,
     wrap_negative_indices: bool = True,
-) -> Array:
+) -> ir.Array:
     if out_sharding is not None:
         return resolved_by(
             out_sharding,
@@ -279,9 +268,9 @@ def _update(
         )
     x = target.array
     values = as_operand(values) if is_arraylike(values) else asarray(values)
-    if type(values) is int and is_narrowed(x.dtype):
-        values = exact_scalar(values, x.dtype)  # it may be larger than the default dtype holds
-    recording = is_recording()
+    if type(values) is int and ir.is_narrowed(x.dtype):
+        values = ir.exact_scalar(values, x.dtype)  # it may be larger than the default dtype holds
+    recording = ir.is_recording()
     index = read_index(x.shape, target.index)
     check_single_positions(index)
     form, operands = gather_form(index, wrap_negative_indices, positions_as_operands=not recording)
@@ -304,7 +293,7 @@ def _publish_methods() -> None:
     kind = Parameter.POSITIONAL_OR_KEYWORD
     leading = [Parameter("self", kind), Parameter("values", kind)]
     for name in ("get", "apply", "mul", *_SCATTERS, "divide", "power"):
-        method = api_boundary(getattr(IndexUpdateRef, name))
+        method = ir.api_boundary(getattr(IndexUpdateRef, name))
         if name not in ("get", "apply"):
             setattr(method, "__signature__", Signature([*leading, *options]))  # noqa: B010
         setattr(IndexUpdateRef, name, method)
@@ -313,16 +302,16 @@ def _publish_methods() -> None:
 _publish_methods()
 
 
-def _check_dtypes(x: Array, values: ArrayLike) -> None:
-    aval = get_aval(x)
-    values_aval = get_aval(values)
+def _check_dtypes(x: ir.Array, values: ir.ArrayLike) -> None:
+    aval = ir.get_aval(x)
+    values_aval = ir.get_aval(values)
     if values_aval.dtype == aval.dtype:
         return
-    dtype, _ = lattice_result_type(
+    dtype, _ = ir.lattice_result_type(
         (aval.dtype, aval.weak_type), (values_aval.dtype, values_aval.weak_type)
     )
     if dtype != aval.dtype:
-        warn_user(
+        ir.warn_user(
             f"values of dtype {values_aval.dtype} are written into an array of dtype {aval.dtype}, "
             "which cannot hold them all. This will be an error: convert the values with astype, "
             "or the array.",
@@ -331,22 +320,22 @@ def _check_dtypes(x: Array, values: ArrayLike) -> None:
 
 
 def _scatter(
-    x: Array,
-    values: ArrayLike,
-    *operands: ArrayLike,
+    x: ir.Array,
+    values: ir.ArrayLike,
+    *operands: ir.ArrayLike,
     form: GatherForm,
     operation: str,
     mode: lax.GatherScatterMode | None,
     indices_are_sorted: bool,
     unique_indices: bool,
-) -> Array:
-    x_aval = get_aval(x)
-    values_aval = get_aval(values)
+) -> ir.Array:
+    x_aval = ir.get_aval(x)
+    values_aval = ir.get_aval(values)
     plan = form.plan(list(operands))
     indices = _no_indices() if plan.indices is None else plan.indices
     if 0 in plan.shape:
         return x
-    dtype, weak = lattice_result_type(
+    dtype, weak = ir.lattice_result_type(
         (x_aval.dtype, x_aval.weak_type), (values_aval.dtype, values_aval.weak_type)
     )
     x = convert(x, dtype, weak)
@@ -370,7 +359,7 @@ def _scatter(
     return convert(result, x_aval.dtype, x_aval.weak_type)
 
 
-def _fit(values: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
+def _fit(values: ir.ArrayLike, shape: tuple[int, ...]) -> ir.ArrayLike:
     values_shape = np.shape(values)
     fits = len(values_shape) <= len(shape) and all(
         a in (1, b) for a, b in zip(values_shape[::-1], shape[::-1], strict=False)
@@ -383,9 +372,9 @@ def _fit(values: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
     return broadcast(values, shape)
 
 
-_scatter_step = composite("at_update")(_scatter)
+_scatter_step = ir.composite("at_update")(_scatter)
 
 
-def at(x: Array) -> IndexUpdateHelper:
+def at(x: ir.Array) -> IndexUpdateHelper:
     """Updated copies of ``x``: ``x.at[index].set(values)`` and more; see ``IndexUpdateRef``."""
     return IndexUpdateHelper(x)

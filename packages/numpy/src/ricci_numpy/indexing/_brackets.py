@@ -10,25 +10,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Cache,
-    Index,
-    ShapedArray,
-    composite,
-    config,
-    context,
-    enable_x64,
-    eval_trace,
-    get_aval,
-    is_recording,
-    python_scalar_dtype,
-    staged_call,
-    surely_at_least,
-    trace_to_jaxpr,
-)
 from ricci_numpy._promotion import constant_like
 
 from ._entries import DYNAMIC, INT, NEW, SLICE, WINDOW, ParsedIndex, check_not_empty, read_index
@@ -48,7 +31,7 @@ _INT32 = np.iinfo(np.int32)
 ModeLike = str | lax.GatherScatterMode | None
 """A mode for indices out of bounds, or its name."""
 
-_check_static = config.state("jax_check_static_indices")
+_check_static = ir.config.state("jax_check_static_indices")
 
 
 def as_mode(mode: ModeLike) -> lax.GatherScatterMode | None:
@@ -76,7 +59,7 @@ _mode_names = {
 }
 
 
-def getitem(x: Array, index: Index) -> Array:
+def getitem(x: ir.Array, index: ir.Index) -> ir.Array:
     """``x[index]``, by NumPy's rules.
 
     Indices out of bounds are moved to the nearest element, since compiled code cannot raise.
@@ -91,7 +74,7 @@ def getitem(x: Array, index: Index) -> Array:
 
     Source: NumPy's indexing routines.
     """
-    if context.trace is eval_trace:
+    if ir.context.trace is ir.eval_trace:
         if type(index) is int:
             return _row(x, index)
         if type(index) is tuple or type(index) is slice or index is None:
@@ -126,13 +109,13 @@ def _check_position(index: int, size: int, axis: int, wrap: bool = True) -> None
 # The hot paths: ints and slices, outside of any trace. Positions are operands of an
 # executable, which is cached by the array's type and the form of the index.
 
-_rows: Cache[tuple[ShapedArray, bool], tuple[int, dict[str, Any]]] = Cache("rows", 4096)
-_steps: Cache[tuple, dict[str, Any]] = Cache("index steps", 4096)
+_rows: ir.Cache[tuple[ir.ShapedArray, bool], tuple[int, dict[str, Any]]] = ir.Cache("rows", 4096)
+_steps: ir.Cache[tuple, dict[str, Any]] = ir.Cache("index steps", 4096)
 _INT_FORM = (1, 1, False, True)
 
 
-def _row(x: Array, index: int) -> Array:
-    key = x.aval, enable_x64.value
+def _row(x: ir.Array, index: int) -> ir.Array:
+    key = x.aval, ir.enable_x64.value
     row = _rows.entries.get(key)
     if row is None:
         row = _rows.make(key, _row_step, x.aval)
@@ -141,7 +124,7 @@ def _row(x: Array, index: int) -> Array:
         index = _clamped(index, size, 0)
     if is_sharded(x):
         return sharded_windows(x, index, forms=_row_forms(x.aval))
-    return eval_trace.process(staged_call.call, (x, index), params)[0]
+    return ir.eval_trace.process(ir.staged_call.call, (x, index), params)[0]
 
 
 def _clamped(index: int, size: int, axis: int) -> int:
@@ -158,12 +141,12 @@ def _clamped(index: int, size: int, axis: int) -> int:
 def _check_size(index: int) -> None:
     """Raise ``OverflowError`` for an int that the default integer does not hold."""
     if not _INT32.min <= index <= _INT32.max:
-        limits = np.iinfo(python_scalar_dtype(int))
+        limits = np.iinfo(ir.python_scalar_dtype(int))
         if not limits.min <= index <= limits.max:
             raise OverflowError(f"the index {index} is too large for {limits.dtype}.")
 
 
-def _row_step(aval: ShapedArray) -> tuple[int, dict[str, Any]]:
+def _row_step(aval: ir.ShapedArray) -> tuple[int, dict[str, Any]]:
     if not aval.shape:
         read_index((), 0)  # raises
     size = aval.shape[0]
@@ -171,21 +154,21 @@ def _row_step(aval: ShapedArray) -> tuple[int, dict[str, Any]]:
     return size, _step(aval, 1, _row_forms(aval))
 
 
-def _row_forms(aval: ShapedArray) -> tuple:
+def _row_forms(aval: ir.ShapedArray) -> tuple:
     return (_INT_FORM, *((n, 1, False, False) for n in aval.shape[1:]))
 
 
-def _step(aval: ShapedArray, count: int, forms: tuple) -> dict[str, Any]:
+def _step(aval: ir.ShapedArray, count: int, forms: tuple) -> dict[str, Any]:
     """The staged call that cuts windows at ``count`` given positions."""
 
-    def windows(x: Array, *starts: Array) -> list[Array]:
+    def windows(x: ir.Array, *starts: ir.Array) -> list[ir.Array]:
         return [_cut(x, starts, forms)]
 
-    jaxpr = trace_to_jaxpr(windows, (aval, *(get_aval(0),) * count))
+    jaxpr = ir.trace_to_jaxpr(windows, (aval, *(ir.get_aval(0),) * count))
     return {"jaxpr": jaxpr, "name": "getitem"}
 
 
-def _windows_now(x: Array, index: tuple) -> Array | None:
+def _windows_now(x: ir.Array, index: tuple) -> ir.Array | None:
     """``x[index]`` if the index has ints, slices, ``None`` and ``...`` only, else ``None``."""
     aval = x.aval
     sizes = aval.shape
@@ -222,11 +205,11 @@ def _windows_now(x: Array, index: tuple) -> Array | None:
         return x
     if is_sharded(x):
         return sharded_windows(x, *starts, forms=tuple(forms))
-    key = (aval, *forms, enable_x64.value)
+    key = (aval, *forms, ir.enable_x64.value)
     params = _steps.entries.get(key)
     if params is None:
         params = _steps.make(key, _step, aval, len(starts), tuple(forms))
-    return eval_trace.process(staged_call.call, (x, *starts), params)[0]
+    return ir.eval_trace.process(ir.staged_call.call, (x, *starts), params)[0]
 
 
 # The stride of a window that spans its dimension, and whether it is reversed or squeezed.
@@ -256,18 +239,18 @@ def _window(part: slice, size: int) -> tuple[tuple | None, int]:
     return (1 - reach if count else 0, -step, True, False), start + reach
 
 
-def _window_at(x: Array, starts: tuple, sizes: tuple[int, ...]) -> Array:
+def _window_at(x: ir.Array, starts: tuple, sizes: tuple[int, ...]) -> ir.Array:
     return lax.dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
 
 
-def _cut(x: Array, starts: Sequence[ArrayLike], forms: tuple) -> Array:
+def _cut(x: ir.Array, starts: Sequence[ir.ArrayLike], forms: tuple) -> ir.Array:
     """Windows of an array, each form ``(span, stride, reversed, squeezed)`` or ``None``.
 
     A window that spans its dimension has no start in ``starts``; ``None`` is a new dimension.
     """
     remaining = iter(starts)
     entries: list[tuple] = []
-    begin: list[ArrayLike] = []
+    begin: list[ir.ArrayLike] = []
     sizes: list[int] = []
     strides: list[int] = []
     reverse: list[int] = []
@@ -294,37 +277,37 @@ def _cut(x: Array, starts: Sequence[ArrayLike], forms: tuple) -> Array:
     return _arranged(x, reverse, squeeze, entries)
 
 
-@composite("getitem")
-def _windows(x: Array, *starts: ArrayLike, forms: tuple) -> Array:
+@ir.composite("getitem")
+def _windows(x: ir.Array, *starts: ir.ArrayLike, forms: tuple) -> ir.Array:
     return _cut(x, starts, forms)
 
 
 def _getitem(
-    x: Array,
+    x: ir.Array,
     index: ParsedIndex,
     *,
     mode: lax.GatherScatterMode | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    fill_value: ArrayLike | None = None,
+    fill_value: ir.ArrayLike | None = None,
     wrap: bool = True,
-) -> Array:
+) -> ir.Array:
     clips = mode is None or mode is _MODES.CLIP or mode is _MODES.PROMISE_IN_BOUNDS
     if not index.has_array and clips:
         if not index.has_dynamic and _is_in_bounds(index, wrap):
-            if is_recording():
+            if ir.is_recording():
                 return _static(x, index)
             return _static_step(x, index)
         if not any(e[0] == SLICE and e[3] not in (1, -1) for e in index.entries):
-            return _dynamic(x, index, wrap) if is_recording() else _dynamic_step(x, index, wrap)
+            return _dynamic(x, index, wrap) if ir.is_recording() else _dynamic_step(x, index, wrap)
     options = (
         _MODES.PROMISE_IN_BOUNDS if mode is None else mode,
         indices_are_sorted,
         unique_indices,
         fill_value,
     )
-    form, operands = gather_form(index, wrap, positions_as_operands=not is_recording())
-    if is_recording():
+    form, operands = gather_form(index, wrap, positions_as_operands=not ir.is_recording())
+    if ir.is_recording():
         return _gather(x, operands, form, *options)
     return _gather_step(x, *operands, form=form, options=options)
 
@@ -341,13 +324,13 @@ def _is_in_bounds(index: ParsedIndex, wrap: bool) -> bool:
 
 
 def _is_position(at: int, size: int, wrap: bool) -> bool:
-    return surely_at_least(size, at + 1) if at >= 0 else wrap and surely_at_least(size, -at)
+    return ir.surely_at_least(size, at + 1) if at >= 0 else wrap and ir.surely_at_least(size, -at)
 
 
 # All positions concrete: slice, rev, squeeze, broadcast_in_dim.
 
 
-def _static(x: Array, index: ParsedIndex) -> Array:
+def _static(x: ir.Array, index: ParsedIndex) -> ir.Array:
     starts: list[int] = []
     limits: list[int] = []
     strides: list[int] = []
@@ -392,7 +375,9 @@ def _span(entry: tuple) -> tuple[int, int, int]:
     return low, start + 1, -step
 
 
-def _arranged(x: Array, reverse: list[int], squeeze: list[int], entries: list[tuple]) -> Array:
+def _arranged(
+    x: ir.Array, reverse: list[int], squeeze: list[int], entries: list[tuple]
+) -> ir.Array:
     if reverse:
         x = lax.rev_p.bind(x, dimensions=tuple(reverse))
     if squeeze:
@@ -408,7 +393,7 @@ def new_dimensions(entries: list[tuple]) -> tuple[int, ...]:
     return tuple(i for i, kind in enumerate(result_kinds) if kind == NEW)
 
 
-def _static_step(x: Array, index: ParsedIndex) -> Array:
+def _static_step(x: ir.Array, index: ParsedIndex) -> ir.Array:
     starts: list[int] = []
     forms: list[tuple | None] = []
     for entry in index.entries:
@@ -435,8 +420,8 @@ def _static_step(x: Array, index: ParsedIndex) -> Array:
 # A single index that is traced, or out of bounds: dynamic_slice.
 
 
-def _dynamic(x: Array, index: ParsedIndex, wrap: bool) -> Array:
-    positions: list[ArrayLike] = []
+def _dynamic(x: ir.Array, index: ParsedIndex, wrap: bool) -> ir.Array:
+    positions: list[ir.ArrayLike] = []
     sizes: list[int] = []
     reverse: list[int] = []
     squeeze: list[int] = []
@@ -471,13 +456,13 @@ def _dynamic(x: Array, index: ParsedIndex, wrap: bool) -> Array:
     return _arranged(_window_at(x, tuple(starts), tuple(sizes)), reverse, squeeze, index.entries)
 
 
-def _wrapped_start(start: ArrayLike, size: int) -> ArrayLike:
+def _wrapped_start(start: ir.ArrayLike, size: int) -> ir.ArrayLike:
     return start if dtype_of(start).kind == "u" else wrapped(widened(start, size), size)
 
 
-def _dynamic_step(x: Array, index: ParsedIndex, wrap: bool) -> Array:
+def _dynamic_step(x: ir.Array, index: ParsedIndex, wrap: bool) -> ir.Array:
     form: list[tuple] = []
-    operands: list[ArrayLike] = []
+    operands: list[ir.ArrayLike] = []
     for entry in index.entries:
         if entry[0] in (INT, DYNAMIC):
             form.append((DYNAMIC,))
@@ -490,10 +475,10 @@ def _dynamic_step(x: Array, index: ParsedIndex, wrap: bool) -> Array:
     return _dynamic_windows(x, *operands, form=tuple(form), shape=index.shape, wrap=wrap)
 
 
-@composite("getitem")
+@ir.composite("getitem")
 def _dynamic_windows(
-    x: Array, *operands: ArrayLike, form: tuple, shape: tuple, wrap: bool
-) -> Array:
+    x: ir.Array, *operands: ir.ArrayLike, form: tuple, shape: tuple, wrap: bool
+) -> ir.Array:
     remaining = iter(operands)
     entries = []
     for entry in form:
@@ -509,14 +494,14 @@ def _dynamic_windows(
 
 
 def _gather(
-    x: Array,
-    operands: list[ArrayLike],
+    x: ir.Array,
+    operands: list[ir.ArrayLike],
     form: GatherForm,
     mode: lax.GatherScatterMode,
     indices_are_sorted: bool,
     unique_indices: bool,
-    fill_value: ArrayLike | None,
-) -> Array:
+    fill_value: ir.ArrayLike | None,
+) -> ir.Array:
     plan = form.plan(operands)
     if plan.indices is None:
         result = x
@@ -539,21 +524,23 @@ def _gather(
     return lax.expand_dims(result, plan.new) if plan.new else result
 
 
-@composite("getitem")
-def _gather_step(x: Array, *operands: ArrayLike, form: GatherForm, options: tuple) -> Array:
+@ir.composite("getitem")
+def _gather_step(
+    x: ir.Array, *operands: ir.ArrayLike, form: GatherForm, options: tuple
+) -> ir.Array:
     return _gather(x, list(operands), form, *options)
 
 
 def get_at(
-    x: Array,
-    index: Index,
+    x: ir.Array,
+    index: ir.Index,
     *,
     mode: ModeLike = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    fill_value: ArrayLike | None = None,
+    fill_value: ir.ArrayLike | None = None,
     wrap_negative_indices: bool = True,
-) -> Array:
+) -> ir.Array:
     """``x[index]`` with a choice of what happens to indices out of bounds; see ``x.at[].get``."""
     parsed, mode = read_index(x.shape, index), as_mode(mode)
     if _check_static.value and mode in (None, _MODES.PROMISE_IN_BOUNDS):

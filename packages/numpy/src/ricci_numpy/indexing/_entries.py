@@ -5,20 +5,7 @@ from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 
-from ricci_ir import (
-    BOOL,
-    Array,
-    Index,
-    NonConcreteBooleanIndexError,
-    Tracer,
-    as_size,
-    canonicalize_dtype,
-    get_aval,
-    is_symbolic_dim,
-    issubdtype,
-    max_dim,
-    slice_positions,
-)
+import ricci_ir as ir
 from ricci_numpy._promotion import as_operand, convert
 from ricci_numpy.arrays._creation import asarray
 
@@ -69,8 +56,8 @@ def ds(start: Any, size: int | None = None, stride: int | None = None) -> slice 
       [1, 2]
     """
     if size is None:
-        return slice(None, None, stride) if start is None else slice(0, as_size(start), stride)
-    return Window(0 if start is None else start, as_size(size), 1 if stride is None else stride)
+        return slice(None, None, stride) if start is None else slice(0, ir.as_size(start), stride)
+    return Window(0 if start is None else start, ir.as_size(size), 1 if stride is None else stride)
 
 
 class ParsedIndex(NamedTuple):
@@ -137,7 +124,7 @@ def _as_part(part: Any) -> Any:
         return _as_index_array(part)
     if isinstance(part, int | np.integer):
         return int(part)
-    if is_symbolic_dim(part):
+    if ir.is_symbolic_dim(part):
         return convert(part, np.dtype(np.int32))
     if isinstance(part, list | tuple):
         return _as_index_array(asarray(part) if len(part) else np.zeros(0, np.int32))
@@ -153,26 +140,26 @@ def _as_part(part: Any) -> Any:
 def _as_index_array(part: Any) -> Any:
     """An array of an index: integers in a dtype that arrays can have, or a mask with its values."""
     if isinstance(part, np.ma.MaskedArray):
-        return get_aval(part)  # raises
+        return ir.get_aval(part)  # raises
     dtype = part.aval.dtype if hasattr(type(part), "aval") else part.dtype
-    if dtype == BOOL:
+    if dtype == ir.BOOL:
         return _as_mask(part)
-    if not issubdtype(dtype, np.integer):
+    if not ir.issubdtype(dtype, np.integer):
         raise TypeError(
-            f"an index array of type {get_aval(part).str_short()} selects nothing: indices are "
+            f"an index array of type {ir.get_aval(part).str_short()} selects nothing: indices are "
             "integers or booleans. Convert it with astype(int)."
         )
     if isinstance(part, np.ndarray) and part.dtype.itemsize == 8:
-        return part.astype(canonicalize_dtype(part.dtype))
+        return part.astype(ir.canonicalize_dtype(part.dtype))
     return part
 
 
-def _as_mask(mask: Array | np.ndarray) -> np.ndarray | bool:
+def _as_mask(mask: ir.Array | np.ndarray) -> np.ndarray | bool:
     """A mask with its values: a ``bool`` or a NumPy array."""
-    if isinstance(mask, Tracer):
+    if isinstance(mask, ir.Tracer):
         value = mask.concrete()
         if value is None:
-            raise NonConcreteBooleanIndexError(mask)
+            raise ir.NonConcreteBooleanIndexError(mask)
         mask = value
     values = np.asarray(mask)
     return values if values.ndim else bool(values)
@@ -182,16 +169,16 @@ def _width(part: object) -> int:
     """The number of dimensions that a part selects from."""
     if part is None or part is Ellipsis or isinstance(part, bool | np.bool_):
         return 0
-    if isinstance(part, np.ndarray) and part.dtype == BOOL:
+    if isinstance(part, np.ndarray) and part.dtype == ir.BOOL:
         return part.ndim
     return 1
 
 
 def _read_slice(part: slice, size: int, position: int) -> tuple:
     try:
-        start, count, step, stop = slice_positions(part, size)
+        start, count, step, stop = ir.slice_positions(part, size)
     except TypeError:
-        if any(isinstance(x, Tracer) for x in (part.start, part.stop, part.step)):
+        if any(isinstance(x, ir.Tracer) for x in (part.start, part.stop, part.step)):
             raise IndexError(
                 f"the slice at position {position} of an index has a traced start, stop or step, "
                 "so that the result has no static size.\nFor a window of "
@@ -204,7 +191,7 @@ def _read_slice(part: slice, size: int, position: int) -> tuple:
     return SLICE, start, count, step, stop
 
 
-def read_index(shape: tuple[int, ...], index: Index) -> ParsedIndex:
+def read_index(shape: tuple[int, ...], index: ir.Index) -> ParsedIndex:
     """Read an index of an array.
 
     Args:
@@ -270,7 +257,7 @@ def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> ParsedInde
             entries.append((ARRAY, np.zeros(int(part), np.int32)))
             has_array = True
             continue
-        if isinstance(part, np.ndarray) and part.dtype == BOOL:
+        if isinstance(part, np.ndarray) and part.dtype == ir.BOOL:
             _check_mask(part, shape, axis, position)
             entries += [(ARRAY, coordinates.astype(np.int32)) for coordinates in np.nonzero(part)]
             sizes += shape[axis : axis + part.ndim]
@@ -311,7 +298,7 @@ def _check_mask(mask: np.ndarray, shape: tuple[int, ...], axis: int, position: i
 def _read_window(part: Window, size: int, position: int) -> tuple:
     if isinstance(part.start, int | np.integer):
         start = int(part.start)
-        stop = start + max_dim((part.size - 1) * part.stride + 1, 0)
+        stop = start + ir.max_dim((part.size - 1) * part.stride + 1, 0)
         return _read_slice(slice(start, stop, part.stride), size, position)
     if part.stride != 1:
         raise NotImplementedError(

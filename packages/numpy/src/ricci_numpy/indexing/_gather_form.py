@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, canonicalize_dtype, get_aval, is_symbolic_dim, surely_at_most
 from ricci_numpy._promotion import constant, strong_constant
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 
@@ -16,9 +16,9 @@ from ._entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, ParsedIndex
 _INT32 = np.dtype(np.int32)
 
 
-def dtype_of(x: ArrayLike) -> np.dtype:
+def dtype_of(x: ir.ArrayLike) -> np.dtype:
     """The dtype of an array or scalar."""
-    aval = get_aval(x)
+    aval = ir.get_aval(x)
     return aval.dtype
 
 
@@ -35,7 +35,7 @@ class GatherPlan(NamedTuple):
       is_regular: whether the positions are sorted and unique.
     """
 
-    indices: Array | None
+    indices: ir.Array | None
     shape: tuple[int, ...]
     offset: tuple[int, ...]
     collapsed: tuple[int, ...]
@@ -78,14 +78,14 @@ class GatherForm(NamedTuple):
     wrap: bool
     gap: int | None
 
-    def plan(self, operands: list[ArrayLike]) -> GatherPlan:
+    def plan(self, operands: list[ir.ArrayLike]) -> GatherPlan:
         """The plan for given operands: one for each entry that has no value in the form."""
         return _Planner(self, operands).plan()
 
 
 def gather_form(
     index: ParsedIndex, wrap: bool, *, positions_as_operands: bool
-) -> tuple[GatherForm, list[ArrayLike]]:
+) -> tuple[GatherForm, list[ir.ArrayLike]]:
     """Split an index into its form and its operands.
 
     Args:
@@ -94,7 +94,7 @@ def gather_form(
       positions_as_operands: whether ints are operands, too, rather than part of the form.
     """
     entries: list[tuple] = []
-    operands: list[ArrayLike] = []
+    operands: list[ir.ArrayLike] = []
     sizes, axis = index.shape, 0
     for entry in index.entries:
         kind = entry[0]
@@ -121,20 +121,20 @@ def _in_int32(value: int) -> int:
     return (value + 0x80000000) % 0x100000000 - 0x80000000
 
 
-def wrapped(x: ArrayLike, size: int) -> Array:
+def wrapped(x: ir.ArrayLike, size: int) -> ir.Array:
     """Positions with negative ones counted from the end; of a signed dtype that holds ``size``."""
     return lax.select_n(lax.lt(x, constant(x, 0)), x, lax.add(x, constant(x, size)))
 
 
-def widened[T: ArrayLike](x: T, size: int) -> T | Array:
+def widened[T: ir.ArrayLike](x: T, size: int) -> T | ir.Array:
     """Positions of a dtype that counts to ``size``."""
     dtype = dtype_of(x)
-    if dtype.itemsize < 4 and not surely_at_most(size, np.iinfo(dtype).max):
+    if dtype.itemsize < 4 and not ir.surely_at_most(size, np.iinfo(dtype).max):
         return lax.convert_element_type(x, _INT32)
     return x
 
 
-def indexed_operand[T: ArrayLike](x: T, added: tuple[int, ...]) -> T | Array:
+def indexed_operand[T: ir.ArrayLike](x: T, added: tuple[int, ...]) -> T | ir.Array:
     """The array that is looked up: with a dimension of size 1 for each scalar mask."""
     return lax.expand_dims(x, added) if added else x
 
@@ -142,10 +142,10 @@ def indexed_operand[T: ArrayLike](x: T, added: tuple[int, ...]) -> T | Array:
 class _Planner:
     """Collects positions and dimension numbers in one pass over the entries."""
 
-    def __init__(self, form: GatherForm, operands: list[ArrayLike]):
+    def __init__(self, form: GatherForm, operands: list[ir.ArrayLike]):
         self.form = form
         self.operands = iter(operands)
-        self.components: list[tuple[ArrayLike, tuple[int, ...]]] = []
+        self.components: list[tuple[ir.ArrayLike, tuple[int, ...]]] = []
         self.batch: list[int] = []
         self.shape: list[int] = []
         self.offset: list[int] = []
@@ -202,10 +202,10 @@ class _Planner:
         gap = self.form.gap
         return last - first == len(positions) - 1 and (gap is None or not first < gap <= last)
 
-    def _looked_up(self) -> list[tuple[int, int, ArrayLike]]:
+    def _looked_up(self) -> list[tuple[int, int, ir.ArrayLike]]:
         """The entry's position, the dimension and the wrapped value of each position."""
         lookups = []
-        self.windows: list[tuple[int, int, ArrayLike]] = []
+        self.windows: list[tuple[int, int, ir.ArrayLike]] = []
         axis = 0
         for position, entry in enumerate(self.form.entries):
             kind = entry[0]
@@ -221,7 +221,7 @@ class _Planner:
             axis += 1
         return lookups
 
-    def _wrapped(self, x: ArrayLike, size: int) -> ArrayLike:
+    def _wrapped(self, x: ir.ArrayLike, size: int) -> ir.ArrayLike:
         if type(x) is int:
             near = _in_int32(x)
             return near + size if x < 0 and self.form.wrap else near
@@ -231,12 +231,14 @@ class _Planner:
         x = widened(x, size)
         if isinstance(x, np.ndarray):
             negative = x < 0  # of the values before conversion, which may not fit the dtype
-            x = x.astype(canonicalize_dtype(x.dtype))
+            x = x.astype(ir.canonicalize_dtype(x.dtype))
             x = x if x.ndim else x[()]
             return lax.select_n(negative, x, lax.add(x, strong_constant(x.dtype, size)))
         return wrapped(x, size)
 
-    def _place(self, items: Sequence[tuple[int, int, ArrayLike]], common: tuple[int, ...]) -> None:
+    def _place(
+        self, items: Sequence[tuple[int, int, ir.ArrayLike]], common: tuple[int, ...]
+    ) -> None:
         dims = tuple(range(len(self.batch), len(self.batch) + len(common)))
         for _, axis, value in items:
             self.components.append((value, dims))
@@ -259,7 +261,7 @@ class _Planner:
         self.shape.append(size)
         self.final += 1
 
-    def _strided(self, axis: int, start: ArrayLike, size: int, step: int) -> None:
+    def _strided(self, axis: int, start: ir.ArrayLike, size: int, step: int) -> None:
         steps = lax.mul(np.int32(step), lax.iota(_INT32, size))
         places = lax.add(as_int32(start), steps)
         if step < 0:
@@ -271,7 +273,7 @@ class _Planner:
         self.slice_sizes[axis] = 1
         self.batch.append(size)
 
-    def _window(self, axis: int, start: ArrayLike, size: int, step: int) -> None:
+    def _window(self, axis: int, start: ir.ArrayLike, size: int, step: int) -> None:
         if step != 1:
             self._strided(axis, strong_int32(start), size, step)
             self.shape.append(size)
@@ -284,7 +286,7 @@ class _Planner:
         self.shape.append(size)
         self.final += 1
 
-    def _indices(self) -> Array | None:
+    def _indices(self) -> ir.Array | None:
         if not self.components:
             return None
         shape = (*self.batch, 1)
@@ -294,19 +296,19 @@ class _Planner:
         return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(shape) - 1)
 
 
-def strong_int32[T: ArrayLike](x: T) -> T | Array:
+def strong_int32[T: ir.ArrayLike](x: T) -> T | ir.Array:
     """An array of positions as ``int32``, and not weakly typed."""
-    aval = get_aval(x)
+    aval = ir.get_aval(x)
     if aval.dtype == _INT32 and not aval.weak_type:
         return x
     return lax.convert_element_type_p.bind(x, new_dtype=_INT32, weak_type=False, sharding=None)
 
 
-def as_int32(x: ArrayLike) -> ArrayLike:
+def as_int32(x: ir.ArrayLike) -> ir.ArrayLike:
     """A position as ``int32``, whatever the default integer is: all positions have one dtype."""
     if type(x) is int:
         return np.int32(x)
-    if is_symbolic_dim(x):
+    if ir.is_symbolic_dim(x):
         return strong_constant(_INT32, x)
     if isinstance(x, np.ndarray):
         return np.asarray(x).astype(_INT32)[()]

@@ -4,16 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    ConcretizationTypeError,
-    Tracer,
-    composite,
-    get_aval,
-    issubdtype,
-)
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import as_elements, constant, convert, operands, promote_dtypes
 from ricci_numpy.arrays._selection import broadcast, broadcast_shape
@@ -30,10 +22,10 @@ __all__ = ["choose", "compress", "extract", "take", "take_along_axis"]
 _MODES = lax.GatherScatterMode
 
 
-def check_integers(name: str, indices: ArrayLike, error: type[Exception] = TypeError) -> None:
+def check_integers(name: str, indices: ir.ArrayLike, error: type[Exception] = TypeError) -> None:
     """Raise unless indices have an integer dtype."""
-    aval = get_aval(indices)
-    if not issubdtype(aval.dtype, np.integer):
+    aval = ir.get_aval(indices)
+    if not ir.issubdtype(aval.dtype, np.integer):
         raise error(
             f"{name}: indices pick elements by number, and these are {aval.str_short()}. Convert "
             "them with astype(int)."
@@ -41,15 +33,15 @@ def check_integers(name: str, indices: ArrayLike, error: type[Exception] = TypeE
 
 
 def take(
-    a: ArrayLike,
-    indices: ArrayLike,
+    a: ir.ArrayLike,
+    indices: ir.ArrayLike,
     axis: int | None = None,
     out: None = None,
     mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: ArrayLike | None = None,
-) -> Array:
+    fill_value: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The elements of an array at given positions along a dimension.
 
     Args:
@@ -112,17 +104,17 @@ def take(
     )
 
 
-@composite("_take")
+@ir.composite("_take")
 def _take(
-    a: Array,
-    indices: Array,
+    a: ir.Array,
+    indices: ir.Array,
     *,
     axis: int | None,
     mode: lax.GatherScatterMode | str,
     unique_indices: bool,
     indices_are_sorted: bool,
-    fill_value: ArrayLike | None,
-) -> Array:
+    fill_value: ir.ArrayLike | None,
+) -> ir.Array:
     if axis is None:
         a, axis = ravel(a), 0
     shape, picked = np.shape(a), np.shape(indices)
@@ -154,14 +146,14 @@ def _take(
 
 
 def take_along_axis(
-    arr: ArrayLike,
-    indices: ArrayLike,
+    arr: ir.ArrayLike,
+    indices: ir.ArrayLike,
     axis: int | None = -1,
     mode: ModeLike = None,
-    fill_value: ArrayLike | None = None,
+    fill_value: ir.ArrayLike | None = None,
     *,
     wrap_negative_indices: bool = True,
-) -> Array:
+) -> ir.Array:
     """The elements at positions that are given for each of the other dimensions separately.
 
     Args:
@@ -217,16 +209,16 @@ def take_along_axis(
     )
 
 
-@composite("take_along_axis")
+@ir.composite("take_along_axis")
 def _take_along_axis(
-    arr: Array,
-    indices: Array,
+    arr: ir.Array,
+    indices: ir.Array,
     *,
     axis: int | None,
     mode: lax.GatherScatterMode,
-    fill_value: ArrayLike | None,
+    fill_value: ir.ArrayLike | None,
     wrap: bool,
-) -> Array:
+) -> ir.Array:
     if axis is None:
         arr, axis = ravel(arr), 0
     shape, picked = np.shape(arr), np.shape(indices)
@@ -272,7 +264,7 @@ def _take_along_axis(
     return lax.gather(arr, indices, dims, sizes, mode=mode, fill_value=fill_value)
 
 
-def _take_by_mask(arr: Array, indices: Array, axis: int) -> Array:
+def _take_by_mask(arr: ir.Array, indices: ir.Array, axis: int) -> ir.Array:
     """The elements as sums over one-hot masks: 0 for those out of bounds."""
     rank = np.ndim(arr)
     others = lambda x: tuple(n for d, n in enumerate(np.shape(x)) if d != axis)
@@ -288,8 +280,11 @@ def _take_by_mask(arr: Array, indices: Array, axis: int) -> Array:
 
 
 def choose(
-    a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise"
-) -> Array:
+    a: ir.ArrayLike,
+    choices: ir.ArrayLike | Sequence[ir.ArrayLike],
+    out: None = None,
+    mode: str = "raise",
+) -> ir.Array:
     """The elements of several arrays, chosen by number.
 
     Args:
@@ -322,8 +317,8 @@ def choose(
     check_integers("choose", a, ValueError)
     count = len(cases)
     if mode == "raise":
-        if isinstance(a, Tracer):
-            raise ConcretizationTypeError(
+        if isinstance(a, ir.Tracer):
+            raise ir.ConcretizationTypeError(
                 a,
                 "choose: mode='raise' compares the values of a with the number of choices. "
                 "Use mode='clip' or mode='wrap'.",
@@ -349,14 +344,14 @@ def choose(
 
 
 def compress(
-    condition: ArrayLike,
-    a: ArrayLike,
+    condition: ir.ArrayLike,
+    a: ir.ArrayLike,
     axis: int | None = None,
     *,
     size: int | None = None,
-    fill_value: ArrayLike = 0,
+    fill_value: ir.ArrayLike = 0,
     out: None = None,
-) -> Array:
+) -> ir.Array:
     """The parts of an array along a dimension for which a condition holds.
 
     Args:
@@ -417,8 +412,12 @@ def compress(
 
 
 def extract(
-    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
-) -> Array:
+    condition: ir.ArrayLike,
+    arr: ir.ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ir.ArrayLike = 0,
+) -> ir.Array:
     """The elements for which a condition holds, in one dimension.
 
     Args:

@@ -6,21 +6,9 @@ from typing import Any, overload
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    ConcretizationTypeError,
-    Tracer,
-    as_size,
-    composite,
-    exact_scalar,
-    get_aval,
-    is_recording,
-    python_scalar_dtype,
-)
 from ricci_numpy._promotion import (
     INEXACT_DTYPES,
     as_elements,
@@ -37,15 +25,15 @@ from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
 
 
-def _as_mask(x: ArrayLike) -> ArrayLike:
-    aval = get_aval(x)
-    return x if aval.dtype == BOOL else lax.ne(x, exact_scalar(0, aval.dtype))
+def _as_mask(x: ir.ArrayLike) -> ir.ArrayLike:
+    aval = ir.get_aval(x)
+    return x if aval.dtype == ir.BOOL else lax.ne(x, ir.exact_scalar(0, aval.dtype))
 
 
-@composite("_where")
-def where_step(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
+@ir.composite("_where")
+def where_step(condition: ir.ArrayLike, x: ir.ArrayLike, y: ir.ArrayLike) -> ir.Array:
     """``where`` with three operands, as one step."""
-    if get_aval(condition).dtype != BOOL:
+    if ir.get_aval(condition).dtype != ir.BOOL:
         condition = lax.ne(condition, constant(condition, 0))
     x, y = promote_dtypes(x, y)
     shape = broadcast_shape("where", *map(np.shape, (condition, x, y)))
@@ -58,25 +46,25 @@ def where_step(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
 
 @overload
 def where(
-    condition: ArrayLike,
+    condition: ir.ArrayLike,
     x: None = None,
     y: None = None,
     /,
     *,
     size: int | None = None,
-    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
-) -> tuple[Array, ...]: ...
+    fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...] | None = None,
+) -> tuple[ir.Array, ...]: ...
 @overload
-def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+def where(condition: ir.ArrayLike, x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array: ...
 def where(
-    condition: ArrayLike,
-    x: ArrayLike | None = None,
-    y: ArrayLike | None = None,
+    condition: ir.ArrayLike,
+    x: ir.ArrayLike | None = None,
+    y: ir.ArrayLike | None = None,
     /,
     *,
     size: int | None = None,
-    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
-) -> Array | tuple[Array, ...]:
+    fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...] | None = None,
+) -> ir.Array | tuple[ir.Array, ...]:
     """The elements of ``x`` where a condition holds, those of ``y`` elsewhere.
 
     Args:
@@ -133,8 +121,8 @@ def where(
 
 
 def select(
-    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
-) -> Array:
+    condlist: Sequence[ir.ArrayLike], choicelist: Sequence[ir.ArrayLike], default: ir.ArrayLike = 0
+) -> ir.Array:
     """The elements of the first choice whose condition holds.
 
     Args:
@@ -166,12 +154,12 @@ def select(
         raise ValueError("select: give at least one condition.")
     arguments = operands("select", *condlist, *choicelist, default)
     count = len(condlist)
-    if is_recording():
+    if ir.is_recording():
         return _select(*arguments, count=count)
     return _select_step(*arguments, count=count)
 
 
-def _select(*arguments: ArrayLike, count: int) -> Array:
+def _select(*arguments: ir.ArrayLike, count: int) -> ir.Array:
     conditions = [_as_mask(x) for x in arguments[:count]]
     *choices, default = promote_dtypes(*arguments[count:])
     shape = broadcast_shape("select", *map(np.shape, (*conditions, *choices, default)))
@@ -182,15 +170,15 @@ def _select(*arguments: ArrayLike, count: int) -> Array:
     return lax.select_n(which, *cases)
 
 
-_select_step = composite("select")(_select)
+_select_step = ir.composite("select")(_select)
 
 
 def nonzero(
-    a: ArrayLike,
+    a: ir.ArrayLike,
     *,
     size: int | None = None,
-    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
-) -> tuple[Array, ...]:
+    fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...] | None = None,
+) -> tuple[ir.Array, ...]:
     """The positions of the elements that are not zero: an index array for each dimension.
 
     Args:
@@ -232,23 +220,23 @@ def nonzero(
             "nonzero: a scalar has no positions to list. Make it a vector first, with atleast_1d."
         )
     if size is None:
-        value = a.concrete() if isinstance(a, Tracer) else a
+        value = a.concrete() if isinstance(a, ir.Tracer) else a
         if value is None:
-            raise ConcretizationTypeError(
+            raise ir.ConcretizationTypeError(
                 a,
                 "The number of positions that nonzero or where finds must be static: give it with "
                 "size=..., or use where with three arguments.",
             )
         if getattr(value, "is_fully_addressable", True):
-            integer = python_scalar_dtype(int)
+            integer = ir.python_scalar_dtype(int)
             arrays = (from_host(i.astype(integer)) for i in np.nonzero(np.asarray(value)))
             return tuple(placed(i, _own_device(value)) for i in arrays)
         # Shards are in other processes, so that the elements are counted on the devices.
         mask = lax.convert_element_type(_as_mask(a), np.dtype(np.int32))
         size = int(lax.reduce_sum(mask, tuple(range(np.ndim(a)))))
-    size = as_size(size)
+    size = ir.as_size(size)
     fills = () if fill_value is None else _fills(fill_value, np.ndim(a))
-    step = _positions if is_recording() else _positions_step
+    step = _positions if ir.is_recording() else _positions_step
     return tuple(step(a, *fills, size=size))
 
 
@@ -259,7 +247,7 @@ def _own_device(x: object) -> object:
     return sharding if alone else None
 
 
-def _fills(fill_value: ArrayLike | tuple[ArrayLike, ...], ndim: int) -> tuple[Array, ...]:
+def _fills(fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...], ndim: int) -> tuple[ir.Array, ...]:
     if not isinstance(fill_value, tuple) and not np.ndim(fill_value):
         fill_value = (fill_value,) * ndim
     if not isinstance(fill_value, tuple) or len(fill_value) != ndim:
@@ -269,10 +257,10 @@ def _fills(fill_value: ArrayLike | tuple[ArrayLike, ...], ndim: int) -> tuple[Ar
     return tuple(operands("nonzero", *fill_value))
 
 
-def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
+def _positions(a: ir.Array, *fills: ir.ArrayLike, size: int) -> list[ir.Array]:
     shape = np.shape(a)
     mask = _as_mask(a)
-    integer = python_scalar_dtype(int)
+    integer = ir.python_scalar_dtype(int)
     if size == 0 or 0 in shape:
         empty = [lax.full((size,), 0, integer) for _ in shape]
         if not fills:
@@ -295,14 +283,14 @@ def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
     return [_filled(i, f, total) for i, f in zip(coordinates, fills, strict=True)]
 
 
-def _filled(positions: Array, fill: ArrayLike, count: ArrayLike) -> Array:
+def _filled(positions: ir.Array, fill: ir.ArrayLike, count: ir.ArrayLike) -> ir.Array:
     places = lax.iota(np.dtype(np.int32), np.shape(positions)[0])
-    if get_aval(fill).dtype not in INEXACT_DTYPES:
+    if ir.get_aval(fill).dtype not in INEXACT_DTYPES:
         fill = lax.convert_element_type(fill, positions.dtype)
     return where_step(lax.lt(places, count), positions, fill)
 
 
-def _bincount(x: Array, length: int) -> Array:
+def _bincount(x: ir.Array, length: int) -> ir.Array:
     """Count each number below ``length`` in a vector of non-negative integers."""
     dims = lax.ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
@@ -317,15 +305,15 @@ def _bincount(x: Array, length: int) -> Array:
     )
 
 
-_positions_step = composite("nonzero")(_positions)
+_positions_step = ir.composite("nonzero")(_positions)
 
 
 def flatnonzero(
-    a: ArrayLike,
+    a: ir.ArrayLike,
     *,
     size: int | None = None,
-    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
-) -> Array:
+    fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...] | None = None,
+) -> ir.Array:
     """The positions of the elements that are not zero, in the flattened array.
 
     Args:
@@ -349,11 +337,11 @@ def flatnonzero(
 
 
 def argwhere(
-    a: ArrayLike,
+    a: ir.ArrayLike,
     *,
     size: int | None = None,
-    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
-) -> Array:
+    fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...] | None = None,
+) -> ir.Array:
     """The positions of the elements that are not zero, one a row.
 
     Args:
@@ -380,8 +368,8 @@ def argwhere(
 
 
 def _element(
-    case: Callable[..., ArrayLike], args: Sequence[object], kw: Mapping[str, object], x: Array
-) -> ArrayLike:
+    case: Callable[..., ir.ArrayLike], args: Sequence[object], kw: Mapping[str, object], x: ir.Array
+) -> ir.ArrayLike:
     """The value that a function of ``piecewise`` has for an element."""
     value = case(x, *args, **kw)
     if np.ndim(value):
@@ -391,7 +379,9 @@ def _element(
     return value
 
 
-def _conditions(condlist: Sequence[ArrayLike] | Array | np.ndarray, ndim: int) -> list[ArrayLike]:
+def _conditions(
+    condlist: Sequence[ir.ArrayLike] | ir.Array | np.ndarray, ndim: int
+) -> list[ir.ArrayLike]:
     """The conditions of ``piecewise`` as a list; a single one need not be in a list."""
     alone: Any = condlist
     several = isinstance(condlist, list | tuple) or np.ndim(alone) > 1 or not ndim
@@ -399,12 +389,12 @@ def _conditions(condlist: Sequence[ArrayLike] | Array | np.ndarray, ndim: int) -
 
 
 def piecewise(
-    x: ArrayLike,
-    condlist: Sequence[ArrayLike] | Array | np.ndarray,
-    funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
+    x: ir.ArrayLike,
+    condlist: Sequence[ir.ArrayLike] | ir.Array | np.ndarray,
+    funclist: Sequence[ir.ArrayLike | Callable[..., ir.ArrayLike]],
     *args: object,
     **kw: object,
-) -> Array:
+) -> ir.Array:
     """A function defined by cases.
 
     Args:
@@ -444,9 +434,9 @@ def piecewise(
             f"piecewise: {len(conditions)} conditions need {len(conditions)} functions, or one "
             f"more for the default; got {len(cases)}."
         )
-    dtype = get_aval(x).dtype
+    dtype = ir.get_aval(x).dtype
 
-    def filling(case: ArrayLike | Callable[..., ArrayLike]) -> Array:
+    def filling(case: ir.ArrayLike | Callable[..., ir.ArrayLike]) -> ir.Array:
         if callable(case):
             each = partial(_element, case, args, kw)
             for _ in range(x.ndim):

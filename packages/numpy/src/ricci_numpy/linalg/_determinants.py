@@ -4,17 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    composite,
-    is_symbolic_dim,
-    max_dim,
-    surely_at_least,
-    surely_at_most,
-)
 from ricci_lax.linalg import geqrf_p, lu, triangular_solve
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
@@ -39,22 +30,22 @@ _LARGEST_ELIMINATED = 3  # sizes up to this are eliminated without a factorisati
 class SlogdetResult(NamedTuple):
     """Result of ``slogdet``."""
 
-    sign: Array
-    logabsdet: Array
+    sign: ir.Array
+    logabsdet: ir.Array
 
 
-def _check_square(name: str, a: Array) -> None:
+def _check_square(name: str, a: ir.Array) -> None:
     shape = np.shape(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"{name}: the operand must hold square matrices, got shape {shape}.")
 
 
-def _unit(x: Array) -> Array:
+def _unit(x: ir.Array) -> ir.Array:
     """Normalize complex numbers to absolute value 1."""
     return lax.div(x, lax.convert_element_type(lax.abs(x), dtype_of(x)))
 
 
-def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ir.ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The signs of determinants, and the logarithms of their absolute values.
 
     Args:
@@ -84,8 +75,8 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     return SlogdetResult(*_slogdet(a, method=method))
 
 
-@composite("slogdet")
-def _slogdet(a: Array, *, method: str | None) -> tuple[Array, Array]:
+@ir.composite("slogdet")
+def _slogdet(a: ir.Array, *, method: str | None) -> tuple[ir.Array, ir.Array]:
     (a,) = promote_dtypes_inexact(a)
     if method == "qr":
         if dtype_of(a) in COMPLEX_DTYPES:
@@ -96,7 +87,7 @@ def _slogdet(a: Array, *, method: str | None) -> tuple[Array, Array]:
     return _slogdet_small(a) if np.shape(a)[-1] in (1, 2) else _slogdet_lu(a)
 
 
-def _elements(a: Array) -> list[Array]:
+def _elements(a: ir.Array) -> list[ir.Array]:
     """The elements of small matrices, row by row."""
     rank, size = np.ndim(a), np.shape(a)[-1]
     column = lambda row, j: lax.index_in_dim(row, j, rank - 2, keepdims=False)
@@ -104,7 +95,7 @@ def _elements(a: Array) -> list[Array]:
     return [column(row, j) for row in rows for j in range(size)]
 
 
-def _small_det(elements: list[Array]) -> Array:
+def _small_det(elements: list[ir.Array]) -> ir.Array:
     if len(elements) == 1:
         return elements[0]
     a, b, c, d = elements
@@ -112,13 +103,13 @@ def _small_det(elements: list[Array]) -> Array:
 
 
 @lax.custom_jvp
-def _slogdet_small(a: Array) -> tuple[Array, Array]:
+def _slogdet_small(a: ir.Array) -> tuple[ir.Array, ir.Array]:
     x = _small_det(_elements(a))
     return lax.sign(x), lax.log(lax.abs(x))
 
 
 @lax.custom_jvp
-def _slogdet_lu(a: Array) -> tuple[Array, Array]:
+def _slogdet_lu(a: ir.Array) -> tuple[ir.Array, ir.Array]:
     dtype = dtype_of(a)
     factors, pivots, _ = lu(a)
     diagonals = diagonal(factors, axis1=-2, axis2=-1)
@@ -138,7 +129,7 @@ def _slogdet_lu(a: Array) -> tuple[Array, Array]:
 
 
 @lax.custom_jvp
-def _slogdet_qr(a: Array) -> tuple[Array, Array]:
+def _slogdet_qr(a: ir.Array) -> tuple[ir.Array, ir.Array]:
     dtype = dtype_of(a)
     reflectors, factors = geqrf_p.bind(a)
     diagonals = diagonal(reflectors, axis1=-2, axis2=-1)
@@ -146,19 +137,19 @@ def _slogdet_qr(a: Array) -> tuple[Array, Array]:
     sign = prod(lax.sign(diagonals), axis=-1)
     # A Householder reflection has determinant -1; one with factor 0 is the identity.
     last = np.ndim(factors) - 1
-    count = max_dim(np.shape(a)[-1] - 1, 0)
+    count = ir.max_dim(np.shape(a)[-1] - 1, 0)
     inner = lax.slice_in_dim(factors, 0, count, axis=last)
     reflects = lax.ne(inner, strong_constant(dtype, 0))
     return lax.mul(sign, _parity(count_nonzero(reflects, axis=-1), dtype)), log
 
 
-def _exchanges(pivots: Array) -> Array:
+def _exchanges(pivots: ir.Array) -> ir.Array:
     """Mask of the pivots that exchange a row with another one."""
     shape = np.shape(pivots)
     return lax.ne(pivots, lax.broadcasted_iota(np.int32, shape, len(shape) - 1))
 
 
-def _parity(count: Array, dtype: DTypeLike) -> Array:
+def _parity(count: ir.Array, dtype: ir.DTypeLike) -> ir.Array:
     """-1 to the power of a count."""
     odd = lax.rem(count, strong_constant(dtype_of(count), 2))
     sign = lax.add(
@@ -168,8 +159,8 @@ def _parity(count: Array, dtype: DTypeLike) -> Array:
 
 
 def _slogdet_small_jvp(
-    primals: tuple[Array, ...], tangents: tuple[Array, ...]
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    primals: tuple[ir.Array, ...], tangents: tuple[ir.Array, ...]
+) -> tuple[tuple[ir.Array, ir.Array], tuple[ir.Array, ir.Array]]:
     (a,), (t,) = primals, tangents
     sign, log = _slogdet_small(a)
     elements, changes = _elements(a), _elements(t)
@@ -183,15 +174,15 @@ def _slogdet_small_jvp(
 
 
 def _slogdet_jvp(
-    primals: tuple[Array, ...], tangents: tuple[Array, ...]
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    primals: tuple[ir.Array, ...], tangents: tuple[ir.Array, ...]
+) -> tuple[tuple[ir.Array, ir.Array], tuple[ir.Array, ir.Array]]:
     """The tangent of the logarithm of the determinant is the trace of ``a⁻¹ da``."""
     (a,), (t,) = primals, tangents
     sign, log = slogdet(a)
     return (sign, log), _slogdet_tangents(sign, log, trace(solve(a, t), axis1=-1, axis2=-2))
 
 
-def _slogdet_tangents(sign: Array, log: Array, change: Array) -> tuple[Array, Array]:
+def _slogdet_tangents(sign: ir.Array, log: ir.Array, change: ir.Array) -> tuple[ir.Array, ir.Array]:
     if dtype_of(change) not in COMPLEX_DTYPES:
         return lax.full_like(sign, 0), change
     size = lax.real(change)
@@ -204,7 +195,7 @@ _slogdet_lu.defjvp(_slogdet_jvp)
 _slogdet_qr.defjvp(_slogdet_jvp)
 
 
-def det(a: ArrayLike) -> Array:
+def det(a: ir.ArrayLike) -> ir.Array:
     """The determinants of square matrices.
 
     Args:
@@ -229,22 +220,22 @@ def det(a: ArrayLike) -> Array:
     return _det_of(a)
 
 
-@composite("det")
-def _det_of(a: Array) -> Array:
+@ir.composite("det")
+def _det_of(a: ir.Array) -> ir.Array:
     (a,) = promote_dtypes_inexact(a)
     size = np.shape(a)[-1]
-    small = surely_at_least(size, 2) and surely_at_most(size, _LARGEST_ELIMINATED)
-    return _det_by_elimination(a) if small and not is_symbolic_dim(size) else _det(a)
+    small = ir.surely_at_least(size, 2) and ir.surely_at_most(size, _LARGEST_ELIMINATED)
+    return _det_by_elimination(a) if small and not ir.is_symbolic_dim(size) else _det(a)
 
 
 @lax.custom_jvp
-def _det(a: Array) -> Array:
+def _det(a: ir.Array) -> ir.Array:
     sign, log = slogdet(a)
     return lax.mul(sign, lax.convert_element_type(lax.exp(log), dtype_of(sign)))
 
 
 @lax.custom_jvp
-def _det_by_elimination(a: Array) -> Any:
+def _det_by_elimination(a: ir.Array) -> Any:
     """The product of pivots, each the largest of its column and moved up by an exchange of rows.
 
     It is written out, since kernels for factorisations cost more than matrices of this size.
@@ -254,7 +245,7 @@ def _det_by_elimination(a: Array) -> Any:
     zero, one, minus_one = (constant_like(a, value) for value in (0, 1, -1))
     rows = [lax.index_in_dim(a, i, rank - 2, keepdims=False) for i in range(size)]
     at = lambda row, j: lax.index_in_dim(row, j, rank - 2, keepdims=False)
-    exchanges: list[Array] = []
+    exchanges: list[ir.Array] = []
     for k in range(size - 1):
         for i in range(k + 1, size):
             larger = lax.gt(lax.abs(at(rows[i], k)), lax.abs(at(rows[k], k)))
@@ -277,7 +268,9 @@ def _det_by_elimination(a: Array) -> Any:
     return determinant
 
 
-def _det_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+def _det_jvp(
+    primals: tuple[ir.Array, ...], tangents: tuple[ir.Array, ...]
+) -> tuple[ir.Array, ir.Array]:
     """By Jacobi's formula: the trace of the adjugate of ``a`` times ``da``."""
     (a,), (t,) = primals, tangents
     if np.shape(a)[-1] == 0:
@@ -294,7 +287,7 @@ _det.defjvp(_det_jvp)
 _det_by_elimination.defjvp(_det_jvp)
 
 
-def _adjugate_product(a: Array, b: Array) -> tuple[Array, Array]:
+def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
     """The determinants of ``a``, and ``adjugate(a) @ b``, for ranks down to one less than full.
 
     With ``a = P L U``, the adjugate is ``det(a) U⁻¹ L⁻¹ P⁻¹``. The last pivot may be zero, but its
@@ -331,7 +324,7 @@ def _adjugate_product(a: Array, b: Array) -> tuple[Array, Array]:
     return determinant, where(deficient, zero, x)
 
 
-def _is_corner(size: int) -> Array:
+def _is_corner(size: int) -> ir.Array:
     """Mask of the last element of a square matrix."""
     at_last = lambda axis: lax.eq(
         lax.broadcasted_iota(np.int32, (size, size), axis), strong_constant(_INT32, size - 1)
@@ -339,7 +332,7 @@ def _is_corner(size: int) -> Array:
     return lax.bitwise_and(at_last(0), at_last(1))
 
 
-def _solves(upper: Array) -> Array:
+def _solves(upper: ir.Array) -> ir.Array:
     """Whether systems with upper triangular matrices have finite solutions."""
     shape = np.shape(upper)
     dtype = dtype_of(upper)

@@ -11,22 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    Cache,
-    DTypeLike,
-    Shape,
-    TupleRecord,
-    composite,
-    exact_scalar,
-    get_aval,
-    is_recording,
-    public,
-    typical_size,
-)
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import convert
 from ricci_numpy._promotion import operands as checked_operands
@@ -58,14 +44,14 @@ class PathInfo(Protocol):
     largest_intermediate: "Decimal"
 
 
-class Expression(TupleRecord):
+class Expression(ir.TupleRecord):
     """The labels of each operand's dimensions, and of the result's."""
 
     inputs: tuple[str, ...]
     output: str
 
 
-def _read(subscripts: str, shapes: tuple[Shape, ...]) -> Expression:
+def _read(subscripts: str, shapes: tuple[ir.Shape, ...]) -> Expression:
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
@@ -98,7 +84,7 @@ def _read(subscripts: str, shapes: tuple[Shape, ...]) -> Expression:
 
 
 def _expand_dots(
-    subscripts: str, terms: list[str], shapes: tuple[Shape, ...]
+    subscripts: str, terms: list[str], shapes: tuple[ir.Shape, ...]
 ) -> tuple[list[str], str]:
     free = [c for c in string.ascii_letters if c not in subscripts]
     widths = []
@@ -120,7 +106,7 @@ def _expand_dots(
     return expanded, dots
 
 
-def _check_sizes(subscripts: str, terms: list[str], shapes: tuple[Shape, ...]) -> None:
+def _check_sizes(subscripts: str, terms: list[str], shapes: tuple[ir.Shape, ...]) -> None:
     sizes: dict[str, int] = {}
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         for label, size in zip(term, shape, strict=True):
@@ -136,20 +122,20 @@ def _check_sizes(subscripts: str, terms: list[str], shapes: tuple[Shape, ...]) -
 # The steps: sums, diagonals and products of two operands.
 
 
-def _sum_over(x: Array, labels: str, summed: str) -> tuple[Array, str]:
+def _sum_over(x: ir.Array, labels: str, summed: str) -> tuple[ir.Array, str]:
     axes = tuple(i for i, label in enumerate(labels) if label in summed)
     if not axes:
         return x, labels
     return _total(x, axes), "".join(c for c in labels if c not in summed)
 
 
-def _total(x: Array, axes: tuple[int, ...]) -> Array:
+def _total(x: ir.Array, axes: tuple[int, ...]) -> ir.Array:
     """The sum over axes; of booleans, whether any holds, as products of booleans are ``and``."""
-    aval = get_aval(x)
-    return (lax.reduce_or if aval.dtype == BOOL else lax.reduce_sum)(x, axes)
+    aval = ir.get_aval(x)
+    return (lax.reduce_or if aval.dtype == ir.BOOL else lax.reduce_sum)(x, axes)
 
 
-def _mask_diagonals(x: Array, labels: str, keep: str) -> tuple[Array, str]:
+def _mask_diagonals(x: ir.Array, labels: str, keep: str) -> tuple[ir.Array, str]:
     """Sum over repeated labels, after setting elements off their diagonal to zero."""
     for label, count in Counter(labels).items():
         if count == 1:
@@ -166,26 +152,26 @@ def _mask_diagonals(x: Array, labels: str, keep: str) -> tuple[Array, str]:
     return x, labels
 
 
-def _masked(x: Array, axes: list[int]) -> Array:
-    aval = get_aval(x)
+def _masked(x: ir.Array, axes: list[int]) -> ir.Array:
+    aval = ir.get_aval(x)
     shape = tuple(aval.shape[i] for i in axes)
     places = [lax.broadcasted_iota(np.uint32, shape, d) for d in range(len(axes))]
     mask = lax.eq(places[0], places[1])
     for one, other in zip(places[1:], places[2:], strict=False):
         mask = lax.bitwise_and(mask, lax.eq(one, other))
     mask = lax.broadcast_in_dim(mask, aval.shape, axes)
-    zero = exact_scalar(0, aval.dtype)
+    zero = ir.exact_scalar(0, aval.dtype)
     return lax.select_n(mask, lax.full(aval.shape, zero, aval.dtype), x)
 
 
-def _single(x: Array, labels: str, output: str) -> Array:
+def _single(x: ir.Array, labels: str, output: str) -> ir.Array:
     x, labels = _mask_diagonals(x, labels, output)
     x, labels = _sum_over(x, labels, "".join(c for c in labels if c not in output))
     return lax.transpose(x, [labels.index(c) for c in output])
 
 
-class _Operand(TupleRecord):
-    value: Array
+class _Operand(ir.TupleRecord):
+    value: ir.Array
     labels: str
 
 
@@ -213,8 +199,8 @@ def _pair(
     second: _Operand,
     result: str,
     precision: lax.PrecisionLike,
-    dtype: DTypeLike,
-    contractor: Callable[..., Array],
+    dtype: ir.DTypeLike,
+    contractor: Callable[..., ir.Array],
 ) -> _Operand:
     result_labels = set(result)
     second = _prepared(second, result_labels, first.labels)
@@ -244,13 +230,13 @@ def _pair(
 
 
 def _run(
-    arrays: Sequence[Array],
+    arrays: Sequence[ir.Array],
     expression: Expression,
     order: Sequence[tuple[int, ...]],
     precision: lax.PrecisionLike,
-    dtype: DTypeLike,
-    contractor: Callable[..., Array],
-) -> Array:
+    dtype: ir.DTypeLike,
+    contractor: Callable[..., ir.Array],
+) -> ir.Array:
     work = [_Operand(*item) for item in zip(arrays, expression.inputs, strict=True)]
     for step, chosen in enumerate(order):
         parts = [work[i] for i in sorted(chosen)]
@@ -270,11 +256,11 @@ def _run(
 
 # A strategy of opt_einsum, whether to use the best one, or the order itself.
 Optimize = str | bool | Sequence[tuple[int, ...]]
-_plans: Cache[tuple, tuple[Expression, tuple]] = Cache("einsum", 1024)
+_plans: ir.Cache[tuple, tuple[Expression, tuple]] = ir.Cache("einsum", 1024)
 
 
 def _plan(
-    subscripts: str, shapes: tuple[Shape, ...], optimize: Optimize
+    subscripts: str, shapes: tuple[ir.Shape, ...], optimize: Optimize
 ) -> tuple[Expression, tuple[tuple[int, ...], ...]]:
     if isinstance(optimize, list | tuple):
         optimize = tuple(map(tuple, optimize))
@@ -288,7 +274,7 @@ def _plan(
 
 
 def _description(
-    expression: Expression, shapes: tuple[Shape, ...], optimize: Optimize
+    expression: Expression, shapes: tuple[ir.Shape, ...], optimize: Optimize
 ) -> tuple[list[tuple[int, ...]], PathInfo]:
     """The order of contractions, and opt_einsum's description of it."""
     from opt_einsum import contract_path  # noqa: PLC0415 - lazy: an optional dependency
@@ -299,7 +285,7 @@ def _description(
         strategy = [(0, 1)] * (len(shapes) - 1) or [(0,)]
     elif isinstance(optimize, tuple):
         strategy = list(optimize)
-    typical_shapes = [tuple(map(typical_size, shape)) for shape in shapes]
+    typical_shapes = [tuple(map(ir.typical_size, shape)) for shape in shapes]
     order, description = contract_path(text, *typical_shapes, shapes=True, optimize=strategy)
     return list(order), description
 
@@ -327,18 +313,18 @@ def _interleaved(args: tuple) -> tuple[str, list[Any]]:
     return text, [args[2 * i] for i in range(pairs)]
 
 
-@public
+@ir.public
 def einsum(
-    subscripts: str | ArrayLike,
+    subscripts: str | ir.ArrayLike,
     /,
-    *operands: ArrayLike | Sequence[Any],
+    *operands: ir.ArrayLike | Sequence[Any],
     out: None = None,
     optimize: Optimize = "auto",
     precision: lax.PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-    _dot_general: Callable[..., Array] | None = None,
+    preferred_element_type: ir.DTypeLike | None = None,
+    _dot_general: Callable[..., ir.Array] | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Sums of products, written with a letter for each dimension.
 
     Args:
@@ -411,7 +397,7 @@ def einsum(
     settings = {"expression": expression, "order": order, "precision": precision, "dtype": dtype}
     if _dot_general is not None:
         result = _run(arrays, **settings, contractor=_contractor(_dot_general))
-    elif len(order) == 1 or is_recording() or is_intercepted():
+    elif len(order) == 1 or ir.is_recording() or is_intercepted():
         result = _run(arrays, **settings, contractor=_contract)
     else:
         result = _einsum_step(*arrays, **settings)
@@ -419,31 +405,31 @@ def einsum(
 
 
 def _contract(
-    lhs: Array,
-    rhs: Array,
+    lhs: ir.Array,
+    rhs: ir.Array,
     dims: lax.DotDimensionNumbers,
     precision: lax.PrecisionLike,
-    dtype: DTypeLike,
-) -> Array:
+    dtype: ir.DTypeLike,
+) -> ir.Array:
     return contract("einsum", lhs, rhs, dims, precision, dtype)
 
 
-def _contractor(dot_general: Callable[..., Array]) -> Callable[..., Array]:
+def _contractor(dot_general: Callable[..., ir.Array]) -> Callable[..., ir.Array]:
     def contractor(lhs, rhs, dims, precision, dtype):
         return dot_general(lhs, rhs, dims, precision=precision, preferred_element_type=dtype)
 
     return contractor
 
 
-@composite("einsum")
-def _einsum_step(*arrays: Array, **settings: Any) -> Array:
+@ir.composite("einsum")
+def _einsum_step(*arrays: ir.Array, **settings: Any) -> ir.Array:
     return _run(arrays, **settings, contractor=_contract)
 
 
 def einsum_path(
-    subscripts: str | ArrayLike,
+    subscripts: str | ir.ArrayLike,
     /,
-    *operands: ArrayLike | Sequence[Any],
+    *operands: ir.ArrayLike | Sequence[Any],
     optimize: Optimize = "auto",
 ) -> tuple[list[tuple[int, ...]], PathInfo]:
     """The order in which ``einsum`` contracts its operands, and a description of it.

@@ -2,18 +2,8 @@
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Axis,
-    composite,
-    exact_scalar,
-    get_aval,
-    inlined,
-    issubdtype,
-    python_scalar_dtype,
-)
 from ricci_numpy._axes import canonical_axes
 from ricci_numpy._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact
 from ricci_numpy.reductions._axis_reductions import max, min, sum
@@ -23,16 +13,18 @@ from ricci_numpy.shapes._transposing import moveaxis
 from ._decompositions import svd
 
 # The order of a norm; a traced one is for norms of vectors only.
-Order = float | Array | str | None
+Order = float | ir.Array | str | None
 
 
-def _squares(x: Array) -> Array:
-    if get_aval(x).dtype in COMPLEX_DTYPES:
+def _squares(x: ir.Array) -> ir.Array:
+    if ir.get_aval(x).dtype in COMPLEX_DTYPES:
         return lax.real(lax.mul(x, lax.conj(x)))
     return lax.mul(x, x)
 
 
-def norm(x: ArrayLike, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> Array:
+def norm(
+    x: ir.ArrayLike, ord: Order = None, axis: ir.Axis = None, keepdims: bool = False
+) -> ir.Array:
     """The norm of vectors or of matrices.
 
     Args:
@@ -87,8 +79,8 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axis = None, keepdims: bool = Fa
     return _norm(x, ord=ord, axes=axes, keepdims=keepdims)
 
 
-@composite("norm")
-def _norm(x: Array, *, ord: Order, axes: tuple[int, ...] | None, keepdims: bool) -> Array:
+@ir.composite("norm")
+def _norm(x: ir.Array, *, ord: Order, axes: tuple[int, ...] | None, keepdims: bool) -> ir.Array:
     (x,) = promote_dtypes_inexact(x)
     if axes is None:
         return lax.sqrt(sum(_squares(x), keepdims=keepdims))
@@ -98,8 +90,8 @@ def _norm(x: Array, *, ord: Order, axes: tuple[int, ...] | None, keepdims: bool)
 
 
 def _vector_norm(
-    x: Array, ord: float | Array | str, axes: tuple[int, ...], keepdims: bool
-) -> Array:
+    x: ir.Array, ord: float | ir.Array | str, axes: tuple[int, ...], keepdims: bool
+) -> ir.Array:
     if isinstance(ord, str):
         raise ValueError(f"norm: ord={ord!r} is not defined for vectors.")
     if ord == 2:
@@ -113,29 +105,29 @@ def _vector_norm(
     if ord == 1:
         return sum(lax.abs(x), axis=axes, keepdims=keepdims)
     size = lax.abs(x)
-    dtype = get_aval(size).dtype
+    dtype = ir.get_aval(size).dtype
     power = (
         lax.convert_element_type(ord, dtype)
         if hasattr(type(ord), "aval")
-        else exact_scalar(ord, dtype)
+        else ir.exact_scalar(ord, dtype)
     )
     total = sum(lax.pow(size, power), axis=axes, keepdims=keepdims)
     root = (
-        lax.div(exact_scalar(1, dtype), power)
+        lax.div(ir.exact_scalar(1, dtype), power)
         if hasattr(type(ord), "aval")
-        else exact_scalar(1 / float(ord), dtype)
+        else ir.exact_scalar(1 / float(ord), dtype)
     )
     return lax.pow(total, root)
 
 
-def _count(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    aval = get_aval(x)
-    differs = lax.ne(x, exact_scalar(0, aval.dtype))
+def _count(x: ir.Array, axes: tuple[int, ...], keepdims: bool) -> ir.Array:
+    aval = ir.get_aval(x)
+    differs = lax.ne(x, ir.exact_scalar(0, aval.dtype))
     real = lax.real(x).dtype if aval.dtype in COMPLEX_DTYPES else aval.dtype
     return sum(lax.convert_element_type(differs, real), axis=axes, keepdims=keepdims)
 
 
-def _matrix_norm(x: Array, ord: Order, axes: tuple[int, ...], keepdims: bool) -> Array:
+def _matrix_norm(x: ir.Array, ord: Order, axes: tuple[int, ...], keepdims: bool) -> ir.Array:
     if ord is None or ord in ("f", "fro"):
         return lax.sqrt(sum(_squares(x), axis=axes, keepdims=keepdims))
     row, column = axes
@@ -158,8 +150,13 @@ def _matrix_norm(x: Array, ord: Order, axes: tuple[int, ...], keepdims: bool) ->
 
 
 def vector_norm(
-    x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: float | Array | str = 2
-) -> Array:
+    x: ir.ArrayLike,
+    /,
+    *,
+    axis: ir.Axis = None,
+    keepdims: bool = False,
+    ord: float | ir.Array | str = 2,
+) -> ir.Array:
     """The norm of vectors; of all elements if no axis is given.
 
     Args:
@@ -188,16 +185,16 @@ def vector_norm(
     return _norm_of_vectors(x, ord=ord, axes=axes, keepdims=bool(keepdims))
 
 
-@inlined("vector_norm")
+@ir.inlined("vector_norm")
 def _norm_of_vectors(
-    x: Array, *, ord: float | Array | str, axes: tuple[int, ...], keepdims: bool
-) -> Array:
-    if not issubdtype(get_aval(x).dtype, np.inexact):
-        x = lax.convert_element_type(x, python_scalar_dtype(float))  # as wide as floats are here
+    x: ir.Array, *, ord: float | ir.Array | str, axes: tuple[int, ...], keepdims: bool
+) -> ir.Array:
+    if not ir.issubdtype(ir.get_aval(x).dtype, np.inexact):
+        x = lax.convert_element_type(x, ir.python_scalar_dtype(float))  # as wide as floats are here
     return _vector_norm(x, ord, axes, keepdims)
 
 
-def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
+def matrix_norm(x: ir.ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> ir.Array:
     """The norm of the matrices in the last two dimensions.
 
     Args:

@@ -6,22 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    Cache,
-    DTypeLike,
-    Operation,
-    Shape,
-    default_matmul_precision,
-    explained,
-    explicit_dtype,
-    get_aval,
-    public,
-    trace_key,
-)
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._axes import canonical_axes
 from ricci_numpy._promotion import COMPLEX_DTYPES, common_dtype, convert, operands, promote_dtypes
@@ -34,23 +20,23 @@ __all__ = ["dot", "inner", "matmul", "outer", "tensordot", "vdot", "vecdot"]
 
 
 def preferred_type(
-    name: str, preferred: DTypeLike | None, *args: ArrayLike
+    name: str, preferred: ir.DTypeLike | None, *args: ir.ArrayLike
 ) -> tuple[np.dtype, bool]:
     """The dtype of a product, the preferred or the promoted one, and whether it is weak."""
     if preferred is not None:
-        return explicit_dtype(preferred, name), False
+        return ir.explicit_dtype(preferred, name), False
     return common_dtype(*args)
 
 
 def contract(
     name: str,
-    a: ArrayLike,
-    b: ArrayLike,
+    a: ir.ArrayLike,
+    b: ir.ArrayLike,
     dimensions: lax.DotDimensionNumbers,
     precision: lax.PrecisionLike,
-    preferred_element_type: DTypeLike | None,
+    preferred_element_type: ir.DTypeLike | None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """``dot_general`` with NumPy's promotion of the result's dtype."""
     dtype, weak = preferred_type(name, preferred_element_type, a, b)
     try:
@@ -72,7 +58,7 @@ def contract(
 
 
 def _check_sizes(
-    name: str, a: Shape, b: Shape, axes_a: Sequence[int], axes_b: Sequence[int]
+    name: str, a: ir.Shape, b: ir.Shape, axes_a: Sequence[int], axes_b: Sequence[int]
 ) -> None:
     """Raise an error with the operands' shapes if contracted sizes differ.
 
@@ -81,7 +67,7 @@ def _check_sizes(
     for i, j in zip(axes_a, axes_b, strict=True):
         if a[i] != b[j]:
             raise TypeError(
-                explained(
+                ir.explained(
                     f"{name}: the shapes {a} and {b} do not fit: it contracts axis {i} of the "
                     f"first, of size {a[i]}, with axis {j} of the second, of size {b[j]}.",
                     "shapes",
@@ -89,20 +75,20 @@ def _check_sizes(
             ) from None
 
 
-def conjugate_if_complex[T: ArrayLike](x: T) -> T | Array:
+def conjugate_if_complex[T: ir.ArrayLike](x: T) -> T | ir.Array:
     """The complex conjugate; a real array is returned unchanged."""
-    aval = get_aval(x)
+    aval = ir.get_aval(x)
     return lax.conj(x) if aval.dtype in COMPLEX_DTYPES else x
 
 
 def dot(
-    a: ArrayLike,
-    b: ArrayLike,
+    a: ir.ArrayLike,
+    b: ir.ArrayLike,
     *,
     precision: lax.PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: ir.DTypeLike | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """The sum of products over the last dimension of ``a`` and the last but one of ``b``.
 
     Args:
@@ -150,13 +136,13 @@ def dot(
 
 
 def matmul(
-    a: ArrayLike,
-    b: ArrayLike,
+    a: ir.ArrayLike,
+    b: ir.ArrayLike,
     *,
     precision: lax.PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: ir.DTypeLike | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """The matrix product, over leading dimensions that broadcast.
 
     Args:
@@ -210,15 +196,15 @@ def matmul(
 
 # The products of arrays that need no promotion, by the operands' types. The classes belong to the
 # key, since an object that wraps an array may show that array's ``aval``.
-_products: Cache[tuple, Operation] = Cache("products", 4096)
+_products: ir.Cache[tuple, ir.Operation] = ir.Cache("products", 4096)
 
 
-def cached_product(a: ArrayLike, b: ArrayLike) -> Operation | None:
+def cached_product(a: ir.ArrayLike, b: ir.ArrayLike) -> ir.Operation | None:
     """Return the cached product of vectors or matrices of these types, or None."""
     if is_intercepted():
         return None
     types = getattr(a, "aval", None), getattr(b, "aval", None)
-    return _products.entries.get((types, type(a), type(b), trace_key()))
+    return _products.entries.get((types, type(a), type(b), ir.trace_key()))
 
 
 _dot_general_code = lax.dot_general.__code__
@@ -229,32 +215,32 @@ def is_intercepted() -> bool:
     return lax.dot_general.__code__ is not _dot_general_code
 
 
-def _cache_product(a: ArrayLike, b: ArrayLike, dims: lax.DotDimensionNumbers) -> None:
+def _cache_product(a: ir.ArrayLike, b: ir.ArrayLike, dims: lax.DotDimensionNumbers) -> None:
     """Cache a product of arrays of one dtype, neither weakly typed."""
     if not (hasattr(type(a), "aval") and hasattr(type(b), "aval")):
         return
-    types: tuple[Any, Any] = get_aval(a), get_aval(b)
+    types: tuple[Any, Any] = ir.get_aval(a), ir.get_aval(b)
     weak = types[0].weak_type or types[1].weak_type
-    if types[0].dtype == types[1].dtype and not weak and default_matmul_precision.value is None:
-        product = Operation(
+    if types[0].dtype == types[1].dtype and not weak and ir.default_matmul_precision.value is None:
+        product = ir.Operation(
             lax.dot_general_p,
             dimension_numbers=dims,
             precision=None,
             preferred_element_type=types[0].dtype,
             out_sharding=None,
         )
-        _products.add((types, type(a), type(b), trace_key()), product)
+        _products.add((types, type(a), type(b), ir.trace_key()), product)
 
 
 def _batched_matmul(
-    a: Array,
-    b: Array,
-    shape_a: Shape,
-    shape_b: Shape,
+    a: ir.Array,
+    b: ir.Array,
+    shape_a: ir.Shape,
+    shape_b: ir.Shape,
     precision: lax.PrecisionLike,
-    preferred: DTypeLike | None,
+    preferred: ir.DTypeLike | None,
     out_sharding: object,
-) -> Array:
+) -> ir.Array:
     if out_sharding is not None:
         apply = lambda: _batched_matmul(a, b, shape_a, shape_b, precision, preferred, None)
         return resolved_by(out_sharding, apply)
@@ -295,7 +281,7 @@ def _batched_matmul(
     return _reordered(out, origins, rows, columns)
 
 
-def _reordered(out: Array, origins: list[str], rows: bool, columns: bool) -> Array:
+def _reordered(out: ir.Array, origins: list[str], rows: bool, columns: bool) -> ir.Array:
     """``dot_general``'s result, its dimensions in the order of the operands' leading ones."""
     both = origins.count("both")
     from_a = both + origins.count("a")
@@ -314,12 +300,12 @@ def _reordered(out: Array, origins: list[str], rows: bool, columns: bool) -> Arr
 
 
 def vdot(
-    a: ArrayLike,
-    b: ArrayLike,
+    a: ir.ArrayLike,
+    b: ir.ArrayLike,
     *,
     precision: lax.PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
+    preferred_element_type: ir.DTypeLike | None = None,
+) -> ir.Array:
     """The sum of products of all elements, those of ``a`` conjugated.
 
     Args:
@@ -347,14 +333,14 @@ def vdot(
 
 
 def vecdot(
-    x1: ArrayLike,
-    x2: ArrayLike,
+    x1: ir.ArrayLike,
+    x2: ir.ArrayLike,
     /,
     *,
     axis: int = -1,
     precision: lax.PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
+    preferred_element_type: ir.DTypeLike | None = None,
+) -> ir.Array:
     """The sum of products along a dimension, ``x1`` conjugated.
 
     Args:
@@ -395,12 +381,12 @@ def vecdot(
 
 
 def inner(
-    a: ArrayLike,
-    b: ArrayLike,
+    a: ir.ArrayLike,
+    b: ir.ArrayLike,
     *,
     precision: lax.PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
+    preferred_element_type: ir.DTypeLike | None = None,
+) -> ir.Array:
     """The sums of products over the last dimensions.
 
     Args:
@@ -429,7 +415,7 @@ def inner(
     return contract("inner", a, b, dims, precision, preferred_element_type)
 
 
-def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+def outer(a: ir.ArrayLike, b: ir.ArrayLike, out: None = None) -> ir.Array:
     """The products of all pairs of elements, flattened operands giving rows and columns.
 
     Args:
@@ -453,21 +439,21 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     if out is not None:
         raise NotImplementedError("outer: arrays cannot be written to; leave out= out.")
     a, b = promote_dtypes(*operands("outer", a, b))
-    aval = get_aval(a)
-    times = lax.bitwise_and if aval.dtype == BOOL else lax.mul
+    aval = ir.get_aval(a)
+    times = lax.bitwise_and if aval.dtype == ir.BOOL else lax.mul
     return times(lax.expand_dims(ravel(a), (1,)), lax.expand_dims(ravel(b), (0,)))
 
 
-@public
+@ir.public
 def tensordot(
-    a: ArrayLike,
-    b: ArrayLike,
+    a: ir.ArrayLike,
+    b: ir.ArrayLike,
     axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     *,
     precision: lax.PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
+    preferred_element_type: ir.DTypeLike | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """The sums of products over several pairs of dimensions.
 
     Args:

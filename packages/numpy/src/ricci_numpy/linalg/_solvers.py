@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, DTypeLike, composite, finfo, is_symbolic_dim, max_dim
 from ricci_lax.authoring import solve as solve_batch
 from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._creation import asarray
@@ -29,7 +29,7 @@ from ._products import matmul
 _HIGHEST = lax.Precision.HIGHEST
 
 
-def solve(a: ArrayLike, b: ArrayLike) -> Array:
+def solve(a: ir.ArrayLike, b: ir.ArrayLike) -> ir.Array:
     """The solutions ``x`` of ``a @ x = b``.
 
     Args:
@@ -77,15 +77,15 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     return _solve(a, b)
 
 
-@composite("solve")
-def _solve(a: Array, b: Array) -> Array:
+@ir.composite("solve")
+def _solve(a: ir.Array, b: ir.Array) -> ir.Array:
     a, b = promote_dtypes_inexact(a, b)
     if np.ndim(b) > 1:
         return _solve_broadcast(a, b)
     return lax.squeeze(_solve_broadcast(a, lax.expand_dims(b, (1,))), (np.ndim(a) - 1,))
 
 
-def _solve_broadcast(a: Array, b: Array) -> Array:
+def _solve_broadcast(a: ir.Array, b: ir.Array) -> ir.Array:
     """Solutions for matrices of right-hand sides; each matrix is factorised once."""
     lead_a, lead_b = np.shape(a)[:-2], np.shape(b)[:-2]
     if lead_a == lead_b:
@@ -96,7 +96,7 @@ def _solve_broadcast(a: Array, b: Array) -> Array:
     return lax.expand_dims(x, [d for d, size in enumerate(lead) if size == 1])
 
 
-def _without_ones(x: Array, rank: int) -> tuple[Array, list[int]]:
+def _without_ones(x: ir.Array, rank: int) -> tuple[ir.Array, list[int]]:
     """Squeeze leading dimensions of size 1; also return the result's dimensions of the others."""
     lead = np.shape(x)[:-2]
     ones = [d for d, size in enumerate(lead) if size == 1]
@@ -104,7 +104,7 @@ def _without_ones(x: Array, rank: int) -> tuple[Array, list[int]]:
     return lax.squeeze(x, ones), others
 
 
-def _solve_over(a: Array, dims_a: list[int], b: Array, dims_b: list[int]) -> Array:
+def _solve_over(a: ir.Array, dims_a: list[int], b: ir.Array, dims_b: list[int]) -> ir.Array:
     """Solve, mapped over each leading dimension that only one of the operands has."""
     union = sorted({*dims_a, *dims_b})
     alone = [d for d in union if d not in dims_a or d not in dims_b]
@@ -117,7 +117,7 @@ def _solve_over(a: Array, dims_a: list[int], b: Array, dims_b: list[int]) -> Arr
     return vmap(inner, tuple(axes), union.index(dim))(a, b)
 
 
-def inv(a: ArrayLike) -> Array:
+def inv(a: ir.ArrayLike) -> ir.Array:
     """The inverses of square matrices.
 
     Args:
@@ -144,22 +144,26 @@ def inv(a: ArrayLike) -> Array:
     return _inv(a)
 
 
-@composite("inv")
-def _inv(a: Array) -> Array:
+@ir.composite("inv")
+def _inv(a: ir.Array) -> ir.Array:
     (a,) = promote_dtypes_inexact(a)
     shape = np.shape(a)
     return solve(a, broadcast(eye(shape[-1], dtype=dtype_of(a)), shape))
 
 
-def real_eps(dtype: DTypeLike) -> Any:
+def real_eps(dtype: ir.DTypeLike) -> Any:
     """The gap between 1 and the next number, as a scalar of the dtype's real part."""
-    real = finfo(dtype).dtype
-    return strong_constant(real, finfo(dtype).eps)
+    real = ir.finfo(dtype).dtype
+    return strong_constant(real, ir.finfo(dtype).eps)
 
 
 def lstsq(
-    a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None = None, *, numpy_resid: bool = False
-) -> tuple[Array, Array, Array, Array]:
+    a: ir.ArrayLike,
+    b: ir.ArrayLike,
+    rcond: ir.ArrayLike | None = None,
+    *,
+    numpy_resid: bool = False,
+) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array]:
     """The solutions ``x`` of least norm that make the norm of ``a @ x - b`` least.
 
     Args:
@@ -203,8 +207,10 @@ def lstsq(
     return x, residuals, rank, s
 
 
-@composite("_lstsq")
-def _lstsq(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, Array, Array, Array]:
+@ir.composite("_lstsq")
+def _lstsq(
+    a: ir.Array, b: ir.Array, rcond: ir.ArrayLike | None
+) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array]:
     a, b = promote_dtypes_inexact(a, b)
     dtype = dtype_of(a)
     rows, columns = np.shape(a)
@@ -221,17 +227,19 @@ def _lstsq(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, Array, A
     return reshaped("lstsq", x, (columns,)) if is_vector else x, residuals, rank, s
 
 
-def _least_squares(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, Array, Array]:
+def _least_squares(
+    a: ir.Array, b: ir.Array, rcond: ir.ArrayLike | None
+) -> tuple[ir.Array, ir.Array, ir.Array]:
     """The solutions for matrices of right-hand sides, the rank and the singular values."""
     dtype = dtype_of(a)
     u, s, vh = svd(a, full_matrices=False)
     eps = real_eps(dtype)
     if rcond is None:
-        most = max_dim(*np.shape(a))
+        most = ir.max_dim(*np.shape(a))
         least = (
             lax.mul(eps, strong_constant(eps.dtype, most))
-            if is_symbolic_dim(most)
-            else strong_constant(eps.dtype, finfo(dtype).eps * most)
+            if ir.is_symbolic_dim(most)
+            else strong_constant(eps.dtype, ir.finfo(dtype).eps * most)
         )
     else:
         cutoff = convert(rcond, eps.dtype)
@@ -247,12 +255,12 @@ def _least_squares(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, 
 
 
 def pinv(
-    a: ArrayLike,
-    rtol: ArrayLike | None = None,
+    a: ir.ArrayLike,
+    rtol: ir.ArrayLike | None = None,
     hermitian: bool = False,
     *,
-    rcond: ArrayLike | None = None,
-) -> Array:
+    rcond: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The pseudo-inverses of matrices, of Moore and Penrose.
 
     Args:
@@ -284,7 +292,7 @@ def pinv(
     return _pinv_with_rule(a, rtol, bool(hermitian))
 
 
-def _pinv_of(a: ArrayLike, rtol: ArrayLike | None, hermitian: bool) -> Array:
+def _pinv_of(a: ir.ArrayLike, rtol: ir.ArrayLike | None, hermitian: bool) -> ir.Array:
     (a,) = operands("pinv", a)
     return _pinv(a, None if rtol is None else asarray(rtol), hermitian=hermitian)
 
@@ -293,8 +301,8 @@ _pinv_of.__name__ = "_pinv"
 _pinv_with_rule = lax.custom_jvp(_pinv_of, nondiff_argnums=(1, 2))
 
 
-@composite("_pinv")
-def _pinv(a: Array, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
+@ir.composite("_pinv")
+def _pinv(a: ir.Array, rtol: ir.ArrayLike | None, *, hermitian: bool) -> ir.Array:
     (a,) = promote_dtypes_inexact(a)
     *lead, rows, columns = np.shape(a)
     dtype = dtype_of(a)
@@ -302,11 +310,11 @@ def _pinv(a: Array, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
         return lax.full((*lead, columns, rows), 0, dtype)
     eps = real_eps(dtype)
     if rtol is None:
-        most = max_dim(rows, columns)
+        most = ir.max_dim(rows, columns)
         rtol = (
             lax.mul(eps, strong_constant(eps.dtype, 10 * most))
-            if is_symbolic_dim(most)
-            else strong_constant(eps.dtype, finfo(dtype).eps * np.asarray(10 * most, eps.dtype))
+            if ir.is_symbolic_dim(most)
+            else strong_constant(eps.dtype, ir.finfo(dtype).eps * np.asarray(10 * most, eps.dtype))
         )
     u, s, vh = svd(conj(a), full_matrices=False, hermitian=hermitian)
     last = np.ndim(s) - 1
@@ -320,8 +328,11 @@ def _pinv(a: Array, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
 
 
 def _pinv_jvp(
-    rtol: ArrayLike | None, hermitian: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]
-) -> tuple[Array, Array]:
+    rtol: ir.ArrayLike | None,
+    hermitian: bool,
+    primals: tuple[ir.Array, ...],
+    tangents: tuple[ir.Array, ...],
+) -> tuple[ir.Array, ir.Array]:
     """``dP = -P da P + P Pᴴ daᴴ (1 - a P) + (1 - P a) daᴴ Pᴴ P``, for a constant rank."""
     (a,), (t,) = primals, tangents
     p = _pinv_with_rule(a, rtol, hermitian)
@@ -336,14 +347,14 @@ def _pinv_jvp(
     return p, lax.sub(change, mul(mul(p, a), right))
 
 
-def _symmetrized(x: Array) -> Array:
+def _symmetrized(x: ir.Array) -> ir.Array:
     return lax.div(lax.add(x, adjoint(x)), strong_constant(dtype_of(x), 2))
 
 
 _pinv_with_rule.defjvp(_pinv_jvp)
 
 
-def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
+def tensorinv(a: ir.ArrayLike, ind: int = 2) -> ir.Array:
     """The inverse of an array for ``tensordot``: that of a matrix of its first and last dimensions.
 
     Args:
@@ -379,7 +390,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     return reshaped("tensorinv", inv(matrix), (*columns, *rows))
 
 
-def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
+def tensorsolve(a: ir.ArrayLike, b: ir.ArrayLike, axes: Sequence[int] | None = None) -> ir.Array:
     """The solution ``x`` of ``tensordot(a, x, axes=x.ndim) = b``.
 
     Args:

@@ -7,22 +7,8 @@ from typing import NoReturn
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    DTypeLike,
-    ShapedArray,
-    Tracer,
-    array_dtypes,
-    backend,
-    context,
-    define_array_methods,
-    eval_trace,
-    explicit_dtype,
-    itemsize_bits,
-)
 from ricci_lax.authoring import put_at_place
 from ricci_numpy._promotion import COMPLEX_DTYPES, strong_constant
 from ricci_numpy.arrays._array_api import array_namespace, check_version
@@ -41,23 +27,25 @@ _ROWS_ON_HOST = 1 << 14
 _BYTE = np.dtype("uint8")
 
 
-def _astype(self, dtype: DTypeLike | None, copy: bool = False, device: object = None) -> Array:
+def _astype(
+    self, dtype: ir.DTypeLike | None, copy: bool = False, device: object = None
+) -> ir.Array:
     """The array with its elements converted to a dtype; see ``astype``."""
     return astype(self, dtype, copy=copy, device=device)
 
 
-def _copy(self) -> Array:
+def _copy(self) -> ir.Array:
     """A new array with the same elements."""
     return lax.copy_p.bind(self)
 
 
-def _transposed(self) -> Array:
+def _transposed(self) -> ir.Array:
     """The array with its axes in reverse order."""
     ndim = self.aval.ndim
     return self if ndim < 2 else lax.transpose(self, tuple(range(ndim - 1, -1, -1)))
 
 
-def _matrix_transposed(self) -> Array:
+def _matrix_transposed(self) -> ir.Array:
     """The array with its last two axes swapped."""
     ndim = self.aval.ndim
     if ndim < 2:
@@ -65,7 +53,7 @@ def _matrix_transposed(self) -> Array:
     return lax.transpose(self, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-def _real(self) -> Array:
+def _real(self) -> ir.Array:
     """The real part."""
     return lax.real(self) if self.aval.dtype in COMPLEX_DTYPES else self
 
@@ -78,30 +66,30 @@ def _flat(self) -> NoReturn:
     )
 
 
-def _rows(self) -> Iterator[Array]:
+def _rows(self) -> Iterator[ir.Array]:
     """The array's parts along the first axis."""
     aval = self.aval
     if not aval.shape:
         raise TypeError("a scalar (an array of rank 0) has no first axis to iterate over.")
     if not aval.shape[0]:
         return iter(())
-    eager = context.trace is eval_trace and not isinstance(self, Tracer)
+    eager = ir.context.trace is ir.eval_trace and not isinstance(self, ir.Tracer)
     if eager and not uploads_are_guarded():
         small = aval.size <= _ROWS_ON_HOST and not self.committed
         # Each row of a sharded array would take an execution on all devices.
-        if aval.dtype in array_dtypes and (small or is_sharded(self)):
+        if aval.dtype in ir.array_dtypes and (small or is_sharded(self)):
             return _host_rows(np.asarray(self), aval)
         return (self[i] for i in range(aval.shape[0]))
     return iter(lax.unstack(self, 0))
 
 
-def _host_rows(value: np.ndarray, aval: ShapedArray) -> Iterator[Array]:
+def _host_rows(value: np.ndarray, aval: ir.ShapedArray) -> Iterator[ir.Array]:
     row = aval.update(shape=aval.shape[1:])
-    make = backend().array
+    make = ir.backend().array
     return (make(value[i : i + 1].reshape(row.shape), row) for i in range(len(value)))
 
 
-def _reversed_rows(self) -> Iterator[Array]:
+def _reversed_rows(self) -> Iterator[ir.Array]:
     """The array's parts along the first axis, the last one first."""
     if not self.aval.shape:
         raise TypeError("a scalar (an array of rank 0) has no first axis to reverse.")
@@ -110,12 +98,12 @@ def _reversed_rows(self) -> Iterator[Array]:
     return iter(lax.rev(self, (0,)))
 
 
-def _contains(self, value: ArrayLike) -> Array:
+def _contains(self, value: ir.ArrayLike) -> ir.Array:
     """Whether some element equals a value."""
     return any(equal(self, value))
 
 
-def _view(self, dtype: DTypeLike | None = None, type: None = None) -> Array:
+def _view(self, dtype: ir.DTypeLike | None = None, type: None = None) -> ir.Array:
     """The array's bytes read as elements of another dtype.
 
     Args:
@@ -129,11 +117,11 @@ def _view(self, dtype: DTypeLike | None = None, type: None = None) -> Array:
         raise NotImplementedError("x.view: type= is not supported; arrays have one class.")
     if dtype is None:
         return self
-    target = checked_dtype(explicit_dtype(dtype, "view"), "view")
+    target = checked_dtype(ir.explicit_dtype(dtype, "view"), "view")
     if self.aval.dtype == target:
         return self
     x = _as_real_numbers(self)
-    if target == BOOL:
+    if target == ir.BOOL:
         x = _bits_as(x, _BYTE)
         return lax.ne(x, strong_constant(_BYTE, 0))
     if target in COMPLEX_DTYPES:
@@ -150,9 +138,9 @@ def _view(self, dtype: DTypeLike | None = None, type: None = None) -> Array:
     return _bits_as(x, target)
 
 
-def _as_real_numbers(x: Array) -> Array:
+def _as_real_numbers(x: ir.Array) -> ir.Array:
     """An array of the same bytes with a dtype that ``bitcast_convert_type`` takes."""
-    if x.aval.dtype == BOOL:
+    if x.aval.dtype == ir.BOOL:
         return lax.convert_element_type(x, _BYTE)
     if x.aval.dtype not in COMPLEX_DTYPES:
         return x
@@ -163,10 +151,10 @@ def _as_real_numbers(x: Array) -> Array:
     return lax.reshape(lax.concatenate(parts, len(shape)), (*shape[:-1], 2 * shape[-1]))
 
 
-def _bits_as(x: Array, dtype: np.dtype) -> Array:
+def _bits_as(x: ir.Array, dtype: np.dtype) -> ir.Array:
     """The bits of an array read as elements of another dtype; the last axis changes its size."""
     shape = x.aval.shape
-    old, new = itemsize_bits(x.aval.dtype), itemsize_bits(dtype)
+    old, new = ir.itemsize_bits(x.aval.dtype), ir.itemsize_bits(dtype)
     if old == new:
         return lax.bitcast_convert_type(x, dtype)
     if not shape:
@@ -183,7 +171,7 @@ def _bits_as(x: Array, dtype: np.dtype) -> Array:
     return lax.bitcast_convert_type(lax.reshape(x, (*shape[:-1], shape[-1] // ratio, ratio)), dtype)
 
 
-def _byteswap(self) -> Array:
+def _byteswap(self) -> ir.Array:
     """The array with the bytes of each element in reverse order."""
     aval = self.aval
     if aval.dtype in COMPLEX_DTYPES:
@@ -194,7 +182,7 @@ def _byteswap(self) -> Array:
     return lax.bitcast_convert_type(lax.rev(parts, (aval.ndim,)), aval.dtype)
 
 
-def _to_device(self, device: object, *, stream: object = None) -> Array:
+def _to_device(self, device: object, *, stream: object = None) -> ir.Array:
     """The array on another device, or with another sharding.
 
     Args:
@@ -214,11 +202,11 @@ def _namespace(self, *, api_version: str | None = None) -> ModuleType:
 
 def _array_module(self, types: Sequence[type]) -> object:
     """Return the module whose functions take these classes of arrays (NumPy's proposal NEP 37)."""
-    ours = builtins.all(issubclass(t, Array | np.ndarray) for t in types)
+    ours = builtins.all(issubclass(t, ir.Array | np.ndarray) for t in types)
     return array_namespace() if ours else NotImplemented
 
 
-define_array_methods(
+ir.define_array_methods(
     {
         "T": property(_transposed),
         "mT": property(_matrix_transposed),

@@ -7,23 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Axis,
-    ShapeLike,
-    as_array,
-    as_size,
-    composite,
-    get_aval,
-    is_symbolic_dim,
-    max_dim,
-    may_return_operand,
-    python_scalar_dtype,
-    surely_at_most,
-)
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._axes import axis_tuple, canonical_axes, canonical_axis
 from ricci_numpy._promotion import INEXACT_DTYPES, as_elements, constant, operands, strong_constant
@@ -51,8 +37,8 @@ __all__ = [
 _INT32 = np.dtype(np.int32)
 
 
-@may_return_operand
-def tile(A: ArrayLike, reps: ShapeLike) -> Array:
+@ir.may_return_operand
+def tile(A: ir.ArrayLike, reps: ir.ShapeLike) -> ir.Array:
     """An array repeated as a whole.
 
     Args:
@@ -81,17 +67,17 @@ def tile(A: ArrayLike, reps: ShapeLike) -> Array:
     rank = max(np.ndim(A), len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     A = lax.expand_dims(A, range(rank - np.ndim(A)))
-    return lax.tile(A, counts) if rank else as_array(A)
+    return lax.tile(A, counts) if rank else ir.as_array(A)
 
 
 def repeat(
-    a: ArrayLike,
-    repeats: ArrayLike,
+    a: ir.ArrayLike,
+    repeats: ir.ArrayLike,
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """An array with each of its parts repeated.
 
     Args:
@@ -153,14 +139,14 @@ def repeat(
             )
             concrete = np.broadcast_to(concrete.ravel(), (shape[axis],))
             places = np.repeat(np.arange(shape[axis], dtype=np.int32), concrete)
-            result = take(a, places, axis=axis, mode="clip") if shape[axis] else as_array(a)
+            result = take(a, places, axis=axis, mode="clip") if shape[axis] else ir.as_array(a)
         else:
             counts = broadcast(counts, (shape[axis],))
             result = _repeat_to(a, counts, axis=axis, total=as_int(total_repeat_length))
     return result
 
 
-def _repeat_each(a: Array, count: int, axis: int) -> Array:
+def _repeat_each(a: ir.Array, count: int, axis: int) -> ir.Array:
     shape = np.shape(a)
     dims = [d for d in range(len(shape) + 1) if d != axis + 1]
     wide = (*shape[: axis + 1], count, *shape[axis + 1 :])
@@ -168,8 +154,8 @@ def _repeat_each(a: Array, count: int, axis: int) -> Array:
     return lax.reshape(a, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
 
 
-@composite("repeat")
-def _repeat_to(a: Array, counts: Array, *, axis: int, total: int) -> Array:
+@ir.composite("repeat")
+def _repeat_to(a: ir.Array, counts: ir.Array, *, axis: int, total: int) -> ir.Array:
     size = np.shape(a)[axis]
     counts = lax.convert_element_type(counts, _INT32)
     ends = lax.cumsum(counts, 0)
@@ -188,7 +174,7 @@ def _repeat_to(a: Array, counts: Array, *, axis: int, total: int) -> Array:
     return take(a, lax.sub(lax.cumsum(marks, 0), np.int32(1)), axis=axis)
 
 
-def flip(m: ArrayLike, axis: Axis = None) -> Array:
+def flip(m: ir.ArrayLike, axis: ir.Axis = None) -> ir.Array:
     """An array with its elements in reverse order along some dimensions, by default all.
 
     Args:
@@ -215,12 +201,12 @@ def flip(m: ArrayLike, axis: Axis = None) -> Array:
     return _flip(m, axes=axes)
 
 
-@composite("_flip")
-def _flip(m: Array, *, axes: tuple[int, ...]) -> Array:
+@ir.composite("_flip")
+def _flip(m: ir.Array, *, axes: tuple[int, ...]) -> ir.Array:
     return lax.rev(m, axes)
 
 
-def fliplr(m: ArrayLike) -> Array:
+def fliplr(m: ir.ArrayLike) -> ir.Array:
     """An array with its columns, the second dimension, in reverse order.
 
     Args:
@@ -242,7 +228,7 @@ def fliplr(m: ArrayLike) -> Array:
     return flip(m, 1)
 
 
-def flipud(m: ArrayLike) -> Array:
+def flipud(m: ir.ArrayLike) -> ir.Array:
     """An array with its rows, the first dimension, in reverse order.
 
     Args:
@@ -264,7 +250,9 @@ def flipud(m: ArrayLike) -> Array:
     return flip(m, 0)
 
 
-def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None) -> Array:
+def roll(
+    a: ir.ArrayLike, shift: ir.ArrayLike | Sequence[ir.ArrayLike], axis: ir.Axis = None
+) -> ir.Array:
     """An array with its elements shifted; those that leave at the end come in at the start.
 
     Args:
@@ -293,11 +281,15 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None
     ndim = np.ndim(a)
     axes = axis_tuple(axis)
     axes = tuple(canonical_axis(d, ndim) for d in axes)
-    if isinstance(shift, int | np.integer) or is_symbolic_dim(shift):
-        return _roll_static(a, shifts=(as_size(shift),) * len(axes), axes=axes)
+    if isinstance(shift, int | np.integer) or ir.is_symbolic_dim(shift):
+        return _roll_static(a, shifts=(ir.as_size(shift),) * len(axes), axes=axes)
     if isinstance(shift, Sequence):
         static_shifts = tuple(
-            [as_size(s) for s in shift if isinstance(s, int | np.integer) or is_symbolic_dim(s)]
+            [
+                ir.as_size(s)
+                for s in shift
+                if isinstance(s, int | np.integer) or ir.is_symbolic_dim(s)
+            ]
         )
         if len(static_shifts) == len(shift):
             shifts = _matched(static_shifts, axes)
@@ -307,8 +299,8 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axis = None
     elif isinstance(shift, np.ndarray):
         return roll(a, shift.tolist(), axis)
     (moved,) = operands("roll", shift)
-    if get_aval(moved).dtype in INEXACT_DTYPES:
-        moved = as_elements(moved, python_scalar_dtype(int))
+    if ir.get_aval(moved).dtype in INEXACT_DTYPES:
+        moved = as_elements(moved, ir.python_scalar_dtype(int))
     if np.ndim(moved) > 1:
         raise ValueError(f"roll: shift must be a scalar or a vector, got shape {np.shape(moved)}.")
     return _roll_dynamic(a, moved, axes=axes)
@@ -322,8 +314,8 @@ def _matched(shifts: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     return shifts
 
 
-@composite("_roll_static")
-def _roll_static(a: Array, *, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+@ir.composite("_roll_static")
+def _roll_static(a: ir.Array, *, shifts: tuple[int, ...], axes: tuple[int, ...]) -> ir.Array:
     for shift, axis in zip(shifts, axes, strict=True):
         size = np.shape(a)[axis]
         if size == 0:
@@ -334,13 +326,13 @@ def _roll_static(a: Array, *, shifts: tuple[int, ...], axes: tuple[int, ...]) ->
     return a
 
 
-@composite("_roll_dynamic")
-def _roll_dynamic(a: Array, shift: ArrayLike, *, axes: tuple[int, ...]) -> Array:
+@ir.composite("_roll_dynamic")
+def _roll_dynamic(a: ir.Array, shift: ir.ArrayLike, *, axes: tuple[int, ...]) -> ir.Array:
     count = max(len(axes), np.shape(shift)[0] if np.ndim(shift) else 1)
     shifts = lax.unstack(broadcast(shift, (count,)), 0)
     for by, axis in zip(shifts, axes * (count // len(axes)), strict=True):
         size = np.shape(a)[axis]
-        by = remainder(by, constant(by, max_dim(size, 1)))
+        by = remainder(by, constant(by, ir.max_dim(size, 1)))
         # The rolled array is a window of two copies in a row.
         double = lax.concatenate([a, a], axis)
         start = lax.sub(strong_constant(_INT32, size), lax.convert_element_type(by, _INT32))
@@ -348,7 +340,7 @@ def _roll_dynamic(a: Array, shift: ArrayLike, *, axes: tuple[int, ...]) -> Array
     return a
 
 
-def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+def rot90(m: ir.ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> ir.Array:
     """An array rotated by 90 degrees, ``k`` times, from the first of two axes to the second.
 
     Args:
@@ -380,8 +372,8 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return _rot90(m, k=as_int(k) % 4, axes=(first, second))
 
 
-@composite("rot90")
-def _rot90(m: Array, *, k: int, axes: tuple[int, int]) -> Array:
+@ir.composite("rot90")
+def _rot90(m: ir.Array, *, k: int, axes: tuple[int, int]) -> ir.Array:
     first, second = axes
     if k == 0:
         return m
@@ -394,7 +386,7 @@ def _rot90(m: Array, *, k: int, axes: tuple[int, int]) -> Array:
     return flip(lax.transpose(m, order), second)
 
 
-def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
+def resize(a: ir.ArrayLike, new_shape: ir.ShapeLike) -> ir.Array:
     """An array of another shape and size, filled with the elements in order, repeated.
 
     Args:
@@ -422,21 +414,21 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
     return _resize(a, shape=shape)
 
 
-@composite("resize")
-def _resize(a: Array, *, shape: tuple[int, ...]) -> Array:
+@ir.composite("resize")
+def _resize(a: ir.Array, *, shape: tuple[int, ...]) -> ir.Array:
     flat = ravel(a)
     size, new_size = np.shape(flat)[0], prod(shape)
     if size == 0 or new_size == 0:
         return lax.full_like(flat, 0, shape=shape)
     times = -(-new_size // size)
-    flat = flat if surely_at_most(times, 1) else lax.tile(flat, (times,))
+    flat = flat if ir.surely_at_most(times, 1) else lax.tile(flat, (times,))
     flat = flat if times * size == new_size else lax.slice(flat, (0,), (new_size,))
     return lax.reshape(flat, shape)
 
 
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: object, **kwargs: object
-) -> Array:
+    func1d: Callable[..., Any], axis: int, arr: ir.ArrayLike, *args: object, **kwargs: object
+) -> ir.Array:
     """A function of vectors applied along a dimension.
 
     Args:
@@ -471,8 +463,8 @@ def apply_along_axis(
 
 
 def apply_over_axes(
-    func: Callable[[Array, int], Array], a: ArrayLike, axes: Sequence[int]
-) -> Array:
+    func: Callable[[ir.Array, int], ir.Array], a: ir.ArrayLike, axes: Sequence[int]
+) -> ir.Array:
     """A reduction applied along several dimensions in turn, which become size 1.
 
     Args:
@@ -517,7 +509,7 @@ def vmap_over(
     return fun
 
 
-def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
+def trim_zeros(filt: ir.ArrayLike, trim: str = "fb", axis: ir.Axis = None) -> ir.Array:
     """An array without the zeros at its ends; its values must be concrete.
 
     Args:

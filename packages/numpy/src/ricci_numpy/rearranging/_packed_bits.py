@@ -4,8 +4,8 @@ from operator import index
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, composite, exact_scalar, get_aval, issubdtype
 from ricci_numpy._promotion import convert, operands
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
@@ -17,7 +17,7 @@ _BYTE = np.dtype(np.uint8)
 _PER_BYTE = 8
 
 
-def _checked(name: str, a: Array, axis: int | None, bitorder: str) -> int | None:
+def _checked(name: str, a: ir.Array, axis: int | None, bitorder: str) -> int | None:
     """The axis counted from the start."""
     if bitorder not in ("little", "big"):
         raise ValueError(f"{name}: bitorder must be 'little' or 'big', got {bitorder!r}.")
@@ -36,7 +36,7 @@ def _shifts(bitorder: str) -> np.ndarray:
     return places[::-1] if bitorder == "big" else places
 
 
-def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
+def packbits(a: ir.ArrayLike, axis: int | None = None, bitorder: str = "big") -> ir.Array:
     """The elements of an array as bits, eight in a byte.
 
     Args:
@@ -60,16 +60,16 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     Source: numpy.packbits.
     """
     (a,) = operands("packbits", a)
-    dtype = get_aval(a).dtype
-    if dtype != BOOL and not issubdtype(dtype, np.integer):
+    dtype = ir.get_aval(a).dtype
+    if dtype != ir.BOOL and not ir.issubdtype(dtype, np.integer):
         raise TypeError(f"packbits: bits are integers or booleans, got dtype {dtype}.")
     return _packbits(a, axis=_checked("packbits", a, axis, bitorder), bitorder=bitorder)
 
 
-@composite("packbits")
-def _packbits(a: Array, *, axis: int | None, bitorder: str) -> Array:
+@ir.composite("packbits")
+def _packbits(a: ir.Array, *, axis: int | None, bitorder: str) -> ir.Array:
     a = ravel(a) if axis is None else moveaxis(atleast_1d(a), axis, -1)
-    bits = convert(lax.ne(a, exact_scalar(0, a.dtype)), _BYTE)
+    bits = convert(lax.ne(a, ir.exact_scalar(0, a.dtype)), _BYTE)
     missing = -bits.shape[-1] % _PER_BYTE
     padding = (*((0, 0, 0),) * (bits.ndim - 1), (0, missing, 0))
     bits = lax.pad(bits, _BYTE.type(0), padding)
@@ -80,8 +80,8 @@ def _packbits(a: Array, *, axis: int | None, bitorder: str) -> Array:
 
 
 def unpackbits(
-    a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
-) -> Array:
+    a: ir.ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> ir.Array:
     """The bits of bytes, each an element.
 
     Args:
@@ -107,7 +107,7 @@ def unpackbits(
     Source: numpy.unpackbits.
     """
     (a,) = operands("unpackbits", a)
-    dtype = get_aval(a).dtype
+    dtype = ir.get_aval(a).dtype
     if dtype != _BYTE:
         raise TypeError(f"unpackbits: the elements must be bytes, of dtype uint8, not {dtype}.")
     axis = _checked("unpackbits", a, axis, bitorder)
@@ -115,8 +115,8 @@ def unpackbits(
     return _unpackbits(a, axis=axis, count=count, bitorder=bitorder)
 
 
-@composite("unpackbits")
-def _unpackbits(a: Array, *, axis: int | None, count: int | None, bitorder: str) -> Array:
+@ir.composite("unpackbits")
+def _unpackbits(a: ir.Array, *, axis: int | None, count: int | None, bitorder: str) -> ir.Array:
     a = ravel(a) if axis is None else moveaxis(atleast_1d(a), axis, -1)
     shape = (*a.shape, _PER_BYTE)
     masks = lax.broadcast_in_dim(np.left_shift(_BYTE.type(1), _shifts(bitorder)), shape, (a.ndim,))

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, as_size, composite, get_aval, issubdtype
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import convert, operands
 from ricci_numpy.arrays._creation import asarray
@@ -22,17 +22,17 @@ from ._moving import flip
 
 __all__ = ["pad"]
 
-WidthsLike = ArrayLike | Sequence[Any] | Mapping[int, Any]
+WidthsLike = ir.ArrayLike | Sequence[Any] | Mapping[int, Any]
 Widths = tuple[tuple[int, int], ...]
-type Values = ArrayLike | list[Values] | tuple[Values, ...]
+type Values = ir.ArrayLike | list[Values] | tuple[Values, ...]
 
 
 def pad(
-    array: ArrayLike,
+    array: ir.ArrayLike,
     pad_width: WidthsLike,
     mode: str | Callable[..., Any] = "constant",
     **kwargs: object,
-) -> Array:
+) -> ir.Array:
     """An array with elements added before and after each dimension.
 
     Args:
@@ -73,11 +73,11 @@ def pad(
         return asarray(array)
     if callable(mode):
         return _pad_by(array, widths, mode, kwargs)
-    aval = get_aval(array)
+    aval = ir.get_aval(array)
     return convert(_padded(array, widths, mode, kwargs), aval.dtype, aval.weak_type)
 
 
-def _padded(array: Array, widths: Widths, mode: str, kwargs: Mapping[str, Any]) -> Array:
+def _padded(array: ir.Array, widths: Widths, mode: str, kwargs: Mapping[str, Any]) -> ir.Array:
     ndim = len(widths)
     if mode not in _allowed:
         raise NotImplementedError(
@@ -138,7 +138,7 @@ def _integer_pairs(name: str, value: Any, ndim: int) -> Widths:
     pairs = np.array(value, dtype=object) if np.ndim(value) else value
     flat = pairs.ravel() if isinstance(pairs, np.ndarray) else [pairs]
     try:
-        flat = [as_size(n) for n in flat]
+        flat = [ir.as_size(n) for n in flat]
     except TypeError:
         raise TypeError(
             f"pad: {name}={value} counts elements, so it must be of integers."
@@ -157,7 +157,7 @@ def _check_pairs(name: str, shape: tuple[int, ...], ndim: int, *also: tuple[int,
         )
 
 
-def _pairs_of_values(name: str, value: Values, ndim: int) -> tuple[list[Array], tuple]:
+def _pairs_of_values(name: str, value: Values, ndim: int) -> tuple[list[ir.Array], tuple]:
     """The different values of a keyword, and for each dimension the numbers of its two values."""
     shape = _shape_of_values(name, value)
     _check_pairs(name, shape, ndim, (1, 1), (ndim, 1))
@@ -175,7 +175,7 @@ def _shape_of_values(name: str, value: Values) -> tuple[int, ...]:
     return len(value), *shapes.pop()
 
 
-def _elements(value: Values) -> list[ArrayLike]:
+def _elements(value: Values) -> list[ir.ArrayLike]:
     if isinstance(value, list | tuple):
         return [x for row in value for x in _elements(row)]
     if np.ndim(value):
@@ -183,13 +183,13 @@ def _elements(value: Values) -> list[ArrayLike]:
     return [value]
 
 
-def _dtype_of(x: Array) -> np.dtype:
-    aval = get_aval(x)
+def _dtype_of(x: ir.Array) -> np.dtype:
+    aval = ir.get_aval(x)
     return aval.dtype
 
 
-@composite("_pad")
-def _pad_constant(x: Array, *values: ArrayLike, widths: Widths, form: tuple) -> Array:
+@ir.composite("_pad")
+def _pad_constant(x: ir.Array, *values: ir.ArrayLike, widths: Widths, form: tuple) -> ir.Array:
     dtype = _dtype_of(x)
     values = tuple(convert(v, dtype) for v in values)
     if len(values) == 1:
@@ -202,8 +202,8 @@ def _pad_constant(x: Array, *values: ArrayLike, widths: Widths, form: tuple) -> 
     return x
 
 
-@composite("_pad")
-def _pad(x: Array, *, widths: Widths, mode: str, settings: tuple) -> Array:
+@ir.composite("_pad")
+def _pad(x: ir.Array, *, widths: Widths, mode: str, settings: tuple) -> ir.Array:
     for axis, (before, after) in enumerate(widths):
         if not before and not after:
             continue
@@ -213,24 +213,24 @@ def _pad(x: Array, *, widths: Widths, mode: str, settings: tuple) -> Array:
     return x
 
 
-def _part(x: Array, axis: int, start: int, limit: int) -> Array:
+def _part(x: ir.Array, axis: int, start: int, limit: int) -> ir.Array:
     return lax.slice_in_dim(x, start, limit, axis=axis)
 
 
-def _repeated(edge: Array, axis: int, count: int) -> Array:
+def _repeated(edge: ir.Array, axis: int, count: int) -> ir.Array:
     """A part of size 1, repeated."""
     shape = np.shape(edge)
     return lax.broadcast_in_dim(edge, (*shape[:axis], count, *shape[axis + 1 :]), range(len(shape)))
 
 
-def _edge(x: Array, axis: int, before: int, after: int) -> Array:
+def _edge(x: ir.Array, axis: int, before: int, after: int) -> ir.Array:
     size = np.shape(x)[axis]
     first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, size)
     parts = [_repeated(first, axis, before), x, _repeated(last, axis, after)]
     return lax.concatenate(parts, axis)
 
 
-def _mirrored(x: Array, axis: int, before: int, after: int, offset: int, odd: bool) -> Array:
+def _mirrored(x: ir.Array, axis: int, before: int, after: int, offset: int, odd: bool) -> ir.Array:
     """``x`` extended by its mirror images, which leave out ``offset`` elements at the edge."""
     period = np.shape(x)[axis] - offset
     if not period:  # a single element has no image but itself
@@ -253,7 +253,7 @@ def _mirrored(x: Array, axis: int, before: int, after: int, offset: int, odd: bo
     return x
 
 
-def _opposite(edge: Array, image: Array) -> Array:
+def _opposite(edge: ir.Array, image: ir.Array) -> ir.Array:
     """The reflection of ``image`` in the value of an edge: twice the edge minus it."""
     two = np.asarray(2).astype(_dtype_of(edge))[()]
     return lax.sub(lax.mul(two, edge), image)
@@ -265,15 +265,19 @@ def _is_odd(reflect_type: str) -> bool:
     return reflect_type == "odd"
 
 
-def _reflect(x: Array, axis: int, before: int, after: int, reflect_type: str = "even") -> Array:
+def _reflect(
+    x: ir.Array, axis: int, before: int, after: int, reflect_type: str = "even"
+) -> ir.Array:
     return _mirrored(x, axis, before, after, 1, _is_odd(reflect_type))
 
 
-def _symmetric(x: Array, axis: int, before: int, after: int, reflect_type: str = "even") -> Array:
+def _symmetric(
+    x: ir.Array, axis: int, before: int, after: int, reflect_type: str = "even"
+) -> ir.Array:
     return _mirrored(x, axis, before, after, 0, _is_odd(reflect_type))
 
 
-def _wrap(x: Array, axis: int, before: int, after: int) -> Array:
+def _wrap(x: ir.Array, axis: int, before: int, after: int) -> ir.Array:
     size = np.shape(x)[axis]
     (whole_before, lead), (whole_after, tail) = divmod(before, size), divmod(after, size)
     parts = [x] * (whole_before + whole_after + 1)
@@ -284,15 +288,15 @@ def _wrap(x: Array, axis: int, before: int, after: int) -> Array:
     return lax.concatenate(parts, axis)
 
 
-def _empty(x: Array, axis: int, before: int, after: int) -> Array:
-    def anything(count: int) -> Array:
+def _empty(x: ir.Array, axis: int, before: int, after: int) -> ir.Array:
+    def anything(count: int) -> ir.Array:
         shape = (*np.shape(x)[:axis], count, *np.shape(x)[axis + 1 :])
         return lax.full(shape, 0, _dtype_of(x))
 
     return lax.concatenate([anything(before), x, anything(after)], axis)
 
 
-_modes: dict[str, Callable[..., Array]] = {
+_modes: dict[str, Callable[..., ir.Array]] = {
     "edge": _edge,
     "empty": _empty,
     "reflect": _reflect,
@@ -301,8 +305,8 @@ _modes: dict[str, Callable[..., Array]] = {
 }
 
 
-@composite("_pad")
-def _pad_ramp(x: Array, *values: ArrayLike, widths: Widths, form: tuple) -> Array:
+@ir.composite("_pad")
+def _pad_ramp(x: ir.Array, *values: ir.ArrayLike, widths: Widths, form: tuple) -> ir.Array:
     for axis, ((before, after), (i, j)) in enumerate(zip(widths, form, strict=True)):
         size = np.shape(x)[axis]
         first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, size)
@@ -315,10 +319,10 @@ def _pad_ramp(x: Array, *values: ArrayLike, widths: Widths, form: tuple) -> Arra
     return x
 
 
-def _ramp(start: ArrayLike, edge: Array, axis: int, count: int) -> Array:
+def _ramp(start: ir.ArrayLike, edge: ir.Array, axis: int, count: int) -> ir.Array:
     """Evenly spaced steps from a value towards an edge, which is not reached."""
     dtype = _dtype_of(edge)
-    inner = dtype if issubdtype(dtype, np.inexact) else np.dtype(np.float32)
+    inner = dtype if ir.issubdtype(dtype, np.inexact) else np.dtype(np.float32)
     shape = np.shape(edge)
     full = (*shape[:axis], count, *shape[axis + 1 :])
     start, edge = lax.convert_element_type(start, inner), lax.convert_element_type(edge, inner)
@@ -331,7 +335,7 @@ def _ramp(start: ArrayLike, edge: Array, axis: int, count: int) -> Array:
     return lax.convert_element_type(ramp, dtype)
 
 
-_statistics: dict[str, Callable[..., Array]] = {
+_statistics: dict[str, Callable[..., ir.Array]] = {
     "maximum": maximum_of,
     "mean": mean,
     "median": lambda x, axis, keepdims: _median(x, axis),
@@ -339,7 +343,7 @@ _statistics: dict[str, Callable[..., Array]] = {
 }
 
 
-def _median(x: Array, axis: int) -> Array:
+def _median(x: ir.Array, axis: int) -> ir.Array:
     ordered = lax.sort(x, axis)
     size = np.shape(x)[axis]
     low = _part(ordered, axis, (size - 1) // 2, (size - 1) // 2 + 1)
@@ -347,8 +351,8 @@ def _median(x: Array, axis: int) -> Array:
     return mean(lax.concatenate([low, high], axis), axis=axis, keepdims=True)
 
 
-@composite("_pad")
-def _pad_statistic(x: Array, *, widths: Widths, mode: str, lengths: Widths | None) -> Array:
+@ir.composite("_pad")
+def _pad_statistic(x: ir.Array, *, widths: Widths, mode: str, lengths: Widths | None) -> ir.Array:
     statistic = _statistics[mode]
     dtype = _dtype_of(x)
     for axis, (before, after) in enumerate(widths):
@@ -358,7 +362,7 @@ def _pad_statistic(x: Array, *, widths: Widths, mode: str, lengths: Widths | Non
         fills = []
         for end in ends:
             value = statistic(end, axis=axis, keepdims=True)
-            if not issubdtype(dtype, np.inexact) and issubdtype(_dtype_of(value), np.inexact):
+            if not ir.issubdtype(dtype, np.inexact) and ir.issubdtype(_dtype_of(value), np.inexact):
                 value = rounded(value)
             fills.append(lax.convert_element_type(value, dtype))
         parts = [_repeated(fills[0], axis, before), x, _repeated(fills[1], axis, after)]
@@ -366,7 +370,9 @@ def _pad_statistic(x: Array, *, widths: Widths, mode: str, lengths: Widths | Non
     return x
 
 
-def _pad_by(array: Array, widths: Widths, function: Callable, kwargs: dict[str, Any]) -> Array:
+def _pad_by(
+    array: ir.Array, widths: Widths, function: Callable, kwargs: dict[str, Any]
+) -> ir.Array:
     zero = np.zeros((), _dtype_of(array))[()]
     x = lax.pad(array, zero, [(a, b, 0) for a, b in widths])
     for axis, pair in enumerate(widths):

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, PyTree, Record, get_aval, inlined
 from ricci_numpy._promotion import common_dtype, convert
 from ricci_numpy.shapes._joining import concatenate
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
 
-class Unravel(Record):
+class Unravel(ir.Record):
     """The function that turns a vector made by ``ravel_pytree`` back into a pytree.
 
     Two of them are equal if they give the same structure, shapes and dtypes, so that either may be
@@ -27,7 +27,7 @@ class Unravel(Record):
     dtypes: tuple[np.dtype, ...]
     dtype: np.dtype
 
-    def __call__(self, flat: ArrayLike) -> PyTree:
+    def __call__(self, flat: ir.ArrayLike) -> ir.PyTree:
         """The pytree whose leaves are the parts of ``flat``, in order.
 
         Args:
@@ -39,7 +39,7 @@ class Unravel(Record):
         """
         if not self.shapes:
             return tree_unflatten(self.structure, [])
-        flat_aval = get_aval(flat)
+        flat_aval = ir.get_aval(flat)
         is_uniform = all(dtype == self.dtype for dtype in self.dtypes)
         if not is_uniform and flat_aval.dtype != self.dtype:
             raise TypeError(
@@ -60,10 +60,10 @@ class Unravel(Record):
         return tree_unflatten(self.structure, list(leaves))
 
 
-@inlined("unravel")
+@ir.inlined("unravel")
 def _cut(
-    flat: ArrayLike, *, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[np.dtype, ...] | None
-) -> tuple[Array, ...]:
+    flat: ir.ArrayLike, *, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[np.dtype, ...] | None
+) -> tuple[ir.Array, ...]:
     parts = lax.split(flat, tuple(map(prod, shapes)))
     leaves = [lax.reshape(x, shape) for x, shape in zip(parts, shapes, strict=True)]
     if dtypes is None:
@@ -71,9 +71,9 @@ def _cut(
     return tuple([convert(x, dtype) for x, dtype in zip(leaves, dtypes, strict=True)])
 
 
-@inlined("ravel")
-def _joined(*leaves: ArrayLike, dtype: DTypeLike) -> Array:
-    avals: list[Any] = [get_aval(x) for x in leaves]
+@ir.inlined("ravel")
+def _joined(*leaves: ir.ArrayLike, dtype: ir.DTypeLike) -> ir.Array:
+    avals: list[Any] = [ir.get_aval(x) for x in leaves]
     return concatenate(
         [
             ravel(x if a.dtype == dtype else convert(x, dtype))
@@ -82,7 +82,7 @@ def _joined(*leaves: ArrayLike, dtype: DTypeLike) -> Array:
     )
 
 
-def ravel_pytree(pytree: PyTree) -> tuple[Array, Callable[[ArrayLike], PyTree]]:
+def ravel_pytree(pytree: ir.PyTree) -> tuple[ir.Array, Callable[[ir.ArrayLike], ir.PyTree]]:
     """A pytree's arrays one after the other in a vector, and the function that undoes this.
 
     Args:
@@ -110,7 +110,7 @@ def ravel_pytree(pytree: PyTree) -> tuple[Array, Callable[[ArrayLike], PyTree]]:
     if not leaves:
         return lax.full((0,), np.float32(0)), Unravel(structure, (), (), np.dtype(np.float32))
     dtype, _ = common_dtype(*leaves)
-    avals: list[Any] = [get_aval(x) for x in leaves]
+    avals: list[Any] = [ir.get_aval(x) for x in leaves]
     shapes = tuple([aval.shape for aval in avals])
     unravel = Unravel(structure, shapes, tuple([aval.dtype for aval in avals]), dtype)
     return _joined(*leaves, dtype=dtype), unravel

@@ -4,8 +4,8 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Axis, Shape, composite, inlined, is_static_shape
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
@@ -39,36 +39,36 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 @overload
 def average(
-    a: ArrayLike,
-    axis: Axis = None,
-    weights: ArrayLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    weights: ir.ArrayLike | None = None,
     returned: Literal[False] = False,
     keepdims: bool = False,
-) -> Array: ...
+) -> ir.Array: ...
 @overload
 def average(
-    a: ArrayLike,
-    axis: Axis = None,
-    weights: ArrayLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    weights: ir.ArrayLike | None = None,
     *,
     returned: Literal[True],
     keepdims: bool = False,
-) -> tuple[Array, Array]: ...
+) -> tuple[ir.Array, ir.Array]: ...
 @overload
 def average(
-    a: ArrayLike,
-    axis: Axis = None,
-    weights: ArrayLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    weights: ir.ArrayLike | None = None,
     returned: bool = False,
     keepdims: bool = False,
-) -> Array | tuple[Array, Array]: ...
+) -> ir.Array | tuple[ir.Array, ir.Array]: ...
 def average(
-    a: ArrayLike,
-    axis: Axis = None,
-    weights: ArrayLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    weights: ir.ArrayLike | None = None,
     returned: bool = False,
     keepdims: bool = False,
-) -> Array | tuple[Array, Array]:
+) -> ir.Array | tuple[ir.Array, ir.Array]:
     """The weighted mean along axes.
 
     Args:
@@ -109,10 +109,10 @@ def average(
     return (result, total) if returned else result
 
 
-@inlined("average")
+@ir.inlined("average")
 def _average(
-    a: Array, weights: Array, *, axes: tuple[int, ...], everywhere: bool, keepdims: bool
-) -> tuple[Array, Array]:
+    a: ir.Array, weights: ir.Array, *, axes: tuple[int, ...], everywhere: bool, keepdims: bool
+) -> tuple[ir.Array, ir.Array]:
     dtype, _ = inexact_dtype(*common_dtype(a, weights))
     a, weights = (convert(asarray(x), dtype) for x in (a, weights))
     if weights.shape != a.shape:
@@ -136,12 +136,12 @@ def _average(
 
 
 def median(
-    a: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
-) -> Array:
+) -> ir.Array:
     """The middle one of the sorted elements along axes, or the mean of the two in the middle.
 
     Args:
@@ -168,16 +168,16 @@ def median(
 
 
 def quantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    q: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: ArrayLike | None = None,
-) -> Array:
+    weights: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The values below which given fractions of the elements lie.
 
     Args:
@@ -209,17 +209,17 @@ def quantile(
 
 
 def percentile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    q: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: ArrayLike | None = None,
+    weights: ir.ArrayLike | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """The values below which given percentages of the elements lie; see ``quantile``.
 
     Args:
@@ -246,12 +246,12 @@ def percentile(
 
 
 def nanmedian(
-    a: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
-) -> Array:
+) -> ir.Array:
     """The median of the elements that are not NaN; see ``median``.
 
     Args:
@@ -271,16 +271,16 @@ def nanmedian(
 
 
 def nanquantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    q: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: ArrayLike | None = None,
-) -> Array:
+    weights: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The quantiles of the elements that are not NaN; see ``quantile``.
 
     Args:
@@ -302,16 +302,16 @@ def nanquantile(
 
 
 def nanpercentile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    q: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: ArrayLike | None = None,
-) -> Array:
+    weights: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The percentiles of the elements that are not NaN; see ``quantile``.
 
     Args:
@@ -333,7 +333,7 @@ def nanpercentile(
     )
 
 
-def _percent(name: str, q: ArrayLike) -> ArrayLike:
+def _percent(name: str, q: ir.ArrayLike) -> ir.ArrayLike:
     """Percentages as fractions."""
     (q,) = operands(name, q)
     dtype = inexact_dtype(common_dtype(q)[0])[0]
@@ -344,16 +344,16 @@ def _percent(name: str, q: ArrayLike) -> ArrayLike:
 
 def _quantile(
     name: str,
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axis,
+    a: ir.ArrayLike,
+    q: ir.ArrayLike,
+    axis: ir.Axis,
     out: None,
     overwrite_input: bool,
     method: str,
     keepdims: bool,
     skip_nan: bool,
-    weights: ArrayLike | None = None,
-) -> Array:
+    weights: ir.ArrayLike | None = None,
+) -> ir.Array:
     a, q = operands(name, a, q)
     if weights is not None:
         (weights,) = operands(name, weights)
@@ -383,20 +383,20 @@ def _quantile(
     )
 
 
-@composite("quantile")
+@ir.composite("quantile")
 def _quantiles(
-    a: Array,
-    q: Array | None,
-    weights: Array | None,
+    a: ir.Array,
+    q: ir.Array | None,
+    weights: ir.Array | None,
     *,
     name: str,
     axes: tuple[int, ...],
-    q_shape: Shape,
+    q_shape: ir.Shape,
     concrete_q: tuple[float, ...] | None,
     method: str,
     keepdims: bool,
     skip_nan: bool,
-) -> Array:
+) -> ir.Array:
     """The quantiles at the fractions ``q``, an array, or ``concrete_q``, numbers."""
     arrays = (a,) if weights is None else (a, weights)
     a = convert(a, inexact_dtype(*common_dtype(*arrays))[0])
@@ -416,7 +416,7 @@ def _quantiles(
     return keep_axes(result, tuple(i + len(q_shape) for i in axes))
 
 
-def _rows(a: Array, axes: tuple[int, ...]) -> tuple[Array, Shape]:
+def _rows(a: ir.Array, axes: tuple[int, ...]) -> tuple[ir.Array, ir.Shape]:
     """A matrix with the elements along ``axes`` in each row, and the shape of the other axes."""
     others = tuple(i for i in range(a.ndim) if i not in axes)
     other_shape = tuple(a.shape[i] for i in others)
@@ -432,7 +432,7 @@ def _rows(a: Array, axes: tuple[int, ...]) -> tuple[Array, Shape]:
     return lax.reshape(a, (count, length)), other_shape
 
 
-def _fractions(q: Any, dtype: np.dtype) -> Array | np.ndarray:
+def _fractions(q: Any, dtype: np.dtype) -> ir.Array | np.ndarray:
     """The fractions as a vector, a NumPy array if they are concrete."""
     if hasattr(type(q), "aval"):
         q = convert(q, inexact_dtype(q.dtype)[0])
@@ -441,7 +441,7 @@ def _fractions(q: Any, dtype: np.dtype) -> Array | np.ndarray:
     return np.asarray(q).astype(real).reshape(-1)
 
 
-def _of_rows(rows: Array, q: Array | np.ndarray, method: str, skip_nan: bool) -> Array:
+def _of_rows(rows: ir.Array, q: ir.Array | np.ndarray, method: str, skip_nan: bool) -> ir.Array:
     """The quantiles of each row of a matrix: a matrix with a row for each fraction."""
     invalid = lax.ne(rows, rows)
     nan = strong_constant(rows.dtype, np.nan)
@@ -452,12 +452,12 @@ def _of_rows(rows: Array, q: Array | np.ndarray, method: str, skip_nan: bool) ->
         return _dynamic(rows, q, valid, method)
     bad = keep_axes(_any(invalid, 1), (1,))
     rows = lax.sort(select_where(bad, nan, rows), dimension=1)
-    if isinstance(q, np.ndarray) and is_static_shape(rows.shape):
+    if isinstance(q, np.ndarray) and ir.is_static_shape(rows.shape):
         return _static(rows, q, method)
     return _dynamic(rows, q, None, method)
 
 
-def _static(rows: Array, q: np.ndarray, method: str) -> Array:
+def _static(rows: ir.Array, q: np.ndarray, method: str) -> ir.Array:
     """Quantiles for concrete fractions, for which the columns are static, too."""
     last = rows.shape[1] - 1
     if method == "inverted_cdf":
@@ -477,7 +477,7 @@ def _static(rows: Array, q: np.ndarray, method: str) -> Array:
     return lax.transpose(quantiles, (1, 0))
 
 
-def _interpolate(below: Array, above: Array, fraction: ArrayLike, method: str) -> Array:
+def _interpolate(below: ir.Array, above: ir.Array, fraction: ir.ArrayLike, method: str) -> ir.Array:
     """The value at a fraction of the way from one element to the next, by the chosen method."""
     dtype = below.dtype
     if method in ("lower", "inverted_cdf"):
@@ -494,7 +494,9 @@ def _interpolate(below: Array, above: Array, fraction: ArrayLike, method: str) -
     return lax.add(lax.mul(below, complement), lax.mul(above, fraction))
 
 
-def _dynamic(rows: Array, q: Array | np.ndarray, valid: Array | None, method: str) -> Array:
+def _dynamic(
+    rows: ir.Array, q: ir.Array | np.ndarray, valid: ir.Array | None, method: str
+) -> ir.Array:
     """Quantiles for traced fractions, or of the first ``valid[i]`` elements of each row ``i``."""
     dtype = rows.dtype
     computed = dtype if dtype.itemsize >= 4 else np.dtype("float32")
@@ -503,7 +505,7 @@ def _dynamic(rows: Array, q: Array | np.ndarray, valid: Array | None, method: st
     shape = (q.shape[0], count)
     q = lax.broadcast_in_dim(q, shape, (0,))
     if valid is None:
-        sizes: Array = lax.full(shape, strong_constant(computed, length))
+        sizes: ir.Array = lax.full(shape, strong_constant(computed, length))
     else:
         sizes = lax.broadcast_in_dim(convert(valid, computed), shape, (1,))
     one, zero = strong_constant(computed, 1), strong_constant(computed, 0)
@@ -518,7 +520,7 @@ def _dynamic(rows: Array, q: Array | np.ndarray, valid: Array | None, method: st
     return _interpolate(below, above, convert(lax.sub(place, floor), dtype), method)
 
 
-def _columns(rows: Array, places: Array) -> Array:
+def _columns(rows: ir.Array, places: ir.Array) -> ir.Array:
     """The elements ``rows[j, places[i, j]]``, for all ``i`` and ``j``."""
     numbers = lax.GatherDimensionNumbers(
         offset_dims=(),
@@ -536,13 +538,13 @@ def _columns(rows: Array, places: Array) -> Array:
 
 def _weighted(
     name: str,
-    rows: Array,
-    q: Array | np.ndarray,
-    weights: Array,
-    shape: Shape,
+    rows: ir.Array,
+    q: ir.Array | np.ndarray,
+    weights: ir.Array,
+    shape: ir.Shape,
     axes: tuple[int, ...],
     skip_nan: bool,
-) -> Array:
+) -> ir.Array:
     """The least elements up to which a row has at least the fraction ``q`` of its weight."""
     if weights.shape != shape:
         along = tuple(shape[i] for i in axes)

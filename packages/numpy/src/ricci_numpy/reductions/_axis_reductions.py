@@ -4,22 +4,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    Axis,
-    Cache,
-    Composite,
-    DTypeLike,
-    Operation,
-    composite,
-    get_aval,
-    inlined,
-    python_scalar_dtype,
-    trace_key,
-)
 from ricci_numpy._promotion import convert, strong_constant
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
@@ -47,25 +33,25 @@ _FLOAT32 = np.dtype("float32")
 _OF_BOOLEANS = {"sum": "any", "prod": "all"}
 
 
-def _total_step(name: str) -> Composite:
+def _total_step(name: str) -> ir.Composite:
     """A sum or product of checked operands, traced once for their types."""
 
-    @inlined(name)
+    @ir.inlined(name)
     def step(a, where, initial, *, axes, dtype, keepdims, promote_integers):
         a = asarray(a)
         result_dtype = sum_dtype(a.dtype, promote_integers) if dtype is None else dtype
         computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
-        kind = _OF_BOOLEANS[name] if computed == BOOL else name
+        kind = _OF_BOOLEANS[name] if computed == ir.BOOL else name
         result = reduced(name, kind, convert(a, computed), where, initial, axes, keepdims)
         return convert(result, result_dtype)
 
     return step
 
 
-def _extreme_step(name: str) -> Composite:
+def _extreme_step(name: str) -> ir.Composite:
     """A maximum or minimum of checked operands."""
 
-    @inlined(name)
+    @ir.inlined(name)
     def step(a, where, initial, *, axes, keepdims):
         a = asarray(a)
         return reduced(name, name, convert(a, a.dtype), where, initial, axes, keepdims)
@@ -73,12 +59,12 @@ def _extreme_step(name: str) -> Composite:
     return step
 
 
-def _logical_step(name: str) -> Composite:
+def _logical_step(name: str) -> ir.Composite:
     """``all`` or ``any`` of checked operands."""
 
-    @inlined(name)
+    @ir.inlined(name)
     def step(a, where, *, axes, keepdims):
-        return reduced(name, name, convert(asarray(a), BOOL), where, None, axes, keepdims)
+        return reduced(name, name, convert(asarray(a), ir.BOOL), where, None, axes, keepdims)
 
     return step
 
@@ -92,14 +78,14 @@ _STEPS = {
 
 def _total(
     name: str,
-    a: ArrayLike,
-    axis: Axis,
+    a: ir.ArrayLike,
+    axis: ir.Axis,
     dtype: np.dtype | None,
     keepdims: bool,
-    initial: ArrayLike | None,
-    mask: ArrayLike | None,
+    initial: ir.ArrayLike | None,
+    mask: ir.ArrayLike | None,
     promote_integers: bool,
-) -> Array:
+) -> ir.Array:
     a, mask, initial, axes = reduction_operands(name, a, axis, mask, initial)
     return _STEPS[name](
         a,
@@ -114,17 +100,17 @@ def _total(
 
 def _extreme(
     name: str,
-    a: ArrayLike,
-    axis: Axis,
+    a: ir.ArrayLike,
+    axis: ir.Axis,
     out: None,
     keepdims: bool,
-    initial: ArrayLike | None,
-    mask: ArrayLike | None,
-) -> Array:
+    initial: ir.ArrayLike | None,
+    mask: ir.ArrayLike | None,
+) -> ir.Array:
     no_out(name, out)
     a, mask, initial, axes = reduction_operands(name, a, axis, mask, initial)
     if initial is None:
-        aval = get_aval(a)
+        aval = ir.get_aval(a)
         if mask is not None:
             raise ValueError(
                 f"{name}: with where=..., give initial=..., the result where nothing is selected."
@@ -140,8 +126,8 @@ def _extreme(
 
 
 def _logical(
-    name: str, a: ArrayLike, axis: Axis, out: None, keepdims: bool, mask: ArrayLike | None
-) -> Array:
+    name: str, a: ir.ArrayLike, axis: ir.Axis, out: None, keepdims: bool, mask: ir.ArrayLike | None
+) -> ir.Array:
     no_out(name, out)
     a, mask, _, axes = reduction_operands(name, a, axis, mask)
     return _STEPS[name](a, mask, axes=axes, keepdims=bool(keepdims))
@@ -153,36 +139,36 @@ _SUMMED_AS_THEY_ARE = frozenset(
 )
 
 # Sums that need no promotion, cached by the type of the array and the axis.
-_sums: Cache[Any, Operation] = Cache("sums", 4096)
+_sums: ir.Cache[Any, ir.Operation] = ir.Cache("sums", 4096)
 
 
-def _plain_sum(a: ArrayLike, axis: Axis) -> Operation | None:
+def _plain_sum(a: ir.ArrayLike, axis: ir.Axis) -> ir.Operation | None:
     """The sum of an array along axes, if it is one operation."""
     kind, aval = type(a), getattr(a, "aval", None)
     cacheable = axis is None or type(axis) is int
-    key = (kind, aval, axis, trace_key()) if cacheable else None
+    key = (kind, aval, axis, ir.trace_key()) if cacheable else None
     operation = _sums.entries.get(key)
     if operation is not None or aval is None or not hasattr(kind, "aval"):
         return operation
     if aval.weak_type or aval.dtype not in _SUMMED_AS_THEY_ARE:
         return None
-    if aval.dtype.itemsize < 8 and python_scalar_dtype(int).itemsize == 8:
+    if aval.dtype.itemsize < 8 and ir.python_scalar_dtype(int).itemsize == 8:
         return None
     axes = reduced_axes("sum", axis, aval.ndim)
-    operation = Operation(lax.reduce_sum_p, axes=axes, out_sharding=None)
+    operation = ir.Operation(lax.reduce_sum_p, axes=axes, out_sharding=None)
     return _sums.add(key, operation) if cacheable else operation
 
 
 def sum(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    dtype: ir.DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
+    initial: ir.ArrayLike | None = None,
+    where: ir.ArrayLike | None = None,
     promote_integers: bool = True,
-) -> Array:
+) -> ir.Array:
     """The sum of the elements along axes.
 
     Args:
@@ -231,15 +217,15 @@ def sum(
 
 
 def prod(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    dtype: ir.DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
+    initial: ir.ArrayLike | None = None,
+    where: ir.ArrayLike | None = None,
     promote_integers: bool = True,
-) -> Array:
+) -> ir.Array:
     """The product of the elements along axes; the arguments are those of ``sum``.
 
     Args:
@@ -264,13 +250,13 @@ def prod(
 
 
 def max(
-    a: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+    initial: ir.ArrayLike | None = None,
+    where: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The largest element along axes; NaN if there is one.
 
     Args:
@@ -310,13 +296,13 @@ def max(
 
 
 def min(
-    a: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+    initial: ir.ArrayLike | None = None,
+    where: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The smallest element along axes; NaN if there is one. See ``max``.
 
     Args:
@@ -346,13 +332,13 @@ amax, amin = max, min
 
 
 def minmax(
-    a: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
-    where: ArrayLike | None = None,
-) -> tuple[Array, Array]:
+    initial: ir.ArrayLike | tuple[ir.ArrayLike, ir.ArrayLike] | None = None,
+    where: ir.ArrayLike | None = None,
+) -> tuple[ir.Array, ir.Array]:
     """The smallest and the largest element along axes; see ``max``.
 
     Args:
@@ -372,13 +358,13 @@ def minmax(
 
 
 def all(
-    a: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: ArrayLike | None = None,
-) -> Array:
+    where: ir.ArrayLike | None = None,
+) -> ir.Array:
     """Whether all elements along axes are not zero.
 
     Args:
@@ -413,13 +399,13 @@ def all(
 
 
 def any(
-    a: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: ArrayLike | None = None,
-) -> Array:
+    where: ir.ArrayLike | None = None,
+) -> ir.Array:
     """Whether some element along axes is not zero; see ``all``.
 
     Args:
@@ -441,7 +427,9 @@ def any(
     return _logical("any", a, axis, out, keepdims, where)
 
 
-def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(
+    a: ir.ArrayLike, axis: ir.Axis = None, out: None = None, keepdims: bool = False
+) -> ir.Array:
     """The largest element minus the smallest, along axes; see ``max``.
 
     Args:
@@ -462,12 +450,12 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     return _ptp(a, axes=axes, keepdims=bool(keepdims))
 
 
-@composite("_ptp")
-def _ptp(a: Array, *, axes: tuple[int, ...], keepdims: bool) -> Array:
+@ir.composite("_ptp")
+def _ptp(a: ir.Array, *, axes: tuple[int, ...], keepdims: bool) -> ir.Array:
     return lax.sub(max(a, axes, None, keepdims), min(a, axes, None, keepdims))
 
 
-def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
+def count_nonzero(a: ir.ArrayLike, axis: ir.Axis = None, keepdims: bool = False) -> ir.Array:
     """The number of elements along axes that are not zero; see ``sum``.
 
     Args:
@@ -488,7 +476,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
     return _count_nonzero(a, axes=axes, keepdims=bool(keepdims))
 
 
-@composite("count_nonzero")
-def _count_nonzero(a: Array, *, axes: tuple[int, ...], keepdims: bool) -> Array:
-    nonzero = a if a.dtype == BOOL else lax.ne(a, strong_constant(a.dtype, 0))
-    return sum(nonzero, axes, python_scalar_dtype(int), None, keepdims)
+@ir.composite("count_nonzero")
+def _count_nonzero(a: ir.Array, *, axes: tuple[int, ...], keepdims: bool) -> ir.Array:
+    nonzero = a if a.dtype == ir.BOOL else lax.ne(a, strong_constant(a.dtype, 0))
+    return sum(nonzero, axes, ir.python_scalar_dtype(int), None, keepdims)

@@ -4,28 +4,17 @@ from operator import index
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    UINTS,
-    Array,
-    ArrayLike,
-    Axis,
-    bfloat16,
-    canonicalize_dtype,
-    get_aval,
-    issubdtype,
-    python_scalar_dtype,
-)
 from ricci_numpy._axes import axis_tuple
 from ricci_numpy._promotion import INEXACT_DTYPES, INT32, operands
 
 _FLOAT32 = np.dtype("float32")
 # Dtypes whose sums are computed in float32.
-_SHORT_FLOATS = frozenset((np.dtype(bfloat16), np.dtype("float16")))
+_SHORT_FLOATS = frozenset((np.dtype(ir.bfloat16), np.dtype("float16")))
 
 
-def reduced_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
+def reduced_axes(name: str, axis: ir.Axis, ndim: int) -> tuple[int, ...]:
     """The axes to reduce, counted from the start.
 
     Args:
@@ -65,12 +54,12 @@ def no_out(name: str, out: object) -> None:
         )
 
 
-def keep_axes(x: Array, axes: tuple[int, ...]) -> Array:
+def keep_axes(x: ir.Array, axes: tuple[int, ...]) -> ir.Array:
     """A reduced array with sizes of 1 where the reduced axes were."""
     return lax.expand_dims(x, axes) if axes else x
 
 
-def checked_mask(name: str, mask: ArrayLike) -> ArrayLike:
+def checked_mask(name: str, mask: ir.ArrayLike) -> ir.ArrayLike:
     """The mask of a reduction.
 
     Raises:
@@ -78,8 +67,8 @@ def checked_mask(name: str, mask: ArrayLike) -> ArrayLike:
       ValueError: if it is not boolean.
     """
     (mask,) = operands(name, mask)
-    dtype = get_aval(mask).dtype
-    if dtype != BOOL:
+    dtype = ir.get_aval(mask).dtype
+    if dtype != ir.BOOL:
         raise ValueError(
             f"{name}: where must be a boolean mask, got dtype {dtype}. Convert it, as with "
             "where != 0."
@@ -89,12 +78,12 @@ def checked_mask(name: str, mask: ArrayLike) -> ArrayLike:
 
 def sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
     """The dtype of a sum or product: at least the default int for booleans and integers."""
-    if dtype == BOOL:
-        return python_scalar_dtype(int) if promote_integers else INT32
+    if dtype == ir.BOOL:
+        return ir.python_scalar_dtype(int) if promote_integers else INT32
     if promote_integers and dtype not in INEXACT_DTYPES:
-        default = python_scalar_dtype(int)
-        if issubdtype(dtype, np.unsignedinteger):
-            default = canonicalize_dtype(UINTS[-1])
+        default = ir.python_scalar_dtype(int)
+        if ir.issubdtype(dtype, np.unsignedinteger):
+            default = ir.canonicalize_dtype(ir.UINTS[-1])
         return default if dtype.itemsize < default.itemsize else dtype
     return dtype
 

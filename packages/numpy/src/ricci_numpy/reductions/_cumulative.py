@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, DTypeLike, composite, exact_scalar, python_scalar_dtype
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_constant
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 from ricci_numpy.arrays._selection import select_where
@@ -19,55 +19,55 @@ __all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "nancumprod
 
 def _running(
     name: str,
-    a: ArrayLike,
+    a: ir.ArrayLike,
     axis: int | None,
     dtype: np.dtype | None,
-    operation: Callable[[Array, int], Array],
+    operation: Callable[[ir.Array, int], ir.Array],
     neutral_for_nan: int | None = None,
     promote_integers: bool = False,
-) -> Array:
+) -> ir.Array:
     (a,) = operands(name, a)
     a = asarray(a)
     if axis is not None:
         (axis,) = reduced_axes(name, index(axis), a.ndim)
     if dtype is None:
-        dtype = sum_dtype(a.dtype, promote_integers or a.dtype == BOOL)
+        dtype = sum_dtype(a.dtype, promote_integers or a.dtype == ir.BOOL)
     settings = {"axis": axis, "dtype": dtype, "neutral": neutral_for_nan}
     return (_cumsum if operation is lax.cumsum else _cumprod)(a, **settings)
 
 
-@composite("cumsum")
-def _cumsum(a: Array, **settings: Any) -> Array:
+@ir.composite("cumsum")
+def _cumsum(a: ir.Array, **settings: Any) -> ir.Array:
     return _run(a, lax.cumsum, **settings)
 
 
-@composite("cumprod")
-def _cumprod(a: Array, **settings: Any) -> Array:
+@ir.composite("cumprod")
+def _cumprod(a: ir.Array, **settings: Any) -> ir.Array:
     return _run(a, lax.cumprod, **settings)
 
 
 def _run(
-    a: Array,
-    operation: Callable[[Array, int], Array],
+    a: ir.Array,
+    operation: Callable[[ir.Array, int], ir.Array],
     *,
     axis: int | None,
     dtype: np.dtype,
     neutral: int | None,
-) -> Array:
+) -> ir.Array:
     if axis is None:
         a = lax.reshape(a, (a.size,)) if a.ndim != 1 else a
         axis = 0
     if neutral is not None and a.dtype in INEXACT_DTYPES:
         a = select_where(lax.ne(a, a), strong_constant(a.dtype, neutral), a)
-    if dtype == BOOL:
-        a = convert(convert(a, BOOL), python_scalar_dtype(int))
-        return convert(operation(a, axis), BOOL)
+    if dtype == ir.BOOL:
+        a = convert(convert(a, ir.BOOL), ir.python_scalar_dtype(int))
+        return convert(operation(a, axis), ir.BOOL)
     return operation(convert(a, dtype), axis)
 
 
 def cumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
+    a: ir.ArrayLike, axis: int | None = None, dtype: ir.DTypeLike | None = None, out: None = None
+) -> ir.Array:
     """The sums of the elements so far, along an axis.
 
     Args:
@@ -103,8 +103,8 @@ def cumsum(
 
 
 def cumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
+    a: ir.ArrayLike, axis: int | None = None, dtype: ir.DTypeLike | None = None, out: None = None
+) -> ir.Array:
     """The products of the elements so far, along an axis; see ``cumsum``.
 
     Args:
@@ -125,8 +125,8 @@ def cumprod(
 
 
 def nancumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
+    a: ir.ArrayLike, axis: int | None = None, dtype: ir.DTypeLike | None = None, out: None = None
+) -> ir.Array:
     """The sums of the elements so far, NaN counting as 0; see ``cumsum``.
 
     Args:
@@ -147,8 +147,8 @@ def nancumsum(
 
 
 def nancumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
+    a: ir.ArrayLike, axis: int | None = None, dtype: ir.DTypeLike | None = None, out: None = None
+) -> ir.Array:
     """The products of the elements so far, NaN counting as 1; see ``cumsum``.
 
     Args:
@@ -170,13 +170,13 @@ def nancumprod(
 
 def _cumulative(
     name: str,
-    x: ArrayLike,
+    x: ir.ArrayLike,
     axis: int | None,
-    dtype: DTypeLike | None,
+    dtype: ir.DTypeLike | None,
     include_initial: bool,
-    operation: Callable[[Array, int], Array],
+    operation: Callable[[ir.Array, int], ir.Array],
     initial: int,
-) -> Array:
+) -> ir.Array:
     (x,) = operands(name, x)
     x = asarray(x)
     if x.ndim == 0:
@@ -192,18 +192,18 @@ def _cumulative(
     if not include_initial:
         return result
     shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
-    first = lax.full(shape, exact_scalar(initial, result.dtype))
+    first = lax.full(shape, ir.exact_scalar(initial, result.dtype))
     return lax.concatenate([first, result], axis)
 
 
 def cumulative_sum(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     /,
     *,
     axis: int | None = None,
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     include_initial: bool = False,
-) -> Array:
+) -> ir.Array:
     """The sums of the elements so far, along an axis.
 
     Args:
@@ -229,13 +229,13 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     /,
     *,
     axis: int | None = None,
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     include_initial: bool = False,
-) -> Array:
+) -> ir.Array:
     """The products of the elements so far, along an axis; see ``cumulative_sum``.
 
     Args:

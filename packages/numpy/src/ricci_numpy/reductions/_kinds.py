@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, Axis, Primitive, TupleRecord, exact_scalar, iinfo
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_constant
 from ricci_numpy.arrays._selection import select_where
 
 from ._common_arguments import checked_mask, keep_axes, reduced_axes
 
 
-def _initial(name: str, initial: ArrayLike, dtype: np.dtype) -> ArrayLike:
+def _initial(name: str, initial: ir.ArrayLike, dtype: np.dtype) -> ir.ArrayLike:
     """The initial value of a reduction, as a scalar of its dtype."""
     (initial,) = operands(name, initial)
     shape = np.shape(initial)
@@ -25,28 +25,28 @@ def _initial(name: str, initial: ArrayLike, dtype: np.dtype) -> ArrayLike:
         )
     if hasattr(type(initial), "aval"):
         return convert(initial, dtype)
-    return exact_scalar(initial, dtype)
+    return ir.exact_scalar(initial, dtype)
 
 
 def _lowest(dtype: np.dtype) -> float:
     """The smallest value of a dtype, -inf for floats."""
-    if dtype == BOOL:
+    if dtype == ir.BOOL:
         return False
     if dtype in INEXACT_DTYPES:
         return -np.inf
-    return int(iinfo(dtype).min)
+    return int(ir.iinfo(dtype).min)
 
 
 def _highest(dtype: np.dtype) -> float:
     """The largest value of a dtype, inf for floats."""
-    if dtype == BOOL:
+    if dtype == ir.BOOL:
         return True
     if dtype in INEXACT_DTYPES:
         return np.inf
-    return int(iinfo(dtype).max)
+    return int(ir.iinfo(dtype).max)
 
 
-class _Kind(TupleRecord):
+class _Kind(ir.TupleRecord):
     """A kind of reduction.
 
     Attributes:
@@ -56,8 +56,8 @@ class _Kind(TupleRecord):
       params: the primitive's parameters beside the axes.
     """
 
-    primitive: Primitive
-    combine: Callable[[ArrayLike, ArrayLike], Array]
+    primitive: ir.Primitive
+    combine: Callable[[ir.ArrayLike, ir.ArrayLike], ir.Array]
     neutral: Callable[[np.dtype], float]
     params: dict[str, Any]
 
@@ -78,12 +78,12 @@ KINDS = {
 def reduced(
     name: str,
     kind: str,
-    a: Array,
-    where: ArrayLike | None,
-    initial: ArrayLike | None,
+    a: ir.Array,
+    where: ir.ArrayLike | None,
+    initial: ir.ArrayLike | None,
     axes: tuple[int, ...],
     keepdims: bool,
-) -> Array:
+) -> ir.Array:
     """Reduce an array that has been converted to the dtype to compute in."""
     primitive, combine, neutral, params = KINDS[kind]
     if where is not None:
@@ -96,10 +96,10 @@ def reduced(
 
 def reduction_operands(
     name: str,
-    a: ArrayLike,
-    axis: Axis,
-    mask: ArrayLike | None = None,
-    initial: ArrayLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis,
+    mask: ir.ArrayLike | None = None,
+    initial: ir.ArrayLike | None = None,
 ) -> tuple[Any, Any, Any, tuple[int, ...]]:
     """Check the arguments that all reductions take.
 

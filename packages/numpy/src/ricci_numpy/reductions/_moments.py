@@ -5,20 +5,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    Axis,
-    DTypeLike,
-    Shape,
-    composite,
-    inlined,
-    is_symbolic_dim,
-    python_scalar_dtype,
-    surely_at_least,
-)
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     INEXACT_DTYPES,
@@ -46,8 +34,8 @@ def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
 
 
 def masked_count(
-    name: str, mask: ArrayLike, shape: Shape, axis: Axis, dtype: np.dtype, keepdims: bool
-) -> Array:
+    name: str, mask: ir.ArrayLike, shape: ir.Shape, axis: ir.Axis, dtype: np.dtype, keepdims: bool
+) -> ir.Array:
     """The number of elements that a mask selects for each result, as an array of ``dtype``."""
     mask = checked_mask(name, mask)
     if np.shape(mask) != shape:
@@ -56,14 +44,14 @@ def masked_count(
 
 
 def mean(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    dtype: ir.DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: ArrayLike | None = None,
-) -> Array:
+    where: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The arithmetic mean along axes.
 
     Args:
@@ -105,12 +93,12 @@ def mean(
 
 def mean_of(
     name: str,
-    a: ArrayLike,
-    axis: Axis,
+    a: ir.ArrayLike,
+    axis: ir.Axis,
     dtype: np.dtype | None,
     keepdims: bool,
-    mask: ArrayLike | None,
-) -> Array:
+    mask: ir.ArrayLike | None,
+) -> ir.Array:
     """``mean``, with a dtype that has been checked, for the function ``name``."""
     (a,) = operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
@@ -119,10 +107,15 @@ def mean_of(
     return _mean(a, mask, axes=axes, dtype=dtype, keepdims=bool(keepdims))
 
 
-@inlined("mean")
+@ir.inlined("mean")
 def _mean(
-    a: Array, where: Array | None, *, axes: tuple[int, ...], dtype: np.dtype | None, keepdims: bool
-) -> Array:
+    a: ir.Array,
+    where: ir.Array | None,
+    *,
+    axes: tuple[int, ...],
+    dtype: np.dtype | None,
+    keepdims: bool,
+) -> ir.Array:
     a = asarray(a)
     result_dtype = inexact_dtype(a.dtype)[0] if dtype is None else dtype
     computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
@@ -139,17 +132,17 @@ def _mean(
 
 
 def var(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    dtype: ir.DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
+    where: ir.ArrayLike | None = None,
+    mean: ir.ArrayLike | None = None,
     correction: float | None = None,
-) -> Array:
+) -> ir.Array:
     """The variance along axes: the mean of the squared distances from the mean.
 
     Args:
@@ -189,17 +182,17 @@ def var(
 
 
 def std(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    dtype: ir.DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
+    where: ir.ArrayLike | None = None,
+    mean: ir.ArrayLike | None = None,
     correction: float | None = None,
-) -> Array:
+) -> ir.Array:
     """The standard deviation along axes, the square root of the variance; see ``var``.
 
     Args:
@@ -231,7 +224,7 @@ def std(
     return _variance("std", a, axis, dtype, freedom, keepdims, where, mean)
 
 
-def _ddof(name: str, ddof: ArrayLike, correction: ArrayLike | None) -> ArrayLike:
+def _ddof(name: str, ddof: ir.ArrayLike, correction: ir.ArrayLike | None) -> ir.ArrayLike:
     if correction is None:
         return ddof
     if not (type(ddof) is int and ddof == 0):
@@ -251,7 +244,7 @@ def variance_dtypes(
         promoted = inexact_dtype(a_dtype)[0]
         computed = accumulated_dtype(promoted)
     else:
-        if dtype == BOOL or (dtype not in INEXACT_DTYPES and name != "var"):
+        if dtype == ir.BOOL or (dtype not in INEXACT_DTYPES and name != "var"):
             raise ValueError(f"{name}: dtype must be one of floats or complex, got {dtype}.")
         if a_dtype in COMPLEX_DTYPES and dtype not in COMPLEX_DTYPES:
             raise ValueError(
@@ -264,7 +257,7 @@ def variance_dtypes(
 
 def _is_more(count: int, ddof: float) -> bool:
     """Whether ``count > ddof`` holds, for all sizes if it is symbolic."""
-    return surely_at_least(count, floor(ddof) + 1) if is_symbolic_dim(count) else count > ddof
+    return ir.surely_at_least(count, floor(ddof) + 1) if ir.is_symbolic_dim(count) else count > ddof
 
 
 def real_dtype(dtype: np.dtype) -> np.dtype:
@@ -272,7 +265,7 @@ def real_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
 
 
-def squared_modulus(x: Array) -> Array:
+def squared_modulus(x: ir.Array) -> ir.Array:
     """The square of each element's absolute value."""
     if x.dtype in COMPLEX_DTYPES:
         return lax.real(lax.mul(x, lax.conj(x)))
@@ -281,14 +274,14 @@ def squared_modulus(x: Array) -> Array:
 
 def _variance(
     name: str,
-    a: ArrayLike,
-    axis: Axis,
+    a: ir.ArrayLike,
+    axis: ir.Axis,
     dtype: np.dtype | None,
-    ddof: ArrayLike,
+    ddof: ir.ArrayLike,
     keepdims: bool,
-    mask: ArrayLike | None,
-    mean: ArrayLike | None,
-) -> Array:
+    mask: ir.ArrayLike | None,
+    mean: ir.ArrayLike | None,
+) -> ir.Array:
     (a,) = operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
     if mask is not None:
@@ -309,23 +302,23 @@ def _variance(
     )
 
 
-@composite("_std")
-def _std(*arrays: object, **settings: object) -> Array:
+@ir.composite("_std")
+def _std(*arrays: object, **settings: object) -> ir.Array:
     return lax.sqrt(_var.fun(*arrays, **settings))
 
 
-@composite("_var")
+@ir.composite("_var")
 def _var(
-    a: Array,
-    where: Array | None,
-    mean: Array | None,
-    traced_ddof: Array | None,
+    a: ir.Array,
+    where: ir.Array | None,
+    mean: ir.Array | None,
+    traced_ddof: ir.Array | None,
     *,
     axes: tuple[int, ...],
     dtype: np.dtype | None,
     ddof: Any,
     keepdims: bool,
-) -> Array:
+) -> ir.Array:
     name = "var"
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
     a = convert(a, computed)
@@ -340,7 +333,7 @@ def _var(
     total = sum(squares, axes, real, None, keepdims, None, where)
     weak = result_dtype in INTEGER_DTYPES
     if weak:  # an integer dtype gives a weakly typed float
-        result_dtype = python_scalar_dtype(float)
+        result_dtype = ir.python_scalar_dtype(float)
     if where is None and traced_ddof is None and _is_more(axis_count(a.shape, axes), ddof):
         count = strong_constant(real, axis_count(a.shape, axes) - ddof)
         return convert(lax.div(total, count), result_dtype, weak)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Axis, Composite, DTypeLike, composite
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, strong_constant
 from ricci_numpy.arrays._creation import chosen_dtype
 from ricci_numpy.arrays._selection import select_where
@@ -29,14 +29,14 @@ __all__ = [
 ]
 
 
-def _filled(name: str, a: Array, value: float) -> Array:
+def _filled(name: str, a: ir.Array, value: float) -> ir.Array:
     """The array with ``value`` in place of NaNs."""
     if a.dtype not in INEXACT_DTYPES:
         return a
     return select_where(lax.ne(a, a), strong_constant(a.dtype, value), a, name)
 
 
-def _valid(a: Array, where: Array | None) -> Array:
+def _valid(a: ir.Array, where: ir.Array | None) -> ir.Array:
     """The mask of the elements that are not NaN and that ``where`` selects."""
     valid = lax.eq(a, a)
     if where is None:
@@ -44,20 +44,20 @@ def _valid(a: Array, where: Array | None) -> Array:
     return select_where(where, valid, strong_constant(valid.dtype, False))
 
 
-def _total_step(name: str, reduction: Callable[..., Array], neutral: float) -> Composite:
+def _total_step(name: str, reduction: Callable[..., ir.Array], neutral: float) -> ir.Composite:
     """A sum or product with ``neutral`` in place of NaNs."""
 
-    @composite(name)
+    @ir.composite(name)
     def step(a, initial, where, *, axes, dtype, keepdims):
         return reduction(_filled(name, a, neutral), axes, dtype, None, keepdims, initial, where)
 
     return step
 
 
-def _extreme_step(name: str, reduction: Callable[..., Array], neutral: float) -> Composite:
+def _extreme_step(name: str, reduction: Callable[..., ir.Array], neutral: float) -> ir.Composite:
     """An extreme with ``neutral`` in place of NaNs; NaN if all elements are."""
 
-    @composite(name)
+    @ir.composite(name)
     def step(a, initial, where, *, axes, keepdims):
         result = reduction(_filled(name, a, neutral), axes, None, keepdims, initial, where)
         if initial is not None or a.dtype not in INEXACT_DTYPES:
@@ -68,10 +68,10 @@ def _extreme_step(name: str, reduction: Callable[..., Array], neutral: float) ->
     return step
 
 
-def _index_step(name: str, find: Callable[..., Array], neutral: float) -> Composite:
+def _index_step(name: str, find: Callable[..., ir.Array], neutral: float) -> ir.Composite:
     """The index of an extreme with ``neutral`` in place of NaNs; -1 if all elements are NaN."""
 
-    @composite(f"_{name}")
+    @ir.composite(f"_{name}")
     def step(a, *, axis, keepdims):
         position = find(_filled(name, a, neutral), axis, None, keepdims)
         if a.dtype not in INEXACT_DTYPES:
@@ -94,28 +94,28 @@ _STEPS = {
 
 def _reduce(
     name: str,
-    a: ArrayLike,
-    axis: Axis,
+    a: ir.ArrayLike,
+    axis: ir.Axis,
     out: None,
     keepdims: bool,
-    initial: ArrayLike | None,
-    mask: ArrayLike | None,
+    initial: ir.ArrayLike | None,
+    mask: ir.ArrayLike | None,
     **settings: object,
-) -> Array:
+) -> ir.Array:
     no_out(name, out)
     a, mask, initial, axes = reduction_operands(name, a, axis, mask, initial)
     return _STEPS[name](a, initial, mask, axes=axes, keepdims=bool(keepdims), **settings)
 
 
 def nansum(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    dtype: ir.DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+    initial: ir.ArrayLike | None = None,
+    where: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The sum of the elements that are not NaN; see ``sum``.
 
     Args:
@@ -136,14 +136,14 @@ def nansum(
 
 
 def nanprod(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    dtype: ir.DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+    initial: ir.ArrayLike | None = None,
+    where: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The product of the elements that are not NaN; see ``prod``.
 
     Args:
@@ -164,13 +164,13 @@ def nanprod(
 
 
 def nanmax(
-    a: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+    initial: ir.ArrayLike | None = None,
+    where: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The largest element that is not NaN; see ``max``.
 
     Args:
@@ -190,13 +190,13 @@ def nanmax(
 
 
 def nanmin(
-    a: ArrayLike,
-    axis: Axis = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+    initial: ir.ArrayLike | None = None,
+    where: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The smallest element that is not NaN; see ``min``.
 
     Args:
@@ -216,8 +216,8 @@ def nanmin(
 
 
 def nanargmax(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
+    a: ir.ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> ir.Array:
     """The index of the first largest element that is not NaN, -1 if all are; see ``argmax``.
 
     Args:
@@ -237,8 +237,8 @@ def nanargmax(
 
 
 def nanargmin(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
+    a: ir.ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> ir.Array:
     """The index of the first smallest element that is not NaN, -1 if all are; see ``argmin``.
 
     Args:
@@ -258,13 +258,13 @@ def nanargmin(
 
 
 def nanmean(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    dtype: ir.DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    where: ArrayLike | None = None,
-) -> Array:
+    where: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The mean of the elements that are not NaN; see ``mean``.
 
     Args:
@@ -286,25 +286,30 @@ def nanmean(
     return _nanmean(a, mask, axes=axes, dtype=dtype, keepdims=bool(keepdims))
 
 
-@composite("nanmean")
+@ir.composite("nanmean")
 def _nanmean(
-    a: Array, mask: Array | None, *, axes: tuple[int, ...], dtype: np.dtype | None, keepdims: bool
-) -> Array:
+    a: ir.Array,
+    mask: ir.Array | None,
+    *,
+    axes: tuple[int, ...],
+    dtype: np.dtype | None,
+    keepdims: bool,
+) -> ir.Array:
     if a.dtype in INEXACT_DTYPES:
         mask = _valid(a, mask)
     return mean_of("nanmean", a, axes, dtype, keepdims, mask)
 
 
 def nanvar(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    dtype: ir.DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-) -> Array:
+    where: ir.ArrayLike | None = None,
+    mean: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The variance of the elements that are not NaN; see ``var``.
 
     Args:
@@ -324,15 +329,15 @@ def nanvar(
 
 
 def nanstd(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
+    a: ir.ArrayLike,
+    axis: ir.Axis = None,
+    dtype: ir.DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-) -> Array:
+    where: ir.ArrayLike | None = None,
+    mean: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The standard deviation of the elements that are not NaN; see ``std``.
 
     Args:
@@ -353,15 +358,15 @@ def nanstd(
 
 def _nan_variance(
     name: str,
-    a: ArrayLike,
-    axis: Axis,
-    dtype: DTypeLike | None,
+    a: ir.ArrayLike,
+    axis: ir.Axis,
+    dtype: ir.DTypeLike | None,
     out: None,
-    ddof: ArrayLike,
+    ddof: ir.ArrayLike,
     keepdims: bool,
-    mask: ArrayLike | None,
-    mean: ArrayLike | None,
-) -> Array:
+    mask: ir.ArrayLike | None,
+    mean: ir.ArrayLike | None,
+) -> ir.Array:
     no_out(name, out)
     dtype = chosen_dtype(dtype, name)
     a, mask, mean, axes = reduction_operands(name, a, axis, mask, mean)
@@ -369,22 +374,22 @@ def _nan_variance(
     return step(a, mask, mean, ddof, axes=axes, dtype=dtype, keepdims=bool(keepdims))
 
 
-@composite("nanstd")
-def _nanstd(*arrays: object, **settings: object) -> Array:
+@ir.composite("nanstd")
+def _nanstd(*arrays: object, **settings: object) -> ir.Array:
     return lax.sqrt(_nanvar.fun(*arrays, **settings))
 
 
-@composite("nanvar")
+@ir.composite("nanvar")
 def _nanvar(
-    a: Array,
-    where: Array | None,
-    mean: Array | None,
-    ddof: Array,
+    a: ir.Array,
+    where: ir.Array | None,
+    mean: ir.Array | None,
+    ddof: ir.Array,
     *,
     axes: tuple[int, ...],
     dtype: np.dtype | None,
     keepdims: bool,
-) -> Array:
+) -> ir.Array:
     name = "nanvar"
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
     a = convert(a, computed)

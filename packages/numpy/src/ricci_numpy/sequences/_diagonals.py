@@ -5,18 +5,8 @@ from operator import index
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Shape,
-    composite,
-    exact_scalar,
-    get_aval,
-    max_dim,
-    min_dim,
-)
 from ricci_numpy._axes import canonical_axes
 from ricci_numpy._promotion import constant_like, convert, operands
 from ricci_numpy.indexing._at import at
@@ -33,7 +23,7 @@ _INT32 = np.dtype(np.int32)
 _FAR = 1 << 30
 
 
-def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(a: ir.ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ir.Array:
     """The diagonals of an array, as its last dimension.
 
     Args:
@@ -65,7 +55,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     return _diagonal(a, offset=index(offset), axes=axes)
 
 
-def near_offset(k: int, shape: Shape) -> int:
+def near_offset(k: int, shape: ir.Shape) -> int:
     """The offset of a diagonal as a number that an int32 holds, that of a row added.
 
     Offsets beyond the matrix are equivalent: no element is on such a diagonal.
@@ -73,12 +63,12 @@ def near_offset(k: int, shape: Shape) -> int:
     return k if builtins.abs(k) < _FAR else shape[1] if k > 0 else -shape[0]
 
 
-@composite("diagonal")
-def _diagonal(a: Array, *, offset: int, axes: tuple[int, ...]) -> Array:
+@ir.composite("diagonal")
+def _diagonal(a: ir.Array, *, offset: int, axes: tuple[int, ...]) -> ir.Array:
     a = moveaxis(a, axes, (-2, -1))
     rows, columns = np.shape(a)[-2:]
     offset = near_offset(offset, (rows, columns))
-    size = max_dim(min_dim(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    size = ir.max_dim(ir.min_dim(rows + min(offset, 0), columns - max(offset, 0)), 0)
     i, j = lax.iota(_INT32, size), lax.iota(_INT32, size)
     if offset > 0:
         j = lax.add(np.int32(offset), j)
@@ -90,7 +80,7 @@ def _diagonal(a: Array, *, offset: int, axes: tuple[int, ...]) -> Array:
     return convert(elements, elements.dtype) if strong else elements
 
 
-def _on_diagonal(shape: Shape, offset: int | Array) -> Array:
+def _on_diagonal(shape: ir.Shape, offset: int | ir.Array) -> ir.Array:
     """A mask of the elements on a diagonal of a matrix."""
     rows, columns = lax.broadcasted_iota(_INT32, shape, 0), lax.broadcasted_iota(_INT32, shape, 1)
     if isinstance(offset, int):
@@ -101,13 +91,13 @@ def _on_diagonal(shape: Shape, offset: int | Array) -> Array:
 
 
 def trace(
-    a: ArrayLike,
-    offset: int | Array = 0,
+    a: ir.ArrayLike,
+    offset: int | ir.Array = 0,
     axis1: int = 0,
     axis2: int = 1,
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     out: None = None,
-) -> Array:
+) -> ir.Array:
     """The sum of a diagonal.
 
     Args:
@@ -139,31 +129,33 @@ def trace(
     return _trace_at(a, offset, axes=axes, dtype=dtype)
 
 
-@composite("trace")
-def _trace(a: Array, *, offset: int, axes: tuple[int, ...], dtype: DTypeLike | None) -> Array:
+@ir.composite("trace")
+def _trace(
+    a: ir.Array, *, offset: int, axes: tuple[int, ...], dtype: ir.DTypeLike | None
+) -> ir.Array:
     return _masked_sum(a, offset, axes, dtype)
 
 
-@composite("trace")
+@ir.composite("trace")
 def _trace_at(
-    a: Array, offset: int | Array, *, axes: tuple[int, ...], dtype: DTypeLike | None
-) -> Array:
+    a: ir.Array, offset: int | ir.Array, *, axes: tuple[int, ...], dtype: ir.DTypeLike | None
+) -> ir.Array:
     return _masked_sum(a, offset, axes, dtype)
 
 
 def _masked_sum(
-    a: Array, offset: int | Array, axes: tuple[int, ...], dtype: DTypeLike | None
-) -> Array:
+    a: ir.Array, offset: int | ir.Array, axes: tuple[int, ...], dtype: ir.DTypeLike | None
+) -> ir.Array:
     a = moveaxis(a, axes, (-2, -1))
     shape = np.shape(a)
     mask = _on_diagonal(shape[-2:], offset)
     mask = lax.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
-    a_dtype = get_aval(a).dtype
+    a_dtype = ir.get_aval(a).dtype
     zeros = lax.full(shape, np.zeros((), a_dtype)[()], a_dtype)
     return sum(where_step(mask, a, zeros), axis=(-2, -1), dtype=dtype)
 
 
-def diag(v: ArrayLike, k: int = 0) -> Array:
+def diag(v: ir.ArrayLike, k: int = 0) -> ir.Array:
     """The diagonal of a matrix, or a matrix with a vector on its diagonal.
 
     Args:
@@ -196,8 +188,8 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     return _diag(v, k=index(k))
 
 
-@composite("_diag")
-def _diag(v: Array, *, k: int) -> Array:
+@ir.composite("_diag")
+def _diag(v: ir.Array, *, k: int) -> ir.Array:
     if np.ndim(v) == 2:
         return diagonal(v, k)
     zero = constant_like(v, 0)
@@ -208,7 +200,7 @@ def _diag(v: Array, *, k: int) -> Array:
     return where_step(mask, lax.expand_dims(rows, (1,)), zero)
 
 
-def diagflat(v: ArrayLike, k: int = 0) -> Array:
+def diagflat(v: ir.ArrayLike, k: int = 0) -> ir.Array:
     """A matrix with the elements of an array on its diagonal.
 
     Args:
@@ -232,8 +224,8 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     values = ravel(v)
     count = np.shape(values)[0]
     size = count + builtins.abs(k)
-    aval = get_aval(v)
-    matrix = lax.full((size * size,), exact_scalar(0, aval.dtype), aval.dtype)
+    aval = ir.get_aval(v)
+    matrix = lax.full((size * size,), ir.exact_scalar(0, aval.dtype), aval.dtype)
     i = lax.iota(_INT32, count)
     rows = lax.add(i, np.int32(-k)) if k < 0 else i
     columns = lax.add(i, np.int32(max(0, k)))

@@ -7,22 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    DTypeLike,
-    ShapeLike,
-    Tracer,
-    canonicalize_dtype,
-    composite,
-    get_aval,
-    iinfo,
-    is_symbolic_dim,
-    python_scalar_dtype,
-    surely_at_most,
-)
 from ricci_numpy._promotion import (
     common_dtype,
     constant,
@@ -44,7 +30,7 @@ from ricci_numpy.ufuncs._rounding import clip
 __all__ = ["ix_", "ravel_multi_index", "unravel_index"]
 
 
-def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
+def unravel_index(indices: ir.ArrayLike, shape: ir.ShapeLike) -> tuple[ir.Array, ...]:
     """Positions in a flattened array as an index array for each dimension.
 
     Args:
@@ -67,13 +53,13 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     Source: numpy.unravel_index.
     """
     (indices,) = operands("unravel_index", indices)
-    if dtype_of(indices) == BOOL:
-        indices = convert(indices, python_scalar_dtype(int), weak_type=True)
+    if dtype_of(indices) == ir.BOOL:
+        indices = convert(indices, ir.python_scalar_dtype(int), weak_type=True)
     check_integers("unravel_index", indices)
     if hasattr(type(shape), "aval"):
         sizes: Any = shape
         return _unravel_traced(indices, *(sizes if sizes.ndim else (sizes,)))
-    if isinstance(shape, list | tuple) and any(isinstance(n, Tracer) for n in shape):
+    if isinstance(shape, list | tuple) and any(isinstance(n, ir.Tracer) for n in shape):
         return _unravel_traced(indices, *shape)
     coordinates = _unravel_index(indices, sizes=as_shape(shape))
     is_several = isinstance(shape, list | tuple) or (isinstance(shape, np.ndarray) and shape.ndim)
@@ -84,10 +70,10 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
 
 
 def _promoted(
-    indices: Array, coordinates: Sequence[Array], sizes: Sequence[ArrayLike]
-) -> tuple[Array, ...]:
+    indices: ir.Array, coordinates: Sequence[ir.Array], sizes: Sequence[ir.ArrayLike]
+) -> tuple[ir.Array, ...]:
     """The positions in the dtypes that repeated division by the sizes promotes to, last first."""
-    promoted: list[Array] = []
+    promoted: list[ir.Array] = []
     left = indices
     for position, n in zip(reversed(coordinates), reversed(sizes), strict=True):
         left = convert(position, *common_dtype(left, n))
@@ -95,8 +81,8 @@ def _promoted(
     return tuple(promoted)
 
 
-@composite("unravel_index")
-def _unravel_traced(indices: Array, *sizes: ArrayLike) -> tuple[Array, ...]:
+@ir.composite("unravel_index")
+def _unravel_traced(indices: ir.Array, *sizes: ir.ArrayLike) -> tuple[ir.Array, ...]:
     """``unravel_index`` for traced sizes."""
     dtype, weak = common_dtype(indices, *sizes)
     indices, *shape = (convert(x, dtype, weak) for x in (indices, *sizes))
@@ -116,18 +102,18 @@ def _unravel_traced(indices: Array, *sizes: ArrayLike) -> tuple[Array, ...]:
     return tuple(coordinates)
 
 
-@composite("unravel_index")
-def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> tuple[Array, ...]:
+@ir.composite("unravel_index")
+def _unravel_index(indices: ir.Array, *, sizes: tuple[int, ...]) -> tuple[ir.Array, ...]:
     total = prod(sizes)
-    if surely_at_most(total, 0):
+    if ir.surely_at_most(total, 0):
         return (lax.full_like(indices, 0),) * len(sizes)
-    dtype, weak = dtype_of(indices), get_aval(indices).weak_type
+    dtype, weak = dtype_of(indices), ir.get_aval(indices).weak_type
     indices = widened(indices, total)
     if dtype_of(indices).kind == "i":
         indices = wrapped(indices, total)
     last = total - 1
-    if not is_symbolic_dim(last):
-        last = min(last, int(iinfo(dtype_of(indices)).max))
+    if not ir.is_symbolic_dim(last):
+        last = min(last, int(ir.iinfo(dtype_of(indices)).max))
     indices = clip(indices, 0, last)
     indices = convert(indices, dtype_of(indices), weak)
     coordinates = []
@@ -138,13 +124,13 @@ def _unravel_index(indices: Array, *, sizes: tuple[int, ...]) -> tuple[Array, ..
 
 
 def ravel_multi_index(
-    multi_index: Sequence[ArrayLike],
+    multi_index: Sequence[ir.ArrayLike],
     dims: Sequence[int],
     mode: str = "raise",
     order: str = "C",
     *,
-    dtype: DTypeLike | None = None,
-) -> Array:
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """An index array for each dimension as positions in the flattened array.
 
     Args:
@@ -180,7 +166,7 @@ def ravel_multi_index(
     dims = as_shape(dims)
     indices = operands("ravel_multi_index", *multi_index)
     for i in indices:
-        is_mask = dtype_of(i) == BOOL
+        is_mask = dtype_of(i) == ir.BOOL
         check_integers("ravel_multi_index", i, TypeError if is_mask else ValueError)
     bounded = []
     for i, n in zip(indices, dims, strict=True):
@@ -201,9 +187,9 @@ def ravel_multi_index(
     if dtype is not None:
         common = np.dtype(dtype)
     else:
-        common = common_dtype(*indices)[0] if indices else python_scalar_dtype(int)
+        common = common_dtype(*indices)[0] if indices else ir.python_scalar_dtype(int)
     total = int(np.prod(dims, dtype=object))
-    if total - 1 > iinfo(common).max:
+    if total - 1 > ir.iinfo(common).max:
         raise ValueError(
             f"ravel_multi_index: {common} cannot hold the positions in an array of shape "
             f"{tuple(dims)}. Give a wider one as dtype."
@@ -223,7 +209,7 @@ def ravel_multi_index(
     return asarray(result)
 
 
-def ix_(*args: ArrayLike) -> tuple[Array, ...]:
+def ix_(*args: ir.ArrayLike) -> tuple[ir.Array, ...]:
     """Index arrays for the parts of an array at all combinations of positions.
 
     Args:
@@ -249,10 +235,10 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     for d, x in enumerate(operands("ix_", *args)):
         if np.ndim(x) != 1:
             raise ValueError(f"ix_: arguments must be vectors, got shape {np.shape(x)}.")
-        if dtype_of(x) == BOOL:
+        if dtype_of(x) == ir.BOOL:
             (x,) = nonzero(x)
         x = asarray(x)
         if not x.size:  # as in NumPy, which takes an empty list for indices
-            x = convert(x, canonicalize_dtype(np.int64))
+            x = convert(x, ir.canonicalize_dtype(np.int64))
         grids.append(lax.expand_dims(x, [i for i in range(count) if i != d]))
     return tuple(grids)

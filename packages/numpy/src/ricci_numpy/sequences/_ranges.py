@@ -7,27 +7,8 @@ from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    ConcretizationTypeError,
-    DTypeLike,
-    Tracer,
-    as_size,
-    composite,
-    context,
-    eval_trace,
-    exact_scalar,
-    explicit_dtype,
-    has_backend,
-    is_symbolic_dim,
-    max_dim,
-    python_scalar_dtype,
-    surely_at_least,
-    surely_at_most,
-)
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -58,12 +39,12 @@ _FLOAT32 = np.dtype(np.float32)
 _COUNTED_ON_HOST = 1 << 14
 
 
-def _concrete(name: str, x: ArrayLike) -> Any:
+def _concrete(name: str, x: ir.ArrayLike) -> Any:
     """The value of an end of a range as a Python or NumPy scalar."""
-    if is_symbolic_dim(x):
+    if ir.is_symbolic_dim(x):
         return x
-    if isinstance(x, Tracer) and x.concrete() is None:
-        raise ConcretizationTypeError(
+    if isinstance(x, ir.Tracer) and x.concrete() is None:
+        raise ir.ConcretizationTypeError(
             x, f"The argument {name!r} of arange decides the shape of the result."
         )
     value = np.asarray(x)[()] if hasattr(type(x), "aval") else x
@@ -77,14 +58,14 @@ def _concrete(name: str, x: ArrayLike) -> Any:
 
 
 def arange(
-    start: ArrayLike,
-    stop: ArrayLike | None = None,
-    step: ArrayLike | None = None,
-    dtype: DTypeLike | None = None,
+    start: ir.ArrayLike,
+    stop: ir.ArrayLike | None = None,
+    step: ir.ArrayLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *,
     device: object = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """The numbers from ``start`` to ``stop``, which is excluded, with a distance of ``step``.
 
     Args:
@@ -121,7 +102,7 @@ def arange(
     Source: numpy.arange.
     """
     if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "arange"), "arange")
+        dtype = checked_dtype(ir.explicit_dtype(dtype, "arange"), "arange")
     arguments = {"start": start, "stop": stop, "step": step}
     if start is None:
         raise TypeError(
@@ -130,7 +111,7 @@ def arange(
     if stop is None:
         arguments = {"stop": start, "step": step}
     values = {
-        name: _concrete(name, *([x] if is_symbolic_dim(x) else operands("arange", x)))
+        name: _concrete(name, *([x] if ir.is_symbolic_dim(x) else operands("arange", x)))
         for name, x in arguments.items()
         if x is not None
     }
@@ -144,19 +125,21 @@ def arange(
 
 def _range_dtype(values: tuple[Any, ...]) -> np.dtype:
     # The size of an int does not matter.
-    small = [0 if type(x) is int or is_symbolic_dim(x) else x for x in values]
+    small = [0 if type(x) is int or ir.is_symbolic_dim(x) else x for x in values]
     return common_dtype(*small)[0]
 
 
-def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> Array:
+def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> ir.Array:
     if dtype not in NUMERIC_DTYPES:
         raise TypeError(f"arange cannot count in dtype {dtype}.")
     if step == 0:
         raise ZeroDivisionError("arange: step must not be 0.")
-    size = max_dim(_steps(start, stop, step), 0)
-    small = not is_symbolic_dim(size) and size <= _COUNTED_ON_HOST and dtype not in INEXACT_DTYPES
-    on_host = small and has_backend() and not uploads_are_guarded()
-    if on_host and context.trace is eval_trace:
+    size = ir.max_dim(_steps(start, stop, step), 0)
+    small = (
+        not ir.is_symbolic_dim(size) and size <= _COUNTED_ON_HOST and dtype not in INEXACT_DTYPES
+    )
+    on_host = small and ir.has_backend() and not uploads_are_guarded()
+    if on_host and ir.context.trace is ir.eval_trace:
         first, distance = (int(np.asarray(strong_constant(dtype, x))) for x in (start, step))
         return from_host((first + distance * np.arange(size)).astype(dtype), dtype=dtype)
     # A step is rounded once, not with each element that it leads to.
@@ -169,12 +152,12 @@ def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> Array:
     return result if wide is dtype else lax.convert_element_type(result, dtype)
 
 
-def _end(dtype: np.dtype, x: float) -> ArrayLike:
-    return convert(x, dtype) if is_symbolic_dim(x) else strong_constant(dtype, x)
+def _end(dtype: np.dtype, x: float) -> ir.ArrayLike:
+    return convert(x, dtype) if ir.is_symbolic_dim(x) else strong_constant(dtype, x)
 
 
 def _steps(start: float, stop: float, step: float) -> int:
-    if any(map(is_symbolic_dim, (start, stop, step))):
+    if any(map(ir.is_symbolic_dim, (start, stop, step))):
         return _symbolic_steps(start, stop, step)
     if all(isinstance(x, int | np.integer | np.bool_) for x in (start, stop, step)):
         return -((int(start) - int(stop)) // int(step))
@@ -187,20 +170,20 @@ def _steps(start: float, stop: float, step: float) -> int:
 
 
 def _symbolic_steps(start: Any, stop: Any, step: Any) -> int:
-    constants = [x for x in (start, stop, step) if not is_symbolic_dim(x)]
+    constants = [x for x in (start, stop, step) if not ir.is_symbolic_dim(x)]
     if not all(isinstance(x, int | np.integer) or x == int(x) for x in constants):
         raise ValueError(
             f"arange: from {start} to {stop} by {step}: with symbolic dimensions, all of them must "
             "be whole numbers."
         )
-    start, stop, step = (x if is_symbolic_dim(x) else int(x) for x in (start, stop, step))
+    start, stop, step = (x if ir.is_symbolic_dim(x) else int(x) for x in (start, stop, step))
     return -((start - stop) // step)
 
 
 def _whole(name: str, num: SupportsIndex) -> int:
-    if isinstance(num, Tracer) and num.concrete() is None:
-        raise ConcretizationTypeError(num, f"The argument 'num' of {name} decides its shape.")
-    num = as_size(num)
+    if isinstance(num, ir.Tracer) and num.concrete() is None:
+        raise ir.ConcretizationTypeError(num, f"The argument 'num' of {name} decides its shape.")
+    num = ir.as_size(num)
     if num < 0:
         raise ValueError(f"{name}: num must not be negative, got {num}.")
     return num
@@ -208,39 +191,39 @@ def _whole(name: str, num: SupportsIndex) -> int:
 
 @overload
 def linspace(
-    start: ArrayLike,
-    stop: ArrayLike,
+    start: ir.ArrayLike,
+    stop: ir.ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: Literal[False] = False,
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     axis: int = 0,
     *,
     device: object = None,
-) -> Array: ...
+) -> ir.Array: ...
 @overload
 def linspace(
-    start: ArrayLike,
-    stop: ArrayLike,
+    start: ir.ArrayLike,
+    stop: ir.ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     *,
     retstep: Literal[True],
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     axis: int = 0,
     device: object = None,
-) -> tuple[Array, Array]: ...
+) -> tuple[ir.Array, ir.Array]: ...
 def linspace(
-    start: ArrayLike,
-    stop: ArrayLike,
+    start: ir.ArrayLike,
+    stop: ir.ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     axis: int = 0,
     *,
     device: object = None,
-) -> Array | tuple[Array, Array]:
+) -> ir.Array | tuple[ir.Array, ir.Array]:
     """A number of values from ``start`` to ``stop`` at equal distances.
 
     Args:
@@ -275,7 +258,7 @@ def linspace(
     Source: numpy.linspace.
     """
     if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "linspace"), "linspace")
+        dtype = checked_dtype(ir.explicit_dtype(dtype, "linspace"), "linspace")
     settings = {
         "num": _whole("linspace", num),
         "endpoint": bool(endpoint),
@@ -289,26 +272,28 @@ def linspace(
     return constrained(result, device), step
 
 
-@composite("_linspace")
-def _linspace(start: ArrayLike, stop: ArrayLike, **settings: Any) -> Array:
+@ir.composite("_linspace")
+def _linspace(start: ir.ArrayLike, stop: ir.ArrayLike, **settings: Any) -> ir.Array:
     return _spaced("linspace", start, stop, **settings)[0]
 
 
-@composite("_linspace")
-def _linspace_and_step(start: ArrayLike, stop: ArrayLike, **settings: Any) -> tuple[Array, Array]:
+@ir.composite("_linspace")
+def _linspace_and_step(
+    start: ir.ArrayLike, stop: ir.ArrayLike, **settings: Any
+) -> tuple[ir.Array, ir.Array]:
     return _spaced("linspace", start, stop, **settings)
 
 
 def _spaced(
     name: str,
-    start: ArrayLike,
-    stop: ArrayLike,
+    start: ir.ArrayLike,
+    stop: ir.ArrayLike,
     *,
     num: int,
     endpoint: bool,
-    dtype: DTypeLike | None,
+    dtype: ir.DTypeLike | None,
     axis: int,
-) -> tuple[Array, Array]:
+) -> tuple[ir.Array, ir.Array]:
     computed = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     result_dtype = computed
     computed = inexact_dtype(computed)[0]
@@ -320,7 +305,7 @@ def _spaced(
         raise ValueError(f"{name}: axis {axis} is out of bounds for a result of {rank} dimensions.")
     axis %= rank
     count = num - 1 if endpoint else num
-    if not surely_at_most(num, 1):
+    if not ir.surely_at_most(num, 1):
         step = lax.div(lax.sub(stop, start), strong_constant(computed, count))
         result = _between(start, stop, count, endpoint, computed, axis)
     else:
@@ -330,23 +315,23 @@ def _spaced(
             result = filled((*shape[:axis], 0, *shape[axis:]), 0, computed, False, name)
     if result_dtype not in INEXACT_DTYPES:
         # A boolean result is not rounded down first: only 0 is false.
-        result = convert(result if result_dtype == BOOL else lax.floor(result), result_dtype)
+        result = convert(result if result_dtype == ir.BOOL else lax.floor(result), result_dtype)
     return result, step
 
 
-def _nan(dtype: DTypeLike) -> Array:
+def _nan(dtype: ir.DTypeLike) -> ir.Array:
     return asarray(np.asarray(np.nan).astype(dtype))
 
 
-def _of_dtype(x: ArrayLike, dtype: np.dtype) -> ArrayLike:
+def _of_dtype(x: ir.ArrayLike, dtype: np.dtype) -> ir.ArrayLike:
     if hasattr(type(x), "aval"):
         return convert(x, dtype)
-    return exact_scalar(x, dtype)
+    return ir.exact_scalar(x, dtype)
 
 
 def _between(
-    start: ArrayLike, stop: ArrayLike, count: int, endpoint: bool, dtype: np.dtype, axis: int
-) -> Array:
+    start: ir.ArrayLike, stop: ir.ArrayLike, count: int, endpoint: bool, dtype: np.dtype, axis: int
+) -> ir.Array:
     shape = np.shape(start)
     real = np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
     fractions = lax.iota(real, count)
@@ -360,7 +345,7 @@ def _between(
     result = lax.add(low, lax.mul(lax.reshape(stop, thin), fractions))
     if endpoint:
         other_dims = tuple(i for i in range(len(thin)) if i != axis)
-        if not surely_at_least(count, 1):  # a single point is the first one
+        if not ir.surely_at_least(count, 1):  # a single point is the first one
             several = lax.gt(strong_constant(real, count), strong_constant(real, 0))
             stop = lax.select(broadcast(several, shape), stop, start)
         result = lax.concatenate([result, lax.broadcast_in_dim(stop, thin, other_dims)], axis)
@@ -368,14 +353,14 @@ def _between(
 
 
 def logspace(
-    start: ArrayLike,
-    stop: ArrayLike,
+    start: ir.ArrayLike,
+    stop: ir.ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    base: ArrayLike = 10.0,
-    dtype: DTypeLike | None = None,
+    base: ir.ArrayLike = 10.0,
+    dtype: ir.DTypeLike | None = None,
     axis: int = 0,
-) -> Array:
+) -> ir.Array:
     """Powers of ``base`` with exponents at equal distances; the rest is as for ``linspace``.
 
     Args:
@@ -394,7 +379,7 @@ def logspace(
     Source: numpy.logspace.
     """
     if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "logspace"), "logspace")
+        dtype = checked_dtype(ir.explicit_dtype(dtype, "logspace"), "logspace")
     return _logspace(
         *operands("logspace", start, stop, base),
         num=_whole("logspace", num),
@@ -404,17 +389,17 @@ def logspace(
     )
 
 
-@composite("_logspace")
+@ir.composite("_logspace")
 def _logspace(
-    start: ArrayLike,
-    stop: ArrayLike,
-    base: ArrayLike,
+    start: ir.ArrayLike,
+    stop: ir.ArrayLike,
+    base: ir.ArrayLike,
     *,
     num: int,
     endpoint: bool,
-    dtype: DTypeLike | None,
+    dtype: ir.DTypeLike | None,
     axis: int,
-) -> Array:
+) -> ir.Array:
     result_dtype = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     computed = inexact_dtype(result_dtype)[0]
     exponents, _ = _spaced(
@@ -425,13 +410,13 @@ def _logspace(
 
 
 def geomspace(
-    start: ArrayLike,
-    stop: ArrayLike,
+    start: ir.ArrayLike,
+    stop: ir.ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    dtype: DTypeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     axis: int = 0,
-) -> Array:
+) -> ir.Array:
     """Numbers from ``start`` to ``stop`` with equal quotients; the rest is as for ``linspace``.
 
     Args:
@@ -449,7 +434,7 @@ def geomspace(
     Source: numpy.geomspace.
     """
     if dtype is not None:
-        dtype = checked_dtype(explicit_dtype(dtype, "geomspace"), "geomspace")
+        dtype = checked_dtype(ir.explicit_dtype(dtype, "geomspace"), "geomspace")
     return _geomspace(
         *operands("geomspace", start, stop),
         num=_whole("geomspace", num),
@@ -459,16 +444,16 @@ def geomspace(
     )
 
 
-@composite("_geomspace")
+@ir.composite("_geomspace")
 def _geomspace(
-    start: ArrayLike,
-    stop: ArrayLike,
+    start: ir.ArrayLike,
+    stop: ir.ArrayLike,
     *,
     num: int,
     endpoint: bool,
-    dtype: DTypeLike | None,
+    dtype: ir.DTypeLike | None,
     axis: int,
-) -> Array:
+) -> ir.Array:
     result_dtype = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     computed = inexact_dtype(result_dtype)[0]
     shape = lax.broadcast_shapes(np.shape(start), np.shape(stop))
@@ -486,8 +471,8 @@ def _geomspace(
 
 
 def meshgrid(
-    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> tuple[Array, ...]:
+    *xi: ir.ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[ir.Array, ...]:
     """The coordinates of the points of a grid.
 
     Args:
@@ -548,15 +533,15 @@ def meshgrid(
 
 @overload
 def indices(
-    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: Literal[False] = False
-) -> Array: ...
+    dimensions: Sequence[int], dtype: ir.DTypeLike | None = None, sparse: Literal[False] = False
+) -> ir.Array: ...
 @overload
 def indices(
-    dimensions: Sequence[int], dtype: DTypeLike | None = None, *, sparse: Literal[True]
-) -> tuple[Array, ...]: ...
+    dimensions: Sequence[int], dtype: ir.DTypeLike | None = None, *, sparse: Literal[True]
+) -> tuple[ir.Array, ...]: ...
 def indices(
-    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
-) -> Array | tuple[Array, ...]:
+    dimensions: Sequence[int], dtype: ir.DTypeLike | None = None, sparse: bool = False
+) -> ir.Array | tuple[ir.Array, ...]:
     """The indices of the elements of an array of a given shape.
 
     Args:
@@ -574,7 +559,9 @@ def indices(
 
     Source: numpy.indices.
     """
-    requested = python_scalar_dtype(int) if dtype is None else explicit_dtype(dtype, "indices")
+    requested = (
+        ir.python_scalar_dtype(int) if dtype is None else ir.explicit_dtype(dtype, "indices")
+    )
     result_dtype = checked_dtype(requested, "indices")
     shape = tuple(index(n) for n in dimensions)
     rank = len(shape)

@@ -6,20 +6,8 @@ from typing import SupportsIndex
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Shape,
-    as_size,
-    composite,
-    explicit_dtype,
-    get_aval,
-    inlined,
-    is_extended,
-    issubdtype,
-)
 from ricci_numpy._promotion import constant_like, convert, operands, strong_constant
 from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
 from ricci_numpy.arrays._filling import ones
@@ -48,20 +36,20 @@ _INT = np.dtype("int32")
 
 
 def _sides(name: str, n: SupportsIndex, m: SupportsIndex | None) -> tuple[int, int]:
-    n = as_size(n)
-    m = n if m is None else as_size(m)
+    n = ir.as_size(n)
+    m = n if m is None else ir.as_size(m)
     if n < 0 or m < 0:
         refusal = TypeError if name == "tri" else ValueError  # as in JAX
         raise refusal(f"{name}: sizes must not be negative, got {n} and {m}.")
     return n, m
 
 
-def _int32(k: ArrayLike, shape: Shape) -> ArrayLike:
+def _int32(k: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
     """The offset of a diagonal of a matrix."""
     return strong_constant(_INT, near_offset(k, shape)) if isinstance(k, int) else convert(k, _INT)
 
 
-def _row_and_column(shape: Shape, k: ArrayLike) -> tuple[Array, Array]:
+def _row_and_column(shape: ir.Shape, k: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
     """The numbers of rows, moved by the diagonal's offset, and of columns."""
     offset = _int32(k, shape)
     rows = lax.add(lax.broadcasted_iota(_INT, shape, 0), offset)
@@ -71,11 +59,11 @@ def _row_and_column(shape: Shape, k: ArrayLike) -> tuple[Array, Array]:
 def eye(
     N: int,
     M: int | None = None,
-    k: int | Array = 0,
-    dtype: DTypeLike | None = None,
+    k: int | ir.Array = 0,
+    dtype: ir.DTypeLike | None = None,
     *,
     device: object = None,
-) -> Array:
+) -> ir.Array:
     """A matrix with ones on a diagonal and zeros elsewhere.
 
     Args:
@@ -98,16 +86,16 @@ def eye(
 
     Source: numpy.eye.
     """
-    dtype = checked_dtype(explicit_dtype(dtype, "eye"), "eye")
+    dtype = checked_dtype(ir.explicit_dtype(dtype, "eye"), "eye")
     shape = _sides("eye", N, M)
     return placed(_eye(*_offset("eye", k), shape=shape, k=_static_offset(k), dtype=dtype), device)
 
 
-def _static_offset(k: int | Array) -> int | None:
+def _static_offset(k: int | ir.Array) -> int | None:
     return None if hasattr(type(k), "aval") else index(k)
 
 
-def _offset(name: str, k: int | Array) -> tuple[int | Array, ...]:
+def _offset(name: str, k: int | ir.Array) -> tuple[int | ir.Array, ...]:
     """The offset of a diagonal, if it is an array."""
     (k,) = operands(name, k)
     refusal = ValueError if name == "eye" else TypeError  # as in JAX
@@ -117,19 +105,21 @@ def _offset(name: str, k: int | Array) -> tuple[int | Array, ...]:
         except TypeError:
             raise refusal(f"{name}: k must be an integer, got {k!r}.") from None
         return ()
-    if np.ndim(k) or not issubdtype(dtype_of(k), np.integer):
-        raise refusal(f"{name}: k must be an integer, got {get_aval(k).str_short()}.")
+    if np.ndim(k) or not ir.issubdtype(dtype_of(k), np.integer):
+        raise refusal(f"{name}: k must be an integer, got {ir.get_aval(k).str_short()}.")
     return (k,)
 
 
-@inlined("eye")
-def _eye(offset: ArrayLike = 0, *, shape: Shape, k: int | None, dtype: DTypeLike) -> Array:
+@ir.inlined("eye")
+def _eye(
+    offset: ir.ArrayLike = 0, *, shape: ir.Shape, k: int | None, dtype: ir.DTypeLike
+) -> ir.Array:
     offset = _int32(offset if k is None else k, shape)
     rows, columns = (lax.broadcasted_iota(_INT, shape, i) for i in (0, 1))
     return convert(lax.eq(lax.add(rows, offset), columns), dtype)
 
 
-def identity(n: int, dtype: DTypeLike | None = None) -> Array:
+def identity(n: int, dtype: ir.DTypeLike | None = None) -> ir.Array:
     """A square matrix with ones on the main diagonal; see ``eye``.
 
     Args:
@@ -149,7 +139,9 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike | None = None) -> Array:
+def tri(
+    N: int, M: int | None = None, k: int | ir.Array = 0, dtype: ir.DTypeLike | None = None
+) -> ir.Array:
     """A matrix with ones on and below a diagonal and zeros above.
 
     Args:
@@ -167,17 +159,19 @@ def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike | Non
 
     Source: numpy.tri.
     """
-    dtype = checked_dtype(explicit_dtype(dtype, "tri"), "tri")
+    dtype = checked_dtype(ir.explicit_dtype(dtype, "tri"), "tri")
     return _tri(*_offset("tri", k), shape=_sides("tri", N, M), k=_static_offset(k), dtype=dtype)
 
 
-@inlined("tri")
-def _tri(offset: ArrayLike = 0, *, shape: Shape, k: int | None, dtype: DTypeLike) -> Array:
+@ir.inlined("tri")
+def _tri(
+    offset: ir.ArrayLike = 0, *, shape: ir.Shape, k: int | None, dtype: ir.DTypeLike
+) -> ir.Array:
     rows, columns = _row_and_column(shape, offset if k is None else k)
     return convert(lax.ge(rows, columns), dtype)
 
 
-def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
+def _triangle(name: str, m: ir.ArrayLike, k: int, lower: bool) -> ir.Array:
     (m,) = operands(name, m)
     m = asarray(m)
     if m.ndim < 2:
@@ -185,24 +179,24 @@ def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
     return (_tril if lower else _triu)(m, k=index(k))
 
 
-@composite("tril")
-def _tril(m: Array, *, k: int) -> Array:
+@ir.composite("tril")
+def _tril(m: ir.Array, *, k: int) -> ir.Array:
     return _cut("tril", m, k, True)
 
 
-@composite("triu")
-def _triu(m: Array, *, k: int) -> Array:
+@ir.composite("triu")
+def _triu(m: ir.Array, *, k: int) -> ir.Array:
     return _cut("triu", m, k - 1, False)
 
 
-def _cut(name: str, m: Array, offset: int, lower: bool) -> Array:
+def _cut(name: str, m: ir.Array, offset: int, lower: bool) -> ir.Array:
     rows, columns = _row_and_column(m.shape[-2:], offset)
     mask = broadcast(lax.ge(rows, columns), m.shape)
-    zero = lax.full((), 0, m.dtype) if is_extended(m.dtype) else constant_like(m, 0)
+    zero = lax.full((), 0, m.dtype) if ir.is_extended(m.dtype) else constant_like(m, 0)
     return select_where(mask, m, zero, name) if lower else select_where(mask, zero, m, name)
 
 
-def tril(m: ArrayLike, k: int = 0) -> Array:
+def tril(m: ir.ArrayLike, k: int = 0) -> ir.Array:
     """The matrices with zeros above a diagonal.
 
     Args:
@@ -228,7 +222,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("tril", m, k, True)
 
 
-def triu(m: ArrayLike, k: int = 0) -> Array:
+def triu(m: ir.ArrayLike, k: int = 0) -> ir.Array:
     """The matrices with zeros below a diagonal; see ``tril``.
 
     Args:
@@ -247,7 +241,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("triu", m, k, False)
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ir.Array, ir.Array]:
     """The indices of the elements on and below a diagonal of a matrix.
 
     Args:
@@ -268,7 +262,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return from_host(rows), from_host(columns)
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ir.Array, ir.Array]:
     """The indices of the elements on and above a diagonal of a matrix; see ``tril_indices``.
 
     Args:
@@ -288,14 +282,14 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return from_host(rows), from_host(columns)
 
 
-def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:
+def _matrix_shape(name: str, arr: ir.ArrayLike) -> tuple[int, int]:
     shape = np.shape(arr)
     if len(shape) != 2:
         raise ValueError(f"{name} takes a matrix, got an array of shape {shape}.")
     return shape
 
 
-def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
+def tril_indices_from(arr: ir.ArrayLike, k: int = 0) -> tuple[ir.Array, ir.Array]:
     """The indices of the elements on and below a diagonal of a given matrix.
 
     Args:
@@ -319,7 +313,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
+def triu_indices_from(arr: ir.ArrayLike, k: int = 0) -> tuple[ir.Array, ir.Array]:
     """The indices of the elements on and above a diagonal of a given matrix.
 
     Args:
@@ -343,8 +337,12 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 
 
 def mask_indices(
-    n: int, mask_func: Callable[[Array, int], ArrayLike], k: int = 0, *, size: int | None = None
-) -> tuple[Array, Array]:
+    n: int,
+    mask_func: Callable[[ir.Array, int], ir.ArrayLike],
+    k: int = 0,
+    *,
+    size: int | None = None,
+) -> tuple[ir.Array, ir.Array]:
     """The rows and columns of the elements that a function such as ``triu`` keeps.
 
     Args:
@@ -370,7 +368,7 @@ def mask_indices(
     return rows, columns
 
 
-def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+def diag_indices(n: int, ndim: int = 2) -> tuple[ir.Array, ...]:
     """The indices of the main diagonal of an array with equal sizes.
 
     Args:
@@ -396,7 +394,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     return (lax.iota(int, n),) * ndim
 
 
-def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
+def diag_indices_from(arr: ir.ArrayLike) -> tuple[ir.Array, ...]:
     """The indices of the main diagonal of a given array with equal sizes.
 
     Args:

@@ -5,19 +5,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    as_array,
-    composite,
-    explicit_dtype,
-    get_aval,
-    is_recording,
-    is_symbolic_dim,
-    may_return_operand,
-)
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import check_arraylike, convert, operands, promote_dtypes
 
@@ -40,25 +29,27 @@ __all__ = [
 type _Form = tuple[_Form, ...] | None
 
 
-def _is_one_array(x: object) -> TypeGuard[Array | np.ndarray]:
+def _is_one_array(x: object) -> TypeGuard[ir.Array | np.ndarray]:
     return hasattr(type(x), "aval") or isinstance(x, np.ndarray)
 
 
-def _common(name: str, arrays: Sequence[ArrayLike], dtype: DTypeLike | None) -> list[Array]:
+def _common(
+    name: str, arrays: Sequence[ir.ArrayLike], dtype: ir.DTypeLike | None
+) -> list[ir.Array]:
     """The arrays converted to ``dtype``, by default the one that they promote to."""
     checked = operands(name, *arrays)
     if dtype is None:
         return promote_dtypes(*checked)
-    chosen = explicit_dtype(dtype, name)
+    chosen = ir.explicit_dtype(dtype, name)
     return [convert(x, chosen) for x in checked]
 
 
-@may_return_operand
+@ir.may_return_operand
 def concatenate(
-    arrays: Sequence[ArrayLike] | Array | np.ndarray,
+    arrays: Sequence[ir.ArrayLike] | ir.Array | np.ndarray,
     axis: int | None = 0,
-    dtype: DTypeLike | None = None,
-) -> Array:
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """Join arrays along one of their dimensions.
 
     Args:
@@ -107,11 +98,13 @@ def concatenate(
             f"{', '.join(str(np.shape(x)) for x in parts)}. Reshape them to one rank first."
         )
     if len(parts) == 1:
-        return as_array(parts[0])
+        return ir.as_array(parts[0])
     return lax.concatenate(parts, axis)
 
 
-def _merge_rows(arrays: Array | np.ndarray, axis: int | None, dtype: DTypeLike | None) -> Array:
+def _merge_rows(
+    arrays: ir.Array | np.ndarray, axis: int | None, dtype: ir.DTypeLike | None
+) -> ir.Array:
     """``concatenate`` of the rows of one array."""
     (arrays,) = _common("concatenate", [arrays], dtype)
     shape = np.shape(arrays)
@@ -127,7 +120,7 @@ def _merge_rows(arrays: Array | np.ndarray, axis: int | None, dtype: DTypeLike |
     return reshaped("concatenate", moveaxis(arrays, 0, axis), tuple(sizes))
 
 
-def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Sequence[ir.ArrayLike], /, *, axis: int | None = 0) -> ir.Array:
     """Join arrays along one of their dimensions; see ``concatenate``.
 
     Args:
@@ -147,11 +140,11 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
 
 
 def stack(
-    arrays: Sequence[ArrayLike] | Array | np.ndarray,
+    arrays: Sequence[ir.ArrayLike] | ir.Array | np.ndarray,
     axis: int = 0,
     out: None = None,
-    dtype: DTypeLike | None = None,
-) -> Array:
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """Join arrays of one shape along a new dimension.
 
     Args:
@@ -202,17 +195,17 @@ def stack(
     return lax.stack(parts, canonical_axis(axis, len(shapes[0]) + 1))
 
 
-def _stack_rows(arrays: Array | np.ndarray, axis: int, dtype: DTypeLike | None) -> Array:
+def _stack_rows(arrays: ir.Array | np.ndarray, axis: int, dtype: ir.DTypeLike | None) -> ir.Array:
     """``stack`` of the rows of one array."""
     (arrays,) = _common("stack", [arrays], dtype)
     axis = canonical_axis(axis, np.ndim(arrays))
-    if not is_recording():
+    if not ir.is_recording():
         return moveaxis(arrays, 0, axis)
     rows = lax.expand_dims(arrays, (axis + 1,))
     return concatenate(rows, axis)
 
 
-def _parts(name: str, tup: Sequence[ArrayLike] | Array | np.ndarray) -> list[Any]:
+def _parts(name: str, tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray) -> list[Any]:
     """The arrays to join: those of a sequence, or the rows of one array."""
     if _is_one_array(tup):
         return list(lax.unstack(tup, 0))
@@ -223,29 +216,31 @@ def _parts(name: str, tup: Sequence[ArrayLike] | Array | np.ndarray) -> list[Any
 
 
 def _each(
-    at_least: Callable[[ArrayLike], Array], name: str, tup: Sequence[ArrayLike] | Array | np.ndarray
-) -> list[Array]:
+    at_least: Callable[[ir.ArrayLike], ir.Array],
+    name: str,
+    tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray,
+) -> list[ir.Array]:
     """The arrays to join, with the least number of dimensions that ``at_least`` gives them."""
     return [at_least(x) for x in _parts(name, tup)]
 
 
-def _has_open_rows(tup: object) -> TypeGuard[Array | np.ndarray]:
+def _has_open_rows(tup: object) -> TypeGuard[ir.Array | np.ndarray]:
     """Whether the argument is one array with a symbolic number of rows."""
-    return _is_one_array(tup) and is_symbolic_dim(np.shape(tup)[0])
+    return _is_one_array(tup) and ir.is_symbolic_dim(np.shape(tup)[0])
 
 
 def _joined(
-    at_least: Callable[[ArrayLike], Array],
+    at_least: Callable[[ir.ArrayLike], ir.Array],
     name: str,
-    tup: Sequence[ArrayLike] | Array | np.ndarray,
+    tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray,
     axis: int,
-    dtype: DTypeLike | None = None,
-) -> Array:
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """The arrays joined; a symbolic number of rows of one array is joined by reshaping."""
     if not _has_open_rows(tup):
         return concatenate(_each(at_least, name, tup), axis, dtype)
     shape = np.shape(tup)
-    aval: Any = get_aval(tup)
+    aval: Any = ir.get_aval(tup)
     row = at_least(lax.full(shape[1:], 0, aval.dtype)).shape
     x = reshaped(name, tup, (shape[0], *row))
     x = moveaxis(x, 0, axis)
@@ -254,7 +249,9 @@ def _joined(
     return x if dtype is None else lax.convert_element_type(x, dtype)
 
 
-def hstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | None = None) -> Array:
+def hstack(
+    tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray, dtype: ir.DTypeLike | None = None
+) -> ir.Array:
     """Join arrays along the second dimension, vectors and scalars along the first.
 
     Args:
@@ -281,7 +278,9 @@ def hstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | Non
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
-def vstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | None = None) -> Array:
+def vstack(
+    tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray, dtype: ir.DTypeLike | None = None
+) -> ir.Array:
     """Join arrays along the first dimension, vectors as rows.
 
     Args:
@@ -304,7 +303,9 @@ def vstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | Non
     return _joined(atleast_2d, "vstack", tup, 0, dtype)
 
 
-def dstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | None = None) -> Array:
+def dstack(
+    tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray, dtype: ir.DTypeLike | None = None
+) -> ir.Array:
     """Join arrays along the third dimension.
 
     Args:
@@ -327,7 +328,7 @@ def dstack(tup: Sequence[ArrayLike] | Array | np.ndarray, dtype: DTypeLike | Non
     return _joined(atleast_3d, "dstack", tup, 2, dtype)
 
 
-def column_stack(tup: Sequence[ArrayLike] | Array | np.ndarray) -> Array:
+def column_stack(tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray) -> ir.Array:
     """Join vectors as the columns of a matrix, and matrices side by side.
 
     Args:
@@ -356,7 +357,7 @@ def column_stack(tup: Sequence[ArrayLike] | Array | np.ndarray) -> Array:
     return concatenate(columns, 1)
 
 
-def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
+def append(arr: ir.ArrayLike, values: ir.ArrayLike, axis: int | None = None) -> ir.Array:
     """An array with others appended; flattened if no axis is given.
 
     Args:
@@ -382,14 +383,14 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return _append(*operands("append", arr, values), axis=axis)
 
 
-@composite("append")
-def _append(arr: Array, values: Array, *, axis: int | None) -> Array:
+@ir.composite("append")
+def _append(arr: ir.Array, values: ir.Array, *, axis: int | None) -> ir.Array:
     if axis is None:
         return concatenate([ravel(arr), ravel(values)], 0)
     return concatenate([arr, values], axis)
 
 
-def block(arrays: ArrayLike | Sequence[Any]) -> Array:
+def block(arrays: ir.ArrayLike | Sequence[Any]) -> ir.Array:
     """An array put together from blocks, given as nested lists.
 
     The innermost lists are joined along the last dimension, those around them along the one
@@ -439,12 +440,12 @@ def _depths(form: _Form, depth: int) -> list[int]:
     return [d for part in form for d in _depths(part, depth + 1)]
 
 
-@composite("block")
-def _block(*leaves: Array, form: _Form, depth: int) -> Array:
+@ir.composite("block")
+def _block(*leaves: ir.Array, form: _Form, depth: int) -> ir.Array:
     rank = max(depth, *(np.ndim(x) for x in leaves))
     remaining = iter(leaves)
 
-    def join(part: _Form, level: int) -> Array:
+    def join(part: _Form, level: int) -> ir.Array:
         if part is None:
             x = next(remaining)
             return lax.expand_dims(x, tuple(range(rank - np.ndim(x))))

@@ -6,20 +6,8 @@ from typing import Any, overload
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Axis,
-    Composite,
-    Shape,
-    ShapeLike,
-    as_array,
-    as_result,
-    composite,
-    is_recording,
-    may_return_operand,
-)
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._axes import axis_tuple
 from ricci_numpy._promotion import check_arraylike, operands
@@ -40,14 +28,14 @@ __all__ = [
 ]
 
 
-def checked_operand(name: str, x: ArrayLike) -> Any:
+def checked_operand(name: str, x: ir.ArrayLike) -> Any:
     """The operand of the function ``name``, checked."""
     if hasattr(type(x), "aval"):
         return x
     return operands(name, x)[0]
 
 
-def _inferred(shape: Shape, sizes: Shape) -> Shape:
+def _inferred(shape: ir.Shape, sizes: ir.Shape) -> ir.Shape:
     """``sizes`` with -1 replaced by the size that keeps the number of elements."""
     if -1 not in sizes:
         return sizes
@@ -69,15 +57,15 @@ def _inferred(shape: Shape, sizes: Shape) -> Shape:
     return tuple((total // product if product else 0) if n == -1 else n for n in sizes)
 
 
-def _columnwise(a: ArrayLike, old_shape: Shape, sizes: Shape) -> Array:
+def _columnwise(a: ir.ArrayLike, old_shape: ir.Shape, sizes: ir.Shape) -> ir.Array:
     """Another shape, the first dimension changing fastest in both."""
     result = lax.reshape(a, sizes[::-1], tuple(range(len(old_shape)))[::-1])
     return lax.transpose(result, tuple(range(len(sizes)))[::-1])
 
 
 def reshaped(
-    name: str, a: ArrayLike, shape: ShapeLike, order: str = "C", out_sharding: object = None
-) -> Array:
+    name: str, a: ir.ArrayLike, shape: ir.ShapeLike, order: str = "C", out_sharding: object = None
+) -> ir.Array:
     """An operand of the function ``name`` in another shape, as an array."""
     a = checked_operand(name, a)
     old_shape = np.shape(a)
@@ -94,13 +82,13 @@ def reshaped(
 
 
 def reshape(
-    a: ArrayLike,
-    shape: ShapeLike,
+    a: ir.ArrayLike,
+    shape: ir.ShapeLike,
     order: str = "C",
     *,
     copy: bool | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """An array's elements in another shape.
 
     Args:
@@ -134,7 +122,7 @@ def reshape(
     """
     method: Any = None if hasattr(type(a), "aval") else getattr(a, "reshape", None)
     if method is None or out_sharding is not None:
-        result: Any = as_result(reshaped("reshape", a, shape, order, out_sharding))
+        result: Any = ir.as_result(reshaped("reshape", a, shape, order, out_sharding))
         return result
     check_arraylike("reshape", a)
     # As in JAX, a NumPy array is reshaped by its own method and remains a NumPy array: libraries
@@ -142,8 +130,8 @@ def reshape(
     return method(shape, order=order)
 
 
-@may_return_operand
-def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Array:
+@ir.may_return_operand
+def ravel(a: ir.ArrayLike, order: str = "C", *, out_sharding: object = None) -> ir.Array:
     """An array's elements in one dimension.
 
     Args:
@@ -170,8 +158,8 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Arr
     return reshaped("ravel", a, (prod(np.shape(a)),), order, out_sharding)
 
 
-@may_return_operand
-def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
+@ir.may_return_operand
+def squeeze(a: ir.ArrayLike, axis: ir.Axis = None) -> ir.Array:
     """An array without dimensions of size 1: all, or those of ``axis``.
 
     Args:
@@ -200,8 +188,8 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     return lax.squeeze(a, axis_tuple(axis))
 
 
-@may_return_operand
-def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
+@ir.may_return_operand
+def expand_dims(a: ir.ArrayLike, axis: int | Sequence[int]) -> ir.Array:
     """An array with new dimensions of size 1, at these positions of the result.
 
     Args:
@@ -229,8 +217,10 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     return lax.expand_dims(a, axis_tuple(axis))
 
 
-@may_return_operand
-def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = None) -> Array:
+@ir.may_return_operand
+def broadcast_to(
+    array: ir.ArrayLike, shape: ir.ShapeLike, *, out_sharding: object = None
+) -> ir.Array:
     """An array repeated to a shape that its own shape broadcasts to.
 
     Args:
@@ -271,8 +261,8 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = N
     return lax.broadcast_in_dim(array, shape, dimensions, out_sharding=out_sharding)
 
 
-@may_return_operand
-def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
+@ir.may_return_operand
+def broadcast_arrays(*args: ir.ArrayLike) -> tuple[ir.Array, ...]:
     """Arrays repeated to the shape that their shapes broadcast to.
 
     Args:
@@ -297,10 +287,10 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     args = tuple(operands("broadcast_arrays", *args))
     shape = broadcast_shape("broadcast_arrays", *map(np.shape, args))
     sharding = common_sharding(len(shape), *args)
-    return tuple(as_array(broadcast(x, shape, sharding)) for x in args)
+    return tuple(ir.as_array(broadcast(x, shape, sharding)) for x in args)
 
 
-def broadcast_shapes(*shapes: ShapeLike) -> Shape:
+def broadcast_shapes(*shapes: ir.ShapeLike) -> ir.Shape:
     """The shape that shapes broadcast to.
 
     Args:
@@ -328,29 +318,31 @@ def broadcast_shapes(*shapes: ShapeLike) -> Shape:
     return broadcast_shape("broadcast_shapes", *checked)
 
 
-@composite("atleast_1d")
-def _atleast_1d(x: Array) -> Array:
+@ir.composite("atleast_1d")
+def _atleast_1d(x: ir.Array) -> ir.Array:
     return x if np.ndim(x) else lax.expand_dims(x, (0,))
 
 
-@composite("atleast_2d")
-def _atleast_2d(x: Array) -> Array:
+@ir.composite("atleast_2d")
+def _atleast_2d(x: ir.Array) -> ir.Array:
     return lax.expand_dims(x, tuple(range(2 - np.ndim(x)))) if np.ndim(x) < 2 else x
 
 
-@composite("atleast_3d")
-def _atleast_3d(x: Array) -> Array:
+@ir.composite("atleast_3d")
+def _atleast_3d(x: ir.Array) -> ir.Array:
     new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(np.ndim(x))
     return lax.expand_dims(x, new) if new else x
 
 
-def _at_least(step: Composite, rank: int, args: tuple[ArrayLike, ...]) -> Array | list[Array]:
+def _at_least(
+    step: ir.Composite, rank: int, args: tuple[ir.ArrayLike, ...]
+) -> ir.Array | list[ir.Array]:
     """One array, or a list of several, with at least ``rank`` dimensions, which ``step`` adds."""
     check_arraylike(step.name, *args)
     # An array that has them is returned unchanged; jaxprs have the call, as JAX's do.
     results = [
-        as_array(x)
-        if np.ndim(x) >= rank and hasattr(type(x), "aval") and not is_recording()
+        ir.as_array(x)
+        if np.ndim(x) >= rank and hasattr(type(x), "aval") and not ir.is_recording()
         else step(x)
         for x in operands(step.name, *args)
     ]
@@ -358,10 +350,10 @@ def _at_least(step: Composite, rank: int, args: tuple[ArrayLike, ...]) -> Array 
 
 
 @overload
-def atleast_1d(x: ArrayLike, /) -> Array: ...
+def atleast_1d(x: ir.ArrayLike, /) -> ir.Array: ...
 @overload
-def atleast_1d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
-def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
+def atleast_1d(x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike) -> list[ir.Array]: ...
+def atleast_1d(*arys: ir.ArrayLike) -> ir.Array | list[ir.Array]:
     """Arrays with one dimension at least; a list of them for several arguments.
 
     Args:
@@ -384,10 +376,10 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
 
 
 @overload
-def atleast_2d(x: ArrayLike, /) -> Array: ...
+def atleast_2d(x: ir.ArrayLike, /) -> ir.Array: ...
 @overload
-def atleast_2d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
-def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
+def atleast_2d(x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike) -> list[ir.Array]: ...
+def atleast_2d(*arys: ir.ArrayLike) -> ir.Array | list[ir.Array]:
     """Arrays with two dimensions at least, new ones in front; a list for several arguments.
 
     Args:
@@ -410,10 +402,10 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
 
 
 @overload
-def atleast_3d(x: ArrayLike, /) -> Array: ...
+def atleast_3d(x: ir.ArrayLike, /) -> ir.Array: ...
 @overload
-def atleast_3d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
-def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
+def atleast_3d(x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike) -> list[ir.Array]: ...
+def atleast_3d(*arys: ir.ArrayLike) -> ir.Array | list[ir.Array]:
     """Arrays with three dimensions at least; a list of them for several arguments.
 
     A vector of size ``n`` gets shape ``(1, n, 1)``, a matrix ``(m, n, 1)``.
@@ -438,8 +430,8 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
 
 
 def reshape_method(
-    x: Array, *sizes: ShapeLike, order: str = "C", out_sharding: object = None
-) -> Array:
+    x: ir.Array, *sizes: ir.ShapeLike, order: str = "C", out_sharding: object = None
+) -> ir.Array:
     """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``: see ``reshape``."""
     shape: Any = sizes
     if len(sizes) == 1 and (

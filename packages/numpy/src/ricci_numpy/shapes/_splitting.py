@@ -7,27 +7,18 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    as_array,
-    as_size,
-    is_symbolic_dim,
-    max_dim,
-    may_return_operand,
-    min_dim,
-)
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import check_arraylike, operands
 
 __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
 
 
-@may_return_operand
+@ir.may_return_operand
 def array_split(
-    ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
-) -> list[Array]:
+    ary: ir.ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
+) -> list[ir.Array]:
     """Split an array into parts, nearly equal ones if their number is given.
 
     Args:
@@ -52,10 +43,10 @@ def array_split(
     return _split("array_split", ary, indices_or_sections, axis)
 
 
-@may_return_operand
+@ir.may_return_operand
 def split(
-    ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
-) -> list[Array]:
+    ary: ir.ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
+) -> list[ir.Array]:
     """Split an array into parts, equal ones if their number is given.
 
     Args:
@@ -85,12 +76,12 @@ def split(
     return _split("split", ary, indices_or_sections, axis)
 
 
-def _split(name: str, ary: ArrayLike, sections: Any, axis: int) -> list[Array]:
+def _split(name: str, ary: ir.ArrayLike, sections: Any, axis: int) -> list[ir.Array]:
     (ary,) = operands(name, ary)
     axis = canonical_axis(axis, np.ndim(ary))
     size = np.shape(ary)[axis]
     if np.ndim(sections) or isinstance(sections, Sequence):
-        at = [_place(as_size(i), size) for i in sections]
+        at = [_place(ir.as_size(i), size) for i in sections]
         bounds = [0, *at, size]
         sizes = [stop - start for start, stop in pairwise(bounds)]
         if any(n < 0 for n in sizes):
@@ -105,27 +96,29 @@ def _split(name: str, ary: ArrayLike, sections: Any, axis: int) -> list[Array]:
             )
         sizes = _nearly_equal(part, remainder, count)
     if len(sizes) == 1:
-        return [as_array(ary)]
+        return [ir.as_array(ary)]
     # The sizes are NumPy integers, so that jaxprs print as JAX's do.
     return list(
         lax.split_p.bind(
-            ary, sizes=tuple(n if is_symbolic_dim(n) else np.int64(n) for n in sizes), axis=axis
+            ary, sizes=tuple(n if ir.is_symbolic_dim(n) else np.int64(n) for n in sizes), axis=axis
         )
     )
 
 
 def _place(i: int, size: int) -> int:
-    return max_dim(i + size, 0) if i < 0 else min_dim(i, size)
+    return ir.max_dim(i + size, 0) if i < 0 else ir.min_dim(i, size)
 
 
 def _nearly_equal(part: int, remainder: int, count: int) -> list[int]:
     """The sizes of ``count`` parts; the first ``rest`` ones are larger by one."""
-    if is_symbolic_dim(remainder):
-        return [part + min_dim(max_dim(remainder - i, 0), 1) for i in range(count)]
+    if ir.is_symbolic_dim(remainder):
+        return [part + ir.min_dim(ir.max_dim(remainder - i, 0), 1) for i in range(count)]
     return [part + 1] * remainder + [part] * (count - remainder)
 
 
-def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray) -> list[Array]:
+def hsplit(
+    ary: ir.ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
+) -> list[ir.Array]:
     """Split an array along the second dimension, a vector along the first; see ``split``.
 
     Args:
@@ -146,7 +139,9 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
     return _split("split", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
-def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray) -> list[Array]:
+def vsplit(
+    ary: ir.ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
+) -> list[ir.Array]:
     """Split an array along the first dimension; see ``split``.
 
     Args:
@@ -166,7 +161,9 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
     return _split("split", ary, indices_or_sections, 0)
 
 
-def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray) -> list[Array]:
+def dsplit(
+    ary: ir.ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
+) -> list[ir.Array]:
     """Split an array along the third dimension; see ``split``.
 
     Args:
@@ -186,7 +183,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
     return _split("split", ary, indices_or_sections, 2)
 
 
-def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ir.ArrayLike, /, *, axis: int = 0) -> tuple[ir.Array, ...]:
     """The parts of an array along a dimension, as a tuple of arrays without it.
 
     Args:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, get_aval, surely_at_most, symbolic_dim_bounds
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -25,13 +25,13 @@ _UNROLLED_LENGTH = 32
 
 
 def searchsorted(
-    a: ArrayLike,
-    v: ArrayLike,
+    a: ir.ArrayLike,
+    v: ir.ArrayLike,
     side: str = "left",
-    sorter: ArrayLike | None = None,
+    sorter: ir.ArrayLike | None = None,
     *,
     method: str = "scan",
-) -> Array:
+) -> ir.Array:
     """The positions at which values are inserted in a sorted vector to keep it sorted.
 
     Args:
@@ -79,17 +79,19 @@ def searchsorted(
     return _searchsorted(a, v, side=side, method=method)
 
 
-@composite("searchsorted")
-def _searchsorted_by(a: Array, v: Array, sorter: Array, *, side: str, method: str) -> Array:
+@ir.composite("searchsorted")
+def _searchsorted_by(
+    a: ir.Array, v: ir.Array, sorter: ir.Array, *, side: str, method: str
+) -> ir.Array:
     return _search(_looked_up(a, sorter), v, side, method)
 
 
-@composite("searchsorted")
-def _searchsorted(a: Array, v: Array, *, side: str, method: str) -> Array:
+@ir.composite("searchsorted")
+def _searchsorted(a: ir.Array, v: ir.Array, *, side: str, method: str) -> ir.Array:
     return _search(a, v, side, method)
 
 
-def _search(a: Array, v: Array, side: str, method: str) -> Array:
+def _search(a: ir.Array, v: ir.Array, side: str, method: str) -> ir.Array:
     size = np.shape(a)[0]
     if size == 0:
         return lax.full(np.shape(v), 0, _INT32)
@@ -97,16 +99,16 @@ def _search(a: Array, v: Array, side: str, method: str) -> Array:
         return _search_by_sorting(a, v, side)
     keys, values = _integer_keys(a), _integer_keys(v)
     if method != "compare_all":
-        unrolled = method == "scan_unrolled" or surely_at_most(size, _UNROLLED_LENGTH)
+        unrolled = method == "scan_unrolled" or ir.surely_at_most(size, _UNROLLED_LENGTH)
         return _search_by_halving(keys, values, side, unrolled)
     wide = [lax.expand_dims(key, range(1, np.ndim(v) + 1)) for key in keys]
     is_before = _before(wide, [lax.expand_dims(value, (0,)) for value in values], side)
     return lax.reduce_sum(lax.convert_element_type(is_before, _INT32), (0,))
 
 
-def _integer_keys(x: Array) -> list[Array]:
+def _integer_keys(x: ir.Array) -> list[ir.Array]:
     """Integers in NumPy's order of the elements: -0 equals 0, all NaNs are equal and come last."""
-    dtype = get_aval(x).dtype
+    dtype = ir.get_aval(x).dtype
     if dtype in COMPLEX_DTYPES:
         return [*_integer_keys(lax.real(x)), *_integer_keys(lax.imag(x))]
     if dtype not in FLOAT_DTYPES:
@@ -128,7 +130,7 @@ def _integer_keys(x: Array) -> list[Array]:
     ]
 
 
-def _before(keys: list[Array], values: list[Array], side: str) -> Array:
+def _before(keys: list[ir.Array], values: list[ir.Array], side: str) -> ir.Array:
     """Whether elements of the sorted vector come before the values' insertion points."""
     *earlier, (key, value) = zip(keys, values, strict=True)
     is_before = lax.lt(key, value) if side == "left" else lax.le(key, value)
@@ -138,12 +140,14 @@ def _before(keys: list[Array], values: list[Array], side: str) -> Array:
     return is_before
 
 
-def _search_by_halving(keys: list[Array], values: list[Array], side: str, unrolled: bool) -> Array:
+def _search_by_halving(
+    keys: list[ir.Array], values: list[ir.Array], side: str, unrolled: bool
+) -> ir.Array:
     """The number of elements before each value, computed bit by bit from the highest."""
     size = np.shape(keys[0])[0]
     last, one = strong_constant(_UINT32, size), np.uint32(1)
 
-    def add_bit(count: Array, bit: ArrayLike) -> tuple[Array, None]:
+    def add_bit(count: ir.Array, bit: ir.ArrayLike) -> tuple[ir.Array, None]:
         larger = lax.add(count, bit)
         elements = [_looked_up(key, lax.sub(larger, one)) for key in keys]
         fits = lax.bitwise_and(lax.le(larger, last), _before(elements, values, side))
@@ -161,11 +165,11 @@ def _search_by_halving(keys: list[Array], values: list[Array], side: str, unroll
 
 def _bit_length(size: int) -> int:
     """The number of bits of a number up to ``size``."""
-    most = symbolic_dim_bounds(size)[1]
+    most = ir.symbolic_dim_bounds(size)[1]
     return int(most).bit_length() if most < 1 << 32 else 32
 
 
-def _looked_up(a: Array, positions: ArrayLike) -> Array:
+def _looked_up(a: ir.Array, positions: ir.ArrayLike) -> ir.Array:
     rank = np.ndim(positions)
     dims = lax.GatherDimensionNumbers(
         offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,)
@@ -175,7 +179,7 @@ def _looked_up(a: Array, positions: ArrayLike) -> Array:
     )
 
 
-def _search_by_sorting(a: Array, v: Array, side: str) -> Array:
+def _search_by_sorting(a: ir.Array, v: ir.Array, side: str) -> ir.Array:
     # A value's rank among the elements and values, less its rank among the values alone, is the
     # number of elements before it. Sorts are stable, so the order of concatenation breaks ties.
     flat = ravel(v)
@@ -187,7 +191,7 @@ def _search_by_sorting(a: Array, v: Array, side: str) -> Array:
     return lax.reshape(lax.sub(among_both, _ranks(flat)), np.shape(v))
 
 
-def _ranks(x: Array) -> Array:
+def _ranks(x: ir.Array) -> ir.Array:
     """The position of each element in the sorted order."""
     size = np.shape(x)[0]
     turn = lax.iota(_INT32, size)
@@ -196,8 +200,8 @@ def _ranks(x: Array) -> Array:
 
 
 def digitize(
-    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
-) -> Array:
+    x: ir.ArrayLike, bins: ir.ArrayLike, right: bool = False, *, method: str | None = None
+) -> ir.Array:
     """The number of the bin that each element falls into.
 
     Args:
@@ -226,8 +230,8 @@ def digitize(
     return _digitize(x, bins, right=right, method=method or "scan")
 
 
-@composite("digitize")
-def _digitize(x: Array, bins: Array, *, right: bool, method: str) -> Array:
+@ir.composite("digitize")
+def _digitize(x: ir.Array, bins: ir.Array, *, right: bool, method: str) -> ir.Array:
     size = np.shape(bins)[0]
     if size == 0:
         return lax.full(np.shape(x), 0, _INT32)

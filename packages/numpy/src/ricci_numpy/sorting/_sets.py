@@ -2,8 +2,8 @@
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, composite, exact_scalar, get_aval, python_scalar_dtype
 from ricci_numpy._promotion import INT32, convert, operands, promote_dtypes
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import nonzero, where_step
@@ -17,13 +17,13 @@ __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d"]
 
 
 def isin(
-    element: ArrayLike,
-    test_elements: ArrayLike,
+    element: ir.ArrayLike,
+    test_elements: ir.ArrayLike,
     assume_unique: bool = False,
     invert: bool = False,
     *,
     method: str = "auto",
-) -> Array:
+) -> ir.Array:
     """Whether each element is among others.
 
     Args:
@@ -56,16 +56,16 @@ def isin(
         )
     contained = _isin(ravel(element), ravel(test_elements), invert=invert, method=method)
     if method != "binary_search":
-        contained = convert(contained, BOOL)
+        contained = convert(contained, ir.BOOL)
     return lax.reshape(contained, np.shape(element))
 
 
-@composite("_in1d")
-def _isin(element: Array, others: Array, *, invert: bool, method: str) -> Array:
+@ir.composite("_in1d")
+def _isin(element: ir.Array, others: ir.Array, *, invert: bool, method: str) -> ir.Array:
     element, others = promote_dtypes(element, others)
     count = np.shape(others)[0]
     if not count or not np.shape(element)[0]:
-        return lax.full(np.shape(element), invert, BOOL)
+        return lax.full(np.shape(element), invert, ir.BOOL)
     if method in ("auto", "compare_all"):
         pairs = (lax.expand_dims(element, (1,)), lax.expand_dims(others, (0,)))
         if invert:
@@ -77,14 +77,18 @@ def _isin(element: Array, others: Array, *, invert: bool, method: str) -> Array:
     return lax.ne(nearest, element) if invert else lax.eq(nearest, element)
 
 
-def _pair(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
+def _pair(name: str, ar1: ir.ArrayLike, ar2: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
     x, y = promote_dtypes(*operands(name, ar1, ar2))
     return ravel(x), ravel(y)
 
 
 def union1d(
-    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Array:
+    ar1: ir.ArrayLike,
+    ar2: ir.ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The elements of either array, sorted, each once.
 
     Args:
@@ -106,13 +110,13 @@ def union1d(
 
 
 def setdiff1d(
-    ar1: ArrayLike,
-    ar2: ArrayLike,
+    ar1: ir.ArrayLike,
+    ar2: ir.ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: ArrayLike | None = None,
-) -> Array:
+    fill_value: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The elements of the first array that are not in the second, sorted, each once.
 
     Args:
@@ -143,21 +147,23 @@ def setdiff1d(
     return _gathered(x, outside, size, fill_value, _is_weak(x))
 
 
-def _setdiff_sized(x: Array, y: Array, size: int, fill_value: ArrayLike | None) -> Array:
+def _setdiff_sized(
+    x: ir.Array, y: ir.Array, size: int, fill_value: ir.ArrayLike | None
+) -> ir.Array:
     rows, first, _ = sorted_with_firsts(x, equal_nan=True)
     selected = lax.bitwise_and(first, isin(rows, y, invert=True))
     return _gathered(rows, selected, size, fill_value, _is_weak(x))
 
 
-def _is_weak(x: Array) -> bool:
-    return get_aval(x).weak_type
+def _is_weak(x: ir.Array) -> bool:
+    return ir.get_aval(x).weak_type
 
 
 def _gathered(
-    x: Array, mask: Array, size: int, fill_value: ArrayLike | None, weak_type: bool = False
-) -> Array:
+    x: ir.Array, mask: ir.Array, size: int, fill_value: ir.ArrayLike | None, weak_type: bool = False
+) -> ir.Array:
     """The elements that a mask picks, as many as ``size``."""
-    dtype = get_aval(x).dtype
+    dtype = ir.get_aval(x).dtype
     fill = 0 if fill_value is None else fill_value
     if not hasattr(type(fill), "aval"):
         fill = lax.full((), fill, dtype)  # refuses complex numbers for real elements
@@ -171,14 +177,14 @@ def _gathered(
 
 
 def intersect1d(
-    ar1: ArrayLike,
-    ar2: ArrayLike,
+    ar1: ir.ArrayLike,
+    ar2: ir.ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: ArrayLike | None = None,
-) -> Array | tuple[Array, Array, Array]:
+    fill_value: ir.ArrayLike | None = None,
+) -> ir.Array | tuple[ir.Array, ir.Array, ir.Array]:
     """The elements of both arrays, sorted, each once.
 
     Args:
@@ -201,7 +207,9 @@ def intersect1d(
     weak = size is None and _is_weak(x) and _is_weak(y)
     if not (np.shape(x)[0] and np.shape(y)[0]):
         values = _gathered(getitem(x, slice(0)), x, size or 0, fill_value, weak)
-        absent = [lax.full((size or 0,), np.shape(z)[0], python_scalar_dtype(int)) for z in (x, y)]
+        absent = [
+            lax.full((size or 0,), np.shape(z)[0], ir.python_scalar_dtype(int)) for z in (x, y)
+        ]
         return (values, absent[0], absent[1]) if return_indices else values
     rows, first, order = sorted_with_firsts(x, equal_nan=True)
     common = lax.bitwise_and(first, isin(rows, y))
@@ -212,7 +220,7 @@ def intersect1d(
     smallest = convert(getitem(rows, places), rows.dtype, weak)
     if size and fill_value is None:
         fill = lax.squeeze(lax.slice_in_dim(smallest, 0, 1), (0,))
-        zero = exact_scalar(0, smallest.dtype)
+        zero = ir.exact_scalar(0, smallest.dtype)
         fill = lax.select(lax.gt(count, np.int32(0)), fill, lax.full_like(fill, zero))
         fill = convert(fill, smallest.dtype, weak)
     else:
@@ -230,13 +238,13 @@ def intersect1d(
 
 
 def setxor1d(
-    ar1: ArrayLike,
-    ar2: ArrayLike,
+    ar1: ir.ArrayLike,
+    ar2: ir.ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: ArrayLike | None = None,
-) -> Array:
+    fill_value: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The elements of exactly one of the arrays, sorted, each once.
 
     Args:

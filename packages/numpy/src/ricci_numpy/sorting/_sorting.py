@@ -5,16 +5,8 @@ from operator import index as as_int
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    composite,
-    explicit_dtype,
-    get_aval,
-    python_scalar_dtype,
-)
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, convert, operands
 from ricci_numpy.indexing._at import at
@@ -39,14 +31,14 @@ def _check_kind(name: str, kind: object, order: object) -> None:
 
 
 def sort(
-    a: ArrayLike,
+    a: ir.ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-) -> Array:
+) -> ir.Array:
     """An array with its elements sorted along a dimension, NaNs last.
 
     Args:
@@ -84,8 +76,8 @@ def sort(
     return _sort(a, axis=axis, stable=stable, descending=descending)
 
 
-@composite("sort")
-def _sort(a: Array, *, axis: int | None, stable: bool, descending: bool) -> Array:
+@ir.composite("sort")
+def _sort(a: ir.Array, *, axis: int | None, stable: bool, descending: bool) -> ir.Array:
     if axis is None:
         a, axis = ravel(a), 0
     ordered = lax.sort(a, axis, is_stable=stable)
@@ -93,15 +85,15 @@ def _sort(a: Array, *, axis: int | None, stable: bool, descending: bool) -> Arra
 
 
 def argsort(
-    a: ArrayLike,
+    a: ir.ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: DTypeLike | None = None,
-) -> Array:
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """The positions of an array's elements in sorted order.
 
     Args:
@@ -134,14 +126,14 @@ def argsort(
     (a,) = operands("argsort", a)
     if axis is not None:
         axis = canonical_axis(axis, np.ndim(a))
-    dtype = python_scalar_dtype(int) if dtype is None else explicit_dtype(dtype, "argsort")
+    dtype = ir.python_scalar_dtype(int) if dtype is None else ir.explicit_dtype(dtype, "argsort")
     return _argsort(a, axis=axis, stable=stable, descending=descending, dtype=dtype)
 
 
-@composite("argsort")
+@ir.composite("argsort")
 def _argsort(
-    a: Array, *, axis: int | None, stable: bool, descending: bool, dtype: DTypeLike
-) -> Array:
+    a: ir.Array, *, axis: int | None, stable: bool, descending: bool, dtype: ir.DTypeLike
+) -> ir.Array:
     if axis is None:
         a, axis = ravel(a), 0
     places = lax.broadcasted_iota(dtype, np.shape(a), axis)
@@ -152,7 +144,7 @@ def _argsort(
     return lax.rev(positions, (axis,)) if descending else positions
 
 
-def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
+def lexsort(keys: ir.ArrayLike | Sequence[ir.ArrayLike], axis: int = -1) -> ir.Array:
     """The positions that sort by several keys, the last one first.
 
     Args:
@@ -181,17 +173,17 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
     if len(shapes) > 1:
         raise ValueError(f"lexsort: all keys must have one shape, got {sorted(shapes)}.")
     if not np.ndim(parts[0]):
-        return lax.full((), 0, python_scalar_dtype(int))
+        return lax.full((), 0, ir.python_scalar_dtype(int))
     return _lexsort(*parts, axis=canonical_axis(axis, np.ndim(parts[0])))
 
 
-@composite("lexsort")
-def _lexsort(*keys: ArrayLike, axis: int) -> Array:
-    places = lax.broadcasted_iota(python_scalar_dtype(int), np.shape(keys[0]), axis)
+@ir.composite("lexsort")
+def _lexsort(*keys: ir.ArrayLike, axis: int) -> ir.Array:
+    places = lax.broadcasted_iota(ir.python_scalar_dtype(int), np.shape(keys[0]), axis)
     return lax.sort((*keys[::-1], places), axis, num_keys=len(keys))[-1]
 
 
-def sort_complex(a: ArrayLike) -> Array:
+def sort_complex(a: ir.ArrayLike) -> ir.Array:
     """A vector sorted, first by real and then by imaginary parts, as complex numbers.
 
     Args:
@@ -211,8 +203,8 @@ def sort_complex(a: ArrayLike) -> Array:
     return _sort_complex(a)
 
 
-@composite("sort_complex")
-def _sort_complex(a: Array) -> Array:
+@ir.composite("sort_complex")
+def _sort_complex(a: ir.Array) -> ir.Array:
     ordered = lax.sort(a, np.ndim(a) - 1)
     dtype = ordered.dtype
     if dtype in COMPLEX_DTYPES:
@@ -221,18 +213,18 @@ def _sort_complex(a: Array) -> Array:
     return lax.convert_element_type(ordered, np.complex128 if wide else np.complex64)
 
 
-def _check_kth(name: str, a: Array, kth: int, axis: int) -> tuple[int, int]:
+def _check_kth(name: str, a: ir.Array, kth: int, axis: int) -> tuple[int, int]:
     axis = canonical_axis(axis, np.ndim(a))
     size = np.shape(a)[axis]
     kth = as_int(kth)
     if not -size <= kth < size:
         raise ValueError(f"{name}: kth={kth}, but the axis has {size} elements, counted from 0.")
-    if get_aval(a).dtype in COMPLEX_DTYPES:
+    if ir.get_aval(a).dtype in COMPLEX_DTYPES:
         raise NotImplementedError(f"{name} is not defined for complex numbers; use sort.")
     return kth % size if size else 0, axis
 
 
-def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+def partition(a: ir.ArrayLike, kth: int, axis: int = -1) -> ir.Array:
     """An array with its ``kth`` smallest element in place, no larger one before, no smaller after.
 
     Args:
@@ -259,14 +251,14 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     return _partition(a, kth=kth, axis=axis)
 
 
-def _negated(a: Array) -> Array:
+def _negated(a: ir.Array) -> ir.Array:
     """Numbers in the reverse order: negated, or unsigned ones subtracted from the largest."""
-    dtype = get_aval(a).dtype
+    dtype = ir.get_aval(a).dtype
     return lax.sub(np.array(np.iinfo(dtype).max, dtype)[()], a) if dtype.kind == "u" else lax.neg(a)
 
 
-@composite("partition")
-def _partition(a: Array, *, kth: int, axis: int) -> Array:
+@ir.composite("partition")
+def _partition(a: ir.Array, *, kth: int, axis: int) -> ir.Array:
     size = np.shape(a)[axis]
     # The smallest elements, ascending: the last of them is the one at ``kth``.
     below, _ = lax.top_k(_negated(a), kth + 1, axis=axis)
@@ -274,7 +266,7 @@ def _partition(a: Array, *, kth: int, axis: int) -> Array:
     return lax.concatenate([_negated(below), above], axis)
 
 
-def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+def argpartition(a: ir.ArrayLike, kth: int, axis: int = -1) -> ir.Array:
     """The positions of an array's elements as ``partition`` arranges them.
 
     Args:
@@ -299,8 +291,8 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     return _argpartition(a, kth=kth, axis=axis)
 
 
-@composite("argpartition")
-def _argpartition(a: Array, *, kth: int, axis: int) -> Array:
+@ir.composite("argpartition")
+def _argpartition(a: ir.Array, *, kth: int, axis: int) -> ir.Array:
     a = moveaxis(a, axis, -1)
     shape = np.shape(a)
     last = len(shape) - 1
@@ -316,8 +308,8 @@ def _argpartition(a: Array, *, kth: int, axis: int) -> Array:
 
 
 def top_k(
-    a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
-) -> list[Array] | tuple[Array, Array]:
+    a: ir.ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> list[ir.Array] | tuple[ir.Array, ir.Array]:
     """The largest or smallest elements along a dimension, and their positions.
 
     Args:
@@ -349,7 +341,7 @@ def top_k(
     return result if mode == "smallest" else list(result)
 
 
-@composite("top_k")
-def _top_k(a: Array, *, k: int, axis: int, smallest: bool) -> tuple[Array, Array]:
+@ir.composite("top_k")
+def _top_k(a: ir.Array, *, k: int, axis: int, smallest: bool) -> tuple[ir.Array, ir.Array]:
     values, places = lax.top_k(_negated(a) if smallest else a, k, axis=axis)
     return _negated(values) if smallest else values, places

@@ -6,17 +6,8 @@ from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    Tracer,
-    composite,
-    get_aval,
-    is_recording,
-    python_scalar_dtype,
-)
 from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import INEXACT_DTYPES, INT32, constant, constant_like, convert, operands
 from ricci_numpy.arrays._array_info import concrete_values
@@ -31,7 +22,7 @@ from ._sorting import lexsort
 __all__ = ["unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 
-def size_deciding_values(name: str, x: Array) -> np.ndarray:
+def size_deciding_values(name: str, x: ir.Array) -> np.ndarray:
     """Return the values of ``x``, which determine the size of the result of ``name``."""
     return concrete_values(
         x,
@@ -42,7 +33,7 @@ def size_deciding_values(name: str, x: Array) -> np.ndarray:
 
 @overload
 def unique(
-    ar: ArrayLike,
+    ar: ir.ArrayLike,
     return_index: Literal[False] = False,
     return_inverse: Literal[False] = False,
     return_counts: Literal[False] = False,
@@ -50,12 +41,12 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: ArrayLike | None = None,
+    fill_value: ir.ArrayLike | None = None,
     sorted: bool = True,
-) -> Array: ...
+) -> ir.Array: ...
 @overload
 def unique(
-    ar: ArrayLike,
+    ar: ir.ArrayLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -63,11 +54,11 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: ArrayLike | None = None,
+    fill_value: ir.ArrayLike | None = None,
     sorted: bool = True,
-) -> Array | tuple[Array, ...]: ...
+) -> ir.Array | tuple[ir.Array, ...]: ...
 def unique(
-    ar: ArrayLike,
+    ar: ir.ArrayLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -75,9 +66,9 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: ArrayLike | None = None,
+    fill_value: ir.ArrayLike | None = None,
     sorted: bool = True,
-) -> Array | tuple[Array, ...]:
+) -> ir.Array | tuple[ir.Array, ...]:
     """The different elements of an array, sorted.
 
     Args:
@@ -129,7 +120,7 @@ def unique(
         along = canonical_axis(axis, len(shape))
         flat, inverse_shape = moveaxis(ar, along, 0), (shape[along],)
     if size is None:
-        traced = isinstance(ar, Tracer)  # reading is_fully_addressable of a tracer raises
+        traced = isinstance(ar, ir.Tracer)  # reading is_fully_addressable of a tracer raises
         if not traced and np.shape(flat)[0] and not getattr(ar, "is_fully_addressable", True):
             # Shards are in other processes, so that the elements are counted on the devices.
             first = sorted_with_firsts(flat, equal_nan=equal_nan)[1]
@@ -149,7 +140,7 @@ def unique(
         "has_fill": fill_value is not None,
     }
     fills = () if fill_value is None else operands("unique", fill_value)
-    step = _unique if is_recording() else _unique_step
+    step = _unique if ir.is_recording() else _unique_step
     values, *extras = step(flat, *fills, **settings)
     if axis is not None:
         values = moveaxis(values, 0, along)
@@ -173,35 +164,35 @@ def _count_unique(x: np.ndarray, equal_nan: bool) -> int:
     return len(np.unique(rows, axis=0))
 
 
-@composite("_unique_sorted_mask")
-def sorted_with_firsts(x: Array, *, equal_nan: bool) -> tuple[Array, Array, Array]:
+@ir.composite("_unique_sorted_mask")
+def sorted_with_firsts(x: ir.Array, *, equal_nan: bool) -> tuple[ir.Array, ir.Array, ir.Array]:
     """The rows in order, whether each differs from the one before, and its position in ``x``."""
     shape = np.shape(x)
     if not shape[0]:
-        return x, lax.full((0,), True, BOOL), lax.iota(INT32, 0)
+        return x, lax.full((0,), True, ir.BOOL), lax.iota(INT32, 0)
     if 0 in shape:  # all rows are equal
-        places = lax.iota(python_scalar_dtype(int), shape[0])
+        places = lax.iota(ir.python_scalar_dtype(int), shape[0])
         return x, lax.eq(places, constant(places, 0)), places
     columns = lax.transpose(lax.reshape(x, (shape[0], prod(shape[1:]))), (1, 0))
     order = lexsort(lax.rev(columns, (0,)))
     rows = getitem(x, order)
     this, other = lax.slice_in_dim(rows, 1, None), lax.slice_in_dim(rows, 0, -1)
     differs = lax.ne(this, other)
-    dtype = get_aval(x).dtype
+    dtype = ir.get_aval(x).dtype
     if equal_nan and dtype in INEXACT_DTYPES:
         both_nan = lax.bitwise_and(lax.ne(this, this), lax.ne(other, other))
         differs = lax.bitwise_and(differs, lax.bitwise_not(both_nan))
     differs = lax.reduce_or(differs, tuple(range(1, len(shape))))
-    first = at(lax.full((shape[0],), True, BOOL))[1:].set(differs)
+    first = at(lax.full((shape[0],), True, ir.BOOL))[1:].set(differs)
     return rows, first, order
 
 
 def _unique(
-    x: Array, *fills: ArrayLike, size: int, equal_nan: bool, outputs: tuple, has_fill: bool
-) -> list[Array]:
+    x: ir.Array, *fills: ir.ArrayLike, size: int, equal_nan: bool, outputs: tuple, has_fill: bool
+) -> list[ir.Array]:
     return_index, return_inverse, return_counts = outputs
     count = np.shape(x)[0]
-    dtype = get_aval(x).dtype
+    dtype = ir.get_aval(x).dtype
     if not count:
         return _unique_of_empty(x, fills, size, outputs)
     rows, first, order = sorted_with_firsts(x, equal_nan=equal_nan)
@@ -224,50 +215,50 @@ def _unique(
         ends = nonzero(first, size=size + 1, fill_value=count)[0]
         after, before = lax.slice_in_dim(ends, 1, None), lax.slice_in_dim(ends, 0, -1)
         results.append(lax.sub(after, before))
-    integer = python_scalar_dtype(int)
+    integer = ir.python_scalar_dtype(int)
     return [values, *(lax.convert_element_type(x, integer) for x in results[1:])]
 
 
 def _unique_of_empty(
-    x: Array, fills: tuple[ArrayLike, ...], size: int, outputs: tuple[bool, ...]
-) -> list[Array]:
-    dtype = get_aval(x).dtype
+    x: ir.Array, fills: tuple[ir.ArrayLike, ...], size: int, outputs: tuple[bool, ...]
+) -> list[ir.Array]:
+    dtype = ir.get_aval(x).dtype
     shape = (size, *np.shape(x)[1:])
-    fill = convert(fills[0], dtype, get_aval(x).weak_type) if fills else constant_like(x, 0)
+    fill = convert(fills[0], dtype, ir.get_aval(x).weak_type) if fills else constant_like(x, 0)
     results = [lax.broadcast_in_dim(fill, shape, ())]
-    integer = python_scalar_dtype(int)
+    integer = ir.python_scalar_dtype(int)
     results += [lax.full((0,), 0, integer) for w in outputs if w]
     return results
 
 
-_unique_step = composite("unique")(_unique)
+_unique_step = ir.composite("unique")(_unique)
 
 
 class UniqueAllResult(NamedTuple):
     """Result of ``unique_all``."""
 
-    values: Array
-    indices: Array
-    inverse_indices: Array
-    counts: Array
+    values: ir.Array
+    indices: ir.Array
+    inverse_indices: ir.Array
+    counts: ir.Array
 
 
 class UniqueCountsResult(NamedTuple):
     """Result of ``unique_counts``."""
 
-    values: Array
-    counts: Array
+    values: ir.Array
+    counts: ir.Array
 
 
 class UniqueInverseResult(NamedTuple):
     """Result of ``unique_inverse``."""
 
-    values: Array
-    inverse_indices: Array
+    values: ir.Array
+    inverse_indices: ir.Array
 
 
 def unique_all(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+    x: ir.ArrayLike, /, *, size: int | None = None, fill_value: ir.ArrayLike | None = None
 ) -> UniqueAllResult:
     """The different elements, their first positions, the inverse and the counts; see ``unique``.
 
@@ -290,7 +281,7 @@ def unique_all(
 
 
 def unique_counts(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+    x: ir.ArrayLike, /, *, size: int | None = None, fill_value: ir.ArrayLike | None = None
 ) -> UniqueCountsResult:
     """The different elements, and how often each occurs; see ``unique``.
 
@@ -313,7 +304,7 @@ def unique_counts(
 
 
 def unique_inverse(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+    x: ir.ArrayLike, /, *, size: int | None = None, fill_value: ir.ArrayLike | None = None
 ) -> UniqueInverseResult:
     """The different elements, and the position of each element among them; see ``unique``.
 
@@ -336,8 +327,8 @@ def unique_inverse(
 
 
 def unique_values(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Array:
+    x: ir.ArrayLike, /, *, size: int | None = None, fill_value: ir.ArrayLike | None = None
+) -> ir.Array:
     """The different elements; see ``unique``.
 
     Args:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, composite, explicit_dtype, issubdtype
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     INEXACT_DTYPES,
@@ -31,15 +31,15 @@ __all__ = ["corrcoef", "cov"]
 
 
 def cov(
-    m: ArrayLike,
-    y: ArrayLike | None = None,
+    m: ir.ArrayLike,
+    y: ir.ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
-    fweights: ArrayLike | None = None,
-    aweights: ArrayLike | None = None,
-    dtype: DTypeLike | None = None,
-) -> Array:
+    fweights: ir.ArrayLike | None = None,
+    aweights: ir.ArrayLike | None = None,
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """The covariances of variables.
 
     Args:
@@ -76,11 +76,11 @@ def cov(
     return _cov(m, y, fweights, aweights, rowvar=bool(rowvar), ddof=ddof, dtype=dtype)
 
 
-def _has_dtype(x: ArrayLike, family: type[np.generic]) -> bool:
-    return issubdtype(common_dtype(x)[0], family)
+def _has_dtype(x: ir.ArrayLike, family: type[np.generic]) -> bool:
+    return ir.issubdtype(common_dtype(x)[0], family)
 
 
-def _checked(name: str, *args: ArrayLike | None) -> list[Any]:
+def _checked(name: str, *args: ir.ArrayLike | None) -> list[Any]:
     """The operands; all but the first may be ``None``, and the first two must be matrices."""
     checked: list[Any] = [
         x if x is None and i else operands(name, x)[0] for i, x in enumerate(args)
@@ -91,27 +91,27 @@ def _checked(name: str, *args: ArrayLike | None) -> list[Any]:
     return checked
 
 
-def _result_dtype(name: str, dtype: DTypeLike | None) -> np.dtype | None:
+def _result_dtype(name: str, dtype: ir.DTypeLike | None) -> np.dtype | None:
     """The requested dtype, checked."""
     if dtype is None:
         return None
-    result_dtype = explicit_dtype(dtype, name)
+    result_dtype = ir.explicit_dtype(dtype, name)
     if result_dtype not in INEXACT_DTYPES:
         raise ValueError(f"{name}: dtype must be a floating or complex one, got {dtype}.")
     return result_dtype
 
 
-@composite("cov")
+@ir.composite("cov")
 def _cov(
-    m: Array,
-    y: Array | None,
-    fweights: Array | None,
-    aweights: Array | None,
+    m: ir.Array,
+    y: ir.Array | None,
+    fweights: ir.Array | None,
+    aweights: ir.Array | None,
     *,
     rowvar: bool,
     ddof: int,
     dtype: np.dtype | None,
-) -> Array:
+) -> ir.Array:
     arrays = promote_dtypes_inexact(*(x for x in (m, y) if x is not None))
     if dtype is not None:
         arrays = [convert(x, dtype) for x in arrays]
@@ -144,7 +144,7 @@ def _cov(
     return lax.squeeze(covariances, (0, 1)) if covariances.shape == (1, 1) else covariances
 
 
-def _weights(x: Array, fweights: Array | None, aweights: Array | None) -> Array | None:
+def _weights(x: ir.Array, fweights: ir.Array | None, aweights: ir.Array | None) -> ir.Array | None:
     """The weight of each observation, as a vector; ``None`` if all are equal."""
     product = None
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
@@ -159,7 +159,7 @@ def _weights(x: Array, fweights: Array | None, aweights: Array | None) -> Array 
     return product
 
 
-def _freedom(total: Array, weights: Array, aweights: Array | None, ddof: int) -> Array:
+def _freedom(total: ir.Array, weights: ir.Array, aweights: ir.Array | None, ddof: int) -> ir.Array:
     """Degrees of freedom: the divisor of the weighted sum of products."""
     if not ddof:
         return total
@@ -169,8 +169,11 @@ def _freedom(total: Array, weights: Array, aweights: Array | None, ddof: int) ->
 
 
 def corrcoef(
-    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
-) -> Array:
+    x: ir.ArrayLike,
+    y: ir.ArrayLike | None = None,
+    rowvar: bool = True,
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """The correlation coefficients of variables: covariances over products of deviations.
 
     Args:
@@ -194,8 +197,8 @@ def corrcoef(
     return _corrcoef(x, y, rowvar=bool(rowvar), dtype=_result_dtype("corrcoef", dtype))
 
 
-@composite("corrcoef")
-def _corrcoef(x: Array, y: Array | None, *, rowvar: bool, dtype: np.dtype | None) -> Array:
+@ir.composite("corrcoef")
+def _corrcoef(x: ir.Array, y: ir.Array | None, *, rowvar: bool, dtype: np.dtype | None) -> ir.Array:
     coefficients = cov(x, y, rowvar, dtype=dtype)
     if not coefficients.ndim:
         return divide(coefficients, coefficients)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, composite, get_aval, issubdtype, python_scalar_dtype
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._array_info import concrete_values
@@ -28,13 +28,13 @@ _INT32 = np.dtype(np.int32)
 
 
 def bincount(
-    x: ArrayLike,
-    weights: ArrayLike | None = None,
+    x: ir.ArrayLike,
+    weights: ir.ArrayLike | None = None,
     minlength: int = 0,
     *,
     length: int | None = None,
     out_sharding: object = None,
-) -> Array:
+) -> ir.Array:
     """Count each number from 0 up in a vector of integers.
 
     Args:
@@ -68,8 +68,8 @@ def bincount(
     Source: numpy.bincount.
     """
     x, *optional = operands("bincount", x, *([] if weights is None else [weights]))
-    dtype = get_aval(x).dtype
-    if dtype != BOOL and not issubdtype(dtype, np.integer):
+    dtype = ir.get_aval(x).dtype
+    if dtype != ir.BOOL and not ir.issubdtype(dtype, np.integer):
         raise TypeError(f"bincount: only integers can be counted, got dtype {dtype}.")
     if np.ndim(x) != 1:
         raise ValueError(f"bincount: x must be a vector, got shape {np.shape(x)}.")
@@ -88,16 +88,16 @@ def bincount(
 _SIZE_ADVICE = "How long the result of bincount is depends on values. Give bincount length=..."
 
 
-@composite("bincount")
-def _bincount(x: Array, weights: Array | None = None, *, length: int) -> Array:
-    x = convert(x, _INT32) if x.dtype == BOOL else x
+@ir.composite("bincount")
+def _bincount(x: ir.Array, weights: ir.Array | None = None, *, length: int) -> ir.Array:
+    x = convert(x, _INT32) if x.dtype == ir.BOOL else x
     places = lax.max(x, strong_constant(x.dtype, 0)) if x.dtype.kind == "i" else x
     if weights is None:
-        weights = lax.full(x.shape, 1, python_scalar_dtype(int))
+        weights = lax.full(x.shape, 1, ir.python_scalar_dtype(int))
     return counted(places, weights, length)
 
 
-def counted(places: Array, weights: Array, length: int) -> Array:
+def counted(places: ir.Array, weights: ir.Array, length: int) -> ir.Array:
     """The sum of the weights at each place below ``length``; places must not be negative."""
     dims = lax.ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
@@ -111,7 +111,7 @@ def counted(places: Array, weights: Array, length: int) -> Array:
     )
 
 
-def checked_bins(name: str, bins: ArrayLike | str) -> int | Array:
+def checked_bins(name: str, bins: ir.ArrayLike | str) -> int | ir.Array:
     """The number of bins, or the vector of their edges."""
     if isinstance(bins, str):
         raise NotImplementedError(
@@ -130,7 +130,7 @@ def checked_bins(name: str, bins: ArrayLike | str) -> int | Array:
     return count
 
 
-def checked_ends(name: str, range_: Sequence[ArrayLike] | None) -> tuple[Any, ...]:
+def checked_ends(name: str, range_: Sequence[ir.ArrayLike] | None) -> tuple[Any, ...]:
     """The lower and the upper end of the range, if there is one."""
     if range_ is None:
         return ()
@@ -142,7 +142,7 @@ def checked_ends(name: str, range_: Sequence[ArrayLike] | None) -> tuple[Any, ..
     return ends
 
 
-def edges_of(a: Array, bins: int | Array, ends: Sequence[Array]) -> Array:
+def edges_of(a: ir.Array, bins: int | ir.Array, ends: Sequence[ir.Array]) -> ir.Array:
     """The edges of bins in the dtype of ``a``."""
     if not isinstance(bins, int):
         return convert(bins, a.dtype)
@@ -158,7 +158,7 @@ def edges_of(a: Array, bins: int | Array, ends: Sequence[Array]) -> Array:
     return linspace(low, high, bins + 1, dtype=a.dtype)
 
 
-def _with_edges(bins: int | Array, *arguments: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _with_edges(bins: int | ir.Array, *arguments: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The operands and settings of a step: edges are an operand, a number of bins is a setting."""
     if isinstance(bins, int):
         return (None, *arguments), {"bins": bins}
@@ -166,11 +166,11 @@ def _with_edges(bins: int | Array, *arguments: object) -> tuple[tuple[Any, ...],
 
 
 def histogram_bin_edges(
-    a: ArrayLike,
-    bins: ArrayLike = 10,
-    range: Sequence[ArrayLike] | None = None,
-    weights: ArrayLike | None = None,
-) -> Array:
+    a: ir.ArrayLike,
+    bins: ir.ArrayLike = 10,
+    range: Sequence[ir.ArrayLike] | None = None,
+    weights: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The edges of the bins that ``histogram`` counts in.
 
     Args:
@@ -198,20 +198,20 @@ def histogram_bin_edges(
     return _histogram_bin_edges(*args, **settings)
 
 
-@composite("histogram_bin_edges")
-def _histogram_bin_edges(edges: Any, a: Array, *ends: Array, bins: int | None) -> Array:
+@ir.composite("histogram_bin_edges")
+def _histogram_bin_edges(edges: Any, a: ir.Array, *ends: ir.Array, bins: int | None) -> ir.Array:
     (a,) = promote_dtypes_inexact(a)
     return edges_of(asarray(a), edges if bins is None else bins, ends)
 
 
 def histogram(
-    a: ArrayLike,
-    bins: ArrayLike = 10,
-    range: Sequence[ArrayLike] | None = None,
-    weights: ArrayLike | None = None,
+    a: ir.ArrayLike,
+    bins: ir.ArrayLike = 10,
+    range: Sequence[ir.ArrayLike] | None = None,
+    weights: ir.ArrayLike | None = None,
     density: bool | None = None,
     out_sharding: object = None,
-) -> tuple[Array, Array]:
+) -> tuple[ir.Array, ir.Array]:
     """Count the elements in each of several bins.
 
     Args:
@@ -255,7 +255,7 @@ def histogram(
     args, settings = _with_edges(bins, a, weight, *checked_ends("histogram", range))
     edges: Any = None
 
-    def counts() -> Array:
+    def counts() -> ir.Array:
         nonlocal edges
         numbers, edges = _histogram(*args, **settings, density=bool(density))
         return numbers
@@ -263,10 +263,15 @@ def histogram(
     return resolved_by(out_sharding, counts), edges
 
 
-@composite("histogram")
+@ir.composite("histogram")
 def _histogram(
-    edges: Any, a: Array, weights: Array | None, *ends: Array, bins: int | None, density: bool
-) -> tuple[Array, Array]:
+    edges: Any,
+    a: ir.Array,
+    weights: ir.Array | None,
+    *ends: ir.Array,
+    bins: int | None,
+    density: bool,
+) -> tuple[ir.Array, ir.Array]:
     if weights is None:
         (a,) = promote_dtypes_inexact(a)
     else:
@@ -274,7 +279,9 @@ def _histogram(
         weights = ravel(weights)
     a = ravel(a)
     edges = edges_of(a, edges if bins is None else bins, ends)
-    weight: Array = lax.full(a.shape, strong_constant(a.dtype, 1)) if weights is None else weights
+    weight: ir.Array = (
+        lax.full(a.shape, strong_constant(a.dtype, 1)) if weights is None else weights
+    )
     count = edges.shape[0]
     counts = lax.slice_in_dim(counted(bin_numbers(a, edges), weight, count), 1, count)
     if density:
@@ -282,7 +289,7 @@ def _histogram(
     return counts, edges
 
 
-def bin_numbers(a: Array, edges: Array) -> Array:
+def bin_numbers(a: ir.Array, edges: ir.Array) -> ir.Array:
     """The number of each element's bin, counted from 1.
 
     Elements below the first edge get 0, elements above the last one the number of edges.

@@ -6,20 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    ConcretizationTypeError,
-    Tracer,
-    exact_scalar,
-    finfo,
-    get_aval,
-    iinfo,
-    inlined,
-    issubdtype,
-)
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import as_operand, check_arraylike
 from ricci_numpy.indexing._at import at
@@ -29,7 +17,7 @@ from ricci_numpy.ufuncs._division import floor_divide
 
 # For each reduction: the method of ``x.at`` that joins the rows of a segment, and the function
 # that joins the results of buckets.
-_JOINS: dict[str, tuple[str, Callable[..., Array]]] = {
+_JOINS: dict[str, tuple[str, Callable[..., ir.Array]]] = {
     "segment_sum": ("add", sum),
     "segment_prod": ("multiply", prod),
     "segment_min": ("min", min),
@@ -42,22 +30,22 @@ def _neutral(name: str, dtype: np.dtype) -> float | np.floating:
     if name in ("segment_sum", "segment_prod"):
         return int(name == "segment_prod")
     is_min = name == "segment_min"
-    if dtype == BOOL:
+    if dtype == ir.BOOL:
         return is_min
-    if issubdtype(dtype, np.integer):
-        limits = iinfo(dtype)
+    if ir.issubdtype(dtype, np.integer):
+        limits = ir.iinfo(dtype)
         return limits.max if is_min else limits.min
-    if issubdtype(dtype, np.floating) and not np.isinf(np.array(np.inf).astype(dtype)):
-        return finfo(dtype).max if is_min else finfo(dtype).min
+    if ir.issubdtype(dtype, np.floating) and not np.isinf(np.array(np.inf).astype(dtype)):
+        return ir.finfo(dtype).max if is_min else ir.finfo(dtype).min
     return np.inf if is_min else -np.inf
 
 
-def _segment_count(name: str, segment_ids: ArrayLike, num_segments: Any) -> int:
+def _segment_count(name: str, segment_ids: ir.ArrayLike, num_segments: Any) -> int:
     """The number of segments as an int, by default from the largest of the ids."""
     if num_segments is None:
         num_segments = as_operand(max(segment_ids)) + 1
-    if isinstance(num_segments, Tracer) and num_segments.concrete() is None:
-        raise ConcretizationTypeError(
+    if isinstance(num_segments, ir.Tracer) and num_segments.concrete() is None:
+        raise ir.ConcretizationTypeError(
             num_segments,
             f"{name}: the number of segments is part of the result's shape, so it must be "
             "static. Give num_segments as an int.",
@@ -68,7 +56,7 @@ def _segment_count(name: str, segment_ids: ArrayLike, num_segments: Any) -> int:
     return count
 
 
-def _bucket_count(name: str, segment_ids: ArrayLike, bucket_size: int | None) -> int | None:
+def _bucket_count(name: str, segment_ids: ir.ArrayLike, bucket_size: int | None) -> int | None:
     """The number of buckets of rows, or ``None`` if rows are not reduced in buckets."""
     if bucket_size is None:
         return None
@@ -77,20 +65,20 @@ def _bucket_count(name: str, segment_ids: ArrayLike, bucket_size: int | None) ->
     return -(-np.shape(segment_ids)[0] // index(bucket_size))
 
 
-@inlined("segments")
+@ir.inlined("segments")
 def _joined(
-    data: Array,
-    segment_ids: Array,
+    data: ir.Array,
+    segment_ids: ir.Array,
     *,
     name: str,
     count: int,
     buckets: int | None,
     bucket_size: int | None,
     **options: object,
-) -> Array:
-    aval = get_aval(data)
+) -> ir.Array:
+    aval = ir.get_aval(data)
     method, reduction = _JOINS[name]
-    start = exact_scalar(_neutral(name, aval.dtype), aval.dtype)
+    start = ir.exact_scalar(_neutral(name, aval.dtype), aval.dtype)
     shape = (count, *aval.shape[np.ndim(segment_ids) and 1 :])
     if np.ndim(segment_ids) > 1:
         shape = (count, *aval.shape[1:])
@@ -136,23 +124,23 @@ Source: StableHLO scatter.
 """
 
 
-def _segment_reduction(name: str, summary: str, example: list[float]) -> Callable[..., Array]:
+def _segment_reduction(name: str, summary: str, example: list[float]) -> Callable[..., ir.Array]:
     """One of the reductions in ``_JOINS``, with its documentation."""
 
     def reduction(
-        data: ArrayLike,
-        segment_ids: ArrayLike,
+        data: ir.ArrayLike,
+        segment_ids: ir.ArrayLike,
         num_segments: int | None = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         bucket_size: int | None = None,
         mode: object = None,
         out_sharding: object = None,
-    ) -> Array:
+    ) -> ir.Array:
         check_arraylike(name, data, segment_ids)
         data, segment_ids = as_operand(data), as_operand(segment_ids)
-        aval = get_aval(data)
-        if name in ("segment_sum", "segment_prod") and aval.dtype == BOOL:
+        aval = ir.get_aval(data)
+        if name in ("segment_sum", "segment_prod") and aval.dtype == ir.BOOL:
             raise TypeError(f"{name} takes numbers, got an array of bool. Convert it with astype.")
         settings = {
             "name": name,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, Tracer, composite, inlined, python_scalar_dtype
 from ricci_numpy._promotion import (
     INEXACT_DTYPES,
     INT32,
@@ -27,7 +27,7 @@ from ricci_numpy.arrays._selection import select_where
 __all__ = ["float_power", "fmax", "fmin", "heaviside", "hypot", "pow", "power"]
 
 
-def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+def power(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
     """The first operand to the power of the second.
 
     Args:
@@ -65,12 +65,12 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if isinstance(exponent, int | np.integer | np.bool_):
         if not hasattr(type(base), "aval"):
             base = asarray(base)
-        if base.dtype == BOOL:
+        if base.dtype == ir.BOOL:
             base = convert(base, INT32)
         return lax.integer_pow(base, int(exponent))
     exponent_dtype = _dtype_of(exponent)
-    if type(base) is int and exponent_dtype == BOOL:
-        base = python_scalar_dtype(int).type(base)
+    if type(base) is int and exponent_dtype == ir.BOOL:
+        base = ir.python_scalar_dtype(int).type(base)
     dtype, weak = common_dtype(base)
     together = dtype not in INEXACT_DTYPES or exponent_dtype not in INTEGER_DTYPES
     if together:  # integers of either sign may promote to floats
@@ -80,30 +80,30 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         exponent = scalar_or_array(exponent, dtype, weak) if together else asarray(exponent)
         return lax.pow(*promote_shapes("power", base, exponent))
     # As in JAX, a power with a concrete exponent is weakly typed if the base is.
-    is_concrete = not isinstance(exponent, Tracer)
-    if is_concrete and not np.ndim(exponent) and _dtype_of(base) == BOOL:
+    is_concrete = not isinstance(exponent, ir.Tracer)
+    if is_concrete and not np.ndim(exponent) and _dtype_of(base) == ir.BOOL:
         base = convert(base, INT32)
     result = _integer_power(base, exponent)
-    weak = is_concrete and exponent_dtype != BOOL
+    weak = is_concrete and exponent_dtype != ir.BOOL
     return convert(result, result.dtype) if result.aval.weak_type and not weak else result
 
 
-def _dtype_of(x: ArrayLike) -> np.dtype:
+def _dtype_of(x: ir.ArrayLike) -> np.dtype:
     return common_dtype(x)[0]
 
 
-def _is_concrete_integer(x: ArrayLike) -> bool:
+def _is_concrete_integer(x: ir.ArrayLike) -> bool:
     """Whether a value is a concrete array of rank 0 of an integer dtype."""
     return (
         hasattr(type(x), "aval")
-        and not isinstance(x, Tracer)
+        and not isinstance(x, ir.Tracer)
         and not np.ndim(x)
         and _dtype_of(x) in INTEGER_DTYPES
     )
 
 
-@inlined("power")
-def _integer_power(x: Array, n: Array) -> Array:
+@ir.inlined("power")
+def _integer_power(x: ir.Array, n: ir.Array) -> ir.Array:
     """Integers to the power of integers, by squaring; negative powers are not defined."""
     x, n = promote_args_numeric("power", x, n)
     vanishes = lax.bitwise_and(lax.eq(x, constant(x, 0)), lax.ne(n, constant(n, 0)))
@@ -118,7 +118,7 @@ def _integer_power(x: Array, n: Array) -> Array:
     return convert(result, result.dtype) if result.shape else result
 
 
-def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+def pow(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
     """The first operand to the power of the second; see ``power``.
 
     Args:
@@ -137,7 +137,7 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return power(x1, x2)
 
 
-def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
+def float_power(x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array:
     """The first operand to the power of the second, as floats.
 
     Args:
@@ -156,7 +156,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     return lax.pow(*promote_args_inexact("float_power", x, y))
 
 
-def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
+def fmax(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
     """The larger of two elements; where one is NaN, the other one.
 
     Args:
@@ -178,7 +178,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     return _fmax(*operands("fmax", x1, x2))
 
 
-def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
+def fmin(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
     """The smaller of two elements; where one is NaN, the other one.
 
     Args:
@@ -200,17 +200,19 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     return _fmin(*operands("fmin", x1, x2))
 
 
-@composite("fmax")
-def _fmax(x1: Array, x2: Array) -> Array:
+@ir.composite("fmax")
+def _fmax(x1: ir.Array, x2: ir.Array) -> ir.Array:
     return _better("fmax", x1, x2, lax.gt)
 
 
-@composite("fmin")
-def _fmin(x1: Array, x2: Array) -> Array:
+@ir.composite("fmin")
+def _fmin(x1: ir.Array, x2: ir.Array) -> ir.Array:
     return _better("fmin", x1, x2, lax.lt)
 
 
-def _better(name: str, x1: Array, x2: Array, beats: Callable[[Array, Array], Array]) -> Array:
+def _better(
+    name: str, x1: ir.Array, x2: ir.Array, beats: Callable[[ir.Array, ir.Array], ir.Array]
+) -> ir.Array:
     """The element that beats the other one, or the one that is not NaN."""
     x1, x2 = promote_args(name, x1, x2)
     if np.iscomplexobj(x1):
@@ -222,7 +224,7 @@ def _better(name: str, x1: Array, x2: Array, beats: Callable[[Array, Array], Arr
     return select_where(lax.bitwise_or(first, lax.ne(x2, x2)), x1, x2, name)
 
 
-def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+def hypot(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
     """The length of the hypotenuse over two legs, without overflow on the way.
 
     Args:
@@ -246,8 +248,8 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _hypot(*operands("hypot", x1, x2))
 
 
-@composite("hypot")
-def _hypot(x1: Array, x2: Array) -> Array:
+@ir.composite("hypot")
+def _hypot(x1: ir.Array, x2: ir.Array) -> ir.Array:
     x1, x2 = promote_args_inexact("hypot", x1, x2)
     if np.iscomplexobj(x1):
         raise ValueError("hypot is not defined for complex numbers; take abs of them first.")
@@ -263,7 +265,7 @@ def _hypot(x1: Array, x2: Array) -> Array:
     return select_where(infinite, constant(length, np.inf), length)
 
 
-def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+def heaviside(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
     """The step function: 0 for negative elements, 1 for positive ones, ``x2`` at 0.
 
     Args:
@@ -283,8 +285,8 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _heaviside(*operands("heaviside", x1, x2))
 
 
-@composite("heaviside")
-def _heaviside(x1: Array, x2: Array) -> Array:
+@ir.composite("heaviside")
+def _heaviside(x1: ir.Array, x2: ir.Array) -> ir.Array:
     x1, x2 = promote_args_inexact("heaviside", x1, x2)
     zero, one = constant(x1, 0), constant(x1, 1)
     below, above = lax.lt(x1, zero), lax.gt(x1, zero)

@@ -5,17 +5,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    array_dtypes,
-    composite,
-    inlined,
-    is_extended,
-    issubdtype,
-)
 from ricci_lax.authoring import UnaryFunction
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
@@ -59,8 +50,8 @@ __all__ = [
 
 def _by_kind(
     name: str,
-    on_floats: Callable[[Array], Array],
-    on_complex: Callable[[Array], Array],
+    on_floats: Callable[[ir.Array], ir.Array],
+    on_complex: Callable[[ir.Array], ir.Array],
     otherwise: bool,
     summary: str,
     argument: str,
@@ -75,25 +66,25 @@ def _by_kind(
             return on_floats(x)
         if x.dtype in COMPLEX_DTYPES:
             return on_complex(x)
-        return filled(x.shape, otherwise, BOOL, False, name)
+        return filled(x.shape, otherwise, ir.BOOL, False, name)
 
     example = f"bool(jnp.{name}({argument}))"
     function = unary(on_floats, FLOAT_DTYPES, general)
     return publish(function, name, summary, example, result, "x", gives=BOOLEANS)
 
 
-@inlined("isfinite")
-def _finite(x: Array) -> Array:
+@ir.inlined("isfinite")
+def _finite(x: ir.Array) -> ir.Array:
     return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
 
 
-@composite("isinf")
-def _infinite(x: Array) -> Array:
+@ir.composite("isinf")
+def _infinite(x: ir.Array) -> ir.Array:
     return lax.eq(lax.abs(x), strong_constant(x.dtype, np.inf))
 
 
-@composite("isinf")
-def _infinite_complex(x: Array) -> Array:
+@ir.composite("isinf")
+def _infinite_complex(x: ir.Array) -> ir.Array:
     return lax.bitwise_or(_infinite.fun(lax.real(x)), _infinite.fun(lax.imag(x)))
 
 
@@ -117,7 +108,7 @@ isinf: UnaryFunction = _by_kind(
 )
 
 
-def isposinf(x: ArrayLike, /, out: None = None) -> Array:
+def isposinf(x: ir.ArrayLike, /, out: None = None) -> ir.Array:
     """Whether an element is positive infinity.
 
     Args:
@@ -140,7 +131,7 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     return _is_infinity("isposinf", x, out, np.inf)
 
 
-def isneginf(x: ArrayLike, /, out: None = None) -> Array:
+def isneginf(x: ir.ArrayLike, /, out: None = None) -> ir.Array:
     """Whether an element is negative infinity.
 
     Args:
@@ -163,7 +154,7 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     return _is_infinity("isneginf", x, out, -np.inf)
 
 
-def _is_infinity(name: str, x: ArrayLike, out: None, value: float) -> Array:
+def _is_infinity(name: str, x: ir.ArrayLike, out: None, value: float) -> ir.Array:
     if out is not None:
         raise NotImplementedError(f"{name}: out= is not supported, since arrays do not change.")
     (x,) = operands(name, x)
@@ -174,17 +165,17 @@ def _is_infinity(name: str, x: ArrayLike, out: None, value: float) -> Array:
         )
     if x.dtype in FLOAT_DTYPES:
         return lax.eq(x, strong_constant(x.dtype, value))
-    return filled(x.shape, False, BOOL, False, name)
+    return filled(x.shape, False, ir.BOOL, False, name)
 
 
-def _differs_from_itself(x: Array) -> Array:
+def _differs_from_itself(x: ir.Array) -> ir.Array:
     return lax.ne(x, x)
 
 
 isnan: UnaryFunction = publish(
     unary(
         _differs_from_itself,
-        array_dtypes,
+        ir.array_dtypes,
         lambda x: _differs_from_itself(*promote_args("isnan", x)),
     ),
     "isnan",
@@ -196,7 +187,7 @@ isnan: UnaryFunction = publish(
 )
 
 
-def iscomplex(x: ArrayLike) -> Array:
+def iscomplex(x: ir.ArrayLike) -> ir.Array:
     """Whether an element has an imaginary part that is not 0.
 
     Args:
@@ -215,13 +206,13 @@ def iscomplex(x: ArrayLike) -> Array:
     return _iscomplex(*operands("iscomplex", x))
 
 
-@composite("iscomplex")
-def _iscomplex(x: Array) -> Array:
+@ir.composite("iscomplex")
+def _iscomplex(x: ir.Array) -> ir.Array:
     part = imag(x)
     return lax.ne(part, constant(part, 0))
 
 
-def isreal(x: ArrayLike) -> Array:
+def isreal(x: ir.ArrayLike) -> ir.Array:
     """Whether an element has no imaginary part, or one of 0.
 
     Args:
@@ -240,8 +231,8 @@ def isreal(x: ArrayLike) -> Array:
     return _isreal(*operands("isreal", x))
 
 
-@composite("isreal")
-def _isreal(x: Array) -> Array:
+@ir.composite("isreal")
+def _isreal(x: ir.Array) -> ir.Array:
     part = imag(x)
     return lax.eq(part, constant(part, 0))
 
@@ -268,7 +259,7 @@ def iscomplexobj(x: object) -> bool:
         return any(map(iscomplexobj, x))
     x = as_operand(x)
     dtype = getattr(x, "dtype", None)
-    return issubdtype(np.asarray(x).dtype if dtype is None else dtype, np.complexfloating)
+    return ir.issubdtype(np.asarray(x).dtype if dtype is None else dtype, np.complexfloating)
 
 
 def isrealobj(x: object) -> bool:
@@ -335,12 +326,12 @@ def iterable(y: Any) -> bool:
 
 
 def isclose(
-    a: ArrayLike,
-    b: ArrayLike,
-    rtol: ArrayLike = 1e-05,
-    atol: ArrayLike = 1e-08,
+    a: ir.ArrayLike,
+    b: ir.ArrayLike,
+    rtol: ir.ArrayLike = 1e-05,
+    atol: ir.ArrayLike = 1e-08,
     equal_nan: bool = False,
-) -> Array:
+) -> ir.Array:
     """Whether elements are equal within ``atol + rtol * abs(b)``.
 
     Args:
@@ -374,10 +365,12 @@ def isclose(
     return _isclose(*args, equal_nan=bool(equal_nan))
 
 
-@composite("isclose")
-def _isclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -> Array:
+@ir.composite("isclose")
+def _isclose(
+    a: ir.Array, b: ir.Array, rtol: ir.Array, atol: ir.Array, *, equal_nan: bool
+) -> ir.Array:
     dtype = common_dtype(a, b)[0]
-    if dtype == BOOL or is_extended(dtype):
+    if dtype == ir.BOOL or ir.is_extended(dtype):
         return lax.eq(*promote_args("isclose", a, b))
     a, b = promote_args_inexact("isclose", a, b)
     distance = lax.abs(lax.sub(a, b))
@@ -387,16 +380,16 @@ def _isclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -
     close = lax.bitwise_or(lax.eq(a, b), near)
     if equal_nan:
         close = lax.bitwise_or(close, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
-    return convert(close, BOOL)
+    return convert(close, ir.BOOL)
 
 
 def allclose(
-    a: ArrayLike,
-    b: ArrayLike,
-    rtol: ArrayLike = 1e-05,
-    atol: ArrayLike = 1e-08,
+    a: ir.ArrayLike,
+    b: ir.ArrayLike,
+    rtol: ir.ArrayLike = 1e-05,
+    atol: ir.ArrayLike = 1e-08,
     equal_nan: bool = False,
-) -> Array:
+) -> ir.Array:
     """Whether all elements are equal within a tolerance; see ``isclose``.
 
     Args:
@@ -420,14 +413,16 @@ def allclose(
     return _allclose(*operands("allclose", a, b, rtol, atol), equal_nan=bool(equal_nan))
 
 
-@composite("allclose")
-def _allclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -> Array:
+@ir.composite("allclose")
+def _allclose(
+    a: ir.Array, b: ir.Array, rtol: ir.Array, atol: ir.Array, *, equal_nan: bool
+) -> ir.Array:
     return _all(_isclose.fun(a, b, rtol, atol, equal_nan=equal_nan))
 
 
 def array_equal(
-    a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any], equal_nan: bool = False
-) -> Array:
+    a1: ir.ArrayLike | Sequence[Any], a2: ir.ArrayLike | Sequence[Any], equal_nan: bool = False
+) -> ir.Array:
     """Whether two arrays have one shape and equal elements.
 
     Args:
@@ -453,7 +448,7 @@ def array_equal(
     return _all_equal(a1, a2, equal_nan=bool(equal_nan))
 
 
-def array_equiv(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) -> Array:
+def array_equiv(a1: ir.ArrayLike | Sequence[Any], a2: ir.ArrayLike | Sequence[Any]) -> ir.Array:
     """Whether two arrays broadcast against each other and then are equal.
 
     Args:
@@ -479,12 +474,12 @@ def array_equiv(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) ->
     return _all_equal(a1, a2, equal_nan=False)
 
 
-@inlined("array_equal")
-def _all_equal(a: Array, b: Array, *, equal_nan: bool) -> Array:
+@ir.inlined("array_equal")
+def _all_equal(a: ir.Array, b: ir.Array, *, equal_nan: bool) -> ir.Array:
     return _all(_equal(a, b, equal_nan))
 
 
-def _equal(a: Array, b: Array, equal_nan: bool) -> Array:
+def _equal(a: ir.Array, b: ir.Array, equal_nan: bool) -> ir.Array:
     a, b = promote_args("array_equal", a, b)
     result = lax.eq(a, b)
     if not equal_nan or a.dtype not in INEXACT_DTYPES:

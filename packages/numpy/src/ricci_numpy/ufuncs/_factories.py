@@ -13,28 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    BOOL,
-    Array,
-    Cache,
-    boundary,
-    context,
-    eval_trace,
-    inlined,
-    is_recording,
-    leave,
-    numpy_rank_promotion,
-    python_scalar_dtype,
-)
+import ricci_ir as ir
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
 
 from ._ufunc_examples import EXAMPLES, NEIGHBOURS, NOTES
 
-Operation = Callable[..., Array]
+Operation = Callable[..., ir.Array]
 
 _FIRST_CALLS = 3
 # By function and types, the number of calls that ran operation by operation.
-_calls: Cache[tuple[str, Any, Any], int] = Cache("first calls of promoted operands", 1024)
+_calls: ir.Cache[tuple[str, Any, Any], int] = ir.Cache("first calls of promoted operands", 1024)
 
 
 def unary(
@@ -50,7 +38,7 @@ def unary(
 
     operation = getattr(operation, "bind", operation)  # without the wrapper of lax's function
 
-    @boundary
+    @ir.boundary
     def function(x, /):
         try:
             try:
@@ -60,7 +48,7 @@ def unary(
                 return general(x)
             return operation(x) if dtype in accepted else general(x)
         except Exception as error:
-            leave(error)
+            ir.leave(error)
             raise
 
     return function
@@ -95,7 +83,7 @@ def binary(
                     and a.weak_type is b.weak_type
                     and (not a.shape or not b.shape or a.shape == b.shape)
                 )
-                if not fits or a.dtype not in accepted or (a.weak_type and a.dtype == BOOL):
+                if not fits or a.dtype not in accepted or (a.weak_type and a.dtype == ir.BOOL):
                     return general(x, y)  # two weak booleans are a strong one
                 return operation(x, y)
             array, scalar = y, x
@@ -106,12 +94,12 @@ def binary(
             return general(x, y)
         if dtype not in accepted:
             return general(x, y)
-        if dtype is python_scalar_dtype(float):
+        if dtype is ir.python_scalar_dtype(float):
             if kind is int:
                 if not -0x80000000 <= scalar < 0x80000000:
                     return general(x, y)
                 scalar = float(scalar)
-        elif kind is float or dtype is not python_scalar_dtype(int):
+        elif kind is float or dtype is not ir.python_scalar_dtype(int):
             return general(x, y)
         return operation(array, scalar) if array is x else operation(scalar, array)
 
@@ -126,13 +114,13 @@ def in_one_step(name: str, general: Operation) -> Operation:
     Option ``jax_numpy_rank_promotion`` warns in each call, so executables cached by types would not
     do.
     """
-    step = inlined(name)(general)
+    step = ir.inlined(name)(general)
 
     def promoted(x, y):
         arrays = hasattr(type(x), "aval") and hasattr(type(y), "aval")
-        if not arrays or is_recording() or numpy_rank_promotion.value != "allow":
+        if not arrays or ir.is_recording() or ir.numpy_rank_promotion.value != "allow":
             return general(x, y)
-        if context.trace is eval_trace:
+        if ir.context.trace is ir.eval_trace:
             types = name, x.aval, y.aval
             before = _calls.recall(types) or 0
             if before < _FIRST_CALLS:

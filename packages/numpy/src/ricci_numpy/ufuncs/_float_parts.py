@@ -4,18 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    BOOL,
-    Array,
-    ArrayLike,
-    composite,
-    finfo,
-    float0,
-    issubdtype,
-    itemsize_bits,
-    python_scalar_dtype,
-)
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -48,7 +38,7 @@ __all__ = [
 ]
 
 
-def signbit(x: ArrayLike, /) -> Array:
+def signbit(x: ir.ArrayLike, /) -> ir.Array:
     """Whether the sign bit of an element is set, as it is for -0.0.
 
     Args:
@@ -71,22 +61,24 @@ def signbit(x: ArrayLike, /) -> Array:
     return _signbit(x)
 
 
-@composite("signbit")
-def _signbit(x: Array) -> Array:
+@ir.composite("signbit")
+def _signbit(x: ir.Array) -> ir.Array:
     if x.dtype in COMPLEX_DTYPES:
         raise ValueError(
             "signbit is not defined for complex numbers; test their real and imaginary parts."
         )
-    if x.dtype == BOOL:
-        return filled(x.shape, False, BOOL, False, "signbit")
+    if x.dtype == ir.BOOL:
+        return filled(x.shape, False, ir.BOOL, False, "signbit")
     if x.dtype in INTEGER_DTYPES:
         return lax.lt(x, strong_constant(x.dtype, 0))
-    width = itemsize_bits(x.dtype)
+    width = ir.itemsize_bits(x.dtype)
     bits = lax.bitcast_convert_type(x, np.dtype(f"int{width}"))
-    return convert(lax.shift_right_arithmetic(bits, strong_constant(bits.dtype, width - 1)), BOOL)
+    return convert(
+        lax.shift_right_arithmetic(bits, strong_constant(bits.dtype, width - 1)), ir.BOOL
+    )
 
 
-def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+def copysign(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
     """The absolute value of the first operand with the sign of the second, as a float.
 
     Args:
@@ -108,8 +100,8 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _copysign(*operands("copysign", x1, x2))
 
 
-@composite("copysign")
-def _copysign(x1: Array, x2: Array) -> Array:
+@ir.composite("copysign")
+def _copysign(x1: ir.Array, x2: ir.Array) -> ir.Array:
     x1, x2 = promote_args_inexact("copysign", x1, x2)
     if np.iscomplexobj(x1) or np.iscomplexobj(x2):
         raise TypeError("copysign is not defined for complex numbers.")
@@ -117,7 +109,7 @@ def _copysign(x1: Array, x2: Array) -> Array:
     return select_where(_signbit.fun(asarray(x2)), lax.neg(size), size, "copysign")
 
 
-def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
+def modf(x: ir.ArrayLike, /, out: None = None) -> tuple[ir.Array, ir.Array]:
     """The fractional and the integral part of each element, both with its sign.
 
     Args:
@@ -142,8 +134,8 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     return _modf(*operands("modf", x))
 
 
-@composite("modf")
-def _modf(x: Array) -> tuple[Array, Array]:
+@ir.composite("modf")
+def _modf(x: ir.Array) -> tuple[ir.Array, ir.Array]:
     (x,) = promote_dtypes_inexact(x)
     whole = select_where(lax.ge(x, constant(x, 0)), lax.floor(x), lax.ceil(x), "modf")
     return lax.sub(x, whole), whole
@@ -151,11 +143,11 @@ def _modf(x: Array) -> tuple[Array, Array]:
 
 def _layout(dtype: np.dtype) -> tuple[np.dtype, int, int]:
     """An integer dtype of the width of a float dtype, the mantissa's width, the exponent's bias."""
-    info = finfo(dtype)
+    info = ir.finfo(dtype)
     return np.dtype(f"int{info.bits}"), info.nmant, 1 - int(info.minexp)
 
 
-def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
+def frexp(x: ir.ArrayLike, /) -> tuple[ir.Array, ir.Array]:
     """The mantissas and exponents of floats: ``x == mantissa * 2**exponent``.
 
     Mantissas have absolute values from 0.5 to 1, or are 0, infinite or NaN.
@@ -179,8 +171,8 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     return _frexp(*operands("frexp", x))
 
 
-@composite("frexp")
-def _frexp(x: Array) -> tuple[Array, Array]:
+@ir.composite("frexp")
+def _frexp(x: ir.Array) -> tuple[ir.Array, ir.Array]:
     (x,) = promote_dtypes_inexact(x)
     if x.dtype not in FLOAT_DTYPES:
         raise TypeError(f"frexp is not defined for dtype {x.dtype}.")
@@ -188,11 +180,11 @@ def _frexp(x: Array) -> tuple[Array, Array]:
 
 
 @lax.custom_jvp
-def _mantissa_and_power(x: Array) -> tuple[Array, Array]:
+def _mantissa_and_power(x: ir.Array) -> tuple[ir.Array, ir.Array]:
     dtype = x.dtype
     integer, mantissa, bias = _layout(dtype)
     # Subnormal numbers are scaled to be normal first, unless XLA has flushed them to zero.
-    tiny = lax.lt(lax.abs(x), strong_constant(dtype, finfo(dtype).tiny))
+    tiny = lax.lt(lax.abs(x), strong_constant(dtype, ir.finfo(dtype).tiny))
     scaled = select_where(tiny, lax.mul(x, strong_constant(dtype, 2.0**mantissa)), x)
     bits = lax.bitcast_convert_type(scaled, integer)
     field = (1 << (integer.itemsize * 8 - 1 - mantissa)) - 1
@@ -217,14 +209,14 @@ def _mantissa_and_power(x: Array) -> tuple[Array, Array]:
 
 @_mantissa_and_power.defjvp
 def _mantissa_and_power_jvp(
-    primals: tuple[Array], tangents: tuple[Array]
-) -> tuple[tuple[Array, Array], tuple[Array, np.ndarray]]:
+    primals: tuple[ir.Array], tangents: tuple[ir.Array]
+) -> tuple[tuple[ir.Array, ir.Array], tuple[ir.Array, np.ndarray]]:
     fraction, power = _mantissa_and_power(*primals)
     (t,) = tangents
-    return (fraction, power), (_scaled(t, lax.neg(power)), np.zeros(power.shape, float0))
+    return (fraction, power), (_scaled(t, lax.neg(power)), np.zeros(power.shape, ir.float0))
 
 
-def _scaled(x: Array, n: Array) -> Array:
+def _scaled(x: ir.Array, n: ir.Array) -> ir.Array:
     """``x`` times 2 to the powers ``n``, rounded once; ``n`` holds int32 in the shape of ``x``.
 
     A power is the bits of its exponent, since the compiler's ``exp2`` is off in the last places.
@@ -246,7 +238,7 @@ def _scaled(x: Array, n: Array) -> Array:
     return x
 
 
-def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+def ldexp(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
     """The first operand times 2 to the power of the second, which holds integers.
 
     Args:
@@ -275,14 +267,14 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _ldexp(x1, x2)
 
 
-@composite("ldexp")
-def _ldexp(x1: Array, x2: Array) -> Array:
+@ir.composite("ldexp")
+def _ldexp(x1: ir.Array, x2: ir.Array) -> ir.Array:
     (x,) = promote_dtypes_inexact(x1)
     x, n = promote_shapes("ldexp", x, convert(x2, np.dtype("int32")))
     return _scaled(x, n)
 
 
-def spacing(x: ArrayLike, /) -> Array:
+def spacing(x: ir.ArrayLike, /) -> ir.Array:
     """The distance to the next float away from zero.
 
     Args:
@@ -301,10 +293,10 @@ def spacing(x: ArrayLike, /) -> Array:
     return _spacing(*operands("spacing", x))
 
 
-@composite("spacing")
-def _spacing(x: Array) -> Array:
+@ir.composite("spacing")
+def _spacing(x: ir.Array) -> ir.Array:
     (x,) = promote_dtypes_inexact(x)
-    info = finfo(x.dtype)
+    info = ir.finfo(x.dtype)
     smallest = strong_constant(x.dtype, info.smallest_subnormal)
     infinity = strong_constant(x.dtype, np.inf)
     away, least = infinity, smallest
@@ -319,12 +311,12 @@ def _spacing(x: Array) -> Array:
 
 
 def nan_to_num(
-    x: ArrayLike,
+    x: ir.ArrayLike,
     copy: bool = True,
-    nan: ArrayLike = 0.0,
-    posinf: ArrayLike | None = None,
-    neginf: ArrayLike | None = None,
-) -> Array:
+    nan: ir.ArrayLike = 0.0,
+    posinf: ir.ArrayLike | None = None,
+    neginf: ir.ArrayLike | None = None,
+) -> ir.Array:
     """The elements with NaN and infinities replaced.
 
     Args:
@@ -358,12 +350,12 @@ def nan_to_num(
 @lru_cache(maxsize=64)
 def _ends(dtype: np.dtype) -> tuple[np.floating, np.floating]:
     """The smallest and the largest finite number of a dtype."""
-    info = finfo(dtype)
+    info = ir.finfo(dtype)
     return info.min, info.max
 
 
-@composite("nan_to_num")
-def _nan_to_num(x: Array, nan: Array, posinf: Array, neginf: Array) -> Array:
+@ir.composite("nan_to_num")
+def _nan_to_num(x: ir.Array, nan: ir.Array, posinf: ir.Array, neginf: ir.Array) -> ir.Array:
     if x.dtype in COMPLEX_DTYPES:
         parts = lax.real(x), lax.imag(x)
         return lax.complex(*(_nan_to_num.fun(part, nan, posinf, neginf) for part in parts))
@@ -372,11 +364,11 @@ def _nan_to_num(x: Array, nan: Array, posinf: Array, neginf: Array) -> Array:
     return _replace(lax.eq(x, strong_constant(x.dtype, -np.inf)), neginf, x)
 
 
-def _replace(mask: Array, value: Array, x: Array) -> Array:
+def _replace(mask: ir.Array, value: ir.Array, x: ir.Array) -> ir.Array:
     return convert(select_where(mask, value, x, "nan_to_num"), x.dtype)
 
 
-def bitwise_count(x: ArrayLike, /) -> Array:
+def bitwise_count(x: ir.ArrayLike, /) -> ir.Array:
     """The number of bits that are set in the absolute value of an integer.
 
     Args:
@@ -398,10 +390,10 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     return _bitwise_count(*operands("bitwise_count", x))
 
 
-@composite("bitwise_count")
-def _bitwise_count(x: Array) -> Array:
-    if x.dtype == BOOL:
-        x = convert(x, python_scalar_dtype(int))
-    if not issubdtype(x.dtype, np.unsignedinteger):
+@ir.composite("bitwise_count")
+def _bitwise_count(x: ir.Array) -> ir.Array:
+    if x.dtype == ir.BOOL:
+        x = convert(x, ir.python_scalar_dtype(int))
+    if not ir.issubdtype(x.dtype, np.unsignedinteger):
         x = lax.abs(x)
     return convert(lax.population_count(x), np.dtype("uint8"))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, as_array, issubdtype
 from ricci_lax.authoring import UnaryFunction
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
@@ -78,10 +78,10 @@ __all__ = [
     "tanh",
 ]
 
-Operation = Callable[..., Array]
+Operation = Callable[..., ir.Array]
 
-UNSIGNED_DTYPES = frozenset(d for d in array_dtypes if issubdtype(d, np.unsignedinteger))
-EXACT_DTYPES = frozenset((BOOL, *INTEGER_DTYPES))
+UNSIGNED_DTYPES = frozenset(d for d in ir.array_dtypes if ir.issubdtype(d, np.unsignedinteger))
+EXACT_DTYPES = frozenset((ir.BOOL, *INTEGER_DTYPES))
 
 
 def to_float(
@@ -110,7 +110,7 @@ def _scaled(factor: float) -> Operation:
 _log10_of_e = float(np.log10(np.e))
 
 
-def _log10(x: Array) -> Array:
+def _log10(x: ir.Array) -> ir.Array:
     logarithm = lax.log(x)
     if logarithm.dtype in COMPLEX_DTYPES:
         parts = lax.real(logarithm), lax.imag(logarithm)
@@ -119,7 +119,7 @@ def _log10(x: Array) -> Array:
     return lax.mul(logarithm, strong_constant(logarithm.dtype, _log10_of_e))
 
 
-def _reciprocal(x: Array) -> Array:
+def _reciprocal(x: ir.Array) -> ir.Array:
     return lax.integer_pow(x, -1)
 
 
@@ -181,7 +181,7 @@ radians: UnaryFunction = alias(deg2rad, "radians")
 degrees: UnaryFunction = alias(rad2deg, "degrees")
 
 
-def _fabs(x: ArrayLike) -> Array:
+def _fabs(x: ir.ArrayLike) -> ir.Array:
     (x,) = promote_dtypes_inexact(*operands("fabs", x))
     if np.iscomplexobj(x):
         raise TypeError("fabs is not defined for complex numbers; abs gives the modulus.")
@@ -209,7 +209,7 @@ def _or_itself(
         x = asarray(x)
         return x if x.dtype in unchanged else operation(x)
 
-    accepted = array_dtypes - unchanged
+    accepted = ir.array_dtypes - unchanged
     example = f"int(jnp.{name}({argument}))"
     parameter = "val" if name == "real" else "x"
     function = unary(operation, accepted, general)
@@ -219,7 +219,7 @@ def _or_itself(
 
 
 abs: UnaryFunction = _or_itself(
-    "abs", lax.abs, UNSIGNED_DTYPES | {BOOL}, "The absolute value, or modulus.", "-2", "2"
+    "abs", lax.abs, UNSIGNED_DTYPES | {ir.BOOL}, "The absolute value, or modulus.", "-2", "2"
 )
 floor: UnaryFunction = _or_itself(
     "floor", lax.floor, EXACT_DTYPES, "``x`` rounded down.", "1.5", "1"
@@ -227,7 +227,7 @@ floor: UnaryFunction = _or_itself(
 ceil: UnaryFunction = _or_itself("ceil", lax.ceil, EXACT_DTYPES, "``x`` rounded up.", "1.5", "2")
 conj: UnaryFunction = _or_itself("conj", lax.conj, REAL_DTYPES, "The complex conjugate.", "2", "2")
 positive: UnaryFunction = _or_itself(
-    "positive", asarray, array_dtypes, "``x`` itself, as an array.", "2", "2"
+    "positive", asarray, ir.array_dtypes, "``x`` itself, as an array.", "2", "2"
 )
 real: UnaryFunction = _or_itself("real", lax.real, REAL_DTYPES, "The real part.", "2 + 3j", "2")
 absolute: UnaryFunction = alias(abs, "absolute")
@@ -268,19 +268,19 @@ square: UnaryFunction = publish(
 )
 
 
-def truth(x: ArrayLike) -> ArrayLike:
+def truth(x: ir.ArrayLike) -> ir.ArrayLike:
     """Whether elements are not zero; booleans, Python's included, are returned unchanged."""
-    if type(x) is bool or getattr(x, "dtype", None) == BOOL:
+    if type(x) is bool or getattr(x, "dtype", None) == ir.BOOL:
         return x
     return lax.ne(x, constant(x, 0))
 
 
-def _logical_not(x: ArrayLike) -> Array:
+def _logical_not(x: ir.ArrayLike) -> ir.Array:
     return lax.bitwise_not(truth(x))
 
 
 logical_not: UnaryFunction = publish(
-    unary(_logical_not, array_dtypes, lambda x: _logical_not(*operands("logical_not", x))),
+    unary(_logical_not, ir.array_dtypes, lambda x: _logical_not(*operands("logical_not", x))),
     "logical_not",
     "Whether an element is zero or false.",
     "bool(jnp.logical_not(0))",
@@ -290,9 +290,9 @@ logical_not: UnaryFunction = publish(
 )
 
 
-def _imag(x: ArrayLike) -> Array:
+def _imag(x: ir.ArrayLike) -> ir.Array:
     (x,) = operands("imag", x)
-    return lax.imag(x) if np.iscomplexobj(x) else lax.full_like(as_array(x), 0)
+    return lax.imag(x) if np.iscomplexobj(x) else lax.full_like(ir.as_array(x), 0)
 
 
 imag: UnaryFunction = publish(

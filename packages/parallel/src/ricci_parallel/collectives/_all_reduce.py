@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import Axis
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, derived, get_aval
 from ricci_lax import mul, reduce_sum
 from ricci_lax.authoring import check_dtype, checks_nan, numeric
 from ricci_stablehlo import Lowering, Value
@@ -25,7 +25,7 @@ def lower_all_reduce(
     """Write ``stablehlo.all_reduce`` with an operation that combines two elements."""
     if is_alone(ctx, names, groups):
         return x
-    scalar = ShapedArray((), x.dtype)
+    scalar = ir.ShapedArray((), x.dtype)
     region = ctx.region([scalar, scalar], lambda c, a, b: [c.emit(op, [a, b], a.aval)])
     attributes = f"{channel}, {replica_groups(ctx, names, groups)}, use_global_device_ids"
     return ctx.generic("stablehlo.all_reduce", [x], [x.aval], attributes, [region])[0]
@@ -42,17 +42,17 @@ def all_reduce_rule(op: str) -> Callable[..., Value]:
     return lower
 
 
-def reduce_batch(reduce: Callable[[ArrayLike, int | None, int], ArrayLike]) -> derived:
+def reduce_batch(reduce: Callable[[ir.ArrayLike, int | None, int], ir.ArrayLike]) -> ir.derived:
     """Return the batching rule of a reduction over named axes.
 
     If the mapped axis is one of them, the batch is reduced by ``reduce(x, dim, size)``, and the
     collective goes over the other axes.
     """
 
-    def make(primitive: Primitive) -> Callable[..., tuple[Any, int | None]]:
+    def make(primitive: ir.Primitive) -> Callable[..., tuple[Any, int | None]]:
         def batch(
             axis: Axis,
-            args: Sequence[ArrayLike],
+            args: Sequence[ir.ArrayLike],
             dims: Sequence[int | None],
             *,
             axes: AxisNames,
@@ -72,19 +72,19 @@ def reduce_batch(reduce: Callable[[ArrayLike, int | None, int], ArrayLike]) -> d
 
         return batch
 
-    return derived(make)
+    return ir.derived(make)
 
 
-def sum_over(x: ArrayLike, dim: int | None, size: int) -> Array:
+def sum_over(x: ir.ArrayLike, dim: int | None, size: int) -> ir.Array:
     """Sum a batch; a value that is the same for all examples is multiplied by their number."""
     if dim is None:
         return mul(x, scalar_of(x, size))
     return reduce_sum(x, (dim,))
 
 
-def scalar_of(x: ArrayLike, value: int) -> np.number:
+def scalar_of(x: ir.ArrayLike, value: int) -> np.number:
     """Return a scalar of an array's dtype."""
-    return get_aval(x).dtype.type(value)
+    return ir.get_aval(x).dtype.type(value)
 
 
 def axes_of(*, axes: AxisNames, **_: object) -> AxisNames:
@@ -92,24 +92,24 @@ def axes_of(*, axes: AxisNames, **_: object) -> AxisNames:
     return axes
 
 
-def reduced_type(name: str, accepted: Sequence[type]) -> Callable[..., ShapedArray]:
+def reduced_type(name: str, accepted: Sequence[type]) -> Callable[..., ir.ShapedArray]:
     """Return the abstract evaluation rule of a reduction that accepts some dtypes."""
 
     def abstract_eval(
-        aval: ShapedArray, *, axes: AxisNames, axis_index_groups: Groups | None
-    ) -> ShapedArray:
+        aval: ir.ShapedArray, *, axes: AxisNames, axis_index_groups: Groups | None
+    ) -> ir.ShapedArray:
         check_dtype(name, aval, accepted)
         return aval
 
     return abstract_eval
 
 
-def _psum_transpose(ct: ArrayLike, x: object, **params: object) -> list[Array]:
+def _psum_transpose(ct: ir.ArrayLike, x: object, **params: object) -> list[ir.Array]:
     return [psum_p.bind(ct, **params)]
 
 
 # The sum of the operand over the devices (or examples) along named axes.
-psum_p: Primitive = define(
+psum_p: ir.Primitive = ir.define(
     "psum",
     abstract_eval=reduced_type("psum", numeric),
     jvp=linear,

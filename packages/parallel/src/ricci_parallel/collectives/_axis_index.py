@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import Axis
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, api_boundary, define
-from ricci_ir import axis_size as size_of
 from ricci_lax import add, iota, mul
 from ricci_lax.authoring import no_examples
 from ricci_stablehlo import Lowering, Value, axes_left, mesh_position, on_each_device
@@ -32,15 +31,15 @@ def _lower(ctx: Lowering, *, axis_name: Hashable) -> Value:
 
 
 def _batch(
-    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *, axis_name: Hashable
-) -> tuple[Array, int]:
+    axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], *, axis_name: Hashable
+) -> tuple[ir.Array, int]:
     return iota(_INT, axis.size), 0
 
 
 # The position of this device (or example) along a named axis.
-axis_index_p: Primitive = define(
+axis_index_p: ir.Primitive = ir.define(
     "axis_index",
-    abstract_eval=lambda *, axis_name: ShapedArray((), _INT),
+    abstract_eval=lambda *, axis_name: ir.ShapedArray((), _INT),
     memo=False,  # the type depends on the mesh in force
     jvp=zero_derivative,
     transpose=not_linear,
@@ -53,8 +52,8 @@ axis_index_p: Primitive = define(
 )
 
 
-@api_boundary
-def axis_index(axis_name: Hashable | Sequence[Hashable]) -> Array:
+@ir.api_boundary
+def axis_index(axis_name: Hashable | Sequence[Hashable]) -> ir.Array:
     """The position along a named axis, an ``int32`` scalar; along several axes, in row-major order.
 
     Args:
@@ -81,11 +80,13 @@ def axis_index(axis_name: Hashable | Sequence[Hashable]) -> Array:
     index: Any = None
     for name in axis_names("axis_index", axis_name):
         position = axis_index_p.bind(axis_name=name)
-        index = position if index is None else add(mul(index, _INT.type(size_of(name))), position)
+        index = (
+            position if index is None else add(mul(index, _INT.type(ir.axis_size(name))), position)
+        )
     return iota(_INT, 1)[0] if index is None else index
 
 
-@api_boundary
+@ir.api_boundary
 def axis_size(axis_name: Hashable | Sequence[Hashable]) -> int:
     """The number of members of a named axis; of several axes, the product.
 
@@ -105,4 +106,4 @@ def axis_size(axis_name: Hashable | Sequence[Hashable]) -> int:
       >>> ricci.vmap(lambda x: x * lax.axis_size("i"), axis_name="i")(np.ones(3))
       Array([3., 3., 3.], dtype=float32)
     """
-    return size_of(axis_name)
+    return ir.axis_size(axis_name)

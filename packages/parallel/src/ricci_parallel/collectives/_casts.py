@@ -14,21 +14,9 @@ is the sum over the devices, since each device's use of a replicated value has a
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import Axis
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    PyTree,
-    ShapedArray,
-    api_boundary,
-    define,
-    get_aval,
-    makes_sharding,
-    varying_axes,
-    varying_cast,
-)
 from ricci_lax.authoring import check_dtype, checks_nan, no_examples, numeric
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
@@ -40,9 +28,9 @@ from ._varying import manual_axes, state_change, state_of, typed_axes
 _typed = no_examples("it is for types of shard_map, which the laws do not have")
 
 
-def _cast(name: str, old: str, new: str, transposed: Callable[[], Primitive]) -> Primitive:
+def _cast(name: str, old: str, new: str, transposed: Callable[[], ir.Primitive]) -> ir.Primitive:
     def batch(
-        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *, axes: AxisNames
+        axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], *, axes: AxisNames
     ) -> tuple[Any, int | None]:
         other_axes = tuple(name for name in axes if name != axis.name)
         return (primitive.bind(*args, axes=other_axes) if other_axes else args[0]), dims[0]
@@ -50,7 +38,7 @@ def _cast(name: str, old: str, new: str, transposed: Callable[[], Primitive]) ->
     def lower(ctx: Lowering, x: Value, *, axes: AxisNames) -> Value:
         return x
 
-    primitive = define(
+    primitive = ir.define(
         name,
         abstract_eval=lambda aval, *, axes: aval,
         jvp=linear,
@@ -60,20 +48,20 @@ def _cast(name: str, old: str, new: str, transposed: Callable[[], Primitive]) ->
         lower=lower,
         extended_lower=lower,
         exact=lambda x, *, axes: x,
-        sharding=makes_sharding(state_change(old, new)),
+        sharding=ir.makes_sharding(state_change(old, new)),
         examples=_typed,
     )
     return primitive
 
 
-def _sum(name: str, old: str, transposed: Primitive) -> Primitive:
+def _sum(name: str, old: str, transposed: ir.Primitive) -> ir.Primitive:
     """Define a sum over devices, after which all of them have one value."""
 
-    def abstract_eval(aval: ShapedArray, *, axes: AxisNames) -> ShapedArray:
+    def abstract_eval(aval: ir.ShapedArray, *, axes: AxisNames) -> ir.ShapedArray:
         check_dtype(name, aval, numeric)
         return aval
 
-    return define(
+    return ir.define(
         name,
         abstract_eval=abstract_eval,
         jvp=linear,
@@ -89,33 +77,33 @@ def _sum(name: str, old: str, transposed: Primitive) -> Primitive:
 
 
 # Casts a replicated value to one that may differ between devices.
-pvary_p: Primitive = _cast("pvary", "invarying", "varying", lambda: psum_invariant_p)
-psum_invariant_p: Primitive = _sum("psum_invariant", "varying", pvary_p)
-varying_cast.provide(pvary_p)
+pvary_p: ir.Primitive = _cast("pvary", "invarying", "varying", lambda: psum_invariant_p)
+psum_invariant_p: ir.Primitive = _sum("psum_invariant", "varying", pvary_p)
+ir.varying_cast.provide(pvary_p)
 
 # Casts a replicated value to one whose cotangents are unreduced.
-preduced_p: Primitive = _cast("preduced", "invarying", "reduced", lambda: unreduced_psum_p)
-unreduced_psum_p: Primitive = _sum("unreduced_psum", "unreduced", preduced_p)
+preduced_p: ir.Primitive = _cast("preduced", "invarying", "reduced", lambda: unreduced_psum_p)
+unreduced_psum_p: ir.Primitive = _sum("unreduced_psum", "unreduced", preduced_p)
 
 # Casts values that differ between devices to the terms of an unreduced sum. The transpose
 # casts a replicated value to one that has another cotangent on each.
-vary_unreduced_cast_p: Primitive = _cast(
+vary_unreduced_cast_p: ir.Primitive = _cast(
     "vary_unreduced_cast_p", "varying", "unreduced", lambda: reduced_vary_cast_p
 )
-reduced_vary_cast_p: Primitive = _cast(
+reduced_vary_cast_p: ir.Primitive = _cast(
     "reduced_vary_cast_p", "reduced", "varying", lambda: vary_unreduced_cast_p
 )
 
 
-def varied(x: ArrayLike, names: Sequence[Hashable]) -> ArrayLike:
+def varied(x: ir.ArrayLike, names: Sequence[Hashable]) -> ir.ArrayLike:
     """Cast ``x`` to a value that varies along the axes that types of ``shard_map`` cover."""
     missing = tuple(
-        name for name in typed_axes(names) if state_of(get_aval(x), name) == "invarying"
+        name for name in typed_axes(names) if state_of(ir.get_aval(x), name) == "invarying"
     )
     return pvary_p.bind(x, axes=missing) if missing else x
 
 
-def total(x: ArrayLike, *, axes: AxisNames, axis_index_groups: Groups | None) -> Array:
+def total(x: ir.ArrayLike, *, axes: AxisNames, axis_index_groups: Groups | None) -> ir.Array:
     """Sum over named axes, by the primitive for the states that ``x`` has along them.
 
     Raises:
@@ -130,8 +118,8 @@ def total(x: ArrayLike, *, axes: AxisNames, axis_index_groups: Groups | None) ->
     return psum_invariant_p.bind(varied(x, typed), axes=axes)
 
 
-def _common_state(what: str, x: ArrayLike, names: Sequence[Hashable]) -> str:
-    aval = get_aval(x)
+def _common_state(what: str, x: ir.ArrayLike, names: Sequence[Hashable]) -> str:
+    aval = ir.get_aval(x)
     states = {name: state_of(aval, name) for name in names}
     distinct = set(states.values())
     if len(distinct) > 1:
@@ -143,7 +131,7 @@ def _common_state(what: str, x: ArrayLike, names: Sequence[Hashable]) -> str:
     return distinct.pop()
 
 
-_between: dict[tuple[str, str], Primitive] = {
+_between: dict[tuple[str, str], ir.Primitive] = {
     ("invarying", "varying"): pvary_p,
     ("invarying", "reduced"): preduced_p,
     ("reduced", "varying"): reduced_vary_cast_p,
@@ -151,8 +139,8 @@ _between: dict[tuple[str, str], Primitive] = {
 }
 
 
-@api_boundary
-def pcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], *, to: str) -> PyTree:
+@ir.api_boundary
+def pcast(x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], *, to: str) -> ir.PyTree:
     """Cast values between the states of types along manual axes of a mesh; elements do not change.
 
     Args:
@@ -196,14 +184,14 @@ def pcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], *, to: str) -> Py
             "along which axes values vary. Under vmap and outside, leave pcast out."
         )
 
-    def one(leaf: ArrayLike) -> ArrayLike:
-        if not varying_axes.value or not names:
+    def one(leaf: ir.ArrayLike) -> ir.ArrayLike:
+        if not ir.varying_axes.value or not names:
             return leaf
         state = _common_state("pcast", leaf, names)
         cast = _between.get((state, to))
         if cast is None:
             raise ValueError(
-                f"pcast: Unsupported pcast from={state}, to={to!r}, of {get_aval(leaf)} along "
+                f"pcast: Unsupported pcast from={state}, to={to!r}, of {ir.get_aval(leaf)} along "
                 f"{shown(names)}. There are casts " + ", ".join(f"{a} to {b}" for a, b in _between)
             )
         return cast.bind(leaf, axes=names)

@@ -3,9 +3,9 @@
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import Axis, batched_at
-from ricci_ir import Array, ArrayLike, Primitive, PyTree, ShapedArray, api_boundary, define
 from ricci_lax import expand_dims, squeeze
 from ricci_lax.authoring import along_an_axis
 from ricci_pytree import tree_map
@@ -29,7 +29,7 @@ from ._varying import exchanges_parts
 
 
 def _type(
-    aval: ShapedArray,
+    aval: ir.ShapedArray,
     *,
     axis_index_groups: Groups | None,
     axis_name: Hashable,
@@ -37,7 +37,7 @@ def _type(
     concat_axis: int,
     split_axis: int,
     tiled: bool,
-) -> ShapedArray:
+) -> ir.ShapedArray:
     shape = list(aval.shape)
     shape[split_axis] //= axis_size
     shape[concat_axis] *= axis_size
@@ -68,14 +68,14 @@ def _lower(
 
 
 def _transpose(
-    ct: ArrayLike, x: object, *, split_axis: int, concat_axis: int, **params: object
-) -> list[Array]:
+    ct: ir.ArrayLike, x: object, *, split_axis: int, concat_axis: int, **params: object
+) -> list[ir.Array]:
     return [all_to_all_p.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)]
 
 
 def _batch(
-    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
-) -> tuple[Array, int]:
+    axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], **params: Any
+) -> tuple[ir.Array, int]:
     (x,), (dim,) = args, dims
     if axis.name in named(axis_name=params["axis_name"]):
         return _exchange_examples(axis, x, dim, params)
@@ -85,8 +85,8 @@ def _batch(
 
 
 def _exchange_examples(
-    axis: Axis, x: ArrayLike, dim: int | None, params: dict[str, Any]
-) -> tuple[Array, int]:
+    axis: Axis, x: ir.ArrayLike, dim: int | None, params: dict[str, Any]
+) -> tuple[ir.Array, int]:
     """Exchange along the mapped axis, and maybe others.
 
     The split axis holds a part for each member. Along the mapped axis, to send them is to swap the
@@ -120,7 +120,7 @@ def _exchange_examples(
 
 # Splits one dimension among the members, and joins their parts along another, or the same one.
 # ``tiled`` records how the caller sees it, and changes nothing.
-all_to_all_p: Primitive = define(
+all_to_all_p: ir.Primitive = ir.define(
     "all_to_all",
     abstract_eval=_type,
     jvp=linear,
@@ -139,13 +139,13 @@ all_to_all_p: Primitive = define(
 
 def _exchanged(
     what: str,
-    x: PyTree,
+    x: ir.PyTree,
     axis_name: Hashable | Sequence[Hashable],
     split_axis: int,
     concat_axis: int,
     axis_index_groups: Sequence[Sequence[int]] | None,
     tiled: bool,
-) -> PyTree:
+) -> ir.PyTree:
     names = axis_names(what, axis_name)
     groups = as_groups(what, names, axis_index_groups)
     count = group_size(names, groups)
@@ -156,7 +156,7 @@ def _exchanged(
         "tiled": bool(tiled),
     }
 
-    def one(leaf: ArrayLike) -> Array:
+    def one(leaf: ir.ArrayLike) -> ir.Array:
         shape = shape_of(leaf)
         split = array_axis(what, split_axis, len(shape), shape)
         concat = array_axis(what, concat_axis, len(shape), shape)
@@ -174,16 +174,16 @@ def _exchanged(
     return tree_map(one, x)
 
 
-@api_boundary
+@ir.api_boundary
 def all_to_all(
-    x: PyTree,
+    x: ir.PyTree,
     axis_name: Hashable | Sequence[Hashable],
     split_axis: int,
     concat_axis: int,
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
-) -> PyTree:
+) -> ir.PyTree:
     """Exchange parts: each member splits its values among all, and joins the received parts.
 
     Args:
@@ -217,14 +217,14 @@ def all_to_all(
     return _exchanged("all_to_all", x, axis_name, split_axis, concat_axis, axis_index_groups, tiled)
 
 
-@api_boundary
+@ir.api_boundary
 def pswapaxes(
-    x: PyTree,
+    x: ir.PyTree,
     axis_name: Hashable | Sequence[Hashable],
     axis: int,
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
-) -> PyTree:
+) -> ir.PyTree:
     """Swap a named axis with an axis of the array, which has the same size.
 
     Args:

@@ -6,9 +6,9 @@ Gathering and scattering are each other's transposes.
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import Axis, batched_at
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, ShardingRule, define, derived
 from ricci_lax import dynamic_index_in_dim, dynamic_slice_in_dim, mul, reduce_sum, squeeze
 from ricci_lax.authoring import along_an_axis, check_dtype, numeric
 from ricci_stablehlo import Lowering, Value
@@ -33,14 +33,14 @@ from ._varying import (
 
 
 def _gathered_type(
-    aval: ShapedArray,
+    aval: ir.ShapedArray,
     *,
     all_gather_dimension: int,
     axis_name: AxisNames,
     axis_size: int,
     tiled: bool,
     axis_index_groups: Groups | None = None,
-) -> ShapedArray:
+) -> ir.ShapedArray:
     shape = list(aval.shape)
     if tiled:
         shape[all_gather_dimension] *= axis_size
@@ -77,8 +77,8 @@ def _gather_lower(
 
 
 def _gather_batch(
-    primitive: Primitive, axis: Axis, x: Array, dim: int | None, params: dict[str, Any]
-) -> tuple[Array, int | None]:
+    primitive: ir.Primitive, axis: Axis, x: ir.Array, dim: int | None, params: dict[str, Any]
+) -> tuple[ir.Array, int | None]:
     names, place, tiled = params["axis_name"], params["all_gather_dimension"], params["tiled"]
     if axis.name in names:
         return _gather_examples(primitive, axis, x, dim, params)
@@ -89,8 +89,8 @@ def _gather_batch(
 
 
 def _gather_examples(
-    primitive: Primitive, axis: Axis, x: ArrayLike, dim: int | None, params: dict[str, Any]
-) -> tuple[Array, int | None]:
+    primitive: ir.Primitive, axis: Axis, x: ir.ArrayLike, dim: int | None, params: dict[str, Any]
+) -> tuple[ir.Array, int | None]:
     """Gather over the mapped axis, and maybe others: the result is the same for all examples."""
     names, place, tiled = params["axis_name"], params["all_gather_dimension"], params["tiled"]
     groups = params.get("axis_index_groups")
@@ -115,16 +115,16 @@ def _gather_examples(
 
 
 def _gather_transpose(
-    ct: ArrayLike, x: object, *, all_gather_dimension: int, **params: object
-) -> list[Array]:
+    ct: ir.ArrayLike, x: object, *, all_gather_dimension: int, **params: object
+) -> list[ir.Array]:
     return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
 def _gather(
-    name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: object
-) -> Primitive:
+    name: str, transpose: Callable[..., list[ir.Array]], sharding: ir.ShardingRule, examples: object
+) -> ir.Primitive:
     """Define a variant of ``all_gather`` by the state of its result."""
-    primitive = define(
+    primitive = ir.define(
         name,
         abstract_eval=_gathered_type,
         jvp=linear,
@@ -143,18 +143,18 @@ def _gather(
 
 
 # The values of all members, stacked along a new dimension, or joined along an existing one.
-all_gather_p: Primitive = _gather("all_gather", _gather_transpose, gathers, gathering_examples)
+all_gather_p: ir.Primitive = _gather("all_gather", _gather_transpose, gathers, gathering_examples)
 
 
 def _invariant_transpose(
-    ct: ArrayLike,
-    x: Array,
+    ct: ir.ArrayLike,
+    x: ir.Array,
     *,
     all_gather_dimension: int,
     axis_name: AxisNames,
     axis_size: int,
     tiled: bool,
-) -> list[Array]:
+) -> list[ir.Array]:
     """The transpose rule: each member takes its part of the cotangent, which is the same on all."""
     place = axis_index(axis_name)
     if not tiled:
@@ -167,29 +167,29 @@ def _invariant_transpose(
 
 
 def _reduced_transpose(
-    ct: ArrayLike, x: object, *, all_gather_dimension: int, **params: object
-) -> list[Array]:
+    ct: ir.ArrayLike, x: object, *, all_gather_dimension: int, **params: object
+) -> list[ir.Array]:
     """The transpose rule: the members' cotangents are unreduced; each gets its part of the sum."""
     return [unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
-all_gather_invariant_p: Primitive = _gather(
+all_gather_invariant_p: ir.Primitive = _gather(
     "all_gather_invariant", _invariant_transpose, gathers_to_invarying, shared_gathering_examples
 )
-all_gather_reduced_p: Primitive = _gather(
+all_gather_reduced_p: ir.Primitive = _gather(
     "all_gather_reduced", _reduced_transpose, gathers_to_reduced, shared_gathering_examples
 )
 
 
 def _scattered_type(
-    aval: ShapedArray,
+    aval: ir.ShapedArray,
     *,
     axis_name: AxisNames,
     axis_size: int,
     scatter_dimension: int,
     tiled: bool,
     axis_index_groups: Groups | None = None,
-) -> ShapedArray:
+) -> ir.ShapedArray:
     what, argument = "psum_scatter", "scatter_dimension"
     check_dtype(what, aval, numeric)
     check_divisible(what, argument, scatter_dimension, aval.shape, axis_size, axis_name, tiled)
@@ -216,7 +216,7 @@ def _scatter_lower(
         return ctx.constant(0, out)  # StableHLO scatters no empty arrays
     shape = list(x.shape)
     shape[scatter_dimension] //= axis_size
-    scalar = ShapedArray((), x.dtype)
+    scalar = ir.ShapedArray((), x.dtype)
     add = lambda c, a, b: [c.emit("stablehlo.add", [a, b], a.aval)]
     attributes = (
         f"{channel}, {replica_groups(ctx, axis_name, axis_index_groups)}, "
@@ -230,10 +230,10 @@ def _scatter_lower(
     return part if tiled else ctx.emit("stablehlo.reshape", [part], out)
 
 
-def _scatter_batch(primitive: Primitive) -> Callable[..., tuple[Array, int | None]]:
+def _scatter_batch(primitive: ir.Primitive) -> Callable[..., tuple[ir.Array, int | None]]:
     def batch(
-        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
-    ) -> tuple[Array, int | None]:
+        axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], **params: Any
+    ) -> tuple[ir.Array, int | None]:
         (x,), (dim,) = args, dims
         names, place, tiled = params["axis_name"], params["scatter_dimension"], params["tiled"]
         if axis.name in names:
@@ -247,8 +247,8 @@ def _scatter_batch(primitive: Primitive) -> Callable[..., tuple[Array, int | Non
 
 
 def _scatter_examples(
-    primitive: Primitive, axis: Axis, x: ArrayLike, dim: int | None, params: dict[str, Any]
-) -> tuple[Array, int]:
+    primitive: ir.Primitive, axis: Axis, x: ir.ArrayLike, dim: int | None, params: dict[str, Any]
+) -> tuple[ir.Array, int]:
     """Scatter the sum over the mapped axis, and maybe others: the parts become the batch."""
     names, place, tiled = params["axis_name"], params["scatter_dimension"], params["tiled"]
     groups = params.get("axis_index_groups")
@@ -276,27 +276,27 @@ def _scatter_examples(
 
 
 def _scatter_transpose(
-    ct: ArrayLike, x: object, *, scatter_dimension: int, **params: object
-) -> list[Array]:
+    ct: ir.ArrayLike, x: object, *, scatter_dimension: int, **params: object
+) -> list[ir.Array]:
     return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
 
 
 def _unreduced_transpose(
-    ct: ArrayLike, x: object, *, scatter_dimension: int, **params: object
-) -> list[Array]:
+    ct: ir.ArrayLike, x: object, *, scatter_dimension: int, **params: object
+) -> list[ir.Array]:
     return [all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
 
 
 def _scatter(
-    name: str, transpose: Callable[..., list[Array]], sharding: ShardingRule, examples: object
-) -> Primitive:
+    name: str, transpose: Callable[..., list[ir.Array]], sharding: ir.ShardingRule, examples: object
+) -> ir.Primitive:
     """Define a sum over the members, of which each gets its part along a dimension."""
-    return define(
+    return ir.define(
         name,
         abstract_eval=_scattered_type,
         jvp=linear,
         transpose=transpose,
-        batch=derived(_scatter_batch),
+        batch=ir.derived(_scatter_batch),
         axis_names=named,
         host=outside,
         lower=_scatter_lower,
@@ -306,10 +306,10 @@ def _scatter(
     )
 
 
-reduce_scatter_p: Primitive = _scatter(
+reduce_scatter_p: ir.Primitive = _scatter(
     "reduce_scatter", _scatter_transpose, scatters, scattering_examples
 )
-unreduced_reduce_scatter_p: Primitive = _scatter(
+unreduced_reduce_scatter_p: ir.Primitive = _scatter(
     "unreduced_reduce_scatter",
     _unreduced_transpose,
     scatters_unreduced,

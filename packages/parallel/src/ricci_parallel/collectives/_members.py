@@ -5,9 +5,9 @@ from math import prod
 
 import numpy as np
 
+import ricci_lax as lax
 from ricci_batching import Axis, batched_at, vmap
 from ricci_ir import Array, ArrayLike, axis_size, get_aval
-from ricci_lax import GatherDimensionNumbers, concatenate, gather, reshape, slice_in_dim, transpose
 
 from ._named_axes import AxisNames, Groups
 
@@ -33,11 +33,11 @@ def rows_of(x: ArrayLike, order: Sequence[int]) -> Array:
     if list(order) == list(range(shape[0])):
         return x  # pyright: ignore[reportReturnType]
     rank = len(shape)
-    dims = GatherDimensionNumbers(
+    dims = lax.GatherDimensionNumbers(
         offset_dims=tuple(range(1, rank)), collapsed_slice_dims=(0,), start_index_map=(0,)
     )
     inside = all(i < shape[0] for i in order)
-    return gather(
+    return lax.gather(
         x,
         np.array(order, np.int32)[:, None],
         dims,
@@ -80,15 +80,16 @@ def in_groups(
     along = lambda rows: vmap(fun, axis_name=axis.name, axis_size=shape_of(rows)[0])(rows)
     sizes = {len(group) for group in groups}
     if len(sizes) == 1:
-        rows = reshape(x, (len(groups), *sizes, *shape_of(x)[1:]))
+        rows = lax.reshape(x, (len(groups), *sizes, *shape_of(x)[1:]))
         out = vmap(along)(rows)
-        out = reshape(out, (axis.size, *shape_of(out)[2:]))
+        out = lax.reshape(out, (axis.size, *shape_of(out)[2:]))
     else:
         ends = np.cumsum([len(group) for group in groups]).tolist()
         parts = [
-            along(slice_in_dim(x, end - len(g), end)) for g, end in zip(groups, ends, strict=True)
+            along(lax.slice_in_dim(x, end - len(g), end))
+            for g, end in zip(groups, ends, strict=True)
         ]
-        out = concatenate(parts, 0)
+        out = lax.concatenate(parts, 0)
     return rows_of(out, np.argsort(order).tolist())
 
 
@@ -112,12 +113,12 @@ def arranged(
     order = [label for merged in target for label in merged]
     places = [list(labels).index(label) for label in order]
     if places != list(range(len(places))):
-        x = transpose(x, places)
+        x = lax.transpose(x, places)
     shape = tuple(prod([sizes[i] for i in merged]) for merged in target)
-    return reshape(x, shape) if shape != shape_of(x) else x  # pyright: ignore[reportReturnType]
+    return lax.reshape(x, shape) if shape != shape_of(x) else x  # pyright: ignore[reportReturnType]
 
 
 def split_dimension(x: ArrayLike, dim: int, sizes: Sequence[int]) -> Array:
     """Reshape a dimension of an array into several."""
     shape = shape_of(x)
-    return reshape(x, (*shape[:dim], *sizes, *shape[dim + 1 :]))
+    return lax.reshape(x, (*shape[:dim], *sizes, *shape[dim + 1 :]))

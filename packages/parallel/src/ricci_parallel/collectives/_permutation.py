@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_lax as lax
 from ricci_autodiff import linear
 from ricci_batching import Axis, batched_at
-from ricci_ir import Array, ArrayLike, Primitive, PyTree, ShapedArray, api_boundary, define
-from ricci_ir import axis_size as size_of
-from ricci_lax import broadcast, dynamic_index_in_dim, eq, full_like, index_in_dim, select, stack
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
@@ -41,7 +40,7 @@ def as_pairs(what: str, names: AxisNames, perm: Sequence[Any]) -> Pairs:
     Raises:
       ValueError: if a member is a source twice or a destination twice, or there is no such member.
     """
-    size = size_of(names)
+    size = ir.axis_size(names)
     try:
         pairs = [(int(source), int(target)) for source, target in perm]
     except (TypeError, ValueError):
@@ -64,7 +63,7 @@ def as_pairs(what: str, names: AxisNames, perm: Sequence[Any]) -> Pairs:
     return wrapped
 
 
-def _same_type(aval: ShapedArray, **_: object) -> ShapedArray:
+def _same_type(aval: ir.ShapedArray, **_: object) -> ir.ShapedArray:
     return aval
 
 
@@ -76,20 +75,20 @@ def _permute_lower(ctx: Lowering, x: Value, *, axis_name: AxisNames, perm: Pairs
 
 
 def _permute_transpose(
-    ct: ArrayLike, x: object, *, axis_name: AxisNames, perm: Pairs
-) -> list[Array]:
+    ct: ir.ArrayLike, x: object, *, axis_name: AxisNames, perm: Pairs
+) -> list[ir.Array]:
     back = tuple((target, source) for source, target in perm)
     return [ppermute_p.bind(ct, axis_name=axis_name, perm=back)]
 
 
 def _permute_batch(
     axis: Axis,
-    args: Sequence[ArrayLike],
+    args: Sequence[ir.ArrayLike],
     dims: Sequence[int | None],
     *,
     axis_name: AxisNames,
     perm: Pairs,
-) -> tuple[Array, int | None]:
+) -> tuple[ir.Array, int | None]:
     (x,), (dim,) = args, dims
     if axis.name not in axis_name:
         return ppermute_p.bind(x, axis_name=axis_name, perm=perm), dim
@@ -104,8 +103,8 @@ def _permute_batch(
 
 
 def _permute_rows(
-    axis: Axis, x: ArrayLike, other_axes: AxisNames, behind: int, perm: Pairs
-) -> Array:
+    axis: Axis, x: ir.ArrayLike, other_axes: AxisNames, behind: int, perm: Pairs
+) -> ir.Array:
     """Permute over the mapped axis and others, ``other_axes``.
 
     The elements that one row sends to another row are permuted over the other axes.
@@ -124,20 +123,20 @@ def _permute_rows(
     place_index = axis_index(other_axes)
     rows = []
     for new_row in range(axis.size):
-        result = full_like(index_in_dim(x, 0, 0, keepdims=False), 0)
+        result = lax.full_like(lax.index_in_dim(x, 0, 0, keepdims=False), 0)
         for row, pairs in moves[new_row].items():
             sent = ppermute_p.bind(
-                index_in_dim(x, row, 0, keepdims=False), axis_name=other_axes, perm=tuple(pairs)
+                lax.index_in_dim(x, row, 0, keepdims=False), axis_name=other_axes, perm=tuple(pairs)
             )
-            gets = np.isin(np.arange(size_of(other_axes)), [target for _, target in pairs])
-            mine = dynamic_index_in_dim(gets, place_index, keepdims=False)
-            result = select(broadcast(mine, shape_of(result)), sent, result)
+            gets = np.isin(np.arange(ir.axis_size(other_axes)), [target for _, target in pairs])
+            mine = lax.dynamic_index_in_dim(gets, place_index, keepdims=False)
+            result = lax.select(lax.broadcast(mine, shape_of(result)), sent, result)
         rows.append(result)
-    return stack(rows)
+    return lax.stack(rows)
 
 
 # The values of other members, by pairs of positions; zeros in members that are not a destination.
-ppermute_p: Primitive = define(
+ppermute_p: ir.Primitive = ir.define(
     "ppermute",
     abstract_eval=_same_type,
     jvp=linear,
@@ -152,10 +151,10 @@ ppermute_p: Primitive = define(
 )
 
 
-@api_boundary
+@ir.api_boundary
 def ppermute(
-    x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[tuple[int, int]]
-) -> PyTree:
+    x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[tuple[int, int]]
+) -> ir.PyTree:
     """Send the values of each member to another member.
 
     Args:
@@ -187,8 +186,8 @@ def ppermute(
 
 
 def _permuted(
-    what: str, x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[Any]
-) -> PyTree:
+    what: str, x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[Any]
+) -> ir.PyTree:
     names = axis_names(what, axis_name)
     pairs = as_pairs(what, names, perm)
     return tree_map(
@@ -196,8 +195,10 @@ def _permuted(
     )
 
 
-@api_boundary
-def pshuffle(x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[int]) -> PyTree:
+@ir.api_boundary
+def pshuffle(
+    x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[int]
+) -> ir.PyTree:
     """Give each member the values of another member: member ``i`` gets those of ``perm[i]``.
 
     Args:
@@ -219,7 +220,7 @@ def pshuffle(x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence
       >>> ricci.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(np.arange(3.0))
       Array([2., 0., 1.], dtype=float32)
     """
-    size = size_of(axis_names("pshuffle", axis_name))
+    size = ir.axis_size(axis_names("pshuffle", axis_name))
     if sorted(perm) != list(range(size)):
         raise ValueError(
             f"pshuffle: perm must be a permutation of the positions 0 to {size - 1} along "
@@ -254,18 +255,18 @@ def _broadcast_lower(ctx: Lowering, x: Value, *, axis_name: Hashable, source: in
 
 
 def _broadcast_transpose(
-    ct: ArrayLike, x: object, *, axis_name: Hashable, source: int
-) -> list[Array]:
+    ct: ir.ArrayLike, x: object, *, axis_name: Hashable, source: int
+) -> list[ir.Array]:
     """The transpose rule: the source gets the sum of all cotangents, the other members zeros."""
     names = named(axis_name=axis_name)
     total = psum_p.bind(ct, axes=names, axis_index_groups=None)
-    is_source = eq(axis_index(names), np.int32(source))
-    return [select(broadcast(is_source, shape_of(total)), total, full_like(total, 0))]
+    is_source = lax.eq(axis_index(names), np.int32(source))
+    return [lax.select(lax.broadcast(is_source, shape_of(total)), total, lax.full_like(total, 0))]
 
 
 def _broadcast_batch(
     axis: Axis,
-    args: Sequence[ArrayLike],
+    args: Sequence[ir.ArrayLike],
     dims: Sequence[int | None],
     *,
     axis_name: Hashable,
@@ -279,14 +280,14 @@ def _broadcast_batch(
     before, minor = divmod(source, axis.size * behind)
     row, minor = divmod(minor, behind)
     if dim is not None:
-        x = index_in_dim(x, row, dim, keepdims=False)
+        x = lax.index_in_dim(x, row, dim, keepdims=False)
     if other_axes:
         x = pbroadcast_p.bind(x, axis_name=other_axes, source=before * behind + minor)
     return x, None
 
 
 # The value of one member, in all members.
-pbroadcast_p: Primitive = define(
+pbroadcast_p: ir.Primitive = ir.define(
     "pbroadcast",
     abstract_eval=_same_type,
     jvp=linear,
@@ -301,8 +302,8 @@ pbroadcast_p: Primitive = define(
 )
 
 
-@api_boundary
-def pbroadcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], source: int) -> PyTree:
+@ir.api_boundary
+def pbroadcast(x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], source: int) -> ir.PyTree:
     """Give all members the values of one member.
 
     Args:
@@ -325,7 +326,7 @@ def pbroadcast(x: PyTree, axis_name: Hashable | Sequence[Hashable], source: int)
       Array([1., 1., 1.], dtype=float32)
     """
     names = axis_names("pbroadcast", axis_name)
-    size = size_of(names)
+    size = ir.axis_size(names)
     if not -size <= source < size:
         raise ValueError(
             f"pbroadcast: source={source} is not a member of {axis_name!r}, whose members are at "

@@ -6,44 +6,10 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_lax as lax
 from ricci_autodiff import Zero, instantiate, is_undefined_primal
 from ricci_batching import Axis, batched_at, vmap
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    api_boundary,
-    define,
-    extend_axes,
-    get_aval,
-    issubdtype,
-)
-from ricci_ir import axis_size as size_of
-from ricci_lax import (
-    add,
-    bitwise_and,
-    broadcast_in_dim,
-    broadcasted_iota,
-    convert_element_type,
-    div,
-    dynamic_index_in_dim,
-    dynamic_slice_in_dim,
-    full,
-    full_like,
-    ge,
-    index_take,
-    iota,
-    lt,
-    max,
-    mul,
-    reduce_max,
-    reduce_or,
-    reshape,
-    select,
-    sub,
-    transpose,
-)
 from ricci_lax.authoring import along_an_axis
 from ricci_stablehlo import Lowering, Value, traced
 
@@ -61,12 +27,12 @@ _OFFSETS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 
 def _type(
-    operand: ShapedArray,
-    output: ShapedArray,
-    *offsets: ShapedArray,
+    operand: ir.ShapedArray,
+    output: ir.ShapedArray,
+    *offsets: ir.ShapedArray,
     axis_index_groups: Groups | None,
     axis_name: AxisNames,
-) -> ShapedArray:
+) -> ir.ShapedArray:
     if operand.dtype != output.dtype or operand.shape[1:] != output.shape[1:]:
         raise ValueError(
             "ragged_all_to_all: operand and output must have rows of one shape and dtype, but are "
@@ -75,7 +41,7 @@ def _type(
     if not operand.shape or not output.shape:
         raise ValueError("ragged_all_to_all: operand and output must have rows, but are scalars.")
     for argument, aval in zip(_OFFSETS, offsets, strict=True):
-        if not issubdtype(aval.dtype, np.integer):
+        if not ir.issubdtype(aval.dtype, np.integer):
             raise ValueError(
                 f"ragged_all_to_all: {argument} must be integers, got {aval.str_short()}."
             )
@@ -88,13 +54,13 @@ def _type(
 
 
 def _received(
-    member: ArrayLike,
-    output: Array,
-    operands: Array,
-    input_offsets: Array,
-    send_sizes: Array,
-    output_offsets: Array,
-) -> Array:
+    member: ir.ArrayLike,
+    output: ir.Array,
+    operands: ir.Array,
+    input_offsets: ir.Array,
+    send_sizes: ir.Array,
+    output_offsets: ir.Array,
+) -> ir.Array:
     """Return the rows that one member receives, computed from the arrays of all members.
 
     Args:
@@ -109,37 +75,39 @@ def _received(
     if not available or not count:
         return output
 
-    def mine(table: Array) -> Array:
+    def mine(table: ir.Array) -> ir.Array:
         """Select the entries of all members for this one, part by part."""
-        column = dynamic_slice_in_dim(table, mul(member, np.int32(each)), each, 1)
-        return convert_element_type(reshape(column, (sent,)), np.int32)
+        column = lax.dynamic_slice_in_dim(table, lax.mul(member, np.int32(each)), each, 1)
+        return lax.convert_element_type(lax.reshape(column, (sent,)), np.int32)
 
     starts, sizes, first = map(mine, (output_offsets, send_sizes, input_offsets))
     # For each row, the last part that covers it, or -1.
     shape = (count, sent)
-    rows = broadcasted_iota(np.int32, shape, 0)
-    after, before = (broadcast_in_dim(x, shape, (1,)) for x in (starts, add(starts, sizes)))
-    covered = bitwise_and(ge(rows, after), lt(rows, before))
-    parts = broadcasted_iota(np.int32, shape, 1)
-    part = reduce_max(select(covered, parts, full_like(parts, -1)), (1,))
-    received = ge(part, np.int32(0))
-    part = max(part, np.int32(0))
-    shift = index_take(sub(first, starts), (part,), (0,))
-    sender = div(part, np.int32(each))
-    source = add(add(iota(np.int32, count), shift), mul(sender, np.int32(available)))
-    source = select(received, source, full_like(source, 0))
-    values = reshape(operands, (members * available, *shape_of(operands)[2:]))
-    moved = index_take(values, (source,), (0,))
-    return select(broadcast_in_dim(received, shape_of(output), (0,)), moved, output)
+    rows = lax.broadcasted_iota(np.int32, shape, 0)
+    after, before = (lax.broadcast_in_dim(x, shape, (1,)) for x in (starts, lax.add(starts, sizes)))
+    covered = lax.bitwise_and(lax.ge(rows, after), lax.lt(rows, before))
+    parts = lax.broadcasted_iota(np.int32, shape, 1)
+    part = lax.reduce_max(lax.select(covered, parts, lax.full_like(parts, -1)), (1,))
+    received = lax.ge(part, np.int32(0))
+    part = lax.max(part, np.int32(0))
+    shift = lax.index_take(lax.sub(first, starts), (part,), (0,))
+    sender = lax.div(part, np.int32(each))
+    source = lax.add(
+        lax.add(lax.iota(np.int32, count), shift), lax.mul(sender, np.int32(available))
+    )
+    source = lax.select(received, source, lax.full_like(source, 0))
+    values = lax.reshape(operands, (members * available, *shape_of(operands)[2:]))
+    moved = lax.index_take(values, (source,), (0,))
+    return lax.select(lax.broadcast_in_dim(received, shape_of(output), (0,)), moved, output)
 
 
 def _by_gathering(
-    operand: Array,
-    output: Array,
-    *offsets: Array,
+    operand: ir.Array,
+    output: ir.Array,
+    *offsets: ir.Array,
     axis_index_groups: Groups | None,
     axis_name: AxisNames,
-) -> Array:
+) -> ir.Array:
     """Evaluate it by gathering all values, for platforms whose compilers lack the operation."""
     size = group_size(axis_name, axis_index_groups)
     gathered = [
@@ -155,10 +123,10 @@ def _by_gathering(
     ]
     member = axis_index(axis_name)
     if axis_index_groups is not None:
-        places = np.zeros(size_of(axis_name), np.int32)
+        places = np.zeros(ir.axis_size(axis_name), np.int32)
         for group in axis_index_groups:
             places[list(group)] = np.arange(size)
-        member = dynamic_index_in_dim(places, member, 0, keepdims=False)
+        member = lax.dynamic_index_in_dim(places, member, 0, keepdims=False)
     return _received(member, output, *gathered)
 
 
@@ -170,7 +138,7 @@ def _lower(
 ) -> Value:
     module = ctx.module
     if module.platform == "cpu":
-        with extend_axes(module.axis_sizes.items()):
+        with ir.extend_axes(module.axis_sizes.items()):
             return _lower_by_gathering(
                 ctx, *operands, axis_index_groups=axis_index_groups, axis_name=axis_name
             )
@@ -180,8 +148,8 @@ def _lower(
 
 
 def _jvp(
-    primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: object
-) -> tuple[Array, Any]:
+    primals: Sequence[ir.ArrayLike], tangents: Sequence[Any], **params: object
+) -> tuple[ir.Array, Any]:
     result = ragged_all_to_all_p.bind(*primals, **params)
     moved = tangents[:2]
     if all(type(t) is Zero for t in moved):
@@ -191,19 +159,19 @@ def _jvp(
 
 
 def _transpose(
-    ct: ArrayLike,
-    operand: ArrayLike,
+    ct: ir.ArrayLike,
+    operand: ir.ArrayLike,
     output: Any,
-    input_offsets: ArrayLike,
-    send_sizes: ArrayLike,
-    output_offsets: ArrayLike,
-    recv_sizes: ArrayLike,
+    input_offsets: ir.ArrayLike,
+    send_sizes: ir.ArrayLike,
+    output_offsets: ir.ArrayLike,
+    recv_sizes: ir.ArrayLike,
     **params: Any,
-) -> list[Array | None]:
+) -> list[ir.Array | None]:
     """The transpose rule: received rows return to their sender; overwritten rows get zeros."""
     names, groups = params["axis_name"], params["axis_index_groups"]
 
-    def received_from_all(x: ArrayLike) -> Array:
+    def received_from_all(x: ir.ArrayLike) -> ir.Array:
         """Return the entries of the other members for the parts exchanged with this one."""
         return all_to_all_p.bind(
             x,
@@ -218,32 +186,32 @@ def _transpose(
     places = received_from_all(output_offsets)
     operand_ct = output_ct = None
     if is_undefined_primal(operand):
-        zeros = full(operand.aval.shape, 0, operand.aval.dtype)
+        zeros = lax.full(operand.aval.shape, 0, operand.aval.dtype)
         operand_ct = ragged_all_to_all_p.bind(
             ct, zeros, places, recv_sizes, received_from_all(input_offsets), send_sizes, **params
         )
     if is_undefined_primal(output):
-        output_ct = select(
-            broadcast_in_dim(_written(shape_of(ct)[0], places, recv_sizes), shape_of(ct), (0,)),
-            full_like(ct, 0),
+        output_ct = lax.select(
+            lax.broadcast_in_dim(_written(shape_of(ct)[0], places, recv_sizes), shape_of(ct), (0,)),
+            lax.full_like(ct, 0),
             ct,
         )
     return [operand_ct, output_ct, None, None, None, None]
 
 
-def _written(count: int, starts: ArrayLike, sizes: ArrayLike) -> Array:
+def _written(count: int, starts: ir.ArrayLike, sizes: ir.ArrayLike) -> ir.Array:
     """Return a mask of the rows, of ``count``, that lie in one of some ranges."""
-    dtype = get_aval(starts).dtype
+    dtype = ir.get_aval(starts).dtype
     shape = (count, *shape_of(starts))
-    rows = broadcasted_iota(dtype, shape, 0)
-    sizes = convert_element_type(sizes, dtype)
-    first, end = (broadcast_in_dim(x, shape, (1,)) for x in (starts, add(starts, sizes)))
-    return reduce_or(bitwise_and(ge(rows, first), lt(rows, end)), (1,))
+    rows = lax.broadcasted_iota(dtype, shape, 0)
+    sizes = lax.convert_element_type(sizes, dtype)
+    first, end = (lax.broadcast_in_dim(x, shape, (1,)) for x in (starts, lax.add(starts, sizes)))
+    return lax.reduce_or(lax.bitwise_and(lax.ge(rows, first), lax.lt(rows, end)), (1,))
 
 
 def _batch(
-    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
-) -> tuple[Array, int]:
+    axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], **params: Any
+) -> tuple[ir.Array, int]:
     xs = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True)]
     operand, output, *offsets = xs
     if axis.name in params["axis_name"]:
@@ -253,29 +221,29 @@ def _batch(
                 "not supported. Map over none of them, or name one axis alone."
             )
         receive = lambda member, output_row: _received(member, output_row, operand, *offsets[:3])
-        return vmap(receive)(iota(np.int32, axis.size), output), 0
+        return vmap(receive)(lax.iota(np.int32, axis.size), output), 0
     # Every member sends a part for each example. The examples' rows come one after another.
     members = group_size(params["axis_name"], params["axis_index_groups"])
 
-    def joined(x: Array) -> Array:
-        return reshape(x, (shape_of(x)[0] * shape_of(x)[1], *shape_of(x)[2:]))
+    def joined(x: ir.Array) -> ir.Array:
+        return lax.reshape(x, (shape_of(x)[0] * shape_of(x)[1], *shape_of(x)[2:]))
 
-    def by_member(x: Array, rows: int) -> Array:
-        dtype = get_aval(x).dtype
+    def by_member(x: ir.Array, rows: int) -> ir.Array:
+        dtype = ir.get_aval(x).dtype
         shift = np.arange(axis.size, dtype=dtype) * dtype.type(rows)
-        x = add(x, broadcast_in_dim(shift, shape_of(x), (0,)))
+        x = lax.add(x, lax.broadcast_in_dim(shift, shape_of(x), (0,)))
         each = shape_of(x)[1] // members
-        x = transpose(reshape(x, (axis.size, members, each)), (1, 0, 2))
-        return reshape(x, (members * axis.size * each,))
+        x = lax.transpose(lax.reshape(x, (axis.size, members, each)), (1, 0, 2))
+        return lax.reshape(x, (members * axis.size * each,))
 
     sizes = (shape_of(operand)[1], 0, shape_of(output)[1], 0)
     moved = [by_member(x, rows) for x, rows in zip(offsets, sizes, strict=True)]
     out = ragged_all_to_all_p.bind(joined(operand), joined(output), *moved, **params)
-    return reshape(out, shape_of(output)), 0
+    return lax.reshape(out, shape_of(output)), 0
 
 
 # Each member sends a range of rows to every member, which stores it where the sender specifies.
-ragged_all_to_all_p: Primitive = define(
+ragged_all_to_all_p: ir.Primitive = ir.define(
     "ragged_all_to_all",
     abstract_eval=_type,
     jvp=_jvp,
@@ -290,18 +258,18 @@ ragged_all_to_all_p: Primitive = define(
 )
 
 
-@api_boundary
+@ir.api_boundary
 def ragged_all_to_all(
-    operand: ArrayLike,
-    output: ArrayLike,
-    input_offsets: ArrayLike,
-    send_sizes: ArrayLike,
-    output_offsets: ArrayLike,
-    recv_sizes: ArrayLike,
+    operand: ir.ArrayLike,
+    output: ir.ArrayLike,
+    input_offsets: ir.ArrayLike,
+    send_sizes: ir.ArrayLike,
+    output_offsets: ir.ArrayLike,
+    recv_sizes: ir.ArrayLike,
     *,
     axis_name: Hashable | Sequence[Hashable],
     axis_index_groups: Sequence[Sequence[int]] | None = None,
-) -> Array:
+) -> ir.Array:
     """Exchange ranges of rows whose sizes are arrays.
 
     This member sends the rows ``operand[input_offsets[i] : input_offsets[i] + send_sizes[i]]`` to
@@ -350,5 +318,5 @@ def ragged_all_to_all(
         )
     operands = (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes)
     params: dict[str, Any] = {"axis_index_groups": groups, "axis_name": names}
-    _type(*map(get_aval, operands), **params)  # pyright: ignore[reportArgumentType]
+    _type(*map(ir.get_aval, operands), **params)  # pyright: ignore[reportArgumentType]
     return ragged_all_to_all_p.bind(*(varied(x, names) for x in operands), **params)

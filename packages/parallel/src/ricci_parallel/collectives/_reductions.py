@@ -8,25 +8,9 @@ from math import prod
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_lax as lax
 from ricci_autodiff import axis_sum
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    PyTree,
-    api_boundary,
-    as_array,
-    axis_size,
-    get_aval,
-)
-from ricci_lax import (
-    convert_element_type,
-    convert_element_type_p,
-    div,
-    reduce_max,
-    reduce_min,
-    reduce_sum,
-)
 from ricci_lax.authoring import scalar_like
 from ricci_pytree import tree_map
 
@@ -65,8 +49,8 @@ class _Reduced:
         self.groups = as_groups(what, self.names, groups, equal=False)
 
     def apply(
-        self, collective: Callable[..., Array], reduce: Callable[..., Array], x: ArrayLike
-    ) -> ArrayLike:
+        self, collective: Callable[..., ir.Array], reduce: Callable[..., ir.Array], x: ir.ArrayLike
+    ) -> ir.ArrayLike:
         """Reduce one array: by ``reduce`` over dimensions, by ``collective`` over named axes."""
         if self.positions:
             shape = shape_of(x)
@@ -78,18 +62,18 @@ class _Reduced:
     def known_size(self) -> int | None:
         """Return the number of members in each group, if all groups have the same."""
         if self.groups is None:
-            return axis_size(self.names)
+            return ir.axis_size(self.names)
         sizes = {len(group) for group in self.groups}
         return sizes.pop() if len(sizes) == 1 else None
 
 
-@api_boundary
+@ir.api_boundary
 def psum(
-    x: PyTree,
+    x: ir.PyTree,
     axis_name: Hashable | Sequence[Hashable],
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
-) -> PyTree:
+) -> ir.PyTree:
     """Sum ``x`` over a named axis.
 
     Args:
@@ -128,13 +112,13 @@ def psum(
     return tree_map(_summed(_Reduced("psum", axis_name, axis_index_groups)), x)
 
 
-def _summed(over: _Reduced) -> Callable[[ArrayLike], ArrayLike]:
+def _summed(over: _Reduced) -> Callable[[ir.ArrayLike], ir.ArrayLike]:
     size = over.known_size()
 
-    def one(leaf: ArrayLike) -> ArrayLike:
+    def one(leaf: ir.ArrayLike) -> ir.ArrayLike:
         if _is_constant(leaf) and not over.positions and size is not None:
             return leaf * leaf.dtype.type(size) if isinstance(leaf, np.generic) else leaf * size
-        return over.apply(total, reduce_sum, _as_number(leaf))
+        return over.apply(total, lax.reduce_sum, _as_number(leaf))
 
     return one
 
@@ -145,18 +129,18 @@ def _is_constant(x: object) -> bool:
     return isinstance(x, int | float | complex) and not isinstance(x, bool)
 
 
-def _as_number(x: ArrayLike) -> ArrayLike:
-    aval = get_aval(x)
-    return convert_element_type(x, np.dtype("int32")) if aval.dtype == np.bool_ else x
+def _as_number(x: ir.ArrayLike) -> ir.ArrayLike:
+    aval = ir.get_aval(x)
+    return lax.convert_element_type(x, np.dtype("int32")) if aval.dtype == np.bool_ else x
 
 
-@api_boundary
+@ir.api_boundary
 def pmean(
-    x: PyTree,
+    x: ir.PyTree,
     axis_name: Hashable | Sequence[Hashable],
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
-) -> PyTree:
+) -> ir.PyTree:
     """Average ``x`` over a named axis; ``psum`` describes the arguments.
 
     Args:
@@ -177,38 +161,38 @@ def pmean(
     add = _summed(over)
     members = over.known_size()
     if members is None:  # it differs between the groups
-        members = total(as_array(np.int32(1)), axes=over.names, axis_index_groups=over.groups)
+        members = total(ir.as_array(np.int32(1)), axes=over.names, axis_index_groups=over.groups)
 
-    def one(leaf: ArrayLike) -> ArrayLike:
+    def one(leaf: ir.ArrayLike) -> ir.ArrayLike:
         shape = shape_of(leaf) if over.positions else ()
         count = prod([shape[i] for i in over.positions])
         value = add(leaf)
         if isinstance(value, int | float | complex) and isinstance(members, int):
             return value / members
-        aval = get_aval(value)
+        aval = ir.get_aval(value)
         if aval.dtype.kind in "iub":
-            kind = get_aval(1.0)
-            value = convert_element_type_p.bind(
+            kind = ir.get_aval(1.0)
+            value = lax.convert_element_type_p.bind(
                 value, new_dtype=kind.dtype, weak_type=aval.weak_type, sharding=None
             )
         if isinstance(members, int):
-            return div(value, scalar_like(value, members * count))
-        return div(value, convert_element_type(members, get_aval(value).dtype))
+            return lax.div(value, scalar_like(value, members * count))
+        return lax.div(value, lax.convert_element_type(members, ir.get_aval(value).dtype))
 
     return tree_map(one, x)
 
 
-def _extreme(primitive: Primitive) -> Callable[..., Array]:
+def _extreme(primitive: ir.Primitive) -> Callable[..., ir.Array]:
     return lambda x, *, axes, **params: primitive.bind(varied(x, axes), axes=axes, **params)
 
 
-@api_boundary
+@ir.api_boundary
 def pmax(
-    x: PyTree,
+    x: ir.PyTree,
     axis_name: Hashable | Sequence[Hashable],
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
-) -> PyTree:
+) -> ir.PyTree:
     """Maximize ``x`` over a named axis; ``psum`` describes the arguments.
 
     Args:
@@ -225,16 +209,16 @@ def pmax(
       [0.25, 1.0]
     """
     over = _Reduced("pmax", axis_name, axis_index_groups)
-    return tree_map(lambda leaf: over.apply(_extreme(pmax_p), reduce_max, leaf), x)
+    return tree_map(lambda leaf: over.apply(_extreme(pmax_p), lax.reduce_max, leaf), x)
 
 
-@api_boundary
+@ir.api_boundary
 def pmin(
-    x: PyTree,
+    x: ir.PyTree,
     axis_name: Hashable | Sequence[Hashable],
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
-) -> PyTree:
+) -> ir.PyTree:
     """Minimize ``x`` over a named axis; ``psum`` describes the arguments.
 
     Args:
@@ -251,7 +235,7 @@ def pmin(
       [0.0, 3.0]
     """
     over = _Reduced("pmin", axis_name, axis_index_groups)
-    return tree_map(lambda leaf: over.apply(_extreme(pmin_p), reduce_min, leaf), x)
+    return tree_map(lambda leaf: over.apply(_extreme(pmin_p), lax.reduce_min, leaf), x)
 
 
 axis_sum.provide(psum)

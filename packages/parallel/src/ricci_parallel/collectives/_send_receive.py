@@ -3,19 +3,9 @@
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import not_linear
 from ricci_batching import Axis
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    PyTree,
-    ShapedArray,
-    abstract_token,
-    api_boundary,
-    define,
-    unsupported,
-)
 from ricci_lax.authoring import no_examples
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
@@ -26,7 +16,7 @@ from ._named_axes import AxisNames, axis_names, named, outside
 from ._permutation import Pairs, as_pairs
 from ._varying import made_varying, sends
 
-_no_derivative = unsupported("sent and received values have no derivative; use ppermute")
+_no_derivative = ir.unsupported("sent and received values have no derivative; use ppermute")
 _unchecked = no_examples("sending and receiving are one transfer only together, on GPUs")
 
 
@@ -40,12 +30,12 @@ def _attributes(ctx: Lowering, name: str, axis_name: AxisNames, perm: Pairs) -> 
 
 def _send_lower(ctx: Lowering, x: Value, *, axis_name: AxisNames, perm: Pairs) -> Value:
     attributes = _attributes(ctx, "psend", axis_name, perm)
-    token = ctx.generic("stablehlo.create_token", [], [abstract_token])[0]
-    return ctx.generic("stablehlo.send", [x, token], [abstract_token], attributes)[0]
+    token = ctx.generic("stablehlo.create_token", [], [ir.abstract_token])[0]
+    return ctx.generic("stablehlo.send", [x, token], [ir.abstract_token], attributes)[0]
 
 
 def _send_batch(
-    axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *,
+    axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], *,
     axis_name: AxisNames, perm: Pairs,
 ) -> tuple[Any, None]:  # fmt: skip
     if axis.name in axis_name:
@@ -55,9 +45,9 @@ def _send_batch(
     return psend_p.bind(*args, axis_name=axis_name, perm=perm), None
 
 
-psend_p: Primitive = define(
+psend_p: ir.Primitive = ir.define(
     "psend",
-    abstract_eval=lambda aval, **params: abstract_token,
+    abstract_eval=lambda aval, **params: ir.abstract_token,
     jvp=_no_derivative,
     transpose=not_linear,
     batch=_send_batch,
@@ -70,19 +60,19 @@ psend_p: Primitive = define(
 
 
 def _receive_lower(
-    ctx: Lowering, token: Value, *, axis_name: AxisNames, out_shape: ShapedArray, perm: Pairs
+    ctx: Lowering, token: Value, *, axis_name: AxisNames, out_shape: ir.ShapedArray, perm: Pairs
 ) -> Value:
     attributes = _attributes(ctx, "precv", axis_name, perm)
-    return ctx.generic("stablehlo.recv", [token], [ctx.out, abstract_token], attributes)[0]
+    return ctx.generic("stablehlo.recv", [token], [ctx.out, ir.abstract_token], attributes)[0]
 
 
-precv_p: Primitive = define(
+precv_p: ir.Primitive = ir.define(
     "precv",
     abstract_eval=lambda token, *, out_shape, **params: out_shape,
     memo=False,  # the type depends on the mesh in force
     jvp=_no_derivative,
     transpose=not_linear,
-    batch=unsupported("the values of a batch cannot be received one by one; use ppermute"),
+    batch=ir.unsupported("the values of a batch cannot be received one by one; use ppermute"),
     axis_names=named,
     host=outside,
     lower=_receive_lower,
@@ -91,10 +81,10 @@ precv_p: Primitive = define(
 )
 
 
-@api_boundary
+@ir.api_boundary
 def psend(
-    x: PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[tuple[int, int]]
-) -> PyTree:
+    x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[tuple[int, int]]
+) -> ir.PyTree:
     """Send the values of members to other members, which receive them with ``precv``.
 
     Args:
@@ -125,13 +115,13 @@ def psend(
     return tree_map(lambda leaf: psend_p.bind(varied(leaf, names), axis_name=names, perm=pairs), x)
 
 
-@api_boundary
+@ir.api_boundary
 def precv(
     token: object,
     out_shape: Any,
     axis_name: Hashable | Sequence[Hashable],
     perm: Sequence[tuple[int, int]],
-) -> Array:
+) -> ir.Array:
     """Receive the values that members send with ``psend``.
 
     Args:
@@ -163,5 +153,5 @@ def precv(
     """
     names = axis_names("precv", axis_name)
     pairs = as_pairs("precv", names, perm)
-    aval = ShapedArray(tuple(out_shape.shape), out_shape.dtype)
+    aval = ir.ShapedArray(tuple(out_shape.shape), out_shape.dtype)
     return precv_p.bind(token, axis_name=names, out_shape=aval, perm=pairs)

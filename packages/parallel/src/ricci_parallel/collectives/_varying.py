@@ -8,20 +8,7 @@ A collective after which all devices hold one value removes its axes; the others
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ricci_ir import (
-    AxisNames,
-    ShapedArray,
-    ShardingTypeError,
-    SumsOfBlock,
-    TypeSharding,
-    VaryingMismatch,
-    current_mesh,
-    make_type_sharding,
-    makes_sharding,
-    no_axes,
-    own_sharding,
-    varying_axes,
-)
+import ricci_ir as ir
 
 from ._named_axes import axes_over
 
@@ -29,25 +16,25 @@ from ._named_axes import axes_over
 type Places = Sequence[int | None]
 
 
-def manual_axes() -> AxisNames:
+def manual_axes() -> ir.AxisNames:
     """Return the mesh axes of the ``shard_map`` calls around the code being traced."""
-    mesh = current_mesh.value
-    return no_axes if mesh is None else frozenset(mesh.manual_axes)
+    mesh = ir.current_mesh.value
+    return ir.no_axes if mesh is None else frozenset(mesh.manual_axes)
 
 
 def typed_axes(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
     """Return the axes, among ``names``, along which types record whether values vary."""
-    return tuple(filter(manual_axes().__contains__, names)) if varying_axes.value else ()
+    return tuple(filter(manual_axes().__contains__, names)) if ir.varying_axes.value else ()
 
 
-def state_of(aval: ShapedArray, name: Hashable) -> str:
+def state_of(aval: ir.ShapedArray, name: Hashable) -> str:
     """Return a type's state along an axis: varying, unreduced, reduced or invarying."""
     sharding = aval.type_sharding
     states = ("varying", "unreduced", "reduced") if sharding is not None else ()
     return next((state for state in states if name in getattr(sharding, state)), "invarying")
 
 
-def state_change(old: str, new: str) -> own_sharding:
+def state_change(old: str, new: str) -> ir.own_sharding:
     """Return the rule of an operation that changes the operand's state along its axes.
 
     Args:
@@ -55,32 +42,32 @@ def state_change(old: str, new: str) -> own_sharding:
     """
 
     def make(
-        avals: Sequence[ShapedArray], results: Sequence[Any], **params: object
-    ) -> list[TypeSharding | None]:
+        avals: Sequence[ir.ShapedArray], results: Sequence[Any], **params: object
+    ) -> list[ir.TypeSharding | None]:
         return [_changed(avals[0], axes_over(params), old, new)]
 
-    return own_sharding(make, joins=False)
+    return ir.own_sharding(make, joins=False)
 
 
 def _changed(
-    aval: ShapedArray, names: tuple[Hashable, ...], old: str, new: str
-) -> TypeSharding | None:
+    aval: ir.ShapedArray, names: tuple[Hashable, ...], old: str, new: str
+) -> ir.TypeSharding | None:
     sharding = aval.type_sharding
     states = {
-        name: getattr(sharding, name, no_axes) for name in ("varying", "unreduced", "reduced")
+        name: getattr(sharding, name, ir.no_axes) for name in ("varying", "unreduced", "reduced")
     }
     if old in states:
         states[old] = states[old] - set(names)
     if new in states:
         states[new] = states[new] | set(names)
     if sharding is None:
-        return make_type_sharding(None, ((),) * aval.ndim, **states)
-    return make_type_sharding(sharding.mesh, sharding.parts, **states)
+        return ir.make_type_sharding(None, ((),) * aval.ndim, **states)
+    return ir.make_type_sharding(sharding.mesh, sharding.parts, **states)
 
 
 def exchanges(
     places: Callable[..., Places] | None = None, *, old: str = "varying", new: str = "varying"
-) -> own_sharding:
+) -> ir.own_sharding:
     """Return the rule of a collective that takes values from all devices along its axes.
 
     Args:
@@ -90,8 +77,8 @@ def exchanges(
     """
 
     def make(
-        avals: Sequence[ShapedArray], results: Sequence[Any], **params: object
-    ) -> list[TypeSharding | None]:
+        avals: Sequence[ir.ShapedArray], results: Sequence[Any], **params: object
+    ) -> list[ir.TypeSharding | None]:
         aval, names = avals[0], axes_over(params)
         if old == "varying":
             require_varying(aval, names)
@@ -99,7 +86,7 @@ def exchanges(
         source_dims = range(rank) if places is None else places(rank, **params)
         sharded = [i for i in range(rank) if parts[i] and i not in source_dims]
         if sharded:
-            raise ShardingTypeError(
+            raise ir.ShardingTypeError(
                 f"a collective over {names} of {aval.str_short(True)} moves values along "
                 f"dimension {sharded[0]}, which is sharded over {parts[sharded[0]]}.\n"
                 "Gather it with reshard before."
@@ -108,30 +95,30 @@ def exchanges(
         moved = tuple(() if i is None else parts[i] for i in source_dims)
         return [None if changed is None else changed.update(parts=moved)]
 
-    return own_sharding(make, joins=False)
+    return ir.own_sharding(make, joins=False)
 
 
-def require_varying(aval: ShapedArray, names: Sequence[Hashable]) -> None:
+def require_varying(aval: ir.ShapedArray, names: Sequence[Hashable]) -> None:
     """Raise ``VaryingMismatch``, which casts the operands, unless a type varies along some axes."""
     sharding = aval.type_sharding
-    varying = no_axes if sharding is None else sharding.varying
+    varying = ir.no_axes if sharding is None else sharding.varying
     if not varying.issuperset(names):
-        raise VaryingMismatch(varying.union(names))
+        raise ir.VaryingMismatch(varying.union(names))
 
 
 def _extremum_states(
-    avals: Sequence[ShapedArray], results: Sequence[Any], **params: object
-) -> list[TypeSharding | None]:
+    avals: Sequence[ir.ShapedArray], results: Sequence[Any], **params: object
+) -> list[ir.TypeSharding | None]:
     require_varying(avals[0], axes_over(params))
     shared = params["axis_index_groups"] is None
     return [_changed(avals[0], axes_over(params), "varying", "invarying" if shared else "varying")]
 
 
 def _made(
-    avals: Sequence[ShapedArray], results: Sequence[Any], **params: object
-) -> list[TypeSharding | None]:
+    avals: Sequence[ir.ShapedArray], results: Sequence[Any], **params: object
+) -> list[ir.TypeSharding | None]:
     axes = typed_axes(axes_over(params))
-    return [make_type_sharding(None, ((),) * result.ndim, axes) for result in results]
+    return [ir.make_type_sharding(None, ((),) * result.ndim, axes) for result in results]
 
 
 def _gathered(rank: int, *, all_gather_dimension: int, tiled: bool, **_: object) -> Places:
@@ -157,8 +144,8 @@ def _exchanged(rank: int, *, split_axis: int, concat_axis: int, **_: object) -> 
 
 
 def _ragged_states(
-    avals: Sequence[ShapedArray], results: Sequence[Any], **params: object
-) -> list[TypeSharding | None]:
+    avals: Sequence[ir.ShapedArray], results: Sequence[Any], **params: object
+) -> list[ir.TypeSharding | None]:
     for aval in avals:
         require_varying(aval, axes_over(params))
     return [avals[1].type_sharding]
@@ -175,7 +162,7 @@ class _Sends:
         avals: Sequence[Any],
         evaluate: Callable[..., Any],
         params: dict[str, Any],
-        sums: SumsOfBlock = None,
+        sums: ir.SumsOfBlock = None,
     ) -> Any:
         """See ``ricci_ir.ShardingRule``."""
         require_varying(avals[0], axes_over(params))
@@ -184,15 +171,15 @@ class _Sends:
 
 sends: _Sends = _Sends()
 # For psum and the collectives that move whole values.
-keeps_varying: own_sharding = exchanges()
+keeps_varying: ir.own_sharding = exchanges()
 # For maxima and minima: shared by all devices, if not by groups of them.
-extremum: own_sharding = own_sharding(_extremum_states, joins=False)
-gathers: own_sharding = exchanges(_gathered)
-gathers_to_invarying: own_sharding = exchanges(_gathered, new="invarying")
-gathers_to_reduced: own_sharding = exchanges(_gathered, new="reduced")
-scatters: own_sharding = exchanges(_scattered)
-scatters_unreduced: own_sharding = exchanges(_scattered, old="unreduced")
-exchanges_parts: own_sharding = exchanges(_exchanged)
+extremum: ir.own_sharding = ir.own_sharding(_extremum_states, joins=False)
+gathers: ir.own_sharding = exchanges(_gathered)
+gathers_to_invarying: ir.own_sharding = exchanges(_gathered, new="invarying")
+gathers_to_reduced: ir.own_sharding = exchanges(_gathered, new="reduced")
+scatters: ir.own_sharding = exchanges(_scattered)
+scatters_unreduced: ir.own_sharding = exchanges(_scattered, old="unreduced")
+exchanges_parts: ir.own_sharding = exchanges(_exchanged)
 # For results that differ between devices, whatever the operands are.
-made_varying: makes_sharding = makes_sharding(own_sharding(_made, joins=False))
-exchanges_rows: own_sharding = own_sharding(_ragged_states)
+made_varying: ir.makes_sharding = ir.makes_sharding(ir.own_sharding(_made, joins=False))
+exchanges_rows: ir.own_sharding = ir.own_sharding(_ragged_states)

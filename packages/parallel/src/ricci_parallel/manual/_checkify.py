@@ -3,23 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Jaxpr,
-    Primitive,
-    eval_jaxpr,
-    extend_axes,
-    get_aval,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
 from ricci_lax import reshape
 from ricci_xla import PartitionSpec
 
 
 def check_shards(
-    log: Any, primitive: Primitive, operands: Sequence[ArrayLike], params: dict[str, Any]
-) -> list[Array]:
+    log: Any, primitive: ir.Primitive, operands: Sequence[ir.ArrayLike], params: dict[str, Any]
+) -> list[ir.Array]:
     """The checkify rule of ``shard_map``: each device reports its own errors.
 
     Args:
@@ -27,7 +18,7 @@ def check_shards(
       primitive, operands, params: the operation.
     """
     jaxpr, mesh = params["jaxpr"], params["mesh"]
-    with extend_axes(mesh.shape.items()):
+    with ir.extend_axes(mesh.shape.items()):
         checked = log.checked(jaxpr)
         count = checked.leaf_count
         batched_errors = checked.jaxpr.derived(
@@ -42,12 +33,12 @@ def check_shards(
     return log.absorb(checked, primitive.bind(*operands, **changed))
 
 
-def _with_axis(jaxpr: Jaxpr, count: int) -> Jaxpr:
+def _with_axis(jaxpr: ir.Jaxpr, count: int) -> ir.Jaxpr:
     """Add a leading axis, sharded over the devices, to the first results of a jaxpr."""
 
-    def fun(*args: Array) -> list[Array]:
-        outs = eval_jaxpr(jaxpr, jaxpr.consts, *args)
-        errors = [reshape(x, (1, *get_aval(x).shape)) for x in outs[:count]]  # pyright: ignore
+    def fun(*args: ir.Array) -> list[ir.Array]:
+        outs = ir.eval_jaxpr(jaxpr, jaxpr.consts, *args)
+        errors = [reshape(x, (1, *ir.get_aval(x).shape)) for x in outs[:count]]  # pyright: ignore
         return [*errors, *outs[count:]]
 
-    return trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
+    return ir.trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)

@@ -11,31 +11,8 @@ from itertools import compress
 from math import prod
 from typing import Any
 
-from ricci_autodiff import (
-    Linearized,
-    Tape,
-    Zero,
-    join_tangents,
-    jvp_jaxpr,
-    linearize_jaxpr,
-    tangent_aval,
-    transpose_jaxpr,
-)
-from ricci_autodiff import is_undefined_primal as is_linear
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    ArrayLike,
-    AxisNames,
-    Jaxpr,
-    Primitive,
-    ShapedArray,
-    TupleRecord,
-    eval_jaxpr,
-    get_aval,
-    no_axes,
-    trace_to_jaxpr,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_lax import div, reshape
 from ricci_parallel.collectives import psum_invariant_p, psum_p
 from ricci_xla import PartitionSpec
@@ -44,11 +21,11 @@ from ._scope import in_scope
 from ._specs import AnyMesh, Specs, named_axes_of, replicated_axes
 
 
-class Shards(TupleRecord):
+class Shards(ir.TupleRecord):
     """The parameters of ``shard_map``, except its jaxpr and specs."""
 
     mesh: AnyMesh
-    manual: AxisNames
+    manual: ir.AxisNames
     check_vma: bool
 
     @staticmethod
@@ -58,17 +35,17 @@ class Shards(TupleRecord):
 
     def bind(
         self,
-        primitive: Primitive,
-        args: Sequence[ArrayLike],
-        jaxpr: Jaxpr,
+        primitive: ir.Primitive,
+        args: Sequence[ir.ArrayLike],
+        jaxpr: ir.Jaxpr,
         in_specs: Sequence[PartitionSpec],
         out_specs: Sequence[PartitionSpec],
-    ) -> list[Array]:
+    ) -> list[ir.Array]:
         """Apply ``shard_map`` to another jaxpr."""
         return primitive.bind(*args, **self.params(jaxpr, in_specs, out_specs))
 
     def params(
-        self, jaxpr: Jaxpr, in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec]
+        self, jaxpr: ir.Jaxpr, in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec]
     ) -> dict[str, Any]:
         """Return the parameters for another jaxpr."""
         return {
@@ -85,36 +62,36 @@ class Shards(TupleRecord):
         return in_scope(self.mesh, self.manual, build, self.check_vma)
 
 
-def jvp_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], list[Any]]]:
+def jvp_rule(primitive: ir.Primitive) -> Callable[..., tuple[list[ir.Array], list[Any]]]:
     """Return the jvp rule of ``shard_map``."""
 
     def jvp(
-        primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
-    ) -> tuple[list[Array], list[Any]]:
+        primals: Sequence[ir.ArrayLike], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[ir.Array], list[Any]]:
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
-        nonzeros = [type(t) is not Zero for t in tangents]
-        jaxpr, out_nonzeros = shards.inside(lambda: jvp_jaxpr(params["jaxpr"], nonzeros))
+        nonzeros = [type(t) is not ad.Zero for t in tangents]
+        jaxpr, out_nonzeros = shards.inside(lambda: ad.jvp_jaxpr(params["jaxpr"], nonzeros))
         outs = shards.bind(
             primitive,
-            [*primals, *(t for t in tangents if type(t) is not Zero)],
+            [*primals, *(t for t in tangents if type(t) is not ad.Zero)],
             jaxpr,
             (*in_specs, *compress(in_specs, nonzeros)),
             (*out_specs, *compress(out_specs, out_nonzeros)),
         )
         results, tangents_out = outs[: len(out_specs)], outs[len(out_specs) :]
-        return results, join_tangents(out_nonzeros, tangents_out, results)
+        return results, ad.join_tangents(out_nonzeros, tangents_out, results)
 
     return jvp
 
 
-def linearize_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], list[Any]]]:
+def linearize_rule(primitive: ir.Primitive) -> Callable[..., tuple[list[ir.Array], list[Any]]]:
     """Return the linearize rule of ``shard_map``: each device keeps its own residuals."""
 
     def linearize(
-        tape: Tape, primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
-    ) -> tuple[list[Array], list[Any]]:
+        tape: ad.Tape, primals: Sequence[ir.ArrayLike], tangents: Sequence[Any], **params: Any
+    ) -> tuple[list[ir.Array], list[Any]]:
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
-        nonzeros = tuple(type(t) is not Zero for t in tangents)
+        nonzeros = tuple(type(t) is not ad.Zero for t in tangents)
         split, new_specs = shards.inside(lambda: _linearized(params["jaxpr"], nonzeros, shards))
         outputs = shards.bind(primitive, primals, split.forward, in_specs, (*out_specs, *new_specs))
         results = outputs[: len(out_specs)]
@@ -122,24 +99,27 @@ def linearize_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], lis
         specs = (*in_specs, *out_specs, *new_specs)
         values = (*primals, *outputs)
         if not split.tangent.outvars:
-            return results, join_tangents(split.nonzeros, (), results)
+            return results, ad.join_tangents(split.nonzeros, (), results)
         recorded = tape.record(
             primitive,
-            (*(values[i] for i in split.residuals), *(t for t in tangents if type(t) is not Zero)),
+            (
+                *(values[i] for i in split.residuals),
+                *(t for t in tangents if type(t) is not ad.Zero),
+            ),
             shards.params(
                 split.tangent,
                 (*(specs[i] for i in split.residuals), *compress(in_specs, nonzeros)),
                 tuple(compress(out_specs, split.nonzeros)),
             ),
         )
-        return results, join_tangents(split.nonzeros, recorded, results)
+        return results, ad.join_tangents(split.nonzeros, recorded, results)
 
     return linearize
 
 
 def _linearized(
-    jaxpr: Jaxpr, nonzeros: tuple[bool, ...], shards: Shards
-) -> tuple[Linearized, Specs]:
+    jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...], shards: Shards
+) -> tuple[ad.Linearized, Specs]:
     """Linearize the jaxpr of shards; return the specs of its new residuals as well.
 
     The residuals of all devices are one array outside: joined along the first dimension, over the
@@ -150,9 +130,9 @@ def _linearized(
 
 
 def _make_linearized(
-    jaxpr: Jaxpr, nonzeros: tuple[bool, ...], shards: Shards
-) -> tuple[Linearized, Specs]:
-    split = linearize_jaxpr(jaxpr, nonzeros)
+    jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...], shards: Shards
+) -> tuple[ad.Linearized, Specs]:
+    split = ad.linearize_jaxpr(jaxpr, nonzeros)
     results = len(jaxpr.outvars)
     first_new = len(jaxpr.invars) + results
     specs = tuple(_residual_spec(a, shards) for a in split.forward.out_avals[results:])
@@ -163,8 +143,8 @@ def _make_linearized(
     if not any(grown):
         return split, specs
 
-    def forward(*args: Array) -> list[Array]:
-        outs = eval_jaxpr(split.forward, split.forward.consts, *args)
+    def forward(*args: ir.Array) -> list[ir.Array]:
+        outs = ir.eval_jaxpr(split.forward, split.forward.consts, *args)
         return [
             *outs[:results],
             *(
@@ -173,26 +153,26 @@ def _make_linearized(
             ),
         ]
 
-    def tangent(*args: Array) -> list[Array]:
+    def tangent(*args: ir.Array) -> list[ir.Array]:
         count = len(split.residuals)
         residuals = [
             reshape(x, _aval(x).shape[1:]) if i >= first_new and grown[i - first_new] else x
             for x, i in zip(args[:count], split.residuals, strict=True)
         ]
-        return eval_jaxpr(split.tangent, split.tangent.consts, *residuals, *args[count:])
+        return ir.eval_jaxpr(split.tangent, split.tangent.consts, *residuals, *args[count:])
 
-    forward_jaxpr = trace_to_jaxpr(forward, jaxpr.in_avals, jaxpr.debug_info)
+    forward_jaxpr = ir.trace_to_jaxpr(forward, jaxpr.in_avals, jaxpr.debug_info)
     avals = [*jaxpr.in_avals, *forward_jaxpr.out_avals]
     tangent_avals = [
         *(avals[i] for i in split.residuals),
-        *(tangent_aval(a) for a, nz in zip(jaxpr.in_avals, nonzeros, strict=True) if nz),
+        *(ad.tangent_aval(a) for a, nz in zip(jaxpr.in_avals, nonzeros, strict=True) if nz),
     ]
-    tangent_jaxpr = trace_to_jaxpr(tangent, tangent_avals, jaxpr.debug_info)
+    tangent_jaxpr = ir.trace_to_jaxpr(tangent, tangent_avals, jaxpr.debug_info)
     return split._replace(forward=forward_jaxpr, tangent=tangent_jaxpr), specs
 
 
-def _aval(x: ArrayLike) -> ShapedArray:
-    return get_aval(x)  # pyright: ignore[reportReturnType]
+def _aval(x: ir.ArrayLike) -> ir.ShapedArray:
+    return ir.get_aval(x)  # pyright: ignore[reportReturnType]
 
 
 def _needs_dimension(aval: Any) -> bool:
@@ -200,31 +180,34 @@ def _needs_dimension(aval: Any) -> bool:
     return not aval.shape or (aval.type_sharding is not None and bool(aval.type_sharding.parts[0]))
 
 
-def _residual_spec(aval: AbstractValue, shards: Shards) -> PartitionSpec:
-    if not isinstance(aval, ShapedArray):
+def _residual_spec(aval: ir.AbstractValue, shards: Shards) -> PartitionSpec:
+    if not isinstance(aval, ir.ShapedArray):
         return PartitionSpec()
     axes = shards.manual
     if shards.check_vma:
         sharding = aval.type_sharding
-        axes = axes & (no_axes if sharding is None else sharding.varying)
+        axes = axes & (ir.no_axes if sharding is None else sharding.varying)
     names = tuple(name for name in shards.mesh.axis_names if name in axes)
     return PartitionSpec(names) if names else PartitionSpec()
 
 
-def transpose_rule(primitive: Primitive) -> Callable[..., list[Array | None]]:
+def transpose_rule(primitive: ir.Primitive) -> Callable[..., list[ir.Array | None]]:
     """Return the transpose rule of ``shard_map``."""
 
-    def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Array | None]:
+    def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[ir.Array | None]:
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
-        linear = [is_linear(a) for a in args]
-        nonzeros = [type(c) is not Zero for c in cts]
+        linear = [ad.is_undefined_primal(a) for a in args]
+        nonzeros = [type(c) is not ad.Zero for c in cts]
         transposed, out_nonzeros = shards.inside(
             lambda: _transposed(params["jaxpr"], linear, nonzeros, shards, in_specs, out_specs)
         )
         outs = iter(
             shards.bind(
                 primitive,
-                [*(a for a in args if not is_linear(a)), *(c for c in cts if type(c) is not Zero)],
+                [
+                    *(a for a in args if not ad.is_undefined_primal(a)),
+                    *(c for c in cts if type(c) is not ad.Zero),
+                ],
                 transposed,
                 (
                     *compress(in_specs, [not flag for flag in linear]),
@@ -247,24 +230,24 @@ def _ct_spec(spec: PartitionSpec) -> PartitionSpec:
 
 
 def _transposed(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     linear: Sequence[bool],
     nonzeros: Sequence[bool],
     shards: Shards,
     in_specs: Specs,
     out_specs: Specs,
-) -> tuple[Jaxpr, list[bool]]:
-    transposed, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros)
+) -> tuple[ir.Jaxpr, list[bool]]:
+    transposed, out_nonzeros = ad.transpose_jaxpr(jaxpr, linear, nonzeros)
     residual_count = len(linear) - sum(linear)
     ct_specs = list(compress(out_specs, nonzeros))
     result_specs = list(compress(compress(in_specs, linear), out_nonzeros))
 
-    def by_specs(*args: Array) -> list[Array]:
+    def by_specs(*args: ir.Array) -> list[ir.Array]:
         cts = [
             _split_cotangent(ct, spec, shards)
             for ct, spec in zip(args[residual_count:], ct_specs, strict=True)
         ]
-        outs = eval_jaxpr(transposed, transposed.consts, *args[:residual_count], *cts)
+        outs = ir.eval_jaxpr(transposed, transposed.consts, *args[:residual_count], *cts)
         return [
             _sum_cotangents(x, spec, shards) for x, spec in zip(outs, result_specs, strict=True)
         ]
@@ -274,8 +257,8 @@ def _transposed(
         for aval, spec in zip(transposed.out_avals, result_specs, strict=True)
     ]
 
-    def by_types(*args: Array) -> list[Array]:
-        outs = eval_jaxpr(transposed, transposed.consts, *args)
+    def by_types(*args: ir.Array) -> list[ir.Array]:
+        outs = ir.eval_jaxpr(transposed, transposed.consts, *args)
         return [
             psum_invariant_p.bind(x, axes=axes) if axes else x
             for x, axes in zip(outs, sums, strict=True)
@@ -286,26 +269,28 @@ def _transposed(
     fun = by_types if shards.check_vma else by_specs
     key = ("transpose on shards", tuple(linear), tuple(nonzeros), shards, in_specs, out_specs)
     return (
-        jaxpr.derived(key, lambda: trace_to_jaxpr(fun, transposed.in_avals, jaxpr.debug_info)),
+        jaxpr.derived(key, lambda: ir.trace_to_jaxpr(fun, transposed.in_avals, jaxpr.debug_info)),
         out_nonzeros,
     )
 
 
-def _split_cotangent(ct: Array, spec: PartitionSpec, shards: Shards) -> Array:
+def _split_cotangent(ct: ir.Array, spec: PartitionSpec, shards: Shards) -> ir.Array:
     """Divide the cotangent of a replicated result by the number of devices that have it."""
     axes = replicated_axes(shards.mesh, spec, shards.manual)
     size = prod(shards.mesh.shape[name] for name in axes)
     return div(ct, _aval(ct).dtype.type(size)) if size > 1 else ct
 
 
-def _sum_cotangents(x: Array, spec: PartitionSpec, shards: Shards) -> Array:
+def _sum_cotangents(x: ir.Array, spec: PartitionSpec, shards: Shards) -> ir.Array:
     """Sum the cotangents of a replicated argument over the devices that have it."""
     axes = replicated_axes(shards.mesh, spec, shards.manual)
     return psum_p.bind(x, axes=axes, axis_index_groups=None) if axes else x
 
 
-def _axes_to_sum(aval: AbstractValue, named: AxisNames, shards: Shards) -> tuple[Hashable, ...]:
+def _axes_to_sum(
+    aval: ir.AbstractValue, named: ir.AxisNames, shards: Shards
+) -> tuple[Hashable, ...]:
     """Return the axes along which a cotangent varies and its argument does not."""
     sharding = aval.type_sharding
-    extra = no_axes if sharding is None else (sharding.varying & shards.manual) - named
+    extra = ir.no_axes if sharding is None else (sharding.varying & shards.manual) - named
     return tuple(n for n in shards.mesh.axis_names if n in extra)

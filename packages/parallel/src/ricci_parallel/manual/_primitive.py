@@ -8,38 +8,10 @@ from itertools import compress
 from math import prod
 from typing import Any
 
+import ricci_ir as ir
+import ricci_stablehlo as hlo
 from ricci_batching import Axis, batch_flat
-from ricci_ir import (
-    AbstractValue,
-    Array,
-    ArrayLike,
-    AxisNames,
-    DebugInfo,
-    Effect,
-    Jaxpr,
-    JaxprEqn,
-    LiveCall,
-    Primitive,
-    ShapedArray,
-    Var,
-    as_values,
-    by_program,
-    convert_constvars,
-    define,
-    derived,
-    discharged,
-    eval_jaxpr,
-    free_references,
-    get_aval,
-    live_call,
-    make_type_sharding,
-    physical_aval,
-    reference_arguments,
-    trace_to_jaxpr,
-    write_back,
-)
 from ricci_lax import create_token_p
-from ricci_stablehlo import Lowering, Value, of_function, string, tensor_type, thread_tokens
 from ricci_xla import Mesh, PartitionSpec
 
 from ._as_batch import as_batch
@@ -51,13 +23,13 @@ from ._steps import run_in_steps
 
 
 def trace_on_shards(
-    fun: Callable[..., Sequence[ArrayLike]],
+    fun: Callable[..., Sequence[ir.ArrayLike]],
     mesh: AnyMesh,
-    manual: AxisNames,
+    manual: ir.AxisNames,
     in_specs: Sequence[PartitionSpec],
-    args: Sequence[ArrayLike],
-    debug_info: DebugInfo,
-) -> Jaxpr:
+    args: Sequence[ir.ArrayLike],
+    debug_info: ir.DebugInfo,
+) -> ir.Jaxpr:
     """Trace a flat function on shards, whose types do not record along which axes they vary.
 
     Args:
@@ -69,20 +41,20 @@ def trace_on_shards(
       debug_info: the description of the function.
     """
     avals = [
-        shard_aval(get_aval(x), mesh, s, manual, False)  # pyright: ignore[reportArgumentType]
+        shard_aval(ir.get_aval(x), mesh, s, manual, False)  # pyright: ignore[reportArgumentType]
         for x, s in zip(args, in_specs, strict=True)
     ]
-    return in_scope(mesh, manual, lambda: trace_to_jaxpr(fun, avals, debug_info))
+    return in_scope(mesh, manual, lambda: ir.trace_to_jaxpr(fun, avals, debug_info))
 
 
 def bind_on_shards(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     mesh: AnyMesh,
-    manual: AxisNames,
+    manual: ir.AxisNames,
     in_specs: Sequence[PartitionSpec],
     out_specs: Sequence[PartitionSpec],
-    args: Sequence[ArrayLike],
-) -> list[Array]:
+    args: Sequence[ir.ArrayLike],
+) -> list[ir.Array]:
     """Apply ``shard_map`` to a jaxpr of ``trace_on_shards``."""
     consts = tuple(jaxpr.consts)
     return shard_map_p.bind(
@@ -90,7 +62,7 @@ def bind_on_shards(
         *args,
         check_vma=False,
         in_specs=(*(PartitionSpec(),) * len(consts), *in_specs),
-        jaxpr=convert_constvars(jaxpr),
+        jaxpr=ir.convert_constvars(jaxpr),
         mesh=mesh,
         newly_manual_axes=manual,
         out_specs=tuple(out_specs),
@@ -98,13 +70,13 @@ def bind_on_shards(
 
 
 def shard_map_call(
-    fun: Callable[..., Sequence[ArrayLike]],
+    fun: Callable[..., Sequence[ir.ArrayLike]],
     mesh: Mesh,
     in_specs: Sequence[PartitionSpec],
     out_specs: Callable[[], Sequence[PartitionSpec]],
-    args: Sequence[ArrayLike],
-    debug_info: DebugInfo,
-) -> list[Array]:
+    args: Sequence[ir.ArrayLike],
+    debug_info: ir.DebugInfo,
+) -> list[ir.Array]:
     """Run a flat function on shards over all axes of a mesh; see ``trace_on_shards``.
 
     ``out_specs`` returns the partition specs of the results; it is called after ``fun`` was traced.
@@ -115,26 +87,26 @@ def shard_map_call(
 
 
 def _abstract_eval(
-    *avals: AbstractValue,
+    *avals: ir.AbstractValue,
     check_vma: bool,
     in_specs: Specs,
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     mesh: AnyMesh,
-    newly_manual_axes: AxisNames,
+    newly_manual_axes: ir.AxisNames,
     out_specs: Specs,
-) -> list[ShapedArray]:
+) -> list[ir.ShapedArray]:
     return [
         whole_aval(aval, mesh, spec, newly_manual_axes)  # pyright: ignore[reportArgumentType]
         for aval, spec in zip(jaxpr.out_avals, out_specs, strict=True)
     ]
 
 
-def _batch_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], list[int | None]]]:
+def _batch_rule(primitive: ir.Primitive) -> Callable[..., tuple[list[ir.Array], list[int | None]]]:
     """Return the batching rule. With ``spmd_axis_name`` the batch is sharded over that axis."""
 
     def batch(
-        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
-    ) -> tuple[list[Array], list[int | None]]:
+        axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[ir.Array], list[int | None]]:
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
         names = axis.spmd_name if axis.sharding is None else axis.sharding.parts[0]
         sharded = names is not None and shards.manual.issuperset(spec_axes(names))
@@ -158,21 +130,21 @@ def _batch_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], list[i
 
 
 def _batched(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     axis: Axis,
     dims: Sequence[int | None],
     names: Hashable,
     shards: Shards,
     out_dims: list[int | None],
-) -> Jaxpr:
+) -> ir.Jaxpr:
     """Batch the jaxpr of shards; ``out_dims`` is set to the batch dimensions of its results."""
 
-    def make() -> tuple[Jaxpr, tuple[int | None, ...]]:
+    def make() -> tuple[ir.Jaxpr, tuple[int | None, ...]]:
         dims_out: Sequence[int | None] = ()
 
-        def fun(*xs: Array) -> Sequence[ArrayLike]:
+        def fun(*xs: ir.Array) -> Sequence[ir.ArrayLike]:
             nonlocal dims_out
-            run = lambda *examples: eval_jaxpr(jaxpr, jaxpr.consts, *examples)
+            run = lambda *examples: ir.eval_jaxpr(jaxpr, jaxpr.consts, *examples)
             values, dims_out = batch_flat(run, axis, xs, dims)
             return values
 
@@ -180,35 +152,37 @@ def _batched(
             aval if d is None else _batched_aval(aval, axis.size, d, names, shards.check_vma)
             for aval, d in zip(jaxpr.in_avals, dims, strict=True)
         ]
-        return trace_to_jaxpr(fun, avals, jaxpr.debug_info), tuple(dims_out)
+        return ir.trace_to_jaxpr(fun, avals, jaxpr.debug_info), tuple(dims_out)
 
     batched, dims_out = jaxpr.derived(("batch on shards", axis, tuple(dims), names, shards), make)
     out_dims[:] = dims_out
     return batched
 
 
-def _batched_aval(aval: Any, size: int, dim: int, names: Hashable, check_vma: bool) -> ShapedArray:
+def _batched_aval(
+    aval: Any, size: int, dim: int, names: Hashable, check_vma: bool
+) -> ir.ShapedArray:
     shape = (*aval.shape[:dim], size, *aval.shape[dim:])
     added = frozenset(spec_axes(names)) if check_vma else frozenset()
     outer = aval.type_sharding
     if outer is None:
-        sharding = make_type_sharding(None, ((),) * len(shape), added)
+        sharding = ir.make_type_sharding(None, ((),) * len(shape), added)
     else:
         parts = (*outer.parts[:dim], (), *outer.parts[dim:])
         sharding = outer.update(parts=parts, varying=outer.varying | added)
-    return ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
+    return ir.ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
 
 
 def _lower(
-    ctx: Lowering,
-    *operands: Value,
+    ctx: hlo.Lowering,
+    *operands: hlo.Value,
     check_vma: bool,
     in_specs: Specs,
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     mesh: AnyMesh,
-    newly_manual_axes: AxisNames,
+    newly_manual_axes: ir.AxisNames,
     out_specs: Specs,
-) -> list[Value]:
+) -> list[hlo.Value]:
     outs = list(ctx.outs)
     module = ctx.module
     symbol = module.mesh(tuple(mesh.shape.items()))
@@ -229,20 +203,23 @@ def _lower(
         module.axis_sizes, module.manual = outer, was_manual
     region[-1] = region[-1].replace("stablehlo.return", "sdy.return")
 
-    def shardings(specs: Specs, avals: Sequence[ShapedArray]) -> str:
-        ranks = [physical_aval(aval).ndim for aval in avals]
+    def shardings(specs: Specs, avals: Sequence[ir.ShapedArray]) -> str:
+        ranks = [ir.physical_aval(aval).ndim for aval in avals]
         texts = [sharding_text(symbol, s, n, closed) for s, n in zip(specs, ranks, strict=True)]
         return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
 
-    def unreduced(x: Value, spec: PartitionSpec) -> Value:
+    def unreduced(x: hlo.Value, spec: PartitionSpec) -> hlo.Value:
         # Shardy lets an unreduced value enter a manual computation only after a constraint.
         if not spec.unreduced:
             return x
-        name, text = ctx.new_name(), sharding_text(symbol, spec, physical_aval(x.aval).ndim, closed)
-        ctx.write(f"{name} = sdy.sharding_constraint {x} {text} : {tensor_type(x.aval)}")
-        return Value(name, x.aval)
+        name, text = (
+            ctx.new_name(),
+            sharding_text(symbol, spec, ir.physical_aval(x.aval).ndim, closed),
+        )
+        ctx.write(f"{name} = sdy.sharding_constraint {x} {text} : {hlo.tensor_type(x.aval)}")
+        return hlo.Value(name, x.aval)
 
-    axes = ", ".join(string(str(n)) for n in mesh.axis_names if n in newly_manual_axes)
+    axes = ", ".join(hlo.string(str(n)) for n in mesh.axis_names if n in newly_manual_axes)
     return ctx.generic(
         "sdy.manual_computation",
         [unreduced(x, spec) for x, spec in zip(operands, in_specs, strict=True)],
@@ -254,8 +231,8 @@ def _lower(
     )
 
 
-def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:
-    call = live_call(params, needed, final)
+def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> ir.LiveCall | None:
+    call = ir.live_call(params, needed, final)
     if call is None or not any(call.operands):  # the specs of operands decide how work is sharded
         return None
     specs = {
@@ -266,14 +243,14 @@ def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) ->
 
 
 def _order(
-    eqn: JaxprEqn, effects: tuple[Effect, ...], tokens: list[Var]
-) -> tuple[list[JaxprEqn], list[Var]]:
+    eqn: ir.JaxprEqn, effects: tuple[ir.Effect, ...], tokens: list[ir.Var]
+) -> tuple[list[ir.JaxprEqn], list[ir.Var]]:
     """The order rule: each device orders its own effects, with tokens that it creates.
 
     There is no order between the effects of several devices.
     """
-    jaxpr = thread_tokens(eqn.params["jaxpr"], effects)
-    create_tokens = [JaxprEqn([], [v], create_token_p, {}) for v in jaxpr.invars[: len(effects)]]
+    jaxpr = hlo.thread_tokens(eqn.params["jaxpr"], effects)
+    create_tokens = [ir.JaxprEqn([], [v], create_token_p, {}) for v in jaxpr.invars[: len(effects)]]
     inner = jaxpr.replace(
         invars=jaxpr.invars[len(effects) :],
         outvars=jaxpr.outvars[len(effects) :],
@@ -282,21 +259,23 @@ def _order(
     return [eqn.replace(params={**eqn.params, "jaxpr": inner})], tokens
 
 
-def _steps_rule(primitive: Primitive) -> Callable[..., list[Array]]:
-    def steps(log: Any, *operands: ArrayLike, **params: Any) -> list[Array]:
-        avals = _abstract_eval(*map(get_aval, operands), **params)
+def _steps_rule(primitive: ir.Primitive) -> Callable[..., list[ir.Array]]:
+    def steps(log: Any, *operands: ir.ArrayLike, **params: Any) -> list[ir.Array]:
+        avals = _abstract_eval(*map(ir.get_aval, operands), **params)
         return run_in_steps(log, operands, avals, shard_map_call, params)
 
     return steps
 
 
-def _discharge_rule(primitive: Primitive) -> Callable[..., list[Any]]:
-    def rule(*args: Any, jaxpr: Jaxpr, mesh: Any, in_specs: Specs, out_specs: Specs, **params: Any):
+def _discharge_rule(primitive: ir.Primitive) -> Callable[..., list[Any]]:
+    def rule(
+        *args: Any, jaxpr: ir.Jaxpr, mesh: Any, in_specs: Specs, out_specs: Specs, **params: Any
+    ):
         """Run the jaxpr on the references' arrays, and write their new values back."""
         manual, check_vma = params["newly_manual_axes"], params["check_vma"]
-        pure = in_scope(mesh, manual, lambda: discharged(jaxpr), check_vma)
+        pure = in_scope(mesh, manual, lambda: ir.discharged(jaxpr), check_vma)
         outs = primitive.bind(
-            *as_values(args, reference_arguments(jaxpr)),
+            *ir.as_values(args, ir.reference_arguments(jaxpr)),
             jaxpr=pure.jaxpr,
             mesh=mesh,
             in_specs=in_specs,
@@ -304,8 +283,8 @@ def _discharge_rule(primitive: Primitive) -> Callable[..., list[Any]]:
             **params,
         )
         count = len(jaxpr.outvars)
-        write_back([args[i] for i in pure.written], outs[count:], outs[:count])
-        free_references(args, pure.freed)
+        ir.write_back([args[i] for i in pure.written], outs[count:], outs[:count])
+        ir.free_references(args, pure.freed)
         return outs[:count]
 
     return rule
@@ -315,22 +294,22 @@ def _discharge_rule(primitive: Primitive) -> Callable[..., list[Any]]:
 # enclosing ``shard_map``, partitions over the other axes. ``in_specs`` split the operands into
 # shards, ``out_specs`` join the results from shards. With ``check_vma`` the types inside record
 # along which axes values vary.
-shard_map_p: Primitive = define(
+shard_map_p: ir.Primitive = ir.define(
     "shard_map",
     abstract_eval=_abstract_eval,
     multiple_results=True,
     memo=False,
     effects=lambda params: params["jaxpr"].effects,
-    sharding=by_program,
-    jvp=derived(jvp_rule),
-    linearize=derived(linearize_rule),
-    transpose=derived(transpose_rule),
-    batch=derived(_batch_rule),
-    lower=of_function(as_batch, _lower),
+    sharding=ir.by_program,
+    jvp=ir.derived(jvp_rule),
+    linearize=ir.derived(linearize_rule),
+    transpose=ir.derived(transpose_rule),
+    batch=ir.derived(_batch_rule),
+    lower=hlo.of_function(as_batch, _lower),
     dead_code=_dead_code,
     mesh=lambda *, mesh, **_: mesh if isinstance(mesh, Mesh) else None,
     order=_order,
-    steps=derived(_steps_rule),
-    discharge=derived(_discharge_rule),
+    steps=ir.derived(_steps_rule),
+    discharge=ir.derived(_discharge_rule),
     checkify=check_shards,
 )

@@ -3,38 +3,9 @@
 from collections.abc import Callable, Hashable, Sequence, Set
 from typing import Any, Final, final, overload
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    AxisNames,
-    DebugInfo,
-    Jaxpr,
-    PyTree,
-    TracedFunctions,
-    Tracer,
-    api_boundary,
-    cast_varying,
-    check_results,
-    convert_constvars,
-    current_mesh,
-    get_aval,
-    is_extended,
-    is_recording,
-    looks_like,
-    no_axes,
-    same_program,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
+import ricci_pytree as pytree
 from ricci_parallel._decorator_types import Decorator
-from ricci_pytree import (
-    PyTreeDef,
-    argument_paths,
-    flatten_axes,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
 from ricci_xla import (
     AxisType,
     Mesh,
@@ -70,7 +41,9 @@ Infer: Final = _Infer()
 
 # Jaxprs of functions that were called eagerly, by function. The function is traced in each call,
 # since its closure may have changed; an equal cached jaxpr replaces the new one.
-_programs: TracedFunctions[Any, tuple[Jaxpr, Specs]] = TracedFunctions("programs on shards", 64)
+_programs: ir.TracedFunctions[Any, tuple[ir.Jaxpr, Specs]] = ir.TracedFunctions(
+    "programs on shards", 64
+)
 
 
 @overload
@@ -78,8 +51,8 @@ def shard_map[**P, R](
     f: Callable[P, R],
     /,
     *,
-    out_specs: PyTree,
-    in_specs: PyTree = ...,
+    out_specs: ir.PyTree,
+    in_specs: ir.PyTree = ...,
     mesh: AnyMesh | None = None,
     axis_names: Set[Hashable] = ...,
     check_vma: bool = True,
@@ -91,21 +64,21 @@ def shard_map(
     f: None = None,
     /,
     *,
-    out_specs: PyTree,
-    in_specs: PyTree = ...,
+    out_specs: ir.PyTree,
+    in_specs: ir.PyTree = ...,
     mesh: AnyMesh | None = None,
     axis_names: Set[Hashable] = ...,
     check_vma: bool = True,
 ) -> Decorator: ...
 
 
-@api_boundary
+@ir.api_boundary
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    out_specs: PyTree,
-    in_specs: PyTree = Infer,
+    out_specs: ir.PyTree,
+    in_specs: ir.PyTree = Infer,
     mesh: AnyMesh | None = None,
     axis_names: Set[Hashable] = frozenset(),
     check_vma: bool = True,
@@ -180,11 +153,11 @@ def shard_map(
     fun = f
     name = getattr(fun, "__name__", type(fun).__name__)
 
-    @looks_like(fun)
-    @api_boundary
+    @ir.looks_like(fun)
+    @ir.api_boundary
     def on_mesh(*args: object) -> Any:
         call_mesh, manual = _mesh_and_axes(name, mesh, _as_axes(name, axis_names))
-        leaves, tree = tree_flatten(args)
+        leaves, tree = pytree.tree_flatten(args)
         avals, names = _types_of(name, fun, args, leaves)
         specs = _in_specs(name, in_specs, tree, leaves, call_mesh, manual)
         check_inputs(name, specs, avals, names, call_mesh, manual)
@@ -206,17 +179,17 @@ def shard_map(
                 _with_spec_of_user(x, call_mesh, spec)
                 for x, spec in zip(outs, results, strict=True)
             ]
-        return tree_unflatten(out_tree, outs)
+        return pytree.tree_unflatten(out_tree, outs)
 
     return on_mesh
 
 
-def _with_spec_of_user(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
+def _with_spec_of_user(x: ir.Array, mesh: Mesh, spec: PartitionSpec) -> ir.Array:
     """Give a result that is an array the sharding whose spec is as the user wrote it.
 
     The executable's is equivalent, without axes of size one or ``None`` at the end.
     """
-    if isinstance(x, Tracer) or is_extended(x.dtype) or x.weak_type:
+    if isinstance(x, ir.Tracer) or ir.is_extended(x.dtype) or x.weak_type:
         return x
     sharding = NamedSharding(mesh, spec, memory_kind=x.sharding.memory_kind)
     if x.sharding == sharding or not x.sharding.is_equivalent_to(sharding, x.ndim):
@@ -229,17 +202,17 @@ def _types_of(
     function: str, fun: Callable[..., Any], args: tuple[Any, ...], leaves: Sequence[Any]
 ) -> tuple[list[Any], list[str]]:
     """Return the types of arguments, and their names for errors."""
-    names = argument_paths(args, {}, fun)
+    names = pytree.argument_paths(args, {}, fun)
     avals: list[Any] = []
     for x, path in zip(leaves, names, strict=True):
         try:
-            avals.append(get_aval(x))
+            avals.append(ir.get_aval(x))
         except TypeError as error:
             raise TypeError(f"shard_map of {function}: argument {path}: {error}") from None
     return avals, names
 
 
-def _as_axes(function: str, axis_names: object) -> AxisNames:
+def _as_axes(function: str, axis_names: object) -> ir.AxisNames:
     if not isinstance(axis_names, Set):
         raise TypeError(
             f"shard_map of {function}: axis_names must be a set of mesh axes, got {axis_names!r} "
@@ -249,14 +222,14 @@ def _as_axes(function: str, axis_names: object) -> AxisNames:
 
 
 def _mesh_and_axes(
-    function: str, argument: AnyMesh | None, chosen: AxisNames
-) -> tuple[AnyMesh, AxisNames]:
+    function: str, argument: AnyMesh | None, chosen: ir.AxisNames
+) -> tuple[AnyMesh, ir.AxisNames]:
     """Return the mesh of a call, and the axes that become manual.
 
     The mesh must equal the one in force, if any. The manual axes of an enclosing ``shard_map``
     stay manual.
     """
-    in_force = current_mesh.value
+    in_force = ir.current_mesh.value
     mesh = in_force if argument is None else argument
     if mesh is None:
         raise ValueError(
@@ -284,15 +257,15 @@ def _mesh_and_axes(
 
 def _in_specs(
     function: str,
-    in_specs: PyTree,
-    tree: PyTreeDef,
-    leaves: Sequence[ArrayLike],
+    in_specs: ir.PyTree,
+    tree: pytree.PyTreeDef,
+    leaves: Sequence[ir.ArrayLike],
     mesh: AnyMesh,
-    manual: AxisNames,
+    manual: ir.AxisNames,
 ) -> list[PartitionSpec]:
     """Return the spec of each argument."""
     if in_specs is not Infer:
-        entries = flatten_axes("shard_map in_specs", tree, in_specs)
+        entries = pytree.flatten_axes("shard_map in_specs", tree, in_specs)
         return [_as_spec(function, "in_specs", spec) for spec in entries]
     implicit = [n for n in mesh.abstract_mesh.auto_axes if n in manual]
     if implicit:
@@ -302,7 +275,7 @@ def _in_specs(
         )
     specs: list[PartitionSpec] = []
     for x in leaves:
-        aval = get_aval(x)
+        aval = ir.get_aval(x)
         parts = aval.type_sharding.parts if aval.type_sharding is not None else ((),) * aval.ndim
         manual_parts = [tuple(n for n in part if n in manual) for part in parts]
         specs.append(PartitionSpec(*(p[0] if len(p) == 1 else p or None for p in manual_parts)))
@@ -326,7 +299,7 @@ def _check_explicit(
     avals: Sequence[Any],
     names: Sequence[str],
     mesh: AnyMesh,
-    manual: AxisNames,
+    manual: ir.AxisNames,
 ) -> None:
     """Raise ``ValueError`` if an argument's type has other Explicit axes than its spec.
 
@@ -342,7 +315,7 @@ def _check_explicit(
         parts_of_type = [frozenset(part) & explicit for part in parts]
         parts_of_spec = [frozenset(spec_axes(part)) & explicit for part in spec]
         parts_of_spec += [frozenset()] * (aval.ndim - len(parts_of_spec))
-        sums = (no_axes, no_axes) if sharding is None else sharding.sums
+        sums = (ir.no_axes, ir.no_axes) if sharding is None else sharding.sums
         claimed = (spec.unreduced & explicit, spec.reduced & explicit)
         if parts_of_type != parts_of_spec or (sums[0] & explicit, sums[1] & explicit) != claimed:
             raise ValueError(
@@ -362,9 +335,9 @@ class _Call:
         fun: Callable[..., Any],
         name: str,
         mesh: AnyMesh,
-        manual: AxisNames,
+        manual: ir.AxisNames,
         check_vma: bool,
-        out_specs: PyTree,
+        out_specs: ir.PyTree,
     ):
         self.fun = fun
         self.name = name
@@ -375,11 +348,11 @@ class _Call:
 
     def trace(
         self,
-        tree: PyTreeDef,
+        tree: pytree.PyTreeDef,
         specs: Sequence[PartitionSpec],
         avals: Sequence[Any],
         names: Sequence[str],
-    ) -> tuple[Jaxpr, Sequence[Any], Specs, PyTreeDef]:
+    ) -> tuple[ir.Jaxpr, Sequence[Any], Specs, pytree.PyTreeDef]:
         """Return the jaxpr of shards, its constants, its out_specs and the results' tree."""
         shards = [
             shard_aval(aval, self.mesh, spec, self.manual, self.check_vma)
@@ -388,65 +361,67 @@ class _Call:
         results: list[PartitionSpec] = []
         out_tree: Any = None
 
-        def flat(*xs: Array) -> list[ArrayLike]:
+        def flat(*xs: ir.Array) -> list[ir.ArrayLike]:
             nonlocal out_tree
-            out = self.fun(*tree_unflatten(tree, xs))
-            outs, out_tree = tree_flatten(out)
-            check_results(f"shard_map: {self.name}", outs, out)
+            out = self.fun(*pytree.tree_unflatten(tree, xs))
+            outs, out_tree = pytree.tree_flatten(out)
+            ir.check_results(f"shard_map: {self.name}", outs, out)
             results[:] = self._result_specs(out, out_tree, outs)
             if not self.check_vma:
                 return outs
             return [
-                cast_varying(x, named_axes_of(spec)) for x, spec in zip(outs, results, strict=True)
+                ir.cast_varying(x, named_axes_of(spec))
+                for x, spec in zip(outs, results, strict=True)
             ]
 
-        info = DebugInfo("shard_map", self.name, tuple(names))
+        info = ir.DebugInfo("shard_map", self.name, tuple(names))
         key = (tree, tuple(shards), self.mesh, self.manual, self.check_vma)
         jaxpr = in_scope(
-            self.mesh, self.manual, lambda: trace_to_jaxpr(flat, shards, info), self.check_vma
+            self.mesh, self.manual, lambda: ir.trace_to_jaxpr(flat, shards, info), self.check_vma
         )
         consts = jaxpr.consts
-        closed, joined = convert_constvars(jaxpr), tuple(results)
-        if not is_recording() and not any(isinstance(c, Tracer) for c in consts):
+        closed, joined = ir.convert_constvars(jaxpr), tuple(results)
+        if not ir.is_recording() and not any(isinstance(c, ir.Tracer) for c in consts):
             cached = _programs.recall(self.fun, key)
-            if cached is not None and cached[1] == joined and same_program(cached[0], closed):
+            if cached is not None and cached[1] == joined and ir.same_program(cached[0], closed):
                 closed = cached[0]
             else:
                 _programs.put(self.fun, key, (closed, joined))
         return closed, consts, joined, out_tree
 
     def _result_specs(
-        self, out: PyTree, tree: PyTreeDef, outs: Sequence[ArrayLike]
+        self, out: ir.PyTree, tree: pytree.PyTreeDef, outs: Sequence[ir.ArrayLike]
     ) -> list[PartitionSpec]:
-        entries = flatten_axes("shard_map out_specs", tree, self.out_specs)
+        entries = pytree.flatten_axes("shard_map out_specs", tree, self.out_specs)
         specs = [_as_spec(self.name, "out_specs", spec) for spec in entries]
         paths = [
-            f" at {keystr(path)}" if path else "" for path, _ in tree_flatten_with_path(out)[0]
+            f" at {pytree.keystr(path)}" if path else ""
+            for path, _ in pytree.tree_flatten_with_path(out)[0]
         ]
-        avals: list[Any] = [get_aval(x) for x in outs]
+        avals: list[Any] = [ir.get_aval(x) for x in outs]
         check_outputs(self.name, specs, avals, paths, self.mesh, self.manual, self.check_vma)
         return specs
 
 
 @overload
 def smap[**P, R](
-    f: Callable[P, R], /, *, in_axes: PyTree = ..., out_axes: PyTree, axis_name: Hashable
+    f: Callable[P, R], /, *, in_axes: ir.PyTree = ..., out_axes: ir.PyTree, axis_name: Hashable
 ) -> Callable[P, R]: ...
 
 
 @overload
 def smap(
-    f: None = None, /, *, in_axes: PyTree = ..., out_axes: PyTree, axis_name: Hashable
+    f: None = None, /, *, in_axes: ir.PyTree = ..., out_axes: ir.PyTree, axis_name: Hashable
 ) -> Decorator: ...
 
 
-@api_boundary
+@ir.api_boundary
 def smap(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    in_axes: PyTree = Infer,
-    out_axes: PyTree,
+    in_axes: ir.PyTree = Infer,
+    out_axes: ir.PyTree,
     axis_name: Hashable,
 ) -> Any:
     """Return a function that runs ``f`` on shards along one axis of the mesh in force.
@@ -493,10 +468,10 @@ def smap(
     )
 
 
-def _specs_of_axes(which: str, axes: PyTree, name: Hashable) -> PyTree:
+def _specs_of_axes(which: str, axes: ir.PyTree, name: Hashable) -> ir.PyTree:
     """Return the specs for a tree of axes."""
-    entries, tree = tree_flatten(axes, is_leaf=lambda x: x is None)
-    return tree_unflatten(tree, [_spec_of_axis(which, axis, name) for axis in entries])
+    entries, tree = pytree.tree_flatten(axes, is_leaf=lambda x: x is None)
+    return pytree.tree_unflatten(tree, [_spec_of_axis(which, axis, name) for axis in entries])
 
 
 def _spec_of_axis(which: str, axis: object, name: Hashable) -> PartitionSpec:

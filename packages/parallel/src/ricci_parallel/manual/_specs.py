@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from math import prod
 from typing import Any
 
-from ricci_ir import AbstractRef, AxisNames, Shape, ShapedArray, make_type_sharding, no_axes
+import ricci_ir as ir
 from ricci_stablehlo import string
 from ricci_xla import AbstractMesh, AxisType, DuplicateSpecError, Mesh, PartitionSpec
 
@@ -19,18 +19,20 @@ def spec_axes(part: Hashable) -> tuple[Hashable, ...]:
     return part if isinstance(part, tuple) else (part,)
 
 
-def named_axes_of(spec: PartitionSpec) -> AxisNames:
+def named_axes_of(spec: PartitionSpec) -> ir.AxisNames:
     """Return the mesh axes that a partition spec names."""
     return frozenset(name for part in spec for name in spec_axes(part))
 
 
-def replicated_axes(mesh: AnyMesh, spec: PartitionSpec, manual: AxisNames) -> tuple[Hashable, ...]:
+def replicated_axes(
+    mesh: AnyMesh, spec: PartitionSpec, manual: ir.AxisNames
+) -> tuple[Hashable, ...]:
     """Return the manual axes that a partition spec does not name: those of replication."""
     named = named_axes_of(spec)
     return tuple(name for name in mesh.axis_names if name in manual and name not in named)
 
 
-def manual_mesh(mesh: AnyMesh, manual: AxisNames) -> AbstractMesh:
+def manual_mesh(mesh: AnyMesh, manual: ir.AxisNames) -> AbstractMesh:
     """Return a mesh with some axes of type ``Manual``, as the function of shards sees it."""
     abstract = mesh.abstract_mesh
     types = [
@@ -41,8 +43,8 @@ def manual_mesh(mesh: AnyMesh, manual: AxisNames) -> AbstractMesh:
 
 
 def shard_aval(
-    aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec, manual: AxisNames, check_vma: bool
-) -> ShapedArray:
+    aval: ir.ShapedArray, mesh: AnyMesh, spec: PartitionSpec, manual: ir.AxisNames, check_vma: bool
+) -> ir.ShapedArray:
     """Return the type of a shard of an array with sharding ``spec``.
 
     Args:
@@ -52,7 +54,7 @@ def shard_aval(
       manual: the axes that become manual.
       check_vma: whether the type records along which of them the value varies.
     """
-    if isinstance(aval, AbstractRef):
+    if isinstance(aval, ir.AbstractRef):
         reference: Any = aval
         inner = shard_aval(reference.inner_aval, mesh, spec, manual, check_vma)
         return reference.update(inner_aval=inner)
@@ -60,9 +62,9 @@ def shard_aval(
     for i, part in enumerate(spec):
         shape[i] //= prod(mesh.shape[name] for name in spec_axes(part))
     outer = aval.type_sharding
-    varying = named_axes_of(spec) if check_vma else no_axes
+    varying = named_axes_of(spec) if check_vma else ir.no_axes
     if outer is None:
-        sharding = make_type_sharding(None, ((),) * len(shape), varying)
+        sharding = ir.make_type_sharding(None, ((),) * len(shape), varying)
     else:
         sharding = outer.update(
             mesh=manual_mesh(mesh, manual),
@@ -71,12 +73,12 @@ def shard_aval(
             unreduced=outer.unreduced | (spec.unreduced & manual),
             reduced=outer.reduced | (spec.reduced & manual),
         )
-    return ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
+    return ir.ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
 
 
 def whole_aval(
-    aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec, manual: AxisNames
-) -> ShapedArray:
+    aval: ir.ShapedArray, mesh: AnyMesh, spec: PartitionSpec, manual: ir.AxisNames
+) -> ir.ShapedArray:
     """Return the type of the array whose shards have a type, joined by ``spec``."""
     shape = list(aval.shape)
     parts: list[tuple[Hashable, ...]] = [()] * len(shape)
@@ -88,16 +90,16 @@ def whole_aval(
     inner = aval.type_sharding
     sums = explicit.intersection(spec.unreduced), explicit.intersection(spec.reduced)
     if inner is None:
-        sharding = make_type_sharding(mesh.abstract_mesh, tuple(parts), (), *sums)
+        sharding = ir.make_type_sharding(mesh.abstract_mesh, tuple(parts), (), *sums)
     else:
-        sharding = make_type_sharding(
+        sharding = ir.make_type_sharding(
             mesh.abstract_mesh,
             tuple((*new, *old) for new, old in zip(parts, inner.parts, strict=True)),
             inner.varying - manual,
             (inner.unreduced - manual) | sums[0],
             (inner.reduced - manual) | sums[1],
         )
-    return ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
+    return ir.ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
 
 
 def with_dim(spec: PartitionSpec, dim: int | None, names: Hashable = None) -> PartitionSpec:
@@ -124,10 +126,10 @@ def sharding_text(symbol: str, spec: PartitionSpec, ndim: int, closed: bool) -> 
 def check_inputs(
     function: str,
     specs: Sequence[PartitionSpec],
-    avals: Sequence[ShapedArray],
+    avals: Sequence[ir.ShapedArray],
     names: Sequence[str],
     mesh: AnyMesh,
-    manual: AxisNames,
+    manual: ir.AxisNames,
 ) -> None:
     """Check that specs fit the arguments that they split.
 
@@ -156,7 +158,7 @@ def check_inputs(
                 )
 
 
-def _fitting(spec: PartitionSpec, shape: Shape, mesh: AnyMesh) -> PartitionSpec:
+def _fitting(spec: PartitionSpec, shape: ir.Shape, mesh: AnyMesh) -> PartitionSpec:
     """Drop the parts of a spec that do not divide a shape."""
     return PartitionSpec(
         *(
@@ -167,7 +169,7 @@ def _fitting(spec: PartitionSpec, shape: Shape, mesh: AnyMesh) -> PartitionSpec:
 
 
 def check_axes(
-    function: str, what: str, spec: PartitionSpec, mesh: AnyMesh, manual: AxisNames
+    function: str, what: str, spec: PartitionSpec, mesh: AnyMesh, manual: ir.AxisNames
 ) -> None:
     """Raise ``ValueError`` if a spec names an axis that is not manual, or one twice.
 
@@ -197,10 +199,10 @@ def check_axes(
 def check_outputs(
     function: str,
     specs: Sequence[PartitionSpec],
-    avals: Sequence[ShapedArray],
+    avals: Sequence[ir.ShapedArray],
     paths: Sequence[str],
     mesh: AnyMesh,
-    manual: AxisNames,
+    manual: ir.AxisNames,
     check_vma: bool,
 ) -> None:
     """Check that specs fit the results that they join.

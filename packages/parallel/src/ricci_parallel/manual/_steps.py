@@ -8,22 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_batching import named_axes
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Atom,
-    DebugInfo,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Shape,
-    ShapedArray,
-    Steps,
-    as_array,
-    get_aval,
-    program_rules,
-)
 from ricci_lax import reshape
 from ricci_xla import Mesh, PartitionSpec
 
@@ -33,16 +19,16 @@ from ._specs import spec_axes
 type _PerDevice = list[Any]
 
 # The type of ``shard_map_call``, which runs a function on shards.
-type _Call = Callable[..., list[Array]]
+type _Call = Callable[..., list[ir.Array]]
 
 
 def run_in_steps(
-    steps: Steps,
-    operands: Sequence[ArrayLike],
-    avals: Sequence[ShapedArray],
+    steps: ir.Steps,
+    operands: Sequence[ir.ArrayLike],
+    avals: Sequence[ir.ShapedArray],
     call: _Call,
     params: dict[str, Any],
-) -> list[Array]:
+) -> list[ir.Array]:
     """Evaluate ``shard_map``, whose results have the types ``avals``, step by step."""
     mesh = params["mesh"]
     shards = [
@@ -56,19 +42,19 @@ def run_in_steps(
 
 
 def _lockstep(
-    steps: Steps, jaxpr: Jaxpr, args: Sequence[_PerDevice], mesh: Mesh, call: _Call
+    steps: ir.Steps, jaxpr: ir.Jaxpr, args: Sequence[_PerDevice], mesh: Mesh, call: _Call
 ) -> list[_PerDevice]:
     """Evaluate a jaxpr on all devices, equation by equation."""
     count = mesh.devices.size
     env = {id(v): [c] * count for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
     env.update((id(v), xs) for v, xs in zip(jaxpr.invars, args, strict=True))
 
-    def read(atom: Atom) -> _PerDevice:
-        return [atom.operand()] * count if isinstance(atom, Literal) else env[id(atom)]
+    def read(atom: ir.Atom) -> _PerDevice:
+        return [atom.operand()] * count if isinstance(atom, ir.Literal) else env[id(atom)]
 
     for eqn in jaxpr.eqns:
         operands = list(map(read, eqn.invars))
-        program = program_rules.get(eqn.primitive)
+        program = ir.program_rules.get(eqn.primitive)
         if not named_axes(eqn.primitive, eqn.params):
             each = [
                 steps.step(eqn, [xs[d] for xs in operands], f"device {d}") for d in range(count)
@@ -85,13 +71,13 @@ def _lockstep(
 
 
 def _evaluate_collective(
-    eqn: JaxprEqn, operands: Sequence[_PerDevice], mesh: Mesh, call: _Call
+    eqn: ir.JaxprEqn, operands: Sequence[_PerDevice], mesh: Mesh, call: _Call
 ) -> list[_PerDevice]:
     """Evaluate an equation on all devices at once."""
     split = PartitionSpec(tuple(mesh.axis_names))
     whole = [np.stack(list(map(np.asarray, xs))) for xs in operands]
 
-    def fun(*shards: Array) -> list[Array]:
+    def fun(*shards: ir.Array) -> list[ir.Array]:
         local = [reshape(x, aval.shape[1:]) for x, aval in _typed(shards)]
         out = eqn.primitive.bind(*local, **eqn.params)
         outs = out if eqn.primitive.multiple_results else [out]
@@ -103,16 +89,16 @@ def _evaluate_collective(
         [split] * len(whole),
         lambda: [split] * len(eqn.outvars),
         whole,
-        DebugInfo("steps", eqn.primitive.name),
+        ir.DebugInfo("steps", eqn.primitive.name),
     )
-    return [[as_array(row) for row in np.asarray(x)] for x in outs]
+    return [[ir.as_array(row) for row in np.asarray(x)] for x in outs]
 
 
-def _typed(arrays: Sequence[Array]) -> list[tuple[Array, Any]]:
-    return [(x, get_aval(x)) for x in arrays]
+def _typed(arrays: Sequence[ir.Array]) -> list[tuple[ir.Array, Any]]:
+    return [(x, ir.get_aval(x)) for x in arrays]
 
 
-def _block(shape: Shape, mesh: Mesh, spec: PartitionSpec, device: int) -> tuple[slice, ...]:
+def _block(shape: ir.Shape, mesh: Mesh, spec: PartitionSpec, device: int) -> tuple[slice, ...]:
     """Return the index of a device's shard of an array: a slice for each dimension."""
     place = dict(zip(mesh.axis_names, np.unravel_index(device, mesh.devices.shape), strict=True))
     slices = [slice(None)] * len(shape)
@@ -126,19 +112,19 @@ def _block(shape: Shape, mesh: Mesh, spec: PartitionSpec, device: int) -> tuple[
     return tuple(slices)
 
 
-def _split(steps: Steps, x: ArrayLike, mesh: Mesh, spec: PartitionSpec) -> _PerDevice:
+def _split(steps: ir.Steps, x: ir.ArrayLike, mesh: Mesh, spec: PartitionSpec) -> _PerDevice:
     """Return the shards of an array."""
     values = np.asarray(x)
     blocks = [_block(values.shape, mesh, spec, d) for d in range(mesh.devices.size)]
     return [
-        steps.made(as_array(values[block]), lambda i, block=block: (0, _shifted(i, block, 1)), x)
+        steps.made(ir.as_array(values[block]), lambda i, block=block: (0, _shifted(i, block, 1)), x)
         for block in blocks
     ]
 
 
 def _join(
-    steps: Steps, xs: _PerDevice, aval: ShapedArray, mesh: Mesh, spec: PartitionSpec
-) -> Array:
+    steps: ir.Steps, xs: _PerDevice, aval: ir.ShapedArray, mesh: Mesh, spec: PartitionSpec
+) -> ir.Array:
     """Return the array that has these shards."""
     values = np.empty(aval.shape, aval.dtype)
     blocks = [_block(aval.shape, mesh, spec, d) for d in range(len(xs))]
@@ -149,7 +135,7 @@ def _join(
         owners = [d for d, block in enumerate(blocks) if _holds(block, index)]
         return owners[-1], _shifted(index, blocks[owners[-1]], -1)
 
-    return steps.made(as_array(values), element, *xs)
+    return steps.made(ir.as_array(values), element, *xs)
 
 
 def _shifted(index: tuple[int, ...], block: tuple[slice, ...], sign: int) -> tuple[int, ...]:

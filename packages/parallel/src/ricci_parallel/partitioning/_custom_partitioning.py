@@ -5,25 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
 from typing import Any, NoReturn, cast, final
 
-from ricci_ir import (
-    Cache,
-    DebugInfo,
-    ExtendedDType,
-    Jaxpr,
-    Primitive,
-    PyTree,
-    ShapeDtypeStruct,
-    Tracer,
-    UnexpectedTracerError,
-    api_boundary,
-    argument_aval,
-    by_program,
-    define,
-    extend_axes,
-    trace_context,
-    trace_to_jaxpr,
-    unsupported,
-)
+import ricci_ir as ir
 from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 from ricci_xla import Division, Mesh, Partitioner, Sharding
@@ -33,13 +15,15 @@ from ._rule import SdyShardingRule, parse_rule, rule_text
 # Returns a rule for static arguments, a mesh, and the types of operands and of results.
 type RuleMaker = Callable[..., SdyShardingRule | str]
 
-_programs: Cache[Any, tuple[Jaxpr, PyTreeDef]] = Cache("functions with a partitioning", 512)
+_programs: ir.Cache[Any, tuple[ir.Jaxpr, PyTreeDef]] = ir.Cache(
+    "functions with a partitioning", 512
+)
 
 
 def _lower(
     ctx: Lowering,
     *operands: Value,
-    call: Jaxpr,
+    call: ir.Jaxpr,
     sharding_rule: "Callable[..., SdyShardingRule | None]",
     **params: Any,
 ) -> list[Value]:
@@ -88,7 +72,7 @@ def _divide(
     name, in_tree, out_tree = params["name"], params["in_tree"], params["out_tree"]
     shardings = named if params["decode_shardings"] else tiled
     described = [
-        ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
+        ir.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
         for aval, sharding in zip(avals, shardings, strict=True)
     ]
     args = tree_unflatten(in_tree, described[:count])
@@ -117,8 +101,8 @@ def _divide(
             )
         return results
 
-    with extend_axes(mesh.shape.items()):
-        jaxpr = trace_to_jaxpr(flat, shards[:count], DebugInfo("custom_partitioning", name))
+    with ir.extend_axes(mesh.shape.items()):
+        jaxpr = ir.trace_to_jaxpr(flat, shards[:count], ir.DebugInfo("custom_partitioning", name))
     out_avals: list[Any] = jaxpr.out_avals
     for i, (one, other) in enumerate(zip(out_avals, shards[count:], strict=True)):
         if (one.shape, one.dtype) != (other.shape, other.dtype):
@@ -129,7 +113,7 @@ def _divide(
     return Division(jaxpr, mesh, arg_shardings, result_shardings)
 
 
-def _sharding_leaves(name: str, what: str, shardings: PyTree, tree: PyTreeDef) -> list[Any]:
+def _sharding_leaves(name: str, what: str, shardings: ir.PyTree, tree: PyTreeDef) -> list[Any]:
     leaves, structure = tree_flatten(shardings)
     if structure != tree:
         raise ValueError(
@@ -147,16 +131,18 @@ def _sharding_leaves(name: str, what: str, shardings: PyTree, tree: PyTreeDef) -
 
 # A function that ``partition`` partitions over devices: ``call`` is its jaxpr for one device. XLA
 # asks for the jaxpr of a part when it compiles for several.
-custom_partitioning_p: Primitive = define(
+custom_partitioning_p: ir.Primitive = ir.define(
     "custom_partitioning",
     abstract_eval=lambda *avals, call, **params: call.out_avals,
     multiple_results=True,
     memo=False,
     effects=lambda params: params["call"].effects,
-    sharding=by_program,
-    jvp=unsupported("give the function derivatives with custom_jvp or custom_vjp around it"),
-    transpose=unsupported("give the function derivatives with custom_jvp or custom_vjp around it"),
-    batch=unsupported("give the function a rule for batches with custom_vmap around it"),
+    sharding=ir.by_program,
+    jvp=ir.unsupported("give the function derivatives with custom_jvp or custom_vjp around it"),
+    transpose=ir.unsupported(
+        "give the function derivatives with custom_jvp or custom_vjp around it"
+    ),
+    batch=ir.unsupported("give the function a rule for batches with custom_vmap around it"),
     lower=_lower,
     program=lambda *, call, name, **_: (call, name),
 )
@@ -273,7 +259,7 @@ class custom_partitioning[**P, R]:
         }
         return partition
 
-    @api_boundary
+    @ir.api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function."""
         if self._params is None:
@@ -287,8 +273,8 @@ class custom_partitioning[**P, R]:
             self._check_static(i, value)
         arrays = tuple(x for i, x in enumerate(positional) if i not in static)
         leaves, in_tree = tree_flatten(arrays)
-        avals = tuple(map(argument_aval, leaves))
-        key = (self, static_args, in_tree, avals, trace_context())
+        avals = tuple(map(ir.argument_aval, leaves))
+        key = (self, static_args, in_tree, avals, ir.trace_context())
         entry = _programs.entries.get(key)
         if entry is None:
             paths = argument_paths(arrays, {}, self.fun)
@@ -326,8 +312,8 @@ class custom_partitioning[**P, R]:
         return sorted(i % count for i in self.static_argnums)
 
     def _check_static(self, i: int, value: object) -> None:
-        if isinstance(value, Tracer):
-            raise UnexpectedTracerError(
+        if isinstance(value, ir.Tracer):
+            raise ir.UnexpectedTracerError(
                 f"{self._name}: argument {i} is static, but is a traced array of type "
                 f"{value.aval.str_short()}. Take it out of static_argnums, or compute it ahead."
             )
@@ -346,9 +332,9 @@ class custom_partitioning[**P, R]:
         in_tree: PyTreeDef,
         avals: Sequence[Any],
         paths: Sequence[str],
-    ) -> tuple[Jaxpr, PyTreeDef]:
+    ) -> tuple[ir.Jaxpr, PyTreeDef]:
         for path, aval in zip(paths, avals, strict=True):
-            if isinstance(getattr(aval, "dtype", None), ExtendedDType):
+            if isinstance(getattr(aval, "dtype", None), ir.ExtendedDType):
                 raise TypeError(
                     f"{self._name}: argument {path} has the dtype {aval.dtype}, of which "
                     "custom_partitioning cannot divide arrays. Pass random.key_data(key)."
@@ -363,15 +349,15 @@ class custom_partitioning[**P, R]:
             outs, out_tree = tree_flatten(fun(*full))
             return outs
 
-        debug = DebugInfo("custom_partitioning", self._name, tuple(paths))
-        jaxpr = trace_to_jaxpr(flat, avals, debug)
-        traced = next((c for c in jaxpr.consts if isinstance(c, Tracer)), None)
+        debug = ir.DebugInfo("custom_partitioning", self._name, tuple(paths))
+        jaxpr = ir.trace_to_jaxpr(flat, avals, debug)
+        traced = next((c for c in jaxpr.consts if isinstance(c, ir.Tracer)), None)
         if traced is not None:
             self._refuse(traced)
         return jaxpr, out_tree
 
-    def _refuse(self, traced: Tracer) -> NoReturn:
-        raise UnexpectedTracerError(
+    def _refuse(self, traced: ir.Tracer) -> NoReturn:
+        raise ir.UnexpectedTracerError(
             f"{self._name} closes over a traced array of type {traced.aval.str_short()}, which "
             "custom_partitioning cannot divide. Make it an argument."
         )

@@ -5,22 +5,10 @@ from typing import Any
 
 import numpy as np
 
+import ricci_xla as xla
 from ricci_ir import ShapeDtypeStruct
 from ricci_parallel.reports._report import Communication
 from ricci_pytree import tree_leaves, tree_map
-from ricci_xla import (
-    Device,
-    JaxRuntimeError,
-    LocatedProgram,
-    Mesh,
-    Sharding,
-    SingleDeviceSharding,
-    TopologyDescription,
-    compile_with_lines,
-    devices_of,
-    get_topology_desc,
-    trace_call,
-)
 
 from ._chips import Chip, chip_of
 from ._live_ranges import entry_memory
@@ -35,7 +23,7 @@ __all__ = ["plan"]
 def plan(
     f: Callable[..., Any],
     *args: object,
-    topology: TopologyDescription | str | None = None,
+    topology: xla.TopologyDescription | str | None = None,
     **kwargs: object,
 ) -> Plan:
     """Compile a function for devices that may be absent, and return its costs on each.
@@ -74,21 +62,21 @@ def plan(
     if not callable(f):
         raise TypeError(f"plan expects a function, got {f!r:.60} of type {type(f).__name__}.")
     if isinstance(topology, str):
-        topology = get_topology_desc(topology)
+        topology = xla.get_topology_desc(topology)
     if topology is not None and len(topology.devices) == 1:
         args, kwargs = _on_device((args, kwargs), topology.devices[0])
-    traced = trace_call(f, args, kwargs)
+    traced = xla.trace_call(f, args, kwargs)
     name = getattr(f, "__name__", None) or type(f).__name__
     if topology is not None:
-        _check_devices(devices_of(traced), topology, (args, kwargs), name)
+        _check_devices(xla.devices_of(traced), topology, (args, kwargs), name)
     try:
-        program = compile_with_lines(traced)
-    except JaxRuntimeError as error:
-        raise JaxRuntimeError(_failure(name, str(error))) from None
+        program = xla.compile_with_lines(traced)
+    except xla.JaxRuntimeError as error:
+        raise xla.JaxRuntimeError(_failure(name, str(error))) from None
     return _read(program, name)
 
 
-def _read(program: LocatedProgram, name: str) -> Plan:
+def _read(program: xla.LocatedProgram, name: str) -> Plan:
     """Return the plan of an executable."""
     module, sources = read(program)
     report = Communication(sources.rows(), module.text)
@@ -126,25 +114,25 @@ def _read(program: LocatedProgram, name: str) -> Plan:
     )
 
 
-def _on_device(arguments: object, device: Device) -> Any:
+def _on_device(arguments: object, device: xla.Device) -> Any:
     """Replace arguments without sharding by descriptions on a device."""
 
     def describe(leaf: object) -> Any:
         shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
         if shape is None or dtype is None or _devices(leaf):
             return leaf
-        return ShapeDtypeStruct(shape, dtype, sharding=SingleDeviceSharding(device))
+        return ShapeDtypeStruct(shape, dtype, sharding=xla.SingleDeviceSharding(device))
 
     return tree_map(describe, arguments)
 
 
-def _devices(leaf: object) -> frozenset[Device]:
+def _devices(leaf: object) -> frozenset[xla.Device]:
     sharding = getattr(leaf, "sharding", None)
-    return frozenset(sharding.device_set) if isinstance(sharding, Sharding) else frozenset()
+    return frozenset(sharding.device_set) if isinstance(sharding, xla.Sharding) else frozenset()
 
 
 def _check_devices(
-    devices: Sequence[Device], topology: TopologyDescription, arguments: object, name: str
+    devices: Sequence[xla.Device], topology: xla.TopologyDescription, arguments: object, name: str
 ) -> None:
     if set(devices) <= set(topology.devices):
         return
@@ -176,7 +164,7 @@ def _failure(name: str, words: str) -> str:
 
 
 def _traffic(
-    report: Communication, chip: Chip | None, meshes: Sequence[Mesh]
+    report: Communication, chip: Chip | None, meshes: Sequence[xla.Mesh]
 ) -> tuple[Traffic, ...]:
     """Sum the bytes that collectives send, by kind and axes, with the least time that they take."""
     groups: dict[tuple[str, tuple[Hashable, ...] | None], list[Any]] = {}
@@ -194,7 +182,7 @@ def _traffic(
     return tuple(sorted(traffic, key=lambda row: -row.bytes))
 
 
-def _torus_axes(axes: tuple[Hashable, ...] | None, meshes: Sequence[Mesh]) -> int:
+def _torus_axes(axes: tuple[Hashable, ...] | None, meshes: Sequence[xla.Mesh]) -> int:
     """Count the physical axes along which devices of some mesh axes differ; at least 1."""
     for mesh in meshes:
         if axes is None or not set(axes) <= set(mesh.axis_names):

@@ -11,17 +11,10 @@ from typing import Any
 
 import numpy as np
 
+import ricci_xla as xla
 from ricci_ir import PyTree, ShapedArray, canonicalize_dtype, get_aval, is_extended
 from ricci_parallel._cluster import cluster
 from ricci_pytree import keystr, tree_flatten_with_path
-from ricci_xla import (
-    Sharding,
-    can_be_read,
-    check_equal_across_processes,
-    live_arrays,
-    process_count,
-    process_index,
-)
 
 from ._store import wait_for
 
@@ -44,15 +37,15 @@ def collect(value: str, ranks: Sequence[int] | None = None) -> list[str]:
     Raises:
       RuntimeError: if there are several processes which ``initialize`` did not join.
     """
-    rank = process_index()
-    group = tuple(range(process_count()) if ranks is None else sorted(ranks))
+    rank = xla.process_index()
+    group = tuple(range(xla.process_count()) if ranks is None else sorted(ranks))
     if group == (rank,):
         return [value]
     client = cluster.client
     if client is None:
         raise RuntimeError(
-            f"there are {process_count()} processes, but distributed.initialize was not called, so "
-            "that they cannot exchange values. Call it at the start of the program."
+            f"there are {xla.process_count()} processes, but distributed.initialize was not "
+            "so that they cannot exchange values. Call it at the start of the program."
         )
     number = _rounds[group] = _rounds.get(group, 0) + 1
     folder = f"ricci/values/{','.join(map(str, group))}"
@@ -97,9 +90,9 @@ def sync_global_devices(name: str) -> None:
       >>> from ricci.experimental.multihost_utils import sync_global_devices
       >>> sync_global_devices("the data is loaded")
     """
-    if process_count() == 1:
+    if xla.process_count() == 1:
         return
-    for array in live_arrays():
+    for array in xla.live_arrays():
         if not array.is_deleted() and not array.is_ready():
             array.block_until_ready()
     names = collect(name)
@@ -132,7 +125,7 @@ def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
       >>> assert_equal({"step": 3})
     """
     leaves, tree = tree_flatten_with_path(in_tree)
-    if process_count() > 1:
+    if xla.process_count() > 1:
         names = [keystr(path) for path, _ in leaves]
         require_equal(
             fail_message or "assert_equal", names, [x for _, x in leaves], str(tree), None
@@ -159,7 +152,7 @@ def require_equal(
     whole = hashlib.blake2b("\n".join([structure, *names, *digests]).encode(), digest_size=16)
     if len(set(collect(whole.hexdigest(), ranks))) == 1:
         return
-    group = range(process_count()) if ranks is None else sorted(ranks)
+    group = range(xla.process_count()) if ranks is None else sorted(ranks)
     structures = [json.loads(text) for text in collect(json.dumps([structure, *names]), ranks)]
     if any(k != structures[0] for k in structures):
         text = by_value(group, [k[0][:300] for k in structures])
@@ -191,7 +184,7 @@ def host_value(x: object) -> np.ndarray:
 
 def _digest(x: Any) -> str:
     physical = getattr(x, "physical", x)
-    if hasattr(physical, "is_fully_addressable") and not can_be_read(physical):
+    if hasattr(physical, "is_fully_addressable") and not xla.can_be_read(physical):
         return f"{type_text(x)} over several processes"
     value = host_value(physical)
     if np.issubdtype(value.dtype, np.inexact) or value.dtype.kind == "V":
@@ -213,7 +206,7 @@ def _preview(x: object) -> str:
     return f"{type_text(x)} {text if len(text) <= _PREVIEW else text[:_PREVIEW] + '…'}"
 
 
-def _check_put(value: object, sharding: Sharding) -> None:
+def _check_put(value: object, sharding: xla.Sharding) -> None:
     """Raise ``AssertionError`` if processes put different values on devices that they share."""
     ranks = sorted({device.process_index for device in sharding.device_set})
     message = (
@@ -223,5 +216,5 @@ def _check_put(value: object, sharding: Sharding) -> None:
     require_equal(message, [""], [value], "", ranks)
 
 
-check_put: Callable[[Any, Sharding], None] = _check_put
-check_equal_across_processes.provide(_check_put)
+check_put: Callable[[Any, xla.Sharding], None] = _check_put
+xla.check_equal_across_processes.provide(_check_put)

@@ -10,22 +10,11 @@ from typing import Any
 
 import numpy as np
 
+import ricci_xla as xla
 from ricci_ir import Array, PyTree, is_extended
 from ricci_lax import reduce_sum
 from ricci_parallel._device_put import device_put
 from ricci_pytree import tree_flatten, tree_map
-from ricci_xla import (
-    Device,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    can_be_read,
-    devices,
-    jit,
-    make_array_from_single_device_arrays,
-    process_count,
-    process_index,
-)
 
 from ._agreement import by_value, collect, host_value, type_text
 
@@ -52,10 +41,10 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
       >>> broadcast_one_to_all(np.float32(3))
       array(3., dtype=float32)
     """
-    if process_count() == 1:
+    if xla.process_count() == 1:
         return tree_map(np.asarray, in_tree)
     if is_source is None:
-        is_source = process_index() == 0
+        is_source = xla.process_index() == 0
     leaves, tree = tree_flatten(in_tree)
     words = list(map(_bits_of, leaves))
     _check_same_types("broadcast_one_to_all", leaves, is_source)
@@ -89,7 +78,7 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
       >>> process_allgather(np.ones(2)).shape
       (1, 2)
     """
-    if process_count() == 1:
+    if xla.process_count() == 1:
         join = lambda x: np.asarray(x) if tiled and np.ndim(x) else np.asarray(x)[None]
         return tree_map(join, in_tree)
     leaves, tree = tree_flatten(in_tree)
@@ -142,7 +131,7 @@ def _is_shared(x: object) -> bool:
 def _whole(x: Any) -> Any:
     """Return an array over several processes with all of its values in this one."""
     words = getattr(x, "physical", x)
-    if not can_be_read(words):
+    if not xla.can_be_read(words):
         words = device_put(words, _replicated(words.sharding._device_assignment))
     return x.dtype.from_physical(words) if is_extended(x.dtype) else np.asarray(words)
 
@@ -175,29 +164,29 @@ def _parted(words: np.ndarray, like: Sequence[np.ndarray]) -> list[np.ndarray]:
     return arrays
 
 
-def _one_of_each() -> tuple[Device, ...]:
+def _one_of_each() -> tuple[xla.Device, ...]:
     """Return a device of each process, in the order of the processes."""
-    first: dict[int, Device] = {}
-    for device in devices():
+    first: dict[int, xla.Device] = {}
+    for device in xla.devices():
         first.setdefault(device.process_index, device)
     return tuple(first[rank] for rank in sorted(first))
 
 
-def _replicated(over: Sequence[Device]) -> NamedSharding:
-    return NamedSharding(Mesh(np.array(over, dtype=object), (_AXIS,)), PartitionSpec())
+def _replicated(over: Sequence[xla.Device]) -> xla.NamedSharding:
+    return xla.NamedSharding(xla.Mesh(np.array(over, dtype=object), (_AXIS,)), xla.PartitionSpec())
 
 
 def _by_process(words: np.ndarray) -> Array:
     """Return an array with a row for each process, of which this one passes its own."""
     over = _one_of_each()
-    mesh = Mesh(np.array(over, dtype=object), (_AXIS,))
-    mine = next(device for device in over if device.process_index == process_index())
+    mesh = xla.Mesh(np.array(over, dtype=object), (_AXIS,))
+    mine = next(device for device in over if device.process_index == xla.process_index())
     row = device_put(words[None], mine)
-    sharding = NamedSharding(mesh, PartitionSpec(_AXIS))
-    return make_array_from_single_device_arrays((len(over), words.size), sharding, [row])
+    sharding = xla.NamedSharding(mesh, xla.PartitionSpec(_AXIS))
+    return xla.make_array_from_single_device_arrays((len(over), words.size), sharding, [row])
 
 
 @cache
 def _sum() -> Callable[[Any], Any]:
     """Return a function that sums the rows, of which all but one are zero, in every process."""
-    return jit(lambda x: reduce_sum(x, (0,)), out_shardings=_replicated(_one_of_each()))
+    return xla.jit(lambda x: reduce_sum(x, (0,)), out_shardings=_replicated(_one_of_each()))

@@ -6,17 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import ricci_xla as xla
 from ricci_ir import config
 from ricci_parallel._cluster import cluster
-from ricci_xla import (
-    Security,
-    backends_are_made,
-    check_shared_programs,
-    connect_to_coordinator,
-    set_distributed_client,
-    start_coordination_service,
-    start_preemption_service,
-)
 
 from ._clusters import Membership, detect
 from ._failure_detector import Limits
@@ -95,7 +87,7 @@ def initialize(
             "distributed.initialize was called before: this process is rank "
             f"{cluster.process_id} of {cluster.num_processes}. Call it once."
         )
-    if backends_are_made():
+    if xla.backends_are_made():
         raise RuntimeError(
             "distributed.initialize comes too late: devices were used already (an array was made, "
             "or devices() or the like was called). Call it at the start of the program."
@@ -109,7 +101,7 @@ def initialize(
     partial = Membership(coordinator_address, num_processes, process_id, _ids(local_device_ids))
     membership = detect(partial, cluster_detection_method)
     address, count, rank = _complete(membership)
-    security = Security(
+    security = xla.Security(
         mtls_cert_file or config.jax_mtls_cert_file,
         mtls_key_file or config.jax_mtls_key_file,
         mtls_ca_file or config.jax_mtls_ca_file,
@@ -129,7 +121,7 @@ def initialize(
         "shutdown_timeout": shutdown_timeout_seconds + _MARGIN,
     }
     if rank == 0:
-        cluster.service = start_coordination_service(
+        cluster.service = xla.start_coordination_service(
             bind, count, security, recoverable=recoverable, **timeouts
         )
         welcome(connections)
@@ -144,7 +136,7 @@ def initialize(
         for connection in connections.values():
             connection.close()
     with cluster.waiting():
-        cluster.client = connect_to_coordinator(
+        cluster.client = xla.connect_to_coordinator(
             address, rank, security, init_timeout=initialization_timeout + _MARGIN, **timeouts
         )
     cluster.coordinator_address = address
@@ -152,12 +144,12 @@ def initialize(
     cluster.shutdown_timeout = float(shutdown_timeout_seconds)
     _log("has joined")
     if config.jax_enable_preemption_service:
-        cluster.preemption_sync_manager = start_preemption_service(cluster.client)
-    set_distributed_client(cluster.client, rank, count, cluster.waiting)
+        cluster.preemption_sync_manager = xla.start_preemption_service(cluster.client)
+    xla.set_distributed_client(cluster.client, rank, count, cluster.waiting)
     if membership.local_device_ids is not None:
         config.update("jax_cuda_visible_devices", ",".join(map(str, membership.local_device_ids)))
     if cluster.watch is not None:
-        check_shared_programs(ProgramCheck(cluster.client, cluster.watch.observer))
+        xla.check_shared_programs(ProgramCheck(cluster.client, cluster.watch.observer))
     atexit.register(_end)
 
 
@@ -221,7 +213,7 @@ def _stall_limit(argument: float | None) -> float | None:
 
 
 def _meet(
-    address: str, bind: str, count: int, rank: int, limit: float, security: Security
+    address: str, bind: str, count: int, rank: int, limit: float, security: xla.Security
 ) -> tuple[dict[int, Member], dict[int, Connection]]:
     """Wait until all processes have connected to rank 0."""
     if count == 1:
@@ -266,7 +258,7 @@ def shutdown() -> None:
                 f"rank {cluster.process_id} has ended, and waited {cluster.shutdown_timeout:g} s "
                 f"for the others.\n{watch.not_ended()}"
             )
-    check_shared_programs(None)
+    xla.check_shared_programs(None)
     _log("leaves")
     if cluster.preemption_sync_manager is not None:
         cluster.preemption_sync_manager.shutdown()
@@ -300,7 +292,7 @@ def _after_fork() -> None:
     if watch is not None:
         for connection in watch.connections.values():
             connection.close()
-    check_shared_programs(None)
+    xla.check_shared_programs(None)
     _references_in_children.extend((cluster.client, cluster.service))
     cluster.forget()
 

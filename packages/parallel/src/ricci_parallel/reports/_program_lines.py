@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import ricci_ir as ir
 from ricci_batching import axis_name_rules
-from ricci_ir import Atom, Jaxpr, JaxprEqn, Literal, Source, Var, jaxprs_in_params, unknown_source
 from ricci_stablehlo import operation_name
 from ricci_xla import NamedSharding, Sharding
 
@@ -57,14 +57,14 @@ class ProgramLines:
     """
 
     def __init__(
-        self, jaxpr: Jaxpr, arg_names: Sequence[str], out_shardings: Sequence[Sharding | None]
+        self, jaxpr: ir.Jaxpr, arg_names: Sequence[str], out_shardings: Sequence[Sharding | None]
     ):
         self.arguments: dict[str, Value] = {}
         self.collectives: set[str] = set()
         self._values: dict[tuple[Line, str], Value] = {}
         self._functions: dict[Line, str] = {}
         result_requests = [set[Request]() if s is None else {_request(s)} for s in out_shardings]
-        argument_requests = self._walk(jaxpr, unknown_source, "", result_requests)
+        argument_requests = self._walk(jaxpr, ir.unknown_source, "", result_requests)
         for var, name, requests in zip(jaxpr.invars, arg_names, argument_requests, strict=True):
             self.arguments[name] = Value(sizes={_size(var)}, requests=requests)
 
@@ -77,7 +77,7 @@ class ProgramLines:
         return self._functions.get(line, "")
 
     def _walk(
-        self, jaxpr: Jaxpr, caller: Source, name: str, result_requests: Sequence[set[Request]]
+        self, jaxpr: ir.Jaxpr, caller: ir.Source, name: str, result_requests: Sequence[set[Request]]
     ) -> list[set[Request]]:
         """Record the equations, last to first; return the requests for each argument.
 
@@ -89,9 +89,9 @@ class ProgramLines:
         """
         requests: dict[int, set[Request]] = {}
 
-        def add(atoms: Sequence[Atom], more: Sequence[set[Request]]) -> None:
+        def add(atoms: Sequence[ir.Atom], more: Sequence[set[Request]]) -> None:
             for atom, new in zip(atoms, more, strict=False):
-                if new and not isinstance(atom, Literal):
+                if new and not isinstance(atom, ir.Literal):
                     requests.setdefault(id(atom), set()).update(new)
 
         add(jaxpr.outvars, result_requests)
@@ -103,7 +103,7 @@ class ProgramLines:
             self._note(eqn, source, operation, result)
             if eqn.primitive.name in REQUESTS:
                 result = _requests_of(eqn)
-            inner = list(jaxprs_in_params(eqn.params))
+            inner = list(ir.jaxprs_in_params(eqn.params))
             for body in inner:
                 inside = outs if len(body.outvars) == len(outs) else [set()] * len(body.outvars)
                 inner_requests = self._walk(body, source, operation, inside)
@@ -112,7 +112,9 @@ class ProgramLines:
                 add(*_forwarded(eqn, result))
         return [requests.get(id(var), set()) for var in jaxpr.invars]
 
-    def _note(self, eqn: JaxprEqn, source: Source, operation: str, requests: set[Request]) -> None:
+    def _note(
+        self, eqn: ir.JaxprEqn, source: ir.Source, operation: str, requests: set[Request]
+    ) -> None:
         if eqn.primitive in axis_name_rules:
             self.collectives.add(eqn.primitive.name)
         if source.code is None:
@@ -128,8 +130,8 @@ class ProgramLines:
 
 
 def _forwarded(
-    eqn: JaxprEqn, requests: set[Request]
-) -> tuple[Sequence[Atom], Sequence[set[Request]]]:
+    eqn: ir.JaxprEqn, requests: set[Request]
+) -> tuple[Sequence[ir.Atom], Sequence[set[Request]]]:
     """Return the operands to which the requests for an equation's result apply as well."""
     name = eqn.primitive.name
     if name in _MIXING:
@@ -143,7 +145,7 @@ def _forwarded(
     return same, [requests] * len(same)
 
 
-def _requests_of(eqn: JaxprEqn) -> set[Request]:
+def _requests_of(eqn: ir.JaxprEqn) -> set[Request]:
     """Return the shardings that an equation with a sharding parameter requests."""
     parameters = [
         v for value in eqn.params.values() for v in (value if type(value) is tuple else [value])
@@ -158,5 +160,5 @@ def _request(sharding: Sharding) -> Request:
     return frozenset(name for part in parts for name in part if name is not None)
 
 
-def _size(var: Var) -> int:
+def _size(var: ir.Var) -> int:
     return getattr(var.aval, "size", 0)

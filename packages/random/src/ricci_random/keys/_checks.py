@@ -2,7 +2,7 @@
 
 from typing import TypeGuard
 
-from ricci_ir import Array, ArrayLike, Shape, is_recording, legacy_prng_key, warn_user
+import ricci_ir as ir
 
 from ._key_array import KeyArray
 from ._key_type import Generator, KeyType, find_generator
@@ -14,7 +14,7 @@ def is_key(x: object) -> TypeGuard[KeyArray]:
     return isinstance(getattr(x, "dtype", None), KeyType)
 
 
-def check_keys(keys: ArrayLike, name: str) -> Shape:
+def check_keys(keys: ir.ArrayLike, name: str) -> ir.Shape:
     """Check an array of keys or of their words, and return the shape of the keys.
 
     Raises:
@@ -28,10 +28,10 @@ def check_keys(keys: ArrayLike, name: str) -> Shape:
             f"{name}: expected a PRNG key, got {keys!r} of type {type(keys).__name__}. Create a "
             "key from a seed with random.key(seed)."
         )
-    words: Array = keys  # pyright: ignore[reportAssignmentType]  # it has the attributes
+    words: ir.Array = keys  # pyright: ignore[reportAssignmentType]  # it has the attributes
     impl = find_generator(None)
     check_words(words.shape, words.dtype, impl)
-    if legacy_prng_key.value != "allow":
+    if ir.legacy_prng_key.value != "allow":
         _refuse_words(name)
     return tuple(words.shape[: words.ndim - len(impl.key_shape)])
 
@@ -42,12 +42,12 @@ def _refuse_words(name: str) -> None:
         f"{name}: a uint32 array was passed as a random key. Create keys with random.key(seed), or "
         'set jax_legacy_prng_key="allow" if a raw array is intended.'
     )
-    if legacy_prng_key.value == "error":
+    if ir.legacy_prng_key.value == "error":
         raise ValueError(message)
-    warn_user(message)
+    ir.warn_user(message)
 
 
-def check_key(key: ArrayLike, name: str) -> Array:
+def check_key(key: ir.ArrayLike, name: str) -> ir.Array:
     """Check that ``key`` is a single key; return it, as a typed key under tracing.
 
     Raises:
@@ -60,15 +60,15 @@ def check_key(key: ArrayLike, name: str) -> Array:
             f"{name}: key is an array of keys, of shape {shape}, where one key is needed. Select "
             "one, or use vmap to sample with each."
         )
-    checked: Array = key  # pyright: ignore[reportAssignmentType]  # keys have shapes and dtypes
-    return typed_keys(checked) if is_recording() else checked
+    checked: ir.Array = key  # pyright: ignore[reportAssignmentType]  # keys have shapes and dtypes
+    return typed_keys(checked) if ir.is_recording() else checked
 
 
-def typed_keys(keys: Array) -> Array:
+def typed_keys(keys: ir.Array) -> ir.Array:
     """Convert to typed keys; words become keys of the default generator."""
     return keys if is_key(keys) else wrap(keys, find_generator(None))
 
 
-def generator_of(keys: ArrayLike) -> Generator:
+def generator_of(keys: ir.ArrayLike) -> Generator:
     """The generator of keys; words are those of the default one."""
     return keys.dtype._impl if is_key(keys) else find_generator(None)

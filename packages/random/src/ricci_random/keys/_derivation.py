@@ -6,22 +6,8 @@ from typing import SupportsIndex
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    as_array,
-    as_size,
-    coerce_to_array_dtype,
-    enable_custom_prng,
-    enable_x64,
-    exact_scalar,
-    is_extended,
-    is_recording,
-    issubdtype,
-    random_seed_offset,
-    to_sizes,
-)
 
 from ._checks import check_key, check_keys, generator_of, is_key, typed_keys
 from ._key_calls import staged
@@ -60,16 +46,16 @@ __all__ = [
 
 
 @staged
-def _split(key: Array, *, shape: tuple[int, ...]) -> Array:
+def _split(key: ir.Array, *, shape: tuple[int, ...]) -> ir.Array:
     return random_unwrap_p.bind(random_split_p.bind(key, shape=shape))
 
 
 @partial(staged, consumes=False)
-def _fold_in(key: Array, data: ArrayLike) -> Array:
+def _fold_in(key: ir.Array, data: ir.ArrayLike) -> ir.Array:
     return random_unwrap_p.bind(random_fold_in_p.bind(key, data))
 
 
-def seed_integers(seed: ArrayLike | None, name: str) -> ArrayLike:
+def seed_integers(seed: ir.ArrayLike | None, name: str) -> ir.ArrayLike:
     """Convert a seed to an integer scalar of an array dtype.
 
     Raises:
@@ -86,13 +72,13 @@ def seed_integers(seed: ArrayLike | None, name: str) -> ArrayLike:
         # Every integer of 64 bits is accepted. Without 64-bit dtypes the lower half is the seed.
         unsigned = getattr(seed, "dtype", None) == np.uint64
         wide = np.array(seed).view(np.int64) if unsigned else np.array(int(seed), np.int64)
-        seed = wide if enable_x64.value else (wide & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-        if random_seed_offset.value:
-            seed = (seed + random_seed_offset.value).astype(seed.dtype)
+        seed = wide if ir.enable_x64.value else (wide & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+        if ir.random_seed_offset.value:
+            seed = (seed + ir.random_seed_offset.value).astype(seed.dtype)
         return np.asarray(seed)[()]
     if seed is None:
         raise ValueError(f"{name} needs a seed: None is not an integer.")
-    dtype = coerce_to_array_dtype(seed)
+    dtype = ir.coerce_to_array_dtype(seed)
     if np.shape(seed):
         raise TypeError(
             f"{name}: the seed is an array of shape {np.shape(seed)}, not one integer. "
@@ -100,26 +86,28 @@ def seed_integers(seed: ArrayLike | None, name: str) -> ArrayLike:
         )
     if dtype == np.bool_:
         return lax.convert_element_type(seed, np.int32)
-    if not issubdtype(dtype, np.integer):
+    if not ir.issubdtype(dtype, np.integer):
         raise TypeError(f"{name}: the seed {seed!r} has dtype {dtype}; seeds are integers.")
-    if random_seed_offset.value:
-        return lax.add(seed, exact_scalar(random_seed_offset.value, dtype))
+    if ir.random_seed_offset.value:
+        return lax.add(seed, ir.exact_scalar(ir.random_seed_offset.value, dtype))
     return seed
 
 
-def words_of_seed(seed: ArrayLike, impl: Generator) -> Array:
+def words_of_seed(seed: ir.ArrayLike, impl: Generator) -> ir.Array:
     """The words of keys from seeds, outside of traces."""
     # The most common call, with a Python integer, is computed without compilation.
     if isinstance(seed, np.generic) and impl.name == "threefry2x32":
         number = int(seed) & (2**64 - 1 if seed.dtype.itemsize == 8 else 2**32 - 1)
-        return as_array(np.array([number >> 32, number & 0xFFFFFFFF], np.uint32))
-    return impl.seed(as_array(seed))
+        return ir.as_array(np.array([number >> 32, number & 0xFFFFFFFF], np.uint32))
+    return impl.seed(ir.as_array(seed))
 
 
-def _new_key(seed: ArrayLike, impl_spec: GeneratorLike | None, name: str, typed: bool) -> Array:
+def _new_key(
+    seed: ir.ArrayLike, impl_spec: GeneratorLike | None, name: str, typed: bool
+) -> ir.Array:
     impl = find_generator(impl_spec)
     seed = seed_integers(seed, name)
-    if is_recording():
+    if ir.is_recording():
         keys = random_seed_p.bind(seed, impl=impl)
         return keys if typed else random_unwrap_p.bind(keys)
     words = words_of_seed(seed, impl)
@@ -127,8 +115,8 @@ def _new_key(seed: ArrayLike, impl_spec: GeneratorLike | None, name: str, typed:
 
 
 def key(
-    seed: ArrayLike, *, impl: GeneratorLike | None = None, dtype: KeyType | None = None
-) -> Array:
+    seed: ir.ArrayLike, *, impl: GeneratorLike | None = None, dtype: KeyType | None = None
+) -> ir.Array:
     """Create a random key from a seed.
 
     Args:
@@ -172,7 +160,7 @@ def key(
     return _new_key(seed, impl, "key", True)
 
 
-def PRNGKey(seed: ArrayLike, *, impl: GeneratorLike | None = None) -> Array:
+def PRNGKey(seed: ir.ArrayLike, *, impl: GeneratorLike | None = None) -> ir.Array:
     """Create a random key from a seed, as a plain array of the key's words.
 
     Args:
@@ -193,10 +181,10 @@ def PRNGKey(seed: ArrayLike, *, impl: GeneratorLike | None = None) -> Array:
     See also:
       ``key``, which new code uses: arithmetic on its result is an error.
     """
-    return _new_key(seed, impl, "PRNGKey", enable_custom_prng.value)
+    return _new_key(seed, impl, "PRNGKey", ir.enable_custom_prng.value)
 
 
-def split(key: ArrayLike, num: SupportsIndex | Sequence[SupportsIndex] = 2) -> Array:
+def split(key: ir.ArrayLike, num: SupportsIndex | Sequence[SupportsIndex] = 2) -> ir.Array:
     """Derive new keys from a key, which should not be used again itself.
 
     Args:
@@ -232,17 +220,17 @@ def split(key: ArrayLike, num: SupportsIndex | Sequence[SupportsIndex] = 2) -> A
     """
     typed = is_key(key)
     checked = check_key(key, "split")
-    shape = to_sizes(num) if isinstance(num, Sequence) else (as_size(num),)
+    shape = ir.to_sizes(num) if isinstance(num, Sequence) else (ir.as_size(num),)
     if any(n < 0 for n in shape):
         raise ValueError(f"split: the number of keys must not be negative, got {num}.")
-    if not is_recording():
+    if not ir.is_recording():
         words = _split(checked, shape=shape)
         return wrap(words, generator_of(checked)) if typed else words
     keys = random_split_p.bind(checked, shape=shape)
     return keys if typed else random_unwrap_p.bind(keys)
 
 
-def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
+def fold_in(key: ir.ArrayLike, data: ir.ArrayLike) -> ir.Array:
     """Derive a new key from a key and an integer, such as the number of a training step.
 
     Args:
@@ -290,14 +278,14 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
         data = np.uint32(int(data))
     else:
         data = np.uint32(data)  # pyright: ignore[reportArgumentType]  # NumPy raises for complex numbers
-    if not is_recording():
+    if not ir.is_recording():
         words = _fold_in(checked, data)
         return wrap(words, generator_of(checked)) if typed else words
     keys = random_fold_in_p.bind(checked, data)
     return keys if typed else random_unwrap_p.bind(keys)
 
 
-def clone(key: Array) -> Array:
+def clone(key: ir.Array) -> ir.Array:
     """Clone a key, to use it twice intentionally.
 
     With ``jax_debug_key_reuse``, the clone counts as unused.
@@ -314,12 +302,12 @@ def clone(key: Array) -> Array:
       Array((), dtype=key<fry>) overlaying:
       [0 3]
     """
-    if is_recording():
+    if ir.is_recording():
         return random_clone_p.bind(key)
-    return wrap(unwrap(key), key.dtype._impl) if is_key(key) else as_array(key)
+    return wrap(unwrap(key), key.dtype._impl) if is_key(key) else ir.as_array(key)
 
 
-def key_data(keys: ArrayLike) -> Array:
+def key_data(keys: ir.ArrayLike) -> ir.Array:
     """Return the words of keys.
 
     Args:
@@ -340,15 +328,15 @@ def key_data(keys: ArrayLike) -> Array:
       ``wrap_key_data``, the inverse.
     """
     check_keys(keys, "key_data")
-    if not is_key(keys) and not is_recording():
-        return as_array(keys)
-    words_or_keys: Array = keys  # pyright: ignore[reportAssignmentType]  # by check_keys
+    if not is_key(keys) and not ir.is_recording():
+        return ir.as_array(keys)
+    words_or_keys: ir.Array = keys  # pyright: ignore[reportAssignmentType]  # by check_keys
     return unwrap(typed_keys(words_or_keys))
 
 
 def wrap_key_data(
-    key_bits_array: ArrayLike, *, impl: GeneratorLike | None = None, dtype: KeyType | None = None
-) -> Array:
+    key_bits_array: ir.ArrayLike, *, impl: GeneratorLike | None = None, dtype: KeyType | None = None
+) -> ir.Array:
     """Create keys from their words, as ``key_data`` returns them.
 
     Args:
@@ -372,12 +360,12 @@ def wrap_key_data(
       ``key_data``, the inverse.
     """
     generator = find_generator(dtype if dtype is not None else impl)
-    words = as_array(key_bits_array)
+    words = ir.as_array(key_bits_array)
     check_words(np.shape(words), type_of(words).dtype, generator)
     return wrap(words, generator)
 
 
-def key_impl(keys: ArrayLike) -> str | GeneratorSpec:
+def key_impl(keys: ir.ArrayLike) -> str | GeneratorSpec:
     """The name of the generator of keys, or a spec for a user-defined one.
 
     Args:
@@ -412,6 +400,6 @@ def key_dtype(impl_spec: GeneratorLike | None = None) -> KeyType:
       >>> random.key_dtype()
       key<fry>
     """
-    if is_extended(impl_spec):
+    if ir.is_extended(impl_spec):
         return impl_spec  # pyright: ignore[reportReturnType]  # not checked to be a key dtype
     return key_type(find_generator(impl_spec))

@@ -6,22 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    Index,
-    KeyReuseError,
-    Shape,
-    ShapedArray,
-    ShapeLike,
-    debug_key_reuse,
-    get_aval,
-    is_recording,
-    register_array_type,
-    without_boundaries,
-)
+import ricci_ir as ir
 
 if TYPE_CHECKING:
-    _Array = Array
+    _Array = ir.Array
 else:
     _Array = object  # ``register_array_type`` makes it an ``Array`` and adds the methods
 
@@ -43,16 +31,16 @@ class _Keys(_Array):
 
     __slots__ = ("__weakref__", "_base_array", "_impl", "_uses", "aval")
 
-    _base_array: Array
+    _base_array: ir.Array
     _impl: Generator
     _uses: np.ndarray | None
-    aval: ShapedArray
+    aval: ir.ShapedArray
 
 
-register_array_type(_Keys)
+ir.register_array_type(_Keys)
 
 
-@without_boundaries
+@ir.without_boundaries
 class KeyArray(_Keys):
     """An array of keys, as ``key`` and ``split`` return it.
 
@@ -74,16 +62,16 @@ class KeyArray(_Keys):
     __array_priority__ = 100
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def __init__(self, impl: Generator, words: Array):
+    def __init__(self, impl: Generator, words: ir.Array):
         self._impl = impl
         self._base_array = words
         self._uses = None
         shape = words.shape[: words.ndim - len(impl.key_shape)]
-        words_aval = get_aval(words)
+        words_aval = ir.get_aval(words)
         sharding = words_aval.type_sharding
         if sharding is not None:
             sharding = sharding.update(parts=sharding.parts[: len(shape)])
-        self.aval: ShapedArray = ShapedArray(shape, key_type(impl), sharding=sharding)
+        self.aval: ir.ShapedArray = ir.ShapedArray(shape, key_type(impl), sharding=sharding)
 
     @property
     def uses(self) -> np.ndarray:
@@ -104,16 +92,16 @@ class KeyArray(_Keys):
         """
         mask = np.ones(self.shape, bool) if mask is None else mask
         if (self.uses & mask).any():
-            raise KeyReuseError(f"{what} uses a key that has been used before.\n{ADVICE}")
+            raise ir.KeyReuseError(f"{what} uses a key that has been used before.\n{ADVICE}")
         self._uses = np.logical_or(self.uses, mask, out=self.uses)
 
     @property
-    def physical(self) -> Array:
+    def physical(self) -> ir.Array:
         """The words, by which executables take the keys."""
         return self._base_array
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> ir.Shape:
         """The shape of the array of keys, without the dimensions of a key's words."""
         return self.aval.shape
 
@@ -225,16 +213,16 @@ class KeyArray(_Keys):
         """Whether the words' memory was freed or donated."""
         return self._base_array.is_deleted()
 
-    def copy(self) -> Array:
+    def copy(self) -> ir.Array:
         """A new array with the same keys."""
-        if is_recording():
+        if ir.is_recording():
             return super().copy()
         return KeyArray(self._impl, self._base_array.copy())
 
-    def __copy__(self) -> Array:
+    def __copy__(self) -> ir.Array:
         return self.copy()
 
-    def __deepcopy__(self, memo: object) -> Array:
+    def __deepcopy__(self, memo: object) -> ir.Array:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -247,23 +235,23 @@ class KeyArray(_Keys):
     def __len__(self) -> int:
         return len(self.aval)
 
-    def __iter__(self) -> Iterator[Array]:
+    def __iter__(self) -> Iterator[ir.Array]:
         if not self.ndim:
             raise TypeError(
                 "a single random key cannot be iterated over; random.split derives several from it."
             )
-        if is_recording():
+        if ir.is_recording():
             return super().__iter__()
         return (KeyArray(self._impl, words) for words in self._base_array)
 
-    def __getitem__(self, index: Index) -> Array:
-        if is_recording():
+    def __getitem__(self, index: ir.Index) -> ir.Array:
+        if ir.is_recording():
             return super().__getitem__(index)
         if type(index) is int and self.ndim:
             word_index = (index,)
         else:
             word_index = self._index_of_words(index if isinstance(index, tuple) else (index,))
-        if debug_key_reuse.value:
+        if ir.debug_key_reuse.value:
             self._use_slice(index)
         return self.dtype.from_physical(self._base_array[word_index])
 
@@ -272,14 +260,14 @@ class KeyArray(_Keys):
         if any(part is Ellipsis for part in index):
             return index + (slice(None),) * len(self._impl.key_shape)
         if sum(part is not None for part in index) > self.ndim and not any(
-            isinstance(part, Array | np.ndarray) for part in index
+            isinstance(part, ir.Array | np.ndarray) for part in index
         ):
             raise IndexError(
                 f"an index for {len(index)} dimensions was given to a key array of {self.ndim}."
             )
         return index
 
-    def _use_slice(self, index: Index) -> None:
+    def _use_slice(self, index: ir.Index) -> None:
         """Mark the keys that a static index selects as used."""
         parts = index if isinstance(index, tuple) else (index,)
         if all(part is None or part is ... or isinstance(part, int | slice) for part in parts):
@@ -288,10 +276,10 @@ class KeyArray(_Keys):
             self.consume("an index", mask)
 
     def reshape(  # pyright: ignore[reportIncompatibleMethodOverride] (no sharding is taken)
-        self, *shape: ShapeLike, order: str = "C"
-    ) -> Array:
+        self, *shape: ir.ShapeLike, order: str = "C"
+    ) -> ir.Array:
         """The keys in another shape; one size may be -1, which is inferred."""
-        if is_recording():
+        if ir.is_recording():
             return super().reshape(*shape, order=order)
         new_shape: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         sizes = tuple(new_shape)
@@ -301,7 +289,7 @@ class KeyArray(_Keys):
 
     def ravel(  # pyright: ignore[reportIncompatibleMethodOverride] (no sharding is taken)
         self, order: str = "C"
-    ) -> Array:
+    ) -> ir.Array:
         """The keys as a vector."""
         return self.reshape(self.size)
 
@@ -326,5 +314,5 @@ class KeyArray(_Keys):
 _INTERNAL = frozenset({"physical", "consume", "uses"})
 
 
-def _keys_of(dtype: KeyType, words: Array) -> KeyArray:
+def _keys_of(dtype: KeyType, words: ir.Array) -> KeyArray:
     return KeyArray(dtype._impl, words)

@@ -14,28 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    KeyReuseError,
-    ShapedArray,
-    Tracer,
-    TupleRecord,
-    Var,
-    check_key_reuse,
-    issubdtype,
-    jaxprs_in_params,
-    mark_used_keys,
-    prng_key,
-    shown_file,
-)
+import ricci_ir as ir
 from ricci_lax.authoring import KeyRole, key_role_rules
 
 from ._key_array import ADVICE, KeyArray
 
 
-class Uses(TupleRecord):
+class Uses(ir.TupleRecord):
     """The keys that a jaxpr or an equation consumes, and those that it returns unchanged.
 
     Attributes:
@@ -49,27 +34,27 @@ class Uses(TupleRecord):
     forwarded: tuple[int | None, ...]
 
 
-def _is_key(atom: Atom) -> bool:
-    return issubdtype(atom.aval.dtype, prng_key)
+def _is_key(atom: ir.Atom) -> bool:
+    return ir.issubdtype(atom.aval.dtype, ir.prng_key)
 
 
-def _all(aval: ShapedArray) -> np.ndarray:
+def _all(aval: ir.ShapedArray) -> np.ndarray:
     return np.ones(aval.shape, bool)
 
 
 # Rules of equations
 
 
-def _nothing(eqn: JaxprEqn) -> Uses:
+def _nothing(eqn: ir.JaxprEqn) -> Uses:
     return Uses((None,) * len(eqn.invars), (None,) * len(eqn.outvars))
 
 
-def _all_operands(eqn: JaxprEqn) -> Uses:
+def _all_operands(eqn: ir.JaxprEqn) -> Uses:
     used = tuple(_all(x.aval) if _is_key(x) else None for x in eqn.invars)
     return Uses(used, (None,) * len(eqn.outvars))
 
 
-def _slice(eqn: JaxprEqn) -> Uses:
+def _slice(eqn: ir.JaxprEqn) -> Uses:
     mask = np.zeros(eqn.invars[0].aval.shape, bool)
     starts, limits = eqn.params["start_indices"], eqn.params["limit_indices"]
     strides = eqn.params["strides"] or (1,) * mask.ndim
@@ -77,20 +62,20 @@ def _slice(eqn: JaxprEqn) -> Uses:
     return Uses((mask,), (None,))
 
 
-def _call(eqn: JaxprEqn) -> Uses:
+def _call(eqn: ir.JaxprEqn) -> Uses:
     """The rule of equations that evaluate a jaxpr once, with the equation's operands."""
-    inner = next(jaxprs_in_params(eqn.params))
+    inner = next(ir.jaxprs_in_params(eqn.params))
     return _without_constants(uses_of(inner), inner)
 
 
-def _without_constants(uses: Uses, jaxpr: Jaxpr) -> Uses:
+def _without_constants(uses: Uses, jaxpr: ir.Jaxpr) -> Uses:
     """Uses of a jaxpr's arguments without its constants, numbered like an equation's operands."""
     n = len(jaxpr.constvars)
     forwarded = tuple(None if i is None or i < n else i - n for i in uses.forwarded)
     return Uses(uses.used[n:], forwarded)
 
 
-def _cond(eqn: JaxprEqn) -> Uses:
+def _cond(eqn: ir.JaxprEqn) -> Uses:
     branches = [_without_constants(uses_of(b), b) for b in eqn.params["branches"]]
     used = [_either(masks) for masks in zip(*(b.used for b in branches), strict=True)]
     results = zip(*(b.forwarded for b in branches), strict=True)
@@ -104,7 +89,7 @@ def _either(masks: Sequence[np.ndarray | None]) -> np.ndarray | None:
     return np.logical_or.reduce(present) if present else None
 
 
-def _scan(eqn: JaxprEqn) -> Uses:
+def _scan(eqn: ir.JaxprEqn) -> Uses:
     n, carries = eqn.params["num_consts"], eqn.params["num_carry"]
     body = _loop_body(eqn, eqn.params["jaxpr"], n, carries)
     carry = _forwarded_carry(body, n, carries)
@@ -116,7 +101,7 @@ def _scan(eqn: JaxprEqn) -> Uses:
     return Uses((*body.used[: n + carries], *xs), (*carry, *stacked))
 
 
-def _while(eqn: JaxprEqn) -> Uses:
+def _while(eqn: ir.JaxprEqn) -> Uses:
     n_cond, n = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     carries = len(eqn.outvars)
     condition = _loop_body(eqn, eqn.params["cond_jaxpr"], n_cond + carries, 0)
@@ -130,7 +115,7 @@ def _forwarded_carry(body: Uses, n: int, carries: int) -> list[int | None]:
     return [i if i == n + k else None for k, i in enumerate(body.forwarded[:carries])]
 
 
-def _loop_body(eqn: JaxprEqn, jaxpr: Jaxpr, n: int, carries: int) -> Uses:
+def _loop_body(eqn: ir.JaxprEqn, jaxpr: ir.Jaxpr, n: int, carries: int) -> Uses:
     """The uses of a loop's body or condition.
 
     Args:
@@ -147,13 +132,13 @@ def _loop_body(eqn: JaxprEqn, jaxpr: Jaxpr, n: int, carries: int) -> Uses:
         if mask is None or not mask.any():
             continue
         if i < n:
-            raise KeyReuseError(
+            raise ir.KeyReuseError(
                 f"{eqn.primitive.name}: its body uses a key from outside of the loop, the same one "
                 f"in each iteration.{_source(eqn)}\nSplit the key before the loop and scan over "
                 "the parts, or fold_in the number of the iteration."
             )
         if i in uses.forwarded[:carries]:
-            raise KeyReuseError(
+            raise ir.KeyReuseError(
                 f"{eqn.primitive.name}: its body uses the key that it carries, and returns the "
                 f"same key.{_source(eqn)}\nSplit the key in the body: carry one part, use the "
                 "other."
@@ -161,15 +146,15 @@ def _loop_body(eqn: JaxprEqn, jaxpr: Jaxpr, n: int, carries: int) -> Uses:
     return uses
 
 
-def _source(eqn: JaxprEqn) -> str:
+def _source(eqn: ir.JaxprEqn) -> str:
     """The user's line of an equation, as a sentence."""
     source = eqn.source
     if not source or not source.file:
         return ""
-    return f" It was called at {shown_file(source.file)}:{source.line}."
+    return f" It was called at {ir.shown_file(source.file)}:{source.line}."
 
 
-_RULES: dict[str, Callable[[JaxprEqn], Uses]] = {
+_RULES: dict[str, Callable[[ir.JaxprEqn], Uses]] = {
     **dict.fromkeys(
         ("concatenate", "optimization_barrier", "rev", "select_n", "stack", "unstack"),
         _all_operands,
@@ -182,7 +167,7 @@ _RULES: dict[str, Callable[[JaxprEqn], Uses]] = {
 }
 
 
-def _uses_of_equation(eqn: JaxprEqn) -> Uses:
+def _uses_of_equation(eqn: ir.JaxprEqn) -> Uses:
     if key_role_rules.get(eqn.primitive) in (KeyRole.DRAW, KeyRole.SPLIT):
         return _all_operands(eqn)
     return _RULES.get(eqn.primitive.name, _nothing)(eqn)
@@ -191,7 +176,7 @@ def _uses_of_equation(eqn: JaxprEqn) -> Uses:
 # Programs
 
 
-def uses_of(jaxpr: Jaxpr) -> Uses:
+def uses_of(jaxpr: ir.Jaxpr) -> Uses:
     """The uses of a jaxpr's constants and arguments.
 
     Raises:
@@ -200,16 +185,19 @@ def uses_of(jaxpr: Jaxpr) -> Uses:
     return jaxpr.derived("key uses", lambda: _read(jaxpr))
 
 
-def _read(jaxpr: Jaxpr) -> Uses:
+def _read(jaxpr: ir.Jaxpr) -> Uses:
     operands = [*jaxpr.constvars, *jaxpr.invars]
-    used: dict[Var, np.ndarray] = {}  # by the variable that a key was first bound to
-    origin: dict[Var, Var] = {}  # that variable, for results that are forwarded operands
+    used: dict[ir.Var, np.ndarray] = {}  # by the variable that a key was first bound to
+    origin: dict[ir.Var, ir.Var] = {}  # that variable, for results that are forwarded operands
 
-    def root(atom: Atom) -> Var | None:
-        return origin.get(atom, atom) if isinstance(atom, Var) else None
+    def root(atom: ir.Atom) -> ir.Var | None:
+        return origin.get(atom, atom) if isinstance(atom, ir.Var) else None
 
     for eqn in jaxpr.eqns:
-        if not any(map(_is_key, eqn.invars)) and next(jaxprs_in_params(eqn.params), None) is None:
+        if (
+            not any(map(_is_key, eqn.invars))
+            and next(ir.jaxprs_in_params(eqn.params), None) is None
+        ):
             continue
         uses = _uses_of_equation(eqn)
         for i, (x, mask) in enumerate(zip(eqn.invars, uses.used, strict=True)):
@@ -218,7 +206,7 @@ def _read(jaxpr: Jaxpr) -> Uses:
                 continue
             before = used.get(key)
             if before is not None and (before & mask).any():
-                raise KeyReuseError(
+                raise ir.KeyReuseError(
                     f"{_name(eqn)} uses a key that has been used before, as its operand {i}."
                     f"{_source(eqn)}\n{ADVICE}"
                 )
@@ -226,12 +214,12 @@ def _read(jaxpr: Jaxpr) -> Uses:
         for result, i in zip(eqn.outvars, uses.forwarded, strict=True):
             if i is not None and (variable := root(eqn.invars[i])) is not None:
                 origin[result] = variable
-    positions: dict[Var | None, int] = {v: i for i, v in enumerate(operands)}
+    positions: dict[ir.Var | None, int] = {v: i for i, v in enumerate(operands)}
     results = [positions.get(root(x)) if _is_key(x) else None for x in jaxpr.outvars]
     return Uses(tuple(used.get(v) for v in operands), tuple(results))
 
 
-def _name(eqn: JaxprEqn) -> str:
+def _name(eqn: ir.JaxprEqn) -> str:
     """The name of an equation for messages: of the called function, else of the primitive."""
     return str(eqn.params.get("name", eqn.primitive.name)).removeprefix("_")
 
@@ -247,18 +235,18 @@ def consume(key: object, what: str, mask: np.ndarray | None = None) -> None:
     Raises:
       KeyReuseError: if one of them has been used before.
     """
-    while isinstance(key, Tracer):
+    while isinstance(key, ir.Tracer):
         key = getattr(key, "value", getattr(key, "primal", None))
     if not isinstance(key, KeyArray):
         return
     key.consume(what, mask)
 
 
-check_key_reuse.provide(uses_of)
+ir.check_key_reuse.provide(uses_of)
 
 
-@mark_used_keys.provide
-def _mark_used(jaxpr: Jaxpr, name: str, args: Sequence[Any], results: Sequence[Any]) -> None:
+@ir.mark_used_keys.provide
+def _mark_used(jaxpr: ir.Jaxpr, name: str, args: Sequence[Any], results: Sequence[Any]) -> None:
     """Mark the keys that a call uses; given results, let forwarded keys share their marks."""
     uses = uses_of(jaxpr)
     if not results:

@@ -10,17 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ExtendedDType,
-    Hook,
-    Shape,
-    ShapedArray,
-    TupleRecord,
-    default_prng_impl,
-    extended_dtypes,
-    prng_key,
-)
+import ricci_ir as ir
 
 __all__ = ["KeyType"]
 
@@ -29,7 +19,7 @@ __all__ = ["KeyType"]
 CIPHERS: frozenset[str] = frozenset({"threefry2x32", "threefry4x32", "philox2x32", "philox4x32"})
 
 
-class Generator(TupleRecord):
+class Generator(ir.TupleRecord):
     """A random number generator: functions of the words of keys.
 
     The functions take words of any leading shape, for as many keys.
@@ -47,11 +37,11 @@ class Generator(TupleRecord):
 
     name: str
     tag: str
-    key_shape: Shape
-    seed: Callable[[Array], Array]
-    split: Callable[[Array, Shape], Array]
-    fold_in: Callable[[Array, Array], Array]
-    bits: Callable[[Array, int, Shape], Array]
+    key_shape: ir.Shape
+    seed: Callable[[ir.Array], ir.Array]
+    split: Callable[[ir.Array, ir.Shape], ir.Array]
+    fold_in: Callable[[ir.Array, ir.Array], ir.Array]
+    bits: Callable[[ir.Array, int, ir.Shape], ir.Array]
 
     def __repr__(self) -> str:
         return self.tag
@@ -78,7 +68,7 @@ class GeneratorSpec:
         return f"PRNGSpec({self._impl.name!r})"
 
 
-class KeyType(ExtendedDType):
+class KeyType(ir.ExtendedDType):
     """The dtype of the keys of one generator, printed as ``key<fry>`` for Threefry.
 
     Args:
@@ -96,7 +86,7 @@ class KeyType(ExtendedDType):
     _impl: Generator
     name: str
     itemsize: int
-    type = prng_key
+    type = ir.prng_key
 
     def __init__(self, impl: Generator):
         self._impl = impl
@@ -112,11 +102,11 @@ class KeyType(ExtendedDType):
     def __reduce__(self) -> tuple[Any, ...]:
         return _key_type_named, (name_or_spec(self._impl),)
 
-    def physical_aval(self, aval: ShapedArray) -> ShapedArray:
+    def physical_aval(self, aval: ir.ShapedArray) -> ir.ShapedArray:
         """The type of the words of keys of type ``aval``."""
-        return ShapedArray((*aval.shape, *self._impl.key_shape), np.dtype("uint32"))
+        return ir.ShapedArray((*aval.shape, *self._impl.key_shape), np.dtype("uint32"))
 
-    def from_physical(self, array: Array) -> Array:
+    def from_physical(self, array: ir.Array) -> ir.Array:
         """Wrap words as an array of keys, which is traced if they are."""
         return wrapped_words.call(self._impl, array)
 
@@ -126,7 +116,7 @@ type GeneratorLike = str | Generator | GeneratorSpec | KeyType
 
 
 # ``(generator, words)``: wraps words as keys. The module ``_primitives`` imports this one.
-wrapped_words: Hook[Callable[[Generator, Any], Array]] = Hook(
+wrapped_words: ir.Hook[Callable[[Generator, Any], ir.Array]] = ir.Hook(
     "arrays of keys", provided_by="ricci_random"
 )
 
@@ -165,7 +155,7 @@ def _type_named(name: str) -> KeyType | None:
     return next((dtype for dtype in types if dtype.name == name), None)
 
 
-extended_dtypes.append(_type_named)
+ir.extended_dtypes.append(_type_named)
 
 
 def find_generator(spec: GeneratorLike | None) -> Generator:
@@ -176,7 +166,7 @@ def find_generator(spec: GeneratorLike | None) -> Generator:
       TypeError: if ``spec`` is none of these.
     """
     if spec is None:
-        spec = default_prng_impl.value
+        spec = ir.default_prng_impl.value
     if isinstance(spec, Generator):
         return spec
     if isinstance(spec, KeyType | GeneratorSpec):

@@ -9,30 +9,10 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import batched_at, elementwise, move_dim
-from ricci_ir import (
-    Array,
-    Cache,
-    Jaxpr,
-    Primitive,
-    Shape,
-    ShapedArray,
-    Tracer,
-    by_element,
-    convert_constvars,
-    define,
-    derived,
-    get_aval,
-    is_recording,
-    issubdtype,
-    no_origin,
-    prng_key,
-    trace_key,
-    trace_to_jaxpr,
-    unsharded,
-)
 from ricci_lax.authoring import KeyRole, padding_stays, shape_of
 from ricci_stablehlo import Lowering, Value, of_function
 
@@ -44,63 +24,65 @@ _UINT32 = np.dtype("uint32")
 
 # The type of an array, a key or a scalar. Values of other types, such as tokens, are not operands
 # of samplers.
-type_of: Callable[[Any], ShapedArray] = get_aval  # pyright: ignore[reportAssignmentType]
+type_of: Callable[[Any], ir.ShapedArray] = ir.get_aval  # pyright: ignore[reportAssignmentType]
 
 
-def wrap(words: Array, impl: Generator) -> Array:
+def wrap(words: ir.Array, impl: Generator) -> ir.Array:
     """Wrap words as keys: a ``KeyArray``, or a tracer of one while tracing."""
-    if isinstance(words, Tracer) or is_recording():
+    if isinstance(words, ir.Tracer) or ir.is_recording():
         return random_wrap_p.bind(words, impl=impl)
     return KeyArray(impl, words)
 
 
 @wrapped_words.provide
-def _keys_of_words(impl: Generator, words: Array) -> Array:
+def _keys_of_words(impl: Generator, words: ir.Array) -> ir.Array:
     return (
-        random_wrap_p.bind(words, impl=impl) if isinstance(words, Tracer) else KeyArray(impl, words)
+        random_wrap_p.bind(words, impl=impl)
+        if isinstance(words, ir.Tracer)
+        else KeyArray(impl, words)
     )
 
 
-def unwrap(keys: Array) -> Array:
+def unwrap(keys: ir.Array) -> ir.Array:
     """The words of keys; traced if the keys are."""
-    if isinstance(keys, KeyArray) and not is_recording():
+    if isinstance(keys, KeyArray) and not ir.is_recording():
         return keys._base_array
     return random_unwrap_p.bind(keys)
 
 
-def subkeys(key: Array, num: int = 2) -> tuple[Array, ...]:
+def subkeys(key: ir.Array, num: int = 2) -> tuple[ir.Array, ...]:
     """The keys that a key is split into, inside a sampler."""
     return lax.unstack(random_split_p.bind(key, shape=(num,)))
 
 
-def _generator(name: str, keys: ShapedArray) -> Generator:
-    if not issubdtype(keys.dtype, prng_key):
+def _generator(name: str, keys: ir.ShapedArray) -> Generator:
+    if not ir.issubdtype(keys.dtype, ir.prng_key):
         raise TypeError(f"{name} takes keys, got {keys.str_short()}. Make keys with random.key.")
     return keys.dtype._impl
 
 
-def _words(keys: ShapedArray) -> ShapedArray:
+def _words(keys: ir.ShapedArray) -> ir.ShapedArray:
     return keys.dtype.physical_aval(keys)
 
 
-_jaxprs: Cache[Any, Jaxpr] = Cache("jaxprs of generators", 1024)
+_jaxprs: ir.Cache[Any, ir.Jaxpr] = ir.Cache("jaxprs of generators", 1024)
 
 
 def _trace_function(
-    fun: Callable[..., Array], avals: tuple[ShapedArray, ...], params: dict[str, Any]
-) -> Jaxpr:
+    fun: Callable[..., ir.Array], avals: tuple[ir.ShapedArray, ...], params: dict[str, Any]
+) -> ir.Jaxpr:
     """Trace a generator's function on words of these types."""
-    jaxpr = trace_to_jaxpr(lambda *xs: [fun(*xs, **params)], avals, origin=no_origin)
-    return convert_constvars(jaxpr)
+    jaxpr = ir.trace_to_jaxpr(lambda *xs: [fun(*xs, **params)], avals, origin=ir.no_origin)
+    return ir.convert_constvars(jaxpr)
 
 
 def _call(
-    ctx: Lowering, name: str, fun: Callable[..., Array], operands: list[Value], **params: object
+    ctx: Lowering, name: str, fun: Callable[..., ir.Array], operands: list[Value], **params: object
 ) -> Value:
     """Lower to a call of ``fun`` on words, a function shared by operands of the same types."""
     out = ctx.out
     avals = tuple(x.aval for x in operands)
-    key = (fun, avals, tuple(params.items()), trace_key())
+    key = (fun, avals, tuple(params.items()), ir.trace_key())
     jaxpr = _jaxprs.make(key, _trace_function, fun, avals, params)
     return Value(ctx.call(jaxpr, name, operands)[0].name, out)
 
@@ -123,8 +105,8 @@ def _lower_to(method: str, gives_keys: bool = True) -> Callable[..., Value]:
         return _call(ctx, f"{generator.name}_{method}", fun, [words, *others], **params)
 
     def function(
-        x: Array, *others: Array, impl: Generator | None = None, **params: object
-    ) -> Array:
+        x: ir.Array, *others: ir.Array, impl: Generator | None = None, **params: object
+    ) -> ir.Array:
         generator: Generator = impl or type_of(x).dtype._impl
         result = getattr(generator, method)(x if impl else unwrap(x), *others, **params)
         return wrap(result, generator) if gives_keys else result
@@ -132,7 +114,7 @@ def _lower_to(method: str, gives_keys: bool = True) -> Callable[..., Value]:
     return of_function(function, lower)
 
 
-def _unchanged(function: Callable[..., Array]) -> Callable[..., Value]:
+def _unchanged(function: Callable[..., ir.Array]) -> Callable[..., Value]:
     """The lowering rule of a function that does not change the lowered value."""
     return of_function(function, lambda ctx, x, **_: Value(x.name, ctx.out))
 
@@ -141,14 +123,14 @@ def _unchanged(function: Callable[..., Array]) -> Callable[..., Value]:
 
 
 def _random_seed_aval(seeds, *, impl):
-    if not issubdtype(seeds.dtype, np.integer):
+    if not ir.issubdtype(seeds.dtype, np.integer):
         raise TypeError(f"random_seed: seeds are integers, and these are {seeds.str_short()}.")
-    return ShapedArray(seeds.shape, key_type(impl))
+    return ir.ShapedArray(seeds.shape, key_type(impl))
 
 
-random_seed_p: Primitive = define(
+random_seed_p: ir.Primitive = ir.define(
     "random_seed",
-    sharding=by_element,
+    sharding=ir.by_element,
     abstract_eval=_random_seed_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -162,7 +144,7 @@ random_seed_p: Primitive = define(
 # random_wrap: words to keys
 
 
-def check_words(shape: Shape, dtype: np.dtype, impl: Generator) -> None:
+def check_words(shape: ir.Shape, dtype: np.dtype, impl: Generator) -> None:
     """Check that an array of a shape and dtype holds words of keys.
 
     Raises:
@@ -184,12 +166,12 @@ def check_words(shape: Shape, dtype: np.dtype, impl: Generator) -> None:
 
 def _random_wrap_aval(words, *, impl):
     check_words(words.shape, words.dtype, impl)
-    return ShapedArray(words.shape[: words.ndim - len(impl.key_shape)], key_type(impl))
+    return ir.ShapedArray(words.shape[: words.ndim - len(impl.key_shape)], key_type(impl))
 
 
-random_wrap_p: Primitive = define(
+random_wrap_p: ir.Primitive = ir.define(
     "random_wrap",
-    sharding=unsharded(lambda x, *, impl: x.ndim - len(impl.key_shape)),
+    sharding=ir.unsharded(lambda x, *, impl: x.ndim - len(impl.key_shape)),
     abstract_eval=_random_wrap_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -208,9 +190,9 @@ def _random_unwrap_aval(keys):
     return _words(keys)
 
 
-random_unwrap_p: Primitive = define(
+random_unwrap_p: ir.Primitive = ir.define(
     "random_unwrap",
-    sharding=unsharded(lambda keys: keys.ndim),
+    sharding=ir.unsharded(lambda keys: keys.ndim),
     abstract_eval=_random_unwrap_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -223,9 +205,9 @@ random_unwrap_p: Primitive = define(
 
 # random_clone: the same key, which counts as unused (see ``_key_reuse``)
 
-random_clone_p: Primitive = define(
+random_clone_p: ir.Primitive = ir.define(
     "random_clone",
-    sharding=by_element,
+    sharding=ir.by_element,
     abstract_eval=lambda keys: keys,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -241,7 +223,7 @@ random_clone_p: Primitive = define(
 
 def _random_split_aval(keys, *, shape):
     _generator("random_split", keys)
-    return ShapedArray((*keys.shape, *shape), keys.dtype)
+    return ir.ShapedArray((*keys.shape, *shape), keys.dtype)
 
 
 def _each_key_rule(primitive):
@@ -252,10 +234,10 @@ def _each_key_rule(primitive):
 
 
 # The batching rule of an operation that treats each key of an array separately.
-each_key = derived(_each_key_rule)
+each_key = ir.derived(_each_key_rule)
 
 
-def move_dim_of_keys(keys: Array, dim: int) -> Array:
+def move_dim_of_keys(keys: ir.Array, dim: int) -> ir.Array:
     """Keys with one dimension moved to the front."""
     if dim == 0:
         return keys
@@ -263,9 +245,9 @@ def move_dim_of_keys(keys: Array, dim: int) -> Array:
     return wrap(move_dim(unwrap(keys), dim, 0), impl)
 
 
-random_split_p: Primitive = define(
+random_split_p: ir.Primitive = ir.define(
     "random_split",
-    sharding=unsharded(lambda keys, **params: keys.ndim),
+    sharding=ir.unsharded(lambda keys, **params: keys.ndim),
     abstract_eval=_random_split_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -306,9 +288,9 @@ def _fold_in_batch(axis, args, dims):
     return random_fold_in_p.bind(keys, data), 0
 
 
-random_fold_in_p: Primitive = define(
+random_fold_in_p: ir.Primitive = ir.define(
     "random_fold_in",
-    sharding=by_element,
+    sharding=ir.by_element,
     abstract_eval=_random_fold_in_aval,
     jvp=zero_derivative,
     transpose=not_linear,
@@ -326,12 +308,12 @@ def _random_bits_aval(keys, *, bit_width, shape):
     _generator("random_bits", keys)
     if any(size < 0 for size in shape):
         raise TypeError(f"random_bits: the shape {shape} has a dimension of negative size.")
-    return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
+    return ir.ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
 
 
-random_bits_p: Primitive = define(
+random_bits_p: ir.Primitive = ir.define(
     "random_bits",
-    sharding=unsharded(lambda keys, **params: keys.ndim),
+    sharding=ir.unsharded(lambda keys, **params: keys.ndim),
     abstract_eval=_random_bits_aval,
     jvp=zero_derivative,
     transpose=not_linear,

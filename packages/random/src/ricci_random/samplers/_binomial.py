@@ -4,9 +4,9 @@ from functools import partial
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, explicit_dtype, result_type
 from ricci_random.keys._checks import check_key
 from ricci_random.keys._key_calls import staged
 from ricci_random.keys._primitives import random_split_p, subkeys, type_of
@@ -37,7 +37,7 @@ _STIRLING_TAILS = (
 )
 
 
-def _stirling_tail(k: Array) -> Array:
+def _stirling_tail(k: ir.Array) -> ir.Array:
     """The error of Stirling's approximation of log(k!): from the table, or by its series."""
     greatest = len(_STIRLING_TAILS) - 1
     table = jnp.asarray(np.array(_STIRLING_TAILS, k.dtype))
@@ -51,7 +51,7 @@ def _stirling_tail(k: Array) -> Array:
     return lax.select(is_tabulated, table.at[index].get(mode="promise_in_bounds"), series)
 
 
-def _inverted(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
+def _inverted(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.Array:
     """Count the successes in ``n`` trials by drawing the numbers of trials between them.
 
     The number of trials up to a success is geometric: the ceiling of log(u) / log(1 - p) for a
@@ -72,7 +72,7 @@ def _inverted(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     return count - 1
 
 
-def _rejected(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
+def _rejected(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.Array:
     """Hörmann's algorithm BTRS, for p ≤ 1/2 and means from 10 on."""
     deviation = lax.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
@@ -92,7 +92,7 @@ def _rejected(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     return transformed_rejection(key, hat, log_density, is_outside, n, most_rounds(dtype))
 
 
-def _log_density(n: Array, odds: Array, mode: Array, k: Array) -> Array:
+def _log_density(n: ir.Array, odds: ir.Array, mode: ir.Array, k: ir.Array) -> ir.Array:
     """The logarithm of the probability of ``k`` over that of the mode.
 
     The factorials of both binomial coefficients are written by Stirling's formula with its tail,
@@ -109,7 +109,7 @@ def _log_density(n: Array, odds: Array, mode: Array, k: Array) -> Array:
     return total
 
 
-def binomial_of(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
+def binomial_of(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.Array:
     """Draw from the binomial distribution, inside a sampler; ``n`` and ``p`` of one type.
 
     The rarer outcome is counted, successes or failures, as BTRS is for p ≤ 1/2.
@@ -141,26 +141,28 @@ def binomial_of(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     return lax.select(stays, result, lax.convert_element_type(trials, dtype) - result)
 
 
-def _parameters(n: ArrayLike, p: ArrayLike) -> tuple[Array, Array]:
+def _parameters(n: ir.ArrayLike, p: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
     """Both parameters as arrays of the dtype of the probabilities."""
     n, p = jnp.asarray(n), jnp.asarray(p)
-    dtype = result_type(float, p)
+    dtype = ir.result_type(float, p)
     return lax.convert_element_type(n, dtype), lax.convert_element_type(p, dtype)
 
 
 @partial(staged, inline=True)
-def _binomial(key: Array, n: ArrayLike, p: ArrayLike, *, shape: Shape, dtype: np.dtype) -> Array:
+def _binomial(
+    key: ir.Array, n: ir.ArrayLike, p: ir.ArrayLike, *, shape: ir.Shape, dtype: np.dtype
+) -> ir.Array:
     n, p = _parameters(n, p)
     return binomial_of(key, to_shape(n, shape), to_shape(p, shape), dtype)
 
 
 def binomial(
-    key: ArrayLike,
-    n: ArrayLike,
-    p: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
-) -> Array:
+    key: ir.ArrayLike,
+    n: ir.ArrayLike,
+    p: ir.ArrayLike,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """Numbers of the binomial distribution: the successes in ``n`` trials of probability ``p``.
 
     Args:
@@ -192,8 +194,14 @@ def binomial(
 
 @partial(staged, inline=True)
 def _multinomial(
-    key: Array, n: ArrayLike, p: ArrayLike, *, shape: Shape, dtype: np.dtype, unroll: int | bool
-) -> Array:
+    key: ir.Array,
+    n: ir.ArrayLike,
+    p: ir.ArrayLike,
+    *,
+    shape: ir.Shape,
+    dtype: np.dtype,
+    unroll: int | bool,
+) -> ir.Array:
     n, p = _parameters(n, p)
     n, p = to_shape(n, shape[:-1]), to_shape(p, shape)
     # Each category in turn gets a binomial part of the remaining draws. Its probability
@@ -214,14 +222,14 @@ def _multinomial(
 
 
 def multinomial(
-    key: ArrayLike,
-    n: ArrayLike,
-    p: ArrayLike,
+    key: ir.ArrayLike,
+    n: ir.ArrayLike,
+    p: ir.ArrayLike,
     *,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     unroll: int | bool = 1,
-) -> Array:
+) -> ir.Array:
     """Counts of the multinomial distribution: how often ``n`` draws hit each category.
 
     Args:
@@ -247,7 +255,7 @@ def multinomial(
       10.0
     """
     key = check_key(key, "multinomial")
-    result_dtype = explicit_dtype(float if dtype is None else dtype, "multinomial")
+    result_dtype = ir.explicit_dtype(float if dtype is None else dtype, "multinomial")
     n_shape, p_shape = type_of(n).shape, type_of(p).shape
     if not p_shape:
         raise ValueError(

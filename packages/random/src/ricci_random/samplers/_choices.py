@@ -6,10 +6,9 @@ from typing import Literal
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, Shape, ShapeLike, issubdtype, result_type
-from ricci_ir import dtype as dtype_of
 from ricci_lax.authoring import canonical_axis, resolved_by
 from ricci_random.keys._checks import check_key, is_key
 from ricci_random.keys._key_calls import staged
@@ -24,15 +23,15 @@ __all__ = ["categorical", "choice", "permutation"]
 
 
 def categorical(
-    key: ArrayLike,
-    logits: ArrayLike,
+    key: ir.ArrayLike,
+    logits: ir.ArrayLike,
     axis: int = -1,
-    shape: ShapeLike | None = None,
+    shape: ir.ShapeLike | None = None,
     replace: bool = True,
     mode: Literal["high", "low"] | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the categorical distribution, of probabilities proportional to ``exp(logits)``.
 
     Args:
@@ -74,9 +73,9 @@ def categorical(
     """
     key = check_key(key, "categorical")
     gumbels = gumbel_mode(mode)
-    logs: Array = jnp.asarray(logits)
-    if not issubdtype(logs.dtype, np.floating):
-        logs = lax.convert_element_type(logs, result_type(float, logs))
+    logs: ir.Array = jnp.asarray(logits)
+    if not ir.issubdtype(logs.dtype, np.floating):
+        logs = lax.convert_element_type(logs, ir.result_type(float, logs))
     if not -logs.ndim <= axis < logs.ndim:
         raise IndexError(
             f"categorical: axis {axis} is out of bounds for logits of shape {logs.shape}"
@@ -111,7 +110,7 @@ def categorical(
 
 
 @staged
-def _shuffle(key: Array, x: Array, *, axis: int) -> Array:
+def _shuffle(key: ir.Array, x: ir.Array, *, axis: int) -> ir.Array:
     # Sorting by random numbers gives each order with the same probability, as long as no two are
     # equal. With three times as many random bits as positions need, that is improbable.
     rounds = int(np.ceil(3 * np.log(max(1, x.size)) / np.log(2**32 - 1)))
@@ -123,13 +122,13 @@ def _shuffle(key: Array, x: Array, *, axis: int) -> Array:
 
 
 def permutation(
-    key: ArrayLike,
-    x: ArrayLike,
+    key: ir.ArrayLike,
+    x: ir.ArrayLike,
     axis: int = 0,
     independent: bool = False,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Shuffle the elements of an array along an axis, or those of ``arange(x)``.
 
     Args:
@@ -162,36 +161,36 @@ def permutation(
     aval = type_of(x)
     axis = canonical_axis(axis, max(aval.ndim, 1))
     if not aval.ndim:
-        if not issubdtype(aval.dtype, np.integer):
+        if not ir.issubdtype(aval.dtype, np.integer):
             raise TypeError(
                 "permutation: x is a scalar that is not an integer. Give an integer n, to permute "
                 "arange(n), or an array."
             )
         count = max(index(x), 0)  # pyright: ignore[reportArgumentType]  # an integer, as checked
-        indices = lax.iota(dtype_of(int), count)
+        indices = lax.iota(ir.dtype(int), count)
         return resolved_by(out_sharding, lambda: _shuffle(key, indices, axis=0))
     if not is_key(x) and (independent or aval.ndim == 1):
-        array: Array = x  # pyright: ignore[reportAssignmentType]  # it has dimensions
+        array: ir.Array = x  # pyright: ignore[reportAssignmentType]  # it has dimensions
         return resolved_by(out_sharding, lambda: _shuffle(key, array, axis=axis))
-    indices = _shuffle(key, lax.iota(dtype_of(int), aval.shape[axis]), axis=0)
+    indices = _shuffle(key, lax.iota(ir.dtype(int), aval.shape[axis]), axis=0)
     return resolved_by(out_sharding, lambda: _take(x, indices, axis, unique=True))
 
 
-def _take(x: ArrayLike, indices: Array, axis: int, unique: bool) -> Array:
+def _take(x: ir.ArrayLike, indices: ir.Array, axis: int, unique: bool) -> ir.Array:
     if is_key(x):
         return x[(slice(None),) * axis + (indices,)]
     return jnp.take(x, indices, axis=axis, unique_indices=unique)
 
 
 def choice(
-    key: ArrayLike,
-    a: ArrayLike,
-    shape: ShapeLike = (),
+    key: ir.ArrayLike,
+    a: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
     replace: bool = True,
-    p: ArrayLike | None = None,
+    p: ir.ArrayLike | None = None,
     axis: int = 0,
     mode: Literal["high", "low"] | None = None,
-) -> Array:
+) -> ir.Array:
     """Draw random elements of an array, or of ``arange(a)``.
 
     Args:
@@ -242,7 +241,7 @@ def choice(
     n_draws = prod(sizes)
     if n_draws == 0:
         if is_range:
-            return lax.full(sizes, 0, dtype_of(int))
+            return lax.full(sizes, 0, ir.dtype(int))
         return lax.full((*aval.shape[:axis], *sizes, *aval.shape[axis + 1 :]), 0, aval.dtype)
     if n_inputs <= 0:
         raise ValueError("choice: a is empty, so nothing can be drawn from it.")
@@ -258,29 +257,29 @@ def choice(
         drawn = lax.slice(drawn, (0,) * len(drawn_shape), stop)
         return lax.reshape(drawn, (*drawn_shape[:axis], *sizes, *drawn_shape[axis + 1 :]))
     if p is None:
-        indices = _randint(key, 0, n_inputs, shape=sizes, dtype=dtype_of(int))
+        indices = _randint(key, 0, n_inputs, shape=sizes, dtype=ir.dtype(int))
         return indices if is_range else _take(a, indices, axis, unique=False)
     indices = _draw(key, p, sizes, n_inputs, n_draws, replace, mode)
     return indices if is_range else _take(a, indices, axis, unique=not replace)
 
 
 def _draw(
-    key: Array,
-    p: ArrayLike,
-    sizes: Shape,
+    key: ir.Array,
+    p: ir.ArrayLike,
+    sizes: ir.Shape,
     n_inputs: int,
     n_draws: int,
     replace: bool,
     mode: str | None,
-) -> Array:
+) -> ir.Array:
     """Draw indices with probabilities ``p``.
 
     With replacement they are drawn by inversion. Without, they are where the logarithms of ``p``
     with Gumbel noise are largest (see ``categorical``).
     """
-    weights: Array = jnp.asarray(p)
-    if not issubdtype(weights.dtype, np.floating):
-        weights = lax.convert_element_type(weights, result_type(float, weights))
+    weights: ir.Array = jnp.asarray(p)
+    if not ir.issubdtype(weights.dtype, np.floating):
+        weights = lax.convert_element_type(weights, ir.result_type(float, weights))
     if weights.shape != (n_inputs,):
         raise ValueError(
             f"choice: p of shape {weights.shape} must be a vector of {n_inputs} probabilities, one "
@@ -291,7 +290,7 @@ def _draw(
         last = lax.squeeze(lax.slice_in_dim(total, n_inputs - 1, n_inputs), (0,))
         u = _uniform(key, 0.0, 1.0, shape=sizes, dtype=weights.dtype)
         points = lax.mul(last, lax.sub(float_info(weights.dtype).one, u))
-        return lax.convert_element_type(jnp.searchsorted(total, points), dtype_of(int))
+        return lax.convert_element_type(jnp.searchsorted(total, points), ir.dtype(int))
     noise = _gumbel(key, shape=(n_inputs,), dtype=weights.dtype, mode=gumbel_mode(mode))
     _, indices = lax.top_k(lax.add(noise, lax.log(weights)), n_draws)
-    return lax.reshape(lax.convert_element_type(indices, dtype_of(int)), sizes)
+    return lax.reshape(lax.convert_element_type(indices, ir.dtype(int)), sizes)

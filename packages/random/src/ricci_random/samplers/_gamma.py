@@ -7,22 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 from ricci_autodiff import not_linear, per_operand_with_result
 from ricci_batching import batched_at, vmap
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Primitive,
-    Shape,
-    ShapedArray,
-    ShapeLike,
-    by_element,
-    define,
-    issubdtype,
-    prng_key,
-)
 from ricci_lax.authoring import KeyRole
 from ricci_random.keys._derivation import key_dtype
 from ricci_random.keys._key_calls import staged
@@ -42,7 +30,7 @@ from ._uniform import _uniform
 __all__ = ["gamma", "loggamma", "random_gamma_p"]
 
 
-def _draw(key: Array, a: Array, log_space: bool) -> Array:
+def _draw(key: ir.Array, a: ir.Array, log_space: bool) -> ir.Array:
     """One number of the gamma distribution, by the method of Marsaglia and Tsang.
 
     For a normal number x, d (1 + c x)³ with d = a - 1/3 and c = 1 / sqrt(9 d) nearly has the
@@ -76,7 +64,7 @@ def _draw(key: Array, a: Array, log_space: bool) -> Array:
     return d * v * boost
 
 
-def _positive_proposal(key: Array, c: Array) -> tuple[Array, Array]:
+def _positive_proposal(key: ir.Array, c: ir.Array) -> tuple[ir.Array, ir.Array]:
     """A normal number ``x`` for which ``v = 1 + c x`` is positive, and ``v``."""
     number = float_info(c.dtype)
 
@@ -93,16 +81,16 @@ def _positive_proposal(key: Array, c: Array) -> tuple[Array, Array]:
 
 
 def _random_gamma_aval(keys, a, *, log_space):
-    if not issubdtype(keys.dtype, prng_key):
+    if not ir.issubdtype(keys.dtype, ir.prng_key):
         raise TypeError(f"random_gamma takes keys, got {keys.str_short()}. Make them with key().")
-    if not issubdtype(a.dtype, np.floating):
+    if not ir.issubdtype(a.dtype, np.floating):
         raise TypeError(f"random_gamma: the parameters must be floats, got {a.str_short()}.")
     if a.shape[: keys.ndim] != keys.shape:
         raise TypeError(
             f"random_gamma: the parameters' leading dimensions must be those of the keys, got "
             f"{a.str_short()} for {keys.str_short()}."
         )
-    return ShapedArray(a.shape, a.dtype)
+    return ir.ShapedArray(a.shape, a.dtype)
 
 
 def _slope(t, sample, keys, a, *, log_space):
@@ -139,9 +127,9 @@ def _random_gamma(keys, a, *, log_space):
     return lax.reshape(lax.map(lambda each: draw(*each), (keys, a)), shape)
 
 
-random_gamma_p: Primitive = define(
+random_gamma_p: ir.Primitive = ir.define(
     "random_gamma",
-    sharding=by_element,
+    sharding=ir.by_element,
     abstract_eval=_random_gamma_aval,
     jvp=per_operand_with_result(None, _slope),
     transpose=not_linear,
@@ -152,13 +140,17 @@ random_gamma_p: Primitive = define(
 
 
 @staged
-def _gamma(key: Array, a: Array, *, shape: Shape, dtype: np.dtype, log_space: bool) -> Array:
+def _gamma(
+    key: ir.Array, a: ir.Array, *, shape: ir.Shape, dtype: np.dtype, log_space: bool
+) -> ir.Array:
     a = to_shape(lax.convert_element_type(a, dtype), shape)
     return random_gamma_p.bind(key, a, log_space=log_space)
 
 
 @staged
-def _gamma_approx(key: Array, a: Array, *, shape: Shape, dtype: np.dtype, log_space: bool) -> Array:
+def _gamma_approx(
+    key: ir.Array, a: ir.Array, *, shape: ir.Shape, dtype: np.dtype, log_space: bool
+) -> ir.Array:
     return gamma_approximate(key, a, shape, dtype, log_space)
 
 
@@ -166,7 +158,7 @@ type Method = Literal["exact", "approximate"]
 _METHODS = {"exact": _gamma, "approximate": _gamma_approx}
 
 
-def gamma_rule(name: str, method: str) -> Callable[..., Array]:
+def gamma_rule(name: str, method: str) -> Callable[..., ir.Array]:
     """Look up the staged function that draws gamma numbers by a method.
 
     Raises:
@@ -178,14 +170,14 @@ def gamma_rule(name: str, method: str) -> Callable[..., Array]:
 
 
 def gamma(
-    key: ArrayLike,
-    a: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    a: ir.ArrayLike,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *,
     method: Method = "exact",
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the gamma distribution, of density x^(a - 1) exp(-x) / Γ(a) for x > 0.
 
     Samples have implicit derivatives by ``a``: those at a fixed quantile of the
@@ -219,14 +211,14 @@ def gamma(
 
 
 def loggamma(
-    key: ArrayLike,
-    a: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    a: ir.ArrayLike,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *,
     method: Method = "exact",
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Logarithms of gamma numbers, accurate also for numbers that are too small for the dtype.
 
     Args:

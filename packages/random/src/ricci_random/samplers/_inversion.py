@@ -8,19 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Shape,
-    ShapeLike,
-    config,
-    explicit_dtype,
-    issubdtype,
-    result_type,
-)
 from ricci_random.keys._checks import check_key
 from ricci_random.keys._key_calls import staged
 from ricci_random.keys._primitives import type_of
@@ -53,18 +43,18 @@ __all__ = [
 
 
 @staged
-def _exponential(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _exponential(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
     return lax.neg(lax.log1p(lax.neg(u)))
 
 
 def exponential(
-    key: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the exponential distribution, of density exp(-x) for x ≥ 0.
 
     Args:
@@ -82,18 +72,18 @@ def exponential(
 
 
 @staged
-def _laplace(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _laplace(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     u = _uniform(key, float_info(dtype).above_minus_one, 1.0, shape=shape, dtype=dtype)
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
 def laplace(
-    key: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the Laplace distribution, of density exp(-|x|) / 2.
 
     Args:
@@ -111,18 +101,18 @@ def laplace(
 
 
 @staged
-def _logistic(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _logistic(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     u = _uniform(key, float_info(dtype).tiny, 1.0, shape=shape, dtype=dtype)
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
 
 def logistic(
-    key: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the logistic distribution, whose cumulative function is the sigmoid.
 
     Args:
@@ -140,19 +130,19 @@ def logistic(
 
 
 @staged
-def _cauchy(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _cauchy(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     info = float_info(dtype)
     u = _uniform(key, info.eps, 1.0, shape=shape, dtype=dtype)
     return lax.tan(lax.mul(info(np.pi), lax.sub(u, info(0.5))))
 
 
 def cauchy(
-    key: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the Cauchy distribution, of density 1 / (π (1 + x²)).
 
     Args:
@@ -170,20 +160,20 @@ def cauchy(
 
 
 @staged
-def _pareto(key: Array, b: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _pareto(key: ir.Array, b: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     b = lax.convert_element_type(b, dtype)
     e = _exponential(key, shape=shape, dtype=dtype)
     return lax.exp(lax.div(e, with_rank_unless_scalar(b, shape)))
 
 
 def pareto(
-    key: ArrayLike,
-    b: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    b: ir.ArrayLike,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the Pareto distribution, of density b / x^(b + 1) for x ≥ 1.
 
     Args:
@@ -203,20 +193,20 @@ def pareto(
 
 
 @staged
-def _rayleigh(key: Array, scale: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _rayleigh(key: ir.Array, scale: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
     scale = to_shape(lax.convert_element_type(scale, dtype), shape)
     return lax.mul(scale, lax.sqrt(lax.mul(lax.log(u), float_info(dtype)(-2))))
 
 
 def rayleigh(
-    key: ArrayLike,
-    scale: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    scale: ir.ArrayLike,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the Rayleigh distribution, of density x exp(-x² / 2 scale²) / scale².
 
     Args:
@@ -236,8 +226,14 @@ def rayleigh(
 
 
 def _triangular(
-    key: Array, left: ArrayLike, mode: ArrayLike, right: ArrayLike, *, shape: Shape, dtype: np.dtype
-) -> Array:
+    key: ir.Array,
+    left: ir.ArrayLike,
+    mode: ir.ArrayLike,
+    right: ir.ArrayLike,
+    *,
+    shape: ir.Shape,
+    dtype: np.dtype,
+) -> ir.Array:
     left, right, mode = (
         to_shape(lax.convert_element_type(x, dtype), shape) for x in (left, right, mode)
     )
@@ -251,15 +247,15 @@ def _triangular(
 
 
 def triangular(
-    key: ArrayLike,
-    left: ArrayLike,
-    mode: ArrayLike,
-    right: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    left: ir.ArrayLike,
+    mode: ir.ArrayLike,
+    right: ir.ArrayLike,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the triangular distribution.
 
     Its density rises linearly from 0 at ``left`` to ``mode``, and falls linearly to 0 at ``right``.
@@ -283,20 +279,25 @@ def triangular(
 
 @staged
 def _weibull_min(
-    key: Array, scale: ArrayLike, concentration: ArrayLike, *, shape: Shape, dtype: np.dtype
-) -> Array:
+    key: ir.Array,
+    scale: ir.ArrayLike,
+    concentration: ir.ArrayLike,
+    *,
+    shape: ir.Shape,
+    dtype: np.dtype,
+) -> ir.Array:
     u = _uniform(key, 0, 1, shape=shape, dtype=dtype)
     e = lax.neg(lax.log1p(lax.neg(u)))
     return jnp.multiply(jnp.power(e, jnp.divide(1.0, concentration)), scale)
 
 
 def weibull_min(
-    key: ArrayLike,
-    scale: ArrayLike,
-    concentration: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
-) -> Array:
+    key: ir.ArrayLike,
+    scale: ir.ArrayLike,
+    concentration: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """Numbers of the Weibull distribution, of distribution function 1 - exp(-(x / scale)^k).
 
     Args:
@@ -319,8 +320,8 @@ def weibull_min(
 
 @staged
 def _geometric(
-    key: Array, p: ArrayLike, *, shape: Shape, dtype: np.dtype, float_type: np.dtype
-) -> Array:
+    key: ir.Array, p: ir.ArrayLike, *, shape: ir.Shape, dtype: np.dtype, float_type: np.dtype
+) -> ir.Array:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=float_type)
     log_u = lax.log(jnp.where(lax.eq(u, float_info(float_type)(0)), 1, u))
     log_p = to_shape(lax.log1p(lax.neg(p)), shape)
@@ -329,13 +330,13 @@ def _geometric(
 
 
 def geometric(
-    key: ArrayLike,
-    p: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    p: ir.ArrayLike,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the geometric distribution: the number of trials up to the first success.
 
     Args:
@@ -357,11 +358,11 @@ def geometric(
       (3,)
     """
     key = check_key(key, "geometric")
-    result_dtype = explicit_dtype(int if dtype is None else dtype, "geometric")
-    if not issubdtype(result_dtype, np.integer) and not issubdtype(result_dtype, np.floating):
+    result_dtype = ir.explicit_dtype(int if dtype is None else dtype, "geometric")
+    if not ir.issubdtype(result_dtype, np.integer) and not ir.issubdtype(result_dtype, np.floating):
         raise ValueError(f"geometric: samples are integers or floats, got dtype={result_dtype}.")
     sizes = sampled_shape("geometric", shape, p)
-    float_type = result_type(float, p)
+    float_type = ir.result_type(float, p)
     if type_of(p).dtype != float_type:
         p = lax.convert_element_type(p, float_type)
     x = _geometric(key, p, shape=sizes, dtype=result_dtype, float_type=float_type)
@@ -369,7 +370,7 @@ def geometric(
 
 
 @staged
-def _gumbel(key: Array, *, shape: Shape, dtype: np.dtype, mode: str) -> Array:
+def _gumbel(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype, mode: str) -> ir.Array:
     info = float_info(dtype)
     if mode == "low":
         u = uniform_upper_first(key, 1.0, info.tiny, shape=shape, dtype=dtype)
@@ -392,20 +393,20 @@ def gumbel_mode(mode: str | None) -> str:
       ValueError: if the mode is unknown.
     """
     if mode is None:
-        return "high" if config.jax_high_dynamic_range_gumbel else "low"
+        return "high" if ir.config.jax_high_dynamic_range_gumbel else "low"
     if mode not in ("high", "low"):
         raise ValueError(f"gumbel: mode={mode!r} is unknown; it is 'high' or 'low'.")
     return mode
 
 
 def gumbel(
-    key: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
     mode: Literal["high", "low"] | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the Gumbel distribution, of distribution function exp(-exp(-x)).
 
     Args:

@@ -4,9 +4,9 @@ from typing import Literal
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, result_type
 from ricci_random.keys._checks import check_key
 from ricci_random.keys._key_calls import staged
 
@@ -25,8 +25,8 @@ __all__ = ["multivariate_normal", "orthogonal"]
 
 @staged
 def _multivariate_normal(
-    key: Array, mean: Array, cov: Array, *, shape: Shape, dtype: np.dtype, method: str
-) -> Array:
+    key: ir.Array, mean: ir.Array, cov: ir.Array, *, shape: ir.Shape, dtype: np.dtype, method: str
+) -> ir.Array:
     # A vector of normal numbers times a factor A of the covariance, cov = A Aᵀ, has covariance cov.
     if method == "svd":
         u, s, _ = jnp.linalg.svd(cov)
@@ -42,15 +42,15 @@ def _multivariate_normal(
 
 
 def multivariate_normal(
-    key: ArrayLike,
-    mean: ArrayLike,
-    cov: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    mean: ir.ArrayLike,
+    cov: ir.ArrayLike,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     method: Literal["cholesky", "eigh", "svd"] = "cholesky",
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Vectors of the multivariate normal distribution.
 
     Args:
@@ -80,9 +80,9 @@ def multivariate_normal(
       ((2000, 2), True)
     """
     key = check_key(key, "multivariate_normal")
-    center: Array = jnp.asarray(mean)
-    spread: Array = jnp.asarray(cov)
-    common = result_type(center, spread, float)
+    center: ir.Array = jnp.asarray(mean)
+    spread: ir.Array = jnp.asarray(cov)
+    common = ir.result_type(center, spread, float)
     draw_dtype = float_dtype("multivariate_normal", common if dtype is None else dtype)
     if method not in ("cholesky", "eigh", "svd"):
         raise ValueError(
@@ -111,7 +111,7 @@ def multivariate_normal(
 
 
 @staged
-def _orthogonal(key: Array, *, shape: Shape, n: int, m: int, dtype: np.dtype) -> Array:
+def _orthogonal(key: ir.Array, *, shape: ir.Shape, n: int, m: int, dtype: np.dtype) -> ir.Array:
     x = _normal(key, shape=(*shape, max(n, m), min(n, m)), dtype=dtype)
     q, r = jnp.linalg.qr(x)
     d = jnp.diagonal(r, axis1=-2, axis2=-1)
@@ -121,14 +121,14 @@ def _orthogonal(key: Array, *, shape: Shape, n: int, m: int, dtype: np.dtype) ->
 
 
 def orthogonal(
-    key: ArrayLike,
+    key: ir.ArrayLike,
     n: int,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
     m: int | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Orthogonal matrices, uniform by Haar's measure.
 
     If they are not square, their columns are orthonormal, or their rows if there are fewer rows.

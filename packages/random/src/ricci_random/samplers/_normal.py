@@ -4,9 +4,9 @@ from functools import partial
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, exact_scalar, issubdtype
 from ricci_random.keys._checks import check_key
 from ricci_random.keys._key_calls import staged
 from ricci_random.keys._primitives import subkeys
@@ -20,15 +20,15 @@ __all__ = ["double_sided_maxwell", "lognormal", "maxwell", "normal", "truncated_
 
 
 @staged
-def _normal_real(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _normal_real(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     info = float_info(dtype)
     u = _uniform(key, info.above_minus_one, info.one, shape=shape, dtype=dtype)
     return lax.mul(info(np.sqrt(2)), lax.erf_inv(u))
 
 
 @staged
-def _normal(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
-    if not issubdtype(dtype, np.complexfloating):
+def _normal(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
+    if not ir.issubdtype(dtype, np.complexfloating):
         return _normal_real(key, shape=shape, dtype=dtype)
     part = np.dtype(f"float{dtype.itemsize * 4}")
     key_re, key_im = subkeys(key)
@@ -36,17 +36,17 @@ def _normal(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     real = lax.convert_element_type(real, dtype)
     imag = _normal_real(key_im, shape=shape, dtype=part)
     imag = lax.convert_element_type(imag, dtype)
-    total = lax.add(real, lax.mul(exact_scalar(1j, dtype), imag))
-    return lax.div(total, exact_scalar(np.sqrt(2), dtype))
+    total = lax.add(real, lax.mul(ir.exact_scalar(1j, dtype), imag))
+    return lax.div(total, ir.exact_scalar(np.sqrt(2), dtype))
 
 
 def normal(
-    key: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the standard normal distribution, mean 0 and variance 1.
 
     Args:
@@ -82,8 +82,8 @@ def normal(
 
 @staged
 def _truncated_normal(
-    key: Array, lower: ArrayLike, upper: ArrayLike, *, shape: Shape, dtype: np.dtype
-) -> Array:
+    key: ir.Array, lower: ir.ArrayLike, upper: ir.ArrayLike, *, shape: ir.Shape, dtype: np.dtype
+) -> ir.Array:
     info = float_info(dtype)
     root = info(np.sqrt(2))
     lower = lax.convert_element_type(lower, dtype)
@@ -99,14 +99,14 @@ def _truncated_normal(
 
 
 def truncated_normal(
-    key: ArrayLike,
-    lower: ArrayLike,
-    upper: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    lower: ir.ArrayLike,
+    upper: ir.ArrayLike,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the standard normal distribution, given that they lie in (lower, upper).
 
     Args:
@@ -127,20 +127,20 @@ def truncated_normal(
 
 
 @partial(staged, inline=True)
-def _lognormal(key: Array, sigma: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _lognormal(key: ir.Array, sigma: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     sigma = lax.convert_element_type(sigma, dtype)
     x = lax.mul(_normal(key, shape=shape, dtype=dtype), with_rank_unless_scalar(sigma, shape))
     return lax.exp(x)
 
 
 def lognormal(
-    key: ArrayLike,
-    sigma: ArrayLike = 1.0,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    sigma: ir.ArrayLike = 1.0,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the log-normal distribution: their logarithm is normal, of mean 0.
 
     Args:
@@ -160,18 +160,18 @@ def lognormal(
 
 
 @staged
-def _maxwell(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _maxwell(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     x = _normal(key, shape=(*shape, 3), dtype=dtype)
     return jnp.linalg.norm(x, axis=-1)
 
 
 def maxwell(
-    key: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the Maxwell distribution: the lengths of vectors of three normal numbers.
 
     Args:
@@ -190,8 +190,8 @@ def maxwell(
 
 @staged
 def _double_sided_maxwell(
-    key: Array, loc: ArrayLike, scale: ArrayLike, *, shape: Shape, dtype: np.dtype
-) -> Array:
+    key: ir.Array, loc: ir.ArrayLike, scale: ir.ArrayLike, *, shape: ir.Shape, dtype: np.dtype
+) -> ir.Array:
     size_key, sign_key = subkeys(key)
     size = _maxwell(size_key, shape=shape, dtype=dtype)
     sign = _rademacher(sign_key, shape=shape, dtype=dtype)
@@ -201,12 +201,12 @@ def _double_sided_maxwell(
 
 
 def double_sided_maxwell(
-    key: ArrayLike,
-    loc: ArrayLike,
-    scale: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
-) -> Array:
+    key: ir.ArrayLike,
+    loc: ir.ArrayLike,
+    scale: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """Numbers of the Maxwell distribution with a random sign, times ``scale``, plus ``loc``.
 
     Args:
@@ -229,7 +229,7 @@ def double_sided_maxwell(
 
 
 @staged
-def _wald(key: Array, mean: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _wald(key: ir.Array, mean: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     # A number w of this distribution gives (w - mean)² / (mean² w), the square of a normal number.
     # That square is drawn, and the equation solved for w, whose two roots multiply to mean². The
     # smaller root is taken with probability mean / (mean + w).
@@ -248,13 +248,13 @@ def _wald(key: Array, mean: Array, *, shape: Shape, dtype: np.dtype) -> Array:
 
 
 def wald(
-    key: ArrayLike,
-    mean: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    mean: ir.ArrayLike,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the Wald (inverse Gaussian) distribution with scale 1.
 
     Args:

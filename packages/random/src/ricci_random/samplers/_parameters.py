@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, explicit_dtype, issubdtype
 from ricci_lax.authoring import as_sizes, with_out_sharding
 from ricci_random.keys._primitives import type_of
 
@@ -13,7 +13,7 @@ type Sharding = Any
 """The sharding of an array. The classes of shardings belong to the runtime."""
 
 
-def as_shape(shape: ShapeLike) -> Shape:
+def as_shape(shape: ir.ShapeLike) -> ir.Shape:
     """Convert a shape argument; an int is a shape of one dimension.
 
     Raises:
@@ -27,13 +27,13 @@ def as_shape(shape: ShapeLike) -> Shape:
     return sizes
 
 
-def broadcasts_to(shape: Shape, sizes: Shape) -> bool:
+def broadcasts_to(shape: ir.Shape, sizes: ir.Shape) -> bool:
     """Whether arrays of a shape broadcast to ``sizes``."""
     pairs = zip(reversed(shape), reversed(sizes), strict=False)
     return len(shape) <= len(sizes) and all(n in (1, m) for n, m in pairs)
 
 
-def common_shape(name: str, *shapes: Shape) -> Shape:
+def common_shape(name: str, *shapes: ir.Shape) -> ir.Shape:
     """The shape that parameters of these shapes broadcast to.
 
     Raises:
@@ -49,7 +49,7 @@ def common_shape(name: str, *shapes: Shape) -> Shape:
     return common
 
 
-def sampled_shape(name: str, shape: ShapeLike | None, *parameters: ArrayLike) -> Shape:
+def sampled_shape(name: str, shape: ir.ShapeLike | None, *parameters: ir.ArrayLike) -> ir.Shape:
     """The shape of the samples: ``shape``, by default the one that the parameters broadcast to.
 
     Raises:
@@ -67,20 +67,20 @@ def sampled_shape(name: str, shape: ShapeLike | None, *parameters: ArrayLike) ->
     return sizes
 
 
-def float_dtype(name: str, dtype: DTypeLike | None, kind: type = np.floating) -> np.dtype:
+def float_dtype(name: str, dtype: ir.DTypeLike | None, kind: type = np.floating) -> np.dtype:
     """The dtype of a sampler's result, by default the default one for floats.
 
     Raises:
       ValueError: if it is of another kind.
     """
-    result_dtype = explicit_dtype(dtype, name)
-    if not issubdtype(result_dtype, kind):
+    result_dtype = ir.explicit_dtype(dtype, name)
+    if not ir.issubdtype(result_dtype, kind):
         what = "float" if kind is np.floating else "float or complex"
         raise ValueError(f"{name}: samples have a {what} dtype, got dtype={result_dtype}.")
     return result_dtype
 
 
-def with_rank(x: ArrayLike, ndim: int) -> Array:
+def with_rank(x: ir.ArrayLike, ndim: int) -> ir.Array:
     """Add leading dimensions of size 1 to a parameter, up to a rank."""
     shape = type_of(x).shape
     if len(shape) >= ndim:
@@ -89,12 +89,12 @@ def with_rank(x: ArrayLike, ndim: int) -> Array:
     return lax.broadcast_in_dim(x, padded, tuple(range(ndim - len(shape), ndim)))
 
 
-def with_rank_unless_scalar(x: Array, shape: Shape) -> Array:
+def with_rank_unless_scalar(x: ir.Array, shape: ir.Shape) -> ir.Array:
     """Raise a parameter to the rank of a shape; a scalar is returned unchanged."""
     return with_rank(x, len(shape)) if type_of(x).shape else x
 
 
-def to_shape(x: Array, shape: Shape) -> Array:
+def to_shape(x: ir.Array, shape: ir.Shape) -> ir.Array:
     """Broadcast a parameter to a shape."""
     old_shape = type_of(x).shape
     if old_shape == shape:
@@ -102,6 +102,6 @@ def to_shape(x: Array, shape: Shape) -> Array:
     return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(old_shape), len(shape))))
 
 
-def constrain_sharding(x: Array, out_sharding: Sharding) -> Array:
+def constrain_sharding(x: ir.Array, out_sharding: Sharding) -> ir.Array:
     """Constrain a sampler's result to ``out_sharding``."""
     return with_out_sharding(x, out_sharding)

@@ -4,9 +4,9 @@ from typing import Literal
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike, explicit_dtype, issubdtype
 from ricci_random.keys._checks import check_key, generator_of
 from ricci_random.keys._key_calls import staged
 from ricci_random.keys._primitives import subkeys
@@ -26,7 +26,7 @@ _HARMLESS_RATE = 100_000.0
 
 
 @staged
-def _poisson_knuth(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _poisson_knuth(key: ir.Array, lam: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     """Count the events of a process of that rate within a unit of time.
 
     The times between events are -log(u) / lam for uniform numbers u. So the logarithms are summed
@@ -48,7 +48,9 @@ def _poisson_knuth(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> 
 
 
 @staged
-def _poisson_rejection(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _poisson_rejection(
+    key: ir.Array, lam: ir.Array, *, shape: ir.Shape, dtype: np.dtype
+) -> ir.Array:
     """Hörmann's algorithm PTRS, for rates from 10 on."""
     log_lam = lax.log(lam)
     b = 0.931 + 2.53 * lax.sqrt(lam)
@@ -72,7 +74,7 @@ def _poisson_rejection(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype)
 
 
 @staged
-def _poisson(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _poisson(key: ir.Array, lam: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     is_small = lax.bitwise_or(lax.ne(lam, lam), lam < _REJECTED_FROM)
     small = lax.select(is_small, lam, lax.full_like(lam, 0.0))
     large = lax.select(is_small, lax.full_like(lam, _HARMLESS_RATE), lam)
@@ -83,19 +85,19 @@ def _poisson(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
 
 
 @staged
-def _poisson_approx(key: Array, lam: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _poisson_approx(key: ir.Array, lam: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     return poisson_approximate(key, lam, shape, dtype)
 
 
 def poisson(
-    key: ArrayLike,
-    lam: ArrayLike,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    lam: ir.ArrayLike,
+    shape: ir.ShapeLike | None = None,
+    dtype: ir.DTypeLike | None = None,
     *,
     method: Literal["exact", "approximate"] = "exact",
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers of the Poisson distribution: counts of events whose expected number is ``lam``.
 
     Args:
@@ -124,8 +126,8 @@ def poisson(
     rejection method for generating Poisson random variables", 1993.
     """
     key = check_key(key, "poisson")
-    result_dtype = explicit_dtype(int if dtype is None else dtype, "poisson")
-    if not issubdtype(result_dtype, np.integer):
+    result_dtype = ir.explicit_dtype(int if dtype is None else dtype, "poisson")
+    if not ir.issubdtype(result_dtype, np.integer):
         raise ValueError(f"poisson: samples are integers, got dtype={result_dtype}.")
     if method not in ("exact", "approximate"):
         raise ValueError(f"poisson: method={method!r} is unknown; it is 'exact' or 'approximate'.")
@@ -135,7 +137,7 @@ def poisson(
             f"poisson: method='exact' takes keys of the generator threefry2x32, and this key is of "
             f"{impl}. Create the key with impl='threefry2x32', or pass method='approximate'."
         )
-    rate: Array = jnp.asarray(lam)
+    rate: ir.Array = jnp.asarray(lam)
     sizes = sampled_shape("poisson", shape, rate)
     if method == "approximate":
         return constrain_sharding(

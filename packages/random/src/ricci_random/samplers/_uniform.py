@@ -5,19 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Shape,
-    ShapeLike,
-    exact_scalar,
-    explicit_dtype,
-    issubdtype,
-    python_scalar_dtype,
-)
 from ricci_random.keys._checks import check_key
 from ricci_random.keys._key_calls import staged
 from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
@@ -36,17 +26,17 @@ __all__ = ["bernoulli", "bits", "rademacher", "randint", "uniform"]
 
 
 @partial(staged, inline=True)
-def _bits(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _bits(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     return random_bits_p.bind(key, bit_width=dtype.itemsize * 8, shape=shape)
 
 
 def bits(
-    key: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Random bits: unsigned integers, uniform over all values of the dtype.
 
     Args:
@@ -70,9 +60,9 @@ def bits(
     """
     key = check_key(key, "bits")
     if dtype is None:
-        dtype = python_scalar_dtype(int).name.replace("int", "uint")
-    result_dtype = explicit_dtype(dtype, "bits")
-    if not issubdtype(result_dtype, np.unsignedinteger):
+        dtype = ir.python_scalar_dtype(int).name.replace("int", "uint")
+    result_dtype = ir.explicit_dtype(dtype, "bits")
+    if not ir.issubdtype(result_dtype, np.unsignedinteger):
         raise ValueError(
             f"bits: random bits have an unsigned integer dtype, got dtype={result_dtype}."
         )
@@ -80,8 +70,8 @@ def bits(
 
 
 def uniform_of(
-    key: Array, minval: ArrayLike, maxval: ArrayLike, shape: Shape, dtype: np.dtype
-) -> Array:
+    key: ir.Array, minval: ir.ArrayLike, maxval: ir.ArrayLike, shape: ir.Shape, dtype: np.dtype
+) -> ir.Array:
     """Draw uniform numbers, inside a sampler.
 
     Random bits become the mantissa of a number in [1, 2), which is shifted and scaled. The results
@@ -94,10 +84,11 @@ def uniform_of(
     mantissa = random_bits_p.bind(key, bit_width=info.random_bits, shape=shape)
     if info.random_bits != info.width:
         mantissa = lax.convert_element_type(mantissa, info.uint)
-    unused = exact_scalar(info.random_bits - info.mantissa, info.uint)
+    unused = ir.exact_scalar(info.random_bits - info.mantissa, info.uint)
     mantissa = lax.shift_right_logical(mantissa, unused)
     number = lax.bitcast_convert_type(
-        lax.bitwise_or(mantissa, exact_scalar(np.array(info.one).view(info.uint), info.uint)), dtype
+        lax.bitwise_or(mantissa, ir.exact_scalar(np.array(info.one).view(info.uint), info.uint)),
+        dtype,
     )
     fraction = lax.sub(number, info.one)
     scaled = lax.add(lax.mul(fraction, lax.sub(maxval, minval)), minval)
@@ -107,14 +98,14 @@ def uniform_of(
 
 @staged
 def _uniform(
-    key: Array, minval: ArrayLike, maxval: ArrayLike, *, shape: Shape, dtype: np.dtype
-) -> Array:
+    key: ir.Array, minval: ir.ArrayLike, maxval: ir.ArrayLike, *, shape: ir.Shape, dtype: np.dtype
+) -> ir.Array:
     return uniform_of(key, minval, maxval, shape, dtype)
 
 
 def _upper_first(
-    key: Array, maxval: ArrayLike, minval: ArrayLike, *, shape: Shape, dtype: np.dtype
-) -> Array:
+    key: ir.Array, maxval: ir.ArrayLike, minval: ir.ArrayLike, *, shape: ir.Shape, dtype: np.dtype
+) -> ir.Array:
     return uniform_of(key, minval, maxval, shape, dtype)
 
 
@@ -123,14 +114,14 @@ uniform_upper_first = staged(_upper_first, "_uniform")
 
 
 def uniform(
-    key: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
-    minval: ArrayLike = 0.0,
-    maxval: ArrayLike = 1.0,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
+    minval: ir.ArrayLike = 0.0,
+    maxval: ir.ArrayLike = 1.0,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Numbers uniform in [minval, maxval).
 
     Args:
@@ -174,21 +165,23 @@ def _limits(*dtypes: np.dtype) -> tuple[int, int]:
     return max(int(info.min) for info in infos), min(int(info.max) for info in infos)
 
 
-def _clamped(bound: Array, dtype: np.dtype) -> Array:
+def _clamped(bound: ir.Array, dtype: np.dtype) -> ir.Array:
     """A bound converted to a dtype, as the nearest number if the dtype does not hold it."""
     low, high = _limits(bound.dtype, dtype)
     if not type_of(bound).weak_type:
-        low, high = exact_scalar(low, bound.dtype), exact_scalar(high, bound.dtype)
+        low, high = ir.exact_scalar(low, bound.dtype), ir.exact_scalar(high, bound.dtype)
     return lax.convert_element_type(jnp.clip(bound, low, high), dtype)
 
 
-def _as_integer(bound: Array) -> Array:
-    if issubdtype(bound.dtype, np.integer):
+def _as_integer(bound: ir.Array) -> ir.Array:
+    if ir.issubdtype(bound.dtype, np.integer):
         return bound
-    return lax.convert_element_type(bound, python_scalar_dtype(int))
+    return lax.convert_element_type(bound, ir.python_scalar_dtype(int))
 
 
-def randint_of(key: Array, minval: Array, maxval: Array, shape: Shape, dtype: np.dtype) -> Array:
+def randint_of(
+    key: ir.Array, minval: ir.Array, maxval: ir.Array, shape: ir.Shape, dtype: np.dtype
+) -> ir.Array:
     """Draw uniform integers, inside a sampler.
 
     They are random integers modulo the span, which is nearly uniform if these have many more
@@ -199,17 +192,17 @@ def randint_of(key: Array, minval: Array, maxval: Array, shape: Shape, dtype: np
     unsigned = np.dtype(f"uint{width}")
     minval, maxval = _as_integer(minval), _as_integer(maxval)
     minval, maxval = with_rank(minval, len(shape)), with_rank(maxval, len(shape))
-    top = exact_scalar(_limits(dtype)[1], dtype)
+    top = ir.exact_scalar(_limits(dtype)[1], dtype)
     past_top = lax.gt(maxval, _clamped(top, maxval.dtype))  # pyright: ignore[reportArgumentType]
     minval, maxval = _clamped(minval, dtype), _clamped(maxval, dtype)
     upper, lower = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(key))
-    one = exact_scalar(1, unsigned)
+    one = ir.exact_scalar(1, unsigned)
     span = lax.convert_element_type(lax.sub(maxval, minval), unsigned)
     span = lax.select(lax.le(maxval, minval), lax.full_like(span, one), span)
     # An upper bound beyond the dtype's largest number was clamped, which excludes that number.
     whole = lax.bitwise_and(past_top, lax.gt(maxval, minval))
     span = lax.select(whole, lax.add(span, one), span)
-    factor = lax.rem(exact_scalar(2 ** (width // 2), unsigned), span)
+    factor = lax.rem(ir.exact_scalar(2 ** (width // 2), unsigned), span)
     factor = lax.rem(lax.mul(factor, factor), span)
     offset = lax.add(lax.mul(lax.rem(upper, span), factor), lax.rem(lower, span))
     offset = lax.rem(offset, span)
@@ -218,20 +211,20 @@ def randint_of(key: Array, minval: Array, maxval: Array, shape: Shape, dtype: np
 
 @staged
 def _randint(
-    key: Array, minval: Any, maxval: Any, *, shape: Shape, dtype: np.dtype
-) -> Array:  # the bounds may be scalars, which are arrays under tracing
+    key: ir.Array, minval: Any, maxval: Any, *, shape: ir.Shape, dtype: np.dtype
+) -> ir.Array:  # the bounds may be scalars, which are arrays under tracing
     return randint_of(key, minval, maxval, shape, dtype)
 
 
 def randint(
-    key: ArrayLike,
-    shape: ShapeLike,
-    minval: ArrayLike,
-    maxval: ArrayLike,
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike,
+    minval: ir.ArrayLike,
+    maxval: ir.ArrayLike,
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Integers uniform in [minval, maxval).
 
     Args:
@@ -261,8 +254,8 @@ def randint(
       `choice`: elements of an array; `permutation`: each integer once.
     """
     key = check_key(key, "randint")
-    result_dtype = explicit_dtype(int if dtype is None else dtype, "randint")
-    if not issubdtype(result_dtype, np.integer):
+    result_dtype = ir.explicit_dtype(int if dtype is None else dtype, "randint")
+    if not ir.issubdtype(result_dtype, np.integer):
         raise TypeError(
             f"randint: samples are integers, got dtype={result_dtype}. For floats use uniform."
         )
@@ -280,14 +273,14 @@ def randint(
     return constrain_sharding(lax.convert_element_type(samples, result_dtype), out_sharding)
 
 
-def _converted(bound: ArrayLike, dtype: np.dtype) -> Array:
+def _converted(bound: ir.ArrayLike, dtype: np.dtype) -> ir.Array:
     if isinstance(bound, int):
-        return exact_scalar(bound, dtype)
+        return ir.exact_scalar(bound, dtype)
     return lax.convert_element_type(bound, dtype)
 
 
 @staged
-def _bernoulli(key: Array, p: ArrayLike, *, shape: Shape, mode: str) -> Array:
+def _bernoulli(key: ir.Array, p: ir.ArrayLike, *, shape: ir.Shape, mode: str) -> ir.Array:
     dtype = type_of(p).dtype
     if mode == "low":
         return jnp.less(_uniform(key, 0.0, 1.0, shape=shape, dtype=dtype), p)
@@ -298,13 +291,13 @@ def _bernoulli(key: Array, p: ArrayLike, *, shape: Shape, mode: str) -> Array:
 
 
 def bernoulli(
-    key: ArrayLike,
-    p: ArrayLike = 0.5,
-    shape: ShapeLike | None = None,
+    key: ir.ArrayLike,
+    p: ir.ArrayLike = 0.5,
+    shape: ir.ShapeLike | None = None,
     mode: Literal["high", "low"] = "low",
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Booleans that are true with probability ``p``.
 
     Args:
@@ -335,30 +328,30 @@ def bernoulli(
     if mode not in ("high", "low"):
         raise ValueError(f"bernoulli: mode={mode!r} is unknown; it is 'high' or 'low'.")
     dtype = type_of(p).dtype
-    if not issubdtype(dtype, np.floating):
+    if not ir.issubdtype(dtype, np.floating):
         raise TypeError(
             f"bernoulli: p is a probability, so its dtype must be a float, not {dtype}."
         )
     sizes = sampled_shape("bernoulli", shape, p)
     if isinstance(p, float):
-        p = exact_scalar(p, dtype)
+        p = ir.exact_scalar(p, dtype)
     return constrain_sharding(_bernoulli(key, p, shape=sizes, mode=mode), out_sharding)
 
 
 @staged
-def _rademacher(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
+def _rademacher(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     heads = _bernoulli(key, 0.5, shape=shape, mode="low")
     heads = lax.convert_element_type(heads, dtype)
-    return lax.sub(lax.mul(exact_scalar(2, dtype), heads), exact_scalar(1, dtype))
+    return lax.sub(lax.mul(ir.exact_scalar(2, dtype), heads), ir.exact_scalar(1, dtype))
 
 
 def rademacher(
-    key: ArrayLike,
-    shape: ShapeLike = (),
-    dtype: DTypeLike | None = None,
+    key: ir.ArrayLike,
+    shape: ir.ShapeLike = (),
+    dtype: ir.DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> Array:
+) -> ir.Array:
     """Random signs, -1 or 1 with equal probability (the Rademacher distribution).
 
     Args:
@@ -374,7 +367,7 @@ def rademacher(
       Array([-1, -1,  1], dtype=int32)
     """
     key = check_key(key, "rademacher")
-    result_dtype = explicit_dtype(int if dtype is None else dtype, "rademacher")
+    result_dtype = ir.explicit_dtype(int if dtype is None else dtype, "rademacher")
     return constrain_sharding(
         _rademacher(key, shape=as_shape(shape), dtype=result_dtype), out_sharding
     )

@@ -5,26 +5,18 @@ from operator import index
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    exact_scalar,
-    explicit_dtype,
-    inlined,
-    is_static_shape,
-)
 from ricci_numpy.authoring import convert, operands, promote_dtypes, promote_dtypes_inexact
 
 
-def _vectors(name: str, *args: ArrayLike) -> list[Array]:
+def _vectors(name: str, *args: ir.ArrayLike) -> list[ir.Array]:
     """Operands of rank 1 or more; scalars become vectors of one element."""
     return [jnp.atleast_1d(x) for x in operands(name, *args)]
 
 
-def block_diag(*arrs: ArrayLike) -> Array:
+def block_diag(*arrs: ir.ArrayLike) -> ir.Array:
     """A matrix with the given matrices along its diagonal, and 0 elsewhere.
 
     Args:
@@ -57,19 +49,19 @@ def block_diag(*arrs: ArrayLike) -> Array:
     return _block_diag(*promote_dtypes(*blocks))
 
 
-@inlined("block_diag")
-def _block_diag(*blocks: Array) -> Array:
+@ir.inlined("block_diag")
+def _block_diag(*blocks: ir.Array) -> ir.Array:
     width = sum(x.shape[1] for x in blocks)
     rows, before = [], 0
     for x in blocks:
-        zero = exact_scalar(0, x.dtype)
+        zero = ir.exact_scalar(0, x.dtype)
         after = width - before - x.shape[1]
         rows.append(lax.pad(x, zero, [(0, 0, 0), (before, after, 0)]))
         before += x.shape[1]
     return lax.concatenate(rows, 0)
 
 
-def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
+def toeplitz(c: ir.ArrayLike, r: ir.ArrayLike | None = None) -> ir.Array:
     """Matrices whose diagonals are constant.
 
     Args:
@@ -102,18 +94,18 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     return _band(jnp.flip(c, -1), r[..., 1:], first=m - 1, step=-1, rows=m, columns=n)
 
 
-@inlined("band")
-def _band(x: Array, y: Array, *, first: int, step: int, rows: int, columns: int) -> Array:
+@ir.inlined("band")
+def _band(x: ir.Array, y: ir.Array, *, first: int, step: int, rows: int, columns: int) -> ir.Array:
     """A matrix of the elements of ``x`` and ``y``, joined: row i starts at ``first + step * i``."""
     lead = lax.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     parts = [jnp.broadcast_to(v, (*lead, v.shape[-1])) for v in (x, y)]
     # NumPy's, if the sizes are static.
-    arange = np.arange if is_static_shape((rows, columns)) else jnp.arange
+    arange = np.arange if ir.is_static_shape((rows, columns)) else jnp.arange
     places = first + step * arange(rows)[:, None] + arange(columns)
     return jnp.concatenate(parts, -1)[..., places]
 
 
-def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
+def hankel(c: ir.ArrayLike, r: ir.ArrayLike | None = None) -> ir.Array:
     """Matrices whose antidiagonals are constant.
 
     Args:
@@ -145,7 +137,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     return _band(c, r[..., 1:], first=0, step=1, rows=m, columns=n)
 
 
-def circulant(c: ArrayLike) -> Array:
+def circulant(c: ir.ArrayLike) -> ir.Array:
     """Matrices whose columns are one vector, rotated by one place more in each column.
 
     Args:
@@ -171,7 +163,7 @@ def circulant(c: ArrayLike) -> Array:
     return c[..., places]
 
 
-def companion(a: ArrayLike) -> Array:
+def companion(a: ir.ArrayLike) -> ir.Array:
     """Matrices whose eigenvalues are the roots of polynomials.
 
     Args:
@@ -202,7 +194,7 @@ def companion(a: ArrayLike) -> Array:
     return jnp.concatenate([row[..., None, :], below], -2)
 
 
-def fiedler(a: ArrayLike) -> Array:
+def fiedler(a: ir.ArrayLike) -> ir.Array:
     """Matrices of the distances between a vector's elements.
 
     Args:
@@ -226,7 +218,7 @@ def fiedler(a: ArrayLike) -> Array:
     return jnp.abs(a[..., :, None] - a[..., None, :])
 
 
-def fiedler_companion(a: ArrayLike) -> Array:
+def fiedler_companion(a: ir.ArrayLike) -> ir.Array:
     """Matrices with five diagonals whose eigenvalues are the roots of polynomials.
 
     Args:
@@ -263,7 +255,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     return result.at[..., rows, columns].set(1)
 
 
-def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
+def convolution_matrix(a: ir.ArrayLike, n: int, mode: str = "full") -> ir.Array:
     """Matrices whose product with a vector is its convolution with another.
 
     Args:
@@ -303,7 +295,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     return full[..., before : m + n - 1 - (left_out - before), :]
 
 
-def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
+def dft(n: int, scale: str | None = None, *, dtype: ir.DTypeLike | None = None) -> ir.Array:
     """The matrix of the discrete Fourier transform.
 
     Args:
@@ -327,14 +319,14 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     n = index(n)
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"dft: scale={scale!r} is unknown; it is None, 'sqrtn' or 'n'.")
-    result_dtype = jnp.result_type(complex) if dtype is None else explicit_dtype(dtype, "dft")
+    result_dtype = jnp.result_type(complex) if dtype is None else ir.explicit_dtype(dtype, "dft")
     places = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
     powers = np.exp(-2j * np.pi * np.arange(n) / max(n, 1))[places] if n else np.zeros((0, 0))
     divisor = {None: 1.0, "sqrtn": np.sqrt(n), "n": float(n)}[scale]
     return jnp.asarray(powers / (divisor or 1.0), result_dtype)
 
 
-def hadamard(n: int, dtype: DTypeLike = int) -> Array:
+def hadamard(n: int, dtype: ir.DTypeLike = int) -> ir.Array:
     """A matrix of 1 and -1 whose rows are orthogonal to each other.
 
     Args:
@@ -360,10 +352,10 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     signs = np.array([[1]], np.int8)
     while signs.shape[0] < n:
         signs = np.block([[signs, signs], [signs, -signs]])
-    return jnp.asarray(signs, explicit_dtype(dtype, "hadamard"))
+    return jnp.asarray(signs, ir.explicit_dtype(dtype, "hadamard"))
 
 
-def helmert(n: int, full: bool = False) -> Array:
+def helmert(n: int, full: bool = False) -> ir.Array:
     """A matrix with orthonormal rows, each orthogonal to the vector of ones.
 
     Args:
@@ -394,7 +386,7 @@ def helmert(n: int, full: bool = False) -> Array:
     return jnp.asarray(orthonormal if full else orthonormal[1:], jnp.result_type(float))
 
 
-def hilbert(n: int) -> Array:
+def hilbert(n: int) -> ir.Array:
     """The matrix of the elements 1 / (i + j + 1).
 
     Args:
@@ -414,7 +406,7 @@ def hilbert(n: int) -> Array:
     return jnp.asarray(1 / (i[:, None] + i + 1), jnp.result_type(float))
 
 
-def invhilbert(n: int) -> Array:
+def invhilbert(n: int) -> ir.Array:
     """The inverse of ``hilbert(n)``.
 
     Args:
@@ -448,7 +440,7 @@ def invhilbert(n: int) -> Array:
     return jnp.asarray(inverse.reshape(n, n), jnp.result_type(float))
 
 
-def leslie(f: ArrayLike, s: ArrayLike) -> Array:
+def leslie(f: ir.ArrayLike, s: ir.ArrayLike) -> ir.Array:
     """Leslie matrices, which take a population by age to that of the next time step.
 
     Args:
@@ -483,7 +475,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     return result.at[..., i + 1, i].set(s)
 
 
-def _binomials(name: str, n: int, kind: str | None, sign: int) -> Array:
+def _binomials(name: str, n: int, kind: str | None, sign: int) -> ir.Array:
     """Pascal's matrix for ``sign`` 1, and its inverse for -1."""
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(
@@ -502,7 +494,7 @@ def _binomials(name: str, n: int, kind: str | None, sign: int) -> Array:
     return jnp.asarray(matrix, np.float32)
 
 
-def pascal(n: int, kind: str | None = None) -> Array:
+def pascal(n: int, kind: str | None = None) -> ir.Array:
     """Pascal's triangle as a matrix of binomial coefficients.
 
     Args:
@@ -526,7 +518,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
     return _binomials("pascal", n, kind, 1)
 
 
-def invpascal(n: int, kind: str | None = None) -> Array:
+def invpascal(n: int, kind: str | None = None) -> ir.Array:
     """The inverse of ``pascal(n, kind)``.
 
     Args:

@@ -8,22 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+import ricci_pytree as pytree
 from ricci_autodiff import vjp
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    PyTree,
-    api_boundary,
-    composite,
-    float0,
-    get_aval,
-    is_recording,
-    issubdtype,
-)
-from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_map
-from ricci_pytree import tree_unflatten as unflatten
 
 from ._dormand_prince import (
     initial_step_size,
@@ -39,35 +28,35 @@ __all__ = ["odeint", "ravel_first_arg"]
 class _Layout(NamedTuple):
     """Layout of a pytree's leaves in a vector."""
 
-    tree: PyTreeDef
+    tree: pytree.PyTreeDef
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[Any, ...]
 
     @staticmethod
-    def of(tree: PyTree) -> "_Layout":
-        leaves, treedef = tree_flatten(tree)
-        avals: list[Any] = list(map(get_aval, leaves))
+    def of(tree: ir.PyTree) -> "_Layout":
+        leaves, treedef = pytree.tree_flatten(tree)
+        avals: list[Any] = list(map(ir.get_aval, leaves))
         return _Layout(treedef, tuple(a.shape for a in avals), tuple(a.dtype for a in avals))
 
-    def ravel(self, tree: PyTree) -> Array:
+    def ravel(self, tree: ir.PyTree) -> ir.Array:
         """The vector, of the dtype that all leaves' dtypes promote to."""
-        leaves = tree_flatten(tree)[0]
+        leaves = pytree.tree_flatten(tree)[0]
         if not leaves:
             return jnp.zeros(0)
         dtype = jnp.result_type(*self.dtypes)
         return jnp.concatenate([jnp.ravel(jnp.asarray(x)).astype(dtype) for x in leaves])
 
-    def unravel(self, flat: Array) -> PyTree:
+    def unravel(self, flat: ir.Array) -> ir.PyTree:
         ends = list(accumulate(map(prod, self.shapes)))
         leaves = [
             _of_dtype(flat[end - prod(shape) : end].reshape(shape), dtype)
             for end, shape, dtype in zip(ends, self.shapes, self.dtypes, strict=True)
         ]
-        return unflatten(self.tree, leaves)
+        return pytree.tree_unflatten(self.tree, leaves)
 
 
-def _of_dtype(x: Array, dtype: Any) -> Array:
-    if issubdtype(x.dtype, np.complexfloating) and not issubdtype(dtype, np.complexfloating):
+def _of_dtype(x: ir.Array, dtype: Any) -> ir.Array:
+    if ir.issubdtype(x.dtype, np.complexfloating) and not ir.issubdtype(dtype, np.complexfloating):
         x = x.real
     return x.astype(dtype)
 
@@ -79,27 +68,27 @@ class _Field(NamedTuple):
     share a compiled solver.
     """
 
-    func: Callable[..., PyTree]
+    func: Callable[..., ir.PyTree]
     state: _Layout
-    args: PyTreeDef
+    args: pytree.PyTreeDef
     consts: int
 
-    def __call__(self, y: Array, t: ArrayLike, *leaves: Array) -> Array:
+    def __call__(self, y: ir.Array, t: ir.ArrayLike, *leaves: ir.Array) -> ir.Array:
         count = len(leaves) - self.consts
-        args = unflatten(self.args, leaves[:count])
+        args = pytree.tree_unflatten(self.args, leaves[:count])
         slope = self.func(self.state.unravel(y), t, *args, *leaves[count:])
         return self.state.ravel(_checked_slope(slope, self.state)).astype(y.dtype)
 
 
-def _checked_slope(slope: PyTree, state: _Layout) -> PyTree:
-    leaves, tree = tree_flatten(slope)
+def _checked_slope(slope: ir.PyTree, state: _Layout) -> ir.PyTree:
+    leaves, tree = pytree.tree_flatten(slope)
     if tree != state.tree:
         raise ValueError(
             "odeint: func must return the slope as a pytree of the structure of the state: "
             f"expected {state.tree}, got {tree}."
         )
     for leaf, shape in zip(leaves, state.shapes, strict=True):
-        aval: Any = get_aval(leaf)
+        aval: Any = ir.get_aval(leaf)
         if aval.shape != shape:
             raise ValueError(
                 "odeint: func must return a slope of the shape of the state: expected "
@@ -118,11 +107,11 @@ class _AdjointField(NamedTuple):
     field: Any
     layout: _Layout
 
-    def __call__(self, z: Array, t: ArrayLike, *leaves: Array) -> Array:
+    def __call__(self, z: ir.Array, t: ir.ArrayLike, *leaves: ir.Array) -> ir.Array:
         y, ct, _ = self.layout.unravel(z)
         smooth = _differentiable_flags(leaves)
 
-        def slope(y: Array, *chosen: Array) -> Array:
+        def slope(y: ir.Array, *chosen: ir.Array) -> ir.Array:
             remaining = iter(chosen)
             arguments = [next(remaining) if s else x for x, s in zip(leaves, smooth, strict=True)]
             return self.field(y, t, *arguments)
@@ -134,8 +123,8 @@ class _AdjointField(NamedTuple):
 
 def _differentiable_flags(leaves: Sequence[Any]) -> list[bool]:
     """Whether each argument is differentiable: of a float or complex dtype."""
-    avals: list[Any] = list(map(get_aval, leaves))
-    return [issubdtype(aval.dtype, np.inexact) for aval in avals]
+    avals: list[Any] = list(map(ir.get_aval, leaves))
+    return [ir.issubdtype(aval.dtype, np.inexact) for aval in avals]
 
 
 def _selected(leaves: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
@@ -155,15 +144,17 @@ class _Progress(NamedTuple):
     The polynomial gives states in between, from ``before`` to ``time``.
     """
 
-    y: Array
-    slope: Array
-    time: Array
-    step: Array
-    before: Array
-    polynomial: Array
+    y: ir.Array
+    slope: ir.Array
+    time: ir.Array
+    step: ir.Array
+    before: ir.Array
+    polynomial: ir.Array
 
 
-def _integrate(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Array) -> Array:
+def _integrate(
+    field: Any, options: _Options, y0: ir.Array, ts: ir.Array, *leaves: ir.Array
+) -> ir.Array:
     """The states at all times, of which the first is that of ``y0``."""
     # Where times decrease, the variable of the integration is the negative of the time.
     sign = jnp.where(ts[-1] < ts[0], -1, 1).astype(ts.dtype)
@@ -176,8 +167,8 @@ def _integrate(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Arr
     constant = jnp.stack([*[jnp.zeros_like(y0)] * 4, y0])
     progress = _Progress(y0, f0, start, first, start, constant)
 
-    def advance(progress: _Progress, target: Array) -> tuple[_Progress, Array]:
-        def going(state: tuple[Any, _Progress]) -> Array:
+    def advance(progress: _Progress, target: ir.Array) -> tuple[_Progress, ir.Array]:
+        def going(state: tuple[Any, _Progress]) -> ir.Array:
             count, now = state
             more = (now.time < target) & (now.step > 0)
             return more if isinf(mxstep) else more & (count < mxstep)
@@ -191,7 +182,7 @@ def _integrate(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Arr
             after = _Progress(y, f, now.time + now.step, size, now.time, polynomial)
             accepted = ratio <= 1
             choose = lambda new, old: jnp.where(accepted, new, old)
-            return count + 1, tree_map(choose, after, now._replace(step=size))
+            return count + 1, pytree.tree_map(choose, after, now._replace(step=size))
 
         _, progress = lax.while_loop(going, step, (np.int32(0), progress))
         length = progress.time - progress.before
@@ -204,21 +195,25 @@ def _integrate(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Arr
     return jnp.concatenate([y0[None], ys])
 
 
-def _signed(sign: Array, y: Array) -> Array:
+def _signed(sign: ir.Array, y: ir.Array) -> ir.Array:
     return sign.astype(y.dtype)
 
 
 @partial(lax.custom_vjp, nondiff_argnums=(0, 1))
-def _odeint(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Array) -> Array:
+def _odeint(
+    field: Any, options: _Options, y0: ir.Array, ts: ir.Array, *leaves: ir.Array
+) -> ir.Array:
     return _run_step(_integrate_step, field, options, y0, ts, *leaves)
 
 
-def _odeint_fwd(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Array) -> Any:
+def _odeint_fwd(
+    field: Any, options: _Options, y0: ir.Array, ts: ir.Array, *leaves: ir.Array
+) -> Any:
     ys = _odeint(field, options, y0, ts, *leaves)  # differentiable, for higher derivatives
     return ys, (ys, ts, leaves)
 
 
-def _odeint_bwd(field: Any, options: _Options, residuals: Any, cts: Array) -> tuple[Any, ...]:
+def _odeint_bwd(field: Any, options: _Options, residuals: Any, cts: ir.Array) -> tuple[Any, ...]:
     ys, ts, leaves = residuals
     y_ct, t_ct, *smooth_cts = _run_step(_pull_back_step, field, options, ys, ts, cts, *leaves)
     remaining = iter(smooth_cts)
@@ -226,7 +221,7 @@ def _odeint_bwd(field: Any, options: _Options, residuals: Any, cts: Array) -> tu
         y_ct,
         t_ct,
         *(
-            next(remaining) if smooth else np.zeros(np.shape(x), float0)
+            next(remaining) if smooth else np.zeros(np.shape(x), ir.float0)
             for x, smooth in zip(leaves, _differentiable_flags(leaves), strict=True)
         ),
     )
@@ -236,8 +231,8 @@ _odeint.defvjp(_odeint_fwd, _odeint_bwd)
 
 
 def _pull_back(
-    field: Any, options: _Options, ys: Array, ts: Array, cts: Array, *leaves: Array
-) -> tuple[Array, ...]:
+    field: Any, options: _Options, ys: ir.Array, ts: ir.Array, cts: ir.Array, *leaves: ir.Array
+) -> tuple[ir.Array, ...]:
     """The cotangents of the first state, of the times and of the arguments.
 
     From each time back to the one before, the state is integrated together with the cotangents. A
@@ -249,7 +244,7 @@ def _pull_back(
     backward = _AdjointField(field, layout)
     along = lambda ct, y, t: jnp.sum(ct * field(y, t, *leaves)).real.astype(ts.dtype)
 
-    def back(carry: tuple[Array, Any], row: tuple[Array, ...]) -> tuple[Any, Array]:
+    def back(carry: tuple[ir.Array, Any], row: tuple[ir.Array, ...]) -> tuple[Any, ir.Array]:
         ct, sums = carry
         y, t, before, y_ct = row
         ct = ct + y_ct
@@ -266,31 +261,31 @@ def _pull_back(
 
 
 # Outside of jit each of the two is one executable, cached by types and settings.
-_integrate_step = composite("odeint")(
+_integrate_step = ir.composite("odeint")(
     lambda *arrays, field, options: _integrate(field, options, *arrays)
 )
-_pull_back_step = composite("odeint_adjoint")(
+_pull_back_step = ir.composite("odeint_adjoint")(
     lambda *arrays, field, options: _pull_back(field, options, *arrays)
 )
 
 
-def _run_step(step: Any, field: Any, options: _Options, *arrays: Array) -> Any:
+def _run_step(step: Any, field: Any, options: _Options, *arrays: ir.Array) -> Any:
     """Run an executable; while tracing, its operations, since ``field`` may close over tracers."""
-    run = step.fun if is_recording() else step
+    run = step.fun if ir.is_recording() else step
     return run(*arrays, field=field, options=options)
 
 
-@api_boundary
+@ir.api_boundary
 def odeint(
-    func: Callable[..., PyTree],
-    y0: PyTree,
-    t: ArrayLike,
-    *args: PyTree,
+    func: Callable[..., ir.PyTree],
+    y0: ir.PyTree,
+    t: ir.ArrayLike,
+    *args: ir.PyTree,
     rtol: float = 1.4e-8,
     atol: float = 1.4e-8,
     mxstep: float = inf,
     hmax: float = inf,
-) -> PyTree:
+) -> ir.PyTree:
     """Solve an initial value problem by the adaptive method of Dormand and Prince.
 
     ``jit``, ``vmap`` and reverse-mode differentiation apply. Gradients, with respect to ``y0``,
@@ -326,8 +321,8 @@ def odeint(
       [1.0, 0.368..., 0.135...]
     """
     ts = _checked_times(t)
-    state = tree_map(_checked_state, y0)
-    leaves, args_tree = tree_flatten(args)
+    state = pytree.tree_map(_checked_state, y0)
+    leaves, args_tree = pytree.tree_flatten(args)
     for i, leaf in enumerate(leaves):
         _check_argument(leaf, i, args)
     layout = _Layout.of(state)
@@ -339,43 +334,43 @@ def odeint(
     return _unraveled_rows(layout, ys)
 
 
-def _unraveled_rows(layout: _Layout, rows: Array) -> PyTree:
+def _unraveled_rows(layout: _Layout, rows: ir.Array) -> ir.PyTree:
     count = rows.shape[0]
     ends = list(accumulate(map(prod, layout.shapes)))
     leaves = [
         _of_dtype(rows[:, end - prod(shape) : end].reshape(count, *shape), dtype)
         for end, shape, dtype in zip(ends, layout.shapes, layout.dtypes, strict=True)
     ]
-    return unflatten(layout.tree, leaves)
+    return pytree.tree_unflatten(layout.tree, leaves)
 
 
-def _checked_times(t: ArrayLike) -> Array:
+def _checked_times(t: ir.ArrayLike) -> ir.Array:
     ts = jnp.asarray(t)
-    if not issubdtype(ts.dtype, np.floating) or ts.ndim != 1:
+    if not ir.issubdtype(ts.dtype, np.floating) or ts.ndim != 1:
         raise TypeError(
             "odeint: t must be a vector of floats, the times of the solution, got "
-            f"{get_aval(ts).str_short()}."
+            f"{ir.get_aval(ts).str_short()}."
         )
     if ts.shape[0] == 0:
         raise IndexError("odeint: t is empty; its first element is the time of y0.")
     return ts
 
 
-def _checked_state(leaf: ArrayLike) -> Array:
+def _checked_state(leaf: ir.ArrayLike) -> ir.Array:
     state = jnp.asarray(leaf)
-    if not issubdtype(state.dtype, np.inexact):
+    if not ir.issubdtype(state.dtype, np.inexact):
         raise TypeError(
             "odeint: y0 must hold floats or complex numbers, got "
-            f"{get_aval(state).str_short()}. Convert it with astype(float)."
+            f"{ir.get_aval(state).str_short()}. Convert it with astype(float)."
         )
     return state
 
 
-def _check_argument(leaf: object, i: int, args: tuple[PyTree, ...]) -> None:
+def _check_argument(leaf: object, i: int, args: tuple[ir.PyTree, ...]) -> None:
     try:
-        get_aval(leaf)
+        ir.get_aval(leaf)
     except TypeError:
-        path = keystr(tree_flatten_with_path(args)[0][i][0])
+        path = pytree.keystr(pytree.tree_flatten_with_path(args)[0][i][0])
         raise TypeError(
             f"odeint: args must hold arrays or scalars, but args{path} is a "
             f"{type(leaf).__name__}. Close over it in func instead."
@@ -383,8 +378,8 @@ def _check_argument(leaf: object, i: int, args: tuple[PyTree, ...]) -> None:
 
 
 def ravel_first_arg(
-    f: Callable[..., PyTree], unravel: Callable[[Array], PyTree]
-) -> Callable[..., Array]:
+    f: Callable[..., ir.PyTree], unravel: Callable[[ir.Array], ir.PyTree]
+) -> Callable[..., ir.Array]:
     """A function of a pytree as a function of a vector that returns a vector.
 
     Args:
@@ -404,7 +399,7 @@ def ravel_first_arg(
       [-1.0, -1.0, 3.0]
     """
 
-    def raveled(y: Array, *args: PyTree) -> Array:
+    def raveled(y: ir.Array, *args: ir.PyTree) -> ir.Array:
         result = f(unravel(y), *args)
         return _Layout.of(result).ravel(result)
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, ConcretizationTypeError, DTypeLike, Hook, Tracer
 from ricci_pytree import register_pytree_node_class
 from ricci_sparse._base import JAXSparse
 from ricci_sparse.layouts import SparseInfo
@@ -20,7 +20,7 @@ __all__ = ["BCOO"]
 
 
 # ``bcoo_update_layout``, whose module imports this one.
-update_layout: Hook[Callable[["BCOO", int | None, int | None, str | None], "BCOO"]] = Hook(
+update_layout: ir.Hook[Callable[["BCOO", int | None, int | None, str | None], "BCOO"]] = ir.Hook(
     "bcoo_update_layout", provided_by="ricci_sparse"
 )
 
@@ -56,14 +56,14 @@ class BCOO(JAXSparse):
 
     _parts: ClassVar[tuple[str, ...]] = ("data", "indices")
 
-    data: Array
-    indices: Array
+    data: ir.Array
+    indices: ir.Array
     indices_sorted: bool
     unique_indices: bool
 
     def __init__(
         self,
-        args: tuple[Array, Array],
+        args: tuple[ir.Array, ir.Array],
         *,
         shape: Sequence[int],
         indices_sorted: bool = False,
@@ -108,10 +108,10 @@ class BCOO(JAXSparse):
     @classmethod
     def fromdense(
         cls,
-        mat: ArrayLike,
+        mat: ir.ArrayLike,
         *,
         nse: int | None = None,
-        index_dtype: DTypeLike = np.int32,
+        index_dtype: ir.DTypeLike = np.int32,
         n_dense: int = 0,
         n_batch: int = 0,
     ) -> Self:
@@ -136,8 +136,8 @@ class BCOO(JAXSparse):
             )
         if nse is None:
             count = count_stored_elements(mat, n_batch, n_dense)
-            if isinstance(count, Tracer):
-                raise ConcretizationTypeError(
+            if isinstance(count, ir.Tracer):
+                raise ir.ConcretizationTypeError(
                     count,
                     "BCOO.fromdense counts the elements to store, whose number is unknown during "
                     "tracing. Pass nse, the number of them.",
@@ -150,7 +150,12 @@ class BCOO(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(
-        cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0, n_batch: int = 0
+        cls,
+        mat: Any,
+        *,
+        index_dtype: ir.DTypeLike | None = None,
+        n_dense: int = 0,
+        n_batch: int = 0,
     ) -> Self:
         """A matrix of SciPy.
 
@@ -173,8 +178,8 @@ class BCOO(JAXSparse):
         cls,
         shape: Sequence[int],
         *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
+        dtype: ir.DTypeLike | None = None,
+        index_dtype: ir.DTypeLike = "int32",
         n_dense: int = 0,
         n_batch: int = 0,
         nse: int = 0,
@@ -199,8 +204,8 @@ class BCOO(JAXSparse):
         M: int,
         k: int,
         *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
+        dtype: ir.DTypeLike | None = None,
+        index_dtype: ir.DTypeLike = "int32",
         n_batch: int = 0,
         n_dense: int = 0,
     ) -> Self:
@@ -224,7 +229,7 @@ class BCOO(JAXSparse):
         data = jnp.ones(count, dtype)
         return cls((data, indices), shape=(N, M), indices_sorted=True, unique_indices=True)
 
-    def todense(self) -> Array:
+    def todense(self) -> ir.Array:
         """The dense array that it represents."""
         return bcoo_todense_p.bind(self.data, self.indices, spinfo=self.info)
 
@@ -254,7 +259,7 @@ class BCOO(JAXSparse):
             indices = jnp.where(zero[..., None], outside, indices)
         if nse is None:
             count = count_unique_indices(indices, self.shape)
-            if isinstance(count, Tracer):
+            if isinstance(count, ir.Tracer):
                 raise ValueError(
                     "bcoo_sum_duplicates: nse must be specified inside jit, vmap and other "
                     "transformations, where the number of different indices is not known."
@@ -297,11 +302,11 @@ class BCOO(JAXSparse):
     if TYPE_CHECKING:  # set by _methods
 
         def __abs__(self) -> "BCOO": ...
-        def __truediv__(self, other: ArrayLike) -> "BCOO": ...
-        def __rtruediv__(self, other: ArrayLike) -> "BCOO": ...
-        def __pow__(self, other: ArrayLike) -> "BCOO": ...
+        def __truediv__(self, other: ir.ArrayLike) -> "BCOO": ...
+        def __rtruediv__(self, other: ir.ArrayLike) -> "BCOO": ...
+        def __pow__(self, other: ir.ArrayLike) -> "BCOO": ...
         def __iter__(self) -> Iterator["BCOO"]: ...
-        def astype(self, dtype: DTypeLike) -> "BCOO":
+        def astype(self, dtype: ir.DTypeLike) -> "BCOO":
             """The array with elements of another dtype."""
             ...
 
@@ -309,11 +314,11 @@ class BCOO(JAXSparse):
             """The array in another shape."""
             ...
 
-    def _with(self, parts: Sequence[Array], info: SparseInfo) -> Self:
+    def _with(self, parts: Sequence[ir.Array], info: SparseInfo) -> Self:
         """An array with these parts, of the same class."""
         return type(self)((parts[0], parts[1]), **info._asdict())
 
-    def tree_flatten(self) -> tuple[tuple[Array, Array], dict[str, Any]]:
+    def tree_flatten(self) -> tuple[tuple[ir.Array, ir.Array], dict[str, Any]]:
         """The arrays, and the static properties."""
         return (self.data, self.indices), self.info._asdict()
 

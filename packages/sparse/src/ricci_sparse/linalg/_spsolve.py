@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, define, unsharded
 from ricci_lax.authoring import no_examples
 from ricci_stablehlo import traced
 
@@ -32,20 +32,20 @@ def _solve_on_host(
 
 
 def _call(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    b: Array,
+    data: ir.Array,
+    indices: ir.Array,
+    indptr: ir.Array,
+    b: ir.Array,
     *,
     tol: float,
     reorder: int,
     transpose: bool,
-) -> Array:
+) -> ir.Array:
     solve = partial(_solve_on_host, transpose=transpose)
     return lax.pure_callback(solve, b, data, indices, indptr, b, vmap_method="sequential")
 
 
-def _rows(indptr: Array, nse: int) -> Array:
+def _rows(indptr: ir.Array, nse: int) -> ir.Array:
     """The row of each stored element."""
     return jnp.searchsorted(indptr, jnp.arange(nse, dtype=indptr.dtype), side="right") - 1
 
@@ -77,15 +77,15 @@ def _transpose(
 
 def _batch(
     axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-) -> tuple[Array, int]:
+) -> tuple[ir.Array, int]:
     arrays = [batched_at(x, dim, axis, 0) for x, dim in zip(args, dims, strict=True)]
     return lax.map(lambda xs: spsolve_p.bind(*xs, **params), tuple(arrays)), 0
 
 
-spsolve_p: Primitive = define(
+spsolve_p: ir.Primitive = ir.define(
     "spsolve",
-    abstract_eval=lambda data, indices, indptr, b, **params: ShapedArray(b.shape, b.dtype),
-    sharding=unsharded(),
+    abstract_eval=lambda data, indices, indptr, b, **params: ir.ShapedArray(b.shape, b.dtype),
+    sharding=ir.unsharded(),
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
@@ -95,13 +95,13 @@ spsolve_p: Primitive = define(
 
 
 def spsolve(
-    data: ArrayLike,
-    indices: ArrayLike,
-    indptr: ArrayLike,
-    b: ArrayLike,
+    data: ir.ArrayLike,
+    indices: ir.ArrayLike,
+    indptr: ir.ArrayLike,
+    b: ir.ArrayLike,
     tol: float = 1e-6,
     reorder: int = 1,
-) -> Array:
+) -> ir.Array:
     """Solve the linear system ``A x = b`` with a sparse matrix ``A``, by a decomposition.
 
     It is solved on the host, by SciPy. It is differentiable with respect to ``data`` and ``b``.

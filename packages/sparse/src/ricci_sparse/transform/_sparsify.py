@@ -9,18 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from ricci_ir import (
-    Array,
-    DebugInfo,
-    Jaxpr,
-    Primitive,
-    Trace,
-    Tracer,
-    context,
-    eval_jaxpr,
-    set_trace,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_sparse._base import is_sparse
 
@@ -38,7 +27,7 @@ from ._values import (
 __all__ = ["SparseTrace", "SparseTracer", "eval_sparse", "sparsify", "sparsify_raw"]
 
 
-class SparseTracer(Tracer):
+class SparseTracer(ir.Tracer):
     """Tracer of a sparse value in ``sparsify``.
 
     Args:
@@ -60,7 +49,7 @@ class SparseTracer(Tracer):
         return self._trace.spenv
 
 
-class SparseTrace(Trace):
+class SparseTrace(ir.Trace):
     """Applies primitives to values that may be sparse.
 
     Args:
@@ -71,16 +60,18 @@ class SparseTrace(Trace):
 
     __slots__ = ("spenv", "tag")
 
-    def __init__(self, parent_trace: Trace, tag: object, spenv: SparsifyEnv):
+    def __init__(self, parent_trace: ir.Trace, tag: object, spenv: SparsifyEnv):
         super().__init__(parent_trace)
         self.tag: object = tag
         self.spenv: SparsifyEnv = spenv
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def process(
+        self, primitive: ir.Primitive, args: tuple[Any, ...], params: dict[str, Any]
+    ) -> Any:
         """Apply a primitive by its rule, or unchanged if no operand is sparse."""
         assert self.parent is not None
         is_own = [isinstance(x, SparseTracer) and x._trace is self for x in args]
-        with set_trace(self.parent):
+        with ir.set_trace(self.parent):
             if not any(is_own):
                 return primitive.bind(*args, **params)
             values = [
@@ -108,9 +99,9 @@ def _run(
     fun: Callable[..., Sequence[Any]], spenv: SparsifyEnv, spvalues: Sequence[SparsifyValue]
 ) -> list[SparsifyValue]:
     """Apply a function of arrays to values, in a new trace."""
-    trace = SparseTrace(context.trace, object(), spenv)
+    trace = SparseTrace(ir.context.trace, object(), spenv)
     try:
-        with set_trace(trace):
+        with ir.set_trace(trace):
             outs = fun(*map(trace.result, spvalues))
         return [trace.value_of(out) for out in outs]
     finally:
@@ -118,7 +109,10 @@ def _run(
 
 
 def eval_sparse(
-    jaxpr: Jaxpr, consts: Sequence[Array], spvalues: Sequence[SparsifyValue], spenv: SparsifyEnv
+    jaxpr: ir.Jaxpr,
+    consts: Sequence[ir.Array],
+    spvalues: Sequence[SparsifyValue],
+    spenv: SparsifyEnv,
 ) -> Sequence[SparsifyValue]:
     """Evaluate a jaxpr with values that may be sparse.
 
@@ -134,7 +128,7 @@ def eval_sparse(
     Raises:
       NotImplementedError: for a primitive that has no rule for its sparse operands.
     """
-    return _run(lambda *xs: eval_jaxpr(jaxpr, consts, *xs), spenv, spvalues)
+    return _run(lambda *xs: ir.eval_jaxpr(jaxpr, consts, *xs), spenv, spvalues)
 
 
 def sparsify_raw(f: Callable[..., Any]) -> Callable[..., tuple[Sequence[Any], Any, bool]]:
@@ -155,12 +149,12 @@ def sparsify_raw(f: Callable[..., Any]) -> Callable[..., tuple[Sequence[Any], An
         avals = spvalues_to_avals(spenv, flat)
         out_tree: Any = None
 
-        def fun(*xs: Array) -> list[Any]:
+        def fun(*xs: ir.Array) -> list[Any]:
             nonlocal out_tree
             leaves, out_tree = tree_flatten(f(*tree_unflatten(in_tree, xs), **params))
             return leaves
 
-        jaxpr = trace_to_jaxpr(fun, avals, DebugInfo("sparsify", getattr(f, "__name__", "f")))
+        jaxpr = ir.trace_to_jaxpr(fun, avals, ir.DebugInfo("sparsify", getattr(f, "__name__", "f")))
         outs = eval_sparse(jaxpr, jaxpr.consts, flat, spenv)
         return outs, out_tree, any(v.is_sparse() for v in outs)
 

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from ml_dtypes import float8_e4m3fn, float8_e8m0fnu
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, Shape, bfloat16, get_aval, primitives, trace_to_jaxpr
 
 from ._example import Example, captured
 from ._values import C64, F32, I8, I32, U32, array_of
@@ -18,7 +18,7 @@ def _ragged(
     numbers: tuple,
     ragged: int,
     groups: tuple,
-    *shapes: Shape,
+    *shapes: ir.Shape,
     sizes: Sequence[int] | Sequence[Sequence[int]],
     **options: Any,
 ):
@@ -44,9 +44,9 @@ def _ragged_examples() -> list[Example]:
         _ragged(plain, 0, (0,), (5, 3), (0, 3, 4), sizes=[]),
         *(
             _ragged(plain, 0, (0,), *rows, sizes=[2, 2], dtype=t)
-            for t in (C64, I8, I32, bfloat16, np.float16, np.float64, bool)
+            for t in (C64, I8, I32, ir.bfloat16, np.float16, np.float64, bool)
         ),
-        _ragged(plain, 0, (0,), *rows, sizes=[2, 2], dtype=bfloat16, preferred_element_type=F32),
+        _ragged(plain, 0, (0,), *rows, sizes=[2, 2], dtype=ir.bfloat16, preferred_element_type=F32),
         _ragged(plain, 0, (0,), *rows, sizes=[2, 2], precision="highest"),
         # Group sizes for each example of a batch, and group sizes shared by all examples.
         _ragged(batched, 1, (1,), (2, 5, 3), (2, 2, 3, 4), sizes=[[1, 2], [3, 2]]),
@@ -68,7 +68,7 @@ def _scaled_examples() -> list[Example]:
     numbers = (((1,), (0,)), ((), ()))
     batched = (((2,), (1,)), ((0,), (0,)))
 
-    def example(dims: tuple, *args: np.ndarray, dtype: npt.DTypeLike = bfloat16) -> Example:
+    def example(dims: tuple, *args: np.ndarray, dtype: npt.DTypeLike = ir.bfloat16) -> Example:
         params = {"dimension_numbers": dims, "preferred_element_type": np.dtype(dtype)}
         return Example(args, params, smooth=False)
 
@@ -94,7 +94,7 @@ def _search_examples() -> list[Example]:
         for args, options in (
             (array_of(3, 7), {"k": 2}),
             (array_of(7, 2), {"k": 3, "reduction_dimension": 0}),
-            (array_of(9, dtype=bfloat16), {"k": 9}),
+            (array_of(9, dtype=ir.bfloat16), {"k": 9}),
             (array_of(2, 300), {"k": 2, "aggregate_to_topk": False}),
             (array_of(6), {"k": 1, "recall_target": 0.5, "reduction_input_size_override": 9}),
         ):
@@ -113,9 +113,9 @@ def _composite_examples() -> list[Example]:
 
 
 def _windows() -> list[Example]:
-    def fun(x: Array, source: Array, init: Array, rows: int = 2) -> Array:
+    def fun(x: ir.Array, source: ir.Array, init: ir.Array, rows: int = 2) -> ir.Array:
         scalar = np.zeros((), x.dtype)
-        jaxpr = lambda f: trace_to_jaxpr(lambda a, b: [f(a, b)], [get_aval(scalar)] * 2)
+        jaxpr = lambda f: ir.trace_to_jaxpr(lambda a, b: [f(a, b)], [ir.get_aval(scalar)] * 2)
         return lax.select_and_scatter_p.bind(
             x,
             source,
@@ -156,8 +156,8 @@ def contraction_examples() -> dict[str, list[Example]]:
         "stage": [Example((array_of(2, 3, dtype=t),)) for t in (F32, C64, I32, U32, bool)],
         "empty": [
             Example((), {"shape": shape, "dtype": np.dtype(t), "out_sharding": None})
-            for shape, t in (((2, 3), F32), ((), C64), ((0, 2), bool), ((2,), bfloat16))
+            for shape, t in (((2, 3), F32), ((), C64), ((0, 2), bool), ((2,), ir.bfloat16))
         ],
         "dce_sink": [Example((x,), {"prevent_mlir_dce": False})],
     }
-    return {name: examples for name, examples in table.items() if name in primitives}
+    return {name: examples for name, examples in table.items() if name in ir.primitives}

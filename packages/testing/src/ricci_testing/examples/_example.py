@@ -8,21 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import ricci_ir as ir
 from ricci_batching import vmap
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Jaxpr,
-    Literal,
-    Primitive,
-    enable_x64,
-    extend_axes,
-    get_aval,
-    issubdtype,
-    jaxprs_in_params,
-    primitives,
-    trace_to_jaxpr,
-)
 from ricci_testing._check_grads import is_inexact
 
 _DOUBLES = {
@@ -80,7 +67,7 @@ class Example:
 
     def precision(self) -> AbstractContextManager[Any]:
         """The context in which to use the example: with ``enable_x64`` if it is ``wide``."""
-        return enable_x64(True) if self.wide else nullcontext()
+        return ir.enable_x64(True) if self.wide else nullcontext()
 
     def with_wide_types(self) -> "Example":
         """The example with 64-bit dtypes enabled, under which its jaxprs are traced again.
@@ -88,17 +75,17 @@ class Example:
         Raises:
           ValueError: if the parameters hold jaxprs and the example has no ``make``.
         """
-        with enable_x64(True):
+        with ir.enable_x64(True):
             return replace(self.converted(lambda x: x), x64=True)
 
     def dtype_params(self) -> dict[str, np.dtype]:
         """The parameters that are dtypes."""
         return {k: v for k, v in self.params.items() if isinstance(v, np.dtype)}
 
-    def bind(self, primitive: Primitive, *args: ArrayLike) -> list[Array]:
+    def bind(self, primitive: ir.Primitive, *args: ir.ArrayLike) -> list[ir.Array]:
         """The results of the primitive for these operands, as a list."""
 
-        def fun(*xs: ArrayLike) -> list[Array]:
+        def fun(*xs: ir.ArrayLike) -> list[ir.Array]:
             result = primitive.bind(*xs, **self.params)
             return list(result) if primitive.multiple_results else [result]
 
@@ -106,19 +93,19 @@ class Example:
             fun = vmap(fun, axis_name=name, axis_size=size)
         return fun(*args)
 
-    def result_avals(self, primitive: Primitive) -> list[Any]:
+    def result_avals(self, primitive: ir.Primitive) -> list[Any]:
         """The abstract types of the results.
 
         Raises:
           ValueError: if an operand lacks the leading dimensions of the named axes.
         """
-        avals: list[Any] = list(map(get_aval, self.args))
+        avals: list[Any] = list(map(ir.get_aval, self.args))
         sizes = tuple(size for _, size in self.axes)
         rank = len(sizes)
         if any(aval.shape[:rank] != sizes for aval in avals):
             raise ValueError(f"operands lack the leading dimensions {sizes} of {self.axes}")
         members = tuple(a.update(shape=a.shape[rank:]) if sizes else a for a in avals)
-        with extend_axes(self.axes):
+        with ir.extend_axes(self.axes):
             avals_of_results = primitive.result_avals(members, self.params)
         avals_of_results = avals_of_results if primitive.multiple_results else [avals_of_results]
         return [a.update(shape=(*sizes, *a.shape)) if sizes else a for a in avals_of_results]
@@ -168,12 +155,12 @@ class Example:
         return replace(self, args=args, params={**self.params, **changed})
 
     def _has_jaxprs(self) -> bool:
-        return next(jaxprs_in_params(self.params), None) is not None
+        return next(ir.jaxprs_in_params(self.params), None) is not None
 
     def __str__(self) -> str:
         with self.precision():
-            types = ", ".join(str(get_aval(x)) for x in self.args)
-        shown = {k: "…" if isinstance(v, Jaxpr) else v for k, v in self.params.items()}
+            types = ", ".join(str(ir.get_aval(x)) for x in self.args)
+        shown = {k: "…" if isinstance(v, ir.Jaxpr) else v for k, v in self.params.items()}
         width = " where 64-bit dtypes are enabled" if self.x64 else ""
         return f"({types})" + (f" with {shown}" if shown else "") + width
 
@@ -196,15 +183,15 @@ def cast(x: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
     real = np.real(x) if x.dtype.kind == "c" else x
     if dtype == np.bool_:
         return np.asarray(real > 0)
-    if issubdtype(dtype, np.complexfloating) and x.dtype.kind != "c":
+    if ir.issubdtype(dtype, np.complexfloating) and x.dtype.kind != "c":
         result: Any = real.astype(dtype)
         result.imag = 0.4 * np.flip(result.real)
         return result
-    if issubdtype(dtype, np.integer) and issubdtype(x.dtype, np.inexact):
+    if ir.issubdtype(dtype, np.integer) and ir.issubdtype(x.dtype, np.inexact):
         real = np.rint(3 * np.nan_to_num(real.astype(np.float64), posinf=9, neginf=-9))
-    if issubdtype(dtype, np.unsignedinteger):
+    if ir.issubdtype(dtype, np.unsignedinteger):
         real = np.abs(real.astype(np.int64))
-    source = x if issubdtype(dtype, np.complexfloating) else real
+    source = x if ir.issubdtype(dtype, np.complexfloating) else real
     with np.errstate(over="ignore"):
         return np.asarray(source).astype(dtype)
 
@@ -224,15 +211,15 @@ def captured(name: str, fun: Callable[..., Any], *args: Any, **options: Any) -> 
     """
 
     def equation(*args: np.ndarray) -> tuple[tuple[np.ndarray, ...], dict[str, Any]]:
-        jaxpr = trace_to_jaxpr(lambda *xs: _as_list(fun(*xs)), list(map(get_aval, args)))
-        equations = [eqn for eqn in jaxpr.eqns if eqn.primitive is primitives[name]]
+        jaxpr = ir.trace_to_jaxpr(lambda *xs: _as_list(fun(*xs)), list(map(ir.get_aval, args)))
+        equations = [eqn for eqn in jaxpr.eqns if eqn.primitive is ir.primitives[name]]
         if len(equations) != 1:
             raise ValueError(f"the jaxpr has {len(equations)} equations of {name!r}:\n{jaxpr}")
         values = {id(v): x for v, x in zip(jaxpr.invars, args, strict=True)}
         values.update((id(v), x) for v, x in zip(jaxpr.constvars, jaxpr.consts, strict=True))
         operands = []
         for atom in equations[0].invars:
-            value = atom.val if type(atom) is Literal else values.get(id(atom))
+            value = atom.val if type(atom) is ir.Literal else values.get(id(atom))
             if value is None:
                 raise ValueError(f"an operand of {name!r} is an intermediate result:\n{jaxpr}")
             operands.append(np.asarray(value, atom.aval.dtype))

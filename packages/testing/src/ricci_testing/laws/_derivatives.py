@@ -6,19 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ricci_autodiff import jvp, jvp_rules, linear_transpose, linearize, transpose_rules, vjp
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    enable_x64,
-    eval_jaxpr,
-    float0,
-    get_aval,
-    issubdtype,
-    make_jaxpr,
-    unsupported,
-)
+import ricci_autodiff as ad
+import ricci_ir as ir
 from ricci_testing._check_grads import (
     assert_close,
     check_flat_jvp,
@@ -41,7 +30,7 @@ _NOT_SMOOTH = "not differentiable here"
 
 
 def _is_single_precision(example: Example) -> bool:
-    dtypes: list[Any] = [get_aval(x).dtype for x in example.args if is_inexact(x)]  # pyright: ignore
+    dtypes: list[Any] = [ir.get_aval(x).dtype for x in example.args if is_inexact(x)]  # pyright: ignore
     return bool(dtypes) and all(d.name in ("float32", "complex64") for d in dtypes)
 
 
@@ -53,20 +42,20 @@ def _differentiated(example: Example) -> Iterator[tuple[int, ...]]:
         yield from ((i,) for i in places)
 
 
-def without_derivatives(primitive: Primitive, example: Example) -> str | None:
+def without_derivatives(primitive: ir.Primitive, example: Example) -> str | None:
     """The reason why an example has no derivative to check, or ``None`` if it has one."""
     places = example.differentiable()
     if not places:
         return _NO_DIFFERENTIABLE
     fun, primals = function_of_operands(primitive, example, places)
-    push = lambda: jvp(fun, tuple(primals), tuple(directions(primals, 0)))
-    reason = unsupported_reason(jvp_rules[primitive], push, "the jvp")
+    push = lambda: ad.jvp(fun, tuple(primals), tuple(directions(primals, 0)))
+    reason = unsupported_reason(ad.jvp_rules[primitive], push, "the jvp")
     if reason is None and not example.smooth:
         return _NOT_SMOOTH
     return reason
 
 
-def without_double_derivatives(primitive: Primitive, example: Example) -> str | None:
+def without_double_derivatives(primitive: ir.Primitive, example: Example) -> str | None:
     """The reason why finite differences do not apply to an example, or ``None`` if they do."""
     reason = without_derivatives(primitive, example)
     if reason is None and not _is_single_precision(example):
@@ -74,7 +63,7 @@ def without_double_derivatives(primitive: Primitive, example: Example) -> str | 
     return reason
 
 
-def check_derivatives(primitive: Primitive, example: Example) -> str | None:
+def check_derivatives(primitive: ir.Primitive, example: Example) -> str | None:
     """The jvp equals finite differences, and the vjp is its transpose.
 
     Both are checked in double precision, by all operands together and by each alone.
@@ -97,7 +86,7 @@ def check_derivatives(primitive: Primitive, example: Example) -> str | None:
     """
     if reason := without_double_derivatives(primitive, example):
         return reason
-    with enable_x64(True):
+    with ir.enable_x64(True):
         example = example.in_double()
         for places in _differentiated(example):
             fun, primals = function_of_operands(primitive, example, places)
@@ -109,7 +98,7 @@ def check_derivatives(primitive: Primitive, example: Example) -> str | None:
     return None
 
 
-def check_second_order(primitive: Primitive, example: Example) -> str | None:
+def check_second_order(primitive: ir.Primitive, example: Example) -> str | None:
     """Second derivatives equal finite differences, for each combination of the two modes.
 
     The jvp is differentiated by primals and tangents, the vjp by primals and cotangents.
@@ -134,7 +123,7 @@ def check_second_order(primitive: Primitive, example: Example) -> str | None:
         return reason
     if example.order < 2:
         return "the derivative has no derivative of closed form"
-    with enable_x64(True):
+    with ir.enable_x64(True):
         example = example.in_double()
         fun, primals = function_of_operands(primitive, example, example.differentiable())
         if "fwd" in example.modes:
@@ -143,7 +132,7 @@ def check_second_order(primitive: Primitive, example: Example) -> str | None:
             if "rev" in example.modes:
                 check_flat_vjp(pushed, at, label="vjp of jvp")
         if "rev" in example.modes:
-            pulled, at = pulled_back(fun, primals, list(map(get_aval, fun(*primals))))
+            pulled, at = pulled_back(fun, primals, list(map(ir.get_aval, fun(*primals))))
             if "fwd" in example.modes:
                 check_flat_jvp(pulled, at, label="jvp of vjp")
             check_flat_vjp(pulled, at, label="vjp of vjp")
@@ -151,13 +140,13 @@ def check_second_order(primitive: Primitive, example: Example) -> str | None:
 
 
 def pushed_forward(
-    fun: Callable[..., list[Array]], primals: Sequence[Any]
-) -> tuple[Callable[..., list[Array]], list[Any]]:
+    fun: Callable[..., list[ir.Array]], primals: Sequence[Any]
+) -> tuple[Callable[..., list[ir.Array]], list[Any]]:
     """The jvp as a flat function of primals and tangents, and arguments for it."""
     count = len(primals)
 
-    def push(*xs: ArrayLike) -> list[Array]:
-        values, pushed = jvp(fun, xs[:count], xs[count:])
+    def push(*xs: ir.ArrayLike) -> list[ir.Array]:
+        values, pushed = ad.jvp(fun, xs[:count], xs[count:])
         return [t for v, t in zip(values, pushed, strict=True) if is_inexact(v)]
 
     return push, [*primals, *directions(primals, 6)]
@@ -166,12 +155,12 @@ def pushed_forward(
 def cotangents_of(results: Sequence[Any], inexact_cotangents: Sequence[Any]) -> list[Any]:
     """Cotangents for all results: the given ones for inexact results, float0 zeros for others."""
     remaining = iter(inexact_cotangents)
-    return [next(remaining) if is_inexact(r) else np.zeros(np.shape(r), float0) for r in results]
+    return [next(remaining) if is_inexact(r) else np.zeros(np.shape(r), ir.float0) for r in results]
 
 
 def pulled_back(
-    fun: Callable[..., list[Array]], primals: Sequence[Any], results: Sequence[Any]
-) -> tuple[Callable[..., list[Array]], list[Any]]:
+    fun: Callable[..., list[ir.Array]], primals: Sequence[Any], results: Sequence[Any]
+) -> tuple[Callable[..., list[ir.Array]], list[Any]]:
     """The vjp as a flat function of primals and cotangents, and arguments for it.
 
     Args:
@@ -179,16 +168,16 @@ def pulled_back(
     """
     count = len(primals)
 
-    def pull(*xs: ArrayLike) -> list[Array]:
-        values, back = vjp(fun, *xs[:count])
+    def pull(*xs: ir.ArrayLike) -> list[ir.Array]:
+        values, back = ad.vjp(fun, *xs[:count])
         return list(back(cotangents_of(values, xs[count:])))
 
-    zeros = [np.zeros(r.shape, r.dtype) for r in results if issubdtype(r.dtype, np.inexact)]
+    zeros = [np.zeros(r.shape, r.dtype) for r in results if ir.issubdtype(r.dtype, np.inexact)]
     return pull, [*primals, *directions(zeros, 5)]
 
 
 @in_example_precision
-def check_linearize(primitive: Primitive, example: Example) -> str | None:
+def check_linearize(primitive: ir.Primitive, example: Example) -> str | None:
     """``linearize`` gives the value, and a linear function that equals ``jvp``, traced as well.
 
     Args:
@@ -214,14 +203,14 @@ def check_linearize(primitive: Primitive, example: Example) -> str | None:
     for places in _differentiated(example):
         fun, primals = function_of_operands(primitive, example, places)
         tangents = directions(primals, 0)
-        values, pushed = jvp(fun, tuple(primals), tuple(tangents))
-        results, push = linearize(fun, *primals)
+        values, pushed = ad.jvp(fun, tuple(primals), tuple(tangents))
+        results, push = ad.linearize(fun, *primals)
         for i, (actual, expected) in enumerate(
             zip([*results, *push(*tangents)], [*values, *pushed], strict=True)
         ):
             what = f"by operands {places}: {'result' if i < len(values) else 'tangent'}"
-            if get_aval(expected).dtype == float0:
-                assert get_aval(actual).dtype == float0, what
+            if ir.get_aval(expected).dtype == ir.float0:
+                assert ir.get_aval(actual).dtype == ir.float0, what
                 continue
             assert_results_close(
                 np.asarray(actual), np.asarray(expected), f"{what} {i % len(values)}"
@@ -231,27 +220,29 @@ def check_linearize(primitive: Primitive, example: Example) -> str | None:
 
 
 def _check_linearize_traced(
-    fun: Callable[..., list[Array]],
+    fun: Callable[..., list[ir.Array]],
     primals: Sequence[Any],
     tangents: Sequence[Any],
     pushed: Sequence[Any],
     places: Sequence[int],
 ) -> None:
     """Check that ``linearize`` under tracing computes the residuals in the traced jaxpr."""
-    smooth = [t for t in pushed if get_aval(t).dtype != float0]  # pyright: ignore
-    closed_jaxpr = make_jaxpr(
+    smooth = [t for t in pushed if ir.get_aval(t).dtype != ir.float0]  # pyright: ignore
+    closed_jaxpr = ir.make_jaxpr(
         lambda *primals: [
-            t for t in linearize(fun, *primals)[1](*tangents) if get_aval(t).dtype != float0
+            t
+            for t in ad.linearize(fun, *primals)[1](*tangents)
+            if ir.get_aval(t).dtype != ir.float0
         ]
     )(*primals)
-    traced_tangents = eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *primals)
+    traced_tangents = ir.eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *primals)
     for i, (tangent, expected) in enumerate(zip(traced_tangents, smooth, strict=True)):
         assert_results_close(
             np.asarray(tangent), np.asarray(expected), f"traced, by operands {places}: tangent {i}"
         )
 
 
-def _is_linear(fun: Callable[..., list[Array]], primals: Sequence[Any]) -> bool:
+def _is_linear(fun: Callable[..., list[ir.Array]], primals: Sequence[Any]) -> bool:
     """Whether ``fun(x + y)`` equals ``fun(x) + fun(y)``, and is not always 0, by trial."""
     nonzero = False
     for seed in range(8):
@@ -271,7 +262,7 @@ def _of_all_sizes(like: Sequence[Any], seed: int) -> list[np.ndarray]:
     return [x * 10 ** random.uniform(-1, 1) for x in directions(like, seed)]
 
 
-def linear_places(primitive: Primitive, example: Example) -> list[tuple[int, ...]]:
+def linear_places(primitive: ir.Primitive, example: Example) -> list[tuple[int, ...]]:
     """The sets of operands in which the primitive is jointly linear, judged by its values."""
     places = tuple(example.differentiable())
     subsets = [s for n in range(1, len(places) + 1) for s in combinations(places, n)]
@@ -280,7 +271,7 @@ def linear_places(primitive: Primitive, example: Example) -> list[tuple[int, ...
     return [s for s in subsets if _is_linear(*function_of_operands(primitive, example, s))]
 
 
-def check_linear_transpose(primitive: Primitive, example: Example) -> str | None:
+def check_linear_transpose(primitive: ir.Primitive, example: Example) -> str | None:
     """``linear_transpose`` obeys ⟨J v, w⟩ = ⟨v, Jᵀ w⟩ for all operands of linear dependence.
 
     Args:
@@ -307,7 +298,7 @@ def check_linear_transpose(primitive: Primitive, example: Example) -> str | None
         return _NOT_SMOOTH
     if not _is_single_precision(example):
         return "covered by the examples in single precision, which are checked in double precision"
-    with enable_x64(True):
+    with ir.enable_x64(True):
         example = example.in_double()
         linear_sets = linear_places(primitive, example)
         if not linear_sets:
@@ -319,8 +310,8 @@ def check_linear_transpose(primitive: Primitive, example: Example) -> str | None
             results = fun(*vectors)
             weights = directions(results, 8)
             label = f"by operands {places}"
-            pull = lambda f=fun, p=primals, w=weights: linear_transpose(f, *p)(w)
-            if reason := unsupported_reason(transpose_rules[primitive], pull, "the transpose"):
+            pull = lambda f=fun, p=primals, w=weights: ad.linear_transpose(f, *p)(w)
+            if reason := unsupported_reason(ad.transpose_rules[primitive], pull, "the transpose"):
                 return reason
             try:
                 pulled = pull()
@@ -336,12 +327,12 @@ def check_linear_transpose(primitive: Primitive, example: Example) -> str | None
     return refusals[0] if len(refusals) == len(linear_sets) else None
 
 
-def is_always_linear(primitive: Primitive, examples: Sequence[Example]) -> bool:
+def is_always_linear(primitive: ir.Primitive, examples: Sequence[Example]) -> bool:
     """Whether there is an operand in which a primitive is linear in all its smooth examples."""
     common: set[int] | None = None
     for example in examples:
         if example.smooth and _is_single_precision(example):
-            with enable_x64(True):
+            with ir.enable_x64(True):
                 alone = {s[0] for s in linear_places(primitive, example.in_double()) if len(s) == 1}
             common = alone if common is None else common & alone
     return bool(common)
@@ -349,11 +340,11 @@ def is_always_linear(primitive: Primitive, examples: Sequence[Example]) -> bool:
 
 def _assert_types(cotangents: Sequence[Any], like: Sequence[Any], label: str) -> None:
     for i, (x, y) in enumerate(zip(cotangents, like, strict=True)):
-        ours, theirs = get_aval(x), get_aval(y)
+        ours, theirs = ir.get_aval(x), ir.get_aval(y)
         if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):  # pyright: ignore
             raise AssertionError(f"{label}: cotangent {i} has type {ours}, expected {theirs}")
 
 
-def has_transpose(primitive: Primitive) -> bool:
+def has_transpose(primitive: ir.Primitive) -> bool:
     """Whether the primitive has a transpose rule that is not ``unsupported``."""
-    return not isinstance(transpose_rules[primitive], unsupported)
+    return not isinstance(ad.transpose_rules[primitive], ir.unsupported)

@@ -5,23 +5,9 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 from ricci_autodiff import jvp, jvp_rules, vjp
 from ricci_batching import batch_rules, vmap
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Backend,
-    Jaxpr,
-    Primitive,
-    check_jaxpr,
-    enable_x64,
-    float0,
-    get_aval,
-    issubdtype,
-    trace_to_jaxpr,
-    unsupported,
-    use_backend,
-)
 from ricci_stablehlo import lower_jaxpr
 from ricci_testing.examples._example import Example
 from ricci_testing.examples._variants import exempt
@@ -31,48 +17,48 @@ from ._derivatives import has_transpose, pulled_back, pushed_forward
 from ._types import assert_results_close, function_of_operands, in_example_precision
 
 
-def programs(primitive: Primitive, example: Example) -> Iterator[tuple[str, Jaxpr]]:
+def programs(primitive: ir.Primitive, example: Example) -> Iterator[tuple[str, ir.Jaxpr]]:
     """Trace the primitive, its jvp, its vjp and its batched form, if they exist."""
-    avals: list[Any] = list(map(get_aval, example.args))
+    avals: list[Any] = list(map(ir.get_aval, example.args))
     fun = lambda *xs: example.bind(primitive, *xs)
-    plain = trace_to_jaxpr(fun, avals)
+    plain = ir.trace_to_jaxpr(fun, avals)
     yield "program", plain
     places = example.differentiable()
-    if places and example.smooth and not isinstance(jvp_rules[primitive], unsupported):
+    if places and example.smooth and not isinstance(jvp_rules[primitive], ir.unsupported):
         yield from _derivative_jaxprs(primitive, example, places, plain.out_avals)
-    if avals and not isinstance(batch_rules[primitive], unsupported):
-        yield "vmap", trace_to_jaxpr(lambda *xs: vmap(fun)(*xs), batched_avals(example))
+    if avals and not isinstance(batch_rules[primitive], ir.unsupported):
+        yield "vmap", ir.trace_to_jaxpr(lambda *xs: vmap(fun)(*xs), batched_avals(example))
 
 
 def _derivative_jaxprs(
-    primitive: Primitive, example: Example, places: Sequence[int], results: Sequence[Any]
-) -> Iterator[tuple[str, Jaxpr]]:
+    primitive: ir.Primitive, example: Example, places: Sequence[int], results: Sequence[Any]
+) -> Iterator[tuple[str, ir.Jaxpr]]:
     fun, primals = function_of_operands(primitive, example, places)
-    avals: list[Any] = list(map(get_aval, primals))
+    avals: list[Any] = list(map(ir.get_aval, primals))
     count = len(avals)
-    smooth = [issubdtype(r.dtype, np.inexact) for r in results]
+    smooth = [ir.issubdtype(r.dtype, np.inexact) for r in results]
 
-    def push(*xs: ArrayLike) -> list[Array]:
+    def push(*xs: ir.ArrayLike) -> list[ir.Array]:
         values, pushed = jvp(fun, xs[:count], xs[count:])
         return [*values, *(t for t, inexact in zip(pushed, smooth, strict=True) if inexact)]
 
-    def pull(*xs: ArrayLike) -> list[Array]:
+    def pull(*xs: ir.ArrayLike) -> list[ir.Array]:
         cotangents = iter(xs[count:])
         cts = [
-            next(cotangents) if inexact else np.zeros(r.shape, float0)
+            next(cotangents) if inexact else np.zeros(r.shape, ir.float0)
             for r, inexact in zip(results, smooth, strict=True)
         ]
         return list(vjp(fun, *xs[:count])[1](cts))
 
     if "fwd" in example.modes:
-        yield "jvp", trace_to_jaxpr(push, [*avals, *avals])
+        yield "jvp", ir.trace_to_jaxpr(push, [*avals, *avals])
     if "rev" in example.modes and has_transpose(primitive):
         cotangents = [r for r, inexact in zip(results, smooth, strict=True) if inexact]
-        yield "vjp", trace_to_jaxpr(pull, [*avals, *cotangents])
+        yield "vjp", ir.trace_to_jaxpr(pull, [*avals, *cotangents])
 
 
 @in_example_precision
-def check_programs(primitive: Primitive, example: Example) -> list[tuple[str, str]]:
+def check_programs(primitive: ir.Primitive, example: Example) -> list[tuple[str, str]]:
     """Check that the jaxprs of a primitive are well formed, and return their StableHLO by name.
 
     Args:
@@ -96,14 +82,14 @@ def check_programs(primitive: Primitive, example: Example) -> list[tuple[str, st
     texts = []
     for name, jaxpr in programs(primitive, example):
         try:
-            check_jaxpr(jaxpr)
+            ir.check_jaxpr(jaxpr)
         except TypeError as error:
             raise AssertionError(f"{name}: {error}") from error
         texts.append((name, lower_jaxpr(jaxpr, name)))
     return texts
 
 
-def check_well_formed(primitive: Primitive, example: Example) -> None:
+def check_well_formed(primitive: ir.Primitive, example: Example) -> None:
     """Check that the jaxprs of a primitive are well formed and lower to StableHLO.
 
     Args:
@@ -123,11 +109,11 @@ def check_well_formed(primitive: Primitive, example: Example) -> None:
 
 
 def check_compiled(
-    primitive: Primitive,
+    primitive: ir.Primitive,
     found: Sequence[Example],
     *,
     jit: Callable[..., Any],
-    reference: Backend,
+    reference: ir.Backend,
     derived: bool = False,
 ) -> None:
     """Check that a compiled primitive agrees with the reference backend.
@@ -148,15 +134,15 @@ def check_compiled(
     for wide in (False, True):
         examples = [e for e in found if e.wide is wide]
         if examples:
-            with enable_x64(wide):
+            with ir.enable_x64(wide):
                 _check_compiled(primitive, examples, jit, reference, derived)
 
 
 def _check_compiled(
-    primitive: Primitive,
+    primitive: ir.Primitive,
     examples: Sequence[Example],
     jit: Callable[..., Any],
-    reference: Backend,
+    reference: ir.Backend,
     derived: bool,
 ) -> None:
     functions = [list(_functions_of(primitive, e, derived)) for e in examples]
@@ -170,7 +156,7 @@ def _check_compiled(
     computed = jit(run)([[xs for _, _, xs in funs] for funs in functions])
     for example, funs, results in zip(examples, functions, computed, strict=True):
         for (name, fun, xs), ours in zip(funs, results, strict=True):
-            with use_backend(reference):
+            with ir.use_backend(reference):
                 theirs = fun(*xs)
             for i, (x, y) in enumerate(zip(ours, theirs, strict=True)):
                 what = f"the {name} of {primitive.name}{example}, result {i}"
@@ -178,18 +164,18 @@ def _check_compiled(
 
 
 def _functions_of(
-    primitive: Primitive, example: Example, derived: bool
-) -> Iterator[tuple[str, Callable[..., list[Array]], list[Any]]]:
+    primitive: ir.Primitive, example: Example, derived: bool
+) -> Iterator[tuple[str, Callable[..., list[ir.Array]], list[Any]]]:
     """The functions to compare, each with its name and its operands."""
     fun = lambda *xs: example.bind(primitive, *xs)
     yield "program", fun, list(example.args)
     if not derived:
         return
     batched = "phase" not in exempt(primitive) and bool(example.args)
-    if batched and not isinstance(batch_rules[primitive], unsupported):
+    if batched and not isinstance(batch_rules[primitive], ir.unsupported):
         yield "vmap", lambda *xs: list(vmap(fun)(*xs)), batched_operands(example)
     places = example.differentiable()
-    if not places or not example.smooth or isinstance(jvp_rules[primitive], unsupported):
+    if not places or not example.smooth or isinstance(jvp_rules[primitive], ir.unsupported):
         return
     of_places, primals = function_of_operands(primitive, example, places)
     if "fwd" in example.modes:

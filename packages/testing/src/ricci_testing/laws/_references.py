@@ -10,22 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import ricci_ir as ir
+import ricci_lax as lax
 from ricci_autodiff import jvp
 from ricci_batching import vmap
-from ricci_ir import (
-    AbstractRef,
-    Jaxpr,
-    ShapedArray,
-    convert_constvars,
-    discharged,
-    enable_x64,
-    eval_jaxpr,
-    get_aval,
-    live_program,
-    staged_call,
-    trace_to_jaxpr,
-)
-from ricci_lax import add, cond, fori_loop, gt, mul, sin
 from ricci_lax.refs import new_ref
 
 from ._types import assert_results_close
@@ -137,18 +125,18 @@ def run_on_references(steps: Sequence[Step], refs: Sequence[Any], i: Any = None)
         at, of = _substitute(step.at, i), _substitute(step.of, i)
         if step.kind == "loop":
             run = lambda k, _, body=step.body: run_on_references(body, refs, k)
-            fori_loop(0, 3, run, None)
+            lax.fori_loop(0, 3, run, None)
         elif step.kind == "branch":
             branches = [
                 lambda steps=steps: run_on_references(steps, refs, i)
                 for steps in (step.body, step.other)
             ]
             element = refs[step.target][at]
-            cond(gt(element, _like(element, 0)), *branches)
+            lax.cond(lax.gt(element, _like(element, 0)), *branches)
         else:
             target = refs[step.target]
-            value = sin(refs[step.source][of])
-            value = add(value, _like(value, 0.25))
+            value = lax.sin(refs[step.source][of])
+            value = lax.add(value, _like(value, 0.25))
             if step.kind == "add":
                 target.addupdate(value, at)
                 continue
@@ -156,11 +144,11 @@ def run_on_references(steps: Sequence[Step], refs: Sequence[Any], i: Any = None)
             target[at] = value
             if step.kind == "swap":
                 again = target[at]
-                target[at] = add(mul(again, _like(again, 0.5)), old)
+                target[at] = lax.add(lax.mul(again, _like(again, 0.5)), old)
 
 
 def _like(x: Any, value: float) -> np.ndarray:
-    aval: Any = get_aval(x)
+    aval: Any = ir.get_aval(x)
     return np.full(aval.shape, value, aval.dtype)
 
 
@@ -175,16 +163,16 @@ def _function(steps: Sequence[Step]) -> Callable[..., list[Any]]:
     return run
 
 
-def _traced(steps: Sequence[Step], dtype: Any) -> tuple[Jaxpr, list[Any]]:
+def _traced(steps: Sequence[Step], dtype: Any) -> tuple[ir.Jaxpr, list[Any]]:
     """Trace a program to a jaxpr of constants and references without results; and the constants."""
-    aval = AbstractRef(ShapedArray(_SHAPE, dtype))
+    aval = ir.AbstractRef(ir.ShapedArray(_SHAPE, dtype))
 
     def run(*refs: Any) -> list[Any]:
         run_on_references(steps, refs)
         return []
 
-    program = trace_to_jaxpr(run, [aval] * _COUNT)
-    return convert_constvars(program), program.consts
+    program = ir.trace_to_jaxpr(run, [aval] * _COUNT)
+    return ir.convert_constvars(program), program.consts
 
 
 def check_references(seed: int) -> None:
@@ -211,20 +199,20 @@ def check_references(seed: int) -> None:
             assert_results_close(np.asarray(x), np.asarray(y), what, 1e2)
 
     jaxpr, consts = _traced(steps, np.dtype(np.float32))
-    live = live_program(jaxpr).jaxpr
+    live = ir.live_program(jaxpr).jaxpr
     modes: dict[str, Callable[..., object]] = {
         "eager": lambda *refs: run_on_references(steps, refs),
-        "traced": lambda *refs: eval_jaxpr(jaxpr, consts, *refs),
-        "staged call": lambda *refs: staged_call.bind(jaxpr, "law", (*consts, *refs)),
-        "without dead code": lambda *refs: eval_jaxpr(live, consts, *refs),
+        "traced": lambda *refs: ir.eval_jaxpr(jaxpr, consts, *refs),
+        "staged call": lambda *refs: ir.staged_call.bind(jaxpr, "law", (*consts, *refs)),
+        "without dead code": lambda *refs: ir.eval_jaxpr(live, consts, *refs),
     }
     for mode, run in modes.items():
         refs = [new_ref(x) for x in values[0]]
         run(*refs)
         check(mode, [ref[...] for ref in refs])
-    pure = discharged(jaxpr)
+    pure = ir.discharged(jaxpr)
     discharged_values = list(values[0])
-    new = eval_jaxpr(pure.jaxpr, consts, *values[0])
+    new = ir.eval_jaxpr(pure.jaxpr, consts, *values[0])
     for i, value in zip(pure.written, new, strict=True):
         discharged_values[i - len(consts)] = value
     check("discharged", discharged_values)
@@ -244,7 +232,7 @@ def _check_derivative(steps: Sequence[Step], values: np.ndarray, seed: int) -> N
     for end in ends:
         run_on_arrays(steps, end)
     differences = (ends[0] - ends[1]) / (2 * step)
-    with enable_x64(True):
+    with ir.enable_x64(True):
         _, tangents = jvp(_function(steps), tuple(values), tuple(direction))
     for i, (x, y) in enumerate(zip(tangents, differences, strict=True)):
         np.testing.assert_allclose(

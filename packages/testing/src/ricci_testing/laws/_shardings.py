@@ -3,15 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ricci_ir import (
-    Primitive,
-    ShapedArray,
-    ShardingTypeError,
-    TypeSharding,
-    extend_axes,
-    get_aval,
-    make_type_sharding,
-)
+import ricci_ir as ir
 from ricci_testing.examples._example import Example
 
 from ._types import in_example_precision
@@ -28,7 +20,7 @@ _mesh = _Mesh()
 
 
 @in_example_precision
-def check_shardings(primitive: Primitive, example: Example) -> str | None:
+def check_shardings(primitive: ir.Primitive, example: Example) -> str | None:
     """Check that sharded operands give sharded results or an error, and the same shapes.
 
     Each dimension of each operand is sharded in turn. So the primitive's rule must assign a factor
@@ -37,8 +29,8 @@ def check_shardings(primitive: Primitive, example: Example) -> str | None:
     Raises:
       AssertionError: if the results' types differ in more than their shardings.
     """
-    avals: list[Any] = list(map(get_aval, example.args))
-    if example.axes or not all(isinstance(aval, ShapedArray) for aval in avals):
+    avals: list[Any] = list(map(ir.get_aval, example.args))
+    if example.axes or not all(isinstance(aval, ir.ShapedArray) for aval in avals):
         return "its operands have named axes or are not arrays"
     plain = example.result_avals(primitive)
     for i, aval in enumerate(avals):
@@ -46,21 +38,23 @@ def check_shardings(primitive: Primitive, example: Example) -> str | None:
             if size % 2 or not size:
                 continue
             parts = tuple(("x",) if d == dim else () for d in range(aval.ndim))
-            sharded = aval.with_sharding(make_type_sharding(_mesh, parts))
+            sharded = aval.with_sharding(ir.make_type_sharding(_mesh, parts))
             _check(primitive, example, [*avals[:i], sharded, *avals[i + 1 :]], plain)
-    varying = [a.with_sharding(TypeSharding(None, ((),) * a.ndim, frozenset("x"))) for a in avals]
+    varying = [
+        a.with_sharding(ir.TypeSharding(None, ((),) * a.ndim, frozenset("x"))) for a in avals
+    ]
     if varying:
         _check(primitive, example, varying, plain)
     return None
 
 
 def _check(
-    primitive: Primitive, example: Example, avals: Sequence[Any], plain: Sequence[Any]
+    primitive: ir.Primitive, example: Example, avals: Sequence[Any], plain: Sequence[Any]
 ) -> None:
     try:
-        with extend_axes(_mesh.shape.items()):
+        with ir.extend_axes(_mesh.shape.items()):
             result_avals = primitive.result_avals(tuple(avals), example.params)
-    except ShardingTypeError:
+    except ir.ShardingTypeError:
         return
     results = result_avals if primitive.multiple_results else [result_avals]
     for result, expected in zip(results, plain, strict=True):

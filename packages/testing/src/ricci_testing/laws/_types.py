@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ricci_ir import Array, ArrayLike, Primitive, get_aval, issubdtype, unsupported
+import ricci_ir as ir
 from ricci_testing._check_grads import assert_close
 from ricci_testing.examples._example import Example
 
 # A law raises ``AssertionError`` if an example breaks it. It returns the reason if there is
 # nothing to check, else ``None``.
-Law = Callable[[Primitive, Example], str | None]
+Law = Callable[[ir.Primitive, Example], str | None]
 
 # By dtype, the relative difference allowed between results that are rounded in another order.
 _ROUNDING = {
@@ -27,12 +27,12 @@ _ROUNDING = {
 
 
 def in_example_precision[R](
-    law: Callable[[Primitive, Example], R],
-) -> Callable[[Primitive, Example], R]:
+    law: Callable[[ir.Primitive, Example], R],
+) -> Callable[[ir.Primitive, Example], R]:
     """Decorator that runs a law with 64-bit dtypes enabled for examples that need them."""
 
     @wraps(law)
-    def run(primitive: Primitive, example: Example) -> R:
+    def run(primitive: ir.Primitive, example: Example) -> R:
         with example.precision():
             return law(primitive, example)
 
@@ -64,7 +64,7 @@ def assert_results_close(
 def _magnitudes(x: npt.ArrayLike) -> np.ndarray:
     x = np.asarray(x)
     return np.abs(
-        x.astype(np.complex128 if issubdtype(x.dtype, np.complexfloating) else np.float64)
+        x.astype(np.complex128 if ir.issubdtype(x.dtype, np.complexfloating) else np.float64)
     )
 
 
@@ -75,7 +75,7 @@ def unsupported_reason(rule: Any, fun: Callable[[], Any], what: str) -> str | No
       AssertionError: if the rule is ``unsupported`` but ``fun``, which uses it, does not raise its
         error with its reason.
     """
-    if not isinstance(rule, unsupported):
+    if not isinstance(rule, ir.unsupported):
         return None
     try:
         fun()
@@ -87,11 +87,11 @@ def unsupported_reason(rule: Any, fun: Callable[[], Any], what: str) -> str | No
 
 
 def function_of_operands(
-    primitive: Primitive, example: Example, places: Sequence[int]
-) -> tuple[Callable[..., list[Array]], list[Any]]:
+    primitive: ir.Primitive, example: Example, places: Sequence[int]
+) -> tuple[Callable[..., list[ir.Array]], list[Any]]:
     """The primitive as a function of the operands at ``places``, and their values."""
 
-    def fun(*xs: ArrayLike) -> list[Array]:
+    def fun(*xs: ir.ArrayLike) -> list[ir.Array]:
         args = list(example.args)
         for i, x in zip(places, xs, strict=True):
             args[i] = x
@@ -101,7 +101,7 @@ def function_of_operands(
 
 
 @in_example_precision
-def check_abstract_type(primitive: Primitive, example: Example) -> str | None:
+def check_abstract_type(primitive: ir.Primitive, example: Example) -> str | None:
     """Check that the abstract type equals the type of the computed result.
 
     Args:
@@ -126,9 +126,12 @@ def check_abstract_type(primitive: Primitive, example: Example) -> str | None:
         raise AssertionError(f"{len(results)} results were computed, {len(expected)} expected")
     for i, (result, aval) in enumerate(zip(results, expected, strict=True)):
         value = np.asarray(result)
-        if get_aval(result) is not aval or (value.shape, value.dtype) != (aval.shape, aval.dtype):
+        if ir.get_aval(result) is not aval or (value.shape, value.dtype) != (
+            aval.shape,
+            aval.dtype,
+        ):
             raise AssertionError(
-                f"result {i} has type {get_aval(result)} and values {value.dtype}"
+                f"result {i} has type {ir.get_aval(result)} and values {value.dtype}"
                 f"{list(value.shape)}, but the abstract type is {aval}"
             )
     return None

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Primitive, ShapedArray, SumsOfBlock, get_aval, issubdtype, sum_rules
+import ricci_ir as ir
 from ricci_testing.examples._example import Example
 
 from ._types import assert_results_close, in_example_precision
 
 
 @in_example_precision
-def check_unreduced(primitive: Primitive, example: Example) -> str | None:
+def check_unreduced(primitive: ir.Primitive, example: Example) -> str | None:
     """Check that the results of partial sums add up to the result of their sum.
 
     Each operand that may be unreduced is split into two terms; the others are not changed.
@@ -20,13 +20,13 @@ def check_unreduced(primitive: Primitive, example: Example) -> str | None:
     Raises:
       AssertionError: if they do not.
     """
-    avals: list[Any] = list(map(get_aval, example.args))
-    rule: SumsOfBlock = sum_rules.get(primitive)
+    avals: list[Any] = list(map(ir.get_aval, example.args))
+    rule: ir.SumsOfBlock = ir.sum_rules.get(primitive)
     if callable(rule):
         rule = rule(*avals, **example.params)
     if rule is None or rule.terms == "none":
         return "it does not accept unreduced operands"
-    if not all(isinstance(a, ShapedArray) and issubdtype(a.dtype, np.inexact) for a in avals):
+    if not all(isinstance(a, ir.ShapedArray) and ir.issubdtype(a.dtype, np.inexact) for a in avals):
         return "its operands are not floating-point numbers"
     positions = range(len(avals))
     for chosen in [positions] if rule.terms == "all" else [[i] for i in positions]:
@@ -44,7 +44,7 @@ def check_unreduced(primitive: Primitive, example: Example) -> str | None:
 
 
 def _compare(
-    primitive: Primitive, example: Example, operands: Sequence[Sequence[Any]], operand_names: str
+    primitive: ir.Primitive, example: Example, operands: Sequence[Sequence[Any]], operand_names: str
 ) -> None:
     """Compare the sum of the terms' results with the result of their sum."""
     left, right, whole = (example.bind(primitive, *args) for args in operands)

@@ -8,19 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    Index,
-    ShapedArray,
-    api_boundary,
-    boundary,
-    check_index,
-    check_item,
-    check_number,
-    check_truth,
-    describe_arrays,
-    leave,
-)
+import ricci_ir as ir
 from ricci_xla.devices import _state as _state
 from ricci_xla.devices._client import check_computed
 from ricci_xla.devices._jaxlib import runtime
@@ -61,7 +49,7 @@ class Shard:
 
     __slots__ = ("_global_shape", "_sharding", "data", "device")
 
-    data: Array | None
+    data: ir.Array | None
     device: Device
 
     def __init__(
@@ -69,7 +57,7 @@ class Shard:
         device: Device,
         sharding: Sharding,
         global_shape: Sequence[int],
-        data: Array | None = None,
+        data: ir.Array | None = None,
     ):
         self.device = device
         self.data = data
@@ -161,7 +149,7 @@ def _array(self: ArrayImpl, dtype: np.dtype | None = None, copy: bool | None = N
     return value.copy() if copy else value
 
 
-@api_boundary
+@ir.api_boundary
 def _repr(self: ArrayImpl) -> str:
     aval = self.aval
     suffix = f"dtype={aval.dtype.name}"
@@ -179,12 +167,12 @@ def _repr(self: ArrayImpl) -> str:
     return f"Array({text}, {suffix})"
 
 
-@api_boundary
+@ir.api_boundary
 def _str(self: ArrayImpl) -> str:
     return str(self._value) if can_be_read(self) else _repr(self)
 
 
-@api_boundary
+@ir.api_boundary
 def _format(self: ArrayImpl, format_spec: str) -> str:
     if not can_be_read(self):
         return _repr(self)
@@ -200,18 +188,18 @@ def _len(self: ArrayImpl) -> int:
             raise TypeError("a scalar (an array of rank 0) has no length.")
         return shape[0]
     except Exception as error:
-        leave(error)
+        ir.leave(error)
         raise
 
 
-def _iter(self: ArrayImpl) -> Iterator[Array]:
+def _iter(self: ArrayImpl) -> Iterator[ir.Array]:
     shape = self.aval.shape
     if not shape:
         raise TypeError("a scalar (an array of rank 0) has no first axis to iterate over.")
     return (self[i] for i in range(shape[0]))
 
 
-def _reversed(self: ArrayImpl) -> Iterator[Array]:
+def _reversed(self: ArrayImpl) -> Iterator[ir.Array]:
     shape = self.aval.shape
     if not shape:
         raise TypeError("a scalar (an array of rank 0) has no first axis to reverse.")
@@ -223,46 +211,46 @@ def _conversion[N](convert: Callable[[np.ndarray], N]) -> Callable[[ArrayImpl], 
 
     def number(self: ArrayImpl) -> N:
         try:
-            check_number(self.aval)
+            ir.check_number(self.aval)
             return convert(self._value)
         except Exception as error:
-            leave(error)
+            ir.leave(error)
             raise
 
-    return boundary(number)
+    return ir.boundary(number)
 
 
 def _bool(self: ArrayImpl) -> bool:
     try:
         if not self.aval.shape:
             return bool(self._value)
-        check_truth(self.aval)
+        ir.check_truth(self.aval)
         return bool(self._value.reshape(()))
     except Exception as error:
-        leave(error)
+        ir.leave(error)
         raise
 
 
 def _index(self: ArrayImpl) -> int:
     try:
-        check_index(self.aval)
+        ir.check_index(self.aval)
         return int(self._value)
     except Exception as error:
-        leave(error)
+        ir.leave(error)
         raise
 
 
 def _item(self: ArrayImpl, *args: Any) -> bool | int | float | complex:
     try:
-        check_item(self.aval, args)
+        ir.check_item(self.aval, args)
         return self._value.item(*args)
     except Exception as error:
-        leave(error)
+        ir.leave(error)
         raise
 
 
-@api_boundary
-def _setitem(self: ArrayImpl, index: Index, value: object) -> None:
+@ir.api_boundary
+def _setitem(self: ArrayImpl, index: ir.Index, value: object) -> None:
     raise TypeError(
         f"an array of type {self.aval.str_short()} cannot be assigned to: arrays are immutable. "
         "Use x = x.at[index].set(value), which returns an updated copy."
@@ -303,7 +291,7 @@ def _global_shards(self: ArrayImpl) -> list[Shard]:
     ]
 
 
-def _addressable_data(self: ArrayImpl, index: int) -> Array:
+def _addressable_data(self: ArrayImpl, index: int) -> ir.Array:
     check_not_deleted(self)
     if self.is_fully_replicated:
         return whole_part(self)
@@ -316,7 +304,7 @@ def _copy_to_host_async(self: ArrayImpl) -> None:
         runtime.batched_copy_to_host_async([self])
 
 
-def copy_array(self: ArrayImpl) -> Array:
+def copy_array(self: ArrayImpl) -> ir.Array:
     """Copy an array to new memory on the same devices; the copy is committed if the array is."""
     check_not_deleted(self)
     sharding = self._sharding
@@ -339,7 +327,7 @@ def _unsafe_buffer_pointer(self: ArrayImpl) -> int:
 
 
 def _check_and_rearrange(
-    arrays: list[ArrayImpl], sharding: Sharding, aval: ShapedArray
+    arrays: list[ArrayImpl], sharding: Sharding, aval: ir.ShapedArray
 ) -> list[ArrayImpl]:
     """Check the shards of a new array, and sort them in the order of the sharding's devices.
 
@@ -456,4 +444,4 @@ for _name, _attribute in _of_runtime.items():
 # Attributes that jaxlib defines.
 _of_jaxlib = ("block_until_ready", "delete", "is_deleted", "is_ready", "on_device_size_in_bytes")
 _of_jaxlib = (*_of_jaxlib, "platform", "traceback")
-describe_arrays({name: getattr(ArrayImpl, name) for name in _of_jaxlib} | _attributes)
+ir.describe_arrays({name: getattr(ArrayImpl, name) for name in _of_jaxlib} | _attributes)

@@ -6,18 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    ExtendedDType,
-    PyTree,
-    ShapedArray,
-    Tracer,
-    canonicalize_dtype,
-    get_aval,
-    is_extended,
-)
+import ricci_ir as ir
 from ricci_pytree import flatten_axes, tree_flatten
 from ricci_xla.devices._guards import explicit_transfer
 from ricci_xla.devices._jaxlib import runtime
@@ -55,20 +44,20 @@ def _sizes(user: str, shape: Sequence[int] | int) -> tuple[int, ...]:
         ) from None
 
 
-def _agree(element: object, dtype: DTypeLike) -> bool:
+def _agree(element: object, dtype: ir.DTypeLike) -> bool:
     """Whether the dtype of the parts is the requested one of the whole."""
-    if is_extended(element) or is_extended(dtype):
+    if ir.is_extended(element) or ir.is_extended(dtype):
         return element == dtype
-    return element == canonicalize_dtype(dtype)
+    return element == ir.canonicalize_dtype(dtype)
 
 
 def make_array_from_single_device_arrays(
     shape: Sequence[int],
     sharding: Sharding,
-    arrays: Sequence[Array],
+    arrays: Sequence[ir.Array],
     *,
-    dtype: DTypeLike | None = None,
-) -> Array:
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """Assemble an array from parts that are on its devices already, without a copy.
 
     Args:
@@ -107,8 +96,8 @@ def make_array_from_single_device_arrays(
     element = getattr(arrays[0], "dtype", None) if arrays else dtype
     if arrays and dtype is not None and not _agree(element, dtype):
         raise ValueError(f"{user}: dtype={dtype} was given, but the parts have dtype {element}.")
-    if isinstance(element, ExtendedDType):
-        physical = element.physical_aval(ShapedArray(shape, element))
+    if isinstance(element, ir.ExtendedDType):
+        physical = element.physical_aval(ir.ShapedArray(shape, element))
         words = [getattr(array, "physical", array) for array in arrays]
         return element.from_physical(
             make_array_from_single_device_arrays(
@@ -117,7 +106,7 @@ def make_array_from_single_device_arrays(
         )
     parts: list[ArrayImpl] = []
     for array in arrays:
-        if isinstance(array, Tracer):
+        if isinstance(array, ir.Tracer):
             raise ValueError(
                 f"{user}: arrays holds a traced value, {array!r}. Call it outside of traced "
                 "functions; inside, with_sharding_constraint sets the sharding of a value."
@@ -134,7 +123,7 @@ def make_array_from_single_device_arrays(
         if not parts:
             raise ValueError("dtype must be given if this process holds no part of the array.")
         dtype = parts[0].dtype
-    aval = ShapedArray(shape, canonicalize_dtype(dtype))
+    aval = ir.ShapedArray(shape, ir.canonicalize_dtype(dtype))
     alone = sharding.num_devices == 1 and len(parts) == 1 and parts[0].aval.plain == aval
     if alone and parts[0].sharding.device_set == sharding.device_set:
         return move_array(parts[0], sharding)
@@ -144,9 +133,9 @@ def make_array_from_single_device_arrays(
 def make_array_from_callback(
     shape: Sequence[int],
     sharding: Sharding | Format,
-    data_callback: Callable[[tuple[slice, ...]], ArrayLike],
-    dtype: DTypeLike | None = None,
-) -> Array:
+    data_callback: Callable[[tuple[slice, ...]], ir.ArrayLike],
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
     """Assemble an array from parts that a function returns.
 
     Args:
@@ -200,11 +189,11 @@ def make_array_from_callback(
     if not pieces:
         if dtype is None:
             raise ValueError("dtype must be given if this process holds no part of the array.")
-        aval = ShapedArray(shape, canonicalize_dtype(dtype))
+        aval = ir.ShapedArray(shape, ir.canonicalize_dtype(dtype))
         return ArrayImpl(placed_aval(aval, sharding), sharding, [], True)
     element: Any = pieces[0].dtype
-    if not isinstance(element, ExtendedDType):
-        element = canonicalize_dtype(element)
+    if not isinstance(element, ir.ExtendedDType):
+        element = ir.canonicalize_dtype(element)
     if dtype is not None and not _agree(element, dtype):
         raise ValueError(
             f"{user}: dtype={dtype} was given, but the callback returned dtype {element}."
@@ -221,8 +210,8 @@ def make_array_from_callback(
                 f"the callback returned shape {value.shape}, but {sharding} divides arrays of "
                 f"shape {shape} into parts of shape {piece}."
             )
-    if isinstance(element, ExtendedDType):
-        physical = element.physical_aval(ShapedArray(shape, element))
+    if isinstance(element, ir.ExtendedDType):
+        physical = element.physical_aval(ir.ShapedArray(shape, element))
         # The same indices are asked for in the same order, each once.
         words = iter(values.values())
         return element.from_physical(
@@ -230,7 +219,7 @@ def make_array_from_callback(
         )
     copies = {id(value): np.array(value, element) for value in pieces}
     return runtime.batched_device_put(
-        placed_aval(ShapedArray(shape, element), sharding),
+        placed_aval(ir.ShapedArray(shape, element), sharding),
         sharding,
         [copies[id(value)] for value in pieces],
         list(indices),
@@ -243,19 +232,23 @@ def make_array_from_callback(
 def _part(user: str, value: object, index: tuple[slice, ...]) -> Any:
     """Convert the result of a callback to an array."""
     try:
-        aval: Any = get_aval(value)
+        aval: Any = ir.get_aval(value)
     except TypeError:
         raise TypeError(
             f"{user}: the callback returned {value!r:.60} of type {type(value).__name__} for "
             f"{index}, which is not an array."
         ) from None
-    return value if is_extended(aval.dtype) or isinstance(value, ArrayImpl) else np.asarray(value)
+    return (
+        value if ir.is_extended(aval.dtype) or isinstance(value, ArrayImpl) else np.asarray(value)
+    )
 
 
 @explicit_transfer("explicit_device_put")
 def make_array_from_process_local_data(
-    sharding: PyTree, local_data: PyTree, global_shape: Sequence[int] | PyTree | None = None
-) -> PyTree:
+    sharding: ir.PyTree,
+    local_data: ir.PyTree,
+    global_shape: Sequence[int] | ir.PyTree | None = None,
+) -> ir.PyTree:
     """Assemble an array from the parts that each process has in host memory.
 
     Args:

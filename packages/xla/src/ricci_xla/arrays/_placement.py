@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ArrayLike, PyTree, ShapedArray, Tracer, boundary, get_aval, is_extended, leave
+import ricci_ir as ir
 from ricci_pytree import PyTreeDef, flatten_axes, tree_flatten, tree_flatten_with_path, tree_leaves
 from ricci_xla.devices._client import check_computed, check_not_forked, get_default_device
 from ricci_xla.devices._guards import (
@@ -80,7 +80,7 @@ def copy_semantics(donate: bool, may_alias: bool | None) -> ArrayCopySemantics:
 
 def array_from_host(
     value: np.ndarray,
-    aval: ShapedArray,
+    aval: ir.ShapedArray,
     sharding: Sharding | None = None,
     *,
     committed: bool | None = None,
@@ -300,12 +300,12 @@ def put_leaf(
         if not sharding.is_fully_addressable and x._sharding.is_fully_addressable:
             _check_equal(x, sharding)
         return move_array(x, sharding, donate=donate, copy=may_alias is False)
-    if isinstance(x, Tracer):
+    if isinstance(x, ir.Tracer):
         raise TypeError(f"the runtime cannot put a traced value on a device: {x!r}.")
     aval = _aval_of(x)
     if sharding is not None:
         device_indices(sharding, aval.shape)  # raises an error if it does not fit
-    if is_extended(aval.dtype):
+    if ir.is_extended(aval.dtype):
         words = put_leaf(x.physical, sharding, donate=donate, may_alias=may_alias)
         return aval.dtype.from_physical(words)
     value = np.asarray(x)
@@ -321,9 +321,9 @@ def _check_equal(value: object, sharding: Sharding) -> None:
         check_equal_across_processes.call(value, sharding)
 
 
-def _aval_of(x: ArrayLike) -> ShapedArray:
+def _aval_of(x: ir.ArrayLike) -> ir.ShapedArray:
     try:
-        return get_aval(x)
+        return ir.get_aval(x)
     except TypeError:
         raise TypeError(
             f"{x!r}, of type {type(x)}, is not an array. Pass arrays, NumPy arrays or Python "
@@ -331,7 +331,7 @@ def _aval_of(x: ArrayLike) -> ShapedArray:
         ) from None
 
 
-def _broadcast(name: str, prefix: PyTree, treedef: PyTreeDef, count: int) -> list[Any]:
+def _broadcast(name: str, prefix: ir.PyTree, treedef: PyTreeDef, count: int) -> list[Any]:
     """Broadcast a prefix pytree to the leaves of a pytree; ``None`` is a leaf."""
     if prefix is None or isinstance(prefix, Sharding | Device | bool):
         return [prefix] * count
@@ -339,13 +339,13 @@ def _broadcast(name: str, prefix: PyTree, treedef: PyTreeDef, count: int) -> lis
 
 
 def device_put(
-    x: PyTree,
-    device: PyTree = None,
+    x: ir.PyTree,
+    device: ir.PyTree = None,
     *,
-    src: PyTree = None,
-    donate: PyTree = False,
-    may_alias: PyTree = None,
-) -> PyTree:
+    src: ir.PyTree = None,
+    donate: ir.PyTree = False,
+    may_alias: ir.PyTree = None,
+) -> ir.PyTree:
     """Put arrays, NumPy arrays and Python scalars in a pytree on devices.
 
     Args:
@@ -405,8 +405,8 @@ def _named(error: Exception, path: tuple[object, ...], leaf: object) -> Exceptio
     return type(error)(f"device_put{which}: {text}")
 
 
-@boundary
-def device_get(x: PyTree) -> PyTree:
+@ir.boundary
+def device_get(x: ir.PyTree) -> ir.PyTree:
     """Copy the arrays of a pytree to the host, as NumPy arrays.
 
     Leaves without ``__array__`` are returned unchanged, and so are random keys, which NumPy cannot
@@ -437,7 +437,7 @@ def device_get(x: PyTree) -> PyTree:
                     leaf.copy_to_host_async()
         return treedef.unflatten([np.asarray(x) if _has_numbers(x) else x for x in leaves])
     except Exception as error:
-        leave(error)
+        ir.leave(error)
         raise
     finally:
         if mark is not None:
@@ -445,12 +445,12 @@ def device_get(x: PyTree) -> PyTree:
 
 
 def _has_numbers(leaf: object) -> bool:
-    if isinstance(leaf, Tracer) or not hasattr(leaf, "__array__"):
+    if isinstance(leaf, ir.Tracer) or not hasattr(leaf, "__array__"):
         return False
-    return not is_extended(getattr(leaf, "dtype", None))
+    return not ir.is_extended(getattr(leaf, "dtype", None))
 
 
-@boundary
+@ir.boundary
 def block_until_ready[T](x: T) -> T:
     """Wait until all arrays in a pytree are computed, and return the pytree.
 
@@ -489,7 +489,7 @@ def block_until_ready[T](x: T) -> T:
                 leaf.block_until_ready()
         return x
     except Exception as error:
-        leave(error)
+        ir.leave(error)
         raise
 
 

@@ -8,35 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    Cache,
-    CallbackError,
-    Jaxpr,
-    OneStep,
-    Primitive,
-    ShapedArray,
-    Trace,
-    Tracer,
-    clear_caches,
-    convert_constvars,
-    disable_jit_state,
-    eager_rules,
-    ensure_compile_time_eval,
-    equation_program,
-    eval_jaxpr,
-    eval_trace,
-    get_aval,
-    host_rules,
-    is_recording,
-    jaxprs_in_params,
-    leaked_tracer,
-    program_rules,
-    register_array_type,
-    set_backend,
-    set_trace,
-    single_equation,
-)
+import ricci_ir as ir
 from ricci_pytree import PyTreeDef, tree_leaves, tree_structure
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._donation import name_repeated
@@ -59,7 +31,7 @@ from . import _first_calls as first_calls
 __all__ = ["xla_backend", "XlaBackend"]
 
 _leaf = tree_structure(0)
-_MAY_HAVE_JAXPRS = frozenset({Jaxpr, tuple})  # types of parameters that are or contain jaxprs
+_MAY_HAVE_JAXPRS = frozenset({ir.Jaxpr, tuple})  # types of parameters that are or contain jaxprs
 
 
 def _list_tree(count: int) -> PyTreeDef:
@@ -72,11 +44,13 @@ class XlaBackend:
     name = "xla"
 
     def __init__(self):
-        self._callables: Cache[Any, Callable[..., Any]] = Cache("single operations", 4096)
+        self._callables: ir.Cache[Any, Callable[..., Any]] = ir.Cache("single operations", 4096)
 
-    def evaluate(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def evaluate(
+        self, primitive: ir.Primitive, args: tuple[Any, ...], params: dict[str, Any]
+    ) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars."""
-        rule = program_rules.get(primitive)
+        rule = ir.program_rules.get(primitive)
         if rule is not None:
             jaxpr, name = rule(**params)
             return _jaxpr_callable(jaxpr, name, params.get("donated_invars", ()))(*args)
@@ -87,30 +61,30 @@ class XlaBackend:
         except TypeError:  # a parameter that cannot be hashed
             function = None
         if function is None:
-            if primitive not in host_rules and primitive not in eager_rules:
-                owner = next(jaxprs_in_params(params), None)
+            if primitive not in ir.host_rules and primitive not in ir.eager_rules:
+                owner = next(ir.jaxprs_in_params(params), None)
                 if owner is not None:
                     return _callable_of(owner, primitive, params)(*args)
             function = self.operation(primitive, params)
         return function(*args)
 
-    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    def operation(self, primitive: ir.Primitive, params: dict[str, Any]) -> Callable[..., Any]:
         """Return a function that applies a primitive with these parameters.
 
         Some primitives have a rule for it: a jaxpr, a Python function on the host, or a Python
         function of arrays. The others are compiled as a jaxpr of one equation.
         """
-        rule = program_rules.get(primitive)
+        rule = ir.program_rules.get(primitive)
         if rule is not None:
             return lambda *args: self.evaluate(primitive, args, params)
-        host = host_rules.get(primitive)
+        host = ir.host_rules.get(primitive)
         if host is not None:
             return lambda *args: _on_host(primitive, host, args, params)
-        eager = eager_rules.get(primitive)
+        eager = ir.eager_rules.get(primitive)
         if eager is not None:
             return lambda *args: _eagerly(primitive, eager, args, params)
         # With a jaxpr among the parameters, the function is cached on the jaxpr and freed with it.
-        owner = next(jaxprs_in_params(params), None)
+        owner = next(ir.jaxprs_in_params(params), None)
         if owner is not None:
             return lambda *args: self.evaluate(primitive, args, params)
         key = (primitive, *params.items()) if params else primitive
@@ -120,19 +94,19 @@ class XlaBackend:
         except TypeError:  # a parameter that cannot be hashed: compiled for each call
             return make()
 
-    def dispatcher(self, composite: OneStep) -> Callable[..., Any]:
+    def dispatcher(self, composite: ir.OneStep) -> Callable[..., Any]:
         """Return a function that applies a composite; C++ dispatches its cached calls."""
         return _composite_callable(composite)
 
-    def array(self, value: object, aval: ShapedArray) -> Array:
+    def array(self, value: object, aval: ir.ShapedArray) -> ir.Array:
         """Return a NumPy array's values as an array on the current mesh or the default device."""
         sharding = None if device_mesh.value is None else default_sharding()
-        if not is_recording():
+        if not ir.is_recording():
             return array_from_host(np.asarray(value), aval, sharding)
         with unguarded():
             return array_from_host(np.asarray(value), aval, sharding)
 
-    def from_dlpack(self, x: object, device: Any, copy: bool | None) -> Array:
+    def from_dlpack(self, x: object, device: Any, copy: bool | None) -> ir.Array:
         """Import an array of another library, sharing its memory if possible."""
         return from_dlpack(x, device, copy)
 
@@ -142,11 +116,11 @@ class XlaBackend:
 
     def clear(self) -> None:
         """Clear all jaxprs and executables."""
-        clear_caches()
+        ir.clear_caches()
 
 
 def _eagerly(
-    primitive: Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
+    primitive: ir.Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
 ) -> Any:
     """Apply a primitive by a Python function of arrays."""
     trace = _trace_of(args, primitive)
@@ -156,7 +130,7 @@ def _eagerly(
 
 
 def _on_host(
-    primitive: Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
+    primitive: ir.Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
 ) -> list[Any]:
     """Apply a primitive that calls Python, such as a callback, without compiling it."""
     trace = _trace_of(args, primitive)
@@ -167,11 +141,11 @@ def _on_host(
     if primitive.effects is not None and any(e.ordered for e in primitive.effects(params)):
         runtime_tokens.wait()
     try:
-        with ensure_compile_time_eval(), runtime_tokens.inside_callback():
+        with ir.ensure_compile_time_eval(), runtime_tokens.inside_callback():
             results = rule(*args, **params)
-    except CallbackError as error:
+    except ir.CallbackError as error:
         raise JaxRuntimeError(f"INTERNAL: {error}") from error.__cause__
-    avals = primitive.result_avals(tuple(map(get_aval, args)), params)
+    avals = primitive.result_avals(tuple(map(ir.get_aval, args)), params)
     sharding = next((x.sharding for x in args if getattr(x, "committed", False)), None)
     if sharding is not None and sharding.num_devices > 1:
         sharding = None
@@ -186,7 +160,9 @@ def _is_addressable(x: object) -> bool:
     return sharding is None or sharding.is_fully_addressable
 
 
-def _callable_of(owner: Jaxpr, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+def _callable_of(
+    owner: ir.Jaxpr, primitive: ir.Primitive, params: dict[str, Any]
+) -> Callable[..., Any]:
     """Return a function that applies a primitive, cached on a jaxpr among its parameters.
 
     It refers to jaxprs weakly, so that the owner can be freed; callers hold the parameters.
@@ -201,9 +177,9 @@ def _callable_of(owner: Jaxpr, primitive: Primitive, params: dict[str, Any]) -> 
 
 def _weak(value: object) -> Any:
     """Replace the jaxprs in a parameter by weak references."""
-    if type(value) is Jaxpr:
+    if type(value) is ir.Jaxpr:
         return weakref.ref(value)
-    if type(value) is tuple and Jaxpr in map(type, value):
+    if type(value) is tuple and ir.Jaxpr in map(type, value):
         return tuple(map(_weak, value))
     return value
 
@@ -217,7 +193,7 @@ def _strong(value: object) -> Any:
     return value
 
 
-def _primitive_callable(primitive: Primitive, weak: dict[str, Any]) -> Callable[..., Any]:
+def _primitive_callable(primitive: ir.Primitive, weak: dict[str, Any]) -> Callable[..., Any]:
     """Return a function that applies a primitive: by NumPy at first, then by an executable.
 
     Args:
@@ -226,14 +202,14 @@ def _primitive_callable(primitive: Primitive, weak: dict[str, Any]) -> Callable[
     """
     many = primitive.multiple_results
     # For each combination of operand types, the number of calls that NumPy has computed.
-    calls: Cache[Any, int] = Cache("first calls", 256)
+    calls: ir.Cache[Any, int] = ir.Cache("first calls", 256)
 
     def on_miss(*args: Any) -> tuple[Any, FastPath | None]:
         trace = _trace_of(args, primitive)
         params = {name: _strong(value) for name, value in weak.items()}
         if trace is not None:
             return _in_trace(trace, primitive, args, params), None
-        avals = tuple(get_aval(x) for x in args)
+        avals = tuple(ir.get_aval(x) for x in args)
         before = calls.recall(avals) or 0
         if before < first_calls.CALLS:
             outs = first_calls.compute(primitive, avals, args, params)
@@ -246,10 +222,10 @@ def _primitive_callable(primitive: Primitive, weak: dict[str, Any]) -> Callable[
             if outs is not None:
                 return (outs if many else outs[0]), None
         jaxpr = None
-        if next(jaxprs_in_params(params), None) is None:
-            jaxpr = single_equation(primitive, avals, params)
+        if next(ir.jaxprs_in_params(params), None) is None:
+            jaxpr = ir.single_equation(primitive, avals, params)
         if jaxpr is None:
-            jaxpr = equation_program(primitive, avals, params)
+            jaxpr = ir.equation_program(primitive, avals, params)
         tree = _list_tree(len(jaxpr.outvars)) if many else _leaf
         outs, fast = _run(jaxpr, primitive.name, tree, args)
         return (outs if many else outs[0]), fast
@@ -259,7 +235,7 @@ def _primitive_callable(primitive: Primitive, weak: dict[str, Any]) -> Callable[
     return function
 
 
-def _jaxpr_callable(jaxpr: Jaxpr, name: str, donated: tuple[bool, ...]) -> Callable[..., Any]:
+def _jaxpr_callable(jaxpr: ir.Jaxpr, name: str, donated: tuple[bool, ...]) -> Callable[..., Any]:
     """Return a function that runs a jaxpr, cached on it; callers must hold the jaxpr.
 
     Args:
@@ -272,21 +248,21 @@ def _jaxpr_callable(jaxpr: Jaxpr, name: str, donated: tuple[bool, ...]) -> Calla
 
 
 def _make_jaxpr_callable(
-    owner: weakref.ref[Jaxpr], name: str, donated: tuple[bool, ...]
+    owner: weakref.ref[ir.Jaxpr], name: str, donated: tuple[bool, ...]
 ) -> Callable[..., Any]:
     def on_miss(*args: object) -> tuple[Any, FastPath | None]:
         jaxpr = owner()
         assert jaxpr is not None, "the caller holds the jaxpr"
         trace = _trace_of(args, None)
         if trace is not None:
-            with set_trace(trace):
-                return eval_jaxpr(jaxpr, (), *args), None
+            with ir.set_trace(trace):
+                return ir.eval_jaxpr(jaxpr, (), *args), None
         options = Options()
         if donated and not checks_results():
             options = Options(donated=(False,) * len(consts) + donated)
             names = [f"args[{i}]" for i in range(len(args))]
             name_repeated(name, names, args, options.donated)
-        return _run(convert_constvars(jaxpr), name, tree, args, options)
+        return _run(ir.convert_constvars(jaxpr), name, tree, args, options)
 
     jaxpr = owner()
     assert jaxpr is not None, "the caller holds the jaxpr"
@@ -296,14 +272,14 @@ def _make_jaxpr_callable(
     return (lambda *args: call(*consts, *args)) if consts else call
 
 
-def _composite_callable(composite: OneStep) -> Callable[..., Any]:
+def _composite_callable(composite: ir.OneStep) -> Callable[..., Any]:
     def on_miss(static: tuple[tuple[str, Any], ...], *args: object) -> tuple[Any, FastPath | None]:
         settings = dict(static)
         trace = _trace_of(args, None)
         if trace is not None:
-            with set_trace(trace):
+            with ir.set_trace(trace):
                 return composite.apply(args, settings), None
-        if disable_jit_state.value:
+        if ir.disable_jit_state.value:
             return composite.apply(args, settings), None
         step = composite.step(args, settings)
         operands = [x for x in args if x is not None]
@@ -331,7 +307,7 @@ def _donating(args: Sequence[Any], results: int) -> Options:
 
 
 def _run(
-    jaxpr: Jaxpr,
+    jaxpr: ir.Jaxpr,
     name: str,
     out_tree: PyTreeDef,
     args: Sequence[Any],
@@ -339,11 +315,11 @@ def _run(
 ) -> tuple[list[Any], FastPath | None]:
     """Compile a jaxpr, unless its executable is cached on it, and call it."""
     in_tree = tree_structure((tuple(args), {}))
-    program = Program(convert_constvars(jaxpr), tuple(jaxpr.consts), in_tree, out_tree, name)
+    program = Program(ir.convert_constvars(jaxpr), tuple(jaxpr.consts), in_tree, out_tree, name)
     return compile_program(program, args, options).call(args)
 
 
-def _trace_of(args: tuple[Any, ...], primitive: Primitive | None) -> Trace | None:
+def _trace_of(args: tuple[Any, ...], primitive: ir.Primitive | None) -> ir.Trace | None:
     """Return the innermost trace among the arguments' tracers, if there are any.
 
     There are, in a call inside ``ensure_compile_time_eval`` whose arguments are traced.
@@ -354,22 +330,22 @@ def _trace_of(args: tuple[Any, ...], primitive: Primitive | None) -> Trace | Non
     """
     innermost = None
     for x in args:
-        if not isinstance(x, Tracer):
+        if not isinstance(x, ir.Tracer):
             continue
-        if not x._trace.is_usable or not eval_trace.accepts(x):
-            raise leaked_tracer(x, primitive)
+        if not x._trace.is_usable or not ir.eval_trace.accepts(x):
+            raise ir.leaked_tracer(x, primitive)
         if innermost is None or not innermost.accepts(x):
             innermost = x._trace
     return innermost
 
 
 def _in_trace(
-    trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]
+    trace: ir.Trace, primitive: ir.Primitive, args: tuple[Any, ...], params: dict[str, Any]
 ) -> Any:
-    with set_trace(trace):
+    with ir.set_trace(trace):
         return primitive.bind(*args, **params)
 
 
 xla_backend: XlaBackend = XlaBackend()
-set_backend(xla_backend)
-register_array_type(ArrayImpl)
+ir.set_backend(xla_backend)
+ir.register_array_type(ArrayImpl)

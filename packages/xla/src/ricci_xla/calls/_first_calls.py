@@ -11,15 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Array,
-    ArrayLike,
-    Primitive,
-    ShapedArray,
-    debug_key_reuse,
-    exact_rules,
-    no_execution,
-)
+import ricci_ir as ir
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.compile._error_checks import checks_errors
@@ -38,8 +30,11 @@ _DTYPES = frozenset(
 
 
 def compute(
-    primitive: Primitive, avals: tuple[Any, ...], args: Sequence[ArrayLike], params: dict[str, Any]
-) -> list[Array] | None:
+    primitive: ir.Primitive,
+    avals: tuple[Any, ...],
+    args: Sequence[ir.ArrayLike],
+    params: dict[str, Any],
+) -> list[ir.Array] | None:
     """Compute an operation with NumPy; return ``None`` if its result might differ from XLA's.
 
     NumPy is not used if results are checked, if a transfer guard would report copies that XLA does
@@ -51,8 +46,8 @@ def compute(
       avals: the types of its operands.
       args: the operands: arrays, NumPy arrays or scalars.
     """
-    rule = exact_rules.get(primitive)
-    if rule is None or checks_results() or debug_key_reuse.value or no_execution.value:
+    rule = ir.exact_rules.get(primitive)
+    if rule is None or checks_results() or ir.debug_key_reuse.value or ir.no_execution.value:
         return None
     if checks_errors():
         return None
@@ -85,7 +80,7 @@ def compute(
     ]
 
 
-def _is_on(x: ArrayLike, device: Device) -> bool:
+def _is_on(x: ir.ArrayLike, device: Device) -> bool:
     """Whether an operand is an uncommitted array on a device, or a NumPy array or a scalar."""
     if isinstance(x, ArrayImpl):
         return not x.committed and not x.is_deleted() and x.devices() == {device}
@@ -93,7 +88,7 @@ def _is_on(x: ArrayLike, device: Device) -> bool:
 
 
 def _is_simple(aval: object) -> bool:
-    return type(aval) is ShapedArray and aval.dtype in _DTYPES and aval.size <= _MAX_SIZE
+    return type(aval) is ir.ShapedArray and aval.dtype in _DTYPES and aval.size <= _MAX_SIZE
 
 
 def _has_subnormals(x: np.ndarray) -> bool:

@@ -7,7 +7,7 @@ and registers the constraint's primitive.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir import AbstractValue, Array, Hook, Jaxpr, PyTree, ShapedArray, context, eval_trace
+import ricci_ir as ir
 from ricci_pytree import PyTreeDef, flatten_axes
 from ricci_xla.arrays._layout import Format
 from ricci_xla.compile._place import Layouts
@@ -25,7 +25,7 @@ __all__ = ["constrain_inner", "ProgramShardings"]
 
 
 # ``(x, sharding)``: returns a traced value with that sharding.
-constrain_inner: Hook[Callable[[Any, Sharding], Array]] = Hook(
+constrain_inner: ir.Hook[Callable[[Any, Sharding], ir.Array]] = ir.Hook(
     "constraints of shardings", provided_by="ricci_parallel", default=lambda x, sharding: x
 )
 
@@ -53,14 +53,16 @@ class ProgramShardings:
 
     def __init__(
         self,
-        find: Callable[[Jaxpr], Sequence[Sharding | None]],
+        find: Callable[[ir.Jaxpr], Sequence[Sharding | None]],
         across: Callable[[Any, Any], tuple[Any] | None] | None = None,
     ):
-        self.find: Callable[[Jaxpr], Sequence[Sharding | None]] = find
+        self.find: Callable[[ir.Jaxpr], Sequence[Sharding | None]] = find
         self.across: Callable[[Any, Any], tuple[Any] | None] | None = across
 
 
-def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Sharding | None, ...]:
+def sharding_leaves(
+    name: str, tree: PyTreeDef, shardings: ir.PyTree
+) -> tuple[Sharding | None, ...]:
     """Broadcast a prefix of shardings to the leaves of a tree.
 
     Args:
@@ -75,7 +77,7 @@ def sharding_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> tuple[Shar
 
 
 def check_leaves(
-    shardings: Sequence[Sharding | None], avals: Sequence[AbstractValue], names: Sequence[str]
+    shardings: Sequence[Sharding | None], avals: Sequence[ir.AbstractValue], names: Sequence[str]
 ) -> None:
     """Check that the leaves of arguments or results can have their shardings.
 
@@ -89,11 +91,11 @@ def check_leaves(
       IndivisibleError: if a dimension cannot be divided evenly.
     """
     for sharding, aval, name in zip(shardings, avals, names, strict=True):
-        if isinstance(aval, ShapedArray):
+        if isinstance(aval, ir.ShapedArray):
             check_fits(sharding, aval.shape, name)
 
 
-def layout_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> Layouts | None:
+def layout_leaves(name: str, tree: PyTreeDef, shardings: ir.PyTree) -> Layouts | None:
     """Return the layout of each leaf of a tree, from formats; ``None`` if no leaf has one."""
     leaves = flatten_axes(f"jit {name}", tree, shardings)
     layouts = tuple(leaf.layout if isinstance(leaf, Format) else None for leaf in leaves)
@@ -104,11 +106,11 @@ def layout_leaves(name: str, tree: PyTreeDef, shardings: PyTree) -> Layouts | No
 
 def _sharding(name: str, leaf: Sharding | PartitionSpec | Format | None) -> Sharding | None:
     if isinstance(leaf, NamedSharding) and isinstance(leaf.mesh, AbstractMesh):
-        return with_set_devices(leaf, f"jit {name}") if context.trace is eval_trace else leaf
+        return with_set_devices(leaf, f"jit {name}") if ir.context.trace is ir.eval_trace else leaf
     if leaf is None or isinstance(leaf, Sharding):
         return leaf
     if isinstance(leaf, PartitionSpec):
-        if context.trace is eval_trace:
+        if ir.context.trace is ir.eval_trace:
             return sharding_on_devices(leaf, f"jit {name}")
         return sharding_in_program(leaf, f"jit {name}")
     return leaf.sharding

@@ -6,14 +6,7 @@ from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 
-from ricci_ir import (
-    Array,
-    Cache,
-    PyTree,
-    api_boundary,
-    ensure_compile_time_eval,
-    register_described,
-)
+import ricci_ir as ir
 from ricci_xla.arrays._across_processes import reshard_across_processes
 from ricci_xla.arrays._donation import donating
 from ricci_xla.arrays._layout import Format, copy_to_layout
@@ -38,8 +31,8 @@ if TYPE_CHECKING:
     class JitOptions(TypedDict, total=False):
         """The keywords of ``jit``."""
 
-        in_shardings: PyTree
-        out_shardings: PyTree
+        in_shardings: ir.PyTree
+        out_shardings: ir.PyTree
         static_argnums: int | Sequence[int] | None
         static_argnames: str | Iterable[str] | None
         donate_argnums: int | Sequence[int] | None
@@ -65,8 +58,8 @@ def jit(
     fun: Callable[..., Any] | None = None,
     /,
     *,
-    in_shardings: PyTree = None,
-    out_shardings: PyTree = None,
+    in_shardings: ir.PyTree = None,
+    out_shardings: ir.PyTree = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -149,7 +142,7 @@ def jit(
       ``eval_shape`` for shapes alone; ``disable_jit`` to debug; ``bucketed`` for varying lengths.
     """
     if fun is None:
-        return api_boundary(
+        return ir.api_boundary(
             lambda fun: jit(
                 fun,
                 in_shardings=in_shardings,
@@ -212,7 +205,7 @@ def jit(
 
 
 if not TYPE_CHECKING:  # it would lose the overloads
-    jit = api_boundary(jit)
+    jit = ir.api_boundary(jit)
 
 
 type _Miss = Callable[..., tuple[Any, FastPath | None]]
@@ -228,18 +221,18 @@ def _across_first(across: Callable[..., tuple[Any] | None], on_miss: _Miss) -> _
     return on_call
 
 
-@api_boundary
+@ir.api_boundary
 def _trace(jitted: Any, *args: object, **kwargs: object) -> Traced:
     return _traced(jitted._jit_info, args, kwargs)
 
 
-@api_boundary
+@ir.api_boundary
 def _lower(jitted: Any, *args: object, **kwargs: object) -> Lowered:
     return _traced(jitted._jit_info, args, kwargs).lower()
 
 
-@api_boundary
-def _eval_shape(jitted: Any, *args: object, **kwargs: object) -> PyTree:
+@ir.api_boundary
+def _eval_shape(jitted: Any, *args: object, **kwargs: object) -> ir.PyTree:
     return _traced(jitted._jit_info, args, kwargs).out_info
 
 
@@ -281,34 +274,34 @@ for _name, _method in {
     setattr(runtime.PjitFunction, _name, _JitMethod(_name, _method))
 
 
-@api_boundary
+@ir.api_boundary
 def _traced(info: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
     program, split = info.trace(args, kwargs)
     program.report_miss()
     return Traced(program, split.leaves, info.options_for(program, args, kwargs))
 
 
-register_described(runtime.PjitFunction, _eval_shape)
+ir.register_described(runtime.PjitFunction, _eval_shape)
 
 
 # Jitted functions that copy an array into a layout, by format.
-_layout_copies: Cache[Format, Callable[[Any], Any]] = Cache("layouts", 64)
+_layout_copies: ir.Cache[Format, Callable[[Any], Any]] = ir.Cache("layouts", 64)
 
 
 @copy_to_layout.provide
-def _copy_to_layout(array: Array, target: Format) -> Any:
+def _copy_to_layout(array: ir.Array, target: Format) -> Any:
     """Copy an array, which has the format's sharding, into the layout of a format."""
     copy = _layout_copies.make(target, lambda: jit(lambda x: x, out_shardings=target))
-    with ensure_compile_time_eval():
+    with ir.ensure_compile_time_eval():
         return copy(array)
 
 
 # Jitted functions that reshard an array over several processes, by sharding.
-_resharding: Cache[Sharding, Callable[[Any], Any]] = Cache("divisions", 64)
+_resharding: ir.Cache[Sharding, Callable[[Any], Any]] = ir.Cache("divisions", 64)
 
 
 @reshard_across_processes.provide
-def _reshard(array: Array, sharding: Sharding) -> Any:
+def _reshard(array: ir.Array, sharding: Sharding) -> Any:
     """Reshard an array over several processes, on the same devices."""
     make = lambda: jit(lambda x: x, out_shardings=sharding)
     return _resharding.make(sharding, make)(array)

@@ -3,19 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ricci_ir import (
-    DonatingCall,
-    PyTree,
-    Tracer,
-    check_distinct,
-    context,
-    current_source,
-    eval_jaxpr,
-    eval_trace,
-    is_observed,
-    notify,
-    staged_call,
-)
+import ricci_ir as ir
 from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._donation import name_repeated
 from ricci_xla.compile._compile import compile_program
@@ -82,8 +70,8 @@ class JitFunction:
         arguments: Arguments,
         options: Options,
         inline: Inline,
-        in_shardings: PyTree,
-        out_shardings: PyTree,
+        in_shardings: ir.PyTree,
+        out_shardings: ir.PyTree,
         backend: str | None,
     ):
         self.fun = fun
@@ -129,7 +117,7 @@ class JitFunction:
                 split.leaves[i] = x.__jax_array__()
         avals = abstract_leaves(self.fun, split)
         program = trace_program(self.fun, split, avals, self.cache, self.earlier)
-        check_distinct(
+        ir.check_distinct(
             program.name, [*program.consts, *split.leaves], lambda: program.arg_names or ()
         )
         return program, split
@@ -221,7 +209,7 @@ class JitFunction:
     def _inline(self, program: Program, split: Split, donated: tuple[bool, ...]) -> Any:
         """Apply the jaxpr of a call in the current trace, as one equation unless it is inlined."""
         program.report_miss()
-        if is_observed():
+        if ir.is_observed():
             _notify_donating(program, donated)
         if self.options.compiler_options:
             raise ValueError(
@@ -237,13 +225,13 @@ class JitFunction:
             leaves = constrained(leaves, [single_device_sharding(device)] * len(leaves))
         operands = [*program.consts, *leaves]
         if self.inline is Inline.JAX_EARLY:
-            outs = eval_jaxpr(program.jaxpr, (), *operands)
+            outs = ir.eval_jaxpr(program.jaxpr, (), *operands)
         else:
             if self.inline is Inline.JAX_LATE:
-                staged_call.inlined.add(program.jaxpr)
+                ir.staged_call.inlined.add(program.jaxpr)
             if donated:
                 donated = (False,) * len(program.consts) + donated
-            outs = staged_call.bind(program.jaxpr, program.name, operands, donated)
+            outs = ir.staged_call.bind(program.jaxpr, program.name, operands, donated)
         if self.out_shardings is not None:
             outs = constrained(outs, self.result_shardings(program))
         elif device is not None:
@@ -254,9 +242,9 @@ class JitFunction:
 def _is_traced(program: Program, split: Split) -> bool:
     """Whether a call is part of a traced function, so that it must be recorded and not run."""
     return (
-        context.trace is not eval_trace
-        or any(isinstance(x, Tracer) for x in split.leaves)
-        or any(isinstance(x, Tracer) for x in program.consts)
+        ir.context.trace is not ir.eval_trace
+        or any(isinstance(x, ir.Tracer) for x in split.leaves)
+        or any(isinstance(x, ir.Tracer) for x in program.consts)
     )
 
 
@@ -278,5 +266,5 @@ def _notify_donating(program: Program, donated: tuple[bool, ...]) -> None:
     if any(donated):
         count = len(program.consts)
         names = program.arg_names
-        source = current_source()
-        notify(DonatingCall(source, program.name, program.jaxpr, count, names, donated))
+        source = ir.current_source()
+        ir.notify(ir.DonatingCall(source, program.name, program.jaxpr, count, names, donated))

@@ -9,22 +9,12 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
-from ricci_ir import (
-    AbstractRef,
-    Jaxpr,
-    ShapeDtypeStruct,
-    TupleRecord,
-    described_type,
-    discharged,
-    locked,
-    reference_arguments,
-    uses_references,
-)
+import ricci_ir as ir
 from ricci_xla.compile._place import Options
 from ricci_xla.tracing._program import Program
 
 
-class _Discharged(TupleRecord):
+class _Discharged(ir.TupleRecord):
     """The discharged form of a jaxpr: a function of arrays.
 
     Attributes:
@@ -36,7 +26,7 @@ class _Discharged(TupleRecord):
       freed: the positions of the references that are freed.
     """
 
-    jaxpr: Jaxpr
+    jaxpr: ir.Jaxpr
     plain_consts: tuple[int, ...]
     refs: tuple[int, ...]
     others: tuple[int, ...]
@@ -44,14 +34,14 @@ class _Discharged(TupleRecord):
     freed: tuple[int, ...]
 
 
-def _discharge(jaxpr: Jaxpr, num_consts: int) -> _Discharged:
+def _discharge(jaxpr: ir.Jaxpr, num_consts: int) -> _Discharged:
     key = ("with arrays of references", num_consts)
     return jaxpr.derived(key, lambda: _find_discharged(jaxpr, num_consts))
 
 
-def _find_discharged(jaxpr: Jaxpr, num_consts: int) -> _Discharged:
-    pure, written, freed = discharged(jaxpr)
-    refs = reference_arguments(jaxpr)
+def _find_discharged(jaxpr: ir.Jaxpr, num_consts: int) -> _Discharged:
+    pure, written, freed = ir.discharged(jaxpr)
+    refs = ir.reference_arguments(jaxpr)
     refs = (*written, *(i for i in refs if i not in written))
     plain_consts = tuple(i for i in range(num_consts) if i not in refs)
     others = tuple(i for i in range(num_consts, len(jaxpr.invars)) if i not in refs)
@@ -139,9 +129,9 @@ class ReferenceCall:
             donated=donated if any(donated) else (),
         )
 
-    def locked(self) -> locked:
+    def locked(self) -> ir.locked:
         """Lock the references against other threads in a ``with`` block."""
-        return locked(self.refs)
+        return ir.locked(self.refs)
 
     def leaves(self, donates: bool) -> list[Any]:
         """Return the discharged program's arguments, with copies of shared arrays if it donates."""
@@ -163,14 +153,14 @@ class ReferenceCall:
 
 def _array(ref: Any) -> Any:
     """Return the array in a reference; of a reference's type or description, the array's."""
-    if isinstance(ref, ShapeDtypeStruct):
+    if isinstance(ref, ir.ShapeDtypeStruct):
         return ref.update(is_ref=False)
-    return described_type(ref.inner_aval) if isinstance(ref, AbstractRef) else ref.read()
+    return ir.described_type(ref.inner_aval) if isinstance(ref, ir.AbstractRef) else ref.read()
 
 
 def _sharding_of(ref: object) -> Any:
     """Return the sharding of a reference's array if it is on several devices, else ``None``."""
-    if isinstance(ref, AbstractRef):
+    if isinstance(ref, ir.AbstractRef):
         return None
     sharding = _array(ref).sharding
     return sharding if sharding is not None and len(sharding.device_set) > 1 else None
@@ -178,6 +168,6 @@ def _sharding_of(ref: object) -> Any:
 
 def reference_call(program: Program, leaves: Sequence[Any]) -> ReferenceCall | None:
     """Return the discharged call of a program that uses references, else ``None``."""
-    if uses_references(program.jaxpr.effects) or reference_arguments(program.jaxpr):
+    if ir.uses_references(program.jaxpr.effects) or ir.reference_arguments(program.jaxpr):
         return ReferenceCall(program, leaves)
     return None

@@ -3,16 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Self, final, overload
 
-from ricci_ir import (
-    Effect,
-    Jaxpr,
-    PyTree,
-    ShapeDtypeStruct,
-    Tracer,
-    api_boundary,
-    described_type,
-    uses_references,
-)
+import ricci_ir as ir
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import without_locations
 from ricci_xla.arrays._layout import Format, Layout
@@ -79,7 +70,7 @@ class Wrapped[**P, R](Protocol):
         """Trace the function, and lower its jaxpr to StableHLO."""
         ...
 
-    def eval_shape(self, *args: object, **kwargs: object) -> PyTree:
+    def eval_shape(self, *args: object, **kwargs: object) -> ir.PyTree:
         """Trace the function, and describe its result by a pytree of ``ShapeDtypeStruct``."""
         ...
 
@@ -151,7 +142,7 @@ class _Stage:
         return self._program.out_tree
 
     @property
-    def args_info(self) -> PyTree:
+    def args_info(self) -> ir.PyTree:
         """For each argument its ``ArgInfo``: a pytree like ``(args, kwargs)``."""
         avals = self._in_avals()
         donated = self._options.donated or (False,) * len(avals)
@@ -160,12 +151,12 @@ class _Stage:
         )
 
     @property
-    def in_avals(self) -> PyTree:
+    def in_avals(self) -> ir.PyTree:
         """For each argument its type: a pytree like ``(args, kwargs)``."""
         return tree_unflatten(self.in_tree, self._in_avals())
 
     @property
-    def out_info(self) -> PyTree:
+    def out_info(self) -> ir.PyTree:
         """The result described by ``ShapeDtypeStruct``: a pytree like the result."""
         return self._out_info(self._requested_shardings())
 
@@ -184,9 +175,9 @@ class _Stage:
         """Return the sharding of each result, from ``out_shardings``."""
         return self._options.out_shardings or [None] * len(self._program.jaxpr.outvars)
 
-    def _out_info(self, shardings: Sequence[Sharding | None]) -> PyTree:
+    def _out_info(self, shardings: Sequence[Sharding | None]) -> ir.PyTree:
         structs = [
-            ShapeDtypeStruct(a.shape, a.dtype, sharding=s)
+            ir.ShapeDtypeStruct(a.shape, a.dtype, sharding=s)
             for a, s in zip(self._out_avals(), shardings, strict=True)
         ]
         return tree_unflatten(self.out_tree, structs)
@@ -211,7 +202,7 @@ class Traced(_Stage):
     """
 
     @property
-    def jaxpr(self) -> Jaxpr:
+    def jaxpr(self) -> ir.Jaxpr:
         """The jaxpr, closed over its constants."""
         return self._program.closed_jaxpr()
 
@@ -221,25 +212,25 @@ class Traced(_Stage):
         return self._program.name
 
     @property
-    def effects(self) -> frozenset[Effect]:
+    def effects(self) -> frozenset[ir.Effect]:
         """The side effects of the jaxpr."""
         return self._program.jaxpr.effects
 
     @property
-    def out_avals(self) -> PyTree:
+    def out_avals(self) -> ir.PyTree:
         """For each array in the result its type: a pytree like the result."""
         return tree_unflatten(self.out_tree, self._program.jaxpr.out_avals)
 
     @property
-    def out_info(self) -> PyTree:
+    def out_info(self) -> ir.PyTree:
         """The result described by ``ShapeDtypeStruct``, with shardings."""
         avals: list[Any] = self._program.jaxpr.out_avals
         structs = [
-            described_type(a, s) for a, s in zip(avals, self._requested_shardings(), strict=True)
+            ir.described_type(a, s) for a, s in zip(avals, self._requested_shardings(), strict=True)
         ]
         return tree_unflatten(self.out_tree, structs)
 
-    @api_boundary
+    @ir.api_boundary
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
         """Lower the jaxpr to StableHLO.
 
@@ -330,7 +321,7 @@ class Lowered(_Stage):
             return to_hlo(self._lowered.text)
         return parse_module(self._lowered.text)
 
-    @api_boundary
+    @ir.api_boundary
     def compile(
         self,
         compiler_options: Mapping[str, Any] | None = None,
@@ -349,7 +340,7 @@ class Lowered(_Stage):
           ValueError: if the number of devices differs.
         """
         options, lowered = self._options, self._lowered
-        if uses_references(self._program.jaxpr.effects):
+        if ir.uses_references(self._program.jaxpr.effects):
             program = ReferenceCall(self._program, self._in_avals()).program
         else:
             program = self._program
@@ -423,7 +414,7 @@ class Compiled(_Stage):
     def _out_avals(self) -> Sequence[Any]:
         return self._compiled.executable.out_avals
 
-    @api_boundary
+    @ir.api_boundary
     def __call__(self, *args: object, **kwargs: object) -> Any:
         leaves, tree = tree_flatten((args, kwargs))
         if tree != self.in_tree:
@@ -431,14 +422,14 @@ class Compiled(_Stage):
                 f"{self._program.name} was compiled for arguments of another structure:\n"
                 f"  compiled for {self.in_tree}\n  called with  {tree}"
             )
-        tracer = next((x for x in leaves if isinstance(x, Tracer)), None)
+        tracer = next((x for x in leaves if isinstance(x, ir.Tracer)), None)
         if tracer is not None:
             raise TypeError(
                 f"{self._program.name} is compiled, so it cannot be transformed or become part of "
                 f"another program, but it was called with a traced array of type "
                 f"{tracer.aval.str_short()}. Transform or call the jitted function instead."
             )
-        if uses_references(self._program.jaxpr.effects):
+        if ir.uses_references(self._program.jaxpr.effects):
             call = ReferenceCall(self._program, leaves)
             with call.locked():
                 outs = self._run(call.leaves(donates=True))
@@ -455,24 +446,24 @@ class Compiled(_Stage):
         return self(*args, **kwargs)
 
     @property
-    def out_info(self) -> PyTree:
+    def out_info(self) -> ir.PyTree:
         """The result described by ``ShapeDtypeStruct`` with shardings."""
         return self._out_info(self._compiled.executable.out_shardings)
 
     @property
-    def input_shardings(self) -> PyTree:
+    def input_shardings(self) -> ir.PyTree:
         """For each argument the sharding that it must have; ``None`` if it is unused."""
         executable = self._compiled.executable
         pairs = zip(executable.in_shardings, executable.used_arguments, strict=True)
         return tree_unflatten(self.in_tree, [s if used else None for s, used in pairs])
 
     @property
-    def output_shardings(self) -> PyTree:
+    def output_shardings(self) -> ir.PyTree:
         """For each array in the result its sharding."""
         return tree_unflatten(self.out_tree, self._compiled.executable.out_shardings)
 
     @property
-    def input_formats(self) -> PyTree:
+    def input_formats(self) -> ir.PyTree:
         """For each argument the ``Format`` that it must have; ``None`` if it is unused."""
         executable = self._compiled.executable
         layouts = executable.loaded.get_parameter_layouts()
@@ -485,7 +476,7 @@ class Compiled(_Stage):
         return tree_unflatten(self.in_tree, formats)
 
     @property
-    def output_formats(self) -> PyTree:
+    def output_formats(self) -> ir.PyTree:
         """For each array in the result its ``Format``."""
         executable = self._compiled.executable
         layouts = executable.loaded.get_output_layouts()

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from ricci_ir import ArrayLike, Jaxpr, ShapedArray, config, get_aval, warn_user
+import ricci_ir as ir
 
-_limit = config.state("jax_captured_constants_warn_bytes")
+_limit = ir.config.state("jax_captured_constants_warn_bytes")
 _MAX_LISTED = 3  # the number of arrays that the warning describes, the largest first
 
 
-def warn_captured(name: str, jaxpr: Jaxpr, consts: Sequence[ArrayLike]) -> None:
+def warn_captured(name: str, jaxpr: ir.Jaxpr, consts: Sequence[ir.ArrayLike]) -> None:
     """Warn if the arrays that a function closes over exceed the option's limit together.
 
     Args:
@@ -19,16 +19,16 @@ def warn_captured(name: str, jaxpr: Jaxpr, consts: Sequence[ArrayLike]) -> None:
     limit = _limit.value
     if limit is None or limit < 0 or not consts:
         return
-    sizes = [_bytes(get_aval(x)) for x in consts]
+    sizes = [_bytes(ir.get_aval(x)) for x in consts]
     if sum(sizes) < limit:
         return
     largest = sorted(range(len(consts)), key=sizes.__getitem__, reverse=True)[:_MAX_LISTED]
     lines = [
-        f"- {get_aval(consts[i]).str_short()}, {_format_bytes(sizes[i])}, "
+        f"- {ir.get_aval(consts[i]).str_short()}, {_format_bytes(sizes[i])}, "
         f"used {_first_use(jaxpr, i)}"
         for i in largest
     ]
-    warn_user(
+    ir.warn_user(
         f"jit({name}) closes over arrays of {_format_bytes(sum(sizes))} together:\n"
         + "\n".join(lines)
         + "\nPass them as arguments, else they stay in memory for as long as the program does. If "
@@ -36,7 +36,7 @@ def warn_captured(name: str, jaxpr: Jaxpr, consts: Sequence[ArrayLike]) -> None:
     )
 
 
-def _bytes(aval: ShapedArray) -> int:
+def _bytes(aval: ir.ShapedArray) -> int:
     return aval.size * getattr(aval.dtype, "itemsize", 0)
 
 
@@ -48,7 +48,7 @@ def _format_bytes(size: float) -> str:
     return f"{size:.4g} GB"
 
 
-def _first_use(jaxpr: Jaxpr, i: int) -> str:
+def _first_use(jaxpr: ir.Jaxpr, i: int) -> str:
     var = jaxpr.invars[i]
     for eqn in jaxpr.eqns:
         if any(atom is var for atom in eqn.invars):

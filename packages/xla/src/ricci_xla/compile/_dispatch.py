@@ -6,16 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import (
-    CacheSize,
-    ShapedArray,
-    Token,
-    Tracer,
-    api_boundary,
-    float0,
-    get_aval,
-    register_cache,
-)
+import ricci_ir as ir
 from ricci_pytree import PyTreeDef, default_registry
 from ricci_xla.arrays._array import check_not_deleted
 from ricci_xla.arrays._array_impl import ArrayImpl
@@ -36,7 +27,7 @@ __all__ = [
     "shard_args",
 ]
 
-runtime.set_tracer_class(Tracer)
+runtime.set_tracer_class(ir.Tracer)
 
 # All functions share one cache, so that two wrappers of one function with the same key share its
 # entries.
@@ -106,15 +97,15 @@ def shard_arg(x: Any, sharding: Sharding) -> Any:
                 check_not_deleted(x)
             return x
         return move_array(x, sharding)
-    if isinstance(x, Token):
+    if isinstance(x, ir.Token):
         return x.buffer
     if hasattr(x, "physical"):  # an extended dtype, such as that of random keys
         return shard_arg(x.physical, sharding)
     if not isinstance(x, np.ndarray) and hasattr(x, "__jax_array__"):
         return shard_arg(x.__jax_array__(), sharding)
-    aval = get_aval(x)
-    if aval.dtype == float0:  # has no values: executables take Booleans instead
-        x, aval = np.zeros(aval.shape, bool), ShapedArray(aval.shape, np.dtype(bool))
+    aval = ir.get_aval(x)
+    if aval.dtype == ir.float0:  # has no values: executables take Booleans instead
+        x, aval = np.zeros(aval.shape, bool), ir.ShapedArray(aval.shape, np.dtype(bool))
     return array_from_host(np.asarray(x), aval, sharding)
 
 
@@ -162,7 +153,7 @@ def make_fast_callable(
       jaxlib's ``PjitFunction``, with ``_cache_size()`` and ``_clear_cache()``.
     """
 
-    @api_boundary
+    @ir.api_boundary
     def miss(*args, **kwargs):
         result, data = python_miss(*args, **kwargs)
         return result, data, False
@@ -189,9 +180,9 @@ class _DispatchCache:
     name = "calls known to C++"
 
     @property
-    def size(self) -> CacheSize:
+    def size(self) -> ir.CacheSize:
         """The number of entries, and the capacity."""
-        return CacheSize(_shared_cache.size(), _shared_cache.capacity())
+        return ir.CacheSize(_shared_cache.size(), _shared_cache.capacity())
 
     def clear(self) -> None:
         """Remove all entries. A running executable is freed when it is done."""
@@ -200,7 +191,7 @@ class _DispatchCache:
 
 
 _dispatch_cache = _DispatchCache()
-register_cache(_dispatch_cache)
+ir.register_cache(_dispatch_cache)
 
 
 def _after_fork() -> None:

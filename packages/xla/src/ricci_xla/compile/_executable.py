@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ricci_ir import (
-    AbstractValue,
-    Effect,
-    ExtendedDType,
-    ShapedArray,
-    Token,
-    abstract_token,
-    float0,
-    no_effects,
-    physical_aval,
-    warn_user,
-)
+import ricci_ir as ir
 from ricci_stablehlo import ordered_among
 from ricci_xla.arrays._array import check_not_deleted
 from ricci_xla.arrays._array_impl import ArrayImpl
@@ -84,7 +73,7 @@ class Executable:
     before_first_run: Callable[[], None] | None
     committed: bool
     consts: list[ArrayImpl]
-    effects: frozenset[Effect]
+    effects: frozenset[ir.Effect]
     fills_memory: bool
     handlers: list[Any]
     has_extended_results: bool
@@ -93,7 +82,7 @@ class Executable:
     in_shardings: tuple[Sharding, ...]
     loaded: LoadedExecutable
     optimized: "Future[LoadedExecutable] | None"
-    ordered_effects: tuple[Effect, ...]
+    ordered_effects: tuple[ir.Effect, ...]
     out_avals: tuple[Any, ...]
     out_shardings: tuple[Sharding, ...]
     used_arguments: list[bool]
@@ -109,7 +98,7 @@ class Executable:
         used_arguments: Sequence[bool] | None = None,
         committed: bool = False,
         consts: Sequence[ArrayImpl] = (),
-        effects: frozenset[Effect] = no_effects,
+        effects: frozenset[ir.Effect] = ir.no_effects,
         in_layouts: tuple[Layout | None, ...] = (),
         before_first_run: Callable[[], None] | None = None,
         optimized: "Future[LoadedExecutable] | None" = None,
@@ -198,7 +187,9 @@ class Executable:
         self.optimized = None
         error = None if optimized.cancelled() else optimized.exception()
         if error is not None:
-            warn_user(f"the optimized compilation failed, so the quick one stays in use: {error}")
+            ir.warn_user(
+                f"the optimized compilation failed, so the quick one stays in use: {error}"
+            )
         elif not optimized.cancelled():
             self.loaded = optimized.result()
 
@@ -222,32 +213,32 @@ class Executable:
 
 def _is_extended(aval: object) -> bool:
     """Whether a type has no arrays in jaxlib: tokens, extended dtypes and ``float0``."""
-    if aval is abstract_token:
+    if aval is ir.abstract_token:
         return True
     dtype = getattr(aval, "dtype", None)
-    return isinstance(dtype, ExtendedDType) or dtype == float0
+    return isinstance(dtype, ir.ExtendedDType) or dtype == ir.float0
 
 
-def buffer_rank(aval: AbstractValue) -> int:
+def buffer_rank(aval: ir.AbstractValue) -> int:
     """Return the rank of the buffers of a type.
 
     Random keys add the dimensions of a key's words; a token's buffer counts as a scalar.
     """
-    return 0 if aval is abstract_token else physical_aval(aval).ndim
+    return 0 if aval is ir.abstract_token else ir.physical_aval(aval).ndim
 
 
 def result_handler(aval: Any, sharding: Sharding, committed: bool) -> Any:
     """Return jaxlib's handler that makes an array, a token or a key of a result's buffers."""
     if not _is_extended(aval):
         return runtime.array_result_handler(aval, sharding, committed)
-    if aval is abstract_token:
-        return runtime.array_result_handler(token_buffer, sharding, committed).wrap(Token)
+    if aval is ir.abstract_token:
+        return runtime.array_result_handler(token_buffer, sharding, committed).wrap(ir.Token)
     dtype = aval.dtype
-    if dtype == float0:  # has no values: the executable returns Booleans instead
-        booleans = ShapedArray(aval.shape, np.dtype(bool))
+    if dtype == ir.float0:  # has no values: the executable returns Booleans instead
+        booleans = ir.ShapedArray(aval.shape, np.dtype(bool))
         handler = runtime.array_result_handler(booleans, sharding, committed)
-        return handler.wrap(lambda array: np.zeros(array.shape, float0))
-    handler = runtime.array_result_handler(physical_aval(aval), sharding, committed)
+        return handler.wrap(lambda array: np.zeros(array.shape, ir.float0))
+    handler = runtime.array_result_handler(ir.physical_aval(aval), sharding, committed)
     return handler.wrap(dtype.from_physical)
 
 

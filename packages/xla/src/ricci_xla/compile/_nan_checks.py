@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Jaxpr, debug_infs, debug_nans, explained, issubdtype, non_finite_report
+import ricci_ir as ir
 from ricci_xla.arrays._pieces import parts
 
 
 def checks_results() -> bool:
     """Whether results are checked in this thread."""
-    return debug_nans.value or debug_infs.value
+    return ir.debug_nans.value or ir.debug_infs.value
 
 
 def check_results(
-    jaxpr: Jaxpr | None, name: str, args: Sequence[Any], results: Sequence[Any]
+    jaxpr: ir.Jaxpr | None, name: str, args: Sequence[Any], results: Sequence[Any]
 ) -> None:
     """Raise an error if a result has NaN or infinities and the options forbid them.
 
@@ -50,10 +50,10 @@ def check_results(
             "the arguments. Call checkify, or the function on one process, to find it."
         )
     if not any(hasattr(x, "is_deleted") and x.is_deleted() for x in args):
-        report = non_finite_report.call(jaxpr, args, inf=kind == "inf")
+        report = ir.non_finite_report.call(jaxpr, args, inf=kind == "inf")
         if report is not None:
             raise FloatingPointError(
-                explained(
+                ir.explained(
                     f"invalid value ({kind}) encountered in {report.operation}\n{report}", "nan"
                 )
             )
@@ -67,12 +67,12 @@ def check_results(
 def _invalid(result: Any) -> str | None:
     """Return the kind of forbidden value in an array: ``"nan"``, ``"inf"`` or ``None``."""
     dtype = getattr(result, "dtype", None)
-    if not isinstance(dtype, np.dtype) or not issubdtype(dtype, np.inexact):
+    if not isinstance(dtype, np.dtype) or not ir.issubdtype(dtype, np.inexact):
         return None
     for part in parts(result):
         values = np.asarray(part)
-        if debug_nans.value and np.isnan(values).any():
+        if ir.debug_nans.value and np.isnan(values).any():
             return "nan"
-        if debug_infs.value and np.isinf(values).any():
+        if ir.debug_infs.value and np.isinf(values).any():
             return "inf"
     return None

@@ -1,36 +1,36 @@
 """Meshes among the parameters of a jaxpr's operations, such as that of ``shard_map``."""
 
-from ricci_ir import Jaxpr, JaxprEqn, TupleRecord, live_program, may_have_dead_code, rule_table
+import ricci_ir as ir
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes._mesh import Mesh
 
 # For primitives with a mesh, such as shard_map: ``rule(**params)`` returns it, or None.
-mesh_rules = rule_table("mesh", required=False)
+mesh_rules = ir.rule_table("mesh", required=False)
 
 
-class MeshOperation(TupleRecord):
+class MeshOperation(ir.TupleRecord):
     """An operation with a mesh among its parameters."""
 
     mesh: Mesh
-    eqn: JaxprEqn
+    eqn: ir.JaxprEqn
 
     def __str__(self) -> str:
         source = self.eqn.source
         return f"{self.eqn.primitive.name}{'' if source.code is None else f' at {source}'}"
 
 
-def mesh_of(jaxpr: Jaxpr) -> Mesh | None:
+def mesh_of(jaxpr: ir.Jaxpr) -> Mesh | None:
     """Return the mesh of a jaxpr's first operation with a mesh, if any."""
     operations = _operations_of(jaxpr)
     return operations[0].mesh if operations else None
 
 
-def meshes_of(jaxpr: Jaxpr) -> tuple[Mesh, ...]:
+def meshes_of(jaxpr: ir.Jaxpr) -> tuple[Mesh, ...]:
     """Return the meshes of a jaxpr's operations, one for each order of devices."""
     return tuple(operation.mesh for operation in _operations_of(jaxpr))
 
 
-def meshes_of_results(jaxpr: Jaxpr) -> list[Mesh | None]:
+def meshes_of_results(jaxpr: ir.Jaxpr) -> list[Mesh | None]:
     """Return for each result the mesh of the operation that computes it, if that has one."""
     meshes: dict[int, Mesh | None] = {}
     for eqn in jaxpr.eqns:
@@ -40,19 +40,19 @@ def meshes_of_results(jaxpr: Jaxpr) -> list[Mesh | None]:
     return [meshes.get(id(atom)) for atom in jaxpr.outvars]
 
 
-def live_operations(jaxpr: Jaxpr, keep_unused: bool) -> tuple[MeshOperation, ...]:
+def live_operations(jaxpr: ir.Jaxpr, keep_unused: bool) -> tuple[MeshOperation, ...]:
     """Return the operations with a mesh, without dead code unless ``keep_unused`` is set."""
     operations = _operations_of(jaxpr)
-    if not operations or keep_unused or not may_have_dead_code(jaxpr):
+    if not operations or keep_unused or not ir.may_have_dead_code(jaxpr):
         return operations
-    return _operations_of(live_program(jaxpr, final=True).jaxpr)
+    return _operations_of(ir.live_program(jaxpr, final=True).jaxpr)
 
 
-def _operations_of(jaxpr: Jaxpr) -> tuple[MeshOperation, ...]:
+def _operations_of(jaxpr: ir.Jaxpr) -> tuple[MeshOperation, ...]:
     return jaxpr.derived("operations with a mesh", lambda: _find_operations(jaxpr))
 
 
-def _find_operations(jaxpr: Jaxpr) -> tuple[MeshOperation, ...]:
+def _find_operations(jaxpr: ir.Jaxpr) -> tuple[MeshOperation, ...]:
     by_devices: dict[tuple[Device, ...], MeshOperation] = {}
     for eqn in jaxpr.eqns:
         if eqn.primitive in mesh_rules:
@@ -60,10 +60,10 @@ def _find_operations(jaxpr: Jaxpr) -> tuple[MeshOperation, ...]:
             if mesh is not None:
                 by_devices.setdefault(tuple(mesh.devices.flat), MeshOperation(mesh, eqn))
         for value in eqn.params.values():
-            if type(value) is not Jaxpr and not isinstance(value, tuple):
+            if type(value) is not ir.Jaxpr and not isinstance(value, tuple):
                 continue
             for inner in value if isinstance(value, tuple) else (value,):
-                if type(inner) is Jaxpr:
+                if type(inner) is ir.Jaxpr:
                     for operation in _operations_of(inner):
                         by_devices.setdefault(tuple(operation.mesh.devices.flat), operation)
     return tuple(by_devices.values())

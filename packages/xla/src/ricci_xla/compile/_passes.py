@@ -9,20 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    ShapedArray,
-    Var,
-    is_array_dtype,
-    live_program,
-    may_have_dead_code,
-    memory_move,
-    primitives,
-    results_on_host,
-)
+import ricci_ir as ir
 from ricci_stablehlo import is_splat
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._memory import HOST_MEMORY
@@ -35,7 +22,7 @@ from ._place import Placement
 LITERAL_LIMIT = 4096
 
 
-def embed_short_constants(jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any]) -> Jaxpr:
+def embed_short_constants(jaxpr: ir.Jaxpr, placement: Placement, consts: Sequence[Any]) -> ir.Jaxpr:
     """Write constants whose text is short into the equations, as literals.
 
     XLA then folds what depends on constants alone, and a call passes fewer arguments. These are
@@ -43,17 +30,17 @@ def embed_short_constants(jaxpr: Jaxpr, placement: Placement, consts: Sequence[A
     executable then holds no copy. Other large constants stay hidden arguments: as text they would
     make compiling slow, and each executable would hold a copy.
     """
-    literals: dict[int, Literal] = {}
+    literals: dict[int, ir.Literal] = {}
     for var, const in zip(jaxpr.invars, consts, strict=False):
         if _is_small(const):
-            literals[id(var)] = Literal(np.asarray(const), var.aval)
-        elif type(const) is np.ndarray and is_array_dtype(const.dtype) and is_splat(const):
-            literals[id(var)] = Literal(const.flat[0], var.aval)
+            literals[id(var)] = ir.Literal(np.asarray(const), var.aval)
+        elif type(const) is np.ndarray and ir.is_array_dtype(const.dtype) and is_splat(const):
+            literals[id(var)] = ir.Literal(const.flat[0], var.aval)
     if not literals:
         return jaxpr
 
-    def read(atom: Atom) -> Atom:
-        return literals.get(id(atom), atom) if type(atom) is Var else atom
+    def read(atom: ir.Atom) -> ir.Atom:
+        return literals.get(id(atom), atom) if type(atom) is ir.Var else atom
 
     return jaxpr.replace(
         eqns=[eqn.reading([read(atom) for atom in eqn.invars]) for eqn in jaxpr.eqns],
@@ -63,32 +50,34 @@ def embed_short_constants(jaxpr: Jaxpr, placement: Placement, consts: Sequence[A
 
 def _is_small(const: Any) -> bool:
     """Whether a constant is a small array that is not committed to a device."""
-    if not is_array_dtype(const.dtype) or const.dtype.itemsize * const.size > LITERAL_LIMIT:
+    if not ir.is_array_dtype(const.dtype) or const.dtype.itemsize * const.size > LITERAL_LIMIT:
         return False
     if isinstance(const, ArrayImpl):
         return not const.committed and not const.is_deleted()
     return isinstance(const, np.ndarray | np.generic)
 
 
-def move_results(jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any]) -> Jaxpr:
+def move_results(jaxpr: ir.Jaxpr, placement: Placement, consts: Sequence[Any]) -> ir.Jaxpr:
     """Move results to the memories that their shardings name."""
-    on_host = results_on_host(jaxpr, [argument.on_host for argument in placement.arguments])
+    on_host = ir.results_on_host(jaxpr, [argument.on_host for argument in placement.arguments])
     if not any(on_host) and not any(r.on_host for r in placement.results):
         return jaxpr
     eqns, outvars = list(jaxpr.eqns), list(jaxpr.outvars)
     for i, (requested, is_on_host) in enumerate(zip(placement.results, on_host, strict=True)):
         atom = outvars[i]
-        if requested.sharding is None or not isinstance(atom, Var):
+        if requested.sharding is None or not isinstance(atom, ir.Var):
             continue
         if requested.on_host or is_on_host:
-            outvars[i] = result = Var(atom.aval)
+            outvars[i] = result = ir.Var(atom.aval)
             eqns.append(
-                memory_move.call(atom, result, HOST_MEMORY if requested.on_host else "device")
+                ir.memory_move.call(atom, result, HOST_MEMORY if requested.on_host else "device")
             )
     return jaxpr.replace(eqns=eqns, outvars=outvars)
 
 
-def make_results_unreduced(jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any]) -> Jaxpr:
+def make_results_unreduced(
+    jaxpr: ir.Jaxpr, placement: Placement, consts: Sequence[Any]
+) -> ir.Jaxpr:
     """Reshard results whose shardings are unreduced (partial sums).
 
     The compiler has no attribute for an unreduced result: it needs an operation that makes one.
@@ -98,22 +87,22 @@ def make_results_unreduced(jaxpr: Jaxpr, placement: Placement, consts: Sequence[
         sharding, aval = result.sharding, atom.aval
         if not isinstance(sharding, NamedSharding) or not sharding.spec.unreduced:
             continue
-        if not isinstance(aval, ShapedArray):
+        if not isinstance(aval, ir.ShapedArray):
             continue
         explicit = explicit_sharding(aval.ndim, sharding)
         if explicit is not None and explicit != aval.type_sharding:
-            outvars[i] = unreduced = Var(aval.with_sharding(explicit))
+            outvars[i] = unreduced = ir.Var(aval.with_sharding(explicit))
             params = {"sharding": explicit, "mesh": explicit.mesh}
-            eqns.append(JaxprEqn([atom], [unreduced], primitives["reshard"], params))
+            eqns.append(ir.JaxprEqn([atom], [unreduced], ir.primitives["reshard"], params))
     return jaxpr if len(eqns) == len(jaxpr.eqns) else jaxpr.replace(eqns=eqns, outvars=outvars)
 
 
-def eliminate_dead_code(jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any]) -> Jaxpr:
+def eliminate_dead_code(jaxpr: ir.Jaxpr, placement: Placement, consts: Sequence[Any]) -> ir.Jaxpr:
     """Remove equations, and parts of loops, branches and calls, whose results are unused."""
-    return live_program(jaxpr, final=True).jaxpr if may_have_dead_code(jaxpr) else jaxpr
+    return ir.live_program(jaxpr, final=True).jaxpr if ir.may_have_dead_code(jaxpr) else jaxpr
 
 
-type Pass = Callable[[Jaxpr, Placement, Sequence[Any]], Jaxpr]
+type Pass = Callable[[ir.Jaxpr, Placement, Sequence[Any]], ir.Jaxpr]
 
 PASSES: tuple[Pass, ...] = (
     embed_short_constants,
@@ -124,8 +113,8 @@ PASSES: tuple[Pass, ...] = (
 
 
 def run_passes(
-    jaxpr: Jaxpr, placement: Placement, consts: Sequence[Any], passes: Sequence[Pass] = PASSES
-) -> Jaxpr:
+    jaxpr: ir.Jaxpr, placement: Placement, consts: Sequence[Any], passes: Sequence[Pass] = PASSES
+) -> ir.Jaxpr:
     """Return the jaxpr to be lowered.
 
     Args:

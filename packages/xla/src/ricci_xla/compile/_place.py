@@ -3,16 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ricci_ir import (
-    AbstractValue,
-    Jaxpr,
-    ShapeDtypeStruct,
-    TupleRecord,
-    live_program,
-    may_have_dead_code,
-    results_on_host,
-    rule_table,
-)
+import ricci_ir as ir
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._layout import AutoLayout, Layout, layout_of, physical_layout, special_layout
 from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
@@ -31,13 +22,13 @@ from ._operation_meshes import MeshOperation, live_operations
 __all__ = ["same_partitioning"]
 
 # For primitives whose results have a layout: ``rule(**params)`` returns it.
-layout_rules = rule_table("layout", required=False)
+layout_rules = ir.rule_table("layout", required=False)
 
 type AnyLayout = Layout | AutoLayout | None
 type Layouts = tuple[AnyLayout, ...]
 
 
-class Options(TupleRecord):
+class Options(ir.TupleRecord):
     """The arguments of ``jit`` that affect compilation.
 
     Attributes:
@@ -59,7 +50,7 @@ class Options(TupleRecord):
     compiler_options: tuple[tuple[str, Any], ...] = ()
 
 
-class Buffer(TupleRecord):
+class Buffer(ir.TupleRecord):
     """The placement of an argument or a result.
 
     Attributes:
@@ -73,7 +64,7 @@ class Buffer(TupleRecord):
     on_host: bool = False
 
 
-class Placement(TupleRecord):
+class Placement(ir.TupleRecord):
     """The devices that a call runs on, and the placement of its arguments and results.
 
     Attributes:
@@ -103,7 +94,7 @@ class Placement(TupleRecord):
         return _mesh_of(self.mesh, self.arguments) if len(self.devices) > 1 else None
 
     def result_sharding(
-        self, aval: AbstractValue, in_avals: Sequence[AbstractValue]
+        self, aval: ir.AbstractValue, in_avals: Sequence[ir.AbstractValue]
     ) -> NamedSharding | None:
         """Return the sharding of a result on one device, if it is on a mesh.
 
@@ -206,7 +197,7 @@ def _place_arguments(
 
 
 def _place_results(
-    jaxpr: Jaxpr, options: Options, on_host: tuple[bool, ...], typed_mesh: Mesh | None
+    jaxpr: ir.Jaxpr, options: Options, on_host: tuple[bool, ...], typed_mesh: Mesh | None
 ) -> tuple[Buffer, ...]:
     """Place the results: by ``jit``'s arguments, else by their types and operations.
 
@@ -218,7 +209,7 @@ def _place_results(
     """
     layouts = _result_layouts(jaxpr, options.out_layouts or (None,) * len(jaxpr.outvars))
     shardings = options.out_shardings or (None,) * len(jaxpr.outvars)
-    left_on_host = results_on_host(jaxpr, on_host)
+    left_on_host = ir.results_on_host(jaxpr, on_host)
     results: list[Buffer] = []
     for aval, sharding, layout, is_on_host in zip(
         jaxpr.out_avals, shardings, layouts, left_on_host, strict=True
@@ -237,7 +228,7 @@ def _is_on_host(sharding: Sharding | None) -> bool:
     return sharding is not None and sharding.memory_kind == HOST_MEMORY
 
 
-def _result_layouts(jaxpr: Jaxpr, requested: Layouts) -> Layouts:
+def _result_layouts(jaxpr: ir.Jaxpr, requested: Layouts) -> Layouts:
     """Return the layout of each result: from ``out_shardings``, else its operation's.
 
     Raises:
@@ -272,7 +263,7 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
         return x.sharding if committed else _described_sharding(x)
     actual: Sharding | None = getattr(x, "sharding", None)
     if actual is None or actual is requested or getattr(x, "aval", None) is None:
-        if not requested.is_fully_addressable and type(x) is not ShapeDtypeStruct:
+        if not requested.is_fully_addressable and type(x) is not ir.ShapeDtypeStruct:
             _check_replicated(program, i, x, requested)
         return requested
     words = getattr(x, "physical", x)
@@ -313,7 +304,7 @@ def _argument_layout(program: Program, i: int, x: object, layout: AnyLayout) -> 
     Raises:
       ValueError: if the array is committed in another layout, or the layout does not fit it.
     """
-    if type(x) is ShapeDtypeStruct and layout is None:
+    if type(x) is ir.ShapeDtypeStruct and layout is None:
         layout = x.format.layout
     if not isinstance(layout, Layout):
         return special_layout(x) or layout
@@ -333,7 +324,7 @@ def _argument_layout(program: Program, i: int, x: object, layout: AnyLayout) -> 
 
 def _described_sharding(x: object) -> Sharding | None:
     """Return the sharding of a ``ShapeDtypeStruct`` if it names devices, else ``None``."""
-    if type(x) is not ShapeDtypeStruct or not isinstance(x.sharding, Sharding):
+    if type(x) is not ir.ShapeDtypeStruct or not isinstance(x.sharding, Sharding):
         return None
     abstract = isinstance(x.sharding, NamedSharding) and not isinstance(x.sharding.mesh, Mesh)
     return None if abstract else x.sharding
@@ -347,13 +338,13 @@ def same_partitioning(one: Sharding, other: Sharding, ndim: int) -> bool:
     return mine == its or (mine.is_replicated() and its.is_replicated())
 
 
-def _arguments_used(jaxpr: Jaxpr) -> tuple[bool, ...]:
+def _arguments_used(jaxpr: ir.Jaxpr) -> tuple[bool, ...]:
     """Return for each input of a jaxpr whether it is passed to the executable."""
     return jaxpr.derived("arguments used", lambda: _find_used(jaxpr))
 
 
-def _find_used(jaxpr: Jaxpr) -> tuple[bool, ...]:
-    if may_have_dead_code(jaxpr):
-        return live_program(jaxpr, final=True).arguments
+def _find_used(jaxpr: ir.Jaxpr) -> tuple[bool, ...]:
+    if ir.may_have_dead_code(jaxpr):
+        return ir.live_program(jaxpr, final=True).arguments
     read = {atom for eqn in jaxpr.eqns for atom in eqn.invars}.union(jaxpr.outvars)
     return tuple([var in read for var in jaxpr.invars])

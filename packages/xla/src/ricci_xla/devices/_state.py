@@ -2,17 +2,7 @@
 
 from typing import Any
 
-from ricci_ir import (
-    UNSET,
-    State,
-    axis_sizes,
-    config,
-    follow_trace_key,
-    global_trace_key,
-    swap_staging_flag,
-    trace_context,
-    trace_key,
-)
+import ricci_ir as ir
 
 from ._jaxlib import runtime
 
@@ -31,19 +21,19 @@ runtime.jax_jit.set_post_hook_state(post_hook_state)
 
 # The mesh that executables run on, or None. Jaxprs depend on its axes alone (``current_mesh``), so
 # that it is not part of the trace key.
-device_mesh: State = State("device_mesh", None, None)
+device_mesh: ir.State = ir.State("device_mesh", None, None)
 
 # One value represents all options that affect tracing: `trace_key()` gives one object for each
 # combination of their values. A change of options so makes the dispatcher miss its cache. With a
 # mesh of devices, or named axes in scope, the value is a pair of `trace_context()` and the mesh.
-trace_key_state = Config("trace_key", trace_key(), include_in_jit_key=True)
+trace_key_state = Config("trace_key", ir.trace_key(), include_in_jit_key=True)
 
 # True while this thread traces a function. A call without tracers among its arguments is then part
 # of the jaxpr too, so it must come to Python instead of running from the cache.
 staging_state = Config("staging", False, include_in_jit_key=True)
 
 
-def mirror(state: State, target: Any) -> None:
+def mirror(state: ir.State, target: Any) -> None:
     """Set a setting of jaxlib whenever an option changes, in every thread.
 
     Args:
@@ -53,7 +43,7 @@ def mirror(state: State, target: Any) -> None:
 
     def update(value: Any, local: bool) -> None:
         if local:
-            target.set_local(_unset if value is UNSET else value)
+            target.set_local(_unset if value is ir.UNSET else value)
         else:
             target.set_global(value)
 
@@ -62,7 +52,7 @@ def mirror(state: State, target: Any) -> None:
 
 def _trace_key_changed(value: object, local: bool) -> None:
     """Make the dispatcher miss its cache when a setting that calls depend on changes."""
-    context, everywhere, mesh = trace_context(), global_trace_key(), device_mesh.value
+    context, everywhere, mesh = ir.trace_context(), ir.global_trace_key(), device_mesh.value
     if trace_key_state.get_global() is not everywhere:
         trace_key_state.set_global(everywhere)
     if mesh is not None or context.axes:
@@ -71,9 +61,9 @@ def _trace_key_changed(value: object, local: bool) -> None:
         trace_key_state.set_local(_unset if context.settings is everywhere else context.settings)
 
 
-swap_staging_flag.provide(staging_state.swap_local)
-mirror(config.state("jax_disable_jit"), disable_jit_state)
-mirror(config.state("jax_enable_x64"), enable_x64_state)
-follow_trace_key(_trace_key_changed)
+ir.swap_staging_flag.provide(staging_state.swap_local)
+mirror(ir.config.state("jax_disable_jit"), disable_jit_state)
+mirror(ir.config.state("jax_enable_x64"), enable_x64_state)
+ir.follow_trace_key(_trace_key_changed)
 device_mesh.on_change(_trace_key_changed)
-axis_sizes.on_change(_trace_key_changed)
+ir.axis_sizes.on_change(_trace_key_changed)

@@ -6,17 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import (
-    AbstractValue,
-    Effect,
-    ExtendedDType,
-    Jaxpr,
-    Tracer,
-    abstract_token,
-    current_mesh,
-    described_type,
-    jaxprs_in_params,
-)
+import ricci_ir as ir
 from ricci_stablehlo import ordered_among
 from ricci_xla.arrays._memory import MemorySpace, in_memory
 from ricci_xla.calls._stages import Traced
@@ -55,14 +45,14 @@ class ExportedModule(NamedTuple):
     text: str
     large_constants: tuple[np.ndarray, ...]
     name: str
-    in_avals: tuple[AbstractValue, ...]
-    out_avals: tuple[AbstractValue, ...]
+    in_avals: tuple[ir.AbstractValue, ...]
+    out_avals: tuple[ir.AbstractValue, ...]
     in_shardings: tuple[NamedSharding | None, ...]
     out_shardings: tuple[NamedSharding | None, ...]
     placed: tuple[tuple[Sharding | None, ...], tuple[Sharding | None, ...]]
     nr_devices: int
     kept_args: tuple[int, ...]
-    effects: frozenset[Effect]
+    effects: frozenset[ir.Effect]
     custom_calls: frozenset[str]
 
 
@@ -84,7 +74,7 @@ def lower_for_export(
     """
     program = _with_host_constants(traced._program)
     # A function may be exported while another is traced, for the types of its arguments.
-    leaves = [described_type(x.aval) if isinstance(x, Tracer) else x for x in traced._leaves]
+    leaves = [ir.described_type(x.aval) if isinstance(x, ir.Tracer) else x for x in traced._leaves]
     placement = place(program, leaves, traced._options)
     if len(placement.devices) == 1:
         placement = _over_abstract_mesh(placement, program, leaves)
@@ -117,8 +107,8 @@ def lower_for_export(
         tokens = len(ordered_among(effects)) if len(placement.devices) == 1 else 0
         text = for_platforms(
             {platform: each.text for platform, each in by_platform.items()},
-            [*[abstract_token] * tokens, *(in_avals[i] for i in kept_args)],
-            [*[abstract_token] * tokens, *out_avals],
+            [*[ir.abstract_token] * tokens, *(in_avals[i] for i in kept_args)],
+            [*[ir.abstract_token] * tokens, *out_avals],
         )
     # JAX specializes a module for its platform if this attribute is true; for sizes it always does.
     if "jax.uses_shape_polymorphism" not in text:
@@ -155,7 +145,7 @@ def _over_abstract_mesh(placement: Placement, program: Program, leaves: Sequence
     """
     shardings = [getattr(x, "sharding", None) for x in leaves]
     abstract = [s if _is_abstract(s) else None for s in shardings]
-    meshes = [current_mesh.value, *(s.mesh for s in abstract if s is not None)]
+    meshes = [ir.current_mesh.value, *(s.mesh for s in abstract if s is not None)]
     meshes += _abstract_meshes(program.jaxpr)
     size = max((mesh.size for mesh in meshes if isinstance(mesh, AbstractMesh)), default=1)
     if size == 1 or any(argument.sharding is not None for argument in placement.arguments):
@@ -176,7 +166,7 @@ def _is_abstract(sharding: object) -> bool:
     return isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh)
 
 
-def _abstract_meshes(jaxpr: Jaxpr) -> list[AbstractMesh]:
+def _abstract_meshes(jaxpr: ir.Jaxpr) -> list[AbstractMesh]:
     """The abstract meshes in the parameters of a jaxpr's equations."""
     meshes: list[AbstractMesh] = []
     for eqn in jaxpr.eqns:
@@ -184,7 +174,7 @@ def _abstract_meshes(jaxpr: Jaxpr) -> list[AbstractMesh]:
             mesh = getattr(value, "mesh", value)
             if isinstance(mesh, AbstractMesh):
                 meshes.append(mesh)
-        for inner in jaxprs_in_params(eqn.params):
+        for inner in ir.jaxprs_in_params(eqn.params):
             meshes += _abstract_meshes(inner)
     return meshes
 
@@ -195,7 +185,7 @@ def _with_host_constants(program: Program) -> Program:
     Random keys are not converted.
     """
     consts = tuple(
-        x if isinstance(x.dtype, ExtendedDType) else np.asarray(x) for x in program.consts
+        x if isinstance(x.dtype, ir.ExtendedDType) else np.asarray(x) for x in program.consts
     )
     return program._replace(consts=consts)
 
@@ -209,7 +199,7 @@ def _or_own_sharding(sharding: Sharding | None, x: object) -> Sharding | None:
     return own_sharding if is_committed else None
 
 
-def _without_devices(sharding: Sharding | None, aval: AbstractValue) -> NamedSharding | None:
+def _without_devices(sharding: Sharding | None, aval: ir.AbstractValue) -> NamedSharding | None:
     memory = None if sharding is None else sharding.memory_kind
     if isinstance(sharding, NamedSharding):
         return NamedSharding(sharding.mesh.abstract_mesh, sharding.spec, memory_kind=memory)

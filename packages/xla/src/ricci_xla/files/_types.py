@@ -5,14 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ricci_ir import (
-    AbstractToken,
-    AbstractValue,
-    ShapedArray,
-    TypeSharding,
-    abstract_token,
-    dtype_named,
-)
+import ricci_ir as ir
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._axes import AxisType
 
@@ -82,15 +75,15 @@ def decode_axes(record: MeshAxesRecord) -> tuple[tuple[Hashable, ...], tuple[Axi
     return tuple(map(decode_plain, record.names)), types
 
 
-def encode_type(aval: AbstractValue) -> TypeRecord:
+def encode_type(aval: ir.AbstractValue) -> TypeRecord:
     """A record of a type.
 
     Raises:
       TypeError: if the type is that of neither an array nor a token.
     """
-    if isinstance(aval, AbstractToken):
+    if isinstance(aval, ir.AbstractToken):
         return TypeRecord(None)
-    if not isinstance(aval, ShapedArray):
+    if not isinstance(aval, ir.ShapedArray):
         raise TypeError(f"the type {aval} cannot be written to a file")
     shape: list[int | str] = [n if isinstance(n, int) else str(n) for n in aval.shape]
     return TypeRecord(
@@ -98,7 +91,9 @@ def encode_type(aval: AbstractValue) -> TypeRecord:
     )
 
 
-def decode_type(record: TypeRecord, dimension: Callable[[str], Any] | None = None) -> AbstractValue:
+def decode_type(
+    record: TypeRecord, dimension: Callable[[str], Any] | None = None
+) -> ir.AbstractValue:
     """The type of a record.
 
     Args:
@@ -109,7 +104,7 @@ def decode_type(record: TypeRecord, dimension: Callable[[str], Any] | None = Non
       FileError: if the record is invalid.
     """
     if record.shape is None:
-        return abstract_token
+        return ir.abstract_token
     shape: list[Any] = []
     for size in record.shape:
         if isinstance(size, str):
@@ -121,14 +116,14 @@ def decode_type(record: TypeRecord, dimension: Callable[[str], Any] | None = Non
         else:
             shape.append(size)
     try:
-        dtype = dtype_named(record.dtype)
+        dtype = ir.dtype_named(record.dtype)
         sharding = _decode_type_sharding(record.sharding)
-        return ShapedArray(shape, dtype, record.weak_type, sharding=sharding)
+        return ir.ShapedArray(shape, dtype, record.weak_type, sharding=sharding)
     except (TypeError, ValueError) as error:
         raise FileError(f"the record is not a valid type: {error}") from error
 
 
-def _encode_type_sharding(sharding: TypeSharding | None) -> TypeShardingRecord | None:
+def _encode_type_sharding(sharding: ir.TypeSharding | None) -> TypeShardingRecord | None:
     if sharding is None:
         return None
     return TypeShardingRecord(
@@ -138,7 +133,7 @@ def _encode_type_sharding(sharding: TypeSharding | None) -> TypeShardingRecord |
     )
 
 
-def _decode_type_sharding(record: TypeShardingRecord | None) -> TypeSharding | None:
+def _decode_type_sharding(record: TypeShardingRecord | None) -> ir.TypeSharding | None:
     if record is None:
         return None
     mesh = None
@@ -147,4 +142,4 @@ def _decode_type_sharding(record: TypeShardingRecord | None) -> TypeSharding | N
         mesh = AbstractMesh(tuple(record.mesh.sizes), names, types)
     parts = tuple(tuple(map(decode_plain, part)) for part in record.parts)
     axes = [decode_plain(r) for r in (record.varying, record.unreduced, record.reduced)]
-    return TypeSharding(mesh, parts, *axes)
+    return ir.TypeSharding(mesh, parts, *axes)

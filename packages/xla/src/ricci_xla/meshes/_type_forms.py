@@ -3,15 +3,7 @@
 from collections.abc import Hashable
 from functools import lru_cache
 
-from ricci_ir import (
-    AbstractValue,
-    ShapedArray,
-    TypeSharding,
-    current_mesh,
-    make_type_sharding,
-    read_sharding,
-    show_sharding,
-)
+import ricci_ir as ir
 
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
@@ -28,17 +20,17 @@ def _replicated(mesh: AbstractMesh | Mesh, ndim: int) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(*[None] * ndim))
 
 
-def _shown(aval: ShapedArray) -> NamedSharding:
+def _shown(aval: ir.ShapedArray) -> NamedSharding:
     """The sharding of a type; without one, replicated over the current mesh."""
     type_sharding = aval.type_sharding
-    mesh = current_mesh.value or empty_abstract_mesh
+    mesh = ir.current_mesh.value or empty_abstract_mesh
     if type_sharding is None:
         return _replicated(mesh, aval.ndim)
     return _named(type_sharding, mesh if type_sharding.mesh is None else type_sharding.mesh)
 
 
 @lru_cache
-def _named(sharding: TypeSharding, mesh: AbstractMesh | Mesh) -> NamedSharding:
+def _named(sharding: ir.TypeSharding, mesh: AbstractMesh | Mesh) -> NamedSharding:
     parts = [None if not p else p[0] if len(p) == 1 else p for p in sharding.parts]
     explicit = frozenset(mesh.explicit_axes)
     unreduced, reduced = sharding.unreduced & explicit, sharding.reduced & explicit
@@ -46,7 +38,7 @@ def _named(sharding: TypeSharding, mesh: AbstractMesh | Mesh) -> NamedSharding:
 
 
 @lru_cache(maxsize=4096)
-def explicit_sharding(ndim: int, sharding: object) -> TypeSharding | None:
+def explicit_sharding(ndim: int, sharding: object) -> ir.TypeSharding | None:
     """The sharding in the type of arrays of a rank with a sharding, or ``None``.
 
     It has the ``Explicit`` axes of the mesh. The compiler decides about the others, and about
@@ -65,7 +57,7 @@ def explicit_sharding(ndim: int, sharding: object) -> TypeSharding | None:
 
     spec = sharding.spec
     parts = [axes(part) for part in spec]
-    return make_type_sharding(
+    return ir.make_type_sharding(
         mesh,
         (*parts, *((),) * (ndim - len(parts))),
         unreduced=explicit.intersection(spec.unreduced),
@@ -73,22 +65,22 @@ def explicit_sharding(ndim: int, sharding: object) -> TypeSharding | None:
     )
 
 
-def placed_aval(aval: ShapedArray, sharding: object) -> ShapedArray:
+def placed_aval(aval: ir.ShapedArray, sharding: object) -> ir.ShapedArray:
     """The type of arrays that have a sharding."""
     if type(sharding) is NamedSharding:
         return aval.with_sharding(explicit_sharding(aval.ndim, sharding))
     return aval.plain
 
 
-def typed_sharding(aval: AbstractValue, mesh: Mesh) -> NamedSharding | None:
+def typed_sharding(aval: ir.AbstractValue, mesh: Mesh) -> NamedSharding | None:
     """The sharding of arrays of a type on a mesh, or ``None`` if the type does not determine it."""
-    if not isinstance(aval, ShapedArray) or not mesh.are_all_axes_explicit:
+    if not isinstance(aval, ir.ShapedArray) or not mesh.are_all_axes_explicit:
         return None
     type_sharding = aval.type_sharding
     return _replicated(mesh, aval.ndim) if type_sharding is None else _named(type_sharding, mesh)
 
 
-def _read(ndim: int, sharding: object) -> TypeSharding | None:
+def _read(ndim: int, sharding: object) -> ir.TypeSharding | None:
     if isinstance(sharding, PartitionSpec):
         sharding = sharding_in_program(sharding, "out_sharding", ValueError)
     spec = getattr(sharding, "spec", ())
@@ -100,5 +92,5 @@ def _read(ndim: int, sharding: object) -> TypeSharding | None:
     return explicit_sharding(ndim, sharding)
 
 
-show_sharding.provide(_shown)
-read_sharding.provide(_read)
+ir.show_sharding.provide(_shown)
+ir.read_sharding.provide(_read)

@@ -9,28 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    AbstractValue,
-    ByFunction,
-    Cache,
-    DebugInfo,
-    Jaxpr,
-    TupleRecord,
-    Var,
-    active_cache,
-    argument_aval,
-    convert_constvars,
-    described_value,
-    explain_cache_misses,
-    explained,
-    is_traced,
-    no_tracing,
-    registering,
-    result_aval,
-    same_program,
-    trace_context,
-    trace_to_jaxpr,
-)
+import ricci_ir as ir
 from ricci_pytree import PyTreeDef, argument_paths, keystr, tree_flatten_with_path, tree_unflatten
 
 from ._arguments import Arguments, Split, argument_name, join_static
@@ -38,7 +17,7 @@ from ._cache_misses import CacheMiss, Key, explain_miss
 from ._compile_log import timed
 
 
-class Program(TupleRecord):
+class Program(ir.TupleRecord):
     """A traced function.
 
     Attributes:
@@ -55,7 +34,7 @@ class Program(TupleRecord):
       has_equations: whether the jaxpr has its equations; not if the executable came from a file.
     """
 
-    jaxpr: Jaxpr
+    jaxpr: ir.Jaxpr
     consts: tuple[Any, ...]
     in_tree: PyTreeDef
     out_tree: PyTreeDef
@@ -70,17 +49,17 @@ class Program(TupleRecord):
     @classmethod
     def of_executable(
         cls,
-        in_avals: Sequence[AbstractValue],
+        in_avals: Sequence[ir.AbstractValue],
         in_tree: PyTreeDef,
         out_tree: PyTreeDef,
         name: str,
         arg_names: tuple[str, ...],
     ) -> "Program":
         """Make the program of an executable that another process compiled."""
-        jaxpr = Jaxpr((), [Var(aval) for aval in in_avals])
+        jaxpr = ir.Jaxpr((), [ir.Var(aval) for aval in in_avals])
         return cls(jaxpr, (), in_tree, out_tree, name, arg_names, has_equations=False)
 
-    def closed_jaxpr(self) -> Jaxpr:
+    def closed_jaxpr(self) -> ir.Jaxpr:
         """Return the jaxpr, closed over its constants."""
         count = len(self.consts)
         invars = self.jaxpr.invars
@@ -101,18 +80,18 @@ def abstract_leaves(fun: Callable[..., Any], split: Split) -> tuple[Any, ...]:
       TypeError: if a leaf is not an array; the error names the first.
     """
     try:
-        return tuple([argument_aval(x) for x in split.leaves])
+        return tuple([ir.argument_aval(x) for x in split.leaves])
     except TypeError:
         pass
     names = argument_names(fun, split)
     for name, leaf in zip(names, split.leaves, strict=True):
         try:
-            argument_aval(leaf)
+            ir.argument_aval(leaf)
         except TypeError:
             raise TypeError(
-                explained(
-                    f"argument {name} of {function_name(fun)} is {described_value(leaf)}, which is "
-                    f"not an array. {_argument_advice(name, leaf)}",
+                ir.explained(
+                    f"argument {name} of {function_name(fun)} is {ir.described_value(leaf)}, which "
+                    f"is not an array. {_argument_advice(name, leaf)}",
                     "arguments",
                 )
             ) from None
@@ -120,7 +99,7 @@ def abstract_leaves(fun: Callable[..., Any], split: Split) -> tuple[Any, ...]:
 
 
 def _argument_advice(name: str, leaf: object) -> str:
-    register = registering(leaf)
+    register = ir.registering(leaf)
     if name == "self" and register:
         return (
             "A method's object is its first argument. If the object never changes, decorate the "
@@ -188,14 +167,14 @@ class ProgramCache:
     """
 
     def __init__(self):
-        self._by_function: ByFunction[dict[Any, Cache[Key, Program]]] = ByFunction(dict)
+        self._by_function: ir.ByFunction[dict[Any, ir.Cache[Key, Program]]] = ir.ByFunction(dict)
         self._of_methods: weakref.WeakKeyDictionary[
-            Callable[..., Any], dict[Any, Cache[Key, Program]]
+            Callable[..., Any], dict[Any, ir.Cache[Key, Program]]
         ] = weakref.WeakKeyDictionary()
 
     def of(
         self, fun: Callable[..., Any], arguments: Arguments, inline: object = None
-    ) -> "tuple[Cache[Key, Program], Cache[Key, Program] | None]":
+    ) -> "tuple[ir.Cache[Key, Program], ir.Cache[Key, Program] | None]":
         """Return the programs of a function for given static arguments.
 
         Args:
@@ -210,12 +189,12 @@ class ProgramCache:
         key = (arguments.static_argnums, arguments.static_argnames, inline)
         cache = by_arguments.get(key)
         if cache is None:
-            cache = by_arguments.setdefault(key, Cache("programs of jit", 4096))
+            cache = by_arguments.setdefault(key, ir.Cache("programs of jit", 4096))
         if type(fun) not in (MethodType, partial):
             return cache, None
         # Equal methods that are jitted at the same time share their programs.
         of_method = self._of_methods.setdefault(fun, {})
-        return of_method.setdefault(key, Cache("programs of jit", 4096)), cache
+        return of_method.setdefault(key, ir.Cache("programs of jit", 4096)), cache
 
 
 programs = ProgramCache()
@@ -228,37 +207,37 @@ def program_key(split: Split, avals: tuple[Any, ...]) -> Key:
     """
     by_position, by_name = split.static
     types = tuple([type(value) for _, value in (*by_position, *by_name)])
-    return Key(split.tree, avals, split.static, types, trace_context())
+    return Key(split.tree, avals, split.static, types, ir.trace_context())
 
 
 def trace_program(
     fun: Callable[..., Any],
     split: Split,
     avals: tuple[Any, ...],
-    cache: Cache[Key, Program],
-    earlier: Cache[Key, Program] | None = None,
+    cache: ir.Cache[Key, Program],
+    earlier: ir.Cache[Key, Program] | None = None,
 ) -> Program:
     """Return the program of a call from ``cache``, else trace it.
 
     A new program that is equal to one in ``earlier`` shares its executables.
     """
     key = program_key(split, avals)
-    cached_programs = active_cache(cache)
+    cached_programs = ir.active_cache(cache)
     program = cached_programs.recall(key)
     if program is None:
         miss = None
-        if explain_cache_misses.value:
+        if ir.explain_cache_misses.value:
             miss = _explain(fun, split, key, cache if earlier is None else earlier)
         program = _trace(fun, split, avals, miss)
         # A program that closes over tracers is valid only while their trace lasts.
-        if not any(map(is_traced, program.consts)):
+        if not any(map(ir.is_traced, program.consts)):
             if earlier is not None:
-                program = _share(program, active_cache(earlier), key)
+                program = _share(program, ir.active_cache(earlier), key)
             program = cached_programs.add(key, program)
     return program
 
 
-def _share(program: Program, earlier: Cache[Key, Program], key: Key) -> Program:
+def _share(program: Program, earlier: ir.Cache[Key, Program], key: Key) -> Program:
     """Return a program with an equal earlier jaxpr, if any, and the executables cached on that."""
     before = earlier.recall(key)
     if (
@@ -269,7 +248,7 @@ def _share(program: Program, earlier: Cache[Key, Program], key: Key) -> Program:
             a is b and not isinstance(a, np.ndarray)
             for a, b in zip(before.consts, program.consts, strict=True)
         )
-        and same_program(before.jaxpr, program.jaxpr)
+        and ir.same_program(before.jaxpr, program.jaxpr)
     ):
         program = program._replace(jaxpr=before.jaxpr)
     earlier.put(key, program)
@@ -277,7 +256,7 @@ def _share(program: Program, earlier: Cache[Key, Program], key: Key) -> Program:
 
 
 def _explain(
-    fun: Callable[..., Any], split: Split, key: Key, cache: Cache[Key, Program]
+    fun: Callable[..., Any], split: Split, key: Key, cache: ir.Cache[Key, Program]
 ) -> CacheMiss:
     traced = [(earlier, program.arg_names) for earlier, program in cache.entries.copy().items()]
     return explain_miss(fun, function_name(fun), key, argument_names(fun, split), traced)
@@ -310,21 +289,21 @@ def _trace(
             _check_result(name, info, leaf)
         return [leaf for _, leaf in with_paths]
 
-    if no_tracing.value:
+    if ir.no_tracing.value:
         raise RuntimeError(
             f"jit({name}) was called for the first time or with new types, but the option "
             "jax_no_tracing forbids tracing."
         )
     arg_names = argument_names(fun, split)
     with timed("Tracing {} for jit", name, "jaxpr_trace_duration"):
-        jaxpr = trace_to_jaxpr(flat_fun, avals, DebugInfo("jit", name, arg_names))
+        jaxpr = ir.trace_to_jaxpr(flat_fun, avals, ir.DebugInfo("jit", name, arg_names))
     by_position, by_name = split.static
     static = tuple(
         (argument_name(fun, position_or_name), _shorten(value))
         for position_or_name, value in (*by_position, *by_name)
     )
     return Program(
-        convert_constvars(jaxpr),
+        ir.convert_constvars(jaxpr),
         tuple(jaxpr.consts),
         split.tree,
         out_tree,
@@ -339,9 +318,9 @@ def _trace(
 
 def _check_result(name: str, info: str, leaf: object) -> None:
     try:
-        result_aval(leaf)
+        ir.result_aval(leaf)
     except TypeError:
         raise TypeError(
-            f"{info} of {name}, under jit, is {described_value(leaf)}, which is not an array. "
-            f"{registering(leaf) or 'Return arrays, scalars or pytrees of them.'}"
+            f"{info} of {name}, under jit, is {ir.described_value(leaf)}, which is not an array. "
+            f"{ir.registering(leaf) or 'Return arrays, scalars or pytrees of them.'}"
         ) from None

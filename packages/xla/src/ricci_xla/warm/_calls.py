@@ -3,18 +3,7 @@
 from time import perf_counter
 from typing import Any
 
-from ricci_ir import (
-    Tracer,
-    config,
-    context,
-    debug_key_reuse,
-    eval_trace,
-    exempt_from_retracing,
-    is_observed,
-    no_execution,
-    observing,
-    trace_context,
-)
+import ricci_ir as ir
 from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._layout import special_layout
 from ricci_xla.compile._call import CompiledProgram
@@ -35,7 +24,7 @@ from ._fingerprint import Classes, NoFingerprint, fingerprint
 from ._records import CallRecord, decode_program, encode_program
 from ._watch import Watch
 
-_disable_jit = config.state("jax_disable_jit")
+_disable_jit = ir.config.state("jax_disable_jit")
 
 # The topics of a call's key, as reasons name them.
 _TOPICS = {
@@ -57,19 +46,19 @@ class Calls:
     def lookup(self, info: JitInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Call | None":
         """Return the call that is about to be traced, or ``None`` if it cannot be cached."""
         if (
-            context.trace is not eval_trace
-            or is_observed()
+            ir.context.trace is not ir.eval_trace
+            or ir.is_observed()
             or checks_results()
             or checks_errors()
-            or debug_key_reuse.value
-            or no_execution.value
+            or ir.debug_key_reuse.value
+            or ir.no_execution.value
             or _disable_jit.value
             or process_count() > 1
         ):
             return None
         split = split_static(info.arguments, info.fun, args, kwargs)
         leaves = split.leaves
-        if any(isinstance(x, Tracer) or hasattr(type(x), "__jax_array__") for x in leaves):
+        if any(isinstance(x, ir.Tracer) or hasattr(type(x), "__jax_array__") for x in leaves):
             return None
         avals = abstract_leaves(info.fun, split)
         if info.cache.recall(program_key(split, avals)) is not None:
@@ -86,7 +75,7 @@ class Call:
         self._split = split
         self._classes = Classes()
         self._watch = Watch(self._classes)
-        self._retrace = observing(lambda event: None, anew=True)
+        self._retrace = ir.observing(lambda event: None, anew=True)
         self._jit_cache = info.cache
         self._start = perf_counter()
         self._reason: str | None = None
@@ -124,7 +113,7 @@ class Call:
         if self._reason is None:
             self._watch.__enter__()
             self._retrace.__enter__()
-            exempt_from_retracing(self._jit_cache)
+            ir.exempt_from_retracing(self._jit_cache)
 
     def __exit__(self, *exception: object) -> None:
         if self._reason is None:
@@ -193,10 +182,10 @@ def _key(info: JitInfo, split: Split, avals: tuple[Any, ...], classes: Classes) 
         "static": (by_position, by_name),
         "jit": info.jit_arguments,
         "settings": (
-            repr(trace_context()),
+            repr(ir.trace_context()),
             device_mesh.value,
             entered_mesh(),
-            config.jax_default_device,
+            ir.config.jax_default_device,
         ),
     }
     return {topic: fingerprint(*values, classes=classes) for topic, values in topics.items()}

@@ -38,7 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ExtendedDType, Jaxpr, Primitive, ShapedArray, Tracer, config, unguarded
+import ricci_ir as ir
 from ricci_pytree import PyTreeDef
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes._axes import Axes
@@ -226,7 +226,7 @@ def _write_array(writer: _Writer, value: np.ndarray) -> None:
 
 
 def _write_runtime_array(writer: _Writer, value: Any) -> None:
-    if isinstance(value, Tracer):
+    if isinstance(value, ir.Tracer):
         raise NoFingerprint("it closes over a traced value")
     if not value.is_fully_addressable:
         raise NoFingerprint("it closes over an array that lies on other processes")
@@ -252,7 +252,7 @@ def _write_code(writer: _Writer, value: CodeType) -> None:
 
 def _write_function(writer: _Writer, value: FunctionType) -> None:
     writer.mark("function", f"{value.__module__}.{value.__qualname__}")
-    value = unguarded(value)  # a boundary has the function as a constant of its code
+    value = ir.unguarded(value)  # a boundary has the function as a constant of its code
     if value.__closure__ is None and is_fixed(value.__module__):
         return
     writer.feed(value.__code__)
@@ -459,7 +459,7 @@ _writers: list[tuple[Any, Callable[[_Writer, Any], None]]] = [
     (Enum, _write_member),
     (np.ndarray, _write_array),
     (np.generic, lambda w, x: _write_array(w, np.asarray(x))),
-    (np.dtype | ExtendedDType, lambda w, x: w.mark("dtype", str(x))),
+    (np.dtype | ir.ExtendedDType, lambda w, x: w.mark("dtype", str(x))),
     (CodeType, _write_code),
     (FunctionType, _write_function),
     (CellType, _write_cell),
@@ -471,15 +471,15 @@ _writers: list[tuple[Any, Callable[[_Writer, Any], None]]] = [
     (attrgetter, _write_getter),
     (type(lru_cache(len)), _write_cached),
     (type(os.environ), lambda w, x: w.mark("environment")),  # its reads are watched
-    (type(config), lambda w, x: _write_mapping(w, x.values)),
+    (type(ir.config), lambda w, x: _write_mapping(w, x.values)),
     (_by_name, _write_by_name),
     (property, _write_parts("fget", "fset", "fdel")),
     (staticmethod | classmethod, _write_parts("__func__")),
     (slice, _write_parts("start", "stop", "step")),
     (type, _write_class),
-    (ShapedArray | Primitive | PartitionSpec | UnionType, _write_text),
+    (ir.ShapedArray | ir.Primitive | PartitionSpec | UnionType, _write_text),
     (logging.Logger, _write_logger),
-    (Jaxpr, lambda w, x: w.feed_all([str(x), *x.consts])),
+    (ir.Jaxpr, lambda w, x: w.feed_all([str(x), *x.consts])),
     (PyTreeDef, _write_tree),
     (Device, lambda w, x: w.mark("device", f"{x.platform} {x.device_kind} {x.id}")),
     (Mesh, lambda w, x: w.feed_all([*_axes(x), *x.devices.flat])),
