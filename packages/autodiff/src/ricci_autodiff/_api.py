@@ -24,6 +24,8 @@ from ._linearize import linearize_function
 from ._tangent import Zero, has_tangent
 from ._transpose import transpose_flat
 
+__all__ = ["FlatFunction", "jvp", "linear_transpose", "linearize", "vjp"]
+
 
 class FlatFunction:
     """A function of pytrees as a function of flat arrays.

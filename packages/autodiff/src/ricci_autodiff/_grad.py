@@ -13,6 +13,8 @@ from ._linearize import linearize_function
 from ._tangent import Zero, cotangent_aval, instantiate, with_type
 from ._transpose import pull_back_tape
 
+__all__ = ["axis_sum", "grad", "value_and_grad"]
+
 if TYPE_CHECKING:
     # The gradient has the structure of the arguments, which annotations do not express: the
     # gradient of an argument that is annotated as ``ArrayLike`` or ``float`` is an array.

@@ -10,6 +10,8 @@ from typing import Any
 
 import ricci_ir as ir
 
+__all__ = ["ruled_programs"]
+
 # The primitives that call a function with a derivative rule, and a function that returns the jaxpr
 # that an equation with these parameters calls.
 ruled_programs: dict[ir.Primitive, Callable[[dict[str, Any]], ir.Jaxpr]] = {}

@@ -10,6 +10,8 @@ from ._rules import jvp_rules
 from ._tangent import Tangent, Zero, tangent_aval
 from ._tangent import instantiate as as_array
 
+__all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_jaxpr"]
+
 
 class JVPTracer(ir.Tracer):
     """A primal value and its tangent, which is not ``Zero``."""

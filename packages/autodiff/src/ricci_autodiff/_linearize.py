@@ -20,6 +20,19 @@ from ._references import dual_reference
 from ._rules import jvp_rules, linearize_rules, split_rules
 from ._tangent import Tangent, Zero, instantiate, join_tangents, tangent_aval
 
+__all__ = [
+    "LinearizeTrace",
+    "Linearized",
+    "Tape",
+    "linearize_call",
+    "linearize_flat",
+    "linearize_jaxpr",
+    "rewrite_differentiated",
+    "split_by_linearizing",
+    "split_call",
+    "tape_to_jaxpr",
+]
+
 
 class TangentTracer(ir.Tracer):
     """A tangent whose value is unknown, represented by the variable ``atom`` on the tape."""

@@ -7,6 +7,8 @@ import ricci_ir as ir
 
 from ._tangent import Zero, instantiate, tangent_aval
 
+__all__ = ["Split", "dependent", "program", "split_jaxpr", "with_zeros"]
+
 
 class Split(ir.TupleRecord):
     """A jaxpr split into two jaxprs.

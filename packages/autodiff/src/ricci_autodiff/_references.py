@@ -8,15 +8,7 @@ from ricci_pytree import PyTreeDef, keystr, register_pytree_node, tree_flatten_w
 
 from ._tangent import Tangent, Zero, instantiate
 
-__all__ = [
-    "AccumulatingPullback",
-    "check_no_references",
-    "DidntWant",
-    "DontWant",
-    "dual_reference",
-    "GradRef",
-    "GradValue",
-]
+__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]
 
 
 class _DualReference(ir.Ref):

@@ -16,6 +16,22 @@ import ricci_ir as ir
 
 from ._tangent import Tangent, Zero, add_tangents, instantiate
 
+__all__ = [
+    "TransposeRule",
+    "UndefinedPrimal",
+    "bilinear",
+    "is_undefined_primal",
+    "jvp_rules",
+    "linear",
+    "linearize_rules",
+    "not_linear",
+    "per_operand",
+    "per_operand_with_result",
+    "split_rules",
+    "transpose_rules",
+    "zero_derivative",
+]
+
 jvp_rules: ir.RuleTable = ir.rule_table("jvp")
 transpose_rules: ir.RuleTable = ir.rule_table("transpose")
 # A transpose rule is not called if all cotangents are zero, since its results would be zero. A rule

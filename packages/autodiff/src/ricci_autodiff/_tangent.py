@@ -5,6 +5,21 @@ from typing import Any, final
 
 import ricci_ir as ir
 
+__all__ = [
+    "SymbolicZero",
+    "Tangent",
+    "Zero",
+    "add_tangents",
+    "has_tangent",
+    "instantiate",
+    "join_tangents",
+    "scaled_tangent",
+    "tangent_aval",
+    "tangent_sum",
+    "with_type",
+    "zeros_of_type",
+]
+
 
 @final
 class Zero:

@@ -9,6 +9,8 @@ import ricci_ir as ir
 from ._rules import UndefinedPrimal, transpose_rules, transposes_zeros
 from ._tangent import Tangent, Zero, add_tangents, cotangent_aval, tangent_aval, with_type
 
+__all__ = ["transpose_call", "transpose_flat", "transpose_jaxpr"]
+
 
 def pull_back(
     eqns: Sequence[ir.JaxprEqn],

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 
 from ricci_ir import ArrayLike, get_aval
 
+__all__ = ["mapped_dims"]
+
 
 def check_axis(what: str, dim: object) -> None:
     """Raise ``TypeError`` unless an entry of an axes argument, called ``what``, is an int."""

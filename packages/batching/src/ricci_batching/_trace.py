@@ -8,6 +8,8 @@ import ricci_ir as ir
 from ._references import MappedReference
 from ._rules import Axis, batch_rules, batched_at, closing_primitives, named_axes, sharded
 
+__all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_jaxpr"]
+
 _unbatched: ir.Cache[tuple[ir.ShapedArray, int], ir.ShapedArray] = ir.Cache(
     "types of examples", 4096
 )

@@ -21,6 +21,8 @@ from ._vmappable import (
     vmappable_classes,
 )
 
+__all__ = ["vmap"]
+
 
 def vmap[**P, R](
     fun: Callable[P, R],

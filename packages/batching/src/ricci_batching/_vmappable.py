@@ -16,6 +16,8 @@ from ricci_pytree import tree_leaves
 
 from ._mapped_axes import check_axis
 
+__all__ = ["register_vmappable", "unregister_vmappable"]
+
 
 class VmappableClass:
     """The arguments of ``register_vmappable`` for a class of values."""

@@ -1,9 +1,10 @@
 """``bucketed``: compile functions of varying array sizes for a few padded sizes only."""
 
-from ._arrays import padding as padding
-from ._bucketed import Bucketed as Bucketed
-from ._bucketed import bucketed as bucketed
-from ._errors import PaddingError as PaddingError
-from ._interpreter import Site as Site
+from ricci_ir import export_names as _export_names
 
-__all__ = ["Bucketed", "PaddingError", "Site", "bucketed", "padding"]
+from ._arrays import *
+from ._bucketed import *
+from ._errors import *
+from ._interpreter import *
+
+_export_names(globals())

@@ -10,7 +10,7 @@ from ricci_xla import device_put
 
 from ._dynamic_moves import take
 
-__all__ = ["crop", "pad_to", "padding"]
+__all__ = ["padding"]
 
 
 class Padding:

@@ -1,6 +1,6 @@
 """Errors of operations whose padding may reach a result."""
 
-__all__ = ["PaddingError", "Unprovable"]
+__all__ = ["PaddingError"]
 
 
 class PaddingError(ValueError):

@@ -19,7 +19,7 @@ from ricci_lax.authoring import follow_rules, padding_rules
 from ._errors import PaddingError, Unprovable
 from ._extents import Extents, is_padded
 
-__all__ = ["Site", "run_padded"]
+__all__ = ["Site"]
 
 
 class Site:

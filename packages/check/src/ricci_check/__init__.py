@@ -1,10 +1,9 @@
 """A linter of traced functions: ``check(f)(*args)`` reports problems before ``f`` runs."""
 
-from ._check import check as check
-from ._report import CheckError as CheckError
-from ._report import Finding as Finding
-from ._report import Report as Report
-from ._rules import RULES as RULES
-from ._rules import Rule as Rule
+from ricci_ir import export_names as _export_names
 
-__all__ = ["RULES", "CheckError", "Finding", "Report", "Rule", "check"]
+from ._check import *
+from ._report import *
+from ._rules import *
+
+_export_names(globals())

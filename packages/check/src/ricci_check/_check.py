@@ -16,6 +16,8 @@ from ._rules import chosen_rules
 from ._types import constants, described, narrowed_arguments, type_drift, unused_donations
 from ._values import is_tracked
 
+__all__ = ["check"]
+
 # The rules for which a function on several devices is compiled.
 _COMPILED = frozenset({"RC801", "RC802"})
 

@@ -10,6 +10,8 @@ from ricci_ir import ArrayMove, Source, shown_file
 
 from ._rules import RULES, SEVERITIES
 
+__all__ = ["CheckError", "Finding", "Report"]
+
 
 class CheckError(Exception):
     """The error of ``Report.raise_if_any``; ``report`` holds all findings."""

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+__all__ = ["RULES", "Rule"]
+
 SEVERITIES = ("note", "warning", "error")
 
 

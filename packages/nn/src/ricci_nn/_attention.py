@@ -9,6 +9,8 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, Shape, exact_scalar, promote_types
 from ricci_numpy.authoring import logsumexp, softmax
 
+__all__ = ["dot_product_attention"]
+
 
 @overload
 def dot_product_attention(

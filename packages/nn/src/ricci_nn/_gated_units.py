@@ -10,6 +10,8 @@ from ricci_numpy.authoring import operands, to_inexact
 from ._rectifiers import softplus
 from ._sigmoids import hard_sigmoid, sigmoid
 
+__all__ = ["gelu", "glu", "hard_silu", "hard_swish", "mish", "silu", "swish"]
+
 
 @composite("silu")
 def _silu(x: Array) -> Array:

@@ -14,6 +14,8 @@ import ricci_numpy as jnp
 from ricci_lax.authoring import with_out_sharding
 from ricci_numpy.authoring import as_axis, logsumexp, reduced_axes, to_inexact
 
+__all__ = ["logmeanexp", "one_hot", "standardize"]
+
 
 @ir.composite("logmeanexp")
 def _logmeanexp(

@@ -12,6 +12,19 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, composite, get_aval
 from ricci_lax import custom_jvp
 
+__all__ = [
+    "celu",
+    "elu",
+    "identity",
+    "leaky_relu",
+    "relu",
+    "relu6",
+    "selu",
+    "softplus",
+    "sparse_plus",
+    "squareplus",
+]
+
 
 def typed_composite[**P](name: str) -> Callable[[Callable[P, Array]], Callable[P, Array]]:
     """``composite`` for a public function, preserving its type."""

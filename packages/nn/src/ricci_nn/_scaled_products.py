@@ -13,6 +13,8 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_lax import custom_vjp
 
+__all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
+
 type DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]

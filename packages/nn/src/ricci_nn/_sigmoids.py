@@ -7,6 +7,17 @@ from ricci_lax import custom_jvp
 
 from ._rectifiers import relu6, softplus, typed_composite
 
+__all__ = [
+    "hard_sigmoid",
+    "hard_tanh",
+    "log1mexp",
+    "log_sigmoid",
+    "sigmoid",
+    "soft_sign",
+    "sparse_sigmoid",
+    "tanh",
+]
+
 
 def sigmoid(x: ArrayLike) -> Array:
     """The logistic function 1 / (1 + exp(-x)).

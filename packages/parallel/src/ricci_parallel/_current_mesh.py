@@ -3,6 +3,8 @@
 from ricci_ir import Override, context, current_mesh, eval_trace
 from ricci_xla import AbstractMesh, Mesh, device_mesh, empty_abstract_mesh, empty_mesh
 
+__all__ = ["get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh"]
+
 
 def get_mesh() -> Mesh:
     """The mesh of devices that ``set_mesh`` set in this thread; without axes if none is set.

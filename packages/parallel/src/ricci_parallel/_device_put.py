@@ -13,6 +13,8 @@ from ricci_stablehlo import Lowering, Value
 
 from ._sharding_constraint import is_typed, mesh_of_sharding
 
+__all__ = ["device_put", "device_put_p"]
+
 # For each operand: the device or sharding that it goes to, or that it comes from, if it is given.
 type _Place = xla.Device | xla.Sharding | xla.MemorySpace | None
 type _Places = tuple[_Place, ...]

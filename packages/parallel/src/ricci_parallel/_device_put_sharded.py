@@ -12,6 +12,8 @@ from ricci_ir import Array, ArrayLike, PyTree, get_aval
 from ricci_lax import expand_dims
 from ricci_pytree import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
 
+__all__ = ["device_put_replicated", "device_put_sharded"]
+
 
 def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[xla.Device]) -> PyTree:
     """Put each of several pytrees on its own device, and stack them.

@@ -17,6 +17,18 @@ from ricci_pytree import flatten_axes, tree_flatten
 
 from ._device_put import device_put
 
+__all__ = [
+    "global_array_to_host_local_array",
+    "global_array_to_host_local_array_impl",
+    "global_array_to_host_local_array_p",
+    "gtl_abstract_eval",
+    "host_local_array_to_global_array",
+    "host_local_array_to_global_array_impl",
+    "host_local_array_to_global_array_p",
+    "ltg_abstract_eval",
+    "ltg_batcher",
+]
+
 
 def _scaled(
     shape: ir.Shape, global_mesh: xla.Mesh, pspec: xla.PartitionSpec, inverse: bool

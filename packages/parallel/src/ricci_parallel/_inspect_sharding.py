@@ -11,6 +11,8 @@ from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 from ricci_xla import Sharding, ShardingInspector, undivided
 
+__all__ = ["inspect_array_sharding", "inspect_sharding_p"]
+
 type _Callback = Callable[[Sharding], None]
 
 _effects: frozenset[ir.Effect] = frozenset({DebugEffect()})

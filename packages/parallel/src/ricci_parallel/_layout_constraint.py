@@ -10,6 +10,8 @@ from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unfl
 from ricci_stablehlo import Lowering, Value
 from ricci_xla import Format, Layout, Sharding, device_put, physical_layout
 
+__all__ = ["layout_constraint_p", "with_layout_constraint"]
+
 
 def _in_order(x: ir.Array, layout: Layout) -> ir.Array:
     """Return an array in a layout, with the same sharding."""

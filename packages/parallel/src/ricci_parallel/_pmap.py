@@ -17,6 +17,8 @@ from ._process_slices import (
 )
 from ._slices import UNNAMED, Slices, argument_shardings, call_on_slices, enclosing
 
+__all__ = ["pmap"]
+
 
 def pmap[**P, R](
     fun: Callable[P, R],

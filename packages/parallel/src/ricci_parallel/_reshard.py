@@ -12,6 +12,8 @@ from ._decorator_types import Decorator, KeywordDecorator
 from ._device_put import device_put
 from ._sharding_constraint import is_typed
 
+__all__ = ["auto_axes", "explicit_axes", "reshard"]
+
 
 def as_out_sharding(sharding: object, what: str = "out_sharding") -> xla.NamedSharding:
     """Check a requested result sharding, and return it as a ``NamedSharding``.

@@ -13,6 +13,8 @@ from ricci_batching import Axis
 from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, string, tensor_type
 
+__all__ = ["sharding_constraint_p", "with_sharding_constraint"]
+
 
 class _NoMesh:
     """The value of ``context_mesh`` if no mesh was entered; printed as an empty mesh."""

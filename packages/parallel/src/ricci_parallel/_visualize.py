@@ -10,6 +10,8 @@ from ricci_xla import Device, Mesh, NamedSharding, Sharding
 
 from ._inspect_sharding import inspect_array_sharding
 
+__all__ = ["visualize_array_sharding", "visualize_sharding"]
+
 type _Color = tuple[float, ...]
 
 _ROWS = 10  # of an array of two dimensions, at scale 1

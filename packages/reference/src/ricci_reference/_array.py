@@ -7,6 +7,8 @@ import numpy as np
 
 import ricci_ir as ir
 
+__all__ = ["ReferenceArray"]
+
 
 class ReferenceArray:
     """An immutable array that holds its values in a NumPy array.

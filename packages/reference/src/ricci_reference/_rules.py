@@ -31,6 +31,8 @@ from ._structural import structural_rules
 from ._widening import widened
 from ._windows import window_rules
 
+__all__ = ["missing_rule", "rule_for", "rules"]
+
 _by_name: dict[str, Rule] = {
     **creation_rules,
     **contraction_rules,

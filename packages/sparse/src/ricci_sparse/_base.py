@@ -8,7 +8,7 @@ import numpy as np
 
 from ricci_ir import Array, ArrayLike, to_sizes
 
-__all__ = ["JAXSparse", "is_sparse"]
+__all__ = ["JAXSparse"]
 
 
 class JAXSparse:

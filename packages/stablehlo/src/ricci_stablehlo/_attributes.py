@@ -7,6 +7,8 @@ import numpy as np
 
 from ._types import dense, element_type, scalar_literal, string
 
+__all__ = ["attribute"]
+
 _BARE = r"[A-Za-z_][A-Za-z0-9_$.]*"
 _INT64 = range(-(2**63), 2**63)
 

@@ -5,6 +5,8 @@ from string import ascii_lowercase
 
 from ricci_ir import ShapedArray, is_static_shape
 
+__all__ = ["batch_annotations", "batch_partitionable"]
+
 # Targets that may be sharded along the batch; runtimes add them.
 batch_partitionable: set[str] = set()
 

@@ -7,6 +7,8 @@ from ricci_ir import AbstractValue, ArrayLike, ExtendedDType, ShapedArray
 from ._lowering import Lowering
 from ._values import HostCallback, Value
 
+__all__ = ["host_call"]
+
 _targets = {
     "cpu": "xla_ffi_python_cpu_callback",
     "cuda": "xla_ffi_python_gpu_callback",

@@ -6,6 +6,8 @@ from ricci_ir import AbstractValue, Jaxpr, host_rules, subjaxprs
 
 from ._lowering import Lowering
 
+__all__ = ["combining_region"]
+
 
 def combining_region(
     ctx: Lowering, what: str, avals: Sequence[AbstractValue], jaxpr: Jaxpr

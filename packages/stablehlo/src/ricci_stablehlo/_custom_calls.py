@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from ._attributes import dictionary
 from ._types import string
 
+__all__ = ["custom_call_attributes"]
+
 
 def custom_call_attributes(
     target: str,

@@ -8,6 +8,8 @@ from ricci_ir import no_origin, trace_to_jaxpr
 from ._lowering import Lowering
 from ._values import LoweringRule, Value
 
+__all__ = ["of_function", "traced"]
+
 
 def traced(fun: Callable[..., Any]) -> LoweringRule:
     """Make a lowering rule that traces a function of arrays and writes its operations.

@@ -11,6 +11,8 @@ from ricci_ir import JaxprEqn, Primitive, Source, scope_path, unknown_source
 
 from ._types import string
 
+__all__ = ["operation_name", "without_locations"]
+
 # Matches at the start of any text, which has the declarations.
 _declarations = r"(?:#loc[0-9]+ = loc\(.*\)\n)*"
 # Most locations end a line. A pattern for these alone is several times faster.

@@ -14,6 +14,8 @@ from ._ordering import ordered_among, thread_tokens
 from ._types import string
 from ._values import HostCallback
 
+__all__ = ["lower_jaxpr"]
+
 
 def lower_jaxpr(
     jaxpr: ir.Jaxpr,

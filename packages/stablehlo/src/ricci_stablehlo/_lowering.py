@@ -21,6 +21,8 @@ from ._sdy_sharding import parts_text
 from ._types import dense, int_list, is_splat, tensor_type
 from ._values import Value, extended_lower_rules, lower_rules
 
+__all__ = ["Lowering"]
+
 # Constants of at least this many bytes may be omitted from the text, for dtypes of whole bytes.
 LARGE = 4096
 _WHOLE_BYTES = frozenset(

@@ -11,6 +11,8 @@ from ._lowering import Lowering
 from ._types import string
 from ._values import Value
 
+__all__ = ["axes_left", "mesh_position", "on_each_device", "once_along"]
+
 _UNSIGNED = ShapedArray((), np.dtype("uint32"))
 _BOOL = ShapedArray((), np.dtype("bool"))
 

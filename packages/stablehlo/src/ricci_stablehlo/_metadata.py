@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from ._attributes import attribute_name
 from ._types import string
 
+__all__ = ["Metadata", "annotate_value", "merged_metadata"]
+
 # Pairs of names and texts, sorted by name.
 type Metadata = tuple[tuple[str, str], ...]
 

@@ -11,6 +11,8 @@ from ._locations import Locations
 from ._types import string
 from ._values import HostCallback
 
+__all__ = ["Module"]
+
 # The names and the sizes of the axes of a device mesh, major to minor.
 type MeshAxes = tuple[tuple[Hashable, int], ...]
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import ricci_ir as ir
 
+__all__ = ["order_rules", "ordered_among", "thread_tokens", "tokens_at", "with_tokens"]
+
 # The equations that replace one with ordered effects, and the tokens that they return.
 type _Ordered = tuple[list[ir.JaxprEqn], list[ir.Var]]
 type OrderRule = Callable[[ir.JaxprEqn, tuple[ir.Effect, ...], list[ir.Var]], _Ordered]

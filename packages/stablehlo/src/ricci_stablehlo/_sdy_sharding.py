@@ -6,6 +6,8 @@ from ricci_ir import AxisNames, Parts, no_axes
 
 from ._types import string
 
+__all__ = ["parts_text"]
+
 
 def parts_text(mesh: Any, parts: Parts, rank: int, unreduced: AxisNames = no_axes) -> str:
     """Return the Shardy text of a sharding over the ``Explicit`` axes of a mesh.

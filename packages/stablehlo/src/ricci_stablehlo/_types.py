@@ -6,6 +6,17 @@ import numpy as np
 
 import ricci_ir as ir
 
+__all__ = [
+    "dense",
+    "element_type",
+    "int_array",
+    "int_list",
+    "is_splat",
+    "scalar_literal",
+    "string",
+    "tensor_type",
+]
+
 _special_names = {
     "bool": "i1",
     "float16": "f16",

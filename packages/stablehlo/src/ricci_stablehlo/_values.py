@@ -5,6 +5,8 @@ from typing import Any
 
 import ricci_ir as ir
 
+__all__ = ["HostCallback", "LoweringRule", "Value", "extended_lower_rules", "lower_rules"]
+
 # Returns a Value, or a list of them for a primitive with several results.
 type LoweringRule = Callable[..., Any]
 

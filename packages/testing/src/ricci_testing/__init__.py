@@ -1,11 +1,9 @@
 """Tools for tests: laws for primitives, gradient checks, and comparisons with real JAX."""
 
-from ._check_grads import check_grads as check_grads
-from ._check_grads import check_jvp as check_jvp
-from ._check_grads import check_vjp as check_vjp
-from ._compile_contract import CompileContractError as CompileContractError
-from ._compile_contract import CompileContractWarning as CompileContractWarning
-from ._compile_contract import compile_contract as compile_contract
+from ricci_ir import export_names as _export_names
+
+from ._check_grads import *
+from ._compile_contract import *
 from .examples._example import Example as Example
 from .examples._table import cases as cases
 from .examples._table import examples as examples
@@ -42,46 +40,4 @@ from .oracle._compare import assert_same_jaxpr as assert_same_jaxpr
 from .oracle._compare import compare as compare
 from .oracle._compare import ricci_namespace as ricci_namespace
 
-__all__ = [
-    "LAWS",
-    "RTOL",
-    "CompileContractError",
-    "CompileContractWarning",
-    "Example",
-    "Law",
-    "Leaf",
-    "Oracle",
-    "OracleError",
-    "Raised",
-    "Request",
-    "Result",
-    "assert_results_close",
-    "assert_same",
-    "assert_same_jaxpr",
-    "cases",
-    "check_abstract_type",
-    "check_batched_derivatives",
-    "check_batching",
-    "check_compiled",
-    "check_derivatives",
-    "check_grads",
-    "check_jets",
-    "check_jvp",
-    "check_laws",
-    "check_linear_transpose",
-    "check_linearize",
-    "check_nested_batching",
-    "check_programs",
-    "check_references",
-    "check_second_order",
-    "check_vjp",
-    "check_well_formed",
-    "compare",
-    "compile_contract",
-    "evaluate_with",
-    "examples",
-    "find_interpreter",
-    "ricci_namespace",
-    "shared_oracle",
-    "variants",
-]
+_export_names(globals(), "examples")

@@ -10,6 +10,8 @@ from ricci_autodiff import jvp, vjp
 from ricci_ir import Array, ArrayLike, float0, get_aval, issubdtype
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
+__all__ = ["check_grads", "check_jvp", "check_vjp"]
+
 # By the bits of the real dtype: the step of central differences, which is about the cube root of
 # the rounding error, and the error that is allowed.
 _STEPS = {16: 1e-1, 32: 5e-3, 64: 3e-6}

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import ricci_ir as ir
 
+__all__ = ["CompileContractError", "CompileContractWarning", "compile_contract"]
+
 UPDATE_VARIABLE = "RICCI_UPDATE_CONTRACTS"
 _MOST_LINES = 12
 

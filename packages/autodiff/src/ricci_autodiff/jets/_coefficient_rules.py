@@ -27,6 +27,8 @@ from ricci_ir import ArrayLike, Primitive, eval_jaxpr, program_rules, staged_cal
 
 from ._series import CircularSeries, Coefficient, Expansion, JetTracer, SeriesTrace
 
+__all__ = ["rule_of"]
+
 _linear = JetRule(JetRuleKind.LINEAR)
 _of_jaxpr_call = JetRule(JetRuleKind.PROGRAM)
 _by_algebra: dict[Algebra, JetRule] = {

@@ -11,6 +11,8 @@ import ricci_ir as ir
 from ricci_autodiff._jet_kinds import JetRule
 from ricci_autodiff._tangent import has_tangent
 
+__all__ = ["Coefficient", "JetTracer"]
+
 # A coefficient of a series; ``None`` is a zero.
 type Coefficient = ir.ArrayLike | None
 

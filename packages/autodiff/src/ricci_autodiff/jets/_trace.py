@@ -11,6 +11,8 @@ from ricci_autodiff._tangent import Zero, instantiate, tangent_aval
 from ._coefficient_rules import expand, scale
 from ._series import CircularSeries, Coefficient, SeriesTrace, no_rules
 
+__all__ = ["JetTrace", "jet_flat", "jet_jaxpr"]
+
 
 class JetTrace(SeriesTrace):
     """A trace that computes operations on power series, in the parent trace."""

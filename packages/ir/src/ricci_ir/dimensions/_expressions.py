@@ -16,14 +16,7 @@ from ricci_ir._hook import Hook
 
 from ._terms import Factor, Monomial, monomial_key, monomial_text, times
 
-__all__ = [
-    "dimension_as_array",
-    "python_operations",
-    "Scope",
-    "Size",
-    "sum_of_terms",
-    "SymbolicDimension",
-]
+__all__ = ["SymbolicDimension", "dimension_as_array"]
 
 
 class Scope(Protocol):

@@ -13,6 +13,8 @@ from ._exceptions import JaxException
 from ._log import Log
 from ._slots import slots_of
 
+__all__ = ["find_error"]
+
 _kinds = {"nan": nan_checks, "divide": div_checks, "oob": index_checks}
 _options = [config.state(f"jax_error_checking_behavior_{kind}") for kind in _kinds]
 

@@ -10,6 +10,8 @@ from ._error import Error, bind_check
 from ._exceptions import FailedCheckError
 from ._log import Log
 
+__all__ = ["check", "check_error", "debug_check"]
+
 
 @api_boundary
 def check(

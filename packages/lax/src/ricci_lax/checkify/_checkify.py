@@ -11,6 +11,18 @@ from ._error import Error
 from ._exceptions import DivisionByZeroError, FailedCheckError, JaxException, NaNError, OOBError
 from ._log import Enabled, Log, run
 
+__all__ = [
+    "ErrorCategory",
+    "all_checks",
+    "automatic_checks",
+    "checkify",
+    "div_checks",
+    "float_checks",
+    "index_checks",
+    "nan_checks",
+    "user_checks",
+]
+
 ErrorCategory = type[JaxException]
 
 _no_arguments = tree_structure(())

@@ -19,6 +19,8 @@ from ricci_stablehlo import Lowering, Value
 from ._exceptions import BatchedError, JaxException, JaxRuntimeError, Site
 from ._slots import ErrorEffect, Slot, collapsed
 
+__all__ = ["Error", "check_p", "init_error"]
+
 
 @dataclass(frozen=True)
 class Error:

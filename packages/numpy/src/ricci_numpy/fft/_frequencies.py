@@ -11,6 +11,8 @@ from ricci_numpy.arrays._creation import constrained
 from ricci_numpy.rearranging._moving import roll
 from ricci_numpy.ufuncs._binary import divide, multiply
 
+__all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+
 
 def fftfreq(
     n: int, d: ir.ArrayLike = 1.0, *, dtype: ir.DTypeLike | None = None, device: object = None

@@ -17,6 +17,8 @@ from ricci_numpy.indexing._take import take_along_axis
 from ricci_numpy.shapes._transposing import matrix_transpose
 from ricci_numpy.ufuncs._unary import conj
 
+__all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
+
 
 class EigResult(NamedTuple):
     """Result of ``eig``."""

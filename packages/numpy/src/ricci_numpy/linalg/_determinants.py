@@ -23,6 +23,8 @@ from ricci_numpy.sequences._diagonals import diagonal, trace
 from ._decompositions import dtype_of
 from ._solvers import solve
 
+__all__ = ["det", "slogdet"]
+
 _INT32 = np.dtype(np.int32)
 _LARGEST_ELIMINATED = 3  # sizes up to this are eliminated without a factorisation
 

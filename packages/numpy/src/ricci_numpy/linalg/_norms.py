@@ -12,6 +12,8 @@ from ricci_numpy.shapes._transposing import moveaxis
 
 from ._decompositions import svd
 
+__all__ = ["matrix_norm", "norm", "vector_norm"]
+
 # The order of a norm; a traced one is for norms of vectors only.
 Order = float | ir.Array | str | None
 

@@ -26,6 +26,8 @@ from ._decompositions import adjoint, dtype_of, svd
 from ._norms import norm
 from ._products import matmul
 
+__all__ = ["inv", "lstsq", "pinv", "solve", "tensorinv", "tensorsolve"]
+
 _HIGHEST = lax.Precision.HIGHEST
 
 

@@ -1,40 +1,13 @@
 """Collectives: operations of all devices, or examples, along named axes."""
 
-from ._all_reduce import psum_p as psum_p
-from ._axis_index import axis_index as axis_index
-from ._axis_index import axis_index_p as axis_index_p
-from ._axis_index import axis_size as axis_size
-from ._casts import pcast as pcast
-from ._casts import preduced_p as preduced_p
-from ._casts import psum_invariant_p as psum_invariant_p
-from ._casts import pvary_p as pvary_p
-from ._casts import reduced_vary_cast_p as reduced_vary_cast_p
-from ._casts import unreduced_psum_p as unreduced_psum_p
-from ._casts import vary_unreduced_cast_p as vary_unreduced_cast_p
-from ._exchange import all_to_all as all_to_all
-from ._exchange import all_to_all_p as all_to_all_p
-from ._exchange import pswapaxes as pswapaxes
-from ._extremes import pmax_p as pmax_p
-from ._extremes import pmin_p as pmin_p
-from ._gather_scatter import all_gather_invariant_p as all_gather_invariant_p
-from ._gather_scatter import all_gather_p as all_gather_p
-from ._gather_scatter import all_gather_reduced_p as all_gather_reduced_p
-from ._gather_scatter import reduce_scatter_p as reduce_scatter_p
-from ._gather_scatter import unreduced_reduce_scatter_p as unreduced_reduce_scatter_p
-from ._gathering import all_gather as all_gather
-from ._gathering import psum_scatter as psum_scatter
-from ._permutation import pbroadcast as pbroadcast
-from ._permutation import pbroadcast_p as pbroadcast_p
-from ._permutation import ppermute as ppermute
-from ._permutation import ppermute_p as ppermute_p
-from ._permutation import pshuffle as pshuffle
-from ._ragged import ragged_all_to_all as ragged_all_to_all
-from ._ragged import ragged_all_to_all_p as ragged_all_to_all_p
-from ._reductions import pmax as pmax
-from ._reductions import pmean as pmean
-from ._reductions import pmin as pmin
-from ._reductions import psum as psum
-from ._send_receive import precv as precv
-from ._send_receive import precv_p as precv_p
-from ._send_receive import psend as psend
-from ._send_receive import psend_p as psend_p
+from ._all_reduce import *
+from ._axis_index import *
+from ._casts import *
+from ._exchange import *
+from ._extremes import *
+from ._gather_scatter import *
+from ._gathering import *
+from ._permutation import *
+from ._ragged import *
+from ._reductions import *
+from ._send_receive import *

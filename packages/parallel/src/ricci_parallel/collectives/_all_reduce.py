@@ -18,6 +18,8 @@ from ._members import in_groups
 from ._named_axes import AxisNames, Groups, outside
 from ._varying import keeps_varying
 
+__all__ = ["psum_p"]
+
 
 def lower_all_reduce(
     ctx: Lowering, x: Value, op: str, names: AxisNames, groups: Groups | None

@@ -15,6 +15,8 @@ from ricci_stablehlo import Lowering, Value, axes_left, mesh_position, on_each_d
 from ._named_axes import axis_names, named, outside
 from ._varying import made_varying
 
+__all__ = ["axis_index", "axis_index_p", "axis_size"]
+
 _INT = np.dtype("int32")
 
 

@@ -27,6 +27,8 @@ from ._named_axes import (
 )
 from ._varying import exchanges_parts
 
+__all__ = ["all_to_all", "all_to_all_p", "pswapaxes"]
+
 
 def _type(
     aval: ir.ShapedArray,

@@ -14,6 +14,8 @@ from ._law_examples import reduction_examples
 from ._named_axes import outside
 from ._varying import extremum
 
+__all__ = ["pmax_p", "pmin_p"]
+
 
 def _extremum_jvp(primitive: ir.Primitive) -> Callable[..., tuple[Any, Any]]:
     """Return the jvp rule: the mean tangent of the members that have the extreme value."""

@@ -31,6 +31,14 @@ from ._varying import (
     scatters_unreduced,
 )
 
+__all__ = [
+    "all_gather_invariant_p",
+    "all_gather_p",
+    "all_gather_reduced_p",
+    "reduce_scatter_p",
+    "unreduced_reduce_scatter_p",
+]
+
 
 def _gathered_type(
     aval: ir.ShapedArray,

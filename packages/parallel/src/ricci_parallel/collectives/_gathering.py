@@ -18,6 +18,8 @@ from ._members import shape_of
 from ._named_axes import array_axis, as_groups, axis_names, check_divisible, group_size
 from ._varying import state_of, typed_axes
 
+__all__ = ["all_gather", "psum_scatter"]
+
 
 @api_boundary
 def all_gather(

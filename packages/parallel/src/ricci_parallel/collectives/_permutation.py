@@ -30,6 +30,8 @@ from ._members import rows_of, shape_of, sizes_around
 from ._named_axes import AxisNames, axis_names, named, outside, shown
 from ._varying import keeps_varying
 
+__all__ = ["pbroadcast", "pbroadcast_p", "ppermute", "ppermute_p", "pshuffle"]
+
 # Pairs (source, destination) of positions.
 type Pairs = tuple[tuple[int, int], ...]
 

@@ -23,6 +23,8 @@ from ._members import shape_of
 from ._named_axes import AxisNames, Groups, as_groups, axis_names, group_size, named, outside, shown
 from ._varying import exchanges_rows
 
+__all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
+
 _OFFSETS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 

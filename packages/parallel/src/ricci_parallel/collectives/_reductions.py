@@ -19,6 +19,8 @@ from ._extremes import pmax_p, pmin_p
 from ._members import shape_of
 from ._named_axes import array_axis, as_groups, axis_names
 
+__all__ = ["pmax", "pmean", "pmin", "psum"]
+
 
 class _Reduced:
     """Axes that a call reduces over.

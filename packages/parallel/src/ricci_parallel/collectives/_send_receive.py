@@ -16,6 +16,8 @@ from ._named_axes import AxisNames, axis_names, named, outside
 from ._permutation import Pairs, as_pairs
 from ._varying import made_varying, sends
 
+__all__ = ["precv", "precv_p", "psend", "psend_p"]
+
 _no_derivative = ir.unsupported("sent and received values have no derivative; use ppermute")
 _unchecked = no_examples("sending and receiving are one transfer only together, on GPUs")
 

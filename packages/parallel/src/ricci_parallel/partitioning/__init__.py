@@ -1,17 +1,9 @@
 """``custom_partitioning``: operations that a user's function partitions over devices."""
 
-from ._custom_partitioning import custom_partitioning as custom_partitioning
-from ._custom_partitioning import custom_partitioning_p as custom_partitioning_p
-from ._mappings import BATCHING as BATCHING
-from ._mappings import ArrayMapping as ArrayMapping
-from ._mappings import CompoundFactor as CompoundFactor
-from ._rule import SdyShardingRule as SdyShardingRule
+from ricci_ir import export_names as _export_names
 
-__all__ = [
-    "BATCHING",
-    "ArrayMapping",
-    "CompoundFactor",
-    "SdyShardingRule",
-    "custom_partitioning",
-    "custom_partitioning_p",
-]
+from ._custom_partitioning import *
+from ._mappings import *
+from ._rule import *
+
+_export_names(globals())

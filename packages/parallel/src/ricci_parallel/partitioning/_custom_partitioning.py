@@ -12,6 +12,8 @@ from ricci_xla import Division, Mesh, Partitioner, Sharding
 
 from ._rule import SdyShardingRule, parse_rule, rule_text
 
+__all__ = ["custom_partitioning", "custom_partitioning_p"]
+
 # Returns a rule for static arguments, a mesh, and the types of operands and of results.
 type RuleMaker = Callable[..., SdyShardingRule | str]
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+__all__ = ["ArrayMapping", "BATCHING", "CompoundFactor"]
+
 # The factor for any number of leading dimensions. A name may follow it.
 BATCHING = "…"
 

@@ -6,6 +6,8 @@ from math import prod
 
 from ._mappings import BATCHING, ArrayMapping, CompoundFactor, Factor
 
+__all__ = ["SdyShardingRule"]
+
 _TOKEN = re.compile(r"\s*(\.\.\.\w*|[()]|\w+|\S)")
 _LETTERS = "ijklmnopqrstuvwxyz"
 

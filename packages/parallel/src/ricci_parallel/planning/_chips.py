@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ricci_xla import Device
 
-__all__ = ["Chip", "chip_of", "chips"]
+__all__ = ["Chip", "chips"]
 
 _TB = 10**12
 _GB = 10**9

@@ -10,6 +10,8 @@ from ricci_xla import Executable
 from ._buffers import Leaf
 from ._live_ranges import Buffer, EntryMemory
 
+__all__ = ["LiveBuffer", "Memory", "Owner"]
+
 # The name in the HLO module of an array that the function closes over.
 CLOSED_OVER = "a closed-over array"
 RESIDUAL = "kept for the backward pass"

@@ -15,7 +15,7 @@ from ._memory_timeline import timeline_of
 from ._reading import read
 from ._remedies import remedies_of
 
-__all__ = ["memory_plan"]
+__all__ = ["memory_plan", "plan_of"]
 
 
 def memory_plan(

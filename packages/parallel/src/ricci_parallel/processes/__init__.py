@@ -12,30 +12,13 @@ compares the modules of all processes before they run.
 Imported when it is first used: programs of one process need none of it.
 """
 
-from ._agreement import assert_equal as assert_equal
-from ._agreement import sync_global_devices as sync_global_devices
-from ._fingerprint import ProgramMismatch as ProgramMismatch
-from ._gathering import broadcast_one_to_all as broadcast_one_to_all
-from ._gathering import process_allgather as process_allgather
-from ._initialize import initialize as initialize
-from ._initialize import is_initialized as is_initialized
-from ._initialize import shutdown as shutdown
-from ._preemption import ProcessFailureError as ProcessFailureError
-from ._preemption import live_devices as live_devices
-from ._preemption import reached_preemption_sync_point as reached_preemption_sync_point
-from ._watch import ProcessFailure as ProcessFailure
+from ricci_ir import export_names as _export_names
 
-__all__ = [
-    "ProcessFailure",
-    "ProcessFailureError",
-    "ProgramMismatch",
-    "assert_equal",
-    "broadcast_one_to_all",
-    "initialize",
-    "is_initialized",
-    "live_devices",
-    "process_allgather",
-    "reached_preemption_sync_point",
-    "shutdown",
-    "sync_global_devices",
-]
+from ._agreement import *
+from ._fingerprint import *
+from ._gathering import *
+from ._initialize import *
+from ._preemption import *
+from ._watch import *
+
+_export_names(globals())

@@ -18,6 +18,8 @@ from ricci_pytree import keystr, tree_flatten_with_path
 
 from ._store import wait_for
 
+__all__ = ["assert_equal", "sync_global_devices"]
+
 _PREVIEW = 60  # characters of a value in an error
 
 # The number of exchanges of each group of processes, which is the same in each of them.

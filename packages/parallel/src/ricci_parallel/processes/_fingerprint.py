@@ -19,6 +19,8 @@ from ricci_xla import SharedProgram
 from ._heartbeat import Observer, main_thread_line
 from ._store import wait_for
 
+__all__ = ["ProgramMismatch"]
+
 # The stored part of a module's text, for locating the first difference; the digest is of all of it.
 _STORED = 1 << 15
 # The watch ends the process when the others do not come.

@@ -18,6 +18,8 @@ from ricci_pytree import tree_flatten, tree_map
 
 from ._agreement import by_value, collect, host_value, type_text
 
+__all__ = ["broadcast_one_to_all", "process_allgather"]
+
 _AXIS = "processes"
 
 

@@ -16,6 +16,8 @@ from ._fingerprint import ProgramCheck
 from ._rendezvous import Connection, Member, gather, join, split_address, this_member, welcome
 from ._watch import AbortGuard, MainThread, Watch
 
+__all__ = ["initialize", "is_initialized", "shutdown"]
+
 _STALL_VARIABLE = "RICCI_STALL_TIMEOUT"
 _STALL = 600.0
 # The runtime's own time limits come later than those of the watch, whose messages are better.

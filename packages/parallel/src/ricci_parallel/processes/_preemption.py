@@ -7,6 +7,8 @@ from ricci_ir import config
 from ricci_parallel._cluster import cluster
 from ricci_xla import Device, process_count, process_index
 
+__all__ = ["ProcessFailureError", "live_devices", "reached_preemption_sync_point"]
+
 
 def reached_preemption_sync_point(step_id: int) -> bool:
     """Whether all processes must save their state at this step, because one will be preempted.

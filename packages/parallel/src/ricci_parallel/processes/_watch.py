@@ -28,6 +28,8 @@ from ._failure_detector import LastHeartbeat, Limits, detect_failures
 from ._heartbeat import Heartbeat, Observer, located
 from ._rendezvous import Connection, Member
 
+__all__ = ["ProcessFailure"]
+
 # How long the main thread has for its own end (``finally`` blocks, exit handlers), in seconds.
 GRACE = 5.0
 _BARRIER_GRACE = 1.5

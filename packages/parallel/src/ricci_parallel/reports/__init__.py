@@ -3,10 +3,10 @@
 Imported when it is first used, since few programs need it.
 """
 
-from ._collective import Collective as Collective
-from ._hlo_text import HloModule as HloModule
-from ._report import Communication as Communication
-from ._report import communication as communication
-from ._report import communication_of as communication_of
+from ricci_ir import export_names as _export_names
 
-__all__ = ["Collective", "Communication", "HloModule", "communication", "communication_of"]
+from ._collective import *
+from ._hlo_text import *
+from ._report import *
+
+_export_names(globals())

@@ -3,6 +3,8 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+__all__ = ["Collective"]
+
 # The bytes that a collective sends from each device, in parts of its operand, for groups of n
 # devices, by the algorithms that are best for large arrays, rings among them.
 SENT = {

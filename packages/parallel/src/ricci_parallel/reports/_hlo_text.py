@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
+__all__ = ["HloModule"]
+
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([^\s(]+) \(.*\{\s*$")
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%?(\S+) = ")
 _OPERAND = re.compile(r"%([^\s,()]+)")

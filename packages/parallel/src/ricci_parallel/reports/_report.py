@@ -13,7 +13,7 @@ from ._device_groups import MeshAxes
 from ._hlo_text import HloModule
 from ._program_lines import ProgramLines
 
-__all__ = ["communication", "Communication"]
+__all__ = ["Communication", "communication", "communication_of"]
 
 _HEADINGS = ("place", "operation", "collective", "over", "times", "sends", "why")
 

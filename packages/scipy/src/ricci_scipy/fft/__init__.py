@@ -1,8 +1,7 @@
 """Cosine transforms: the API of ``jax.scipy.fft``."""
 
-from ._cosine import dct as dct
-from ._cosine import dctn as dctn
-from ._cosine import idct as idct
-from ._cosine import idctn as idctn
+from ricci_ir import export_names as _export_names
 
-__all__ = ["dct", "dctn", "idct", "idctn"]
+from ._cosine import *
+
+_export_names(globals())

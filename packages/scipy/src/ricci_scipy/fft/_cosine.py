@@ -11,6 +11,8 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import canonical_axes, canonical_axis, operands, promote_dtypes_inexact
 
+__all__ = ["dct", "dctn", "idct", "idctn"]
+
 
 def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Array:
     if type != 2:

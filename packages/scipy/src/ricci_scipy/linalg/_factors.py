@@ -18,6 +18,8 @@ from ricci_lax.linalg import schur as schur_of
 from ricci_lax.linalg import svd as svd_of
 from ricci_numpy.authoring import adjoint, matrices
 
+__all__ = ["cholesky", "eigh", "hessenberg", "lu", "polar", "qr", "rsf2csf", "schur", "svd"]
+
 if TYPE_CHECKING:
     # Flags decide whether one array is returned or several.
 

@@ -17,6 +17,8 @@ from ricci_numpy.authoring import adjoint, promote_dtypes
 from ._factors import from_lists, rsf2csf, schur
 from ._systems import square_matrices
 
+__all__ = ["expm", "expm_frechet", "funm", "sqrtm"]
+
 if TYPE_CHECKING:
 
     @overload

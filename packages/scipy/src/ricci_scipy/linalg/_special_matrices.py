@@ -10,6 +10,25 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_numpy.authoring import convert, operands, promote_dtypes, promote_dtypes_inexact
 
+__all__ = [
+    "block_diag",
+    "circulant",
+    "companion",
+    "convolution_matrix",
+    "dft",
+    "fiedler",
+    "fiedler_companion",
+    "hadamard",
+    "hankel",
+    "helmert",
+    "hilbert",
+    "invhilbert",
+    "invpascal",
+    "leslie",
+    "pascal",
+    "toeplitz",
+]
+
 
 def _vectors(name: str, *args: ir.ArrayLike) -> list[ir.Array]:
     """Operands of rank 1 or more; scalars become vectors of one element."""

@@ -12,6 +12,8 @@ from ricci_numpy.authoring import adjoint, matrices
 from ._factors import from_lists, qr
 from ._systems import square_matrices
 
+__all__ = ["qr_multiply", "solve_sylvester"]
+
 
 def solve_sylvester(
     A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8

@@ -11,6 +11,8 @@ from ricci_numpy.authoring import operands
 
 from ._factors import unlisted
 
+__all__ = ["eigh_tridiagonal"]
+
 if TYPE_CHECKING:
 
     @overload

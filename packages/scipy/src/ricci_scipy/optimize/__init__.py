@@ -1,6 +1,7 @@
 """Optimization: the API of ``jax.scipy.optimize``."""
 
-from ._minimizing import OptimizeResults as OptimizeResults
-from ._minimizing import minimize as minimize
+from ricci_ir import export_names as _export_names
 
-__all__ = ["OptimizeResults", "minimize"]
+from ._minimizing import *
+
+_export_names(globals())

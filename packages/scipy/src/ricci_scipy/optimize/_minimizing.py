@@ -12,6 +12,8 @@ from ricci_ir import Array, ArrayLike, PyTree
 
 from ._line_search import line_search
 
+__all__ = ["OptimizeResults", "minimize"]
+
 _LBFGS = "l-bfgs-experimental-do-not-rely-on-this"
 
 # Values of ``status``; a state that goes on has _UNFINISHED.

@@ -9,6 +9,8 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, composite
 from ricci_numpy.authoring import canonical_axes, operands, promote_dtypes_inexact
 
+__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
+
 _MODES = ("full", "same", "valid")
 
 

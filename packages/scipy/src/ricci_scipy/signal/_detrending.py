@@ -8,6 +8,8 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import canonical_axis, convert, operands, promote_dtypes_inexact
 
+__all__ = ["detrend"]
+
 
 def detrend(
     data: ArrayLike,

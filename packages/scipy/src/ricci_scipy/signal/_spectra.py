@@ -14,6 +14,8 @@ from ricci_numpy.authoring import canonical_axis, operands, promote_dtypes_inexa
 from ._detrending import detrend as detrend_along
 from ._windows import Window, as_window
 
+__all__ = ["csd", "istft", "stft", "welch"]
+
 # What to subtract from segments: a kind of ``detrend``, a function of segments, or nothing.
 Detrend = str | Callable[[Array], Array] | bool
 _BOUNDARIES = ("even", "odd", "constant", "zeros", None)

@@ -1,5 +1,7 @@
 """Sparse systems: the API of ``jax.scipy.sparse``."""
 
+from ricci_ir import export_names as _export_names
+
 from . import linalg as linalg
 
-__all__ = ["linalg"]
+_export_names(globals(), "linalg")

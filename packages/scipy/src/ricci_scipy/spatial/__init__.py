@@ -1,5 +1,7 @@
 """Geometry: the API of ``jax.scipy.spatial``."""
 
+from ricci_ir import export_names as _export_names
+
 from . import transform as transform
 
-__all__ = ["transform"]
+_export_names(globals(), "transform")

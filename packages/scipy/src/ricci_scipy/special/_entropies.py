@@ -11,6 +11,22 @@ from ricci_ir import Array, ArrayLike
 
 from ._elementwise import elementwise
 
+__all__ = [
+    "boxcox",
+    "boxcox1p",
+    "entr",
+    "expit",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "kl_div",
+    "logit",
+    "rel_entr",
+    "xlog1py",
+    "xlogy",
+]
+
 
 def _log_product(
     log: Callable[[ArrayLike], Array], outer: Callable[[Array], Array]

@@ -12,6 +12,19 @@ from ricci_ir import Array, ArrayLike
 from . import _error_coefficients as tables
 from ._elementwise import chebyshev, elementwise, pieces, polynomial
 
+__all__ = [
+    "dawsn",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "log_ndtr",
+    "ndtr",
+    "ndtri",
+    "owens_t",
+    "wofz",
+]
+
 _ROOT_HALF = float(np.sqrt(0.5))
 _ROOT_PI = float(np.sqrt(np.pi))
 

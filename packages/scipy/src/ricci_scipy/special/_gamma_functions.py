@@ -12,6 +12,25 @@ from ricci_numpy.authoring import operands, promote_dtypes_inexact
 
 from ._elementwise import elementwise, polynomial
 
+__all__ = [
+    "beta",
+    "betainc",
+    "betaln",
+    "comb",
+    "digamma",
+    "factorial",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "loggamma",
+    "multigammaln",
+    "poch",
+    "polygamma",
+    "zeta",
+]
+
 _HALF_LOG_TURN = float(0.5 * np.log(2 * np.pi))
 # Of the asymptotic series of log Γ, the highest power first: B(2k) / (2k (2k-1)) (DLMF 5.11.1).
 _STIRLING = (

@@ -11,6 +11,8 @@ from ricci_ir import Array, ArrayLike
 from ._elementwise import elementwise
 from ._gamma_functions import _sign
 
+__all__ = ["hyp1f1", "hyp2f1"]
+
 _TERMS = 30_000  # a bound, for arguments of 0.999 and for NaN
 
 

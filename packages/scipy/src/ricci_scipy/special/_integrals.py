@@ -14,6 +14,8 @@ from ricci_ir import Array, ArrayLike
 from . import _integral_coefficients as tables
 from ._elementwise import chebyshev, elementwise, pieces, polynomial
 
+__all__ = ["exp1", "expi", "expn", "fresnel", "sici", "spence"]
+
 _EULER = float(np.euler_gamma)
 _LEVELS = 100  # of the continued fraction: enough at 1, its smallest argument
 

@@ -10,6 +10,8 @@ from ricci_ir import Array, ArrayLike, canonicalize_dtype
 
 from ._integrals import bernoulli_numbers
 
+__all__ = ["bernoulli", "bessel_jn", "lpmn", "lpmn_values", "sph_harm_y"]
+
 
 def bernoulli(n: int) -> Array:
     """The Bernoulli numbers B₀ to Bₙ, with B₁ = -1/2.

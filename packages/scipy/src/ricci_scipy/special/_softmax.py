@@ -3,6 +3,8 @@
 from ricci_ir import Array, ArrayLike
 from ricci_numpy import authoring
 
+__all__ = ["log_softmax", "softmax"]
+
 
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """exp(x), scaled to sum up to 1.
