@@ -27,7 +27,7 @@ def codes() -> set[str]:
         found.update(re.findall(r'page: ClassVar\[str\] = "([\w-]+)"', text))
         if "explained(" in text:
             for node in ast.walk(ast.parse(text)):
-                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "explained":
+                if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("explained"):
                     found.update(
                         x.value
                         for x in node.args[1:]

@@ -169,7 +169,11 @@ class _Raised(ast.NodeVisitor):
 
     def visit_Raise(self, node: ast.Raise) -> None:
         match node.exc:
-            case ast.Call(func=ast.Name(id=name)) | ast.Name(id=name) if name[0].isupper():
+            case (
+                ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))
+                | ast.Name(id=name)
+                | ast.Attribute(attr=name)
+            ) if name[0].isupper():
                 self.classes.add(name)
             case _:
                 pass

@@ -18,6 +18,7 @@ import pytest
 
 import ricci
 import ricci.numpy as jnp
+import ricci_xla
 from ricci import config, grad, jit, lax, make_jaxpr, random
 from ricci.export import deserialize, export
 from ricci.extend.core import Primitive
@@ -371,12 +372,12 @@ def joining(what: str) -> Callable[[Tools], Any]:
             return SimpleNamespace(shutdown=lambda: None)
 
         with tools.monkeypatch.context() as patch:
-            patch.setattr(_initialize, "backends_are_made", lambda: False)
-            patch.setattr(_initialize, "start_coordination_service", service)
+            patch.setattr(ricci_xla, "backends_are_made", lambda: False)
+            patch.setattr(ricci_xla, "start_coordination_service", service)
             client = SimpleNamespace(shutdown=lambda: None)
-            patch.setattr(_initialize, "connect_to_coordinator", lambda *args, **kwargs: client)
-            patch.setattr(_initialize, "set_distributed_client", lambda *args: None)
-            patch.setattr(_initialize, "start_preemption_service", preemption)
+            patch.setattr(ricci_xla, "connect_to_coordinator", lambda *args, **kwargs: client)
+            patch.setattr(ricci_xla, "set_distributed_client", lambda *args: None)
+            patch.setattr(ricci_xla, "start_preemption_service", preemption)
             _initialize.initialize("127.0.0.1:1", 1, 0)
             _initialize.shutdown()
         asked["logged"] = "rank 0 of 1" in tools.capfd.readouterr().err

@@ -7,7 +7,7 @@ import ricci_ir as ir
 
 from ._tangent import Zero, instantiate, tangent_aval
 
-__all__ = ["Split", "dependent", "program", "split_jaxpr", "with_zeros"]
+__all__ = ["Split", "dependent", "program", "split_jaxpr"]
 
 
 class Split(ir.TupleRecord):
