@@ -111,7 +111,7 @@ def _placed(ctx: Lowering, x: Value, place: _Place) -> Value:
         [x.aval],
         api_version=1,
         has_side_effect=True,
-        annotations=f'mhlo.frontend_attributes = {{_xla_buffer_placement = "{kind}"}}',
+        metadata=(("_xla_buffer_placement", kind),),
     )
     return result
 

@@ -11,7 +11,7 @@ import ricci_xla as xla
 from ricci_autodiff import linear
 from ricci_batching import Axis
 from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
-from ricci_stablehlo import Lowering, Value, string, tensor_type
+from ricci_stablehlo import Lowering, Value, string
 
 __all__ = ["sharding_constraint_p", "with_sharding_constraint"]
 
@@ -112,12 +112,7 @@ def _constraint_lower(
     parts = (
         _dimension_text(part, explicit) for part, explicit in zip_longest(spec, typed, fillvalue=())
     )
-    name = ctx.new_name()
-    ctx.write(
-        f"{name} = sdy.sharding_constraint {x} <@{mesh}, [{', '.join(parts)}]> : "
-        f"{tensor_type(x.aval)}"
-    )
-    return Value(name, x.aval)
+    return ctx.constrained(x, f"<@{mesh}, [{', '.join(parts)}]>")
 
 
 def _dimension_text(part: object, explicit: Sequence[Hashable]) -> str:

@@ -13,8 +13,8 @@ from ._locations import *
 from ._lower_jaxpr import *
 from ._lowering import *
 from ._manual_axes import *
-from ._metadata import *
 from ._module import *
+from ._operations import *
 from ._ordering import *
 from ._sdy_sharding import *
 from ._types import *

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from string import ascii_lowercase
+from typing import Any
 
 from ricci_ir import ShapedArray, is_static_shape
 
@@ -13,18 +14,17 @@ batch_partitionable: set[str] = set()
 
 def batch_annotations(
     ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batch_rank: int
-) -> str:
-    """Return the attributes by which the compiler shards a call on a batch.
+) -> dict[str, Any]:
+    """Return the arguments of ``custom_call`` by which the compiler shards a call on a batch.
 
     Args:
       ins, outs: the types of operands and results. Those of at least ``batch_rank`` dimensions
         have the batch dimensions first.
       batch_rank: the number of batch dimensions.
     """
-    note = f'mhlo.frontend_attributes = {{num_batch_dims = "{batch_rank}"}}'
-    if not all(is_static_shape(x.shape) for x in (*ins, *outs)):  # the rule contains sizes
-        return note
-    return f"{note}, sdy.sharding_rule = {_sharding_rule(ins, outs, batch_rank)}"
+    is_static = all(is_static_shape(x.shape) for x in (*ins, *outs))  # the rule contains sizes
+    rule = f"sdy.sharding_rule = {_sharding_rule(ins, outs, batch_rank)}" if is_static else ""
+    return {"metadata": (("num_batch_dims", str(batch_rank)),), "annotations": rule}
 
 
 def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batch_rank: int) -> str:

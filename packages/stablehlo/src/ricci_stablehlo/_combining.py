@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from ricci_ir import AbstractValue, Jaxpr, host_rules, subjaxprs
 
 from ._lowering import Lowering
+from ._operations import Region
 
 __all__ = ["combining_region"]
 
 
 def combining_region(
     ctx: Lowering, what: str, avals: Sequence[AbstractValue], jaxpr: Jaxpr
-) -> list[str]:
-    """Write a region that combines elements by a jaxpr, and return its lines.
+) -> Region:
+    """Return a region that combines elements by a jaxpr.
 
     The compiler runs such a region any number of times and in any order, and aborts the process if
     it contains a call of Python.

@@ -12,7 +12,7 @@ import numpy as np
 
 import ricci_ir as ir
 
-from ._types import string, tensor_type
+from ._types import string
 from ._values import Value
 from ._writer import Writer
 
@@ -61,12 +61,7 @@ _maximum, _minimum = _binary("stablehlo.maximum"), _binary("stablehlo.minimum")
 
 
 def _compare(ctx: Writer, direction: str, x: Value, y: Value) -> Value:
-    name = ctx.new_name()
-    ctx.write(
-        f"{name} = stablehlo.compare {direction}, {x}, {y}, SIGNED : "
-        "(tensor<i32>, tensor<i32>) -> tensor<i1>"
-    )
-    return Value(name, _FLAG)
+    return ctx.emit(f"stablehlo.compare {direction},", [x, y], _FLAG, ", SIGNED", full=True)
 
 
 def _floor_divide(ctx: Writer, x: int | Value, y: int | Value) -> Value:
@@ -79,9 +74,8 @@ def _floor_divide(ctx: Writer, x: int | Value, y: int | Value) -> Value:
     inexact = _compare(ctx, "NE", remainder, zero)
     both = ctx.emit("stablehlo.and", [other, inexact], _FLAG)
     below = _subtract(ctx, quotient, 1)
-    name = ctx.new_name()
-    ctx.write(f"{name} = stablehlo.select {both}, {below}, {quotient} : tensor<i1>, tensor<i32>")
-    return Value(name, _SIZE)
+    types = "tensor<i1>, tensor<i32>"
+    return ctx.emit("stablehlo.select", [both, below, quotient], _SIZE, types=types)
 
 
 def _modulo(ctx: Writer, x: int | Value, y: int | Value) -> Value:
@@ -163,12 +157,11 @@ class _DimensionWriter:
     def size(self, argument: int, axis: int) -> Value:
         value = self.sizes.get((argument, axis))
         if value is None:
-            x, name = self.arguments[argument], self.ctx.new_name()
-            self.ctx.write(
-                f"{name} = stablehlo.get_dimension_size {x}, dim = {axis} : "
-                f"({tensor_type(x.aval)}) -> tensor<i32>"
+            x = self.arguments[argument]
+            value = self.ctx.emit(
+                "stablehlo.get_dimension_size", [x], _SIZE, f", dim = {axis}", full=True
             )
-            value = self.sizes[argument, axis] = Value(name, _SIZE)
+            self.sizes[argument, axis] = value
         return value
 
     def require(self, value: Any, zero: bool, message: str, values: Sequence[Any]) -> None:

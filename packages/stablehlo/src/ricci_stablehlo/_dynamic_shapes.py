@@ -24,38 +24,29 @@ __all__ = [
 ]
 
 
-def _write(ctx: Writer, text: str, operands: Sequence[Value], out: ShapedArray) -> Value:
-    name = ctx.new_name()
-    types = ", ".join([tensor_type(x.aval) for x in operands])
-    ctx.write(f"{name} = {text} : ({types}) -> {tensor_type(out)}")
-    return Value(name, out)
-
-
 def write_broadcast(ctx: Writer, x: Value, dims: Sequence[int], out: ShapedArray) -> Value:
     """Write ``broadcast_in_dim``: dimension ``i`` of ``x`` becomes dimension ``dims[i]``."""
     if not ctx.module.symbolic or is_static_shape(out.shape):
-        return _write(ctx, f"stablehlo.broadcast_in_dim {x}, dims = {int_list(dims)}", [x], out)
-    shape = shape_value(ctx, out.shape)
-    text = f"stablehlo.dynamic_broadcast_in_dim {x}, {shape}, dims = {int_list(dims)}"
-    return _write(ctx, text, [x, shape], out)
+        return ctx.emit(
+            "stablehlo.broadcast_in_dim", [x], out, f", dims = {int_list(dims)}", full=True
+        )
+    operands, dimensions = [x, shape_value(ctx, out.shape)], f", dims = {int_list(dims)}"
+    return ctx.emit("stablehlo.dynamic_broadcast_in_dim", operands, out, dimensions, full=True)
 
 
 def write_reshape(ctx: Writer, x: Value, out: ShapedArray) -> Value:
     """Write ``reshape``."""
     if not ctx.module.symbolic or is_static_shape(out.shape):
-        return _write(ctx, f"stablehlo.reshape {x}", [x], out)
-    shape = shape_value(ctx, out.shape)
-    return _write(ctx, f"stablehlo.dynamic_reshape {x}, {shape}", [x, shape], out)
+        return ctx.emit("stablehlo.reshape", [x], out, full=True)
+    return ctx.emit("stablehlo.dynamic_reshape", [x, shape_value(ctx, out.shape)], out, full=True)
 
 
 def write_iota(ctx: Writer, dimension: int, out: ShapedArray) -> Value:
     """Write ``iota``."""
     if not ctx.module.symbolic or is_static_shape(out.shape):
-        name = ctx.new_name()
-        ctx.write(f"{name} = stablehlo.iota dim = {dimension} : {tensor_type(out)}")
-        return Value(name, out)
-    shape = shape_value(ctx, out.shape)
-    return _write(ctx, f"stablehlo.dynamic_iota {shape}, dim = {dimension}", [shape], out)
+        return ctx.append("stablehlo.iota", f" dim = {dimension}", [out], tensor_type(out))[0]
+    sizes = [shape_value(ctx, out.shape)]
+    return ctx.emit("stablehlo.dynamic_iota", sizes, out, f", dim = {dimension}", full=True)
 
 
 def write_slice(
@@ -72,10 +63,9 @@ def write_slice(
             f"{start}:{limit}" + (f":{stride}" if stride != 1 else "")
             for start, limit, stride in zip(starts, limits, strides, strict=True)
         ]
-        return _write(ctx, f"stablehlo.slice {x} [{', '.join(parts)}]", [x], out)
+        return ctx.emit("stablehlo.slice", [x], out, f"[{', '.join(parts)}]", full=True)
     ends = [shape_value(ctx, sizes) for sizes in (starts, limits, strides)]
-    names = ", ".join(v.name for v in (x, *ends))
-    return _write(ctx, f"stablehlo.real_dynamic_slice {names}", [x, *ends], out)
+    return ctx.emit("stablehlo.real_dynamic_slice", [x, *ends], out, full=True)
 
 
 def write_dynamic_slice(
@@ -83,9 +73,8 @@ def write_dynamic_slice(
 ) -> Value:
     """Write ``dynamic_slice``, which clamps the indices so that the slice lies within ``x``."""
     if not ctx.module.symbolic or is_static_shape(sizes):
-        names = ", ".join(v.name for v in (x, *indices))
-        text = f"stablehlo.dynamic_slice {names}, sizes = {int_list(sizes)}"
-        return _write(ctx, text, [x, *indices], out)
+        text = f", sizes = {int_list(sizes)}"
+        return ctx.emit("stablehlo.dynamic_slice", [x, *indices], out, text, full=True)
     one = indices[0].aval.update(shape=(1,))
     parts = [ctx.emit("stablehlo.reshape", [v], one) for v in indices]
     position = parts[0]
@@ -104,14 +93,10 @@ def write_pad(
     """Write ``pad``; ``config`` has the padding of each dimension, as in ``lax.pad``."""
     low, high, interior = zip(*config, strict=True) if config else ((), (), ())
     if not ctx.module.symbolic or is_static_shape((*low, *high, *interior)):
-        text = (
-            f"stablehlo.pad {x}, {value}, low = {int_list(low)}, high = {int_list(high)}, "
-            f"interior = {int_list(interior)}"
-        )
-        return _write(ctx, text, [x, value], out)
+        text = f", low = {int_list(low)}, high = {int_list(high)}, interior = {int_list(interior)}"
+        return ctx.emit("stablehlo.pad", [x, value], out, text, full=True)
     ends = [shape_value(ctx, sizes) for sizes in (low, high, interior)]
-    names = ", ".join(v.name for v in (x, value, *ends))
-    return _write(ctx, f"stablehlo.dynamic_pad {names}", [x, value, *ends], out)
+    return ctx.emit("stablehlo.dynamic_pad", [x, value, *ends], out, full=True)
 
 
 def write_gather(

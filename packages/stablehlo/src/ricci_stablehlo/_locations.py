@@ -5,7 +5,6 @@ in the metadata of an instruction, with the line of the user's code if locations
 """
 
 import re
-from typing import Any
 
 from ricci_ir import JaxprEqn, Primitive, Source, scope_path, unknown_source
 
@@ -20,10 +19,10 @@ _line_end = r"(?m) loc\(#loc[0-9]+\)$"
 _argument_end = r" loc\(#loc[0-9]+\)(?=, %arg|\) ->)"
 
 
-# An equation's name stack and primitive.
-type _Key = tuple[tuple[str, ...], Primitive]
-# The scope of the operations in an equation's inner jaxprs, and the end of its operations' text.
+# The scope of the operations in an equation's inner jaxprs, and the location of its operations.
 type _Names = tuple[str, str]
+# The names by an equation's name stack and primitive.
+type _ByEquation = dict[tuple[str, ...], dict[Primitive, _Names]]
 
 
 class Locations:
@@ -39,10 +38,10 @@ class Locations:
     separate_calls: bool = False
 
     def __init__(self):
-        self._by_scope: dict[str, dict[_Key, _Names]] = {}
+        self._by_scope: dict[str, _ByEquation] = {}
         self._by_name: dict[str, str] = {}
 
-    def under(self, scope: str) -> dict[_Key, _Names]:
+    def under(self, scope: str) -> _ByEquation:
         """Return the cached results of ``add`` under a scope, by name stack and primitive.
 
         Args:
@@ -51,11 +50,12 @@ class Locations:
         return self._by_scope.setdefault(scope, {})
 
     def add(self, scope: str, eqn: JaxprEqn) -> _Names:
-        """Return the scope of an equation's inner jaxprs, and the text that ends its operations."""
+        """Return the scope of an equation's inner jaxprs, and the location of its operations."""
         scopes = scope_path(eqn.raw_source[2])
         path = f"{scope}{scopes}{'/' if scopes else ''}{eqn.primitive.name}"
         end = self._by_name.setdefault(path, f" loc(#loc{len(self._by_name)})")
-        names = self.under(scope)[eqn.raw_source[2], eqn.primitive] = (f"{path}/", end)
+        by_primitive = self.under(scope).setdefault(eqn.raw_source[2], {})
+        names = by_primitive[eqn.primitive] = (f"{path}/", end)
         return names
 
     def declarations(self) -> list[str]:
@@ -69,13 +69,6 @@ class _Scope(str):
     __slots__ = ("source",)
 
     source: Source
-
-
-class _NoCache(dict[_Key, _Names]):
-    """A cache in which every lookup fails, so that each equation gets its location."""
-
-    def get(self, key: object, default: object = None) -> Any:
-        return default
 
 
 def operation_name(eqn: JaxprEqn) -> str:
@@ -95,12 +88,12 @@ class SourceLocations(Locations):
 
     separate_calls = True
 
-    def under(self, scope: str) -> dict[_Key, _Names]:
+    def under(self, scope: str) -> _ByEquation:
         """Return an empty cache: equations of one name may have different source lines."""
-        return _NoCache()
+        return {}
 
     def add(self, scope: str, eqn: JaxprEqn) -> _Names:
-        """Return the scope of an equation's inner jaxprs, and the text that ends its operations."""
+        """Return the scope of an equation's inner jaxprs, and the location of its operations."""
         source = eqn.source
         path = scope.removesuffix("/")
         if source.code is None:

@@ -14,10 +14,10 @@ from ._ordering import ordered_among, thread_tokens
 from ._types import string
 from ._values import HostCallback
 
-__all__ = ["lower_jaxpr"]
+__all__ = ["lower_jaxpr", "lower_module"]
 
 
-def lower_jaxpr(
+def lower_module(
     jaxpr: ir.Jaxpr,
     name: str,
     *,
@@ -40,8 +40,8 @@ def lower_jaxpr(
     large_constants: list[np.ndarray] | None = None,
     arg_names: Sequence[str] = (),
     uses_host_memory: bool = False,
-) -> str:
-    """Return the text of the StableHLO module that computes a jaxpr.
+) -> Module:
+    """Return the StableHLO module that computes a jaxpr.
 
     If the jaxpr has ordered effects and runs on one device, ``@main`` takes one token for each of
     them ahead of its other arguments, and returns one for each ahead of its other results.
@@ -73,7 +73,7 @@ def lower_jaxpr(
         jaxpr are detected.
 
     Returns:
-      The text of the module.
+      The module, whose ``text`` prints it.
 
     Raises:
       ValueError: if the jaxpr has effects that are not lowerable.
@@ -99,6 +99,7 @@ def lower_jaxpr(
         shardy,
         write=lower_function,
     )
+    module.num_replicas = num_replicas
     module.devices = devices
     module.uses_host_memory = uses_host_memory or ir.moves_to_host(jaxpr)
     module.large_constants = large_constants
@@ -121,31 +122,30 @@ def lower_jaxpr(
     )
     for texts, info in zip(outs, result_info or (), strict=False):
         texts.insert(0, f"jax.result_info = {string(info)}")
-    token_attributes = [["jax.token = true"]] * passed_tokens
-    out_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *outs)]
-    in_attrs = [f" {{{', '.join(a)}}}" if a else "" for a in (*token_attributes, *attributes)]
-    if isinstance(module.locations, SourceLocations):
-        for i, arg_name in enumerate(arg_names, passed_tokens):
-            in_attrs[i] += module.locations.argument(arg_name)
+    source_locations = module.locations if isinstance(module.locations, SourceLocations) else None
+    arg_locations = [] if source_locations is None else map(source_locations.argument, arg_names)
+    arg_locations = [*[""] * passed_tokens, *arg_locations]
     main = lower_function(
         module,
         thread_tokens(jaxpr) if tokens else jaxpr,
         "main",
         "public",
-        in_attrs,
-        out_attrs,
         scope=f"{kind}({name})/",
         new_tokens=tokens - passed_tokens,
         arg_names=arg_names,
     )
-    symbol = module.unique_name(f"{kind}_{name}").rstrip("_")
-    uses = "jax.uses_shape_polymorphism = true, " if module.symbolic else ""
-    head = (
-        f"module @{symbol} attributes {{{uses}mhlo.num_partitions = {num_partitions} : i32, "
-        f"mhlo.num_replicas = {num_replicas} : i32}} {{"
-    )
-    names = module.locations.declarations() if module.locations is not None else ()
-    return "\n".join([*names, head, *module.declarations(), main, *module.functions, "}", ""])
+    token_attributes = [["jax.token = true"]] * passed_tokens
+    main.arg_attributes = [*token_attributes, *attributes]
+    main.result_attributes = [*token_attributes, *outs]
+    main.arg_locations[: len(arg_locations)] = arg_locations
+    module.main = main
+    module.name = module.unique_name(f"{kind}_{name}").rstrip("_")
+    return module
+
+
+def lower_jaxpr(jaxpr: ir.Jaxpr, name: str, **options: Any) -> str:
+    """Return the text of the StableHLO module that computes a jaxpr; see ``lower_module``."""
+    return lower_module(jaxpr, name, **options).text()
 
 
 def _locations(kind: bool | Literal["sources"]) -> Locations | None:

@@ -15,8 +15,8 @@ import ricci_ir as ir
 from ._custom_calls import custom_call_attributes
 from ._dimensions import derive_dimensions, dimension_value, dimension_variables, shape_value
 from ._dynamic_shapes import write_broadcast, write_reshape
-from ._metadata import Metadata, annotate, metadata_text
 from ._module import Module
+from ._operations import Details, Function, Metadata, Operation, Region, annotate, signature
 from ._sdy_sharding import parts_text
 from ._types import dense, int_list, is_splat, tensor_type
 from ._values import Value, extended_lower_rules, lower_rules
@@ -39,29 +39,27 @@ class Lowering:
     Attributes:
       module: its module.
       counter: a list of one number, the next SSA name; a function and its regions share it.
-      lines: the text written so far.
+      operations: the operations written so far.
       outs: the types of the results of the equation being lowered.
       scope: the path of names around the equation being lowered.
-      location: the text that ends each of its operations.
+      location: the text of the location of its operations.
       sizes: the values of symbolic dimensions: of variables, by name, and of computed ones.
     """
 
-    __slots__ = ("counter", "indent", "lines", "location", "module", "outs", "scope", "sizes")
+    __slots__ = ("counter", "location", "module", "operations", "outs", "scope", "sizes")
 
     module: Module
     counter: list[int]
-    indent: str
-    lines: list[str]
+    operations: list[Operation]
     outs: Sequence[ir.ShapedArray]
     scope: str
     location: str
     sizes: dict[Any, Value]
 
-    def __init__(self, module: Module, counter: list[int], indent: str, scope: str = ""):
+    def __init__(self, module: Module, counter: list[int], scope: str = ""):
         self.module = module
         self.counter = counter
-        self.indent = indent
-        self.lines = []
+        self.operations = []
         self.outs = ()
         self.scope = scope
         self.location = ""
@@ -83,31 +81,60 @@ class Lowering:
         self.counter[0] = n + 1
         return f"%{n}"
 
-    def write(self, operation: str) -> None:
-        """Append the text of an operation."""
-        self.lines.append(f"{self.indent}{operation}{self.location}")
+    def append(
+        self,
+        name: str,
+        body: str,
+        outs: Sequence[ir.AbstractValue],
+        types: str,
+        *,
+        regions: Sequence[Region] = (),
+        annotations: str = "",
+        metadata: Metadata = (),
+    ) -> list[Value]:
+        """Write an operation in a notation of its own; the arguments as for ``Operation``."""
+        count, value = len(outs), self.new_name()
+        result = value if count == 1 else f"{value}:{count}" if count else ""
+        is_plain = count and not (regions or annotations or metadata)
+        details = None if is_plain else Details(regions, annotations, metadata)
+        self.operations.append((result, name, body, types, self.location, details))
+        if count == 1:
+            return [Value(value, outs[0])]
+        return [Value(f"{value}#{i}", out) for i, out in enumerate(outs)]
 
     def emit(
-        self, op: str, operands: Sequence[Value], out: ir.AbstractValue, attributes: str = ""
+        self,
+        op: str,
+        operands: Sequence[Value],
+        out: ir.AbstractValue,
+        attributes: str = "",
+        types: str = "",
+        *,
+        full: bool = False,
     ) -> Value:
         """Write an operation in the short form ``%r = op %a, %b attributes : types``.
 
-        If all operands and the result have one type, it is written once.
+        By default ``types`` is the type of all operands and the result if they have one, else
+        their signature; if ``full``, it is always the signature.
         """
-        name = self.new_name()
-        result = tensor_type(out)
-        types = [result if x.aval is out else tensor_type(x.aval) for x in operands]
-        if types and types.count(result) == len(types):
-            signature = result
-        else:
-            signature = f"({', '.join(types)}) -> {result}"
-        separator = " " if attributes and not attributes.startswith(",") else ""
-        names = ", ".join([x.name for x in operands])
-        self.lines.append(
-            f"{self.indent}{name} = {op} {names}{separator}{attributes} : {signature}"
-            f"{self.location}"
-        )
-        return Value(name, out)
+        if not types:
+            result = tensor_type(out)
+            kinds = [result if x.aval is out else tensor_type(x.aval) for x in operands]
+            if full or kinds.count(result) != len(kinds):
+                types = f"({', '.join(kinds)}) -> {result}"
+            else:
+                types = result
+        n = self.counter[0]
+        self.counter[0] = n + 1
+        name = f"%{n}"
+        body = f" {', '.join([x.name for x in operands])}"
+        if attributes:
+            body += attributes if attributes[0] == "," else f" {attributes}"
+        self.operations.append((name, op, body, types, self.location, None))
+        value = object.__new__(Value)  # half the time of a call of the class
+        value.name = name
+        value.aval = out  # pyright: ignore[reportAttributeAccessIssue]
+        return value
 
     def generic(
         self,
@@ -115,8 +142,9 @@ class Lowering:
         operands: Sequence[Value],
         outs: Sequence[ir.AbstractValue],
         attributes: str = "",
-        regions: Sequence[Sequence[str]] = (),
+        regions: Sequence[Region] = (),
         annotations: str = "",
+        metadata: Metadata = (),
     ) -> list[Value]:
         """Write an operation in MLIR's generic form, with attributes and regions.
 
@@ -127,47 +155,40 @@ class Lowering:
           attributes: the text between ``<{`` and ``}>``.
           regions: blocks made by ``region``.
           annotations: attributes of other dialects, such as ``sdy.sharding``.
+          metadata: frontend attributes, names and texts.
         """
-        count = len(outs)
-        name = self.new_name()
-        head = f"{name} = " if count == 1 else f"{name}:{count} = " if count else ""
-        types = ", ".join(tensor_type(x.aval) for x in operands)
-        results = ", ".join(map(tensor_type, outs))
-        if count != 1:
-            results = f"({results})"
         attrs = f" <{{{attributes}}}>" if attributes else ""
-        line = f'{self.indent}{head}"{op}"({", ".join(x.name for x in operands)}){attrs}'
-        if regions:
-            line += " ("
-            for i, region in enumerate(regions):
-                self.lines.append(f"{line}{{" if i == 0 else f"{self.indent}}}, {{")
-                self.lines.extend(region)
-            line = f"{self.indent}}})"
-        notes = f" {{{annotations}}}" if annotations else ""
-        self.lines.append(f"{line}{notes} : ({types}) -> {results}{self.location}")
-        if count == 1:
-            return [Value(name, outs[0])]
-        return [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
+        return self.append(
+            f'"{op}"',
+            f"({', '.join([x.name for x in operands])}){attrs}",
+            outs,
+            signature(operands, outs),
+            regions=regions,
+            annotations=annotations,
+            metadata=metadata,
+        )
 
     def region(
-        self, avals: Sequence[ir.AbstractValue], build: Callable[..., Sequence[Value]]
-    ) -> list[str]:
-        """Return the lines of a region of one block, written by ``build(ctx, *arguments)``.
+        self,
+        avals: Sequence[ir.AbstractValue],
+        build: Callable[..., Sequence[Value]],
+        terminator: str = "stablehlo.return",
+    ) -> Region:
+        """Return a region of one block, written by ``build(ctx, *arguments)``.
 
         ``build`` may use values of enclosing blocks.
         """
-        inner = Lowering(self.module, self.counter, self.indent + "  ", self.scope)
+        inner = Lowering(self.module, self.counter, self.scope)
         inner.location = self.location
         if self.sizes:
             inner.sizes = dict(self.sizes)  # values of the region are not visible outside of it
         args = [Value(self.new_name().replace("%", "%a"), aval) for aval in avals]
         results = build(inner, *args)
-        header = ", ".join(f"{a}: {tensor_type(a.aval)}" for a in args)
-        names = ", ".join(r.name for r in results)
-        types = ", ".join(tensor_type(r.aval) for r in results)
-        end = f"stablehlo.return {names} : {types}" if results else "stablehlo.return"
-        lines = [f"{self.indent}^bb0({header}):"] if args else []
-        return [*lines, *inner.lines, f"{inner.indent}{end}"]
+        return Region(args, inner.operations, results, terminator)
+
+    def create_token(self) -> Value:
+        """Write ``stablehlo.create_token``."""
+        return self.append("stablehlo.create_token", "", [ir.abstract_token], "!stablehlo.token")[0]
 
     def constant(self, value: ir.ArrayLike, aval: ir.ShapedArray | None = None) -> Value:
         """Write a constant of type ``aval``; by default of the value's shape and dtype.
@@ -181,8 +202,11 @@ class Lowering:
             aval = ir.ShapedArray(array.shape, array.dtype)
         if array.shape != aval.shape:
             array = np.broadcast_to(array, aval.shape)
-        name = self.new_name()
-        self.write(f"{name} = stablehlo.constant {dense(array)} : {tensor_type(aval)}")
+        return self._constant(f" {dense(array)}", aval)
+
+    def _constant(self, body: str, aval: ir.ShapedArray) -> Value:
+        name, types = self.new_name(), tensor_type(aval)
+        self.operations.append((name, "stablehlo.constant", body, types, self.location, None))
         return Value(name, aval)
 
     def _symbolic_constant(self, value: Any, aval: ir.ShapedArray | None) -> Value:
@@ -202,15 +226,18 @@ class Lowering:
 
     def broadcast(self, x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:
         """Write ``stablehlo.broadcast_in_dim``; return ``x`` unchanged if it has the shape."""
-        if x.shape == shape:
-            return x
-        return write_broadcast(self, x, dims, x.aval.update(shape=shape))
+        aval = x.aval
+        return (
+            x if aval.shape == shape else write_broadcast(self, x, dims, aval.update(shape=shape))
+        )
 
     def broadcast_to(self, x: Value, shape: tuple[int, ...]) -> Value:
         """Broadcast ``x``, a scalar or an array of the same rank, to a shape."""
-        if x.shape == shape:
+        aval = x.aval
+        if aval.shape == shape:
             return x
-        return self.broadcast(x, shape, range(len(shape)) if x.shape else ())
+        dims = range(len(shape)) if aval.shape else ()
+        return write_broadcast(self, x, dims, aval.update(shape=shape))
 
     def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
         """Write ``stablehlo.reshape``."""
@@ -230,6 +257,7 @@ class Lowering:
         output_operand_aliases: Mapping[int, int] | None = None,
         extra: str = "",
         annotations: str = "",
+        metadata: Metadata = (),
         shapes_as_operands: bool = True,
     ) -> list[Value]:
         """Write ``stablehlo.custom_call`` (typed FFI by default).
@@ -245,7 +273,7 @@ class Lowering:
           operand_layouts, result_layouts: minor-to-major orders; passed together.
           output_operand_aliases: maps each output that reuses an operand's buffer to that operand.
           extra: the text of further attributes.
-          annotations: see ``generic``.
+          annotations, metadata: see ``generic``.
           shapes_as_operands: whether the results' shapes become further operands if some are
             symbolic.
         """
@@ -273,7 +301,12 @@ class Lowering:
             annotations = f"{annotations}, {note}" if annotations else note
             operands = [*operands, *shapes]
         return self.generic(
-            "stablehlo.custom_call", operands, outs, ", ".join(attrs), annotations=annotations
+            "stablehlo.custom_call",
+            operands,
+            outs,
+            ", ".join(attrs),
+            annotations=annotations,
+            metadata=metadata,
         )
 
     def call(
@@ -285,7 +318,7 @@ class Lowering:
           jaxpr: the jaxpr.
           name: the function's name; made unique in the module.
           operands: its arguments.
-          metadata: attributes of the call, for the compiler.
+          metadata: see ``generic``.
         """
         locations = self.module.locations
         if jaxpr.effects:
@@ -294,18 +327,18 @@ class Lowering:
             return self.inline(jaxpr, operands)
         symbol = self.module.function_for(jaxpr, name)
         operands = [*self.dimensions_of(jaxpr), *operands]
-        outs = jaxpr.out_avals
-        result = self.new_name()
-        head = f"{result} = " if len(outs) == 1 else f"{result}:{len(outs)} = " if outs else ""
-        types = ", ".join(tensor_type(x.aval) for x in operands)
-        results = ", ".join(map(tensor_type, outs))
-        results = results if len(outs) == 1 else f"({results})"
-        names = ", ".join(x.name for x in operands)
-        attributes = f" {{{metadata_text(metadata)}}}" if metadata else ""
-        self.write(f"{head}call @{symbol}({names}){attributes} : ({types}) -> {results}")
-        if len(outs) == 1:
-            return [Value(result, outs[0])]
-        return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
+        return self.call_function(symbol, operands, jaxpr.out_avals, metadata)
+
+    def call_function(
+        self,
+        symbol: str,
+        operands: Sequence[Value],
+        outs: Sequence[ir.AbstractValue],
+        metadata: Metadata = (),
+    ) -> list[Value]:
+        """Call a function of the module by its symbol."""
+        body = f" @{symbol}({', '.join([x.name for x in operands])})"
+        return self.append("call", body, outs, signature(operands, outs), metadata=metadata)
 
     def dimensions_of(self, jaxpr: ir.Jaxpr) -> list[Value]:
         """Return the first operands of a call of a jaxpr's function: its dimension variables."""
@@ -321,11 +354,11 @@ class Lowering:
             return x
         symbol = self.module.mesh(tuple(mesh.shape.items()))
         text = parts_text(mesh, parts, ir.physical_aval(x.aval).ndim, unreduced)
-        name = self.new_name()
-        self.write(
-            f"{name} = sdy.sharding_constraint {x} <@{symbol}, {text}> : {tensor_type(x.aval)}"
-        )
-        return Value(name, x.aval)
+        return self.constrained(x, f"<@{symbol}, {text}>")
+
+    def constrained(self, x: Value, sharding: str) -> Value:
+        """Write ``sdy.sharding_constraint``, with the text of a sharding."""
+        return self.emit("sdy.sharding_constraint", [x], x.aval, sharding)
 
     def _closed_over(self, const: Any, aval: ir.ShapedArray) -> Value:
         """Write a constant of a jaxpr; the words of one of an extended dtype, such as a random key.
@@ -340,12 +373,9 @@ class Lowering:
             index = next((i for i, constant in enumerate(large) if constant is array), len(large))
             if index == len(large):
                 large.append(array)
-            name = self.new_name()
-            self.write(
-                f"{name} = stablehlo.constant {{ricci.constant = {index} : i64}} "
-                f"{dense(np.zeros((), array.dtype))} : {tensor_type(aval)}"
-            )
-            return Value(name, aval)
+            zero = dense(np.zeros((), array.dtype))
+            body = f" {{ricci.constant = {index} : i64}} {zero}"
+            return self._constant(body, aval)
         return Value(self.constant(np.asarray(const.physical)).name, aval)
 
     def inline(self, jaxpr: ir.Jaxpr, operands: Sequence[Value]) -> list[Value]:
@@ -360,6 +390,7 @@ class Lowering:
         extended, sharded = jaxpr.derived("kinds of types", lambda: _kinds_of_types(jaxpr))
         outer, scope, locations = self.location, self.scope, self.module.locations
         located = {} if locations is None else locations.under(scope)
+        stack, by_primitive = None, {}
 
         def read(atom: ir.Atom) -> Value:
             if type(atom) is not ir.Literal:
@@ -377,19 +408,22 @@ class Lowering:
                 if eqn.settings is not switch.key:
                     switch.to(eqn.settings)
                     metadata = ir.operation_metadata.value
-                outvars = eqn.outvars
-                values = [read(atom) for atom in eqn.invars]
+                outvars, primitive = eqn.outvars, eqn.primitive
+                values = [env[x] if type(x) is not ir.Literal else read(x) for x in eqn.invars]
                 self.outs = [var.aval for var in outvars]
                 if locations is not None:
-                    names = located.get((eqn.raw_source[2], eqn.primitive))
+                    if eqn.raw_source[2] is not stack:
+                        stack = eqn.raw_source[2]
+                        by_primitive = located.setdefault(stack, {})
+                    names = by_primitive.get(primitive)
                     self.scope, self.location = names or locations.add(scope, eqn)
-                rule = extended_lower_rules.get(eqn.primitive) if extended else None
+                rule = extended_lower_rules.get(primitive) if extended else None
                 if rule is None or not _any_extended([x.aval for x in values]):
-                    rule = lower_rules[eqn.primitive]
+                    rule = lower_rules[primitive]
                 if metadata:
                     rule = _annotating(rule, metadata)
                 result = rule(self, *values, **eqn.params)
-                if eqn.primitive.multiple_results:
+                if primitive.multiple_results:
                     env.update(zip(outvars, result, strict=True))
                 else:
                     env[outvars[0]] = result
@@ -406,9 +440,9 @@ def _annotating(rule: Callable[..., Any], metadata: Metadata) -> Callable[..., A
     """Wrap a lowering rule so that its operations have attributes for the compiler."""
 
     def annotating(ctx: Lowering, *operands: Value, **params: object) -> Any:
-        start = len(ctx.lines)
+        start = len(ctx.operations)
         result = rule(ctx, *operands, **params)
-        annotate(ctx.lines, start, ctx.indent, metadata)
+        annotate(ctx.operations, start, metadata)
         return result
 
     return annotating
@@ -434,14 +468,12 @@ def lower_function(
     module: Module,
     jaxpr: ir.Jaxpr,
     name: str,
-    visibility: str,
-    arg_attributes: Sequence[str] | None = None,
-    result_attributes: Sequence[str] | None = None,
+    visibility: str = "private",
     scope: str = "",
     new_tokens: int = 0,
     arg_names: Sequence[str] = (),
-) -> str:
-    """Return the text of a function that computes a jaxpr.
+) -> Function:
+    """Return a function that computes a jaxpr.
 
     A private function takes the dimension variables of the jaxpr as its first arguments; a public
     one derives them from the shapes of its arguments.
@@ -451,18 +483,14 @@ def lower_function(
       jaxpr: the jaxpr.
       name: the function's symbol.
       visibility: ``public`` or ``private``.
-      arg_attributes, result_attributes: the attribute text of each argument and result.
       scope: the path of names around the jaxpr.
       new_tokens: the number of tokens that the function creates. They are the first arguments and
         results of the jaxpr, and not of the function.
       arg_names: the names of the arguments, for messages about their shapes.
     """
-    body = Lowering(module, [0], "    ", scope)
+    body = Lowering(module, [0], scope)
     args = [Value(f"%arg{i}", var.aval) for i, var in enumerate(jaxpr.invars[new_tokens:])]
-    tokens = []
-    for var in jaxpr.invars[:new_tokens]:
-        tokens.append(Value(body.new_name(), var.aval))
-        body.write(f"{tokens[-1]} = stablehlo.create_token : !stablehlo.token")
+    tokens = [body.create_token() for _ in range(new_tokens)]
     dimensions: list[Value] = []
     if module.symbolic and visibility == "public":
         derive_dimensions(body, args, arg_names)
@@ -471,27 +499,5 @@ def lower_function(
             body.sizes[variable] = Value(f"%dim{i}", ir.ShapedArray((), np.dtype(np.int32)))
         dimensions = list(body.sizes.values())
     results = body.inline(jaxpr, [*tokens, *args])[new_tokens:]
-    in_attrs = [""] * len(dimensions) + [*(arg_attributes or [""] * len(args))]
-    args = [*dimensions, *args]
-    out_attrs = result_attributes or [""] * len(results)
-    params = ", ".join(
-        f"{a}: {tensor_type(a.aval)}{attrs}" for a, attrs in zip(args, in_attrs, strict=True)
-    )
-    types = [tensor_type(r.aval) for r in results]
-    if len(types) == 1 and not out_attrs[0]:
-        signature = types[0]
-    else:
-        signature = ", ".join(t + attrs for t, attrs in zip(types, out_attrs, strict=True))
-        signature = f"({signature})"
-    end = (
-        f"    return {', '.join(r.name for r in results)} : {', '.join(types)}"
-        if types
-        else "    return"
-    )
-    lines = [
-        f"  func.func {visibility} @{name}({params}) -> {signature} {{",
-        *body.lines,
-        end,
-        "  }",
-    ]
-    return "\n".join(lines)
+    block = Region([*dimensions, *args], body.operations, results, "return")
+    return Function(name, block, visibility)

@@ -55,8 +55,7 @@ def on_each_device(
     """
     module, mesh = ctx.module, current_mesh.value
     symbol = module.mesh(tuple(mesh.shape.items()))
-    region = ctx.region([x.aval for x in operands], build)
-    region[-1] = region[-1].replace("stablehlo.return", "sdy.return")
+    region = ctx.region([x.aval for x in operands], build, "sdy.return")
 
     def whole(avals: Sequence[AbstractValue]) -> str:
         each = (f"<@{symbol}, [{', '.join(['{}'] * len(aval.shape))}]>" for aval in avals)  # pyright: ignore
@@ -83,9 +82,9 @@ def once_along(
         zero = ctx.constant(0, _UNSIGNED)
         for name in axes_left():
             position = mesh_position(ctx, name, _UNSIGNED)
-            types = ": (tensor<ui32>, tensor<ui32>) -> tensor<i1>"
-            is_zero = Value(ctx.new_name(), _BOOL)
-            ctx.write(f"{is_zero} = stablehlo.compare EQ, {position}, {zero}, UNSIGNED {types}")
+            is_zero = ctx.emit(
+                "stablehlo.compare EQ,", [position, zero], _BOOL, ", UNSIGNED", full=True
+            )
             first = is_zero if first is None else ctx.emit("stablehlo.and", [first, is_zero], _BOOL)
         assert first is not None, "all mesh axes are manual"
         done = ctx.region([], lambda region: build(region, *xs))

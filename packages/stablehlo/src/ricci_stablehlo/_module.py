@@ -1,4 +1,4 @@
-"""A StableHLO module under construction."""
+"""A StableHLO module: its functions as records, and its text."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -8,6 +8,7 @@ import numpy as np
 from ricci_ir import Jaxpr
 
 from ._locations import Locations
+from ._operations import Function, print_function
 from ._types import string
 from ._values import HostCallback
 
@@ -18,13 +19,17 @@ type MeshAxes = tuple[tuple[Hashable, int], ...]
 
 
 class Module:
-    """A module under construction: its functions, and their shared state.
+    """A module: its functions, and their shared state under construction.
 
     Attributes:
+      name: the symbol.
       platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``, which selects the kernels of custom calls.
       axis_sizes: the named axes over which replicas are laid out, major to minor.
       locations: the locations of operations; ``None`` if the text has none.
       num_partitions: the number of devices that share the work.
+      num_replicas: the number of groups of such devices.
+      main: the public function, set last.
+      functions: the private functions, records or the text of other modules' functions.
       shardy: whether shardings are written by mesh axes (Shardy) instead of by tiles (GSPMD).
       manual: whether the operations being written run per device, on shards.
       host_callbacks: the Python functions that the module calls, by index.
@@ -41,6 +46,8 @@ class Module:
     uses_host_memory: bool
     locations: Locations | None
     num_partitions: int
+    num_replicas: int
+    main: Function
     shardy: bool
     manual: bool
     host_callbacks: list[HostCallback]
@@ -48,7 +55,7 @@ class Module:
     large_constants: list[np.ndarray] | None
     single_devices: dict[int, str]
     axis_sizes: dict[Any, int]
-    functions: list[str]
+    functions: list[Function | str]
     names: dict[str, int]
     private: dict[Jaxpr, str]
     meshes: dict[MeshAxes, str]
@@ -62,13 +69,14 @@ class Module:
         num_partitions: int = 1,
         shardy: bool = True,
         *,
-        write: "Callable[[Module, Jaxpr, str, str], str] | None" = None,
+        write: "Callable[[Module, Jaxpr, str], Function] | None" = None,
     ):
         self._write = write
         self.name = name
         self.platform = platform
         self.locations = locations
         self.num_partitions = num_partitions
+        self.num_replicas = 1
         self.shardy = shardy
         self.manual = False
         self.symbolic = False
@@ -82,6 +90,29 @@ class Module:
         self.names = {}
         self.private = {}
         self.meshes = {}
+
+    def text(self, *, locations: bool = True) -> str:
+        """Return the text of the module, with or without the locations of operations."""
+        lines: list[str] = []
+        if locations and self.locations is not None:
+            lines += self.locations.declarations()
+        polymorphic = "jax.uses_shape_polymorphism = true, " if self.symbolic else ""
+        lines.append(
+            f"module @{self.name} attributes {{{polymorphic}"
+            f"mhlo.num_partitions = {self.num_partitions} : i32, "
+            f"mhlo.num_replicas = {self.num_replicas} : i32}} {{"
+        )
+        for axes, symbol in self.meshes.items():
+            sizes = ", ".join([f"{string(str(name))}={size}" for name, size in axes])
+            lines.append(f"  sdy.mesh @{symbol} = <[{sizes}]>")
+        for device, symbol in self.single_devices.items():
+            lines.append(f"  sdy.mesh @{symbol} = <[], device_ids=[{device}]>")
+        for function in (self.main, *self.functions):
+            if isinstance(function, str):
+                lines.append(function)
+            else:
+                print_function(function, locations, lines)
+        return "\n".join([*lines, "}", ""])
 
     def mesh(self, axes: Sequence[tuple[Hashable, int]]) -> str:
         """Return the symbol of a mesh with these axes (names and sizes), declared on first use."""
@@ -97,20 +128,6 @@ class Module:
         if symbol is None:
             symbol = self.single_devices[device] = self.unique_name(f"maximal_mesh_{device}")
         return symbol
-
-    def declarations(self) -> list[str]:
-        """Return the lines that declare the meshes of the module."""
-        sizes = {
-            symbol: ", ".join(f"{string(str(name))}={size}" for name, size in axes)
-            for axes, symbol in self.meshes.items()
-        }
-        return [
-            *(f"  sdy.mesh @{symbol} = <[{text}]>" for symbol, text in sizes.items()),
-            *(
-                f"  sdy.mesh @{symbol} = <[], device_ids=[{device}]>"
-                for device, symbol in self.single_devices.items()
-            ),
-        ]
 
     def unique_name(self, name: str) -> str:
         """Return a symbol unused in the module, made from a name."""
@@ -138,6 +155,5 @@ class Module:
             # Writing it may add functions that it calls; they follow it in the text.
             position = len(self.functions)
             assert self._write is not None, "this module is not lowered from jaxprs"
-            text = self._write(self, jaxpr, symbol, "private")
-            self.functions.insert(position, text)
+            self.functions.insert(position, self._write(self, jaxpr, symbol))
         return symbol

@@ -104,6 +104,8 @@ def dense(value: np.ndarray) -> str:
         return "dense<false>"
     if value.size == 0:
         return "dense<>"
+    if not value.shape:
+        return f"dense<{scalar_literal(value[()])}>"  # pyright: ignore[reportArgumentType]
     if is_splat(value):
         return f"dense<{scalar_literal(value.flat[0])}>"
     if value.size <= 16 or value.dtype.kind == "b" or element_type(value.dtype) in _packed:

@@ -22,16 +22,21 @@ class Writer(Protocol):
         """The values of symbolic dimensions: of variables, by name, and of computed ones."""
         ...
 
-    def new_name(self) -> str:
-        """Return an SSA name that is unused in the function."""
-        ...
-
-    def write(self, operation: str) -> None:
-        """Append the text of an operation."""
+    def append(
+        self, name: str, body: str, outs: Sequence[AbstractValue], types: str
+    ) -> list[Value]:
+        """Write an operation in a notation of its own."""
         ...
 
     def emit(
-        self, op: str, operands: Sequence[Value], out: AbstractValue, attributes: str = ""
+        self,
+        op: str,
+        operands: Sequence[Value],
+        out: AbstractValue,
+        attributes: str = "",
+        types: str = "",
+        *,
+        full: bool = False,
     ) -> Value:
         """Write an operation in the short form."""
         ...

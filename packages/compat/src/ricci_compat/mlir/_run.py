@@ -76,7 +76,7 @@ def run_mlir_rule(
         lowering.module.functions += [
             "  " + f.operation.get_asm(assume_verified=True).replace("\n", "\n  ") for f in written
         ]
-    return _call(lowering, symbol, operands, outs)
+    return lowering.call_function(symbol, operands, outs)
 
 
 def _rule_context(
@@ -174,18 +174,3 @@ def _verify(primitive: Primitive, module: "ir.Module") -> None:
             f"the lowering rule of {primitive.name!r} built invalid operations:\n"
             + "\n".join(lines)
         ) from None
-
-
-def _call(
-    lowering: Lowering, symbol: str, operands: Sequence[Value], outs: list[Any]
-) -> list[Value]:
-    result = lowering.new_name()
-    head = f"{result} = " if len(outs) == 1 else f"{result}:{len(outs)} = " if outs else ""
-    types = ", ".join(tensor_type(x.aval) for x in operands)
-    results = ", ".join(map(tensor_type, outs))
-    results = results if len(outs) == 1 else f"({results})"
-    names = ", ".join(x.name for x in operands)
-    lowering.write(f"{head}call @{symbol}({names}) : ({types}) -> {results}")
-    if len(outs) == 1:
-        return [Value(result, outs[0])]
-    return [Value(f"{result}#{i}", out) for i, out in enumerate(outs)]

@@ -38,7 +38,7 @@ def _texts(what: str, metadata: Mapping[str, Any]) -> Metadata:
 
 def _value_lower(ctx: Lowering, x: Value, *, xla_metadata_kvs: Metadata) -> Value:
     metadata = merged_metadata(ir.operation_metadata.value, xla_metadata_kvs)
-    annotate_value(ctx.lines, x.name, ctx.indent, metadata)
+    annotate_value(ctx.operations, x, metadata)
     return x
 
 

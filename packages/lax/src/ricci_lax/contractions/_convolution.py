@@ -19,8 +19,7 @@ from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._reshaping import reshape
 from ricci_lax.structure._resharding import resolved_by
-from ricci_lax.structure._writing import write
-from ricci_stablehlo import Lowering, Value, traced, write_pad
+from ricci_stablehlo import Lowering, Value, signature, traced, write_pad
 
 from ._convolution_shape import (
     ConvDimensionNumbers,
@@ -298,14 +297,17 @@ def _conv_lower(
     if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm):
         names = [p.name for p in precision]
     config = ", ".join(f"#stablehlo<precision {name}>" for name in names)
-    text = (
-        f"stablehlo.convolution({lhs}, {rhs}) dim_numbers = "
+    (result,) = ctx.append(
+        "stablehlo.convolution",
+        f"({lhs}, {rhs}) dim_numbers = "
         f"{_dimension_text(lhs_spec, 'bf')}x{_dimension_text(rhs_spec, 'oi')}->"
-        f"{_dimension_text(out_spec, 'bf')}, window = {{{window}}} "
-        f"{{batch_group_count = {batch_group_count} : i64, "
-        f"feature_group_count = {feature_group_count} : i64, precision_config = [{config}]}}"
+        f"{_dimension_text(out_spec, 'bf')}, window = {{{window}}}",
+        ctx.outs,
+        signature([lhs, rhs], ctx.outs),
+        annotations=f"batch_group_count = {batch_group_count} : i64, "
+        f"feature_group_count = {feature_group_count} : i64, precision_config = [{config}]",
     )
-    return write(ctx, text, [lhs, rhs], ctx.out)
+    return result
 
 
 def _padded(

@@ -13,7 +13,6 @@ from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._placement import bind_placed
 from ricci_lax.structure._transposing import transpose
-from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list
 
 from ._precision import (
@@ -230,14 +229,15 @@ def _dot_general_lower(
     elif lhs.dtype != rhs.dtype and not (_is_float8(lhs) and _is_float8(rhs)):
         lhs, rhs = _converted(ctx, lhs, out.dtype), _converted(ctx, rhs, out.dtype)
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
-    text = f"stablehlo.dot_general {lhs}, {rhs}, "
+    text = ", "
     if lhs_batch:
         text += f"batching_dims = {int_list(lhs_batch)} x {int_list(rhs_batch)}, "
     text += f"contracting_dims = {int_list(lhs_contracting)} x {int_list(rhs_contracting)}, "
     text += f"precision = {precision_config(precision)}"
     if algorithm is not None:
         text += f", algorithm = {algorithm.text}"
-    return _converted(ctx, write(ctx, text, [lhs, rhs], result), out.dtype)
+    product = ctx.emit("stablehlo.dot_general", [lhs, rhs], result, text, full=True)
+    return _converted(ctx, product, out.dtype)
 
 
 def _is_float8(x: Value) -> bool:
@@ -247,7 +247,7 @@ def _is_float8(x: Value) -> bool:
 def _converted(ctx: Lowering, x: Value, dtype: ir.DTypeLike) -> Value:
     if x.dtype == dtype:
         return x
-    return write(ctx, f"stablehlo.convert {x}", [x], x.aval.update(dtype=dtype))
+    return ctx.emit("stablehlo.convert", [x], x.aval.update(dtype=dtype), full=True)
 
 
 _dot_general_usual = ir.hides(out_sharding=None, precision=None, preferred_element_type=None)

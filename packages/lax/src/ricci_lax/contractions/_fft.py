@@ -19,7 +19,6 @@ from ricci_lax.shapes._dynamic_slicing import dynamic_update_slice
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import full
 from ricci_lax.structure._operand_types import array_aval
-from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list, traced
 
 from ._symbolic_fft import by_products, symbolic_multiplicities
@@ -151,8 +150,8 @@ def _fft_batch(_axis, args, dims, *, fft_type, fft_lengths):
 def _fft_lower(ctx: Lowering, x: Value, *, fft_type: FftType, fft_lengths: ir.Shape) -> Value:
     if not ir.is_static_shape(fft_lengths):
         return traced(by_products)(ctx, x, kind=fft_type.name, lengths=fft_lengths)
-    text = f"stablehlo.fft {x}, type = {fft_type.name}, length = {int_list(fft_lengths)}"
-    return write(ctx, text, [x], ctx.out)
+    text = f", type = {fft_type.name}, length = {int_list(fft_lengths)}"
+    return ctx.emit("stablehlo.fft", [x], ctx.out, text, full=True)
 
 
 # Operand: an array of the dtype that ``fft_type`` transforms.

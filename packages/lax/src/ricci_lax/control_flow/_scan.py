@@ -19,7 +19,6 @@ from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.staged_calls._inlining import inlined
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
-from ricci_lax.structure._writing import write
 
 from ._remat_policy import RematPlan, remat_plan
 from ._scalar_packing import pack, packing_of, unpack
@@ -427,8 +426,8 @@ def _update(ctx: hlo.Lowering, buffer: hlo.Value, y: hlo.Value, place: hlo.Value
     y = hlo.Value(y.name, _physical(y.aval))
     row = ctx.broadcast(y, sizes, range(1, len(sizes)))
     operands = [hlo.Value(buffer.name, physical), row, *_indices(ctx, place, len(sizes))]
-    text = f"stablehlo.dynamic_update_slice {', '.join(v.name for v in operands)}"
-    return hlo.Value(write(ctx, text, operands, physical).name, buffer.aval)
+    updated = ctx.emit("stablehlo.dynamic_update_slice", operands, physical, full=True)
+    return hlo.Value(updated.name, buffer.aval)
 
 
 def _scan_steps(

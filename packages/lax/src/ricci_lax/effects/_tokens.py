@@ -16,12 +16,6 @@ _no_derivative = ir.unsupported("tokens hold no numbers, so that nothing can be 
 _no_batch = ir.unsupported("a token orders effects for all examples of a batch; it has no axis")
 
 
-def _create_token_lower(ctx: Lowering) -> Value:
-    name = ctx.new_name()
-    ctx.write(f"{name} = stablehlo.create_token : !stablehlo.token")
-    return Value(name, ir.abstract_token)
-
-
 create_token_p: ir.Primitive = ir.define(
     "create_token",
     sharding=ir.by_program,
@@ -29,7 +23,7 @@ create_token_p: ir.Primitive = ir.define(
     jvp=_no_derivative,
     transpose=not_linear,
     batch=_no_batch,
-    lower=_create_token_lower,
+    lower=Lowering.create_token,
     examples=no_examples("it gives a token, which holds no value"),
 )
 
@@ -57,10 +51,9 @@ def _after_all_aval(*avals: ir.AbstractValue) -> ir.AbstractToken:
 
 
 def _after_all_lower(ctx: Lowering, *operands: Value) -> Value:
-    name = ctx.new_name()
     names = "".join(f" {x}" if i == 0 else f", {x}" for i, x in enumerate(operands))
-    ctx.write(f"{name} = stablehlo.after_all{names} : !stablehlo.token")
-    return Value(name, ir.abstract_token)
+    types = "!stablehlo.token"
+    return ctx.append("stablehlo.after_all", names, [ir.abstract_token], types)[0]
 
 
 after_all_p: ir.Primitive = ir.define(

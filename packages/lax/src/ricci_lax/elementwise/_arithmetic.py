@@ -86,9 +86,9 @@ def _mul_aval(
 
 
 def _mul_lower(ctx: Lowering, x: Value, y: Value, *, out_dtype: np.dtype | None = None) -> Value:
-    out = ctx.out
+    out = ctx.outs[0]
     full = [
-        z if z.dtype == out.dtype else ctx.emit("stablehlo.convert", [z], out)
+        z if z.aval.dtype == out.dtype else ctx.emit("stablehlo.convert", [z], out)
         for z in in_full_shape(ctx, [x, y])
     ]
     return ctx.emit("stablehlo.multiply", full, out)

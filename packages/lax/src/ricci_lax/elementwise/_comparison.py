@@ -21,7 +21,6 @@ from ricci_lax.structure._operand_types import (
     logical,
     shape_of,
 )
-from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 from ._factories import (
@@ -90,7 +89,7 @@ def compare(ctx: Lowering, direction: str, x: Value, y: Value, kind: str = "") -
     """Write ``stablehlo.compare`` of two values of one shape."""
     kind = kind or comparison_type(x.dtype)
     out = ir.ShapedArray(x.shape, np.dtype(bool))
-    return write(ctx, f"stablehlo.compare {direction}, {x}, {y}, {kind}", [x, y], out)
+    return ctx.emit(f"stablehlo.compare {direction},", [x, y], out, f", {kind}", full=True)
 
 
 def _comparison(
@@ -289,12 +288,9 @@ def _with_scalars_batch(
 
 def write_select(ctx: Lowering, predicate: Value, on_true: Value, on_false: Value) -> Value:
     """Write ``stablehlo.select``."""
-    name, kind = ctx.new_name(), tensor_type(on_true.aval)
-    ctx.write(
-        f"{name} = stablehlo.select {predicate}, {on_true}, {on_false} : "
-        f"{tensor_type(predicate.aval)}, {kind}"
-    )
-    return Value(name, on_true.aval)
+    out = on_true.aval
+    types = f"{tensor_type(predicate.aval)}, {tensor_type(out)}"
+    return ctx.emit("stablehlo.select", [predicate, on_true, on_false], out, types=types)
 
 
 def _select_n_lower(ctx: Lowering, which: Value, *cases: Value) -> Value:

@@ -58,9 +58,7 @@ def _complex_transpose(ct, x, y):
 
 def write_complex(ctx: Lowering, x: Value, y: Value, out: ShapedArray) -> Value:
     """Write ``stablehlo.complex``."""
-    name = ctx.new_name()
-    ctx.write(f"{name} = stablehlo.complex {x}, {y} : {tensor_type(out)}")
-    return Value(name, out)
+    return ctx.emit("stablehlo.complex", [x, y], out, types=tensor_type(out))
 
 
 def _complex_lower(ctx: Lowering, x: Value, y: Value) -> Value:

@@ -10,7 +10,6 @@ from ricci_autodiff import Zero, linear, linear_given, not_linear, zero_derivati
 from ricci_batching import elementwise, move_dim
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._operand_types import array_aval, check_dtype, floating
-from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value
 
 from ._comparison import compare
@@ -221,7 +220,9 @@ bitcast_convert_type_p: ir.Primitive = ir.define(
     jvp=zero_derivative,
     transpose=not_linear,
     batch=_bitcast_batch,
-    lower=lambda ctx, x, *, new_dtype: write(ctx, f"stablehlo.bitcast_convert {x}", [x], ctx.out),
+    lower=lambda ctx, x, *, new_dtype: ctx.emit(
+        "stablehlo.bitcast_convert", [x], ctx.out, full=True
+    ),
 )
 
 

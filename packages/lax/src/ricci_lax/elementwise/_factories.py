@@ -189,22 +189,20 @@ _real_parts = {c: r for r, c in _complexes.items()}
 
 def in_full_shape(ctx: Lowering, operands: Sequence[Value]) -> list[Value]:
     """The operands repeated to the shape of the result."""
-    shape = ctx.out.shape
-    return [ctx.broadcast_to(x, shape) for x in operands]
+    shape = ctx.outs[0].shape
+    return [x if x.aval.shape == shape else ctx.broadcast_to(x, shape) for x in operands]
 
 
 def lower_to(op: str) -> Callable[..., Value]:
     """The lowering to a StableHLO or CHLO operation on operands of full shape."""
     if not op.startswith("chlo."):
-        return lambda ctx, *xs, **_: ctx.emit(op, in_full_shape(ctx, xs), ctx.out)
+        return lambda ctx, *xs, **_: ctx.emit(op, in_full_shape(ctx, xs), ctx.outs[0])
 
     def lower(ctx: Lowering, *xs: Value, **params: object) -> Value:
         out = ctx.out
         full = in_full_shape(ctx, xs)
-        name = ctx.new_name()
-        names, types = ", ".join(map(str, full)), ", ".join(tensor_type(x.aval) for x in full)
-        ctx.write(f"{name} = {op} {names} : {types} -> {tensor_type(out)}")
-        return Value(name, out)
+        types = f"{', '.join(tensor_type(x.aval) for x in full)} -> {tensor_type(out)}"
+        return ctx.emit(op, full, out, types=types)
 
     return lower
 

@@ -20,7 +20,7 @@ from ricci_lax.structure._operand_types import (
     numeric,
     shape_of,
 )
-from ricci_stablehlo import Lowering, Value, traced
+from ricci_stablehlo import Lowering, Value, tensor_type, traced
 
 from ._addition import add, neg, sub
 from ._arithmetic import div, integer_pow, mul, one_minus_square, replace_zero, square
@@ -153,12 +153,21 @@ def _accuracy_text(accuracy: Accuracy) -> str:
             f"accuracy {accuracy!r} is not supported: give an AccuracyMode or a Tolerance"
         )
     fields.append(f"mode = #stablehlo.result_accuracy_mode<{mode}>")
-    return f"{{result_accuracy = #stablehlo.result_accuracy<{', '.join(fields)}>}}"
+    return f"result_accuracy = #stablehlo.result_accuracy<{', '.join(fields)}>"
 
 
 def _accurately(op: str) -> Callable[..., Value]:
     """The lowering to an operation with a required accuracy."""
-    return lambda ctx, x, *, accuracy=None: ctx.emit(op, [x], ctx.out, _accuracy_text(accuracy))
+    return lambda ctx, x, *, accuracy=None: _emit_accurately(ctx, op, x, ctx.out, accuracy)
+
+
+def _emit_accurately(
+    ctx: Lowering, op: str, x: Value, out: ir.ShapedArray, accuracy: Accuracy
+) -> Value:
+    text = _accuracy_text(accuracy)
+    if not text:
+        return ctx.emit(op, [x], out)
+    return ctx.append(op, f" {x}", [out], tensor_type(out), annotations=text)[0]
 
 
 def _accurate(
@@ -209,7 +218,7 @@ def _exp2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
     out = ctx.out
     ln2 = ctx.broadcast_to(ctx.constant(np.log(2.0), out.update(shape=())), out.shape)
     scaled = ctx.emit("stablehlo.multiply", [ln2, x], out)
-    return ctx.emit("stablehlo.exponential", [scaled], out, _accuracy_text(accuracy))
+    return _emit_accurately(ctx, "stablehlo.exponential", scaled, out, accuracy)
 
 
 def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
@@ -395,7 +404,7 @@ def _circular(
     def lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
         if ir.issubdtype(x.dtype, np.complexfloating):
             return traced(of_complex)(ctx, x, accuracy=accuracy)
-        return ctx.emit(op, [x], ctx.out, _accuracy_text(accuracy))
+        return _emit_accurately(ctx, op, x, ctx.out, accuracy)
 
     return _accurate(name, with_corners(name, lower), inexact, jvp=per_operand(derivative))
 

@@ -116,7 +116,7 @@ def _lower(
     outs = list(ctx.outs)
     typed = custom_call_api_version >= _TYPED
     config = {name: value.text for name, value in attributes}
-    annotations = ""
+    annotations = {}
     if batch_rank and target_name in batch_partitionable:
         avals = [ir.physical_aval(x.aval) for x in operands]
         annotations = batch_annotations(avals, list(map(ir.physical_aval, outs)), batch_rank)
@@ -130,7 +130,7 @@ def _lower(
         operand_layouts=input_layouts,
         result_layouts=output_layouts,
         output_operand_aliases={out: operand for operand, out in input_output_aliases},
-        annotations=annotations,
+        **annotations,
     )
 
 

@@ -109,7 +109,7 @@ def call_kernel(
         operand_layouts=[_layout(a, batch_rank, row_major) for a in avals],
         result_layouts=[_layout(a, batch_rank, row_major) for a in outs],
         output_operand_aliases=aliases,
-        annotations=batch_annotations(avals, outs, batch_rank),
+        **batch_annotations(avals, outs, batch_rank),
     )
 
 

@@ -14,7 +14,6 @@ from ricci_lax.structure._filling import full
 from ricci_lax.structure._operand_types import as_sizes, check_nonnegative, shape_of
 from ricci_lax.structure._placement import with_out_sharding
 from ricci_lax.structure._reshaping import squeeze
-from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 __all__ = [
@@ -111,13 +110,9 @@ def _write_bits(
             annotations=f"rng_algorithm = #stablehlo<rng_algorithm {algorithm}>",
             shapes_as_operands=False,
         )
-    name = ctx.new_name()
-    types = ", ".join(map(tensor_type, outs))
-    ctx.write(
-        f"{name}:2 = stablehlo.rng_bit_generator {key}, algorithm = {algorithm} : "
-        f"({tensor_type(outs[0])}) -> ({types})"
-    )
-    return [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
+    types = f"({tensor_type(outs[0])}) -> ({', '.join(map(tensor_type, outs))})"
+    body = f" {key}, algorithm = {algorithm}"
+    return ctx.append("stablehlo.rng_bit_generator", body, outs, types)
 
 
 # Operand: the key, uint32[4] or uint64[2].
@@ -220,8 +215,7 @@ def _rng_uniform_aval(a: ir.ShapedArray, b: ir.ShapedArray, *, shape: ir.Shape) 
 def _rng_uniform_lower(ctx: Lowering, a: Value, b: Value, *, shape: ir.Shape) -> Value:
     out = ctx.out
     sizes = ctx.constant(np.asarray(shape, np.int64))
-    text = f"stablehlo.rng {a}, {b}, {sizes}, distribution = UNIFORM"
-    return write(ctx, text, [a, b, sizes], out)
+    return ctx.emit("stablehlo.rng", [a, b, sizes], out, ", distribution = UNIFORM", full=True)
 
 
 _STATEFUL = (

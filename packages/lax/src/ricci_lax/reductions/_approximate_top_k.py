@@ -209,15 +209,13 @@ def _approx_top_k_lower(
         f'backend_config = "", call_target_name = {string("ApproxTopK")}, '
         f"called_computations = [@{compare}]"
     )
-    name = ctx.new_name()
-    operands = [x, positions, worst, nowhere]
-    types = ", ".join(tensor_type(value.aval) for value in operands)
-    ctx.write(
-        f'{name}:2 = "stablehlo.custom_call"({", ".join(map(str, operands))}) '
-        f"<{{{attributes}}}> {{mhlo.backend_config = {{{fields}}}}} : ({types}) -> "
-        f"({', '.join(map(tensor_type, outs))})"
+    return ctx.generic(
+        "stablehlo.custom_call",
+        [x, positions, worst, nowhere],
+        outs,
+        attributes,
+        annotations=f"mhlo.backend_config = {{{fields}}}",
     )
-    return [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
 
 
 def _exact(x: ir.Array, *, k: int, axis: int, is_max_k: bool) -> list[ir.Array]:

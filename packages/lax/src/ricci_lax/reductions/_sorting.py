@@ -8,6 +8,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import batched_at
+from ricci_lax.elementwise._comparison import write_select
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.structure._broadcasting import expand_dims
 from ricci_lax.structure._filling import broadcasted_iota
@@ -58,17 +59,8 @@ def _sort_batch(axis, args, dims, *, dimension, is_stable, num_keys):
 
 
 def _compare(ctx: Lowering, kind: str, x: Value, y: Value, order: str) -> Value:
-    name, out = ctx.new_name(), x.aval.update(dtype=np.dtype(bool), weak_type=False)
-    types = f"({tensor_type(x.aval)}, {tensor_type(y.aval)}) -> {tensor_type(out)}"
-    ctx.write(f"{name} = stablehlo.compare {kind}, {x}, {y}, {order} : {types}")
-    return Value(name, out)
-
-
-def _select(ctx: Lowering, condition: Value, x: Value, y: Value) -> Value:
-    name = ctx.new_name()
-    types = f"{tensor_type(condition.aval)}, {tensor_type(x.aval)}"
-    ctx.write(f"{name} = stablehlo.select {condition}, {x}, {y} : {types}")
-    return Value(name, x.aval)
+    out = x.aval.update(dtype=np.dtype(bool), weak_type=False)
+    return ctx.emit(f"stablehlo.compare {kind},", [x, y], out, f", {order}", full=True)
 
 
 def _sort_keys(ctx: Lowering, x: Value) -> list[Value]:
@@ -80,8 +72,8 @@ def _sort_keys(ctx: Lowering, x: Value) -> list[Value]:
     if not ir.issubdtype(x.dtype, np.floating):
         return [x]
     zero, nan = ctx.constant(0, x.aval), ctx.constant(np.nan, x.aval)
-    plain = _select(ctx, _compare(ctx, "EQ", x, zero, "FLOAT"), zero, x)
-    return [_select(ctx, _compare(ctx, "NE", x, x, "FLOAT"), nan, plain)]
+    plain = write_select(ctx, _compare(ctx, "EQ", x, zero, "FLOAT"), zero, x)
+    return [write_select(ctx, _compare(ctx, "NE", x, x, "FLOAT"), nan, plain)]
 
 
 def _order(dtype: ir.DTypeLike) -> str:
@@ -272,11 +264,9 @@ def _top_k_lower(ctx: Lowering, x: Value, *, k: int, axis: int, is_stable: bool)
     if axis != last:
         x = lower_transpose(ctx, x, order)
         outs = [out.update(shape=tuple(out.shape[d] for d in order)) for out in outs]
-    name = ctx.new_name()
     stable = "" if is_stable else ", is_stable = false"
-    types = ", ".join(map(tensor_type, outs))
-    ctx.write(f"{name}:2 = chlo.top_k({x}, k = {k}{stable}) : {tensor_type(x.aval)} -> ({types})")
-    results = [Value(f"{name}#{i}", out) for i, out in enumerate(outs)]
+    types = f"{tensor_type(x.aval)} -> ({', '.join(map(tensor_type, outs))})"
+    results = ctx.append("chlo.top_k", f"({x}, k = {k}{stable})", outs, types)
     return results if axis == last else [lower_transpose(ctx, r, order) for r in results]
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ricci_ir as ir
-from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, int_list
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers"]
@@ -186,7 +185,7 @@ def comparable_indices(ctx: Lowering, indices: Value) -> Value:
     if indices.dtype.itemsize >= 4:
         return indices
     out = indices.aval.update(dtype=np.dtype("int32"))
-    return write(ctx, f"stablehlo.convert {indices}", [indices], out)
+    return ctx.emit("stablehlo.convert", [indices], out, full=True)
 
 
 def dims_attribute(pairs: Sequence[tuple[str, Sequence[int]]], index_vector_dim: int) -> str:

@@ -15,7 +15,6 @@ from ricci_lax.rules._reading import Positions
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 from ricci_lax.structure._operand_types import array_aval, as_sizes, canonical_axis, shape_of
 from ricci_lax.structure._reshaping import squeeze
-from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, write_dynamic_slice
 
 from ._dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -300,8 +299,7 @@ def _dynamic_update_slice_batch(axis, args, dims):
 
 
 def _dynamic_update_slice_lower(ctx: Lowering, *operands: Value) -> Value:
-    names = ", ".join(v.name for v in operands)
-    return write(ctx, f"stablehlo.dynamic_update_slice {names}", operands, ctx.out)
+    return ctx.emit("stablehlo.dynamic_update_slice", operands, ctx.out, full=True)
 
 
 def _update_positions(avals: Sequence[ir.ShapedArray], params: dict[str, Any]) -> Positions:

@@ -14,8 +14,8 @@ from ricci_lax.elementwise._comparison import lt, select_n, write_select
 from ricci_lax.rules._reading import Positions, outside_of_gather
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 from ricci_lax.structure._operand_types import array_aval, as_sizes, canonical_axis, shape_of
-from ricci_lax.structure._writing import write
-from ricci_stablehlo import Lowering, Value, int_list, write_gather
+from ricci_lax.structure._writing import lower_reduce
+from ricci_stablehlo import Lowering, Value, write_gather
 
 from ._dimension_numbers import (
     FILL,
@@ -155,17 +155,10 @@ def _in_bounds(ctx: Lowering, indices: Value, bounds: Sequence[int]) -> Value:
     upper = ctx.broadcast(upper, indices.shape, [ndim - 1])
     lower = ctx.broadcast(ctx.constant(np.zeros((), indices.dtype)), indices.shape, ())
     flags = indices.aval.update(dtype=np.dtype(bool))
-    pair = [indices, lower]
-    above = write(ctx, f"stablehlo.compare GE, {indices}, {lower}, {kind}", pair, flags)
-    pair = [indices, upper]
-    below = write(ctx, f"stablehlo.compare LE, {indices}, {upper}, {kind}", pair, flags)
+    above = ctx.emit("stablehlo.compare GE,", [indices, lower], flags, f", {kind}", full=True)
+    below = ctx.emit("stablehlo.compare LE,", [indices, upper], flags, f", {kind}", full=True)
     both = ctx.emit("stablehlo.and", [above, below], flags)
-    true = ctx.constant(np.True_)
-    text = (
-        f"stablehlo.reduce({both} init: {true}) applies stablehlo.and "
-        f"across dimensions = {int_list([ndim - 1])}"
-    )
-    return write(ctx, text, [both, true], flags.update(shape=indices.shape[:-1]))
+    return lower_reduce(ctx, "stablehlo.and", both, np.True_, [ndim - 1])
 
 
 def _gather_lower(

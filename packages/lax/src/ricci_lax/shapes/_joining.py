@@ -12,7 +12,6 @@ from ricci_lax.rules._reading import ALL_OPERANDS
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
-from ricci_lax.structure._writing import write
 from ricci_stablehlo import Lowering, Value, write_broadcast, write_reshape, write_slice
 
 __all__ = [
@@ -84,8 +83,7 @@ def _of_linear(args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
 def _lower_concatenate(
     ctx: Lowering, operands: Sequence[Value], dimension: int, out: ir.ShapedArray
 ) -> Value:
-    names = ", ".join(x.name for x in operands)
-    return write(ctx, f"stablehlo.concatenate {names}, dim = {dimension}", operands, out)
+    return ctx.emit("stablehlo.concatenate", operands, out, f", dim = {dimension}", full=True)
 
 
 def _concatenate_factors(*avals: ir.ShapedArray, dimension: int) -> ir.FactorMap:

@@ -106,21 +106,17 @@ def lower_composite(
     if ctx.dimensions_of(jaxpr):  # a composite operation has no operands for dimensions
         return ctx.call(jaxpr, name, operands)
     symbol, outs = ctx.module.function_for(jaxpr, name), jaxpr.out_avals
-    result, count = ctx.new_name(), len(outs)
-    head = "" if not outs else f"{result} = " if count == 1 else f"{result}:{count} = "
     attributes = [f"composite_attributes = {{{fields}}}"] if fields else []
     attributes.append(f"decomposition = @{symbol}")
     if version:
         attributes.append(f"version = {version} : i32")
-    types = [", ".join(hlo.tensor_type(x) for x in xs) for xs in ([v.aval for v in operands], outs)]
-    results = types[1] if count == 1 else f"({types[1]})"
-    ctx.write(
-        f"{head}stablehlo.composite {hlo.string(name)} {', '.join(map(str, operands))} "
-        f"{{{', '.join(attributes)}}} : ({types[0]}) -> {results}"
+    return ctx.append(
+        "stablehlo.composite",
+        f" {hlo.string(name)} {', '.join(map(str, operands))}",
+        outs,
+        hlo.signature(operands, outs),
+        annotations=", ".join(attributes),
     )
-    if count == 1:
-        return [hlo.Value(result, outs[0])]
-    return [hlo.Value(f"{result}#{i}", out) for i, out in enumerate(outs)]
 
 
 def _composite_lower(

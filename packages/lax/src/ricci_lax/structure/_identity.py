@@ -75,14 +75,10 @@ def lower_barrier(ctx: Lowering, *operands: Value) -> list[Value]:
     """Write ``stablehlo.optimization_barrier``."""
     if not operands:
         return []
-    name, count = ctx.new_name(), len(operands)
-    head = name if count == 1 else f"{name}:{count}"
     names = ", ".join(map(str, operands))
     types = ", ".join(tensor_type(x.aval) for x in operands)
-    ctx.write(f"{head} = stablehlo.optimization_barrier {names} : {types}")
-    if count == 1:
-        return [Value(name, operands[0].aval)]
-    return [Value(f"{name}#{i}", x.aval) for i, x in enumerate(operands)]
+    outs = [x.aval for x in operands]
+    return ctx.append("stablehlo.optimization_barrier", f" {names}", outs, types)
 
 
 optimization_barrier_p: ir.Primitive = ir.define(

@@ -9,9 +9,9 @@ from math import prod
 from typing import Any
 
 import ricci_ir as ir
-import ricci_stablehlo as hlo
 from ricci_batching import Axis, batch_flat
 from ricci_lax import create_token_p
+from ricci_stablehlo import Lowering, Value, of_function, string, thread_tokens
 from ricci_xla import Mesh, PartitionSpec
 
 from ._as_batch import as_batch
@@ -174,15 +174,15 @@ def _batched_aval(
 
 
 def _lower(
-    ctx: hlo.Lowering,
-    *operands: hlo.Value,
+    ctx: Lowering,
+    *operands: Value,
     check_vma: bool,
     in_specs: Specs,
     jaxpr: ir.Jaxpr,
     mesh: AnyMesh,
     newly_manual_axes: ir.AxisNames,
     out_specs: Specs,
-) -> list[hlo.Value]:
+) -> list[Value]:
     outs = list(ctx.outs)
     module = ctx.module
     symbol = module.mesh(tuple(mesh.shape.items()))
@@ -197,29 +197,25 @@ def _lower(
         )
         if module.num_partitions == 1 or not newly_manual_axes:
             return written(ctx, *operands)
-        region = ctx.region(inner_avals, written)
+        region = ctx.region(inner_avals, written, "sdy.return")
         closed = module.manual
     finally:
         module.axis_sizes, module.manual = outer, was_manual
-    region[-1] = region[-1].replace("stablehlo.return", "sdy.return")
 
     def shardings(specs: Specs, avals: Sequence[ir.ShapedArray]) -> str:
         ranks = [ir.physical_aval(aval).ndim for aval in avals]
         texts = [sharding_text(symbol, s, n, closed) for s, n in zip(specs, ranks, strict=True)]
         return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
 
-    def unreduced(x: hlo.Value, spec: PartitionSpec) -> hlo.Value:
+    def unreduced(x: Value, spec: PartitionSpec) -> Value:
         # Shardy lets an unreduced value enter a manual computation only after a constraint.
         if not spec.unreduced:
             return x
-        name, text = (
-            ctx.new_name(),
-            sharding_text(symbol, spec, ir.physical_aval(x.aval).ndim, closed),
+        return ctx.constrained(
+            x, sharding_text(symbol, spec, ir.physical_aval(x.aval).ndim, closed)
         )
-        ctx.write(f"{name} = sdy.sharding_constraint {x} {text} : {hlo.tensor_type(x.aval)}")
-        return hlo.Value(name, x.aval)
 
-    axes = ", ".join(hlo.string(str(n)) for n in mesh.axis_names if n in newly_manual_axes)
+    axes = ", ".join(string(str(n)) for n in mesh.axis_names if n in newly_manual_axes)
     return ctx.generic(
         "sdy.manual_computation",
         [unreduced(x, spec) for x, spec in zip(operands, in_specs, strict=True)],
@@ -249,7 +245,7 @@ def _order(
 
     There is no order between the effects of several devices.
     """
-    jaxpr = hlo.thread_tokens(eqn.params["jaxpr"], effects)
+    jaxpr = thread_tokens(eqn.params["jaxpr"], effects)
     create_tokens = [ir.JaxprEqn([], [v], create_token_p, {}) for v in jaxpr.invars[: len(effects)]]
     inner = jaxpr.replace(
         invars=jaxpr.invars[len(effects) :],
@@ -305,7 +301,7 @@ shard_map_p: ir.Primitive = ir.define(
     linearize=ir.derived(linearize_rule),
     transpose=ir.derived(transpose_rule),
     batch=ir.derived(_batch_rule),
-    lower=hlo.of_function(as_batch, _lower),
+    lower=of_function(as_batch, _lower),
     dead_code=_dead_code,
     mesh=lambda *, mesh, **_: mesh if isinstance(mesh, Mesh) else None,
     order=_order,

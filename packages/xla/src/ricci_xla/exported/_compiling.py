@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+import ricci_stablehlo as hlo
 from ricci_ir import ExtendedDType
-from ricci_stablehlo import Lowering, Module, Value, tensor_type
 from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
 from ricci_xla.compile._compiler import compile_text
 from ricci_xla.compile._executable import Executable, buffer_rank, result_shardings
@@ -18,7 +18,7 @@ from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import GSPMDSharding, HloSharding, NamedSharding, Sharding
 from ricci_xla.meshes._shardy import shardy_text
 
-from ._functions import call_exported_main, check_module, main_module
+from ._functions import call_exported_main, check_module
 from ._portable import from_portable
 from ._records import (
     AbstractShardingRecord,
@@ -120,16 +120,16 @@ class ExportedProgram:
         if self._unchecked:  # a file of JAX's has no digest
             check_module(
                 from_portable(record.module),
-                [tensor_type(exported.in_types[i]) for i in record.kept_args],
-                list(map(tensor_type, exported.out_types)),
+                [hlo.tensor_type(exported.in_types[i]) for i in record.kept_args],
+                list(map(hlo.tensor_type, exported.out_types)),
             )
         return record.module
 
     def _specialized(self, in_types: Sequence[Any], out_types: Sequence[Any]) -> str:
         record, exported = self.record, self.signature
-        module = Module("main", self._platform, {}, None, record.nr_devices)
+        module = hlo.Module("jit_main", self._platform, {}, None, record.nr_devices)
         module.names["main"] = 0
-        body = Lowering(module, [0], "    ")
+        body = hlo.Lowering(module, [0])
         kept_args, index = record.kept_args, None
         if len(record.platforms) > 1:
             is_listed = self._platform in record.platforms
@@ -138,7 +138,7 @@ class ExportedProgram:
             [decode_abstract_sharding(s) for s in shardings]
             for shardings in (record.in_shardings, record.out_shardings)
         )
-        args = [Value(f"%arg{n}", in_types[i]) for n, i in enumerate(kept_args)]
+        args = [hlo.Value(f"%arg{n}", in_types[i]) for n, i in enumerate(kept_args)]
         results = call_exported_main(
             body,
             record.module,
@@ -151,19 +151,19 @@ class ExportedProgram:
             fixed,
             index,
         )
-        arguments = [
-            (str(x), f"{tensor_type(x.aval)}{_attribute(module, specified[i], x)}")
-            for x, i in zip(args, kept_args, strict=True)
+        region = hlo.Region(args, body.operations, results, "return")
+        module.main = main = hlo.Function("main", region, "public")
+        main.arg_attributes = [
+            _attributes(module, specified[i], x) for x, i in zip(args, kept_args, strict=True)
         ]
-        types = [tensor_type(x.aval) for x in results]
-        attributes = [
-            _attribute(module, s, x) if s is not None and s.memory_kind == HOST_MEMORY else ""
+        main.result_attributes = [
+            _attributes(module, s, x) if s is not None and s.memory_kind == HOST_MEMORY else []
             for s, x in zip(fixed, results, strict=True)
         ]
-        return main_module(module, body, arguments, [str(x) for x in results], types, attributes)
+        return module.text()
 
 
-def _attribute(module: Module, sharding: NamedSharding | None, x: Value) -> str:
+def _attributes(module: hlo.Module, sharding: NamedSharding | None, x: hlo.Value) -> list[str]:
     texts: list[str] = []
     if sharding is not None and sharding.mesh.axis_names:
         symbol = module.mesh(tuple(sharding.mesh.shape.items()))
@@ -171,7 +171,7 @@ def _attribute(module: Module, sharding: NamedSharding | None, x: Value) -> str:
         texts.append(f"sdy.sharding = #sdy.sharding<@{symbol}, {text}>")
     if sharding is not None and sharding.memory_kind == HOST_MEMORY:
         texts.append(f'mhlo.memory_kind = "{HOST_MEMORY}"')
-    return f" {{{', '.join(texts)}}}" if texts else ""
+    return texts
 
 
 def _on_one(device: Device, record: AbstractShardingRecord | None) -> Sharding:

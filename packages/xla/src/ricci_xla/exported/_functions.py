@@ -5,8 +5,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+import ricci_stablehlo as hlo
 from ricci_ir import AbstractValue, abstract_token
-from ricci_stablehlo import Lowering, Module, Value, tensor_type
 from ricci_xla.compile._executable import buffer_rank
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.files import FileError
@@ -53,7 +55,7 @@ def check_module(exported: Any, in_types: Sequence[str], out_types: Sequence[str
 
 
 def add_functions(
-    module: Module, exported: Any, in_types: Sequence[str], out_types: Sequence[str]
+    module: hlo.Module, exported: Any, in_types: Sequence[str], out_types: Sequence[str]
 ) -> str:
     """Add the functions of MLIR's module to a module.
 
@@ -91,7 +93,7 @@ def add_functions(
     return names["main"]
 
 
-def _mesh(module: Module, text: str) -> str:
+def _mesh(module: hlo.Module, text: str) -> str:
     """The symbol of a mesh by its text, such as ``#sdy.mesh<["a"=4, "b"=2], device_ids=[3]>``."""
     axes, _, devices = text.partition("<[")[2].partition("]")
     if "device_ids=[" in devices and not axes:
@@ -101,17 +103,17 @@ def _mesh(module: Module, text: str) -> str:
 
 
 def call_exported_main(
-    ctx: Lowering,
+    ctx: hlo.Lowering,
     artifact: bytes,
-    tokens: Sequence[Value],
-    operands: Sequence[Value],
+    tokens: Sequence[hlo.Value],
+    operands: Sequence[hlo.Value],
     in_avals: Sequence[AbstractValue],
     out_avals: Sequence[AbstractValue],
     results: Sequence[AbstractValue],
     in_shardings: Sequence[NamedSharding | None],
     out_shardings: Sequence[NamedSharding | None],
     platform_index: int | None,
-) -> list[Value]:
+) -> list[hlo.Value]:
     """Call the ``@main`` of a portable artifact, whose functions are added to the module.
 
     If it was exported for symbolic sizes, it is specialized to the sizes of the call first.
@@ -133,105 +135,88 @@ def call_exported_main(
       FileError: if the artifact is invalid, or has other types.
       ValueError: if the sizes of the call do not fit those that it was exported for.
     """
-    kinds = lambda avals: [tensor_type(aval) for aval in avals]
-    token_types = [tensor_type(x.aval) for x in tokens]
-    expected = _Types([*token_types, *kinds(in_avals)], [*token_types, *kinds(out_avals)])
-    actual = _Types([*token_types, *(tensor_type(x.aval) for x in operands)], kinds(results))
-    actual = actual._replace(results=[*token_types, *actual.results])
+    token_types = [abstract_token] * len(tokens)
+    expected = _Types([*token_types, *in_avals], [*token_types, *out_avals])
+    actual = _Types([*token_types, *(x.aval for x in operands)], [*token_types, *results])
     exported = from_portable(artifact)
-    if expected != actual and not any("?" in kind for kind in (*actual.arguments, *actual.results)):
+    if expected.texts() != actual.texts() and not any("?" in text for text in actual.texts()):
         exported = _refined(exported, ctx.module, expected, actual, platform_index)
         expected, platform_index = actual, None
     sharded_operands = (constrained(ctx, x, s) for x, s in zip(operands, in_shardings, strict=True))
-    names = _call(
-        ctx,
-        exported,
-        [str(x) for x in (*tokens, *sharded_operands)],
-        expected,
-        actual,
-        platform_index,
+    values = _call(
+        ctx, exported, [*tokens, *sharded_operands], expected, actual.results, platform_index
     )
-    values = [
-        Value(name, aval)
-        for name, aval in zip(names, [*[abstract_token] * len(tokens), *results], strict=True)
-    ]
-    arrays = values[len(tokens) :]
-    return [
-        *values[: len(tokens)],
-        *(constrained(ctx, x, s) for x, s in zip(arrays, out_shardings, strict=True)),
-    ]
+    shardings = [*[None] * len(tokens), *out_shardings]
+    return [constrained(ctx, x, s) for x, s in zip(values, shardings, strict=True)]
 
 
 class _Types(NamedTuple):
     """The types of a function's arguments and results."""
 
-    arguments: list[str]
-    results: list[str]
+    arguments: list[AbstractValue]
+    results: list[AbstractValue]
+
+    def texts(self) -> list[str]:
+        """Return the StableHLO types of the arguments and then of the results."""
+        return [hlo.tensor_type(aval) for avals in self for aval in avals]
 
 
 def _call(
-    ctx: Lowering,
+    ctx: hlo.Lowering,
     exported: object,
-    operands: Sequence[str],
+    operands: Sequence[hlo.Value],
     expected: _Types,
-    actual: _Types,
+    results: Sequence[AbstractValue],
     platform_index: int | None,
-) -> list[str]:
+) -> list[hlo.Value]:
     """Add the functions of MLIR's module, and call its ``@main``.
 
     Args:
       ctx: the body in which to call it.
       exported: MLIR's module.
-      operands: the names of the operands.
+      operands: the operands.
       expected: the types of ``@main``, without a platform index.
-      actual: the types of the operands and results of the call.
+      results: the types of the results of the call.
       platform_index: the first argument, if there is one.
 
     Returns:
-      The names of the results.
+      The results.
     """
-    index_type = ["tensor<i32>"] * (platform_index is not None)
-    symbol = add_functions(
-        ctx.module, exported, [*index_type, *expected.arguments], expected.results
-    )
-    conversions = zip(operands, actual.arguments, expected.arguments, strict=True)
-    names = [_converted(ctx, *x) for x in conversions]
-    if platform_index is not None:
-        index = ctx.new_name()
-        ctx.write(f"{index} = stablehlo.constant dense<{platform_index}> : tensor<i32>")
-        names.insert(0, index)
-    result, count = ctx.new_name(), len(expected.results)
-    head = "" if not count else f"{result} = " if count == 1 else f"{result}:{count} = "
-    signature = (
-        f"({', '.join([*index_type, *expected.arguments])}) -> ({', '.join(expected.results)})"
-    )
-    ctx.write(f"{head}func.call @{symbol}({', '.join(names)}) : {signature}")
-    results = [result] if count == 1 else [f"{result}#{i}" for i in range(count)]
-    conversions = zip(results, expected.results, actual.results, strict=True)
-    return [_converted(ctx, *x) for x in conversions]
+    index = [] if platform_index is None else [np.int32(platform_index)]
+    kinds = lambda avals: [hlo.tensor_type(aval) for aval in avals]
+    in_types = [*["tensor<i32>"] * len(index), *kinds(expected.arguments)]
+    symbol = add_functions(ctx.module, exported, in_types, kinds(expected.results))
+    converted = [_converted(ctx, *x) for x in zip(operands, expected.arguments, strict=True)]
+    arguments = [*(ctx.constant(x) for x in index), *converted]
+    values = ctx.call_function(symbol, arguments, expected.results)
+    return [_converted(ctx, *x) for x in zip(values, results, strict=True)]
 
 
-def _converted(ctx: Lowering, value: str, kind: str, target: str) -> str:
+def _converted(ctx: hlo.Lowering, x: hlo.Value, out: AbstractValue) -> hlo.Value:
     """Convert a value to a type with more or fewer static sizes."""
-    if kind == target:
-        return value
-    name = ctx.new_name()
-    ctx.write(f"{name} = stablehlo.convert {value} : ({kind}) -> {target}")
-    return name
+    if hlo.tensor_type(x.aval) == hlo.tensor_type(out):
+        return hlo.Value(x.name, out)
+    return ctx.emit("stablehlo.convert", [x], out, full=True)
 
 
 def _refined(
-    exported: object, module: Module, expected: _Types, actual: _Types, platform_index: int | None
+    exported: object,
+    module: hlo.Module,
+    expected: _Types,
+    actual: _Types,
+    platform_index: int | None,
 ) -> Any:
     """Specialize MLIR's module for symbolic sizes to static sizes, by XLA's shape refinement."""
     ir, context = bindings()
-    outer = Module("main", module.platform, {}, None, module.num_partitions)
+    outer = hlo.Module("jit_main", module.platform, {}, None, module.num_partitions)
     outer.names["main"] = 0
-    body = Lowering(outer, [0], "    ")
-    operands = [f"%arg{i}" for i in range(len(actual.arguments))]
-    names = _call(body, exported, operands, expected, actual, platform_index)
-    arguments = list(zip(operands, actual.arguments, strict=True))
-    text = main_module(outer, body, arguments, names, actual.results)
+    body = hlo.Lowering(outer, [0])
+    operands = [hlo.Value(f"%arg{i}", aval) for i, aval in enumerate(actual.arguments)]
+    results = _call(body, exported, operands, expected, actual.results, platform_index)
+    outer.main = hlo.Function(
+        "main", hlo.Region(operands, body.operations, results, "return"), "public"
+    )
+    text = outer.text()
     with context:
         bytecode = io.BytesIO()
         ir.Module.parse(text).operation.write_bytecode(bytecode)
@@ -248,43 +233,10 @@ def _refined(
         return ir.Module.parse(refined)
 
 
-def main_module(
-    module: Module,
-    body: Lowering,
-    arguments: Sequence[tuple[str, str]],
-    results: Sequence[str],
-    result_types: Sequence[str],
-    result_attributes: Sequence[str] = (),
-) -> str:
-    """Return the text of a module, with a body as its function ``@main``.
-
-    Args:
-      module: the module.
-      body: the body, without a return.
-      arguments: the name of each argument, and its type with attributes.
-      results, result_types: the names and types of the results.
-      result_attributes: the text of each result's attributes, or empty for none.
-    """
-    params = ", ".join(f"{name}: {kind}" for name, kind in arguments)
-    types = ", ".join(result_types)
-    returned = f" {', '.join(results)} : {types}" if results else ""
-    head = (
-        f"module @jit_main attributes {{mhlo.num_partitions = {module.num_partitions} : i32, "
-        "mhlo.num_replicas = 1 : i32} {"
-    )
-    outs = map("".join, zip(result_types, result_attributes or [""] * len(results), strict=True))
-    signature = f"  func.func public @main({params}) -> ({', '.join(outs)}) {{"
-    main = [signature, *body.lines, f"    return{returned}", "  }"]
-    return "\n".join([head, *module.declarations(), *main, *module.functions, "}", ""])
-
-
-def constrained(ctx: Lowering, x: Value, sharding: NamedSharding | None) -> Value:
+def constrained(ctx: hlo.Lowering, x: hlo.Value, sharding: NamedSharding | None) -> hlo.Value:
     """Constrain a value to a sharding, in a module over several devices."""
     if sharding is None or ctx.module.num_partitions == 1 or not sharding.mesh.axis_names:
         return x
     symbol = ctx.module.mesh(tuple(sharding.mesh.shape.items()))
     text = shardy_text(sharding, buffer_rank(x.aval))
-    name = ctx.new_name()
-    kind = tensor_type(x.aval)
-    ctx.write(f"{name} = sdy.sharding_constraint {x} <@{symbol}, {text}> : {kind}")
-    return Value(name, x.aval)
+    return ctx.constrained(x, f"<@{symbol}, {text}>")
