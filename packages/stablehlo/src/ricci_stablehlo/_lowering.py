@@ -92,7 +92,7 @@ class Lowering:
         annotations: str = "",
         metadata: Metadata = (),
     ) -> list[Value]:
-        """Write an operation in a notation of its own; the arguments as for ``Operation``."""
+        """Write an operation in its custom assembly format; the arguments as for ``Operation``."""
         count, value = len(outs), self.new_name()
         result = value if count == 1 else f"{value}:{count}" if count else ""
         is_plain = count and not (regions or annotations or metadata)

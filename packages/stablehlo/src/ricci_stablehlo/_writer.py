@@ -25,7 +25,7 @@ class Writer(Protocol):
     def append(
         self, name: str, body: str, outs: Sequence[AbstractValue], types: str
     ) -> list[Value]:
-        """Write an operation in a notation of its own."""
+        """Write an operation in its custom assembly format."""
         ...
 
     def emit(
