@@ -7,7 +7,7 @@ import ricci_ir as ir
 
 from ._tangent import Zero, instantiate, tangent_aval
 
-__all__ = ["Split", "dependent", "program", "split_jaxpr"]
+__all__ = ["Split", "dependent", "program", "split_jaxpr", "with_zeros"]
 
 
 class Split(ir.TupleRecord):
@@ -36,6 +36,13 @@ def dependent(
 
     Returns:
       The dependent variables; and for each result, whether it is dependent.
+
+    Example:
+      >>> import ricci
+      >>> from ricci_autodiff import dependent
+      >>> jaxpr = ricci.make_jaxpr(lambda x, y: (x + y, y * 2))(1.0, 2.0)
+      >>> dependent(jaxpr, [True, False])[1]
+      (True, False)
     """
     marked: set[ir.Atom] = set(compress(jaxpr.invars, arguments))
     for eqn in jaxpr.eqns:
