@@ -3,6 +3,7 @@
 A *boundary* is such a wrapper, or a function marked as filtering tracebacks itself.
 """
 
+import inspect
 import sys
 from collections.abc import Callable
 from enum import Enum
@@ -26,6 +27,7 @@ __all__ = [
     "on_results",
     "public",
     "unguarded",
+    "user_arguments",
     "without_boundaries",
 ]
 
@@ -74,7 +76,9 @@ def _closure_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R]:
     return boundary
 
 
-def _permanent_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R]:
+def _permanent_boundary[**P, R](
+    fun: Callable[P, R], name: str, qualname: str = "boundary"
+) -> Callable[P, R]:
     """Wrap a function that lives as long as its module.
 
     The function and its name are constants of the boundary's code, not free variables: Python
@@ -86,7 +90,8 @@ def _permanent_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R
     template = _converting_call if "may_return_operand" in fun.__dict__ else _call
     constants = {"<function>": fun, "<name>": name}
     code = template.replace(
-        co_consts=tuple([constants.get(constant, constant) for constant in template.co_consts])
+        co_consts=tuple([constants.get(constant, constant) for constant in template.co_consts]),
+        co_qualname=qualname,
     )
     wrapper = FunctionType(code, globals(), argdefs=fun.__defaults__)
     wrapper.__kwdefaults__ = fun.__kwdefaults__
@@ -136,6 +141,28 @@ _templates = {
     (code.co_filename, code.co_firstlineno): code.co_consts.index("<function>")
     for code in (_call, _converting_call)
 }
+
+
+def user_arguments() -> list[object]:
+    """The arguments of the innermost call of Ricci by the user.
+
+    What a namespace exports is only called by the user, also where it is passed to Ricci and called
+    from there, as in ``tree.map(jnp.asarray, x)``.
+    """
+    frame = sys._getframe(1)
+    while True:
+        code, values, caller = frame.f_code, frame.f_locals, frame.f_back
+        by_user = caller is None or not _is_own_module(caller.f_globals.get("__name__", ""))
+        if code.co_qualname == _EXPORTED or (by_user and code.co_name == _call.co_name):
+            return [*values["args"], *values["kwargs"].values()]
+        if by_user:
+            names, varargs, keywords, _ = inspect.getargvalues(frame)
+            named = [values[name] for name in (*names, *code.co_freevars) if name in values]
+            return [*named, *values.get(varargs, ()), *values.get(keywords, {}).values()]
+        frame = caller
+
+
+_EXPORTED = "exported boundary"
 
 
 def public[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
@@ -221,7 +248,7 @@ def _guarded(value: object, name: str, module: str, classes: bool) -> object:
         if public is None:
             if is_boundary(value) and (value.__name__ != name or unguarded(value) is value):
                 return value
-            public = value if is_boundary(value) else _permanent_boundary(value, name)
+            public = value if is_boundary(value) else _permanent_boundary(value, name, _EXPORTED)
             _public[value, name] = _public[public, name] = public
             # It is pickled by the name that it is exported under.
             public.__module__ = module
@@ -275,8 +302,12 @@ def _is_entered(cls: type) -> bool:
 
 
 def _is_own(cls: type) -> bool:
-    root = cls.__module__.partition(".")[0]
-    return root == "ricci" or root.startswith("ricci_")
+    return _is_own_module(cls.__module__)
+
+
+def _is_own_module(name: str) -> bool:
+    root = name.partition(".")[0]
+    return root in ("ricci", "functools", "contextlib") or root.startswith("ricci_")
 
 
 def is_boundary(fun: Callable[..., Any]) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from ricci_ir._config import enable_x64, explicit_x64_dtypes
 from ricci_ir._option_kinds import ExplicitX64Mode
 from ricci_ir._source import warn_user
-from ricci_ir._traceback_filtering import boundary, leave
+from ricci_ir._traceback_filtering import boundary, leave, user_arguments
 
 __all__ = [
     "array_dtypes",
@@ -315,16 +315,17 @@ def python_scalar_dtype(cls: type, value: Any = None) -> np.dtype:
     return result
 
 
-def explicit_dtype(dtype: Any, where: str = "") -> Any:
+def explicit_dtype(dtype: Any, where: str = "", named: bool = False) -> Any:
     """The dtype to use for one that the user requested explicitly.
 
     A Python scalar type selects the default dtype of its kind, and ``None`` that of ``float``. If
-    64-bit dtypes are off and another 64-bit dtype is requested, the option
-    ``jax_explicit_x64_dtypes`` decides.
+    64-bit dtypes are off and the user's call names one, the option ``jax_explicit_x64_dtypes``
+    decides. A 64-bit dtype that it does not name is that of an operand, which is kept.
 
     Args:
-      dtype: the dtype from the user.
+      dtype: the dtype from the user, or from Ricci's own code.
       where: the name of the function with that argument, for messages.
+      named: whether the user is known to have named it, in an earlier call.
 
     Raises:
       TypeError: if ``dtype`` does not name a dtype.
@@ -349,7 +350,8 @@ def explicit_dtype(dtype: Any, where: str = "") -> Any:
     if requested == canonical or requested not in _NARROW:
         return canonical
     mode = explicit_x64_dtypes.value
-    if mode is ExplicitX64Mode.ALLOW:
+    named = named or any(_names(argument, requested) for argument in user_arguments())
+    if mode is ExplicitX64Mode.ALLOW or not named:
         return requested
     what = f"{where}: " if where else ""
     advice = "Turn on the option jax_enable_x64 to have 64-bit dtypes."
@@ -360,6 +362,16 @@ def explicit_dtype(dtype: Any, where: str = "") -> Any:
         f"{advice}"
     )
     return canonical
+
+
+def _names(x: Any, dtype: np.dtype) -> bool:
+    """Whether ``x``, which may be anything, names a dtype, other than by a Python scalar type."""
+    if isinstance(x, str):
+        x = np.sctypeDict.get(x.lstrip("<=|"))
+    if isinstance(x, type):
+        concrete = issubclass(x, np.generic) and not x.__subclasses__()
+        x = np.dtype(x) if concrete else getattr(x, "dtype", None)
+    return isinstance(x, np.dtype) and x == dtype
 
 
 def dtype(x: Any) -> Any:

@@ -222,7 +222,7 @@ def _described(x: Any) -> AbstractValue:
 
 def _struct_aval(x: ShapeDtypeStruct) -> AbstractValue:
     """The type that a ``ShapeDtypeStruct`` describes, with the part of its sharding in types."""
-    dtype = explicit_dtype(x.dtype, "ShapeDtypeStruct")
+    dtype = explicit_dtype(x.dtype, "ShapeDtypeStruct", named=True)
     aval = ShapedArray(x.shape, dtype, x.weak_type)
     if x.sharding is not None and read_sharding.provider is not None:
         aval = aval.with_sharding(read_sharding.call(aval.ndim, x.sharding))

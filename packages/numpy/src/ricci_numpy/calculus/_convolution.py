@@ -1,5 +1,7 @@
 """Convolution and correlation of sequences."""
 
+import numpy as np
+
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_numpy._promotion import check_arraylike, promote_dtypes_inexact
@@ -46,7 +48,10 @@ def convolve(
     """
     operands = _sequences("convolve", a, v)
     return _convolve(
-        *operands, mode=mode, precision=precision, preferred=_checked(mode, preferred_element_type)
+        *operands,
+        mode=mode,
+        precision=precision,
+        preferred=_checked("convolve", mode, preferred_element_type),
     )
 
 
@@ -81,7 +86,10 @@ def correlate(
     """
     operands = _sequences("correlate", a, v)
     return _correlate(
-        *operands, mode=mode, precision=precision, preferred=_checked(mode, preferred_element_type)
+        *operands,
+        mode=mode,
+        precision=precision,
+        preferred=_checked("correlate", mode, preferred_element_type),
     )
 
 
@@ -99,18 +107,14 @@ def _sequences(name: str, a: ir.ArrayLike, v: ir.ArrayLike) -> list[ir.Array]:
     return [x, y]
 
 
-def _checked(mode: str, preferred: ir.DTypeLike | None) -> ir.DTypeLike | None:
+def _checked(name: str, mode: str, preferred: ir.DTypeLike | None) -> np.dtype | None:
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"mode must be 'full', 'same' or 'valid', got {mode!r}.")
-    return preferred
+    return None if preferred is None else np.dtype(ir.explicit_dtype(preferred, name))
 
 
 def _slid(
-    x: ir.Array,
-    y: ir.Array,
-    mode: str,
-    precision: lax.PrecisionLike,
-    preferred: ir.DTypeLike | None,
+    x: ir.Array, y: ir.Array, mode: str, precision: lax.PrecisionLike, preferred: np.dtype | None
 ) -> ir.Array:
     """The sums of products as the shorter ``y`` slides along ``x``."""
     size = y.shape[0]
@@ -120,7 +124,7 @@ def _slid(
         "full": (size - 1, size - 1),
     }[mode]
     # The operands are floating, so a result in integers is converted from a floating one.
-    is_integer = preferred is not None and ir.explicit_dtype(preferred).kind in "iu"
+    is_integer = preferred is not None and preferred.kind in "iu"
     integer = preferred if is_integer else None
     sums = lax.conv_general_dilated(
         lax.expand_dims(x, (0, 1)),
@@ -135,12 +139,7 @@ def _slid(
 
 @ir.composite("convolve")
 def _convolve(
-    a: ir.Array,
-    v: ir.Array,
-    *,
-    mode: str,
-    precision: lax.PrecisionLike,
-    preferred: ir.DTypeLike | None,
+    a: ir.Array, v: ir.Array, *, mode: str, precision: lax.PrecisionLike, preferred: np.dtype | None
 ) -> ir.Array:
     if mode != "full" or ir.is_static_shape((a.shape[0], v.shape[0])):
         a, v = (v, a) if a.shape[0] < v.shape[0] else (a, v)
@@ -149,12 +148,7 @@ def _convolve(
 
 @ir.composite("correlate")
 def _correlate(
-    a: ir.Array,
-    v: ir.Array,
-    *,
-    mode: str,
-    precision: lax.PrecisionLike,
-    preferred: ir.DTypeLike | None,
+    a: ir.Array, v: ir.Array, *, mode: str, precision: lax.PrecisionLike, preferred: np.dtype | None
 ) -> ir.Array:
     v = lax.conj(v) if lax.dtype(v).kind == "c" else v
     if a.shape[0] >= v.shape[0]:

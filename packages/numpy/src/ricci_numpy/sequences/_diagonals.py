@@ -9,6 +9,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_numpy._axes import canonical_axes
 from ricci_numpy._promotion import constant_like, convert, operands
+from ricci_numpy.arrays._creation import chosen_dtype
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import where_step
@@ -124,6 +125,7 @@ def trace(
     no_out("trace", out)
     a, offset = operands("trace", a, offset)
     axes = canonical_axes((axis1, axis2), np.ndim(a), "axis")
+    dtype = chosen_dtype(dtype, "trace")
     if isinstance(offset, int):
         return _trace(a, offset=offset, axes=axes, dtype=dtype)
     return _trace_at(a, offset, axes=axes, dtype=dtype)
