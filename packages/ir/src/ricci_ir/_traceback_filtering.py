@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from enum import Enum
 from functools import WRAPPER_ASSIGNMENTS, wraps
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from ricci_pytree import on_errors
@@ -149,8 +149,8 @@ def user_arguments() -> list[object]:
     What a namespace exports is only called by the user, also where it is passed to Ricci and called
     from there, as in ``tree.map(jnp.asarray, x)``.
     """
-    frame = sys._getframe(1)
-    while True:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
         code, values, caller = frame.f_code, frame.f_locals, frame.f_back
         by_user = caller is None or not _is_own_module(caller.f_globals.get("__name__", ""))
         if code.co_qualname == _EXPORTED or (by_user and code.co_name == _call.co_name):
@@ -158,8 +158,10 @@ def user_arguments() -> list[object]:
         if by_user:
             names, varargs, keywords, _ = inspect.getargvalues(frame)
             named = [values[name] for name in (*names, *code.co_freevars) if name in values]
-            return [*named, *values.get(varargs, ()), *values.get(keywords, {}).values()]
+            positional = values.get(varargs or "", ())
+            return [*named, *positional, *values.get(keywords or "", {}).values()]
         frame = caller
+    return []
 
 
 _EXPORTED = "exported boundary"
