@@ -43,7 +43,7 @@ def check(function, table, operands, rtol):
         assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize(
     ("kind", "name"), [(kind, name) for kind in ("real", "binary") for name in TABLES[kind]]

@@ -113,7 +113,7 @@ def _leaked(leak, run):
     return [x for x in saved if isinstance(x, ricci.core.Tracer)]
 
 
-@pytest.mark.sampled(80)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("leak", LEAKS)
@@ -219,7 +219,7 @@ def _in_thread(fun, *args):
         return other.submit(fun, *args).exception()
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_a_tracer_that_is_used_in_another_thread_is_an_error(transform, use):

@@ -73,7 +73,7 @@ def _trimmed(spec) -> tuple[Any, ...]:
     return tuple(parts)
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("call", CALLS)

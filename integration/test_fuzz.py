@@ -25,9 +25,9 @@ from fuzz.rows import MAXIMAL_SIZE, Type, table  # noqa: E402
 
 from ricci_testing import Oracle  # noqa: E402
 
-COUNT = 20
-SHORT = (3, 8)  # operations, so that the sample takes a quarter of a minute
-TOGETHER = 10
+COUNT = 10
+SHORT = (3, 8)  # operations, so that the sample takes ten seconds
+TOGETHER = 5
 SEEDS = list(batched((f"ci.{number}" for number in range(COUNT)), TOGETHER))
 MANY = [program(f"many.{number}") for number in range(300)]
 

@@ -45,7 +45,7 @@ def known(eight_devices):
     return names(ricci)
 
 
-@pytest.mark.sampled(300)
+@pytest.mark.sampled(150)
 @pytest.mark.parametrize(("source", "expected"), CASES)
 @pytest.mark.filterwarnings("ignore:Some donated buffers")
 def test_where_results_are(source, expected, known):

@@ -171,7 +171,7 @@ ROUNDED = {
 SAMPLERS = {**EXACT, **ROUNDED}
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("impl", GENERATORS)
 def test_numbers_from_keys(name, impl):

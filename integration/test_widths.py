@@ -47,7 +47,7 @@ WITH_INDEX = {
 }
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", WITH_INDEX)
 def test_an_index_of_any_integer_dtype(name, width):
     fun, expected = WITH_INDEX[name]
