@@ -132,3 +132,49 @@ def test_functions_take_wide_arrays_that_left_a_block_and_do_not_warn():
         if our.error or warned or any(o not in (t, WIDER.get(t)) for o, t in pairs):
             wrong.append(f"{use.source}\n  {our.error or warned or pairs}")
     assert not wrong, "\n\n".join(wrong)
+
+
+# Programs with an escaped value V: weak scalars w and k, arrays x and n.
+PROGRAMS = """
+V + V
+jnp.stack([V])
+jax.jit(lambda a: a + V)(1.0)
+jax.vmap(lambda a: a * V)(y)
+lax.scan(lambda c, a: (c, a * V), 1.0, y)
+lax.scan(lambda c, _: (c * 2, c), V, None, length=2)
+lax.fori_loop(0, 2, lambda i, c: c + c, V)
+lax.while_loop(lambda c: jnp.all(c < 9), lambda c: c + c, V)
+lax.cond(True, lambda a: a * 2, lambda a: a, V)
+jax.checkpoint(lambda a: jnp.sin(a) * 2)(V)
+jax.jit(jnp.zeros_like)(V)
+""".strip().splitlines()
+GRADIENTS = """
+jax.grad(lambda a: jnp.sum(a * V))(1.0)
+jax.grad(lambda a: jnp.sum(lax.scan(lambda c, _: (c * jnp.sin(a), c), a, None, length=2)[0]))(V)
+jax.vmap(jax.grad(lambda a: lax.scan(lambda c, b: (c * jnp.sin(a) * b, c), a, y)[0]))(jnp.ravel(V))
+jax.grad(lambda a: jnp.sum(jax.checkpoint(lambda b: jnp.sin(b) * V)(a)))(1.0)
+jax.hessian(lambda a: jnp.sum(a * a * a))(V)
+""".strip().splitlines()
+ESCAPED = """
+y = jnp.array([1.0, 2.0, 3.0], "float32")
+with jax.enable_x64(True):
+    w, k = jnp.asarray(1.5), jnp.asarray(2)
+    x, n = jnp.array([1.0, 2.0, 3.0]), jnp.array([1, 2, 3])
+"""
+
+
+@pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
+@pytest.mark.parametrize("checks", [False, True])
+def test_transformations_of_escaped_values_have_the_types_of_jax(checks):
+    programs = [p.replace("V", v) for p in PROGRAMS for v in "wkxn"]
+    programs += [p.replace("V", v) for p in GRADIENTS for v in "wx"]
+    config = {"jax_enable_x64": False, "jax_enable_checks": checks}
+    requests = [Request(f"{ESCAPED}\n{p}", {}, config) for p in programs]
+    ours = [evaluate_with(ricci_namespace(), r.source, {}, config=config) for r in requests]
+    theirs = shared_oracle().run_many(requests, timeout=600.0)
+    wrong = [
+        f"{p}: {our.error or _dtypes(our)}, JAX {_dtypes(their)}"
+        for p, our, their in zip(programs, ours, theirs, strict=True)
+        if not their.error and (our.error or _dtypes(our) != _dtypes(their))
+    ]
+    assert not wrong, "\n".join(wrong)

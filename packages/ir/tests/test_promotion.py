@@ -160,6 +160,15 @@ def test_an_array_of_64_bits_stays_so_alone():
     assert result_type(_Array("int64", False), np.int8) == np.dtype("int32")
 
 
+@pytest.mark.parametrize("dtype", ["int64", "float64", "complex128"])
+def test_weak_and_strong_operands_of_one_wide_dtype_keep_it_while_wide_dtypes_are_off(dtype):
+    strong, weak = _Array(dtype, False), _Array(dtype, True)
+    for operands in ((strong, weak), (weak, strong), (weak, strong, weak)):
+        assert result_type(*operands, return_weak_type_flag=True) == (np.dtype(dtype), False)
+    narrow = dtypes.canonicalize_dtype(dtype)
+    assert result_type(weak, weak, return_weak_type_flag=True) == (narrow, True)
+
+
 @pytest.mark.parametrize(
     ("operands", "error"),
     [

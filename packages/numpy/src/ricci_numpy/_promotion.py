@@ -154,7 +154,9 @@ def common_dtype(*args: ir.ArrayLike) -> tuple[np.dtype, bool]:
     for x in args:
         aval = ir.get_aval(x)
         pairs.append((aval.dtype, aval.weak_type))
-    return ir.lattice_result_type(*pairs)
+    # A single operand keeps the width of the block that it comes from, where several weak ones have
+    # the default width now.
+    return pairs[0] if len(pairs) == 1 else ir.lattice_result_type(*pairs)
 
 
 def promote_dtypes(*args: Any) -> list[ir.Array]:
@@ -279,13 +281,11 @@ def constant_like(x: ir.ArrayLike, value: float) -> ir.ArrayLike:
     aval = ir.get_aval(x)
     dtype = aval.dtype
     if aval.weak_type:
-        if (
-            ir.is_symbolic_dim(value) or dtype == ir.BOOL or ir.is_narrowed(dtype)
-        ):  # Python's booleans are not weakly typed
+        kind = complex if dtype in COMPLEX_DTYPES else float if dtype in FLOAT_DTYPES else int
+        if ir.is_symbolic_dim(value) or dtype != ir.python_scalar_dtype(kind):
+            # Python's booleans are not weakly typed, its numbers have the width of the settings.
             return convert(value if dtype != ir.BOOL else bool(value), dtype, True)
-        if dtype in COMPLEX_DTYPES:
-            return complex(value)
-        return float(value) if dtype in FLOAT_DTYPES else int(value)
+        return kind(value)
     return strong_constant(dtype, value)
 
 

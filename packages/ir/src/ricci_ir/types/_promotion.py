@@ -191,8 +191,8 @@ def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool
     unique = {(dtype, bool(weak)) for dtype, weak in pairs}
     if len(pairs) == 1 and pairs[0][1]:
         return _weak_result(pairs[0][0])
-    if len(unique) == 1 and not pairs[0][1]:
-        return pairs[0][0], False
+    if len({dtype for dtype, _ in unique}) == 1 and not all(weak for _, weak in unique):
+        return pairs[0][0], False  # also a wide dtype while those are off
     standard = numpy_dtype_promotion.value is _STANDARD_MODE
     if standard and all(weak for _, weak in unique):
         # All operands are weak, so they are promoted as if all were strong.

@@ -215,7 +215,7 @@ def _described(x: Any) -> AbstractValue:
     dtype = x.dtype if isinstance(x.dtype, np.dtype | ExtendedDType) else np.dtype(x.dtype)
     if isinstance(x, ShapeDtypeStruct):
         return _struct_aval(x)
-    if type(x) is AbstractRef:
+    if type(x) is AbstractRef or type(x) is ShapedArray:
         return x
     return ShapedArray(x.shape, canonicalize_dtype(dtype), getattr(x, "weak_type", False))
 

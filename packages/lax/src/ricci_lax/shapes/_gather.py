@@ -406,6 +406,7 @@ def index_take(src: ir.ArrayLike, idxs: Sequence[ir.ArrayLike], axes: Sequence[i
     positions = concatenate([expand_dims(i, (len(batch),)) for i in idxs], len(batch))
     dtype = array_aval(positions).dtype
     sizes = np.array([shape[axis] for axis in axes], dtype).reshape(*[1] * len(batch), -1)
+    sizes = ir.unnarrowed(sizes)
     wrapped = rem(positions, sizes)
     if ir.issubdtype(dtype, np.signedinteger):
         wrapped = select_n(lt(wrapped, ir.exact_scalar(0, dtype)), wrapped, add(wrapped, sizes))

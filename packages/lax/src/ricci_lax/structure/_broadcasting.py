@@ -390,6 +390,20 @@ def reduce_sum(
     return bind_placed(reduce_sum_p, (operand,), rank, out_sharding, {"axes": axes}, "out_sharding")
 
 
+def weak_scalar(value: Any) -> ir.ArrayLike:
+    """A weakly typed scalar of the value and dtype of another, of NumPy or an array.
+
+    It is a Python scalar, unless those of its kind have another width now.
+    """
+    scalar = value.item()
+    if ir.python_scalar_dtype(type(scalar)) == value.dtype:
+        return scalar
+    # The conversion is defined with the arithmetic, which builds on this module.
+    return ir.primitives["convert_element_type"].bind(
+        ir.unnarrowed(value), new_dtype=value.dtype, weak_type=True, sharding=None
+    )
+
+
 def zeros_of(aval: ir.ShapedArray) -> ir.Array:
     """An array of zeros of a given type."""
     if aval.dtype == ir.float0:
@@ -399,7 +413,7 @@ def zeros_of(aval: ir.ShapedArray) -> ir.Array:
         zero = aval.dtype.from_physical(zeros_of(words))
     else:
         zero = ir.exact_scalar(0, aval.dtype)
-    fill = zero.item() if aval.weak_type else zero
+    fill = weak_scalar(zero) if aval.weak_type else zero
     sharding = aval.type_sharding
     if sharding is None:
         return broadcast_in_dim(fill, aval.shape, ())

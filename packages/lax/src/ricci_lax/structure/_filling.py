@@ -10,7 +10,7 @@ from ricci_lax.rules._law_examples import without_operands
 from ricci_stablehlo import Lowering, Value, write_iota
 
 from . import _exact_rules as exact
-from ._broadcasting import broadcast_in_dim, broadcast_in_dim_p
+from ._broadcasting import broadcast_in_dim, broadcast_in_dim_p, weak_scalar
 from ._operand_types import array_aval, as_sizes, check_dtype, check_nonnegative, numeric
 from ._placement import bind_placed, bind_sharded, create_at_place, place_of
 
@@ -206,7 +206,7 @@ def full_like(
     if dtype is None and aval.weak_type:
         # The result stays weak: a Python scalar has a weak dtype, so convert the value to one.
         if np.isscalar(fill_value) and aval.dtype != ir.BOOL:
-            fill_value = ir.converted_scalar(fill_value, aval.dtype).item()
+            fill_value = weak_scalar(ir.converted_scalar(fill_value, aval.dtype))
         elif not array_aval(fill_value).shape:  # `full` raises for others
             fill_value = ir.primitives["convert_element_type"].bind(
                 fill_value, new_dtype=aval.dtype, weak_type=True, sharding=None

@@ -70,8 +70,9 @@ def filled(
         )
     if not weak_type:
         value = ir.unnarrowed(np.asarray(value).astype(dtype)[()])
-    elif dtype == ir.BOOL:  # Python's booleans are not weakly typed
-        weak = convert(bool(value), dtype, True)
+    elif dtype == ir.BOOL or ir.python_scalar_dtype(ir.scalar_type_of(dtype)) != dtype:
+        # Python's booleans are not weakly typed, its numbers have the width of the settings.
+        weak = convert(ir.exact_scalar(value, dtype), dtype, True)
         return lax.broadcast_in_dim(weak, shape, ()) if shape else weak
     return lax.broadcast_in_dim(value, shape, ()) if shape else _rank_zero(value, dtype, weak_type)
 

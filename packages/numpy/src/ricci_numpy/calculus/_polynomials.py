@@ -327,7 +327,8 @@ def _polyder(p: ir.Array, *, m: int) -> ir.Array:
         return p
     size = p.shape[0]
     count = max(size - m, 0)
-    return lax.mul(lax.slice_in_dim(p, 0, count), _factors(size, m, p.dtype)[:count])
+    factors = ir.unnarrowed(_factors(size, m, p.dtype)[:count])
+    return lax.mul(lax.slice_in_dim(p, 0, count), factors)
 
 
 def polyint(p: ir.ArrayLike, m: int = 1, k: ir.ArrayLike | None = None) -> ir.Array:
@@ -369,7 +370,7 @@ def _polyint(p: ir.Array, k: ir.Array, *, m: int) -> ir.Array:
     if not m:
         return p
     p = lax.concatenate([p, broadcast(k, (m,))], 0)
-    return lax.div(p, _factors(p.shape[0], m, p.dtype))
+    return lax.div(p, ir.unnarrowed(_factors(p.shape[0], m, p.dtype)))
 
 
 def vander(x: ir.ArrayLike, N: int | None = None, increasing: bool = False) -> ir.Array:

@@ -35,11 +35,11 @@ def loops(func: Combine) -> Loops:
 
 
 def _combined_type(
-    func: Combine, state: ir.Array | ir.ShapeDtypeStruct, row: ir.Array | ir.ShapeDtypeStruct
+    func: Combine, state: ir.Array | ir.ShapedArray, row: ir.Array | ir.ShapedArray
 ) -> ir.ShapeDtypeStruct:
     """The type of the results of ``func``, whose dtype the carry of a loop has from the start."""
-    structs = [ir.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in (state, row)]
-    return ir.eval_shape(func, *structs)
+    avals = [ir.ShapedArray(x.shape, x.dtype, x.weak_type) for x in (state, row)]
+    return ir.eval_shape(func, *avals)
 
 
 def _combined(func: Combine, state: ir.Array, row: ir.Array) -> ir.Array:
@@ -63,7 +63,7 @@ def _reduce(
         start, state = 1, lax.index_in_dim(rows, 0, 0, keepdims=False)
     else:
         start, state = 0, broadcast_to(as_elements(initial, rows.dtype), rows.shape[1:])
-    part = ir.ShapeDtypeStruct(rows.shape[1:], rows.dtype)
+    part = ir.ShapedArray(rows.shape[1:], rows.dtype)
     dtype = _combined_type(func, state, part).dtype
 
     def body(i, state):
@@ -76,7 +76,7 @@ def _reduce(
 
 
 def _accumulate(func: Combine, rows: ir.Array, *, dtype: np.dtype | None = None) -> ir.Array:
-    part = ir.ShapeDtypeStruct(rows.shape[1:], rows.dtype)
+    part = ir.ShapedArray(rows.shape[1:], rows.dtype)
     result: np.dtype = dtype or _combined_type(func, part, part).dtype
     if rows.shape[0] == 0:
         return convert(rows, result)
@@ -92,8 +92,8 @@ def _accumulate(func: Combine, rows: ir.Array, *, dtype: np.dtype | None = None)
 
 def _at(func: Combine, a: ir.Array, places: ir.Array, values: ir.Array) -> ir.Array:
     """Update elements of a vector one after the other; places beyond its end are ignored."""
-    element = ir.ShapeDtypeStruct((), a.dtype, weak_type=a.weak_type)
-    value = ir.ShapeDtypeStruct((), values.dtype, weak_type=values.weak_type)
+    element = ir.ShapedArray((), a.dtype, a.weak_type)
+    value = ir.ShapedArray((), values.dtype, values.weak_type)
     dtype = _combined_type(func, element, value).dtype
 
     def body(i, a):

@@ -83,7 +83,9 @@ def binary(
                     and a.weak_type is b.weak_type
                     and (not a.shape or not b.shape or a.shape == b.shape)
                 )
-                if not fits or a.dtype not in accepted or (a.weak_type and a.dtype == ir.BOOL):
+                if not fits or a.dtype not in accepted:
+                    return general(x, y)
+                if a.weak_type and (a.dtype == ir.BOOL or ir.is_narrowed(a.dtype)):
                     return general(x, y)  # two weak booleans are a strong one
                 return operation(x, y)
             array, scalar = y, x

@@ -106,10 +106,10 @@ def entr(x: ArrayLike) -> Array:
 
 @lax.custom_jvp
 def _entr(x: Array) -> Array:
-    return jnp.where(x < 0, -np.inf, -_xlogy(x, x))
+    return jnp.where(x < 0, jnp.full_like(x, -np.inf), -_xlogy(x, x))
 
 
-_entr.defjvps(lambda t, value, x: t * (-jnp.log(x) - 1))
+_entr.defjvps(lambda t, value, x: t * (-jnp.log(x) - jnp.ones_like(x)))
 
 
 def _strong_array(x: Array) -> Array:
@@ -243,13 +243,13 @@ def expit(x: ArrayLike) -> Array:
 
 @lax.custom_jvp
 def _logit(x: Array) -> Array:
-    return jnp.log(x / (1 - x))
+    return jnp.log(x / (jnp.ones_like(x) - x))
 
 
 @_logit.defjvp
 def _logit_jvp(primals, tangents):
     (x,), (t,) = primals, tangents
-    return _logit(x), jnp.divide(t, x * (1 - x))
+    return _logit(x), jnp.divide(t, x * (jnp.ones_like(x) - x))
 
 
 @elementwise(complexes=True, weak=True, vectors=False)

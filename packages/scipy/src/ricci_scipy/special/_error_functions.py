@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike
+from ricci_ir import Array, ArrayLike, canonicalize_dtype
 
 from . import _error_coefficients as tables
 from ._elementwise import chebyshev, elementwise, pieces, polynomial
@@ -203,7 +203,8 @@ def wofz(z: ArrayLike) -> Array:
     Source: Weideman, SIAM J. Numer. Anal. 31 (1994) 1497.
     """
     z = jnp.asarray(z)
-    return _wofz(z.astype("float32") if z.dtype.name in ("float16", "bfloat16") else z)
+    small = z.dtype.name in ("float16", "bfloat16")
+    return _wofz(z.astype("float32" if small else canonicalize_dtype(z.dtype)))
 
 
 @elementwise(strict=True)

@@ -204,7 +204,7 @@ class gaussian_kde:
         """The integral of the density times Gaussian kernels of ``covariance`` at ``points``."""
         factor = lax_linalg.cholesky(self.covariance + covariance)
         solve = lambda a: lax_linalg.triangular_solve(factor, a, left_side=True, lower=True)
-        ours, theirs = solve(self.dataset), solve(points.astype(self.dataset.dtype))
+        ours, theirs = (solve(a.astype(factor.dtype)) for a in (self.dataset, points))
         squares = jnp.sum((ours[:, :, None] - theirs[:, None, :]) ** 2, axis=0)
         total = self.weights @ jnp.exp(-0.5 * squares) @ weights
         scale = float((2 * np.pi) ** (self.d / 2))
