@@ -180,3 +180,32 @@ HYP1F1_AT_BORDERS = [
 @pytest.mark.parametrize(("operands", "expected"), HYP1F1_AT_BORDERS)
 def test_hyp1f1_where_its_series_is_not_summed(operands, expected):
     np.testing.assert_allclose(special.hyp1f1(*map(np.float32, operands)), expected, rtol=1e-5)
+
+_LARGEST = 3.4028234663852886e38
+
+
+@pytest.mark.parametrize(
+    "a, b, expected",  # by SciPy, in float64
+    [
+        (_LARGEST, 1.0, -88.72283905206835),
+        (1e38, 1.0, -87.4982335018023),
+        (3e38, 0.5, -43.72605796921251),
+        (1e38, 2.0, -174.9964670036046),
+        (_LARGEST, 1e36, -6.831243635060118e36),
+    ],
+)
+def test_betaln_of_the_largest_numbers_neither_underflows_nor_overflows(a, b, expected):
+    for operands in ((a, b), (b, a)):
+        value = special.betaln(*np.float32(operands))
+        np.testing.assert_allclose(value, expected, rtol=1e-5)
+    # The derivatives are log(a / (a + b)) and log(b / (a + b)) for large arguments.
+    by_a, _ = grad(special.betaln, argnums=(0, 1))(*np.float32([a, a]))
+    np.testing.assert_allclose(by_a, -np.log(2), rtol=1e-4)
+
+
+@pytest.mark.parametrize("n", [0.0, 1e-38, 0.5, 5.0, 1e8, 1e30, 1e38, _LARGEST])
+def test_comb_of_none_and_of_all_is_one(n):
+    n = np.float32(n)
+    assert special.comb(n, np.float32(0)) == 1
+    assert special.comb(n, n) == 1
+    assert grad(special.comb)(n, np.float32(0)) == 0

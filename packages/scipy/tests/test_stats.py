@@ -5,6 +5,7 @@
 
 import importlib
 import json
+import math
 from pathlib import Path
 from types import ModuleType
 
@@ -265,3 +266,21 @@ def test_slopes_far_out_are_not_nan():
     assert float(grad(stats.cauchy.ppf)(np.float32(0.1))) == pytest.approx(
         np.pi / np.sin(0.1 * np.pi) ** 2, rel=1e-5
     )
+
+
+@pytest.mark.parametrize("k", [0.0, 3.0])
+def test_betabinom_slopes_at_the_ends_of_its_support_are_one_sided_differences(k):
+    step = 1e-4 if k == 0 else -1e-4
+    n, a, b = 3.0, 2.0, 0.5
+
+    def logpmf(k, n, a, b):  # the continuous extension of the formula
+        choices = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+        successes = math.lgamma(k + a) + math.lgamma(n - k + b) - math.lgamma(n + a + b)
+        return choices + successes - (math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b))
+
+    point = (k, n, a, b)
+    slopes = grad(stats.betabinom.logpmf, argnums=(0, 1, 2, 3))(*np.float32(point))
+    for i, slope in enumerate(slopes):
+        moved = [tuple(x + s * (j == i) for j, x in enumerate(point)) for s in (step, 2 * step)]
+        difference = (4 * logpmf(*moved[0]) - logpmf(*moved[1]) - 3 * logpmf(*point)) / (2 * step)
+        np.testing.assert_allclose(slope, difference, rtol=1e-4, atol=1e-5)

@@ -175,10 +175,13 @@ def _betaln(a: Array, b: Array) -> Array:
     small, large = jnp.minimum(a, b), jnp.maximum(a, b)
     usable = (large >= 10) & (small > 0) & (large < np.inf)
     p, q = jnp.where(usable, small, 1.0), jnp.where(usable, large, 10.0)
-    total = p + q
     # The large terms of Stirling's series cancel; the sums below omit them.
-    correction = _stirling_correction(q) - _stirling_correction(total)
-    spread = (total - 0.5) * jnp.log1p(p / q)
+    correction = _stirling_correction(q) - _stirling_correction(p + q)
+    # (p + q - 1/2) log(1 + p/q), without overflow of the sum. A quotient below the spacing of
+    # floats may underflow, and its logarithm is p/q.
+    log = jnp.log1p(p / q)
+    tiny = p < q * float(jnp.finfo(p.dtype).eps)
+    spread = jnp.where(tiny, p - 0.5 * (p / q), (q - 0.5) * log + p * log)
     one_large = lax.lgamma(p) - p * jnp.log(q) - spread + p + correction
     r = jnp.maximum(p, 10.0)
     both_large = (
@@ -191,7 +194,10 @@ def _betaln(a: Array, b: Array) -> Array:
 @_betaln.defjvp
 def _betaln_jvp(primals, tangents):
     (a, b), (ta, tb) = primals, tangents
-    total = lax.digamma(a + b)
+    # The sum may overflow; the function is the logarithm there.
+    small, large = jnp.minimum(a, b), jnp.maximum(a, b)
+    log_sum = jnp.log(large) + jnp.log1p(small / large)
+    total = jnp.where(jnp.isinf(a + b), log_sum, lax.digamma(a + b))
     return _betaln(a, b), ta * (lax.digamma(a) - total) + tb * (lax.digamma(b) - total)
 
 
@@ -269,13 +275,19 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     return _factorial(n)
 
 
+def log_choices(n: Array, k: Array) -> Array:
+    """The logarithm of the binomial coefficient, n over k; exactly 0 where k is 0 or n."""
+    n = jnp.where(k == 0, lax.stop_gradient(n), n)
+    log = -jnp.log1p(n) - _betaln(n - k + 1, k + 1)
+    return log - jnp.where((k == 0) | (k == n), lax.stop_gradient(log), 0.0)
+
+
 @elementwise(weak=True)
 def _comb(n: ArrayLike, k: ArrayLike) -> Array:
     n, k = cast(Array, n), cast(Array, k)
     inside = (k >= 0) & (n >= k) & (n >= 0)
     m, j = jnp.where(inside, n, 1.0), jnp.where(inside, k, 0.0)
-    value = jnp.exp(-_betaln(m - j + 1, j + 1)) / (m + 1)
-    return jnp.where(inside, value, 0.0)
+    return jnp.where(inside, jnp.exp(log_choices(m, j)), 0.0)
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:

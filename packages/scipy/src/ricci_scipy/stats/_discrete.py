@@ -8,19 +8,13 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array
 from ricci_scipy import special
+from ricci_scipy.special._gamma_functions import log_choices
 
 from ._distribution import distribution
 
 _SUCCESS = "the probability of success"
 _COUNTS = (0.0, np.inf)
 _UPTO = (0.0, lambda n, *rest: n)
-
-
-def _log_choices(n: Array, k: Array) -> Array:
-    """The logarithm of the binomial coefficient, n over k; exactly 0 for one choice."""
-    n = jnp.where(k == 0, lax.stop_gradient(n), n)
-    log = -jnp.log1p(n) - special.betaln(n - k + 1, k + 1)
-    return log - jnp.where((k == 0) | (k == n), lax.stop_gradient(log), 0.0)
 
 
 def _poisson_entropy(mu: Array) -> Array:
@@ -69,7 +63,7 @@ binom: ModuleType = distribution(
     valid=lambda n, p: (n >= 0) & (p >= 0) & (p <= 1),
     weak="logpmf pmf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.18",
-    logpmf=lambda k, n, p: _log_choices(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -p),
+    logpmf=lambda k, n, p: log_choices(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -p),
 )
 
 betabinom: ModuleType = distribution(
@@ -87,7 +81,7 @@ betabinom: ModuleType = distribution(
     valid=lambda n, a, b: (n >= 0) & (a > 0) & (b > 0),
     source="Johnson, Kemp and Kotz, Univariate Discrete Distributions, 6.2.2",
     logpmf=lambda k, n, a, b: (
-        _log_choices(n, k) + special.betaln(k + a, n - k + b) - special.betaln(a, b)
+        log_choices(n, k) + special.betaln(k + a, n - k + b) - special.betaln(a, b)
     ),
 )
 
