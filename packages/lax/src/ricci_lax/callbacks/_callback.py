@@ -325,7 +325,7 @@ def pure_callback(
 
     Raises:
       ValueError: for another ``vmap_method``; when differentiated.
-      TypeError: if ``callback`` is no function, or an argument no array.
+      TypeError: if ``callback`` is not callable, or an argument not an array.
       RuntimeError: when run, if ``callback`` raises or returns other types.
 
     Example:
@@ -392,7 +392,7 @@ def io_callback(
 
     Raises:
       ValueError: when differentiated; under ``vmap`` if ``ordered``.
-      TypeError: if ``callback`` is no function, or an argument no array.
+      TypeError: if ``callback`` is not callable, or an argument not an array.
       RuntimeError: when run, if ``callback`` raises or returns other types.
 
     Example:

@@ -364,7 +364,7 @@ def free_ref(ref: ir.Ref) -> None:
       ref: the reference.
 
     Raises:
-      ValueError: if ``ref`` is no reference.
+      ValueError: if ``ref`` is not a reference.
 
     Example:
       >>> import ricci
