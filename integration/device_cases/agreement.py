@@ -34,7 +34,8 @@ def differences(ours: Observation, theirs: Observation) -> dict[str, Difference]
     if "error" in ours or "error" in theirs:
         return {"error": Difference("run", f"{ours.get('message')}", f"{theirs.get('message')}")}
     different: dict[str, Difference] = {}
-    for probe in dict.fromkeys(STEP.match(path)[1] for path in {**theirs, **ours}):
+    steps = map(STEP.match, {**theirs, **ours})
+    for probe in dict.fromkeys(step[1] for step in steps if step):
         our, their = _part(ours, probe), _part(theirs, probe)
         one, two = our.get("['error']"), their.get("['error']")
         if one or two:

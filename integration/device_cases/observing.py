@@ -103,8 +103,7 @@ def observe(jax, source, mesh, is_set, probes):
             if ARRAY.fullmatch(name) and name not in known:
                 known[name] = placed(jax, made[name[0]](), name[1:], place)
         exec(compile(ast.Module(body[:-1], []), "<program>", "exec"), known)
-        last = ast.parse(f"lambda {', '.join(found)}: None", mode="eval")
-        last.body.body = body[-1].value
+        last = ast.parse(f"lambda {', '.join(found)}: {ast.unparse(body[-1])}", mode="eval")
         return eval(compile(last, "<program>", "eval"), known)
 
     def compiled(function):

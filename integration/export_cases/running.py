@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 ROWS = Path(__file__).with_name("functions.txt")
-X = np.float32([0.5, 1.25, 2])
+X = np.array([0.5, 1.25, 2], np.float32)
 M = np.linspace(0.1, 1, 12, dtype=np.float32).reshape(3, 4)
-A = np.float32([[4, 1, 0.5], [1, 3, 0.25], [0.5, 0.25, 2]])
-W = np.float32([3, 4, 5])
+A = np.array([[4, 1, 0.5], [1, 3, 0.25], [0.5, 0.25, 2]], np.float32)
+W = np.array([3, 4, 5], np.float32)
 BIG = np.linspace(-1, 1, 64 * 48, dtype=np.float32).reshape(64, 48)
 
 

@@ -130,10 +130,12 @@ def _int(random: Random, size: int, inside: bool) -> Part:
 def _slice(random: Random, size: int) -> Part:
     if random.random() < 0.3:
         return _ALL
-    ends = [None if random.random() < 0.3 else random.randint(-size - 2, size + 2) for _ in "ab"]
-    found = slice(*ends, random.choice(STEPS))
-    shown = ["" if end is None else str(end) for end in (found.start, found.stop, found.step)]
-    return Part(found, ":".join(shown), found)
+    start, stop = (
+        None if random.random() < 0.3 else random.randint(-size - 2, size + 2) for _ in "ab"
+    )
+    index = slice(start, stop, random.choice(STEPS))
+    shown = ["" if end is None else str(end) for end in (index.start, index.stop, index.step)]
+    return Part(index, ":".join(shown), index)
 
 
 def _within(random: Random, common: tuple[int, ...]) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ def matrix(dtype: str, *shape: int, definite: bool = False) -> np.ndarray:
     if definite:
         values = values @ np.conj(np.swapaxes(values, -1, -2)) + 2 * np.eye(shape[-1])
     else:
-        values = values + 2 * np.eye(*shape[-2:])
+        values = values + 2 * np.eye(shape[-2], shape[-1])
     return values.astype(DTYPES[dtype])
 
 

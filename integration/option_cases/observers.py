@@ -125,7 +125,7 @@ def logged(name: str, fun: Callable[[], Any]) -> Callable[[Tools], bool]:
     def observe(tools: Tools) -> bool:
         records: list[logging.LogRecord] = []
         handler = logging.Handler(logging.WARNING)
-        handler.emit = records.append
+        handler.emit = lambda record: records.append(record)
         logger = logging.getLogger(name)
         logger.addHandler(handler)
         propagates, logger.propagate = logger.propagate, False

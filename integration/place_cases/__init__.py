@@ -234,8 +234,8 @@ def evaluate(source: str, known: dict) -> str:
     known = dict(known)
     try:
         exec(compile(ast.Module(body[:-1], []), "<case>", "exec"), known)
-        found = eval(compile(ast.Expression(body[-1].value), "<case>", "eval"), known)
-        return " ".join(line.strip() for line in str(found).splitlines())
+        value = eval(ast.unparse(body[-1]), known)
+        return " ".join(line.strip() for line in str(value).splitlines())
     except Exception as error:  # noqa: BLE001 - which one it is, is what is compared
         # JAX's errors of the runtime, and of NumPy's kind, are what they derive from.
         return f"!{type(error).__name__}"

@@ -181,6 +181,7 @@ HYP1F1_AT_BORDERS = [
 def test_hyp1f1_where_its_series_is_not_summed(operands, expected):
     np.testing.assert_allclose(special.hyp1f1(*map(np.float32, operands)), expected, rtol=1e-5)
 
+
 _LARGEST = 3.4028234663852886e38
 
 

@@ -4,7 +4,6 @@ from types import ModuleType
 
 import numpy as np
 
-import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array
 from ricci_scipy import special
