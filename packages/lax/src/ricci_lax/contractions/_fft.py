@@ -204,8 +204,8 @@ def fft(x: ir.ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) ->
 
     Raises:
       TypeError: if ``fft_type`` is neither.
-      ValueError: if ``fft_type`` is unknown, if lengths do not fit the shape, or if ``RFFT`` is asked
-        for complex numbers or for floating-point ones of 16 bits.
+      ValueError: if ``fft_type`` is unknown, if lengths do not fit the shape, or if ``RFFT`` is
+        asked for complex numbers or for floating-point ones of 16 bits.
 
     Example:
       >>> import numpy as np
