@@ -2,8 +2,7 @@
 
 import pytest
 
-from ricci_parallel.processes._failure_detector import LastHeartbeat, Limits, detect_failures
-from ricci_parallel.processes._heartbeat import Heartbeat
+from ricci_parallel.processes._heartbeat import Heartbeat, LastHeartbeat, Limits, detect_failures
 from ricci_parallel.processes._rendezvous import Member
 from ricci_parallel.processes._watch import interval
 

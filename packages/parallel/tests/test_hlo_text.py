@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ricci_parallel.reports._device_groups import MeshAxes, read_groups, read_pairs
-from ricci_parallel.reports._hlo_text import HloModule, Line, arrays_in, shape_bytes
-from ricci_parallel.reports._trip_counts import trip_count
+from ricci_parallel.reports._hlo_text import HloModule, Line, arrays_in, shape_bytes, trip_count
 
 # As a TPU's compiler writes it: tiled layouts, memory spaces, comments in tuples, tables of lines.
 TPU = """HloModule jit_f, is_scheduled=true, num_partitions=4

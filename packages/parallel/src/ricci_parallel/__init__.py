@@ -2,16 +2,12 @@
 
 from ricci_ir import export_names as _export_names
 
-from . import _array_moves as _array_moves
-from . import _memory_reports as _memory_reports
 from . import _placement as _placement
 from ._cluster import *
 from ._compute_on import *
 from ._current_mesh import *
 from ._device_put import *
-from ._device_put_sharded import *
 from ._global_arrays import *
-from ._inspect_sharding import *
 from ._layout_constraint import *
 from ._pmap import *
 from ._reshard import *

@@ -1,19 +1,21 @@
-"""Register the functions that place arrays with packages that cannot import them.
+"""Functions registered with packages that cannot import them: placement, and reports.
 
 ``lax`` uses them to put new arrays on devices, ``jit`` for the arguments and results of calls
 inside of traced functions.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ricci_xla as xla
-from ricci_ir import Array, Tracer, context, eval_trace
+from ricci_ir import Array, ArrayMove, Jaxpr, Tracer, array_moves, context, eval_trace
 from ricci_lax.authoring import (
     checked_out_sharding,
     constrain_to_place,
     create_at_place,
     put_at_place,
 )
+from ricci_xla import Traced, devices_of, is_spread, jit, memory_report
 
 from ._device_put import device_put
 from ._reshard import as_out_sharding, reshard
@@ -69,3 +71,34 @@ def _among(part: object, axes: frozenset[Any]) -> Any:
 
 put_at_place.provide(device_put)
 checked_out_sharding.provide(as_out_sharding)
+
+_ROWS = 6
+
+
+@memory_report.provide
+def explain(program: Any, leaves: Sequence[Any], options: Any) -> str:
+    """Return the first lines of an executable's memory plan."""
+    from .planning import plan_of  # noqa: PLC0415 - lazy: few programs need it
+
+    lines = plan_of(Traced(program, leaves, options)).head(_ROWS)
+    return "\n".join([*lines, _ADVICE])
+
+
+_ADVICE = (
+    "ricci.memory_plan(f, *args) shows all of it, and what checkpoint would save. Or take smaller "
+    "batches, or donate arguments that are not needed again."
+)
+
+
+@array_moves.provide
+def find_moves(
+    jaxpr: Jaxpr, fun: Callable[..., Any], arrays: Sequence[Any], traced: Traced | None
+) -> Sequence[ArrayMove]:
+    """Return the involuntary collectives of a call. One device has none."""
+    from .reports import communication_of  # noqa: PLC0415 - lazy: few programs need it
+
+    if traced is None and is_spread(jaxpr, arrays):
+        traced = jit(fun).trace(*arrays)
+    if traced is None or len(devices_of(traced)) == 1:
+        return ()
+    return communication_of(traced).involuntary

@@ -1,18 +1,29 @@
 """``reshard``, and functions that run with mesh axes of another type."""
 
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 import ricci_ir as ir
 import ricci_pytree as pytree
 import ricci_xla as xla
 from ricci_lax.authoring import reshard_to
 
-from ._decorator_types import Decorator, KeywordDecorator
 from ._device_put import device_put
 from ._sharding_constraint import is_typed
 
 __all__ = ["auto_axes", "explicit_axes", "reshard"]
+
+
+class Decorator(Protocol):
+    """A decorator that preserves the type of a function."""
+
+    def __call__[**P, R](self, f: Callable[P, R], /) -> Callable[P, R]: ...
+
+
+class KeywordDecorator(Protocol):
+    """A decorator whose function takes one more keyword, which its type leaves out."""
+
+    def __call__[R](self, f: Callable[..., R], /) -> Callable[..., R]: ...
 
 
 def as_out_sharding(sharding: object, what: str = "out_sharding") -> xla.NamedSharding:

@@ -4,8 +4,6 @@ from ._all_reduce import *
 from ._axis_index import *
 from ._casts import *
 from ._exchange import *
-from ._extremes import *
-from ._gather_scatter import *
 from ._gathering import *
 from ._permutation import *
 from ._ragged import *

@@ -1,24 +1,345 @@
-"""Collectives that gather the values of all members, or scatter their sum."""
+"""Collectives that gather the values of all members, or scatter their sum.
 
-from collections.abc import Hashable, Sequence
+Gathering and scattering are each other's transposes.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+import ricci_ir as ir
+from ricci_autodiff import linear
+from ricci_batching import Axis, batched_at
 from ricci_ir import Array, ArrayLike, PyTree, api_boundary, get_aval
+from ricci_lax import dynamic_index_in_dim, dynamic_slice_in_dim, mul, reduce_sum, squeeze
+from ricci_lax.authoring import along_an_axis, check_dtype, numeric
 from ricci_pytree import tree_map
+from ricci_stablehlo import Lowering, Value
 
+from ._axis_index import axis_index
 from ._casts import varied
-from ._gather_scatter import (
-    all_gather_invariant_p,
-    all_gather_p,
-    all_gather_reduced_p,
-    reduce_scatter_p,
-    unreduced_reduce_scatter_p,
+from ._law_examples import (
+    gathering_examples,
+    scattering_examples,
+    shared_gathering_examples,
+    unreduced_scattering_examples,
 )
-from ._members import shape_of
-from ._named_axes import array_axis, as_groups, axis_names, check_divisible, group_size
-from ._varying import state_of, typed_axes
+from ._lowering import channel, is_alone, on_words, replica_groups
+from ._members import arranged, in_groups, shape_of, sizes_around, split_dimension
+from ._named_axes import (
+    AxisNames,
+    Groups,
+    array_axis,
+    as_groups,
+    axis_names,
+    check_divisible,
+    group_size,
+    named,
+    outside,
+)
+from ._varying import (
+    gathers,
+    gathers_to_invarying,
+    gathers_to_reduced,
+    scatters,
+    scatters_unreduced,
+    state_of,
+    typed_axes,
+)
 
-__all__ = ["all_gather", "psum_scatter"]
+__all__ = [
+    "all_gather",
+    "all_gather_invariant_p",
+    "all_gather_p",
+    "all_gather_reduced_p",
+    "psum_scatter",
+    "reduce_scatter_p",
+    "unreduced_reduce_scatter_p",
+]
+
+
+def _gathered_type(
+    aval: ir.ShapedArray,
+    *,
+    all_gather_dimension: int,
+    axis_name: AxisNames,
+    axis_size: int,
+    tiled: bool,
+    axis_index_groups: Groups | None = None,
+) -> ir.ShapedArray:
+    shape = list(aval.shape)
+    if tiled:
+        shape[all_gather_dimension] *= axis_size
+    else:
+        shape.insert(all_gather_dimension, axis_size)
+    return aval.update(shape=tuple(shape))
+
+
+def _gather_lower(
+    ctx: Lowering,
+    x: Value,
+    *,
+    all_gather_dimension: int,
+    axis_name: AxisNames,
+    axis_size: int,
+    tiled: bool,
+    axis_index_groups: Groups | None = None,
+) -> Value:
+    out = ctx.out
+    if not out.size:
+        return ctx.constant(0, out)  # StableHLO gathers no empty arrays
+    if not tiled:
+        shape = list(x.shape)
+        shape.insert(all_gather_dimension, 1)
+        dims = [i for i in range(len(shape)) if i != all_gather_dimension]
+        x = ctx.broadcast(x, tuple(shape), dims)
+    if is_alone(ctx, axis_name, axis_index_groups):
+        return x
+    attributes = (
+        f"all_gather_dim = {all_gather_dimension} : i64, {channel}, "
+        f"{replica_groups(ctx, axis_name, axis_index_groups)}, use_global_device_ids"
+    )
+    return ctx.generic("stablehlo.all_gather", [x], [out], attributes)[0]
+
+
+def _gather_batch(
+    primitive: ir.Primitive, axis: Axis, x: ir.Array, dim: int | None, params: dict[str, Any]
+) -> tuple[ir.Array, int | None]:
+    names, place, tiled = params["axis_name"], params["all_gather_dimension"], params["tiled"]
+    if axis.name in names:
+        return _gather_examples(primitive, axis, x, dim, params)
+    assert dim is not None  # else the axis is named
+    inner = place + (place >= dim if tiled else place > dim)
+    out = primitive.bind(x, **{**params, "all_gather_dimension": inner})
+    return out, dim + (not tiled and inner <= dim)
+
+
+def _gather_examples(
+    primitive: ir.Primitive, axis: Axis, x: ir.ArrayLike, dim: int | None, params: dict[str, Any]
+) -> tuple[ir.Array, int | None]:
+    """Gather over the mapped axis, and maybe others: the result is the same for all examples."""
+    names, place, tiled = params["axis_name"], params["all_gather_dimension"], params["tiled"]
+    groups = params.get("axis_index_groups")
+    if groups is not None:
+        whole = {**params, "axis_index_groups": None}
+        return in_groups(axis, x, dim, names, groups, lambda row: primitive.bind(row, **whole)), 0
+    other_axes, before, behind = sizes_around(names, axis.name)
+    x = batched_at(x, dim, axis, 0)
+    labels: list[Hashable] = ["own", *range(len(shape_of(x)) - 1)]
+    members = ["own"]
+    if other_axes:
+        over = {**params, "axis_name": other_axes, "axis_size": before * behind}
+        x = primitive.bind(x, **{**over, "all_gather_dimension": 0, "tiled": False})
+        x = split_dimension(x, 0, (before, behind))
+        labels, members = ["before", "behind", *labels], ["before", "own", "behind"]
+    target: list[Sequence[Hashable]] = [[i] for i in labels if isinstance(i, int)]
+    if tiled:
+        target[place] = [*members, place]
+    else:
+        target.insert(place, members)
+    return arranged(x, labels, target), None
+
+
+def _gather_transpose(
+    ct: ir.ArrayLike, x: object, *, all_gather_dimension: int, **params: object
+) -> list[ir.Array]:
+    return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
+
+
+def _gather(
+    name: str, transpose: Callable[..., list[ir.Array]], sharding: ir.ShardingRule, examples: object
+) -> ir.Primitive:
+    """Define a variant of ``all_gather`` by the state of its result."""
+    primitive = ir.define(
+        name,
+        abstract_eval=_gathered_type,
+        jvp=linear,
+        transpose=transpose,
+        batch=lambda axis, args, dims, **params: _gather_batch(
+            primitive, axis, args[0], dims[0], params
+        ),
+        axis_names=named,
+        host=outside,
+        lower=_gather_lower,
+        extended_lower=on_words(_gather_lower),
+        sharding=sharding,
+        examples=examples,
+    )
+    return primitive
+
+
+# The values of all members, stacked along a new dimension, or joined along an existing one.
+all_gather_p: ir.Primitive = _gather("all_gather", _gather_transpose, gathers, gathering_examples)
+
+
+def _invariant_transpose(
+    ct: ir.ArrayLike,
+    x: ir.Array,
+    *,
+    all_gather_dimension: int,
+    axis_name: AxisNames,
+    axis_size: int,
+    tiled: bool,
+) -> list[ir.Array]:
+    """The transpose rule: each member takes its part of the cotangent, which is the same on all."""
+    place = axis_index(axis_name)
+    if not tiled:
+        return [dynamic_index_in_dim(ct, place, all_gather_dimension, keepdims=False)]
+    size = x.aval.shape[all_gather_dimension]
+    start = mul(place, place.dtype.type(size))
+    return [
+        dynamic_slice_in_dim(ct, start, size, all_gather_dimension, allow_negative_indices=False)
+    ]
+
+
+def _reduced_transpose(
+    ct: ir.ArrayLike, x: object, *, all_gather_dimension: int, **params: object
+) -> list[ir.Array]:
+    """The transpose rule: the members' cotangents are unreduced; each gets its part of the sum."""
+    return [unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
+
+
+all_gather_invariant_p: ir.Primitive = _gather(
+    "all_gather_invariant", _invariant_transpose, gathers_to_invarying, shared_gathering_examples
+)
+all_gather_reduced_p: ir.Primitive = _gather(
+    "all_gather_reduced", _reduced_transpose, gathers_to_reduced, shared_gathering_examples
+)
+
+
+def _scattered_type(
+    aval: ir.ShapedArray,
+    *,
+    axis_name: AxisNames,
+    axis_size: int,
+    scatter_dimension: int,
+    tiled: bool,
+    axis_index_groups: Groups | None = None,
+) -> ir.ShapedArray:
+    what, argument = "psum_scatter", "scatter_dimension"
+    check_dtype(what, aval, numeric)
+    check_divisible(what, argument, scatter_dimension, aval.shape, axis_size, axis_name, tiled)
+    shape = list(aval.shape)
+    if tiled:
+        shape[scatter_dimension] //= axis_size
+    else:
+        del shape[scatter_dimension]
+    return aval.update(shape=tuple(shape))
+
+
+def _scatter_lower(
+    ctx: Lowering,
+    x: Value,
+    *,
+    axis_name: AxisNames,
+    axis_size: int,
+    scatter_dimension: int,
+    tiled: bool,
+    axis_index_groups: Groups | None = None,
+) -> Value:
+    out = ctx.out
+    if not out.size:
+        return ctx.constant(0, out)  # StableHLO scatters no empty arrays
+    shape = list(x.shape)
+    shape[scatter_dimension] //= axis_size
+    scalar = ir.ShapedArray((), x.dtype)
+    add = lambda c, a, b: [c.emit("stablehlo.add", [a, b], a.aval)]
+    attributes = (
+        f"{channel}, {replica_groups(ctx, axis_name, axis_index_groups)}, "
+        f"scatter_dimension = {scatter_dimension} : i64, use_global_device_ids"
+    )
+    part = x
+    if not is_alone(ctx, axis_name, axis_index_groups):
+        region = ctx.region([scalar, scalar], add)
+        aval = x.aval.update(shape=tuple(shape))
+        part = ctx.generic("stablehlo.reduce_scatter", [x], [aval], attributes, [region])[0]
+    return part if tiled else ctx.emit("stablehlo.reshape", [part], out)
+
+
+def _scatter_batch(primitive: ir.Primitive) -> Callable[..., tuple[ir.Array, int | None]]:
+    def batch(
+        axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], **params: Any
+    ) -> tuple[ir.Array, int | None]:
+        (x,), (dim,) = args, dims
+        names, place, tiled = params["axis_name"], params["scatter_dimension"], params["tiled"]
+        if axis.name in names:
+            return _scatter_examples(primitive, axis, x, dim, params)
+        assert dim is not None  # else the axis is named
+        inner = place + (place >= dim)
+        out = primitive.bind(x, **{**params, "scatter_dimension": inner})
+        return out, dim - (not tiled and inner < dim)
+
+    return batch
+
+
+def _scatter_examples(
+    primitive: ir.Primitive, axis: Axis, x: ir.ArrayLike, dim: int | None, params: dict[str, Any]
+) -> tuple[ir.Array, int]:
+    """Scatter the sum over the mapped axis, and maybe others: the parts become the batch."""
+    names, place, tiled = params["axis_name"], params["scatter_dimension"], params["tiled"]
+    groups = params.get("axis_index_groups")
+    if groups is not None:
+        whole = {**params, "axis_index_groups": None}
+        each = lambda row: primitive.bind(row, **whole)
+        return in_groups(axis, x, dim, names, groups, each), 0
+    other_axes, before, behind = sizes_around(names, axis.name)
+    total = reduce_sum(batched_at(x, dim, axis, 0), (0,))
+    part = shape_of(total)[place] // params["axis_size"]
+    total = split_dimension(total, place, (before, axis.size, behind, part))
+    rank = len(shape_of(total)) - 3
+    labels: list[Hashable] = list(range(rank))
+    labels[place:place] = ["before", "own", "behind"]
+    target: list[Sequence[Hashable]] = [["own"], *([i] for i in range(rank))]
+    if other_axes:
+        target.insert(place + 1, ["before", "behind"])
+        over = {**params, "axis_name": other_axes, "axis_size": before * behind, "tiled": False}
+        parts = arranged(total, labels, target)
+        parts = primitive.bind(parts, **{**over, "scatter_dimension": place + 1})
+    else:
+        target[place + 1] = ["before", "behind", place]
+        parts = arranged(total, labels, target)
+    return parts if tiled else squeeze(parts, (place + 1,)), 0
+
+
+def _scatter_transpose(
+    ct: ir.ArrayLike, x: object, *, scatter_dimension: int, **params: object
+) -> list[ir.Array]:
+    return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
+
+
+def _unreduced_transpose(
+    ct: ir.ArrayLike, x: object, *, scatter_dimension: int, **params: object
+) -> list[ir.Array]:
+    return [all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
+
+
+def _scatter(
+    name: str, transpose: Callable[..., list[ir.Array]], sharding: ir.ShardingRule, examples: object
+) -> ir.Primitive:
+    """Define a sum over the members, of which each gets its part along a dimension."""
+    return ir.define(
+        name,
+        abstract_eval=_scattered_type,
+        jvp=linear,
+        transpose=transpose,
+        batch=ir.derived(_scatter_batch),
+        axis_names=named,
+        host=outside,
+        lower=_scatter_lower,
+        sharding=sharding,
+        examples=examples,
+        exempt=along_an_axis,
+    )
+
+
+reduce_scatter_p: ir.Primitive = _scatter(
+    "reduce_scatter", _scatter_transpose, scatters, scattering_examples
+)
+unreduced_reduce_scatter_p: ir.Primitive = _scatter(
+    "unreduced_reduce_scatter",
+    _unreduced_transpose,
+    scatters_unreduced,
+    unreduced_scattering_examples,
+)
 
 
 @api_boundary

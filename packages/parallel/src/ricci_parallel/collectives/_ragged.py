@@ -16,7 +16,7 @@ from ricci_stablehlo import Lowering, Value, traced
 from ._axis_index import axis_index
 from ._casts import varied
 from ._exchange import all_to_all_p
-from ._gather_scatter import all_gather_p
+from ._gathering import all_gather_p
 from ._law_examples import ragged_examples
 from ._lowering import CHANNEL, device_groups, id_table
 from ._members import shape_of

@@ -17,8 +17,7 @@ from ricci_lax import div, reshape
 from ricci_parallel.collectives import psum_invariant_p, psum_p
 from ricci_xla import PartitionSpec
 
-from ._scope import in_scope
-from ._specs import AnyMesh, Specs, named_axes_of, replicated_axes
+from ._specs import AnyMesh, Specs, in_scope, named_axes_of, replicated_axes
 
 
 class Shards(ir.TupleRecord):

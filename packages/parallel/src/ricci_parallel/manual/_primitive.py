@@ -10,16 +10,58 @@ from typing import Any
 
 import ricci_ir as ir
 from ricci_batching import Axis, batch_flat
-from ricci_lax import create_token_p
+from ricci_lax import create_token_p, reshape
 from ricci_stablehlo import Lowering, Value, of_function, string, thread_tokens
 from ricci_xla import Mesh, PartitionSpec
 
-from ._as_batch import as_batch
-from ._checkify import check_shards
 from ._derivatives import Shards, jvp_rule, linearize_rule, transpose_rule
-from ._scope import in_scope
-from ._specs import AnyMesh, Specs, shard_aval, sharding_text, spec_axes, whole_aval, with_dim
-from ._steps import run_in_steps
+from ._specs import (
+    AnyMesh,
+    Specs,
+    in_scope,
+    shard_aval,
+    sharding_text,
+    spec_axes,
+    whole_aval,
+    with_dim,
+)
+from ._steps import as_batch, run_in_steps
+
+
+def check_shards(
+    log: Any, primitive: ir.Primitive, operands: Sequence[ir.ArrayLike], params: dict[str, Any]
+) -> list[ir.Array]:
+    """The checkify rule of ``shard_map``: each device reports its own errors.
+
+    Args:
+      log: collects the errors.
+      primitive, operands, params: the operation.
+    """
+    jaxpr, mesh = params["jaxpr"], params["mesh"]
+    with ir.extend_axes(mesh.shape.items()):
+        checked = log.checked(jaxpr)
+        count = checked.leaf_count
+        batched_errors = checked.jaxpr.derived(
+            ("errors of shards", count), lambda: _with_axis(checked.jaxpr, count)
+        )
+    spec = PartitionSpec(tuple(mesh.axis_names))
+    changed = {
+        **params,
+        "jaxpr": batched_errors if count else checked.jaxpr,
+        "out_specs": (*(spec,) * count, *params["out_specs"]),
+    }
+    return log.absorb(checked, primitive.bind(*operands, **changed))
+
+
+def _with_axis(jaxpr: ir.Jaxpr, count: int) -> ir.Jaxpr:
+    """Add a leading axis, sharded over the devices, to the first results of a jaxpr."""
+
+    def fun(*args: ir.Array) -> list[ir.Array]:
+        outs = ir.eval_jaxpr(jaxpr, jaxpr.consts, *args)
+        errors = [reshape(x, (1, *ir.get_aval(x).shape)) for x in outs[:count]]  # pyright: ignore
+        return [*errors, *outs[count:]]
+
+    return ir.trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
 
 
 def trace_on_shards(

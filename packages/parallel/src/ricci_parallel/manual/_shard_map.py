@@ -5,7 +5,7 @@ from typing import Any, Final, final, overload
 
 import ricci_ir as ir
 import ricci_pytree as pytree
-from ricci_parallel._decorator_types import Decorator
+from ricci_parallel._reshard import Decorator
 from ricci_xla import (
     AxisType,
     Mesh,
@@ -15,12 +15,12 @@ from ricci_xla import (
 )
 
 from ._primitive import shard_map_p
-from ._scope import in_scope
 from ._specs import (
     AnyMesh,
     Specs,
     check_inputs,
     check_outputs,
+    in_scope,
     named_axes_of,
     shard_aval,
     spec_axes,

@@ -1,10 +1,11 @@
-"""Partition specs of ``shard_map``: types of shards, and checks of specs."""
+"""Partition specs of ``shard_map``: types of shards, checks of specs, and named axes in scope."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import prod
 from typing import Any
 
 import ricci_ir as ir
+from ricci_ir import AxisNames, current_mesh, extend_axes, varying_axes
 from ricci_stablehlo import string
 from ricci_xla import AbstractMesh, AxisType, DuplicateSpecError, Mesh, PartitionSpec
 
@@ -246,3 +247,19 @@ def check_outputs(
                 "replication can't be statically inferred. Finish it with psum or pcast, or name "
                 "the axes with P(..., unreduced=..., reduced=...)."
             )
+
+
+def in_scope[T](
+    mesh: AnyMesh, manual: AxisNames, build: Callable[[], T], check_vma: bool = False
+) -> T:
+    """Call ``build`` with the axes and mesh of a ``shard_map`` in force.
+
+    Args:
+      mesh: the mesh.
+      manual: the axes of the mesh that become manual.
+      build: traces or transforms the jaxpr.
+      check_vma: whether the types inside record along which axes values vary.
+    """
+    sizes = [(name, size) for name, size in mesh.shape.items() if name in manual]
+    with extend_axes(sizes), current_mesh(manual_mesh(mesh, manual)), varying_axes(check_vma):
+        return build()

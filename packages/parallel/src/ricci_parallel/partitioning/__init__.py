@@ -3,7 +3,6 @@
 from ricci_ir import export_names as _export_names
 
 from ._custom_partitioning import *
-from ._mappings import *
 from ._rule import *
 
 _export_names(globals())

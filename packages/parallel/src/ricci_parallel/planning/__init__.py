@@ -10,6 +10,5 @@ from ._memory import *
 from ._memory_plan import *
 from ._memory_planner import *
 from ._plan import *
-from ._planner import *
 
 _export_names(globals())

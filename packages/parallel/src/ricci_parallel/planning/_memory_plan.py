@@ -8,8 +8,7 @@ from ricci_ir import shown_file
 from ricci_parallel.reports._collective import shown_bytes
 
 from ._memory import RESIDUAL, LiveBuffer, Memory, Owner, owners_of
-from ._memory_picture import memory_svg
-from ._memory_timeline import MemoryTimeline
+from ._memory_picture import MemoryTimeline, memory_svg
 
 __all__ = ["MemoryPlan", "PeakLocation", "Remedy"]
 

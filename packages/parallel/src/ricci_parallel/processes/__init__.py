@@ -2,9 +2,9 @@
 
 `_initialize` makes this process one of a cluster: by `_rendezvous` the processes find each other
 and keep a connection from each to rank 0, then jaxlib's runtime connects and carries all data.
-`_watch` is a thread that sends heartbeats of this process (`_heartbeat`) to rank 0, and ends the
-process when rank 0 has detected that another one failed (`_failure_detector`). `_fingerprint`
-compares the modules of all processes before they run.
+`_watch` is a thread that sends heartbeats of this process to rank 0, and ends the process when
+rank 0 has detected that another one failed (`_heartbeat`). `_fingerprint` compares the modules of
+all processes before they run.
 
 `_agreement` compares values between processes, `_gathering` exchanges those of the host, and
 `_preemption` lists the processes that go on.

@@ -15,10 +15,28 @@ import ricci_xla as xla
 from ricci_ir import PyTree, ShapedArray, canonicalize_dtype, get_aval, is_extended
 from ricci_parallel._cluster import cluster
 from ricci_pytree import keystr, tree_flatten_with_path
-
-from ._store import wait_for
+from ricci_xla import JaxRuntimeError
 
 __all__ = ["assert_equal", "sync_global_devices"]
+
+# How long one request waits, in milliseconds. In between, the watch can interrupt this thread.
+_POLL_MS = 500
+
+
+def wait_for[T](get: Callable[[str, int], T], key: str) -> T:
+    """Wait for the value of a key, without a time limit: that is the watch's.
+
+    Args:
+      get: the client's blocking request, for text or for bytes.
+      key: the key.
+    """
+    while True:
+        try:
+            return get(key, _POLL_MS)
+        except JaxRuntimeError as error:
+            if "DEADLINE_EXCEEDED" not in str(error):
+                raise
+
 
 _PREVIEW = 60  # characters of a value in an error
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, final
 
 from ricci_xla import SharedProgram
 
+from ._agreement import wait_for
 from ._heartbeat import Observer, main_thread_line
-from ._store import wait_for
 
 __all__ = ["ProgramMismatch"]
 

@@ -11,8 +11,8 @@ from ricci_ir import config
 from ricci_parallel._cluster import cluster
 
 from ._clusters import Membership, detect
-from ._failure_detector import Limits
 from ._fingerprint import ProgramCheck
+from ._heartbeat import Limits
 from ._rendezvous import Connection, Member, gather, join, split_address, this_member, welcome
 from ._watch import AbortGuard, MainThread, Watch
 

@@ -24,8 +24,7 @@ from typing import Any, final
 
 from ricci_xla import JaxRuntimeError
 
-from ._failure_detector import LastHeartbeat, Limits, detect_failures
-from ._heartbeat import Heartbeat, Observer, located
+from ._heartbeat import Heartbeat, LastHeartbeat, Limits, Observer, detect_failures, located
 from ._rendezvous import Connection, Member
 
 __all__ = ["ProcessFailure"]

@@ -12,9 +12,8 @@ from math import prod
 
 from ._collective import MOVES, SENT, Collective
 from ._device_groups import MeshAxes, read_groups, read_pairs
-from ._hlo_text import Computation, HloModule, Instruction, Line, arrays_in, shape_bytes
+from ._hlo_text import Computation, HloModule, Instruction, Line, arrays_in, shape_bytes, trip_count
 from ._program_lines import REQUESTS, ProgramLines, Request, Value
-from ._trip_counts import trip_count
 
 _CHANNEL = re.compile(r"channel_id=(\d+)")
 # Opcodes that forward data without computing with it.
