@@ -7,14 +7,41 @@ from typing import Any, NamedTuple
 import ricci_ir as ir
 from ricci_lax import custom_vjp
 from ricci_lax.authoring import no_examples
-from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
+from ricci_pytree import PyTreeDef, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tokens_at
 from ricci_xla import HOST_MEMORY, NamedSharding, canonical_platform
-from ricci_xla.exported import argument_names, call_exported_main, sizes_of_call, with_sizes
-
-from ._messages import differences
+from ricci_xla.exported import (
+    argument_names,
+    call_exported_main,
+    leaf_name,
+    sizes_of_call,
+    with_sizes,
+)
 
 __all__ = ["call_exported_p"]
+
+
+def differences(in_tree: PyTreeDef, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> str:
+    """Describe the missing and unexpected arguments of a call, in a few lines."""
+    expected = set(argument_names(in_tree))
+    names_of_call = {leaf_name(path) for path, _ in tree_flatten_with_path(arguments)[0]}
+    lines = [
+        f"  {what}: {', '.join(sorted(names)[:4])}{', ...' if len(names) > 4 else ''}"
+        for what, names in (
+            ("missing", expected - names_of_call),
+            ("unexpected", names_of_call - expected),
+        )
+        if names
+    ]
+    if not lines:
+        example = in_tree.unflatten(range(in_tree.num_leaves))
+        lines = [f"  expected: {_short(example)}", f"  found:    {_short(arguments)}"]
+    return "\n".join(lines)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 class Callee:

@@ -1,20 +1,100 @@
-"""``Exported``: a lowered function with its types, shardings and calling convention."""
+"""``Exported``: a lowered function with its types and calling convention, and its file record."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from ricci_ir import AbstractValue, Effect, api_boundary
+from ricci_ir import AbstractValue, Effect, api_boundary, is_symbolic_dim
 from ricci_pytree import PyTreeDef
 from ricci_xla import AbstractMesh, Mesh, NamedSharding, Sharding
-from ricci_xla.exported import module_text, write_export, write_jax_export
+from ricci_xla.exported import (
+    ExportedRecord,
+    decode_abstract_sharding,
+    encode_abstract_sharding,
+    module_text,
+    node_forms,
+    read_export,
+    signature_of,
+    write_export,
+    write_jax_export,
+)
+from ricci_xla.files import FileError, encode_tree, encode_type
 
 from ._call import Callee, Calls, call_flat, calls_of
 from ._checks import DisabledSafetyCheck
-from ._records import record_of
 
-__all__ = ["Exported"]
+__all__ = ["Exported", "deserialize"]
+
+
+def record_of(exported: Any, vjp_order: int) -> ExportedRecord:
+    """The record of an exported function with its derivatives up to an order.
+
+    Raises:
+      TypeError: if its trees have nodes that cannot be written.
+      ValueError: if it has fewer derivatives.
+    """
+    if vjp_order > 0 and not exported.has_vjp():
+        raise ValueError(
+            f"{exported.fun_name} cannot be serialized with vjp_order={vjp_order}: it was read "
+            "from a file without a derivative of that order. Export it again."
+        )
+    return ExportedRecord(
+        fun_name=exported.fun_name,
+        in_tree=_tree(exported, "an argument", exported.in_tree),
+        in_types=[encode_type(aval) for aval in exported.in_avals],
+        out_tree=_tree(exported, "a result", exported.out_tree),
+        out_types=[encode_type(aval) for aval in exported.out_avals],
+        in_shardings=[encode_abstract_sharding(s) for s in exported._in_named_shardings],
+        out_shardings=[encode_abstract_sharding(s) for s in exported._out_named_shardings],
+        nr_devices=exported.nr_devices,
+        platforms=list(exported.platforms),
+        ordered_effects=[_effect(exported, e) for e in exported.ordered_effects],
+        unordered_effects=[_effect(exported, e) for e in exported.unordered_effects],
+        disabled_checks=[str(check) for check in exported.disabled_safety_checks],
+        module=exported.mlir_module_serialized,
+        calling_convention=exported.calling_convention_version,
+        kept_args=list(exported.module_kept_var_idx),
+        uses_global_constants=exported.uses_global_constants,
+        constraints=_constraints(exported),
+        vjp=record_of(exported.vjp(), vjp_order - 1) if vjp_order > 0 else None,
+    )
+
+
+def _constraints(exported: Any) -> list[str]:
+    """The constraints on the symbolic sizes of an exported function."""
+    sizes = (n for aval in exported.in_avals for n in aval.shape if is_symbolic_dim(n))
+    scope = next((n.scope for n in sizes), None)
+    return [] if scope is None else [constraint.text for constraint in scope.constraints]
+
+
+def _effect(exported: Any, effect: object) -> str:
+    """The name of an effect's class, after checking that its instances are equal."""
+    try:
+        if type(effect)() == effect:
+            return effect_name(effect)
+    except TypeError:  # the class takes arguments
+        pass
+    raise ValueError(
+        f"{exported.fun_name} cannot be serialized: its effect {effect!r} differs from "
+        f"{type(effect).__qualname__}(), which a reader of the file would create. Give the "
+        "class __eq__ and __hash__ without arguments, or keep the effect out of the function."
+    )
+
+
+def effect_name(effect: object) -> str:
+    """The name of an effect's class."""
+    return f"{type(effect).__module__}.{type(effect).__qualname__}"
+
+
+def _tree(exported: Any, what: str, tree: Any) -> Any:
+    try:
+        return encode_tree(tree, node_forms)
+    except TypeError as error:
+        raise ValueError(
+            f"{exported.fun_name} cannot be serialized: in {what}, {error}. Register it with "
+            "export.register_pytree_node_serialization or register_namedtuple_serialization."
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -209,3 +289,78 @@ class Exported:
                 f"  exported with {exported_mesh}\n  called with   {mesh}"
             )
         return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
+
+
+def deserialize(blob: bytes | bytearray | memoryview) -> Exported:
+    """Read a function that ``Exported.serialize`` wrote, in Ricci's format or in JAX's.
+
+    Args:
+      blob: the bytes.
+
+    Returns:
+      The function.
+
+    Raises:
+      FileError: if they are neither, are damaged, or of an unsupported version.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci import export
+      >>> data = export.export(ricci.jit(lambda x: x + 1))(np.float32(1)).serialize()
+      >>> export.deserialize(data).call(np.float32(2))
+      Array(3., dtype=float32)
+    """
+    source = "the bytes given to deserialize"
+    record = read_export(blob, source)
+    try:
+        return exported_of(record)
+    except FileError as error:
+        raise FileError(f"{source}: {error}") from error
+
+
+def exported_of(record: ExportedRecord) -> Exported:
+    """The exported function that a record describes.
+
+    Raises:
+      FileError: if the record has an unknown entry.
+    """
+    vjp = None if record.vjp is None else exported_of(record.vjp)
+    signature = signature_of(record)
+    return Exported(
+        fun_name=record.fun_name,
+        in_tree=signature.in_tree,
+        in_avals=signature.in_types,
+        out_tree=signature.out_tree,
+        out_avals=signature.out_types,
+        _in_named_shardings=tuple(map(decode_abstract_sharding, record.in_shardings)),
+        _out_named_shardings=tuple(map(decode_abstract_sharding, record.out_shardings)),
+        in_shardings_hlo=(None,) * len(record.in_types),
+        out_shardings_hlo=(None,) * len(record.out_types),
+        nr_devices=record.nr_devices,
+        platforms=tuple(record.platforms),
+        ordered_effects=tuple(map(_effect_named, record.ordered_effects)),
+        unordered_effects=tuple(map(_effect_named, record.unordered_effects)),
+        disabled_safety_checks=tuple(map(DisabledSafetyCheck, record.disabled_checks)),
+        mlir_module_serialized=record.module,
+        calling_convention_version=record.calling_convention,
+        module_kept_var_idx=tuple(record.kept_args),
+        uses_global_constants=record.uses_global_constants,
+        _get_vjp=None if vjp is None else lambda _: vjp,
+    )
+
+
+def _effect_named(name: str) -> Effect:
+    """An effect of the class of a name, whose module must be imported."""
+    todo: list[type[Effect]] = [Effect]
+    while todo:
+        kind = todo.pop()
+        todo += kind.__subclasses__()
+        if f"{kind.__module__}.{kind.__qualname__}" == name:
+            effect = kind()
+            assert effect_name(effect) == name
+            return effect
+    raise FileError(
+        f"the exported function has the effect {name}, whose class is not imported. Import the "
+        "module that defines it, and read the file again."
+    )
