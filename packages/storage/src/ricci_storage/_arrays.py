@@ -11,10 +11,8 @@ import numpy as np
 from ricci_ir import Array, DTypeLike, ShapeDtypeStruct
 from ricci_xla import Format, Sharding, make_array_from_callback, process_count, process_index
 
-from ._specs import Spec, array_metadata, dtype_name
-from ._tensorstore import chunk_layout as default_chunks
-from ._tensorstore import context as shared_context
-from ._tensorstore import open_array, tensorstore
+from ._specs import Spec, array_metadata, dtype_name, open_array, shared_context, tensorstore
+from ._specs import chunk_layout as default_chunks
 
 __all__ = [
     "async_deserialize",

@@ -1,16 +1,20 @@
-"""Asynchronous writes of arrays: a thread waits until they are on disk."""
+"""Asynchronous writes of arrays: a thread waits until they are on disk.
+
+``Barriers`` join the processes by jaxlib's coordination service, also in threads.
+"""
 
 import abc
+import itertools
 import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ricci_ir import Array, DTypeLike
-from ricci_xla import process_index
+from ricci_parallel import cluster
+from ricci_xla import JaxRuntimeError, process_count, process_index
 
 from ._arrays import Destination, all_of, async_serialize, run, run_deserialization
-from ._barriers import Barriers, BarrierTimeoutError
 from ._specs import Spec, zarr_spec
 
 __all__ = [
@@ -20,6 +24,47 @@ __all__ = [
     "GlobalAsyncCheckpointManagerBase",
     "logger",
 ]
+
+
+class BarrierTimeoutError(Exception):
+    """Other processes have not written their parts in time."""
+
+
+class Barriers:
+    """The points at which all processes wait during one save.
+
+    Create it in the main thread, as every process starts the same saves in the same order; ``wait``
+    may be called in any thread.
+
+    Args:
+      timeout_secs: how long processes wait for each other.
+    """
+
+    _saves = itertools.count()
+
+    def __init__(self, timeout_secs: float = 300):
+        self.key = f"ricci/storage/{next(self._saves)}"
+        self.timeout_ms = int(timeout_secs * 1000)
+
+    def wait(self, point: str) -> None:
+        """Wait until all processes are at a point.
+
+        Raises:
+          BarrierTimeoutError: if others take too long.
+        """
+        if process_count() == 1:
+            return
+        try:
+            cluster.client.wait_at_barrier(f"{self.key}/{point}", self.timeout_ms)
+        except JaxRuntimeError as error:
+            if "DEADLINE_EXCEEDED" not in str(error):
+                raise
+            raise BarrierTimeoutError(
+                f"process {process_index()} waited {self.timeout_ms / 1000:g} s for the others to "
+                "write their parts. Give GlobalAsyncCheckpointManager a longer timeout_secs, or "
+                f"see what delays them: {error}"
+            ) from error
+
 
 logger: logging.Logger = logging.getLogger(__name__)
 

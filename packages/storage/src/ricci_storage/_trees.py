@@ -20,7 +20,7 @@ from ricci_pytree import PyTreeDef, broadcast_prefix, prefix_errors, tree_flatte
 from ricci_xla import process_count, process_index
 
 from ._arrays import run_deserialization, run_serialization
-from ._barriers import Barriers
+from ._manager import Barriers
 from ._specs import (
     combine_kvstores,
     dtype_name,
@@ -28,10 +28,10 @@ from ._specs import (
     is_remote_storage,
     is_tensorstore_spec_leaf,
     merge_nested_ts_specs,
+    tensorstore,
     verify_tensorstore_spec,
 )
 from ._structure import LEAVES, PyTreeFuture, deserialize_pytreedef, entry, serialize_pytreedef
-from ._tensorstore import tensorstore
 
 __all__ = ["load", "load_pytreedef", "nonblocking_load", "nonblocking_save", "save"]
 
