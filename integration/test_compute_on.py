@@ -10,7 +10,7 @@ import ricci.numpy as jnp
 from ricci import grad, vmap
 from ricci.experimental.compute_on import compute_on
 from ricci.memory import Space
-from ricci_xla.compile._host_callbacks import parse_module
+from ricci_xla.compile._effects import parse_module
 
 X = np.arange(4, dtype=np.float32)
 jit: Any = ricci.jit

@@ -16,7 +16,7 @@ import ricci.numpy as jnp
 from ricci import NamedSharding, P, jit
 from ricci.experimental.serialize_executable import deserialize_and_load, serialize
 from ricci_xla.files import FileError, read_file, write_file
-from ricci_xla.serialized._record import EXECUTABLE_KIND
+from ricci_xla.serialized._serialize import EXECUTABLE_KIND
 
 X = np.arange(4, dtype=np.float32)
 BIG = np.arange(3000, dtype=np.float32)  # large enough to be an argument of the program

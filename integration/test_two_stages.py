@@ -12,7 +12,7 @@ import pytest
 
 import ricci
 import ricci.numpy as jnp
-from ricci_xla.compile import _call, _compile, _two_stages
+from ricci_xla.compile import _call, _compile
 
 X = np.linspace(-2, 2, 64, dtype="float32").reshape(8, 8)
 
@@ -53,7 +53,7 @@ def settle(python_calls):
 @pytest.fixture
 def second_stage(monkeypatch):
     """Sets a function that is called before the second stage of a compilation."""
-    stages = _two_stages.compile_in_stages
+    stages = _compile.compile_in_stages
 
     def use(before):
         def compile_in_stages(compile, options):

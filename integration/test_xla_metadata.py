@@ -19,7 +19,7 @@ from ricci.experimental.xla_metadata import (
 )
 from ricci_ir import operation_metadata, primitives
 from ricci_testing import check_programs, examples
-from ricci_xla.compile._host_callbacks import parse_module
+from ricci_xla.compile._effects import parse_module
 
 X = np.arange(4, dtype=np.float32)
 BAD: Any = 3

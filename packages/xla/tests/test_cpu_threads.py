@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ricci_xla import devices
-from ricci_xla.devices._cpu_threads import enough_threads
+from ricci_xla.devices._factories import enough_threads
 
 THREADS = Path("/proc/self/task")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from jaxlib import xla_client
 
-from ricci_xla.devices import _plugins, _tpu
-from ricci_xla.devices._plugin_modules import PluginModules
+from ricci_xla.devices import _plugins
 from ricci_xla.devices._plugins import (
     Plugin,
+    PluginModules,
     cuda_options,
     find_cuda_plugin,
     find_plugins,
@@ -30,11 +30,11 @@ def install(folder: Path, *files: str) -> None:
 def site(tmp_path, monkeypatch):
     if find_cuda_plugin() is not None:
         pytest.skip("a CUDA plugin is installed here and would be found first")
-    if _tpu.find_libtpu() is not None:
+    if _plugins.find_libtpu() is not None:
         pytest.skip("libtpu is installed here and would be found first")
-    for name in _tpu._VARIABLES:
+    for name in _plugins._VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(_tpu, "has_tpu", lambda: False)
+    monkeypatch.setattr(_plugins, "has_tpu", lambda: False)
     for name in [n for n in sys.modules if n.split(".")[0] == "jax"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(tmp_path)
@@ -97,11 +97,11 @@ def test_libtpu_may_be_named_in_the_environment(site, monkeypatch):
     assert find_plugins() == {"tpu": Plugin("tpu", Path("/opt/libtpu.so"))}
 
 
-@pytest.mark.parametrize("variable", [None, *_tpu._VARIABLES])
+@pytest.mark.parametrize("variable", [None, *_plugins._VARIABLES])
 @pytest.mark.parametrize("attached", [False, True])
 def test_libtpu_is_tried_unasked_only_where_a_tpu_may_be(site, monkeypatch, variable, attached):
     install(site, "libtpu/__init__.py", "libtpu/libtpu.so")
-    monkeypatch.setattr(_tpu, "has_tpu", lambda: attached)
+    monkeypatch.setattr(_plugins, "has_tpu", lambda: attached)
     if variable is not None:
         monkeypatch.setenv(variable, "1")
     assert list(likely_plugins(find_plugins())) == ["tpu"] * (attached or variable is not None)

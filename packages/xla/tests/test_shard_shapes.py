@@ -16,8 +16,8 @@ from ricci_xla import (
     device_put,
     jit,
 )
+from ricci_xla.meshes._encodings import named_by_tiles
 from ricci_xla.meshes._sharding_types import GSPMDSharding
-from ricci_xla.meshes._tiles import named_by_tiles
 
 
 @pytest.fixture

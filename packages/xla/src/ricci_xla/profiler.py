@@ -19,11 +19,12 @@ from jaxlib._profile_data import ProfileData as ProfileData
 from jaxlib._profile_data import ProfileEvent as ProfileEvent
 from jaxlib._profile_data import ProfilePlane as ProfilePlane
 
+from ricci_xla.tracing._compile_log import profiling
+
 from ._profiler_types import ProfileOptions as ProfileOptions
 from ._profiler_types import ProfilerServer, ProfilerSession, TraceMe
 from .devices._client import get_backend
 from .devices._plugins import find_plugins, likely_plugins
-from .tracing._profiling import profiling
 
 # The port that Perfetto's page may read from.
 _PERFETTO_PORT = 9001

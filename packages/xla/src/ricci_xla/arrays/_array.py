@@ -1,4 +1,4 @@
-"""The methods of arrays that do not compute, added to jaxlib's array class.
+"""The shards of an array, and its methods that do not compute, added to jaxlib's class.
 
 ``ricci_numpy`` adds those that compute: operators, indexing, reductions.
 """
@@ -9,19 +9,75 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_xla.devices import _state as _state
+from ricci_ir import Hook
 from ricci_xla.devices._client import check_computed
 from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._registration import shown_to_jaxlib
 from ricci_xla.devices._runtime_types import ArrayCopySemantics, Device, JaxRuntimeError
 from ricci_xla.meshes._shard_shapes import device_indices, has_terms, unknown_sum
 from ricci_xla.meshes._sharding_types import Sharding
 
-from ._across_processes import can_be_read
 from ._array_impl import ArrayImpl
 from ._donation import deleted_array
-from ._pieces import parts, whole_part, with_types
 
-__all__ = ["check_not_deleted", "copy_array", "Shard"]
+__all__ = [
+    "Shard",
+    "can_be_read",
+    "check_equal_across_processes",
+    "check_not_deleted",
+    "copy_array",
+    "parts",
+    "reshard_across_processes",
+]
+
+
+def parts(array: ArrayImpl) -> list[ArrayImpl]:
+    """The shards of an array on the devices of this process, in the order of the sharding."""
+    sharding = array._sharding
+    if sharding.num_devices == 1:
+        return [array] if sharding.is_fully_addressable else []
+    with shown_to_jaxlib():
+        return array._arrays
+
+
+def whole_part(array: ArrayImpl) -> ArrayImpl:
+    """One copy of a fully replicated array, as a single-device array."""
+    if array._sharding.num_devices == 1:
+        return array
+    with shown_to_jaxlib():
+        return array._fully_replicated_shard()
+
+
+def with_types[R](call: Callable[[], R]) -> R:
+    """Call a function of jaxlib that creates single-device arrays and their types itself.
+
+    It looks up our types each time, and would import JAX if it is installed.
+    """
+    with shown_to_jaxlib():
+        return call()
+
+
+def can_be_read(array: ArrayImpl) -> bool:
+    """Whether the devices of this process hold all values of an array."""
+    sharding = array._sharding
+    if sharding.is_fully_addressable:
+        return True
+    addressable = sharding._internal_device_list.addressable_device_list
+    return bool(sharding.is_fully_replicated and addressable)
+
+
+# ``(array, sharding)``: reshards an array over several processes, on the same devices in the same
+# order.
+reshard_across_processes: Hook[Callable[[Any, Sharding], Any]] = Hook(
+    "resharding across processes", provided_by="ricci_xla"
+)
+# ``(value, sharding)``: raises an error if the processes that a sharding's devices belong to have
+# different values. Each of them must call it.
+check_equal_across_processes: Hook[Callable[[Any, Sharding], object]] = Hook(
+    "checks of values across processes",
+    provided_by="ricci_parallel",
+    default=lambda value, sharding: None,
+)
 
 
 class Shard:

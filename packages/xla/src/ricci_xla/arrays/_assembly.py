@@ -8,8 +8,8 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_pytree import flatten_axes, tree_flatten
-from ricci_xla.devices._guards import explicit_transfer
 from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._jaxlib_options import explicit_transfer
 from ricci_xla.devices._runtime_types import HostBufferSemantics
 from ricci_xla.meshes._shard_shapes import tiles
 from ricci_xla.meshes._sharding_types import Sharding

@@ -11,9 +11,8 @@ from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import Sharding
 
-from ._array import check_not_deleted
+from ._array import check_not_deleted, with_types
 from ._array_impl import ArrayImpl
-from ._pieces import with_types
 from ._placement import array_from_host, move_array
 
 __all__ = ["from_dlpack"]

@@ -1,16 +1,28 @@
-"""Layouts: the order of an array's elements in a device's memory."""
+"""Layouts and memories: the order of an array's elements, and which memory has them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, ClassVar
 
 from ricci_ir import ExtendedDType, Hook, format_type
-from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.devices._client import get_default_device
+from ricci_xla.meshes._sharding import single_device_sharding
+from ricci_xla.meshes._sharding_types import Sharding, SingleDeviceSharding
 
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
 
-__all__ = ["AutoLayout", "Format", "Layout", "layout_of", "physical_layout"]
+__all__ = [
+    "HOST_MEMORY",
+    "AutoLayout",
+    "Format",
+    "Layout",
+    "MemorySpace",
+    "in_memory",
+    "layout_of",
+    "physical_layout",
+]
 
 
 class AutoLayout:
@@ -246,3 +258,46 @@ def _format(self: ArrayImpl) -> Format:
 
 
 ArrayImpl.format = property(_format)  # pyright: ignore[reportAttributeAccessIssue]
+
+HOST_MEMORY = "pinned_host"
+
+
+class MemorySpace(Enum):
+    """A memory kind of an array's devices: their own memory or the host's.
+
+    ``device_put(x, MemorySpace.Host)`` moves an array to the host's memory, where its devices can
+    read it, and ``device_put(x, MemorySpace.Device)`` moves it back.
+    """
+
+    Device = 1
+    Host = 2
+    Any = 3
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+
+def in_memory(sharding: Sharding | None, space: MemorySpace) -> Sharding:
+    """A sharding with the same devices, in one of their memories.
+
+    Args:
+      sharding: the sharding; by default that of arrays on the default device.
+      space: the memory.
+
+    Raises:
+      ValueError: for ``MemorySpace.Any``, which selects no memory.
+    """
+    if space is MemorySpace.Any:
+        raise ValueError(
+            "device_put: MemorySpace.Any means every memory, so that nothing can be put there. "
+            "Give MemorySpace.Host or MemorySpace.Device."
+        )
+    if sharding is None:
+        sharding = single_device_sharding(get_default_device())
+    default = sharding._internal_device_list.default_memory_kind
+    kind = HOST_MEMORY if space is MemorySpace.Host else default
+    if kind is None or kind == sharding.memory_kind:
+        return sharding
+    if kind == default and isinstance(sharding, SingleDeviceSharding):
+        return single_device_sharding(sharding._device)
+    return sharding.with_memory_kind(kind)

@@ -8,14 +8,14 @@ import numpy as np
 import ricci_ir as ir
 from ricci_pytree import PyTreeDef, flatten_axes, tree_flatten, tree_flatten_with_path, tree_leaves
 from ricci_xla.devices._client import check_computed, check_not_forked, get_default_device
-from ricci_xla.devices._guards import (
+from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._jaxlib_options import (
     begin_explicit,
     check_device_to_device,
     end_explicit,
     unguarded,
     watch,
 )
-from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import (
     ArrayCopySemantics,
     Device,
@@ -38,12 +38,16 @@ from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 from ricci_xla.meshes._type_forms import placed_aval
 
-from ._across_processes import can_be_read, check_equal_across_processes, reshard_across_processes
-from ._array import check_not_deleted, copy_array
+from ._array import (
+    can_be_read,
+    check_equal_across_processes,
+    check_not_deleted,
+    copy_array,
+    parts,
+    reshard_across_processes,
+)
 from ._array_impl import ArrayImpl
-from ._layout import Format, in_format, sharding_of_format
-from ._memory import MemorySpace, in_memory
-from ._pieces import parts
+from ._layout import Format, MemorySpace, in_format, in_memory, sharding_of_format
 
 __all__ = [
     "array_from_host",

@@ -8,7 +8,6 @@ import typing as _typing
 from ricci_ir import export_names as _export_names
 from ricci_ir import lazy_names as _lazy_names
 
-from ._entry import *
 from ._folder import *
 from ._key import *
 from ._persistent import *

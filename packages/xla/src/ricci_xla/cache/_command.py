@@ -9,9 +9,8 @@ from typing import Any
 
 from ricci_xla.files import FileError
 
-from ._entry import Entry, read_entry
 from ._explain import differences
-from ._folder import CacheFile, CacheFolder
+from ._folder import CacheFile, CacheFolder, Entry, read_entry
 
 __all__ = ["main"]
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ricci_xla.files import FileError
 
-from ._entry import Entry, read_entry
-from ._folder import CacheFolder
+from ._folder import CacheFolder, Entry, read_entry
 from ._key import ProgramKey
 
 __all__ = ["differences", "explain_miss"]

@@ -25,9 +25,8 @@ from ricci_xla.devices._runtime_types import (
 )
 from ricci_xla.files import FileError
 
-from ._entry import read_entry, write_entry
 from ._explain import explain_miss
-from ._folder import CacheFolder
+from ._folder import CacheFolder, read_entry, write_entry
 from ._key import ProgramKey, program_key
 
 __all__ = ["cached_compile", "is_cached", "reset_cache", "set_cache_dir", "use_xla_caches"]

@@ -17,18 +17,17 @@ from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.compile._compile import compile_program
 from ricci_xla.compile._dispatch import FastPath, make_fast_callable
 from ricci_xla.compile._effects import runtime_tokens
-from ricci_xla.compile._nan_checks import checks_results
 from ricci_xla.compile._place import Options
-from ricci_xla.devices._guards import unguarded
+from ricci_xla.compile._value_checks import checks_results
+from ricci_xla.devices._jaxlib_options import device_mesh, unguarded
 from ricci_xla.devices._listing import local_devices
 from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
-from ricci_xla.devices._state import device_mesh
 from ricci_xla.meshes._current_mesh import default_sharding
 from ricci_xla.tracing._program import Program
 
 from . import _first_calls as first_calls
 
-__all__ = ["xla_backend", "XlaBackend"]
+__all__ = ["XlaBackend", "xla_backend"]
 
 _leaf = tree_structure(0)
 _MAY_HAVE_JAXPRS = frozenset({ir.Jaxpr, tuple})  # types of parameters that are or contain jaxprs

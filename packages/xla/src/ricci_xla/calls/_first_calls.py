@@ -14,12 +14,10 @@ import numpy as np
 import ricci_ir as ir
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
-from ricci_xla.compile._error_checks import checks_errors
-from ricci_xla.compile._nan_checks import checks_results
+from ricci_xla.compile._value_checks import checks_errors, checks_results
 from ricci_xla.devices._client import get_default_device
-from ricci_xla.devices._guards import transfers_are_guarded
+from ricci_xla.devices._jaxlib_options import device_mesh, transfers_are_guarded
 from ricci_xla.devices._runtime_types import Device
-from ricci_xla.devices._state import device_mesh
 
 # The number of calls of an operation, with operands of the same types, that NumPy computes.
 CALLS = 3

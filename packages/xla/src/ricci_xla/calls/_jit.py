@@ -1,4 +1,4 @@
-"""``jit``: compiles a function with XLA on its first call; later calls are dispatched from C++."""
+"""``jit`` and ``pjit``: compile on the first call; later calls are dispatched from C++."""
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,7 +7,8 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 
 import ricci_ir as ir
-from ricci_xla.arrays._across_processes import reshard_across_processes
+from ricci_ir import PyTree
+from ricci_xla.arrays._array import reshard_across_processes
 from ricci_xla.arrays._donation import donating
 from ricci_xla.arrays._layout import Format, copy_to_layout
 from ricci_xla.compile._dispatch import FastPath, make_fast_callable
@@ -16,15 +17,13 @@ from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.tracing._arguments import resolve_arguments
-from ricci_xla.tracing._inline import Inline, inline_time
-from ricci_xla.tracing._program import check_function, function_name
+from ricci_xla.tracing._program import Inline, check_function, function_name, inline_time
 
+from ._argument_shardings import validate_shardings
 from ._jit_function import JitFunction
-from ._sharding_arguments import validate_shardings
 from ._stages import Lowered, Traced, Wrapped
 
-__all__ = ["jit"]
-
+__all__ = ["jit", "pjit"]
 
 if TYPE_CHECKING:
 
@@ -305,3 +304,49 @@ def _reshard(array: ir.Array, sharding: Sharding) -> Any:
     """Reshard an array over several processes, on the same devices."""
     make = lambda: jit(lambda x: x, out_shardings=sharding)
     return _resharding.make(sharding, make)(array)
+
+
+def pjit[**P, R](
+    fun: Callable[P, R],
+    in_shardings: PyTree = None,
+    out_shardings: PyTree = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Device | None = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: Mapping[str, Any] | None = None,
+) -> Wrapped[P, R]:
+    """Compile a function with XLA: ``jit`` with options that may be passed by position.
+
+    Args:
+      fun: a pure function of pytrees of arrays.
+      in_shardings, out_shardings, static_argnums, static_argnames: as for ``jit``.
+      donate_argnums, donate_argnames, keep_unused, device, backend: as for ``jit``.
+      inline, compiler_options: as for ``jit``.
+
+    Returns:
+      The jitted function, as from ``jit``.
+
+    Example:
+      >>> from ricci.experimental.pjit import pjit
+      >>> pjit(lambda x: x)(3.0)
+      Array(3., dtype=float32, weak_type=True)
+    """
+    return jit(
+        fun,
+        in_shardings=in_shardings,
+        out_shardings=out_shardings,
+        static_argnums=static_argnums,
+        static_argnames=static_argnames,
+        donate_argnums=donate_argnums,
+        donate_argnames=donate_argnames,
+        keep_unused=keep_unused,
+        device=device,
+        backend=backend,
+        inline=inline,
+        compiler_options=compiler_options,
+    )

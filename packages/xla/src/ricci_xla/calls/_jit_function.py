@@ -1,34 +1,77 @@
-"""Calls of jitted functions on a miss of the C++ dispatcher: trace, compile, run."""
+"""Calls of jitted functions on a miss of the C++ dispatcher: trace, compile, run.
+
+A run that exhausts the memory gets a report on the arrays that fill it, and the error of a host
+callback loses the frames of the runtime.
+"""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import ricci_ir as ir
+from ricci_ir import Hook, explained
 from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._donation import name_repeated
-from ricci_xla.compile._compile import compile_program
+from ricci_xla.compile._call import CompiledProgram
+from ricci_xla.compile._compile import compile_program, two_stage_compilation
 from ricci_xla.compile._dispatch import FastPath
-from ricci_xla.compile._nan_checks import checks_results
+from ricci_xla.compile._effects import without_callers
 from ricci_xla.compile._place import Options
-from ricci_xla.compile._two_stages import two_stage_compilation
+from ricci_xla.compile._value_checks import checks_results
 from ricci_xla.devices._client import get_backend
+from ricci_xla.devices._runtime_types import JaxRuntimeError
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.tracing._arguments import Arguments, Split, donated_leaves, split_static
-from ricci_xla.tracing._inline import Inline
-from ricci_xla.tracing._program import Program, abstract_leaves, programs, trace_program
+from ricci_xla.tracing._program import Inline, Program, abstract_leaves, programs, trace_program
 from ricci_xla.tracing._warm_start_hook import CallEntry, warm_start_hooks
 
-from ._inner_shardings import (
+from ._argument_shardings import (
     ProgramShardings,
     check_leaves,
+    check_positional,
     constrained,
     layout_leaves,
     sharding_leaves,
 )
-from ._memory_errors import run
 from ._references import ReferenceCall, reference_call
-from ._sharding_arguments import check_positional
+
+__all__ = ["memory_report"]
+
+# ``(program, leaves, options)``: returns lines of text, possibly none, on the arrays that fill the
+# memory in a call of a program with flat arguments, under the options of ``jit``.
+memory_report: Hook[Callable[[Program, Sequence[Any], Options], str]] = Hook(
+    "reports on memory", provided_by="ricci_parallel", default=lambda program, leaves, options: ""
+)
+
+
+def run(
+    compiled: CompiledProgram, leaves: Sequence[Any], options: Options
+) -> tuple[list[Any], FastPath | None]:
+    """Run a compiled program, and report which arrays fill the memory if it is exhausted.
+
+    The report is appended to jaxlib's error; a callback's error loses the frames that led to it.
+    Later calls, which C++ runs itself, raise jaxlib's errors unchanged.
+    """
+    try:
+        return compiled.call(leaves)
+    except JaxRuntimeError as error:
+        report = ""
+        if compiled.program.has_equations and str(error).startswith("RESOURCE_EXHAUSTED"):
+            report = _report(compiled.program, leaves, options)
+        if not report:
+            text = without_callers(str(error))
+            if text == str(error):
+                raise
+            raise JaxRuntimeError(text) from None
+        raise JaxRuntimeError(explained(f"{error}\n{report}", "out-of-memory")) from None
+
+
+def _report(program: Program, leaves: Sequence[Any], options: Options) -> str:
+    """Return the report on a program, which compiles it again; empty if that fails as well."""
+    try:
+        return memory_report.call(program, leaves, options)
+    except Exception:  # noqa: BLE001 (the user gets the runtime's error, as without a report)
+        return ""
 
 
 class JitFunction:

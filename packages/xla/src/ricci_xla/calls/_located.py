@@ -1,21 +1,24 @@
-"""Compile a traced call with the lines of the user's code in the HLO text, for reports."""
+"""Trace a call for a tool, or compile it with the user's lines in the HLO text, for reports."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from typing import Any
 
-from ricci_ir import Jaxpr, TupleRecord
+from ricci_ir import Jaxpr, TupleRecord, argument_aval, has_stages, preserved
+from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_xla.compile._claims import meshes_of
 from ricci_xla.compile._compile import compile_lowered
 from ricci_xla.compile._executable import Executable
 from ricci_xla.compile._lower import argument_names, lower_program
-from ricci_xla.compile._operation_meshes import meshes_of
 from ricci_xla.compile._place import Placement, place
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 
+from ._jit import jit
 from ._stages import Traced
 
-__all__ = ["compile_with_lines", "devices_of", "is_spread", "LocatedProgram"]
+__all__ = ["LocatedProgram", "compile_with_lines", "devices_of", "is_spread", "trace_call"]
 
 
 class LocatedProgram(TupleRecord):
@@ -85,3 +88,46 @@ def _meshes(jaxpr: Jaxpr, placement: Placement) -> Iterator[Mesh]:
     yield from meshes_of(jaxpr)
     if placement.mesh is not None:
         yield placement.mesh
+
+
+def trace_call(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+    """Trace a call without changing the user's objects.
+
+    Args:
+      fun: a function of ``jit``'s, which is traced with its own options, or anything else that can
+        be called.
+      args: its arguments. Those of a function that is not jitted may have leaves that are not
+        arrays, which are passed unchanged.
+      kwargs: its keyword arguments, likewise.
+    """
+    with preserved(fun, args, kwargs):
+        if has_stages(fun):
+            jitted: Any = fun
+            return jitted.trace(*args, **kwargs)
+        leaves, tree = tree_flatten((args, kwargs))
+        others = {i: leaf for i, leaf in enumerate(leaves) if not _is_typed(leaf)}
+        if not others:
+            return jit(fun).trace(*args, **kwargs)
+        positions = [i for i in range(len(leaves)) if i not in others]
+
+        @wraps(fun)
+        def call(*arrays: object, **options: object) -> Any:
+            all_leaves = [others.get(i) for i in range(len(leaves))]
+            for i, x in zip(positions, tree_flatten((arrays, options))[0], strict=True):
+                all_leaves[i] = x
+            its_args, its_kwargs = tree_unflatten(tree, all_leaves)
+            return fun(*its_args, **its_kwargs)
+
+        arrays, options = tree_unflatten(
+            tree, [None if i in others else leaf for i, leaf in enumerate(leaves)]
+        )
+        return jit(call).trace(*arrays, **options)
+
+
+def _is_typed(leaf: object) -> bool:
+    """Whether a leaf is an array, or describes one."""
+    try:
+        argument_aval(leaf)
+    except TypeError:
+        return False
+    return True

@@ -9,8 +9,8 @@ from ricci_stablehlo import without_locations
 from ricci_xla.arrays._layout import Format, Layout
 from ricci_xla.compile._call import CompiledProgram
 from ricci_xla.compile._compile import cached_program, compile_lowered
+from ricci_xla.compile._effects import parse_module
 from ricci_xla.compile._hlo_computation import hlo_text, to_hlo
-from ricci_xla.compile._host_callbacks import parse_module
 from ricci_xla.compile._lower import LoweredProgram, lower_program
 from ricci_xla.compile._place import Options, place
 from ricci_xla.devices._runtime_types import Device, LoadedExecutable
@@ -18,7 +18,7 @@ from ricci_xla.devices._topologies import cost_of_module
 from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.tracing._program import Program
 
-from ._memory_errors import run
+from ._jit_function import run
 from ._references import ReferenceCall, reference_call
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

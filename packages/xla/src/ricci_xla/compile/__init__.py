@@ -1,12 +1,10 @@
 """Compiling: placement, passes over jaxprs, lowering, executables and their calls."""
 
+from ._compile import *
 from ._compiler import *
 from ._dispatch import *
 from ._effects import *
 from ._executable import *
 from ._hlo_computation import *
-from ._inspection import *
 from ._partitioners import *
 from ._place import *
-from ._shared_programs import *
-from ._two_stages import *

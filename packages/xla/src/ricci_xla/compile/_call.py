@@ -10,9 +10,8 @@ from ricci_xla.arrays._placement import block_until_ready
 from ricci_xla.tracing._program import Program
 
 from ._dispatch import FastPath, fast_path, shard_args
-from ._error_checks import check_errors, checks_errors
 from ._executable import Executable
-from ._nan_checks import check_results, checks_results
+from ._value_checks import check_errors, check_results, checks_errors, checks_results
 
 
 class CompiledProgram:

@@ -1,36 +1,206 @@
-"""Compile a call: place it, lower it, compile the module with XLA, cache the executable."""
+"""Compile a call: place it, lower it, compile the module with XLA, cache the executable.
 
-from collections.abc import Callable, Sequence
+With two stages, XLA first compiles without the optimizations of machine code, on which it spends
+most of a compilation; their result replaces the first executable when it is done.
+
+Each of several processes traces and compiles by itself. If two of them get different modules, their
+collectives deadlock or exchange unrelated values. So the package that joins the processes registers
+a check (``check_shared_programs``), which runs before the first call of each such module.
+"""
+
+import itertools
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ricci_ir import ProgramCompiled, ShapedArray, current_source, is_observed, notify
-from ricci_xla.arrays._layout import Layout
-from ricci_xla.arrays._memory import MemorySpace, in_memory
-from ricci_xla.devices._guards import unguarded
-from ricci_xla.devices._runtime_types import CompileOptions, DeviceList, LoadedExecutable
+from ricci_ir import (
+    Jaxpr,
+    ProgramCompiled,
+    ShapedArray,
+    State,
+    TupleRecord,
+    config,
+    current_source,
+    is_observed,
+    notify,
+    warn_user,
+)
+from ricci_stablehlo import without_locations
+from ricci_xla.arrays._layout import Layout, MemorySpace, in_memory
+from ricci_xla.devices._jaxlib_options import unguarded
+from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
 from ricci_xla.devices._topologies import is_described
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
+from ricci_xla.meshes._encodings import named_by_tiles
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import GSPMDSharding, HloSharding, NamedSharding, Sharding
-from ricci_xla.meshes._tiles import named_by_tiles
 from ricci_xla.meshes._type_forms import placed_aval
 from ricci_xla.tracing._compile_log import timed
 from ricci_xla.tracing._program import Program
 from ricci_xla.tracing._warm_start_hook import warm_start_hooks
 
 from ._call import CompiledProgram
+from ._claims import mesh_of, meshes_of_results
 from ._compiler import compile_text, is_compiled
 from ._dispatch import shard_args
-from ._dump import dump_program
 from ._executable import Executable, buffer_rank, result_shardings
 from ._lower import LoweredProgram, lower_program
-from ._operation_meshes import mesh_of, meshes_of_results
 from ._partitioners import partition_error
 from ._place import Options, Placement, place
-from ._shared_programs import before_first_run
 from ._sizes import check_sizes, size_error
-from ._two_stages import compile_in_stages
+
+__all__ = ["SharedProgram", "check_shared_programs", "two_stage_compilation"]
+
+_folder = config.state("jax_dump_ir_to")
+_counter = itertools.count()
+_MODES = ("stablehlo", "jaxpr")
+
+
+def dump_program(name: str, jaxpr: Jaxpr, text: str) -> None:
+    """Write a jaxpr or its module to the folder that ``jax_dump_ir_to`` names, if it is set.
+
+    Args:
+      name: the function's name.
+      jaxpr: its jaxpr.
+      text: its StableHLO module, with locations.
+
+    Raises:
+      ValueError: if the option is ``"sponge"`` and ``TEST_UNDECLARED_OUTPUTS_DIR`` is not set.
+    """
+    if not _folder.value:
+        return
+    folder = _dump_folder(_folder.value)
+    file_name = re.sub(r"[^\w.-]", "_", name)
+    modes = (config.jax_dump_ir_modes or "").split(",")
+    for mode in filter(None, map(str.strip, modes)):
+        number = next(_counter)
+        if mode == "stablehlo":
+            with_locations = config.jax_include_debug_info_in_dumps
+            path = folder / f"jax_ir{number:04d}_jit_{file_name}_compile.mlir"
+            path.write_text(text if with_locations else without_locations(text))
+        elif mode == "jaxpr":
+            (folder / f"jax_{number:06d}_{file_name}.jaxpr.txt").write_text(f"{jaxpr}\n")
+        else:
+            warn_user(
+                f"jax_dump_ir_modes names {mode!r}, which is not supported; give "
+                f"{' or '.join(_MODES)}, or both with a comma."
+            )
+
+
+def _dump_folder(name: str) -> Path:
+    if name == "sponge":
+        outputs = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR")
+        if not outputs:
+            raise ValueError(
+                "jax_dump_ir_to is 'sponge', which means the folder that the environment "
+                "variable TEST_UNDECLARED_OUTPUTS_DIR names, but that is not set. Name a folder."
+            )
+        name = outputs
+    folder = Path(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+class SharedProgram(TupleRecord):
+    """A module that several processes run together.
+
+    Attributes:
+      name: the function's name.
+      text: the StableHLO module.
+      processes: the numbers of the processes, in order.
+    """
+
+    name: str
+    text: str
+    processes: tuple[int, ...]
+
+
+class _Check:
+    """Holds the registered check, if any."""
+
+    def __init__(self):
+        self.check: Callable[[SharedProgram], None] | None = None
+
+
+_current = _Check()
+
+
+def check_shared_programs(check: Callable[[SharedProgram], None] | None) -> None:
+    """Call a function before each module over several processes runs for the first time.
+
+    Args:
+      check: the function, which raises an error to prevent the run; ``None`` removes the check.
+    """
+    _current.check = check
+
+
+def before_first_run(name: str, text: str, devices: Sequence[Device]) -> Callable[[], None] | None:
+    """Return the check of a module, to be called before its first run, or ``None``."""
+    if _current.check is None:
+        return None
+    processes = tuple(sorted({device.process_index for device in devices}))
+    if len(processes) < 2:
+        return None
+    return partial(_current.check, SharedProgram(name, text, processes))
+
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+
+_VARIABLE = "RICCI_TWO_STAGE_COMPILATION"
+two_stage_compilation: State = State(
+    "two_stage_compilation", None, os.environ.get(_VARIABLE, "").lower() in ("1", "true", "on")
+)
+"""Whether functions are compiled in two stages; off unless ``RICCI_TWO_STAGE_COMPILATION`` is set.
+
+``with two_stage_compilation(True):`` holds for the calls inside, and
+``two_stage_compilation.set_global(True)`` for all. Results of both stages are equal up to rounding.
+Functions on several devices, and those with side effects or callbacks, are compiled once; so are
+all while a warm start's bundle is in use.
+"""
+
+_QUICK: dict[str, Any] = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+}
+
+
+class _Background:
+    """The thread that compiles with optimizations, started on first use."""
+
+    def __init__(self):
+        self._thread: Any = None
+
+    def submit(self, function: Callable[[], LoadedExecutable]) -> "Future[LoadedExecutable]":
+        """Run a function on the thread."""
+        if self._thread is None:
+            from ._background import Background  # noqa: PLC0415 - lazy: few programs need it
+
+            self._thread = Background("ricci.compile")
+        return self._thread.submit(function)
+
+
+_background = _Background()
+
+
+def compile_in_stages(
+    compile: Callable[[Mapping[str, Any], bool], LoadedExecutable], options: Mapping[str, Any]
+) -> "tuple[LoadedExecutable, Future[LoadedExecutable]]":
+    """Return an executable without optimizations, and a future of the optimized one.
+
+    Args:
+      compile: called as ``compile(flags, cached)``, with XLA's flags by name, and whether
+        caches are used.
+      options: the user's flags, for both stages.
+    """
+    quick = compile({**_QUICK, **options}, False)
+    return quick, _background.submit(lambda: compile(options, True))
+
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

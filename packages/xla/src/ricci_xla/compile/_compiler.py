@@ -11,7 +11,7 @@ from ricci_ir import config
 from ricci_stablehlo import HostCallback
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
-from ricci_xla.devices._kernels import prepare_kernels
+from ricci_xla.devices._registration import prepare_kernels
 from ricci_xla.devices._runtime_types import (
     Client,
     CompileOptions,
@@ -22,9 +22,9 @@ from ricci_xla.devices._runtime_types import (
 from ricci_xla.devices._topologies import is_described
 from ricci_xla.tracing._warm_start_hook import warm_start_hooks
 
-from ._host_callbacks import host_functions, parse_module
+from ._effects import host_functions, parse_module
 
-__all__ = ["compile_options", "compile_text", "CompilerEffortLevel", "get_compile_options"]
+__all__ = ["CompilerEffortLevel", "compile_options", "compile_text", "get_compile_options"]
 
 
 class CompilerEffortLevel(Enum):

@@ -14,7 +14,7 @@ from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._layout import Layout, are_row_major, in_layout
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
-from ricci_xla.devices._kernels import prepare_kernels
+from ricci_xla.devices._registration import prepare_kernels
 from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
 from ricci_xla.devices._topologies import cost_of_described
 from ricci_xla.meshes._sharding import single_device_sharding
@@ -26,7 +26,7 @@ from ._sizes import fills_memory
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["deserialize", "Executable", "result_shardings"]
+__all__ = ["Executable", "deserialize", "result_shardings"]
 
 
 class Executable:

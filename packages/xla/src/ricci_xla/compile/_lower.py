@@ -1,25 +1,131 @@
-"""Lowering a traced function to a StableHLO module for the devices that it runs on."""
+"""Lowering a traced function to a StableHLO module, with the shardings of its arguments."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import Jaxpr, TupleRecord, is_static_shape, warn_user
-from ricci_stablehlo import HostCallback, lower_jaxpr
-from ricci_xla.arrays._layout import layout_text
-from ricci_xla.arrays._memory import HOST_MEMORY
+import ricci_ir as ir
+from ricci_ir import (
+    AbstractValue,
+    Jaxpr,
+    ShapedArray,
+    TupleRecord,
+    is_static_shape,
+    no_axes,
+    warn_user,
+)
+from ricci_stablehlo import HostCallback, lower_jaxpr, parts_text
+from ricci_xla.arrays._layout import HOST_MEMORY, layout_text
 from ricci_xla.devices._client import canonical_platform
-from ricci_xla.meshes._sharding_types import Sharding
-from ricci_xla.tracing._compile_log import log_compilation, timed
-from ricci_xla.tracing._profiling import profiling
+from ricci_xla.meshes._abstract_mesh import AbstractMesh
+from ricci_xla.meshes._encodings import shardy_text
+from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._sharding_types import GSPMDSharding, NamedSharding, Sharding
+from ricci_xla.tracing._compile_log import log_compilation, profiling, timed
 from ricci_xla.tracing._program import Program
 
-from ._annotations import Annotations
-from ._captured import warn_captured
+from ._claims import mesh_of
+from ._executable import buffer_rank
 from ._passes import PASSES, embed_short_constants, run_passes
 from ._place import Buffer, Options, Placement
+
+
+class Annotations:
+    """Sharding attributes: in the ``sdy`` dialect by mesh axes, or in ``mhlo`` by tiles.
+
+    A module can have only one of the two. A ``GSPMDSharding`` names no mesh, so that it needs
+    tiles; operations with a mesh need mesh axes.
+    """
+
+    def __init__(self, jaxpr: Jaxpr, placement: Placement):
+        self.many = len(placement.devices) > 1
+        self.meshes: dict[tuple[tuple[Hashable, int], ...], str] = {}
+        tiled = any(isinstance(a.sharding, GSPMDSharding) for a in placement.arguments)
+        self.shardy = not tiled or mesh_of(jaxpr) is not None
+
+    def of(self, sharding: Sharding | None, aval: AbstractValue) -> list[str]:
+        """Return the attributes of an argument or result with a sharding."""
+        if not self.many or sharding is None:
+            return []
+        if not self.shardy:
+            return [f'mhlo.sharding = "{sharding._to_xla_hlo_sharding(buffer_rank(aval))}"']
+        if not isinstance(sharding, NamedSharding):
+            return []  # XLA chooses a sharding, and the argument is moved to it
+        symbol = self._symbol(sharding.mesh)
+        text = shardy_text(sharding, buffer_rank(aval))
+        return [f"sdy.sharding = #sdy.sharding<@{symbol}, {text}>"]
+
+    def of_result(
+        self, sharding: Sharding | None, aval: AbstractValue, mesh: Mesh | None
+    ) -> list[str]:
+        """Return the attributes of a result: by its type's axes if it has no sharding."""
+        if sharding is not None or mesh is None or not (mesh.explicit_axes and mesh.auto_axes):
+            return self.of(sharding, aval)
+        if not (self.many and self.shardy and isinstance(aval, ShapedArray)):
+            return []
+        typed = aval.type_sharding
+        parts, sums = ((), no_axes) if typed is None else (typed.parts, typed.sums[0])
+        text = parts_text(mesh, parts, buffer_rank(aval), sums)
+        return [f"sdy.sharding = #sdy.sharding<@{self._symbol(mesh)}, {text}>"]
+
+    def _symbol(self, mesh: Mesh | AbstractMesh) -> str:
+        axes = tuple(mesh.shape.items())
+        return self.meshes.setdefault(axes, f"mesh{len(self.meshes) or ''}")
+
+
+_limit = ir.config.state("jax_captured_constants_warn_bytes")
+_MAX_LISTED = 3  # the number of arrays that the warning describes, the largest first
+
+
+def warn_captured(name: str, jaxpr: ir.Jaxpr, consts: Sequence[ir.ArrayLike]) -> None:
+    """Warn if the arrays that a function closes over exceed the option's limit together.
+
+    Args:
+      name: the function's name.
+      jaxpr: its jaxpr, whose first arguments are the arrays.
+      consts: the arrays.
+    """
+    limit = _limit.value
+    if limit is None or limit < 0 or not consts:
+        return
+    sizes = [_bytes(ir.get_aval(x)) for x in consts]
+    if sum(sizes) < limit:
+        return
+    largest = sorted(range(len(consts)), key=sizes.__getitem__, reverse=True)[:_MAX_LISTED]
+    lines = [
+        f"- {ir.get_aval(consts[i]).str_short()}, {_format_bytes(sizes[i])}, "
+        f"used {_first_use(jaxpr, i)}"
+        for i in largest
+    ]
+    ir.warn_user(
+        f"jit({name}) closes over arrays of {_format_bytes(sum(sizes))} together:\n"
+        + "\n".join(lines)
+        + "\nPass them as arguments, else they stay in memory for as long as the program does. If "
+        "this is intended, set jax_captured_constants_warn_bytes to -1."
+    )
+
+
+def _bytes(aval: ir.ShapedArray) -> int:
+    return aval.size * getattr(aval.dtype, "itemsize", 0)
+
+
+def _format_bytes(size: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.4g} {unit}"
+        size /= 1000
+    return f"{size:.4g} GB"
+
+
+def _first_use(jaxpr: ir.Jaxpr, i: int) -> str:
+    var = jaxpr.invars[i]
+    for eqn in jaxpr.eqns:
+        if any(atom is var for atom in eqn.invars):
+            return f"by {eqn.primitive.name} at {eqn.source}"
+    return "as a result"
+
 
 # For a module that takes no constants: they are all part of its text, so no pass embeds some.
 _CLOSED_PASSES = tuple(p for p in PASSES if p is not embed_short_constants)

@@ -5,19 +5,34 @@ from typing import Any
 
 import ricci_ir as ir
 from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._layout import AutoLayout, Layout, layout_of, physical_layout, special_layout
-from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
+from ricci_xla.arrays._layout import (
+    HOST_MEMORY,
+    AutoLayout,
+    Layout,
+    MemorySpace,
+    in_memory,
+    layout_of,
+    physical_layout,
+    special_layout,
+)
 from ricci_xla.devices._client import get_default_device
+from ricci_xla.devices._jaxlib_options import device_mesh
 from ricci_xla.devices._runtime_types import Device
-from ricci_xla.devices._state import device_mesh
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 from ricci_xla.meshes._type_forms import typed_sharding
 from ricci_xla.tracing._program import Program
 
-from ._claims import Claim, agreed_claim, closure_claim, describe_argument, is_committed
-from ._operation_meshes import MeshOperation, live_operations
+from ._claims import (
+    Claim,
+    MeshOperation,
+    agreed_claim,
+    closure_claim,
+    describe_argument,
+    is_committed,
+    live_operations,
+)
 
 __all__ = ["same_partitioning"]
 

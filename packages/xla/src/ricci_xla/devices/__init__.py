@@ -1,11 +1,10 @@
 """Devices and their setup: clients, plugins, options."""
 
 from ._client import *
-from ._colab import *
 from ._coordination import *
 from ._environment import *
 from ._errors import *
+from ._jaxlib_options import *
 from ._listing import *
 from ._runtime_types import *
-from ._state import *
 from ._topologies import *

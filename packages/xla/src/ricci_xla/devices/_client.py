@@ -9,8 +9,6 @@ from typing import Any
 
 from ricci_ir import UNSET, State, config, warn_user
 
-from . import _state as _state
-from ._cpu_threads import enough_threads
 from ._factories import (
     PLUGIN_PRIORITY,
     PRIORITIES,
@@ -18,30 +16,31 @@ from ._factories import (
     BackendFactory,
     caches,
     clear_backend_caches,
+    enough_threads,
     factories,
     make_registered,
 )
-from ._guards import unguarded
 from ._jaxlib import cpu_sparse, lapack, runtime, xla_client
-from ._plugin_modules import plugin_modules
+from ._jaxlib_options import unguarded
 from ._plugins import (
     Plugin,
     client_options,
     find_plugins,
+    has_tpu,
     likely_plugins,
     load_plugin,
     make_plugin_client,
+    plugin_modules,
 )
 from ._registration import introduce_array_types
 from ._runtime_types import Client, Device
-from ._tpu import has_tpu
 
 __all__ = [
     "backend_xla_version",
     "backends",
     "backends_are_made",
-    "clear_backends",
     "canonical_platform",
+    "clear_backends",
     "default_device",
     "get_backend",
     "get_default_device",

@@ -1,20 +1,125 @@
-"""PJRT plugins: shared objects in installed wheels, loaded when a client is requested."""
+"""PJRT plugins: how installed ones are found, and loaded when a client is requested.
+
+A module in ``jax_plugins`` or behind one of its entry points has a function ``initialize()``, which
+calls ``jax._src.xla_bridge.register_plugin``.
+"""
 
 import importlib
+import importlib.util
 import os
+import sys
 import warnings
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ricci_ir import TupleRecord, config
 
-from ._jaxlib import runtime, xla_client
-from ._packages import package_folder
+from ._jaxlib import jaxlib_version, runtime, xla_client
+from ._registration import shown_to_jaxlib
 from ._runtime_types import Client
-from ._tpu import find_libtpu, may_have_tpu, without_metadata_server
+
+
+def package_folder(name: str) -> Path | None:
+    """Return the folder of an installed package without importing it, or None."""
+    # Only the folder is looked for, since importing `jax_plugins.xla_cuda13` would import JAX.
+    parent, _, child = name.rpartition(".")
+    for folder in package_folders(parent or child):
+        inside = folder / child if parent else folder
+        if inside.is_dir():
+            return inside
+    return None
+
+
+def package_folders(name: str) -> list[Path]:
+    """Return the folders of a package, of which a namespace package may have several."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return []
+    locations = None if spec is None else spec.submodule_search_locations
+    return [Path(location) for location in locations or ()]
+
+
+def has_entry_points(group: str) -> bool:
+    """Whether a distribution has entry points of a group; ``importlib.metadata`` loads slowly."""
+    header = f"[{group}]".encode()
+    return any(header in text for text in _entry_points())
+
+
+def _entry_points() -> Iterator[bytes]:
+    for path in sys.path:
+        try:
+            names = os.listdir(path or ".")
+        except OSError:
+            continue  # a path need not exist, or is an archive
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
+                try:
+                    with open(os.path.join(path, name, "entry_points.txt"), "rb") as file:
+                        yield file.read()
+                except OSError:
+                    continue  # most distributions have none
+
+
+_GOOGLE_PCI_VENDOR = "0x1ae0"
+# Variables that cloud services with TPUs set, and users who partition a machine's TPUs.
+_VARIABLES = (
+    "CLOUD_TPU_TASK_ID",
+    "COLAB_TPU_ADDR",
+    "TPU_NAME",
+    "TPU_PROCESS_BOUNDS",
+    "TPU_TOPOLOGY",
+    "TPU_VISIBLE_CHIPS",
+    "TPU_VISIBLE_DEVICES",
+    "TPU_WORKER_ID",
+)
+# Without a TPU, libtpu would query a metadata server of the cloud for these, for minutes, and let
+# only one process load it.
+_OFFLINE = {
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+}
+
+
+def find_libtpu() -> Path | None:
+    """Return the shared object of libtpu: ``TPU_LIBRARY_PATH``, else that of the package."""
+    path = os.environ.get("TPU_LIBRARY_PATH")
+    if path:
+        return Path(path)
+    folder = package_folder("libtpu")
+    library = folder and folder / "libtpu.so"
+    return library if library and library.exists() else None
+
+
+@cache
+def has_tpu() -> bool:
+    """Whether a TPU is attached to this machine."""
+    nodes = [*Path("/dev").glob("accel[0-9]*"), *Path("/dev/vfio").glob("[0-9]*")]
+    vendors = Path("/sys/bus/pci/devices").glob("*/vendor")
+    return bool(nodes) and any(f.read_text().strip() == _GOOGLE_PCI_VENDOR for f in vendors)
+
+
+def may_have_tpu() -> bool:
+    """Whether a TPU is attached, or announced by an environment variable."""
+    return any(name in os.environ for name in _VARIABLES) or has_tpu()
+
+
+@contextmanager
+def without_metadata_server() -> Iterator[None]:
+    """Keep libtpu from querying a metadata server, on a machine that has no TPU."""
+    missing = {} if has_tpu() else {k: v for k, v in _OFFLINE.items() if k not in os.environ}
+    os.environ.update(missing)
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)
+
 
 _CUDA_VERSIONS = (13, 12)
 # XLA's name of the platform, under which the kernels in the plugin's wheel are registered.
@@ -209,3 +314,76 @@ def _register_cuda_kernels(plugin: Plugin) -> None:
             )
         for name in getattr(module, "batch_partitionable_targets", list)():
             xla_client.register_custom_call_as_batch_partitionable(name, c_api)
+
+
+_GROUP = "jax_plugins"
+# Served by ``_plugins``, without the modules, which would import JAX.
+_BUILT_IN = ("jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13")
+
+
+class PluginModules:
+    """The modules that were initialized in this process, and why others could not be."""
+
+    __slots__ = ("failed", "initialized")
+
+    def __init__(self) -> None:
+        self.initialized: set[str] = set()
+        self.failed: dict[str, str] = {}
+
+    def initialize(self, functions: dict[str, Callable[..., Any]]) -> None:
+        """Call ``initialize()`` of each installed module, once in a process.
+
+        ``failed`` has a message for each that cannot be initialized; it is tried again next time.
+
+        Args:
+          functions: the functions of ``jax._src.xla_bridge`` that the modules call.
+        """
+        self.failed.clear()
+        modules = {"jax._src.xla_bridge": functions, "jax._src.lib": {"xla_client": xla_client}}
+        for name, load in _modules():
+            if name in self.initialized:
+                continue
+            try:
+                # The drop-in package has these functions itself, and must not see stand-ins.
+                with nullcontext() if "jax" in sys.modules else shown_to_jaxlib(modules):
+                    load().initialize()
+            except Exception as error:  # noqa: BLE001 - the module may do anything
+                self.failed[name] = (
+                    f"The plugin module {name} ({_path(name)}) could not be initialized: "
+                    f"{type(error).__name__}: {error}\n"
+                    "Its platform is not available. Install a version of the plugin that fits "
+                    f"jaxlib {jaxlib_version}, or uninstall it; with jax_platforms='cpu' it is "
+                    "not looked for."
+                )
+            else:
+                self.initialized.add(name)
+
+
+def _modules() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The name of each installed module, and a function that imports it."""
+    names: set[str] = set(_BUILT_IN)
+    for folder in package_folders(_GROUP):
+        for path in sorted(folder.iterdir()):
+            name = f"{_GROUP}.{path.stem}"
+            if name in names or not (path.suffix == ".py" or (path / "__init__.py").exists()):
+                continue
+            names.add(name)
+            yield name, lambda name=name: importlib.import_module(name)
+    if has_entry_points(_GROUP):
+        from importlib import metadata  # noqa: PLC0415 - lazy: it takes long
+
+        for entry in metadata.entry_points(group=_GROUP):
+            if entry.module not in names:
+                names.add(entry.module)
+                yield entry.module, entry.load
+
+
+def _path(name: str) -> Path | str:
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        spec = None
+    return "not found" if spec is None or spec.origin is None else Path(spec.origin)
+
+
+plugin_modules: PluginModules = PluginModules()

@@ -4,6 +4,8 @@ jaxlib creates some arrays and shardings itself. It takes the classes of their t
 named ``jax.core`` and ``jax._src...``, and from nowhere else. Without such modules the imports
 fail, and the arrays have no type; with JAX installed, JAX would be imported and would put its own
 methods on the array class. So modules with those names and our types exist while jaxlib looks.
+
+``prepare_kernels`` initializes the kernels that an executable calls, before it runs.
 """
 
 import sys
@@ -17,7 +19,7 @@ import numpy as np
 
 from ricci_ir import ShapedArray
 
-from ._jaxlib import runtime
+from ._jaxlib import lapack, runtime
 from ._runtime_types import Device
 
 _lock = threading.RLock()
@@ -88,3 +90,24 @@ def introduce_spec_check(check: Callable[[Any, Any], None], spec: object) -> Non
 
     with shown_to_jaxlib({"jax._src.named_sharding": {"check_pspec": check}}):
         runtime.NamedSharding(_NoMesh(), spec)
+
+
+def prepare_kernels(text: str | bytes, platform: str) -> None:
+    """Initialize the kernels that a module calls; without this its executable would crash.
+
+    Nothing is done for other modules, since initializing imports SciPy.
+
+    Args:
+      text: the module, as StableHLO or HLO.
+      platform: the platform that it is to run on.
+    """
+    if _mentions("lapack_", text):
+        lapack.prepare_lapack_call("getrf", "float32")
+    if platform != "cpu" and _mentions("hybrid", text):
+        from jaxlib import gpu_solver  # noqa: PLC0415 - lazy: it imports SciPy
+
+        gpu_solver.initialize_hybrid_kernels()
+
+
+def _mentions(kernel: str, text: str | bytes) -> bool:
+    return kernel in text if isinstance(text, str) else kernel.encode() in text

@@ -12,11 +12,10 @@ from typing import Any, final
 from ._client import register_cpu_kernels
 from ._jaxlib import runtime, xla_client
 from ._listing import devices as attached_devices
-from ._plugins import load_plugin
+from ._plugins import find_libtpu, load_plugin, without_metadata_server
 from ._runtime_types import Device, JaxRuntimeError
-from ._tpu import find_libtpu, without_metadata_server
 
-__all__ = ["get_attached_topology", "get_topology_desc", "is_described", "TopologyDescription"]
+__all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "is_described"]
 
 
 @final

@@ -6,13 +6,10 @@
 from ricci_ir import export_names as _export_names
 
 from ._functions import *
-from ._jax_trees import *
+from ._jax_file import *
 from ._load import *
 from ._lowering import *
-from ._names import *
-from ._portable import *
-from ._reading import *
+from ._module_text import *
 from ._records import *
-from ._sizes import *
 
 _export_names(globals())

@@ -7,19 +7,19 @@ import numpy as np
 
 import ricci_stablehlo as hlo
 from ricci_ir import ExtendedDType
-from ricci_xla.arrays._memory import HOST_MEMORY, MemorySpace, in_memory
+from ricci_xla.arrays._layout import HOST_MEMORY, MemorySpace, in_memory
 from ricci_xla.compile._compiler import compile_text
 from ricci_xla.compile._executable import Executable, buffer_rank, result_shardings
 from ricci_xla.devices._client import canonical_platform
 from ricci_xla.devices._runtime_types import Device, DeviceList
 from ricci_xla.files import FileError
+from ricci_xla.meshes._encodings import shardy_text
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import GSPMDSharding, HloSharding, NamedSharding, Sharding
-from ricci_xla.meshes._shardy import shardy_text
 
 from ._functions import call_exported_main, check_module
-from ._portable import from_portable
+from ._module_text import from_portable
 from ._records import (
     AbstractShardingRecord,
     ExportedRecord,

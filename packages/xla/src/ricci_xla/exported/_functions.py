@@ -12,11 +12,10 @@ from ricci_ir import AbstractValue, abstract_token
 from ricci_xla.compile._executable import buffer_rank
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.files import FileError
+from ricci_xla.meshes._encodings import shardy_text
 from ricci_xla.meshes._sharding_types import NamedSharding
-from ricci_xla.meshes._shardy import shardy_text
 
-from ._portable import bindings, from_portable
-from ._symbols import STRING, renamed
+from ._module_text import STRING, bindings, from_portable, renamed
 
 __all__ = ["call_exported_main"]
 

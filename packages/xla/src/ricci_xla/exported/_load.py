@@ -1,4 +1,7 @@
-"""``load``: compile and run exported functions, with only jaxlib and this package."""
+"""``load``: read, compile and run exported functions, with only jaxlib and this package.
+
+Files are Ricci's own or those of JAX.
+"""
 
 import os
 from collections.abc import Sequence
@@ -7,24 +10,120 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ShapedArray, get_aval, is_static_shape
-from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
+from ricci_ir import ShapedArray, found_dimensions, get_aval, is_static_shape, is_symbolic_dim
+from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.compile._dispatch import shard_arg
 from ricci_xla.compile._executable import Executable
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.devices._listing import devices as all_devices
 from ricci_xla.devices._runtime_types import Device
-from ricci_xla.files import FileError
+from ricci_xla.files import FileError, read_file, write_file
 from ricci_xla.meshes._sharding_types import Sharding
 
 from ._compiling import ExportedProgram
-from ._jax_file import looks_like_jax
-from ._names import argument_names
-from ._reading import read_export
-from ._sizes import sizes_of_call, with_sizes
+from ._jax_file import looks_like_jax, read_jax_file, write_jax_file
+from ._module_text import from_portable
+from ._records import ExportedRecord, checked, export_file
 
-__all__ = ["load", "LoadedFunction"]
+__all__ = [
+    "LoadedFunction",
+    "argument_names",
+    "leaf_name",
+    "load",
+    "module_text",
+    "read_export",
+    "sizes_of_call",
+    "with_sizes",
+    "write_export",
+    "write_jax_export",
+]
+
+
+def argument_names(in_tree: PyTreeDef) -> list[str]:
+    """The names of the leaves of ``(args, kwargs)``, such as ``args[0]['w']``."""
+    with_paths, _ = tree_flatten_with_path(tree_unflatten(in_tree, range(in_tree.num_leaves)))
+    return [leaf_name(path) for path, _ in with_paths]
+
+
+def leaf_name(path: Any) -> str:
+    """The name of a leaf of ``(args, kwargs)`` by its path."""
+    group, *keys = path
+    return ("kwargs" if getattr(group, "idx", 0) else "args") + keystr(tuple(keys))
+
+
+def sizes_of_call(
+    names: Sequence[str], avals: Sequence[Any], shapes: Sequence[tuple[Any, ...]]
+) -> dict[str, Any] | None:
+    """Solve for the dimension variables of an exported function in a call.
+
+    Args:
+      names, avals: the name and the exported type of each argument.
+      shapes: the shape of each argument of the call. Its sizes may be symbolic themselves.
+
+    Returns:
+      The values by name; ``None`` if no size is symbolic.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+    """
+    expected = [getattr(aval, "shape", ()) for aval in avals]
+    if all(map(is_static_shape, expected)):
+        return None
+    return found_dimensions(list(zip(names, expected, strict=True)), shapes)
+
+
+def with_sizes(aval: Any, values: dict[str, Any] | None) -> Any:
+    """Substitute values for the dimension variables of a type."""
+    if values is None or is_static_shape(getattr(aval, "shape", ())):
+        return aval
+    sizes = (size.evaluate(values) if is_symbolic_dim(size) else size for size in aval.shape)
+    return aval.update(shape=tuple(sizes))
+
+
+def read_export(
+    data: bytes | bytearray | memoryview, where: str | os.PathLike[str]
+) -> ExportedRecord:
+    """Read the record of an exported function from a file in Ricci's format or JAX's.
+
+    Args:
+      data: the whole file.
+      where: the file's name in messages: its path.
+
+    Raises:
+      FileError: if it is neither, is damaged, or of an unsupported version.
+    """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(
+            f"an exported function is read from bytes, got {data!r:.60} of type "
+            f"{type(data).__name__}"
+        )
+    if looks_like_jax(data):
+        return read_jax_file(data, where)
+    try:
+        return checked(read_file(export_file, data, where), where)
+    except RecursionError as error:
+        raise FileError(f"{where}: the record is nested too deeply") from error
+
+
+def write_export(record: ExportedRecord) -> bytes:
+    """Serialize an exported function in Ricci's format."""
+    return write_file(export_file, record)
+
+
+def write_jax_export(record: ExportedRecord) -> bytes:
+    """Serialize an exported function in JAX's format.
+
+    Raises:
+      TypeError: if JAX's format cannot represent a part of it.
+    """
+    return write_jax_file(record)
+
+
+def module_text(artifact: bytes, *, parsed: bool = False) -> Any:
+    """The text of a portable artifact, or with ``parsed`` MLIR's object."""
+    module = from_portable(artifact)
+    return module if parsed else str(module)
 
 
 class LoadedFunction:

@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_stablehlo import ordered_among
-from ricci_xla.arrays._memory import MemorySpace, in_memory
+from ricci_xla.arrays._layout import MemorySpace, in_memory
 from ricci_xla.calls._stages import Traced
 from ricci_xla.compile._lower import lower_program
 from ricci_xla.compile._place import Buffer, Placement, place
@@ -18,7 +18,7 @@ from ricci_xla.meshes._sharding_types import NamedSharding, Sharding, SingleDevi
 from ricci_xla.meshes._spec import PartitionSpec
 from ricci_xla.tracing._program import Program
 
-from ._platforms import for_platforms
+from ._module_text import for_platforms
 
 __all__ = ["ExportedModule", "lower_for_export"]
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from ricci_ir import UnreducedKind
 from ricci_xla.devices._runtime_types import Device, DeviceList
-from ricci_xla.meshes._mesh import Mesh
-from ricci_xla.meshes._serialized import (
+from ricci_xla.meshes._encodings import (
     get_hlo_sharding_from_serialized_proto,
     get_serialized_proto_from_hlo_sharding,
 )
+from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import (
     GSPMDSharding,
@@ -27,12 +27,12 @@ from ._plain import PlainRecord, decode_plain, encode_plain
 from ._types import MeshAxesRecord, decode_axes, encode_axes
 
 __all__ = [
+    "ShardingRecord",
+    "SpecRecord",
     "decode_sharding",
     "decode_spec",
     "encode_sharding",
     "encode_spec",
-    "ShardingRecord",
-    "SpecRecord",
 ]
 
 

@@ -4,13 +4,11 @@ from ._abstract_mesh import *
 from ._arrangement import *
 from ._axes import *
 from ._current_mesh import *
+from ._encodings import *
 from ._make_mesh import *
 from ._mesh import *
-from ._rings import *
-from ._serialized import *
 from ._shard_shapes import *
 from ._sharding import *
 from ._sharding_types import *
 from ._spec import *
-from ._topology_mesh import *
 from ._type_forms import *

@@ -12,7 +12,7 @@ import numpy as np
 
 from ricci_ir import current_mesh
 from ricci_xla.devices._client import get_default_device
-from ricci_xla.devices._state import device_mesh
+from ricci_xla.devices._jaxlib_options import device_mesh
 
 from ._abstract_mesh import AbstractMesh
 from ._mesh import Mesh, entered_mesh

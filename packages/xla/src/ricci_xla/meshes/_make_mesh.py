@@ -1,16 +1,17 @@
-"""``make_mesh``: choice and order of a mesh's devices."""
+"""``make_mesh`` and ``make_topology_mesh``: choice and order of a mesh's devices."""
 
 from collections.abc import Hashable, Sequence
 from math import prod
 
 from ricci_xla.devices._listing import devices as all_devices
 from ricci_xla.devices._runtime_types import Device
+from ricci_xla.devices._topologies import TopologyDescription
 
-from ._arrangement import arranged, checked_shape, in_order
+from ._arrangement import arranged, checked_shape, create_device_mesh, in_order
 from ._axes import AxisType, checked_names, checked_types
 from ._mesh import Mesh
 
-__all__ = ["make_mesh"]
+__all__ = ["make_mesh", "make_topology_mesh"]
 
 
 def make_mesh(
@@ -78,3 +79,34 @@ def make_mesh(
     if grid is None:
         grid = in_order(sizes, available)
     return Mesh(grid, names, types)
+
+
+def make_topology_mesh(
+    topo: TopologyDescription,
+    mesh_shape: Sequence[int],
+    axis_names: Sequence[Hashable],
+    *,
+    contiguous_submeshes: bool = False,
+) -> Mesh:
+    """A mesh of all devices of a topology.
+
+    Args:
+      topo: the topology.
+      mesh_shape: the size of each axis.
+      axis_names: the name of each axis.
+      contiguous_submeshes: see ``create_device_mesh``.
+
+    Returns:
+      The mesh.
+
+    Raises:
+      ValueError: if the sizes do not multiply to the number of devices.
+
+    Example:
+      >>> from ricci.experimental.topologies import get_attached_topology, make_mesh
+      >>> topology = get_attached_topology("cpu")
+      >>> make_mesh(topology, (len(topology.devices), 1), ("data", "model")).axis_names
+      ('data', 'model')
+    """
+    grid = create_device_mesh(mesh_shape, topo.devices, contiguous_submeshes=contiguous_submeshes)
+    return Mesh(grid, tuple(axis_names))

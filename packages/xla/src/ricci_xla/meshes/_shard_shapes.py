@@ -11,9 +11,9 @@ from ricci_xla.devices._errors import IndivisibleError
 from ricci_xla.devices._runtime_types import Device, DeviceList
 
 from ._abstract_mesh import AbstractMesh
+from ._encodings import hlo_sharding, tiled_dimensions
 from ._sharding_types import GSPMDSharding, NamedSharding, Sharding, SingleDeviceSharding
 from ._spec import UNCONSTRAINED, PartitionSpec
-from ._tiles import hlo_sharding, tiled_dimensions
 
 __all__ = ["check_fits"]
 

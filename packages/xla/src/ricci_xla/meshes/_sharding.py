@@ -11,6 +11,7 @@ from ricci_xla.devices._topologies import is_described
 
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
+from ._encodings import hlo_sharding
 from ._mesh import Mesh
 from ._shard_shapes import (
     addressable_devices_indices_map,
@@ -31,7 +32,6 @@ from ._sharding_types import (
     SingleDeviceSharding,
 )
 from ._spec import UNCONSTRAINED, Partition, PartitionSpec
-from ._tiles import hlo_sharding
 
 __all__ = ["make_single_device_sharding", "single_device_sharding"]
 

@@ -1,3 +1,3 @@
 """Tracing of functions for ``jit``, and the cache of their jaxprs."""
 
-from ._inline import *
+from ._program import *

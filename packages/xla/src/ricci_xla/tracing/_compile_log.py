@@ -1,17 +1,58 @@
-"""Log tracing and compilation, and their durations (``jax_log_compiles``).
+"""Tracing and compilation in the log (``jax_log_compiles``) and in profiles.
 
 The logger ``ricci.dispatch`` gets the times, ``ricci.compile`` the functions that are compiled. The
 level is WARNING while the option is on, else DEBUG.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import Any
 
-from ricci_ir import Source, caller_source, log_compiles, record_event_duration_secs
+from ricci_ir import Source, caller_source, config, log_compiles, record_event_duration_secs
 
-from ._profiling import profiling
+__all__: list[str] = []
+
+
+class Profiling:
+    """State set by ``ricci_xla.profiler``, which is imported only to record a profile.
+
+    Attributes:
+      block: ``block(name, **facts)`` names a ``with`` block in the profile; ``None`` while no
+        profile is recorded.
+    """
+
+    __slots__ = ("block", "users")
+
+    block: Callable[..., AbstractContextManager[Any]] | None
+
+    def __init__(self):
+        self.block = None
+        self.users = 0
+
+    @property
+    def wants_lines(self) -> bool:
+        """Whether modules that are lowered now contain the lines of the user's code.
+
+        Not with a persistent cache: the lines would change the keys, and the profile would show
+        compilations that a run without it does not need.
+        """
+        return self.block is not None and not config.jax_compilation_cache_dir
+
+    def begin(self, block: Callable[..., AbstractContextManager[Any]]) -> None:
+        """Start naming blocks: a profile is being recorded, or a server waits for requests."""
+        self.block = block
+        self.users += 1
+
+    def end(self) -> None:
+        """Undo one ``begin``."""
+        self.users -= 1
+        if not self.users:
+            self.block = None
+
+
+profiling = Profiling()
 
 _times = logging.getLogger("ricci.dispatch")
 _compiled = logging.getLogger("ricci.compile")

@@ -1,8 +1,9 @@
-"""Programs: functions of pytrees traced for ``jit``, and the cache of them."""
+"""Programs: functions of pytrees traced for ``jit``, their cache, and when they are inlined."""
 
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import partial
 from types import MethodType
 from typing import Any
@@ -15,6 +16,8 @@ from ricci_pytree import PyTreeDef, argument_paths, keystr, tree_flatten_with_pa
 from ._arguments import Arguments, Split, argument_name, join_static
 from ._cache_misses import CacheMiss, Key, explain_miss
 from ._compile_log import timed
+
+__all__ = ["Inline"]
 
 
 class Program(ir.TupleRecord):
@@ -324,3 +327,30 @@ def _check_result(name: str, info: str, leaf: object) -> None:
             f"{info} of {name}, under jit, is {ir.described_value(leaf)}, which is not an array. "
             f"{ir.registering(leaf) or 'Return arrays, scalars or pytrees of them.'}"
         ) from None
+
+
+class Inline(Enum):
+    """When the jaxpr of a jitted function is inlined into that of its caller.
+
+    ``JAX_EARLY``: while the caller is traced. ``JAX_LATE``: when the caller is lowered to
+    StableHLO; ``inline=True`` means this. The others leave it to XLA, as ``inline=False`` does.
+    """
+
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    AUTO = "auto"
+
+
+def inline_time(inline: bool | Inline) -> Inline:
+    """Return the member for the argument ``inline`` of ``jit``, a bool or a member.
+
+    Example:
+      >>> from ricci_xla.tracing._program import inline_time
+      >>> inline_time(True)
+      <Inline.JAX_LATE: 'jax_late'>
+    """
+    if isinstance(inline, Inline):
+        return inline
+    return Inline.JAX_LATE if inline else Inline.AUTO

@@ -1,21 +1,134 @@
-"""Bundles: the cached calls of a run in one file, and a log of their use in this process."""
+"""Bundles: the cached calls of a run in one file, and a log of their use in this process.
+
+Its executables are for one environment: versions, the machine, devices and options. A thread loads
+them while the main thread imports modules and loads weights, since the runtime takes about a tenth
+of an executable's compile time to load it.
+"""
 
 import logging
 import os
+import platform
+import sys
 import threading
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ricci_ir import warn_user
+import ml_dtypes
+import numpy as np
+
+from ricci_ir import OPTIONS, config, warn_user
+from ricci_xla.cache._key import machine_of
+from ricci_xla.compile._background import Background
+from ricci_xla.devices._jaxlib import jaxlib_version
 from ricci_xla.devices._listing import local_devices
 from ricci_xla.files import FileError, read_file, write_file
 
 from ._dependencies import HARMLESS, ModuleRecord
-from ._environment import environment
-from ._prefetch import Prefetch
-from ._programs import Programs
-from ._records import BUNDLE, BundleRecord, CallRecord, load_program
+from ._fingerprint import fingerprint
+from ._records import BUNDLE, BundleRecord, CallRecord, Programs, load_program
+
+
+class Prefetch[R, T]:
+    """Applies a function to records, in order, on a background thread.
+
+    Args:
+      load: the function.
+      records: the records; they are distinguished by identity.
+    """
+
+    def __init__(self, load: Callable[[R], T], records: Iterable[R]):
+        self._load = load
+        self._background = Background("ricci.warm_start")
+        self._futures: dict[int, tuple[R, Future[T]]] = {
+            id(record): (record, self._background.submit(lambda record=record: load(record)))
+            for record in records
+        }
+
+    def get(self, record: R) -> T:
+        """Return the function's result for a record, computing it now if it has not begun.
+
+        Raises:
+          RuntimeError, ValueError: if the function does.
+        """
+        _, future = self._futures.get(id(record), (record, None))
+        if future is None or future.cancel():
+            return self._load(record)
+        return future.result()
+
+    def end(self) -> None:
+        """Cancel pending records, and wait for the running one."""
+        self._background.end()
+
+
+# Options for logging, caching and checks, which do not change results.
+_WITHOUT_EFFECT = (
+    "jax_compilation_cache",
+    "jax_enable_compilation_cache",
+    "jax_persistent_cache",
+    "jax_raise_persistent_cache",
+    "jax_log",
+    "jax_explain_cache_misses",
+    "jax_debug_log_modules",
+    "jax_dump_",
+    "jax_traceback_filtering",
+    "jax_tracer_error",
+    "jax_include_full_tracebacks_in_locations",
+)
+
+
+def environment() -> dict[str, str]:
+    """The environment that all executables of this process depend on, by topic."""
+    device = local_devices()[0]
+    values = config.values
+    options = {
+        name: values[name]
+        for name, option in sorted(OPTIONS.items())
+        if values[name] != option.default and not name.startswith(_WITHOUT_EFFECT)
+    }
+    return {
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "ml_dtypes": ml_dtypes.__version__,
+        "jaxlib": jaxlib_version,
+        "Ricci": fingerprint(*_ricci()).hex(),
+        "platform": f"{device.platform}: {device.device_kind}",
+        "machine": machine_of(device.client),
+        "devices": " ".join(str(device.id) for device in local_devices()),
+        "options": repr(options),
+        "XLA_FLAGS": os.environ.get("XLA_FLAGS", ""),
+    }
+
+
+def _ricci() -> Iterator[str]:
+    """Identify Ricci's code: the digests in its installation's RECORD, or its files' times."""
+    installed: dict[str, list[str]] = {}
+    for name, module in sorted(sys.modules.items()):
+        if "." in name or not name.startswith("ricci") or module.__file__ is None:
+            continue
+        folder = os.path.dirname(module.__file__)
+        parent = os.path.dirname(folder)
+        if parent not in installed:
+            installed[parent] = os.listdir(parent)
+        about = [d for d in installed[parent] if d.startswith(f"{name}-") and d.endswith("-info")]
+        if about:
+            with open(os.path.join(parent, about[0], "RECORD"), encoding="utf-8") as file:
+                listed = file.read()
+            if f"{name}/__init__.py" in listed:
+                yield name + listed
+                continue
+        yield from _files(folder, name)
+
+
+def _files(folder: str, name: str) -> Iterator[str]:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _files(entry.path, f"{name}/{entry.name}")
+        elif entry.name.endswith(".py"):
+            status = entry.stat()
+            yield f"{name}/{entry.name} {status.st_size} {status.st_mtime_ns}"
+
 
 _log = logging.getLogger("ricci.warm_start")
 

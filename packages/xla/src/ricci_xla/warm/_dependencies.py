@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ._fingerprint import Classes, NoFingerprint
-from ._modules import compiled_file, file_digest, file_of, is_fixed
+from ._purity import compiled_file, file_digest, file_of, is_fixed
 from ._watch import ENVIRONMENT, IMPORTS, Watch, value_of
 
 # Global values that tracing changes, and that no jaxpr depends on.

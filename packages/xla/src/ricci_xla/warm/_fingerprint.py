@@ -46,8 +46,7 @@ from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 
-from ._modules import is_fixed
-from ._purity import impurity
+from ._purity import impurity, is_fixed
 from ._reads import reads_of
 
 _MOST_VALUES = 200_000

@@ -1,7 +1,13 @@
-"""Records of a bundle: the key and the executable of each call of a jitted function."""
+"""Records of a bundle: executables, each under the key of a call or of its StableHLO module.
+
+Single operations, and functions whose calls missed the bundle, are traced and lowered as usual; the
+executables by module save their compilation, which costs most.
+"""
 
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,11 +17,19 @@ from ricci_ir import Array, no_effects
 from ricci_pytree import PyTreeDef
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
+from ricci_xla.cache._key import program_key
+from ricci_xla.cache._persistent import is_cacheable
 from ricci_xla.compile._call import CompiledProgram
 from ricci_xla.compile._compiler import compile_options
 from ricci_xla.compile._executable import Executable
-from ricci_xla.devices._kernels import prepare_kernels
-from ricci_xla.devices._runtime_types import Device, DeviceList, LoadedExecutable
+from ricci_xla.devices._registration import prepare_kernels
+from ricci_xla.devices._runtime_types import (
+    CompileOptions,
+    Device,
+    DeviceList,
+    JaxRuntimeError,
+    LoadedExecutable,
+)
 from ricci_xla.files import (
     FileError,
     FileKind,
@@ -37,7 +51,74 @@ from ricci_xla.tracing._program import Program
 
 from ._dependencies import ModuleRecord
 from ._fingerprint import NoFingerprint
-from ._programs import Programs
+
+
+class Programs:
+    """The executables of a bundle.
+
+    Attributes:
+      codes: the executables as the runtime serializes them, by key.
+      is_new: whether some were added.
+    """
+
+    def __init__(self):
+        self.codes: dict[str, bytes] = {}
+        self.is_new = False
+        self._lock = threading.Lock()
+        # The latest only, since a call looks up the key of its executable right after compiling.
+        self._latest: deque[tuple[LoadedExecutable, str]] = deque(maxlen=64)
+
+    def add(self, codes: Mapping[str, bytes]) -> None:
+        """Add the executables of a file."""
+        self.codes.update(codes)
+
+    def load_or_compile(
+        self,
+        text: str | bytes,
+        devices: Sequence[Device],
+        options: CompileOptions,
+        compile: Callable[[CompileOptions], LoadedExecutable],
+    ) -> LoadedExecutable:
+        """The executable of a StableHLO module: loaded if cached, else compiled and cached."""
+        if not is_cacheable(text):
+            return compile(options)
+        key = program_key(text, devices, options, with_names=True).digest
+        code = self.codes.get(key)
+        if code is not None:
+            try:
+                loaded = _load(code, devices, options)
+            except JaxRuntimeError:  # the machine differs in a property that is not in the key
+                loaded = compile(options)
+        else:
+            loaded = compile(options)
+            try:
+                code = loaded.client.serialize_executable(loaded)
+            except (JaxRuntimeError, NotImplementedError):  # this runtime cannot serialize
+                return loaded
+            with self._lock:
+                self.codes[key] = code
+                self.is_new = True
+        self._latest.append((loaded, key))
+        return loaded
+
+    def key_of(self, loaded: LoadedExecutable) -> str:
+        """The key of an executable that ``load_or_compile`` returned.
+
+        Raises:
+          NoFingerprint: if it was not.
+        """
+        for other, key in tuple(self._latest):
+            if other is loaded:
+                return key
+        raise NoFingerprint("the runtime does not serialize it, or its compiler calls Python")
+
+
+def _load(
+    code: bytes, devices: Sequence[Device], options: CompileOptions | None
+) -> LoadedExecutable:
+    device_list = DeviceList(tuple(devices))
+    return devices[0].client.deserialize_executable(code, device_list, options)
+
 
 _MOST_CONSTANT_BYTES = 256 * 2**20
 

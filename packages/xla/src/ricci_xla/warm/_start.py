@@ -1,17 +1,208 @@
-"""``warm_start``: serves the first calls of functions from executables of an earlier run."""
+"""``warm_start``: serve the first calls of jitted functions from an earlier run's executables.
+
+Calls that miss the bundle are recorded in it.
+"""
 
 import atexit
 import os
 from collections.abc import Iterable
-from typing import Literal
+from time import perf_counter
+from typing import Any, Literal
 
+import ricci_ir as ir
 from ricci_ir import warn_user
-from ricci_xla.tracing._warm_start_hook import warm_start_hooks
+from ricci_pytree import tree_unflatten
+from ricci_xla.arrays._layout import special_layout
+from ricci_xla.compile._call import CompiledProgram
+from ricci_xla.compile._dispatch import FastPath
+from ricci_xla.compile._value_checks import checks_errors, checks_results
+from ricci_xla.devices._jaxlib_options import device_mesh
+from ricci_xla.devices._listing import local_devices, process_count
+from ricci_xla.files import FileError
+from ricci_xla.meshes._mesh import entered_mesh
+from ricci_xla.tracing._arguments import Split, split_static
+from ricci_xla.tracing._program import abstract_leaves, program_key, qualified_name
+from ricci_xla.tracing._warm_start_hook import JitInfo, warm_start_hooks
 
 from ._bundle import Bundle, WarmCall
-from ._calls import Calls
+from ._dependencies import dependencies, difference
+from ._fingerprint import Classes, NoFingerprint, fingerprint
+from ._records import CallRecord, decode_program, encode_program
+from ._watch import Watch
 
-__all__ = ["warm_start", "WarmCall", "WarmStart"]
+__all__ = ["WarmCall", "WarmStart", "warm_start"]
+
+_disable_jit = ir.config.state("jax_disable_jit")
+
+# The topics of a call's key, as reasons name them.
+_TOPICS = {
+    "function": "the function, or a value that it closes over",
+    "types": "the types or the structure of the arguments",
+    "places": "where the arguments are",
+    "static": "the static arguments",
+    "jit": "the arguments of jit",
+    "settings": "a setting",
+}
+
+
+class Calls:
+    """The warm-start cache that ``jit`` looks calls up in: a bundle."""
+
+    def __init__(self, bundle: Bundle):
+        self.bundle = bundle
+
+    def lookup(self, info: JitInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Call | None":
+        """Return the call that is about to be traced, or ``None`` if it cannot be cached."""
+        if (
+            ir.context.trace is not ir.eval_trace
+            or ir.is_observed()
+            or checks_results()
+            or checks_errors()
+            or ir.debug_key_reuse.value
+            or ir.no_execution.value
+            or _disable_jit.value
+            or process_count() > 1
+        ):
+            return None
+        split = split_static(info.arguments, info.fun, args, kwargs)
+        leaves = split.leaves
+        if any(isinstance(x, ir.Tracer) or hasattr(type(x), "__jax_array__") for x in leaves):
+            return None
+        avals = abstract_leaves(info.fun, split)
+        if info.cache.recall(program_key(split, avals)) is not None:
+            return None  # traced in this process; only its devices are new
+        return Call(self.bundle, info, split, avals)
+
+
+class Call:
+    """One call of a jitted function."""
+
+    def __init__(self, bundle: Bundle, info: JitInfo, split: Split, avals: tuple[Any, ...]):
+        self.bundle = bundle
+        self.function = qualified_name(info.fun)
+        self._split = split
+        self._classes = Classes()
+        self._watch = Watch(self._classes)
+        self._retrace = ir.observing(lambda event: None, anew=True)
+        self._jit_cache = info.cache
+        self._start = perf_counter()
+        self._reason: str | None = None
+        self._changed: str | None = None
+        self._key: dict[str, bytes] = {}
+        try:
+            self._key = _key(info, split, avals, self._classes)
+        except NoFingerprint as reason:
+            self._reason = str(reason)
+
+    def result(self) -> tuple[Any, FastPath | None] | None:
+        """Run the bundle's executable; return results and dispatcher entry, ``None`` on a miss."""
+        if self._reason is not None:
+            return None
+        start = perf_counter()
+        key = self.function, *self._key.values()
+        compiled = self.bundle.loaded.get(key)
+        if compiled is None:
+            record = self._find()
+            if record is None:
+                return None
+            try:
+                loaded = self.bundle.prefetch.get(record.program)
+                compiled = decode_program(record.program, loaded, local_devices(), self._split.tree)
+            except (FileError, RuntimeError) as error:
+                self._changed = f"its program cannot be loaded: {error}"
+                return None
+            self.bundle.loaded[key] = compiled
+            took = perf_counter() - start
+            self.bundle.report(self.function, "warm", saved=record.seconds, took=took)
+        outs, fast = compiled.call(self._split.leaves)
+        return tree_unflatten(compiled.program.out_tree, outs), fast
+
+    def __enter__(self) -> None:
+        if self._reason is None:
+            self._watch.__enter__()
+            self._retrace.__enter__()
+            ir.exempt_from_retracing(self._jit_cache)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._reason is None:
+            self._retrace.__exit__(*exception)
+            self._watch.__exit__(*exception)
+
+    def store(self, compiled: CompiledProgram) -> None:
+        """Add the call's executable to the bundle."""
+        seconds = perf_counter() - self._start
+        try:
+            if self._reason is not None:
+                raise NoFingerprint(self._reason)
+            program = compiled.program
+            modules = self.bundle.positions(dependencies(self._watch, self.bundle.ignored))
+            record = CallRecord(
+                self.function,
+                self._key,
+                modules,
+                seconds,
+                encode_program(
+                    compiled.executable,
+                    self.bundle.programs,
+                    program.name,
+                    program.arg_names,
+                    self._split.tree,
+                    program.out_tree,
+                ),
+            )
+        except NoFingerprint as reason:
+            self.bundle.report(self.function, "not kept", str(reason), took=seconds)
+            return
+        self.bundle.add(record)
+        self.bundle.report(self.function, "kept", self._why(), took=seconds)
+
+    def _find(self) -> CallRecord | None:
+        for record in self.bundle.calls_of(self.function):
+            if record.key == self._key:
+                changed = difference(self.bundle.modules_of(record), self.bundle.ignored)
+                if changed is None:
+                    return record
+                self._changed = changed
+        return None
+
+    def _why(self) -> str:
+        """The reason of the miss."""
+        if self._changed is not None:
+            return self._changed
+        saved = self.bundle.saved_calls_of(self.function)
+        if not saved:
+            return "it is new"
+        nearest = min(
+            ([topic for topic in self._key if r.key.get(topic) != self._key[topic]] for r in saved),
+            key=len,
+        )
+        return f"{' and '.join(_TOPICS[topic] for topic in nearest)} changed" if nearest else "new"
+
+
+def _key(info: JitInfo, split: Split, avals: tuple[Any, ...], classes: Classes) -> dict[str, bytes]:
+    if any(special_layout(x) is not None for x in split.leaves):
+        raise NoFingerprint("its arguments have layouts of their own")
+    by_position, by_name = split.static
+    topics = {
+        "function": (info.fun,),
+        "types": (split.tree, *(f"{aval} {aval.weak_type}" for aval in avals)),
+        "places": tuple(map(_place, split.leaves)),
+        "static": (by_position, by_name),
+        "jit": info.jit_arguments,
+        "settings": (
+            repr(ir.trace_context()),
+            device_mesh.value,
+            entered_mesh(),
+            ir.config.jax_default_device,
+        ),
+    }
+    return {topic: fingerprint(*values, classes=classes) for topic, values in topics.items()}
+
+
+def _place(leaf: Any) -> Any:
+    """The sharding of an argument if it is committed, else None."""
+    array = getattr(leaf, "physical", leaf)
+    return array.sharding if getattr(array, "committed", False) else None
 
 
 class WarmStart:

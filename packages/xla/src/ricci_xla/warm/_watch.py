@@ -15,8 +15,7 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from ._fingerprint import Classes, NoFingerprint, fingerprint
-from ._modules import find_source, is_compiled, is_fixed, is_of_python
-from ._purity import impurity, is_pure
+from ._purity import find_source, impurity, is_compiled, is_fixed, is_of_python, is_pure
 from ._reads import Import, Read, reads_of
 
 _monitoring = sys.monitoring

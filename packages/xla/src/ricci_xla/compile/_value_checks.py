@@ -1,7 +1,11 @@
-"""Check results for NaN and infinities (``jax_debug_nans``, ``jax_debug_infs``).
+"""Checks of a call's results for NaN and infinities, and of all its operations for errors.
 
-If a call's results have any, its operations run again one at a time to find the first that produces
-one. The error names that operation, its operands and the user's line.
+If ``jax_debug_nans`` or ``jax_debug_infs`` finds any, the call's operations run again one at a time
+to find the first that produces one. The error names that operation, its operands and the user's
+line.
+
+The options ``jax_error_checking_behavior_*`` check a call before it runs, for NaN, divisions by
+zero and indices out of bounds.
 """
 
 from collections.abc import Sequence
@@ -10,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_xla.arrays._pieces import parts
+from ricci_ir import ArrayLike, Jaxpr, config, first_error
+from ricci_xla.arrays._array import parts
 
 
 def checks_results() -> bool:
@@ -76,3 +81,37 @@ def _invalid(result: Any) -> str | None:
         if ir.debug_infs.value and np.isinf(values).any():
             return "inf"
     return None
+
+
+_nan = config.state("jax_error_checking_behavior_nan")
+_divide = config.state("jax_error_checking_behavior_divide")
+_oob = config.state("jax_error_checking_behavior_oob")
+
+
+def checks_errors() -> bool:
+    """Whether calls are checked for any error in this thread."""
+    return _nan.value == "raise" or _divide.value == "raise" or _oob.value == "raise"
+
+
+def check_errors(jaxpr: Jaxpr, name: str, args: Sequence[ArrayLike]) -> None:
+    """Raise an error if a call has a NaN, a division by zero or an index out of bounds.
+
+    It evaluates the jaxpr with the checks that the options select.
+
+    Args:
+      jaxpr: the jaxpr.
+      name: the function's name.
+      args: the arguments, which must not have been donated yet.
+
+    Raises:
+      ValueError: if there is such an error, with the operation and its position.
+    """
+    error = first_error.call(
+        jaxpr,
+        args,
+        nan=_nan.value == "raise",
+        divide=_divide.value == "raise",
+        oob=_oob.value == "raise",
+    )
+    if error is not None:
+        raise ValueError(f"jit({name}): {error}") from error

@@ -1,17 +1,25 @@
-"""Conversion of shardings to XLA's ``HloSharding``, tiles over numbered devices, and back."""
+"""Encodings of shardings: XLA's ``HloSharding`` and its bytes, and ``sdy`` text."""
 
+from collections.abc import Hashable
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ricci_stablehlo import string
 from ricci_xla.devices._jaxlib import hlo
 
 from ._abstract_mesh import AbstractMesh
 from ._mesh import Mesh
-from ._sharding_types import GSPMDSharding, HloSharding, NamedSharding, Sharding
+from ._sharding_types import GSPMDSharding, HloSharding, NamedSharding, OpSharding, Sharding
 from ._spec import PartitionSpec
+
+__all__ = [
+    "get_hlo_sharding_from_serialized_proto",
+    "get_op_sharding_from_serialized_proto",
+    "get_serialized_proto_from_hlo_sharding",
+]
 
 _KINDS = hlo.OpSharding.Type
 
@@ -110,3 +118,93 @@ def named_by_tiles(sharding: Sharding, mesh: Mesh | AbstractMesh | None, ndim: i
         and form_of_named.replicate_on_last_tile_dim() == form.replicate_on_last_tile_dim()
     )
     return named if same else sharding
+
+
+def get_op_sharding_from_serialized_proto(sharding: bytes) -> OpSharding:
+    """Read the protocol buffer of a sharding.
+
+    Args:
+      sharding: the bytes.
+
+    Returns:
+      The message.
+
+    Raises:
+      TypeError: if ``sharding`` is not ``bytes``.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.extend.sharding import get_op_sharding_from_serialized_proto
+      >>> mesh = ricci.make_mesh((1,), ("i",), devices=ricci.devices()[:1])
+      >>> form = ricci.NamedSharding(mesh, ricci.P("i"))._to_xla_hlo_sharding(1).to_proto()
+      >>> get_op_sharding_from_serialized_proto(form.SerializeToString()).type == form.type
+      True
+    """
+    message = OpSharding()
+    message.ParseFromString(sharding)
+    return message
+
+
+def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
+    """Read XLA's form of a sharding.
+
+    Args:
+      sharding: the bytes.
+
+    Returns:
+      The sharding.
+
+    Raises:
+      TypeError: if ``sharding`` is not ``bytes``.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.extend.sharding import get_hlo_sharding_from_serialized_proto
+      >>> from ricci.extend.sharding import get_serialized_proto_from_hlo_sharding
+      >>> mesh = ricci.make_mesh((1,), ("i",), devices=ricci.devices()[:1])
+      >>> sharding = ricci.NamedSharding(mesh, ricci.P("i"))
+      >>> data = get_serialized_proto_from_hlo_sharding(sharding._to_xla_hlo_sharding(1))
+      >>> get_hlo_sharding_from_serialized_proto(data)
+      {replicated}
+    """
+    return HloSharding.from_proto(get_op_sharding_from_serialized_proto(sharding))
+
+
+def get_serialized_proto_from_hlo_sharding(sharding: HloSharding) -> bytes:
+    """Write XLA's form of a sharding.
+
+    Args:
+      sharding: the sharding.
+
+    Returns:
+      The bytes.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.extend.sharding import get_serialized_proto_from_hlo_sharding
+      >>> mesh = ricci.make_mesh((1,), ("i",), devices=ricci.devices()[:1])
+      >>> sharding = ricci.NamedSharding(mesh, ricci.P("i"))._to_xla_hlo_sharding(1)
+      >>> type(get_serialized_proto_from_hlo_sharding(sharding))
+      <class 'bytes'>
+    """
+    return sharding.to_proto().SerializeToString()
+
+
+def shardy_text(sharding: NamedSharding, rank: int) -> str:
+    """The dimension shardings of an array in Shardy's syntax, which follow the mesh's symbol."""
+    spec = sharding.spec
+    parts = list(spec.partitions) + [None] * (rank - len(spec))
+    dims = ", ".join(f"{{{', '.join(map(_quoted, _axis_names(part)))}}}" for part in parts)
+    terms = [name for name in sharding.mesh.axis_names if name in spec.unreduced]
+    sums = f", unreduced={{{', '.join(map(_quoted, terms))}}}" if terms else ""
+    return f"[{dims}]{sums}"
+
+
+def _axis_names(part: object) -> tuple[Hashable, ...]:
+    if part is None:
+        return ()
+    return part if isinstance(part, tuple) else (part,)
+
+
+def _quoted(name: Hashable) -> str:
+    return string(str(name))
