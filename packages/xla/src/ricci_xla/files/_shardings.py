@@ -1,4 +1,4 @@
-"""Records of shardings, in which a device is its position among those of the executable."""
+"""Records of shardings and arrays: a device is its position among those of the executable."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ricci_ir import UnreducedKind
+from ricci_ir import Array, UnreducedKind
 from ricci_xla.devices._runtime_types import Device, DeviceList
 from ricci_xla.meshes._encodings import (
     get_hlo_sharding_from_serialized_proto,
@@ -24,7 +24,7 @@ from ricci_xla.meshes._spec import UNCONSTRAINED, PartitionSpec
 
 from ._container import FileError
 from ._plain import PlainRecord, decode_plain, encode_plain
-from ._types import MeshAxesRecord, decode_axes, encode_axes
+from ._types import MeshAxesRecord, TypeRecord, decode_axes, encode_axes, encode_type
 
 __all__ = [
     "ShardingRecord",
@@ -171,3 +171,17 @@ def _position(i: int) -> int:
     if i < 0:
         raise FileError(f"the record has a device at position {i}")
     return i
+
+
+class ArrayRecord(msgspec.Struct, frozen=True):
+    """A constant of an executable."""
+
+    type: TypeRecord
+    sharding: ShardingRecord
+    data: bytes
+
+
+def encode_array(array: Array, devices: Sequence[Device]) -> ArrayRecord:
+    """Return the record of a constant of an executable."""
+    data = np.ascontiguousarray(np.asarray(array)).tobytes()
+    return ArrayRecord(encode_type(array.aval), encode_sharding(array.sharding, devices), data)

@@ -74,10 +74,6 @@ def _with_memory_kind(self: Sharding, kind: str) -> Sharding:
     )
 
 
-def _named_with_memory_kind(self: NamedSharding, kind: str) -> NamedSharding:
-    return NamedSharding(self.mesh, self.spec, kind)
-
-
 def _check_new(mesh: Mesh | AbstractMesh, spec: object) -> None:
     """Check a new ``NamedSharding``: jaxlib calls this, as if the user's code did."""
     try:
@@ -160,10 +156,6 @@ def _single_hash(self: SingleDeviceSharding) -> int:
 
 def _single_repr(self: SingleDeviceSharding) -> str:
     return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
-
-
-def _single_with_memory_kind(self: SingleDeviceSharding, kind: str) -> SingleDeviceSharding:
-    return SingleDeviceSharding(self._device, memory_kind=kind)
 
 
 def _gspmd_eq(self: GSPMDSharding, other: object) -> bool:
@@ -327,14 +319,14 @@ _members: dict[type, dict[str, Any]] = {
         "__repr__": _named_repr,
         "replicated_axes": property(_replicated_axes),
         "update": _named_update,
-        "with_memory_kind": _named_with_memory_kind,
+        "with_memory_kind": lambda self, kind: NamedSharding(self.mesh, self.spec, kind),
     },
     SingleDeviceSharding: {
         "__doc__": _SINGLE_DOC,
         "__eq__": _single_eq,
         "__hash__": _single_hash,
         "__repr__": _single_repr,
-        "with_memory_kind": _single_with_memory_kind,
+        "with_memory_kind": lambda self, kind: SingleDeviceSharding(self._device, memory_kind=kind),
     },
     GSPMDSharding: {
         "__doc__": _GSPMD_DOC,

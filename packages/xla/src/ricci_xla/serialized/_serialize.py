@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from ricci_ir import Array, no_effects
+from ricci_ir import no_effects
 from ricci_pytree import PyTreeDef
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
@@ -36,19 +36,12 @@ from ricci_xla.files import (
     read_file,
     write_file,
 )
+from ricci_xla.files._shardings import ArrayRecord, encode_array
 from ricci_xla.tracing._program import Program
 
 __all__ = ["Serialized", "deserialize_and_load", "serialize"]
 
 _target = re.compile(r'custom_call_target="([^"]+)"')
-
-
-class ArrayRecord(msgspec.Struct, frozen=True):
-    """A constant of an executable."""
-
-    type: TypeRecord
-    sharding: ShardingRecord
-    data: bytes
 
 
 class ExecutableRecord(msgspec.Struct, frozen=True):
@@ -124,7 +117,7 @@ def encode_executable(
             [encode_sharding(s, devices) for s in executable.out_shardings],
             executable.used_arguments,
             executable.committed,
-            [_encode_array(const, devices) for const in executable.consts],
+            [encode_array(const, devices) for const in executable.consts],
             list(donated),
             targets,
             executable.serialize(),
@@ -177,11 +170,6 @@ def decode_executable(record: ExecutableRecord, devices: Sequence[Device]) -> Ex
         consts=[_decode_array(r, devices) for r in record.consts],
         effects=no_effects,
     )
-
-
-def _encode_array(array: Array, devices: Sequence[Device]) -> ArrayRecord:
-    data = np.ascontiguousarray(np.asarray(array)).tobytes()
-    return ArrayRecord(encode_type(array.aval), encode_sharding(array.sharding, devices), data)
 
 
 def _decode_array(record: ArrayRecord, devices: Sequence[Device]) -> ArrayImpl:

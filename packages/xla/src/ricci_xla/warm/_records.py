@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ricci_ir import Array, no_effects
+from ricci_ir import no_effects
 from ricci_pytree import PyTreeDef
 from ricci_xla.arrays._array_impl import ArrayImpl
 from ricci_xla.arrays._placement import array_from_host
@@ -47,6 +47,7 @@ from ricci_xla.files import (
     encode_tree,
     encode_type,
 )
+from ricci_xla.files._shardings import ArrayRecord, encode_array
 from ricci_xla.tracing._program import Program
 
 from ._dependencies import ModuleRecord
@@ -121,14 +122,6 @@ def _load(
 
 
 _MOST_CONSTANT_BYTES = 256 * 2**20
-
-
-class ArrayRecord(msgspec.Struct, frozen=True):
-    """A constant of an executable."""
-
-    type: TypeRecord
-    sharding: ShardingRecord
-    data: bytes
 
 
 class ProgramRecord(msgspec.Struct, frozen=True):
@@ -232,7 +225,7 @@ def encode_program(
             [encode_sharding(s, devices) for s in executable.out_shardings],
             executable.used_arguments,
             executable.committed,
-            [_encode_array(const, devices) for const in executable.consts],
+            [encode_array(const, devices) for const in executable.consts],
             encode_tree(out_tree, _ResultNodes(in_tree)),
             " ".join(kernel for kernel in _KERNELS if kernel in text),
             programs.key_of(executable.loaded),
@@ -306,11 +299,6 @@ def _devices(record: ProgramRecord, devices: Sequence[Device]) -> list[Device]:
     if any(number not in by_id for number in record.devices):
         raise FileError(f"it runs on the devices {record.devices}, which are not all available")
     return [by_id[number] for number in record.devices]
-
-
-def _encode_array(array: Array, devices: Sequence[Device]) -> ArrayRecord:
-    data = np.ascontiguousarray(np.asarray(array)).tobytes()
-    return ArrayRecord(encode_type(array.aval), encode_sharding(array.sharding, devices), data)
 
 
 def _decode_array(record: ArrayRecord, devices: Sequence[Device]) -> ArrayImpl:
