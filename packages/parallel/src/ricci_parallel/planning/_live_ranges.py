@@ -321,6 +321,9 @@ class _Ranges:
         for span in spans:
             starts.setdefault(span.first, []).append(span.buffer)
             ends.setdefault(span.last, []).append(span.buffer)
+        # A sweep over the instructions: an array counts from its first position to its last,
+        # inclusive, so that an operation's operands and results are in memory together. A called
+        # computation adds its own peak while the instruction that calls it runs.
         alive: dict[int, Buffer] = {}
         total, best = 0, Peak()
         for position, instruction in enumerate(order):
@@ -366,6 +369,8 @@ class _Ranges:
             self._branches(instruction, operands)
         if opcode == "dynamic-update-slice":
             return operands[0]
+        # The start of an asynchronous operation has a tuple type, in which its operands stand
+        # beside its results: they are the same arrays, so only the results are allocated.
         if opcode == "copy-start" and isinstance(value, tuple):
             return (value[0], operands[0], *value[2:])
         if opcode.endswith("-start") and isinstance(value, tuple) and len(value) > 1:
@@ -393,6 +398,8 @@ class _Ranges:
     def _place(
         self, inner: Computation, result: Instruction, value: Value, operands: list[Value]
     ) -> Value:
+        # A fusion that ends in a dynamic-update-slice of a parameter writes into the parameter's
+        # memory, also through instructions that only rename a value (``_NAMES``).
         while result.opcode in _NAMES:
             result = inner.instructions[result.operands[0]]
         if result.opcode != "dynamic-update-slice":
@@ -423,6 +430,8 @@ class _Ranges:
                     written = body.instructions[root.operands[i]]
                     if written.opcode not in ("get-tuple-element", "parameter"):
                         part.written_in = (body, written)
+        # The next iteration's state is written to the memory of this one's, which the caller
+        # counts. Only arrays that do not outlive the iteration add to the peak.
         carried = set(map(id, flat(result)))
         order = list(body.instructions.values())
         local_buffers = [buffer for buffer in allocated if id(buffer) not in carried]
@@ -467,6 +476,9 @@ class _Ranges:
     ) -> Buffer:
         """Return the dead operand whose memory the result reuses, or the result."""
         allocated_ids = set(map(id, allocated))
+        # XLA writes an elementwise result over an operand of the same size and layout that nothing
+        # reads later. Arguments are excluded, since this computation did not allocate them; so is
+        # an operand that another name (a tuple, a bitcast) still reads.
         for operand in operands:
             if (
                 isinstance(operand, Buffer)

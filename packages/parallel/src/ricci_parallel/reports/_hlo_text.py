@@ -295,6 +295,8 @@ def trip_count(module: HloModule, caller: Computation, loop: Instruction) -> int
     if test is None or test[1].attribute(_DIRECTION) != "LT":
         return None
     owner, compared = test
+    # A loop `while counter < limit` counts up from its operand's element `start` by the constant
+    # `step` that its body adds, so all three must be constants behind copies.
     counter, limit = (_behind(owner, name) for name in compared.operands[:2])
     last = _integer(limit)
     if last is None or counter is None or counter.opcode != "get-tuple-element":
@@ -303,6 +305,7 @@ def trip_count(module: HloModule, caller: Computation, loop: Instruction) -> int
     step = _step(body, counter.index)
     if start is None or not step:
         return None
+    # Floor division of the negated distance rounds the number of iterations up.
     return max(0, -((start - last) // step))
 
 
@@ -315,6 +318,8 @@ def _inlined(
     inner = next((module.computations.get(name) for _, name in result.called()), None)
     if result.opcode != "fusion" or inner is None or inner.root.opcode != "compare":
         return None
+    # The operands of the comparison are the fusion's parameters. Named by the operands of the
+    # fusion, the comparison reads as if it were not fused.
     root = inner.root
     outer: list[str] = []
     for name in root.operands:

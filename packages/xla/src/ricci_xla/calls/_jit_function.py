@@ -219,6 +219,8 @@ class JitFunction:
                 return stored
             with warm_entry:
                 program, split = self.trace(args, kwargs)
+        # Inside another trace the call becomes part of the outer jaxpr. C++ must ask again each
+        # time, so there is no entry for the dispatcher.
         if _is_traced(program, split):
             return self._inline(program, split, donated_leaves(self.arguments, args, kwargs)), None
         options = self.options_for(program, args, kwargs)
@@ -295,6 +297,9 @@ def _run_on_references(call: ReferenceCall, options: Options) -> tuple[Any, Fast
     """Run a call that uses references, on the arrays in them."""
     donates = not checks_results()
     program = call.program
+    # The lock spans reading and writing back: written arrays are donated, and another thread must
+    # not see a reference whose array is gone. Compilation needs types alone: shared arrays are
+    # copied after it.
     with call.locked():
         options = call.options(options, donates)
         compiled = compile_program(program, call.leaves(donates=False), options)

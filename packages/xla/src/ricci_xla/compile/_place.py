@@ -149,6 +149,9 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
             f"jit({program.name}) has device={options.device!r}, but is called while {mesh} "
             "is set. Leave out the device, or call it inside `with set_mesh(None):`."
         )
+    # Arguments (or the `device` that they move to), the mesh that is set, operations and results
+    # must agree. Arrays of the closure commit the call only if none of these does; else they are
+    # moved.
     operations = live_operations(jaxpr, options.keep_unused)
     claim = agreed_claim(
         program, shardings, operations, options.device, options.out_shardings or ()
@@ -164,6 +167,8 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     typed_mesh = _mesh_of(mesh, arguments)
     if typed_mesh is not None and not typed_mesh.are_all_axes_explicit:
         typed_mesh = None
+    # Placing results walks the jaxpr, so it is cached with it. The key has what it depends on
+    # besides the jaxpr.
     key = ("results", options.out_shardings, options.out_layouts, on_host, typed_mesh)
     results = jaxpr.derived(key, lambda: _place_results(jaxpr, options, on_host, typed_mesh))
     return Placement(devices, tuple(arguments), results, claim is not None, mesh)
