@@ -17,7 +17,7 @@ from ricci_lax import (
     scan,
     sin,
 )
-from ricci_lax.derivatives._saved_residuals import saved_residuals
+from ricci_lax.derivatives._residuals import saved_residuals
 from ricci_stablehlo import lower_jaxpr
 
 X = np.array([0.5, -1.2, 2.0], np.float32)

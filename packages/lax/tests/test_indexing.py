@@ -6,7 +6,7 @@ import pytest
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
-from ricci_lax.elementwise._addition import neg
+from ricci_lax.elementwise._linear import neg
 from ricci_lax.shapes._dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,

@@ -13,7 +13,7 @@ from ricci_ir import ShapeDtypeStruct, enable_x64, make_jaxpr, use_backend
 from ricci_lax import linalg
 from ricci_lax.contractions._dot import dot_general
 from ricci_lax.elementwise._arithmetic import mul
-from ricci_lax.elementwise._complex_parts import conj
+from ricci_lax.elementwise._linear import conj
 from ricci_lax.linalg._polar import svd_by_polar
 from ricci_lax.linalg._qr import geqp3_p, geqrf_p
 from ricci_stablehlo import lower_jaxpr

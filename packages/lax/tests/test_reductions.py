@@ -6,10 +6,9 @@ import pytest
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
-from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._arithmetic import mul
-from ricci_lax.elementwise._extremes import max
-from ricci_lax.reductions._associative_scan import associative_scan
+from ricci_lax.elementwise._linear import add
+from ricci_lax.elementwise._piecewise_linear import max
 from ricci_lax.reductions._axis_reductions import (
     argmax,
     argmin,
@@ -20,7 +19,14 @@ from ricci_lax.reductions._axis_reductions import (
     reduce_prod,
     reduce_xor,
 )
-from ricci_lax.reductions._cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from ricci_lax.reductions._cumulative import (
+    associative_scan,
+    cumlogsumexp,
+    cummax,
+    cummin,
+    cumprod,
+    cumsum,
+)
 from ricci_lax.reductions._reduce import reduce
 from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_lax.structure._filling import full

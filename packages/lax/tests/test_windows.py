@@ -6,9 +6,9 @@ import pytest
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
-from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._arithmetic import mul
-from ricci_lax.elementwise._extremes import max, min
+from ricci_lax.elementwise._linear import add
+from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.reductions._window_shape import padtype_to_pads, reduce_window_shape_tuple
 from ricci_lax.reductions._windows import reduce_window
 from ricci_lax.structure._broadcasting import reduce_sum

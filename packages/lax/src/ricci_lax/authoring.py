@@ -5,6 +5,9 @@ are argument checks and operations that packages above share. Users who only cal
 need these names, so they are not exported by ``ricci_lax``.
 """
 
+from ricci_lax.linalg._lu import solve as solve
+from ricci_lax.staged_calls._staged_call import call_rules as call_rules
+
 from .control_flow._cond import index_of_platform as index_of_platform
 from .elementwise._factories import BinaryFunction as BinaryFunction
 from .elementwise._factories import UnaryFunction as UnaryFunction
@@ -17,7 +20,6 @@ from .elementwise._factories import repeat_to as repeat_to
 from .elementwise._factories import scalar_like as scalar_like
 from .elementwise._factories import sum_to as sum_to
 from .elementwise._factories import unary_function as unary_function
-from .linalg._solve import solve as solve
 from .random_bits._threefry import threefry2x32 as threefry2x32
 from .random_bits._threefry import threefry2x32_numpy as threefry2x32_numpy
 from .random_bits._threefry import threefry2x32_p as threefry2x32_p
@@ -53,7 +55,6 @@ from .rules._reading import key_role_rules as key_role_rules
 from .rules._reading import position_rules as position_rules
 from .rules._singular import Singular as Singular
 from .rules._singular import singular_points as singular_points
-from .staged_calls._call_rules import call_rules as call_rules
 from .structure._operand_types import anything as anything
 from .structure._operand_types import as_sizes as as_sizes
 from .structure._operand_types import canonical_axis as canonical_axis

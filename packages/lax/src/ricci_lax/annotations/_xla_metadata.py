@@ -1,19 +1,30 @@
-"""Attributes of operations for XLA, by name: its ``frontend_attributes``."""
+"""Attributes of operations for XLA, and the calls of jaxprs that carry them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, overload
 
 import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import elementwise
-from ricci_lax.rules._law_examples import ANY, samples
-from ricci_pytree import tree_map
-from ricci_stablehlo import Lowering, Metadata, Value, annotate_value, merged_metadata
-
-from ._annotated_call import annotated_call, call_annotated
+from ricci_ir import Primitive, by_program, define, live_call, looks_like
+from ricci_lax.control_flow._bodies import leaf_avals, trace_body
+from ricci_lax.rules._law_examples import ANY, no_examples, samples
+from ricci_lax.staged_calls._staged_call import call_rules
+from ricci_pytree import argument_paths, tree_flatten, tree_map, tree_unflatten
+from ricci_stablehlo import (
+    Lowering,
+    Metadata,
+    Value,
+    annotate_value,
+    merged_metadata,
+    thread_tokens,
+    tokens_at,
+)
 
 __all__ = [
+    "annotated_call",
+    "call_annotated",
     "fuse_limit",
     "must_fuse_call",
     "set_xla_metadata",
@@ -22,6 +33,68 @@ __all__ = [
     "xla_metadata_call_p",
     "xla_metadata_value_p",
 ]
+
+
+def annotated_call(
+    name: str,
+    lower: Callable[..., Sequence[Value]],
+    derived: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> Primitive:
+    """A primitive that calls its ``jaxpr``; derivatives and batches of a call bind it again.
+
+    Operands: the jaxpr's arguments.
+
+    Args:
+      name: the primitive's name.
+      lower: ``lower(ctx, *operands, jaxpr, **params)``.
+      derived: returns the parameters of the call that computes only tangents or cotangents, for
+        those of the call that is differentiated.
+
+    Returns:
+      The primitive.
+    """
+
+    primitive = define(
+        name,
+        abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
+        multiple_results=True,
+        sharding=by_program,
+        memo=False,
+        effects=lambda params: params["jaxpr"].effects,
+        **call_rules(lambda: primitive, "jaxpr", derived),
+        examples=no_examples("it runs its jaxpr, whose operations have laws themselves"),
+        lower=lower,
+        program=lambda *, jaxpr, **_: (jaxpr, name),
+        dead_code=live_call,
+        order=tokens_at(0, jaxpr=lambda eqn, effects: thread_tokens(eqn.params["jaxpr"], effects)),
+    )
+    return primitive
+
+
+def call_annotated(primitive: Primitive, fun: Callable[..., Any], **params: object) -> Any:
+    """A function that calls ``fun`` by a primitive of ``annotated_call``.
+
+    Args:
+      primitive: the primitive.
+      fun: a function of pytrees of arrays.
+      params: the primitive's parameters besides ``jaxpr``.
+
+    Returns:
+      A function of the same arguments and results.
+    """
+    unpacked = lambda args, options: fun(*args, **options)
+    unpacked = looks_like(fun)(unpacked)
+
+    @looks_like(fun)
+    def call(*args: object, **options: object) -> Any:
+        leaves, tree = tree_flatten((args, options))
+        paths = lambda: argument_paths(args, options, fun)
+        avals = leaf_avals(primitive.name, paths, leaves)
+        body = trace_body(primitive.name, unpacked, tree, avals, allowed=None)
+        outs = primitive.bind(*body.consts, *leaves, jaxpr=body.jaxpr, **params)
+        return tree_unflatten(body.out_tree, outs)
+
+    return call
 
 
 def _texts(what: str, metadata: Mapping[str, Any]) -> Metadata:

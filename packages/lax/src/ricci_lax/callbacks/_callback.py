@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_lax.effects._kinds import io_set
+from ricci_lax.effects._tokens import io_set
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, axes_left, host_call, tokens_at

@@ -14,7 +14,7 @@ import ricci_ir as ir
 import ricci_stablehlo as hlo
 from ricci_autodiff import Tape
 from ricci_batching import Axis
-from ricci_lax.effects._kinds import debug_effect, debug_set, ordered_debug_effect
+from ricci_lax.effects._tokens import debug_effect, debug_set, ordered_debug_effect
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 

@@ -4,10 +4,7 @@
 from ricci_ir import export_names as _export_names
 
 from . import _control_rules as _control_rules
-from . import _custom_rules as _custom_rules
 from . import _index_rules as _index_rules
-from ._always import *
-from ._check import *
 from ._checkify import *
 from ._error import *
 from ._exceptions import *

@@ -18,9 +18,21 @@ from ricci_lax.rules._checkify import bound, check_rules
 from ricci_lax.structure._operand_types import shape_of
 from ricci_pytree import tree_flatten
 
-from ._error import Error, check_effect, error_of, slots_in
+from ._error import (
+    Error,
+    ErrorEffect,
+    Slot,
+    check_effect,
+    collapsed,
+    earlier,
+    error_of,
+    leaf_count,
+    no_error,
+    shifted,
+    slots_in,
+    slots_of,
+)
 from ._exceptions import DivisionByZeroError, JaxException, NaNError, Site
-from ._slots import ErrorEffect, Slot, collapsed, earlier, leaf_count, no_error, shifted, slots_of
 
 Enabled = frozenset[type[JaxException]]
 

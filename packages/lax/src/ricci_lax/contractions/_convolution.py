@@ -7,10 +7,9 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import bilinear
-from ricci_lax.elementwise._addition import add, sub
-from ricci_lax.elementwise._complex_parts import complex, imag, real
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.elementwise._factories import real_part
+from ricci_lax.elementwise._linear import add, complex, imag, real, sub
 from ricci_lax.reductions._window_shape import Padding, dilated, dilated_shape
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.rules._law_examples import of_windows
@@ -22,12 +21,13 @@ from ricci_lax.structure._resharding import resolved_by
 from ricci_stablehlo import Lowering, Value, signature, traced, write_pad
 
 from ._convolution_shape import (
+    NAME,
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,
     canonical_convolution,
+    conv_aval,
     spatial_sizes,
 )
-from ._convolution_type import NAME, conv_aval
 from ._precision import CanonicalPrecision, DotAlgorithm, PrecisionLike, canonicalize_precision
 
 __all__ = ["conv_general_dilated", "conv_general_dilated_p"]

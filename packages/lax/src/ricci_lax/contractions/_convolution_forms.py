@@ -7,9 +7,9 @@ from operator import index
 import numpy as np
 
 from ricci_ir import Array, ArrayLike, DTypeLike, public
-from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.elementwise._linear import add
 from ricci_lax.reductions._window_shape import dilated
 from ricci_lax.shapes._rearranging import rev
 from ricci_lax.structure._broadcasting import broadcast

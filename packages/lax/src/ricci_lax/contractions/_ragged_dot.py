@@ -13,9 +13,9 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import and_p, le, lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.elementwise._linear import add
 from ricci_lax.reductions._cumulative import cumsum
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._joining import concatenate

@@ -8,7 +8,7 @@ import numpy as np
 import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import batched_at, moved_to
-from ricci_lax.effects._kinds import io_effects
+from ricci_lax.effects._tokens import io_effects
 from ricci_lax.elementwise._comparison import clamp, eq, ne, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.structure._broadcasting import broadcast_in_dim

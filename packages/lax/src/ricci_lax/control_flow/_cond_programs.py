@@ -14,7 +14,7 @@ import ricci_ir as ir
 from ricci_batching import batch_jaxpr
 from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.rules._saving import Saving
-from ricci_lax.staged_calls._inlining import inlined
+from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure._broadcasting import zeros_of
 
 from ._remat_policy import RematPlan, remat_plan

@@ -8,9 +8,9 @@ import ricci_ir as ir
 from ricci_autodiff import SymbolicZero, Zero, instantiate, jvp_flat, tangent_aval
 from ricci_lax.custom._call import runs_at_once
 from ricci_lax.custom._jvp import custom_jvp
-from ricci_lax.custom._tangent_map import run_with_maps, tangent_map_p
-from ricci_lax.elementwise._addition import neg
+from ricci_lax.custom._linear_call import run_with_maps, tangent_map_p
 from ricci_lax.elementwise._conversion import converted
+from ricci_lax.elementwise._linear import neg
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 __all__ = ["custom_root"]

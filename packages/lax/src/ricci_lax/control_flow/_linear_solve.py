@@ -8,7 +8,7 @@ import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import batch_jaxpr, batched_at
 from ricci_lax.custom._call import bind_once
-from ricci_lax.elementwise._addition import neg
+from ricci_lax.elementwise._linear import neg
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten

@@ -8,9 +8,9 @@ import numpy as np
 import ricci_ir as ir
 import ricci_pytree as pytree
 from ricci_batching import Axis, batch_jaxpr
-from ricci_lax.elementwise._addition import add_p
 from ricci_lax.elementwise._comparison import lt_p
 from ricci_lax.elementwise._conversion import converted
+from ricci_lax.elementwise._linear import add_p
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import index_in_dim, slice
 from ricci_lax.structure._broadcasting import expand_dims

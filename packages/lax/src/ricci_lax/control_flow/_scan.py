@@ -17,7 +17,7 @@ from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._saving import Saving
 from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
 from ricci_lax.shapes._joining import concatenate
-from ricci_lax.staged_calls._inlining import inlined
+from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 
 from ._remat_policy import RematPlan, remat_plan

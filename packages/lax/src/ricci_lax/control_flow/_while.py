@@ -9,7 +9,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Tape, Zero, at_once, join_tangents, split_by_linearizing
 from ricci_batching import batched_at
-from ricci_lax.effects._kinds import io_effects
+from ricci_lax.effects._tokens import io_effects
 from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.reductions._axis_reductions import reduce_or
 from ricci_lax.structure._broadcasting import broadcast_in_dim

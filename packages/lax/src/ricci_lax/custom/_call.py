@@ -1,15 +1,139 @@
-"""Resolving and tracing calls of ``custom_jvp``, ``custom_vjp`` and ``custom_vmap`` functions."""
+"""Calls of functions with custom rules: resolved, traced to a jaxpr, or run eagerly."""
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any, Concatenate, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, Self, cast, overload
 
 import ricci_ir as ir
-from ricci_autodiff import Tape, UndefinedPrimal, Zero, is_undefined_primal, transpose_flat
+from ricci_autodiff import (
+    JVPTrace,
+    Tape,
+    UndefinedPrimal,
+    Zero,
+    is_undefined_primal,
+    transpose_flat,
+)
+from ricci_batching import Axis, BatchTrace, batch_flat, closing_primitives
+from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, argument_paths, read_signature, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
-from ._eager_call import EagerCall, is_eager
+# Where no jaxpr is recorded, Python runs the function without tracing it: its control flow may
+# depend on the values of the arguments and of variables that it closes over, as in a plain call.
+
+
+# Where no jaxpr is recorded, Python runs the function without tracing it: its control flow may
+# depend on the values of the arguments and of variables that it closes over, as in a plain call.
+
+
+class EagerCall:
+    """A function of flat arrays that is called, not traced.
+
+    Attributes:
+      name: the name of the user's function.
+      trace: a weak reference to the trace that it is called in.
+      out_tree: the structure of its result, set when it or its rule has run.
+    """
+
+    __slots__ = ("fun", "name", "out_tree", "trace")
+
+    def __init__(self, name: str, fun: Callable[..., Any], trace: ir.Trace):
+        self.name = name
+        self.fun = fun
+        self.trace: Callable[[], ir.Trace | None] = weakref.ref(trace)
+        self.out_tree: PyTreeDef | None = None
+
+    def __call__(self, *flat: object) -> list[Any]:
+        """The leaves of the result."""
+        leaves, self.out_tree = tree_flatten(self.fun(*flat))
+        return leaves
+
+
+class BatchedEagerCall(EagerCall):
+    """An eager call applied to a batch.
+
+    Attributes:
+      earlier: a weak reference to the trace of the batch, whose values the function may close over.
+      out_dims: the batch dimensions of the results, set when it or its rule has run.
+    """
+
+    __slots__ = ("axis", "dims", "earlier", "out_dims")
+
+    def __init__(self, call: EagerCall, axis: Axis, dims: Sequence[int | None]):
+        trace = call.trace()
+        assert trace is not None
+        super().__init__(call.name, call, trace)
+        self.axis = axis
+        self.dims = tuple(dims)
+        self.earlier: Callable[[], BatchTrace | None] = weakref.ref(_batch_trace(trace, axis))
+        self.out_dims: list[int | None] = []
+
+    def __call__(self, *flat: Any) -> list[Any]:
+        """The results, batched at ``out_dims``."""
+        values, self.out_dims = batch_flat(self.fun, self.axis, flat, self.dims, self.earlier())
+        return values
+
+
+def _batch_trace(trace: ir.Trace | None, axis: Axis) -> BatchTrace:
+    """Find the enclosing trace of a call whose batching rule is running."""
+    while trace is not None:
+        if (
+            isinstance(trace, BatchTrace)
+            and trace.parent is ir.context.trace
+            and trace.axis is axis
+        ):
+            return trace
+        trace = trace.parent
+    raise AssertionError("a batching rule runs in the parent of its trace")
+
+
+def is_eager() -> bool:
+    """Whether calls are eager now: no jaxpr is recorded, and all traces support eager calls."""
+    trace: ir.Trace | None = ir.context.trace
+    while trace is not ir.eval_trace:
+        if not isinstance(trace, JVPTrace | Tape | BatchTrace):
+            return False
+        trace = trace.parent
+    return True
+
+
+def _run(*operands: object, call: EagerCall, **params: object) -> list[Any]:
+    """Evaluate an eager call."""
+    outs = call(*operands)
+    if any(isinstance(out, ir.Tracer) for out in outs):
+        raise ir.UnexpectedTracerError(
+            f"{call.name} has a custom derivative rule, and closes over a value that is being "
+            "differentiated. The rule does not depend on that value, so its derivative would be "
+            f"lost. Pass it to {call.name} as an argument."
+        )
+    return outs
+
+
+_unrecorded = "an eager call is never part of a jaxpr"
+
+
+def define_eager(name: str, **rules: Callable[..., Any]) -> ir.Primitive:
+    """Define the primitive of eager calls of one kind of custom function.
+
+    Args:
+      name: the primitive's name.
+      rules: its rules ``jvp``, ``linearize``, ``split`` and ``batch``.
+    """
+    primitive = ir.define(
+        name,
+        sharding=ir.by_program,
+        abstract_eval=ir.unsupported(_unrecorded),
+        multiple_results=True,
+        memo=False,
+        transpose=ir.unsupported(_unrecorded),
+        lower=ir.unsupported(_unrecorded),
+        examples=no_examples(_unrecorded),
+        **rules,
+    )
+    primitive.def_impl(_run)
+    closing_primitives.add(primitive)
+    return primitive
 
 
 class Call(ir.TupleRecord):
@@ -294,3 +418,49 @@ def bind_once(
     if runs_at_once(operands):
         return list(map(ir.as_array, run()))
     return primitive.bind(*operands, **params)
+
+
+def _discharge_custom(primitive: ir.Primitive) -> Any:
+    """The discharge rule of a call of a custom function.
+
+    The rules take the referenced array in place of a reference. They cannot describe writes, so
+    that a function that writes references is not differentiated.
+    """
+
+    def rule(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
+        body = ir.discharged(call_jaxpr)
+        values = ir.as_values(args, ir.reference_arguments(call_jaxpr))
+        if not body.written:
+            outs = primitive.bind(*values, call_jaxpr=body.jaxpr, **params)
+            ir.free_references(args, body.freed)
+            return outs
+        for name in ("jvp", "fwd", "bwd"):
+            if name in params:
+                params[name] = _Refusal(params[name]).rule
+        outs = primitive.bind(*values, call_jaxpr=body.jaxpr, **params)
+        count = len(call_jaxpr.outvars)
+        ir.write_back([args[i] for i in body.written], outs[count:], outs[:count])
+        ir.free_references(args, body.freed)
+        return outs[:count]
+
+    return rule
+
+
+class _Refusal:
+    """The derivative rule of a function that writes references: it raises."""
+
+    __slots__ = ("custom",)
+
+    def __init__(self, rule: Any):
+        self.custom = getattr(getattr(rule, "__self__", None), "custom", None)
+
+    def rule(self, *args: Any, **params: Any) -> NoReturn:
+        """Refuse to differentiate the function."""
+        raise NotImplementedError(
+            "a function with a custom derivative rule writes references in a traced function, and "
+            "is differentiated: its rule does not describe these writes. Return the values, and "
+            "write them outside of the function."
+        )
+
+
+discharge_custom: ir.derived = ir.derived(_discharge_custom)

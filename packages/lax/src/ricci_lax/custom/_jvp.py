@@ -11,21 +11,22 @@ from ricci_lax.structure._identity import stop_gradient
 from ricci_lax.structure._resharding import as_typed
 from ricci_pytree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 
-from ._batched_rules import BatchedRule, joint_batch
 from ._call import (
+    BatchedEagerCall,
     Call,
     CustomFunction,
+    EagerCall,
     array_operand,
     call_rule,
+    define_eager,
+    discharge_custom,
     is_ours,
     is_replayed,
     lower_inline,
     split_inline,
     transpose_inline,
 )
-from ._dce_rules import LiveRule
-from ._eager_call import BatchedEagerCall, EagerCall, define_eager
-from ._references import discharge_custom
+from ._derived_rules import BatchedRule, LiveRule, joint_batch
 
 __all__ = ["custom_jvp", "custom_jvp_call_p"]
 
@@ -350,10 +351,6 @@ custom_jvp_call_p: ir.Primitive = ir.define(
 ad.ruled_programs[custom_jvp_call_p] = lambda params: params["call_jaxpr"]
 
 
-def _open_jvp(primals, tangents, *, call, **params):
-    return _jvp(primals, tangents, **params)
-
-
 def _open_linearize(tape, primals, tangents, *, call, **params):
     with ir.set_trace(tape):
         return _jvp(primals, tangents, **params)
@@ -378,7 +375,7 @@ def _open_batch(axis, args, dims, *, call, jvp, symbolic_zeros):
 # An eager call of a user's function, where no jaxpr is recorded.
 custom_jvp_open_p: ir.Primitive = define_eager(
     "custom_jvp_open_call",
-    jvp=_open_jvp,
+    jvp=lambda primals, tangents, *, call, **params: _jvp(primals, tangents, **params),
     linearize=_open_linearize,
     split=_open_split,
     batch=_open_batch,

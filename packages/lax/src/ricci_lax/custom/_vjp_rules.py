@@ -5,12 +5,19 @@ from typing import Any, Protocol
 
 import ricci_ir as ir
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
-from ricci_pytree import PyTreeDef, broadcast_prefix, read_signature, tree_flatten, tree_unflatten
+from ricci_ir import Array, ArrayLike, PyTree, as_array
+from ricci_pytree import (
+    PyTreeDef,
+    broadcast_prefix,
+    read_signature,
+    tree_flatten,
+    tree_map,
+    tree_unflatten,
+)
 
-from ._call import Call, array_operand, call_rule
-from ._eager_call import EagerCall
+from ._call import Call, EagerCall, array_operand, call_rule
 
-__all__ = ["CustomVJPPrimal"]
+__all__ = ["CustomVJPPrimal", "custom_vjp_primal_tree_values", "zero_from_primal"]
 
 
 class CustomVJPPrimal(ir.Record):
@@ -191,3 +198,55 @@ def _leaves_of_prefix(tree: PyTreeDef, value: ir.PyTree) -> list[Any] | None:
         return broadcast_prefix(value, whole, is_leaf)
     except ValueError:
         return None
+
+
+def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
+    """The zero tangent of a pytree of arrays.
+
+    Args:
+      val: a pytree of arrays.
+      symbolic_zeros: whether the zeros are ``SymbolicZero`` instead of arrays.
+
+    Returns:
+      A pytree of the same structure; the zero of an integer array has dtype ``float0``.
+
+    Example:
+      >>> from ricci.custom_derivatives import zero_from_primal
+      >>> float(zero_from_primal(2.0))
+      0.0
+    """
+
+    def zero(x: ArrayLike) -> Array | SymbolicZero:
+        tangent = Zero.from_primal(x)
+        return SymbolicZero(tangent.aval) if symbolic_zeros else as_array(instantiate(tangent))
+
+    return tree_map(zero, val)
+
+
+def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
+    """The values in a pytree of ``CustomVJPPrimal``, the arguments of symbolic-zero forward rules.
+
+    Args:
+      tree: the pytree.
+
+    Returns:
+      The pytree with ``value`` in place of each ``CustomVJPPrimal``.
+
+    Raises:
+      ValueError: if a leaf is of another class.
+
+    Example:
+      >>> from ricci.custom_derivatives import CustomVJPPrimal, custom_vjp_primal_tree_values
+      >>> custom_vjp_primal_tree_values({"a": CustomVJPPrimal(3, True)})
+      {'a': 3}
+    """
+
+    def value(leaf: object) -> ArrayLike:
+        if not isinstance(leaf, CustomVJPPrimal):
+            raise TypeError(
+                "custom_vjp_primal_tree_values: the leaves must be CustomVJPPrimal, as the "
+                f"forward rule gets them, but found {type(leaf).__name__}."
+            )
+        return leaf.value
+
+    return tree_map(value, tree, is_leaf=lambda x: isinstance(x, CustomVJPPrimal))

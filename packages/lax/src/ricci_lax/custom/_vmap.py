@@ -9,7 +9,6 @@ import ricci_ir as ir
 from ricci_batching import Axis, add_dim, move_dim
 from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_pytree import PyTreeDef, tree_flatten, tree_structure, tree_unflatten, treedef_tuple
-from ricci_stablehlo import Lowering, Value
 
 from ._call import Call, CustomFunction, lower_inline
 
@@ -369,10 +368,6 @@ def _batch(axis, args, dims, *, call, in_tree, out_tree, rule):
     return outs, [0 if flag else None for flag in flags]
 
 
-def _lower(ctx: Lowering, *operands: Value, call: ir.Jaxpr, **params: object) -> list[Value]:
-    return lower_inline(ctx, *operands, call_jaxpr=call)
-
-
 # Operands: the function's constants, then its arguments.
 custom_vmap_p: ir.Primitive = ir.define(
     "custom_vmap_call",
@@ -385,7 +380,7 @@ custom_vmap_p: ir.Primitive = ir.define(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    lower=_lower,
+    lower=lambda ctx, *operands, call, **params: lower_inline(ctx, *operands, call_jaxpr=call),
     program=lambda *, call, **_: (call, "custom_vmap_call"),
     dead_code=_dead_code,
 )

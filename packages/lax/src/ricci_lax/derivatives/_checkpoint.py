@@ -17,9 +17,9 @@ from ricci_lax.checkpoint_policies import (
 )
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_lax.control_flow._remat_policy import remat_plan
-from ricci_lax.custom._vjp_primitives import custom_vjp_call_p, with_values_of_functions
-from ricci_lax.effects._kinds import io_effects
-from ricci_lax.staged_calls._inlining import inlined
+from ricci_lax.custom._vjp import custom_vjp_call_p, with_values_of_functions
+from ricci_lax.effects._tokens import io_effects
+from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure._identity import lower_barrier
 from ricci_pytree import argument_paths, read_signature, tree_flatten, tree_map, tree_unflatten
 from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at

@@ -10,9 +10,9 @@ import ricci_ir as ir
 import ricci_pytree as pytree
 from ricci_autodiff import FlatFunction, Zero, instantiate, jvp_flat, vjp
 from ricci_batching import Axis, batch_flat, batched_at
-from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import converted
+from ricci_lax.elementwise._linear import add
 from ricci_lax.shapes._joining import split
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._filling import broadcasted_iota

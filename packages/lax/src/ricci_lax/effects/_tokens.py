@@ -1,16 +1,86 @@
-"""Tokens, which order side effects; and ``dce_sink``, which keeps unused values alive."""
+"""Kinds of side effects; tokens, which order them; ``dce_sink``, which keeps values alive."""
 
 from typing import Any
 
 import ricci_ir as ir
 from ricci_autodiff import Zero, instantiate, not_linear
+from ricci_ir import Effect
 from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 
-from ._kinds import AllowedEffect
+__all__ = [
+    "DebugEffect",
+    "OrderedDebugEffect",
+    "after_all",
+    "after_all_p",
+    "create_token",
+    "create_token_p",
+    "dce_sink",
+]
 
-__all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "dce_sink"]
+
+class AllowedEffect(Effect):
+    """An effect that may happen everywhere, also twice."""
+
+    __slots__ = ()
+    lowerable = True
+    in_control_flow = True
+    in_custom_derivatives = True
+    in_remat = True
+
+
+class DebugEffect(AllowedEffect):
+    """Debugging output, in no particular order."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Debug"
+
+
+class OrderedDebugEffect(AllowedEffect):
+    """Debugging output, in program order."""
+
+    __slots__ = ()
+    ordered = True
+
+    def __repr__(self) -> str:
+        return "OrderedDebug"
+
+
+class IOEffect(Effect):
+    """Input and output, in no particular order; it must not happen twice."""
+
+    __slots__ = ()
+    lowerable = True
+    in_control_flow = True
+
+    def __repr__(self) -> str:
+        return "IO"
+
+
+class OrderedIOEffect(Effect):
+    """Input and output, in program order; it must not happen twice."""
+
+    __slots__ = ()
+    lowerable = True
+    in_control_flow = True
+    ordered = True
+
+    def __repr__(self) -> str:
+        return "OrderedIO"
+
+
+debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
+io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
+
+# Effects that must not happen twice, nor for examples or branches whose results are not selected.
+io_effects = frozenset({io_effect, ordered_io_effect})
+
+# Sets of one effect each, shared.
+debug_set = {False: frozenset({debug_effect}), True: frozenset({ordered_debug_effect})}
+io_set = {False: frozenset({io_effect}), True: frozenset({ordered_io_effect})}
 
 _no_derivative = ir.unsupported("tokens hold no numbers, so that nothing can be differentiated")
 _no_batch = ir.unsupported("a token orders effects for all examples of a batch; it has no axis")

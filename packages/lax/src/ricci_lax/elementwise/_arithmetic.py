@@ -26,9 +26,7 @@ from ricci_lax.structure._operand_types import (
 from ricci_lax.structure._resharding import as_typed
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._addition import add, add_any, neg, sub
 from ._comparison import bitwise_or, compare, eq, ge, select_n, write_select
-from ._complex_parts import conj, imag, real
 from ._conversion import converted
 from ._factories import (
     binary_function,
@@ -44,6 +42,7 @@ from ._factories import (
     sum_to,
     unary_function,
 )
+from ._linear import add, add_any, conj, imag, neg, real, sub
 
 __all__ = [
     "abs",

@@ -13,13 +13,11 @@ import numpy as np
 from ricci_ir import Array, issubdtype
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._addition import neg
 from ._arithmetic import abs, div, mul, sign
 from ._comparison import bitwise_and, bitwise_not, bitwise_or, eq, ge, le, lt, ne, select
-from ._complex_parts import complex, imag, real
-from ._extremes import max
 from ._factories import filled_like, scalar_like
-from ._rounding import is_finite
+from ._linear import complex, imag, neg, real
+from ._piecewise_linear import is_finite, max
 
 Corner = Callable[[Array, Array], Array]
 

@@ -22,11 +22,9 @@ from ricci_lax.structure._operand_types import (
 )
 from ricci_stablehlo import Lowering, Value, tensor_type, traced
 
-from ._addition import add, neg, sub
 from ._arithmetic import div, integer_pow, mul, one_minus_square, replace_zero, square
 from ._comparison import eq, select
 from ._complex_corners import with_corners
-from ._complex_parts import complex, imag, real
 from ._conversion import converted
 from ._factories import (
     binary_function,
@@ -39,9 +37,11 @@ from ._factories import (
     strong_like,
     unary_function,
 )
+from ._linear import add, complex, imag, neg, real, sub
 
 __all__ = [
     "AccuracyMode",
+    "Tolerance",
     "acos",
     "acos_p",
     "acosh",
@@ -90,7 +90,6 @@ __all__ = [
     "tan_p",
     "tanh",
     "tanh_p",
-    "Tolerance",
 ]
 
 # Accuracy

@@ -1,4 +1,4 @@
-"""``ffi_call``: a primitive that calls a compiled function registered with XLA."""
+"""``ffi_call``: a compiled function registered with XLA, its layouts and static attributes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -6,15 +6,146 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import AbstractValue, ShapedArray, Tracer, physical_aval
 from ricci_lax.callbacks._vmap_methods import by_vmap_method, check_vmap_method, vmap_methods
-from ricci_lax.effects._kinds import AllowedEffect
+from ricci_lax.effects._tokens import AllowedEffect
 from ricci_lax.rules._law_examples import no_examples
-from ricci_stablehlo import Lowering, Value, batch_annotations, batch_partitionable
-
-from ._layouts import MinorToMajor, batched_layout, read_layouts
-from ._static_attributes import Attribute, static_attributes
+from ricci_stablehlo import Lowering, Value, attribute, batch_annotations, batch_partitionable
 
 __all__ = ["FfiEffect", "ffi_call", "ffi_call_p"]
+
+# From the fastest varying dimension to the slowest, as XLA writes it.
+type MinorToMajor = tuple[int, ...]
+
+
+def read_layouts(
+    what: str, layouts: Sequence[Any] | None, avals: Sequence[AbstractValue]
+) -> tuple[MinorToMajor, ...]:
+    """Read the layouts of all operands, or of all results.
+
+    Args:
+      what: the argument's name.
+      layouts: for each of them a ``Layout``, the dimensions from slowest to fastest varying, or
+        ``None`` for the usual order; ``None`` for the usual order of all.
+      avals: their types.
+
+    Raises:
+      TypeError: if one is none of these.
+      ValueError: if there are more or fewer, or one is not a permutation of the dimensions.
+    """
+    ranks = [_rank(aval) for aval in avals]
+    if layouts is None:
+        return tuple(tuple(range(n - 1, -1, -1)) for n in ranks)
+    if not isinstance(layouts, Sequence) or isinstance(layouts, str):
+        raise TypeError(
+            f"ffi_call: {what} must be a sequence, with a layout or None for each, got {layouts!r}."
+        )
+    if len(layouts) != len(avals):
+        kind = "operands" if what == "input_layouts" else "results"
+        raise ValueError(
+            f"ffi_call: {what} has {len(layouts)} entries, and there are {len(avals)} {kind}. Give "
+            "one layout, or None, for each."
+        )
+    return tuple(
+        _read_layout(f"{what}[{i}]", layout, n)
+        for i, (layout, n) in enumerate(zip(layouts, ranks, strict=True))
+    )
+
+
+def batched_layout(layout: MinorToMajor) -> MinorToMajor:
+    """The layout of a batch, whose dimension is the first and the slowest varying."""
+    return (*(d + 1 for d in layout), 0)
+
+
+def _rank(aval: AbstractValue) -> int:
+    return physical_aval(aval).ndim if isinstance(aval, ShapedArray) else 0
+
+
+def _read_layout(what: str, layout: Any, rank: int) -> MinorToMajor:
+    if layout is None:
+        return tuple(range(rank - 1, -1, -1))
+    order = getattr(layout, "major_to_minor", layout)
+    try:
+        order = tuple(map(int, order))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"ffi_call: {what} must be a Layout, or the dimensions from the slowest varying to the "
+            f"fastest, got {layout!r}."
+        ) from None
+    if sorted(order) != list(range(rank)):
+        raise ValueError(
+            f"ffi_call: {what} is {order}, and must have each of the dimensions "
+            f"{tuple(range(rank))} once: from the slowest varying to the fastest."
+        )
+    return order[::-1]
+
+
+class Attribute:
+    """The value of an attribute. Two are equal if they have the same text in StableHLO.
+
+    So ``1``, ``1.0``, ``True`` and ``np.int32(1)`` are different, unlike in Python.
+    """
+
+    __slots__ = ("text", "value")
+
+    def __init__(self, value: object, text: str):
+        self.value = value
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Attribute and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        match self.value:
+            case np.ndarray():
+                return f"HashableArray({self.value!r})"
+            case Mapping():
+                return f"FrozenDict({self.value!r})"
+        return repr(self.value)
+
+
+def static_attributes(
+    target: str, attributes: Mapping[str, Any]
+) -> tuple[tuple[str, Attribute], ...]:
+    """Read the attributes of a call.
+
+    Raises:
+      TypeError: if one is of a type that attributes cannot have.
+      OverflowError: if an integer does not fit into 64 bits.
+    """
+    return tuple(
+        (name, _read_attribute(target, name, attributes[name])) for name in sorted(attributes)
+    )
+
+
+def _read_attribute(target: str, name: str, value: object) -> Attribute:
+    if isinstance(value, np.ndarray):
+        value = value.copy()  # it is read again at lowering
+    try:
+        return Attribute(value, attribute(value))
+    except (TypeError, OverflowError) as error:
+        raise type(error)(_message(target, name, value, error)) from None
+
+
+def _message(target: str, name: str, value: object, error: Exception) -> str:
+    head = f"ffi_call: the attribute {name!r} of {target!r} cannot be written into the program: "
+    if isinstance(value, Tracer):
+        return (
+            f"{head}it is a traced value, {value.aval.str_short()}. Pass it as an operand, or make "
+            "it static."
+        )
+    if hasattr(value, "aval"):
+        return f"{head}it is an array of a device. Pass it as an operand, or np.asarray of it."
+    if isinstance(error, OverflowError):
+        return f"{head}{error}. Pass np.uint64, a float or a string."
+    return (
+        f"{head}{error}. Attributes are numbers (a Python int is an int64, a float a float64, a "
+        "NumPy scalar of its own type), strings, NumPy arrays, dtypes, and tuples, lists and "
+        "dictionaries of them."
+    )
 
 
 class FfiEffect(AllowedEffect):

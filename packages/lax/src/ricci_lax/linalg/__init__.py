@@ -36,8 +36,8 @@ from ._triangular_solve import triangular_solve as triangular_solve
 from ._triangular_solve import triangular_solve_p as triangular_solve_p
 from ._tridiagonal import tridiagonal as tridiagonal
 from ._tridiagonal import tridiagonal_p as tridiagonal_p
-from ._tridiagonal_solve import tridiagonal_solve as tridiagonal_solve
-from ._tridiagonal_solve import tridiagonal_solve_p as tridiagonal_solve_p
+from ._tridiagonal import tridiagonal_solve as tridiagonal_solve
+from ._tridiagonal import tridiagonal_solve_p as tridiagonal_solve_p
 
 __all__ = [
     "EigImplementation",

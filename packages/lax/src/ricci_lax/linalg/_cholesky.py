@@ -5,19 +5,19 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
-from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import abs as absolute
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_or, eq, gt, select_n
-from ricci_lax.elementwise._complex_parts import complex, imag, real
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar_like
+from ricci_lax.elementwise._linear import add, complex, imag, neg, real, sub
 from ricci_lax.elementwise._transcendental import sqrt
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.structure._operand_types import array_aval
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
+    at_index,
     call_kernel,
     char,
     check_matrices,
@@ -26,10 +26,10 @@ from ._kernels import (
     is_gpu,
     lapack,
     nan_where_failed,
+    with_index,
+    write_loop,
 )
-from ._loops import at_index, with_index, write_loop
-from ._matrices import adjoint, identity, in_batch
-from ._triangles import lower_triangle
+from ._matrices import adjoint, identity, in_batch, lower_triangle
 from ._triangular_solve import matmul, matrix_transpose, triangular_solve
 
 # cholesky

@@ -8,13 +8,12 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import abs, div, integer_pow, mul
 from ricci_lax.elementwise._comparison import eq
-from ricci_lax.elementwise._complex_parts import complex, conj, imag, write_complex
-from ricci_lax.elementwise._complex_parts import real as real_of
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
+from ricci_lax.elementwise._linear import add, complex, conj, imag, neg, sub, write_complex
+from ricci_lax.elementwise._linear import real as real_of
 from ricci_lax.reductions._axis_reductions import argmax
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
@@ -33,8 +32,8 @@ from ._kernels import (
     lapack,
     nan_where_failed,
 )
+from ._lu import solve
 from ._matrices import adjoint, diagonal, identity, in_batch, is_complex, product
-from ._solve import solve
 
 
 class EigImplementation(enum.Enum):

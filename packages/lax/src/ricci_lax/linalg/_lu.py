@@ -1,27 +1,51 @@
-"""The LU factorisation with partial pivoting."""
+"""The LU factorisation with partial pivoting, and linear systems solved by it."""
 
+from collections.abc import Callable
 from operator import index
 
 import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear, zero_derivative
-from ricci_batching import leading_dims
+from ricci_batching import leading_dims, vmap
+from ricci_ir import Array, ArrayLike, composite
+from ricci_lax.contractions._dot import dot_general
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._addition import add, sub
+from ricci_lax.control_flow._linear_solve import custom_linear_solve
 from ricci_lax.elementwise._comparison import eq, ge, select_n
 from ricci_lax.elementwise._factories import filled_like, scalar_like
+from ricci_lax.elementwise._linear import add, sub
+from ricci_lax.reductions._sorting import sort
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._slicing import pad
-from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
-from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims, reduce_sum
+from ricci_lax.structure._filling import broadcasted_iota, iota
+from ricci_lax.structure._identity import stop_gradient
 from ricci_lax.structure._operand_types import array_aval, shape_of
+from ricci_lax.structure._reshaping import squeeze
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._kernels import call_kernel, check_matrices, gpu_kernel, is_gpu, lapack, nan_where_failed
-from ._loops import at_index, with_index, write_loop
-from ._matrices import dtype_of, identity, in_batch, part, product, rows_at
-from ._triangles import lower_triangle, upper_triangle
+from ._kernels import (
+    at_index,
+    call_kernel,
+    check_matrices,
+    gpu_kernel,
+    is_gpu,
+    lapack,
+    nan_where_failed,
+    with_index,
+    write_loop,
+)
+from ._matrices import (
+    dtype_of,
+    identity,
+    in_batch,
+    lower_triangle,
+    part,
+    product,
+    rows_at,
+    upper_triangle,
+)
 from ._triangular_solve import triangular_solve
 
 _INT32 = np.dtype(np.int32)
@@ -175,10 +199,6 @@ def _permutation(ctx: Lowering, pivots: Value, out: ir.ShapedArray) -> Value:
     return write_loop(ctx, pivots.shape[-1], _exchange, [order], [pivots])[0]
 
 
-def _lu_pivots_to_permutation_lower(ctx: Lowering, pivots: Value, *, permutation_size) -> Value:
-    return _permutation(ctx, pivots, ctx.out)
-
-
 lu_pivots_to_permutation_p: ir.Primitive = ir.define(
     "lu_pivots_to_permutation",
     sharding=ir.unsharded(lambda x, **params: x.ndim - 1),
@@ -186,7 +206,7 @@ lu_pivots_to_permutation_p: ir.Primitive = ir.define(
     jvp=zero_derivative,
     transpose=not_linear,
     batch=leading_dims,
-    lower=_lu_pivots_to_permutation_lower,
+    lower=lambda ctx, pivots, *, permutation_size: _permutation(ctx, pivots, ctx.out),
     exempt=of_matrices,
 )
 
@@ -214,3 +234,48 @@ def lu_pivots_to_permutation(pivots: ir.ArrayLike, permutation_size: int) -> ir.
     Source: LAPACK ``getrf``, on its pivots.
     """
     return lu_pivots_to_permutation_p.bind(pivots, permutation_size=index(permutation_size))
+
+
+@composite("_lu_solve")
+def _lu_solve(factors: ArrayLike, permutation: ArrayLike, b: Array, *, transposed: bool) -> Array:
+    """The solutions for a batch of vectors, from the LU factors of their matrices."""
+    rank = len(shape_of(b))
+    x = expand_dims(b, (rank,))
+    if not transposed:
+        x = rows_at(x, permutation)
+        x = triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
+        x = triangular_solve(factors, x, left_side=True)
+    else:
+        x = triangular_solve(factors, x, left_side=True, transpose_a=True)
+        x = triangular_solve(
+            factors, x, left_side=True, lower=True, transpose_a=True, unit_diagonal=True
+        )
+        shape = shape_of(permutation)
+        places = iota(_INT32, shape[-1])
+        if rank > 1:
+            places = broadcast_in_dim(places, shape, (rank - 1,))
+        _, inverse = sort((permutation, places), rank - 1, num_keys=1)
+        x = rows_at(x, inverse)
+    return squeeze(x, (rank,))
+
+
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
+    """The solutions ``x`` of ``a @ x == b``.
+
+    Args:
+      a: square matrices, of shape ``(…, n, n)``.
+      b: matrices of right-hand sides, ``(…, n, k)``, with the same batch and dtype.
+    """
+    aval = array_aval(a)
+    last, batch = aval.ndim - 1, tuple(range(aval.ndim - 2))
+    numbers = (((last,), (last - 1,)), (batch, batch))
+    factors, _, permutation = lu(stop_gradient(a))
+
+    def solver(transposed: bool) -> Callable[..., Array]:
+        return lambda _, y: _lu_solve(factors, permutation, y, transposed=transposed)
+
+    def solve_vectors(y: ArrayLike) -> Array:
+        matvec = lambda x: dot_general(a, x, numbers, Precision.HIGHEST)
+        return custom_linear_solve(matvec, y, solver(False), solver(True))
+
+    return vmap(solve_vectors, last, last)(b)

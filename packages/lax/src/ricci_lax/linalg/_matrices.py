@@ -1,4 +1,4 @@
-"""Batches of matrices: their adjoints, products and diagonals, and the identity."""
+"""Batches of matrices: their adjoints, products, diagonals and triangles, and the identity."""
 
 from typing import Any
 
@@ -6,11 +6,10 @@ import numpy as np
 
 from ricci_ir import Array, ArrayLike, issubdtype
 from ricci_lax.contractions._dot import dot_general
-from ricci_lax.elementwise._addition import add
-from ricci_lax.elementwise._comparison import eq, lt, select_n
-from ricci_lax.elementwise._complex_parts import conj
+from ricci_lax.elementwise._comparison import eq, ge, lt, select_n
 from ricci_lax.elementwise._conversion import converted
-from ricci_lax.elementwise._factories import scalar
+from ricci_lax.elementwise._factories import filled_like, scalar
+from ricci_lax.elementwise._linear import add, conj
 from ricci_lax.shapes._dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -159,3 +158,36 @@ def with_diagonal(x: ArrayLike) -> Array:
         scatter_dims_to_operand_dims=(rank, rank + 1),
     )
     return scatter(zeros, _diagonal_places(indices), x, numbers)
+
+
+def _on_or_below(x: ArrayLike, diagonal: int, index: np.dtype) -> Array:
+    """The mask of the elements of a batch of matrices on a diagonal or below it."""
+    shape = shape_of(x)
+    matrix, rank = shape[-2:], len(shape)
+    rows = add(broadcasted_iota(index, matrix, 0), scalar(diagonal, index))
+    mask = ge(rows, broadcasted_iota(index, matrix, 1))
+    return mask if rank == 2 else broadcast_in_dim(mask, shape, (rank - 2, rank - 1))
+
+
+def _zeros(x: ArrayLike) -> Array:
+    return filled_like(x, 0)
+
+
+def lower_triangle(x: ArrayLike, diagonal: int = 0, index: np.dtype = _INT32) -> Array:
+    """Matrices with zeros above a diagonal: 0 is the main one, -1 the one below.
+
+    Args:
+      index: the dtype that rows and columns are counted in.
+    """
+    mask = _on_or_below(x, diagonal, index)
+    return select_n(mask, _zeros(x), x)
+
+
+def upper_triangle(x: ArrayLike, diagonal: int = 0, index: np.dtype = _INT32) -> Array:
+    """Matrices with zeros below a diagonal: 0 is the main one, 1 the one above.
+
+    Args:
+      index: the dtype that rows and columns are counted in.
+    """
+    mask = _on_or_below(x, diagonal - 1, index)
+    return select_n(mask, x, _zeros(x))

@@ -11,13 +11,13 @@ import ricci_ir as ir
 from ricci_batching import vmap
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.control_flow._while import while_loop
-from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._arithmetic import abs as magnitude
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_not, eq, gt, lt, select_n
 from ricci_lax.elementwise._conversion import converted
-from ricci_lax.elementwise._extremes import max as larger
 from ricci_lax.elementwise._factories import real_part, scalar
+from ricci_lax.elementwise._linear import add, sub
+from ricci_lax.elementwise._piecewise_linear import max as larger
 from ricci_lax.elementwise._transcendental import rsqrt
 from ricci_lax.elementwise._transcendental import sqrt as square_root
 from ricci_lax.reductions._axis_reductions import reduce_max

@@ -9,11 +9,10 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, is_undefined_primal, not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._arithmetic import mul
-from ricci_lax.elementwise._complex_parts import conj, real
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar
+from ricci_lax.elementwise._linear import add, conj, real, sub
 from ricci_lax.reductions._sorting import sort
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._joining import concatenate
@@ -32,11 +31,12 @@ from ._matrices import (
     identity,
     in_batch,
     is_complex,
+    lower_triangle,
     part,
     product,
     rows_at,
+    upper_triangle,
 )
-from ._triangles import lower_triangle, upper_triangle
 from ._triangular_solve import triangular_solve
 
 _INT32 = np.dtype(np.int32)

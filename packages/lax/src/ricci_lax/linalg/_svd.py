@@ -11,12 +11,11 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._addition import add, sub
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import eq
-from ricci_lax.elementwise._complex_parts import real
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar
+from ricci_lax.elementwise._linear import add, real, sub
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._broadcasting import broadcast_in_dim

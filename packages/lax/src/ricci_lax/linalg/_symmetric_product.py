@@ -3,14 +3,14 @@
 import ricci_ir as ir
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
-from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._factories import scalar_like
+from ricci_lax.elementwise._linear import add
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import flag, gpu_kernel
-from ._triangles import lower_triangle
+from ._matrices import lower_triangle
 from ._triangular_solve import matmul, matrix_transpose
 
 

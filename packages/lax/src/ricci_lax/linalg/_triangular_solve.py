@@ -7,7 +7,7 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, is_undefined_primal, solution
 from ricci_batching import batched_at, move_dim
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._addition import neg
+from ricci_lax.elementwise._linear import neg
 from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.structure._broadcasting import expand_dims
 from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, inexact, shape_of
@@ -16,8 +16,7 @@ from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import call_kernel, char, flag, has_kernels, lapack
-from ._matrices import conjugate, is_complex, product
-from ._triangles import lower_triangle, upper_triangle
+from ._matrices import conjugate, is_complex, lower_triangle, product, upper_triangle
 
 
 def matmul(x: ir.ArrayLike, y: ir.ArrayLike) -> ir.Array:

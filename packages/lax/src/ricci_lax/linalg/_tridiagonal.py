@@ -1,15 +1,27 @@
-"""Hermitian matrices reduced to real tridiagonal ones."""
+"""Reduction of Hermitian matrices to tridiagonal ones, and tridiagonal linear systems."""
+
+from math import prod
 
 import numpy as np
 
 import ricci_ir as ir
-from ricci_autodiff import not_linear
-from ricci_batching import leading_dims
-from ricci_lax.elementwise._factories import real_part
+from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal, not_linear
+from ricci_batching import batched_at, leading_dims, move_dim
+from ricci_lax.elementwise._arithmetic import div, mul
+from ricci_lax.elementwise._factories import filled_like, real_part, scalar_like
+from ricci_lax.elementwise._linear import neg, sub
 from ricci_lax.rules._law_examples import of_matrices, up_to_phase
-from ricci_stablehlo import Lowering, Value
+from ricci_lax.shapes._dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
+from ricci_lax.shapes._joining import concatenate
+from ricci_lax.shapes._scatter import scatter_add
+from ricci_lax.shapes._slicing import slice
+from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims
+from ricci_lax.structure._operand_types import shape_of
+from ricci_lax.structure._reshaping import reshape
+from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
+    at_index,
     call_kernel,
     char,
     check_matrices,
@@ -17,8 +29,261 @@ from ._kernels import (
     gpu_kernel,
     is_gpu,
     lapack,
+    matrix_dtype,
     nan_where_failed,
+    with_index,
+    write_loop,
 )
+
+_NAMES = ("dl", "d", "du", "b")
+
+
+def _tridiagonal_solve_aval(*avals: ir.ShapedArray, perturb_singular: bool) -> ir.ShapedArray:
+    d, b = avals[1], avals[3]
+    shown = ", ".join(f"{name}: {x.str_short()}" for name, x in zip(_NAMES, avals, strict=True))
+    for name, aval in zip(_NAMES, avals, strict=True):
+        matrix_dtype("tridiagonal_solve", aval)
+        if aval.ndim < 1 + (name == "b"):
+            raise TypeError(
+                f"tridiagonal_solve: {name} must have at least {1 + (name == 'b')} dimensions, "
+                f"but it is {aval.str_short()}."
+            )
+    if any(aval.dtype != d.dtype for aval in avals):
+        raise TypeError(f"tridiagonal_solve: the operands must have one dtype, but are {shown}.")
+    if any(aval.shape != d.shape for aval in avals[:3]):
+        raise TypeError(
+            f"tridiagonal_solve: the three diagonals must have one shape, but are {shown}. The "
+            "first element of dl and the last of du are there but not looked at."
+        )
+    if b.shape[:-1] != d.shape:
+        raise TypeError(
+            f"tridiagonal_solve: b must have the shape of the diagonals and one dimension more, "
+            f"for the right-hand sides, but the operands are {shown}."
+        )
+    return ir.ShapedArray(b.shape, b.dtype, all(aval.weak_type for aval in avals))
+
+
+def _add_rows(x: ir.Array, rows: ir.Array, start: int) -> ir.Array:
+    """``x`` with ``rows`` added to its rows from ``start``."""
+    rank = len(shape_of(x))
+    numbers = ScatterDimensionNumbers(tuple(range(rank)), (), (rank - 2,))
+    at = broadcast_in_dim(np.int32(start), (1,), ())
+    return scatter_add(
+        x,
+        at,
+        rows,
+        numbers,
+        indices_are_sorted=True,
+        unique_indices=True,
+        mode=GatherScatterMode.FILL_OR_DROP,
+    )
+
+
+def _multiply(dl: ir.ArrayLike, d: ir.Array, du: ir.ArrayLike, x: ir.Array) -> ir.Array:
+    """The products of tridiagonal matrices with ``x``."""
+    *batch, n = shape_of(d)
+    axis = len(batch)
+    column = lambda v: expand_dims(v, (axis + 1,))
+    product = mul(reshape(d, (*batch, n, 1)), x)
+    if n == 1:
+        return product
+    below = mul(column(_all_but_first(dl)), _part(x, 0, n - 1, axis))
+    product = _add_rows(product, below, 1)
+    above = mul(column(_all_but_last(du)), _part(x, 1, n, axis))
+    return _add_rows(product, above, 0)
+
+
+def _tridiagonal_solve_jvp(primals, tangents, **params):
+    *diagonals, b = primals
+    *diagonals_dot, b_dot = tangents
+    x = tridiagonal_solve_p.bind(*primals, **params)
+    rhs, rows = b_dot, shape_of(b)[-2]
+    # A single row has only its diagonal.
+    seen = diagonals_dot if rows > 1 else diagonals_dot[1 : 1 + rows]
+    if any(type(t) is not Zero for t in seen):
+        dl_dot, d_dot, du_dot = map(instantiate, diagonals_dot)
+        moved = _multiply(dl_dot, d_dot, du_dot, x)
+        rhs = add_tangents(rhs, neg(moved))
+    if type(rhs) is Zero:
+        return x, Zero.from_primal(x)
+    return x, tridiagonal_solve_p.bind(*diagonals, rhs, **params)
+
+
+def _part(x: ir.ArrayLike, start: int, stop: int, axis: int) -> ir.Array:
+    """The elements of ``x`` from ``start`` to ``stop`` along an axis."""
+    shape = shape_of(x)
+    starts, limits = [0] * len(shape), list(shape)
+    starts[axis], limits[axis] = start, stop
+    return slice(x, starts, limits)
+
+
+def _all_but_first(x: ir.ArrayLike) -> ir.Array:
+    axis = len(shape_of(x)) - 1
+    return _part(x, 1, shape_of(x)[axis], axis)
+
+
+def _all_but_last(x: ir.ArrayLike) -> ir.Array:
+    axis = len(shape_of(x)) - 1
+    return _part(x, 0, shape_of(x)[axis] - 1, axis)
+
+
+def _zero(x: ir.ArrayLike) -> ir.Array:
+    """A zero for each batch of diagonals."""
+    return broadcast_in_dim(scalar_like(x, 0), (*shape_of(x)[:-1], 1), ())
+
+
+def _transposed(dl: ir.ArrayLike, du: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
+    """The lower and upper diagonals of the transposed matrices."""
+    axis = len(shape_of(dl)) - 1
+    lower = concatenate([_zero(du), _all_but_last(du)], axis)
+    return lower, concatenate([_all_but_first(dl), _zero(dl)], axis)
+
+
+def _in_matrix(dl: ir.ArrayLike, du: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
+    """The lower and upper diagonals with zeros where elements lie outside of the matrices."""
+    axis = len(shape_of(dl)) - 1
+    lower = concatenate([_zero(dl), _all_but_first(dl)], axis)
+    return lower, concatenate([_all_but_last(du), _zero(du)], axis)
+
+
+def _tridiagonal_solve_transpose(ct, dl, d, du, b, **params):
+    if not is_undefined_primal(b) or any(map(is_undefined_primal, (dl, d, du))):
+        raise NotImplementedError("tridiagonal_solve is linear in b alone, not in the diagonals")
+    if not b.aval.shape[-2]:
+        return None, None, None, ct
+    lower, upper = _transposed(dl, du)
+    return None, None, None, tridiagonal_solve_p.bind(lower, d, upper, ct, **params)
+
+
+def _tridiagonal_solve_batch(axis, args, dims, **params):
+    if any(dim is not None for dim in dims[:3]):
+        moved = [batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True)]
+        return tridiagonal_solve_p.bind(*moved, **params), 0
+    # One matrix for the whole batch: its examples are further right-hand sides.
+    *diagonals, b = args
+    target = len(shape_of(b)) - 2
+    b = move_dim(b, dims[3], target)
+    shape = shape_of(b)
+    merged = reshape(b, (*shape[:-2], prod(shape[-2:])))
+    return reshape(tridiagonal_solve_p.bind(*diagonals, merged, **params), shape), target
+
+
+def _eliminate(
+    i: ir.ArrayLike,
+    ratio: ir.ArrayLike,
+    rhs: ir.Array,
+    above: ir.ArrayLike,
+    xs: ir.ArrayLike,
+    *operands: ir.ArrayLike,
+) -> list[ir.Array]:
+    """Row ``i`` with the element left of its diagonal eliminated and the diagonal made one."""
+    axis = len(shape_of(above)) - 1
+    dl, d, du, b = (at_index(x, i, axis) for x in operands)
+    pivot = sub(d, mul(dl, ratio))
+    wide = lambda v: broadcast_in_dim(v, shape_of(b), tuple(range(axis)))
+    ratio = div(du, pivot)
+    rhs = div(sub(b, mul(wide(dl), rhs)), wide(pivot))
+    return [ratio, rhs, with_index(above, ratio, i, axis), with_index(xs, rhs, i, axis)]
+
+
+def _substitute(
+    i: ir.ArrayLike, x: ir.Array, xs: ir.ArrayLike, above: ir.ArrayLike
+) -> list[ir.Array]:
+    """The solution in row ``n - 1 - i``, given that in the row below."""
+    axis = len(shape_of(above)) - 1
+    row = sub(np.int32(shape_of(above)[-1] - 1), i)
+    wide = broadcast_in_dim(at_index(above, row, axis), shape_of(x), tuple(range(axis)))
+    x = sub(at_index(xs, row, axis), mul(wide, x))
+    return [x, with_index(xs, x, row, axis)]
+
+
+def _write_elimination(ctx: Lowering, dl: Value, d: Value, du: Value, b: Value) -> Value:
+    """Gaussian elimination without pivoting (the Thomas algorithm)."""
+    if not b.aval.size:
+        return b
+    axis = d.aval.ndim - 1
+    dl, du = traced(_in_matrix)(ctx, dl, du)
+    zeros = lambda d, b: [
+        filled_like(x, 0) for x in (at_index(d, np.int32(0), axis), at_index(b, np.int32(0), axis))
+    ]
+    ratio, rhs = traced(zeros)(ctx, d, b)
+    carry = write_loop(ctx, d.shape[-1], _eliminate, [ratio, rhs, du, b], [dl, d, du, b])
+    return write_loop(ctx, d.shape[-1], _substitute, [rhs, carry[3]], [carry[2]])[1]
+
+
+def _tridiagonal_solve_lower(ctx: Lowering, *operands: Value, perturb_singular: bool) -> Value:
+    out, batch_rank = ctx.out, operands[1].aval.ndim - 1
+    if perturb_singular:
+        if is_gpu(ctx):
+            target = gpu_kernel(ctx, "_tridiagonal_solve_perturbed", "")
+        elif ctx.platform == "cpu":
+            target = "tridiagonal_solve_perturbed_ffi"
+        else:
+            raise NotImplementedError(
+                f"tridiagonal_solve: perturb_singular=True has no kernel on {ctx.platform}."
+            )
+        return call_kernel(ctx, target, operands, [out], batch_rank, {})[0]
+    if ctx.platform == "cpu":
+        outs = [*(x.aval for x in operands), ir.ShapedArray(out.shape[:-2], np.dtype(np.int32))]
+        target, aliases = lapack("gtsv", out.dtype), {i: i for i in range(4)}
+        results = call_kernel(ctx, target, operands, outs, batch_rank, {}, aliases)
+        return nan_where_failed(ctx, results[3], results[4], batch_rank)
+    # The kernel on GPUs takes no fewer than three rows.
+    if is_gpu(ctx) and out.shape[-2] >= 3:
+        target = gpu_kernel(ctx, "sparse_gtsv2")
+        return call_kernel(ctx, target, operands, [out], batch_rank, {}, {0: 3})[0]
+    return _write_elimination(ctx, *operands)
+
+
+tridiagonal_solve_p: ir.Primitive = ir.define(
+    "tridiagonal_solve",
+    sharding=ir.unsharded(lambda dl, *_, **params: dl.ndim - 1),
+    abstract_eval=_tridiagonal_solve_aval,
+    jvp=_tridiagonal_solve_jvp,
+    transpose=_tridiagonal_solve_transpose,
+    batch=_tridiagonal_solve_batch,
+    lower=_tridiagonal_solve_lower,
+    exempt=of_matrices,
+)
+
+
+def tridiagonal_solve(
+    dl: ir.ArrayLike,
+    d: ir.ArrayLike,
+    du: ir.ArrayLike,
+    b: ir.ArrayLike,
+    *,
+    perturb_singular: bool = False,
+) -> ir.Array:
+    """Solve linear systems ``a x = b`` whose matrices ``a`` are tridiagonal.
+
+    Args:
+      dl: the diagonals below the main one, of shape ``(..., n)`` and dtype float32, float64,
+        complex64 or complex128: ``dl[i]`` is ``a[i, i - 1]``, and ``dl[0]`` is not looked at.
+      d: the main diagonals, likewise.
+      du: the diagonals above, likewise: ``du[i]`` is ``a[i, i + 1]``, and ``du[-1]`` is not
+        looked at.
+      b: the right-hand sides, of shape ``(..., n, k)``.
+      perturb_singular: whether pivots that are too small to divide by are moved away from zero,
+        so that a singular matrix results in large numbers and not NaN. Not on TPUs.
+
+    Returns:
+      The solutions, of the shape and dtype of ``b``.
+
+    Raises:
+      TypeError: if shapes do not fit, or the dtypes differ or are others.
+      NotImplementedError: for ``perturb_singular`` on a platform that has no kernel for it.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.lax import linalg
+      >>> off, diagonal = np.ones(3, np.float32), np.full(3, 4, np.float32)
+      >>> linalg.tridiagonal_solve(off, diagonal, off, np.ones((3, 2), np.float32)).shape
+      (3, 2)
+
+    Source: LAPACK ``gtsv``; ``lagtf`` and ``lagts`` for ``perturb_singular``.
+    """
+    return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=bool(perturb_singular))
 
 
 def _tridiagonal_aval(a: ir.ShapedArray, *, lower):

@@ -15,7 +15,6 @@ from ._watch import Endless, Location, Watch, WatchTrace, host
 
 __all__ = ["find_nan"]
 
-
 _FOLLOWED = 16  # elements, the first and the last of each result
 
 
@@ -135,3 +134,11 @@ def explain(jaxpr: ir.Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None
             return watch.run(jaxpr, args, place)
 
     return _watched(watch, run, inf)
+
+
+@ir.first_error.provide
+def find_error(jaxpr: ir.Jaxpr, args: Sequence[Any], **kinds: bool) -> Exception | None:
+    """The first error in a jaxpr; see ``checkify.find_error``."""
+    from ricci_lax import checkify  # noqa: PLC0415 - lazy: few programs need it
+
+    return checkify.find_error(jaxpr, args, **kinds)

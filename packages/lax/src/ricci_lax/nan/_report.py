@@ -7,8 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 
-from ._advice import advice
-from ._double_where import remedy, source_text
+from ._advice import advice, remedy, source_text
 from ._trail import Event
 from ._watch import Hit, Location, Watch
 

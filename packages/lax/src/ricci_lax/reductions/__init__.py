@@ -1,7 +1,6 @@
 """Reductions over axes and windows, cumulative sums, and sorting."""
 
 from ._approximate_top_k import *
-from ._associative_scan import *
 from ._axis_reductions import *
 from ._cumulative import *
 from ._reduce import *

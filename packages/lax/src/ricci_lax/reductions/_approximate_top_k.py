@@ -8,8 +8,8 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
-from ricci_lax.elementwise._addition import add, neg
 from ricci_lax.elementwise._comparison import gt, lt, select_n
+from ricci_lax.elementwise._linear import add, neg
 from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ricci_lax.shapes._gather import gather

@@ -12,8 +12,8 @@ from ricci_autodiff import Zero, jvp_flat, not_linear, zero_derivative
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.elementwise._factories import BinaryFunction
+from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.rules._law_examples import Topic, along_an_axis
 from ricci_lax.shapes._slicing import pad, slice_in_dim
@@ -34,7 +34,7 @@ from ricci_lax.structure._operand_types import (
 )
 from ricci_lax.structure._reshaping import reshape, squeeze
 from ricci_lax.structure._resharding import resolved_by
-from ricci_lax.structure._writing import lower_reduce
+from ricci_lax.structure._transposing import lower_reduce
 from ricci_stablehlo import Lowering, Value, combining_region, int_array
 
 __all__ = [

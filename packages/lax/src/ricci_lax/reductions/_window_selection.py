@@ -6,8 +6,8 @@ from typing import Any
 import ricci_ir as ir
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import ge_p, select_n
+from ricci_lax.elementwise._linear import add
 from ricci_lax.rules._law_examples import of_windows
 from ricci_lax.shapes._joining import stack, unstack
 from ricci_lax.shapes._slicing import pad
@@ -16,8 +16,14 @@ from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, nu
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._axis_reductions import highest, lowest
-from ._window_lowering import lower_reduce_window, lower_select_and_scatter
-from ._window_shape import Padding, batched_window, check_window, reduce_window_shape_tuple
+from ._window_shape import (
+    Padding,
+    batched_window,
+    check_window,
+    lower_reduce_window,
+    lower_select_and_scatter,
+    reduce_window_shape_tuple,
+)
 
 __all__ = ["select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p"]
 

@@ -9,10 +9,10 @@ import numpy as np
 import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import batch_flat, batched_at
-from ricci_lax.elementwise._addition import add
 from ricci_lax.elementwise._comparison import ge_p, le_p
-from ricci_lax.elementwise._extremes import max, min
 from ricci_lax.elementwise._factories import scalar_like
+from ricci_lax.elementwise._linear import add
+from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.rules._law_examples import no_order, of_windows
 from ricci_lax.shapes._slicing import pad
@@ -24,7 +24,6 @@ from ricci_stablehlo import Lowering, Value
 
 from ._axis_reductions import highest, lowest
 from ._reduce import check_initial_values, is_identity, strong_scalar, trace_computation
-from ._window_lowering import lower_reduce_window
 from ._window_selection import select_and_gather_add_p
 from ._window_shape import (
     batched_window,
@@ -32,6 +31,7 @@ from ._window_shape import (
     check_window,
     dilated,
     dilated_shape,
+    lower_reduce_window,
     reduce_window_shape_tuple,
 )
 

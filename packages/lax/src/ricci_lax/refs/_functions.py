@@ -8,10 +8,19 @@ import ricci_ir as ir
 from ricci_lax.elementwise._conversion import converted
 
 from ._indexing import Form, read_index
-from ._primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, get_p, new_ref_p, swap_p
-from ._updates import write
+from ._primitives import (
+    addupdate_p,
+    empty_ref_p,
+    free_ref_p,
+    freeze_p,
+    get_p,
+    new_ref_p,
+    swap_p,
+    write,
+)
 
 __all__ = [
+    "TransformedRef",
     "addupdate",
     "empty_ref",
     "free_ref",
@@ -20,7 +29,6 @@ __all__ = [
     "new_ref",
     "set",
     "swap",
-    "TransformedRef",
 ]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import ricci_ir as ir
 from ricci_autodiff import is_undefined_primal, linear
 from ricci_batching import batched_at, move_dim
-from ricci_lax.elementwise._addition import sub
 from ricci_lax.elementwise._comparison import select_n
+from ricci_lax.elementwise._linear import sub
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum

@@ -6,7 +6,6 @@ from math import pi
 import numpy as np
 
 from ricci_ir import Array, ArrayLike, Primitive, finfo
-from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import abs, div, mul, reciprocal, sign, square
 from ricci_lax.elementwise._comparison import gt, le, select
 from ricci_lax.elementwise._conversion import converted
@@ -18,6 +17,7 @@ from ricci_lax.elementwise._factories import (
     strong_like,
     unary_function,
 )
+from ricci_lax.elementwise._linear import add, neg, sub
 from ricci_lax.elementwise._transcendental import exp, log, sqrt
 from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, WHOLE, samples
 from ricci_lax.structure._operand_types import array_aval, floating

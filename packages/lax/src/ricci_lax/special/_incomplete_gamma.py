@@ -11,7 +11,6 @@ import numpy as np
 
 from ricci_autodiff import jvp
 from ricci_ir import Array, ArrayLike, Primitive, finfo, unsupported
-from ricci_lax.elementwise._addition import add, neg, sub
 from ricci_lax.elementwise._arithmetic import abs, div, mul, reciprocal
 from ricci_lax.elementwise._comparison import (
     bitwise_and,
@@ -26,7 +25,8 @@ from ricci_lax.elementwise._comparison import (
     select,
 )
 from ricci_lax.elementwise._factories import filled_like, in_full_shape, nary, scalar_like
-from ricci_lax.elementwise._rounding import is_finite
+from ricci_lax.elementwise._linear import add, neg, sub
+from ricci_lax.elementwise._piecewise_linear import is_finite
 from ricci_lax.elementwise._transcendental import exp, log, log1p
 from ricci_lax.reductions._axis_reductions import reduce_or
 from ricci_lax.rules._law_examples import ABOVE_ONE, FRACTION, POSITIVE, samples

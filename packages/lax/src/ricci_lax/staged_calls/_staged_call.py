@@ -1,8 +1,13 @@
-"""The staged call: the primitive behind ``jit``, which calls a jaxpr as one unit."""
+"""Primitives that call a jaxpr: their rules, the staged call behind ``jit``, and inlining."""
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
 
 import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import batch_jaxpr
+from ricci_ir import Primitive
 from ricci_stablehlo import Lowering, Value
 
 __all__ = ["jit_p"]
@@ -57,3 +62,105 @@ jit_p: ir.Primitive = ir.define(
     discharge=ir.discharge_as_call,
 )
 ir.staged_call.provide(jit_p)
+
+
+def inlined(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
+    """Inline the staged calls of a jaxpr; cached on it.
+
+    The equations keep their source locations in the user's code.
+    """
+    if not any(map(_is_call, jaxpr.eqns)):
+        return jaxpr
+    return jaxpr.derived(
+        "inlined",
+        lambda: ir.trace_to_jaxpr(lambda *xs: _run(jaxpr, xs), jaxpr.in_avals, jaxpr.debug_info),
+    )
+
+
+def _is_call(eqn: ir.JaxprEqn) -> bool:
+    return eqn.primitive is ir.staged_call.call
+
+
+def _run(jaxpr: ir.Jaxpr, args: Sequence[Any]) -> list[Any]:
+    """Evaluate a jaxpr in the current trace, inlining its staged calls."""
+    variables, values = [*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *args]
+    env: dict[Any, Any] = dict(zip(variables, values, strict=True))
+    read = lambda atom: atom.operand() if type(atom) is ir.Literal else env[atom]
+    for are_calls, eqns in groupby(jaxpr.eqns, _is_call):
+        if not are_calls:
+            ir.run_equations(eqns, env)
+            continue
+        for eqn in eqns:
+            results = _run_call(eqn, list(map(read, eqn.invars)))
+            env.update(zip(eqn.outvars, results, strict=True))
+    return list(map(read, jaxpr.outvars))
+
+
+def _run_call(eqn: ir.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
+    """Evaluate the jaxpr of a call, under the settings and in the name scope of the call."""
+    outer = ir.context.name_stack
+    try:
+        ir.context.name_stack = outer + eqn.raw_source[2]
+        with ir.SettingsSwitch() as switch:
+            switch.to(eqn.settings)
+            return _run(eqn.params["jaxpr"], operands)
+    finally:
+        ir.context.name_stack = outer
+
+
+type Params = dict[str, Any]
+
+
+def call_rules(
+    primitive: Callable[[], Primitive], parameter: str, derived: Callable[[Params], Params] = dict
+) -> dict[str, Any]:
+    """The rules of a call primitive: calls derived from a call bind the same primitive.
+
+    Args:
+      primitive: returns the primitive, whose operands are the jaxpr's arguments.
+      parameter: the name of the parameter that is the jaxpr.
+      derived: returns the parameters of the call that computes only tangents or cotangents, for
+        those of the call that is differentiated.
+    """
+
+    def call(operands: Sequence[Any], jaxpr: Any, params: Params) -> Any:
+        return primitive().bind(*operands, **{**params, parameter: jaxpr})
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        pushed, nonzeros = ad.jvp_jaxpr(
+            params[parameter], [type(t) is not ad.Zero for t in tangents]
+        )
+        nonzero_tangents = [t for t in tangents if type(t) is not ad.Zero]
+        outs = call((*primals, *nonzero_tangents), pushed, params)
+        results, out_tangents = outs[: len(nonzeros)], outs[len(nonzeros) :]
+        return results, ad.join_tangents(nonzeros, out_tangents, results)
+
+    def linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        jaxpr = params[parameter]
+        plan = ad.linearize_jaxpr(jaxpr, tuple(type(t) is not ad.Zero for t in tangents))
+        outputs = call(primals, plan.forward, params)
+        results = outputs[: len(jaxpr.outvars)]
+        values = (*primals, *outputs)
+        residuals = [values[i] for i in plan.residuals]
+        recorded: Any = ()
+        if plan.tangent.outvars or plan.tangent.effects:
+            nonzero_tangents = [t for t in tangents if type(t) is not ad.Zero]
+            more = {**derived(params), parameter: plan.tangent}
+            recorded = tape.record(primitive(), (*residuals, *nonzero_tangents), more)
+        return results, ad.join_tangents(plan.nonzeros, recorded, results)
+
+    def transpose(cts: Sequence[Any], *args: Any, **params: Any) -> Any:
+        apply = lambda program, operands: call(operands, program, params)
+        return ad.transpose_call(cts, args, params[parameter], apply)
+
+    def batch(axis: Any, args: Sequence[Any], dims: Any, **params: Any) -> Any:
+        batched, out_dims = batch_jaxpr(params[parameter], axis, dims)
+        return call(args, batched, params), out_dims
+
+    return {
+        "jvp": jvp,
+        "linearize": linearize,
+        "split": ad.split_by_linearizing(linearize),
+        "transpose": transpose,
+        "batch": batch,
+    }

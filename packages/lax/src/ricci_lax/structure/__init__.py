@@ -1,8 +1,6 @@
 """The base of the other modules: shapes, constants, copies, and checks of operand types."""
 
 from ._broadcasting import *
-from ._copy import *
-from ._dimension_values import *
 from ._filling import *
 from ._identity import *
 from ._literals import *

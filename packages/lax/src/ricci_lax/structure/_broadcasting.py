@@ -23,8 +23,7 @@ from ._operand_types import (
     shape_of,
 )
 from ._placement import bind_placed
-from ._transposing import inverse, transpose
-from ._writing import lower_reduce
+from ._transposing import inverse, lower_reduce, transpose
 
 __all__ = [
     "broadcast",

@@ -7,7 +7,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_lax.rules._law_examples import without_operands
-from ricci_stablehlo import Lowering, Value, write_iota
+from ricci_stablehlo import write_iota
 
 from . import _exact_rules as exact
 from ._broadcasting import broadcast_in_dim, broadcast_in_dim_p, weak_scalar
@@ -29,10 +29,6 @@ def _iota_aval(*, dtype: np.dtype, shape: ir.Shape, dimension: int, sharding) ->
     return aval
 
 
-def _iota_lower(ctx: Lowering, *, dimension: int, **params: object) -> Value:
-    return write_iota(ctx, dimension, ctx.out)
-
-
 def _iota_factors(*, shape: ir.Shape, **params: object) -> ir.FactorMap:
     return ir.FactorMap((), ((None,) * len(shape),))
 
@@ -44,7 +40,7 @@ iota_p: ir.Primitive = ir.define(
     jvp=zero_derivative,
     transpose=not_linear,
     batch=ir.unsupported("it has no operand to map over"),
-    lower=_iota_lower,
+    lower=lambda ctx, *, dimension, **params: write_iota(ctx, dimension, ctx.out),
     exact=exact.iota,
     exempt=without_operands,
     follow=0,

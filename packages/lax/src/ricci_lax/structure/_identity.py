@@ -1,22 +1,30 @@
-"""Identity operations that matter to transformations and to the compiler."""
+"""Copies, and identity operations that matter to transformations and to the compiler."""
+
+import numpy as np
 
 import ricci_ir as ir
-from ricci_autodiff import Zero, not_linear, zero_derivative
+from ricci_autodiff import Zero, linear, not_linear, zero_derivative
 from ricci_batching import elementwise
+from ricci_ir import Primitive, by_element, define, linear_in_all
+from ricci_lax.rules._law_examples import ANY, samples
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tensor_type
 
-__all__ = ["optimization_barrier", "optimization_barrier_p", "stop_gradient", "stop_gradient_p"]
+from . import _exact_rules as exact
 
-
-def _same(x: ir.ShapedArray) -> ir.ShapedArray:
-    return x
+__all__ = [
+    "copy_p",
+    "optimization_barrier",
+    "optimization_barrier_p",
+    "stop_gradient",
+    "stop_gradient_p",
+]
 
 
 stop_gradient_p: ir.Primitive = ir.define(
     "stop_gradient",
     sharding=ir.by_element,
-    abstract_eval=_same,
+    abstract_eval=lambda x: x,
     jvp=zero_derivative,
     transpose=not_linear,
     batch=elementwise,
@@ -113,3 +121,18 @@ def optimization_barrier(operand: ir.PyTree, /) -> ir.PyTree:
     """
     leaves, tree = tree_flatten(operand)
     return tree_unflatten(tree, optimization_barrier_p.bind(*leaves))
+
+
+copy_p: Primitive = define(
+    "copy",
+    sharding=by_element,
+    sums=linear_in_all,
+    abstract_eval=lambda x: x,
+    jvp=linear,
+    transpose=lambda ct, x: [copy_p.bind(ct)],
+    batch=elementwise,
+    lower=lambda ctx, x: x,
+    exact=exact.elementwise(np.copy),
+    examples=samples(ANY),
+    follow=1,
+)

@@ -1,4 +1,4 @@
-"""Constants as arrays: staged scalars, uninitialised arrays, shapes."""
+"""Constants as arrays: staged scalars, uninitialised arrays, shapes, symbolic dimensions."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import linear, not_linear, zero_derivative
 from ricci_batching import elementwise
-from ricci_lax.rules._law_examples import without_operands
+from ricci_lax.rules._law_examples import no_examples, without_operands
 from ricci_stablehlo import Lowering, Value
 
 from . import _exact_rules as exact
@@ -16,7 +16,15 @@ from ._filling import full
 from ._operand_types import as_sizes, check_nonnegative, shape_of
 from ._placement import with_out_sharding
 
-__all__ = ["broadcast_like", "dtype", "empty", "shape_as_value", "stage", "stage_p"]
+__all__ = [
+    "broadcast_like",
+    "dim_as_value_p",
+    "dtype",
+    "empty",
+    "shape_as_value",
+    "stage",
+    "stage_p",
+]
 
 stage_p: ir.Primitive = ir.define(
     "stage",
@@ -171,3 +179,33 @@ def dtype(x: ir.ArrayLike) -> np.dtype:
     if x is None:
         raise ValueError("dtype: None has no dtype. Give an array, a scalar, or the dtype's name.")
     return ir.dtype(x)
+
+
+def _dim_as_value_lower(ctx: Lowering, *, dim: ir.SymbolicDimension) -> Value:
+    return ctx.constant(dim, ctx.out)  # pyright: ignore[reportArgumentType]
+
+
+def _dim_as_value_outside(*, dim: ir.SymbolicDimension) -> np.ndarray:
+    raise NotImplementedError(
+        f"The symbolic dimension {dim} has a value only in a program that is exported: it cannot "
+        "be computed with outside of a traced function."
+    )
+
+
+dim_as_value_p: ir.Primitive = ir.define(
+    "dim_as_value",
+    sharding=ir.without_sharding,
+    abstract_eval=lambda *, dim: ir.ShapedArray((), ir.python_scalar_dtype(int), True),
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=ir.unsupported("it has no operand to map over"),
+    lower=_dim_as_value_lower,
+    reference=_dim_as_value_outside,
+    exact=_dim_as_value_outside,
+    examples=no_examples("a dimension has a value only in a program with symbolic shapes"),
+)
+
+
+@ir.dimension_as_array.provide
+def _as_array(dimension: ir.SymbolicDimension) -> ir.Array:
+    return dim_as_value_p.bind(dim=dimension)

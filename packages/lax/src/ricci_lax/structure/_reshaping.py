@@ -12,8 +12,7 @@ from . import _exact_rules as exact
 from ._broadcasting import expand_dims
 from ._operand_types import as_sizes, canonical_axis, shape_of
 from ._placement import bind_placed
-from ._transposing import inverse, transpose
-from ._writing import lower_transpose
+from ._transposing import inverse, lower_transpose, transpose
 
 __all__ = ["collapse", "reshape", "reshape_p", "squeeze", "squeeze_p"]
 

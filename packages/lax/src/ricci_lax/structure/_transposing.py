@@ -1,4 +1,4 @@
-"""Reordering the dimensions of an array."""
+"""Reordering the dimensions of an array, and emitting transpositions and reductions."""
 
 from collections.abc import Sequence
 from operator import index
@@ -7,12 +7,27 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import linear
+from ricci_ir import ArrayLike, ShapedArray
+from ricci_stablehlo import Lowering, Value, int_list, signature
 
 from . import _exact_rules as exact
 from ._operand_types import shape_of
-from ._writing import lower_transpose
 
 __all__ = ["transpose", "transpose_p"]
+
+
+def lower_transpose(ctx: Lowering, x: Value, permutation: Sequence[int]) -> Value:
+    """Write a transposition of a value."""
+    out = x.aval.update(shape=tuple(x.shape[d] for d in permutation))
+    return ctx.emit("stablehlo.transpose", [x], out, f", dims = {int_list(permutation)}", full=True)
+
+
+def lower_reduce(ctx: Lowering, op: str, x: Value, init: ArrayLike, axes: Sequence[int]) -> Value:
+    """Write a reduction by one operation, such as ``stablehlo.add``, from the value ``init``."""
+    out = x.aval.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in axes))
+    start = ctx.constant(init, ShapedArray((), x.dtype))
+    body = f"({x} init: {start}) applies {op} across dimensions = {int_list(axes)}"
+    return ctx.append("stablehlo.reduce", body, [out], signature([x, start], [out]))[0]
 
 
 def _transpose_aval(x: ir.ShapedArray, *, permutation: ir.Shape) -> ir.ShapedArray:

@@ -1,14 +1,15 @@
-"""Rules of custom functions applied to batches, and the batch dimensions of their results."""
+"""Rules derived from users' rules: for batches, for live results alone, for rematerialisation."""
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
-from ricci_ir import Jaxpr, ShapedArray, TupleRecord, float0, get_aval
+from ricci_ir import Jaxpr, ShapedArray, TupleRecord, eval_jaxpr, float0, get_aval
 from ricci_lax.structure._broadcasting import reduce_sum
 
-from ._eager_call import BatchedEagerCall
+from ._call import BatchedEagerCall
 
 
 def joint_batch(
@@ -216,3 +217,76 @@ class BatchedRules:
                 value = reduce_sum(value, (dim,))
             results.append(value)
         return results
+
+
+class LiveRule:
+    """A flat jvp rule of a function's live results."""
+
+    __slots__ = ("needed", "rule")
+
+    def __init__(self, rule: Any, needed: Sequence[bool]):
+        self.rule = rule
+        self.needed = tuple(needed)
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+        outs, out_tangents = self.rule(primals, tangents)
+        return list(compress(outs, self.needed)), list(compress(out_tangents, self.needed))
+
+    @property
+    def custom(self) -> Any:
+        """The function that the rule belongs to."""
+        return self.rule.custom
+
+    def __repr__(self) -> str:
+        return repr(self.rule)
+
+
+class LiveRules:
+    """Flat forward and backward rules of a function's live results."""
+
+    __slots__ = ("fwd", "inner_bwd", "needed", "out_avals")
+
+    def __init__(
+        self, fwd: Callable, bwd: Callable, needed: Sequence[bool], out_avals: Sequence[Any]
+    ):
+        self.fwd = fwd
+        self.inner_bwd = bwd
+        self.needed = tuple(needed)
+        self.out_avals = tuple(out_avals)
+
+    def forward(self, primals, perturbed):
+        """The live outputs, and the residuals."""
+        outs, residuals, tree = self.fwd(primals, perturbed)
+        return list(compress(outs, self.needed)), residuals, tree
+
+    def backward(self, tree, residuals, cts, avals):
+        """The cotangents; those of the other outputs are zero."""
+        live_cts = iter(cts)
+        every = [
+            next(live_cts) if needed else Zero(tangent_aval(aval))
+            for needed, aval in zip(self.needed, self.out_avals, strict=True)
+        ]
+        return self.inner_bwd(tree, residuals, every, avals)
+
+
+class RecomputedRules:
+    """A forward rule that evaluates the function, and takes only residuals from the user's rule.
+
+    Inside of ``checkpoint`` the forward pass then runs only the function: it stores no residuals,
+    so that the rule is dead code there.
+
+    Args:
+      fwd: the flat forward rule.
+      jaxpr: the function.
+    """
+
+    __slots__ = ("fwd", "jaxpr")
+
+    def __init__(self, fwd: Callable[..., Any], jaxpr: Jaxpr):
+        self.fwd = fwd
+        self.jaxpr = jaxpr
+
+    def forward(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[Any, Any, Any]:
+        """Return the function's results, the rule's residuals and their structure."""
+        _, residuals, tree = self.fwd(primals, perturbed)
+        return eval_jaxpr(self.jaxpr, self.jaxpr.consts, *primals), residuals, tree

@@ -1,0 +1,196 @@
+"""Maximum, minimum, rounding, the test for finite numbers, and the next representable number."""
+
+import enum
+from collections.abc import Callable
+
+import numpy as np
+
+from ricci_ir import Array, ArrayLike, Primitive, issubdtype, unsupported
+from ricci_lax.rules._checkify import makes_no_nan
+from ricci_lax.rules._law_examples import ANY, no_order, samples
+from ricci_lax.structure._operand_types import anything, floating
+from ricci_stablehlo import Lowering, Value
+
+from ._arithmetic import mul
+from ._comparison import compare, eq, gt, select_n, write_select
+from ._factories import (
+    BinaryFunction,
+    UnaryFunction,
+    binary_function,
+    filled_like,
+    in_full_shape,
+    nary,
+    nary_aval,
+    real_part,
+    to_bool,
+    unary_function,
+)
+
+__all__ = [
+    "RoundingMethod",
+    "ceil",
+    "ceil_p",
+    "is_finite",
+    "is_finite_p",
+    "max",
+    "max_p",
+    "min",
+    "min_p",
+    "nextafter",
+    "nextafter_p",
+    "round",
+    "round_p",
+]
+
+
+class RoundingMethod(enum.IntEnum):
+    """The direction of rounding for numbers half-way between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+_rounding_ops = {
+    RoundingMethod.AWAY_FROM_ZERO: "stablehlo.round_nearest_afz",
+    RoundingMethod.TO_NEAREST_EVEN: "stablehlo.round_nearest_even",
+}
+
+round_p: Primitive = nary(
+    "round",
+    lambda ctx, x, *, rounding_method: ctx.emit(_rounding_ops[rounding_method], [x], ctx.out),
+    floating,
+    checkify=makes_no_nan,
+)
+ceil_p: Primitive = nary(
+    "ceil", "stablehlo.ceil", floating, checkify=makes_no_nan, examples=samples(ANY)
+)
+is_finite_p: Primitive = nary(
+    "is_finite",
+    "stablehlo.is_finite",
+    floating,
+    abstract_eval=nary_aval("is_finite", floating, to_bool),
+    examples=samples(ANY),
+)
+nextafter_p: Primitive = nary(
+    "nextafter",
+    "chlo.next_after",
+    floating,
+    jvp=unsupported("its derivative is of no use; compute it outside of what is differentiated"),
+    checkify=makes_no_nan,
+    examples=samples(ANY, ANY),
+    exempt={"transpose": "it is linear but for the last bit, and has no derivative"},
+)
+
+ceil: UnaryFunction = unary_function(
+    ceil_p, "Elementwise rounding up.", "lax.ceil(jnp.array([-1.5, 1.5])).tolist() -> [-1.0, 2.0]"
+)
+is_finite: UnaryFunction = unary_function(
+    is_finite_p,
+    "Elementwise test for neither infinity nor NaN.",
+    "lax.is_finite(jnp.array([1.0, jnp.inf, jnp.nan])).tolist() -> [True, False, False]",
+)
+
+
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """Elementwise next number after ``x1`` towards ``x2``.
+
+    Args:
+      x1, x2: arrays of floats.
+
+    Returns:
+      An array of the operands' shape and dtype.
+
+    Raises:
+      TypeError: if the dtypes differ or are not accepted, or the shapes do not fit.
+
+    Example:
+      >>> from ricci import lax
+      >>> float(lax.nextafter(1.0, 2.0)) - 1.0 == 2.0**-23
+      True
+    """
+    return nextafter_p.bind(x1, x2)
+
+
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
+    """Elementwise rounding to the nearest integer.
+
+    Args:
+      x: an array of floats.
+      rounding_method: the direction for numbers half-way between two integers.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      ValueError: if ``rounding_method`` is not a ``RoundingMethod``.
+
+    Example:
+      >>> from ricci import lax
+      >>> float(lax.round(2.5)), float(lax.round(2.5, lax.RoundingMethod.TO_NEAREST_EVEN))
+      (3.0, 2.0)
+    """
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+
+
+def _share(larger: ArrayLike, same: ArrayLike, like: ArrayLike) -> Array:
+    """The factor of an operand's tangent: 1 where it is the result, 1/2 where both operands are."""
+    one, none, half = (filled_like(like, value, weak=False) for value in (1, 0, 0.5))
+    return select_n(larger, select_n(same, none, half), one)
+
+
+def _complex_order(direction: str) -> Callable[[Lowering, Value, Value], Value]:
+    """The lowering for complex numbers, ordered by real parts, then by imaginary ones."""
+
+    def lower(ctx: Lowering, x: Value, y: Value) -> Value:
+        part = x.aval.update(dtype=real_part(x.dtype))
+        a, c = (ctx.emit("stablehlo.real", [z], part) for z in (x, y))
+        same, further = compare(ctx, "EQ", a, c), compare(ctx, direction, a, c)
+        b, d = (ctx.emit("stablehlo.imag", [z], part) for z in (x, y))
+        chosen = write_select(ctx, same, compare(ctx, direction, b, d), further)
+        return write_select(ctx, chosen, x, y)
+
+    return lower
+
+
+def _extreme(
+    name: str, op: str, direction: str, passes: Callable[[Array, Array, Array], Array]
+) -> Primitive:
+    """A primitive; ``passes(result, x, y)`` is the factor of the tangent of ``x``."""
+
+    def lower(ctx: Lowering, x: Value, y: Value) -> Value:
+        full = in_full_shape(ctx, [x, y])
+        if issubdtype(x.dtype, np.complexfloating):
+            return _complex_order(direction)(ctx, *full)
+        return ctx.emit(op, full, ctx.out)
+
+    return nary(
+        name,
+        lower,
+        anything,
+        lambda t, result, x, y: mul(t, passes(result, x, y)),
+        lambda t, result, x, y: mul(t, passes(result, y, x)),
+        from_result=True,
+        checkify=makes_no_nan,
+        examples=samples(ANY, ANY, specials=True),
+        exempt=no_order,
+    )
+
+
+max_p: Primitive = _extreme(
+    "max", "stablehlo.maximum", "GT", lambda result, x, y: _share(gt(x, y), eq(x, y), result)
+)
+min_p: Primitive = _extreme(
+    "min", "stablehlo.minimum", "LT", lambda result, x, y: _share(gt(y, x), eq(y, x), result)
+)
+max: BinaryFunction = binary_function(
+    max_p,
+    "Elementwise larger one of two elements; NaN if either is. Complex numbers are ordered by "
+    "their real parts, then by their imaginary ones.",
+    "lax.max(jnp.array([1.0, 5.0]), 3.0).tolist() -> [3.0, 5.0]",
+)
+min: BinaryFunction = binary_function(
+    min_p,
+    "Elementwise smaller one of two elements; NaN if either is. Complex numbers are ordered by "
+    "their real parts, then by their imaginary ones.",
+    "lax.min(jnp.array([1.0, 5.0]), 3.0).tolist() -> [1.0, 3.0]",
+)
