@@ -55,6 +55,7 @@ def without_forwarded(
 
 
 def jvp_branches(branches, nonzeros):
+    # All branches return the same results: a tangent that is nonzero in one is returned by all.
     union = _union(ad.jvp_jaxpr(branch, nonzeros)[1] for branch in branches)
     return tuple(ad.jvp_jaxpr(branch, nonzeros, union)[0] for branch in branches), union
 
@@ -167,6 +168,7 @@ def transpose_branches(branches, linear, ct_flags):
 
 
 def batch_branches(branches, axis, dims):
+    # A result that one branch batches is batched by all, at axis 0.
     each = [batch_jaxpr(branch, axis, dims)[1] for branch in branches]
     out_dims = tuple(
         0 if any(d is not None for d in result) else None for result in zip(*each, strict=True)
@@ -179,6 +181,7 @@ def batch_branches(branches, axis, dims):
 
 def live_branches(params: dict[str, Any], needed: tuple[bool, ...], final: bool):
     branches = params["branches"]
+    # An operand stays if any of the branches reads it.
     arguments = _union(ir.needed_by(branch, needed, final) for branch in branches)
     smaller = tuple(ir.narrowed(branch, needed, arguments, final) for branch in branches)
     if smaller == branches:

@@ -79,6 +79,8 @@ def _pack(jaxpr: ir.Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
         for lane, i in enumerate(group)
     }
     steps, places = _vectorized(levels, lanes, len(carry) + len(xs))
+    # An operation that stays single has to slice its operands out of vectors. With more of these
+    # than joined operations the packed body would be the longer one.
     single = sum(len(step) == 1 and _is_scalar(step[0]) for step in steps)
     joined = sum(len(step) for step in steps if len(step) > 1)
     if not joined or single > joined:
@@ -110,6 +112,7 @@ def _pack(jaxpr: ir.Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
     carry_avals = _packed(carry_vars, carry)
     in_avals = [*jaxpr.in_avals[:num_consts], *carry_avals, *_packed(xs_vars, xs)]
     packed = ir.trace_to_jaxpr(body, in_avals, jaxpr.debug_info)
+    # A packed body is not packed again.
     packed.derived(_cache_key(num_consts, len(carry_avals)), lambda: (None,))
     return Packing(packed, carry, xs, ys)
 
@@ -118,6 +121,8 @@ def _groups(variables: Sequence[Any], uses: dict[int, Any]) -> Groups:
     """The positions of scalars that have one type and the same uses, group by group."""
     alike = defaultdict(list)
     for i, var in enumerate(variables):
+        # Scalars that the same primitives read at the same levels are lanes of operations that can
+        # be joined.
         if var.aval.shape == () and not isinstance(var.aval.dtype, ir.ExtendedDType):
             alike[var.aval, tuple(uses[id(var)])].append(i)
     return tuple(tuple(group) for group in alike.values() if len(group) >= _SCALARS)
@@ -214,6 +219,8 @@ def _vectorized(
             if kind is None or len(eqns) < _OPERATIONS:
                 steps.extend([eqn] for eqn in eqns)
                 continue
+            # In the order of their operands' lanes: then the operand is a vector as it is, or one
+            # slice.
             eqns.sort(key=lambda eqn: [places.get(id(a), (0, 0))[1] for a in eqn.invars])
             steps.append(eqns)
             places.update((id(e.outvars[0]), (vectors, lane)) for lane, e in enumerate(eqns))

@@ -93,6 +93,8 @@ def _scan_body(push, jaxpr, num_consts, num_carry, flags):
     pushed, carry, collected = _closed(push, jaxpr, consts, carry, xs)
     primals, terms = pushed.invars[: len(flags)], pushed.invars[len(flags) :]
     count = _count(carry)
+    # The coefficients stand behind all primals; in the body they follow the primals of their
+    # section, so that a scan takes them for further constants, carries or slices.
     pairs = zip(
         sections(primals, num_consts, num_carry),
         sections(terms, _count(consts), count),

@@ -182,6 +182,7 @@ def _while_lower(
 
     def body(inner: Lowering, *values: Value) -> list[Value]:
         results = inner.inline(body_jaxpr, [*consts, *values])
+        # The region of the condition returns one scalar: which examples go on is computed again.
         if not cond_jaxpr.out_avals[0].shape:
             return results
         (predicate,) = inner.inline(cond_jaxpr, [*cond_consts, *values])
@@ -219,6 +220,8 @@ def _lower_once(
         if not predicate.shape:
             return evaluate(inner, results)
         going, *results = evaluate(inner, _next_carry(inner, predicate, results, values))
+        # An example whose loop has ended does not go on again, although the condition has effects,
+        # and may now be true.
         still = inner.emit("stablehlo.and", [predicate, going], predicate.aval)
         return [still, *results]
 

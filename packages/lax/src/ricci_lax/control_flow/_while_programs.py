@@ -69,12 +69,15 @@ def _push(cond_jaxpr, body_jaxpr, consts, carry):
 
     # A part of the carry that gets a tangent in one iteration has it in the next one.
     pushed, carry = ir.fixpoint(push, carry)
+    # The tangents stand behind all primals. Those of the constants move ahead of the carry: a loop
+    # passes its constants to every iteration, and its carry to the next.
     count = len(body_jaxpr.invars)
     start, middle = len(consts), count + sum(consts)
     args = pushed.invars
     body = pushed.replace(
         invars=[*args[:start], *args[count:middle], *args[start:count], *args[middle:]]
     )
+    # The condition has no use for tangents, but gets the whole carry.
     tangents = [ir.Var(v.aval) for v in args[middle:]]
     condition = cond_jaxpr.replace(invars=[*cond_jaxpr.invars, *tangents])
     return condition, body, carry

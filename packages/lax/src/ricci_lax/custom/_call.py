@@ -294,9 +294,11 @@ class CustomFunction[**P, R]:
         try:
             traced = cache.recall(key)
         except TypeError:
+            # A static argument without a hash: the function is traced for every call.
             traced = key = None
         if traced is None:
             traced = self._trace(call, avals)
+            # Tracers in the jaxpr end with their trace; it must not be found by a later call.
             if key is not None and not ir.closes_over_tracers(traced[0]):
                 traced = cache.add(key, traced)
         return traced
@@ -320,6 +322,7 @@ class CustomFunction[**P, R]:
 
 
 def _static_key(static: tuple) -> tuple:
+    # With types, since 1, 1.0 and True are equal.
     return tuple((i, type(value), value) for i, value in static)
 
 

@@ -28,6 +28,8 @@ def joint_batch(
     batched, natural = batch_jaxpr(call_jaxpr, axis, dims)
     if all(d == 0 for d in natural):
         return batched, natural
+    # A call is computed by its jaxpr, or by its rule once it is differentiated, and these may batch
+    # different results. One that either of them batches is batched, so that both agree.
     out_dims = [None if d is None else 0 for d in natural]
     if None in out_dims:
         try:

@@ -49,6 +49,8 @@ def _linearize(tape: ad.Tape, primals, tangents, **params):
         and tape.parent is ir.eval_trace
         and not any(isinstance(x, ir.Tracer) for x in primals)
     ):
+        # On concrete values a jaxpr of the call alone is linearized. It is cached on the function's
+        # jaxpr, and its derivative on it.
         single = call_jaxpr.derived(
             ("single", params["name"]),
             lambda: ir.trace_to_jaxpr(

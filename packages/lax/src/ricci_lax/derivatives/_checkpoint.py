@@ -61,6 +61,7 @@ def _recomputing(jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | N
     live = _with_recomputed_vjps(ir.live_program(jaxpr).jaxpr)
     whole = live if policy is None else _also_saving(inlined(live), policy)
     linearized = ad.linearize_jaxpr(whole, nonzeros)
+    # Some names are stored under any policy. One that saves nothing else looks at each value.
     if policy is None and _has_kept_names(linearized.forward):
         return _recomputing(jaxpr, nonzeros, nothing_saveable)
     forward, tangent = linearized.forward, linearized.tangent

@@ -73,6 +73,8 @@ def _weights(smallest: float, tolerance: float) -> Iterator[_Weights]:
 def _step_by_qr(x: ir.Array, weights: _Weights) -> ir.Array:
     a, b, c = weights
     rows, columns = shape_of(x)
+    # The step x (a + b xᴴx) (1 + c xᴴx)⁻¹ without an inverse: with the QR factors of [√c x; 1],
+    # whose upper and lower parts of q are u and l, it is b/c x + (a - b/c)/√c u lᴴ.
     stacked = concatenate([_times(sqrt(c), x), identity(columns, columns, dtype_of(x))], 0)
     q, _ = qr(stacked, full_matrices=False)
     upper = part(q, (0, rows), (0, columns))
@@ -84,6 +86,8 @@ def _step_by_qr(x: ir.Array, weights: _Weights) -> ir.Array:
 def _step_by_cholesky(x: ir.Array, weights: _Weights) -> ir.Array:
     a, b, c = weights
     columns = shape_of(x)[1]
+    # The same step, with 1 + c xᴴx factored by Cholesky. It takes fewer operations; for large c
+    # rounding errors of the product would be too great.
     gram = _times(c, _matmul(adjoint(x), x))
     gram = add(gram, identity(columns, columns, dtype_of(x)))
     factor = cholesky(gram, symmetrize_input=False)

@@ -135,6 +135,7 @@ def _zero(x: ir.ArrayLike) -> ir.Array:
 def _transposed(dl: ir.ArrayLike, du: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
     """The lower and upper diagonals of the transposed matrices."""
     axis = len(shape_of(dl)) - 1
+    # Row i of a transposed matrix has a[i - 1, i], which is du[i - 1], left of its diagonal.
     lower = concatenate([_zero(du), _all_but_last(du)], axis)
     return lower, concatenate([_all_but_first(dl), _zero(dl)], axis)
 
@@ -207,6 +208,7 @@ def _write_elimination(ctx: Lowering, dl: Value, d: Value, du: Value, b: Value) 
         filled_like(x, 0) for x in (at_index(d, np.int32(0), axis), at_index(b, np.int32(0), axis))
     ]
     ratio, rhs = traced(zeros)(ctx, d, b)
+    # Downwards each row is freed of the element left of its diagonal; upwards it is solved.
     carry = write_loop(ctx, d.shape[-1], _eliminate, [ratio, rhs, du, b], [dl, d, du, b])
     return write_loop(ctx, d.shape[-1], _substitute, [rhs, carry[3]], [carry[2]])[1]
 

@@ -118,6 +118,7 @@ def follow(watch: Watch, array: object, index: Index, kind: str) -> Event:
         if source is None:
             cause = None
             if kind == "nan":
+                # No operand has a NaN: infinities may have made it, as in inf - inf or 0 * inf.
                 infinite = _source(origin, index, "inf", of_nan=True)
                 if infinite is not None:
                     cause = follow(watch, step.operands[infinite.operand], infinite.element, "inf")
@@ -198,6 +199,7 @@ def _at(values: np.ndarray, index: Index) -> Index:
 def _elementwise_source(
     step: Step, values: Sequence[Any], bad: Sequence[int], index: Index, find: Callable[[Any], Any]
 ) -> _Source | None:
+    # The case that was not selected has no influence on the element.
     if step.primitive is select_n_p:
         which = np.asarray(step.operands[0])
         chosen = 1 + int(which[_at(which, index)])
@@ -257,6 +259,10 @@ class _Probe:
         places = np.concatenate(
             [_rows(i, np.flatnonzero(self.find(self.values[i]))) for i in self.bad]
         )
+        # The operands' bad elements are replaced by harmless ones. If the result's element is then
+        # good, and is bad again with the bad elements put back, some of them are its source;
+        # bisection finds which. Not every operation accepts every filling: a solver needs regular
+        # matrices.
         calm = False
         for filling in (_ones, _identities, _finite):
             self.calm = [x if v is None else filling(v) for x, v in self._operands()]

@@ -153,6 +153,8 @@ def _interleave(even: Array, odd: Array, axis: int) -> Array:
         config[axis] = (low, high, 1)
         return pad(x, zero, config)
 
+    # Each array has zeros where the other one has its elements: the sum interleaves them, and so
+    # does a disjunction of booleans.
     join = bitwise_or if issubdtype(aval.dtype, np.bool_) else add
     return join(spread(even, 0, int(equal)), spread(odd, 1, int(not equal)))
 
@@ -169,6 +171,7 @@ def logaddexp(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
     """
     if ir.issubdtype(array_aval(x1).dtype, np.complexfloating):
         return _complex_logaddexp(x1, x2)
+    # Relative to the larger operand the exponential is 1 at most, and does not overflow.
     larger = max(x1, x2)
     delta = sub(x1, x2)
     # For infinities of one sign and for NaNs the difference is NaN, but the sum is right.
@@ -190,6 +193,8 @@ def _logaddexp_jvp(primals, tangents):
     result = logaddexp(*primals)
     total = None
     for x, t in zip(primals, tangents, strict=True):
+        # The derivative is the softmax exp(x - result). Where both are infinite, zeros in their
+        # place make the weight 1 instead of NaN.
         term = mul(t, exp(sub(_finite_above(x), _finite_above(result))))
         total = term if total is None else add(total, term)
     return result, total

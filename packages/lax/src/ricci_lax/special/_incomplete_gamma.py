@@ -158,6 +158,9 @@ def _guarded(x: Array) -> Array:
 
 def _lentz(state: State, numerator: ArrayLike, denominator: ArrayLike) -> State:
     """One more level of a continued fraction, from ``(c, d, value)``."""
+    # The modified method of Lentz: c and d are ratios of successive numerators and denominators of
+    # the fraction's convergents, which would overflow themselves. Away from zero they can be
+    # divided by.
     c, d, value = state
     d = reciprocal(_guarded(add(mul(numerator, d), denominator)))
     c = _guarded(add(denominator, div(numerator, c)))
@@ -202,12 +205,15 @@ def _inside(a: Array, x: Array) -> ArrayLike:
 
 
 def _for_series(a, x):
+    # The loop runs until the slowest element has converged. Elements that the fraction serves, or
+    # that lie at an edge, get parameters for which the series ends soon.
     used = bitwise_and(_inside(a, x), bitwise_not(_use_fraction(a, x)))
     one = filled_like(x, 1)
     return [select(used, a, one), select(used, x, one)]
 
 
 def _for_fraction(a, x):
+    # Likewise for the fraction.
     used = bitwise_and(_inside(a, x), _use_fraction(a, x))
     return [select(used, a, filled_like(x, 1)), select(used, x, filled_like(x, 2))]
 
