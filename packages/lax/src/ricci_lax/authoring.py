@@ -7,6 +7,12 @@ need these names, so they are not exported by ``ricci_lax``.
 
 from ricci_lax.linalg._lu import solve as solve
 from ricci_lax.staged_calls._staged_call import call_rules as call_rules
+from ricci_lax.structure._operand_types import checked_out_sharding as checked_out_sharding
+from ricci_lax.structure._operand_types import constrain_to_place as constrain_to_place
+from ricci_lax.structure._operand_types import create_at_place as create_at_place
+from ricci_lax.structure._operand_types import place_of as place_of
+from ricci_lax.structure._operand_types import put_at_place as put_at_place
+from ricci_lax.structure._operand_types import with_out_sharding as with_out_sharding
 
 from .control_flow._cond import index_of_platform as index_of_platform
 from .elementwise._factories import BinaryFunction as BinaryFunction
@@ -66,11 +72,5 @@ from .structure._operand_types import logical as logical
 from .structure._operand_types import numeric as numeric
 from .structure._operand_types import real_valued as real_valued
 from .structure._operand_types import shape_of as shape_of
-from .structure._placement import checked_out_sharding as checked_out_sharding
-from .structure._placement import constrain_to_place as constrain_to_place
-from .structure._placement import create_at_place as create_at_place
-from .structure._placement import place_of as place_of
-from .structure._placement import put_at_place as put_at_place
-from .structure._placement import with_out_sharding as with_out_sharding
 from .structure._resharding import reshard_to as reshard_to
 from .structure._resharding import resolved_by as resolved_by

@@ -91,6 +91,8 @@ def _transpose_lhs(
 ) -> ir.Array:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     spatial = rhs_spec[2:]
+    # The cotangent is convolved with the reversed kernel. Strides and the dilation of the operand
+    # exchange their roles, and the paddings are such that the sizes are those of the operand.
     window = dilated_shape(spatial_sizes(rhs_spec, shape_of(rhs)), rhs_dilation)
     pads = []
     for size, spread, width, count, stride, (low, _) in zip(
@@ -145,6 +147,8 @@ def _transpose_rhs(
     if 0 in shape_of(ct):
         return zeros_of(rhs)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
+    # The operand is convolved with the cotangent in place of the kernel. Strides and the dilation
+    # of the kernel exchange their roles; the sums go over the batch.
     window = dilated_shape(spatial_sizes(rhs_spec, rhs.shape), rhs_dilation)
     pads = []
     for size, spread, width, count, stride, (low, _) in zip(
@@ -202,9 +206,11 @@ def _conv_batch(
             **params,
         )
 
+    # Examples that share the kernel are a larger batch.
     if rhs_dim is None:
         lhs = _merge_inside(lhs, lhs_dim, lhs_spec[0], batch_group_count)
         return _split(conv(lhs, rhs), out_spec[0], size), out_spec[0]
+    # Examples that share the operand have kernels for further features of the result.
     if lhs_dim is None:
         groups = feature_group_count * batch_group_count
         out = conv(lhs, _merge_inside(rhs, rhs_dim, rhs_spec[0], groups))

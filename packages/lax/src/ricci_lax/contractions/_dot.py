@@ -10,8 +10,7 @@ import ricci_ir as ir
 from ricci_autodiff import bilinear
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_lax.structure._placement import bind_placed
+from ricci_lax.structure._operand_types import array_aval, bind_placed, shape_of
 from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, int_list
 
@@ -23,7 +22,7 @@ from ._precision import (
     resolve_algorithm,
 )
 
-__all__ = ["batch_matmul", "dot", "dot_general", "dot_general_p", "DotDimensionNumbers"]
+__all__ = ["DotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p"]
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -148,6 +147,8 @@ def _transpose_lhs(
     ct_batch = tuple(range(len(x_batch)))
     ct_y = tuple(range(first, first + len(y_free)))
     partner = dict(zip(y_contracting, x_contracting, strict=True))
+    # The product has the dimensions of x in this order: those that were contracted follow the order
+    # of y, which they are free dimensions of.
     order = (*x_batch, *x_free, *(partner[d] for d in sorted(y_contracting)))
     # The product is sharded like ``x``, to communicate no more than that needs.
     sharding = x.type_sharding
@@ -193,6 +194,7 @@ def _dot_general_batch(axis, args, dims, *, dimension_numbers, **params):
         rhs_contracting = _shifted(rhs_contracting, rhs_dim)
         rhs_batch = _shifted(rhs_batch, rhs_dim)
     lhs_free = _free(len(shape_of(lhs)), lhs_contracting, lhs_batch)
+    # A batch of one operand is a free dimension of it; a batch of both is a batch dimension.
     if rhs_dim is None:
         out_dim = len(lhs_batch) + lhs_free.index(lhs_dim)
     elif lhs_dim is None:

@@ -262,6 +262,8 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
     body, also, freed_by_body = ir.discharged(body_jaxpr)
     cond_args = [*args[:cond_nconsts], *args[start:]]
     body_args = list(args[cond_nconsts:])
+    # A reference that both the condition and the body write is one part of the carry: references
+    # are compared by identity.
     changed = {id(cond_args[i]): cond_args[i] for i in writes}
     changed.update((id(body_args[i]), body_args[i]) for i in also)
     refs, keys = list(changed.values()), list(changed)

@@ -229,6 +229,7 @@ class TransposedRule:
             outs, out_flags = self.rule(size, [f for _, f in pairs], [x for x, _ in pairs])
             return outs
 
+        # Every linear operand is mapped: a cotangent has a value for each example.
         avals = [a.insert_dimension(0, size) for a in self.linear_avals]
         jaxpr = ir.trace_to_jaxpr(run, avals)
         cts = []

@@ -157,6 +157,7 @@ def with_corners(name: str, lower: Callable[..., Value]) -> Callable[..., Value]
     """The lowering of a function, followed for complex numbers by its corner, if it has one."""
     if name not in _CORNERS:
         return lower
+    # Only elements at zeros, infinities and NaN change; elsewhere the corner copies the result.
     mend = traced(_CORNERS[name])
 
     def rule(ctx: Lowering, x: Value, **params: object) -> Value:

@@ -4,6 +4,8 @@ from ._cholesky import cholesky as cholesky
 from ._cholesky import cholesky_p as cholesky_p
 from ._cholesky import cholesky_update as cholesky_update
 from ._cholesky import cholesky_update_p as cholesky_update_p
+from ._cholesky import symmetric_product as symmetric_product
+from ._cholesky import symmetric_product_p as symmetric_product_p
 from ._eig import EigImplementation as EigImplementation
 from ._eig import eig as eig
 from ._eig import eig_p as eig_p
@@ -30,8 +32,6 @@ from ._schur import schur_p as schur_p
 from ._svd import SvdAlgorithm as SvdAlgorithm
 from ._svd import svd as svd
 from ._svd import svd_p as svd_p
-from ._symmetric_product import symmetric_product as symmetric_product
-from ._symmetric_product import symmetric_product_p as symmetric_product_p
 from ._triangular_solve import triangular_solve as triangular_solve
 from ._triangular_solve import triangular_solve_p as triangular_solve_p
 from ._tridiagonal import tridiagonal as tridiagonal

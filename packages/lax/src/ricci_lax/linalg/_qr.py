@@ -268,6 +268,7 @@ def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
     if is_undefined_primal(a) or is_undefined_primal(taus):
         raise NotImplementedError("ormqr is linear in c alone, not in the reflectors")
     conjugated = conj if is_complex(ct) else lambda x: x
+    # Qᵀ ct is the conjugate of Qᴴ conj(ct), and the kernels compute products with Qᴴ.
     moved = ormqr_p.bind(a, taus, conjugated(ct), left=left, transpose=not transpose)
     return None, None, conjugated(moved)
 

@@ -97,6 +97,7 @@ def _tridiagonal_solve_jvp(primals, tangents, **params):
     *diagonals, b = primals
     *diagonals_dot, b_dot = tangents
     x = tridiagonal_solve_p.bind(*primals, **params)
+    # From a x = b: a dx = db - da x.
     rhs, rows = b_dot, shape_of(b)[-2]
     # A single row has only its diagonal.
     seen = diagonals_dot if rows > 1 else diagonals_dot[1 : 1 + rows]

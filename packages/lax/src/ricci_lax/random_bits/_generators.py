@@ -11,8 +11,12 @@ from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_index_in_dim
 from ricci_lax.shapes._slicing import slice
 from ricci_lax.structure._filling import full
-from ricci_lax.structure._operand_types import as_sizes, check_nonnegative, shape_of
-from ricci_lax.structure._placement import with_out_sharding
+from ricci_lax.structure._operand_types import (
+    as_sizes,
+    check_nonnegative,
+    shape_of,
+    with_out_sharding,
+)
 from ricci_lax.structure._reshaping import squeeze
 from ricci_stablehlo import Lowering, Value, tensor_type
 

@@ -15,8 +15,7 @@ from ricci_lax.elementwise._linear import add
 from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._broadcasting import batched_axes, reduce_sum, reduced_aval
-from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_lax.structure._placement import with_out_sharding
+from ricci_lax.structure._operand_types import array_aval, shape_of, with_out_sharding
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 

@@ -186,6 +186,7 @@ def _gather_transpose(
     if all(d == 1 for d in base_dilation):
         return [select_and_scatter_add_p.bind(ct, operand, **params), None]
     worst = _worst(select_prim, tangents.aval.dtype)
+    # Elements between those of the operand are never selected; they are cut out again.
     spread = pad(operand, worst, tuple((0, 0, d - 1) for d in base_dilation))
     result = select_and_scatter_add_p.bind(ct, spread, **params)
     shape = shape_of(spread)
@@ -199,6 +200,8 @@ def _gather_lower(
     scalar = ir.ShapedArray((), operand.dtype)
 
     def choose(x: ir.Array, t: ir.Array, y: ir.Array, u: ir.Array) -> list[ir.Array]:
+        # The tangent that belongs to the selected element is carried beside it, as a second operand
+        # of the reduction.
         first = select_prim.bind(x, y)
         return [select_n(first, y, x), select_n(first, u, t)]
 

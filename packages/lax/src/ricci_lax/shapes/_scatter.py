@@ -127,6 +127,8 @@ def _scatter_batch(primitive: ir.Primitive) -> Callable[..., tuple[ir.Array, int
         updates = batched_at(updates, batch_dims[2], axis, 0)
         together = shifted(dims.operand_batching_dims), dims.scatter_indices_batching_dims
         window = shifted(dims.update_window_dims)
+        # Shared indices: the batch is a further dimension of the windows, and each update covers
+        # it. Otherwise it pairs the examples of indices and operand.
         if batch_dims[1] is None:
             window = (0, *window)
         else:
@@ -272,6 +274,7 @@ def _mul_jvp(primitive, primals, tangents, **params):
     if type(tangents[0]) is not Zero:
         total = primitive.bind(tangents[0], indices, updates, **params)
     if type(tangents[2]) is not Zero:
+        # The product rule: each unique position has one factor, whose tangent is placed there.
         placed = _add_at(zeros_of(array_aval(operand)), indices, tangents[2], params)
         term = mul(operand, placed)
         total = term if total is None else add_tangents(total, term)

@@ -16,13 +16,13 @@ from . import _exact_rules as exact
 from ._operand_types import (
     array_aval,
     as_sizes,
+    bind_placed,
     canonical_axis,
     check_dtype,
     check_nonnegative,
     numeric,
     shape_of,
 )
-from ._placement import bind_placed
 from ._transposing import inverse, lower_reduce, transpose
 
 __all__ = [

@@ -11,8 +11,17 @@ from ricci_stablehlo import write_iota
 
 from . import _exact_rules as exact
 from ._broadcasting import broadcast_in_dim, broadcast_in_dim_p, weak_scalar
-from ._operand_types import array_aval, as_sizes, check_dtype, check_nonnegative, numeric
-from ._placement import bind_placed, bind_sharded, create_at_place, place_of
+from ._operand_types import (
+    array_aval,
+    as_sizes,
+    bind_placed,
+    bind_sharded,
+    check_dtype,
+    check_nonnegative,
+    create_at_place,
+    numeric,
+    place_of,
+)
 
 __all__ = ["broadcasted_iota", "full", "full_like", "iota", "iota_p"]
 

@@ -13,8 +13,7 @@ from ricci_stablehlo import Lowering, Value
 from . import _exact_rules as exact
 from ._broadcasting import broadcast_in_dim
 from ._filling import full
-from ._operand_types import as_sizes, check_nonnegative, shape_of
-from ._placement import with_out_sharding
+from ._operand_types import as_sizes, check_nonnegative, shape_of, with_out_sharding
 
 __all__ = [
     "broadcast_like",

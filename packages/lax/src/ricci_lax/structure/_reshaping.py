@@ -10,8 +10,7 @@ from ricci_stablehlo import Lowering, Value, write_reshape
 
 from . import _exact_rules as exact
 from ._broadcasting import expand_dims
-from ._operand_types import as_sizes, canonical_axis, shape_of
-from ._placement import bind_placed
+from ._operand_types import as_sizes, bind_placed, canonical_axis, shape_of
 from ._transposing import inverse, lower_transpose, transpose
 
 __all__ = ["collapse", "reshape", "reshape_p", "squeeze", "squeeze_p"]

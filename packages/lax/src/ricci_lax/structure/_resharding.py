@@ -10,7 +10,7 @@ from ricci_lax.rules._law_examples import no_examples
 from ricci_stablehlo import Lowering, Value
 
 from ._broadcasting import broadcast_in_dim, reduce_sum_p
-from ._placement import checked_out_sharding, constrain_to_place
+from ._operand_types import checked_out_sharding, constrain_to_place
 from ._transposing import transpose
 
 __all__ = ["as_typed", "reshard_p"]
