@@ -422,7 +422,7 @@ def _scatter(log: Log, primitive: Primitive, operands: list, params: dict) -> li
 check_rules.define(dynamic_slice_p, _dynamic_slice)
 check_rules.define(dynamic_update_slice_p, _dynamic_update_slice)
 check_rules.define(gather_p, _gather)
-for _primitive_of in (
+for _scatter_p in (
     scatter_p,
     scatter_add_p,
     scatter_sub_p,
@@ -430,4 +430,4 @@ for _primitive_of in (
     scatter_min_p,
     scatter_max_p,
 ):
-    check_rules.define(_primitive_of, _scatter)
+    check_rules.define(_scatter_p, _scatter)
