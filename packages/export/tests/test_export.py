@@ -30,7 +30,7 @@ from ricci_ir import (
     without_sharding,
 )
 from ricci_lax import checkpoint, platform_dependent, pure_callback, scan
-from ricci_lax.authoring import floating, nary, no_examples
+from ricci_lax.authoring import floating, nary
 from ricci_parallel import set_mesh
 from ricci_random import key, key_data, uniform
 from ricci_stablehlo import tokens_at
@@ -253,7 +253,6 @@ foreign_p = nary(
     lambda ctx, x: ctx.custom_call("foreign_kernel", [x], [ctx.out])[0],
     floating,
     reference=np.negative,
-    examples=no_examples("its kernel is nowhere"),
 )
 
 
@@ -362,7 +361,6 @@ tick_p = define(
     batch=unsupported("it counts"),
     lower=lambda ctx, *operands: [*operands],
     order=tokens_at(0),
-    examples=no_examples("it has an effect"),
 )
 
 

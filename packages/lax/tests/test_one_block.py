@@ -3,20 +3,11 @@
 import numpy as np
 import pytest
 
-from ricci_autodiff import grad, jvp
-from ricci_batching import elementwise_primitives, vmap
-from ricci_ir import make_jaxpr, primitives, unsupported
+from ricci_autodiff import grad, jvp, not_linear, per_operand
+from ricci_batching import elementwise, elementwise_primitives, vmap
+from ricci_ir import by_element, define, make_jaxpr, primitives
 from ricci_lax import abs, div, find_nan, full_like, gt, log, mul, select, sign, sqrt, sub
-from ricci_lax.authoring import (
-    ANY,
-    Singular,
-    example_rules,
-    floating,
-    lower_to,
-    makes_no_nan,
-    nary,
-    scalar_like,
-)
+from ricci_lax.authoring import Singular, floating, makes_no_nan, nary, scalar_like, singular_rules
 from ricci_lax.checkify import checkify, nan_checks
 from ricci_lax.rules._checkify import check_rules
 from ricci_stablehlo import traced
@@ -72,8 +63,9 @@ def test_find_nan_names_it_and_its_remedy(block, backend, monkeypatch):
         floating,
         lambda t, y, x: div(t, mul(scalar_like(x, 2), abs(y))),
         from_result=True,
-        singular=Singular(lambda x: x == 0, at_zero=True, harmless="4.0", spellings=("root",)),
     )
+    singular = Singular(lambda x: x == 0, at_zero=True, harmless="4.0", spellings=("root",))
+    monkeypatch.setitem(singular_rules, primitive, singular)
     names = {"gt": gt, "select": select, "full_like": full_like, "root": primitive.bind}
     code = "def masked(x):\n    return select(gt(x, 0.0), root(x), full_like(x, 0.0))\n"
     exec(compile(code, "model.py", "exec"), names)
@@ -86,18 +78,27 @@ def test_find_nan_names_it_and_its_remedy(block, backend, monkeypatch):
     assert "puts 4.0 there" in found.forward.remedy[0]
 
 
+def test_find_nan_names_a_primitive_of_the_required_rules_alone(backend):
+    name = "required_rules_alone"
+    primitive = define(
+        name,
+        abstract_eval=lambda x: x,
+        jvp=per_operand(lambda t, x: div(t, x)),
+        transpose=not_linear,
+        batch=elementwise,
+        lower=traced(_difference),
+        sharding=by_element,
+    )
+    try:
+        assert find_nan(primitive.bind, f32(0.5)).operation == name
+        assert find_nan(grad(lambda x: mul(primitive.bind(x), x)), f32(0.5)).operation == name
+        assert find_nan(lambda x: log(primitive.bind(x)), f32(1.5)).operation == "log"
+    finally:
+        del primitives[name]
+
+
 def test_primitive_of_one_block_is_differentiated_mapped_and_printed(block, backend):
     primitive = block(traced(lambda x: mul(x, x)), floating, lambda t, x: mul(t, mul(x, f32(2))))
     assert [float(y) for y in jvp(primitive.bind, (f32(3),), (f32(1),))] == [9, 6]
     assert np.asarray(vmap(grad(primitive.bind))(f32([1, 2]))).tolist() == [2, 4]
     assert f"b:f32[] = {primitive.name} a" in str(make_jaxpr(primitive.bind)(f32(3)))
-
-
-def test_examples_default_to_any_numbers_for_each_derivative(block):
-    product = block("stablehlo.multiply", floating, lambda t, x, y: t, lambda t, x, y: t)
-    assert example_rules[product].domains == (ANY, ANY)
-
-
-def test_primitives_without_derivatives_have_no_default_example(block):
-    assert block(lower_to("stablehlo.floor"), floating) not in example_rules
-    assert isinstance(example_rules[primitives["create_token"]], unsupported)

@@ -1,12 +1,24 @@
 """With ``jax_debug_key_reuse``, using a key twice raises, within a jaxpr and across calls."""
 
+import numpy as np
 import pytest
 
 import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_random as random
 from ricci_batching import vmap
-from ricci_ir import KeyReuseError, debug_key_reuse, make_jaxpr
+from ricci_ir import (
+    KeyReuseError,
+    KeyRole,
+    ShapedArray,
+    check_key_reuse,
+    debug_key_reuse,
+    define,
+    key_roles,
+    make_jaxpr,
+    primitives,
+    unsupported,
+)
 
 xla = pytest.importorskip("ricci_xla", reason="values are computed by a backend")
 jit = xla.jit
@@ -101,3 +113,18 @@ def test_uses_that_do_not_consume_a_key_do_not_raise(call):
 
 def test_reuse_does_not_raise_without_the_option():
     again(random.bits)()
+
+
+@pytest.mark.parametrize("role", [None, KeyRole.DRAW, KeyRole.FOLD_IN])
+def test_a_new_primitive_uses_keys_up_only_by_its_role(role, monkeypatch):
+    rules = dict.fromkeys(("jvp", "transpose", "batch", "lower", "sharding"), unsupported("unused"))
+    number = define("new_number", abstract_eval=lambda k: ShapedArray((), np.float32), **rules)
+    monkeypatch.delitem(primitives, "new_number")
+    if role is not None:
+        monkeypatch.setitem(key_roles, number, role)
+    jaxpr = make_jaxpr(lambda k: (number.bind(k), number.bind(k)))(key())
+    if role is KeyRole.DRAW:
+        with pytest.raises(KeyReuseError, match="new_number uses a key"):
+            check_key_reuse.call(jaxpr.jaxpr)
+    else:
+        check_key_reuse.call(jaxpr.jaxpr)

@@ -9,10 +9,17 @@ import pytest
 import ricci_lax as lax
 from ricci_autodiff import jvp
 from ricci_batching import elementwise_primitives
-from ricci_ir import defined_at, primitives, unsupported, use_backend
-from ricci_lax.authoring import Topic, example_rules, exempt_rules, singular_points
+from ricci_ir import defined_at, primitives, use_backend
+from ricci_lax.authoring import singular_points
 from ricci_reference import reference_backend
-from ricci_testing import cases, check_linear_transpose, examples
+from ricci_testing import (
+    Topic,
+    cases,
+    check_linear_transpose,
+    examples,
+    exempt_rules,
+    without_examples,
+)
 from ricci_testing.examples._variants import (
     REFUSED_FAMILIES,
     accepted_families,
@@ -28,12 +35,12 @@ NAMES = sorted(examples())
 
 def test_every_primitive_has_examples():
     missing = [
-        f"{name!r} ({defined_at(p)}) has no examples: give its block examples=samples(...), or "
-        'examples=no_examples("why not")'
+        f"{name!r} ({defined_at(p)}) has no examples: give it an entry in example_rules, or "
+        "a reason in without_examples"
         for name, p in primitives.items()
         if defined_at(p).startswith(str(Path(lax.__file__).parent))
         and name not in examples()
-        and not isinstance(example_rules.get(p), unsupported)
+        and name not in without_examples
     ]
     assert missing == []
 
@@ -61,8 +68,8 @@ def test_exemptions_have_a_topic_and_a_reason():
     for primitive, reasons in exempt_rules.items():
         assert set(reasons) <= topics, primitive
         assert all(len(reason) > 10 for reason in reasons.values()), primitive
-    for primitive, rule in example_rules.items():
-        assert not isinstance(rule, unsupported) or len(rule.reason) > 10, primitive
+    assert all(len(reason) > 10 for reason in without_examples.values())
+    assert not without_examples.keys() & examples().keys()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,14 +1,14 @@
-"""The examples of a primitive's block, and the errors for missing or invalid ones."""
+"""The examples by the table of rules, and the errors for missing or invalid ones."""
 
 import numpy as np
 import pytest
 
 import ricci_lax as lax
 from ricci_ir import primitives, unsupported, use_backend
-from ricci_lax.authoring import ANY, POSITIVE, UNIT, nary, nary_aval, no_examples, samples
+from ricci_lax.authoring import nary, nary_aval
 from ricci_reference import reference_backend
 from ricci_stablehlo import traced
-from ricci_testing import cases, check_laws, examples
+from ricci_testing import ANY, POSITIVE, UNIT, cases, check_laws, example_rules, examples, samples
 
 F32 = np.float32
 FLOATS = (np.floating,)
@@ -22,10 +22,17 @@ def _reference():
 
 @pytest.fixture
 def block(request):
-    """Define an elementwise primitive during a test."""
+    """Define an elementwise primitive with examples during a test."""
     name = request.node.name
-    yield lambda *args, **rules: nary(name, *args, **rules)
+
+    def define(*args, examples=None, **rules):
+        if examples is not None:
+            example_rules[name] = examples
+        return nary(name, *args, **rules)
+
+    yield define
     primitives.pop(name, None)
+    example_rules.pop(name, None)
 
 
 def _types(primitive):
@@ -34,7 +41,12 @@ def _types(primitive):
 
 def test_operands_are_of_all_dtypes_that_are_accepted(block):
     numbers = (np.floating, np.integer)
-    triple = block(traced(lambda x: lax.add(x, lax.add(x, x))), numbers, lambda t, x: 3 * t)
+    triple = block(
+        traced(lambda x: lax.add(x, lax.add(x, x))),
+        numbers,
+        lambda t, x: 3 * t,
+        examples=samples(ANY),
+    )
     found = {types[0].partition("[")[0] for types in _types(triple)}
     assert {"float32", "float16", "bfloat16", "float64", "int32", "int8", "uint8"} <= found
     assert not {"complex64", "bool"} & found
@@ -64,7 +76,7 @@ def test_a_function_can_return_operands_and_parameters(block):
 
 
 def test_a_broken_law_names_itself_and_the_example(block):
-    p = block(traced(lax.sin), FLOATS, lambda t, x: t)
+    p = block(traced(lax.sin), FLOATS, lambda t, x: t, examples=samples(ANY))
     with pytest.raises(AssertionError) as caught:
         check_laws(p)
     assert "the law 'derivatives are those of finite differences'" in caught.value.__notes__[0]
@@ -80,10 +92,5 @@ def test_too_many_domains_are_explained(block):
 
 def test_missing_examples_are_explained(block):
     p = block("stablehlo.floor", FLOATS)
-    with pytest.raises(KeyError, match=r"examples=samples\(...\)"):
+    with pytest.raises(KeyError, match=r"example_rules\[.*\] = samples\(...\)"):
         cases(p.name)
-
-
-def test_a_primitive_can_declare_that_it_has_no_examples(block):
-    p = block("stablehlo.floor", FLOATS, examples=no_examples("it is made for this test"))
-    assert p.name not in examples()

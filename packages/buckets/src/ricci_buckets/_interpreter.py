@@ -13,13 +13,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 import ricci_ir as ir
+from ricci_batching import elementwise_primitives
 from ricci_lax import broadcast_in_dim, select
-from ricci_lax.authoring import follow_rules, padding_rules
 
 from ._errors import PaddingError, Unprovable
 from ._extents import Extents, is_padded
 
-__all__ = ["Site"]
+__all__ = ["padding_rules", "padding_stays", "Site"]
 
 
 class Site:
@@ -86,7 +86,19 @@ class Site:
         raise Unprovable(reason, remedy)
 
 
+# ``rule(site, *operands)`` computes an operation so that no element of its results depends on
+# padding, and returns the result, or a list of them, padded in the same way.
 type PaddingRule = Callable[..., Any]
+
+
+def padding_stays(site: Site, *operands: object) -> Any:
+    """The rule of operations whose results have the padding of their operands."""
+    return site.bind(*operands)
+
+
+# The rules by primitive; for a primitive that has none, by its use of random keys. Elementwise
+# operations, and primitives that call a jaxpr, need no rule.
+padding_rules: dict[ir.Primitive | ir.KeyRole, PaddingRule] = {}
 
 
 def run_padded(
@@ -130,7 +142,8 @@ def _apply(site: Site, operands: Sequence[Any]) -> Any:
     try:
         for aval in site.outs:
             site.extents.shape(getattr(aval, "shape", ()))
-        rule = padding_rules.get(primitive)
+        role = ir.key_roles.get(primitive)
+        rule = padding_rules.get(primitive) or (role and padding_rules[role])
         if rule is not None:
             return rule(site, *operands)
         inner_jaxpr = ir.program_rules.get(primitive)
@@ -145,7 +158,7 @@ def _apply(site: Site, operands: Sequence[Any]) -> Any:
                 f"{primitive.name} has side effects that would see the padding",
                 "give it values without the padded dimension, such as sums",
             )
-        if follow_rules.get(primitive) == 0:
+        if primitive in elementwise_primitives:
             return site.bind(*operands)
         site.refuse(
             f"{primitive.name} has no rule for padding",

@@ -7,10 +7,9 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, Primitive, is_symbolic_dim
-from ricci_lax.authoring import padding_stays
 
 from ._dynamic_moves import index, reshape_padded, slice_at, take, write_at
-from ._interpreter import PaddingRule, Site
+from ._interpreter import PaddingRule, Site, padding_stays
 
 __all__ = ["move_rules", "pad_in_front"]
 
@@ -147,13 +146,12 @@ move_rules: dict[Primitive, PaddingRule] = {
         (
             lax.bitcast_convert_type_p,
             lax.broadcast_in_dim_p,
-            lax.copy_p,
-            lax.name_p,
+            lax.clamp_p,
+            lax.iota_p,
             lax.optimization_barrier_p,
-            lax.reduce_precision_p,
+            lax.select_n_p,
             lax.squeeze_p,
             lax.stack_p,
-            lax.stop_gradient_p,
             lax.transpose_p,
             lax.unstack_p,
         ),

@@ -3,6 +3,7 @@
 from ricci_ir import export_names as _export_names
 
 from ._check import *
+from ._positions import *
 from ._report import *
 from ._rules import *
 

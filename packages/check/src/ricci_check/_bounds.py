@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ricci_ir import JaxprEqn
-from ricci_lax.authoring import Positions
 
+from ._positions import Positions
 from ._state import AnalysisState
 from ._values import Value, is_tracked
 

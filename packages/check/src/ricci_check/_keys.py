@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import AbstractValue, JaxprEqn, Source
-from ricci_lax.authoring import KeyRole
+from ricci_ir import AbstractValue, JaxprEqn, KeyRole, Source
 
 from ._state import AnalysisState
 from ._values import Symbols, Value, is_tracked, may_hold_keys

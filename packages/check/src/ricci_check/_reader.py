@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_lax.authoring import ALL_OPERANDS, follow_rules, key_role_rules, position_rules
 from ricci_reference import rule_for
 
 from ._bounds import check_bounds
 from ._keys import KeyUse, key_readers
+from ._positions import ALL_OPERANDS, follow_rules, is_followed, position_rules
 from ._state import AnalysisState
 from ._values import Value, is_keys, is_tracked, may_hold_keys
 
@@ -64,7 +64,7 @@ class Reader:
         handler = _STRUCTURED.get(eqn.primitive.name)
         if handler is not None:
             return handler(self, eqn, operands)
-        role = key_role_rules.get(eqn.primitive)
+        role = ir.key_roles.get(eqn.primitive)
         if role is not None:
             return [key_readers[role](self.keys, eqn, *operands)]
         program = ir.program_rules.get(eqn.primitive)
@@ -89,9 +89,7 @@ class Reader:
         rule = rule_for(eqn.primitive)
         if eqn.effects or has_jaxprs or rule is None or not all(map(is_tracked, avals)):
             return [self.state.unknown(aval, depth) for aval in avals]
-        # Positions computed by sorting or summing may be out of bounds on purpose. So only
-        # primitives whose blocks have a ``follow`` rule are evaluated.
-        if eqn.primitive in follow_rules and all(x.known is not None for x in operands):
+        if is_followed(eqn.primitive) and all(x.known is not None for x in operands):
             return self._computed(eqn, rule, avals, [x.known for x in operands])
         if not all(is_tracked(x.aval) for x in operands):
             return [self.state.unknown(aval, depth) for aval in avals]
@@ -312,7 +310,7 @@ def _may_matter(jaxpr: ir.Jaxpr) -> bool:
     if any(is_tracked(aval) for aval in jaxpr.out_avals):
         return True
     for eqn in jaxpr.eqns:
-        if eqn.primitive in position_rules or eqn.primitive in key_role_rules:
+        if eqn.primitive in position_rules or eqn.primitive in ir.key_roles:
             return True
         if any(_is_worth_reading(inner) for inner in ir.jaxprs_in_params(eqn.params)):
             return True

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import ricci_ir as ir
 from ricci_lax import custom_vjp
-from ricci_lax.authoring import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tokens_at
 from ricci_xla import HOST_MEMORY, NamedSharding, canonical_platform
@@ -168,7 +167,6 @@ call_exported_p: ir.Primitive = ir.define(
     lower=_lower,
     order=tokens_at(0),
     memory=_memory,
-    examples=no_examples("its modules are read from files"),
 )
 
 

@@ -9,6 +9,7 @@ The package has three parts: ``keys``, ``generators``, which map keys to random 
 
 from ricci_ir import export_names as _export_names
 
+from . import _key_roles as _key_roles  # says which primitives use keys up
 from . import generators  # registers the generators by their names
 from .keys import *
 from .samplers import *

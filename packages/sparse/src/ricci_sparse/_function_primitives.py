@@ -13,7 +13,6 @@ import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import batch_rules
 from ricci_lax import jit_p
-from ricci_lax.authoring import no_examples
 from ricci_stablehlo import Lowering, Value, of_function
 
 _jaxprs: ir.Cache[Any, ir.Jaxpr] = ir.Cache("jaxprs of sparse operations", 2048)
@@ -114,7 +113,6 @@ def function_primitive(
         transpose=transpose,
         batch=batch,
         lower=of_function(fun, lower),
-        examples=no_examples("its rules are those of its jaxpr"),
     )
 
 

@@ -5,6 +5,20 @@ from ricci_ir import export_names as _export_names
 from ._check_grads import *
 from ._compile_contract import *
 from .examples._example import Example as Example
+from .examples._rules import ABOVE_ONE as ABOVE_ONE
+from .examples._rules import ANY as ANY
+from .examples._rules import FRACTION as FRACTION
+from .examples._rules import POSITIVE as POSITIVE
+from .examples._rules import UNIT as UNIT
+from .examples._rules import WHOLE as WHOLE
+from .examples._rules import Domain as Domain
+from .examples._rules import OverAxes as OverAxes
+from .examples._rules import Samples as Samples
+from .examples._rules import Topic as Topic
+from .examples._rules import example_rules as example_rules
+from .examples._rules import exempt_rules as exempt_rules
+from .examples._rules import samples as samples
+from .examples._rules import without_examples as without_examples
 from .examples._table import cases as cases
 from .examples._table import examples as examples
 from .examples._variants import variants as variants

@@ -9,7 +9,6 @@ from ricci_autodiff import linear
 from ricci_batching import elementwise
 from ricci_ir import Primitive, by_program, define, live_call, looks_like
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
-from ricci_lax.rules._law_examples import ANY, no_examples, samples
 from ricci_lax.staged_calls._staged_call import call_rules
 from ricci_pytree import argument_paths, tree_flatten, tree_map, tree_unflatten
 from ricci_stablehlo import (
@@ -62,7 +61,6 @@ def annotated_call(
         memo=False,
         effects=lambda params: params["jaxpr"].effects,
         **call_rules(lambda: primitive, "jaxpr", derived),
-        examples=no_examples("it runs its jaxpr, whose operations have laws themselves"),
         lower=lower,
         program=lambda *, jaxpr, **_: (jaxpr, name),
         dead_code=live_call,
@@ -124,7 +122,6 @@ xla_metadata_value_p: ir.Primitive = ir.define(
     batch=elementwise,
     lower=_value_lower,
     reference=lambda x, *, xla_metadata_kvs: x,
-    examples=samples(ANY, params=({"xla_metadata_kvs": (("name", "value"),)},)),
 )
 
 

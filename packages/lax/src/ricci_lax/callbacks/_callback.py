@@ -7,7 +7,6 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_lax.effects._tokens import io_set
-from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, axes_left, host_call, tokens_at
 
@@ -226,7 +225,6 @@ pure_callback_p: ir.Primitive = ir.define(
     batch=_pure_batch,
     lower=_writer("pure_callback"),
     host=_runner("pure_callback"),
-    examples=no_examples("the types that it gives are parameters, and do not follow its operands'"),
 )
 
 io_callback_p: ir.Primitive = ir.define(
@@ -243,7 +241,6 @@ io_callback_p: ir.Primitive = ir.define(
     lower=_writer("io_callback"),
     order=tokens_at(0),
     host=_runner("io_callback"),
-    examples=no_examples("what it gives is not a function of its operands"),
 )
 
 

@@ -15,7 +15,6 @@ import ricci_stablehlo as hlo
 from ricci_autodiff import Tape
 from ricci_batching import Axis
 from ricci_lax.effects._tokens import debug_effect, debug_set, ordered_debug_effect
-from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
 from ._callback import FlatCallback, host_arrays, with_static
@@ -104,7 +103,6 @@ debug_callback_p: ir.Primitive = ir.define(
     lower=lambda ctx, *xs, callback, effect, partitioned: _lower(ctx, xs, callback, partitioned),
     host=_run_callback,
     **_shared,
-    examples=no_examples("it gives nothing"),
 )
 
 
@@ -302,7 +300,6 @@ debug_print_p: ir.Primitive = ir.define(
     lower=_print_lower,
     host=_run_print,
     **_shared,
-    examples=no_examples("it gives nothing"),
 )
 
 

@@ -12,7 +12,6 @@ from ricci_lax.elementwise._factories import real_part
 from ricci_lax.elementwise._linear import add, complex, imag, real, sub
 from ricci_lax.reductions._window_shape import Padding, dilated, dilated_shape
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.rules._law_examples import of_windows
 from ricci_lax.shapes._rearranging import rev
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import array_aval, shape_of
@@ -376,7 +375,6 @@ conv_general_dilated_p: ir.Primitive = ir.define(
     batch=_conv_batch,
     lower=_conv_lower,
     checkify=checks_nan,
-    exempt=of_windows,
 )
 
 

@@ -17,7 +17,6 @@ from ricci_lax.elementwise._factories import complex_of, real_part, scalar
 from ricci_lax.elementwise._linear import add, complex, conj, imag, neg, real, sub
 from ricci_lax.elementwise._transcendental import cos, sin
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_slice
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import broadcasted_iota, full, iota
@@ -247,7 +246,6 @@ fft_p: ir.Primitive = ir.define(
     batch=_fft_batch,
     lower=_fft_lower,
     checkify=checks_nan,
-    exempt=along_an_axis,
 )
 
 

@@ -17,7 +17,6 @@ from ricci_lax.elementwise._comparison import and_p, le, lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.elementwise._linear import add
 from ricci_lax.reductions._cumulative import cumsum
-from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._broadcasting import broadcast_in_dim
@@ -316,7 +315,6 @@ ragged_dot_general_p = ir.define(
     batch=_ragged_batch,
     lower=_ragged_lower,
     shown=_ragged_shown,
-    exempt=of_matrices,
 )
 
 

@@ -11,7 +11,6 @@ from ricci_autodiff import Zero, add_tangents, instantiate, jvp_flat, not_linear
 from ricci_batching import batched_at
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.rules._law_examples import discrete, of_matrices
 from ricci_lax.staged_calls._composite import attribute_fields, lower_composite
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._filling import full
@@ -180,13 +179,6 @@ scaled_dot_p = ir.define(
     transpose=not_linear,
     batch=_scaled_dot_batch,
     lower=_scaled_dot_lower,
-    exempt={
-        **of_matrices,
-        **dict.fromkeys(
-            discrete,
-            "sums of rounded products, rounded to integers, differ by one with their order",
-        ),
-    },
 )
 
 

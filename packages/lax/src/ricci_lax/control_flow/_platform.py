@@ -6,7 +6,6 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
-from ricci_lax.rules._law_examples import without_operands
 from ricci_pytree import tree_flatten
 from ricci_stablehlo import Lowering, Value
 
@@ -30,7 +29,6 @@ platform_index_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=ir.unsupported("it has no operands, so that none is ever batched"),
     lower=_lower,
-    exempt=without_operands,
 )
 
 

@@ -13,7 +13,6 @@ import ricci_stablehlo as hlo
 from ricci_batching import batched_at, moved_to
 from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.elementwise._comparison import compare
-from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.rules._saving import Saving
 from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
 from ricci_lax.shapes._joining import concatenate
@@ -529,5 +528,4 @@ scan_p: ir.Primitive = ir.define(
         num_carry=lambda eqn, effects: eqn.params["num_carry"] + len(effects),
     ),
     shown=ir.hides(_split_transpose=False),
-    exempt=along_an_axis,
 )

@@ -15,7 +15,6 @@ from ricci_autodiff import (
     transpose_flat,
 )
 from ricci_batching import Axis, BatchTrace, batch_flat, closing_primitives
-from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import PyTreeDef, argument_paths, read_signature, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
@@ -128,7 +127,6 @@ def define_eager(name: str, **rules: Callable[..., Any]) -> ir.Primitive:
         memo=False,
         transpose=ir.unsupported(_unrecorded),
         lower=ir.unsupported(_unrecorded),
-        examples=no_examples(_unrecorded),
         **rules,
     )
     primitive.def_impl(_run)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_ir import PyTree, Tracer, UnexpectedTracerError, api_boundary, check_distinct
-from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 
@@ -175,7 +174,6 @@ custom_vjp_call_p: ir.Primitive = ir.define(
     discharge=discharge_custom,
     dead_code=_dead_code,
     shown=_shown,
-    exempt={"transpose": "it is replaced by its own rules when it is linearized"},
 )
 
 
@@ -239,7 +237,6 @@ custom_vjp_tangent_p: ir.Primitive = ir.define(
     lower=_tangent_lower,
     program=_tangent_program,
     shown=_tangent_shown,
-    examples=no_examples("it represents a tangent computation on a tape, and is only transposed"),
 )
 
 

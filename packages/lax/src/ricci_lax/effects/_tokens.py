@@ -5,7 +5,6 @@ from typing import Any
 import ricci_ir as ir
 from ricci_autodiff import Zero, instantiate, not_linear
 from ricci_ir import Effect
-from ricci_lax.rules._law_examples import no_examples
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 
@@ -94,7 +93,6 @@ create_token_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=_no_batch,
     lower=Lowering.create_token,
-    examples=no_examples("it gives a token, which holds no value"),
 )
 
 
@@ -134,7 +132,6 @@ after_all_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=_no_batch,
     lower=_after_all_lower,
-    examples=no_examples("its operands are tokens, which hold no values"),
 )
 
 

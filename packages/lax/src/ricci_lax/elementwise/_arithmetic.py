@@ -9,8 +9,6 @@ import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import checks_division, makes_no_nan
-from ricci_lax.rules._law_examples import ANY, UNIT, samples
-from ricci_lax.rules._singular import Singular
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import (
@@ -119,7 +117,6 @@ mul_p: ir.Primitive = nary(
     exact=exact.elementwise(np.multiply),
     **ad.bilinear(_mul_lhs, _mul_rhs),
     sums=_mul_sums,
-    examples=samples(ANY, ANY, specials=True),
 )
 
 
@@ -167,8 +164,6 @@ div_p: ir.Primitive = nary(
     sums=ir.SumsRule("none"),
     exact=exact.divide,
     checkify=checks_division,
-    singular=Singular(at_zero=True, operand=1, spellings=("divide", "true_divide")),
-    examples=samples(ANY, ANY, specials=True),
 )
 div: BinaryFunction = binary_function(
     div_p,
@@ -187,7 +182,7 @@ rem: BinaryFunction = binary_function(
     "Elementwise remainder of the division rounded towards zero, with the sign of ``x``.",
     "int(lax.rem(-7, 3)) -> -1",
 )
-mulhi_p: ir.Primitive = nary("mulhi", "chlo.mulhi", integral, examples=samples(ANY, ANY))
+mulhi_p: ir.Primitive = nary("mulhi", "chlo.mulhi", integral)
 
 
 def mulhi(x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array:
@@ -239,7 +234,6 @@ one_minus_square_p: ir.Primitive = nary(
     numeric,
     lambda t, x: mul(t, mul(scalar_like(x, -2), x)),
     jet=ad.square_rule(lambda x, y: neg(mul(x, y))),
-    examples=samples(UNIT, specials=False),
 )
 one_minus_square: UnaryFunction = unary_function(
     one_minus_square_p,
@@ -379,22 +373,13 @@ def _sign_lower(ctx: Lowering, x: Value) -> Value:
     return write_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
 
 
-sign_p: ir.Primitive = nary(
-    "sign",
-    _sign_lower,
-    numeric,
-    checkify=makes_no_nan,
-    examples=samples(ANY),
-    exempt={"complex derivatives": "the direction of a complex number counts as constant"},
-)
+sign_p: ir.Primitive = nary("sign", _sign_lower, numeric, checkify=makes_no_nan)
 sign: UnaryFunction = unary_function(
     sign_p,
     "Elementwise sign: -1, 0 or 1; of complex numbers, the direction.",
     "lax.sign(jnp.array([-2.0, 0.0, 3.0])).tolist() -> [-1.0, 0.0, 1.0]",
 )
-floor_p: ir.Primitive = nary(
-    "floor", "stablehlo.floor", floating, checkify=makes_no_nan, examples=samples(ANY)
-)
+floor_p: ir.Primitive = nary("floor", "stablehlo.floor", floating, checkify=makes_no_nan)
 floor: UnaryFunction = unary_function(
     floor_p,
     "Elementwise rounding down.",

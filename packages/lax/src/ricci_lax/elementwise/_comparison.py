@@ -10,7 +10,6 @@ from ricci_autodiff import Zero, is_undefined_primal, linear_given
 from ricci_batching import batched_at
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import makes_no_nan
-from ricci_lax.rules._law_examples import ANY, no_order, samples
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._broadcasting import broadcast_in_dim, zeros_of
 from ricci_lax.structure._operand_types import (
@@ -101,8 +100,7 @@ def _comparison(
         return compare(ctx, direction, x, y, kind)
 
     result = nary_aval(name, accepted, to_bool)
-    examples = samples(ANY, ANY, specials=True)
-    return nary(name, lower, accepted, abstract_eval=result, examples=examples, **rules)
+    return nary(name, lower, accepted, abstract_eval=result, **rules)
 
 
 _ordered = (np.integer, np.floating, np.bool_)
@@ -132,31 +130,19 @@ ge: BinaryFunction = binary_function(ge_p, "Elementwise ``x >= y``.", "bool(lax.
 
 # Bits
 
-_pair = samples(ANY, ANY)
-
-and_p: ir.Primitive = nary(
-    "and", "stablehlo.and", logical, exact=exact.elementwise(np.bitwise_and), examples=_pair
-)
-or_p: ir.Primitive = nary(
-    "or", "stablehlo.or", logical, exact=exact.elementwise(np.bitwise_or), examples=_pair
-)
-xor_p: ir.Primitive = nary(
-    "xor", "stablehlo.xor", logical, exact=exact.elementwise(np.bitwise_xor), examples=_pair
-)
-not_p: ir.Primitive = nary(
-    "not", "stablehlo.not", logical, exact=exact.elementwise(np.bitwise_not), examples=samples(ANY)
-)
-shift_left_p: ir.Primitive = nary("shift_left", "stablehlo.shift_left", integral, examples=_pair)
+and_p: ir.Primitive = nary("and", "stablehlo.and", logical, exact=exact.elementwise(np.bitwise_and))
+or_p: ir.Primitive = nary("or", "stablehlo.or", logical, exact=exact.elementwise(np.bitwise_or))
+xor_p: ir.Primitive = nary("xor", "stablehlo.xor", logical, exact=exact.elementwise(np.bitwise_xor))
+not_p: ir.Primitive = nary("not", "stablehlo.not", logical, exact=exact.elementwise(np.bitwise_not))
+shift_left_p: ir.Primitive = nary("shift_left", "stablehlo.shift_left", integral)
 shift_right_logical_p: ir.Primitive = nary(
-    "shift_right_logical", "stablehlo.shift_right_logical", integral, examples=_pair
+    "shift_right_logical", "stablehlo.shift_right_logical", integral
 )
 shift_right_arithmetic_p: ir.Primitive = nary(
-    "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", integral, examples=_pair
+    "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", integral
 )
-population_count_p: ir.Primitive = nary(
-    "population_count", "stablehlo.popcnt", integral, examples=samples(ANY)
-)
-clz_p: ir.Primitive = nary("clz", "stablehlo.count_leading_zeros", integral, examples=samples(ANY))
+population_count_p: ir.Primitive = nary("population_count", "stablehlo.popcnt", integral)
+clz_p: ir.Primitive = nary("clz", "stablehlo.count_leading_zeros", integral)
 
 bitwise_and: BinaryFunction = binary_function(
     and_p, "Elementwise AND of bits or booleans.", "int(lax.bitwise_and(6, 3)) -> 2", "bitwise_and"
@@ -329,7 +315,6 @@ select_n_p: ir.Primitive = ir.define(
     batch=_with_scalars_batch(lambda *xs: select_n_p.bind(*xs), (0, 1), (0,), kept=True),
     lower=_select_n_lower,
     exact=exact.select,
-    follow=0,
 )
 
 
@@ -415,7 +400,6 @@ clamp_p: ir.Primitive = nary(
     abstract_eval=_clamp_aval,
     batch=_with_scalars_batch(lambda *xs: clamp_p.bind(*xs), (0, 2, 1), (0, 2), kept=False),
     checkify=makes_no_nan,
-    exempt=no_order,
 )
 
 

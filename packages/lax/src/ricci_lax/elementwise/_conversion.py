@@ -95,7 +95,6 @@ convert_element_type_p: ir.Primitive = ir.define(
     lower=_convert_lower,
     shown=ir.hides(sharding=None),
     exact=exact.convert,
-    follow=0,
 )
 
 

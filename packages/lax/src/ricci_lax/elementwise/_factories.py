@@ -15,7 +15,6 @@ import ricci_ir as ir
 from ricci_autodiff import linear, not_linear, per_operand, per_operand_with_result, zero_derivative
 from ricci_batching import elementwise
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.rules._law_examples import ANY, samples
 from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
 from ricci_lax.structure._operand_types import (
     array_aval,
@@ -250,8 +249,6 @@ def nary(
     composition = getattr(op, "function", None)
     if composition is not None:
         rules = {"reference": _composed(composition), **rules}
-    if derivatives:
-        rules = {"examples": samples(*[ANY] * len(derivatives)), **rules}
     if rules.get("jvp") is linear:
         rules = {"sums": ir.linear_in_all, **rules}
     rules = {
@@ -261,7 +258,6 @@ def nary(
         "batch": elementwise,
         "lower": lower_to(op) if isinstance(op, str) else op,
         "checkify": checks_nan,
-        "follow": 0,
         "sharding": ir.by_element,
         **rules,
     }

@@ -9,7 +9,6 @@ import numpy as np
 from ricci_autodiff import Zero, is_undefined_primal, linear, linear_given
 from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, issubdtype, linear_in_all
 from ricci_lax.rules._checkify import makes_no_nan
-from ricci_lax.rules._law_examples import ANY, samples
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._operand_types import anything, array_aval, numeric, shape_of
 from ricci_stablehlo import Lowering, Value, tensor_type
@@ -55,7 +54,6 @@ neg_p: Primitive = nary(
     transpose=lambda ct, x: [neg_p.bind(ct)],
     exact=exact.elementwise(np.negative),
     checkify=makes_no_nan,
-    examples=samples(ANY),
 )
 neg: UnaryFunction = unary_function(neg_p, "Elementwise ``-x``.", "float(lax.neg(2.0)) -> -2.0")
 
@@ -88,7 +86,6 @@ add_p: Primitive = nary(
     sums=linear_in_all,
     transpose=_sum_transpose,
     exact=exact.elementwise(np.add),
-    examples=samples(ANY, ANY, specials=True),
 )
 # The sum of two tangents, of one type; booleans are there for tangents of no information.
 add_any_p: Primitive = nary(
@@ -106,7 +103,6 @@ sub_p: Primitive = nary(
     sums=linear_in_all,
     transpose=partial(_sum_transpose, negate_rhs=True),
     exact=exact.elementwise(np.subtract),
-    examples=samples(ANY, ANY, specials=True),
 )
 add: BinaryFunction = binary_function(
     add_p,
@@ -136,7 +132,6 @@ def _part(name: str, transpose: Callable[..., Any]) -> Primitive:
         jvp=linear,
         transpose=transpose,
         checkify=makes_no_nan,
-        examples=samples(ANY),
     )
 
 
@@ -170,7 +165,6 @@ complex_p: Primitive = nary(
     jvp=linear,
     transpose=_complex_transpose,
     checkify=makes_no_nan,
-    examples=samples(ANY, ANY),
 )
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from ricci_ir import Array, ArrayLike, Primitive, issubdtype, unsupported
 from ricci_lax.rules._checkify import makes_no_nan
-from ricci_lax.rules._law_examples import ANY, no_order, samples
 from ricci_lax.structure._operand_types import anything, floating
 from ricci_stablehlo import Lowering, Value
 
@@ -61,15 +60,12 @@ round_p: Primitive = nary(
     floating,
     checkify=makes_no_nan,
 )
-ceil_p: Primitive = nary(
-    "ceil", "stablehlo.ceil", floating, checkify=makes_no_nan, examples=samples(ANY)
-)
+ceil_p: Primitive = nary("ceil", "stablehlo.ceil", floating, checkify=makes_no_nan)
 is_finite_p: Primitive = nary(
     "is_finite",
     "stablehlo.is_finite",
     floating,
     abstract_eval=nary_aval("is_finite", floating, to_bool),
-    examples=samples(ANY),
 )
 nextafter_p: Primitive = nary(
     "nextafter",
@@ -77,8 +73,6 @@ nextafter_p: Primitive = nary(
     floating,
     jvp=unsupported("its derivative is of no use; compute it outside of what is differentiated"),
     checkify=makes_no_nan,
-    examples=samples(ANY, ANY),
-    exempt={"transpose": "it is linear but for the last bit, and has no derivative"},
 )
 
 ceil: UnaryFunction = unary_function(
@@ -171,8 +165,6 @@ def _extreme(
         lambda t, result, x, y: mul(t, passes(result, y, x)),
         from_result=True,
         checkify=makes_no_nan,
-        examples=samples(ANY, ANY, specials=True),
-        exempt=no_order,
     )
 
 

@@ -9,8 +9,6 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import per_operand, per_operand_with_result
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
-from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, samples
-from ricci_lax.rules._singular import Singular
 from ricci_lax.structure._operand_types import (
     array_aval,
     broadcast_result_shape,
@@ -188,7 +186,7 @@ def _accurate(
         *derivative,
         from_result=True,
         shown=ir.hides(accuracy=None),
-        **{"examples": samples(ANY), **rules},
+        **rules,
     )
 
 
@@ -255,13 +253,7 @@ def _tanh_derivative(t, y, x, *, accuracy=None):
     return mul(t, mul(scalar_like(x, 4), mul(*halves)))
 
 
-exp_p: ir.Primitive = _accurate(
-    "exp",
-    "stablehlo.exponential",
-    inexact,
-    lambda t, y, x: mul(t, y),
-    singular=Singular(harmless="0.0"),
-)
+exp_p: ir.Primitive = _accurate("exp", "stablehlo.exponential", inexact, lambda t, y, x: mul(t, y))
 exp2_p: ir.Primitive = _accurate(
     "exp2", _exp2_lower, inexact, lambda t, y, x: mul(log(strong_like(y, 2)), mul(t, y))
 )
@@ -271,27 +263,12 @@ expm1_p: ir.Primitive = _accurate(
     inexact,
     jvp=per_operand_with_result(_expm1_derivative),
 )
-log_p: ir.Primitive = _accurate(
-    "log",
-    "stablehlo.log",
-    inexact,
-    lambda t, y, x: div(t, x),
-    singular=Singular(at_zero=True),
-    examples=samples(POSITIVE),
-)
+log_p: ir.Primitive = _accurate("log", "stablehlo.log", inexact, lambda t, y, x: div(t, x))
 log1p_p: ir.Primitive = _accurate(
-    "log1p",
-    "stablehlo.log_plus_one",
-    inexact,
-    lambda t, y, x: div(t, add(x, scalar_like(x, 1))),
-    examples=samples(POSITIVE),
+    "log1p", "stablehlo.log_plus_one", inexact, lambda t, y, x: div(t, add(x, scalar_like(x, 1)))
 )
 log2_p: ir.Primitive = _accurate(
-    "log2",
-    _log2_lower,
-    inexact,
-    lambda t, y, x: div(t, mul(x, log(strong_like(x, 2)))),
-    examples=samples(POSITIVE),
+    "log2", _log2_lower, inexact, lambda t, y, x: div(t, mul(x, log(strong_like(x, 2))))
 )
 tanh_p: ir.Primitive = _accurate(
     "tanh", "stablehlo.tanh", inexact, jvp=per_operand_with_result(_tanh_derivative)
@@ -331,30 +308,20 @@ logistic: AccurateFunction = _accurate_function(
 
 # Roots
 
-_zero_is_singular = Singular(lambda x: x == 0, at_zero=True)
-
 sqrt_p: ir.Primitive = _accurate(
-    "sqrt",
-    "stablehlo.sqrt",
-    inexact,
-    lambda t, y, x: mul(t, div(strong_like(x, 0.5), y)),
-    singular=_zero_is_singular,
-    examples=samples(POSITIVE),
+    "sqrt", "stablehlo.sqrt", inexact, lambda t, y, x: mul(t, div(strong_like(x, 0.5), y))
 )
 rsqrt_p: ir.Primitive = _accurate(
     "rsqrt",
     "stablehlo.rsqrt",
     inexact,
     lambda t, y, x: mul(t, mul(strong_like(x, -0.5), div(y, x))),
-    singular=Singular(at_zero=True),
-    examples=samples(POSITIVE),
 )
 cbrt_p: ir.Primitive = _accurate(
     "cbrt",
     "stablehlo.cbrt",
     floating,
     lambda t, y, x: mul(t, mul(strong_like(x, 1 / 3), integer_pow(y, -2))),
-    singular=_zero_is_singular,
 )
 
 sqrt: AccurateFunction = _accurate_function(
@@ -421,11 +388,7 @@ cos_p: ir.Primitive = _circular(
     lambda t, x, *, accuracy=None: neg(mul(t, sin(x, accuracy=accuracy))),
 )
 tan_p: ir.Primitive = _accurate(
-    "tan",
-    "stablehlo.tan",
-    inexact,
-    lambda t, y, x: mul(t, add(strong_like(y, 1), square(y))),
-    examples=samples(UNIT),
+    "tan", "stablehlo.tan", inexact, lambda t, y, x: mul(t, add(strong_like(y, 1), square(y)))
 )
 
 sin: AccurateFunction = _accurate_function(
@@ -444,23 +407,8 @@ def _chlo(name: str, derivative: Callable[..., ir.Array], **rules: Any) -> ir.Pr
     return nary(name, lower, inexact, derivative, **rules)
 
 
-def _at_one(harmless: str, spelling: str) -> Singular:
-    """The rule of a function whose derivative is infinite at -1 and 1."""
-    return Singular(lambda x: np.abs(x) == 1, harmless=harmless, spellings=(spelling,))
-
-
-asin_p: ir.Primitive = _chlo(
-    "asin",
-    lambda t, x: mul(t, rsqrt(one_minus_square(x))),
-    singular=_at_one("0.0", "arcsin"),
-    examples=samples(UNIT),
-)
-acos_p: ir.Primitive = _chlo(
-    "acos",
-    lambda t, x: mul(t, neg(rsqrt(one_minus_square(x)))),
-    singular=_at_one("0.0", "arccos"),
-    examples=samples(UNIT),
-)
+asin_p: ir.Primitive = _chlo("asin", lambda t, x: mul(t, rsqrt(one_minus_square(x))))
+acos_p: ir.Primitive = _chlo("acos", lambda t, x: mul(t, neg(rsqrt(one_minus_square(x)))))
 atan_p: ir.Primitive = _chlo("atan", lambda t, x: div(t, add(strong_like(x, 1), square(x))))
 sinh_p: ir.Primitive = _chlo("sinh", lambda t, x: mul(t, cosh(x)))
 cosh_p: ir.Primitive = _chlo("cosh", lambda t, x: mul(t, sinh(x)))
@@ -470,15 +418,8 @@ asinh_p: ir.Primitive = _chlo(
 acosh_p: ir.Primitive = _chlo(
     "acosh",
     lambda t, x: mul(t, mul(rsqrt(sub(x, scalar_like(x, 1))), rsqrt(add(x, scalar_like(x, 1))))),
-    singular=Singular(lambda x: x == 1, harmless="2.0", spellings=("arccosh",)),
-    examples=samples(ABOVE_ONE),
 )
-atanh_p: ir.Primitive = _chlo(
-    "atanh",
-    lambda t, x: div(t, one_minus_square(x)),
-    singular=Singular(harmless="0.0", spellings=("arctanh",)),
-    examples=samples(UNIT),
-)
+atanh_p: ir.Primitive = _chlo("atanh", lambda t, x: div(t, one_minus_square(x)))
 
 asin: UnaryFunction = unary_function(
     asin_p, "Elementwise inverse sine, in radians.", "round(float(lax.asin(1.0)), 4) -> 1.5708"
@@ -516,7 +457,6 @@ atan2_p: ir.Primitive = nary(
     inexact,
     lambda t, x, y: mul(t, div(y, _norm_squared(x, y))),
     lambda t, x, y: mul(t, div(neg(x), _norm_squared(x, y))),
-    singular=Singular(lambda y, x: (y == 0) & (x == 0), spellings=("arctan2",)),
 )
 atan2: BinaryFunction = binary_function(
     atan2_p,
@@ -568,10 +508,6 @@ pow_p: ir.Primitive = nary(
     lambda t, result, x, y: mul(t, mul(log(replace_zero(x)), result)),
     from_result=True,
     abstract_eval=_pow_aval,
-    singular=Singular(
-        lambda x, y: (x == 0) & (y < 1) & (y != 0), at_zero=True, spellings=("power", "float_power")
-    ),
-    examples=samples(POSITIVE, ANY),
 )
 pow: BinaryFunction = binary_function(
     pow_p,

@@ -9,7 +9,6 @@ import ricci_ir as ir
 from ricci_ir import AbstractValue, ShapedArray, Tracer, physical_aval
 from ricci_lax.callbacks._vmap_methods import by_vmap_method, check_vmap_method, vmap_methods
 from ricci_lax.effects._tokens import AllowedEffect
-from ricci_lax.rules._law_examples import no_examples
 from ricci_stablehlo import Lowering, Value, attribute, batch_annotations, batch_partitionable
 
 __all__ = ["FfiEffect", "ffi_call", "ffi_call_p"]
@@ -278,7 +277,6 @@ ffi_call_p: ir.Primitive = ir.define(
     lower=_lower,
     # The number of batch dimensions is for the compiler.
     shown=lambda *, batch_rank, **params: params,
-    examples=no_examples("what it computes is registered with the compiler by its users"),
 )
 
 

@@ -12,7 +12,6 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.elementwise._linear import add, complex, imag, neg, real, sub
 from ricci_lax.elementwise._transcendental import sqrt
-from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.structure._operand_types import array_aval
 from ricci_stablehlo import Lowering, Value, traced
 
@@ -93,7 +92,6 @@ cholesky_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_cholesky_lower,
-    exempt=of_matrices,
 )
 
 
@@ -212,7 +210,6 @@ cholesky_update_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=ir.unsupported("updates are of one matrix; factorise rᵀ r + w wᵀ with cholesky instead"),
     lower=_cholesky_update_lower,
-    exempt=of_matrices,
 )
 
 
@@ -304,7 +301,6 @@ symmetric_product_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_symmetric_product_lower,
-    exempt=of_matrices,
 )
 
 

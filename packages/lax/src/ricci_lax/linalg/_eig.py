@@ -15,7 +15,6 @@ from ricci_lax.elementwise._factories import complex_of, real_part
 from ricci_lax.elementwise._linear import add, complex, conj, imag, neg, sub, write_complex
 from ricci_lax.elementwise._linear import real as real_of
 from ricci_lax.reductions._axis_reductions import argmax
-from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
 from ricci_lax.structure._filling import broadcasted_iota
 from ricci_lax.structure._operand_types import array_aval, shape_of
@@ -195,7 +194,6 @@ eig_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_eig_lower,
-    exempt={**of_matrices, **up_to_phase},
 )
 
 

@@ -13,7 +13,6 @@ from ricci_lax.elementwise._comparison import bitwise_or
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar, scalar_like
 from ricci_lax.elementwise._linear import add, real, sub
-from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._operand_types import array_aval, shape_of
@@ -183,7 +182,6 @@ eigh_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_eigh_lower,
-    exempt={**of_matrices, **up_to_phase},
 )
 
 

@@ -16,7 +16,6 @@ from ricci_lax.elementwise._comparison import eq, ge, select_n
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.elementwise._linear import add, sub
 from ricci_lax.reductions._sorting import sort
-from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims, reduce_sum
 from ricci_lax.structure._filling import broadcasted_iota, iota
@@ -122,7 +121,6 @@ lu_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_lu_lower,
-    exempt=of_matrices,
 )
 
 
@@ -207,7 +205,6 @@ lu_pivots_to_permutation_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=lambda ctx, pivots, *, permutation_size: _permutation(ctx, pivots, ctx.out),
-    exempt=of_matrices,
 )
 
 

@@ -14,7 +14,6 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar
 from ricci_lax.elementwise._linear import add, conj, real, sub
 from ricci_lax.reductions._sorting import sort
-from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.structure._broadcasting import broadcast_in_dim
@@ -81,7 +80,6 @@ geqrf_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_geqrf_lower,
-    exempt=of_matrices,
 )
 
 # geqp3: the same with columns exchanged; where to, counted from 1, is the second result.
@@ -125,10 +123,6 @@ geqp3_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_geqp3_lower,
-    exempt={
-        **of_matrices,
-        "empty": "its LAPACK kernel divides by the size; qr does not apply it to empty matrices",
-    },
 )
 
 # householder_product, ormqr: reflectors made into a matrix, or applied to one.
@@ -186,7 +180,6 @@ householder_product_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_householder_product_lower,
-    exempt=of_matrices,
 )
 
 
@@ -281,10 +274,6 @@ ormqr_p: ir.Primitive = ir.define(
     transpose=_ormqr_transpose,
     batch=leading_dims,
     lower=_ormqr_lower,
-    exempt={
-        **of_matrices,
-        "transpose": "only its derivative rule would need it, and it has none, as in JAX",
-    },
 )
 
 
@@ -481,7 +470,6 @@ qr_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=traced(_qr_from_reflectors),
-    exempt=of_matrices,
 )
 
 

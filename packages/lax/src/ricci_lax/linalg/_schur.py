@@ -8,7 +8,6 @@ import ricci_ir as ir
 from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
 from ricci_lax.elementwise._factories import real_part
-from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_stablehlo import Lowering, Value
 
 from ._kernels import call_kernel, char, check_matrices, lapack, nan_where_failed
@@ -63,7 +62,6 @@ schur_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_schur_lower,
-    exempt={**of_matrices, **up_to_phase},
 )
 
 
@@ -151,7 +149,6 @@ hessenberg_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_hessenberg_lower,
-    exempt={**of_matrices, **up_to_phase},
 )
 
 

@@ -16,7 +16,6 @@ from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar
 from ricci_lax.elementwise._linear import add, real, sub
-from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._operand_types import shape_of
@@ -332,11 +331,6 @@ svd_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_svd_lower,
-    exempt={
-        **of_matrices,
-        **up_to_phase,
-        "empty derivatives": "with full_matrices=True, no operand determines the vectors",
-    },
 )
 
 

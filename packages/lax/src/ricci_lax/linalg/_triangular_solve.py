@@ -8,7 +8,6 @@ from ricci_autodiff import Zero, add_tangents, is_undefined_primal, solution
 from ricci_batching import batched_at, move_dim
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._linear import neg
-from ricci_lax.rules._law_examples import of_matrices
 from ricci_lax.structure._broadcasting import expand_dims
 from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, inexact, shape_of
 from ricci_lax.structure._reshaping import reshape, squeeze
@@ -160,7 +159,6 @@ triangular_solve_p: ir.Primitive = ir.define(
     transpose=_triangular_solve_transpose,
     batch=_triangular_solve_batch,
     lower=_triangular_solve_lower,
-    exempt=of_matrices,
 )
 
 

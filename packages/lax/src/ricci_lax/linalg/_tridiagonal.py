@@ -10,7 +10,6 @@ from ricci_batching import batched_at, leading_dims, move_dim
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._factories import filled_like, real_part, scalar_like
 from ricci_lax.elementwise._linear import neg, sub
-from ricci_lax.rules._law_examples import of_matrices, up_to_phase
 from ricci_lax.shapes._dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._scatter import scatter_add
@@ -246,7 +245,6 @@ tridiagonal_solve_p: ir.Primitive = ir.define(
     transpose=_tridiagonal_solve_transpose,
     batch=_tridiagonal_solve_batch,
     lower=_tridiagonal_solve_lower,
-    exempt=of_matrices,
 )
 
 
@@ -329,7 +327,6 @@ tridiagonal_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=leading_dims,
     lower=_tridiagonal_lower,
-    exempt={**of_matrices, **up_to_phase},
 )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import Source, TupleRecord, finfo
-from ricci_lax.rules._singular import Singular, singular_of
 
+from ._singular import Singular, singular_of
 from ._trail import Event
 from ._watch import Hit, Mask
 

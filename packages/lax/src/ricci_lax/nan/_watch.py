@@ -14,7 +14,8 @@ import ricci_ir as ir
 from ricci_batching import elementwise_primitives
 from ricci_lax.control_flow._while import while_p
 from ricci_lax.elementwise._comparison import select_n_p
-from ricci_lax.rules._singular import singular_points
+
+from ._singular import singular_points
 
 
 class Location(ir.TupleRecord):

@@ -7,7 +7,6 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
-from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_index_in_dim
 from ricci_lax.shapes._slicing import slice
 from ricci_lax.structure._filling import full
@@ -129,7 +128,6 @@ rng_bit_generator_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=_rng_bit_generator_batch,
     lower=_rng_bit_generator_lower,
-    examples=no_examples("all examples of a batch draw from one key, so that vmap is not the loop"),
 )
 
 
@@ -236,7 +234,6 @@ rng_uniform_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=ir.unsupported(_STATEFUL),
     lower=_rng_uniform_lower,
-    examples=no_examples("it computes different numbers with every call"),
 )
 
 

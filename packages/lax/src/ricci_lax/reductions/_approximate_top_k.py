@@ -10,7 +10,6 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_lax.elementwise._comparison import gt, lt, select_n
 from ricci_lax.elementwise._linear import add, neg
-from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ricci_lax.shapes._gather import gather
 from ricci_lax.structure._filling import broadcasted_iota
@@ -233,7 +232,6 @@ approx_top_k_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=_approx_top_k_batch,
     lower=_approx_top_k_lower,
-    exempt=along_an_axis,
 )
 
 

@@ -15,7 +15,6 @@ from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
-from ricci_lax.rules._law_examples import Topic, along_an_axis
 from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure._broadcasting import (
     batched_axes,
@@ -112,7 +111,6 @@ def _reduction(
     message: str | None = None,
     jvp: object = zero_derivative,
     checkify: object = checks_nan,
-    exempt: dict[Topic, str] | None = None,
 ) -> ir.Primitive:
     """A primitive that combines the elements along some axes.
 
@@ -152,7 +150,6 @@ def _reduction(
         batch=batch,
         lower=lower,
         checkify=checkify,
-        exempt=exempt or {},
     )
     return primitive
 
@@ -242,10 +239,6 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
     return result, tangent
 
 
-_extremes_of_none: dict[Topic, str] = {
-    "empty derivatives": "no element is the extreme of an empty array"
-}
-
 reduce_max_p: ir.Primitive = _reduction(
     "reduce_max",
     "stablehlo.maximum",
@@ -254,7 +247,6 @@ reduce_max_p: ir.Primitive = _reduction(
     max,
     jvp=_extremum_jvp(lambda: reduce_max_p),
     checkify=makes_no_nan,
-    exempt=_extremes_of_none,
 )
 reduce_min_p: ir.Primitive = _reduction(
     "reduce_min",
@@ -264,7 +256,6 @@ reduce_min_p: ir.Primitive = _reduction(
     min,
     jvp=_extremum_jvp(lambda: reduce_min_p),
     checkify=makes_no_nan,
-    exempt=_extremes_of_none,
 )
 reduce_prod_p: ir.Primitive = _reduction(
     "reduce_prod",
@@ -516,7 +507,6 @@ def _arg_extremum(
         transpose=not_linear,
         batch=batch,
         lower=lower,
-        exempt=along_an_axis,
     )
     return primitive
 

@@ -15,7 +15,6 @@ from ricci_lax.elementwise._linear import add, neg, real, sub
 from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.elementwise._transcendental import exp, log1p
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.rules._law_examples import along_an_axis, no_order
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._rearranging import rev
 from ricci_lax.shapes._slicing import pad, slice_in_dim
@@ -278,7 +277,6 @@ def _cumulative(
         "sharding": ir.except_dimension("axis"),
         "transpose": not_linear,
         "checkify": checks_nan,
-        "exempt": along_an_axis,
         **rules,
     }
     primitive = ir.define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **block)
@@ -301,17 +299,9 @@ cumsum_p: ir.Primitive = _cumulative(
     "cumsum", add, _zero, jvp=linear, transpose=_cumsum_transpose, sums=ir.linear_in_all
 )
 cumprod_p: ir.Primitive = _cumulative("cumprod", mul, _one)
-cummax_p: ir.Primitive = _cumulative("cummax", max, lowest, exempt={**along_an_axis, **no_order})
-cummin_p: ir.Primitive = _cumulative("cummin", min, highest, exempt={**along_an_axis, **no_order})
-cumlogsumexp_p: ir.Primitive = _cumulative(
-    "cumlogsumexp",
-    logaddexp,
-    lowest,
-    exempt={
-        **along_an_axis,
-        **dict.fromkeys(("int", "uint"), "integers have no exponential, here or in JAX"),
-    },
-)
+cummax_p: ir.Primitive = _cumulative("cummax", max, lowest)
+cummin_p: ir.Primitive = _cumulative("cummin", min, highest)
+cumlogsumexp_p: ir.Primitive = _cumulative("cumlogsumexp", logaddexp, lowest)
 
 
 def cumsum(operand: ir.ArrayLike, axis: int = 0, reverse: bool = False) -> ir.Array:

@@ -20,7 +20,6 @@ from ricci_lax.elementwise._comparison import (
     write_select,
 )
 from ricci_lax.elementwise._conversion import bitcast_convert_type, convert_element_type
-from ricci_lax.rules._law_examples import along_an_axis
 from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ricci_lax.shapes._gather import gather
 from ricci_lax.structure._broadcasting import expand_dims
@@ -223,7 +222,6 @@ sort_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=_sort_batch,
     lower=_sort_lower,
-    exempt=along_an_axis,
 )
 
 
@@ -379,7 +377,6 @@ top_k_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=_top_k_batch,
     lower=_top_k_lower,
-    exempt=along_an_axis,
 )
 
 

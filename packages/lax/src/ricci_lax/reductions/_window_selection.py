@@ -8,7 +8,6 @@ from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
 from ricci_lax.elementwise._comparison import ge_p, select_n
 from ricci_lax.elementwise._linear import add
-from ricci_lax.rules._law_examples import of_windows
 from ricci_lax.shapes._joining import stack, unstack
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.shapes._slicing import slice as slice_array
@@ -117,9 +116,6 @@ def _scatter_lower(
     return traced(lambda x: slice_array(x, starts, limits))(ctx, result)
 
 
-_no_complex_order = "complex numbers have no order: accepted, but refused when lowered, as by JAX"
-_pads_with_infinity = "it pads with infinity, which no integer is, here or in JAX"
-
 select_and_scatter_add_p: ir.Primitive = ir.define(
     "select_and_scatter_add",
     sharding=ir.factors(ir.same_dimensions),
@@ -130,11 +126,6 @@ select_and_scatter_add_p: ir.Primitive = ir.define(
         select_and_scatter_add_p, axis, args, dims, select_prim, window
     ),
     lower=_scatter_lower,
-    exempt={
-        **of_windows,
-        "bool": "Booleans are not added here; JAX gives their disjunction",
-        "complex": _no_complex_order,
-    },
 )
 
 
@@ -221,12 +212,6 @@ select_and_gather_add_p: ir.Primitive = ir.define(
         select_and_gather_add_p, axis, args, dims, select_prim, window
     ),
     lower=_gather_lower,
-    exempt={
-        **of_windows,
-        "complex": _no_complex_order,
-        "int": _pads_with_infinity,
-        "uint": _pads_with_infinity,
-    },
 )
 
 
@@ -302,8 +287,4 @@ select_and_scatter_p: ir.Primitive = ir.define(
     transpose=ir.unsupported("its scatter function is arbitrary and need not be linear"),
     batch=_general_batch,
     lower=_general_lower,
-    exempt={
-        **of_windows,
-        "transpose": "its derivative is not defined; select_and_scatter_add has one",
-    },
 )

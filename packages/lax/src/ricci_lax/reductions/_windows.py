@@ -14,7 +14,6 @@ from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.elementwise._linear import add
 from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
-from ricci_lax.rules._law_examples import no_order, of_windows
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.shapes._slicing import slice as slice_array
 from ricci_lax.structure._broadcasting import broadcast
@@ -81,12 +80,7 @@ def _windowed(
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_reduce_window(ctx, [x], [init], jaxpr, **window)[0]
 
-    block = {
-        "checkify": checks_nan,
-        "exempt": of_windows,
-        "sharding": ir.factors(ir.same_dimensions),
-        **rules,
-    }
+    block = {"checkify": checks_nan, "sharding": ir.factors(ir.same_dimensions), **rules}
     primitive = ir.define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **block)
     return primitive
 
@@ -148,7 +142,6 @@ reduce_window_max_p: ir.Primitive = _windowed(
     jvp=_extremum_jvp(lambda: reduce_window_max_p, ge_p),
     transpose=ad.not_linear,
     checkify=makes_no_nan,
-    exempt={**of_windows, **no_order},
 )
 reduce_window_min_p: ir.Primitive = _windowed(
     "reduce_window_min",
@@ -158,7 +151,6 @@ reduce_window_min_p: ir.Primitive = _windowed(
     jvp=_extremum_jvp(lambda: reduce_window_min_p, le_p),
     transpose=ad.not_linear,
     checkify=makes_no_nan,
-    exempt={**of_windows, **no_order},
 )
 
 
@@ -318,7 +310,6 @@ reduce_window_p: ir.Primitive = ir.define(
     batch=_reduce_window_batch,
     lower=_reduce_window_lower,
     checkify=checks_nan,
-    exempt=of_windows,
 )
 
 # Computations with a specialised primitive, and the initial value that it starts from.

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_lax.rules._law_examples import no_examples
 from ricci_lax.structure._broadcasting import zeros_of
 
 from ._indexing import (
@@ -264,7 +263,6 @@ _rules: dict[str, Any] = {
     "batch": _discharged,
     "lower": _discharged,
     "sharding": ir.by_program,
-    "examples": no_examples("references are not arrays; other laws apply to them"),
 }
 
 # Operands: the reference and the positions of its indices.

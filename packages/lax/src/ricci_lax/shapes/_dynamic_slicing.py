@@ -1,7 +1,6 @@
 """Slices at computed positions: reading and replacing them."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from ricci_batching import batch_rules
 from ricci_lax.elementwise._comparison import lt, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.elementwise._linear import add
-from ricci_lax.rules._reading import Positions
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 from ricci_lax.structure._operand_types import array_aval, as_sizes, canonical_axis, shape_of
 from ricci_lax.structure._reshaping import squeeze
@@ -105,11 +103,6 @@ def _dynamic_slice_lower(ctx: Lowering, x: Value, *indices: Value, slice_sizes: 
     return write_dynamic_slice(ctx, x, indices, slice_sizes, ctx.out)
 
 
-def _slice_positions(avals: Sequence[ir.ShapedArray], params: dict[str, Any]) -> Positions:
-    axes = range(len(avals) - 1)
-    return Positions(tuple(i + 1 for i in axes), axes, params["slice_sizes"], "is read")
-
-
 dynamic_slice_p: ir.Primitive = ir.define(
     "dynamic_slice",
     sharding=ir.factors(lambda *avals, slice_sizes: sliced_dimensions(avals, slice_sizes)),
@@ -118,8 +111,6 @@ dynamic_slice_p: ir.Primitive = ir.define(
     transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch,
     lower=_dynamic_slice_lower,
-    follow=1,
-    positions=_slice_positions,
 )
 
 
@@ -302,11 +293,6 @@ def _dynamic_update_slice_lower(ctx: Lowering, *operands: Value) -> Value:
     return ctx.emit("stablehlo.dynamic_update_slice", operands, ctx.out, full=True)
 
 
-def _update_positions(avals: Sequence[ir.ShapedArray], params: dict[str, Any]) -> Positions:
-    axes = range(len(avals) - 2)
-    return Positions(tuple(i + 2 for i in axes), axes, avals[1].shape, "is written")
-
-
 def _dynamic_update_slice_factors(
     x: ir.ShapedArray, update: ir.ShapedArray, *indices: ir.ShapedArray
 ) -> ir.FactorMap:
@@ -322,7 +308,6 @@ dynamic_update_slice_p: ir.Primitive = ir.define(
     transpose=_dynamic_update_slice_transpose,
     batch=_dynamic_update_slice_batch,
     lower=_dynamic_update_slice_lower,
-    positions=_update_positions,
 )
 
 

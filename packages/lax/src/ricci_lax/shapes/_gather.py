@@ -1,7 +1,7 @@
 """Gather: reading slices of an array at computed positions."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from ricci_batching import move_dim
 from ricci_lax.elementwise._arithmetic import rem
 from ricci_lax.elementwise._comparison import lt, select_n, write_select
 from ricci_lax.elementwise._linear import add
-from ricci_lax.rules._reading import Positions, outside_of_gather
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 from ricci_lax.structure._operand_types import array_aval, as_sizes, canonical_axis, shape_of
 from ricci_lax.structure._transposing import lower_reduce
@@ -222,11 +221,6 @@ def _gather_transpose(
     return [into, None]
 
 
-def _gather_positions(avals: Sequence[ir.ShapedArray], params: dict[str, Any]) -> Positions:
-    axes = params["dimension_numbers"].start_index_map
-    return Positions((1,), axes, params["slice_sizes"], outside_of_gather(params["mode"]))
-
-
 def _gather_factors(
     operand: ir.ShapedArray,
     indices: ir.ShapedArray,
@@ -265,8 +259,6 @@ gather_p: ir.Primitive = ir.define(
     transpose=_gather_transpose,
     batch=_gather_batch,
     lower=_gather_lower,
-    follow=1,
-    positions=_gather_positions,
 )
 
 

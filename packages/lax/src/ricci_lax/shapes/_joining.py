@@ -7,8 +7,6 @@ from typing import Any
 import ricci_ir as ir
 from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
-from ricci_lax.rules._law_examples import along_an_axis
-from ricci_lax.rules._reading import ALL_OPERANDS
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
@@ -101,8 +99,6 @@ concatenate_p: ir.Primitive = ir.define(
     batch=lambda axis, args, dims, **params: _join_batch(concatenate_p, axis, args, dims, **params),
     lower=lambda ctx, *xs, dimension: _lower_concatenate(ctx, xs, dimension, ctx.out),
     exact=exact.concatenate,
-    exempt=along_an_axis,
-    follow=ALL_OPERANDS,
 )
 
 
@@ -186,8 +182,6 @@ split_p: ir.Primitive = ir.define(
     batch=_split_batch,
     lower=_split_lower,
     exact=exact.split,
-    exempt=along_an_axis,
-    follow=1,
 )
 
 
@@ -331,8 +325,6 @@ unstack_p: ir.Primitive = ir.define(
     transpose=lambda ct, x, *, axis: [stack([instantiate(c) for c in ct], axis)],
     batch=_unstack_batch,
     lower=_unstack_lower,
-    exempt=along_an_axis,
-    follow=1,
 )
 
 

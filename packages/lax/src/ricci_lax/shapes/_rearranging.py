@@ -111,7 +111,6 @@ rev_p: ir.Primitive = ir.define(
     lower=lambda ctx, x, *, dimensions: ctx.emit(
         "stablehlo.reverse", [x], ctx.out, f", dims = {int_list(dimensions)}"
     ),
-    follow=1,
 )
 
 

@@ -15,7 +15,6 @@ from ricci_lax.elementwise._comparison import eq, select
 from ricci_lax.elementwise._factories import BinaryFunction, scalar
 from ricci_lax.elementwise._linear import add, neg, sub
 from ricci_lax.elementwise._piecewise_linear import max, min
-from ricci_lax.rules._reading import Positions, outside_of_scatter
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._filling import broadcasted_iota, full
 from ricci_lax.structure._operand_types import array_aval, check_dtype, numeric, shape_of
@@ -145,15 +144,6 @@ def _scatter_batch(primitive: ir.Primitive) -> Callable[..., tuple[ir.Array, int
     return batch
 
 
-def _scatter_positions(avals: Sequence[ir.ShapedArray], params: dict[str, Any]) -> Positions:
-    numbers = params["dimension_numbers"]
-    window_sizes = iter(avals[2].shape[d] for d in numbers.update_window_dims)
-    left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    sizes = [1 if d in left_out else next(window_sizes) for d in range(len(avals[0].shape))]
-    axes = numbers.scatter_dims_to_operand_dims
-    return Positions((1,), axes, sizes, outside_of_scatter(params["mode"]))
-
-
 def _scatter_factors(
     operand: ir.ShapedArray,
     indices: ir.ShapedArray,
@@ -214,7 +204,6 @@ def _scatter(
         transpose=lambda ct, *args, **params: transpose(primitive, ct, *args, **params),
         batch=lambda axis, args, dims, **params: batch(axis, args, dims, **params),
         lower=lower_scatter,
-        positions=_scatter_positions,
     )
     batch = _scatter_batch(primitive)
     return primitive

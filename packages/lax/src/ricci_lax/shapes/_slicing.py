@@ -113,7 +113,6 @@ slice_p: ir.Primitive = ir.define(
     batch=_slice_batch,
     lower=_slice_lower,
     exact=exact.slice_of,
-    follow=1,
 )
 
 

@@ -19,7 +19,6 @@ from ricci_lax.elementwise._factories import (
 )
 from ricci_lax.elementwise._linear import add, neg, sub
 from ricci_lax.elementwise._transcendental import exp, log, sqrt
-from ricci_lax.rules._law_examples import ABOVE_ONE, ANY, POSITIVE, UNIT, WHOLE, samples
 from ricci_lax.structure._operand_types import array_aval, floating
 from ricci_stablehlo import traced
 
@@ -61,7 +60,6 @@ erf_inv_p: Primitive = nary(
     floating,
     lambda t, y, x: mul(strong_like(x, sqrt_pi / 2), mul(t, exp(square(y)))),
     from_result=True,
-    examples=samples(UNIT, specials=False),
 )
 
 erf: UnaryFunction = unary_function(
@@ -80,19 +78,9 @@ erf_inv: UnaryFunction = unary_function(
 
 # Gamma function
 
-lgamma_p: Primitive = nary(
-    "lgamma",
-    "chlo.lgamma",
-    floating,
-    lambda t, x: mul(t, digamma(x)),
-    examples=samples(POSITIVE, specials=False),
-)
+lgamma_p: Primitive = nary("lgamma", "chlo.lgamma", floating, lambda t, x: mul(t, digamma(x)))
 digamma_p: Primitive = nary(
-    "digamma",
-    "chlo.digamma",
-    floating,
-    lambda t, x: mul(t, polygamma(strong_like(x, 1), x)),
-    examples=samples(POSITIVE, specials=False),
+    "digamma", "chlo.digamma", floating, lambda t, x: mul(t, polygamma(strong_like(x, 1), x))
 )
 
 
@@ -109,7 +97,6 @@ polygamma_p: Primitive = nary(
     floating,
     _no_order_derivative,
     lambda t, order, x: mul(t, polygamma(add(order, scalar_like(order, 1)), x)),
-    examples=samples(WHOLE, POSITIVE, fixed=(0,)),
 )
 # Bernoulli numbers of even order over factorials, B(2k) / (2k)!, from k = 1 on.
 _bernoulli_terms = (
@@ -154,7 +141,6 @@ zeta_p: Primitive = nary(
     floating,
     _zeta_by_exponent,
     lambda t, x, q: mul(t, neg(mul(x, zeta(add(x, scalar_like(x, 1)), q)))),
-    examples=samples(ABOVE_ONE, POSITIVE),
 )
 
 lgamma: UnaryFunction = unary_function(
@@ -313,15 +299,9 @@ bessel_i0e_p: Primitive = nary(
     floating,
     lambda t, y, x: mul(t, sub(bessel_i1e(x), mul(sign(x), y))),
     from_result=True,
-    examples=samples(ANY, specials=False),
 )
 bessel_i1e_p: Primitive = nary(
-    "bessel_i1e",
-    "chlo.bessel_i1e",
-    floating,
-    _i1e_derivative,
-    from_result=True,
-    examples=samples(ANY, specials=False),
+    "bessel_i1e", "chlo.bessel_i1e", floating, _i1e_derivative, from_result=True
 )
 
 bessel_i0e: UnaryFunction = unary_function(

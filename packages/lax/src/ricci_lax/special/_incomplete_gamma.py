@@ -29,7 +29,6 @@ from ricci_lax.elementwise._linear import add, neg, sub
 from ricci_lax.elementwise._piecewise_linear import is_finite
 from ricci_lax.elementwise._transcendental import exp, log, log1p
 from ricci_lax.reductions._axis_reductions import reduce_or
-from ricci_lax.rules._law_examples import ABOVE_ONE, FRACTION, POSITIVE, samples
 from ricci_lax.structure._operand_types import array_aval, floating, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
@@ -339,18 +338,13 @@ def _times_log(power: Array, logarithm: Array) -> Array:
 _not_known = "no formula for this derivative is known here; stop the gradient"
 
 igamma_grad_a_p: Primitive = nary(
-    "igamma_grad_a",
-    _gamma(_gamma_grad_a, derivative=True),
-    floating,
-    jvp=unsupported(_not_known),
-    examples=samples(POSITIVE, ABOVE_ONE),
+    "igamma_grad_a", _gamma(_gamma_grad_a, derivative=True), floating, jvp=unsupported(_not_known)
 )
 random_gamma_grad_p: Primitive = nary(
     "random_gamma_grad",
     _gamma(_sample_slope, derivative=True),
     floating,
     jvp=unsupported(_not_known),
-    examples=samples(POSITIVE, ABOVE_ONE),
 )
 igamma_p: Primitive = nary(
     "igamma",
@@ -358,7 +352,6 @@ igamma_p: Primitive = nary(
     floating,
     lambda t, a, x: mul(t, igamma_grad_a(a, x)),
     lambda t, a, x: mul(t, _density(a, x)),
-    examples=samples(POSITIVE, ABOVE_ONE, order=1),
 )
 igammac_p: Primitive = nary(
     "igammac",
@@ -366,7 +359,6 @@ igammac_p: Primitive = nary(
     floating,
     lambda t, a, x: neg(mul(t, igamma_grad_a(a, x))),
     lambda t, a, x: neg(mul(t, _density(a, x))),
-    examples=samples(POSITIVE, ABOVE_ONE, order=1),
 )
 
 
@@ -539,7 +531,6 @@ regularized_incomplete_beta_p: Primitive = nary(
     _no_parameter_derivative,
     _no_parameter_derivative,
     _beta_density,
-    examples=samples(POSITIVE, ABOVE_ONE, FRACTION, fixed=(0, 1)),
 )
 
 

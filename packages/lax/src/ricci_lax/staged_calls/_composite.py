@@ -146,7 +146,6 @@ composite_p = ir.define(
     ),
     lower=_composite_lower,
     shown=lambda **params: sorted(params.items()),
-    exempt={"transpose": "an operation may be more than its decomposition"},
 )
 
 

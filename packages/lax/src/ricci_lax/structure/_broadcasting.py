@@ -125,7 +125,6 @@ broadcast_in_dim_p: ir.Primitive = ir.define(
     lower=_broadcast_in_dim_lower,
     shown=_broadcast_in_dim_shown,
     exact=exact.broadcast_in_dim,
-    follow=1,
 )
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
-from ricci_lax.rules._law_examples import without_operands
 from ricci_stablehlo import write_iota
 
 from . import _exact_rules as exact
@@ -51,8 +50,6 @@ iota_p: ir.Primitive = ir.define(
     batch=ir.unsupported("it has no operand to map over"),
     lower=lambda ctx, *, dimension, **params: write_iota(ctx, dimension, ctx.out),
     exact=exact.iota,
-    exempt=without_operands,
-    follow=0,
 )
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import linear, not_linear, zero_derivative
 from ricci_batching import elementwise
-from ricci_lax.rules._law_examples import no_examples, without_operands
 from ricci_stablehlo import Lowering, Value
 
 from . import _exact_rules as exact
@@ -76,7 +75,6 @@ empty_p = ir.define(
     batch=ir.unsupported("it has no operand to map over"),
     lower=_empty_lower,
     exact=exact.empty,
-    exempt=without_operands,
 )
 
 
@@ -201,7 +199,6 @@ dim_as_value_p: ir.Primitive = ir.define(
     lower=_dim_as_value_lower,
     reference=_dim_as_value_outside,
     exact=_dim_as_value_outside,
-    examples=no_examples("a dimension has a value only in a program with symbolic shapes"),
 )
 
 

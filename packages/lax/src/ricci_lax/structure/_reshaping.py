@@ -103,7 +103,6 @@ reshape_p: ir.Primitive = ir.define(
     batch=_reshape_batch,
     lower=_reshape_lower,
     exact=exact.reshape,
-    follow=1,
 )
 
 
@@ -193,7 +192,6 @@ squeeze_p: ir.Primitive = ir.define(
     batch=_squeeze_batch,
     lower=lambda ctx, x, *, dimensions: write_reshape(ctx, x, ctx.out),
     exact=exact.squeeze,
-    follow=1,
 )
 
 

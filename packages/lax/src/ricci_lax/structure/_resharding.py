@@ -6,7 +6,6 @@ from typing import Any
 import ricci_ir as ir
 from ricci_autodiff import UndefinedPrimal, linear
 from ricci_batching import Axis, batch_broadcast, batch_of_type, batch_sum, batch_transpose
-from ricci_lax.rules._law_examples import no_examples
 from ricci_stablehlo import Lowering, Value
 
 from ._broadcasting import broadcast_in_dim, reduce_sum_p
@@ -104,7 +103,6 @@ reshard_p: ir.Primitive = ir.define(
     reference=lambda x, *, sharding, mesh: x,
     sharding=ir.makes_sharding(ir.own_sharding(_resharded)),
     shown=lambda **params: {},
-    examples=no_examples("it moves a value between the devices of a mesh"),
 )
 
 

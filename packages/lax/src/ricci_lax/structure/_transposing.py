@@ -62,7 +62,6 @@ transpose_p: ir.Primitive = ir.define(
     batch=_transpose_batch,
     lower=lambda ctx, x, *, permutation: lower_transpose(ctx, x, permutation),
     exact=exact.transpose,
-    follow=1,
 )
 
 

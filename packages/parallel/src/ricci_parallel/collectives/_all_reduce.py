@@ -12,7 +12,6 @@ from ricci_lax import mul, reduce_sum
 from ricci_lax.authoring import check_dtype, checks_nan, numeric
 from ricci_stablehlo import Lowering, Value
 
-from ._law_examples import reduction_examples
 from ._lowering import channel, is_alone, replica_groups
 from ._members import in_groups
 from ._named_axes import AxisNames, Groups, outside
@@ -122,5 +121,4 @@ psum_p: ir.Primitive = ir.define(
     lower=all_reduce_rule("stablehlo.add"),
     sharding=keeps_varying,
     checkify=checks_nan,
-    examples=reduction_examples,
 )

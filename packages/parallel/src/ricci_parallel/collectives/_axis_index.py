@@ -9,7 +9,6 @@ import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import Axis
 from ricci_lax import add, iota, mul
-from ricci_lax.authoring import no_examples
 from ricci_stablehlo import Lowering, Value, axes_left, mesh_position, on_each_device
 
 from ._named_axes import axis_names, named, outside
@@ -50,7 +49,6 @@ axis_index_p: ir.Primitive = ir.define(
     host=outside,
     lower=_lower,
     sharding=made_varying,
-    examples=no_examples("it has no operands, and has another value in each member"),
 )
 
 

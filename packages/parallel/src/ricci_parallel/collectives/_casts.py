@@ -17,7 +17,7 @@ from typing import Any
 import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import Axis
-from ricci_lax.authoring import check_dtype, checks_nan, no_examples, numeric
+from ricci_lax.authoring import check_dtype, checks_nan, numeric
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
@@ -34,8 +34,6 @@ __all__ = [
     "unreduced_psum_p",
     "vary_unreduced_cast_p",
 ]
-
-_typed = no_examples("it is for types of shard_map, which the laws do not have")
 
 
 def _cast(name: str, old: str, new: str, transposed: Callable[[], ir.Primitive]) -> ir.Primitive:
@@ -59,7 +57,6 @@ def _cast(name: str, old: str, new: str, transposed: Callable[[], ir.Primitive])
         extended_lower=lower,
         exact=lambda x, *, axes: x,
         sharding=ir.makes_sharding(state_change(old, new)),
-        examples=_typed,
     )
     return primitive
 
@@ -82,7 +79,6 @@ def _sum(name: str, old: str, transposed: ir.Primitive) -> ir.Primitive:
         lower=lambda ctx, x, *, axes: lower_all_reduce(ctx, x, "stablehlo.add", axes, None),
         sharding=state_change(old, "invarying"),
         checkify=checks_nan,
-        examples=_typed,
     )
 
 

@@ -7,12 +7,10 @@ import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import Axis, batched_at
 from ricci_lax import expand_dims, squeeze
-from ricci_lax.authoring import along_an_axis
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
 from ._casts import varied
-from ._law_examples import exchange_examples
 from ._lowering import channel, is_alone, on_words, replica_groups
 from ._members import arranged, in_groups, shape_of, sizes_around, split_dimension
 from ._named_axes import (
@@ -134,8 +132,6 @@ all_to_all_p: ir.Primitive = ir.define(
     extended_lower=on_words(_lower),
     sharding=exchanges_parts,
     shown=lambda *, axis_size, **params: params,
-    examples=exchange_examples,
-    exempt=along_an_axis,
 )
 
 

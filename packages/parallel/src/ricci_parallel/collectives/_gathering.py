@@ -11,18 +11,12 @@ from ricci_autodiff import linear
 from ricci_batching import Axis, batched_at
 from ricci_ir import Array, ArrayLike, PyTree, api_boundary, get_aval
 from ricci_lax import dynamic_index_in_dim, dynamic_slice_in_dim, mul, reduce_sum, squeeze
-from ricci_lax.authoring import along_an_axis, check_dtype, numeric
+from ricci_lax.authoring import check_dtype, numeric
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
 from ._axis_index import axis_index
 from ._casts import varied
-from ._law_examples import (
-    gathering_examples,
-    scattering_examples,
-    shared_gathering_examples,
-    unreduced_scattering_examples,
-)
 from ._lowering import channel, is_alone, on_words, replica_groups
 from ._members import arranged, in_groups, shape_of, sizes_around, split_dimension
 from ._named_axes import (
@@ -146,7 +140,7 @@ def _gather_transpose(
 
 
 def _gather(
-    name: str, transpose: Callable[..., list[ir.Array]], sharding: ir.ShardingRule, examples: object
+    name: str, transpose: Callable[..., list[ir.Array]], sharding: ir.ShardingRule
 ) -> ir.Primitive:
     """Define a variant of ``all_gather`` by the state of its result."""
     primitive = ir.define(
@@ -162,13 +156,12 @@ def _gather(
         lower=_gather_lower,
         extended_lower=on_words(_gather_lower),
         sharding=sharding,
-        examples=examples,
     )
     return primitive
 
 
 # The values of all members, stacked along a new dimension, or joined along an existing one.
-all_gather_p: ir.Primitive = _gather("all_gather", _gather_transpose, gathers, gathering_examples)
+all_gather_p: ir.Primitive = _gather("all_gather", _gather_transpose, gathers)
 
 
 def _invariant_transpose(
@@ -199,10 +192,10 @@ def _reduced_transpose(
 
 
 all_gather_invariant_p: ir.Primitive = _gather(
-    "all_gather_invariant", _invariant_transpose, gathers_to_invarying, shared_gathering_examples
+    "all_gather_invariant", _invariant_transpose, gathers_to_invarying
 )
 all_gather_reduced_p: ir.Primitive = _gather(
-    "all_gather_reduced", _reduced_transpose, gathers_to_reduced, shared_gathering_examples
+    "all_gather_reduced", _reduced_transpose, gathers_to_reduced
 )
 
 
@@ -313,7 +306,7 @@ def _unreduced_transpose(
 
 
 def _scatter(
-    name: str, transpose: Callable[..., list[ir.Array]], sharding: ir.ShardingRule, examples: object
+    name: str, transpose: Callable[..., list[ir.Array]], sharding: ir.ShardingRule
 ) -> ir.Primitive:
     """Define a sum over the members, of which each gets its part along a dimension."""
     return ir.define(
@@ -326,19 +319,12 @@ def _scatter(
         host=outside,
         lower=_scatter_lower,
         sharding=sharding,
-        examples=examples,
-        exempt=along_an_axis,
     )
 
 
-reduce_scatter_p: ir.Primitive = _scatter(
-    "reduce_scatter", _scatter_transpose, scatters, scattering_examples
-)
+reduce_scatter_p: ir.Primitive = _scatter("reduce_scatter", _scatter_transpose, scatters)
 unreduced_reduce_scatter_p: ir.Primitive = _scatter(
-    "unreduced_reduce_scatter",
-    _unreduced_transpose,
-    scatters_unreduced,
-    unreduced_scattering_examples,
+    "unreduced_reduce_scatter", _unreduced_transpose, scatters_unreduced
 )
 
 

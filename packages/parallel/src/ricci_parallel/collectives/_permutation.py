@@ -16,7 +16,6 @@ from ricci_stablehlo import Lowering, Value
 from ._all_reduce import psum_p
 from ._axis_index import axis_index
 from ._casts import varied
-from ._law_examples import broadcast_examples, permutation_examples
 from ._lowering import (
     channel,
     device_groups,
@@ -149,7 +148,6 @@ ppermute_p: ir.Primitive = ir.define(
     lower=_permute_lower,
     extended_lower=on_words(_permute_lower),
     sharding=keeps_varying,
-    examples=permutation_examples,
 )
 
 
@@ -300,7 +298,6 @@ pbroadcast_p: ir.Primitive = ir.define(
     lower=_broadcast_lower,
     extended_lower=on_words(_broadcast_lower),
     sharding=keeps_varying,
-    examples=broadcast_examples,
 )
 
 

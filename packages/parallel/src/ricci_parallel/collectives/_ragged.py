@@ -10,14 +10,12 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_autodiff import Zero, instantiate, is_undefined_primal
 from ricci_batching import Axis, batched_at, vmap
-from ricci_lax.authoring import along_an_axis
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._axis_index import axis_index
 from ._casts import varied
 from ._exchange import all_to_all_p
 from ._gathering import all_gather_p
-from ._law_examples import ragged_examples
 from ._lowering import CHANNEL, device_groups, id_table
 from ._members import shape_of
 from ._named_axes import AxisNames, Groups, as_groups, axis_names, group_size, named, outside, shown
@@ -255,8 +253,6 @@ ragged_all_to_all_p: ir.Primitive = ir.define(
     host=outside,
     lower=_lower,
     sharding=exchanges_rows,
-    examples=ragged_examples,
-    exempt=along_an_axis,
 )
 
 

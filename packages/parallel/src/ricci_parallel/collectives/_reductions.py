@@ -17,7 +17,6 @@ from ricci_pytree import tree_map
 
 from ._all_reduce import all_reduce_rule, axes_of, reduce_batch, reduced_type
 from ._casts import total, varied
-from ._law_examples import reduction_examples
 from ._members import shape_of
 from ._named_axes import array_axis, as_groups, axis_names, outside
 from ._varying import extremum
@@ -54,7 +53,6 @@ def _extremum(name: str, op: str, reduce: Callable[..., ir.Array]) -> ir.Primiti
         host=outside,
         lower=all_reduce_rule(op),
         sharding=extremum,
-        examples=reduction_examples,
     )
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import ricci_ir as ir
 from ricci_autodiff import not_linear
 from ricci_batching import Axis
-from ricci_lax.authoring import no_examples
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
@@ -19,7 +18,6 @@ from ._varying import made_varying, sends
 __all__ = ["precv", "precv_p", "psend", "psend_p"]
 
 _no_derivative = ir.unsupported("sent and received values have no derivative; use ppermute")
-_unchecked = no_examples("sending and receiving are one transfer only together, on GPUs")
 
 
 def _attributes(ctx: Lowering, name: str, axis_name: AxisNames, perm: Pairs) -> str:
@@ -57,7 +55,6 @@ psend_p: ir.Primitive = ir.define(
     host=outside,
     lower=_send_lower,
     sharding=sends,
-    examples=_unchecked,
 )
 
 
@@ -79,7 +76,6 @@ precv_p: ir.Primitive = ir.define(
     host=outside,
     lower=_receive_lower,
     sharding=made_varying,
-    examples=_unchecked,
 )
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_lax.authoring import KeyRole, key_role_rules
 
 from ._key_array import ADVICE, KeyArray
 
@@ -168,7 +167,7 @@ _RULES: dict[str, Callable[[ir.JaxprEqn], Uses]] = {
 
 
 def _uses_of_equation(eqn: ir.JaxprEqn) -> Uses:
-    if key_role_rules.get(eqn.primitive) in (KeyRole.DRAW, KeyRole.SPLIT):
+    if ir.key_roles.get(eqn.primitive) in (ir.KeyRole.DRAW, ir.KeyRole.SPLIT):
         return _all_operands(eqn)
     return _RULES.get(eqn.primitive.name, _nothing)(eqn)
 

@@ -46,6 +46,15 @@ class Generator(ir.TupleRecord):
     def __repr__(self) -> str:
         return self.tag
 
+    @property
+    def is_positional(self) -> bool:
+        """Whether an element is drawn from its position in the array, counted row by row.
+
+        A longer array then has the same elements in front.
+        """
+        partitionable = self.name != "threefry2x32" or ir.threefry_partitionable.value
+        return self.name in CIPHERS and partitionable
+
 
 class GeneratorSpec:
     """Handle of a user-defined generator, as a string is for built-in ones."""

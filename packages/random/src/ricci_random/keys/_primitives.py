@@ -13,12 +13,11 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import batched_at, elementwise, move_dim
-from ricci_lax.authoring import KeyRole, padding_stays, shape_of
+from ricci_lax.authoring import shape_of
 from ricci_stablehlo import Lowering, Value, of_function
 
 from ._key_array import KeyArray
 from ._key_type import Generator, key_type, wrapped_words
-from ._padding_rule import bits_by_position
 
 _UINT32 = np.dtype("uint32")
 
@@ -136,8 +135,6 @@ random_seed_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=elementwise,
     lower=_lower_to("seed"),
-    key_role=KeyRole.SEED,
-    padding=padding_stays,
 )
 
 
@@ -177,8 +174,6 @@ random_wrap_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=lambda axis, args, dims, *, impl: (wrap(move_dim(args[0], dims[0], 0), impl), 0),
     lower=_unchanged(wrap),
-    key_role=KeyRole.WRAP,
-    padding=padding_stays,
 )
 
 
@@ -198,8 +193,6 @@ random_unwrap_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=lambda axis, args, dims: (unwrap(args[0]), dims[0]),
     lower=_unchanged(unwrap),
-    key_role=KeyRole.UNWRAP,
-    padding=padding_stays,
 )
 
 
@@ -213,8 +206,6 @@ random_clone_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=elementwise,
     lower=_unchanged(lambda keys: wrap(unwrap(keys), keys.dtype._impl)),
-    key_role=KeyRole.CLONE,
-    padding=padding_stays,
 )
 
 
@@ -253,8 +244,6 @@ random_split_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=each_key,
     lower=_lower_to("split"),
-    key_role=KeyRole.SPLIT,
-    padding=bits_by_position,
 )
 
 
@@ -296,8 +285,6 @@ random_fold_in_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=_fold_in_batch,
     lower=_lower_to("fold_in"),
-    key_role=KeyRole.FOLD_IN,
-    padding=padding_stays,
 )
 
 
@@ -319,6 +306,4 @@ random_bits_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=each_key,
     lower=_lower_to("bits", gives_keys=False),
-    key_role=KeyRole.DRAW,
-    padding=bits_by_position,
 )

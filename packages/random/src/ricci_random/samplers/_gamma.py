@@ -11,7 +11,6 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_autodiff import not_linear, per_operand_with_result
 from ricci_batching import batched_at, vmap
-from ricci_lax.authoring import KeyRole
 from ricci_random.keys._derivation import key_dtype
 from ricci_random.keys._key_calls import staged
 from ricci_random.keys._key_type import CIPHERS
@@ -135,7 +134,6 @@ random_gamma_p: ir.Primitive = ir.define(
     transpose=not_linear,
     batch=_random_gamma_batch,
     lower=traced(_random_gamma),
-    key_role=KeyRole.DRAW,
 )
 
 

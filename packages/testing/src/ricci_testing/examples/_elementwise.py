@@ -1,4 +1,4 @@
-"""Examples of elementwise primitives that need more than samples in their block.
+"""Examples of elementwise primitives that need more than samples.
 
 Their parameters follow from the operands, or they are not elementwise in every operand.
 """

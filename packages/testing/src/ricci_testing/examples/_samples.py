@@ -1,4 +1,4 @@
-"""Examples of a primitive's block: operands from its domains, in all accepted dtypes."""
+"""Examples by the table of rules: operands from their domains, in all accepted dtypes."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Primitive, bfloat16, primitives, unsupported
-from ricci_lax.authoring import Domain, Samples, example_rules, exempt_rules
+from ricci_ir import Primitive, bfloat16, primitives
 
 from ._example import Example
+from ._rules import Domain, Samples, example_rules, exempt_rules
 from ._variants import accepts
 
 F32, C64, BF16, F16 = np.float32, np.complex64, bfloat16, np.float16
@@ -43,27 +43,19 @@ def with_imaginary_part(values: np.ndarray) -> np.ndarray:
     return (values + 0.4j * values[::-1]).astype(C64)
 
 
-def block_examples() -> dict[str, list[Example]]:
-    """The examples of primitives' blocks, by the primitive's name.
-
-    A primitive whose examples are ``unsupported`` has none.
-    """
-    table = {}
-    for name, primitive in primitives.items():
-        rule = example_rules.get(primitive)
-        if rule is not None and not isinstance(rule, unsupported):
-            table[name] = examples_of(primitive)
-    return table
+def sampled_examples() -> dict[str, list[Example]]:
+    """The examples of the primitives that have a rule, by name."""
+    return {name: examples_of(primitives[name]) for name in example_rules if name in primitives}
 
 
 @cache
 def examples_of(primitive: Primitive) -> list[Example]:
-    """The examples of a primitive's block.
+    """The examples of a primitive that has a rule.
 
     Raises:
       ValueError: if the primitive accepts none of them.
     """
-    rule = example_rules[primitive]
+    rule = example_rules[primitive.name]
     if isinstance(rule, Sequence) and not isinstance(rule, Samples):
         return [
             Example(
@@ -81,15 +73,16 @@ def examples_of(primitive: Primitive) -> list[Example]:
     if not accepted:
         count = len(rule.domains)
         raise ValueError(
-            f"the primitive {primitive.name!r} accepts no example of {count} operand(s). Give its "
-            "block examples=samples(...) with a domain for each operand, and params= if it has any."
+            f"the primitive {primitive.name!r} accepts no example of {count} operand(s). Set "
+            "example_rules[name] = samples(...) with a domain for each operand, and params= if it "
+            "has any."
         )
     return accepted
 
 
 def _candidates(primitive: Primitive, rule: Samples) -> Iterator[Example]:
     values = [VALUES[d][position % 3] for position, d in enumerate(rule.domains)]
-    exempt = exempt_rules.get(primitive, {})
+    exempt = exempt_rules.get(primitive.name, {})
     options: dict[str, Any] = {"fixed": rule.fixed, "order": rule.order}
     for params in rule.params:
 

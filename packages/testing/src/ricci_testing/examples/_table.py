@@ -13,7 +13,7 @@ from ._fourier import fourier_examples
 from ._jaxprs import jaxpr_examples
 from ._linalg import linalg_examples
 from ._nonsymmetric import nonsymmetric_examples
-from ._samples import block_examples
+from ._samples import sampled_examples
 from ._spectral import spectral_examples
 from ._variants import variants
 
@@ -36,9 +36,9 @@ def _tables() -> dict[str, list[Example]]:
 def examples() -> dict[str, list[Example]]:
     """The examples of each primitive, by its name.
 
-    Most come from the primitive's block. The tables here hold those that need more than samples.
+    Most follow from ``example_rules``. The other tables hold those that need more than samples.
     """
-    return {**block_examples(), **_tables()}
+    return {**sampled_examples(), **_tables()}
 
 
 def cases(name: str, *, full: bool = False) -> list[Example]:
@@ -60,7 +60,7 @@ def _cases(primitive: Primitive, full: bool) -> list[Example]:
     base_examples = examples().get(primitive.name)
     if base_examples is None:
         raise KeyError(
-            f"the primitive {primitive.name!r} has no examples: give its block "
-            "examples=samples(...), with a domain for each operand"
+            f"the primitive {primitive.name!r} has no examples: set ricci_testing."
+            f"example_rules[{primitive.name!r}] = samples(...), with a domain for each operand"
         )
     return [*base_examples, *variants(primitive, base_examples, full=full)]

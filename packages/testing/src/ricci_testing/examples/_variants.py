@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ricci_ir import Primitive, bfloat16, issubdtype, jaxprs_in_params
-from ricci_lax.authoring import exempt_rules
 
 from ._example import Example
+from ._rules import Topic, exempt_rules
 
 # The dtypes of each family; the first one is preferred.
 FAMILIES: dict[str, tuple[np.dtype, ...]] = {
@@ -42,13 +42,13 @@ Role = int | str
 _FREE = frozenset({"dtype", "index_dtype", "new_dtype", "preferred_element_type"})
 
 
-# The families that a block may declare exempt: abstract evaluation accepts them, backends do not.
+# The families that may be exempt: abstract evaluation accepts them, backends do not.
 REFUSED_FAMILIES = frozenset({"bool", "int", "uint", "complex"})
 
 
-def exempt(primitive: Primitive) -> Mapping[str, str]:
-    """The aspects of a primitive that its block exempts from the laws, with reasons."""
-    return exempt_rules.get(primitive, {})
+def exempt(primitive: Primitive) -> Mapping[Topic, str]:
+    """The aspects of a primitive that are exempt from the laws, with reasons."""
+    return exempt_rules.get(primitive.name, {})
 
 
 def roles(example: Example) -> list[tuple[Role, np.dtype]]:

@@ -47,7 +47,7 @@ def check_laws(
     """Check the laws on the examples of a primitive and on their variants.
 
     Args:
-      primitive: a primitive whose block has ``examples``.
+      primitive: a primitive with an entry in ``example_rules``, or in one of the other tables.
       laws: the names of laws of ``LAWS``.
       most: the maximum number of examples and variants, evenly spaced; ``None`` for all.
 

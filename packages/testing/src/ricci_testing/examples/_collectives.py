@@ -3,16 +3,18 @@
 Operands have a leading dimension for each named axis: the laws run under ``vmap`` over those.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ricci_ir import DTypeLike, bfloat16
-from ricci_lax.authoring import OverAxes
 
 # A row of examples: the operands, and the parameters.
 type Row = tuple[tuple[np.ndarray, ...], dict[str, Any]]
+
+# The sizes of named axes, and the rows of examples over them.
+type Rows = tuple[Mapping[str, int], Callable[[], Iterator[Row]]]
 
 _ONE = {"i": 4}
 _TWO = {"i": 2, "j": 3}
@@ -44,10 +46,7 @@ def _reductions_over_two() -> Iterator[Row]:
         yield (_values(2, 3, 2),), {"axes": axes, "axis_index_groups": None}
 
 
-reduction_examples: Sequence[OverAxes] = (
-    OverAxes(_ONE, _reductions_over_one),
-    OverAxes(_TWO, _reductions_over_two),
-)
+_reduction: tuple[Rows, ...] = ((_ONE, _reductions_over_one), (_TWO, _reductions_over_two))
 
 
 def _over(
@@ -79,10 +78,7 @@ def _gathering_over_two() -> Iterator[Row]:
             yield (_values(2, 3, 2, 2),), over
 
 
-gathering_examples: Sequence[OverAxes] = (
-    OverAxes(_ONE, _gathering_over_one),
-    OverAxes(_TWO, _gathering_over_two),
-)
+_gathering: tuple[Rows, ...] = ((_ONE, _gathering_over_one), (_TWO, _gathering_over_two))
 
 
 def _without_groups(rows: Any) -> Callable[[], Iterator[Row]]:
@@ -94,8 +90,8 @@ def _without_groups(rows: Any) -> Callable[[], Iterator[Row]]:
     return examples
 
 
-shared_gathering_examples: Sequence[OverAxes] = tuple(
-    OverAxes(over.axes, _without_groups(over.pairs)) for over in gathering_examples
+_shared_gathering: tuple[Rows, ...] = tuple(
+    (axes, _without_groups(rows)) for axes, rows in _gathering
 )
 
 
@@ -120,14 +116,11 @@ def _scattering_over_two() -> Iterator[Row]:
         yield (_values(2, 3, 12, 2),), _over(names, 6, scatter_dimension=0, tiled=True)
 
 
-scattering_examples: Sequence[OverAxes] = (
-    OverAxes(_ONE, _scattering_over_one),
-    OverAxes(_TWO, _scattering_over_two),
-)
+_scattering: tuple[Rows, ...] = ((_ONE, _scattering_over_one), (_TWO, _scattering_over_two))
 
 
-unreduced_scattering_examples: Sequence[OverAxes] = tuple(
-    OverAxes(over.axes, _without_groups(over.pairs)) for over in scattering_examples
+_unreduced_scattering: tuple[Rows, ...] = tuple(
+    (axes, _without_groups(rows)) for axes, rows in _scattering
 )
 
 
@@ -153,10 +146,7 @@ def _exchange_over_two() -> Iterator[Row]:
             )
 
 
-exchange_examples: Sequence[OverAxes] = (
-    OverAxes(_ONE, _exchange_over_one),
-    OverAxes(_TWO, _exchange_over_two),
-)
+_exchange: tuple[Rows, ...] = ((_ONE, _exchange_over_one), (_TWO, _exchange_over_two))
 
 
 def _permutation_over_one() -> Iterator[Row]:
@@ -175,10 +165,7 @@ def _permutation_over_two() -> Iterator[Row]:
             yield (_values(2, 3, 2),), {"axis_name": names, "perm": perm}
 
 
-permutation_examples: Sequence[OverAxes] = (
-    OverAxes(_ONE, _permutation_over_one),
-    OverAxes(_TWO, _permutation_over_two),
-)
+_permutation: tuple[Rows, ...] = ((_ONE, _permutation_over_one), (_TWO, _permutation_over_two))
 
 
 def _broadcast_over_one() -> Iterator[Row]:
@@ -192,23 +179,31 @@ def _broadcast_over_two() -> Iterator[Row]:
         yield (_values(2, 3, 2),), {"axis_name": names, "source": source}
 
 
-broadcast_examples: Sequence[OverAxes] = (
-    OverAxes(_ONE, _broadcast_over_one),
-    OverAxes(_TWO, _broadcast_over_two),
-)
+_broadcast: tuple[Rows, ...] = ((_ONE, _broadcast_over_one), (_TWO, _broadcast_over_two))
 
 
 def _ragged() -> Iterator[Row]:
     """Examples of members that send consecutive ranges of their rows, by a table of sizes."""
     params = {"axis_index_groups": None, "axis_name": ("i",)}
-    tables = ragged_tables(np.array([[1, 1], [0, 2]], np.int32))
+    tables = _ragged_tables(np.array([[1, 1], [0, 2]], np.int32))
     yield (_values(2, 3, 2), _values(2, 4, 2), *tables), params
 
 
-def ragged_tables(sizes: np.ndarray) -> tuple[np.ndarray, ...]:
+def _ragged_tables(sizes: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return offsets and sizes of an exchange where member ``i`` sends ``sizes[i, j]`` rows."""
     before = lambda table, axis: np.cumsum(table, axis, dtype=table.dtype) - table
     return before(sizes, 1), sizes, before(sizes, 0), sizes.T.copy()
 
 
-ragged_examples: Sequence[OverAxes] = (OverAxes({"i": 2}, _ragged, fixed=(2, 3, 4, 5)),)
+# For each collective, its examples over named axes, and the operands that all of a batch share.
+collective_pairs: dict[str, tuple[tuple[Rows, ...], tuple[int, ...]]] = {
+    **dict.fromkeys(("all_gather_invariant", "all_gather_reduced"), (_shared_gathering, ())),
+    **dict.fromkeys(("pmax", "pmin", "psum"), (_reduction, ())),
+    "all_gather": (_gathering, ()),
+    "all_to_all": (_exchange, ()),
+    "pbroadcast": (_broadcast, ()),
+    "ppermute": (_permutation, ()),
+    "ragged_all_to_all": ((({"i": 2}, _ragged),), (2, 3, 4, 5)),
+    "reduce_scatter": (_scattering, ()),
+    "unreduced_reduce_scatter": (_unreduced_scattering, ()),
+}

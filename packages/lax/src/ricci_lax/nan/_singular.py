@@ -1,15 +1,15 @@
-"""Singular rules: the points where an operation has a finite value but no finite derivative.
+"""The points where an operation has a finite value but no finite derivative.
 
 ``find_nan`` uses them to find the forward operation that a NaN in a gradient comes from, and to
-suggest a correction. A primitive without a rule has a finite derivative wherever its value is
-finite.
+suggest a correction.
 """
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ricci_ir import ArrayLike, Primitive, Shape, TupleRecord, rule_table
+from ricci_ir import ArrayLike, Primitive, Shape, TupleRecord
+from ricci_lax import elementwise as ops
 
 
 class Singular(TupleRecord):
@@ -31,13 +31,37 @@ class Singular(TupleRecord):
     spellings: tuple[str, ...] = ()
 
 
-singular_rules = rule_table("singular", required=False)
+def _at_one(x: np.ndarray) -> np.ndarray:
+    return np.abs(x) == 1
+
+
+def _at_zero(x: np.ndarray) -> np.ndarray:
+    return x == 0
+
+
+# A primitive without an entry has a finite derivative wherever its value is finite.
+singular_rules: dict[Primitive, Singular] = {
+    ops.acos_p: Singular(_at_one, harmless="0.0", spellings=("arccos",)),
+    ops.acosh_p: Singular(lambda x: x == 1, harmless="2.0", spellings=("arccosh",)),
+    ops.asin_p: Singular(_at_one, harmless="0.0", spellings=("arcsin",)),
+    ops.atan2_p: Singular(lambda y, x: (y == 0) & (x == 0), spellings=("arctan2",)),
+    ops.atanh_p: Singular(harmless="0.0", spellings=("arctanh",)),
+    ops.cbrt_p: Singular(_at_zero, at_zero=True),
+    ops.div_p: Singular(at_zero=True, operand=1, spellings=("divide", "true_divide")),
+    ops.exp_p: Singular(harmless="0.0"),
+    ops.log_p: Singular(at_zero=True),
+    ops.pow_p: Singular(
+        lambda x, y: (x == 0) & (y < 1) & (y != 0), at_zero=True, spellings=("power", "float_power")
+    ),
+    ops.rsqrt_p: Singular(at_zero=True),
+    ops.sqrt_p: Singular(_at_zero, at_zero=True),
+}
 
 _ordinary = Singular()
 
 
 def singular_of(primitive: Primitive) -> Singular:
-    """The rule of a primitive, or the default rule if it has none."""
+    """The entry of a primitive, or the default if it has none."""
     return singular_rules.get(primitive, _ordinary)
 
 
