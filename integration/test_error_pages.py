@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ricci
-from ricci_ir import _error_pages, error_link, explain
+from ricci_ir import _messages, error_link, explain
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(ROOT.glob("packages/*/src/**/*.py"))
@@ -57,12 +57,12 @@ def test_each_public_class_leads_to_a_page(name):
 
 
 def test_a_link_is_an_address_once_there_is_a_site(monkeypatch):
-    monkeypatch.setattr(_error_pages, "SITE", "https://example.org/errors/")
+    monkeypatch.setattr(_messages, "SITE", "https://example.org/errors/")
     assert error_link("nan") == "See https://example.org/errors/nan.html"
 
 
 def test_error_link_names_the_installed_module_without_ricci(monkeypatch):
-    monkeypatch.setattr(_error_pages, "find_spec", lambda name: None)
+    monkeypatch.setattr(_messages, "find_spec", lambda name: None)
     assert error_link("nan") == "See: python -m ricci_ir nan"
 
 

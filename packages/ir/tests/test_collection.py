@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ricci_ir as ir
-from ricci_ir.traces._collection import paused_collection
+from ricci_ir.traces._lifetimes import paused_collection
 
 X = ir.ShapedArray((3,), np.float32)
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ricci_ir import _config
+from ricci_ir import _config, define_context
 from ricci_ir._config import (
     config,
     debug_nans,
@@ -22,7 +22,7 @@ from ricci_ir._config import (
 )
 from ricci_ir._option_kinds import BOOL, INT, NumpyDtypePromotion
 from ricci_ir._options import OPTIONS
-from ricci_ir._settings import UNSET, SettingsSwitch, State, define_context, trace_key
+from ricci_ir._settings import UNSET, SettingsSwitch, State, trace_key
 
 
 def _in_thread(fun):

@@ -4,7 +4,6 @@ from ricci_ir import export_names as _export_names
 
 from ._api import *
 from ._grad import *
-from ._inline_custom_rules import *
 from ._jet_kinds import *
 from ._jvp import *
 from ._linearize import *

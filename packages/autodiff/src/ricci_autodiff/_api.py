@@ -8,8 +8,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_pytree as pytree
 
-from ._auxiliary import Auxiliary
-from ._grad import reduced
+from ._grad import Auxiliary, reduced
 from ._jvp import jvp_flat
 from ._linear_functions import (
     Pullback,

@@ -8,12 +8,43 @@ import numpy as np
 import ricci_ir as ir
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
-from ._auxiliary import Auxiliary
 from ._linearize import linearize_function
 from ._tangent import Zero, cotangent_aval, instantiate, with_type
 from ._transpose import pull_back_tape
 
 __all__ = ["axis_sum", "grad", "value_and_grad"]
+
+_traced: Any = object()
+
+
+class Auxiliary:
+    """Auxiliary data, a pytree with leaves of any type. Only its tracers pass through a trace.
+
+    Attributes:
+      count: the number of tracers.
+    """
+
+    __slots__ = ("_leaves", "_tree", "count")
+
+    def __init__(self):
+        self._leaves: list[Any] = []
+        self._tree: Any = None
+        self.count: int = 0
+
+    def take(self, value: object) -> list[ir.Tracer]:
+        """Store the data without its tracers, and return these."""
+        leaves, self._tree = tree_flatten(value)
+        tracers = [x for x in leaves if isinstance(x, ir.Tracer)]
+        self._leaves = [_traced if isinstance(x, ir.Tracer) else x for x in leaves]
+        self.count = len(tracers)
+        return tracers
+
+    def filled(self, values: list[Any]) -> Any:
+        """Return the data with these values in place of the tracers."""
+        remaining = iter(values)
+        leaves = [next(remaining) if x is _traced else x for x in self._leaves]
+        return tree_unflatten(self._tree, leaves)
+
 
 if TYPE_CHECKING:
     # The gradient has the structure of the arguments, which annotations do not express: the

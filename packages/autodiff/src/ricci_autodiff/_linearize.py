@@ -13,11 +13,10 @@ import numpy as np
 
 import ricci_ir as ir
 
-from ._inline_custom_rules import params_without_rules
 from ._jvp import JVPTrace, without_dead_code
 from ._partial_eval import recompute_cheap
 from ._references import dual_reference
-from ._rules import jvp_rules, linearize_rules, split_rules
+from ._rules import jvp_rules, linearize_rules, params_without_rules, split_rules
 from ._tangent import Tangent, Zero, instantiate, join_tangents, tangent_aval
 
 __all__ = [

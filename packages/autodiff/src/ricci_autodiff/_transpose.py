@@ -102,8 +102,7 @@ def _transposed_on_mesh(eqn: ir.JaxprEqn, ct: object, operands: Sequence[Any]) -
 
     A cotangent has the sharding of its operand. So an operation of the rule may leave an ambiguous
     sharding of its result open: the result is resharded in the end. If values only vary along
-      manual
-    axes, nothing is ambiguous, and the setting, which costs more than the rule, is not made.
+    manual axes, nothing is ambiguous, and the setting, which costs more than the rule, is not made.
     """
     if any(a.aval.type_sharding and a.aval.type_sharding.mesh for a in eqn.invars):
         with ir.lenient_sharding(True):
@@ -166,9 +165,7 @@ def pull_back_tape(
             earlier = cotangents.get(var)
             cotangents[var] = ct if earlier is None else add_tangents(earlier, ct)
     pull_back(eqns, cotangents, {})
-    return [
-        cotangents[var] if var in cotangents else Zero(tangent_aval(var.aval)) for var in in_vars
-    ]
+    return [_cotangent(cotangents, var) for var in in_vars]
 
 
 def transpose_flat(

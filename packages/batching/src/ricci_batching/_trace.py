@@ -5,10 +5,10 @@ from typing import Any
 
 import ricci_ir as ir
 
-from ._references import MappedReference
 from ._rules import Axis, batch_rules, batched_at, closing_primitives, named_axes, sharded
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_jaxpr"]
+
 
 _unbatched: ir.Cache[tuple[ir.ShapedArray, int], ir.ShapedArray] = ir.Cache(
     "types of examples", 4096
@@ -284,3 +284,42 @@ def _batch_jaxpr(
         for v, dim in zip(jaxpr.invars, dims, strict=True)
     ]
     return ir.trace_to_jaxpr(fun, avals, jaxpr.debug_info), out_dims
+
+
+class MappedReference(ir.Ref):
+    """A reference to one example's slice of a reference to a batch.
+
+    Args:
+      trace: the batching trace.
+      whole: the reference to the whole batch.
+      dim: its batch dimension.
+    """
+
+    __slots__ = ("dim", "whole")
+
+    def __init__(self, trace: Any, whole: Any, dim: int):
+        super().__init__(whole.aval.remove_dimension(dim), None)
+        self._owner: ir.Trace = trace
+        self.whole = whole
+        self.dim = dim
+
+    def _read(self, shared: bool) -> Any:
+        trace: Any = self._owner
+        with ir.set_trace(trace.parent):
+            value = self.whole.read(shared)
+        return trace.join(value, self.dim)
+
+    def _write(self, value: Any, fresh: bool) -> None:
+        trace: Any = self._owner
+        (values,), (dim,), _ = trace.split([value])
+        with ir.set_trace(trace.parent):
+            self.whole.write(batched_at(values, dim, trace.axis, self.dim), fresh)
+
+    def free(self) -> None:
+        """Free the reference to the whole batch."""
+        trace: Any = self._owner
+        with ir.set_trace(trace.parent):
+            self.whole.free()
+
+    def __repr__(self) -> str:
+        return f"Ref({self.whole!r}, mapped)"

@@ -2,9 +2,8 @@
 
 from ricci_ir import export_names as _export_names
 
-from ._arrays import *
 from ._bucketed import *
-from ._errors import *
+from ._extents import *
 from ._interpreter import *
 
 _export_names(globals())

@@ -2,24 +2,133 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import Array
 from ricci_lax import full, select
+from ricci_lax import slice as lax_slice
 from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
-from ricci_xla import jit
+from ricci_xla import device_put, jit
 
 from . import _rules as _rules
-from ._arrays import crop, pad_to
 from ._axes import PaddedAxes, describe_axes, padded_axes_of_call, read_entry
-from ._errors import PaddingError
-from ._extents import Extents
+from ._dynamic_moves import take
+from ._extents import Extents, PaddingError
 from ._interpreter import run_padded
-from ._sizes import Sizes, read_sizes
 
-__all__ = ["Bucketed", "bucketed"]
+__all__ = ["Bucketed", "bucketed", "padding"]
+
+POWERS_OF_TWO = "powers of two"
+
+
+class Sizes:
+    """The sizes for one variable.
+
+    Args:
+      sizes: the sizes, in increasing order; ``None`` for the powers of two.
+    """
+
+    def __init__(self, sizes: tuple[int, ...] | None):
+        self.sizes: tuple[int, ...] | None = sizes
+
+    def bucket(self, length: int, what: str) -> int:
+        """The smallest size that a length fits into.
+
+        Args:
+          what: the argument that has the length, for the message.
+
+        Raises:
+          ValueError: if none is large enough.
+        """
+        if self.sizes is None:
+            return 1 << (length - 1).bit_length()  # the least power of two that is not smaller
+        for size in self.sizes:
+            if length <= size:
+                return size
+        raise ValueError(
+            f"bucketed: {what} has {length} elements, and the largest of the sizes is "
+            f"{self.sizes[-1]}. Add a size to sizes=, or use sizes={POWERS_OF_TWO!r}."
+        )
+
+
+def read_sizes(sizes: object) -> Mapping[str, Sizes] | Sizes:
+    """Parse the argument ``sizes`` of ``bucketed``: for all variables, or for each by its name.
+
+    Raises:
+      ValueError: if it is neither positive ints nor ``"powers of two"``, nor a mapping to these.
+    """
+    if isinstance(sizes, Mapping):
+        return {str(name): _parse_one(value) for name, value in sizes.items()}
+    return _parse_one(sizes)
+
+
+def _parse_one(sizes: object) -> Sizes:
+    if sizes == POWERS_OF_TWO:
+        return Sizes(None)
+    if isinstance(sizes, Sequence) and not isinstance(sizes, str) and sizes:
+        try:
+            ascending = tuple(sorted({index(size) for size in sizes}))
+        except TypeError:
+            ascending = (0,)
+        if ascending[0] >= 1:
+            return Sizes(ascending)
+    raise ValueError(
+        f"bucketed: sizes must be a sequence of positive ints, {POWERS_OF_TWO!r}, or a dict of "
+        f"such for each length by its name; found {sizes!r:.80}."
+    )
+
+
+class Padding:
+    """The fill values of padding.
+
+    Attributes:
+      extreme: fill with NaN and the greatest integers in place of zeros. Results are the same, as
+        no padding reaches them, which tests check.
+    """
+
+    def __init__(self):
+        self.extreme: bool = False
+
+    def fill(self, dtype: np.dtype) -> float:
+        """The fill value of an array's padding."""
+        if not self.extreme:
+            return 0
+        if dtype.kind == "b":
+            return True
+        if np.issubdtype(dtype, np.integer):
+            return np.iinfo(dtype).max
+        return np.nan
+
+
+padding: Padding = Padding()
+
+
+def pad_to(x: Array, sizes: Mapping[int, int]) -> Array | np.ndarray:
+    """Pad an array on the host to larger sizes along some axes."""
+    if not isinstance(getattr(x, "dtype", np.dtype(float)), np.dtype):  # random keys
+        for axis, size in sizes.items():
+            positions = np.minimum(np.arange(size, dtype=np.int32), np.int32(x.shape[axis] - 1))
+            x = take(x, positions, axis)
+        return x
+    array = np.asarray(x)
+    shape = [sizes.get(axis, n) for axis, n in enumerate(array.shape)]
+    result = np.full(shape, padding.fill(array.dtype), array.dtype)
+    result[tuple(slice(n) for n in array.shape)] = array
+    return result
+
+
+def crop(x: Array, shape: Sequence[int]) -> Array | np.ndarray:
+    """The first elements of an array along each axis."""
+    if tuple(shape) == x.shape:
+        return x
+    if not isinstance(x.dtype, np.dtype):
+        return lax_slice(x, [0] * x.ndim, shape)
+    part = tuple(slice(n) for n in shape)
+    return device_put(np.ascontiguousarray(np.asarray(x)[part]))
 
 
 def bucketed[**P, R](

@@ -9,8 +9,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, is_symbolic_dim
 
-from ._errors import Unprovable
-from ._extents import Extents
+from ._extents import Extents, Unprovable
 
 __all__ = ["index", "reshape_padded", "slice_at", "take", "write_at"]
 

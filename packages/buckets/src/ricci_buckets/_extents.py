@@ -15,9 +15,26 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, ShapedArray, SymbolicDimension, is_symbolic_dim
 
-from ._errors import Unprovable
+__all__ = ["PaddingError"]
 
-__all__ = ["Extents", "is_padded"]
+
+class PaddingError(ValueError):
+    """Padding may reach a result, or it cannot be shown that it does not."""
+
+
+class Unprovable(Exception):
+    """An operation for which no masked form is implemented.
+
+    Attributes:
+      reason: how the operation treats padding, for the message.
+      remedy: the suggested fix.
+    """
+
+    def __init__(self, reason: str, remedy: str):
+        super().__init__(reason)
+        self.reason: str = reason
+        self.remedy: str = remedy
+
 
 # Up to this many combinations of lengths, a property of dimensions is checked for each of them.
 _MOST_CHECKED = 65536

@@ -16,8 +16,7 @@ import ricci_ir as ir
 from ricci_batching import elementwise_primitives
 from ricci_lax import broadcast_in_dim, select
 
-from ._errors import PaddingError, Unprovable
-from ._extents import Extents, is_padded
+from ._extents import Extents, PaddingError, Unprovable, is_padded
 
 __all__ = ["padding_rules", "padding_stays", "Site"]
 

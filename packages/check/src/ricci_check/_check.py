@@ -1,15 +1,20 @@
 """``check``: trace a function once and report problems that it would have when it runs."""
 
+import random
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import ricci_ir as ir
+from ricci_ir import Jaxpr, Source, array_moves, is_internal_module
 from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 
-from ._host_rng import report_host_draws
-from ._moves import involuntary_gathers
 from ._reader import Reader
 from ._report import Finding, Report, finding
 from ._rules import chosen_rules
@@ -17,6 +22,85 @@ from ._types import constants, described, narrowed_arguments, type_drift, unused
 from ._values import is_tracked
 
 __all__ = ["check"]
+
+_GENERATORS = (np.random.RandomState, np.random.Generator, random.Random)
+# Methods of generators that do not draw.
+_OTHERS = frozenset({"seed", "setstate", "getstate", "set_state", "get_state", "spawn"})
+
+
+@contextmanager
+def report_host_draws(findings: list[Finding]) -> Iterator[None]:
+    """Add a finding for each line of the user's code that draws such a number in a ``with`` block.
+
+    Python reports each call in this thread (``sys.monitoring``). If all of Python's ids for
+    such tools are in use, nothing is reported.
+    """
+    monitoring = sys.monitoring
+    tool = next((i for i in (3, 4, 0, 1) if monitoring.get_tool(i) is None), None)
+    if tool is None:
+        yield
+        return
+    thread = threading.get_ident()
+
+    def called(code: CodeType, offset: int, function: object, first: object) -> None:
+        if threading.get_ident() != thread:
+            return
+        name = getattr(function, "__name__", "")
+        owner = getattr(function, "__self__", None)
+        owner = owner if isinstance(owner, _GENERATORS) else first
+        if not isinstance(owner, _GENERATORS) or name in _OTHERS or not hasattr(owner, name):
+            return
+        module = sys._getframe(1).f_globals.get("__name__")
+        if module == random.__name__ or is_internal_module(module):
+            return
+        library = "Python's random" if isinstance(owner, random.Random) else "NumPy"
+        message = f"{name} of {library} is called while tracing, once for all calls of the function"
+        findings.append(finding("RC103", Source(code, offset), message))
+
+    monitoring.use_tool_id(tool, "ricci_check")
+    try:
+        monitoring.register_callback(tool, monitoring.events.CALL, called)
+        monitoring.set_events(tool, monitoring.events.CALL)
+        yield
+    finally:
+        monitoring.set_events(tool, 0)
+        monitoring.register_callback(tool, monitoring.events.CALL, None)
+        monitoring.free_tool_id(tool)
+
+
+def involuntary_gathers(
+    jaxpr: Jaxpr,
+    fun: Callable[..., Any],
+    arrays: Sequence[Any],
+    traced: object,
+    names: dict[str, str],
+    where: Source,
+) -> Iterator[Finding]:
+    """Yield the gathers in the executable of a call, if it is for several devices.
+
+    Args:
+      jaxpr: the call's jaxpr.
+      fun: a function of arrays alone, or a jitted function.
+      arrays: its arguments.
+      traced: the stage of the call, if the function is jitted.
+      names: the user's names of arguments, where they differ from those of ``fun``.
+      where: the source of a gather whose line is unknown.
+    """
+    for move in array_moves.call(jaxpr, fun, arrays, traced):
+        if move.kind != "all-gather":
+            continue
+        value = names.get(move.value, move.value)
+        needs = f"{move.operation or 'the program'} needs {value}"
+        cost = f"each device sends {move.bytes_text} a step"
+        if move.replicates:
+            code, message = (
+                "RC802",
+                f"{needs} whole on every device, gathered over {move.axes_text}",
+            )
+        else:
+            code, message = "RC801", f"{needs} gathered over {move.axes_text}"
+        yield finding(code, move if move.line else where, f"{message}: {cost}")
+
 
 # The rules for which a function on several devices is compiled.
 _COMPILED = frozenset({"RC801", "RC802"})

@@ -9,8 +9,7 @@ import numpy as np
 
 from ricci_ir import AbstractValue, JaxprEqn, KeyRole, Source
 
-from ._state import AnalysisState
-from ._values import Symbols, Value, is_tracked, may_hold_keys
+from ._values import AnalysisState, Symbols, Value, is_tracked, may_hold_keys
 
 
 class Use(NamedTuple):

@@ -5,13 +5,11 @@ import ricci_pytree as _pytree
 
 from ._cache import *
 from ._config import *
-from ._current_mesh import *
-from ._error_pages import *
+from ._contexts import *
 from ._errors import *
 from ._hook import *
-from ._invalid_values import *
 from ._key_checks import *
-from ._metadata import *
+from ._messages import *
 from ._monitoring import *
 from ._namespaces import *
 from ._namespaces import export_names as _export_names
@@ -19,11 +17,9 @@ from ._options import *
 from ._preserved import *
 from ._records import *
 from ._settings import *
-from ._similar_names import *
 from ._source import *
 from ._traceback_filtering import *
 from ._tracebacks import *
-from ._wrapping import *
 from .dimensions import *
 from .jaxprs import *
 from .traces import *

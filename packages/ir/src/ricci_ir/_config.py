@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from ._messages import similar_names
 from ._option_kinds import BOOL, Bool, Kind, Of, OneOf, Text
 from ._options import OPTIONS, Status
 from ._settings import UNSET, Override, State, trace_on
-from ._similar_names import similar_names
 from ._source import warn_user
 
 __all__ = [
+    "Config",
     "allow_f16_reductions",
     "array_garbage_collection_guard",
     "auto_pcast",
     "check_tracer_leaks",
     "checking_leaks",
-    "Config",
     "config",
     "debug_infs",
     "debug_key_reuse",

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from ._error_pages import explained
+from ._messages import explained
 from ._tracer_names import called_in_frames
 
 __all__ = [

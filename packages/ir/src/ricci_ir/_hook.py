@@ -1,4 +1,4 @@
-"""Functions that a package calls and a package above it provides."""
+"""Hooks: functions that a package calls and a package above it provides."""
 
 import sys
 from typing import Any, NoReturn

@@ -9,10 +9,8 @@ from typing import Any
 from ._option_kinds import Bool, Kind
 
 __all__ = [
-    "define_context",
     "follow_trace_key",
     "global_trace_key",
-    "make_user_context",
     "Override",
     "SettingsSwitch",
     "settings_keys",
@@ -430,61 +428,6 @@ class SettingsSwitch:
                 override = Override(state, value)
                 state._push(override)
                 self._entered.append(override)
-
-
-def define_context(name: str, default: object = None, per_equation: bool = False) -> State:
-    """A thread-local setting that affects tracing but is not an option, such as the current mesh.
-
-    Args:
-      name: the name in messages.
-      default: the value without an override. All its values must be hashable.
-      per_equation: whether equations store the value that they were traced under; see
-        ``SettingsSwitch``.
-
-    Returns:
-      a ``State``; ``with state(value):`` sets it, and each value has its own ``trace_key()``.
-    """
-    state = State(name, None, default, traced=True, per_equation=per_equation)
-    trace_on(state)
-    return state
-
-
-class UserContext:
-    """A setting defined by the user; ``jit`` traces a function once for each value of it."""
-
-    __slots__ = ("_state",)
-
-    def __init__(self, default: object):
-        self._state = define_context("user_context", default)
-
-    @property
-    def value(self) -> Any:
-        """The value in this thread."""
-        return self._state.value
-
-    def __call__(self, value: object) -> Override:
-        return self._state(value)
-
-
-def make_user_context(default_value: object = None) -> UserContext:
-    """Define a user's setting; jitted functions are traced once for each of its values.
-
-    Args:
-      default_value: the value without an override. All its values must be hashable.
-
-    Returns:
-      ``context``; inside ``with context(value):``, ``context.value`` is ``value``.
-
-    Example:
-      >>> import ricci
-      >>> precision = ricci.make_user_context("fast")
-      >>> with precision("exact"):
-      ...     precision.value
-      'exact'
-      >>> precision.value
-      'fast'
-    """
-    return UserContext(default_value)
 
 
 def trace_on(state: State) -> None:

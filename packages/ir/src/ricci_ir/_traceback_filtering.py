@@ -19,11 +19,13 @@ from ._tracebacks import hide_frames, is_own_frame
 __all__ = [
     "api_boundary",
     "boundary",
+    "check_callable",
     "guard_class",
     "guard_public",
-    "may_return_operand",
     "is_boundary",
     "leave",
+    "looks_like",
+    "may_return_operand",
     "on_results",
     "public",
     "unguarded",
@@ -333,3 +335,33 @@ def unguarded(fun: Any) -> Any:
 
 _closure_code = _closure_boundary(lambda: None, "").__code__  # pyright: ignore[reportFunctionMemberAccess]
 on_errors(leave)
+
+
+def check_callable(transformation: str, fun: object) -> None:
+    """Raise ``TypeError`` unless the argument of a transformation is callable."""
+    if not callable(fun):
+        raise TypeError(
+            f"{transformation} expects a callable, a function of arrays, got {fun!r} of type "
+            f"{type(fun).__name__}."
+        )
+
+
+def looks_like(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Make a decorator that gives a function the name, docstring and attributes of a callable.
+
+    Like ``functools.wraps``, for any callable: of an object with ``__call__`` the attributes are
+    copied, and those that cannot be set are left out.
+    """
+
+    def decorate(wrapper: Any) -> Any:
+        if not isinstance(fun, type):
+            wrapper.__dict__.update(getattr(fun, "__dict__", ()))
+        for name in WRAPPER_ASSIGNMENTS:
+            try:
+                setattr(wrapper, name, getattr(fun, name))
+            except (AttributeError, TypeError):
+                continue
+        wrapper.__wrapped__ = fun
+        return wrapper
+
+    return decorate

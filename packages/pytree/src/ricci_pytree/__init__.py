@@ -6,10 +6,13 @@ from ._argument_paths import read_signature as read_signature
 from ._engine import DictKey as DictKey
 from ._engine import FlattenedIndexKey as FlattenedIndexKey
 from ._engine import GetAttrKey as GetAttrKey
+from ._engine import KeyEntry as KeyEntry
+from ._engine import KeyPath as KeyPath
 from ._engine import PyTreeDef as PyTreeDef
 from ._engine import PyTreeRegistry as PyTreeRegistry
 from ._engine import SequenceKey as SequenceKey
 from ._engine import engine_name as engine_name
+from ._engine import keystr as keystr
 from ._errors import on_errors as on_errors
 from ._flattening import all_leaves as all_leaves
 from ._flattening import build_tree as build_tree
@@ -28,9 +31,6 @@ from ._flattening import treedef_is_leaf as treedef_is_leaf
 from ._flattening import treedef_tuple as treedef_tuple
 from ._installation import check_jaxlib as check_jaxlib
 from ._installation import explain_jaxlib as explain_jaxlib
-from ._keys import KeyEntry as KeyEntry
-from ._keys import KeyPath as KeyPath
-from ._keys import keystr as keystr
 from ._mapping import Unspecified as Unspecified
 from ._mapping import tree_all as tree_all
 from ._mapping import tree_broadcast as tree_broadcast
@@ -70,15 +70,15 @@ __all__ = [
     "all_leaves",
     "argument_paths",
     "broadcast_prefix",
-    "check_jaxlib",
     "build_tree",
+    "check_jaxlib",
     "default_registry",
     "engine_name",
     "explain_jaxlib",
     "flatten_axes",
-    "flatten_prefix",
     "flatten_one_level",
     "flatten_one_level_with_keys",
+    "flatten_prefix",
     "generate_key_paths",
     "is_tree_node",
     "keystr",

@@ -6,8 +6,8 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
+from ._engine import keystr
 from ._flattening import IsLeaf, tree_flatten_with_path
-from ._keys import keystr
 
 
 def argument_paths(

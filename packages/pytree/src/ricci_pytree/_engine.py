@@ -1,10 +1,11 @@
-"""The choice of the engine that flattens trees: jaxlib's if it is installed, else the Python one.
+"""The choice of the engine that flattens trees, and key paths, which are made of its keys.
 
 The environment variable ``RICCI_PYTREE_ENGINE`` (``cpp`` or ``python``) overrides the choice.
 """
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._installation import explain_jaxlib
 
@@ -36,3 +37,40 @@ PyTreeRegistry = engine.PyTreeRegistry
 SequenceKey = engine.SequenceKey
 all_leaves = engine.all_leaves
 treedef_tuple = engine.treedef_tuple
+
+KeyEntry = TypeVar("KeyEntry", bound=Hashable)
+KeyPath = tuple[KeyEntry, ...]
+
+_bare: dict[type, Callable[[Any], str]] = {
+    DictKey: lambda key: str(key.key),
+    FlattenedIndexKey: lambda key: str(key.key),
+    GetAttrKey: lambda key: key.name,
+    SequenceKey: lambda key: str(key.idx),
+}
+
+
+def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+    """Print a key path.
+
+    Args:
+      keys: the path, as `tree_flatten_with_path` returns it.
+      simple: print each key alone (``w``) instead of the expression that indexes with it
+        (``['w']``).
+      separator: the text between keys.
+
+    Returns:
+      The path as a string.
+
+    Example:
+      >>> from ricci import tree_util
+      >>> path = (tree_util.DictKey("w"), tree_util.SequenceKey(0))
+      >>> tree_util.keystr(path)
+      "['w'][0]"
+      >>> tree_util.keystr(path, simple=True, separator="/")
+      'w/0'
+
+    Source: ``jax.tree_util.keystr``.
+    """
+    if simple:
+        return separator.join([_bare.get(type(key), str)(key) for key in keys])
+    return separator.join([str(key) for key in keys])

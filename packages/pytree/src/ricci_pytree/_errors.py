@@ -1,4 +1,4 @@
-"""Hooks for errors that leave the functions on trees."""
+"""Hooks for errors that leave the functions on trees, and values in messages."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,3 +41,14 @@ def passes_errors[F: Callable[..., Any]](fun: F) -> F:
     """Mark a function that calls ``leave`` itself, so that ``ricci`` does not wrap it."""
     fun.__dict__["is_boundary"] = True
     return fun
+
+
+def shorten(value: object) -> str:
+    """The repr of a value, cut to at most 200 characters.
+
+    >>> from ricci_pytree._errors import shorten
+    >>> len(shorten("x" * 1000))
+    200
+    """
+    text = repr(value)
+    return text if len(text) <= 200 else text[:197] + "..."

@@ -4,9 +4,8 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from . import _engine, _errors
-from ._engine import PyTreeDef
+from ._engine import KeyPath, PyTreeDef
 from ._errors import passes_errors, recursion_error
-from ._keys import KeyPath
 from ._registry import default_registry
 
 type IsLeaf = Callable[[Any], bool] | None

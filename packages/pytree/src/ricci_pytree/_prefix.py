@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from ._engine import PyTreeDef
-from ._errors import recursion_error
-from ._keys import KeyPath, keystr
+from ._engine import KeyPath, PyTreeDef, keystr
+from ._errors import recursion_error, shorten
 from ._registry import default_registry
-from ._shorten import shorten
 
 type _IsLeaf = Callable[[Any], bool] | None
 # One level of a tree: the container's type and static data (None for a leaf), and its children.

@@ -6,10 +6,6 @@ It offers the same names as jaxlib's module ``pytree``, and is used where jaxlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
-from ._python_keys import DictKey as DictKey
-from ._python_keys import FlattenedIndexKey as FlattenedIndexKey
-from ._python_keys import GetAttrKey as GetAttrKey
-from ._python_keys import SequenceKey as SequenceKey
 from ._python_nodes import (
     DICT,
     LIST,
@@ -20,6 +16,10 @@ from ._python_nodes import (
     dataclass_node,
     namedtuple_node,
 )
+from ._python_nodes import DictKey as DictKey
+from ._python_nodes import FlattenedIndexKey as FlattenedIndexKey
+from ._python_nodes import GetAttrKey as GetAttrKey
+from ._python_nodes import SequenceKey as SequenceKey
 from ._python_treedef import PyTreeDef as PyTreeDef
 
 name = "python"

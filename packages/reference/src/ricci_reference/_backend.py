@@ -8,8 +8,7 @@ import numpy as np
 import ricci_ir as ir
 
 from ._array import ReferenceArray
-from ._elements import from_numpy, numpy_dtype, to_array, to_numpy
-from ._jaxprs import run_jaxpr
+from ._jaxprs import from_numpy, numpy_dtype, run_jaxpr, to_array, to_numpy
 from ._rules import composition_of, missing_rule, rule_for
 
 

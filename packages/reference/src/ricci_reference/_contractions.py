@@ -10,8 +10,8 @@ from ricci_ir import bfloat16
 from ricci_lax import RaggedDotDimensionNumbers
 
 from ._elementwise import convert
-from ._rule_type import Rule
 from ._structural import dot_general
+from ._widening import Rule
 
 
 def _group_of(group_sizes: np.ndarray, length: int, prefix: Sequence[int]) -> np.ndarray:

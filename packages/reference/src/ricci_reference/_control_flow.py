@@ -1,15 +1,14 @@
-"""Rules of control flow: loops and branches in Python."""
+"""Rules of loops and branches in Python, of composite calls, and of what creates values."""
 
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import Jaxpr
+from ricci_ir import Jaxpr, Token
 from ricci_lax.authoring import index_of_platform
 
-from ._elements import numpy_dtype
-from ._jaxprs import run_jaxpr_numpy
-from ._rule_type import Rule
+from ._jaxprs import numpy_dtype, run_jaxpr_numpy
+from ._widening import Rule
 
 
 def _cond(index: np.ndarray, *operands: np.ndarray, branches: tuple[Jaxpr, ...], **_: Any) -> list:
@@ -68,4 +67,13 @@ control_flow_rules: dict[str, Rule] = {
     "cond": _cond,
     "while": _while,
     "scan": _scan,
+}
+
+creation_rules: dict[str, Rule] = {
+    "after_all": lambda *tokens: Token(None),
+    "composite": lambda *operands, call_jaxpr, **params: run_jaxpr_numpy(call_jaxpr, operands),
+    "create_token": lambda: Token(None),
+    "dce_sink": lambda x, **params: [],
+    "empty": lambda *, shape, dtype, **params: np.zeros(shape, numpy_dtype(dtype)),
+    "stage": lambda x: x,
 }

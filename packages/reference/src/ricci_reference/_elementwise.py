@@ -8,8 +8,7 @@ import numpy as np
 
 from ricci_ir import finfo, issubdtype
 
-from ._rule_type import Rule
-from ._widening import wide_dtype, widen, widened
+from ._widening import Rule, wide_dtype, widen, widened
 
 
 def _ignoring_params(fun: Callable[..., np.ndarray]) -> Rule:

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ._rule_type import Rule
-from ._widening import widened
+from ._widening import Rule, widened
 
 
 def _swapped(x: np.ndarray) -> np.ndarray:

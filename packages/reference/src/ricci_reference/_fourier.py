@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ._rule_type import Rule
+from ._widening import Rule
 
 _TRANSFORMS: tuple[Callable[..., np.ndarray], ...] = (
     np.fft.fftn,

@@ -9,8 +9,7 @@ from ricci_ir import Jaxpr, iinfo, issubdtype
 from ricci_lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 
 from ._jaxprs import run_jaxpr_numpy
-from ._rule_type import Rule
-from ._widening import widen
+from ._widening import Rule, widen
 
 
 def _window(x: np.ndarray, starts: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple[Any, ...]:

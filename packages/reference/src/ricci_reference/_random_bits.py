@@ -11,7 +11,7 @@ import numpy as np
 from ricci_lax import RandomAlgorithm
 from ricci_lax.authoring import threefry2x32_numpy
 
-from ._rule_type import Rule
+from ._widening import Rule
 
 _WORD = 0xFFFFFFFF
 # Philox-4x32: the multipliers of table 2, and the constants added to the key in each round.

@@ -14,21 +14,17 @@ import ricci_lax.linalg  # noqa: F401  (defines the primitives)
 from ricci_stablehlo import lower_rules
 
 from ._contractions import contraction_rules
-from ._control_flow import control_flow_rules
-from ._creation import creation_rules
+from ._control_flow import control_flow_rules, creation_rules
 from ._elementwise import elementwise_rules
 from ._factorizations import factorization_rules
 from ._fourier import fourier_rules
 from ._indexing import indexing_rules
-from ._nonsymmetric import nonsymmetric_rules
 from ._random_bits import random_bit_rules
-from ._reductions import reduction_rules
-from ._rule_type import Rule
-from ._sorting import sorting_rules
+from ._reductions import reduction_rules, sorting_rules
 from ._special import special_rules
-from ._spectral import spectral_rules
+from ._spectral import nonsymmetric_rules, spectral_rules
 from ._structural import structural_rules
-from ._widening import widened
+from ._widening import Rule, widened
 from ._windows import window_rules
 
 __all__ = ["missing_rule", "rule_for", "rules"]

@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ._rule_type import Rule
-from ._widening import per_element
+from ._widening import Rule, per_element
 
 _EPS = 2.0**-53
 _TINY = 1e-300

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from ricci_lax.authoring import threefry2x32_numpy
 
 from ._elementwise import convert
-from ._rule_type import Rule
-from ._widening import widen
+from ._widening import Rule, widen
 
 
 def _unstack(x: np.ndarray, *, axis: int, **params: Any) -> list[np.ndarray]:

@@ -1,11 +1,11 @@
-"""Wider dtypes to compute in, for the narrow dtypes (``bfloat16``, ``int4``) that NumPy lacks."""
+"""The type of rules, and wider dtypes for the narrow ones (``bfloat16``, ``int4``) NumPy lacks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import issubdtype
+from ricci_ir import Token, issubdtype
 
 _wide: dict[np.dtype, np.dtype] = {}  # as many as there are dtypes
 
@@ -73,3 +73,6 @@ def highest(dtype: np.dtype) -> complex:
     if dtype.kind in "iu":
         return np.iinfo(dtype).max
     return complex(np.inf, np.inf) if dtype.kind == "c" else np.inf
+
+
+Rule = Callable[..., np.ndarray | Token | Sequence[np.ndarray]]

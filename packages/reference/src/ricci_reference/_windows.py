@@ -11,9 +11,8 @@ from ricci_lax import ConvDimensionNumbers
 
 from ._elementwise import convert
 from ._jaxprs import fold, run_jaxpr_numpy
-from ._rule_type import Rule
 from ._structural import pad
-from ._widening import highest, lowest, widen, widened
+from ._widening import Rule, highest, lowest, widen, widened
 
 
 def windows(

@@ -3,11 +3,8 @@
 from ricci_ir import export_names as _export_names
 
 from ._attributes import *
-from ._batched_calls import *
 from ._callbacks import *
-from ._combining import *
-from ._custom_calls import *
-from ._dynamic_shapes import *
+from ._dimensions import *
 from ._function_rules import *
 from ._locations import *
 from ._lower_jaxpr import *
@@ -16,7 +13,6 @@ from ._manual_axes import *
 from ._module import *
 from ._operations import *
 from ._ordering import *
-from ._sdy_sharding import *
 from ._types import *
 from ._values import *
 

@@ -12,12 +12,17 @@ import numpy as np
 
 import ricci_ir as ir
 
-from ._custom_calls import custom_call_attributes
-from ._dimensions import derive_dimensions, dimension_value, dimension_variables, shape_value
-from ._dynamic_shapes import write_broadcast, write_reshape
+from ._attributes import custom_call_attributes, parts_text
+from ._dimensions import (
+    derive_dimensions,
+    dimension_value,
+    dimension_variables,
+    shape_value,
+    write_broadcast,
+    write_reshape,
+)
 from ._module import Module
 from ._operations import Details, Function, Metadata, Operation, Region, annotate, signature
-from ._sdy_sharding import parts_text
 from ._types import dense, int_list, is_splat, tensor_type
 from ._values import Value, extended_lower_rules, lower_rules
 

@@ -16,11 +16,74 @@ from math import ceil, inf
 from threading import RLock
 from typing import Any
 
-from ._expressions import Size, SymbolicDimension
-from ._intervals import Interval, interval_of_operation, interval_product, interval_sum
-from ._terms import Factor, Monomial, times
+from ._expressions import Factor, Monomial, Size, SymbolicDimension, times
 
-__all__ = ["Bounds", "terms_of"]
+# Interval arithmetic on integers. An interval is the least and the greatest value: ints, or
+# infinities.
+type Interval = tuple[float, float]
+
+
+def interval_sum(x: Interval, y: Interval) -> Interval:
+    """The interval of sums."""
+    return x[0] + y[0], x[1] + y[1]
+
+
+def _end_product(x: float, y: float) -> float:
+    return 0 if x == 0 or y == 0 else x * y  # a value is finite, so 0 times it is 0
+
+
+def interval_product(x: Interval, y: Interval) -> Interval:
+    """The interval of products."""
+    # A product is monotone in each factor, so its extremes are at the ends of both intervals.
+    ends = [_end_product(a, b) for a in x for b in y]
+    return min(ends), max(ends)
+
+
+def _end_quotient(x: float, y: float) -> float:
+    if abs(y) == inf:
+        return 0 if x == 0 else 0 if (x > 0) == (y > 0) else -1
+    if abs(x) == inf:
+        return x if y > 0 else -x
+    return x // y
+
+
+def _quotient(x: Interval, y: Interval) -> Interval:
+    if y[0] <= 0 <= y[1]:  # the divisor may be 0, for which there is no bound
+        return -inf, inf
+    # The divisor has one sign, so that a quotient is monotone in both operands.
+    ends = []
+    for a in x:
+        for b in y:
+            if abs(a) == inf and abs(b) == inf:
+                # The quotient may be anything between 0 and the infinity of its sign.
+                sign = 1 if (a > 0) == (b > 0) else -1
+                ends += [0 if sign > 0 else -1, sign * inf]
+            else:
+                ends.append(_end_quotient(a, b))
+    return min(ends), max(ends)
+
+
+def _remainder(x: Interval, y: Interval) -> Interval:
+    if y[0] > 0:
+        high = y[1] - 1
+        return 0, min(high, x[1]) if x[0] >= 0 else high
+    if y[1] < 0:
+        return y[0] + 1, 0
+    return -inf, inf
+
+
+_operations = {
+    "floordiv": _quotient,
+    "mod": _remainder,
+    "max": lambda x, y: (max(x[0], y[0]), max(x[1], y[1])),
+    "min": lambda x, y: (min(x[0], y[0]), min(x[1], y[1])),
+}
+
+
+def interval_of_operation(name: str, x: Interval, y: Interval) -> Interval:
+    """The interval of ``floordiv``, ``mod``, ``max`` or ``min`` of values in two intervals."""
+    return _operations[name](x, y)
+
 
 type Polynomial = Mapping[Monomial, Any]
 
@@ -104,6 +167,7 @@ class Bounds:
             if len(monomial) == 1 and monomial[0][1] == 1:
                 factor = monomial[0][0]
                 if factor.name in ("max", "min") and factor.operands:
+                    # Its value is that of one operand, whichever that is.
                     others = {m: d for m, d in terms.items() if m != monomial}
                     cases = [
                         self._by_cases(_combined(others, terms_of(x), c)) for x in factor.operands
@@ -114,6 +178,9 @@ class Bounds:
     def _search(self, terms: Polynomial) -> float:
         from fractions import Fraction  # noqa: PLC0415 - lazy: few programs have such sizes
 
+        # Breadth first, by the number of facts subtracted. Each step cancels one monomial by a fact
+        # in which it has the same sign, so that the multiple of the fact is positive. A dimension
+        # is an integer, so a bound is rounded up, though coefficients may be fractions.
         best, steps = -inf, 0
         level: list[dict[Monomial, Any]] = [dict(terms)]
         seen = {frozenset(terms.items())}
@@ -150,7 +217,7 @@ class Bounds:
             powers = (1, 1)
             for _ in range(power):
                 powers = interval_product(powers, interval)
-            if power % 2 == 0:
+            if power % 2 == 0:  # even powers are not negative, which products of intervals miss
                 powers = max(powers[0], 0), powers[1]
             result = interval_product(result, powers)
         return result

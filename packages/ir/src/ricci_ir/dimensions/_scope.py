@@ -8,9 +8,8 @@ from ricci_ir._errors import InconclusiveDimensionOperation
 from ricci_ir._source import Source, caller_source
 
 from ._bounds import Bounds, terms_of
-from ._expressions import Size, SymbolicDimension, sum_of_terms
+from ._expressions import Factor, Monomial, Size, SymbolicDimension, sum_of_terms, times
 from ._parsing import DimensionParser
-from ._terms import Factor, Monomial, times
 
 __all__ = ["Constraint", "SymbolicScope"]
 

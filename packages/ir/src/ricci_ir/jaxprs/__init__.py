@@ -1,20 +1,16 @@
 """Jaxprs: recording, printing, checking, simplifying and evaluating them."""
 
+from ._analyses import *
 from ._by_function import *
 from ._check import *
 from ._dead_code import *
 from ._discharge import *
 from ._effects import *
 from ._evaluate import *
-from ._fixpoint import *
-from ._implicit_resharding import *
 from ._jaxpr import *
-from ._jaxpr_equality import *
 from ._make_jaxpr import *
 from ._memory_spaces import *
 from ._print import *
-from ._single_equation import *
 from ._staged_call import *
 from ._staged_functions import *
 from ._staging import *
-from ._steps import *

@@ -65,6 +65,7 @@ class ByFunction[T]:
 
     def of(self, fun: Callable) -> T:
         """The value of a function, made at the first call."""
+        # Python reuses an id only after the object has died, whose weak reference drops its entry.
         owner, key = owner_and_key(fun)
         entry = self._tables.get(id(owner))
         if entry is None:

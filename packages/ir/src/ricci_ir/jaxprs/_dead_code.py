@@ -13,24 +13,38 @@ from ricci_ir._records import TupleRecord
 from ricci_ir.traces._primitive import RuleTable, rule_table
 
 from ._effects import no_effects, only_droppable, program_effects
-from ._fixpoint import fixpoint
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
 from ._staged_call import donation, program_rules, staged_call
 
 __all__ = [
-    "dead_code_rules",
     "EquationRule",
+    "LiveCall",
+    "LiveProgram",
+    "dead_code_rules",
+    "fixpoint",
     "live_call",
     "live_equation",
     "live_equations",
     "live_loop",
     "live_program",
-    "LiveCall",
-    "LiveProgram",
     "may_have_dead_code",
     "narrowed",
     "needed_by",
 ]
+
+
+def fixpoint[S, R](step: Callable[[S], tuple[R, S]], state: S) -> tuple[R, S]:
+    """Repeat a step until it returns its state unchanged; return its result and the state.
+
+    A state marks the parts of a carry that, say, have a tangent or are batched; a mark before an
+    iteration may add others after it. A step only adds marks (or only removes some), and a carry
+    has finitely many parts, so that this ends.
+    """
+    while True:
+        result, following = step(state)
+        if following == state:
+            return result, state
+        state = following
 
 
 class LiveCall(TupleRecord):
@@ -191,6 +205,7 @@ def _live(
     """Like ``live_equations``; adds the operands of live equations to ``needed``."""
     holding = dead_code_rules.keys() | program_rules.keys() if final else dead_code_rules
     live: list[JaxprEqn] = []
+    # Backwards: when an equation is reached, all that read its results have been seen.
     for eqn in reversed(eqns):
         for var in eqn.outvars:
             if var in needed and var not in known_vars:

@@ -132,6 +132,7 @@ def _discharge(jaxpr: Jaxpr, returned: tuple[int, ...] | None) -> DischargedProg
 def _changed(
     positions: Sequence[int], refs: Sequence[Any], values: Sequence[Any]
 ) -> tuple[int, ...]:
+    # A write replaces the array, so a reference that holds the same object was not written.
     return tuple([i for i in positions if not refs[i].is_freed and refs[i].read() is not values[i]])
 
 

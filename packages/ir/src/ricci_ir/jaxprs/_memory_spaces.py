@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from ricci_ir._hook import Hook
 from ricci_ir.traces._primitive import RuleTable, rule_table
 
-from ._fixpoint import fixpoint
+from ._dead_code import fixpoint
 from ._jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from ._staged_call import program_rules
 

@@ -1,4 +1,4 @@
-"""Composites: functions of several operations that are traced once per type and called as one.
+"""Composites, functions that are traced once per type, and jaxprs of one equation.
 
 Eagerly a composite is one dispatch; in a trace it is one call of a jaxpr that all its calls share.
 The packages below the runtimes use this, since they cannot use ``jit``.
@@ -16,6 +16,7 @@ from ricci_ir._records import TupleRecord
 from ricci_ir._settings import trace_key
 from ricci_ir._source import no_origin
 from ricci_ir.traces._backend import Applied, Backend, backend
+from ricci_ir.traces._primitive import Primitive
 from ricci_ir.traces._trace import context, eval_trace
 from ricci_ir.traces._typing import ArrayLike
 from ricci_ir.types._aval import get_aval
@@ -25,7 +26,7 @@ from ._jaxpr import DebugInfo, Jaxpr, convert_constvars
 from ._staged_call import staged_call
 from ._staging import is_recording, trace_to_jaxpr
 
-__all__ = ["Composite", "composite", "Inlined", "inlined"]
+__all__ = ["Composite", "Inlined", "composite", "equation_program", "inlined", "single_equation"]
 
 
 class Step(TupleRecord):
@@ -148,3 +149,30 @@ def inlined[R](name: str) -> Callable[[Callable[..., R]], Inlined[R]]:
 def composite[R](name: str) -> Callable[[Callable[..., R]], Composite[R]]:
     """Make a decorator for ``Composite``: the function becomes one call, named ``name``."""
     return lambda fun: Composite(fun, name)
+
+
+_single_equations: Cache[Any, Jaxpr] = Cache("programs of one equation", 4096)
+
+
+def equation_program(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
+    """Trace a primitive to a jaxpr of one equation."""
+
+    def fun(*args):
+        result = primitive.bind(*args, **params)
+        return result if primitive.multiple_results else [result]
+
+    return trace_to_jaxpr(fun, avals, DebugInfo("eager", primitive.name), no_origin)
+
+
+def single_equation(
+    primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]
+) -> Jaxpr | None:
+    """Return the cached jaxpr of one equation; ``None`` if a parameter is not hashable."""
+    key = (primitive, avals, tuple(params.items()), trace_key())
+    try:
+        jaxpr = _single_equations.entries.get(key)
+    except TypeError:
+        return None
+    if jaxpr is None:
+        jaxpr = _single_equations.make(key, equation_program, primitive, avals, params)
+    return jaxpr

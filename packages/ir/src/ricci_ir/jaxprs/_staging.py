@@ -9,8 +9,7 @@ from ricci_ir._config import check_tracer_leaks, enable_checks
 from ricci_ir._hook import Hook
 from ricci_ir._settings import TraceKey, settings_keys, trace_key
 from ricci_ir._source import caller_source
-from ricci_ir.traces._collection import paused_collection
-from ricci_ir.traces._leaks import check_leaks
+from ricci_ir.traces._lifetimes import check_leaks, paused_collection
 from ricci_ir.traces._observe import TraceAbandoned, is_observed, notify
 from ricci_ir.traces._primitive import Primitive
 from ricci_ir.traces._references import (
@@ -44,14 +43,14 @@ from ._effects import no_effects, program_effects
 from ._jaxpr import DebugInfo, DropVar, Jaxpr, JaxprEqn, Literal, Var, unknown_debug_info
 
 __all__ = [
-    "closes_over_tracers",
-    "drop_unused",
-    "ensure_compile_time_eval",
     "EquationTrace",
-    "is_recording",
     "JaxprTrace",
     "StagedReference",
     "StagedTracer",
+    "closes_over_tracers",
+    "drop_unused",
+    "ensure_compile_time_eval",
+    "is_recording",
     "swap_staging_flag",
     "trace_to_jaxpr",
 ]

@@ -2,15 +2,13 @@
 
 from ._array_type import *
 from ._backend import *
-from ._leaks import *
+from ._lifetimes import *
 from ._name_stack import *
 from ._named_axes import *
 from ._observe import *
-from ._operation import *
 from ._primitive import *
 from ._references import *
 from ._sharding_rules import *
 from ._trace import *
-from ._tracer_values import *
 from ._typing import *
 from ._unreduced import *

@@ -1,4 +1,4 @@
-"""The interface between the front end and a backend, and the current backend."""
+"""Backends, which evaluate primitives: their interface, and operations with fixed parameters."""
 
 import threading
 from collections.abc import Callable
@@ -7,28 +7,31 @@ from typing import Any, Protocol
 import numpy as np
 
 from ricci_ir._cache import Cache
+from ricci_ir._errors import ConcretizationTypeError
 from ricci_ir._settings import Override, State
 from ricci_ir._traceback_filtering import on_results
-from ricci_ir.traces._typing import ArrayLike
 from ricci_ir.types._aval import ShapedArray, get_aval
 from ricci_ir.types._dtypes import float0, is_narrowed
 
 from ._primitive import Primitive
 from ._references import BracketedReference, refuse_reference
-from ._trace import Tracer, context, eval_trace
+from ._trace import Tracer, check_derivative, context, eval_trace
+from ._typing import ArrayLike
 
 __all__ = [
+    "Backend",
+    "OneStep",
+    "Operation",
     "as_array",
     "as_result",
-    "Backend",
     "backend",
     "exact_scalar",
     "has_backend",
     "of_type",
-    "OneStep",
     "set_backend",
     "unnarrowed",
     "use_backend",
+    "values_of",
 ]
 
 _python_numbers = frozenset({int, float, complex})
@@ -268,3 +271,88 @@ def exact_scalar(value: object, dtype: np.dtype) -> Any:
     """
     scalar = np.asarray(value).astype(dtype)[()]
     return scalar if dtype.itemsize < 8 else unnarrowed(scalar)
+
+
+class Operation(Applied):
+    """A primitive with fixed parameters; it caches the backend's function for them.
+
+    Example:
+      >>> from ricci.core import Primitive, ShapedArray
+      >>> from ricci_ir import Operation, trace_to_jaxpr
+      >>> scale = Operation(Primitive("scale", lambda x, by: x), by=2)
+      >>> print(trace_to_jaxpr(lambda x: [scale(x)], [ShapedArray((3,), "float32")]))
+      { lambda ; a:f32[3]. let b:f32[3] = scale[by=2] a in (b,) }
+    """
+
+    __slots__ = ("params", "primitive")
+
+    def __init__(self, primitive: Primitive, **params: Any):
+        super().__init__()
+        self.primitive: Primitive = primitive
+        self.params: dict[str, Any] = params
+
+    def __call__(self, *args: object) -> Any:
+        trace = context.trace
+        if trace is not eval_trace:
+            return trace.process(self.primitive, args, {**self.params})
+        if eval_trace.process is not self._evaluate:  # for another backend, or for none yet
+            return self._application()(*args)
+        return self._apply(*args)
+
+    def _make_application(self, backend: Backend) -> Callable[..., Any]:
+        return backend.operation(self.primitive, self.params)
+
+
+_METHODS = (
+    *("__dlpack__", "addressable_data", "delete", "devices", "is_deleted", "item"),
+    *("on_device_size_in_bytes", "tobytes", "tolist", "unsafe_buffer_pointer"),
+)
+# Those that lose a derivative. So does ``item``, which is allowed since programs branch on it.
+_NUMBERS = ("__dlpack__", "tobytes", "tolist")
+_PROPERTIES = (
+    *("addressable_shards", "committed", "global_shards", "is_fully_addressable"),
+    *("is_fully_replicated", "traceback"),
+)
+
+
+def values_of(tracer: Tracer, asked: str) -> Any:
+    """The concrete array of a tracer.
+
+    Args:
+      asked: the attribute that was accessed, for the message.
+
+    Raises:
+      ConcretizationTypeError: if the tracer has no concrete value, or a tangent that would be
+        lost.
+    """
+    if asked in _NUMBERS:
+        check_derivative(tracer, f"x.{asked}")
+    value = tracer.concrete()
+    if value is None:
+        raise ConcretizationTypeError(tracer, f"Only arrays have `x.{asked}`.")
+    if hasattr(type(value), "aval"):
+        return value
+    aval: Any = get_aval(value)
+    return backend().array(np.asarray(value, aval.dtype), aval)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Tracer, *args: object, **options: object) -> Any:
+        return getattr(values_of(self, name), name)(*args, **options)
+
+    method.__name__ = name
+    method.__doc__ = f"The ``{name}`` of the array behind the tracer, if its value is known."
+    return method
+
+
+def _property(name: str) -> property:
+    return property(
+        lambda self: getattr(values_of(self, name), name),
+        doc=f"The ``{name}`` of the array behind the tracer, if its value is known.",
+    )
+
+
+for _name in _METHODS:
+    setattr(Tracer, _name, _method(_name))
+for _name in _PROPERTIES:
+    setattr(Tracer, _name, _property(_name))

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable
 
-from ricci_ir._current_mesh import current_mesh
+from ricci_ir._contexts import current_mesh
 from ricci_ir._records import TupleRecord
 from ricci_ir._settings import Override, State, TraceKey, trace_key
 

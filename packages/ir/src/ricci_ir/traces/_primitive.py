@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any, NoReturn
 
 from ricci_ir._cache import Cache
-from ricci_ir._current_mesh import lenient_sharding
+from ricci_ir._contexts import lenient_sharding
 from ricci_ir._records import TupleRecord
 from ricci_ir._traceback_filtering import without_boundaries
 from ricci_ir.types._aval import AbstractValue
@@ -107,6 +107,7 @@ class Primitive:
             result = memo.recall(key)
             if result is None:
                 result = self.types_of_results(avals, params)
+                # A lenient type may be refused outside of that block, so it is not cached.
                 if not lenient_sharding.value:
                     memo.add(key, result)
         return result

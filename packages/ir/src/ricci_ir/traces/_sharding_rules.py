@@ -17,7 +17,7 @@ from math import prod
 from typing import Any, NoReturn, Protocol
 
 from ricci_ir._config import auto_pcast
-from ricci_ir._current_mesh import lenient_sharding
+from ricci_ir._contexts import lenient_sharding
 from ricci_ir._errors import ShardingTypeError
 from ricci_ir._hook import Hook
 from ricci_ir._records import TupleRecord
@@ -37,23 +37,23 @@ from ._trace import Trace, context
 from ._unreduced import SumsOfBlock, sums_of, sums_of_result
 
 __all__ = [
+    "FactorMap",
+    "ShardingRule",
+    "VaryingMismatch",
     "by_element",
     "by_program",
+    "cast_varying",
     "each_its_own",
     "except_dimension",
-    "same_dimensions",
-    "without_sharding",
-    "cast_varying",
-    "FactorMap",
     "factors",
     "makes_sharding",
     "own_sharding",
-    "ShardingRule",
+    "same_dimensions",
     "unsharded",
     "unsharded_matrices",
     "varying",
     "varying_cast",
-    "VaryingMismatch",
+    "without_sharding",
 ]
 
 # The result of ``abstract_eval``: a type, or a list of them for a primitive with several results.

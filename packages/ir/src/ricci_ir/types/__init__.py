@@ -1,12 +1,9 @@
 """The types of values: dtypes, abstract values, promotion."""
 
-from ._argument_specs import *
 from ._aval import *
 from ._dtypes import *
-from ._manual_axes import *
 from ._promotion import *
 from ._references import *
 from ._scalars import *
 from ._shape_dtype import *
-from ._token import *
 from ._type_sharding import *

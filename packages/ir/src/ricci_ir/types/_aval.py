@@ -1,4 +1,4 @@
-"""Abstract values: the types of values in jaxprs."""
+"""Abstract values: the types of values in jaxprs, and tokens."""
 
 import threading
 import weakref
@@ -10,7 +10,7 @@ import numpy as np
 
 from ricci_ir._cache import Cache
 from ricci_ir._hook import Hook
-from ricci_ir._invalid_values import described_value, registering
+from ricci_ir._messages import described_value, registering
 from ricci_ir._traceback_filtering import without_boundaries
 from ricci_ir.dimensions import SymbolicDimension, to_sizes
 
@@ -24,19 +24,19 @@ from ._dtypes import (
     short_name,
     to_tangent_dtype,
 )
-from ._manual_axes import ManualAxisType
-from ._type_sharding import TypeSharding, dimensions_text, make_type_sharding
+from ._type_sharding import ManualAxisType, TypeSharding, dimensions_text, make_type_sharding
 
 __all__ = [
-    "abstract_token",
     "AbstractToken",
     "AbstractValue",
+    "ShapedArray",
+    "Token",
+    "abstract_token",
     "aval_rules",
     "get_aval",
     "physical_aval",
     "read_sharding",
     "shaped_like",
-    "ShapedArray",
     "show_sharding",
 ]
 
@@ -390,3 +390,35 @@ def _inherited_rule(cls: type) -> Callable[[Any], AbstractValue] | None:
             "elements with x.filled(value), or pass x.data and x.mask."
         )
     return next((aval_rules[base] for base in cls.__mro__ if base in aval_rules), None)
+
+
+class Token:
+    """A token that an executable returned.
+
+    Args:
+      buffer: the backend's object; waiting for it waits for the effects before the token.
+
+    Example:
+      >>> from ricci.extend.core import Token
+      >>> Token(None).aval
+      AbstractToken()
+    """
+
+    __slots__ = ("__weakref__", "buffer")
+
+    buffer: Any
+
+    def __init__(self, buffer: Any):
+        self.buffer = buffer
+
+    @property
+    def aval(self) -> AbstractToken:
+        """The type of all tokens."""
+        return abstract_token
+
+    def block_until_ready(self) -> "Token":
+        """Wait for the effects before the token; returns the token."""
+        wait = getattr(self.buffer, "block_until_ready", None)
+        if wait is not None:
+            wait()
+        return self

@@ -14,7 +14,7 @@ import numpy as np
 
 from ricci_ir._cache import Cache
 from ricci_ir._config import enable_x64, explicit_x64_dtypes, numpy_dtype_promotion
-from ricci_ir._error_pages import explained
+from ricci_ir._messages import explained
 from ricci_ir._option_kinds import ExplicitX64Mode, NumpyDtypePromotion
 
 from ._dtypes import (
@@ -116,6 +116,8 @@ def _least_upper_bound(nodes: Iterable[Any]) -> Any:
         if node not in upper:
             raise ValueError(f"{node} does not take part in dtype promotion")
     common = frozenset.intersection(*(upper[node] for node in nodes))
+    # The least common upper bound is the one that all others are upper bounds of. Some
+    # pairs have none, such as a narrow float and another float.
     for node in common:
         if common <= upper[node]:
             return node

@@ -68,6 +68,7 @@ def converted_scalar(value: Any, dtype: Any) -> Any:
     if issubdtype(dtype, np.integer):
         if kind is int:
             bits = itemsize_bits(dtype)
+            # Two's complement: the low bits, of which the highest counts negatively.
             value &= (1 << bits) - 1
             if value >> (bits - 1) and issubdtype(dtype, np.signedinteger):
                 value -= 1 << bits

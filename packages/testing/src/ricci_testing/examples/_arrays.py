@@ -9,9 +9,8 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import bfloat16, primitives
 
-from ._example import Example, captured
+from ._example import C64, F32, I8, I32, U8, U32, Call, Example, array_of, captured, in_dtypes
 from ._indexing import indexing_calls
-from ._values import C64, F32, I8, I32, U8, U32, Call, array_of, in_dtypes
 from ._windows import fold_examples, window_calls, window_selection_examples
 
 X = array_of(2, 3)

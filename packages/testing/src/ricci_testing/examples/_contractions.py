@@ -10,8 +10,7 @@ from ml_dtypes import float8_e4m3fn, float8_e8m0fnu
 import ricci_ir as ir
 import ricci_lax as lax
 
-from ._example import Example, captured
-from ._values import C64, F32, I8, I32, U32, array_of
+from ._example import C64, F32, I8, I32, U32, Example, array_of, captured
 
 
 def _ragged(

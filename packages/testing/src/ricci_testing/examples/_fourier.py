@@ -6,8 +6,7 @@ import numpy.typing as npt
 import ricci_lax as lax
 from ricci_ir import Shape, primitives
 
-from ._example import Example
-from ._values import C64, F32, array_of
+from ._example import C64, F32, Example, array_of
 
 _KINDS = lax.FftType
 # Shapes and lengths: even and odd, in one to three dimensions, with one element and with none.

@@ -7,7 +7,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike
 
-from ._values import C64, F32, I32, U8, Call, array_of
+from ._example import C64, F32, I32, U8, Call, array_of
 
 _VECTOR = array_of(5)
 _MATRIX = array_of(2, 3)

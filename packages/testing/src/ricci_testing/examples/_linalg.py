@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from ricci_ir import bfloat16
 
-from ._example import Example
-from ._values import C64, F32, I32, array_of
+from ._example import C64, F32, I32, Example, array_of
 
 _F64, _C128 = np.float64, np.complex128
 

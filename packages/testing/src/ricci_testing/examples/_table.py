@@ -12,9 +12,8 @@ from ._example import Example
 from ._fourier import fourier_examples
 from ._jaxprs import jaxpr_examples
 from ._linalg import linalg_examples
-from ._nonsymmetric import nonsymmetric_examples
 from ._samples import sampled_examples
-from ._spectral import spectral_examples
+from ._spectral import nonsymmetric_examples, spectral_examples
 from ._variants import variants
 
 

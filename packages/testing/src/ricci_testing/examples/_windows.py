@@ -5,8 +5,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import bfloat16, primitives
 
-from ._example import Example, captured
-from ._values import C64, F32, I8, I32, U8, Call, array_of, lowest
+from ._example import C64, F32, I8, I32, U8, Call, Example, array_of, captured, lowest
 
 
 def _windows() -> dict[str, list[Call]]:

@@ -1,4 +1,4 @@
-"""The laws of derivatives: jvp, vjp, linearize, transpose, and second derivatives."""
+"""The laws of derivatives: jvp, vjp, linearize, transpose, checkpoint, and second derivatives."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
@@ -8,6 +8,9 @@ import numpy as np
 
 import ricci_autodiff as ad
 import ricci_ir as ir
+from ricci_autodiff import vjp
+from ricci_ir import Primitive
+from ricci_lax import checkpoint
 from ricci_testing._check_grads import (
     assert_close,
     check_flat_jvp,
@@ -348,3 +351,25 @@ def _assert_types(cotangents: Sequence[Any], like: Sequence[Any], label: str) ->
 def has_transpose(primitive: ir.Primitive) -> bool:
     """Whether the primitive has a transpose rule that is not ``unsupported``."""
     return not isinstance(ad.transpose_rules[primitive], ir.unsupported)
+
+
+@in_example_precision
+def check_checkpoint(primitive: Primitive, example: Example) -> str | None:
+    """Check that the vjp of a checkpointed operation equals that of the operation.
+
+    Raises:
+      AssertionError: if it does not.
+    """
+    if reason := without_derivatives(primitive, example):
+        return reason
+    if "rev" not in example.modes:
+        return "the primitive has no reverse mode"
+    fun, primals = function_of_operands(primitive, example, example.differentiable())
+    results, back = vjp(fun, *primals)
+    again, recompute = vjp(checkpoint(fun), *primals)
+    cts = cotangents_of(results, directions([r for r in results if is_inexact(r)], 5))
+    pairs = zip([*again, *recompute(cts)], [*results, *back(cts)], strict=True)
+    for i, (actual, expected) in enumerate(pairs):
+        what = f"result {i}" if i < len(results) else f"cotangent {i - len(results)}"
+        assert_results_close(np.asarray(actual), np.asarray(expected), what)
+    return None

@@ -10,8 +10,8 @@ from ricci_ir import Primitive
 from ricci_testing.examples._table import cases
 
 from ._batching import check_batched_derivatives, check_batching, check_nested_batching
-from ._checkpoint import check_checkpoint
 from ._derivatives import (
+    check_checkpoint,
     check_derivatives,
     check_linear_transpose,
     check_linearize,
@@ -19,9 +19,8 @@ from ._derivatives import (
 )
 from ._jaxprs import check_well_formed
 from ._jets import check_jets
-from ._shardings import check_shardings
+from ._shardings import check_shardings, check_unreduced
 from ._types import Law, check_abstract_type
-from ._unreduced import check_unreduced
 
 # The laws that need no compiler, by the statements that they check.
 LAWS: dict[str, Law] = {

@@ -1,4 +1,7 @@
-"""The interface of tools that evaluate a jaxpr equation by equation and inspect the results."""
+"""Tools that analyse jaxprs, provided by packages above: their interfaces and hooks.
+
+They evaluate a jaxpr equation by equation, or report implicit reshardings.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -9,7 +12,7 @@ from ricci_ir.traces._typing import ArrayLike
 
 from ._jaxpr import Jaxpr, JaxprEqn
 
-__all__ = ["first_error", "non_finite_report", "step_rules", "Steps"]
+__all__ = ["ArrayMove", "Steps", "array_moves", "first_error", "non_finite_report", "step_rules"]
 
 
 class Steps(Protocol):
@@ -62,4 +65,41 @@ non_finite_report: Hook[Callable[..., Any]] = Hook(
 # ``None`` if there is none (``jax_error_checking_behavior_*``).
 first_error: Hook[Callable[..., Exception | None]] = Hook(
     "checks for errors", provided_by="ricci_lax", default=lambda jaxpr, args, **kinds: None
+)
+
+
+class ArrayMove(Protocol):
+    """An implicit resharding of an array by the SPMD partitioner, and its place in the code."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+    @property
+    def function(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def operation(self) -> str: ...
+    @property
+    def value(self) -> str: ...
+    @property
+    def replicates(self) -> bool: ...
+    @property
+    def axes_text(self) -> str: ...
+    @property
+    def bytes_text(self) -> str: ...
+
+
+# ``(jaxpr, fun, arrays, traced)``: compiles a jaxpr for several devices, and returns the implicit
+# reshardings in the executable. ``jaxpr`` is that of ``fun(*arrays)``, and ``traced`` its stage if
+# ``fun`` is jitted. Without a runtime there are no executables.
+array_moves: Hook[
+    Callable[[Jaxpr, Callable[..., Any], Sequence[Any], Any], Sequence[ArrayMove]]
+] = Hook(
+    "implicit reshardings",
+    provided_by="ricci_parallel",
+    default=lambda jaxpr, fun, arrays, traced: (),
 )
