@@ -144,7 +144,7 @@ def test_writing_attributes_are_not_provided(name):
 
 def test_array_namespace(monkeypatch):
     # Other packages, where they are imported, name themselves.
-    monkeypatch.setattr("ricci_numpy.arrays._array_api.array_namespaces", ["ricci_numpy"])
+    monkeypatch.setattr("ricci_numpy.arrays._dtypes.array_namespaces", ["ricci_numpy"])
     found = []
 
     def fun(x):

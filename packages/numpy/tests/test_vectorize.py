@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ricci_numpy as jnp
-from ricci_numpy.generalized._vectorize import parse_signature
+from ricci_numpy.generalized._mapping import parse_signature
 
 M = np.arange(6.0, dtype=np.float32).reshape(2, 3)
 X = np.array([1.0, 2.0, 4.0], np.float32)

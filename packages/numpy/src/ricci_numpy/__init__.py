@@ -33,12 +33,12 @@ from numpy.exceptions import ComplexWarning as ComplexWarning
 from ricci_ir import Array as _Array
 from ricci_ir import export_names as _export_names
 from ricci_ir import promote_types as promote_types
+from ricci_numpy.arrays._dtypes import ARRAY_API_VERSION as _ARRAY_API_VERSION
+from ricci_numpy.arrays._dtypes import array_namespace_info as _array_namespace_info
 
 from . import fft as fft
 from . import linalg as linalg
 from .arrays import *
-from .arrays._array_api import ARRAY_API_VERSION as _ARRAY_API_VERSION
-from .arrays._array_api import array_namespace_info as _array_namespace_info
 from .arrays._dtypes import ScalarType as _ScalarType
 from .arrays._dtypes import bool_ as _bool
 from .calculus import *
@@ -47,10 +47,8 @@ from .indexing import *
 from .linalg._einsum import *
 from .linalg._products import *
 from .linalg._vector_products import *
-from .methods import _computing as _computing
-from .methods import _notebook as _notebook
+from .methods import _methods as _methods
 from .methods import _operators as _operators
-from .methods import _shaping as _shaping
 from .rearranging import *
 from .reductions import *
 from .sequences import *

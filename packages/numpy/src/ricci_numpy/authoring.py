@@ -4,9 +4,11 @@ They promote and check arguments, and name them in messages, as ``ricci_numpy`` 
 functions. Users do not need them, so they are not among the names of ``ricci_numpy``.
 """
 
-from ._axes import canonical_axes as canonical_axes
-from ._axes import canonical_axis as canonical_axis
+from ricci_numpy.arrays._dtypes import array_namespaces as array_namespaces
+
 from ._promotion import COMPLEX_DTYPES as COMPLEX_DTYPES
+from ._promotion import canonical_axes as canonical_axes
+from ._promotion import canonical_axis as canonical_axis
 from ._promotion import check_arraylike as check_arraylike
 from ._promotion import constant as constant
 from ._promotion import convert as convert
@@ -16,7 +18,6 @@ from ._promotion import promote_args_inexact as promote_args_inexact
 from ._promotion import promote_args_numeric as promote_args_numeric
 from ._promotion import promote_dtypes as promote_dtypes
 from ._promotion import promote_dtypes_inexact as promote_dtypes_inexact
-from .arrays._array_api import array_namespaces as array_namespaces
 from .indexing._entries import ds as ds
 from .linalg._decompositions import adjoint as adjoint
 from .linalg._decompositions import matrices as matrices

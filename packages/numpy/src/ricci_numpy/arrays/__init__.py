@@ -1,8 +1,7 @@
 """Creation of arrays from values, files and other libraries; properties of arrays; dtypes."""
 
-from ._array_info import *
+from ._broadcasting import *
 from ._creation import *
 from ._dtypes import *
 from ._filling import *
 from ._interchange import *
-from ._printing import *

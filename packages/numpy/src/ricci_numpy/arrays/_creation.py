@@ -10,7 +10,7 @@ import ricci_lax as lax
 from ricci_lax.authoring import constrain_to_place, create_at_place, with_out_sharding
 from ricci_numpy._promotion import as_operand, check_arraylike, convert, operands, scalar_kinds
 
-from ._selection import broadcast
+from ._broadcasting import broadcast
 
 __all__ = ["array", "asarray", "astype", "copy", "frombuffer", "fromfile", "fromiter", "fromstring"]
 

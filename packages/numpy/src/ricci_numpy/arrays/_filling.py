@@ -9,8 +9,8 @@ import ricci_lax as lax
 from ricci_lax.authoring import place_of
 from ricci_numpy._promotion import convert, operands, scalar_kinds
 
+from ._broadcasting import broadcast
 from ._creation import checked_dtype, from_host, placed
-from ._selection import broadcast
 
 __all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 

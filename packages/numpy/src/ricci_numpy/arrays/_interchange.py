@@ -1,4 +1,4 @@
-"""Arrays from files and from other libraries."""
+"""Arrays from files and from other libraries, and the options of printing."""
 
 from os import PathLike
 from typing import IO, Any
@@ -10,7 +10,7 @@ from ricci_numpy._promotion import convert
 
 from ._creation import asarray
 
-__all__ = ["from_dlpack", "load"]
+__all__ = ["from_dlpack", "load", "set_printoptions"]
 
 _BFLOAT16 = np.dtype(ir.bfloat16)
 # NumPy writes unknown dtypes as raw bytes.
@@ -124,3 +124,18 @@ def is_supported_dtype(dtype: ir.DTypeLike) -> bool:
     return numpy_dtype == _BFLOAT16 or (
         numpy_dtype.kind in "biufc" and numpy_dtype in ir.array_dtypes
     )
+
+
+def set_printoptions(*args: Any, **kwargs: Any) -> None:
+    """Set print options, which apply to NumPy's arrays, too.
+
+    Args:
+      args, kwargs: those of ``numpy.set_printoptions``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> jnp.set_printoptions(precision=8)
+
+    Source: numpy.set_printoptions.
+    """
+    np.set_printoptions(*args, **kwargs)

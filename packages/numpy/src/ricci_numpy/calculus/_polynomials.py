@@ -14,8 +14,7 @@ from ricci_numpy._promotion import (
     promote_dtypes_inexact,
     strong_constant,
 )
-from ricci_numpy.arrays._array_info import concrete_values
-from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, concrete_values
 from ricci_numpy.linalg._decompositions import eigvals
 from ricci_numpy.rearranging._moving import trim_zeros
 from ricci_numpy.shapes._reshaping import atleast_1d

@@ -8,21 +8,19 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_lax import FftType
-from ricci_numpy._axes import canonical_axes
-from ricci_numpy._promotion import convert, operands, strong_constant
+from ricci_numpy._promotion import canonical_axes, convert, operands, strong_constant
 from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._unary import conj
 
 _GREATEST_RANK = 3  # of the transforms that ``lax.fft`` has
 # The norm under which a transform is scaled as the inverse is under the given norm.
 _OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
-_INVERSES = (FftType.IFFT, FftType.IRFFT)
+_INVERSES = (lax.FftType.IFFT, lax.FftType.IRFFT)
 
 
 def transform(
     name: str,
-    kind: FftType,
+    kind: lax.FftType,
     a: ir.ArrayLike,
     s: Sequence[int] | None,
     axes: Sequence[int] | None,
@@ -65,7 +63,7 @@ def transform(
         raise ValueError(f"{name}: exactly {only} axes are needed, got axes={tuple(axes)}.")
     if s is not None and len(s) != len(axes):
         raise ValueError(f"{name}: there are {len(s)} lengths for {len(axes)} axes.")
-    if kind is FftType.RFFT and np.iscomplexobj(a):
+    if kind is lax.FftType.RFFT and np.iscomplexobj(a):
         raise ValueError(
             f"{name}: only real numbers can be transformed. Take the real part, or use fft."
         )
@@ -77,30 +75,30 @@ def transform(
 def _transformed(
     a: ir.Array,
     *,
-    kind: FftType,
+    kind: lax.FftType,
     s: tuple[int, ...] | None,
     axes: tuple[int, ...],
     norm: str | None,
     hermitian: bool,
 ) -> ir.Array:
     ndim = np.ndim(a)
-    if hermitian and kind is FftType.IRFFT:
+    if hermitian and kind is lax.FftType.IRFFT:
         a = conj(a)
     last = tuple(range(ndim - len(axes), ndim))
     x = moveaxis(a, axes, last)
     sizes = np.shape(x)[ndim - len(axes) :]
     if s is None:
         lengths = list(sizes)
-        if kind is FftType.IRFFT and lengths:
+        if kind is lax.FftType.IRFFT and lengths:
             lengths[-1] = ir.max_dim(2 * (lengths[-1] - 1), 0)
     else:
         lengths = list(s)
         needed = list(s)
-        if kind is FftType.IRFFT and needed:
+        if kind is lax.FftType.IRFFT and needed:
             needed[-1] = needed[-1] // 2 + 1
         x = _with_sizes(x, np.shape(x)[: ndim - len(axes)] + tuple(needed))
     x = _over_last(x, kind, tuple(lengths))
-    if hermitian and kind is FftType.RFFT:
+    if hermitian and kind is lax.FftType.RFFT:
         x = conj(x)
     number = prod(lengths)
     scale = _scale(kind, number, _OPPOSITE[norm] if hermitian else norm)
@@ -127,7 +125,7 @@ def _with_sizes(x: ir.Array, sizes: tuple[int, ...]) -> ir.Array:
     return lax.pad(x, strong_constant(aval.dtype, 0), more)
 
 
-def _over_last(x: ir.Array, kind: FftType, lengths: tuple[int, ...]) -> ir.Array:
+def _over_last(x: ir.Array, kind: lax.FftType, lengths: tuple[int, ...]) -> ir.Array:
     """Transform the last dimensions, by groups that ``lax.fft`` takes.
 
     A real transform (RFFT, IRFFT) applies to the group that has the last dimension: an RFFT takes
@@ -136,8 +134,8 @@ def _over_last(x: ir.Array, kind: FftType, lengths: tuple[int, ...]) -> ir.Array
     groups = _groups(len(lengths))
     if len(groups) <= 1:
         return lax.fft(x, kind, lengths)
-    other = FftType.IFFT if kind in _INVERSES else FftType.FFT
-    if kind is FftType.IRFFT:
+    other = lax.FftType.IFFT if kind in _INVERSES else lax.FftType.FFT
+    if kind is lax.FftType.IRFFT:
         groups = groups[::-1]
     for start, stop in groups:
         step = kind if stop == len(lengths) else other
@@ -157,7 +155,9 @@ def _groups(count: int) -> list[tuple[int, int]]:
     return groups
 
 
-def _over(x: ir.Array, kind: FftType, lengths: tuple[int, ...], start: int, stop: int) -> ir.Array:
+def _over(
+    x: ir.Array, kind: lax.FftType, lengths: tuple[int, ...], start: int, stop: int
+) -> ir.Array:
     """Transform the dimensions ``start`` to ``stop`` of the last ones, whose lengths are given."""
     ndim, count = np.ndim(x), len(lengths)
     if stop == count:
@@ -167,7 +167,7 @@ def _over(x: ir.Array, kind: FftType, lengths: tuple[int, ...], start: int, stop
     return moveaxis(lax.fft(moveaxis(x, axes, end), kind, lengths[start:stop]), end, axes)
 
 
-def _scale(kind: FftType, count: int, norm: str | None) -> Callable[[type], Any] | None:
+def _scale(kind: lax.FftType, count: int, norm: str | None) -> Callable[[type], Any] | None:
     """The factor of the result as a function of a float type, or ``None`` for a factor of 1."""
     if norm is None or norm == "backward":
         return None
@@ -177,7 +177,7 @@ def _scale(kind: FftType, count: int, norm: str | None) -> Callable[[type], Any]
     return lambda real: real(count) if inverse else real(1) / real(count)
 
 
-def _symbolic_scale(kind: FftType, count: int, norm: str | None, real: np.dtype) -> ir.Array:
+def _symbolic_scale(kind: lax.FftType, count: int, norm: str | None, real: np.dtype) -> ir.Array:
     """The factor of ``_scale`` for a symbolic number of elements."""
     number = convert(count, real)
     root = lax.sqrt(number) if norm == "ortho" else number
@@ -186,7 +186,7 @@ def _symbolic_scale(kind: FftType, count: int, norm: str | None, real: np.dtype)
 
 def transform_1d(
     name: str,
-    kind: FftType,
+    kind: lax.FftType,
     a: ir.ArrayLike,
     n: int | None,
     axis: int | None,

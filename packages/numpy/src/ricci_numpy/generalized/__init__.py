@@ -1,4 +1,4 @@
 """Elementwise functions with NumPy's ufunc methods, and ``vectorize``."""
 
+from ._mapping import *
 from ._ufunc_objects import *
-from ._vectorize import *

@@ -17,19 +17,19 @@ from ricci_numpy._promotion import (
     operands,
     promote_dtypes_inexact,
 )
+from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.arrays._selection import select_where
 from ricci_numpy.reductions import _axis_reductions as _reductions
 from ricci_numpy.reductions import _cumulative
-from ricci_numpy.reductions._common_arguments import checked_mask, keep_axes, no_out, reduced_axes
+from ricci_numpy.reductions._kinds import checked_mask, keep_axes, no_out, reduced_axes
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs import _binary as _ufuncs_binary
-from ricci_numpy.ufuncs import _log_sums
 from ricci_numpy.ufuncs import _unary as _ufuncs
+from ricci_numpy.ufuncs._arithmetic import logaddexp as _logaddexp
+from ricci_numpy.ufuncs._arithmetic import logaddexp2 as _logaddexp2
 
-from ._ufunc_loops import loops
-from ._vectorize import vectorize
+from ._mapping import loops, vectorize
 
 __all__ = [
     "add",
@@ -480,12 +480,8 @@ logical_xor: ufunc = _ufunc_of(
     ),
 )
 logaddexp: ufunc = _ufunc_of(
-    _log_sums.logaddexp,
-    identity=-np.inf,
-    reduce=_log_of_sum(_log_sums.logaddexp, _ufuncs.exp, _ufuncs.log),
+    _logaddexp, identity=-np.inf, reduce=_log_of_sum(_logaddexp, _ufuncs.exp, _ufuncs.log)
 )
 logaddexp2: ufunc = _ufunc_of(
-    _log_sums.logaddexp2,
-    identity=-np.inf,
-    reduce=_log_of_sum(_log_sums.logaddexp2, _ufuncs.exp2, _ufuncs.log2),
+    _logaddexp2, identity=-np.inf, reduce=_log_of_sum(_logaddexp2, _ufuncs.exp2, _ufuncs.log2)
 )

@@ -10,8 +10,8 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import as_operand, convert, is_arraylike, scalar_or_array
+from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.ufuncs._arithmetic import power
 from ricci_numpy.ufuncs._binary import divide
 

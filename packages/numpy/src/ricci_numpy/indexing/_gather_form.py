@@ -9,7 +9,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_numpy._promotion import constant, strong_constant
-from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 
 from ._entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, ParsedIndex
 

@@ -4,10 +4,9 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, get_aval, min_dim
-from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import convert, operands
+from ricci_numpy._promotion import canonical_axis, convert, operands
+from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.ufuncs._division import remainder
 from ricci_numpy.ufuncs._rounding import clip

@@ -6,9 +6,15 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import as_elements, constant, convert, operands, promote_dtypes
-from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy._promotion import (
+    as_elements,
+    canonical_axis,
+    constant,
+    convert,
+    operands,
+    promote_dtypes,
+)
+from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.ufuncs._division import remainder
 from ricci_numpy.ufuncs._rounding import clip

@@ -18,8 +18,8 @@ from ricci_numpy._promotion import (
     operands,
     promote_dtypes,
 )
+from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.arrays._creation import asarray, astype, from_host, placed
-from ricci_numpy.arrays._selection import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]

@@ -14,7 +14,7 @@ from ricci_numpy._promotion import (
     promote_dtypes_inexact,
     strong_constant,
 )
-from ricci_numpy.arrays._selection import broadcast
+from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.indexing._take import take_along_axis
 from ricci_numpy.indexing._where import where
 from ricci_numpy.reductions._axis_reductions import any, count_nonzero, prod, sum

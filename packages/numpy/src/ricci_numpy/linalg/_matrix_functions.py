@@ -13,15 +13,15 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, DTypeLike, composite
-from ricci_numpy._axes import canonical_axis
 from ricci_numpy._promotion import (
+    canonical_axis,
     constant_like,
     convert,
     operands,
     promote_dtypes_inexact,
     strong_constant,
 )
-from ricci_numpy.arrays._selection import broadcast
+from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.indexing._where import where
 from ricci_numpy.reductions._axis_reductions import any, max, sum
 from ricci_numpy.sequences._diagonals import diagonal as diagonal_of_axes

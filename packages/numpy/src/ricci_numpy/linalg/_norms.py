@@ -4,8 +4,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._axes import canonical_axes
-from ricci_numpy._promotion import COMPLEX_DTYPES, operands, promote_dtypes_inexact
+from ricci_numpy._promotion import COMPLEX_DTYPES, canonical_axes, operands, promote_dtypes_inexact
 from ricci_numpy.reductions._axis_reductions import max, min, sum
 from ricci_numpy.shapes._reshaping import expand_dims
 from ricci_numpy.shapes._transposing import moveaxis

@@ -9,9 +9,15 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import resolved_by
-from ricci_numpy._axes import canonical_axes
-from ricci_numpy._promotion import COMPLEX_DTYPES, common_dtype, convert, operands, promote_dtypes
-from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    canonical_axes,
+    common_dtype,
+    convert,
+    operands,
+    promote_dtypes,
+)
+from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._binary import multiply

@@ -12,8 +12,8 @@ import ricci_lax as lax
 from ricci_batching import vmap
 from ricci_lax.authoring import solve as solve_batch
 from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
+from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.arrays._selection import broadcast, broadcast_shape
 from ricci_numpy.indexing._where import where
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.sequences._triangles import eye

@@ -6,9 +6,8 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite
-from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import convert, operands, promote_dtypes
-from ricci_numpy.arrays._selection import broadcast, broadcast_shape
+from ricci_numpy._promotion import canonical_axis, convert, operands, promote_dtypes
+from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 from ricci_numpy.shapes._transposing import moveaxis
 
 from ._products import conjugate_if_complex, matmul

@@ -10,6 +10,7 @@ from typing import Any
 import ricci_lax as lax
 from ricci_ir import Array, define_array_methods, python_scalar_dtype
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, is_arraylike
+from ricci_numpy.linalg._products import cached_product, matmul
 from ricci_numpy.ufuncs._arithmetic import power
 from ricci_numpy.ufuncs._binary import general_forms
 from ricci_numpy.ufuncs._division import divmod as _divmod
@@ -69,6 +70,23 @@ def _of_function(symbol: str, function: Callable[..., Any], swapped: bool = Fals
     return method
 
 
+def _matmul(self, other: Any, /) -> Array:
+    """``self @ other``."""
+    cached = cached_product(self, other)
+    if cached is not None:
+        return cached(self, other)
+    if not is_arraylike(other):
+        return _refuse("@", other)
+    return matmul(self, other)
+
+
+def _rmatmul(self, other: Any, /) -> Array:
+    """``other @ self``."""
+    if not is_arraylike(other):
+        return _refuse("@", other)
+    return matmul(other, self)
+
+
 def _power(self, exponent: Any, /) -> Any:
     """``x ** exponent``, a repeated product for an integer."""
     if type(exponent) is int and self.aval.dtype in INEXACT_DTYPES:
@@ -118,6 +136,8 @@ for _symbol, _name, _operation in (
     _methods[f"__r{_name}__"] = _of_function(_symbol, _operation, swapped=True)
 
 _methods |= {
+    "__matmul__": _matmul,
+    "__rmatmul__": _rmatmul,
     "__pow__": _power,
     "__rpow__": _of_function("**", power, swapped=True),
     "__neg__": negative,

@@ -4,11 +4,9 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike
-from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import as_elements, common_dtype, convert, operands
-from ricci_numpy.arrays._array_info import concrete_values
+from ricci_numpy._promotion import as_elements, canonical_axis, common_dtype, convert, operands
+from ricci_numpy.arrays._broadcasting import broadcast, concrete_values
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._gather_form import dtype_of, widened, wrapped

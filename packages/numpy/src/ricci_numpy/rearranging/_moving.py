@@ -11,11 +11,18 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
 from ricci_lax.authoring import resolved_by
-from ricci_numpy._axes import axis_tuple, canonical_axes, canonical_axis
-from ricci_numpy._promotion import INEXACT_DTYPES, as_elements, constant, operands, strong_constant
-from ricci_numpy.arrays._array_info import concrete_values
+from ricci_numpy._promotion import (
+    INEXACT_DTYPES,
+    as_elements,
+    axis_tuple,
+    canonical_axes,
+    canonical_axis,
+    constant,
+    operands,
+    strong_constant,
+)
+from ricci_numpy.arrays._broadcasting import broadcast, concrete_values
 from ricci_numpy.arrays._filling import as_shape
-from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.indexing._take import take
 from ricci_numpy.shapes._reshaping import ravel, reshaped
 from ricci_numpy.ufuncs._division import remainder

@@ -8,10 +8,9 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import convert, operands
+from ricci_numpy._promotion import canonical_axis, convert, operands
+from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.reductions._axis_reductions import max as maximum_of
 from ricci_numpy.reductions._axis_reductions import min as minimum_of
 from ricci_numpy.reductions._moments import mean

@@ -15,12 +15,12 @@ from ricci_numpy._promotion import (
     operands,
     strong_constant,
 )
+from ricci_numpy.arrays._broadcasting import broadcast, select_where
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.arrays._selection import broadcast, select_where
 
 from ._axis_reductions import any as _any
 from ._axis_reductions import sum
-from ._common_arguments import keep_axes, reduced_axes
+from ._kinds import keep_axes, reduced_axes
 from ._moments import axis_count, mean
 
 __all__ = [

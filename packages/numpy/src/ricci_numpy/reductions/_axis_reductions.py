@@ -9,8 +9,17 @@ import ricci_lax as lax
 from ricci_numpy._promotion import convert, strong_constant
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
-from ._common_arguments import accumulated_dtype, keep_axes, no_out, reduced_axes, sum_dtype
-from ._kinds import KINDS, any_zero, reduced, reduction_operands
+from ._kinds import (
+    KINDS,
+    accumulated_dtype,
+    any_zero,
+    keep_axes,
+    no_out,
+    reduced,
+    reduced_axes,
+    reduction_operands,
+    sum_dtype,
+)
 
 __all__ = [
     "all",

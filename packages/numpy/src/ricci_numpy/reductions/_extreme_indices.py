@@ -9,7 +9,7 @@ from ricci_ir import Array, ArrayLike, Primitive, inlined, python_scalar_dtype
 from ricci_numpy._promotion import operands
 from ricci_numpy.arrays._creation import asarray
 
-from ._common_arguments import keep_axes, no_out, reduced_axes
+from ._kinds import keep_axes, no_out, reduced_axes
 
 __all__ = ["argmax", "argmin"]
 

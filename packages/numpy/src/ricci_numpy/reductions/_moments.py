@@ -16,11 +16,11 @@ from ricci_numpy._promotion import (
     operands,
     strong_constant,
 )
+from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
-from ricci_numpy.arrays._selection import select_where
 
 from ._axis_reductions import sum
-from ._common_arguments import accumulated_dtype, checked_mask, keep_axes, no_out, reduced_axes
+from ._kinds import accumulated_dtype, checked_mask, keep_axes, no_out, reduced_axes
 
 __all__ = ["mean", "std", "var"]
 

@@ -2,6 +2,5 @@
 
 from ._diagonals import *
 from ._grids import *
-from ._positions import *
 from ._ranges import *
 from ._triangles import *

@@ -1,26 +1,261 @@
-"""Grids and joined arrays, written as indices: ``mgrid``, ``ogrid``, ``r_`` and ``c_``."""
+"""Positions in several dimensions and in the flattened array; grids and joined arrays.
+
+``mgrid``, ``ogrid``, ``r_`` and ``c_`` are written as indices.
+"""
 
 import builtins
+from collections.abc import Sequence
+from functools import reduce
+from math import prod
 from typing import Any, final, overload
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite
-from ricci_numpy._promotion import promote_dtypes
-from ricci_numpy.arrays._creation import array
-from ricci_numpy.arrays._filling import zeros
+from ricci_numpy._promotion import (
+    common_dtype,
+    constant,
+    constant_like,
+    convert,
+    operands,
+    promote_dtypes,
+    promote_shapes,
+)
+from ricci_numpy.arrays._broadcasting import concrete_values, select_where
+from ricci_numpy.arrays._creation import array, asarray
+from ricci_numpy.arrays._filling import as_shape, zeros
+from ricci_numpy.indexing._gather_form import dtype_of, widened, wrapped
+from ricci_numpy.indexing._take import check_integers
+from ricci_numpy.indexing._where import nonzero
 from ricci_numpy.shapes._joining import concatenate
 from ricci_numpy.shapes._reshaping import atleast_1d
+from ricci_numpy.ufuncs._division import remainder
+from ricci_numpy.ufuncs._rounding import clip
 
 from ._ranges import arange, linspace
 
-__all__ = ["c_", "mgrid", "ogrid", "r_"]
+__all__ = ["c_", "ix_", "mgrid", "ogrid", "r_", "ravel_multi_index", "unravel_index"]
+
+
+def unravel_index(indices: ir.ArrayLike, shape: ir.ShapeLike) -> tuple[ir.Array, ...]:
+    """Positions in a flattened array as an index array for each dimension.
+
+    Args:
+      indices: integers.
+      shape: the array's shape; its sizes may be traced.
+
+    Returns:
+      A tuple of integer arrays of the shape of ``indices``, one for each dimension.
+
+    Raises:
+      TypeError: if the indices are not integers.
+
+    Positions out of bounds are moved to the first or to the last element.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> [i.tolist() for i in jnp.unravel_index(jnp.array([1, 5]), (2, 3))]
+      [[0, 1], [1, 2]]
+
+    Source: numpy.unravel_index.
+    """
+    (indices,) = operands("unravel_index", indices)
+    if dtype_of(indices) == ir.BOOL:
+        indices = convert(indices, ir.python_scalar_dtype(int), weak_type=True)
+    check_integers("unravel_index", indices)
+    if hasattr(type(shape), "aval"):
+        sizes: Any = shape
+        return _unravel_traced(indices, *(sizes if sizes.ndim else (sizes,)))
+    if isinstance(shape, list | tuple) and any(isinstance(n, ir.Tracer) for n in shape):
+        return _unravel_traced(indices, *shape)
+    coordinates = _unravel_index(indices, sizes=as_shape(shape))
+    is_several = isinstance(shape, list | tuple) or (isinstance(shape, np.ndarray) and shape.ndim)
+    sizes = shape if is_several else (shape,)
+    if any(isinstance(n, np.generic | np.ndarray) for n in sizes):
+        return _promoted(indices, coordinates, sizes)
+    return coordinates
+
+
+def _promoted(
+    indices: ir.Array, coordinates: Sequence[ir.Array], sizes: Sequence[ir.ArrayLike]
+) -> tuple[ir.Array, ...]:
+    """The positions in the dtypes that repeated division by the sizes promotes to, last first."""
+    promoted: list[ir.Array] = []
+    left = indices
+    for position, n in zip(reversed(coordinates), reversed(sizes), strict=True):
+        left = convert(position, *common_dtype(left, n))
+        promoted.insert(0, left)
+    return tuple(promoted)
+
+
+@ir.composite("unravel_index")
+def _unravel_traced(indices: ir.Array, *sizes: ir.ArrayLike) -> tuple[ir.Array, ...]:
+    """``unravel_index`` for traced sizes."""
+    dtype, weak = common_dtype(indices, *sizes)
+    indices, *shape = (convert(x, dtype, weak) for x in (indices, *sizes))
+    total = reduce(lax.mul, shape)
+    if dtype.kind == "i":
+        negative = lax.lt(indices, constant(indices, 0))
+        indices = select_where(
+            negative, lax.add(*promote_shapes("unravel_index", indices, total)), indices
+        )
+    last = lax.sub(total, constant(total, 1))
+    indices = clip(indices, 0, last)
+    coordinates = []
+    for n in reversed(shape):
+        indices, n = promote_shapes("unravel_index", indices, n)
+        coordinates.insert(0, lax.rem(indices, n))
+        indices = lax.div(indices, n)
+    return tuple(coordinates)
+
+
+@ir.composite("unravel_index")
+def _unravel_index(indices: ir.Array, *, sizes: tuple[int, ...]) -> tuple[ir.Array, ...]:
+    total = prod(sizes)
+    if ir.surely_at_most(total, 0):
+        return (lax.full_like(indices, 0),) * len(sizes)
+    dtype, weak = dtype_of(indices), ir.get_aval(indices).weak_type
+    indices = widened(indices, total)
+    if dtype_of(indices).kind == "i":
+        indices = wrapped(indices, total)
+    last = total - 1
+    if not ir.is_symbolic_dim(last):
+        last = min(last, int(ir.iinfo(dtype_of(indices)).max))
+    indices = clip(indices, 0, last)
+    indices = convert(indices, dtype_of(indices), weak)
+    coordinates = []
+    for n in reversed(sizes):
+        coordinates.insert(0, convert(lax.rem(indices, constant_like(indices, n)), dtype, weak))
+        indices = lax.div(indices, constant_like(indices, n))
+    return tuple(coordinates)
+
+
+def ravel_multi_index(
+    multi_index: Sequence[ir.ArrayLike],
+    dims: Sequence[int],
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: ir.DTypeLike | None = None,
+) -> ir.Array:
+    """An index array for each dimension as positions in the flattened array.
+
+    Args:
+      multi_index: integer arrays.
+      dims: the array's shape.
+      mode: ``"clip"`` or ``"wrap"`` for positions out of bounds; with ``"raise"`` they must be
+        concrete.
+      order: ``"C"``, or ``"F"`` for the first dimension changing fastest.
+      dtype: the result's dtype.
+
+    Returns:
+      An integer array of the broadcast shape of the index arrays.
+
+    Raises:
+      ValueError: if a position is out of bounds, the numbers differ, or an index holds floats.
+      TypeError: if an index holds booleans, or a size is not an int.
+      ConcretizationTypeError: if an index is traced and the mode is ``"raise"``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 2])), (2, 3)).tolist()
+      [1, 5]
+
+    Source: numpy.ravel_multi_index.
+    """
+    if len(multi_index) != len(dims):
+        raise ValueError(
+            f"ravel_multi_index: {len(multi_index)} index arrays for {len(dims)} dimensions; give "
+            "one each."
+        )
+    if order not in ("C", "F"):
+        raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}.")
+    dims = as_shape(dims)
+    indices = operands("ravel_multi_index", *multi_index)
+    for i in indices:
+        is_mask = dtype_of(i) == ir.BOOL
+        check_integers("ravel_multi_index", i, TypeError if is_mask else ValueError)
+    bounded = []
+    for i, n in zip(indices, dims, strict=True):
+        if mode == "raise":
+            values = concrete_values(i, "With mode='clip' or mode='wrap' indices can be traced.")
+            if values.size and not (0 <= values.min() and values.max() < n):
+                raise ValueError(
+                    f"ravel_multi_index: an index is out of bounds for a dimension of size {n}. "
+                    "Use mode='clip' or mode='wrap' to allow that."
+                )
+        elif mode == "clip":
+            i = clip(i, 0, n - 1)
+        elif mode == "wrap":
+            i = remainder(i, n)
+        else:
+            raise ValueError(f"ravel_multi_index: mode must be 'raise', 'wrap' or 'clip': {mode!r}")
+        bounded.append(i)
+    if dtype is not None:
+        common = np.dtype(dtype)
+    else:
+        common = common_dtype(*indices)[0] if indices else ir.python_scalar_dtype(int)
+    total = int(np.prod(dims, dtype=object))
+    if total - 1 > ir.iinfo(common).max:
+        raise ValueError(
+            f"ravel_multi_index: {common} cannot hold the positions in an array of shape "
+            f"{tuple(dims)}. Give a wider one as dtype."
+        )
+    result: Any = np.zeros((), common)[()]
+    bounded = [convert(i, common) for i in bounded]
+    below = 1
+    pairs = list(zip(bounded, dims, strict=True))
+    strides = []
+    for _, n in reversed(pairs) if order == "C" else pairs:
+        strides.append(below)
+        below *= n
+    if order == "C":
+        strides.reverse()
+    for (i, _), stride in zip(pairs, strides, strict=True):
+        result = result + asarray(i) * stride
+    return asarray(result)
+
+
+def ix_(*args: ir.ArrayLike) -> tuple[ir.Array, ...]:
+    """Index arrays for the parts of an array at all combinations of positions.
+
+    Args:
+      args: vectors: integers, or masks.
+
+    Returns:
+      A tuple of integer arrays, one for each vector, that broadcast against each other.
+
+    Raises:
+      ValueError: if one is not a vector.
+      TypeError: if one is not an array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> x = jnp.arange(12).reshape(3, 4)
+      >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 3]))].tolist()
+      [[1, 3], [9, 11]]
+
+    Source: numpy.ix_.
+    """
+    count = len(args)
+    grids = []
+    for d, x in enumerate(operands("ix_", *args)):
+        if np.ndim(x) != 1:
+            raise ValueError(f"ix_: arguments must be vectors, got shape {np.shape(x)}.")
+        if dtype_of(x) == ir.BOOL:
+            (x,) = nonzero(x)
+        x = asarray(x)
+        if not x.size:  # as in NumPy, which takes an empty list for indices
+            x = convert(x, ir.canonicalize_dtype(np.int64))
+        grids.append(lax.expand_dims(x, [i for i in range(count) if i != d]))
+    return tuple(grids)
+
 
 _INT32 = np.dtype(np.int32)
 
 
-def _points(entry: slice) -> Array:
+def _points(entry: slice) -> ir.Array:
     """The numbers of a slice; an imaginary step is their count, the end then included."""
     start, step = entry.start or 0, entry.step or 1
     if isinstance(step, complex):
@@ -28,8 +263,8 @@ def _points(entry: slice) -> Array:
     return arange(start, entry.stop, step)
 
 
-@composite("mgrid")
-def _dense(*vectors: Array) -> Array:
+@ir.composite("mgrid")
+def _dense(*vectors: ir.Array) -> ir.Array:
     shape = (1, *(x.shape[0] for x in vectors))
     parts = [
         lax.broadcast_in_dim(x, shape, (axis,))
@@ -38,8 +273,8 @@ def _dense(*vectors: Array) -> Array:
     return lax.concatenate(parts, 0)
 
 
-@composite("ogrid")
-def _open(*vectors: Array) -> tuple[Array, ...]:
+@ir.composite("ogrid")
+def _open(*vectors: ir.Array) -> tuple[ir.Array, ...]:
     ones = (1,) * len(vectors)
     return tuple(
         lax.reshape(x, (*ones[:axis], x.shape[0], *ones[axis + 1 :]))
@@ -47,7 +282,7 @@ def _open(*vectors: Array) -> tuple[Array, ...]:
     )
 
 
-def _vectors(name: str, key: tuple[slice, ...]) -> list[Array]:
+def _vectors(name: str, key: tuple[slice, ...]) -> list[ir.Array]:
     for entry in key if isinstance(key, tuple) else (key,):
         if not isinstance(entry, slice):
             raise TypeError(f"{name} takes slices such as {name}[0:3, 0:1:5j], got {entry!r}.")
@@ -66,7 +301,7 @@ class MGrid:
     Source: numpy.mgrid.
     """
 
-    def __getitem__(self, key: slice | tuple[slice, ...]) -> Array:
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> ir.Array:
         if isinstance(key, slice):
             return _points(key)
         vectors = _vectors("mgrid", key)
@@ -86,10 +321,10 @@ class OGrid:
     """
 
     @overload
-    def __getitem__(self, key: slice) -> Array: ...
+    def __getitem__(self, key: slice) -> ir.Array: ...
     @overload
-    def __getitem__(self, key: tuple[slice, ...]) -> list[Array]: ...
-    def __getitem__(self, key: slice | tuple[slice, ...]) -> Array | list[Array]:
+    def __getitem__(self, key: tuple[slice, ...]) -> list[ir.Array]: ...
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> ir.Array | list[ir.Array]:
         if isinstance(key, slice):
             return _points(key)
         vectors = _vectors("ogrid", key)
@@ -120,7 +355,7 @@ class _Directive:
             ) from None
         self.axis, self.rank, self.place = (*numbers, *(axis, rank, place)[len(numbers) :])[:3]
 
-    def shaped(self, x: ArrayLike) -> Array:
+    def shaped(self, x: ir.ArrayLike) -> ir.Array:
         """An array with at least ``rank`` dimensions."""
         x = atleast_1d(x)
         missing = self.rank - x.ndim
@@ -130,7 +365,7 @@ class _Directive:
         turn = (self.rank - 1 - self.place) % self.rank
         return lax.transpose(x, (*range(turn, self.rank), *range(turn))) if turn else x
 
-    def joined(self, parts: list[ArrayLike]) -> Array:
+    def joined(self, parts: list[ir.ArrayLike]) -> ir.Array:
         """The concatenated arrays."""
         result = concatenate([self.shaped(part) for part in parts], self.axis)
         if self.matrix is None or result.ndim != 1:
@@ -146,7 +381,7 @@ class _Joiner:
     def __init__(self, axis: int, rank: int, place: int):
         self._defaults = (axis, rank, place)
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: Any) -> ir.Array:
         entries = list(key) if isinstance(key, tuple) else [key]
         if not entries:
             raise IndexError("r_ and c_ join arrays; give at least one.")

@@ -21,6 +21,7 @@ from ricci_numpy._promotion import (
     promote_args,
     strong_constant,
 )
+from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import (
     asarray,
     checked_dtype,
@@ -29,7 +30,6 @@ from ricci_numpy.arrays._creation import (
     uploads_are_guarded,
 )
 from ricci_numpy.arrays._filling import filled
-from ricci_numpy.arrays._selection import broadcast
 from ricci_numpy.ufuncs._unary import log10
 
 __all__ = ["arange", "geomspace", "indices", "linspace", "logspace", "meshgrid"]

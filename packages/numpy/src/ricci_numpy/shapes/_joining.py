@@ -7,8 +7,13 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import check_arraylike, convert, operands, promote_dtypes
+from ricci_numpy._promotion import (
+    canonical_axis,
+    check_arraylike,
+    convert,
+    operands,
+    promote_dtypes,
+)
 
 from ._reshaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshaped
 from ._transposing import moveaxis

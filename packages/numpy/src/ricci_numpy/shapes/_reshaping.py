@@ -9,10 +9,9 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import resolved_by
-from ricci_numpy._axes import axis_tuple
-from ricci_numpy._promotion import check_arraylike, operands
+from ricci_numpy._promotion import axis_tuple, check_arraylike, operands
+from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.arrays._filling import as_shape
-from ricci_numpy.arrays._selection import broadcast, broadcast_shape, common_sharding
 
 __all__ = [
     "atleast_1d",

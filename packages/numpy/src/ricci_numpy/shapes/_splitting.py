@@ -9,8 +9,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import check_arraylike, operands
+from ricci_numpy._promotion import canonical_axis, check_arraylike, operands
 
 __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
 

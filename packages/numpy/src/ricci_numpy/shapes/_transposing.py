@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, may_return_operand
-from ricci_numpy._axes import canonical_axes, canonical_axis
+from ricci_numpy._promotion import canonical_axes, canonical_axis
 
 from ._reshaping import checked_operand
 

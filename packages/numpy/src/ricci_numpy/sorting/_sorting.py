@@ -7,8 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, convert, operands
+from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, canonical_axis, convert, operands
 from ricci_numpy.indexing._at import at
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis

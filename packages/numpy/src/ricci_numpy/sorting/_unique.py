@@ -8,9 +8,16 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._axes import canonical_axis
-from ricci_numpy._promotion import INEXACT_DTYPES, INT32, constant, constant_like, convert, operands
-from ricci_numpy.arrays._array_info import concrete_values
+from ricci_numpy._promotion import (
+    INEXACT_DTYPES,
+    INT32,
+    canonical_axis,
+    constant,
+    constant_like,
+    convert,
+    operands,
+)
+from ricci_numpy.arrays._broadcasting import concrete_values
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import nonzero, where_step

@@ -2,4 +2,3 @@
 
 from ._correlations import *
 from ._histograms import *
-from ._histograms_multi import *

@@ -6,9 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Axis, composite, softmax_custom_jvp
-from ricci_lax import custom_jvp
-from ricci_numpy._axes import axis_tuple
-from ricci_numpy._promotion import inexact_dtype, operands
+from ricci_numpy._promotion import axis_tuple, inexact_dtype, operands
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._dtypes import issubdtype
 from ricci_numpy.generalized._ufunc_objects import add, multiply, subtract
@@ -55,7 +53,7 @@ def _softmax_with_axis(axis: Axis, x: Array, where: ArrayLike | None) -> Array:
     return _softmax(x, axis, where)
 
 
-_softmax_with_rule = custom_jvp(_softmax_with_axis, nondiff_argnums=(0,))
+_softmax_with_rule = lax.custom_jvp(_softmax_with_axis, nondiff_argnums=(0,))
 _softmax_with_rule.defjvp(_softmax_rule)
 
 

@@ -4,7 +4,6 @@ from ._arithmetic import *
 from ._binary import *
 from ._comparison import *
 from ._division import *
-from ._divisors import *
 from ._float_parts import *
 from ._rounding import *
 from ._signals import *

@@ -21,7 +21,7 @@ from ricci_numpy._promotion import (
     promote_args_inexact,
     promote_args_numeric,
 )
-from ricci_numpy.arrays._selection import select_where
+from ricci_numpy.arrays._broadcasting import select_where
 
 from ._factories import BOOLEANS, FLOATS, PROMOTED, alias, binary, in_one_step, publish
 from ._unary import EXACT_DTYPES, UNSIGNED_DTYPES, truth

@@ -20,9 +20,9 @@ from ricci_numpy._promotion import (
     promote_shapes,
     strong_constant,
 )
+from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import filled
-from ricci_numpy.arrays._selection import select_where
 
 from ._comparison import isinf
 

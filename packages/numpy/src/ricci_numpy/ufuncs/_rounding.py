@@ -15,9 +15,9 @@ from ricci_numpy._promotion import (
     operands,
     promote_args,
 )
+from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.arrays._selection import select_where
-from ricci_numpy.reductions._common_arguments import no_out
+from ricci_numpy.reductions._kinds import no_out
 
 __all__ = ["around", "clip", "rint", "round", "trunc"]
 

@@ -16,9 +16,9 @@ from ricci_numpy._promotion import (
     promote_dtypes_inexact,
     strong_constant,
 )
+from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.arrays._selection import select_where
-from ricci_numpy.reductions._common_arguments import reduced_axes
+from ricci_numpy.reductions._kinds import reduced_axes
 
 from ._binary import add, divide, equal, greater, less, logical_and, subtract
 from ._comparison import isinf

@@ -1,7 +1,8 @@
-"""The methods and properties that compute, of arrays and traced arrays alike."""
+"""The methods and properties of arrays and traced arrays, and their HTML for notebooks."""
 
 import builtins
 from collections.abc import Iterator, Sequence
+from itertools import batched
 from types import ModuleType
 from typing import NoReturn
 
@@ -11,13 +12,24 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import put_at_place
 from ricci_numpy._promotion import COMPLEX_DTYPES, strong_constant
-from ricci_numpy.arrays._array_api import array_namespace, check_version
 from ricci_numpy.arrays._creation import astype, checked_dtype, uploads_are_guarded
+from ricci_numpy.arrays._dtypes import array_namespace, check_version
+from ricci_numpy.indexing._at import at
+from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._sharded import is_sharded
+from ricci_numpy.indexing._take import choose, compress, take
+from ricci_numpy.indexing._where import nonzero
+from ricci_numpy.linalg._products import dot
+from ricci_numpy.rearranging._moving import repeat
 from ricci_numpy.reductions._axis_reductions import all, any, max, min, prod, ptp, sum
 from ricci_numpy.reductions._cumulative import cumprod, cumsum
 from ricci_numpy.reductions._extreme_indices import argmax, argmin
 from ricci_numpy.reductions._moments import mean, std, var
+from ricci_numpy.sequences._diagonals import diagonal, trace
+from ricci_numpy.shapes._reshaping import ravel, reshape_method, squeeze
+from ricci_numpy.shapes._transposing import swapaxes, transpose_method
+from ricci_numpy.sorting._searching import searchsorted
+from ricci_numpy.sorting._sorting import argpartition, argsort, sort
 from ricci_numpy.ufuncs._binary import equal
 from ricci_numpy.ufuncs._rounding import clip, round
 from ricci_numpy.ufuncs._unary import conj, imag
@@ -250,3 +262,132 @@ ir.define_array_methods(
         "__reversed__": _reversed_rows,
     }
 )
+
+
+def _flatten(self, order: str = "C", *, out_sharding: object = None) -> ir.Array:
+    """The elements in one dimension; see ``ravel``."""
+    return ravel(self, order, out_sharding=out_sharding)
+
+
+def _argsort(
+    self,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> ir.Array:
+    """The positions of the elements in sorted order; see ``argsort``."""
+    return argsort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
+
+
+def _compress(
+    self: ir.Array,
+    condition: ir.ArrayLike,
+    axis: int | None = None,
+    *,
+    out: None = None,
+    size: int | None = None,
+    fill_value: ir.ArrayLike = 0,
+) -> ir.Array:
+    """The slices along an axis for which a condition holds; see ``numpy.compress``."""
+    return compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
+
+
+ir.define_array_methods(
+    {
+        "__getitem__": getitem,
+        "argpartition": argpartition,
+        "argsort": _argsort,
+        "at": property(at),
+        "choose": choose,
+        "compress": _compress,
+        "diagonal": diagonal,
+        "dot": dot,
+        "flatten": _flatten,
+        "nonzero": nonzero,
+        "ravel": ravel,
+        "repeat": repeat,
+        "reshape": reshape_method,
+        "searchsorted": searchsorted,
+        "sort": sort,
+        "squeeze": squeeze,
+        "swapaxes": swapaxes,
+        "take": take,
+        "trace": trace,
+        "transpose": transpose_method,
+    }
+)
+
+_EDGE = 4  # how many rows and columns are shown at each end of a longer dimension
+_UNITS = "bytes", "kB", "MB", "GB", "TB"
+_CELL = "text-align: right; padding: 0 0.6em"
+
+
+def _escaped(text: str) -> str:
+    from html import escape  # noqa: PLC0415 - lazy: only notebooks need it
+
+    return escape(text)
+
+
+def _size(count: float) -> str:
+    """A number of bytes in the largest unit that leaves a number of 1 or more.
+
+    >>> _size(12), _size(2_500_000)
+    ('12 bytes', '2.5 MB')
+    """
+    step = 0
+    while count >= 1000 and step < len(_UNITS) - 1:
+        count, step = count / 1000, step + 1
+    return f"{count:.3g} {_UNITS[step]}"
+
+
+def _shown(size: int) -> list[int | None]:
+    """The positions to show along a dimension, with ``None`` for the ones that are left out.
+
+    >>> _shown(3), _shown(100)
+    ([0, 1, 2], [0, 1, 2, 3, None, 96, 97, 98, 99])
+    """
+    if size <= 2 * _EDGE + 1:
+        return list(range(size))
+    return [*range(_EDGE), None, *range(size - _EDGE, size)]
+
+
+def _caption(x: ir.Array) -> str:
+    aval = x.aval
+    parts = [aval.str_short(), *(["weak type"] if aval.weak_type else []), _size(x.nbytes)]
+    places = sorted(map(str, x.devices())) if hasattr(x, "devices") else [ir.backend().name]
+    parts.append(places[0] if len(places) == 1 else f"{len(places)} devices")
+    return _escaped(", ".join(parts))
+
+
+def _table(values: np.ndarray) -> str:
+    rows, columns = _shown(values.shape[0]), _shown(values.shape[1])
+    cells = [
+        "…" if i is None or j is None else _escaped(str(values[i, j]))
+        for i in rows
+        for j in columns
+    ]
+    lines = (
+        "".join(f'<td style="{_CELL}">{cell}</td>' for cell in row)
+        for row in batched(cells, len(columns))
+    )
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
+def repr_html(self) -> str | None:
+    """The array as HTML, for notebooks; ``None`` without values in this process."""
+    if isinstance(self, ir.Tracer) or ir.is_extended(self.aval.dtype) or self.is_deleted():
+        return None
+    if not (getattr(self, "is_fully_addressable", True) or self.is_fully_replicated):
+        return None
+    values = np.asarray(self)
+    if values.ndim <= 2 and values.size:
+        body = _table(values.reshape(-1, values.shape[-1]) if values.ndim else values[None, None])
+    else:
+        body = f"<pre>{_escaped(str(values))}</pre>"
+    return f"<div><div>{_caption(self)}</div>{body}</div>"
+
+
+ir.define_array_methods({"_repr_html_": repr_html})

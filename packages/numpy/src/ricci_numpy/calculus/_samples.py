@@ -1,4 +1,4 @@
-"""Differences of neighbours, derivatives and integrals of sampled functions."""
+"""Differences, derivatives, integrals and linear interpolation of sampled functions."""
 
 from operator import index
 from typing import Any
@@ -7,8 +7,10 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._axes import canonical_axes, canonical_axis
 from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    canonical_axes,
+    canonical_axis,
     check_broadcast,
     constant_like,
     convert,
@@ -17,14 +19,20 @@ from ricci_numpy._promotion import (
     promote_dtypes_inexact,
     strong_constant,
 )
-from ricci_numpy.arrays._selection import broadcast
+from ricci_numpy.arrays._broadcasting import broadcast
+from ricci_numpy.indexing._brackets import getitem
+from ricci_numpy.indexing._where import where_step
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.shapes._joining import concatenate
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
-from ricci_numpy.ufuncs._binary import multiply
+from ricci_numpy.sorting._searching import searchsorted
+from ricci_numpy.ufuncs._binary import add, greater, less, multiply, subtract
+from ricci_numpy.ufuncs._division import remainder
+from ricci_numpy.ufuncs._rounding import clip
+from ricci_numpy.ufuncs._unary import abs
 
-__all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
+__all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid"]
 
 
 def _optional_operands(name: str, *args: ir.ArrayLike | None) -> list[Any]:
@@ -302,3 +310,118 @@ def _weighted_sum(weights: ir.Array, y: ir.Array) -> ir.Array:
         check_broadcast("trapezoid", [weights.shape, pairs.shape])
         weights = lax.expand_dims(weights, range(pairs.ndim - weights.ndim))
     return sum(multiply(weights, pairs), -1)
+
+
+_EXTRAPOLATE = "extrapolate"
+
+
+def interp(
+    x: ir.ArrayLike,
+    xp: ir.ArrayLike,
+    fp: ir.ArrayLike,
+    left: ir.ArrayLike | str | None = None,
+    right: ir.ArrayLike | str | None = None,
+    period: ir.ArrayLike | None = None,
+) -> ir.Array:
+    """The values between given points of a function, by straight lines.
+
+    Args:
+      x: where to evaluate, an array of real numbers.
+      xp: the sample points, an increasing vector; any order with ``period``.
+      fp: its values there, a vector of the same size.
+      left, right: the values before the first and behind the last point, those of these points by
+        default; ``"extrapolate"`` continues the line.
+      period: the period of the function; then ``left`` and ``right`` have no effect.
+
+    Returns:
+      An array of floats of the shape of ``x``.
+
+    Raises:
+      TypeError: if an operand is not an array.
+      ValueError: if ``xp`` and ``fp`` are not vectors of one size, ``x`` or ``xp`` is complex,
+        ``left`` or ``right`` is another string, or ``period`` is not a scalar.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> xp, fp = jnp.array([0.0, 1.0, 2.0]), jnp.array([0.0, 10.0, 40.0])
+      >>> jnp.interp(jnp.array([0.5, 1.5, 9.0]), xp, fp).tolist()
+      [5.0, 25.0, 40.0]
+
+    Source: numpy.interp.
+    """
+    x, xp, fp = operands("interp", x, xp, fp)
+    if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp):
+        raise ValueError(
+            f"interp: xp and fp must be vectors of one size, got shapes {np.shape(xp)} and "
+            f"{np.shape(fp)}."
+        )
+    if not np.shape(xp)[0]:
+        raise TypeError("interp: xp and fp are empty; give at least one point.")
+    if any(_dtype(each) in COMPLEX_DTYPES for each in (x, xp)):
+        raise ValueError("interp: x and xp must be real numbers, which have an order.")
+    modes, settings = {}, []
+    for name, value in (("left", left), ("right", right), ("period", period)):
+        if isinstance(value, str) and name != "period":
+            if value != _EXTRAPOLATE:
+                raise ValueError(
+                    f"interp: {name}={value!r} is unknown; the one string it can be is "
+                    f"{_EXTRAPOLATE!r}."
+                )
+            modes[name] = value
+        elif value is not None:
+            settings += operands("interp", value)
+            modes[name] = "given"
+    if period is not None and np.ndim(settings[-1]):
+        raise ValueError(f"interp: period must be a scalar, got shape {np.shape(settings[-1])}.")
+    return _interp(x, xp, fp, *settings, modes=tuple(modes.items()))
+
+
+def _dtype(x: ir.Array) -> np.dtype:
+    return ir.get_aval(x).dtype
+
+
+@ir.composite("_interp")
+def _interp(
+    x: ir.Array,
+    xp: ir.Array,
+    fp: ir.Array,
+    *settings: ir.ArrayLike,
+    modes: tuple[tuple[str, str], ...],
+) -> ir.Array:
+    remaining = iter(settings)
+    values = {name: next(remaining) for name, mode in modes if mode != _EXTRAPOLATE}
+    extrapolated = {name for name, mode in modes if mode == _EXTRAPOLATE}
+    x, xp = promote_dtypes_inexact(x, xp)
+    (fp,) = promote_dtypes_inexact(fp)
+    if "period" in values:
+        x, xp, fp = _periodic(x, xp, fp, abs(values["period"]))
+    size = xp.shape[0]
+    after = clip(searchsorted(xp, x, side="right"), 1, size - 1)
+    before = lax.sub(after, np.int32(1))
+    x0, f0 = getitem(xp, before), getitem(fp, before)
+    width, rise = lax.sub(getitem(xp, after), x0), lax.sub(getitem(fp, after), f0)
+    # Between points in one place there is no line: the value there is that of the first.
+    least = strong_constant(width.dtype, float(ir.finfo(width.dtype).eps) ** 2)
+    coincide = lax.le(lax.abs(width), least)
+    fraction = lax.div(lax.sub(x, x0), where_step(coincide, constant_like(width, 1), width))
+    result = where_step(coincide, f0, add(f0, multiply(fraction, rise)))
+    if "period" in values:
+        return result
+    for name, outside, place in (("left", less, 0), ("right", greater, -1)):
+        value = values.get(name, lax.index_in_dim(fp, place, keepdims=False))
+        if name not in extrapolated:
+            end = lax.index_in_dim(xp, place, keepdims=False)
+            result = where_step(outside(x, end), value, result)
+    return result
+
+
+def _periodic(
+    x: ir.Array, xp: ir.Array, fp: ir.Array, period: ir.Array
+) -> tuple[ir.Array, ir.Array, ir.Array]:
+    """The points within one period in order, with one more from the period on either side."""
+    x, xp = remainder(x, period), remainder(xp, period)
+    xp, fp = lax.sort((xp, fp), num_keys=1)
+    first = [lax.slice_in_dim(each, 0, 1) for each in (xp, fp)]
+    last = [lax.slice_in_dim(each, -1, None) for each in (xp, fp)]
+    xp = lax.concatenate([subtract(last[0], period), xp, add(first[0], period)], 0)
+    return x, xp, lax.concatenate([last[1], fp, first[1]], 0)
