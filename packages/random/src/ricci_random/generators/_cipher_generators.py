@@ -16,7 +16,7 @@ import ricci_numpy as jnp
 from ricci_ir import Array, Shape, TupleRecord, enable_x64
 from ricci_random.keys._key_type import Generator, register_generator
 
-from ._positions import halves, join, leading, positions, word
+from ._threefry_generator import halves, join, leading, positions, word
 
 type Words = Sequence[Array]
 

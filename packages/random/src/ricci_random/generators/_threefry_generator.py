@@ -10,26 +10,102 @@ an element depends on the array's size.
 """
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
-from ricci_ir import Array, Shape, is_symbolic_dim, threefry_partitionable
 from ricci_lax.authoring import threefry2x32
 from ricci_random.keys._key_type import Generator, register_generator
 
-from ._positions import halves, join, leading, modulo_word, positions, word
+
+def word(keys: ir.Array, i: int) -> ir.Array:
+    """One of the words of every key."""
+    return lax.squeeze(lax.slice_in_dim(keys, i, i + 1, axis=-1), (keys.ndim - 1,))
+
+
+def leading(x: ir.Array, keys: ir.Array) -> ir.Array:
+    """Add leading dimensions of size 1 to counters, to broadcast with keys."""
+    return lax.expand_dims(x, tuple(range(keys.ndim - 1)))
+
+
+def positions(shape: ir.Shape) -> tuple[ir.Array, ir.Array]:
+    """The upper and lower 32 bits of each element's row-major position."""
+    if ir.surely_at_least(prod(shape), 2**32 + 1):
+        return _wide_positions(shape)
+    low = lax.full(shape, 0, _UINT32)
+    stride = 1
+    for d in reversed(range(len(shape))):
+        if not ir.surely_at_most(shape[d], 1):
+            index = lax.broadcasted_iota(_UINT32, shape, d)
+            term = index if stride == 1 else lax.mul(index, modulo_word(stride))
+            low = term if stride == 1 else lax.add(low, term)
+            stride *= shape[d]
+    return lax.full(shape, 0, _UINT32), low
+
+
+def modulo_word(stride: Any) -> ir.ArrayLike:
+    """A number of elements, modulo 2³²."""
+    if ir.is_symbolic_dim(stride):
+        return lax.convert_element_type(stride, _UINT32)
+    return np.uint32(stride % 2**32)
+
+
+def _wide_positions(shape: ir.Shape) -> tuple[ir.Array, ir.Array]:
+    """The positions in an array of more than 2³² elements, as sums of two words with carry."""
+    high = low = lax.full(shape, 0, _UINT32)
+    stride = 1
+    for d in reversed(range(len(shape))):
+        index = lax.broadcasted_iota(_UINT32, shape, d)
+        for bit in range((shape[d] - 1).bit_length()):
+            # Add the multiple of the stride that this bit of the index represents.
+            bit_set = lax.bitwise_and(lax.shift_right_logical(index, np.uint32(bit)), np.uint32(1))
+            step = stride << bit
+            total = lax.add(low, lax.mul(bit_set, np.uint32(step % 2**32)))
+            carry = lax.convert_element_type(lax.lt(total, low), _UINT32)
+            upper = lax.mul(bit_set, np.uint32(step >> 32))
+            high, low = lax.add(lax.add(high, upper), carry), total
+        stride *= shape[d]
+    return high, low
+
+
+def halves(integers: ir.Array) -> tuple[ir.Array, ir.Array]:
+    """The upper and lower 32 bits of integers; the upper are zero for narrower types."""
+    low = lax.convert_element_type(integers, _UINT32)
+    if np.dtype(integers.dtype).itemsize < 8:
+        return lax.full_like(low, 0), low
+    upper = lax.shift_right_logical(integers, _word_bits(integers.dtype))
+    return lax.convert_element_type(upper, _UINT32), low
+
+
+def join(high: ir.Array, low: ir.Array) -> ir.Array:
+    """64-bit integers from their upper and lower halves."""
+    wide = np.dtype("uint64")
+    upper = lax.shift_left(lax.convert_element_type(high, wide), _word_bits(wide))
+    return lax.bitwise_or(upper, lax.convert_element_type(low, wide))
+
+
+def _word_bits(dtype: np.dtype) -> ir.Array:
+    """Return 32 as an integer of ``dtype``.
+
+    It is converted in the program: lowering rules trace these functions, and take no constants.
+    """
+    return lax.convert_element_type_p.bind(
+        np.uint32(32), new_dtype=dtype, weak_type=False, sharding=None
+    )
+
 
 _UINT32 = np.dtype("uint32")
 
 
-def _pair(x0: Array, x1: Array) -> Array:
+def _pair(x0: ir.Array, x1: ir.Array) -> ir.Array:
     """The words of keys from the arrays of their first and second words."""
     last = x0.ndim
     return lax.concatenate([lax.expand_dims(x0, (last,)), lax.expand_dims(x1, (last,))], last)
 
 
-def _keys_for(keys: Array, ndim: int) -> tuple[Array, Array]:
+def _keys_for(keys: ir.Array, ndim: int) -> tuple[ir.Array, ir.Array]:
     """Both words of every key, with ``ndim`` dimensions of size 1 after the keys' own.
 
     A single key stays a scalar, which broadcasts.
@@ -39,13 +115,13 @@ def _keys_for(keys: Array, ndim: int) -> tuple[Array, Array]:
     return lax.expand_dims(word(keys, 0), new), lax.expand_dims(word(keys, 1), new)
 
 
-def _by_position(keys: Array, shape: Shape) -> tuple[Array, Array]:
+def _by_position(keys: ir.Array, shape: ir.Shape) -> tuple[ir.Array, ir.Array]:
     """The partitionable layout: the encrypted position of each element, for every key."""
     high, low = positions(shape)
     return threefry2x32(*_keys_for(keys, len(shape)), leading(high, keys), leading(low, keys))
 
 
-def _in_halves(keys: Array, count: int) -> Array:
+def _in_halves(keys: ir.Array, count: int) -> ir.Array:
     """The original layout: ``count`` words for every key, from counters of both halves in pairs."""
     half = (count + 1) // 2
     counters = lax.iota(_UINT32, half)
@@ -53,7 +129,7 @@ def _in_halves(keys: Array, count: int) -> Array:
     if count % 2 != 0:  # the counter past the end is zero, as in JAX
         last = modulo_word(half - 1)
         past = lax.eq(counters, last)
-        if is_symbolic_dim(count % 2):  # there may be none
+        if ir.is_symbolic_dim(count % 2):  # there may be none
             past = lax.bitwise_and(past, lax.eq(modulo_word(count % 2), np.uint32(1)))
         second = lax.select(past, lax.full_like(counters, 0), second)
     k0, k1 = _keys_for(keys, 1)
@@ -62,28 +138,28 @@ def _in_halves(keys: Array, count: int) -> Array:
     return lax.slice_in_dim(both, 0, count, axis=keys.ndim - 1)
 
 
-def _seed(seeds: Array) -> Array:
+def _seed(seeds: ir.Array) -> ir.Array:
     """The key of a seed: the two words of its 64 bits."""
     return _pair(*halves(seeds))
 
 
-def _split(keys: Array, shape: Shape) -> Array:
-    if threefry_partitionable.value:
+def _split(keys: ir.Array, shape: ir.Shape) -> ir.Array:
+    if ir.threefry_partitionable.value:
         return _pair(*_by_position(keys, shape))
     words = _in_halves(keys, 2 * prod(shape))
     return lax.reshape(words, (*keys.shape[:-1], *shape, 2))
 
 
-def _fold_in(keys: Array, data: Array) -> Array:
+def _fold_in(keys: ir.Array, data: ir.Array) -> ir.Array:
     """The integer, encrypted with the key."""
     counter = _seed(data)
     words = [word(keys, 0), word(keys, 1), word(counter, 0), word(counter, 1)]
     return _pair(*threefry2x32(*words))
 
 
-def _bits(keys: Array, bit_width: int, shape: Shape) -> Array:
+def _bits(keys: ir.Array, bit_width: int, shape: ir.Shape) -> ir.Array:
     dtype = np.dtype(f"uint{bit_width}")
-    if threefry_partitionable.value:
+    if ir.threefry_partitionable.value:
         y0, y1 = _by_position(keys, shape)
         if bit_width == 64:
             return join(y0, y1)
@@ -100,7 +176,7 @@ def _bits(keys: Array, bit_width: int, shape: Shape) -> Array:
     return lax.reshape(lax.convert_element_type(words, dtype), (*lead, *shape))
 
 
-def _narrow_words(words: Array, bit_width: int, size: int) -> Array:
+def _narrow_words(words: ir.Array, bit_width: int, size: int) -> ir.Array:
     """Split words into narrower integers, the lowest bits first."""
     parts, last = 32 // bit_width, words.ndim
     shape = (*words.shape, parts)

@@ -9,8 +9,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 
-from ._checks import check_key, check_keys, generator_of, is_key, typed_keys
-from ._key_calls import staged
+from ._key_arguments import check_key, check_keys, generator_of, is_key, staged, typed_keys
 from ._key_type import (
     Generator,
     GeneratorLike,

@@ -5,7 +5,6 @@ from ._choices import *
 from ._gamma import *
 from ._gamma_family import *
 from ._inversion import *
-from ._multivariate import *
 from ._normal import *
 from ._poisson import *
 from ._uniform import *

@@ -7,12 +7,18 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_random.keys._checks import check_key
-from ricci_random.keys._key_calls import staged
+from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
-from ._float_info import float_info
-from ._parameters import as_shape, broadcasts_to, common_shape, float_dtype, sampled_shape, to_shape
+from ._parameters import (
+    as_shape,
+    broadcasts_to,
+    common_shape,
+    float_dtype,
+    float_info,
+    sampled_shape,
+    to_shape,
+)
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
 from ._uniform import _uniform
 

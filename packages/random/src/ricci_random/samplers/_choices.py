@@ -10,13 +10,11 @@ import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_lax.authoring import canonical_axis, resolved_by
-from ricci_random.keys._checks import check_key, is_key
-from ricci_random.keys._key_calls import staged
+from ricci_random.keys._key_arguments import check_key, is_key, staged
 from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
-from ._float_info import float_info
 from ._inversion import _gumbel, gumbel_mode
-from ._parameters import Sharding, as_shape, broadcasts_to, constrain_sharding
+from ._parameters import Sharding, as_shape, broadcasts_to, constrain_sharding, float_info
 from ._uniform import _randint, _uniform
 
 __all__ = ["categorical", "choice", "permutation"]

@@ -7,8 +7,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike
-from ricci_random.keys._checks import check_key
-from ricci_random.keys._key_calls import staged
+from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
 from ._gamma import Method, gamma_rule
@@ -20,11 +19,11 @@ from ._parameters import (
     broadcasts_to,
     constrain_sharding,
     float_dtype,
+    sample,
     sampled_shape,
     to_shape,
     with_rank_unless_scalar,
 )
-from ._sampling import sample
 from ._uniform import _rademacher
 
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "generalized_normal", "t"]

@@ -11,21 +11,20 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_random.keys._checks import check_key
-from ricci_random.keys._key_calls import staged
+from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import type_of
 
-from ._float_info import float_info
 from ._parameters import (
     Sharding,
     as_shape,
     constrain_sharding,
     float_dtype,
+    float_info,
+    sample,
     sampled_shape,
     to_shape,
     with_rank_unless_scalar,
 )
-from ._sampling import sample
 from ._uniform import _uniform, uniform_upper_first
 
 __all__ = [

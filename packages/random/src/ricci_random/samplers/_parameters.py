@@ -1,12 +1,16 @@
-"""Checks and conversions of samplers' arguments: shapes, dtypes and parameters."""
+"""Arguments of samplers: shapes, dtypes and parameters, their checks and conversions."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import as_sizes, with_out_sharding
+from ricci_random.keys._key_arguments import check_key
 from ricci_random.keys._primitives import type_of
 
 type Sharding = Any
@@ -105,3 +109,102 @@ def to_shape(x: ir.Array, shape: ir.Shape) -> ir.Array:
 def constrain_sharding(x: ir.Array, out_sharding: Sharding) -> ir.Array:
     """Constrain a sampler's result to ``out_sharding``."""
     return with_out_sharding(x, out_sharding)
+
+
+class FloatInfo:
+    """Constants of a float dtype.
+
+    Called with a number, it returns the scalar of the dtype.
+
+    Attributes:
+      dtype: the dtype.
+      width: its bits.
+      mantissa: the bits of its mantissa, without the leading 1 that is not stored.
+      uint: the unsigned integer dtype of the same width.
+      random_bits: the number of random bits drawn for the mantissa.
+      one, eps, largest, tiny: 1, the distance from 1 to the next number, the greatest number and
+        the least positive normal one.
+    """
+
+    __slots__ = (
+        "dtype",
+        "eps",
+        "largest",
+        "mantissa",
+        "one",
+        "random_bits",
+        "tiny",
+        "uint",
+        "width",
+    )
+
+    def __init__(self, dtype: ir.DTypeLike):
+        info = ml_dtypes.finfo(dtype)
+        self.dtype = np.dtype(dtype)
+        self.width: int = info.bits
+        self.mantissa: int = info.nmant
+        self.uint = np.dtype(f"uint{info.bits}")
+        self.random_bits: int = 8 if info.nmant < 8 else info.bits
+        self.one = self(1)
+        self.eps = self(info.eps)
+        self.largest = self(info.max)
+        self.tiny = self(info.tiny)
+
+    def __call__(self, value: object) -> Any:
+        """A number as a scalar of the dtype, which may be an extension type."""
+        return ir.exact_scalar(value, self.dtype)
+
+    @property
+    def above_minus_one(self) -> Any:
+        """The smallest number greater than -1."""
+        ends = (np.array(end, self.dtype) for end in (-1, 0))
+        return self(np.nextafter(*ends, dtype=self.dtype))
+
+
+def float_info(dtype: np.dtype) -> FloatInfo:
+    """Return the facts about a float dtype."""
+    return _float_info(dtype, ir.is_narrowed(dtype))
+
+
+@lru_cache
+def _float_info(dtype: np.dtype, _narrowed: bool) -> FloatInfo:
+    return FloatInfo(dtype)
+
+
+def sample(
+    name: str,
+    draw: Callable[..., ir.Array],
+    key: ir.ArrayLike,
+    parameters: tuple[ir.ArrayLike, ...],
+    shape: ir.ShapeLike | None,
+    dtype: ir.DTypeLike | None,
+    out_sharding: Sharding = None,
+    kind: type = np.floating,
+    **settings: object,
+) -> ir.Array:
+    """Check the arguments of a sampler and draw samples.
+
+    Args:
+      name: the sampler's name, for messages.
+      draw: ``draw(key, *parameters, shape=shape, dtype=dtype, **settings)``.
+      key: the user's key.
+      parameters: the distribution's parameters, which must broadcast to ``shape``.
+      shape: the result's shape; ``None`` for the broadcast shape of the parameters.
+      dtype: the result's dtype; ``None`` for the default float dtype.
+      out_sharding: the result's sharding.
+      kind: what the dtype must be: ``np.floating``, or ``np.inexact`` to allow complex ones.
+      **settings: other keyword arguments of ``draw``.
+
+    Raises:
+      TypeError: if ``key`` is not a key, or ``shape`` is not a shape.
+      ValueError: if ``key`` is an array of keys, the parameters do not broadcast to ``shape``, or
+        the dtype is of another kind.
+    """
+    key = check_key(key, name)
+    result_dtype = float_dtype(name, dtype, kind)
+    if parameters:
+        sizes = sampled_shape(name, shape, *parameters)
+    else:
+        sizes = as_shape(shape)  # pyright: ignore[reportArgumentType]  # as_shape raises for None
+    samples = draw(key, *parameters, shape=sizes, dtype=result_dtype, **settings)
+    return samples if out_sharding is None else constrain_sharding(samples, out_sharding)

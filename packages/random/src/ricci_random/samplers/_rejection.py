@@ -18,7 +18,7 @@ import ricci_numpy as jnp
 from ricci_ir import Array, TupleRecord, issubdtype
 from ricci_random.keys._primitives import subkeys
 
-from ._float_info import float_info
+from ._parameters import float_info
 from ._uniform import _uniform
 
 

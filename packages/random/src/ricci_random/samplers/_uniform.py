@@ -8,16 +8,15 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_random.keys._checks import check_key
-from ricci_random.keys._key_calls import staged
+from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
-from ._float_info import float_info
 from ._parameters import (
     Sharding,
     as_shape,
     constrain_sharding,
     float_dtype,
+    float_info,
     sampled_shape,
     with_rank,
 )

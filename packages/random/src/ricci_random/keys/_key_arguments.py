@@ -1,12 +1,20 @@
-"""Checks of key arguments: typed arrays of keys, or their words."""
+"""Key arguments of samplers: their checks, and samplers as staged calls.
 
-from typing import TypeGuard
+A key is a typed array of keys, or the array of its words. A sampler is traced once for its types
+and compiled as one unit. Under tracing, it is a call whose operand is the key. Outside, it is a
+call on the key's words, so that backends need not support keys.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeGuard
 
 import ricci_ir as ir
 
 from ._key_array import KeyArray
+from ._key_reuse import consume
 from ._key_type import Generator, KeyType, find_generator
-from ._primitives import check_words, wrap
+from ._primitives import check_words, random_wrap_p, type_of, unwrap, wrap
 
 
 def is_key(x: object) -> TypeGuard[KeyArray]:
@@ -72,3 +80,50 @@ def typed_keys(keys: ir.Array) -> ir.Array:
 def generator_of(keys: ir.ArrayLike) -> Generator:
     """The generator of keys; words are those of the default one."""
     return keys.dtype._impl if is_key(keys) else find_generator(None)
+
+
+def staged[**P](
+    fun: Callable[P, ir.Array], name: str = "", inline: bool = False, consumes: bool = True
+) -> Callable[P, ir.Array]:
+    """Make a function of a key a single staged call.
+
+    Args:
+      fun: ``fun(key, *operands, **params)`` with arrays or scalars as operands, and hashable
+        parameters; returns an array.
+      name: the name of the call, by default that of ``fun``.
+      inline: whether the operations are inlined into a jaxpr that is being traced; otherwise
+        they are a call there.
+      consumes: whether ``jax_debug_key_reuse`` counts the key as used after the call.
+    """
+    name = name or fun.__name__
+    on_keys = ir.Composite(fun, name)
+
+    by_generator: ir.Cache[Generator, ir.Composite] = ir.Cache("samplers", 16)
+
+    def on_words(impl: Generator) -> ir.Composite:
+        @wraps(fun)
+        def step(words: object, *xs: object, **params: object) -> Any:
+            return fun(random_wrap_p.bind(words, impl=impl), *xs, **params)  # pyright: ignore
+
+        return ir.Composite(step, name)
+
+    def call(key: Any, *operands: Any, **params: Any) -> Any:
+        recording = ir.is_recording()
+        if recording and inline:
+            return fun(key, *operands, **params)  # pyright: ignore
+        dtype = type_of(key).dtype
+        typed = isinstance(dtype, KeyType)
+        impl = dtype._impl if typed else find_generator(None)
+        if recording:
+            key = key if typed else random_wrap_p.bind(key, impl=impl)
+            return on_keys(key, *operands, **params)
+        if typed:
+            if consumes and ir.debug_key_reuse.value:
+                consume(key, name.removeprefix("_"))
+            key = unwrap(key)
+        sampler = by_generator.entries.get(impl)
+        if sampler is None:
+            sampler = by_generator.make(impl, on_words, impl)
+        return sampler(key, *operands, **params)
+
+    return wraps(fun)(call)
