@@ -2,11 +2,9 @@
 
 from ricci_ir import export_names as _export_names
 
-from . import _batching as _batching
 from . import _methods as _methods
 from ._api import *
 from ._base import *
-from ._random import *
 from .ad import grad as grad
 from .ad import jacfwd as jacfwd
 from .ad import jacobian as jacobian

@@ -8,10 +8,10 @@ import numpy as np
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike, Primitive
 from ricci_pytree import register_pytree_node_class
+from ricci_sparse.bcsr._layout import rows_of, starts_of
 
 from ._base import JAXSparse
 from ._function_primitives import function_primitive
-from .bcsr._conversion import rows_of, starts_of
 from .coo import check_factor, count_nonzeros, matmul, matrix, product
 
 __all__ = [

@@ -11,10 +11,19 @@ from ricci_pytree import register_pytree_node_class
 from ricci_sparse._base import JAXSparse
 from ricci_sparse.layouts import SparseInfo
 
-from ._conversion import bcoo_fromdense_p, bcoo_todense_p, count_stored_elements
-from ._layout import properties_of, split_shape, validate
-from ._order import bcoo_sort_indices_p, bcoo_sum_duplicates_p, count_unique_indices
-from ._transposing import bcoo_transpose_p, split_permutation
+from ._layout import (
+    bcoo_fromdense_p,
+    bcoo_sort_indices_p,
+    bcoo_sum_duplicates_p,
+    bcoo_todense_p,
+    bcoo_transpose_p,
+    count_stored_elements,
+    count_unique_indices,
+    properties_of,
+    split_permutation,
+    split_shape,
+    validate,
+)
 
 __all__ = ["BCOO"]
 

@@ -8,13 +8,10 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike
-from ricci_lax import DotDimensionNumbers
 
 from ._array import BCOO
-from ._conversion import bcoo_extract_p
-from ._order import first_of_duplicates
-from ._products import bcoo_dot_general_p, bcoo_dot_general_sampled_p
-from ._sparse_products import spdot_general
+from ._layout import bcoo_extract_p, first_of_duplicates
+from ._products import bcoo_dot_general_p, bcoo_dot_general_sampled_p, spdot_general
 
 __all__ = [
     "bcoo_dot_general",
@@ -205,7 +202,7 @@ def bcoo_dot_general(
     lhs: BCOO | Array,
     rhs: BCOO | Array,
     *,
-    dimension_numbers: DotDimensionNumbers,
+    dimension_numbers: lax.DotDimensionNumbers,
     precision: None = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
@@ -308,7 +305,7 @@ def check_product_shapes(lhs: Sequence[int], rhs: Sequence[int], numbers: Any) -
 
 
 def bcoo_dot_general_sampled(
-    A: Array, B: Array, indices: Array, *, dimension_numbers: DotDimensionNumbers
+    A: Array, B: Array, indices: Array, *, dimension_numbers: lax.DotDimensionNumbers
 ) -> Array:
     """Elements of the product of two dense arrays, at indices of a BCOO array.
 

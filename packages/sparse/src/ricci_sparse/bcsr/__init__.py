@@ -3,7 +3,6 @@
 from ricci_ir import export_names as _export_names
 
 from ._array import *
-from ._conversion import *
 from ._functions import *
 from ._layout import *
 

@@ -10,11 +10,10 @@ from ricci_ir import Array, ArrayLike, ConcretizationTypeError, DTypeLike, Trace
 from ricci_pytree import register_pytree_node_class
 from ricci_sparse._base import JAXSparse
 from ricci_sparse.bcoo import BCOO
-from ricci_sparse.bcoo._conversion import count_stored_elements
+from ricci_sparse.bcoo._layout import count_stored_elements
 from ricci_sparse.layouts import SparseInfo
 
-from ._conversion import bcsr_fromdense_p, bcsr_todense_p, rows_of, starts_of
-from ._layout import bcsr_properties, validate
+from ._layout import bcsr_fromdense_p, bcsr_properties, bcsr_todense_p, rows_of, starts_of, validate
 
 __all__ = ["BCSR"]
 

@@ -8,7 +8,6 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, Shape
-from ricci_lax import DotDimensionNumbers
 from ricci_sparse._function_primitives import function_primitive
 from ricci_sparse._row_products import row_products
 from ricci_sparse.bcoo import bcoo_broadcast_in_dim, bcoo_concatenate, bcoo_dot_general_p
@@ -16,7 +15,7 @@ from ricci_sparse.bcoo._functions import as_numbers, check_product_shapes
 from ricci_sparse.layouts import SparseInfo
 
 from ._array import BCSR
-from ._conversion import bcsr_extract_p, rows_of, with_rows
+from ._layout import bcsr_extract_p, rows_of, with_rows
 
 __all__ = [
     "bcsr_broadcast_in_dim",
@@ -84,7 +83,7 @@ def bcsr_dot_general(
     lhs: BCSR | Array,
     rhs: Array,
     *,
-    dimension_numbers: DotDimensionNumbers,
+    dimension_numbers: lax.DotDimensionNumbers,
     precision: None = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,

@@ -4,7 +4,6 @@ from ricci_ir import export_names as _export_names
 
 from . import _control_flow as _control_flow
 from . import _operations as _operations
-from ._rule_table import *
 from ._sparsify import *
 from ._values import *
 

@@ -7,13 +7,17 @@ import ricci_lax as lax
 from ricci_ir import Array, Jaxpr, Primitive, program_rules
 from ricci_sparse._base import is_sparse
 
-from ._rule_table import SparseRule, further_rules, of_arrays, sparse_rules_bcoo, sparse_rules_bcsr
 from ._sparsify import eval_sparse
 from ._values import (
     ArrayOrSparse,
+    SparseRule,
     SparsifyEnv,
     SparsifyValue,
     arrays_to_spvalues,
+    further_rules,
+    of_arrays,
+    sparse_rules_bcoo,
+    sparse_rules_bcsr,
     spvalues_to_arrays,
 )
 

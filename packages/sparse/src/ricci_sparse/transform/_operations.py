@@ -34,15 +34,18 @@ from ricci_sparse.bcoo import (
 )
 from ricci_sparse.bcsr import BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general
 
-from ._rule_table import (
+from ._values import (
+    ArrayOrSparse,
     SparseRule,
+    SparsifyEnv,
+    SparsifyValue,
     further_rules,
     of_arrays,
     placed,
     sparse_rules_bcoo,
     sparse_rules_bcsr,
+    to_array,
 )
-from ._values import ArrayOrSparse, SparsifyEnv, SparsifyValue, to_array
 
 # Elementwise functions of one operand
 

@@ -13,10 +13,10 @@ import ricci_ir as ir
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_sparse._base import is_sparse
 
-from ._rule_table import apply_rule
 from ._values import (
     SparsifyEnv,
     SparsifyValue,
+    apply_rule,
     arrays_to_spvalues,
     spvalues_to_arrays,
     spvalues_to_avals,
