@@ -1,11 +1,10 @@
 """Special functions, statistics, linear algebra, signals, solvers: SciPy's names."""
 
 import typing as _typing
-from typing import TYPE_CHECKING
 
 from ricci_ir import lazy_names
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import cluster as cluster
     from . import fft as fft
     from . import integrate as integrate

@@ -5,7 +5,6 @@ from ricci_ir import export_names as _export_names
 from ._factors import *
 from ._matrix_functions import *
 from ._special_matrices import *
-from ._sylvester import *
 from ._systems import *
 from ._tridiagonal import *
 

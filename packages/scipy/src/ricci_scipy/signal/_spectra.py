@@ -11,8 +11,8 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import canonical_axis, operands, promote_dtypes_inexact
 
-from ._detrending import detrend as detrend_along
 from ._windows import Window, as_window
+from ._windows import detrend as detrend_along
 
 __all__ = ["csd", "istft", "stft", "welch"]
 

@@ -1,4 +1,4 @@
-"""A decorator that makes a formula for floats a function of arrays and scalars of any dtype."""
+"""Formulas for floats as functions of arrays and scalars of any dtype, and approximations."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -10,6 +10,8 @@ import numpy as np
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, Inlined, as_result, get_aval
 from ricci_numpy.authoring import COMPLEX_DTYPES, convert, operands, promote_args_inexact
+
+__all__ = ["log_softmax", "softmax"]
 
 _SMALL = ("float16", "bfloat16")
 _FULL = ("float32", "float64")
@@ -147,3 +149,41 @@ def _clenshaw(t: Array, coefficients: tuple[float, ...]) -> Array:
     for c in coefficients[-2:0:-1]:
         before, last = last, 2 * t * last - before + c
     return t * last - before + coefficients[0]
+
+
+def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """exp(x), scaled to sum up to 1.
+
+    Args:
+      x: an array of real numbers.
+      axis: an axis or several; ``None`` for all.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
+    Example:
+      >>> from ricci.scipy import special
+      >>> import numpy as np
+      >>> special.softmax(np.float32([0.0, 0.0]))
+      Array([0.5, 0.5], dtype=float32)
+    """
+    return jnp.authoring.softmax(x, axis)
+
+
+def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """The logarithm of ``softmax``, without overflow.
+
+    Args:
+      x: an array of real numbers.
+      axis: an axis or several; ``None`` for all.
+
+    Returns:
+      An array of the shape of ``x``, of a float dtype.
+
+    Example:
+      >>> from ricci.scipy import special
+      >>> import numpy as np
+      >>> special.log_softmax(np.float32([0.0, 0.0]))
+      Array([-0.6931..., -0.6931...], dtype=float32)
+    """
+    return jnp.authoring.log_softmax(x, axis)
