@@ -7,7 +7,6 @@ from ricci_numpy.authoring import softmax as softmax
 
 from . import initializers as initializers
 from ._attention import *
-from ._gated_units import *
 from ._normalization import *
 from ._rectifiers import *
 from ._scaled_products import *

@@ -10,7 +10,6 @@ from typing import Any
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, composite, get_aval
-from ricci_lax import custom_jvp
 
 __all__ = [
     "celu",
@@ -37,7 +36,7 @@ def _tangent_where(g: Array, condition: Array) -> Array:
     return lax.select(condition, g, lax.full_like(g, 0))
 
 
-@custom_jvp
+@lax.custom_jvp
 @typed_composite("relu")
 def relu(x: ArrayLike) -> Array:
     """The positive part of ``x``: max(x, 0). Its derivative at 0 is 0.
@@ -67,7 +66,7 @@ def relu(x: ArrayLike) -> Array:
 relu.defjvps(lambda g, y, x: _tangent_where(g, jnp.greater(x, 0)))
 
 
-@custom_jvp
+@lax.custom_jvp
 @typed_composite("relu6")
 def relu6(x: ArrayLike) -> Array:
     """The positive part of ``x``, at most 6. Its derivative at 0 and at 6 is 0.

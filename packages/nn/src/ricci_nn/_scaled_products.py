@@ -11,7 +11,6 @@ from ml_dtypes import float4_e2m1fn, float8_e4m3fn, float8_e8m0fnu
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_lax import custom_vjp
 
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 
@@ -219,7 +218,7 @@ def _quantized_product(
       dtype: the result's dtype.
     """
 
-    @custom_vjp
+    @lax.custom_vjp
     def product(a: ir.Array, b: ir.Array) -> ir.Array:
         return _product(a, b, configs[0], configs[1], dtype)
 
