@@ -7,10 +7,8 @@ depend on. Parameters are any pytree of arrays. An optimizer is written for a si
 
 from ricci_ir import export_names as _export_names
 
-from ._gradients import *
 from ._methods import *
 from ._schedules import *
 from ._state import *
-from ._types import *
 
 _export_names(globals())

@@ -12,8 +12,7 @@ import numpy as np
 import ricci_numpy as jnp
 
 from ._schedules import make_schedule
-from ._state import optimizer
-from ._types import Schedule
+from ._state import Schedule, optimizer
 
 __all__ = [
     "adagrad",

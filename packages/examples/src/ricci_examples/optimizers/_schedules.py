@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_numpy as jnp
 
-from ._types import Schedule
+from ._state import Schedule
 
 __all__ = [
     "constant",

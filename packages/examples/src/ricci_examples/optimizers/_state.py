@@ -1,14 +1,79 @@
-"""Lift optimizers of single arrays to pytrees; pack and unpack their states for saving."""
+"""Types and states of optimizers, lifting from single arrays to pytrees, and gradient norms."""
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from ricci_pytree import PyTreeDef, register_pytree_node, tree_flatten
+import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, PyTree
+from ricci_pytree import PyTreeDef, register_pytree_node, tree_flatten, tree_leaves, tree_map
 
-from ._types import Optimizer, OptimizerState, Params, State, Step, Updates
+__all__ = [
+    "InitFn",
+    "JoinPoint",
+    "Optimizer",
+    "OptimizerState",
+    "Params",
+    "ParamsFn",
+    "Schedule",
+    "State",
+    "Step",
+    "UpdateFn",
+    "Updates",
+    "clip_grads",
+    "l2_norm",
+    "optimizer",
+    "pack_optimizer_state",
+    "unpack_optimizer_state",
+]
 
-__all__ = ["JoinPoint", "optimizer", "pack_optimizer_state", "unpack_optimizer_state"]
+Params = Any
+"""Parameters: any pytree of arrays."""
+
+State = Any
+"""The state of an optimizer for one array: any pytree of arrays."""
+
+Updates = Any
+"""Gradients: a pytree of the structure of the parameters."""
+
+Step = int
+"""The number of a step, from 0 on; it may be traced."""
+
+Schedule = Callable[[Step], float]
+"""The step size as a function of the step's number."""
+
+
+class OptimizerState(NamedTuple):
+    """The state of an optimizer for a whole pytree of parameters; itself a pytree of its arrays.
+
+    Attributes:
+      packed_state: for each array of the parameters, the leaves of its state.
+      tree_def: the structure of the parameters.
+      subtree_defs: the structure of the state of each array.
+    """
+
+    packed_state: tuple[list[Any], ...]
+    tree_def: PyTreeDef
+    subtree_defs: tuple[PyTreeDef, ...]
+
+
+InitFn = Callable[[Params], OptimizerState]
+UpdateFn = Callable[[Step, Updates, OptimizerState], OptimizerState]
+ParamsFn = Callable[[OptimizerState], Params]
+
+
+class Optimizer(NamedTuple):
+    """An optimizer.
+
+    Attributes:
+      init_fn: returns the state for the initial parameters.
+      update_fn: ``update_fn(i, gradients, state)`` returns the state after step ``i``.
+      params_fn: reads the parameters from a state.
+    """
+
+    init_fn: InitFn
+    update_fn: UpdateFn
+    params_fn: ParamsFn
 
 
 def _flatten_state(state: OptimizerState) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -165,3 +230,40 @@ def pack_optimizer_state(marked_pytree: Params) -> OptimizerState:
             f"unpack_optimizer_state returns them; found a {type(other).__name__}."
         )
     return _pack([leaf.subtree for leaf in leaves], tree)
+
+
+def l2_norm(tree: PyTree) -> Array:
+    """The Euclidean norm over all arrays of a pytree.
+
+    Args:
+      tree: a pytree of arrays.
+
+    Returns:
+      A scalar array.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import optimizers
+      >>> print(optimizers.l2_norm({"a": 3.0, "b": jnp.array([0.0, 4.0])}))
+      5.0
+    """
+    return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
+
+
+def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
+    """Scale gradients down to a maximum norm.
+
+    Args:
+      grad_tree: a pytree of arrays.
+      max_norm: the maximum of their Euclidean norm.
+
+    Returns:
+      A pytree of the structure of ``grad_tree``.
+
+    Example:
+      >>> from ricci.example_libraries import optimizers
+      >>> [round(float(g), 3) for g in optimizers.clip_grads([3.0, 4.0], 1.0)]
+      [0.6, 0.8]
+    """
+    norm = l2_norm(grad_tree)
+    return tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)

@@ -9,7 +9,6 @@ from ricci_ir import export_names as _export_names
 
 from ._combinators import *
 from ._convolutions import *
-from ._elementwise import *
 from ._layers import *
 from ._pooling import *
 

@@ -1,14 +1,21 @@
-"""Layer combinators: serial, parallel, and layers that duplicate, add or concatenate inputs."""
+"""The type of layers, and their combinators.
+
+Combinators are serial, parallel, and layers that duplicate, add or concatenate inputs.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import ricci_numpy as jnp
 import ricci_random as random
-
-from ._types import Layer
+from ricci_ir import Array
 
 __all__ = ["FanInConcat", "FanInSum", "FanOut", "parallel", "serial", "shape_dependent"]
+
+type Shapes = Any  # a shape, or for several inputs a sequence of shapes
+type InitFun = Callable[[Array, Shapes], tuple[Shapes, Any]]
+type ApplyFun = Callable[..., Any]
+type Layer = tuple[InitFun, ApplyFun]
 
 
 def _keys(rng: Any, number: int) -> Any:

@@ -7,7 +7,7 @@ import ricci_lax as lax
 import ricci_random as random
 from ricci_nn.initializers import Initializer, glorot_normal, normal
 
-from ._types import Layer
+from ._combinators import Layer
 
 __all__ = ["Conv", "Conv1DTranspose", "ConvTranspose", "GeneralConv", "GeneralConvTranspose"]
 

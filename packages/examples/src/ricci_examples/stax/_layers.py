@@ -1,17 +1,38 @@
-"""Layers of one input: dense, batch normalization, dropout, flatten and identity."""
+"""Layers of one input: dense, batch normalization, dropout, reshaping and elementwise."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Literal
 
+import ricci_nn as nn
 import ricci_numpy as jnp
 import ricci_random as random
-from ricci_nn import standardize
 from ricci_nn.initializers import Initializer, glorot_normal, normal, ones, zeros
 
-from ._types import Layer
+from ._combinators import Layer
 
-__all__ = ["BatchNorm", "Dense", "Dropout", "Flatten", "Identity", "glorot", "randn"]
+__all__ = [
+    "BatchNorm",
+    "Dense",
+    "Dropout",
+    "Elu",
+    "Exp",
+    "Flatten",
+    "Gelu",
+    "Identity",
+    "LeakyRelu",
+    "LogSoftmax",
+    "Relu",
+    "Selu",
+    "Sigmoid",
+    "Softmax",
+    "Softplus",
+    "Tanh",
+    "elementwise",
+    "glorot",
+    "logsoftmax",
+    "randn",
+]
 
 glorot = glorot_normal
 randn = normal
@@ -93,7 +114,7 @@ def BatchNorm(
 
     def apply_fun(params: Any, x: Any, **kwargs: Any) -> Any:
         beta, gamma = params
-        z = standardize(x, axes, epsilon=epsilon)
+        z = nn.standardize(x, axes, epsilon=epsilon)
         along = tuple(None if i in axes else slice(None) for i in range(x.ndim))
         if scale:
             z = gamma[along] * z
@@ -163,3 +184,45 @@ def _identity() -> Layer:
 
 Flatten: Layer = _flatten()
 Identity: Layer = _identity()
+
+logsoftmax: Callable[..., Any] = nn.log_softmax
+
+
+def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
+    """A layer that applies a function that preserves the shape.
+
+    Args:
+      fun: called with the inputs.
+      **fun_kwargs: passed to it.
+
+    Returns:
+      A pair ``(init, apply)``.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci.example_libraries import stax
+      >>> init, apply = stax.elementwise(jnp.clip, max=2.0)
+      >>> print(apply((), jnp.arange(4.0)))
+      [0. 1. 2. 2.]
+    """
+
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        return input_shape, ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return fun(inputs, **fun_kwargs)
+
+    return init_fun, apply_fun
+
+
+Tanh: Layer = elementwise(jnp.tanh)
+Relu: Layer = elementwise(nn.relu)
+Exp: Layer = elementwise(jnp.exp)
+LogSoftmax: Layer = elementwise(nn.log_softmax, axis=-1)
+Softmax: Layer = elementwise(nn.softmax, axis=-1)
+Softplus: Layer = elementwise(nn.softplus)
+Sigmoid: Layer = elementwise(nn.sigmoid)
+Elu: Layer = elementwise(nn.elu)
+LeakyRelu: Layer = elementwise(nn.leaky_relu)
+Selu: Layer = elementwise(nn.selu)
+Gelu: Layer = elementwise(nn.gelu)

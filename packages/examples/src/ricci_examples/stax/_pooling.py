@@ -8,7 +8,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 
-from ._types import Layer
+from ._combinators import Layer
 
 __all__ = ["AvgPool", "MaxPool", "SumPool"]
 
