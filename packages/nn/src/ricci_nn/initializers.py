@@ -65,8 +65,25 @@ class ScaledInitializer(Protocol):
     ) -> Initializer: ...
 
 
-def _constrain_sharding(x: ir.Array, out_sharding: object) -> ir.Array:
-    return with_out_sharding(x, out_sharding)
+type _Draw = Callable[[ir.ArrayLike, Sequence[int], np.dtype], ir.Array]
+
+
+def _initializer(default: ir.DTypeLike | None) -> Callable[[_Draw], Initializer]:
+    """Decorate a function that draws weights: add a default dtype and a sharding."""
+
+    def decorate(draw: _Draw) -> Initializer:
+        def init(
+            key: ir.ArrayLike,
+            shape: Sequence[int],
+            dtype: ir.DTypeLike | None = None,
+            out_sharding: object = None,
+        ) -> ir.Array:
+            result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
+            return with_out_sharding(draw(key, shape, result_dtype), out_sharding)
+
+        return init
+
+    return decorate
 
 
 def zeros(
@@ -130,18 +147,7 @@ def constant(value: ir.ArrayLike, dtype: ir.DTypeLike | None = None) -> Initiali
       >>> initializers.constant(7.0)(None, (2,))
       Array([7., 7.], dtype=float32)
     """
-    default = dtype
-
-    def init(
-        key: ir.ArrayLike,
-        shape: Sequence[int],
-        dtype: ir.DTypeLike | None = None,
-        out_sharding: object = None,
-    ) -> ir.Array:
-        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
-        return _constrain_sharding(jnp.full(shape, value, result_dtype), out_sharding)
-
-    return init
+    return _initializer(dtype)(lambda key, shape, dtype: jnp.full(shape, value, dtype))
 
 
 def uniform(scale: ir.ArrayLike = 1e-2, dtype: ir.DTypeLike | None = None) -> Initializer:
@@ -160,17 +166,11 @@ def uniform(scale: ir.ArrayLike = 1e-2, dtype: ir.DTypeLike | None = None) -> In
       >>> initializers.uniform(10.0)(ricci.random.key(0), (2,))
       Array([9.4766..., 9.7857...], dtype=float32)
     """
-    default = dtype
 
-    def init(
-        key: ir.ArrayLike,
-        shape: Sequence[int],
-        dtype: ir.DTypeLike | None = None,
-        out_sharding: object = None,
-    ) -> ir.Array:
-        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
-        x = random.uniform(key, shape, result_dtype)
-        return _constrain_sharding(jnp.multiply(x, jnp.asarray(scale, result_dtype)), out_sharding)
+    @_initializer(dtype)
+    def init(key: ir.ArrayLike, shape: Sequence[int], dtype: np.dtype) -> ir.Array:
+        x = random.uniform(key, shape, dtype)
+        return jnp.multiply(x, jnp.asarray(scale, dtype))
 
     return init
 
@@ -191,17 +191,11 @@ def normal(stddev: ir.ArrayLike = 1e-2, dtype: ir.DTypeLike | None = None) -> In
       >>> initializers.normal(1.0)(ricci.random.key(0), (2,))
       Array([1.6226..., 2.0252...], dtype=float32)
     """
-    default = dtype
 
-    def init(
-        key: ir.ArrayLike,
-        shape: Sequence[int],
-        dtype: ir.DTypeLike | None = None,
-        out_sharding: object = None,
-    ) -> ir.Array:
-        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
-        x = random.normal(key, shape, result_dtype)
-        return _constrain_sharding(jnp.multiply(x, jnp.asarray(stddev, result_dtype)), out_sharding)
+    @_initializer(dtype)
+    def init(key: ir.ArrayLike, shape: Sequence[int], dtype: np.dtype) -> ir.Array:
+        x = random.normal(key, shape, dtype)
+        return jnp.multiply(x, jnp.asarray(stddev, dtype))
 
     return init
 
@@ -228,17 +222,11 @@ def truncated_normal(
       >>> initializers.truncated_normal(1.0)(ricci.random.key(0), (2,)).shape
       (2,)
     """
-    default = dtype
 
-    def init(
-        key: ir.ArrayLike,
-        shape: Sequence[int],
-        dtype: ir.DTypeLike | None = None,
-        out_sharding: object = None,
-    ) -> ir.Array:
-        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
-        x = random.truncated_normal(key, lower, upper, shape, result_dtype)
-        return _constrain_sharding(jnp.multiply(x, jnp.asarray(stddev, result_dtype)), out_sharding)
+    @_initializer(dtype)
+    def init(key: ir.ArrayLike, shape: Sequence[int], dtype: np.dtype) -> ir.Array:
+        x = random.truncated_normal(key, lower, upper, shape, dtype)
+        return jnp.multiply(x, jnp.asarray(stddev, dtype))
 
     return init
 
@@ -340,15 +328,9 @@ def variance_scaling(
     Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
     networks", 2010.
     """
-    default = dtype
 
-    def init(
-        key: ir.ArrayLike,
-        shape: Sequence[int],
-        dtype: ir.DTypeLike | None = None,
-        out_sharding: object = None,
-    ) -> ir.Array:
-        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
+    @_initializer(dtype)
+    def init(key: ir.ArrayLike, shape: Sequence[int], dtype: np.dtype) -> ir.Array:
         sizes = as_sizes(shape)
         fan_in, fan_out = _fans(sizes, in_axis, out_axis, batch_axis) if prod(sizes) else (1, 1)
         match mode:
@@ -365,35 +347,33 @@ def variance_scaling(
                     f"variance_scaling: mode={mode!r} is unknown; it is 'fan_in', 'fan_out', "
                     "'fan_avg' or 'fan_geo_avg'."
                 )
-        variance = ir.exact_scalar(scale / denominator, result_dtype)
-        is_complex = ir.issubdtype(result_dtype, np.complexfloating)
+        variance = ir.exact_scalar(scale / denominator, dtype)
+        is_complex = ir.issubdtype(dtype, np.complexfloating)
         match distribution:
             case "normal":
-                x = random.normal(key, sizes, result_dtype)
+                x = random.normal(key, sizes, dtype)
                 result = jnp.multiply(x, jnp.sqrt(variance))
             case "uniform" if is_complex:
-                x = _complex_uniform(key, sizes, result_dtype)
+                x = _complex_uniform(key, sizes, dtype)
                 result = jnp.multiply(x, jnp.sqrt(variance))
             case "uniform":
-                x = random.uniform(key, sizes, result_dtype, -1)
-                three = ir.exact_scalar(3, result_dtype)
+                x = random.uniform(key, sizes, dtype, -1)
+                three = ir.exact_scalar(3, dtype)
                 result = jnp.multiply(x, jnp.sqrt(jnp.multiply(three, variance)))
             case "truncated_normal":
-                cut = ir.exact_scalar(
-                    _CUT_STDDEV_COMPLEX if is_complex else _CUT_STDDEV, result_dtype
-                )
+                cut = ir.exact_scalar(_CUT_STDDEV_COMPLEX if is_complex else _CUT_STDDEV, dtype)
                 stddev = jnp.divide(jnp.sqrt(variance), cut)
                 if is_complex:
-                    x = _complex_truncated_normal(key, 2, sizes, result_dtype)
+                    x = _complex_truncated_normal(key, 2, sizes, dtype)
                 else:
-                    x = random.truncated_normal(key, -2, 2, sizes, result_dtype)
+                    x = random.truncated_normal(key, -2, 2, sizes, dtype)
                 result = jnp.multiply(x, stddev)
             case _:
                 raise ValueError(
                     f"variance_scaling: distribution={distribution!r} is unknown; it is "
                     "'truncated_normal', 'normal' or 'uniform'."
                 )
-        return _constrain_sharding(result, out_sharding)
+        return result
 
     return init
 
@@ -485,15 +465,9 @@ def orthogonal(
     Source: Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning
     in deep linear neural networks", 2013.
     """
-    default = dtype
 
-    def init(
-        key: ir.ArrayLike,
-        shape: Sequence[int],
-        dtype: ir.DTypeLike | None = None,
-        out_sharding: object = None,
-    ) -> ir.Array:
-        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
+    @_initializer(dtype)
+    def init(key: ir.ArrayLike, shape: Sequence[int], dtype: np.dtype) -> ir.Array:
         sizes = as_sizes(shape)
         if len(sizes) < 2:
             raise ValueError(f"orthogonal: the shape must have at least two sizes, got {sizes}.")
@@ -501,7 +475,7 @@ def orthogonal(
         other_sizes = list(sizes)
         del other_sizes[column_axis]
         rows = prod(other_sizes)
-        x = random.normal(key, (max(rows, columns), min(rows, columns)), result_dtype)
+        x = random.normal(key, (max(rows, columns), min(rows, columns)), dtype)
         q, r = jnp.linalg.qr(x)
         # Q itself is not uniform; multiplied by the signs of R's diagonal, it is. See
         # Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
@@ -510,7 +484,7 @@ def orthogonal(
             q = q.T
         q = jnp.reshape(jnp.transpose(q), (columns, *other_sizes))
         q = jnp.moveaxis(q, 0, column_axis)
-        return _constrain_sharding(jnp.multiply(jnp.asarray(scale, result_dtype), q), out_sharding)
+        return jnp.multiply(jnp.asarray(scale, dtype), q)
 
     return init
 
@@ -540,15 +514,9 @@ def delta_orthogonal(
 
     Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
     """
-    default = dtype
 
-    def init(
-        key: ir.ArrayLike,
-        shape: Sequence[int],
-        dtype: ir.DTypeLike | None = None,
-        out_sharding: object = None,
-    ) -> ir.Array:
-        result_dtype = ir.explicit_dtype(default if dtype is None else dtype)
+    @_initializer(dtype)
+    def init(key: ir.ArrayLike, shape: Sequence[int], dtype: np.dtype) -> ir.Array:
         sizes = as_sizes(shape)
         if len(sizes) not in (3, 4, 5):
             raise ValueError(f"delta_orthogonal: the shape must have 3, 4 or 5 sizes, got {sizes}.")
@@ -557,11 +525,11 @@ def delta_orthogonal(
                 "delta_orthogonal: there must not be more inputs than outputs, but the shape "
                 f"{sizes} has {sizes[-2]} and {sizes[-1]}."
             )
-        matrix = orthogonal(scale, column_axis, result_dtype)(key, sizes[-2:])
+        matrix = orthogonal(scale, column_axis, dtype)(key, sizes[-2:])
         before = [(n - 1) // 2 for n in sizes[:-2]]
         padding = [(b, n - 1 - b, 0) for b, n in zip(before, sizes[:-2], strict=True)]
         matrix = lax.expand_dims(matrix, tuple(range(len(padding))))
-        padded = lax.pad(matrix, ir.exact_scalar(0, result_dtype), [*padding, (0, 0, 0), (0, 0, 0)])
-        return _constrain_sharding(padded, out_sharding)
+        padded = lax.pad(matrix, ir.exact_scalar(0, dtype), [*padding, (0, 0, 0), (0, 0, 0)])
+        return padded
 
     return init
