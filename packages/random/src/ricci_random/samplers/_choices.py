@@ -9,12 +9,12 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_lax.authoring import canonical_axis, resolved_by
+from ricci_lax.authoring import canonical_axis, resolved_by, with_out_sharding
 from ricci_random.keys._key_arguments import check_key, is_key, staged
 from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
 from ._inversion import _gumbel, gumbel_mode
-from ._parameters import Sharding, as_shape, broadcasts_to, constrain_sharding, float_info
+from ._parameters import Sharding, as_shape, broadcasts_to, float_info
 from ._uniform import _randint, _uniform
 
 __all__ = ["categorical", "choice", "permutation"]
@@ -104,7 +104,7 @@ def categorical(
         )
     _, categories = lax.top_k(lax.add(logs, noise), count, axis=axis)
     order = (axis, *(d for d in range(logs.ndim) if d != axis))
-    return constrain_sharding(lax.reshape(categories, sizes, order), out_sharding)
+    return with_out_sharding(lax.reshape(categories, sizes, order), out_sharding)
 
 
 @staged

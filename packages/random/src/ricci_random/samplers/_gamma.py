@@ -45,8 +45,9 @@ _COEFFICIENTS = (
 )
 
 
-def gamma_approximate(
-    key: ir.Array, a: ir.Array, shape: ir.Shape, dtype: np.dtype, log_space: bool
+@staged
+def _gamma_approx(
+    key: ir.Array, a: ir.Array, *, shape: ir.Shape, dtype: np.dtype, log_space: bool
 ) -> ir.Array:
     """Draw approximate gamma numbers, inside a sampler; computed in float32 at least."""
     work = np.dtype("float32") if dtype.itemsize < 4 else dtype
@@ -182,13 +183,6 @@ def _gamma(
 ) -> ir.Array:
     a = to_shape(lax.convert_element_type(a, dtype), shape)
     return random_gamma_p.bind(key, a, log_space=log_space)
-
-
-@staged
-def _gamma_approx(
-    key: ir.Array, a: ir.Array, *, shape: ir.Shape, dtype: np.dtype, log_space: bool
-) -> ir.Array:
-    return gamma_approximate(key, a, shape, dtype, log_space)
 
 
 type Method = Literal["exact", "approximate"]

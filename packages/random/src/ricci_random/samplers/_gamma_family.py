@@ -7,6 +7,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike
+from ricci_lax.authoring import with_out_sharding
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
@@ -17,7 +18,6 @@ from ._parameters import (
     Sharding,
     as_shape,
     broadcasts_to,
-    constrain_sharding,
     float_dtype,
     sample,
     sampled_shape,
@@ -134,7 +134,7 @@ def dirichlet(
             f"dirichlet: the leading dimensions {lead} of alpha do not broadcast to the shape "
             f"{sizes} of the samples."
         )
-    return constrain_sharding(_dirichlet(key, alpha, shape=sizes, dtype=result_dtype), out_sharding)
+    return with_out_sharding(_dirichlet(key, alpha, shape=sizes, dtype=result_dtype), out_sharding)
 
 
 @staged
@@ -347,6 +347,6 @@ def ball(
     if dimensions < 0:
         raise TypeError(f"ball: the number of dimensions d must not be negative, got {d}.")
     sampled_shape("ball", (*sizes, dimensions), p)
-    return constrain_sharding(
+    return with_out_sharding(
         _ball(key, p, d=dimensions, shape=sizes, dtype=result_dtype), out_sharding
     )

@@ -11,13 +11,13 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_lax.authoring import with_out_sharding
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import type_of
 
 from ._parameters import (
     Sharding,
     as_shape,
-    constrain_sharding,
     float_dtype,
     float_info,
     sample,
@@ -365,7 +365,7 @@ def geometric(
     if type_of(p).dtype != float_type:
         p = lax.convert_element_type(p, float_type)
     x = _geometric(key, p, shape=sizes, dtype=result_dtype, float_type=float_type)
-    return constrain_sharding(x, out_sharding)
+    return with_out_sharding(x, out_sharding)
 
 
 @staged

@@ -8,6 +8,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_lax.authoring import with_out_sharding
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import subkeys
 
@@ -16,7 +17,6 @@ from ._parameters import (
     as_shape,
     broadcasts_to,
     common_shape,
-    constrain_sharding,
     float_dtype,
     float_info,
     sample,
@@ -378,7 +378,7 @@ def multivariate_normal(
         )
     center, spread = center.astype(common), spread.astype(common)
     x = _multivariate_normal(key, center, spread, shape=sizes, dtype=draw_dtype, method=method)
-    return constrain_sharding(x, out_sharding)
+    return with_out_sharding(x, out_sharding)
 
 
 @staged
@@ -429,4 +429,4 @@ def orthogonal(
     result_dtype = float_dtype("orthogonal", dtype, np.inexact)
     columns = n if m is None else m
     x = _orthogonal(key, shape=as_shape(shape), n=n, m=columns, dtype=result_dtype)
-    return constrain_sharding(x, out_sharding)
+    return with_out_sharding(x, out_sharding)

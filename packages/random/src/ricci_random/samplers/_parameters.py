@@ -106,11 +106,6 @@ def to_shape(x: ir.Array, shape: ir.Shape) -> ir.Array:
     return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(old_shape), len(shape))))
 
 
-def constrain_sharding(x: ir.Array, out_sharding: Sharding) -> ir.Array:
-    """Constrain a sampler's result to ``out_sharding``."""
-    return with_out_sharding(x, out_sharding)
-
-
 class FloatInfo:
     """Constants of a float dtype.
 
@@ -207,4 +202,4 @@ def sample(
     else:
         sizes = as_shape(shape)  # pyright: ignore[reportArgumentType]  # as_shape raises for None
     samples = draw(key, *parameters, shape=sizes, dtype=result_dtype, **settings)
-    return samples if out_sharding is None else constrain_sharding(samples, out_sharding)
+    return samples if out_sharding is None else with_out_sharding(samples, out_sharding)

@@ -10,18 +10,12 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_lax.authoring import with_out_sharding
 from ricci_random.keys._key_arguments import check_key, generator_of, staged
 from ricci_random.keys._primitives import subkeys
 
 from ._normal import _normal
-from ._parameters import (
-    Sharding,
-    constrain_sharding,
-    float_info,
-    sampled_shape,
-    to_shape,
-    with_rank,
-)
+from ._parameters import Sharding, float_info, sampled_shape, to_shape, with_rank
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
 from ._uniform import _uniform
 
@@ -32,7 +26,8 @@ _COUNTED_TO = 19  # the number of summed probabilities
 _DEGREE = 11  # of the deviance's expansion about 0, which starts with the third power
 
 
-def poisson_approximate(key: ir.Array, lam: ir.Array, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
+@staged
+def _poisson_approx(key: ir.Array, lam: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     """Draw approximate Poisson numbers, inside a sampler; computed in the default float dtype."""
     work = ir.python_scalar_dtype(float)
     lam = with_rank(lax.convert_element_type(lam, work), len(shape))
@@ -170,11 +165,6 @@ def _poisson(key: ir.Array, lam: ir.Array, *, shape: ir.Shape, dtype: np.dtype) 
     return lax.select(lam == 0, lax.full_like(result, 0), result)
 
 
-@staged
-def _poisson_approx(key: ir.Array, lam: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
-    return poisson_approximate(key, lam, shape, dtype)
-
-
 def poisson(
     key: ir.ArrayLike,
     lam: ir.ArrayLike,
@@ -226,8 +216,8 @@ def poisson(
     rate: ir.Array = jnp.asarray(lam)
     sizes = sampled_shape("poisson", shape, rate)
     if method == "approximate":
-        return constrain_sharding(
+        return with_out_sharding(
             _poisson_approx(key, rate, shape=sizes, dtype=result_dtype), out_sharding
         )
     rate = lax.convert_element_type(to_shape(rate, sizes), _FLOAT)
-    return constrain_sharding(_poisson(key, rate, shape=sizes, dtype=result_dtype), out_sharding)
+    return with_out_sharding(_poisson(key, rate, shape=sizes, dtype=result_dtype), out_sharding)

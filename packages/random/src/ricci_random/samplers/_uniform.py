@@ -8,18 +8,11 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_lax.authoring import with_out_sharding
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
-from ._parameters import (
-    Sharding,
-    as_shape,
-    constrain_sharding,
-    float_dtype,
-    float_info,
-    sampled_shape,
-    with_rank,
-)
+from ._parameters import Sharding, as_shape, float_dtype, float_info, sampled_shape, with_rank
 
 __all__ = ["bernoulli", "bits", "rademacher", "randint", "uniform"]
 
@@ -65,7 +58,7 @@ def bits(
         raise ValueError(
             f"bits: random bits have an unsigned integer dtype, got dtype={result_dtype}."
         )
-    return constrain_sharding(_bits(key, shape=as_shape(shape), dtype=result_dtype), out_sharding)
+    return with_out_sharding(_bits(key, shape=as_shape(shape), dtype=result_dtype), out_sharding)
 
 
 def uniform_of(
@@ -153,7 +146,7 @@ def uniform(
     """
     key = check_key(key, "uniform")
     result_dtype = float_dtype("uniform", dtype)
-    return constrain_sharding(
+    return with_out_sharding(
         _uniform(key, minval, maxval, shape=as_shape(shape), dtype=result_dtype), out_sharding
     )
 
@@ -178,15 +171,13 @@ def _as_integer(bound: ir.Array) -> ir.Array:
     return lax.convert_element_type(bound, ir.python_scalar_dtype(int))
 
 
-def randint_of(
-    key: ir.Array, minval: ir.Array, maxval: ir.Array, shape: ir.Shape, dtype: np.dtype
-) -> ir.Array:
-    """Draw uniform integers, inside a sampler.
-
-    They are random integers modulo the span, which is nearly uniform if these have many more
-    bits than the span. So two words are drawn, as one integer of twice the width: with the
-    remainders of both words and of the factor 2^width between them, no wider dtype is needed.
-    """
+@staged
+def _randint(
+    key: ir.Array, minval: Any, maxval: Any, *, shape: ir.Shape, dtype: np.dtype
+) -> ir.Array:  # the bounds may be scalars, which are arrays under tracing
+    # The samples are random integers modulo the span, which is nearly uniform if these have many
+    # more bits than the span. So two words are drawn, as one integer of twice the width: with the
+    # remainders of both words and of the factor 2^width between them, no wider dtype is needed.
     width = dtype.itemsize * 8
     unsigned = np.dtype(f"uint{width}")
     minval, maxval = _as_integer(minval), _as_integer(maxval)
@@ -206,13 +197,6 @@ def randint_of(
     offset = lax.add(lax.mul(lax.rem(upper, span), factor), lax.rem(lower, span))
     offset = lax.rem(offset, span)
     return lax.add(minval, lax.convert_element_type(offset, dtype))
-
-
-@staged
-def _randint(
-    key: ir.Array, minval: Any, maxval: Any, *, shape: ir.Shape, dtype: np.dtype
-) -> ir.Array:  # the bounds may be scalars, which are arrays under tracing
-    return randint_of(key, minval, maxval, shape, dtype)
 
 
 def randint(
@@ -260,7 +244,7 @@ def randint(
         )
     sizes = sampled_shape("randint", as_shape(shape), minval, maxval)
     if result_dtype.itemsize >= 4:
-        return constrain_sharding(
+        return with_out_sharding(
             _randint(key, minval, maxval, shape=sizes, dtype=result_dtype), out_sharding
         )
     # Narrow integers are drawn as int32, which can represent the bound past the largest one.
@@ -269,7 +253,7 @@ def randint(
     minval = jnp.clip(_converted(minval, wide), min=low, max=high)
     maxval = jnp.clip(_converted(maxval, wide), min=low, max=high + 1)
     samples = _randint(key, minval, maxval, shape=sizes, dtype=wide)
-    return constrain_sharding(lax.convert_element_type(samples, result_dtype), out_sharding)
+    return with_out_sharding(lax.convert_element_type(samples, result_dtype), out_sharding)
 
 
 def _converted(bound: ir.ArrayLike, dtype: np.dtype) -> ir.Array:
@@ -334,7 +318,7 @@ def bernoulli(
     sizes = sampled_shape("bernoulli", shape, p)
     if isinstance(p, float):
         p = ir.exact_scalar(p, dtype)
-    return constrain_sharding(_bernoulli(key, p, shape=sizes, mode=mode), out_sharding)
+    return with_out_sharding(_bernoulli(key, p, shape=sizes, mode=mode), out_sharding)
 
 
 @staged
@@ -367,6 +351,6 @@ def rademacher(
     """
     key = check_key(key, "rademacher")
     result_dtype = ir.explicit_dtype(int if dtype is None else dtype, "rademacher")
-    return constrain_sharding(
+    return with_out_sharding(
         _rademacher(key, shape=as_shape(shape), dtype=result_dtype), out_sharding
     )
