@@ -35,6 +35,12 @@ def is_arraylike(x: object) -> bool:
     )
 
 
+def dtype_of(x: ir.ArrayLike) -> np.dtype:
+    """The dtype of an array or scalar."""
+    aval = ir.get_aval(x)
+    return aval.dtype
+
+
 def check_arraylike(name: str, *args: object) -> None:
     """Raise unless every operand is an array or a scalar.
 

@@ -1,6 +1,7 @@
 """Shapes and values of arrays, broadcasting, and the choice of elements by a mask."""
 
 from collections.abc import Iterable
+from math import prod
 from typing import Any, overload
 
 import numpy as np
@@ -186,7 +187,4 @@ def size(a: ArrayLike, axis: Axis = None) -> int:
                 f"size: axis {axis} is out of bounds for an array of {len(sizes)} dimensions."
             )
         sizes = tuple(sizes[i] for i in axes)
-    count = 1
-    for n in sizes:
-        count *= n
-    return count
+    return prod(sizes)

@@ -118,8 +118,7 @@ def asarray(
 
     Source: numpy.asarray.
     """
-    if dtype is not None:
-        dtype = checked_dtype(ir.explicit_dtype(dtype, "asarray"), "asarray")
+    dtype = chosen_dtype(dtype, "asarray")
     return _array(a, dtype, bool(copy), order, 0, device, out_sharding, "asarray")
 
 
@@ -175,8 +174,7 @@ def array(
     """
     if args:
         copy, order, ndmin = _by_position(args, copy, order, ndmin)
-    if dtype is not None:
-        dtype = checked_dtype(ir.explicit_dtype(dtype, "array"), "array")
+    dtype = chosen_dtype(dtype, "array")
     return _array(object, dtype, copy, order, ndmin, device, out_sharding, "array")
 
 

@@ -10,7 +10,7 @@ from ricci_lax.authoring import place_of
 from ricci_numpy._promotion import convert, operands, scalar_kinds
 
 from ._broadcasting import broadcast
-from ._creation import checked_dtype, from_host, placed
+from ._creation import checked_dtype, chosen_dtype, from_host, placed
 
 __all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 
@@ -215,8 +215,7 @@ def full(
     Source: numpy.full.
     """
     (fill_value,) = operands("full", fill_value)
-    if dtype is not None:
-        dtype = checked_dtype(ir.explicit_dtype(dtype, "full"), "full")
+    dtype = chosen_dtype(dtype, "full")
     return placed(_full(as_shape(shape), fill_value, dtype, "full"), device, out_sharding)
 
 
@@ -329,8 +328,7 @@ def zeros_like(
 
     Source: numpy.zeros_like.
     """
-    if dtype is not None:
-        dtype = checked_dtype(ir.explicit_dtype(dtype, "zeros_like"), "zeros_like")
+    dtype = chosen_dtype(dtype, "zeros_like")
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
@@ -357,8 +355,7 @@ def ones_like(
 
     Source: numpy.ones_like.
     """
-    if dtype is not None:
-        dtype = checked_dtype(ir.explicit_dtype(dtype, "ones_like"), "ones_like")
+    dtype = chosen_dtype(dtype, "ones_like")
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
@@ -385,8 +382,7 @@ def empty_like(
 
     Source: numpy.empty_like.
     """
-    if dtype is not None:
-        dtype = checked_dtype(ir.explicit_dtype(dtype, "empty_like"), "empty_like")
+    dtype = chosen_dtype(dtype, "empty_like")
     return _like("empty_like", prototype, 0, dtype, shape, device, None)
 
 
@@ -417,6 +413,5 @@ def full_like(
     Source: numpy.full_like.
     """
     (fill_value,) = operands("full_like", fill_value)
-    if dtype is not None:
-        dtype = checked_dtype(ir.explicit_dtype(dtype, "full_like"), "full_like")
+    dtype = chosen_dtype(dtype, "full_like")
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)

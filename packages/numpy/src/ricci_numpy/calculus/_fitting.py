@@ -6,10 +6,16 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, finfo
-from ricci_numpy._promotion import inexact_dtype, operands, promote_dtypes_inexact, strong_constant
+from ricci_numpy._promotion import (
+    dtype_of,
+    inexact_dtype,
+    operands,
+    promote_dtypes_inexact,
+    strong_constant,
+)
 from ricci_numpy.arrays._broadcasting import concrete_values
 from ricci_numpy.indexing._where import where_step
-from ricci_numpy.linalg._decompositions import dtype_of, eigvals
+from ricci_numpy.linalg._decompositions import eigvals
 from ricci_numpy.linalg._products import matmul
 from ricci_numpy.linalg._solvers import inv, lstsq
 from ricci_numpy.rearranging._moving import roll

@@ -14,6 +14,7 @@ from ricci_numpy._promotion import (
     check_broadcast,
     constant_like,
     convert,
+    dtype_of,
     operands,
     promote_dtypes,
     promote_dtypes_inexact,
@@ -357,7 +358,7 @@ def interp(
         )
     if not np.shape(xp)[0]:
         raise TypeError("interp: xp and fp are empty; give at least one point.")
-    if any(_dtype(each) in COMPLEX_DTYPES for each in (x, xp)):
+    if any(dtype_of(each) in COMPLEX_DTYPES for each in (x, xp)):
         raise ValueError("interp: x and xp must be real numbers, which have an order.")
     modes, settings = {}, []
     for name, value in (("left", left), ("right", right), ("period", period)):
@@ -374,10 +375,6 @@ def interp(
     if period is not None and np.ndim(settings[-1]):
         raise ValueError(f"interp: period must be a scalar, got shape {np.shape(settings[-1])}.")
     return _interp(x, xp, fp, *settings, modes=tuple(modes.items()))
-
-
-def _dtype(x: ir.Array) -> np.dtype:
-    return ir.get_aval(x).dtype
 
 
 @ir.composite("_interp")

@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable
 from functools import partial, update_wrapper
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ricci_numpy._promotion import (
     operands,
     promote_dtypes_inexact,
 )
-from ricci_numpy.arrays._broadcasting import select_where
+from ricci_numpy.arrays._broadcasting import broadcast, select_where
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.reductions import _axis_reductions as _reductions
 from ricci_numpy.reductions import _cumulative
@@ -189,12 +190,12 @@ class ufunc:
             (mask,) = operands(name, mask)
         rows, other_shape = _rows_along(a, axes)
         if mask is not None:
-            mask, _ = _rows_along(_broadcast_like(mask, a), axes)
+            mask, _ = _rows_along(broadcast(asarray(mask), a.shape), axes)
         if rows.shape[0] == 0 and initial is None:
             raise ValueError(
                 f"{name}: an empty axis cannot be reduced, since the function has no identity."
             )
-        result = _broadcast_to(self._loops.reduce(rows, initial, mask), other_shape)
+        result = broadcast(self._loops.reduce(rows, initial, mask), other_shape)
         return keep_axes(result, axes) if keepdims else result
 
     def accumulate(
@@ -258,7 +259,7 @@ class ufunc:
         # Indexing an array of the elements' positions gives the positions that ``indices`` selects.
         numbers = lax.reshape(lax.iota(np.int32, a.size), a.shape)
         places = numbers.at[indices].get(mode="fill", fill_value=a.size)
-        values = _broadcast_to(asarray(operand), places.shape)
+        values = broadcast(asarray(operand), places.shape)
         count = (places.size,)
         updated = self._loops.at(ravel(a), lax.reshape(places, count), lax.reshape(values, count))
         return lax.reshape(updated, a.shape)
@@ -301,27 +302,12 @@ class ufunc:
         return moveaxis(self._loops.reduceat(moveaxis(a, axis, 0), indices), 0, axis)
 
 
-def _broadcast_like(x: ir.ArrayLike, a: ir.Array) -> ir.Array:
-    return _broadcast_to(asarray(x), a.shape)
-
-
-def _broadcast_to(x: ir.Array, shape: tuple[int, ...]) -> ir.Array:
-    x_shape = x.shape
-    if x_shape == shape:
-        return x
-    rank = len(shape)
-    return lax.broadcast_in_dim(x, shape, tuple(range(rank - len(x_shape), rank)))
-
-
 def _rows_along(a: ir.Array, axes: tuple[int, ...]) -> tuple[ir.Array, ir.Shape]:
     """The array with the given axes merged into a first one, and the shape of the others."""
     others = tuple(i for i in range(a.ndim) if i not in axes)
     other_shape = tuple(a.shape[i] for i in others)
     a = lax.transpose(a, (*axes, *others))
-    count = 1
-    for n in a.shape[: len(axes)]:
-        count *= n
-    return lax.reshape(a, (count, *other_shape)), other_shape
+    return lax.reshape(a, (prod(a.shape[: len(axes)]), *other_shape)), other_shape
 
 
 def frompyfunc(

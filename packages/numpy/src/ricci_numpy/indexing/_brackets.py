@@ -12,18 +12,10 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import constant_like
+from ricci_numpy._promotion import constant_like, dtype_of
 
 from ._entries import DYNAMIC, INT, NEW, SLICE, WINDOW, ParsedIndex, check_not_empty, read_index
-from ._gather_form import (
-    GatherForm,
-    as_int32,
-    dtype_of,
-    gather_form,
-    indexed_operand,
-    widened,
-    wrapped,
-)
+from ._gather_form import GatherForm, as_int32, gather_form, indexed_operand, widened, wrapped
 from ._sharded import is_sharded, sharded_windows
 
 _MODES = lax.GatherScatterMode

@@ -8,18 +8,10 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import constant, strong_constant
+from ricci_numpy._promotion import INT32, constant, dtype_of, strong_constant
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 
 from ._entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, ParsedIndex
-
-_INT32 = np.dtype(np.int32)
-
-
-def dtype_of(x: ir.ArrayLike) -> np.dtype:
-    """The dtype of an array or scalar."""
-    aval = ir.get_aval(x)
-    return aval.dtype
 
 
 class GatherPlan(NamedTuple):
@@ -130,7 +122,7 @@ def widened[T: ir.ArrayLike](x: T, size: int) -> T | ir.Array:
     """Positions of a dtype that counts to ``size``."""
     dtype = dtype_of(x)
     if dtype.itemsize < 4 and not ir.surely_at_most(size, np.iinfo(dtype).max):
-        return lax.convert_element_type(x, _INT32)
+        return lax.convert_element_type(x, INT32)
     return x
 
 
@@ -262,7 +254,7 @@ class _Planner:
         self.final += 1
 
     def _strided(self, axis: int, start: ir.ArrayLike, size: int, step: int) -> None:
-        steps = lax.mul(np.int32(step), lax.iota(_INT32, size))
+        steps = lax.mul(np.int32(step), lax.iota(INT32, size))
         places = lax.add(as_int32(start), steps)
         if step < 0:
             places = lax.rev(places, (0,))
@@ -299,9 +291,9 @@ class _Planner:
 def strong_int32[T: ir.ArrayLike](x: T) -> T | ir.Array:
     """An array of positions as ``int32``, and not weakly typed."""
     aval = ir.get_aval(x)
-    if aval.dtype == _INT32 and not aval.weak_type:
+    if aval.dtype == INT32 and not aval.weak_type:
         return x
-    return lax.convert_element_type_p.bind(x, new_dtype=_INT32, weak_type=False, sharding=None)
+    return lax.convert_element_type_p.bind(x, new_dtype=INT32, weak_type=False, sharding=None)
 
 
 def as_int32(x: ir.ArrayLike) -> ir.ArrayLike:
@@ -309,7 +301,7 @@ def as_int32(x: ir.ArrayLike) -> ir.ArrayLike:
     if type(x) is int:
         return np.int32(x)
     if ir.is_symbolic_dim(x):
-        return strong_constant(_INT32, x)
+        return strong_constant(INT32, x)
     if isinstance(x, np.ndarray):
-        return np.asarray(x).astype(_INT32)[()]
-    return x if dtype_of(x) == _INT32 else lax.convert_element_type(x, _INT32)
+        return np.asarray(x).astype(INT32)[()]
+    return x if dtype_of(x) == INT32 else lax.convert_element_type(x, INT32)

@@ -4,7 +4,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, get_aval, min_dim
-from ricci_numpy._promotion import canonical_axis, convert, operands
+from ricci_numpy._promotion import canonical_axis, convert, dtype_of, operands
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.shapes._reshaping import ravel
@@ -12,7 +12,6 @@ from ricci_numpy.ufuncs._division import remainder
 from ricci_numpy.ufuncs._rounding import clip
 
 from ._at import at
-from ._gather_form import dtype_of
 from ._take import check_integers, take
 from ._where import where_step
 

@@ -11,6 +11,7 @@ from ricci_numpy._promotion import (
     canonical_axis,
     constant,
     convert,
+    dtype_of,
     operands,
     promote_dtypes,
 )
@@ -20,7 +21,7 @@ from ricci_numpy.ufuncs._division import remainder
 from ricci_numpy.ufuncs._rounding import clip
 
 from ._brackets import ModeLike, as_mode, getitem
-from ._gather_form import dtype_of, strong_int32, widened, wrapped
+from ._gather_form import strong_int32, widened, wrapped
 from ._where import nonzero, where_step
 
 __all__ = ["choose", "compress", "extract", "take", "take_along_axis"]

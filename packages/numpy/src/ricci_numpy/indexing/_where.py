@@ -17,6 +17,7 @@ from ricci_numpy._promotion import (
     convert,
     operands,
     promote_dtypes,
+    strong_constant,
 )
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.arrays._creation import asarray, astype, from_host, placed
@@ -269,7 +270,7 @@ def _positions(a: ir.Array, *fills: ir.ArrayLike, size: int) -> list[ir.Array]:
     # Before the r-th true element (from 0) stand the elements whose count is at most r, so the
     # cumulative histogram of the counts is the array of positions.
     counts = lax.cumsum(lax.convert_element_type(ravel(mask), np.int32), 0)
-    per_rank = _bincount(counts, size)
+    per_rank = counted(counts, lax.full(np.shape(counts), 1, np.int32), size)
     flat = lax.cumsum(per_rank, 0)
     coordinates = []
     below = 1
@@ -290,16 +291,15 @@ def _filled(positions: ir.Array, fill: ir.ArrayLike, count: ir.ArrayLike) -> ir.
     return where_step(lax.lt(places, count), positions, fill)
 
 
-def _bincount(x: ir.Array, length: int) -> ir.Array:
-    """Count each number below ``length`` in a vector of non-negative integers."""
+def counted(places: ir.Array, weights: ir.Array, length: int) -> ir.Array:
+    """The sum of the weights at each place below ``length``; places must not be negative."""
     dims = lax.ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
     )
-    ones = lax.full(np.shape(x), 1, np.int32)
     return lax.scatter_add(
-        lax.full((length,), 0, np.int32),
-        lax.expand_dims(x, (1,)),
-        ones,
+        lax.full((length,), strong_constant(weights.dtype, 0)),
+        lax.expand_dims(places, (1,)),
+        weights,
         dims,
         mode=lax.GatherScatterMode.FILL_OR_DROP,
     )

@@ -5,14 +5,14 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, get_aval, inlined
+from ricci_ir import Array, ArrayLike, composite, inlined
 from ricci_lax.linalg import cholesky as lax_cholesky
 from ricci_lax.linalg import eig as lax_eig
 from ricci_lax.linalg import eigh as lax_eigh
 from ricci_lax.linalg import geqrf_p
 from ricci_lax.linalg import qr as lax_qr
 from ricci_lax.linalg import svd as lax_svd
-from ricci_numpy._promotion import operands, promote_dtypes_inexact
+from ricci_numpy._promotion import dtype_of, operands, promote_dtypes_inexact
 from ricci_numpy.indexing._take import take_along_axis
 from ricci_numpy.shapes._transposing import matrix_transpose
 from ricci_numpy.ufuncs._unary import conj
@@ -59,10 +59,11 @@ def adjoint(x: ArrayLike) -> Array:
     return conj(matrix_transpose(x))
 
 
-def dtype_of(x: ArrayLike) -> np.dtype:
-    """The dtype of an array or a scalar."""
-    aval = get_aval(x)
-    return aval.dtype
+def check_square(name: str, a: Array) -> None:
+    """Raise unless an array holds square matrices."""
+    shape = np.shape(a)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ValueError(f"{name}: the operand must hold square matrices, got shape {shape}.")
 
 
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:

@@ -9,7 +9,9 @@ import ricci_lax as lax
 from ricci_lax.linalg import geqrf_p, lu, triangular_solve
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
+    INT32,
     constant_like,
+    dtype_of,
     operands,
     promote_dtypes_inexact,
     strong_constant,
@@ -20,12 +22,11 @@ from ricci_numpy.indexing._where import where
 from ricci_numpy.reductions._axis_reductions import any, count_nonzero, prod, sum
 from ricci_numpy.sequences._diagonals import diagonal, trace
 
-from ._decompositions import dtype_of
+from ._decompositions import check_square
 from ._solvers import solve
 
 __all__ = ["det", "slogdet"]
 
-_INT32 = np.dtype(np.int32)
 _LARGEST_ELIMINATED = 3  # sizes up to this are eliminated without a factorisation
 
 
@@ -34,12 +35,6 @@ class SlogdetResult(NamedTuple):
 
     sign: ir.Array
     logabsdet: ir.Array
-
-
-def _check_square(name: str, a: ir.Array) -> None:
-    shape = np.shape(a)
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ValueError(f"{name}: the operand must hold square matrices, got shape {shape}.")
 
 
 def _unit(x: ir.Array) -> ir.Array:
@@ -71,7 +66,7 @@ def slogdet(a: ir.ArrayLike, *, method: str | None = None) -> SlogdetResult:
     Source: numpy.linalg.slogdet.
     """
     (a,) = operands("slogdet", a)
-    _check_square("slogdet", a)
+    check_square("slogdet", a)
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: method is 'lu' or 'qr', got {method!r}.")
     return SlogdetResult(*_slogdet(a, method=method))
@@ -218,7 +213,7 @@ def det(a: ir.ArrayLike) -> ir.Array:
     Source: numpy.linalg.det.
     """
     (a,) = operands("det", a)
-    _check_square("det", a)
+    check_square("det", a)
     return _det_of(a)
 
 
@@ -329,7 +324,7 @@ def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
 def _is_corner(size: int) -> ir.Array:
     """Mask of the last element of a square matrix."""
     at_last = lambda axis: lax.eq(
-        lax.broadcasted_iota(np.int32, (size, size), axis), strong_constant(_INT32, size - 1)
+        lax.broadcasted_iota(np.int32, (size, size), axis), strong_constant(INT32, size - 1)
     )
     return lax.bitwise_and(at_last(0), at_last(1))
 

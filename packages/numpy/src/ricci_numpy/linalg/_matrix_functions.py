@@ -17,6 +17,7 @@ from ricci_numpy._promotion import (
     canonical_axis,
     constant_like,
     convert,
+    dtype_of,
     operands,
     promote_dtypes_inexact,
     strong_constant,
@@ -30,7 +31,7 @@ from ricci_numpy.sequences._triangles import eye
 from ricci_numpy.shapes._reshaping import expand_dims
 from ricci_numpy.ufuncs._binary import greater
 
-from ._decompositions import dtype_of, svd
+from ._decompositions import svd
 from ._einsum import einsum
 from ._norms import norm
 from ._products import dot

@@ -11,7 +11,13 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
 from ricci_lax.authoring import solve as solve_batch
-from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
+from ricci_numpy._promotion import (
+    convert,
+    dtype_of,
+    operands,
+    promote_dtypes_inexact,
+    strong_constant,
+)
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.indexing._where import where
@@ -22,7 +28,7 @@ from ricci_numpy.shapes._transposing import matrix_transpose, moveaxis
 from ricci_numpy.ufuncs._binary import divide, greater, multiply
 from ricci_numpy.ufuncs._unary import conj
 
-from ._decompositions import adjoint, dtype_of, svd
+from ._decompositions import adjoint, check_square, svd
 from ._norms import norm
 from ._products import matmul
 
@@ -140,9 +146,7 @@ def inv(a: ir.ArrayLike) -> ir.Array:
     Source: numpy.linalg.inv.
     """
     (a,) = operands("inv", a)
-    shape = np.shape(a)
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ValueError(f"inv: the operand must hold square matrices, got shape {shape}.")
+    check_square("inv", a)
     return _inv(a)
 
 

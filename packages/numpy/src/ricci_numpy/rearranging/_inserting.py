@@ -4,12 +4,19 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike
-from ricci_numpy._promotion import as_elements, canonical_axis, common_dtype, convert, operands
+from ricci_numpy._promotion import (
+    as_elements,
+    canonical_axis,
+    common_dtype,
+    convert,
+    dtype_of,
+    operands,
+)
 from ricci_numpy.arrays._broadcasting import broadcast, concrete_values
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
-from ricci_numpy.indexing._gather_form import dtype_of, widened, wrapped
+from ricci_numpy.indexing._gather_form import widened, wrapped
 from ricci_numpy.indexing._take import check_integers, take
 from ricci_numpy.indexing._where import nonzero
 from ricci_numpy.shapes._reshaping import ravel

@@ -13,6 +13,7 @@ from ricci_batching import vmap
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import (
     INEXACT_DTYPES,
+    INT32,
     as_elements,
     axis_tuple,
     canonical_axes,
@@ -24,6 +25,7 @@ from ricci_numpy._promotion import (
 from ricci_numpy.arrays._broadcasting import broadcast, concrete_values
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.indexing._take import take
+from ricci_numpy.indexing._where import counted
 from ricci_numpy.shapes._reshaping import ravel, reshaped
 from ricci_numpy.ufuncs._division import remainder
 
@@ -40,8 +42,6 @@ __all__ = [
     "tile",
     "trim_zeros",
 ]
-
-_INT32 = np.dtype(np.int32)
 
 
 @ir.may_return_operand
@@ -164,20 +164,11 @@ def _repeat_each(a: ir.Array, count: int, axis: int) -> ir.Array:
 @ir.composite("repeat")
 def _repeat_to(a: ir.Array, counts: ir.Array, *, axis: int, total: int) -> ir.Array:
     size = np.shape(a)[axis]
-    counts = lax.convert_element_type(counts, _INT32)
+    counts = lax.convert_element_type(counts, INT32)
     ends = lax.cumsum(counts, 0)
     starts = lax.sub(ends, counts)
-    dims = lax.ScatterDimensionNumbers(
-        update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
-    )
     # Ones where parts start; their cumulative sum minus 1 is the index of the part.
-    marks = lax.scatter_add(
-        lax.full((total,), 0, _INT32),
-        lax.expand_dims(starts, (1,)),
-        lax.full((size,), 1, _INT32),
-        dims,
-        mode=lax.GatherScatterMode.FILL_OR_DROP,
-    )
+    marks = counted(starts, lax.full((size,), 1, INT32), total)
     return take(a, lax.sub(lax.cumsum(marks, 0), np.int32(1)), axis=axis)
 
 
@@ -302,7 +293,7 @@ def roll(
             shifts = _matched(static_shifts, axes)
             repeats = len(shifts) // len(axes) if axes else 0
             return _roll_static(a, shifts=shifts, axes=axes * repeats)
-        shift = lax.stack([lax.convert_element_type(s, _INT32) for s in shift], 0)
+        shift = lax.stack([lax.convert_element_type(s, INT32) for s in shift], 0)
     elif isinstance(shift, np.ndarray):
         return roll(a, shift.tolist(), axis)
     (moved,) = operands("roll", shift)
@@ -342,7 +333,7 @@ def _roll_dynamic(a: ir.Array, shift: ir.ArrayLike, *, axes: tuple[int, ...]) ->
         by = remainder(by, constant(by, ir.max_dim(size, 1)))
         # The rolled array is a window of two copies in a row.
         double = lax.concatenate([a, a], axis)
-        start = lax.sub(strong_constant(_INT32, size), lax.convert_element_type(by, _INT32))
+        start = lax.sub(strong_constant(INT32, size), lax.convert_element_type(by, INT32))
         a = lax.dynamic_slice_in_dim(double, start, size, axis)
     return a
 

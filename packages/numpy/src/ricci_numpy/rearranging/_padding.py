@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import canonical_axis, convert, operands
+from ricci_numpy._promotion import canonical_axis, convert, dtype_of, operands
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.reductions._axis_reductions import max as maximum_of
@@ -182,14 +182,9 @@ def _elements(value: Values) -> list[ir.ArrayLike]:
     return [value]
 
 
-def _dtype_of(x: ir.Array) -> np.dtype:
-    aval = ir.get_aval(x)
-    return aval.dtype
-
-
 @ir.composite("_pad")
 def _pad_constant(x: ir.Array, *values: ir.ArrayLike, widths: Widths, form: tuple) -> ir.Array:
-    dtype = _dtype_of(x)
+    dtype = dtype_of(x)
     values = tuple(convert(v, dtype) for v in values)
     if len(values) == 1:
         return lax.pad(x, values[0], [(a, b, 0) for a, b in widths])
@@ -254,7 +249,7 @@ def _mirrored(x: ir.Array, axis: int, before: int, after: int, offset: int, odd:
 
 def _opposite(edge: ir.Array, image: ir.Array) -> ir.Array:
     """The reflection of ``image`` in the value of an edge: twice the edge minus it."""
-    two = np.asarray(2).astype(_dtype_of(edge))[()]
+    two = np.asarray(2).astype(dtype_of(edge))[()]
     return lax.sub(lax.mul(two, edge), image)
 
 
@@ -290,7 +285,7 @@ def _wrap(x: ir.Array, axis: int, before: int, after: int) -> ir.Array:
 def _empty(x: ir.Array, axis: int, before: int, after: int) -> ir.Array:
     def anything(count: int) -> ir.Array:
         shape = (*np.shape(x)[:axis], count, *np.shape(x)[axis + 1 :])
-        return lax.full(shape, 0, _dtype_of(x))
+        return lax.full(shape, 0, dtype_of(x))
 
     return lax.concatenate([anything(before), x, anything(after)], axis)
 
@@ -320,7 +315,7 @@ def _pad_ramp(x: ir.Array, *values: ir.ArrayLike, widths: Widths, form: tuple) -
 
 def _ramp(start: ir.ArrayLike, edge: ir.Array, axis: int, count: int) -> ir.Array:
     """Evenly spaced steps from a value towards an edge, which is not reached."""
-    dtype = _dtype_of(edge)
+    dtype = dtype_of(edge)
     inner = dtype if ir.issubdtype(dtype, np.inexact) else np.dtype(np.float32)
     shape = np.shape(edge)
     full = (*shape[:axis], count, *shape[axis + 1 :])
@@ -353,7 +348,7 @@ def _median(x: ir.Array, axis: int) -> ir.Array:
 @ir.composite("_pad")
 def _pad_statistic(x: ir.Array, *, widths: Widths, mode: str, lengths: Widths | None) -> ir.Array:
     statistic = _statistics[mode]
-    dtype = _dtype_of(x)
+    dtype = dtype_of(x)
     for axis, (before, after) in enumerate(widths):
         size = np.shape(x)[axis]
         lead, tail = (size, size) if lengths is None else lengths[axis]
@@ -361,7 +356,7 @@ def _pad_statistic(x: ir.Array, *, widths: Widths, mode: str, lengths: Widths | 
         fills = []
         for end in ends:
             value = statistic(end, axis=axis, keepdims=True)
-            if not ir.issubdtype(dtype, np.inexact) and ir.issubdtype(_dtype_of(value), np.inexact):
+            if not ir.issubdtype(dtype, np.inexact) and ir.issubdtype(dtype_of(value), np.inexact):
                 value = rounded(value)
             fills.append(lax.convert_element_type(value, dtype))
         parts = [_repeated(fills[0], axis, before), x, _repeated(fills[1], axis, after)]
@@ -372,7 +367,7 @@ def _pad_statistic(x: ir.Array, *, widths: Widths, mode: str, lengths: Widths | 
 def _pad_by(
     array: ir.Array, widths: Widths, function: Callable, kwargs: dict[str, Any]
 ) -> ir.Array:
-    zero = np.zeros((), _dtype_of(array))[()]
+    zero = np.zeros((), dtype_of(array))[()]
     x = lax.pad(array, zero, [(a, b, 0) for a, b in widths])
     for axis, pair in enumerate(widths):
         lead = moveaxis(x, axis, -1)

@@ -1,5 +1,6 @@
 """Weighted averages, and quantiles of sorted data."""
 
+from math import prod
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -423,9 +424,7 @@ def _rows(a: ir.Array, axes: tuple[int, ...]) -> tuple[ir.Array, ir.Shape]:
     order = (*others, *sorted(axes))
     if order != tuple(range(a.ndim)):
         a = lax.transpose(a, order)
-    count = 1
-    for n in other_shape:
-        count *= n
+    count = prod(other_shape)
     length = (
         a.size // count if count else axis_count(a.shape, tuple(range(len(other_shape), a.ndim)))
     )

@@ -12,7 +12,6 @@ from ricci_numpy.arrays._creation import asarray, chosen_dtype
 from ._kinds import (
     KINDS,
     accumulated_dtype,
-    any_zero,
     keep_axes,
     no_out,
     reduced,
@@ -124,7 +123,7 @@ def _extreme(
             raise ValueError(
                 f"{name}: with where=..., give initial=..., the result where nothing is selected."
             )
-        if aval.size == 0 and any_zero(aval.shape, axes):
+        if aval.size == 0 and 0 in [aval.shape[i] for i in axes]:
             raise ValueError(
                 f"{name}: an array of shape {aval.shape} has no elements along axis {axis}, and "
                 f"{name} has no identity to start from. Give initial=..., the result for that case."

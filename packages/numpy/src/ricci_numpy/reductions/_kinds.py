@@ -1,7 +1,7 @@
 """Kinds of reductions over axes: arguments, primitives, masks, initial values and dtypes."""
 
-import builtins
 from collections.abc import Callable
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -117,22 +117,14 @@ def _initial(name: str, initial: ir.ArrayLike, dtype: np.dtype) -> ir.ArrayLike:
     return ir.exact_scalar(initial, dtype)
 
 
-def _lowest(dtype: np.dtype) -> float:
-    """The smallest value of a dtype, -inf for floats."""
+def _bound(upper: bool, dtype: np.dtype) -> float:
+    """The lowest or the highest value of a dtype."""
     if dtype == ir.BOOL:
-        return False
+        return upper
     if dtype in INEXACT_DTYPES:
-        return -np.inf
-    return int(ir.iinfo(dtype).min)
-
-
-def _highest(dtype: np.dtype) -> float:
-    """The largest value of a dtype, inf for floats."""
-    if dtype == ir.BOOL:
-        return True
-    if dtype in INEXACT_DTYPES:
-        return np.inf
-    return int(ir.iinfo(dtype).max)
+        return np.inf if upper else -np.inf
+    limits = ir.iinfo(dtype)
+    return int(limits.max if upper else limits.min)
 
 
 class _Kind(ir.TupleRecord):
@@ -157,8 +149,8 @@ _UNSHARDED = {"out_sharding": None}
 KINDS = {
     "sum": _Kind(lax.reduce_sum_p, lax.add, lambda dtype: 0, _UNSHARDED),
     "prod": _Kind(lax.reduce_prod_p, lax.mul, lambda dtype: 1, {}),
-    "max": _Kind(lax.reduce_max_p, lax.max, _lowest, _UNSHARDED),
-    "min": _Kind(lax.reduce_min_p, lax.min, _highest, _UNSHARDED),
+    "max": _Kind(lax.reduce_max_p, lax.max, partial(_bound, False), _UNSHARDED),
+    "min": _Kind(lax.reduce_min_p, lax.min, partial(_bound, True), _UNSHARDED),
     "all": _Kind(lax.reduce_and_p, lax.bitwise_and, lambda dtype: True, {}),
     "any": _Kind(lax.reduce_or_p, lax.bitwise_or, lambda dtype: False, {}),
 }
@@ -202,8 +194,3 @@ def reduction_operands(
     if initial is not None:
         (initial,) = operands(name, initial)
     return a, mask, initial, axes
-
-
-def any_zero(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
-    """Whether one of the axes of a shape has size 0."""
-    return builtins.any(shape[i] == 0 for i in axes)

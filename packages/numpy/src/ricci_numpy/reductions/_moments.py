@@ -1,6 +1,6 @@
 """Means, variances and standard deviations."""
 
-from math import floor
+from math import floor, prod
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,7 @@ __all__ = ["mean", "std", "var"]
 
 def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     """The number of elements that are reduced to each result."""
-    count = 1
-    for i in axes:
-        count *= shape[i]
-    return count
+    return prod(shape[i] for i in axes)
 
 
 def masked_count(

@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import canonical_axes, constant_like, convert, operands
+from ricci_numpy._promotion import INT32, canonical_axes, constant_like, convert, operands
 from ricci_numpy.arrays._creation import chosen_dtype
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
@@ -19,7 +19,6 @@ from ricci_numpy.shapes._transposing import moveaxis
 
 __all__ = ["diag", "diagflat", "diagonal", "trace"]
 
-_INT32 = np.dtype(np.int32)
 _FAR = 1 << 30
 
 
@@ -69,7 +68,7 @@ def _diagonal(a: ir.Array, *, offset: int, axes: tuple[int, ...]) -> ir.Array:
     rows, columns = np.shape(a)[-2:]
     offset = near_offset(offset, (rows, columns))
     size = ir.max_dim(ir.min_dim(rows + min(offset, 0), columns - max(offset, 0)), 0)
-    i, j = lax.iota(_INT32, size), lax.iota(_INT32, size)
+    i, j = lax.iota(INT32, size), lax.iota(INT32, size)
     if offset > 0:
         j = lax.add(np.int32(offset), j)
     elif offset < 0:
@@ -82,11 +81,11 @@ def _diagonal(a: ir.Array, *, offset: int, axes: tuple[int, ...]) -> ir.Array:
 
 def _on_diagonal(shape: ir.Shape, offset: int | ir.Array) -> ir.Array:
     """A mask of the elements on a diagonal of a matrix."""
-    rows, columns = lax.broadcasted_iota(_INT32, shape, 0), lax.broadcasted_iota(_INT32, shape, 1)
+    rows, columns = lax.broadcasted_iota(INT32, shape, 0), lax.broadcasted_iota(INT32, shape, 1)
     if isinstance(offset, int):
         moved = lax.add(rows, np.int32(near_offset(offset, shape)))
     else:
-        moved = lax.add(rows, lax.convert_element_type(offset, _INT32))
+        moved = lax.add(rows, lax.convert_element_type(offset, INT32))
     return lax.eq(moved, columns)
 
 
@@ -227,7 +226,7 @@ def diagflat(v: ir.ArrayLike, k: int = 0) -> ir.Array:
     size = count + builtins.abs(k)
     aval = ir.get_aval(v)
     matrix = lax.full((size * size,), ir.exact_scalar(0, aval.dtype), aval.dtype)
-    i = lax.iota(_INT32, count)
+    i = lax.iota(INT32, count)
     rows = lax.add(i, np.int32(-k)) if k < 0 else i
     columns = lax.add(i, np.int32(max(0, k)))
     places = lax.add(columns, lax.mul(rows, np.int32(size)))

@@ -14,10 +14,12 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_numpy._promotion import (
+    INT32,
     common_dtype,
     constant,
     constant_like,
     convert,
+    dtype_of,
     operands,
     promote_dtypes,
     promote_shapes,
@@ -25,7 +27,7 @@ from ricci_numpy._promotion import (
 from ricci_numpy.arrays._broadcasting import concrete_values, select_where
 from ricci_numpy.arrays._creation import array, asarray
 from ricci_numpy.arrays._filling import as_shape, zeros
-from ricci_numpy.indexing._gather_form import dtype_of, widened, wrapped
+from ricci_numpy.indexing._gather_form import widened, wrapped
 from ricci_numpy.indexing._take import check_integers
 from ricci_numpy.indexing._where import nonzero
 from ricci_numpy.shapes._joining import concatenate
@@ -252,9 +254,6 @@ def ix_(*args: ir.ArrayLike) -> tuple[ir.Array, ...]:
     return tuple(grids)
 
 
-_INT32 = np.dtype(np.int32)
-
-
 def _points(entry: slice) -> ir.Array:
     """The numbers of a slice; an imaginary step is their count, the end then included."""
     start, step = entry.start or 0, entry.step or 1
@@ -305,7 +304,7 @@ class MGrid:
         if isinstance(key, slice):
             return _points(key)
         vectors = _vectors("mgrid", key)
-        return _dense(*vectors) if vectors else zeros((0,), _INT32)
+        return _dense(*vectors) if vectors else zeros((0,), INT32)
 
 
 @final

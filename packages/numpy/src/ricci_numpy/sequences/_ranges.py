@@ -25,6 +25,7 @@ from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import (
     asarray,
     checked_dtype,
+    chosen_dtype,
     constrained,
     from_host,
     uploads_are_guarded,
@@ -101,8 +102,7 @@ def arange(
 
     Source: numpy.arange.
     """
-    if dtype is not None:
-        dtype = checked_dtype(ir.explicit_dtype(dtype, "arange"), "arange")
+    dtype = chosen_dtype(dtype, "arange")
     arguments = {"start": start, "stop": stop, "step": step}
     if start is None:
         raise TypeError(
@@ -257,8 +257,7 @@ def linspace(
 
     Source: numpy.linspace.
     """
-    if dtype is not None:
-        dtype = checked_dtype(ir.explicit_dtype(dtype, "linspace"), "linspace")
+    dtype = chosen_dtype(dtype, "linspace")
     settings = {
         "num": _whole("linspace", num),
         "endpoint": bool(endpoint),
@@ -378,8 +377,7 @@ def logspace(
 
     Source: numpy.logspace.
     """
-    if dtype is not None:
-        dtype = checked_dtype(ir.explicit_dtype(dtype, "logspace"), "logspace")
+    dtype = chosen_dtype(dtype, "logspace")
     return _logspace(
         *operands("logspace", start, stop, base),
         num=_whole("logspace", num),
@@ -433,8 +431,7 @@ def geomspace(
 
     Source: numpy.geomspace.
     """
-    if dtype is not None:
-        dtype = checked_dtype(ir.explicit_dtype(dtype, "geomspace"), "geomspace")
+    dtype = chosen_dtype(dtype, "geomspace")
     return _geomspace(
         *operands("geomspace", start, stop),
         num=_whole("geomspace", num),

@@ -8,11 +8,10 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import constant_like, convert, operands, strong_constant
+from ricci_numpy._promotion import constant_like, convert, dtype_of, operands, strong_constant
 from ricci_numpy.arrays._broadcasting import broadcast, select_where
 from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
 from ricci_numpy.arrays._filling import ones
-from ricci_numpy.indexing._gather_form import dtype_of
 from ricci_numpy.indexing._where import nonzero
 
 from ._diagonals import near_offset

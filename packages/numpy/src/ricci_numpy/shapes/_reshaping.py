@@ -43,10 +43,7 @@ def _inferred(shape: ir.Shape, sizes: ir.Shape) -> ir.Shape:
             f"reshape: {sizes} leaves several sizes to be worked out; write -1 for one of them at "
             "most."
         )
-    product = 1
-    for n in sizes:
-        if n != -1:
-            product *= n
+    product = prod(n for n in sizes if n != -1)
     total = prod(shape)
     if (product == 0 and total) or (product and total % product):
         raise TypeError(

@@ -7,6 +7,7 @@ import ricci_lax as lax
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
+    INT32,
     convert,
     operands,
     promote_dtypes,
@@ -18,7 +19,6 @@ from ricci_numpy.shapes._reshaping import ravel
 
 __all__ = ["digitize", "searchsorted"]
 
-_INT32 = np.dtype(np.int32)
 _UINT32 = np.dtype(np.uint32)
 # The binary search of a vector up to this length is written out; that of a longer one is a scan.
 _UNROLLED_LENGTH = 32
@@ -75,26 +75,18 @@ def searchsorted(
     a, v = promote_dtypes(a, v)
     if sorter is not None:
         (sorter,) = operands("searchsorted", sorter)
-        return _searchsorted_by(a, v, sorter, side=side, method=method)
-    return _searchsorted(a, v, side=side, method=method)
+    return _searchsorted(a, v, sorter, side=side, method=method)
 
 
 @ir.composite("searchsorted")
-def _searchsorted_by(
-    a: ir.Array, v: ir.Array, sorter: ir.Array, *, side: str, method: str
+def _searchsorted(
+    a: ir.Array, v: ir.Array, sorter: ir.Array | None, *, side: str, method: str
 ) -> ir.Array:
-    return _search(_looked_up(a, sorter), v, side, method)
-
-
-@ir.composite("searchsorted")
-def _searchsorted(a: ir.Array, v: ir.Array, *, side: str, method: str) -> ir.Array:
-    return _search(a, v, side, method)
-
-
-def _search(a: ir.Array, v: ir.Array, side: str, method: str) -> ir.Array:
+    if sorter is not None:
+        a = _looked_up(a, sorter)
     size = np.shape(a)[0]
     if size == 0:
-        return lax.full(np.shape(v), 0, _INT32)
+        return lax.full(np.shape(v), 0, INT32)
     if method == "sort":
         return _search_by_sorting(a, v, side)
     keys, values = _integer_keys(a), _integer_keys(v)
@@ -103,7 +95,7 @@ def _search(a: ir.Array, v: ir.Array, side: str, method: str) -> ir.Array:
         return _search_by_halving(keys, values, side, unrolled)
     wide = [lax.expand_dims(key, range(1, np.ndim(v) + 1)) for key in keys]
     is_before = _before(wide, [lax.expand_dims(value, (0,)) for value in values], side)
-    return lax.reduce_sum(lax.convert_element_type(is_before, _INT32), (0,))
+    return lax.reduce_sum(lax.convert_element_type(is_before, INT32), (0,))
 
 
 def _integer_keys(x: ir.Array) -> list[ir.Array]:
@@ -160,7 +152,7 @@ def _search_by_halving(
             count, _ = add_bit(count, bit)
     else:
         count, _ = lax.scan(add_bit, count, np.asarray(bits))
-    return lax.convert_element_type(count, _INT32)
+    return lax.convert_element_type(count, INT32)
 
 
 def _bit_length(size: int) -> int:
@@ -194,9 +186,9 @@ def _search_by_sorting(a: ir.Array, v: ir.Array, side: str) -> ir.Array:
 def _ranks(x: ir.Array) -> ir.Array:
     """The position of each element in the sorted order."""
     size = np.shape(x)[0]
-    turn = lax.iota(_INT32, size)
+    turn = lax.iota(INT32, size)
     _, order = lax.sort((x, turn), 0, num_keys=1)
-    return at(lax.full((size,), 0, _INT32))[order].set(turn)
+    return at(lax.full((size,), 0, INT32))[order].set(turn)
 
 
 def digitize(
@@ -234,9 +226,9 @@ def digitize(
 def _digitize(x: ir.Array, bins: ir.Array, *, right: bool, method: str) -> ir.Array:
     size = np.shape(bins)[0]
     if size == 0:
-        return lax.full(np.shape(x), 0, _INT32)
+        return lax.full(np.shape(x), 0, INT32)
     ends = [lax.index_in_dim(bins, place, keepdims=False) for place in (0, -1)]
     rises = lax.ge(ends[1], ends[0])
     bins = where_step(rises, bins, lax.rev(bins, (0,)))
     numbers = searchsorted(bins, x, side="left" if right else "right", method=method)
-    return where_step(rises, numbers, lax.sub(strong_constant(_INT32, size), numbers))
+    return where_step(rises, numbers, lax.sub(strong_constant(INT32, size), numbers))

@@ -7,14 +7,19 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import COMPLEX_DTYPES, FLOAT_DTYPES, canonical_axis, convert, operands
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    FLOAT_DTYPES,
+    INT32,
+    canonical_axis,
+    convert,
+    operands,
+)
 from ricci_numpy.indexing._at import at
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex", "top_k"]
-
-_INT32 = np.dtype(np.int32)
 
 
 def _check_kind(name: str, kind: object, order: object) -> None:
@@ -299,11 +304,11 @@ def _argpartition(a: ir.Array, *, kth: int, axis: int) -> ir.Array:
     # The other positions: a mask of ones is 0 at the positions in ``below``; ``top_k`` of it gives
     # the rest in order.
     unused = lax.full(shape, 1.0, np.float32)
-    lead = [lax.broadcasted_iota(_INT32, np.shape(below), d) for d in range(last)]
+    lead = [lax.broadcasted_iota(INT32, np.shape(below), d) for d in range(last)]
     unused = at(unused)[(*lead, below)].set(0.0)
     _, above = lax.top_k(unused, shape[last] - kth - 1, axis=last)
     positions = lax.concatenate([below, above], last)
-    return moveaxis(convert(positions, _INT32, below.weak_type), -1, axis)
+    return moveaxis(convert(positions, INT32, below.weak_type), -1, axis)
 
 
 def top_k(

@@ -11,11 +11,11 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import resolved_by
-from ricci_numpy._promotion import convert, operands, promote_dtypes_inexact, strong_constant
+from ricci_numpy._promotion import INT32, convert, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._broadcasting import concrete_values
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.calculus._samples import diff
-from ricci_numpy.indexing._where import where_step
+from ricci_numpy.indexing._where import counted, where_step
 from ricci_numpy.reductions._axis_reductions import max as _max
 from ricci_numpy.reductions._axis_reductions import min as _min
 from ricci_numpy.reductions._axis_reductions import sum
@@ -27,8 +27,6 @@ from ricci_numpy.sorting._searching import searchsorted
 from ricci_numpy.ufuncs._binary import divide
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
-
-_INT32 = np.dtype(np.int32)
 
 
 def bincount(
@@ -94,25 +92,11 @@ _SIZE_ADVICE = "How long the result of bincount is depends on values. Give binco
 
 @ir.composite("bincount")
 def _bincount(x: ir.Array, weights: ir.Array | None = None, *, length: int) -> ir.Array:
-    x = convert(x, _INT32) if x.dtype == ir.BOOL else x
+    x = convert(x, INT32) if x.dtype == ir.BOOL else x
     places = lax.max(x, strong_constant(x.dtype, 0)) if x.dtype.kind == "i" else x
     if weights is None:
         weights = lax.full(x.shape, 1, ir.python_scalar_dtype(int))
     return counted(places, weights, length)
-
-
-def counted(places: ir.Array, weights: ir.Array, length: int) -> ir.Array:
-    """The sum of the weights at each place below ``length``; places must not be negative."""
-    dims = lax.ScatterDimensionNumbers(
-        update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
-    )
-    return lax.scatter_add(
-        lax.full((length,), strong_constant(weights.dtype, 0)),
-        lax.expand_dims(places, (1,)),
-        weights,
-        dims,
-        mode=lax.GatherScatterMode.FILL_OR_DROP,
-    )
 
 
 def checked_bins(name: str, bins: ir.ArrayLike | str) -> int | ir.Array:
