@@ -32,11 +32,7 @@ def constant(step_size: float) -> Schedule:
       >>> optimizers.constant(0.1)(7)
       0.1
     """
-
-    def schedule(i: Any) -> Any:
-        return step_size
-
-    return schedule
+    return lambda i: step_size
 
 
 def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
@@ -55,11 +51,7 @@ def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -
       >>> optimizers.exponential_decay(1.0, 10, 0.5)(20)
       0.25
     """
-
-    def schedule(i: Any) -> Any:
-        return step_size * decay_rate ** (i / decay_steps)
-
-    return schedule
+    return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
 def inverse_time_decay(
@@ -148,11 +140,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
             "piecewise_constant: values must be one more than boundaries, got "
             f"{sizes.shape[0]} values and {bounds.shape[0]} boundaries."
         )
-
-    def schedule(i: Any) -> Any:
-        return sizes[jnp.sum(i > bounds)]
-
-    return schedule
+    return lambda i: sizes[jnp.sum(i > bounds)]
 
 
 def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:

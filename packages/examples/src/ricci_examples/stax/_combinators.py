@@ -23,6 +23,18 @@ def _keys(rng: Any, number: int) -> Any:
     return (None,) * number if rng is None else random.split(rng, number)
 
 
+def stateless(shape_of: Callable[[Any], Any], fun: Callable[[Any], Any]) -> Layer:
+    """A layer without parameters, given the shape and the value of its result."""
+
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        return shape_of(input_shape), ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return fun(inputs)
+
+    return init_fun, apply_fun
+
+
 def serial(*layers: Layer) -> Layer:
     """Compose layers; the parameters are the list of the layers' parameters.
 
@@ -143,27 +155,10 @@ def FanOut(num: int) -> Layer:
       >>> init(None, (-1, 3)), apply((), 1.0)
       (([(-1, 3), (-1, 3)], ()), [1.0, 1.0])
     """
-
-    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
-        return [input_shape] * num, ()
-
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        return [inputs] * num
-
-    return init_fun, apply_fun
+    return stateless(lambda shape: [shape] * num, lambda inputs: [inputs] * num)
 
 
-def _fan_in_sum() -> Layer:
-    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
-        return input_shape[0], ()
-
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        return sum(inputs)
-
-    return init_fun, apply_fun
-
-
-FanInSum: Layer = _fan_in_sum()
+FanInSum: Layer = stateless(lambda shapes: shapes[0], sum)
 
 
 def FanInConcat(axis: int = -1) -> Layer:
@@ -185,12 +180,9 @@ def FanInConcat(axis: int = -1) -> Layer:
       [1. 0. 0.]
     """
 
-    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
-        first = input_shape[0]
+    def joined(shapes: Any) -> tuple[int, ...]:
+        first = shapes[0]
         at = axis % len(first)
-        return (*first[:at], sum(shape[at] for shape in input_shape), *first[at + 1 :]), ()
+        return (*first[:at], sum(shape[at] for shape in shapes), *first[at + 1 :])
 
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        return jnp.concatenate(inputs, axis)
-
-    return init_fun, apply_fun
+    return stateless(joined, lambda inputs: jnp.concatenate(inputs, axis))

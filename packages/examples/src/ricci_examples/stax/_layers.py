@@ -9,7 +9,7 @@ import ricci_numpy as jnp
 import ricci_random as random
 from ricci_nn.initializers import Initializer, glorot_normal, normal, ones, zeros
 
-from ._combinators import Layer
+from ._combinators import Layer, stateless
 
 __all__ = [
     "BatchNorm",
@@ -162,28 +162,15 @@ def Dropout(rate: float, mode: Literal["train"] | str = "train") -> Layer:
     return init_fun, apply_fun
 
 
-def _flatten() -> Layer:
-    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
-        return (input_shape[0], prod(input_shape[1:])), ()
-
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        return jnp.reshape(inputs, (inputs.shape[0], -1))
-
-    return init_fun, apply_fun
+def _same(x: Any) -> Any:
+    return x
 
 
-def _identity() -> Layer:
-    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
-        return input_shape, ()
-
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        return inputs
-
-    return init_fun, apply_fun
-
-
-Flatten: Layer = _flatten()
-Identity: Layer = _identity()
+Flatten: Layer = stateless(
+    lambda shape: (shape[0], prod(shape[1:])),
+    lambda inputs: jnp.reshape(inputs, (inputs.shape[0], -1)),
+)
+Identity: Layer = stateless(_same, _same)
 
 logsoftmax: Callable[..., Any] = nn.log_softmax
 
@@ -205,14 +192,7 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
       >>> print(apply((), jnp.arange(4.0)))
       [0. 1. 2. 2.]
     """
-
-    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
-        return input_shape, ()
-
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        return fun(inputs, **fun_kwargs)
-
-    return init_fun, apply_fun
+    return stateless(_same, lambda inputs: fun(inputs, **fun_kwargs))
 
 
 Tanh: Layer = elementwise(jnp.tanh)
