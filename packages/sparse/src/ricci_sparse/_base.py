@@ -157,6 +157,29 @@ class JAXSparse:
         raise NotImplementedError(f"{type(self).__name__}.transpose")
 
 
+class StoredParts(JAXSparse):
+    """The base of classes whose contents are arrays, named by ``_parts``, and static properties."""
+
+    def _static(self) -> dict[str, Any]:
+        """The attributes that are no arrays."""
+        return {"shape": self.shape}
+
+    def tree_flatten(self) -> tuple[tuple[Array, ...], dict[str, Any]]:
+        """The arrays, and the static properties."""
+        return tuple(self._arrays()), self._static()
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
+        """A container with these contents, which need not be arrays."""
+        # Without ``__init__``, which converts the contents to arrays and checks their shapes.
+        new = object.__new__(cls)
+        for name, value in zip(cls._parts, children, strict=True):
+            setattr(new, name, value)
+        for name, value in aux_data.items():
+            setattr(new, name, value)
+        return new
+
+
 def is_sparse(x: object) -> bool:
     """Whether ``x`` is a sparse array."""
     return isinstance(x, JAXSparse)

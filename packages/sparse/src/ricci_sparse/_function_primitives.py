@@ -53,6 +53,9 @@ def function_primitive(
         jaxpr = jaxpr_of(tuple(map(_type_of, args)), params)
         return {"jaxpr": ir.convert_constvars(jaxpr), "name": name}, list(jaxpr.consts)
 
+    def zeros_of(consts: Sequence[Any]) -> list[ad.Zero]:
+        return [ad.Zero(ad.tangent_aval(ir.get_aval(c))) for c in consts]
+
     def results(outs: Any) -> Any:
         return outs if multiple_results else outs[0]
 
@@ -61,17 +64,17 @@ def function_primitive(
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         call, consts = staged(primals, params)
-        zeros = [ad.Zero(ad.tangent_aval(ir.get_aval(c))) for c in consts]
-        outs, out_tangents = ad.jvp_rules[jit_p]((*consts, *primals), (*zeros, *tangents), **call)
+        outs, out_tangents = ad.jvp_rules[jit_p](
+            (*consts, *primals), (*zeros_of(consts), *tangents), **call
+        )
         return results(outs), results(out_tangents)
 
     def linearize(
         tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
         call, consts = staged(primals, params)
-        zeros = [ad.Zero(ad.tangent_aval(ir.get_aval(c))) for c in consts]
         outs, out_tangents = ad.linearize_rules[jit_p](
-            tape, (*consts, *primals), (*zeros, *tangents), **call
+            tape, (*consts, *primals), (*zeros_of(consts), *tangents), **call
         )
         return results(outs), results(out_tangents)
 

@@ -10,7 +10,7 @@ from ricci_ir import Array, ArrayLike, DTypeLike, Primitive
 from ricci_pytree import register_pytree_node_class
 from ricci_sparse.bcsr._layout import rows_of, starts_of
 
-from ._base import JAXSparse
+from ._base import JAXSparse, StoredParts
 from ._function_primitives import function_primitive
 from .coo import check_factor, count_nonzeros, matmul, matrix, product
 
@@ -54,7 +54,7 @@ csr_matvec_p: Primitive = function_primitive("csr_matvec", _matmul)
 csr_matmat_p: Primitive = function_primitive("csr_matmat", _matmul)
 
 
-class _Compressed(JAXSparse):
+class _Compressed(StoredParts):
     """The base class of CSR and CSC matrices."""
 
     _parts: ClassVar[tuple[str, ...]] = ("data", "indices", "indptr")
@@ -79,18 +79,6 @@ class _Compressed(JAXSparse):
                 f"{type(self).__name__}.transpose: axes must be None or (1, 0)."
             )
         return {"args": (self.data, self.indices, self.indptr), "shape": self.shape[::-1]}
-
-    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
-        """The arrays, and the static properties."""
-        return (self.data, self.indices, self.indptr), {"shape": self.shape}
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
-        """A container with these contents, which need not be arrays."""
-        new = object.__new__(cls)
-        new.data, new.indices, new.indptr = children
-        new.shape = aux_data["shape"]
-        return new
 
 
 def _eye_parts(

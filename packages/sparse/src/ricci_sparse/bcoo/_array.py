@@ -8,7 +8,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_numpy as jnp
 from ricci_pytree import register_pytree_node_class
-from ricci_sparse._base import JAXSparse
+from ricci_sparse._base import StoredParts
 from ricci_sparse.layouts import SparseInfo
 
 from ._layout import (
@@ -35,7 +35,7 @@ update_layout: ir.Hook[Callable[["BCOO", int | None, int | None, str | None], "B
 
 
 @register_pytree_node_class
-class BCOO(JAXSparse):
+class BCOO(StoredParts):
     """A sparse array as a list of elements with their indices: *batched coordinates*.
 
     Its dimensions are batches first, then sparse ones, then dense ones. For each batch, ``nse``
@@ -327,15 +327,5 @@ class BCOO(JAXSparse):
         """An array with these parts, of the same class."""
         return type(self)((parts[0], parts[1]), **info._asdict())
 
-    def tree_flatten(self) -> tuple[tuple[ir.Array, ir.Array], dict[str, Any]]:
-        """The arrays, and the static properties."""
-        return (self.data, self.indices), self.info._asdict()
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
-        """A container with these contents, which need not be arrays."""
-        new = object.__new__(cls)
-        new.data, new.indices = children
-        for name, value in aux_data.items():
-            setattr(new, name, value)
-        return new
+    def _static(self) -> dict[str, Any]:
+        return self.info._asdict()

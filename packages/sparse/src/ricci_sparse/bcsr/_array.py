@@ -8,7 +8,7 @@ import numpy as np
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, ConcretizationTypeError, DTypeLike, Tracer
 from ricci_pytree import register_pytree_node_class
-from ricci_sparse._base import JAXSparse
+from ricci_sparse._base import StoredParts
 from ricci_sparse.bcoo import BCOO
 from ricci_sparse.bcoo._layout import count_stored_elements
 from ricci_sparse.layouts import SparseInfo
@@ -19,7 +19,7 @@ __all__ = ["BCSR"]
 
 
 @register_pytree_node_class
-class BCSR(JAXSparse):
+class BCSR(StoredParts):
     """A sparse array as lists of elements row by row: *batched compressed sparse rows*.
 
     Its dimensions are batches, two sparse ones (rows and columns), and dense ones. For each batch,
@@ -206,15 +206,5 @@ class BCSR(JAXSparse):
             "BCSR.from_bcoo(mat.to_bcoo().T)."
         )
 
-    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
-        """The arrays, and the static properties."""
-        return (self.data, self.indices, self.indptr), self.info._asdict()
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Self:
-        """A container with these contents, which need not be arrays."""
-        new = object.__new__(cls)
-        new.data, new.indices, new.indptr = children
-        for name, value in aux_data.items():
-            setattr(new, name, value)
-        return new
+    def _static(self) -> dict[str, Any]:
+        return self.info._asdict()
