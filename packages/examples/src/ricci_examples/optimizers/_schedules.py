@@ -140,7 +140,11 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
             "piecewise_constant: values must be one more than boundaries, got "
             f"{sizes.shape[0]} values and {bounds.shape[0]} boundaries."
         )
-    return lambda i: sizes[jnp.sum(i > bounds)]
+
+    def schedule(i: Any) -> Any:
+        return sizes[jnp.sum(i > bounds)]
+
+    return schedule
 
 
 def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
