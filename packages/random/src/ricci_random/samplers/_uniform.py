@@ -76,6 +76,7 @@ def uniform_of(
     mantissa = random_bits_p.bind(key, bit_width=info.random_bits, shape=shape)
     if info.random_bits != info.width:
         mantissa = lax.convert_element_type(mantissa, info.uint)
+    # The highest bits fill the mantissa; those of 1.0 are the exponent of all numbers in [1, 2).
     unused = ir.exact_scalar(info.random_bits - info.mantissa, info.uint)
     mantissa = lax.shift_right_logical(mantissa, unused)
     number = lax.bitcast_convert_type(
