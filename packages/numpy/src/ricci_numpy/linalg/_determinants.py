@@ -118,6 +118,7 @@ def _slogdet_lu(a: ir.Array) -> tuple[ir.Array, ir.Array]:
         sign = lax.reduce_prod_p.bind(_unit(diagonals), axes=(last,))
     else:
         sign = strong_constant(dtype, 1)
+        # Negative pivots are counted: no product that rounds or overflows.
         odd = lax.add(odd, count_nonzero(lax.lt(diagonals, zero), axis=-1))
     sign = where(singular, zero, lax.mul(sign, _parity(odd, dtype)))
     log = lax.convert_element_type(lax.log(lax.abs(diagonals)), dtype)
@@ -298,6 +299,8 @@ def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
     dtype = dtype_of(a)
     factors, pivots, permutation = lu(a)
     parity = _parity(count_nonzero(_exchanges(pivots), axis=-1), dtype)
+    # Products of the first pivots: the last is the determinant, and the one before it what is
+    # left of the determinant without the last pivot.
     minors = lax.cumprod(diagonal(factors, axis1=-2, axis2=-1), rank - 2)
     minors = lax.mul(minors, lax.expand_dims(parity, (rank - 2,)))
     at = lambda i: lax.index_in_dim(minors, i, rank - 2, keepdims=False)
@@ -316,6 +319,7 @@ def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
         lax.slice_in_dim(x, 0, size - 1, axis=rank - 2),
         lax.expand_dims(determinant, (rank - 2, rank - 1)),
     )
+    # The last row gets its factor from the pivot that was replaced.
     x = lax.concatenate([scaled, lax.slice_in_dim(x, size - 1, size, axis=rank - 2)], rank - 2)
     x = triangular_solve(factors, x, left_side=True)
     return determinant, where(deficient, zero, x)

@@ -142,6 +142,7 @@ def _search_by_halving(
     def add_bit(count: ir.Array, bit: ir.ArrayLike) -> tuple[ir.Array, None]:
         larger = lax.add(count, bit)
         elements = [_looked_up(key, lax.sub(larger, one)) for key in keys]
+        # The larger count is right if its last element is before the value: the array is sorted.
         fits = lax.bitwise_and(lax.le(larger, last), _before(elements, values, side))
         return lax.select_n(fits, count, larger), None
 

@@ -115,6 +115,7 @@ def _integer_power(x: ir.Array, n: ir.Array) -> ir.Array:
     x, n = promote_args_numeric("power", x, n)
     vanishes = lax.bitwise_and(lax.eq(x, constant(x, 0)), lax.ne(n, constant(n, 0)))
     result = select_where(vanishes, constant(x, 0), constant(x, 1), "power")
+    # Six bits are enough: powers from 64 up of any integer but 0, 1 and -1 overflow 64 bits.
     for bit in range(6):
         if bit:
             x = lax.mul(x, x)

@@ -187,12 +187,14 @@ def _mantissa_and_power(x: ir.Array) -> tuple[ir.Array, ir.Array]:
     tiny = lax.lt(lax.abs(x), strong_constant(dtype, ir.finfo(dtype).tiny))
     scaled = select_where(tiny, lax.mul(x, strong_constant(dtype, 2.0**mantissa)), x)
     bits = lax.bitcast_convert_type(scaled, integer)
+    # From the highest bit: the sign, the exponent plus the bias, and the fraction.
     field = (1 << (integer.itemsize * 8 - 1 - mantissa)) - 1
     exponent = lax.bitwise_and(
         lax.shift_right_logical(bits, strong_constant(integer, mantissa)),
         strong_constant(integer, field),
     )
     sign_and_fraction = lax.bitwise_and(bits, strong_constant(integer, ~(field << mantissa)))
+    # With this exponent the absolute value is in [1/2, 1).
     half = lax.bitwise_or(sign_and_fraction, strong_constant(integer, (bias - 1) << mantissa))
     fraction = lax.bitcast_convert_type(half, dtype)
     power = lax.sub(
@@ -227,6 +229,7 @@ def _scaled(x: ir.Array, n: ir.Array) -> ir.Array:
     limit = bias - 1
     low, high = (strong_constant(n.dtype, value) for value in (-limit, limit))
     factors = []
+    # Three factors cover all powers between the smallest subnormal and the largest number.
     for _ in range(3):
         part = lax.min(lax.max(n, low), high)
         n = lax.sub(n, part)
