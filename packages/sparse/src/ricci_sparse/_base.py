@@ -158,10 +158,10 @@ class JAXSparse:
 
 
 class StoredParts(JAXSparse):
-    """The base of classes whose contents are arrays, named by ``_parts``, and static properties."""
+    """The base class of sparse arrays with arrays named by ``_parts``, and static properties."""
 
     def _static(self) -> dict[str, Any]:
-        """The attributes that are no arrays."""
+        """The static properties by name."""
         return {"shape": self.shape}
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], dict[str, Any]]:
