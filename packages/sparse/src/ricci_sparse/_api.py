@@ -41,6 +41,9 @@ def todense(arr: JAXSparse | ArrayLike) -> Array:
     Args:
       arr: a sparse array of any format, or an array.
 
+    Returns:
+      A dense array of the same shape and dtype.
+
     Example:
       >>> from ricci.experimental import sparse
       >>> import numpy as np

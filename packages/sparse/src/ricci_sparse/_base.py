@@ -181,5 +181,18 @@ class StoredParts(JAXSparse):
 
 
 def is_sparse(x: object) -> bool:
-    """Whether ``x`` is a sparse array."""
+    """Whether ``x`` is a sparse array.
+
+    Args:
+      x: any object.
+
+    Returns:
+      Whether it is a ``JAXSparse``.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.experimental import sparse
+      >>> sparse.ad.is_sparse(np.ones(2)), sparse.ad.is_sparse(sparse.eye(2))
+      (False, True)
+    """
     return isinstance(x, JAXSparse)
