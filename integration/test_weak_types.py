@@ -2,8 +2,8 @@
 
 What operands alone decide, `test_numpy_oracle.py` tries for every function of the NumPy API. Here
 are functions that decide by more: by constants in their derivatives, by operands whose values are
-known, by second operands. A run takes a sixth of them, the same each time; `nox -s oracle-full` takes
-all.
+known, by second operands. A run takes a sixth of them, the same each time; `nox -s oracle-full`
+takes all.
 """
 
 import os

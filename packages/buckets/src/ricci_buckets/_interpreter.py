@@ -32,6 +32,13 @@ class Site:
       params: the equation's parameters; sizes among them may be symbolic.
       ins, outs: the types of operands and results, with their symbolic sizes.
       extents: the sizes and lengths of dimensions.
+
+    Example:
+      A rule masks the padded elements of an operand before it applies the operation:
+
+      >>> from ricci_buckets import Site
+      >>> def rule(site: Site, x):
+      ...     return site.bind(site.masked(x, site.ins[0], 0))
     """
 
     __slots__ = ("eqn", "extents", "ins", "outs", "params", "where")
@@ -91,7 +98,21 @@ type PaddingRule = Callable[..., Any]
 
 
 def padding_stays(site: Site, *operands: object) -> Any:
-    """The rule of operations whose results have the padding of their operands."""
+    """The rule of operations whose results have the padding of their operands.
+
+    Args:
+      site: the equation.
+      operands: its padded operands.
+
+    Returns:
+      The equation's results, padded as the operands are.
+
+    Example:
+      >>> import ricci_lax as lax
+      >>> from ricci_buckets import padding_rules, padding_stays
+      >>> padding_rules[lax.transpose_p] is padding_stays
+      True
+    """
     return site.bind(*operands)
 
 

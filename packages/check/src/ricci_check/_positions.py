@@ -7,7 +7,7 @@ import ricci_lax as lax
 from ricci_batching import elementwise_primitives
 from ricci_ir import AbstractValue, Primitive, TupleRecord
 
-__all__ = ["ALL_OPERANDS", "Positions", "follow_rules", "is_followed", "position_rules"]
+__all__ = ["ALL_OPERANDS", "Positions", "follow_rules", "position_rules"]
 
 ALL_OPERANDS = -1
 

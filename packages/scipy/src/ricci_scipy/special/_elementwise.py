@@ -9,6 +9,7 @@ import numpy as np
 
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, Inlined, as_result, get_aval
+from ricci_numpy import authoring
 from ricci_numpy.authoring import COMPLEX_DTYPES, convert, operands, promote_args_inexact
 
 __all__ = ["log_softmax", "softmax"]
@@ -167,7 +168,7 @@ def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Ar
       >>> special.softmax(np.float32([0.0, 0.0]))
       Array([0.5, 0.5], dtype=float32)
     """
-    return jnp.authoring.softmax(x, axis)
+    return authoring.softmax(x, axis)
 
 
 def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
@@ -186,4 +187,4 @@ def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -
       >>> special.log_softmax(np.float32([0.0, 0.0]))
       Array([-0.6931..., -0.6931...], dtype=float32)
     """
-    return jnp.authoring.log_softmax(x, axis)
+    return authoring.log_softmax(x, axis)
