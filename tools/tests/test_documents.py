@@ -87,6 +87,23 @@ def test_every_page_is_found_from_the_first() -> None:
     assert {page for page in PAGES if page not in found} == set()
 
 
+@cache
+def modules() -> set[str]:
+    """The dotted names of the modules of all packages."""
+    sources = ROOT.glob("packages/*/src")
+    files = [file.relative_to(source) for source in sources for file in source.rglob("*.py")]
+    return {".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files}
+
+
+@EVERY_PAGE
+def test_private_modules_that_a_page_names_exist(page: Path) -> None:
+    """By their dotted names, or by their last two parts, as in ``calls/_jit``."""
+    private = r"`(ricci_\w+(?:\.\w+)*\._\w+|[a-z]\w*/_\w+?)(?:\.py)?`"
+    named = {name.replace("/", ".") for name in re.findall(private, prose(page))}
+    parts = {".".join(module.split(".")[-2:]) for module in modules()}
+    assert named - modules() - parts <= {"ricci.__init__"}
+
+
 @EVERY_PAGE
 def test_links_lead_somewhere(page: Path) -> None:
     broken = []
