@@ -1,8 +1,7 @@
-"""Make the module of a distribution from a row, and the rows of the discrete distributions.
+"""Make the module of a distribution from a row: its parameters, its support and its formulas.
 
-A row has the parameters, the support and the formulas. A formula is a function of the standardized
-variable and the shape parameters. Functions without a formula are derived from others: ``pdf`` from
-``logpdf``, ``sf`` from ``cdf``, ...
+A formula is a function of the standardized variable and the shape parameters. Functions without a
+formula are derived from others: ``pdf`` from ``logpdf``, ``sf`` from ``cdf``, ...
 """
 
 import sys
@@ -15,9 +14,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array
-from ricci_scipy import special
 from ricci_scipy.special._elementwise import elementwise
-from ricci_scipy.special._gamma_functions import log_choices
 
 Formula = Callable[..., Array]
 # The ends of a range: numbers, or functions of the shape parameters.
@@ -247,131 +244,3 @@ def _inside(
     inner = jnp.where(low == -np.inf, high - 1.0, low + 0.5 * jnp.minimum(high - low, 2.0))
     value = formula(jnp.where(outside, lax.stop_gradient(inner), z), *shapes)
     return jnp.where(above, right, jnp.where(outside, left, value))
-
-
-_SUCCESS = "the probability of success"
-_COUNTS = (0.0, np.inf)
-_UPTO = (0.0, lambda n, *rest: n)
-
-
-def _poisson_entropy(mu: Array) -> Array:
-    """The entropy: a sum over 100 counts for a mean below 25, else an asymptotic series."""
-    small = mu < 25
-    k = np.arange(100.0).astype(mu.dtype)
-    m = jnp.expand_dims(jnp.where(small, mu, 1.0), -1)
-    log = special.xlogy(k, m) - m - special.gammaln(k + 1)
-    total = -jnp.sum(jnp.exp(log) * jnp.where(jnp.isinf(log), 0.0, log), axis=-1)
-    far = jnp.where(small, 25.0, mu)
-    series = 1 / 12 + (1 / 24 + 19 / 360 / far) / far
-    large = 0.5 * jnp.log(2 * np.pi * np.e * far) - series / far
-    return jnp.where(mu < 0, np.nan, jnp.where(small, total, large))
-
-
-bernoulli: ModuleType = distribution(
-    "bernoulli",
-    "Bernoulli distribution",
-    "logpmf pmf cdf ppf",
-    {
-        "logpmf": ("1, 0.25", -1.3863),
-        "pmf": ("1, 0.25", 0.25),
-        "cdf": ("0, 0.25", 0.75),
-        "ppf": ("0.5, 0.25", 0.0),
-    },
-    shapes={"p": _SUCCESS},
-    support=(0.0, 1.0),
-    located="loc",
-    bare="cdf ppf",
-    variables={"cdf": "k"},
-    valid=lambda p: (p >= 0) & (p <= 1),
-    source="Johnson, Kemp and Kotz, Univariate Discrete Distributions, 3.2",
-    logpmf=lambda k, p: special.xlogy(k, p) + special.xlog1py(1 - k, -p),
-    cdf=lambda k, p: jnp.where(k < 1, 1 - p, jnp.where(jnp.isnan(k), k, jnp.ones_like(p))),
-    ppf=lambda q, p: jnp.where(q <= 1 - p, jnp.zeros_like(p), 1.0),
-)
-
-binom: ModuleType = distribution(
-    "binom",
-    "binomial distribution",
-    "logpmf pmf",
-    {"logpmf": ("1, 3, 0.25", -0.863), "pmf": ("1, 3, 0.25", 0.4219)},
-    shapes={"n": "how many trials", "p": _SUCCESS},
-    support=_UPTO,
-    located="loc",
-    valid=lambda n, p: (n >= 0) & (p >= 0) & (p <= 1),
-    weak="logpmf pmf",
-    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.18",
-    logpmf=lambda k, n, p: log_choices(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -p),
-)
-
-betabinom: ModuleType = distribution(
-    "betabinom",
-    "beta-binomial distribution",
-    "logpmf pmf",
-    {"logpmf": ("1, 3, 2.0, 2.0", -1.204), "pmf": ("1, 3, 2.0, 2.0", 0.3)},
-    shapes={
-        "n": "how many trials",
-        "a": "the first shape, a number above 0",
-        "b": "the second shape, a number above 0",
-    },
-    support=_UPTO,
-    located="loc",
-    valid=lambda n, a, b: (n >= 0) & (a > 0) & (b > 0),
-    source="Johnson, Kemp and Kotz, Univariate Discrete Distributions, 6.2.2",
-    logpmf=lambda k, n, a, b: (
-        log_choices(n, k) + special.betaln(k + a, n - k + b) - special.betaln(a, b)
-    ),
-)
-
-geom: ModuleType = distribution(
-    "geom",
-    "geometric distribution",
-    "logpmf pmf",
-    {"logpmf": ("2, 0.25", -1.674), "pmf": ("2, 0.25", 0.1875)},
-    shapes={"p": _SUCCESS},
-    support=(1.0, np.inf),
-    located="loc",
-    valid=lambda p: (p > 0) & (p <= 1),
-    source="Johnson, Kemp and Kotz, Univariate Discrete Distributions, 5.2",
-    logpmf=lambda k, p: special.xlog1py(k - 1, -p) + jnp.log(p),
-)
-
-nbinom: ModuleType = distribution(
-    "nbinom",
-    "negative binomial distribution",
-    "logpmf pmf",
-    {"logpmf": ("2, 3, 0.25", -2.9425), "pmf": ("2, 3, 0.25", 0.0527)},
-    shapes={"n": "how many successes end it", "p": _SUCCESS},
-    support=_COUNTS,
-    located="loc",
-    valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
-    source="Johnson, Kemp and Kotz, Univariate Discrete Distributions, 5.1",
-    logpmf=lambda k, n, p: (
-        special.gammaln(k + n)
-        - special.gammaln(n)
-        - special.gammaln(k + 1)
-        + special.xlogy(n, p)
-        + special.xlog1py(k, -p)
-    ),
-)
-
-poisson: ModuleType = distribution(
-    "poisson",
-    "Poisson distribution",
-    "logpmf pmf cdf entropy",
-    {
-        "logpmf": ("2, 3.0", -1.4959),
-        "pmf": ("2, 3.0", 0.224),
-        "cdf": ("2, 3.0", 0.4232),
-        "entropy": ("3.0", 1.9315),
-    },
-    shapes={"mu": "the mean, a number from 0"},
-    support=_COUNTS,
-    located="loc",
-    variables={"cdf": "k", "entropy": ""},
-    valid=lambda mu: mu >= 0,
-    weak="logpmf pmf",
-    source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.19",
-    logpmf=lambda k, mu: special.xlogy(k, mu) - special.gammaln(k + 1) - mu,
-    cdf=lambda k, mu: special.gammaincc(jnp.floor(k) + 1, mu),
-    entropy=_poisson_entropy,
-)
