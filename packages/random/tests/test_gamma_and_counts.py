@@ -25,6 +25,7 @@ RECORDED = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("call", "expected"), RECORDED)
 def test_samples_are_as_recorded(call, expected):
     found = np.asarray(eval(f"random.{call}", {"random": random, "np": np, "K": KEY}))
@@ -44,6 +45,7 @@ DERIVATIVES = [
 NAMES = ["gamma", "loggamma", "t", "dirichlet"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("draw", "a", "expected"), DERIVATIVES, ids=NAMES)
 def test_samples_have_implicit_derivatives(draw, a, expected):
     _, slope = jvp(draw, (jnp.asarray(a),), (jnp.ones(()),))
