@@ -97,7 +97,7 @@ class Site:
 type PaddingRule = Callable[..., Any]
 
 
-def padding_stays(site: Site, *operands: object) -> Any:
+def padding_stays(site: Site, *operands: object) -> object:
     """The rule of operations whose results have the padding of their operands.
 
     Args:

@@ -1,13 +1,11 @@
 """Padding rules of random primitives, by their use of keys: which bits do not depend on padding."""
 
-from typing import Any
-
 from ricci_ir import Array, KeyRole, is_symbolic_dim
 
 from ._interpreter import PaddingRule, Site, padding_stays
 
 
-def _drawn(site: Site, keys: Array, *operands: Array) -> Any:
+def _drawn(site: Site, keys: Array, *operands: Array) -> object:
     """The rule of primitives that draw an array with each key."""
     shape = site.outs[0].shape[len(site.ins[0].shape) :]
     padded = [i for i, size in enumerate(shape) if is_symbolic_dim(size)]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import prng_key
 
 __all__ = ["KeyType"]
 
@@ -95,7 +96,7 @@ class KeyType(ir.ExtendedDType):
     _impl: Generator
     name: str
     itemsize: int
-    type = ir.prng_key
+    type = prng_key
 
     def __init__(self, impl: Generator):
         self._impl = impl

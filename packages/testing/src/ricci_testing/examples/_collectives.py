@@ -81,7 +81,7 @@ def _gathering_over_two() -> Iterator[Row]:
 _gathering: tuple[Rows, ...] = ((_ONE, _gathering_over_one), (_TWO, _gathering_over_two))
 
 
-def _without_groups(rows: Any) -> Callable[[], Iterator[Row]]:
+def _without_groups(rows: Callable[[], Iterator[Row]]) -> Callable[[], Iterator[Row]]:
     def examples() -> Iterator[Row]:
         for args, params in rows():
             if params["axis_index_groups"] is None:

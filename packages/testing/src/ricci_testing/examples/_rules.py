@@ -72,9 +72,15 @@ class OverAxes(TupleRecord):
     fixed: tuple[int, ...] = ()
 
 
-def samples(*domains: Domain, **options: Any) -> Samples:
-    """``Samples`` of operands from these domains; ``options`` are its other attributes."""
-    return Samples(domains, **options)
+def samples(
+    *domains: Domain,
+    params: tuple[dict[str, Any], ...] = ({},),
+    fixed: tuple[int, ...] = (),
+    order: int = 2,
+    specials: bool | None = None,
+) -> Samples:
+    """``Samples`` of operands from these domains."""
+    return Samples(domains, params, fixed, order, specials)
 
 
 # The examples of a primitive: ``Samples``; or a function without arguments that gives pairs of
