@@ -67,7 +67,9 @@ def trace_body(
     if traced.jaxpr.effects and allowed is not None:
         allowed.require(f"{what}: {function_name(fun)}", traced.jaxpr.effects)
     if cached is not None and ir.same_program(cached.jaxpr, traced.jaxpr):
+        # Derived jaxprs are cached on a jaxpr: the earlier one has them already.
         return traced._replace(jaxpr=cached.jaxpr)
+    # A tracer in the cache would outlive its trace.
     if not any(map(ir.is_traced, traced.consts)):
         _bodies.put(fun, key, traced)
     return traced

@@ -136,10 +136,13 @@ def _select_batch(axis, args, dims, branches):
     )
     outs = []
     for i, branch in enumerate(batched):
+        # In a branch that an example has not chosen, a derivative may be infinite or NaN, and NaN
+        # times its zero cotangent is NaN. ``stop_gradient`` keeps it out.
         guarded = _guarded(index, i, operands)
         outs.append(ir.eval_jaxpr(branch, branch.consts, *guarded))
     results, result_dims = [], []
     for i, (each, dim) in enumerate(zip(zip(*outs, strict=True), out_dims, strict=True)):
+        # An operand that every branch returns needs no selection, and no batch dimension.
         operand = forwarded_operand(branches, i)
         if operand is not None and dims[1 + operand] is None:
             results.append(ir.as_array(args[1 + operand]))
@@ -467,6 +470,7 @@ def bind_branches(
       backwards: whether the branches are in reverse order.
     """
     consts, branches = joined_branches(bodies)
+    # The index of ``cond`` is 0 for false, but its branches are given as true, then false.
     if backwards:
         branches = branches[::-1]
     operands = [*consts, *leaves]

@@ -27,6 +27,8 @@ def per_branch(
     key: Hashable, branches: tuple[ir.Jaxpr, ...], build: Callable[[], Any]
 ) -> tuple[Any, ...]:
     """Return ``build()``, derived from all branches and cached on the first of them."""
+    # The key holds the branches weakly: the cache belongs to the first one, and a strong reference
+    # to it would be a cycle.
     return branches[0].derived((key, *map(weakref.ref, branches)), build)
 
 

@@ -207,6 +207,7 @@ def _root(count: int, applied: ir.Jaxpr, solved: ir.Jaxpr, tangent: ir.Jaxpr) ->
             at,
             [*const_tangents, *map(Zero.from_primal, x)],
         )[1]
+        # ``tangent_solve`` applies f_x⁻¹ to a vector; the sign follows.
         dx = run_with_maps(tangent, [*tangent_consts, *at, *map(instantiate, change)])
         return outs, [*map(neg, dx), *zeros[count:]]
 

@@ -258,6 +258,8 @@ def _series(push, primals, series, *, const_lengths, jaxprs):
         if any(term is not None for s in const_series.matvec for term in s[: k + 1]):
             terms = [*const_series.matvec, *out_series[:count]]
             pushed, flags = push(jaxprs.matvec, ad.term_flags(terms))
+            # The terms of x of order k and above are still None, so that the term of order k of A x
+            # is a sum over its lower orders.
             applied = ir.eval_jaxpr(
                 pushed, (), *consts.matvec, *outs[:count], *ad.given_terms(terms)
             )

@@ -62,6 +62,8 @@ def remat_plan(jaxpr: ir.Jaxpr, policy: Policy | None, outvars: Sequence[ir.Atom
                 saved.append(stored)
             first.append(eqn)
             continue
+        # A call or a loop that is not saved as a whole may be split in turn: its first half also
+        # returns the residuals that its second half reads.
         rule = saving_rules.get(eqn.primitive)
         saving = None if rule is None else rule(eqn.params, policy, live)
         if saving is None:

@@ -66,6 +66,7 @@ def _pack(jaxpr: ir.Jaxpr, num_consts: int, num_carry: int) -> Packing | None:
     scalars = sum(aval.shape == () for aval in jaxpr.in_avals)  # pyright: ignore
     if scalars < _SCALARS:
         return None
+    # Scalars inside of nested calls are lanes, too.
     jaxpr = inlined(jaxpr)
     _, carry_vars, xs_vars = sections(jaxpr.invars, num_consts, num_carry)
     levels = _levels(jaxpr)
@@ -306,6 +307,8 @@ class _Lanes:
             lanes = id(operands[0]) in self.places
             args.append(self.vector(operands) if lanes else self.read(operands[0]))
             dims.append(0 if lanes else None)
+        # Equations of one kind apply one operation to different lanes: a batch, for which the
+        # primitive has a rule.
         result, dim = batch_rules[primitive](axis, args, dims, **params)
         self.places.update(
             (id(eqn.outvars[0]), (len(self.vectors), lane)) for lane, eqn in enumerate(eqns)

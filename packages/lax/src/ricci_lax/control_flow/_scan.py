@@ -125,10 +125,13 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, **params):
     body = transposed_body(jaxpr, num_consts, num_carry, every, _flags(cts))
     nonlinear = lambda values: [x for x in values if not ad.is_undefined_primal(x)]
     const_avals = [x.aval for x in consts if ad.is_undefined_primal(x)]
+    # The cotangents of constants are sums over all iterations: they are carried, and start from
+    # zero.
     sums = [ad.instantiate(ad.Zero(a)) for a in compress(const_avals, body.consts)]
     fixed = nonlinear(consts)
     cts_in = list(map(ad.instantiate, compress(cts[:num_carry], body.carry)))
     scanned = [*_nonzero(cts[num_carry:]), *nonlinear(xs)]
+    # The last iteration reads the carry of the earlier ones: its cotangents come first.
     bind = partial(scan_p.bind, **{**params, "reverse": not params["reverse"]})
     if params["_split_transpose"]:
         outs = _bind_halves(bind, body, fixed, sums, cts_in, scanned)
@@ -323,6 +326,7 @@ def _scan_lower(
 
     def iterate(inner: hlo.Lowering, i: hlo.Value, values: Sequence[hlo.Value]) -> list[hlo.Value]:
         """One iteration: the values are the carry and the buffers."""
+        # The counter always ascends; a reversed loop counts its slices from the end.
         place = i
         if reverse:
             place = inner.emit(
@@ -357,6 +361,7 @@ def _scan_lower(
         avals = [_counter, *outs]
         regions = [ctx.region(avals, condition), ctx.region(avals, body)]
         values = ctx.generic("stablehlo.while", values, avals, "", regions)
+        # The loop runs whole blocks only; the iterations left over are written out behind it.
         remaining = length % block
     else:
         remaining = length

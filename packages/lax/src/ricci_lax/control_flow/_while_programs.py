@@ -32,6 +32,7 @@ def without_unchanged(
     """
     read = {id(x) for eqn in condition.eqns for x in eqn.invars} | set(map(id, condition.outvars))
     cond_args, args = condition.invars[cond_nconsts:], body.invars[nconsts:]
+    # A part that the condition reads stays: it would have to become a constant of both jaxprs.
     moving = tuple(
         out is not arg or id(cond_arg) in read
         for out, arg, cond_arg in zip(body.outvars, args, cond_args, strict=True)
@@ -130,9 +131,12 @@ def _batch(cond_jaxpr, body_jaxpr, axis, cond_dims, const_dims, carry):
         if pred_dim is not None and (dim or not all(carry)):
             return (None, dims, pred_dim), (0, (True,) * len(carry))
         body, out_dims = batch_jaxpr(body_jaxpr, axis, (*const_dims, *dims), dims)
+        # A part that gets batched in one iteration is batched from the first one on.
         grown = tuple(b or d is not None for b, d in zip(carry, out_dims, strict=True))
         return (body, dims, pred_dim), (dim, grown)
 
+    # A batched part of the carry can batch the predicate, and that batches all parts. Flags are
+    # only ever set, so that this ends.
     (body, dims, pred_dim), _ = ir.fixpoint(batch, (rank, carry))
     pred_dims = None if pred_dim is None else (0,)
     condition, _ = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *dims), pred_dims)

@@ -61,6 +61,8 @@ def _hermitian_of_lower(t: ir.Array) -> ir.Array:
     aval = array_aval(t)
     if not ir.issubdtype(aval.dtype, np.complexfloating):
         return add(lower_triangle(t), matrix_transpose(lower_triangle(t, -1)))
+    # The imaginary part of a Hermitian matrix is antisymmetric, which makes its diagonal zero: that
+    # of ``t`` is ignored.
     x, y = real(t), imag(t)
     x = add(lower_triangle(x), matrix_transpose(lower_triangle(x, -1)))
     y = sub(lower_triangle(y, -1), matrix_transpose(lower_triangle(y, -1)))
@@ -80,6 +82,8 @@ def _cholesky_jvp(primals, tangents):
     t = triangular_solve(factor, t, lower=True, transpose_a=True, conjugate_a=True)
     t = lower_triangle(triangular_solve(factor, t, left_side=True, lower=True))
     size = aval.shape[-1]
+    # The diagonals of the two terms are equal and real, so that of l⁻¹ dl is half of the sum's:
+    # dividing by 1 + I halves it (I. Murray, 2016, Differentiation of the Cholesky decomposition).
     both = add(scalar_like(t, 1), identity(size, size, aval.dtype))
     return factor, matmul(factor, div(converted(t, aval.dtype), in_batch(both, aval.ndim)))
 
@@ -169,6 +173,8 @@ def _cholesky_update_aval(r: ir.ShapedArray, w: ir.ShapedArray) -> ir.ShapedArra
 def _rotation(x: ir.Array, y: ir.Array) -> tuple[ir.Array, ir.Array]:
     """The cosine and sine of the Givens rotation that turns ``(x, y)`` into ``(r, 0)``."""
     x_size, y_size = absolute(x), absolute(y)
+    # Squares relative to the larger number neither overflow nor both underflow. Where both are zero
+    # the quotients are NaN, but ``y == 0`` selects the trivial rotation.
     scale = select_n(gt(x_size, y_size), y_size, x_size)
     x_scaled, y_scaled = div(x, scale), div(y, scale)
     norm = sqrt(add(mul(x_scaled, x_scaled), mul(y_scaled, y_scaled)))
@@ -180,6 +186,8 @@ def _rotation(x: ir.Array, y: ir.Array) -> tuple[ir.Array, ir.Array]:
 
 
 def _rotate_row(i: ir.ArrayLike, r: ir.ArrayLike, w: ir.Array) -> list[ir.Array]:
+    # Rotating two rows of [r; wᵀ] leaves its square rᵀ r + w wᵀ unchanged. The rotation of row i
+    # and w makes w[i] zero, and it stays so: later rows of r are zero at column i.
     row = at_index(r, i, 0)
     cosine, sine = _rotation(at_index(row, i, 0), at_index(w, i, 0))
     rotated = sub(mul(cosine, row), mul(sine, w))

@@ -141,6 +141,9 @@ def _scaling(vectors: ir.ArrayLike, change: ir.ArrayLike) -> ir.Array:
     spread = lambda x: broadcast_in_dim(
         x, (*aval.shape[:-2], 1, aval.shape[-1]), (*range(rank - 2), rank - 1)
     )
+    # LAPACK normalises eigenvectors to Euclidean norm 1 with a real largest element. An eigenvector
+    # v is determined up to a factor; its tangent up to a multiple of v, which these two conditions
+    # fix.
     largest = argmax(abs(vectors), rows, np.int32)
     places = broadcasted_iota(np.dtype(np.int32), aval.shape, rows)
     chosen = converted(eq(places, spread(largest)), aval.dtype)
@@ -172,6 +175,7 @@ def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eige
     if right:
         dots = list(_vectors_jvp(values, vectors[-1], t))
     else:
+        # Only the diagonal of V⁻¹ dA V is needed, which takes no second matrix product.
         both = mul(solve(vectors[-1], t), _transposed(vectors[-1]))
         dots = [reduce_sum(both, (len(shape_of(both)) - 1,))]
     if left:

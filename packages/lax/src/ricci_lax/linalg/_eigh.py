@@ -167,6 +167,8 @@ def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, al
     differences = add(sub(columns, rows), in_batch(eye, rank))
     inverse = sub(integer_pow(differences, -1), in_batch(eye, rank))
     matmul = lambda a, b: product(a, b, precision=Precision.HIGHEST)
+    # The diagonal of Vᴴ dV, imaginary, is a change of phase that the equations leave free; it is
+    # zero here.
     in_basis = matmul(matmul(adjoint(v), dx), v)
     dv = matmul(v, mul(inverse, in_basis))
     dw = diagonal(real(in_basis) if is_complex(in_basis) else in_basis)

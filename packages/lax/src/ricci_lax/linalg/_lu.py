@@ -69,6 +69,8 @@ def _square_factors(factors: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
     """The factors ``l`` and ``u``, made square with rows and columns of the identity."""
     aval = array_aval(factors)
     *_, m, n = aval.shape
+    # Both factors are inverted in the derivative, hence must be square: the factor on the longer
+    # side is completed to an invertible one.
     k = ir.min_dim(m, n)
     lower = lower_triangle(part(factors, (0, m), (0, k)), -1)
     lower = _padded(lower, (0, 0), (0, m - k))
@@ -92,6 +94,8 @@ def _lu_jvp(primals, tangents):
     )
     t = triangular_solve(upper, t)
     options = {"precision": Precision.HIGHEST, "preferred_element_type": dtype_of(factors)}
+    # The tangent of the packed factors is dl = l tril(t, -1), strictly lower triangular, plus
+    # du = triu(t) u, upper triangular.
     lower_dot = product(lower, lower_triangle(t, -1), **options)
     upper_dot = product(upper_triangle(t), upper, **options)
     return [factors, pivots, permutation], [add(lower_dot, upper_dot), *discrete]
@@ -182,6 +186,8 @@ def _exchange(i: ir.ArrayLike, permutation: ir.ArrayLike, pivots: ir.ArrayLike) 
         y = at_index(permutation, j, 0)
         return [with_index(with_index(permutation, y, i, 0), x, j, 0)]
     spread = lambda v: broadcast_in_dim(v, shape, tuple(range(axis)))
+    # The pivot j differs between the examples of a batch. A mask reads and writes element j of each
+    # example without a gather and a scatter in every step.
     chosen = eq(broadcasted_iota(_INT32, shape, axis), spread(j))
     y = reduce_sum(select_n(chosen, filled_like(permutation, 0), permutation), (axis,))
     return [select_n(chosen, with_index(permutation, y, i, axis), spread(x))]
@@ -243,6 +249,8 @@ def _lu_solve(factors: ArrayLike, permutation: ArrayLike, b: Array, *, transpose
         x = triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
         x = triangular_solve(factors, x, left_side=True)
     else:
+        # From p a = l u follows aᵀ = uᵀ lᵀ p, so that the inverse permutation comes last. Sorting
+        # the permutation along with its positions inverts it.
         x = triangular_solve(factors, x, left_side=True, transpose_a=True)
         x = triangular_solve(
             factors, x, left_side=True, lower=True, transpose_a=True, unit_diagonal=True
@@ -266,6 +274,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     aval = array_aval(a)
     last, batch = aval.ndim - 1, tuple(range(aval.ndim - 2))
     numbers = (((last,), (last - 1,)), (batch, batch))
+    # The factorisation is not differentiated: the derivative of the solution is a solve with the
+    # same factors, and ``matvec`` supplies the dependence on the matrix.
     factors, _, permutation = lu(stop_gradient(a))
 
     def solver(transposed: bool) -> Callable[..., Array]:

@@ -107,6 +107,7 @@ def _inverse_of_norm_bound(x: ir.Array) -> ir.Array:
     zero = scalar(0, dtype_of(parts))
     by_columns, by_rows = (larger(zero, reduce_max(reduce_sum(parts, (i,)), (0,))) for i in (0, 1))
     inverse = mul(rsqrt(by_columns), rsqrt(by_rows))
+    # A matrix of zeros stays as it is: its inverse norm is infinite, and 0 · ∞ is NaN.
     return select_n(eq(by_columns, zero), inverse, scalar(1, dtype_of(parts)))
 
 
@@ -132,6 +133,8 @@ def _iterated(
     tolerance = 5 * eps
     enough = scalar(cbrt(tolerance), real_part(dtype_of(x)))
     count, goes_on = 0, np.bool_(True)
+    # The weights depend on eps alone, hence are known while tracing: each of the first steps is
+    # written out, in the form that its weights need.
     for weights in _weights(eps, tolerance):
         if count >= max_iterations:
             break
@@ -151,6 +154,8 @@ def _iterated(
         new = _step_by_cholesky(x, _HALLEY)
         return add(count, 1), new, gt(_norm(sub(new, x)), enough)
 
+    # The bound of the singular values has reached 1, where the weights are Halley's. The steps end
+    # when they no longer change the matrix.
     count, x, goes_on = while_loop(unfinished, step, (count, x, goes_on))
     return x, count, goes_on
 
@@ -255,6 +260,8 @@ def _svd_of_one(x: ir.Array, *, full_matrices: bool, compute_uv: bool) -> list[i
         return [s, *(adjoint(v) for v in reversed(vectors))]
     if rows == columns:
         return _svd_of_square(x, compute_uv)
+    # A tall matrix Q R has the singular values and right vectors of R, a small square matrix, and
+    # left vectors Q times those of R.
     q, r = qr(x, full_matrices=full_matrices and compute_uv)
     s, *vectors = _svd_of_square(part(r, (0, columns), (0, columns)), compute_uv)
     if not compute_uv:
@@ -270,6 +277,7 @@ def _svd_of_one(x: ir.Array, *, full_matrices: bool, compute_uv: bool) -> list[i
 def _svd_of_square(x: ir.ArrayLike, compute_uv: bool) -> list[ir.Array]:
     polar, h, _, _ = qdwh(x)
     v, w = eigh(h, symmetrize_input=False)
+    # ``eigh`` sorts in ascending order, and rounding can turn an eigenvalue of zero negative.
     s = rev(larger(w, scalar(0, dtype_of(w))), (0,))
     if not compute_uv:
         return [s]

@@ -351,12 +351,15 @@ def _qr_from_reflectors(
         return [q, r, pivots] if pivoting else [q, r]
     pivots = []
     if pivoting:
+        # To LAPACK a zero means that the column is free to move.
         unordered = broadcast_in_dim(scalar(0, _INT32), (*batch, columns), ())
         a, order, taus = geqp3_p.bind(x, unordered, use_magma=use_magma)
         pivots = [sub(order, scalar(1, _INT32))]
     else:
         a, taus = geqrf_p.bind(x)
     r = a
+    # The reflectors make a matrix with as many columns as ``a`` has: the square part of a wide
+    # matrix has them all, and columns of zeros ask for a complete basis.
     if rows < columns:
         a = part(a, (0, rows), (0, rows))
     elif full_matrices:

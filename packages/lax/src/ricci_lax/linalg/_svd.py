@@ -269,6 +269,8 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, a
     ds = diagonal(real(in_basis) if is_complex(x) else in_basis)
     if not compute_uv:
         return [s], [ds]
+    # Off the diagonal dS = (Uᴴ dU) S - S (Vᴴ dV), where the matrices in brackets are antihermitian.
+    # Hence these are F ∘ (dS S + S dSᴴ) and F ∘ (S dS + dSᴴ S), with F[i, j] = 1 / (s[j]² - s[i]²).
     factors = _inverse_differences_of_squares(s_row)
     by_columns = mul(converted(s_row, dtype), in_basis)
     by_rows = mul(matrix_transpose(converted(s_row, dtype)), in_basis)
@@ -276,6 +278,7 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, a
     rotation = mul(converted(factors, dtype), add(by_columns, adjoint(by_columns)))
     du = matmul(u, add(rotation, phases))
     dv = matmul(v, mul(converted(factors, dtype), add(by_rows, adjoint(by_rows))))
+    # The part of dU outside of the span of U: (I - U Uᴴ) dA V S⁻¹.
     if rows > columns:
         moved = matmul(dx, v)
         outside = sub(moved, matmul(u, matmul(uh, moved)))
@@ -307,6 +310,7 @@ def _inverse_differences_of_squares(s_row: ir.ArrayLike) -> ir.Array:
     """``1 / (s[j]² - s[i]²)`` off the diagonal, zeros on it."""
     rank, dtype = shape_of(s_row)[-1], dtype_of(s_row)
     sums = add(s_row, matrix_transpose(s_row))
+    # (s[j] + s[i]) (s[j] - s[i]) loses less to cancellation than the difference of the squares.
     squares = mul(sums, sub(s_row, matrix_transpose(s_row)))
     eye = in_batch(identity(rank, rank, dtype), len(shape_of(s_row)))
     return sub(div(scalar(1, dtype), add(squares, eye)), eye)

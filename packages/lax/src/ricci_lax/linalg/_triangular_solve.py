@@ -107,6 +107,7 @@ def _triangular_solve_jvp(primals, tangents, **params):
 def _triangular_solve_transpose(ct, a, b, *, transpose_a, **params):
     if is_undefined_primal(a) or not is_undefined_primal(b):
         raise NotImplementedError("triangular_solve is linear in b alone, not in the matrix a")
+    # The transpose of b ↦ a⁻¹ b is ct ↦ a⁻ᵀ ct; a conjugation of ``a`` stays.
     return None, triangular_solve_p.bind(a, ct, transpose_a=not transpose_a, **params)
 
 

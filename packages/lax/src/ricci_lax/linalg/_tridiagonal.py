@@ -178,6 +178,8 @@ def _eliminate(
     *operands: ir.ArrayLike,
 ) -> list[ir.Array]:
     """Row ``i`` with the element left of its diagonal eliminated and the diagonal made one."""
+    # With c[i] = du[i] / (d[i] - dl[i] c[i - 1]) the system becomes x[i] + c[i] x[i + 1] = y[i],
+    # where y[i] = (b[i] - dl[i] y[i - 1]) / (d[i] - dl[i] c[i - 1]).
     axis = len(shape_of(above)) - 1
     dl, d, du, b = (at_index(x, i, axis) for x in operands)
     pivot = sub(d, mul(dl, ratio))

@@ -123,6 +123,7 @@ def _take_along(dtype: ir.DTypeLike, shape: ir.Shape, count: int, axis: int) -> 
     """The jaxpr that reads elements at indices along an axis; NaN for those out of bounds."""
 
     def take_along_axis(x: ir.Array, indices: ir.Array) -> list[ir.Array]:
+        # Negative indices count from the end.
         fixed = select_n(lt(indices, np.int32(0)), indices, add(indices, np.int32(shape[axis])))
         others = tuple(d for d in range(len(shape)) if d != axis)
         numbers = GatherDimensionNumbers(

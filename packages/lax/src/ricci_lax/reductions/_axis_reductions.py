@@ -216,6 +216,8 @@ def _product_tangent(x: ir.Array, t: ir.Array, axes: Sequence[int]) -> ir.Array:
     no_padding = ((0, 0, 0),) * len(remaining)
     # The module of running products builds on this one.
     cumprod = ir.primitives["cumprod"]
+    # The products of the elements before and after each one: running products, moved by one place,
+    # with a 1 at the end that becomes free. Nothing is divided, so that zeros are right.
     before = pad(cumprod.bind(x, axis=0, reverse=False), one, ((1, -1, 0), *no_padding))
     after = pad(cumprod.bind(x, axis=0, reverse=True), one, ((-1, 1, 0), *no_padding))
     return reduce_sum(mul(t, mul(before, after)), (0,))
@@ -232,6 +234,8 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
         result = reduce_prod_p.bind(*primals, axes=axes)
         return result, _product_tangent(primals[0], tangents[0], axes)
 
+    # A tree of multiplications, differentiated: dividing the product by each element would fail at
+    # zeros.
     def product(x: ir.Array) -> list[ir.Array]:
         return fold_axes([x], [one], axes, lambda a, b: [mul(a[0], b[0])])
 
@@ -483,6 +487,8 @@ def _arg_extremum(
         return primitive.bind(args[0], axes=axes, index_dtype=index_dtype), dim
 
     def choose(x: ir.Array, i: ir.Array, y: ir.Array, j: ir.Array) -> list[ir.Array]:
+        # The order of a reduction is not specified: the smaller index decides between equal
+        # elements, and a NaN, unequal to itself, wins over every number.
         first = bitwise_or(better(x, y), ne(x, x))
         first_index = bitwise_or(first, bitwise_and(eq(x, y), lt(i, j)))
         return [select_n(first, y, x), select_n(first_index, j, i)]

@@ -233,6 +233,8 @@ def _cumulative(
             result = primitive.bind(*primals, axis=axis, reverse=reverse)
             return result, Zero.from_primal(result)
 
+        # The window reduction of the lowering has no derivative for every operation, but the
+        # operations and slices of ``associative_scan`` have one.
         def scan(x: ir.Array) -> list[ir.Array]:
             return [associative_scan(combine, x, reverse, axis)]
 

@@ -88,6 +88,7 @@ def _ordered(key: ir.Array) -> ir.Array:
     """Unsigned integers in the order of the keys; all zeros are equal, all NaNs equal and last."""
     dtype = key.aval.dtype
     if ir.issubdtype(dtype, np.floating):
+        # Exact, because all dtypes of this size or less are subsets of float32.
         key = convert_element_type(key, np.float32)
         key = select_n(eq(key, np.float32(0)), key, full_like(key, 0))
         key = select_n(ne(key, key), key, full_like(key, np.nan))
@@ -97,11 +98,13 @@ def _ordered(key: ir.Array) -> ir.Array:
         return bitwise_xor(bitcast_convert_type(bits, np.uint32), bitwise_or(flipped, _SIGN))
     if not ir.issubdtype(dtype, np.signedinteger):
         return convert_element_type(key, np.uint32)
+    # Flipping the sign bit moves the negative numbers below the others.
     return bitwise_xor(bitcast_convert_type(convert_element_type(key, np.int32), np.uint32), _SIGN)
 
 
 def _positions(keys: ir.Array) -> ir.Array:
     """The positions in packed keys, as indices for ``take_along``."""
+    # The conversion drops the upper half, which is the key.
     positions = convert_element_type(keys, np.uint32)
     return expand_dims(positions, (len(shape_of(positions)),))
 
@@ -144,6 +147,8 @@ def _sort_jvp(primals, tangents, *, dimension, is_stable, num_keys):
         results = sort_p.bind(*primals, **params)
         return results, [Zero.from_primal(r) for r in results]
     positions = broadcasted_iota(np.dtype(np.uint32), shape, dimension)
+    # Tangents move as their primals do: positions, sorted along as a further operand, give the
+    # permutation.
     *results, order = sort_p.bind(*primals, positions, **params)
     indices = expand_dims(order, (len(shape),))
     return results, [t if type(t) is Zero else take_along(t, indices, dimension) for t in tangents]
@@ -170,6 +175,7 @@ def _sort_keys(ctx: Lowering, x: Value) -> list[Value]:
         return [key for part in parts for key in _sort_keys(ctx, part)]
     if not ir.issubdtype(x.dtype, np.floating):
         return [x]
+    # In the total order -0 precedes 0, and NaNs with a sign bit precede all numbers.
     zero, nan = ctx.constant(0, x.aval), ctx.constant(np.nan, x.aval)
     plain = write_select(ctx, _compare(ctx, "EQ", x, zero, "FLOAT"), zero, x)
     return [write_select(ctx, _compare(ctx, "NE", x, x, "FLOAT"), nan, plain)]

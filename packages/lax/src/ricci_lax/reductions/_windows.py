@@ -92,11 +92,14 @@ def _sum_transpose(
     shape, counts = x.aval.shape, shape_of(ct)
     base = dilated_shape(shape, base_dilation)
     window = dilated_shape(window_dimensions, window_dilation)
+    # Element i is in the windows that reach it: behind ``width - low - 1`` zeros, with the gaps of
+    # the strides filled by zeros, their cotangents are exactly the window that starts at i.
     config = []
     for size, width, stride, (low, _), count in zip(
         base, window, window_strides, padding, counts, strict=True
     ):
         before = width - low - 1
+        # As much padding (or, if negative, as little) as leaves one window for each element.
         after = size + width - 1 - dilated(count, stride) - before
         config.append((before, after, stride - 1))
     spread = pad(ct, scalar_like(ct, 0), config)
@@ -192,6 +195,8 @@ def _fold_windows(
     total = [broadcast(init, counts) for init in inits]
     if 0 in counts:
         return total
+    # One step for each position in the window: a strided slice has, for every window, its element
+    # at this position.
     for position in product(*map(range, window_dimensions)):
         starts = tuple(p * d for p, d in zip(position, window_dilation, strict=True))
         limits = tuple(
@@ -223,6 +228,8 @@ def _reduce_window_jvp(primals, tangents, *, jaxpr, consts, **window):
     operand_tangents, init_tangents = _halves(list(map(ad.instantiate, tangents)))
     count = len(operands)
 
+    # The derivative of an associative function, on pairs of primals and tangents, is associative,
+    # too: (x, t) and (y, u) combine to f(x, y) and df(x, y) (t, u).
     def pair(*scalars):
         x, t, y, u = (scalars[i * count : (i + 1) * count] for i in range(4))
         run = lambda *xs: ir.eval_jaxpr(jaxpr, jaxpr.consts, *xs)
@@ -276,6 +283,7 @@ def _reduce_window_series(push, primals, series, *, jaxpr, consts, **window):
 def _reduce_window_batch(axis, args, dims, *, jaxpr, consts, **window):
     operands, inits = _halves(args)
     operand_dims, init_dims = _halves(dims)
+    # The operation pads and starts with a single scalar, which cannot differ between examples.
     if any(d is not None for d in init_dims):
         return batch_flat(_as_slices(jaxpr, window), axis, args, dims)
     moved = [batched_at(x, d, axis, 0) for x, d in zip(operands, operand_dims, strict=True)]

@@ -276,6 +276,7 @@ def _i0e(x: ArrayLike) -> ArrayLike:
         return converted(_i0e(converted(x, np.dtype("float32"))), dtype)
     near, far = _i0e_near, _i0e_far
     if dtype.itemsize == 4:
+        # The coefficients are in descending order: the last ones are of the lowest order.
         near, far = near[-_single[0] :], far[-_single[1] :]
     x = abs(x)
     two = scalar_like(x, 2)
@@ -284,6 +285,7 @@ def _i0e(x: ArrayLike) -> ArrayLike:
     return select(le(x, scalar_like(x, 8)), small, large)
 
 
+# From I1'(x) = I0(x) - I1(x) / x, and the factor exp(-|x|) differentiated.
 def _i1e_derivative(t, y, x):
     # I1(x) / x tends to 1/2 where the formula divides by zero.
     tiny = float(finfo(array_aval(x).dtype).eps)

@@ -320,6 +320,7 @@ def _gamma(finish: Callable[..., Array], derivative: bool = False) -> Callable[.
     return _in_single(lower)
 
 
+# x^(a - 1) exp(-x) / gamma(a), by its logarithm, which does not overflow.
 def _density(a: Array, x: Array) -> Array:
     """The derivative of P(a, x) by x."""
     decay = neg(x)
@@ -453,6 +454,8 @@ def _beta_start(a, b, x):
 
 
 def _beta_step(n, state, a, b, x):
+    # Two levels at once, of d(2n) = n (b - n) x / ((a + 2n - 1) (a + 2n)) and d(2n + 1) = -(a + n)
+    # (a + b + n) x / ((a + 2n) (a + 2n + 1)).
     one, even = _const(x, 1), add(a, add(n, n))
     up = div(mul(mul(n, sub(b, n)), x), mul(sub(even, one), even))
     down = neg(div(mul(mul(add(a, n), add(add(a, b), n)), x), mul(even, add(even, one))))
@@ -472,6 +475,7 @@ def _inside_beta(a, b, x):
 def _mirrored(a, b, x):
     """Whether I(b, a, 1 - x) = 1 - I(a, b, x) converges faster."""
     one = filled_like(x, 1)
+    # The fraction converges fast for x < (a + 1) / (a + b + 2), near the mean of the distribution.
     return gt(mul(x, add(add(a, b), add(one, one))), add(a, one))
 
 
