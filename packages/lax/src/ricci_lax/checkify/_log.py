@@ -131,6 +131,8 @@ class Log:
             self._take(enabled, list(error._metadata.values()))
 
     def _take(self, slots: dict[ErrorEffect, Slot], sites: Sequence[Site]) -> None:
+        # The codes of an inner jaxpr number its own sites from 0, which are appended to those so
+        # far.
         offset = len(self.sites)
         for effect, slot in slots.items():
             self._add(effect, shifted(slot, offset))
@@ -186,6 +188,7 @@ def _check(
         return [*leaves, *results]
 
     program = ir.trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info, ir.no_origin)
+    # Without checks the jaxpr itself is used, which may have derived jaxprs already.
     if not effects and check_effect not in jaxpr.effects:
         program = jaxpr
     return Checked(program, effects, tuple(log.sites))

@@ -74,6 +74,7 @@ def _checkpoint(log: Log, primitive: ir.Primitive, operands: list, params: dict)
 def _cond(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     branches = params["branches"]
     each = [log.checked(branch, collapse=True) for branch in branches]
+    # The branches must return the same types: each returns a slot for every kind of error of any.
     effects = tuple(dict.fromkeys(effect for one in each for effect in one.effects))
     programs, sites = [], []
     for branch in branches:
@@ -149,6 +150,8 @@ def _while(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> l
     count = leaf_count(effects)
     cond_consts, consts = operands[:cond_count], operands[cond_count : cond_count + body_count]
     carry = operands[cond_count + body_count :]
+    # The region of the condition returns the predicate alone. The errors of the condition are
+    # computed once ahead of the loop, then in the body, on the carry that it returns.
     start = ir.eval_jaxpr(test.jaxpr, test.jaxpr.consts, *cond_consts, *carry)[:count]
     again, program = body.derived(
         ("checked while", condition, log.enabled, cond_count, body_count),
@@ -222,10 +225,6 @@ _rules: dict[ir.Primitive, Callable[..., list[Any]]] = {
 }
 for _p, _rule in _rules.items():
     check_rules.define(_p, _rule)
-
-
-# Custom rules: a checked function keeps its rule. Where it is differentiated or mapped, the user's
-# rule gives the results, unchecked, and the function itself is computed as well, for its errors.
 
 
 # Custom rules: a checked function keeps its rule. Where it is differentiated or mapped, the user's

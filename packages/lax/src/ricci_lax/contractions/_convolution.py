@@ -109,6 +109,8 @@ def _transpose_lhs(
     groups = feature_group_count
     if batch_group_count > 1:
         groups = batch_group_count
+    # A grouped kernel has the groups in its output features. Those of the transposed kernel are the
+    # input features of this one: the groups move there.
     if groups > 1:
         rhs = _regrouped(rhs, groups, rhs_spec[0], rhs_spec[1])
     ct_dtype = array_aval(ct).dtype
@@ -214,6 +216,8 @@ def _conv_batch(
         groups = feature_group_count * batch_group_count
         out = conv(lhs, _merge_inside(rhs, rhs_dim, rhs_spec[0], groups))
         if groups > 1:
+            # The features of the result are ordered by group, then by example: the groups move
+            # inside.
             out = _split(_split(out, out_spec[1], groups), out_spec[1] + 1, size)
             return _merge(out, out_spec[1], out_spec[1] + 1), out_spec[1]
         return _split(out, out_spec[1], size), out_spec[1]

@@ -181,6 +181,7 @@ def conv_transpose(
         padding = [
             (k - 1 - low, k - 1 - high) for k, (low, high) in zip(kernel, padding, strict=True)
         ]
+    # The transpose of a convolution reverses its kernel in space, and exchanges its features.
     if transpose_kernel:
         for d in spatial:
             rhs = rev(rhs, (d,))
@@ -248,6 +249,7 @@ def conv_general_dilated_patches(
     dtype = array_aval(lhs).dtype
     rows = add(broadcasted_iota(np.int32, (size, size), 0), np.int32(0))
     columns = broadcasted_iota(np.int32, (size, size), 1)
+    # The kernels are unit vectors: kernel i of a feature copies element i of its window.
     unit = broadcast(convert_element_type(eq(rows, columns), dtype), (features,))
     kernels = reshape(unit, (features * size, 1, *filter_shape))
     # The kernels have output features, input features and space in this order.

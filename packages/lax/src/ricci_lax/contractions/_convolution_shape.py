@@ -265,6 +265,8 @@ def transposed_padding(kernel: int, stride: int, padding: str) -> tuple[int, int
     Raises:
       ValueError: if the name is neither ``SAME`` nor ``VALID``.
     """
+    # SAME padding makes the result's size ``size * stride``, VALID ``size * stride + max(kernel -
+    # stride, 0)``, where it otherwise is ``(size - 1) * stride + total - kernel + 2``.
     if padding == "SAME":
         total = kernel + stride - 2
         low = kernel - 1 if stride > kernel - 1 else -(-total // 2)

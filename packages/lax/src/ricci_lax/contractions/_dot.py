@@ -143,6 +143,8 @@ def _transpose_lhs(
     y_ndim = len(shape_of(y))
     x_free = _free(x.ndim, x_contracting, x_batch)
     y_free = _free(y_ndim, y_contracting, y_batch)
+    # The cotangent has the batch dimensions, the free ones of the left operand, then of the right
+    # one. It is contracted with ``y`` over the free dimensions of ``y``.
     first = len(x_batch) if swap else len(x_batch) + len(x_free)
     ct_batch = tuple(range(len(x_batch)))
     ct_y = tuple(range(first, first + len(y_free)))

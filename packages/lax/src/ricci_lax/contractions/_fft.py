@@ -32,10 +32,6 @@ __all__ = ["FftType", "fft", "fft_p"]
 # multiplied by the matrix of roots of unity, which takes time quadratic in the length.
 
 
-# StableHLO's operation takes its lengths as attributes. With symbolic ones each dimension is
-# multiplied by the matrix of roots of unity, which takes time quadratic in the length.
-
-
 _UINT32 = np.dtype(np.uint32)
 
 
@@ -103,6 +99,8 @@ def _to_reals(x: Array, length: int) -> Array:
     counts = convert_element_type(symbolic_multiplicities(length), dtype)
     weights = broadcast_in_dim(counts, shape_of(x), (len(shape_of(x)) - 1,))
     angles = transpose(_angles(length // 2 + 1, length, dtype), (1, 0))
+    # The coefficients of the other half are conjugates, and contribute the same real parts: the sum
+    # of Re(c) cos - Im(c) sin, weighted.
     cosines = _contracted(mul(real(x), weights), cos(angles))
     return sub(cosines, _contracted(mul(imag(x), weights), sin(angles)))
 
@@ -197,6 +195,8 @@ def _multiplicities(aval: ir.ShapedArray, length: int) -> ir.Array:
 @ir.composite("_rfft_transpose")
 def _rfft_transpose(ct: ir.Array, *, lengths: ir.Shape) -> ir.Array:
     aval = array_aval(ct)
+    # The inverse transform adds the conjugate of each coefficient for the half that is left out.
+    # The transpose sums the half alone, and so divides by the number of times that each is counted.
     counts = _multiplicities(aval, lengths[-1])
     result = fft(div(conj(ct), counts), FftType.IRFFT, lengths)
     return mul(scalar(prod(lengths), real_part(aval.dtype)), result)
@@ -222,6 +222,7 @@ def _fft_transpose(ct, x, *, fft_type, fft_lengths):
         return [_rfft_transpose(ct, lengths=fft_lengths)]
     if fft_type is FftType.IRFFT:
         return [_irfft_transpose(ct, fft_lengths)]
+    # The matrix of the transform is symmetric, so that the transform is its own transpose.
     return [fft(ct, fft_type, fft_lengths)]
 
 

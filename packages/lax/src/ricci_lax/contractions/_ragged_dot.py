@@ -235,6 +235,8 @@ def _as_dense(
     lhs_parts = _masked(lhs, group_sizes, prefix, dims.ragged)
     up = lambda found: tuple(d + 1 for d in found)
     if dims.mode == "free":
+        # Each row is zero in all copies but that of its group: the sum over the groups selects the
+        # product with that group's matrix.
         contracting = ((*up(dims.lhs_contracting), 0), (*dims.rhs_contracting, dims.group))
         return dot_general(
             lhs_parts, rhs, (contracting, (up(dims.lhs_batch), dims.rhs_batch)), **options

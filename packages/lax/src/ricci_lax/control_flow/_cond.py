@@ -409,6 +409,7 @@ def switch[R](
         return branches[0](*operands)
     if concrete is None:
         converted = convert_element_type(index, _int32)
+        # For an index out of bounds, also a negative one, ``stablehlo.case`` runs the last branch.
         chosen = clamp(_int32.type(0), converted, _int32.type(last))
     else:
         chosen = _int32.type(concrete)

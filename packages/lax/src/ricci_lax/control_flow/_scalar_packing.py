@@ -213,6 +213,7 @@ def _vectorized(
     places = dict(places)
     steps = []
     for level in levels:
+        # The equations of a level do not depend on each other, so that any of them can be joined.
         alike = defaultdict(list)
         for eqn in level:
             alike[_kind(eqn, places)].append(eqn)

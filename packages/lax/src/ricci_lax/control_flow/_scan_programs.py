@@ -390,6 +390,7 @@ def split_body(jaxpr: ir.Jaxpr, num_consts: int, num_carry: int, linear: Flags) 
         _, marked = ad.dependent(jaxpr, (*consts, *carry, *xs))
         return tuple(marked), _either(carry, marked[:num_carry])
 
+    # A part of the carry that depends on a linear operand in one iteration is linear in the next.
     marked, carry = ir.fixpoint(mark, carry)
     if all(carry):
         return None
@@ -430,6 +431,7 @@ def _batch(jaxpr, num_carry, axis, dims, num_consts):
 
     def batch(carry: tuple[int | None, ...]):
         body, out_dims = batch_jaxpr(jaxpr, axis, (*consts, *carry, *xs), (*carry, *collected))
+        # A part of the carry that one iteration batches is a batch from the start.
         joined = tuple(
             None if before is None and after is None else 0
             for before, after in zip(carry, out_dims[:num_carry], strict=True)

@@ -148,6 +148,7 @@ def live_while(params: dict[str, Any], needed: tuple[bool, ...], final: bool) ->
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
     cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
     read = ir.needed_by(condition, (True,), final)
+    # The condition decides how often the body runs: its operands are live whatever is needed.
     live = tuple(a or b for a, b in zip(needed, read[cond_nconsts:], strict=True))
     carry = ir.live_loop(body, slice(body_nconsts, None), live, final)
     cond_consts, consts = read[:cond_nconsts], ir.needed_by(body, carry, final)[:body_nconsts]

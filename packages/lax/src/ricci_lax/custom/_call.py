@@ -22,10 +22,6 @@ from ricci_stablehlo import Lowering, Value
 # depend on the values of the arguments and of variables that it closes over, as in a plain call.
 
 
-# Where no jaxpr is recorded, Python runs the function without tracing it: its control flow may
-# depend on the values of the arguments and of variables that it closes over, as in a plain call.
-
-
 class EagerCall:
     """A function of flat arrays that is called, not traced.
 

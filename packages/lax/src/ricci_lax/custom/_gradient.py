@@ -32,6 +32,7 @@ class _Pullback(ir.TupleRecord):
     consts: list[Any]
 
 
+# Residuals are pytrees of arrays: the constants of the traced rule are the leaves.
 register_pytree_node(
     _Pullback,
     lambda pullback: (pullback.consts, (pullback.jaxpr, pullback.tree)),

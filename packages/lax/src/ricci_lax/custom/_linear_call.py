@@ -368,6 +368,8 @@ def _map_jvp(primals, tangents, **params):
         results = tangent_map([*primals[:fixed], *along], **params)
     nonzeros = [type(t) is not ad.Zero for t in tangents[:fixed]]
     if any(nonzeros):
+        # The map is linear in the direction, but not in the point: the second term is the
+        # derivative of the map itself at the point.
         program, out_nonzeros = ad.jvp_jaxpr(
             _map_program(**params), [*nonzeros, *(False for _ in tangents[fixed:])]
         )

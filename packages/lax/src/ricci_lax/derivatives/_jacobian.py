@@ -76,6 +76,8 @@ def jacfwd[**P](
             out_tangents = flat.split_aux(out_tangents)[0]
             return [_tangent(t, y) for t, y in zip(out_tangents, results, strict=False)]
 
+        # One pass for all columns. The primal values are not batched, so that they are computed
+        # once.
         basis = _standard_basis(differentiated.avals)
         axis = Axis(differentiated.size)
         values, dims = batch_flat(push, axis, basis, [0] * len(basis))
@@ -164,6 +166,8 @@ def jacrev[**P](
         def pulled(*cts: ir.Array) -> list[Any]:
             return pytree.tree_flatten(pull(pytree.tree_unflatten(out_tree, cts)))[0]
 
+        # The function ran once, for its residuals; the backward pass runs once, on a batch of
+        # cotangents.
         basis = _standard_basis(out_avals)
         axis = Axis(_total(out_avals))
         values, dims = batch_flat(pulled, axis, basis, [0] * len(basis))
@@ -239,6 +243,7 @@ def hessian[**P](
     See also:
       ``jacfwd``, ``jacrev``, ``jvp``.
     """
+    # Forward mode outside: reverse mode of a Jacobian would store the residuals of a backward pass.
     first = jacrev(fun, argnums, has_aux, holomorphic)
     return jacfwd(first, argnums, has_aux, holomorphic)
 

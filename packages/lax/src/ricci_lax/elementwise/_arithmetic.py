@@ -293,6 +293,8 @@ def _integer_pow_lower(ctx: Lowering, x: Value, *, y: int) -> Value:
         return one()
     if y == 3:
         return times(times(x, x), x)
+    # Binary exponentiation: x runs through the squares of squares, and the set bits of the exponent
+    # select the factors.
     result = None
     n = -y if y < 0 else y
     while n:
@@ -390,6 +392,7 @@ floor: UnaryFunction = unary_function(
 def _abs_of(t, result, x):
     dtype = array_aval(x).dtype
     if ir.issubdtype(dtype, np.complexfloating):
+        # d|x| = Re(t conj(x)) / |x|; the derivative at 0 is defined as 0.
         return real(mul(t, div(conj(x), replace_zero(converted(result, dtype)))))
     return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
 

@@ -101,7 +101,8 @@ def _asinh(x: Array, z: Array) -> Array:
 def _acosh(x: Array, z: Array) -> Array:
     (a, b), (re, im) = _parts(x), _parts(z)
     im = _where(bitwise_and(_is(a, 0.0), ne(b, b)), pi / 2, im)
-    # The result has the sign of b, also where that is a zero.
+    # The result has the sign of b, also where that is a zero: 1 / b is infinite there, and has the
+    # sign that a comparison of b itself ignores.
     below = lt(div(scalar_like(b, 1), b), scalar_like(b, 0))
     return complex(re, _where(bitwise_and(_is(b, 0.0), below), neg(abs(im)), im))
 

@@ -225,6 +225,8 @@ def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
 
 def _divided_by_ln2(x: ir.Array) -> ir.Array:
     if ir.issubdtype(array_aval(x).dtype, np.complexfloating):
+        # Part by part: the product of complex numbers would add 0 · ∞, which is NaN, to the other
+        # part.
         return complex(_divided_by_ln2(real(x)), _divided_by_ln2(imag(x)))
     return mul(x, scalar_like(x, 1 / np.log(2.0)))
 
@@ -249,6 +251,7 @@ def _expm1_derivative(t, y, x, *, accuracy=None):
 def _tanh_derivative(t, y, x, *, accuracy=None):
     if accuracy is None:
         return mul(t, one_minus_square(y))
+    # 1 - tanh(x)² = 4 logistic(2x) logistic(-2x), which does not cancel where tanh is near 1.
     halves = (logistic(mul(scalar_like(x, factor), x), accuracy=accuracy) for factor in (2, -2))
     return mul(t, mul(scalar_like(x, 4), mul(*halves)))
 
@@ -342,6 +345,7 @@ cbrt: AccurateFunction = _accurate_function(
 def _circular_parts(x: ir.Array) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array, ir.Array]:
     """For a + bi: whether a is 0, sin a, cos a, sinh b and cosh b."""
     a, b = real(x), imag(x)
+    # By exp(b) - exp(-b) the hyperbolic sine would lose its digits near 0; expm1 has them all.
     up, down = expm1(b), expm1(neg(b))
     two = scalar_like(a, 2)
     sinh_b, cosh_b = div(sub(up, down), two), div(add(add(up, down), two), two)
@@ -350,6 +354,7 @@ def _circular_parts(x: ir.Array) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array
 
 def _complex_sin(x: ir.Array, *, accuracy: Accuracy = None) -> ir.Array:
     imaginary, s, c, sinh_b, cosh_b = _circular_parts(x)
+    # On the imaginary axis 0 · cosh(b) is NaN for infinite b; the real part is 0.
     height = mul(c, sinh_b)
     return select(
         imaginary, complex(filled_like(height, 0), height), complex(mul(s, cosh_b), height)
@@ -358,6 +363,7 @@ def _complex_sin(x: ir.Array, *, accuracy: Accuracy = None) -> ir.Array:
 
 def _complex_cos(x: ir.Array, *, accuracy: Accuracy = None) -> ir.Array:
     imaginary, s, c, sinh_b, cosh_b = _circular_parts(x)
+    # On the imaginary axis 0 · sinh(b) is NaN for infinite b; the imaginary part is 0.
     width = mul(c, cosh_b)
     return select(
         imaginary, complex(width, filled_like(width, 0)), complex(width, mul(neg(s), sinh_b))
@@ -415,6 +421,7 @@ cosh_p: ir.Primitive = _chlo("cosh", lambda t, x: mul(t, sinh(x)))
 asinh_p: ir.Primitive = _chlo(
     "asinh", lambda t, x: mul(t, rsqrt(add(square(x), scalar_like(x, 1))))
 )
+# Two roots, since that of the product x² - 1 has other branch cuts for complex x.
 acosh_p: ir.Primitive = _chlo(
     "acosh",
     lambda t, x: mul(t, mul(rsqrt(sub(x, scalar_like(x, 1))), rsqrt(add(x, scalar_like(x, 1))))),
@@ -500,6 +507,7 @@ def _pow_lower(ctx: Lowering, x: Value, y: Value) -> Value:
     return ctx.emit("stablehlo.power", [ctx.broadcast_to(z, out.shape) for z in (x, y)], out)
 
 
+# At 0 the derivative by the exponent is 0, where log(0) * 0 would be NaN.
 pow_p: ir.Primitive = nary(
     "pow",
     _pow_lower,

@@ -89,6 +89,7 @@ def jet(
     leaves = list(map(ir.as_array, primals))
     rows, order = _checked_series(series, leaves, avals)
     if factorial_scaled:
+        # The rules work on Taylor coefficients: derivatives over factorials.
         rows = [[_divided(t, factorial(k + 1)) for k, t in enumerate(row)] for row in rows]
     flat = FlatFunction(fun, tree)
     results, out_series = jet_flat(flat, order, leaves, rows)

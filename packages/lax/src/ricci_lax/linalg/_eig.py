@@ -99,6 +99,8 @@ def _eig_lower(
             f"eig: {ctx.platform} is not supported, only CPU and GPU. Compute on "
             "another device, or use eigh if the matrices are Hermitian."
         )
+    # For real matrices the kernels return the real and the imaginary parts of eigenvalues
+    # separately.
     parts = [values.update(dtype=real_part(values.dtype))] * 2 if is_real else [values]
     info = ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))
     outs = [*parts, matrix, matrix, info]

@@ -455,6 +455,7 @@ def _solve_adjoint(a: ir.Array, b: ir.ArrayLike) -> ir.Array:
 def _solve_adjoint_by_lu(factors: ir.ArrayLike, permutation: ir.ArrayLike, b: ir.Array) -> ir.Array:
     solve = partial(triangular_solve, factors, left_side=True, transpose_a=True)
     solve = partial(solve, conjugate_a=is_complex(b))
+    # From p a = l u follows aᴴ = uᴴ lᴴ p: two solves, then the inverse permutation, by sorting.
     x = solve(solve(b), lower=True, unit_diagonal=True)
     shape = shape_of(permutation)
     places = iota(_INT32, shape[-1])

@@ -37,6 +37,8 @@ def _schur_aval(x: ir.ShapedArray, *, compute_schur_vectors, sort_eig_vals, sele
 def _schur_lower(ctx: Lowering, x: Value, *, compute_schur_vectors, **params):
     _on_cpu(ctx, "schur")
     batch_rank, matrix = len(x.shape) - 2, ctx.outs[0]
+    # The kernel also returns the eigenvalues, those of real matrices as two parts, and the number
+    # of those that were sorted to the front.
     values = ir.ShapedArray(x.shape[:-1], real_part(x.dtype))
     parts = [values.update(dtype=x.dtype)] if is_complex(x) else [values, values]
     number = ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))

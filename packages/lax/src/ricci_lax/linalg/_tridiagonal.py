@@ -228,6 +228,8 @@ def _tridiagonal_solve_lower(ctx: Lowering, *operands: Value, perturb_singular: 
             )
         return call_kernel(ctx, target, operands, [out], batch_rank, {})[0]
     if ctx.platform == "cpu":
+        # The kernel overwrites all operands: the diagonals with its factors, ``b`` with the
+        # solution.
         outs = [*(x.aval for x in operands), ir.ShapedArray(out.shape[:-2], np.dtype(np.int32))]
         target, aliases = lapack("gtsv", out.dtype), {i: i for i in range(4)}
         results = call_kernel(ctx, target, operands, outs, batch_rank, {}, aliases)

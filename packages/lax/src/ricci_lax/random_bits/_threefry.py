@@ -49,6 +49,7 @@ def encrypt[Word](
         for bits in _ROTATIONS[group % 2]:
             x0 = add(x0, x1)
             x1 = xor(x0, ops.rotate(x1, bits))
+        # Key injection: two of the three words in turn, and the number of the injection.
         x0 = add(x0, keys[(group + 1) % 3])
         x1 = add(add(x1, keys[(group + 2) % 3]), constant(group + 1))
     return x0, x1

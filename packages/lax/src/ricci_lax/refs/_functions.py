@@ -165,6 +165,8 @@ def set(ref: ir.Ref | TransformedRef, idx: Any, value: ir.ArrayLike) -> None:
     """
     base, transforms, operands = _located("set", ref, idx)
     value = _fitting(base, transforms, operands, value)
+    # A recorded write is a swap whose result is unused; eagerly the previous value is not read at
+    # all.
     if ir.context.trace.records_references:
         swap_p.bind(base, value, *operands, transforms=transforms)
     else:

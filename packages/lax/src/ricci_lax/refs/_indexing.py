@@ -200,6 +200,8 @@ def read_at(x: ir.Array, form: Form, operands: Sequence[ir.ArrayLike]) -> ir.Arr
         return x
     if _has_arrays(form) or _is_known(x, form):
         return x[_numpy_index(form, operands)]  # pyright: ignore
+    # A dynamic slice has no strides: it reads the span of a window, from which a static slice takes
+    # each ``step``-th element.
     spans = [(part.size - 1) * part.step + 1 if part.size else 0 for part in form]
     steps = [part.step for part in form]
     starts = _starts(form, shape, operands)
@@ -220,6 +222,7 @@ def written_at(
     """The array with the part at an index replaced."""
     if is_whole(form, x.shape):
         return converted(value, x.dtype)  # pyright: ignore[reportReturnType]
+    # A window with gaps, or positions in an array, takes a scatter.
     if _has_arrays(form) or any(part.step != 1 for part in form):
         return x.at[_numpy_index(form, operands)].set(value)  # pyright: ignore
     if 0 in (part.size for part in form):

@@ -133,6 +133,7 @@ def _step_operands(
             elif part != (WINDOW, 0, size, 1):
                 if part.kind == WINDOW and (has_arrays or part.step != 1 or not part.size):
                     return None
+                # Static positions become operands, too: one compiled step then serves them all.
                 step_operands.append(
                     np.int32(part.start if part.start >= 0 else max(part.start + size, 0))
                 )
@@ -184,6 +185,7 @@ def swap(
     with ir.locked((ref,)):
         new, old = _apply(_swap_steps, ref, value, operands, transforms)
         if old is ref.read():
+            # The caller has the array now: the reference must not donate it to the next write.
             ref.read(shared=True)
         _settle(ref, new, value)
     return old
@@ -226,6 +228,7 @@ def _place_text(ref: Any, operands: Sequence[Any], transforms: Forms, atom: Any)
 def _get_discharge(ref: Any, *operands: ir.ArrayLike, transforms: Forms) -> ir.Array:
     x = ref.read()
     part = read_part(x, transforms, operands)
+    # The whole array is not copied: from then on the reference shares it with the caller.
     return ref.read(shared=True) if part is x else part
 
 

@@ -76,6 +76,7 @@ def _dynamic_slice_tangent(result, primals, tangents, *, slice_sizes):
 
 
 def _dynamic_slice_transpose(ct, x, *indices, slice_sizes):
+    # Both operations move a start that is out of bounds in the same way, so that positions agree.
     into = dynamic_update_slice_p.bind(zeros_of(x.aval), ct, *indices)
     return [into, *[None] * len(indices)]
 
@@ -84,6 +85,8 @@ def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
     x, *indices = args
     if not indices:
         return x, dims[0]
+    # The starts may differ between examples: a gather of one window each, which it clips as the
+    # slice does.
     position, position_dim = stack_scalars(indices, dims[1:], axis.size)
     every = tuple(range(len(indices)))
     return batch_rules[gather_p](
@@ -264,6 +267,7 @@ def _dynamic_update_slice_transpose(ct, x, update, *indices):
     ct_x = ct_update = None
     like = update.aval if is_undefined_primal(update) else array_aval(update)
     if is_undefined_primal(x):
+        # The replaced elements have no influence on the result.
         ct_x = dynamic_update_slice_p.bind(ct, zeros_of(like), *indices)
     if is_undefined_primal(update):
         ct_update = dynamic_slice_p.bind(ct, *indices, slice_sizes=like.shape)
@@ -274,6 +278,7 @@ def _dynamic_update_slice_batch(axis, args, dims):
     x, update, *indices = args
     if not indices:
         return update, dims[1]
+    # Likewise a scatter of one window for each example.
     position, position_dim = stack_scalars(indices, dims[2:], axis.size)
     every = tuple(range(len(indices)))
     return batch_rules[scatter_p](

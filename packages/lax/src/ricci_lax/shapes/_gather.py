@@ -105,6 +105,7 @@ def _gather_aval(
 
 
 def _gather_tangent(result, primals, tangents, *, fill_value, mode, **params):
+    # Filled elements do not depend on the operand: their tangents are zero.
     fill = 0 if mode is FILL else None
     return gather_p.bind(tangents[0], primals[1], fill_value=fill, mode=mode, **params)
 
@@ -123,6 +124,8 @@ def _gather_batch(axis, args, batch_dims, *, dimension_numbers, slice_sizes, **p
     if mapped_indices:
         indices = move_dim(indices, batch_dims[1], 0)
         dims = dims._replace(start_indices_batching_dims=shifted(dims.start_indices_batching_dims))
+    # A batch of indices alone is a further dimension of the indices; one of the operand alone is
+    # read whole, as a dimension of each slice; and one of both pairs their examples.
     offset_dims = shifted(dims.offset_dims)
     if not mapped:
         dims = dims._replace(offset_dims=offset_dims)
@@ -137,6 +140,7 @@ def _gather_batch(axis, args, batch_dims, *, dimension_numbers, slice_sizes, **p
             operand_batching_dims=(0, *dims.operand_batching_dims),
             start_indices_batching_dims=(0, *dims.start_indices_batching_dims),
         )
+        # An empty batch has no slice of size 1.
         slice_sizes = (min(1, axis.size), *slice_sizes)
     result = gather_p.bind(
         operand, indices, dimension_numbers=dims, slice_sizes=slice_sizes, **params
@@ -149,6 +153,8 @@ def _in_bounds(ctx: Lowering, indices: Value, bounds: Sequence[int]) -> Value:
     ndim = len(indices.shape)
     kind = "UNSIGNED" if ir.issubdtype(indices.dtype, np.unsignedinteger) else "SIGNED"
     limit = ir.iinfo(indices.dtype).max
+    # A bound that the indices' dtype cannot represent would wrap around; no index exceeds its
+    # limit.
     clamped = [b if ir.is_symbolic_dim(b) else min(b, limit) for b in bounds]
     upper = ctx.integers(clamped, indices.dtype)
     upper = ctx.broadcast(upper, indices.shape, [ndim - 1])
@@ -197,6 +203,7 @@ def _gather_lower(
     if mask is None:
         return result
     batch = [d for d in range(out.ndim) if d not in dims.offset_dims]
+    # StableHLO moves slices into bounds: those that were outside are replaced afterwards.
     mask = ctx.broadcast(mask, out.shape, batch)
     scalar = ctx.constant(np.asarray(fill_value).astype(out.dtype), out.update(shape=()))
     return write_select(ctx, mask, result, ctx.broadcast(scalar, out.shape, ()))
@@ -399,6 +406,7 @@ def index_take(src: ir.ArrayLike, idxs: Sequence[ir.ArrayLike], axes: Sequence[i
     dtype = array_aval(positions).dtype
     sizes = np.array([shape[axis] for axis in axes], dtype).reshape(*[1] * len(batch), -1)
     sizes = ir.unnarrowed(sizes)
+    # The remainder has the sign of the position: negative ones count from the end.
     wrapped = rem(positions, sizes)
     if ir.issubdtype(dtype, np.signedinteger):
         wrapped = select_n(lt(wrapped, ir.exact_scalar(0, dtype)), wrapped, add(wrapped, sizes))

@@ -27,6 +27,7 @@ def _tile_aval(x: ir.ShapedArray, *, reps: ir.Shape) -> ir.ShapedArray:
 
 def _tile_transpose(ct, x, *, reps):
     shape = x.aval.shape
+    # A dimension of the result is a pair: the copy and the position in it. Copies are summed.
     pairs = tuple(size for pair in zip(reps, shape, strict=True) for size in pair)
     return [reduce_sum(reshape(ct, pairs), tuple(range(0, 2 * len(shape), 2)))]
 
@@ -38,6 +39,7 @@ def _tile_batch(axis, args, dims, *, reps):
 
 def _tile_lower(ctx: Lowering, x: Value, *, reps: ir.Shape) -> Value:
     out = ctx.out
+    # A dimension of size 1 before each one is repeated, then merged with it.
     ones = tuple(size for n in x.shape for size in (1, n))
     pairs = tuple(size for pair in zip(reps, x.shape, strict=True) for size in pair)
     x = ctx.reshape(x, ones)

@@ -311,6 +311,7 @@ def _extremal_jvp(primitive, primals, tangents, **params):
         zeros = zeros_of(aval)
         return read(_add_at(zeros, indices, marks(), no_promises))
 
+    # For each update, how many updates at its position attain the extremum, and how many there are.
     winners = count(lambda: select(update_wins, filled(1), filled(0)))
     written = count(lambda: filled(1))
     one, minus_one = (scalar(value, aval.dtype) for value in (1, -1))
@@ -364,6 +365,8 @@ def _overlapping_set_jvp(primitive, primals, tangents, **params):
     like = array_aval(updates)
     dims = params["dimension_numbers"]
     shape = tuple(1 if d in dims.update_window_dims else n for d, n in enumerate(like.shape))
+    # Updates are numbered from 1: scattering the numbers shows which update each element has at the
+    # end, or 0 where none was written. The order of overlapping writes is not specified.
     numbers = reshape(broadcasted_iota(_UINT32, (prod(shape),), 0), shape)
     numbers = add(numbers, full(like.shape, 1, _UINT32))
     winners = primitive.bind(full(aval.shape, 0, _UINT32), indices, numbers, **params)
@@ -376,6 +379,8 @@ def _overlapping_set_jvp(primitive, primals, tangents, **params):
         return x, select(eq(numbers, won), y, zeros_of(like))
 
     values, tangents = masked(operand, updates), masked(t_operand, t_updates)
+    # At most one masked update is left for each element, and the operand is zero there: the sum
+    # does not depend on the order.
     result = _add_at(values[0], indices, values[1], params)
     return result, _add_at(tangents[0], indices, tangents[1], params)
 
@@ -391,6 +396,7 @@ def _set_transpose(
     ct_operand = ct_updates = None
     like = updates.aval if is_undefined_primal(updates) else array_aval(updates)
     if is_undefined_primal(operand):
+        # The overwritten elements of the operand have no influence: their cotangents become zero.
         ct_operand = primitive.bind(
             ct,
             indices,

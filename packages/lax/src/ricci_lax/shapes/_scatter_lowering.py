@@ -45,6 +45,7 @@ def _clip_indices(
     sizes = window_reading(dims, updates.shape, len(operand.shape), FILL)["slice_sizes"]
     limit = ir.iinfo(indices.dtype).max
     bounds = [operand.shape[d] - sizes[d] for d in dims.scatter_dims_to_operand_dims]
+    # As in gathers, a bound beyond the range of the indices' dtype would wrap around.
     clamped = [b if ir.is_symbolic_dim(b) or b < limit else limit for b in bounds]
     upper = ctx.integers(clamped, indices.dtype)
     upper = ctx.broadcast(upper, indices.shape, [len(indices.shape) - 1])

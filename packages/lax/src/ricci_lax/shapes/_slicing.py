@@ -58,6 +58,8 @@ def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
     ):
         stride = 1 if strides is None else strides[i]
         count = shape_of(ct)[i]
+        # The padding ends at the last element read, which the limit may exceed by less than a
+        # stride.
         end = limit if stride == 1 else start + (count - 1) * stride + 1 if count else start
         config.append((start, size - end, stride - 1))
     return [pad(ct, ir.exact_scalar(0, x.aval.dtype), config)]
@@ -273,6 +275,7 @@ def _pad_aval(
 def _pad_transpose(ct, x, padding_value, *, padding_config):
     aval = x.aval if is_undefined_primal(x) else array_aval(x)
     zero = ir.exact_scalar(0, aval.dtype)
+    # Negative padding removes the padding again, and a strided slice the elements between.
     cut = [(-low, -high, 0) for low, high, _ in padding_config]
     spread = pad(ct, zero, cut)
     starts, steps = [0] * aval.ndim, [interior + 1 for *_, interior in padding_config]
@@ -280,6 +283,7 @@ def _pad_transpose(ct, x, padding_value, *, padding_config):
     ct_value = None
     if is_undefined_primal(padding_value):
         every = tuple(range(aval.ndim))
+        # The value is in all elements of the result but those of the operand.
         ct_value = sub(reduce_sum(ct, every), reduce_sum(inner, every))
     return [inner if is_undefined_primal(x) else None, ct_value]
 

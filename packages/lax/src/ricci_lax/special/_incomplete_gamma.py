@@ -480,6 +480,7 @@ def _mirrored(a, b, x):
 
 
 def _for_beta(a, b, x):
+    # As above, the other elements get parameters for which the loop ends soon.
     used, half = _inside_beta(a, b, x), filled_like(x, 0.5)
     swap = _mirrored(a, b, x)
     one = filled_like(x, 1)

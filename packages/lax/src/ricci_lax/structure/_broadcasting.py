@@ -77,6 +77,8 @@ def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions, sharding)
     repeated = tuple(i for i, size in enumerate(sizes) if size == 1)
     others = [d for size, d in zip(sizes, broadcast_dimensions, strict=True) if size != 1]
     summed = tuple(d for d in range(len(shape)) if d not in others)
+    # The sum has the operand's dimensions in ascending order of the result's. ``inverse`` sorts,
+    # and applied twice it ranks: the transposition puts them in the operand's order.
     total = transpose(reduce_sum(ct, summed), inverse(inverse(others)))
     return [expand_dims(total, repeated)]
 

@@ -75,6 +75,8 @@ def _reshape_factors(x: ir.ShapedArray, *, new_sizes: ir.Shape, **params: object
     operand: list[int | None] = [None] * x.ndim
     results: list[int | tuple[int, ...] | None] = [None] * len(new_sizes)
     new_dims = [i for i, size in enumerate(new_sizes) if size != 1]
+    # Extend the group of old or of new dimensions, whichever has the smaller product, until both
+    # have the same size: then the group is a merge, a split, or neither.
     while old_dims and new_dims:
         old, new = [old_dims.pop(0)], [new_dims.pop(0)]
         sizes = [x.shape[old[0]], new_sizes[new[0]]]
