@@ -100,6 +100,8 @@ def checked_results(
     results = []
     for i, (leaf, aval) in enumerate(zip(leaves, avals, strict=True)):
         value = np.asarray(leaf)
+        # NumPy computes in 64 bits by default: results are narrowed as any array of the user's
+        # would be.
         if value.dtype != aval.dtype and ir.canonicalize_dtype(value.dtype) == aval.dtype:
             value = value.astype(aval.dtype)
         if value.shape != aval.shape or value.dtype != aval.dtype:
@@ -151,6 +153,7 @@ def _writer(what: str) -> Callable[..., list[Value]]:
     ) -> list[Value]:
         outs = list(ctx.outs)
         effectful = what == "io_callback"
+        # A pure function without results need not be called.
         if not outs and not effectful:
             return []
         if axes_left():

@@ -96,6 +96,7 @@ def sequentially(
     axis: Axis, args: Sequence[Any], dims: Sequence[int | None], apply: Callable, unroll: bool
 ) -> tuple[list[Any], list[int]]:
     """The result of a batching rule that applies a function in a loop over the examples."""
+    # Eagerly the function is called for one example after another, and no loop is compiled.
     if ir.context.trace is ir.eval_trace:
         every = unrolled(axis, args, dims, apply)
         results = [stack(rows) for rows in zip(*every, strict=True)]

@@ -95,6 +95,7 @@ def earlier(first: Slot, second: Slot) -> Slot:
         return second
     if _is_never(second.pred):
         return first
+    # One of them is a batch of errors: only single ones can be combined.
     if shape_of(first.pred) != shape_of(second.pred):
         first, second = collapsed(first), collapsed(second)
     return Slot(

@@ -315,6 +315,8 @@ def conv_general_dilated_local(
         precision=None if pair[0] is None else (pair[0], pair[0]),  # pyright: ignore
     )
     lhs_spec, rhs_spec, out_spec = numbers
+    # Each position has a separate kernel: the positions are batch dimensions of a product of
+    # patches and kernels.
     contracting = ((out_spec[1],), (rhs_spec[1],))
     product = dot_general(
         patches, rhs, (contracting, (out_spec[2:], rhs_spec[2:])), precision=precision

@@ -44,6 +44,8 @@ def by_products(x: Array, *, kind: str, lengths: Shape) -> Array:
     first = len(shape_of(x)) - len(lengths)
     last = len(shape_of(x)) - 1
     inverse = kind in ("IFFT", "IRFFT")
+    # The real transform of the last dimension comes first, the inverse one last, so that all
+    # transforms between them are complex.
     if kind == "RFFT":
         x = _along(convert_element_type(x, complex_of(_dtype(x))), last, lengths[-1], -1, True)
     for i, length in enumerate(lengths):
@@ -58,6 +60,7 @@ def by_products(x: Array, *, kind: str, lengths: Shape) -> Array:
 
 def symbolic_multiplicities(length: int) -> Array:
     """The multiplicity in the whole of each coefficient of a real transform's half."""
+    # The coefficients at 0 and, for even lengths, at length / 2 are their own conjugates.
     places = iota(_UINT32, length // 2 + 1)
     alone = bitwise_or(
         eq(places, full(shape_of(places), 0, _UINT32)),

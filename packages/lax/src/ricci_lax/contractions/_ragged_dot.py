@@ -196,6 +196,7 @@ def _masked(x: ir.Array, group_sizes: ir.Array, prefix: Sequence[int], ragged: i
     sizes = array_aval(group_sizes)
     axis = sizes.ndim - 1
     positions = broadcasted_iota(sizes.dtype, new_shape, ragged + 1)
+    # The groups follow each other: each starts where the previous one ends.
     ends = cumsum(group_sizes, axis)
     zero = full((*sizes.shape[:-1], 1), 0, sizes.dtype)
     starts = concatenate([zero, slice_in_dim(ends, 0, -1, axis=axis)], axis)

@@ -157,6 +157,7 @@ def trace_carry(
             _notify_promoted(what, fun, tree, carry, promoted, len(before))
         return body, promoted
 
+    # A weakly typed part of the carry can become strongly typed, but not weak again: this ends.
     return ir.fixpoint(trace, list(carry))
 
 
@@ -385,6 +386,7 @@ def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[ir.Jaxpr, 
     layout = []
     for body in bodies:
         for const in body.consts:
+            # An array that several branches close over is one operand.
             if id(const) not in positions:
                 positions[id(const)] = len(consts)
                 consts.append(const)

@@ -400,6 +400,7 @@ def _program(
 
 def _lower(ctx: Lowering, *operands: Value, const_lengths, jaxprs) -> list[Value]:
     consts, b = _split(operands, const_lengths)
+    # The other functions serve derivatives and batches alone.
     return ctx.inline(jaxprs.solve, [*consts.solve, *b])
 
 

@@ -461,6 +461,7 @@ def _until(
         eqns=[_next(i, following), *jaxpr.eqns],
         outvars=[following, stop, *jaxpr.outvars],
     )
+    # The condition reads the bound, which makes it a part of the carry.
     args = [ir.Var(counter), ir.Var(limit), *(ir.Var(v.aval) for v in jaxpr.invars[count + 1 :])]
     condition = ir.Jaxpr([], args, [test], [ir.JaxprEqn(args[:2], [test], lt_p, {})])
     return condition, step

@@ -178,6 +178,7 @@ def _transpose_split(split, linear, cts, args, num_consts, num_carry, params):
         num_carry=num_carry - sum(split.carry),
         **params,
     )
+    # The nonlinear scan returns the results that are not linear, then the residuals.
     needed = outs[len(split.results) - sum(split.results) :]
     arg_cts = iter(
         _scan_transpose(
@@ -262,6 +263,7 @@ def _scan_saving(params: dict[str, Any], policy: Policy, needed: tuple[bool, ...
     plan, needed = ir.fixpoint(plan_of, needed)
     if not plan.saved:
         return None
+    # A saved value that the scan returns anyway is not collected twice.
     collected = {id(v): i for i, v in enumerate(jaxpr.outvars) if i >= num_carry}
     new = [v for v in plan.saved if id(v) not in collected]
     places = {id(v): len(jaxpr.outvars) + i for i, v in enumerate(new)}

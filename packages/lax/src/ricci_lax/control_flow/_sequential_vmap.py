@@ -53,6 +53,7 @@ def sequential_vmap[**P, R](f: Callable[P, R]) -> custom_vmap[P, R]:
         def one(mapped: list[Any]) -> PyTree:
             slices = iter(mapped)
             full = [next(slices) if flag else x for x, flag in zip(leaves, flags, strict=True)]
+            # The function with its rule, so that a ``vmap`` around this one becomes a loop, too.
             return again(*tree_unflatten(tree, full))
 
         batches = [x for x, flag in zip(leaves, flags, strict=True) if flag]

@@ -431,6 +431,8 @@ def _discharge_custom(primitive: ir.Primitive) -> Any:
             outs = primitive.bind(*values, call_jaxpr=body.jaxpr, **params)
             ir.free_references(args, body.freed)
             return outs
+        # The discharged function also returns the arrays that it has written, for which the user's
+        # rule has no derivatives.
         for name in ("jvp", "fwd", "bwd"):
             if name in params:
                 params[name] = _Refusal(params[name]).rule

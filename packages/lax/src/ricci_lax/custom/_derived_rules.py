@@ -89,6 +89,7 @@ class BatchedRule:
         half = len(values) // 2
         out_dims = self.out_dims
         if out_dims is None:
+            # A result and its tangent are batches together.
             pairs = zip(flat_dims[:half], flat_dims[half:], strict=True)
             out_dims = [None if d is t is None else 0 for d, t in pairs]
             self.out_dims = out_dims

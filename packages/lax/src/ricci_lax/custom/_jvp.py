@@ -264,6 +264,8 @@ class Rule:
 
 
 def _jvp(primals, tangents, *, jvp, symbolic_zeros, **_):
+    # A recorded jaxpr has Python scalars as literals; the user's rule gets arrays, as in a direct
+    # call.
     if is_replayed():
         primals = list(map(array_operand, primals))
     if symbolic_zeros:

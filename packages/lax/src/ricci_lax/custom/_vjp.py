@@ -74,6 +74,8 @@ def _bind_tangent(
 
 def _pushed(record: Callable[..., Any], primals, tangents, *, bwd, fwd, symbolic_zeros, **_):
     """Run the forward rule; the tangents become one operation that has only a transpose."""
+    # A recorded jaxpr has Python scalars as literals; the user's rule gets arrays, as in a direct
+    # call.
     if is_replayed():
         primals = list(map(array_operand, primals))
     outs, residuals, tree = fwd(primals, [type(t) is not ad.Zero for t in tangents])

@@ -66,6 +66,8 @@ def _recomputing(jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | N
         return _recomputing(jaxpr, nonzeros, nothing_saveable)
     forward, tangent = linearized.forward, linearized.tangent
     residuals = tangent.invars[: len(linearized.residuals)]
+    # The second pass computes the residuals, from the arguments and the values that the policy
+    # saves.
     plan = remat_plan(forward, policy, residuals)
     read = plan.reads(residuals)
     used = tuple(i for i, v in enumerate(forward.invars) if v in read)

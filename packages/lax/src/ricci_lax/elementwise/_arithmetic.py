@@ -147,6 +147,7 @@ def mul(x: ir.ArrayLike, y: ir.ArrayLike, *, out_dtype: ir.DTypeLike | None = No
     return mul_p.bind(x, y, out_dtype=ir.explicit_dtype(out_dtype, "mul"))
 
 
+# The differentiator is a lower layer, which sums, scales and fills tangents by these operations.
 ad.tangent_sum.provide(add_any)
 ad.zeros_of_type.provide(zeros_of)
 ad.with_type.provide(as_typed)
@@ -170,6 +171,8 @@ div: BinaryFunction = binary_function(
     "Elementwise ``x / y``; of integers, the quotient rounded towards zero.",
     "int(lax.div(7, -2)), float(lax.div(7.0, -2.0)) -> (-3, -3.5)",
 )
+# The remainder is x - y trunc(x / y), whose derivative by y is -trunc(x / y): the sign times the
+# floor of the size.
 rem_p: ir.Primitive = nary(
     "rem",
     "stablehlo.remainder",

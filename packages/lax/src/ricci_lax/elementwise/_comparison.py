@@ -253,6 +253,8 @@ def _with_scalars_batch(
             if not shapes[i] or (rank and dims[i] is not None and len(shapes[i]) == 1)
         ]
         targets = {d for i, d in enumerate(dims) if i not in small}
+        # All batches are at one place, and scalars are the same for all examples: nothing has to
+        # move.
         if None not in targets and len(targets) == 1 and len(small) in (0, len(scalars)):
             if all(dims[i] is None for i in small):
                 return bind(*args), targets.pop()
@@ -390,6 +392,7 @@ def _where(mask: ir.Array, t: ir.Array, x: ir.Array) -> ir.Array:
     return select_n_p.bind(mask, zeros, repeat_to(t, shape_of(x)))
 
 
+# Where ``x`` is equal to a bound no operand has a derivative.
 clamp_p: ir.Primitive = nary(
     "clamp",
     "stablehlo.clamp",

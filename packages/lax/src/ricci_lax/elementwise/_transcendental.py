@@ -232,6 +232,7 @@ def _divided_by_ln2(x: ir.Array) -> ir.Array:
 
 
 def _logistic(x: ir.Array, *, accuracy: Accuracy = None) -> ir.Array:
+    # Where exp(-x) overflows, the quotient is 0, which is right.
     one = scalar_like(x, 1)
     return div(one, add(one, exp(neg(x))))
 

@@ -228,6 +228,7 @@ def _ormqr_explicitly(
     """The product with the explicit unitary matrix, for platforms without a kernel."""
     rows = shape_of(a)[-2]
     count = shape_of(taus)[-1]
+    # The product of reflectors has as many columns as its operand: with zeros added it is square.
     q = householder_product_p.bind(_widened(part(a, (0, rows), (0, count)), rows), taus)
     if transpose:
         q = adjoint(q)

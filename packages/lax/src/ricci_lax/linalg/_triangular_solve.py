@@ -131,6 +131,7 @@ def _triangular_solve_lower(
     ctx: Lowering, a: Value, b: Value, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal
 ):
     out = ctx.out
+    # Neither BLAS nor StableHLO conjugates a matrix without transposing it.
     if conjugate_a and not transpose_a:
         a, conjugate_a = traced(conjugate)(ctx, a), False
     if ctx.platform == "cpu" and has_kernels(a.dtype):

@@ -393,6 +393,7 @@ def _fresh(
             bad = finder(operand)
             if not bad.any():
                 continue
+            # Any element of the operand may have reached any of the result.
             if not matched:
                 mask = np.zeros_like(mask)
                 break

@@ -99,6 +99,7 @@ def _threefry2x32_batch(axis, args, dims):
     shapes = [shape_of(x) for x in args]
     rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
 
+    # The batch becomes the first dimension; the others align at the end, with sizes of 1 between.
     def align(x, shape, dim):
         if dim is not None:
             x = move_dim(x, dim, 0)

@@ -191,6 +191,8 @@ def fold_axes(
     if count == 0:
         return [full_like(x, init, shape=sizes) for x, init in zip(operands, inits, strict=True)]
     xs = [reshape(x, (count, *sizes), (*axes, *remaining)) for x in operands]
+    # Element i is combined with element i + half, in logarithmically many steps; an identity pads
+    # an odd number of elements.
     while count > 1:
         half = (count + 1) // 2
         lefts = [slice_in_dim(x, 0, half) for x in xs]

@@ -187,6 +187,8 @@ def _reduce_batch(axis, args, dims, *, computation, jaxpr, dimensions):
         params = {"computation": computation, "jaxpr": jaxpr, "dimensions": axes}
         return reduce_p.bind(*moved, *inits, **params), [0] * len(operands)
 
+    # The operation starts from one initial value for the whole batch. Here each example's own value
+    # is combined with its result at the end.
     def fold(*xs):
         initial = xs[len(operands) :]
         results = _fold(jaxpr, dimensions, *xs)

@@ -64,6 +64,7 @@ def _updated(
     positions, *_ = split_operands(forms, operands)
     if not inner_forms:
         return update(x, first, positions, value)
+    # A view of a view: the outer part is read, updated inside, and written back as a whole.
     inner = _updated(
         update, read_at(x, first, positions), tuple(inner_forms), operands[len(positions) :], value
     )

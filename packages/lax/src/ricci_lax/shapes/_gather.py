@@ -214,6 +214,8 @@ def _gather_transpose(
 ):
     if is_undefined_primal(indices):
         raise NotImplementedError("gather is not linear in its indices")
+    # The fields of both correspond one to one: the slices that a gather reads are a scatter's
+    # windows.
     dims = ScatterDimensionNumbers(*dimension_numbers)
     # Scatter is defined on top of this module.
     into = ir.primitives["scatter-add"].bind(

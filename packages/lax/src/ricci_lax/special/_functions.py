@@ -114,6 +114,8 @@ _bernoulli_terms = (
 def _zeta_by_exponent(t, x, q):
     """Euler-Maclaurin summation (DLMF 25.11.5), each term differentiated by the exponent."""
     first = 12
+    # The derivative of the terms (q + k)^-x ahead of the remainder is the negated sum of (q + k)^-x
+    # log(q + k).
     total = filled_like(x, 0)
     for k in range(first):
         log_a = log(add(q, scalar_like(q, k)))
@@ -121,6 +123,7 @@ def _zeta_by_exponent(t, x, q):
     a = add(q, scalar_like(q, first))
     log_a, inverse = log(a), reciprocal(a)
     over = reciprocal(sub(x, scalar_like(x, 1)))
+    # The derivative of the integral a^(1 - x) / (x - 1), divided by -a^-x.
     integral = mul(mul(a, over), add(log_a, over))
     # The product x (x + 1) ... over the power of a, and the derivative of its logarithm.
     rising, rate = mul(x, inverse), reciprocal(x)

@@ -179,11 +179,13 @@ def _next_term(term: Array, total: Array) -> State:
 
 
 def _fraction_start(a, x):
+    # The first level has no predecessor: c, the ratio of numerators, starts as a very large number.
     first = reciprocal(_guarded(sub(add(x, _const(x, 1)), a)))
     return filled_like(x, 1e30), first, first
 
 
 def _fraction_step(n, state, a, x):
+    # Level n has the numerator n (a - n) and the denominator x + 2n + 1 - a.
     denominator = add(sub(add(x, _const(x, 1)), a), mul(n, _const(x, 2)))
     return _lentz(state, mul(n, sub(a, n)), denominator)
 

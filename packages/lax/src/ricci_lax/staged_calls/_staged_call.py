@@ -17,6 +17,7 @@ def _jit_jvp(primals, tangents, *, jaxpr, name, donated_invars=()):
     nonzeros = [type(t) is not ad.Zero for t in tangents]
     tangent_program, out_nonzeros = ad.jvp_jaxpr(jaxpr, nonzeros)
     nonzero_tangents = [t for t in tangents if type(t) is not ad.Zero]
+    # The tangent of a donated argument is donated with it.
     pairs = zip(donated_invars, nonzeros, strict=False)
     donated = ir.donation((*donated_invars, *(flag for flag, nonzero in pairs if nonzero)))
     outs = jit_p.bind(*primals, *nonzero_tangents, jaxpr=tangent_program, name=name, **donated)
