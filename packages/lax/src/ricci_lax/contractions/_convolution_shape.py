@@ -69,6 +69,7 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
                 f"convolution: dimension_numbers[{i}]={spec!r} repeats a letter; name each "
                 "dimension by its own."
             )
+    # The kernel's order of spatial dimensions is that of all three layouts.
     spatial = [letter for letter in rhs if letter not in "OI"]
     if not set(lhs) - set("NC") == set(spatial) == set(out) - set("NC"):
         raise TypeError(

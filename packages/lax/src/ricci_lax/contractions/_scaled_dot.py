@@ -92,6 +92,7 @@ def _unscaled(x: ir.Array, scale: ir.Array, contracting: Sequence[int]) -> ir.Ar
         before, count, after = sizes[:d], sizes[d], sizes[d + 1 :]
         width = shape[d] // count
         positions = tuple(i + (i > d) for i in range(len(sizes)))
+        # From (count) to (count, 1), to (count, width), and to one dimension of the operand's size.
         scale = broadcast_in_dim(scale, (*before, count, 1, *after), positions)
         scale = broadcast_in_dim(
             scale, (*before, count, width, *after), tuple(range(len(sizes) + 1))
@@ -125,6 +126,7 @@ def _scaled_dot_jvp(primals, tangents, *, dimension_numbers, preferred_element_t
         "preferred_element_type": preferred_element_type,
     }
     result = scaled_dot_p.bind(*primals, **params)
+    # The product rule, on the operands times their scales: these are products of arrays themselves.
     wide, changes = [], []
     for i, contracting in enumerate(dimension_numbers[0]):
         pair, ts = (primals[i], primals[i + 2]), (tangents[i], tangents[i + 2])

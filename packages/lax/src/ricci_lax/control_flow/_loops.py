@@ -274,6 +274,7 @@ def _without_forwarding(
         jaxpr.invars[start:],
     )
     carry_out, ys = jaxpr.outvars[:num_carry], jaxpr.outvars[num_carry:]
+    # By identity of variables: such a body returns its argument itself.
     fixed = frozenset(i for i in range(num_carry) if carry_out[i] is carry[i])
     scanned = {id(v): i for i, v in enumerate(xs)}
     forwarded = tuple(scanned.get(id(v)) for v in ys)
@@ -436,6 +437,7 @@ def _kinds_of_bounds(
 def _counting(body: Body, counter: ir.AbstractValue) -> ir.Jaxpr:
     """A loop's body with the counter as part of the carry."""
     jaxpr = body.jaxpr
+    # 1|The body still reads the counter; the incremented one is the first part of the next carry.
     following = ir.Var(counter)
     i = jaxpr.invars[len(body.consts)]
     return jaxpr.replace(

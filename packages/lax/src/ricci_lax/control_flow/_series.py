@@ -153,6 +153,7 @@ def _while_programs(push, cond_jaxpr, body_jaxpr, consts, carry):
     body = pushed.replace(
         invars=[*args[:start], *args[count:middle], *args[start:count], *args[middle:]]
     )
+    # The condition takes the coefficients in the carry, too, but does not read them.
     unused = [Var(v.aval) for v in args[middle:]]
     return cond_jaxpr.replace(invars=[*cond_jaxpr.invars, *unused]), body, carry
 

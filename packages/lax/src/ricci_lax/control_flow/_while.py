@@ -296,6 +296,7 @@ def _while_discharge(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts) 
         first, arrays = evaluate(cond_consts, arrays, carry)
         carry = [first, *carry]
 
+    # A carried predicate stands behind the arrays of the references.
     def run_condition(*values: Any) -> list[Any]:
         if once:
             return [values[0 if not n else n]]

@@ -199,6 +199,7 @@ def closure_convert(fun: Callable, *example_args: ir.PyTree) -> tuple[Callable, 
 
     name = getattr(fun, "__name__", type(fun).__name__)
     jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("closure_convert", name))
+    # Only constants that may have a tangent become arguments; the others stay closed over.
     moved = [may_be_differentiated(const) for const in jaxpr.consts]
     fixed = [None if m else const for const, m in zip(jaxpr.consts, moved, strict=True)]
     hoisted = [const for const, m in zip(jaxpr.consts, moved, strict=True) if m]

@@ -321,6 +321,7 @@ def _make_program(jaxpr: ir.Jaxpr, count: int, transposed: bool) -> ir.Jaxpr:
 
     def backward(*args: ir.Array) -> list[Any]:
         primals, cts = args[: len(avals)], args[len(avals) :]
+        # The derivative is linear in its direction, so that its own jaxpr can be transposed.
         program = _map_program(jaxpr, count, False)
         linear = [False] * len(avals) + [True] * count
         results = ad.transpose_flat(program, linear, [*primals, *(None,) * count], cts)

@@ -125,6 +125,8 @@ class Rules:
                 f"the custom VJP backward rule of {name} must return a tuple with one cotangent "
                 f"for each of its {len(entries)} arguments, but it returned {got}."
             )
+        # The user's rule does not know of the function's constants, which therefore have no
+        # cotangents.
         flat: list[Any] = [Zero(tangent_aval(aval)) for aval in avals[: self.const_count]]
         for i, (entry, value) in enumerate(zip(entries, result, strict=True)):
             expected = avals[len(flat) : len(flat) + entry.num_leaves]
@@ -148,6 +150,7 @@ class Rules:
             return [Zero(tangent_aval(aval)) for aval in avals]
         leaves, tree = tree_flatten(value)
         if tree != entry:
+            # 1|The rule may return None or a symbolic zero in place of a whole subtree.
             leaves = _leaves_of_prefix(entry, value)
         if leaves is None:
             raise TypeError(

@@ -410,6 +410,7 @@ def _standard_basis(avals: Sequence[Any]) -> list[Any]:
     size = _total(avals)
     dtype = ir.result_type(*avals)
     row, column = (broadcasted_iota(np.int32, (size, size), axis) for axis in (0, 1))
+    # The rows are the unit vectors of all arrays, concatenated; each array has its columns of them.
     matrix = converted(eq(add(row, np.int32(0)), column), dtype)
     parts = split(matrix, [aval.size for aval in avals], axis=1)
     return [

@@ -128,6 +128,8 @@ def _changed(value: object, is_scan: bool, policy: Policy | None) -> Any:
     inner = _in_scans(value, policy)
     if not is_scan:
         return inner
+    # No barrier is needed: the forward and the backward pass are separate loops, which XLA does not
+    # merge.
     options = {"policy": policy, "prevent_cse": False, "differentiated": False}
     whole = single_equation(remat_p, tuple(inner.in_avals), {"jaxpr": inner, **options})
     return inner if whole is None else whole
@@ -201,10 +203,13 @@ def custom_remat[**P, R](
         return result, (checkpoint_name(saved, _KEPT), others)
 
     def backward(*given: Any) -> Any:
+        # The static arguments come first, then the residuals and the cotangent.
         (saved, others), ct = given[-2:]
         args = list(others)
         for position, value in zip(static, given[:-2], strict=True):
             args.insert(position, value)
+        # The residuals are computed in the backward pass, from the named values: under a checkpoint
+        # these alone are stored.
         _, residuals = f_rem(saved, *args)
         return f_bwd(residuals, ct)
 

@@ -58,6 +58,7 @@ def saved_residuals(
         linear, stored = tape_to_jaxpr(
             tape, [t.atom for t in in_tangents], out_vars, ir.context.trace
         )
+        # Literals that the linear equations read are residuals as well, although none is stored.
         atoms = [atom for eqn in linear.eqns for atom in eqn.invars]
         literals.extend(atom.aval for atom in atoms if type(atom) is ir.Literal)
         return [*stored, *linear.consts]

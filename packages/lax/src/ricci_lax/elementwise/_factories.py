@@ -114,6 +114,7 @@ def repeat_to(x: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
     x_shape = shape_of(x)
     if x_shape == shape:
         return x
+    # Dimensions of size 1 are dropped first, so that only new dimensions are repeated.
     equal = tuple(i for i, size in enumerate(x_shape) if size == shape[i])
     return broadcast_in_dim(reshape(x, tuple(x_shape[i] for i in equal)), shape, equal)
 

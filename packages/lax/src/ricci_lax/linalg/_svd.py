@@ -207,6 +207,7 @@ def _svd_on_gpu(
     if not compute_uv:
         return _valid(ctx, [s], failed)
     vh = traced(adjoint)(ctx, v)
+    # The kernel for small matrices returned more vectors than were requested.
     if full and not full_matrices:
         u = traced(lambda u: part(u, (0, rows), (0, sizes.rank)))(ctx, u)
         vh = traced(lambda vh: part(vh, (0, sizes.rank), (0, columns)))(ctx, vh)

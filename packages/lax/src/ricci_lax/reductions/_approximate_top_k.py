@@ -61,6 +61,7 @@ def reduced_size(
     whole = size_override if size_override >= 0 else size
     # Expected recall of the best of L random bins each: (1 - 1/L)^(k - 1).
     bins = max(_bins(k, recall_target), tile)
+    # The elements are reduced by the greatest power of two that leaves as many bins.
     halvings = int(whole // min(bins, whole)).bit_length() - 1
     if halvings == 0:
         return size

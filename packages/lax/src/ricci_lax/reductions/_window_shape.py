@@ -223,6 +223,7 @@ def lower_reduce_window(
     scalars = [init.aval for init in inits] * 2
     sizes = [window_dimensions, window_strides, base_dilation, window_dilation]
     ends = [n for pair in padding for n in pair]
+    # The attributes of the static operation must be numbers; symbolic sizes are operands.
     if not all(map(is_static_shape, (*sizes, ends))):
         values = [ctx.integers(values, np.int32) for values in sizes]
         pads = ctx.reshape(ctx.integers(ends, np.int32), (len(padding), 2))

@@ -365,8 +365,7 @@ def _overlapping_set_jvp(primitive, primals, tangents, **params):
     like = array_aval(updates)
     dims = params["dimension_numbers"]
     shape = tuple(1 if d in dims.update_window_dims else n for d, n in enumerate(like.shape))
-    # Updates are numbered from 1: scattering the numbers shows which update each element has at the
-    # end, or 0 where none was written. The order of overlapping writes is not specified.
+    # From 1 on, because 0 marks the elements that no update wrote.
     numbers = reshape(broadcasted_iota(_UINT32, (prod(shape),), 0), shape)
     numbers = add(numbers, full(like.shape, 1, _UINT32))
     winners = primitive.bind(full(aval.shape, 0, _UINT32), indices, numbers, **params)

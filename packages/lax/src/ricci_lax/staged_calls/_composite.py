@@ -22,6 +22,7 @@ class HashableArray:
     __slots__ = ("array",)
 
     def __init__(self, array: np.ndarray):
+        # A private copy that cannot be written, since its hash must not change.
         self.array = array.copy()
         self.array.setflags(write=False)
 
