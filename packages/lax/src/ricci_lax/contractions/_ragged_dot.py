@@ -77,6 +77,7 @@ def _cotangent_of_lhs(
         )
         product = _bind(y, ct, group_sizes, new, params)
         return _laid_out(product, (*dims.lhs_batch, *dims.lhs_contracting, *x_free), x)
+    # The ragged dimension is free or a batch dimension, and stays so in the cotangent.
     free = (*dims.lhs_batch, *x_free)
     new = RaggedDims(
         lhs_contracting=_span(len(free), len(y_free)),
@@ -103,6 +104,8 @@ def _cotangent_of_rhs(
     x_ndim = len(shape_of(x))
     batch, summed = len(dims.lhs_batch), len(dims.lhs_contracting)
     x_free, y_free = dims.lhs_free(x_ndim), dims.rhs_free(y.ndim)
+    # The rows of a group in ``x`` and ``ct`` are contracted, which gives a matrix for each group:
+    # the ragged dimension is now a contracted one.
     if dims.mode == "free":
         new = RaggedDims(
             lhs_contracting=x_free,
@@ -119,6 +122,8 @@ def _cotangent_of_rhs(
         return _laid_out(product, order, y)
     x = _ordered(x, dims.lhs_batch, dims.lhs_contracting, x_free)
     x_dims = (*dims.lhs_batch, *dims.lhs_contracting)
+    # If it was contracted, ``ct`` has a matrix for each group, which is multiplied by the group's
+    # part of ``x``: the ragged dimension is now a free one.
     grouped = dims.mode == "contracting"
     new = RaggedDims(
         lhs_contracting=_span(batch + summed, len(x_free)),

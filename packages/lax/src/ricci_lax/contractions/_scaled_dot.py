@@ -126,7 +126,7 @@ def _scaled_dot_jvp(primals, tangents, *, dimension_numbers, preferred_element_t
         "preferred_element_type": preferred_element_type,
     }
     result = scaled_dot_p.bind(*primals, **params)
-    # The product rule, on the operands times their scales: these are products of arrays themselves.
+    # The product rule, on the operands times their scales.
     wide, changes = [], []
     for i, contracting in enumerate(dimension_numbers[0]):
         pair, ts = (primals[i], primals[i + 2]), (tangents[i], tangents[i + 2])

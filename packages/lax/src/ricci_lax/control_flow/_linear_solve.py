@@ -310,6 +310,7 @@ def _transpose(cts, *args, const_lengths, jaxprs):
     if all(type(ct) is ad.Zero for ct in x_cts):
         return [*skipped, *(None for _ in b)]
     outs = _bind(
+        # The cotangent of b is the solution of Aᵀ y = ct.
         _joined(consts.transpose(), list(map(ad.instantiate, x_cts))),
         const_lengths=const_lengths.transpose(),
         jaxprs=jaxprs.transpose(),

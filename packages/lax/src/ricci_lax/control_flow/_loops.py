@@ -437,7 +437,7 @@ def _kinds_of_bounds(
 def _counting(body: Body, counter: ir.AbstractValue) -> ir.Jaxpr:
     """A loop's body with the counter as part of the carry."""
     jaxpr = body.jaxpr
-    # 1|The body still reads the counter; the incremented one is the first part of the next carry.
+    # The body still reads the counter; the incremented one is the first part of the next carry.
     following = ir.Var(counter)
     i = jaxpr.invars[len(body.consts)]
     return jaxpr.replace(

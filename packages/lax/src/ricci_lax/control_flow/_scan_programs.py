@@ -351,6 +351,8 @@ def _halves(body: TransposedBody, num_consts: int) -> tuple[ir.Jaxpr, ir.Jaxpr, 
     consts, carried, scanned = sections(jaxpr.invars, num_consts, sums + sum(body.carry))
     carry_out = jaxpr.outvars[sums : len(carried)]
     others = [*jaxpr.outvars[:sums], *jaxpr.outvars[len(carried) :]]
+    # The sequential half: the equations of the next carry alone, without the sums for the
+    # constants.
     first = ir.live_equations(jaxpr.eqns, carry_out)
     computed = dict.fromkeys(v for eqn in first for v in eqn.outvars)
     second = ir.live_equations(jaxpr.eqns, others, computed)

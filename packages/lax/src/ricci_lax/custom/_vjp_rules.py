@@ -150,7 +150,7 @@ class Rules:
             return [Zero(tangent_aval(aval)) for aval in avals]
         leaves, tree = tree_flatten(value)
         if tree != entry:
-            # 1|The rule may return None or a symbolic zero in place of a whole subtree.
+            # The rule may return None or a symbolic zero in place of a whole subtree.
             leaves = _leaves_of_prefix(entry, value)
         if leaves is None:
             raise TypeError(

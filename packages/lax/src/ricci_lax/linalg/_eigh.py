@@ -197,6 +197,7 @@ def _symmetrized(x: ir.ArrayLike) -> ir.Array:
         )
     if ir.issubdtype(aval.dtype, np.inexact):
         return _half_sum_with_adjoint(x)
+    # The sum of booleans is their disjunction, as in NumPy.
     if aval.dtype == np.bool_:
         total = converted(bitwise_or(x, adjoint(x)), ir.canonicalize_dtype(np.float64), True)
     else:

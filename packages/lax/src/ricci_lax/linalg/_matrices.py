@@ -87,6 +87,8 @@ def _lines_at(x: ArrayLike, places: ArrayLike, axis: int) -> Array:
     rank = len(batch)
     places = _from_start(places, (height, width)[axis])
     shape = shape_of(places)
+    # Rows or columns by one gather, in which the batch dimensions of matrices and positions pair
+    # up.
     numbers = GatherDimensionNumbers(
         offset_dims=(rank + 1 - axis,),
         collapsed_slice_dims=(rank + axis,),

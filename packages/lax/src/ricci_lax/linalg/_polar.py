@@ -60,6 +60,8 @@ def _weights(smallest: float, tolerance: float) -> Iterator[_Weights]:
     # The least bound whose fourth power is not zero.
     bound = max(smallest, 1e-75)
     while fabs(1 - bound) > tolerance and bound < 1:
+        # The weights of the step that maps [bound, 1] into [next bound, 1] with the greatest next
+        # bound. They map 1 to itself, by c = a + b - 1.
         square = bound * bound
         d = cbrt(4 * (1 - square) / (square * square))
         root = sqrt(1 + d)

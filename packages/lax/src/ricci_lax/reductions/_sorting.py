@@ -193,6 +193,8 @@ def _lexicographic(ctx: Lowering, pairs: Sequence[tuple[Value, Value]]) -> Value
     """Whether the first elements of the pairs precede the second ones in lexicographic order."""
     (*earlier, (x, y)) = pairs
     result = _compare(ctx, "LT", x, y, _order(x.dtype))
+    # From the last key to the first: x precedes y if it is less, or equal and the later keys
+    # precede.
     for x, y in reversed(earlier):
         order = _order(x.dtype)
         less, equal = (_compare(ctx, kind, x, y, order) for kind in ("LT", "EQ"))
@@ -363,6 +365,7 @@ def _top_k_batch(_axis, args, dims, *, k, axis, is_stable):
 
 def _top_k_lower(ctx: Lowering, x: Value, *, k: int, axis: int, is_stable: bool) -> list[Value]:
     outs, last = list(ctx.outs), len(x.shape) - 1
+    # The operation searches along the last dimension.
     order = list(range(last + 1))
     order[axis], order[last] = last, axis
     if axis != last:

@@ -104,6 +104,7 @@ def _sum_transpose(
         config.append((before, after, stride - 1))
     spread = pad(ct, scalar_like(ct, 0), config)
     ones = (1,) * len(shape)
+    # The steps of the window skip the gaps that the dilation put between the elements.
     result = reduce_window_sum_p.bind(
         spread,
         window_dimensions=window_dimensions,
