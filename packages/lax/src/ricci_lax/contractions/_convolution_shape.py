@@ -255,6 +255,7 @@ def conv_transpose_shape_tuple(
             transposed_padding(k, s, padding)
             for k, s in zip(kernel[2:], window_strides, strict=True)
         ]
+    # The strides dilate the operand, over which the kernel then moves in steps of 1.
     spread = (*sizes[:2], *dilated_shape(sizes[2:], window_strides))
     shape = conv_shape_tuple(spread, kernel, (1,) * len(window_strides), padding)
     return _unpermuted(shape, out)

@@ -109,6 +109,7 @@ def _slots_for(avals: Sequence[Any], slots: list[Any]) -> list[int]:
     free = list(range(len(slots)))
     assigned = []
     for aval in avals:
+        # Types are interned: equal ones are one object.
         slot = next((i for i in free if slots[i] is aval), None)
         if slot is None:
             slot = len(slots)

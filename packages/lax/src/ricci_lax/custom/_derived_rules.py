@@ -71,6 +71,7 @@ class BatchedRule:
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
         count = len(primals)
+        # Symbolic zeros are not arrays to batch: the rule gets those of one example.
         zeros = [type(t) is Zero or isinstance(t, SymbolicZero) for t in tangents]
 
         def flat(*args):

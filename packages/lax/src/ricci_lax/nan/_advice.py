@@ -229,6 +229,8 @@ def remedy(hit: Hit) -> tuple[str, ...]:
             f"remedy: choose the argument, too, with a second where: in {old}",
             f"  write jnp.where(c, {arg}, {harmless}) for {arg}, with the first one's condition c.",
         )
+    # Both the argument and the result are selected: with the result alone, the derivative at that
+    # point would be 0 times infinity.
     bad = "bad"
     if rule.at_zero and not _is_part(hit):
         name = arg if len(arg) <= 12 else "a"

@@ -68,6 +68,7 @@ def _scatter_jvp(primals, tangents, **params):
 
 def _scatter_transpose(ct, source, operand, **params):
     ones = (1,) * len(shape_of(operand))
+    # The source of a window was added to its selected element, whose cotangent it gets.
     picked = select_and_gather_add_p.bind(
         ct, operand, base_dilation=ones, window_dilation=ones, **params
     )

@@ -241,6 +241,7 @@ def _gather_factors(
     """The sharding factors: dimensions that are read whole, or are batches, may be sharded."""
     dims = dimension_numbers
     batches = {i: operand.ndim + i for i in range(indices.ndim - 1)}
+    # Dimensions of the operand and the indices that pair up are one factor.
     paired = dict(zip(dims.operand_batching_dims, dims.start_indices_batching_dims, strict=True))
     factors = [
         batches[paired[i]] if i in paired else i if slice_sizes[i] == size else None

@@ -242,6 +242,7 @@ def _stack_batch(batch_axis, args, dims, *, axis):
     dim = dims[0]
     if dim is None or any(d != dim for d in dims):
         return _join_batch(stack_p, batch_axis, args, dims, axis=axis)
+    # The new axis and the batch dimension count each other where the other one comes first.
     axis += dim < axis
     return stack_p.bind(*args, axis=axis), dim + (axis <= dim)
 

@@ -155,6 +155,7 @@ def _scatter_factors(
     """The sharding factors: dimensions that updates cover, or that are batches, may be sharded."""
     dims = dimension_numbers
     batches = {i: operand.ndim + i for i in range(indices.ndim - 1)}
+    # Dimensions of the operand and the indices that pair up are one factor.
     paired = dict(zip(dims.operand_batching_dims, dims.scatter_indices_batching_dims, strict=True))
     windows = iter(dims.update_window_dims)
     gone = {*dims.inserted_window_dims, *dims.operand_batching_dims}
