@@ -57,6 +57,8 @@ class JVPTrace(ir.Trace):
         previous = ir.context.trace
         ir.context.trace = self.parent
         try:
+            # The rule runs in the parent trace: the operations on its tangents are themselves
+            # differentiated by an outer jvp, so that derivatives nest.
             result, tangent = jvp_rules[primitive](primals, tangents, **params)
         finally:
             ir.context.trace = previous
@@ -77,6 +79,8 @@ class JVPTrace(ir.Trace):
             else:
                 primals.append(arg)
                 tangents.append(Zero.from_primal(arg))
+        # The type of a Python scalar depends on the settings in force. These may differ from those
+        # under which the tracer was made, so scalars are converted to the tracer's type.
         if active and ir.settings_keys.only is None:
             for i, arg in enumerate(args):
                 if type(tangents[i]) is not Zero:

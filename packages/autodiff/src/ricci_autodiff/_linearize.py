@@ -77,6 +77,8 @@ class Tape(ir.EquationTrace):
                 previous = ir.context.trace
                 ir.context.trace = self.parent
                 try:
+                    # A recorded call would move its nonlinear part to the tangent jaxpr, which may
+                    # run many times. The rule computes that part now, and records the linear one.
                     return rule(self, args, **params)
                 finally:
                     ir.context.trace = previous
@@ -98,6 +100,8 @@ class Tape(ir.EquationTrace):
                 avals.append(aval)
         try:
             result = primitive.result_avals(tuple(avals), params)
+        # In ``shard_map``, operands that vary over different mesh axes need casts. These are
+        # recorded as well, so that the transpose has their sums over the axes.
         except ir.VaryingMismatch as mismatch:
             return self.record(primitive, mismatch.cast(self, args, avals), params)
         effects = ir.no_effects if primitive.effects is None else primitive.effects(params)
@@ -183,6 +187,7 @@ def _linearize_one(
     So the forward pass and the transpose cost one dispatch each. With parameters that cannot be
     hashed no jaxpr is cached, and the jvp rule runs under the tape.
     """
+    # An eager jvp rule would dispatch each of its operations separately.
     jaxpr = ir.single_equation(primitive, tuple(map(ir.get_aval, primals)), params)
     if jaxpr is None:
         ir.context.trace = tape
@@ -227,6 +232,7 @@ def linearize_call(
     residuals = [values[i] for i in linearized.residuals]
     in_tangents = [t for t in tangents if type(t) is not Zero]
     tangent_jaxpr = linearized.tangent
+    # A tangent jaxpr without results would be dead at once, unless it has effects.
     if tangent_jaxpr.outvars or tangent_jaxpr.effects:
         if typed and [t.aval for t in in_tangents] != linearized.tangent_avals:  # pyright: ignore
             tangent_jaxpr = _typed_for(tangent_jaxpr, in_tangents)
@@ -240,6 +246,8 @@ def linearize_call(
 
 def _last_used_forward(donated: Sequence[bool], linearized: "Linearized") -> list[bool]:
     """Return, for each argument, whether it is donated and neither a residual nor a result."""
+    # A residual is read by the tangent call, and a returned argument is the user's: the donation of
+    # either would delete an array that is in use.
     residuals, returned = set(linearized.residuals), set(linearized.forward.outvars)
     return [
         flag and i not in residuals and var not in returned
@@ -320,6 +328,9 @@ def _forward_and_tangent(
 
     def fun(*args: ir.StagedTracer) -> list[ir.ArrayLike]:
         nonlocal tangent_jaxpr, positions, out_nonzeros
+        # Under the jaxpr trace, operations on primals are recorded in the forward jaxpr, and those
+        # on tangents on the tape. The residuals are the tracers of the former that the latter
+        # reads.
         tape, in_tangents, results, out_tangents = run(*args)
         out_nonzeros = tuple(t is not None for t in out_tangents)
         trace: Any = ir.context.trace
@@ -354,6 +365,8 @@ def _recompute_residuals(
     trace: ir.JaxprTrace, tangent_jaxpr: ir.Jaxpr, residuals: list[ir.StagedTracer]
 ) -> tuple[ir.Jaxpr, list[ir.StagedTracer]]:
     """Move the computation of cheap residuals into the tangent jaxpr; see ``recompute_cheap``."""
+    # Each residual costs memory from the forward pass to the backward pass, and cheap equations are
+    # faster to repeat than to read from memory.
     recomputed, variables = recompute_cheap(trace.eqns, [r.atom for r in residuals])
     if not recomputed:
         return tangent_jaxpr, residuals
@@ -379,6 +392,7 @@ def split_call(
     linear = tuple(map(tape.has, args))
     parts = jaxpr.derived(("split linear", linear), lambda: _split_linear(jaxpr, linear))
     call = ir.staged_call.call
+    # There is nothing to compute ahead, so the call is recorded as it is.
     if all(parts.nonzeros) and not parts.forward.eqns:
         return tape.record(call, args, {"jaxpr": jaxpr, "name": name})
     primals = [arg for arg, lin in zip(args, linear, strict=True) if not lin]
@@ -406,6 +420,9 @@ def split_by_linearizing(
     """
 
     def split(tape: Tape, args: Sequence[ir.ArrayLike], **params: object) -> list[ir.Array]:
+        # A result that depends on a tangent t is A(x) t, whose derivative by t, applied to t, is
+        # A(x) t itself. The other results depend on x alone, so the value of t does not matter for
+        # them.
         primals = [instantiate(Zero(x.aval)) if tape.has(x) else x for x in args]
         tangents = [x if tape.has(x) else Zero.from_primal(x) for x in args]
         params = params_without_rules(params)
@@ -529,6 +546,8 @@ def tape_to_jaxpr(
     Returns:
       The jaxpr, and the values of its leading arguments.
     """
+    # The tape also has operations for tangents that the function has dropped, such as those of
+    # results that it did not return.
     live = ir.live_equations(tape.eqns, out_vars)
     eqns, residuals, const_vars, consts = residuals_to_variables(live, residual_trace)
     invars = [*(residual.atom for residual in residuals), *in_vars]

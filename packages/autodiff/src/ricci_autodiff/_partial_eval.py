@@ -44,6 +44,8 @@ def dependent(
       >>> dependent(jaxpr, [True, False])[1]
       (True, False)
     """
+    # One forward pass is enough: equations are in dependency order, so when one is reached, its
+    # operands are marked already if they ever will be.
     marked: set[ir.Atom] = set(compress(jaxpr.invars, arguments))
     for eqn in jaxpr.eqns:
         if (effects and eqn.effects) or not marked.isdisjoint(eqn.invars):
@@ -118,6 +120,8 @@ def recompute_cheap(
     Returns:
       The equations to recompute, in order, and the variables that remain residuals.
     """
+    # The dictionary has the order of the equations, and a chain is followed to its start. So the
+    # recomputed equations are complete and sorted, without another sort.
     cheap = {eqn.outvars[0]: eqn for eqn in eqns if _is_cheap(eqn)}
     if not cheap:
         return [], list(residuals)

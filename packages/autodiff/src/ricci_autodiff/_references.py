@@ -31,6 +31,8 @@ class _DualReference(ir.Ref):
     def _read(self, shared: bool) -> Any:
         trace: Any = self._owner
         with ir.set_trace(trace.parent):
+            # Both reads take place in the parent trace, so that an outer transformation sees two
+            # plain reads.
             primal = self.primal.read(shared)
             tangent = self.tangent.read(shared) if ir.is_reference(self.tangent) else self.tangent
         return trace.join(primal, tangent)
@@ -59,6 +61,7 @@ def dual_reference(trace: ir.Trace, primal: Any, tangent: Any) -> ir.Ref:
         call.
     """
     if type(tangent) is Zero:
+        # Without a tangent, the reference is a constant of the function, and its reads are primals.
         return primal
     return _DualReference(trace, primal, tangent)
 
@@ -139,6 +142,7 @@ class AccumulatingPullback:
             return self.pullback.returned(i, ct)
         if type(target) is DontWant:
             return DidntWant()
+        # A zero leaves the sum unchanged, so no operation is needed for it.
         if ct is not None and type(ct) is not Zero:
             ir.reference_methods["addupdate"](target, ..., self.pullback.returned(i, ct))
         return GradRef()

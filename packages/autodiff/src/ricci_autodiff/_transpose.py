@@ -57,11 +57,15 @@ def _pull_back(
         if ct is None:
             if not zeros or zeros.isdisjoint(eqn.outvars):
                 continue
+            # A linear function maps zero cotangents to zeros. The rule of a primitive in this table
+            # may return others, so it is called even then.
             if primitive not in transposes_zeros:
                 zeros.update(a for a in eqn.invars if type(a) is not ir.Literal and a not in known)
                 continue
             ct = [Zero(tangent_aval(var.aval)) for var in eqn.outvars]
             ct = ct if primitive.multiple_results else ct[0]
+        # An equation that was recorded under other settings, as inside of ``enable_x64``, is
+        # transposed under these.
         if eqn.settings is not switch.key:
             switch.to(eqn.settings)
         if switch.key is not None:
@@ -187,6 +191,8 @@ def transpose_flat(
     Returns:
       The cotangent of each linear argument, an array or ``Zero``.
     """
+    # Reads and writes of references have an order, which the reversal below would not respect.
+    # Discharged, they are pure functions of arrays.
     if ir.uses_references(jaxpr.effects):
         jaxpr = ir.discharged(jaxpr).jaxpr
     env: dict[ir.Atom, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
@@ -208,6 +214,8 @@ def transpose_flat(
     ir.run_equations(nonlinear, env)
 
     variables = list(compress(jaxpr.invars, linear))
+    # A linear loop adds to the cotangents of its constants in each iteration. Starting from the sum
+    # so far spares an addition of zeros.
     cotangents: dict[ir.Atom, Tangent] = {
         var: ct for var, ct in zip(variables, sums, strict=False) if type(ct) is not Zero
     }

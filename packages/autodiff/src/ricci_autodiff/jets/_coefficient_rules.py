@@ -68,6 +68,7 @@ def expand(
         are
       constant or discrete.
     """
+    # Rules that the caller passed override those of the primitive.
     rule = trace.rules.get(primitive) or rule_of(primitive)
     return _expansions[rule.kind](trace, primitive, args, params, rule.function)
 
@@ -126,6 +127,7 @@ def _linear_termwise(trace, primitive, args, params, function) -> list[Any]:
     return _termwise(trace, primitive, args, params, term)
 
 
+# Cauchy product: coefficient k of x * y is the sum of x_(k-i) * y_i over i from 0 to k.
 def _products(
     trace: SeriesTrace, product: Callable[..., ArrayLike], x: Any, y: Any, k: int, start: int = 0
 ) -> Coefficient:
@@ -199,6 +201,9 @@ def _composed(trace, primitive, args, params, function) -> list[Any]:
 
 
 def _by_derivative(trace, primitive, args, params, function) -> list[Any]:
+    # A jvp rule may bind the operation itself, as that of ``exp`` does for the factor of the
+    # tangent. It then gets the series under construction: a recurrence instead of an infinite
+    # recursion.
     key = _key(primitive, args, params)
     if key is not None and key in trace.memo:
         return trace.memo[key][0]
@@ -208,6 +213,7 @@ def _by_derivative(trace, primitive, args, params, function) -> list[Any]:
     def row(k: int) -> list[Coefficient]:
         if not rates:
             rates.extend(rates_of(trace, function or jvp_rules[primitive], args, params))
+        # z' has the coefficients (k + 1) z_(k+1), so z_k is coefficient k - 1 of z' over k.
         return [scale(rate_term(trace, r, k - 1), 1 / k) for r in rates]
 
     results = trace.results(values, row)
@@ -250,6 +256,7 @@ def _rate(trace: SeriesTrace, x: Any) -> Any:
     key = ("rate", id(x))
     if key in trace.memo:
         return trace.memo[key][0]
+    # The derivative of sum(x_k t**k) is sum((k + 1) x_(k+1) t**k).
     first = x.coefficient(1)
     if first is None:
         first = instantiate(Zero.from_primal(x))
@@ -273,6 +280,8 @@ def _at_once(trace, primitive, args, params, rule) -> list[Any]:
 def _program(trace, primitive, args, params, function) -> list[Any]:
     """Apply a primitive that calls a jaxpr, by one call of the jaxpr of the coefficients."""
     jaxpr, name = program_rules[primitive](**params)
+    # A rule runs lazily, so that a coefficient may depend on lower ones of the same result. A call
+    # of a jaxpr would need all of them at once; its equations are evaluated one by one instead.
     if trace.lazy:
         return trace.run(eval_jaxpr, jaxpr, jaxpr.consts, *args)
     call = partial(call_on_series, partial(staged_call.call.bind, name=name))

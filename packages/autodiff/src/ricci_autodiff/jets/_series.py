@@ -50,6 +50,8 @@ class Expansion:
         while len(rows) <= k:
             if self.next_row is None:
                 return None
+            # The computation of a row has requested the same row: it needs a coefficient that is
+            # not of lower order, so it is not a recurrence.
             if self.busy:
                 raise CircularSeries
             self.busy = True

@@ -28,6 +28,8 @@ class JetTrace(SeriesTrace):
         previous = ir.context.trace
         ir.context.trace = self.parent
         try:
+            # Operations of the function are expanded fully at once, so that ``memo`` holds the
+            # operations of one rule only, and the chain of unevaluated coefficients stays short.
             run = expand if self.lazy else _complete
             results = run(self, primitive, args, params)
         finally:
@@ -81,6 +83,8 @@ def _by_lower_orders(
         results, rates = [results], [rates]
     completed = []
     for result, rate in zip(results, rates, strict=True):
+        # The inner result has orders up to n - 1. The coefficient of order n follows from the
+        # derivative's last one: z_n = (z')_(n-1) / n.
         last = None if type(rate) is Zero else inner.coefficient(rate, order)
         terms = [*inner.terms(result), scale(last, 1 / trace.order)]
         completed.append(trace.series(inner.primal(result), terms))
