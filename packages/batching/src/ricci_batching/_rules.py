@@ -97,6 +97,8 @@ class Axis(NamedTuple):
         assert self.sharding is not None
         previous = aval.type_sharding
         parts = ((),) * aval.ndim if previous is None else previous.parts
+        # The sharding of the axis is that of a vector, so it has one part: that of the batch
+        # dimension.
         parts = (*parts[:dim], *self.sharding.parts, *parts[dim + 1 :])
         manual = () if previous is None else previous.manual
         return aval.with_sharding(ir.make_type_sharding(self.sharding.mesh, parts, *manual))
@@ -180,6 +182,7 @@ def _repeated(x: ir.ArrayLike, size: int, dim: int) -> ir.Array:
     aval = ir.get_aval(x)
     shape = aval.shape
     new_shape = (*shape[:dim], size, *shape[dim:])
+    # XLA has no type float0, so such arrays stay on the host, and no operation is bound.
     if aval.dtype == ir.float0:
         return np.zeros(new_shape, ir.float0)  # pyright: ignore[reportReturnType]
     source_dims = tuple(i for i in range(len(new_shape)) if i != dim)
@@ -255,6 +258,8 @@ def _elementwise_rule(primitive: ir.Primitive) -> BatchRule:
         if len(kinds) == 1:
             ((_, target),) = kinds
             return bind(*args, **params), target
+        # With the batches in front, the example dimensions align from the right. The rank that
+        # counts is that of one example, without the batch dimension.
         rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
         aligned = [_align(x, s, d, rank) for x, s, d in zip(args, shapes, dims, strict=True)]
         return bind(*aligned, **params), 0
@@ -265,6 +270,8 @@ def _elementwise_rule(primitive: ir.Primitive) -> BatchRule:
 def _align(x: ir.ArrayLike, shape: ir.Shape, dim: int | None, rank: int) -> ir.ArrayLike:
     """Move the batch dimension to the front, and add dimensions of size 1 up to ``rank``."""
     if dim is None:
+        # A batch dimension of size 1 is enough: elementwise primitives broadcast dimensions of size
+        # 1.
         return _repeated(x, 1, 0) if shape else x
     if len(shape) == rank + 1:
         return move_dim(x, dim, 0)

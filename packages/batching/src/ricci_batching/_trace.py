@@ -80,11 +80,15 @@ class BatchTrace(ir.Trace):
     ) -> Any:
         """Apply the batching rule of a primitive, unless no operand is batched."""
         values, dims, batched = self.split(args)
+        # The result is the same for all examples, so it is computed once, without the batch
+        # dimension.
         if not batched and not self._requires_rule(primitive, params):
             return self.parent.process(primitive, args, params)
         previous = ir.context.trace
         ir.context.trace = self.parent
         try:
+            # The rule binds its operations in the parent trace, so that nested vmaps peel off one
+            # axis each: an outer batching trace sees the inner one's whole batches as operands.
             result, dim = batch_rules[primitive](self.axis, values, dims, **params)
         finally:
             ir.context.trace = previous
@@ -131,6 +135,8 @@ class ResumedBatchTrace(BatchTrace):
 
     def __init__(self, parent: ir.Trace, earlier: BatchTrace):
         super().__init__(parent, earlier.axis)
+        # The resumed trace may be a resumed one itself, and the function may close over tracers of
+        # each.
         before = earlier.earlier if isinstance(earlier, ResumedBatchTrace) else ()
         self.earlier: tuple[ir.Trace, ...] = (*before, earlier)
 
@@ -202,6 +208,7 @@ def batch_flat(
     """
     parent = ir.context.trace
     trace = _trace_of(parent, axis, earlier)
+    # References are wrapped instead of read now: each read must see the writes before it.
     inputs = [
         MappedReference(trace, x, d) if d is not None and ir.is_reference(x) else trace.join(x, d)  # pyright: ignore[reportArgumentType]
         for x, d in zip(args, dims, strict=True)
@@ -218,6 +225,7 @@ def batch_flat(
         values, out_dims, _ = trace.split(outs)
     finally:
         ir.context.trace, ir.context.name_stack = parent, names
+        # A tracer that outlives the call has no meaning; later uses of it are reported as leaks.
         trace.alive = False
     if ir.check_tracer_leaks.value:
         del inputs, outs
@@ -266,6 +274,8 @@ def batch_jaxpr(
 def _batch_jaxpr(
     jaxpr: ir.Jaxpr, axis: Axis, dims: tuple[int | None, ...], targets: tuple[int | None, ...]
 ) -> tuple[ir.Jaxpr, list[int | None]]:
+    # The batching rules choose the batch dimensions of the results, so ``fun`` records them while
+    # it is traced.
     out_dims: list[int | None] = []
 
     def fun(*args: ir.Array) -> list[ir.ArrayLike]:
@@ -313,6 +323,8 @@ class MappedReference(ir.Ref):
         trace: Any = self._owner
         (values,), (dim,), _ = trace.split([value])
         with ir.set_trace(trace.parent):
+            # The reference has one type for its lifetime. So a written value moves to the dimension
+            # at which the reference is batched, and an unbatched value is repeated there.
             self.whole.write(batched_at(values, dim, trace.axis, self.dim), fresh)
 
     def free(self) -> None:

@@ -127,6 +127,7 @@ def vmap[**P, R](
         dims, size = mapped_dims("vmap", leaves, dims, size, names)
         ir.check_distinct("vmap", leaves, names)
         axis = Axis(size, axis_name, spmd_axis_name, _sharding_of(leaves, dims, spmd_axis_name))
+        # The structure of the result is known only after ``fun`` has run, inside of ``batch_flat``.
         out_tree: Any = None  # flat_fun sets it
         targets: list[Any] = []  # flat_fun sets it
         outputs = lambda: _output_paths(out_tree)
