@@ -107,8 +107,11 @@ def lower_module(
     module.symbolic = not all(map(ir.is_static_shape, shapes))
     if host_callbacks is not None:
         module.host_callbacks = host_callbacks
+    # On one device, tokens are passed from one executable to the next. Over several partitions the
+    # module creates its tokens, which order the effects within one call.
     tokens = len(ordered_among(jaxpr.effects))
     passed_tokens = tokens if num_partitions == 1 else 0
+    # The name is reserved, so that a function of the user's that is called main gets another one.
     module.names["main"] = 0
     for axes, symbol in (meshes or {}).items():
         module.meshes[axes] = module.unique_name(symbol)

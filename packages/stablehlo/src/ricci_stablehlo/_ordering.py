@@ -118,6 +118,9 @@ def _called_with_tokens(primitive: ir.Primitive) -> OrderRule:
 
     def rule(eqn: ir.JaxprEqn, effects: tuple[ir.Effect, ...], tokens: list[ir.Var]) -> _Ordered:
         jaxpr, name = callee(**eqn.params)
+        # A plain call takes the place of the primitive. That is right here, since tokens are
+        # threaded right before lowering, after the transformations that would use the primitive's
+        # rules.
         params = {"jaxpr": thread_tokens(jaxpr, effects), "name": name}
         return with_tokens(eqn, ir.staged_call.call, params, tokens, 0)
 
