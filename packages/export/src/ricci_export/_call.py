@@ -101,6 +101,7 @@ def _typed_as_exported(
 
 def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
     name, platform = exported.fun_name, ctx.platform
+    # Exports distinguish cuda and rocm, which lowering calls gpu; the devices tell which it is.
     if platform == "gpu" and ctx.module.devices:
         platform = canonical_platform(ctx.module.devices[0])
     if platform not in exported.platforms and not exported.any_platform:
@@ -117,9 +118,13 @@ def _lower(ctx: Lowering, *operands: Value, exported: Callee) -> list[Value]:
             f"Call it with arrays that lie on {exported.nr_devices} devices: "
             "exported.in_shardings_jax(mesh) gives their shardings."
         )
+    # The order rule puts the tokens ahead of the arguments, so the arrays are the operands after
+    # them.
     tokens = [x for x in operands if isinstance(x.aval, ir.AbstractToken)]
     arrays = operands[len(tokens) :]
     index = None
+    # A module for several platforms takes the position of the current one as its first argument, by
+    # which it selects the code; see JAX's calling convention for exports.
     if len(exported.platforms) > 1:
         index = exported.platforms.index(platform) if platform in exported.platforms else 0
     # Over several devices no tokens are passed: such executables run one after the other.
@@ -199,6 +204,7 @@ def calls_of(callee: Callee, vjp: Callable[[], Any]) -> Calls:
         input_cotangents = vjp().call(*args, *cotangents)
         kinds: list[Any] = [ir.get_aval(ct) for ct in input_cotangents]
         pairs = zip(input_cotangents, kinds, strict=True)
+        # A rule of ``custom_vjp`` returns None as the cotangent of an integer.
         return tuple(None if kind.dtype == ir.float0 else ct for ct, kind in pairs)
 
     call.defvjp(forward, backward)
@@ -244,6 +250,7 @@ def call_flat(
                 f"{name} of {fun_name} was exported as {expected.str_short()}, and the call has "
                 f"{aval.str_short()}. {_advice(leaves[i], expected)}"
             )
+    # Solving for the symbolic sizes raises an error if shapes or constraints do not fit.
     if not all(ir.is_static_shape(aval.shape) for aval in in_avals):
         sizes_of_call(argument_names(in_tree), in_avals, [aval.shape for aval in avals])
     return tree_unflatten(out_tree, calls.differentiable(*leaves))

@@ -71,6 +71,7 @@ def _constraints(exported: Any) -> list[str]:
 def _effect(exported: Any, effect: object) -> str:
     """The name of an effect's class, after checking that its instances are equal."""
     try:
+        # A file has the name of the class only, so an effect must be equal to a new instance of it.
         if type(effect)() == effect:
             return effect_name(effect)
     except TypeError:  # the class takes arguments
@@ -288,6 +289,8 @@ class Exported:
                 f"{self.fun_name} was exported over a mesh with other axes:\n"
                 f"  exported with {exported_mesh}\n  called with   {mesh}"
             )
+        # An export has no devices, only axes; any mesh with equal axes may take the place of its
+        # own.
         return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
 
 
@@ -352,6 +355,8 @@ def exported_of(record: ExportedRecord) -> Exported:
 
 def _effect_named(name: str) -> Effect:
     """An effect of the class of a name, whose module must be imported."""
+    # Only classes that are already defined are considered. To import a module by a name from a file
+    # would run code that the file's author chose.
     todo: list[type[Effect]] = [Effect]
     while todo:
         kind = todo.pop()

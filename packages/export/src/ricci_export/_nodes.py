@@ -54,6 +54,8 @@ def register_pytree_node_serialization[T](
       ...     deserialize_auxdata=bytes.decode,
       ... )
     """
+    # ``from_children`` is enough to read a file, but flattening would need the reverse function.
+    # The class is registered so that reading works and flattening raises an error with advice.
     if nodetype not in registered_nodes:
         if from_children is None:
             raise ValueError(
