@@ -37,6 +37,8 @@ def run[R](coroutine: Coroutine[Any, Any, R]) -> R:
 
 async def all_of(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     """Gather the results of coroutines; raise the first error when all have ended."""
+    # Without ``return_exceptions``, the first error would be raised while other coroutines still
+    # run.
     results = await asyncio.gather(*coroutines, return_exceptions=True)
     for value in results:
         if isinstance(value, BaseException):
@@ -57,6 +59,7 @@ class BytesInFlight:
 
     async def wait_for_bytes(self, number: int) -> None:
         """Wait until so many bytes may be read. A read beyond the limit waits for all others."""
+        # Without the cut, a read larger than the limit would wait forever.
         number = min(number, self._limit)
         async with self._changed:
             await self._changed.wait_for(lambda: self._free >= number)
@@ -121,6 +124,8 @@ async def async_serialize(
     if primary_host is None or process_index() == primary_host:
         store = await open_array(ts.Spec(spec), **options)
     else:
+        # One process writes the metadata, and all others know it from the array: with this option
+        # they need neither read it nor wait for it.
         store = await open_array(ts.Spec(spec), assume_metadata=True, **options)
     writes = [store[index].write(data) for index, data in _parts(arr_inp, replica_id)]
     # Once copied, the array may be overwritten or donated.
@@ -137,6 +142,7 @@ def _parts(array: Any, replica_id: int) -> list[tuple[Any, np.ndarray]]:
         return [((...,), array)]
     shards = [s for s in array.addressable_shards if s.replica_id == replica_id]
     for shard in shards:
+        # All copies are started before the first is waited for, so that they overlap.
         shard.data.copy_to_host_async()
     return [(shard.index, np.asarray(shard.data)) for shard in shards]
 
@@ -227,6 +233,7 @@ async def async_deserialize(
             f"{store.rank}, with shape {tuple(store.shape)}."
         )
     indices = sharding.addressable_devices_indices_map(shape)
+    # Replicas have equal bounds, so each part is read once for all devices of this process.
     bounds = {_bounds(index, shape) for index in indices.values()}
 
     async def read(box: tuple[tuple[int, int], ...]) -> np.ndarray:
@@ -250,6 +257,7 @@ async def _read(
     store: Any, box: tuple[tuple[int, int], ...], limiter: BytesInFlight | None
 ) -> np.ndarray:
     """The values in a box, padded with zeros outside the array."""
+    # The requested shape may exceed the saved one. Only the overlap is read; the rest is zeros.
     inside = [(low, min(high, n)) for (low, high), n in zip(box, store.shape, strict=True)]
     part = np.zeros([high - low for low, high in box], store.dtype.numpy_dtype)
     if any(low >= high for low, high in inside):

@@ -43,6 +43,9 @@ class Barriers:
     _saves = itertools.count()
 
     def __init__(self, timeout_secs: float = 300):
+        # The counters of all processes agree, as they start the same saves in the same order. So
+        # the names of a save's barriers are the same in all of them, and differ from those of other
+        # saves.
         self.key = f"ricci/storage/{next(self._saves)}"
         self.timeout_ms = int(timeout_secs * 1000)
 
@@ -57,6 +60,7 @@ class Barriers:
         try:
             cluster.client.wait_at_barrier(f"{self.key}/{point}", self.timeout_ms)
         except JaxRuntimeError as error:
+            # jaxlib has one class for all errors of the service; the text alone tells a timeout.
             if "DEADLINE_EXCEEDED" not in str(error):
                 raise
             raise BarrierTimeoutError(
@@ -145,6 +149,8 @@ class AsyncManager:
             for future in futures:
                 future.result()
             logger.info("%d writes of process %d are on disk.", len(futures), process_index())
+            # The callback may publish the checkpoint, so it runs only when all parts are on disk.
+            # The second barrier lets no process continue before the checkpoint is published.
             barriers.wait("written")
             if process_index() == 0 and on_commit_callback is not None:
                 on_commit_callback()
@@ -228,6 +234,8 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
             )
 
         run(write())
+        # In a transaction, the futures are done only after the caller has committed it. A wait for
+        # them before that would never end.
         self._add_futures(futures if transaction is None else [])
         self._start_async_commit(on_commit_callback)
 
