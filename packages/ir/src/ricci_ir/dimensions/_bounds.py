@@ -39,6 +39,7 @@ def interval_product(x: Interval, y: Interval) -> Interval:
     return min(ends), max(ends)
 
 
+# ``inf // y`` is nan in Python. As y grows, ``x // y`` tends to 0, or to -1 if the signs differ.
 def _end_quotient(x: float, y: float) -> float:
     if abs(y) == inf:
         return 0 if x == 0 else 0 if (x > 0) == (y > 0) else -1
@@ -64,6 +65,7 @@ def _quotient(x: Interval, y: Interval) -> Interval:
 
 
 def _remainder(x: Interval, y: Interval) -> Interval:
+    # As in Python, a remainder has the sign of the divisor.
     if y[0] > 0:
         high = y[1] - 1
         return 0, min(high, x[1]) if x[0] >= 0 else high
@@ -229,6 +231,8 @@ class Bounds:
             return cached
         least = 0 if factor.name in self.may_be_zero else 1
         interval: Interval = (-inf, inf) if factor.operands else (least, inf)
+        # The search for its bounds may lead back to the factor. The interval without constraints is
+        # valid, too, and ends the recursion.
         if factor in self._pending:
             return interval
         self._pending.add(factor)
@@ -277,6 +281,9 @@ class Bounds:
             y = times(monomial, x, -1)
             if not y:
                 continue
+            # Each pair of ends gives one inequality; for upper ends the signs of the differences
+            # turn. Expanded: s*(x*y - b*x - a*y + a*b) >= 0, with s = 1 if both ends are of one
+            # kind.
             (low, high), (other, other_high) = self.factor(factor), self._monomial(y)
             for a, b in ((low, other), (high, other), (low, other_high), (high, other_high)):
                 if abs(a) == inf or abs(b) == inf:
@@ -285,6 +292,7 @@ class Bounds:
                 fact = _combined({monomial: sign}, {x: -b * sign}, 1)
                 fact = _combined(fact, {y: -a * sign}, 1)
                 yield _combined(fact, {(): a * b * sign}, 1)
+            # A fact that is multiplied by a monomial that is not negative is a fact again.
             if other >= 0:
                 facts = [*self.facts_of(factor), *self.constraints]
                 yield from (_product(fact, y) for fact in facts if x in fact)
@@ -320,12 +328,14 @@ def _defining_inequalities(factor: Factor, interval: Any) -> Iterator[Any]:
     if interval(y)[0] <= 0:
         return
     if factor.name == "floordiv":
+        # q = floor(x / y) for y > 0 means y*q <= x <= y*q + y - 1.
         yield x - y * value
         yield y * value + y - 1 - x
         if interval(x)[0] >= 0:
             yield value
             yield x - value
         return
+    # The remaining operation is mod: 0 <= r <= y - 1, and x = y*q + r, as two inequalities.
     quotient = scope.interned({((scope.factor("floordiv", x, y), 1),): 1})
     yield value
     yield y - 1 - value

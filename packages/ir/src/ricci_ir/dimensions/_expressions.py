@@ -47,6 +47,7 @@ class Factor:
         self.name = name
         self.operands = operands
         keys = [_operand_key(x) for x in operands]
+        # JAX orders terms by this size, so equal dimensions are printed alike by both.
         size = 1 + sum(1 + abs(c) * key[0] for terms in keys for key, c in terms)
         self.key = (size, name, *keys)
         self.text = f"{name}({', '.join(map(_operand_text, operands))})" if operands else name

@@ -83,6 +83,8 @@ class _Problem:
         progress = True
         while progress and self.open:
             progress = False
+            # Each variable that is solved may leave another dimension with one unknown. A pass that
+            # solves none will not be followed by one that does, so the loop ends there.
             for entry in list(self.open):
                 place, argument, axis, spec = entry
                 solved = self._solvable(spec)
@@ -100,6 +102,8 @@ class _Problem:
         if len(unknown) != 1:
             return None
         (name,) = unknown
+        # The dimension is c*v + constant, and v must not occur in the constant, as in v + v*w or v
+        # + floordiv(v, 2).
         for monomial, c in spec.terms:
             if len(monomial) == 1 and monomial[0][0].name == name and monomial[0][1] == 1:
                 constant = spec - c * self.scope.variable(name)
@@ -112,6 +116,7 @@ class _Problem:
     ) -> None:
         operations = self.how.operations
         value = self.less(size, self.value(constant))
+        # size = c*v + constant, so v = (size - constant) / c; the division must leave no remainder.
         if coefficient == -1:
             value = operations["mul"](value, -1)
         elif coefficient != 1:

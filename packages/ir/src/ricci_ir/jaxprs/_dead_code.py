@@ -126,6 +126,8 @@ def _live_program(
     arguments = tuple([var in read for var in jaxpr.invars])
     if all(needed) and eqns == jaxpr.eqns:  # the same objects
         return None, arguments
+    # Unused constants go, too: each may be a large array, which would stay alive with the jaxpr.
+    # Arguments stay, since callers pass them by position.
     consts = [pair for pair in zip(jaxpr.constvars, jaxpr.consts, strict=True) if pair[0] in read]
     smaller = jaxpr.replace(
         constvars=[var for var, _ in consts],
@@ -203,6 +205,8 @@ def _live(
     final: bool,
 ) -> list[JaxprEqn]:
     """Like ``live_equations``; adds the operands of live equations to ``needed``."""
+    # Only right before lowering may a call with a derivative rule be opened: earlier, its rule must
+    # still be there for ``grad``.
     holding = dead_code_rules.keys() | program_rules.keys() if final else dead_code_rules
     live: list[JaxprEqn] = []
     # Backwards: when an equation is reached, all that read its results have been seen.
@@ -220,6 +224,8 @@ def _live(
                 continue
             eqn = smaller
         live.append(eqn)
+        # The equation is narrowed before its operands count as read, so an operand that only its
+        # dead part reads is dead as well.
         needed.update(eqn.invars)
     live.reverse()
     return live

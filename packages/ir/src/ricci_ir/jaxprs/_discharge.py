@@ -44,6 +44,8 @@ class DischargeTrace(JaxprTrace):
 
         The jaxprs in an operation without a ``discharge`` rule are discharged themselves.
         """
+        # The references themselves are Python objects here, so a remaining effect on references
+        # comes from a jaxpr inside of the operation that creates and uses some.
         if primitive.effects is not None and uses_references(primitive.effects(params)):
             params = {name: _discharged_inside(primitive, x) for name, x in params.items()}
         return super().process(primitive, args, params)

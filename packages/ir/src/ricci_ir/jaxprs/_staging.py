@@ -260,6 +260,8 @@ class JaxprTrace(EquationTrace):
             value = env[atom]
             if type(value) is not StagedTracer or value._trace is not self:
                 return False
+            # Identity is a fast sufficient test. With another type, the equation's result types may
+            # be wrong.
             if value.aval is not atom.aval:
                 return False
             invars.append(value.atom)
@@ -300,6 +302,7 @@ class JaxprTrace(EquationTrace):
             if hasattr(kind, "__jax_array__"):
                 return self.constant(value.__jax_array__(), user)
             aval = result_aval(value)
+            # Scalars are literals, so that XLA sees their values.
             if isinstance(value, np.generic) or (kind is np.ndarray and not value.shape):
                 return Literal(value, aval)
         var = self.const_by_id.get(id(value))
