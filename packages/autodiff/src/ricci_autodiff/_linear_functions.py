@@ -248,6 +248,8 @@ class Pullback:
             values, template = self._parts
             pairs = zip(template.primals, self._leaves(self._args), strict=True)
             assigned = {i: value for i, value in pairs if i is not None}
+            # A user may replace elements of the list ``args_res`` in place, which is not noticed
+            # until here. So the elements are compared by identity on each use.
             if any(values[i] is not value for i, value in assigned.items()):
                 values = [assigned.get(i, value) for i, value in enumerate(values)]
                 self._parts = values, template
@@ -266,6 +268,8 @@ class Pullback:
         """Return the function with this static data and these residuals."""
         template, tangents, signature = data
         pullback = cls(template.filled(values), tangents, signature)
+        # The template stays the same object through flattening and unflattening: templates are
+        # compared by identity, so ``jit`` recognizes the structure.
         pullback._parts = (list(values), template)
         return pullback
 
@@ -364,6 +368,8 @@ class Pullback:
     def cotangents(self, ct: ir.PyTree) -> list[Tangent | None]:
         """Return the cotangent of each leaf of the arguments, ``None`` for constant ones."""
         signature = self.signature
+        # Only ``args_res`` can introduce such a placeholder, so the usual call need not split the
+        # equations.
         changed = self._args is not None or self._parts is not None
         if changed and any(type(x) is NotSaveable for x in self._split()[0]):
             raise ValueError(

@@ -153,6 +153,8 @@ def _linear_jvp(primitive: ir.Primitive) -> JvpRule:
         result = primitive.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
             return result, _zeros_like_result(primitive, result)
+        # The operation is linear in its operands jointly, so a zero tangent beside a nonzero one
+        # (as in a concatenation) must be an array.
         return result, primitive.bind(*map(instantiate, tangents), **params)
 
     algebra_of[jvp] = Algebra.LINEAR
