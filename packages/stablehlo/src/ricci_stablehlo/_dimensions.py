@@ -147,6 +147,8 @@ def write_dynamic_slice(
     parts = [ctx.emit("stablehlo.reshape", [v], one) for v in indices]
     position = parts[0]
     if len(parts) > 1:
+        # A dynamic slice is a gather of one window: every dimension is an offset dimension, and the
+        # only index vector is its start. Like ``dynamic_slice``, gather clamps it.
         joined = one.update(shape=(len(parts),))
         position = ctx.emit("stablehlo.concatenate", parts, joined, ", dim = 0")
     every = int_list(range(len(parts)))
@@ -239,6 +241,8 @@ def _floor_divide(ctx: Writer, x: int | Value, y: int | Value) -> Value:
     x, y, zero = _size(ctx, x), _size(ctx, y), _size(ctx, 0)
     quotient = _divide(ctx, x, y)
     remainder = ctx.emit("stablehlo.remainder", [x, y], _SIZE)
+    # Rounding to zero and down differ by 1 if the division is inexact and the operands differ in
+    # sign. The remainder has the sign of the dividend.
     signs = [ctx.emit("stablehlo.sign", [v], _SIZE) for v in (remainder, y)]
     other = _compare(ctx, "NE", *signs)
     inexact = _compare(ctx, "NE", remainder, zero)

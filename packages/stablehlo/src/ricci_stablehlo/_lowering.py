@@ -124,6 +124,8 @@ class Lowering:
         """
         if not types:
             result = tensor_type(out)
+            # An operand often has the very type object of the result, so the identity test spares
+            # most of the look-ups.
             kinds = [result if x.aval is out else tensor_type(x.aval) for x in operands]
             if full or kinds.count(result) != len(kinds):
                 types = f"({', '.join(kinds)}) -> {result}"
@@ -401,6 +403,7 @@ class Lowering:
             if type(atom) is not ir.Literal:
                 return env[atom]
             array = np.asarray(atom.val, atom.aval.dtype)
+            # The bytes distinguish -0.0 from 0.0, and make a NaN equal to itself.
             key = (array.tobytes(), atom.aval.dtype, atom.aval.shape)
             value = literals.get(key)
             if value is None:
