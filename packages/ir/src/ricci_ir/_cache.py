@@ -177,6 +177,8 @@ class Cache[K, V]:
             if cached is None:
                 cached = self._older.pop(key, value)
                 if cached is not None:
+                    # ``entries`` stays the same dict, since callers hold it for the fast lookup. So
+                    # its content moves to a copy, and it is cleared.
                     if len(entries) >= self.limit // 2:
                         dropped, self._older = self._older, entries.copy()
                         self._dropped += len(dropped)

@@ -144,6 +144,8 @@ def _contents_of(value: Any) -> Iterator[_Content]:
     elif isinstance(value, set):
         yield _Content(
             value,
+            # The order of a set may change when items are added and removed again, so parts are
+            # compared in the order of their ids.
             lambda: sorted(value, key=id),
             lambda parts: (set.clear(value), set.update(value, parts)),
         )
@@ -193,6 +195,7 @@ def _of_instance(value: object, kind: type) -> Iterator[_Content]:
     if type(attributes) is dict:
         yield _entries(attributes)
     names = [
+        # Python mangles private names in ``__slots__`` by the name of their class.
         f"_{base.__name__.lstrip('_')}{name}" if name.startswith("__") else name
         for base in kind.__mro__
         for name in _slots(base)
@@ -229,6 +232,8 @@ def _slot(value: object, name: str) -> Any:
 
 
 def _entries(table: dict[Any, Any]) -> _Content:
+    # The base class's methods are called, since a subclass may override them with side effects. An
+    # OrderedDict has a second record of the order, which dict's methods would not update.
     base: Any = OrderedDict if isinstance(table, OrderedDict) else dict
 
     def read() -> list[Any]:

@@ -37,6 +37,7 @@ def owner_and_key(fun: object) -> tuple[Any, Hashable]:
         bound = (*fun.args, *fun.keywords.values())
         if all(map(_is_value, bound)):
             owner, key = owner_and_key(fun.func)
+            # Equal values of different types, such as 1, 1.0 and True, trace to different jaxprs.
             types = tuple(map(_types, bound))
             return owner, ("partial", key, fun.args, tuple(fun.keywords.items()), types)
     return fun, ()
@@ -90,6 +91,7 @@ class ByFunction[T]:
 
     def _add(self, table: dict[Hashable, T], key: Hashable) -> T:
         with _lock:
+            # Dicts have insertion order, so this drops the oldest entry.
             if len(table) >= _most_partials:
                 table.pop(next(iter(table)))
             return table.setdefault(key, self._make())
@@ -175,6 +177,7 @@ def state_of(fun: Any) -> Any:
     if type(fun) is not MethodType or isinstance(fun.__self__, type | ModuleType):
         return ()
     owner = fun.__self__
+    # The state is that of ``__dict__``; an attribute in a slot would be missed.
     if not hasattr(owner, "__dict__") or any(map(_slots, type(owner).__mro__)):
         return None
     try:

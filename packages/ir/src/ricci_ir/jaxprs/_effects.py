@@ -200,6 +200,8 @@ def program_effects(effects: Iterable[frozenset[Any]], variables: Iterable[Any])
     joined = join_effects(effects)
     if not uses_references(joined) or any(type(v.aval) is AbstractRef for v in variables):
         return joined
+    # Reads and writes of local references cannot be seen from outside, so the jaxpr as a whole is
+    # dead if its results are unused.
     others = frozenset(e for e in joined if not getattr(e, "of_references", False))
     return others | {inside_effect}
 

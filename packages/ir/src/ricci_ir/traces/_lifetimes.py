@@ -82,6 +82,7 @@ def check_leaks(trace: Trace) -> None:
 
 
 def _tracers_of(trace: Trace) -> list[Tracer]:
+    # Each tracer refers to its trace, so the trace's referrers include all tracers that are alive.
     referrers = gc.get_referrers(trace)
     return [x for x in referrers if isinstance(x, Tracer) and x._trace is trace]
 

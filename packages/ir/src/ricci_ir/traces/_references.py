@@ -248,6 +248,7 @@ class Ref(BracketedReference, metaclass=_RefMeta):
 
     def _read(self, shared: bool) -> Any:
         self._check_not_freed()
+        # An error may have ended the transformation after it wrote a tracer to the reference.
         if isinstance(self._value, Tracer) and not self._value._trace.alive:
             raise leaked_tracer(self._value)
         if shared:
@@ -384,6 +385,8 @@ def check_distinct(
     seen: dict[int, int] = {}
     for i, x in enumerate(args):
         if isinstance(x, BracketedReference):
+            # Two tracers may represent one variable of a jaxpr, so traced references are identified
+            # by it.
             first = seen.setdefault(id(getattr(x, "atom", x)), i)
             if first != i:
                 known_names = [] if names is None else list(names())

@@ -226,6 +226,8 @@ class factors:
         if sum_axes is not None:
             explicit = no_axes.union(*(axes for a in avals for axes in sums_of(a)))
             unreduced, reduced = sum_axes
+            # The rule decides on the Explicit axes; the sets of the operands' other axes are
+            # unchanged.
             manual = (manual[0], manual[1] - explicit | unreduced, manual[2] - explicit | reduced)
         if target is not None:
             parts = [target.parts] * len(results)
@@ -243,6 +245,8 @@ class factors:
             except ShardingTypeError as error:
                 if not results:
                     raise
+                # The lenient propagation drops the ambiguous axes, which gives a valid spec to
+                # suggest.
                 with lenient_sharding(True):
                     fitting = _propagate(name, avals, results, map_, mesh)
                 message = str(error).replace("P(...)", _spec_text(fitting[0]))
@@ -357,6 +361,9 @@ def _propagate(
                 _refuse(name, avals, what, map_.advice)
             if factor in axes:
                 several.add(factor)
+            # The first operand with a sharded factor determines its axes; an unsharded dimension
+            # agrees with any, since the compiler can shard a replicated operand without
+            # communication.
             factor_axes = axes.setdefault(factor, part)
             if factor_axes != part and not lenient:
                 what = f"a dimension is sharded over {factor_axes} in one operand and {part} "
@@ -364,6 +371,8 @@ def _propagate(
                 _refuse(name, avals, what, map_.advice)
     result_maps = map_.results * len(results) if len(map_.results) == 1 else map_.results
     result_factors = {f for dims in result_maps for entry in dims for f in _members(entry)}
+    # If a summed factor is sharded in several operands, each device has a term of the sum. How the
+    # result is sharded is then the user's choice, by ``out_sharding``.
     allowed = result_factors | map_.reduced | (map_.summed - several)
     lost = [factor for factor in axes if factor not in allowed]
     if lost and not lenient:

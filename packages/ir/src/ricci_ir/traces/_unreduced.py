@@ -74,6 +74,7 @@ def sums_of_result(
         rule = rule(*avals, **params)
     if unreduced:
         _check_terms(name, rule, avals, operand_axes, unreduced)
+        # A product of an unreduced and a reduced operand is unreduced: sum(t_i) * y = sum(t_i * y).
         return unreduced, reduced - unreduced
     # Where another operand is sharded over a reduced axis, so is the result, instead of reduced.
     sharded: set[Hashable] = set()

@@ -264,6 +264,7 @@ def _canonicalize(dtype: object, allow_extended_dtype: bool) -> Any:
 def _numpy_dtype(dtype: Any) -> np.dtype:
     if isinstance(dtype, type) and issubclass(dtype, np.generic) and not dtype.__subclasses__():
         return np.dtype(dtype)
+    # NumPy would read such a type as a default dtype (``np.floating`` as float64).
     if dtype in (np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger) or (
         dtype in (np.inexact, np.floating, np.complexfloating)
     ):
@@ -426,6 +427,8 @@ def _issubdtype(a: object, b: object) -> bool:
     cls, family = _scalar_class(a), _scalar_class(b)
     if issubclass(cls, family):
         return True
+    # The scalar types of ml_dtypes derive from ``np.generic`` alone, so NumPy's hierarchy does not
+    # have them.
     abstract = _ABSTRACT.get(cls)
     return abstract is not None and issubclass(abstract, family)
 

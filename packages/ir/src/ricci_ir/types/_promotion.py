@@ -92,6 +92,7 @@ def _upper_bounds(edges: dict[Any, tuple]) -> dict[Any, frozenset]:
 
     def above(node: object) -> frozenset:
         if node not in bounds:
+            # The graph is acyclic, so the recursion ends.
             bounds[node] = frozenset((node,)).union(*map(above, edges.get(node, ())))
         return bounds[node]
 
