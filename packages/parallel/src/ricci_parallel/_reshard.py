@@ -118,6 +118,8 @@ def _moved(what: str, x: ir.ArrayLike, sharding: object) -> ir.ArrayLike:
     if not is_typed(sharding):
         return device_put(x, sharding)
     if ir.context.trace is ir.eval_trace and not isinstance(x, ir.Tracer):
+        # Outside of a trace, a move is a copy. An unreduced array needs a computation: its terms
+        # are added.
         if aval.type_sharding is None or not aval.type_sharding.sums[0]:
             return device_put(x, sharding)
     return reshard_to(x, typed)
@@ -352,12 +354,16 @@ def _run(
         outs, out_tree = pytree.tree_flatten(leave(out))
         return outs
 
+    # In another trace, the operations are recorded there directly. Only an eager run needs an
+    # executable, and so a jaxpr.
     if ir.context.trace is not ir.eval_trace or any(isinstance(x, ir.Tracer) for x in leaves):
         outs = flat(*leaves)
         return pytree.tree_unflatten(out_tree, outs)
     name = getattr(fun, "__name__", type(fun).__name__)
     jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo(what, name))
     consts, closed = jaxpr.consts, ir.convert_constvars(jaxpr)
+    # The function is traced in each call, since its closure may have changed. If the jaxpr is equal
+    # to a cached one, that is called, as it has an executable.
     if not any(isinstance(c, ir.Tracer) for c in consts):
         key = (tree, tuple(avals), mesh, xla.device_mesh.value, str(key))
         cached = _programs.recall(fun, key)

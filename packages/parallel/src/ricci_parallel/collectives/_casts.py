@@ -40,6 +40,7 @@ def _cast(name: str, old: str, new: str, transposed: Callable[[], ir.Primitive])
     def batch(
         axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], *, axes: AxisNames
     ) -> tuple[Any, int | None]:
+        # The mapped axis is not an axis of a mesh, so types have no state along it.
         other_axes = tuple(name for name in axes if name != axis.name)
         return (primitive.bind(*args, axes=other_axes) if other_axes else args[0]), dims[0]
 
@@ -116,6 +117,7 @@ def total(x: ir.ArrayLike, *, axes: AxisNames, axis_index_groups: Groups | None)
       ValueError: if ``x`` is not in one state along all axes.
     """
     typed = typed_axes(axes)
+    # A sum in groups differs between groups, so its result still varies along the axis.
     if not typed or axis_index_groups is not None:
         return psum_p.bind(varied(x, typed), axes=axes, axis_index_groups=axis_index_groups)
     state = _common_state("psum", x, typed)

@@ -107,6 +107,8 @@ def _exchange_examples(
     labels: list[Hashable] = ["sender", *range(rank)]
     labels[split + 1 : split + 1] = ["before", "receiver", "behind"]
     if other_axes:
+        # The dimensions for the other axes come first, merged, so that one collective exchanges
+        # along all of them.
         order = ["receiver", "sender", *range(rank)]
         x = arranged(x, labels, [["before", "behind"], *([i] for i in order)])
         over = {"axis_name": other_axes, "axis_size": before * behind}
@@ -163,6 +165,9 @@ def _exchanged(
         if tiled or split == concat:
             return all_to_all_p.bind(leaf, split_axis=split, concat_axis=concat, **shared)
         # The parts are joined along a new axis, and the split one is removed.
+        # ``expand_dims`` shifts the split axis if the new axis is at or before it. The position of
+        # the new axis counts the result's dimensions, which lack the split axis; here that still is
+        # there.
         concat += concat > split
         split += concat <= split
         leaf = expand_dims(leaf, (concat,))

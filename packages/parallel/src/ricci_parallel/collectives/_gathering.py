@@ -102,6 +102,9 @@ def _gather_batch(
     if axis.name in names:
         return _gather_examples(primitive, axis, x, dim, params)
     assert dim is not None  # else the axis is named
+    # The gathered dimension counts the example's dimensions; that of the batch shifts those at or
+    # after it. Untiled, it is a position of the result, so a new dimension at the batch dimension
+    # goes before that, which moves the batch dimension by one.
     inner = place + (place >= dim if tiled else place > dim)
     out = primitive.bind(x, **{**params, "all_gather_dimension": inner})
     return out, dim + (not tiled and inner <= dim)
@@ -124,6 +127,9 @@ def _gather_examples(
         over = {**params, "axis_name": other_axes, "axis_size": before * behind}
         x = primitive.bind(x, **{**over, "all_gather_dimension": 0, "tiled": False})
         x = split_dimension(x, 0, (before, behind))
+        # Members are numbered with the first axis as the major one. The mapped axis lies among the
+        # others, so their dimension is split around it, and all are merged in the order of the
+        # names.
         labels, members = ["before", "behind", *labels], ["before", "own", "behind"]
     target: list[Sequence[Hashable]] = [[i] for i in labels if isinstance(i, int)]
     if tiled:
@@ -275,6 +281,7 @@ def _scatter_examples(
         each = lambda row: primitive.bind(row, **whole)
         return in_groups(axis, x, dim, names, groups, each), 0
     other_axes, before, behind = sizes_around(names, axis.name)
+    # The sum over the mapped axis is local. Only the sum over the other axes communicates.
     total = reduce_sum(batched_at(x, dim, axis, 0), (0,))
     part = shape_of(total)[place] // params["axis_size"]
     total = split_dimension(total, place, (before, axis.size, behind, part))

@@ -75,10 +75,13 @@ def in_groups(
             f"{axis.name!r}, is not supported. Name the axes of the groups instead of numbering "
             "their members."
         )
+    # The examples are sorted by group, so that each group is a slice; afterwards the inverse
+    # permutation restores their order.
     order = [i for group in groups for i in group]
     x = rows_of(batched_at(x, dim, axis, 0), order)
     along = lambda rows: vmap(fun, axis_name=axis.name, axis_size=shape_of(rows)[0])(rows)
     sizes = {len(group) for group in groups}
+    # Groups of one size are mapped over by an outer vmap; others need a vmap each.
     if len(sizes) == 1:
         rows = lax.reshape(x, (len(groups), *sizes, *shape_of(x)[1:]))
         out = vmap(along)(rows)

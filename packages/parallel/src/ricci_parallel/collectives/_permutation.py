@@ -70,6 +70,8 @@ def _same_type(aval: ir.ShapedArray, **_: object) -> ir.ShapedArray:
 
 def _permute_lower(ctx: Lowering, x: Value, *, axis_name: AxisNames, perm: Pairs) -> Value:
     if is_alone(ctx, axis_name):
+        # With a single member, the only possible pair is (0, 0). Without it, the member receives
+        # zeros.
         return x if perm else ctx.constant(0, x.aval)
     attributes = f"{channel}, {device_pairs(ctx, axis_name, perm)}"
     return ctx.generic("stablehlo.collective_permute", [x], [x.aval], attributes)[0]
@@ -78,6 +80,8 @@ def _permute_lower(ctx: Lowering, x: Value, *, axis_name: AxisNames, perm: Pairs
 def _permute_transpose(
     ct: ir.ArrayLike, x: object, *, axis_name: AxisNames, perm: Pairs
 ) -> list[ir.Array]:
+    # Sources and destinations are unique, so the map is a partial permutation, whose transpose is
+    # its inverse.
     back = tuple((target, source) for source, target in perm)
     return [ppermute_p.bind(ct, axis_name=axis_name, perm=back)]
 
@@ -117,6 +121,8 @@ def _permute_rows(
         row, minor = divmod(minor, behind)
         return row, before * behind + minor
 
+    # For each pair of rows there is one permutation over the other axes, in which only the members
+    # that send from the one to the other row take part.
     moves: dict[int, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
     for source, target in perm:
         (row, place), (new_row, new_place) = row_and_place(source), row_and_place(target)
@@ -126,6 +132,8 @@ def _permute_rows(
     for new_row in range(axis.size):
         result = lax.full_like(lax.index_in_dim(x, 0, 0, keepdims=False), 0)
         for row, pairs in moves[new_row].items():
+            # Each element of the new row comes from at most one row. A member that a permutation
+            # does not send to gets zeros, which must not overwrite the value from another row.
             sent = ppermute_p.bind(
                 lax.index_in_dim(x, row, 0, keepdims=False), axis_name=other_axes, perm=tuple(pairs)
             )
@@ -233,6 +241,7 @@ def _broadcast_lower(ctx: Lowering, x: Value, *, axis_name: Hashable, source: in
     names = named(axis_name=axis_name)
     if is_alone(ctx, names):
         return x
+    # The first member of a replica group is the source of ``collective_broadcast``.
     if ctx.platform in ("cuda", "rocm"):
         rows = device_groups(ctx.module.axis_sizes, names, None)
         rows = [[row[source], *row[:source], *row[source + 1 :]] for row in rows]
@@ -277,6 +286,8 @@ def _broadcast_batch(
     if axis.name not in names:
         return pbroadcast_p.bind(x, axis_name=axis_name, source=source), dim
     other_axes, _, behind = sizes_around(names, axis.name)
+    # The source's position, as digits: along the axes before the mapped one, along that, and along
+    # those behind it.
     before, minor = divmod(source, axis.size * behind)
     row, minor = divmod(minor, behind)
     if dim is not None:

@@ -86,10 +86,13 @@ def _received(
     rows = lax.broadcasted_iota(np.int32, shape, 0)
     after, before = (lax.broadcast_in_dim(x, shape, (1,)) for x in (starts, lax.add(starts, sizes)))
     covered = lax.bitwise_and(lax.ge(rows, after), lax.lt(rows, before))
+    # The loop over parts is a table of rows times parts: a row takes its values from the last part
+    # that covers it, as if the parts were written one after the other.
     parts = lax.broadcasted_iota(np.int32, shape, 1)
     part = lax.reduce_max(lax.select(covered, parts, lax.full_like(parts, -1)), (1,))
     received = lax.ge(part, np.int32(0))
     part = lax.max(part, np.int32(0))
+    # Row r of the result is row r - start + first of the sender's operand.
     shift = lax.index_take(lax.sub(first, starts), (part,), (0,))
     sender = lax.div(part, np.int32(each))
     source = lax.add(
@@ -123,6 +126,7 @@ def _by_gathering(
     ]
     member = axis_index(axis_name)
     if axis_index_groups is not None:
+        # The position of each member within its group.
         places = np.zeros(ir.axis_size(axis_name), np.int32)
         for group in axis_index_groups:
             places[list(group)] = np.arange(size)
@@ -183,6 +187,8 @@ def _transpose(
             tiled=True,
         )
 
+    # The exchange in reverse: the sender of a part is its receiver. Each member knows where its
+    # parts go at the others, and needs from them where their parts have gone here.
     places = received_from_all(output_offsets)
     operand_ct = output_ct = None
     if is_undefined_primal(operand):
@@ -230,6 +236,7 @@ def _batch(
 
     def by_member(x: ir.Array, rows: int) -> ir.Array:
         dtype = ir.get_aval(x).dtype
+        # Offsets count rows of one example; in the joined array, example i begins at row i * rows.
         shift = np.arange(axis.size, dtype=dtype) * dtype.type(rows)
         x = lax.add(x, lax.broadcast_in_dim(shift, shape_of(x), (0,)))
         each = shape_of(x)[1] // members

@@ -157,6 +157,7 @@ def _summed(over: _Reduced) -> Callable[[ir.ArrayLike], ir.ArrayLike]:
 
     def one(leaf: ir.ArrayLike) -> ir.ArrayLike:
         if _is_constant(leaf) and not over.positions and size is not None:
+            # All members have the same number, so the sum is known without communication.
             return leaf * leaf.dtype.type(size) if isinstance(leaf, np.generic) else leaf * size
         return over.apply(total, lax.reduce_sum, _as_number(leaf))
 
@@ -210,6 +211,7 @@ def pmean(
         if isinstance(value, int | float | complex) and isinstance(members, int):
             return value / members
         aval = ir.get_aval(value)
+        # The mean of integers is a float, as in NumPy.
         if aval.dtype.kind in "iub":
             kind = ir.get_aval(1.0)
             value = lax.convert_element_type_p.bind(

@@ -110,6 +110,7 @@ def _extremum_states(
     avals: Sequence[ir.ShapedArray], results: Sequence[Any], **params: object
 ) -> list[ir.TypeSharding | None]:
     require_varying(avals[0], axes_over(params))
+    # The groups have different results, so these still vary along the axis.
     shared = params["axis_index_groups"] is None
     return [_changed(avals[0], axes_over(params), "varying", "invarying" if shared else "varying")]
 

@@ -107,6 +107,7 @@ def linearize_rule(primitive: ir.Primitive) -> Callable[..., tuple[list[ir.Array
             ),
             shards.params(
                 split.tangent,
+                # A tangent is sharded as its primal.
                 (*(specs[i] for i in split.residuals), *compress(in_specs, nonzeros)),
                 tuple(compress(out_specs, split.nonzeros)),
             ),
@@ -186,6 +187,8 @@ def _residual_spec(aval: ir.AbstractValue, shards: Shards) -> PartitionSpec:
     if shards.check_vma:
         sharding = aval.type_sharding
         axes = axes & (ir.no_axes if sharding is None else sharding.varying)
+    # Without types that record it, a residual may differ on all devices, so it is joined over all
+    # manual axes.
     names = tuple(name for name in shards.mesh.axis_names if name in axes)
     return PartitionSpec(names) if names else PartitionSpec()
 

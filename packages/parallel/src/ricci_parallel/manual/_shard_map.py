@@ -194,6 +194,7 @@ def _with_spec_of_user(x: ir.Array, mesh: Mesh, spec: PartitionSpec) -> ir.Array
     sharding = NamedSharding(mesh, spec, memory_kind=x.sharding.memory_kind)
     if x.sharding == sharding or not x.sharding.is_equivalent_to(sharding, x.ndim):
         return x
+    # The shards are the same, so no data moves: a new array refers to the same buffers.
     parts = [shard.data for shard in x.addressable_shards]
     return make_array_from_single_device_arrays(x.shape, sharding, parts)
 
@@ -313,6 +314,7 @@ def _check_explicit(
         sharding = aval.type_sharding
         parts = sharding.parts if sharding is not None else ((),) * aval.ndim
         parts_of_type = [frozenset(part) & explicit for part in parts]
+        # Auto axes are left out of the comparison, as types do not have them.
         parts_of_spec = [frozenset(spec_axes(part)) & explicit for part in spec]
         parts_of_spec += [frozenset()] * (aval.ndim - len(parts_of_spec))
         sums = (ir.no_axes, ir.no_axes) if sharding is None else sharding.sums
@@ -381,6 +383,8 @@ class _Call:
         )
         consts = jaxpr.consts
         closed, joined = ir.convert_constvars(jaxpr), tuple(results)
+        # Executables are cached by the identity of the jaxpr. An equal jaxpr of an earlier call
+        # takes the place of the new one, so that nothing is compiled again.
         if not ir.is_recording() and not any(isinstance(c, ir.Tracer) for c in consts):
             cached = _programs.recall(self.fun, key)
             if cached is not None and cached[1] == joined and ir.same_program(cached[0], closed):

@@ -59,6 +59,9 @@ def _lockstep(
     for eqn in jaxpr.eqns:
         operands = list(map(read, eqn.invars))
         program = ir.program_rules.get(eqn.primitive)
+        # An operation without named axes does not communicate, so it runs on each device
+        # separately. A call that contains collectives is entered, until only the collective itself
+        # is left, which needs the operands of all devices at once.
         if not named_axes(eqn.primitive, eqn.params):
             each = [
                 steps.step(eqn, [xs[d] for xs in operands], f"device {d}") for d in range(count)
@@ -79,6 +82,8 @@ def _evaluate_collective(
 ) -> list[_PerDevice]:
     """Evaluate an equation on all devices at once."""
     split = PartitionSpec(tuple(mesh.axis_names))
+    # Stacked along a leading dimension that is sharded over all axes, each device's operand is its
+    # shard.
     whole = [np.stack(list(map(np.asarray, xs))) for xs in operands]
 
     def fun(*shards: ir.Array) -> list[ir.Array]:
@@ -166,6 +171,8 @@ def as_batch(
     """Compute the results of ``shard_map`` on whole arrays; the parameters are the primitive's."""
     sizes = {name: n for name, n in mesh.shape.items() if name in newly_manual_axes}
     fun: Callable[..., Sequence[Array]] = lambda *xs: eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+    # The last axis becomes the innermost vmap, so that the leading dimensions are in the mesh's
+    # order. An argument that an axis does not shard is not mapped by its vmap.
     for name, size in reversed(sizes.items()):
         dims = tuple(0 if name in named_axes_of(spec) else None for spec in in_specs)
         fun = vmap(fun, dims, axis_name=name, axis_size=size)
@@ -183,6 +190,7 @@ def _shards_of(x: Array, spec: PartitionSpec, sizes: dict[Hashable, int]) -> Arr
         for name in spec_axes(part):
             place[name] = len(shape)
             shape.append(sizes[name])
+            # A sharded dimension is split into the mesh axes, major first, and the size of a shard.
             size //= sizes[name]
         trailing.append(len(shape))
         shape.append(size)

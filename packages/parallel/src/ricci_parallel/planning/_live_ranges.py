@@ -159,6 +159,7 @@ def entry_memory(module: HloModule, on_chip: bool) -> EntryMemory:
             value = ranges.fresh(entry, instruction, read_shape(instruction.shape))
             values[instruction.name] = value
             arguments.extend(flat(value))
+    # Buffers are compared by identity: equal types do not mean equal memory.
     argument_ids = set(map(id, arguments))
     into_donated = _named(entry, donated)
     values, buffers = ranges.evaluate(entry, values, into_donated)
@@ -192,12 +193,14 @@ def _place_in_results(spans: list[Span], results: list[Buffer], length: int) -> 
     """
     lasting = set(map(id, results))
     hosts = [span for span in spans if id(span.buffer) in lasting]
+    # The result itself occupies its memory from its computation on.
     occupied = [[(span.first, length)] for span in hosts]
     for span in hosts:
         span.first, span.last = 0, length - 1
     others = [span for span in spans if id(span.buffer) not in lasting and span.buffer.bytes]
     for span in sorted(others, key=lambda span: (-span.buffer.bytes, span.first - span.last)):
         for host, times in zip(hosts, occupied, strict=True):
+            # First fit, with the intervals of positions during which the memory is in use.
             fits = span.buffer.bytes <= host.buffer.bytes
             if fits and all(span.last < first or last < span.first for first, last in times):
                 span.host = host.buffer
@@ -217,6 +220,7 @@ def _share(peak: Peak, spans: list[Span]) -> None:
         guest = guests.get(id(alive.buffer))
         if guest is not None:
             shared.append(LiveArray(guest, peak.position, guest.bytes))
+            # The guest lies inside of the result's memory, so the total of the peak stays the same.
             alive = alive._replace(bytes=alive.bytes - guest.bytes)
         if alive.bytes:
             shared.append(alive)
@@ -444,6 +448,8 @@ class _Ranges:
             inner = self.module.computations.get(name)
             if inner is None:
                 continue
+            # The first operand of a conditional selects the branch; each further one is a branch's
+            # argument.
             arguments = operands if instruction.opcode != "conditional" else operands[i + 1 : i + 2]
             values: dict[str, Value] = {}
             for index, value in enumerate(arguments):

@@ -75,9 +75,14 @@ class _Walk:
                 inner_times *= trips or 1
             for role, name in instruction.called():
                 inner = self.module.computations.get(name)
+                # The computation of a reduction, a sort or a scatter works on scalars, and accesses
+                # no memory.
                 if inner is not None and (role != "to_apply" or instruction.opcode == "call"):
                     self.visit(inner, inner_times, inner_fused)
+            # XLA's analysis has counted the first iteration already.
             self.work.extra_flops += (times - 1) * flops_of(computation, instruction)
+            # Values inside of a fusion are in registers; only its operands and results are in
+            # memory.
             if not fused:
                 self.work.bytes += times * self._bytes(computation, instruction)
 
@@ -88,6 +93,7 @@ class _Walk:
         read = [self._size(computation.instructions[o].shape) for o in instruction.operands]
         result = leaves(read_shape(instruction.shape))
         written = sum(map(self._main, result))
+        # An asynchronous operation is counted at its start; its end has no cost.
         if opcode == "copy-start":
             return read[0] + self._main(result[0])
         if opcode == "slice-start":
@@ -95,6 +101,7 @@ class _Walk:
         if opcode in ("dynamic-slice", "slice", "gather"):
             return min(read[0], result[0].bytes) + written
         if opcode == _UPDATE:
+            # The update is read and written; the rest of the operand stays in place.
             return 2 * read[1]
         if opcode.endswith("-start"):
             return written
@@ -195,6 +202,7 @@ def flops_of(computation: Computation, instruction: Instruction) -> float:
     spatial = [c for c in labels[2] if c.isdigit()]
     pairs = 1
     for c in spatial:
+        # Spatial dimensions are independent, so the numbers of pairs multiply.
         pairs *= _valid_pairs(
             left.sizes[labels[1].index(c)],
             right.sizes[labels[2].index(c)],
@@ -233,6 +241,8 @@ def _valid_pairs(size: int, kernel: int, out: int, window: dict[str, str]) -> in
     for k in range(kernel):
         # The positions o with 0 <= o * stride + k * gap - low <= last that have an element.
         offset = k * gap - low
+        # Without dilation of the input, the valid positions are an interval: floor and ceiling of
+        # its ends give their number, without a loop over positions.
         if spread == 1:
             first = max(0, -(offset // stride))
             final = min(out - 1, (last - offset) // stride)

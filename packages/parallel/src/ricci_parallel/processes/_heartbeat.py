@@ -127,6 +127,7 @@ class Observer:
         seen: dict[int, tuple[weakref.ref[Array], float]] = {}
         for array in unready:
             entry = self._seen.get(id(array))
+            # Another array may have got the id of one that was freed; the weak reference tells.
             if entry is None or entry[0]() is not array:
                 entry = (weakref.ref(array), now)
             seen[id(array)] = entry
@@ -221,6 +222,8 @@ def detect_failures(heartbeats: Mapping[int, LastHeartbeat], limits: Limits) -> 
       limits: the time limits.
     """
     processes = list(heartbeats.values())
+    # In the order of causes: a process that failed also ends its connection, then gives no
+    # heartbeats, and the others wait for it.
     if failed := [h for h in processes if h.heartbeat.failed]:
         return _join(
             f"{h.member} failed at {h.heartbeat.line}: {h.heartbeat.failed}" for h in failed

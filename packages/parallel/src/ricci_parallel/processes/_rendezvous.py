@@ -52,6 +52,7 @@ class Connection:
     __slots__ = ("_unread", "sock")
 
     def __init__(self, sock: socket.socket):
+        # Heartbeats are short lines, which Nagle's algorithm would delay until more data follows.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock = sock
         self._unread = b""
@@ -78,6 +79,8 @@ class Connection:
             data = b""
         if not data:
             raise EOFError("the connection is closed")
+        # TCP has no messages: the last piece may be the beginning of a line, which later data
+        # completes.
         *lines, self._unread = (self._unread + data).split(b"\n")
         return [json.loads(line) for line in lines]
 

@@ -71,6 +71,7 @@ class Watch:
         self._times = dict.fromkeys(self._heartbeats, time.monotonic())
         self._gone: set[int] = set()
         self._stop = False
+        # A pipe, since the thread waits in ``select`` for sockets, which an event cannot interrupt.
         self._wake_read, self._wake_write = os.pipe()
         self.main_is_ending = False  # whether an exception has ended the main thread's work
         self._decided = threading.Event()
@@ -159,6 +160,7 @@ class Watch:
             return True
         except (EOFError, OSError):
             heartbeat = self._heartbeats[rank]
+            # A connection also ends when all processes have come to their end.
             if not (heartbeat.ended and self.all_ended.is_set()):
                 self._gone.add(rank)
             return False
@@ -252,6 +254,8 @@ def interval(limits: Limits, count: int) -> float:
       count: the number of processes.
     """
     shortest = min(limits.heartbeat, limits.stall or limits.heartbeat)
+    # Rank 0 reads all heartbeats, so the interval grows with the number of processes; a time limit
+    # still spans eight intervals.
     return min(_INTERVAL * max(1.0, count / _MANY), shortest / 8)
 
 
@@ -277,6 +281,8 @@ class AbortGuard:
     def __init__(self, watch: Watch):
         self.watch = watch
         self._libc = ctypes.CDLL(None)
+        # A handler of Python's ``signal`` runs in the main thread only, which may be inside of C++.
+        # This one runs in the thread that aborts. The attribute keeps ctypes' function alive.
         self._handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(self._aborted)
         self._libc.signal.restype = ctypes.c_void_p
         self._libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
