@@ -217,6 +217,8 @@ def make_array_from_callback(
         return element.from_physical(
             make_array_from_callback(physical.shape, sharding, lambda _: next(words).physical)
         )
+    # A callback may return a view of a buffer that it writes again later, and ``ZERO_COPY`` shares
+    # the memory. So each part is copied, once for all devices that hold it.
     copies = {id(value): np.array(value, element) for value in pieces}
     return runtime.batched_device_put(
         placed_aval(ir.ShapedArray(shape, element), sharding),

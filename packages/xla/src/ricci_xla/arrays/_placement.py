@@ -111,6 +111,7 @@ def array_from_host(
     if sharding is None:
         sharding = single_device_sharding(get_default_device())
     if value.dtype != aval.dtype:
+        # The cast is a new array that nothing else refers to, so its memory may be shared.
         value = value.astype(aval.dtype)
         may_alias = True
     devices = sharding._internal_device_list.addressable_device_list
@@ -133,6 +134,8 @@ def array_from_host(
             pieces = [value[indices[device]] for device in devices]
         if has_terms(sharding):
             whole = holds_whole_term(sharding)
+            # The terms of an unreduced array must add up to the value: one device of each group has
+            # it whole, and the others have zeros.
             pieces = [x if all_ else x * 0 for x, all_ in zip(pieces, whole, strict=True)]
     try:
         return runtime.batched_device_put(
@@ -172,12 +175,14 @@ def move_array(
     check_not_deleted(array)
     old = array._sharding
     ndim = array.ndim
+    # Each process copies its shards. No process can read the whole array.
     if copy and old == sharding and not old.is_fully_addressable:
         copies = [_copied(part, part._sharding) for part in parts(array)]
         return ArrayImpl(placed_aval(array.aval, sharding), sharding, copies, True)
     if old == sharding and not copy and array._committed:
         return array
     if old.memory_kind == sharding.memory_kind and old.is_equivalent_to(sharding, ndim):
+        # The devices hold the same shards already, so only the sharding's form changes.
         return _rebind(_copied(array, old) if copy else array, sharding)
     sharding.check_compatible_aval(array.shape)
     sharding.shard_shape(array.shape)

@@ -95,7 +95,10 @@ class CacheFolder:
         os.makedirs(self.path, exist_ok=True)
         path = self.path_of(key)
         if limit >= 0:
+            # Room is made before the file is written, so that the limit is not exceeded in between.
             self.shrink(limit - len(data), keep=path)
+        # Two processes may write the same entry at once; with a random name each has a separate
+        # file, and the last rename wins.
         unfinished = f"{path}.{os.urandom(8).hex()}{_UNFINISHED}"
         try:
             with open(unfinished, "xb") as file:

@@ -137,6 +137,7 @@ def _on_host(
         return _in_trace(trace, primitive, args, params)
     if not all(map(_is_addressable, args)):  # reading an array of several processes is collective
         return _primitive_callable(primitive, params)(*args)
+    # Earlier executables with ordered effects may still be running.
     if primitive.effects is not None and any(e.ordered for e in primitive.effects(params)):
         runtime_tokens.wait()
     try:
@@ -300,6 +301,8 @@ def _donating(args: Sequence[Any], results: int) -> Options:
     """Return options that donate the first argument to the first result."""
     donated = tuple(i == 0 for i in range(len(args)))
     sharding = args[0].sharding
+    # Over several devices, the result needs the operand's sharding, so that the shards' buffers
+    # fit.
     if sharding.num_devices == 1:
         return Options(donated=donated)
     return Options(donated=donated, out_shardings=(sharding, *[None] * (results - 1)))
@@ -333,6 +336,8 @@ def _trace_of(args: tuple[Any, ...], primitive: ir.Primitive | None) -> ir.Trace
             continue
         if not x._trace.is_usable or not ir.eval_trace.accepts(x):
             raise ir.leaked_tracer(x, primitive)
+        # A trace accepts the tracers of its parents. So the innermost is the one that accepts all
+        # others.
         if innermost is None or not innermost.accepts(x):
             innermost = x._trace
     return innermost

@@ -243,6 +243,8 @@ class JitFunction:
         program.report_miss()
         if warm_entry is not None:
             warm_entry.store(compiled)
+        # A provisional executable of the first stage is not given to C++. Once the optimized one
+        # has replaced it, the dispatcher must ask again to get that.
         was_provisional = compiled.is_provisional
         outs, fast = run(compiled, leaves, options)
         if was_provisional and not compiled.is_provisional:

@@ -42,6 +42,8 @@ def _discharge(jaxpr: ir.Jaxpr, num_consts: int) -> _Discharged:
 def _find_discharged(jaxpr: ir.Jaxpr, num_consts: int) -> _Discharged:
     pure, written, freed = ir.discharged(jaxpr)
     refs = ir.reference_arguments(jaxpr)
+    # Written references come first, in the order of the arrays that the discharged jaxpr returns,
+    # so that argument i is donated to result i.
     refs = (*written, *(i for i in refs if i not in written))
     plain_consts = tuple(i for i in range(num_consts) if i not in refs)
     others = tuple(i for i in range(num_consts, len(jaxpr.invars)) if i not in refs)
@@ -115,6 +117,7 @@ class ReferenceCall:
 
         requested = reorder(options.donated) or (False,) * len(positions)
         donated = tuple((donates and i < written) or bool(d) for i, d in enumerate(requested))
+        # A written array must have the sharding of the one that it replaces.
         ref_shardings = [_sharding_of(ref) for ref in self.written]
         out_shardings = options.out_shardings
         if out_shardings is not None or any(ref_shardings):
@@ -136,6 +139,7 @@ class ReferenceCall:
     def leaves(self, donates: bool) -> list[Any]:
         """Return the discharged program's arguments, with copies of shared arrays if it donates."""
         values = [
+            # Donation destroys the array, so one that the user may also hold is copied before.
             copy(ref.read()) if donates and not ref.is_owned else _array(ref)
             for ref in self.written
         ]

@@ -70,6 +70,8 @@ def _find_operations(jaxpr: ir.Jaxpr) -> tuple[MeshOperation, ...]:
             mesh = mesh_rules[eqn.primitive](**eqn.params)
             if mesh is not None:
                 by_devices.setdefault(tuple(mesh.devices.flat), MeshOperation(mesh, eqn))
+        # Jaxprs in the parameters, such as those of loops and calls, may have such operations as
+        # well. One operation for each order of devices is enough to detect a disagreement.
         for value in eqn.params.values():
             if type(value) is not ir.Jaxpr and not isinstance(value, tuple):
                 continue
@@ -163,6 +165,7 @@ def _claims(
     if device is not None:
         yield Claim((device,), None, lambda: f"{program.name}, by jit's device,")
     for i, sharding in enumerate(shardings):
+        # Arguments move to jit's ``device``, so they do not commit the call then.
         if sharding is not None and device is None:
             yield _of_sharding(sharding, partial(describe_argument, program, i))
     mesh: Mesh | None = device_mesh.value

@@ -198,6 +198,8 @@ def compile_in_stages(
         caches are used.
       options: the user's flags, for both stages.
     """
+    # The first stage bypasses the caches, which must not return an executable without optimizations
+    # to later processes.
     quick = compile({**_QUICK, **options}, False)
     return quick, _background.submit(lambda: compile(options, True))
 
@@ -255,6 +257,8 @@ def compile_lowered(
         try:
             loaded, optimized = _compile_module(program, lowered, options, in_stages)
         except RuntimeError:
+            # XLA's own message does not tell the cause, which Ricci knows for these two kinds of
+            # failures.
             error = size_error(program) or partition_error(lowered.text)
             if error is None:
                 raise
@@ -364,6 +368,7 @@ def _chosen_shardings(
     """Return the sharding of each argument and result, chosen by XLA where unspecified."""
     placement = lowered.placement
     if len(placement.devices) == 1:
+        # On one device XLA reports no shardings, so they follow from the placement.
         default = single_device_sharding(placement.devices[0])
         return [argument.sharding or default for argument in placement.arguments], [
             placement.result_sharding(aval, jaxpr.in_avals) or default for aval in jaxpr.out_avals
@@ -393,6 +398,7 @@ def _argument_shardings(
     requested = [argument.sharding for argument in lowered.placement.arguments]
     of_parameters = loaded.get_parameter_shardings()
     devices = DeviceList(tuple(lowered.placement.devices))
+    # An unused argument is not a parameter of the module, so XLA chooses no sharding for it.
     replicated = named_by_tiles(GSPMDSharding(devices, HloSharding.replicate()), mesh, 0)
     shardings: list[Sharding] = [replicated if s is None else s for s in requested]
     for position, i in enumerate(lowered.used):

@@ -169,12 +169,15 @@ class Executable:
           RuntimeError: if an argument was deleted or donated.
         """
         check_not_forked()
+        # jaxlib's error would not name the array or the reason.
         for array in arrays:
             if array.is_deleted():
                 check_not_deleted(array)
         if self.before_first_run is not None:
             self.before_first_run()
             self.before_first_run = None
+        # The replacement takes place between two runs, in the calling thread, so that no run sees
+        # both.
         if self.optimized is not None and self.optimized.done():
             self._replace_loaded(self.optimized)
         if self.effects:

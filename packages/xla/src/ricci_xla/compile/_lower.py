@@ -61,6 +61,8 @@ class Annotations:
         self, sharding: Sharding | None, aval: AbstractValue, mesh: Mesh | None
     ) -> list[str]:
         """Return the attributes of a result: by its type's axes if it has no sharding."""
+        # With Explicit and Auto axes, a result's type specifies its sharding over the former only;
+        # the compiler chooses it over the latter.
         if sharding is not None or mesh is None or not (mesh.explicit_axes and mesh.auto_axes):
             return self.of(sharding, aval)
         if not (self.many and self.shardy and isinstance(aval, ShapedArray)):

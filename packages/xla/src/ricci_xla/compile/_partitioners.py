@@ -144,6 +144,7 @@ class Partitioner:
         self, arguments: Sequence[HloSharding], result: HloSharding, result_shape: object
     ) -> tuple[bytes, list[HloSharding], HloSharding]:
         """Return the module of a shard, and the shardings of operands and results, for XLA."""
+        # XLA gives one sharding for all results, a tuple if there are several.
         results = [result] if len(self._avals) == self._count + 1 else result.tuple_elements()
         device_list = DeviceList(self._devices)
         tiled = [GSPMDSharding(device_list, tiles) for tiles in (*arguments, *results)]
@@ -181,6 +182,7 @@ def _of_rank(sharding: Sharding, ndim: int) -> Sharding:
 
 
 _numbers = itertools.count(1)
+# XLA calls one function for all partitioners; the configuration of the custom call tells which.
 _partitioners: weakref.WeakValueDictionary[int, Partitioner] = weakref.WeakValueDictionary()
 
 
@@ -228,6 +230,8 @@ def partition_error(text: str) -> JaxRuntimeError | None:
     for number in re.findall(r'backend_config = "(\d+)"', text):
         partitioner = _partitioners.get(int(number))
         if partitioner is not None and partitioner.error is not None:
+            # An exception of a callback reaches Python as the text of XLA's error only. The
+            # partitioner has stored it, so that the user sees the original one as the cause.
             cause, partitioner.error = partitioner.error, None
             error = JaxRuntimeError(
                 f"custom_partitioning: {partitioner.name} could not be partitioned over "

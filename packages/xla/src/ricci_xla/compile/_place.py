@@ -158,6 +158,7 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     ) or closure_claim(program.consts)
     devices = (get_default_device(),) if claim is None else claim.devices
     closed = [x.sharding if is_committed(x) else None for x in program.consts]
+    # An array of the closure on other devices will be moved, and its sharding means nothing there.
     closed = [None if s is None or s._device_assignment != devices else s for s in closed]
     arguments = _place_arguments(program, leaves, (*closed, *shardings), options)
     if len(devices) == 1:
@@ -355,6 +356,7 @@ def same_partitioning(one: Sharding, other: Sharding, ndim: int) -> bool:
     if one == other:
         return True
     mine, its = one._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim)
+    # XLA has several forms of replication, which compare as different.
     return mine == its or (mine.is_replicated() and its.is_replicated())
 
 

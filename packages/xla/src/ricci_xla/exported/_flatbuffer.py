@@ -158,6 +158,8 @@ class _Writer:
             offsets[number] = end
             end += width(of)
         count = max(offsets, default=-1) + 1
+        # The vtable has ``2 * (count + 2)`` bytes and the table follows it, so the padding goes
+        # before the vtable such that the table is aligned to 4.
         self.align(4, 4 + 2 * count)
         vtable = len(self.buffer)
         places = [offsets.get(i, 0) for i in range(count)]

@@ -142,6 +142,7 @@ def physical_grid(devices: Sequence[Any]) -> np.ndarray | None:
     cores = 1 + max(map(_core, devices))
     if prod(shape) * cores != len(devices):
         return None
+    # The coordinates of a part of a machine need not start at 0.
     low = [min(axis) for axis in zip(*(_coords(d) or () for d in devices), strict=True)]
     grid = np.full((*shape, cores), None, dtype=object)
     for device in devices:
@@ -200,6 +201,7 @@ def _assign(shape: Sequence[int], physical: _Factors, split: bool) -> list[_Fact
     a solution.
     """
 
+    # Axes of size 1 aside, a mesh has few axes and a machine at most four, so the search is short.
     def choose(axis: int, left: _Factors) -> list[_Factors] | None:
         if axis < 0:
             return []
@@ -220,6 +222,9 @@ def _laid_out(grid: np.ndarray, shape: Sequence[int], factors: Sequence[_Factors
     are put in the order of the mesh's axes.
     """
     count = len(shape)
+    # Piece (d, axis) of the reshaped grid is dimension d * count + axis. The transposition puts,
+    # for each mesh axis, its pieces of all physical axes next to each other, and the reshape merges
+    # them.
     pieces = [factors[axis][d] for d in range(grid.ndim) for axis in range(count)]
     order = [d * count + axis for axis in range(count) for d in range(grid.ndim)]
     return grid.reshape(pieces).transpose(order).reshape(tuple(shape))

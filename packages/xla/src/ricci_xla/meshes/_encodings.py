@@ -51,6 +51,8 @@ def _of_named(sharding: NamedSharding, ndim: int) -> HloSharding:
     if prod(tiles) * count == 1:
         return HloSharding.replicate()
     replicated = [axis for axis in range(len(mesh.axis_names)) if axis not in order + terms]
+    # In XLA's form, devices with equal tiles are groups along trailing dimensions of the tile
+    # assignment, and ``subgroup_types`` has the type of each of these dimensions.
     groups = [
         (size, kind)
         for size, kind in (
@@ -106,6 +108,7 @@ def named_by_tiles(sharding: Sharding, mesh: Mesh | AbstractMesh | None, ndim: i
     while spec and spec[-1] is None:
         spec.pop()
     used = [name for axes in spec if axes is not None for name in axes]
+    # A spec cannot name a mesh axis for two dimensions.
     if len(used) > len(set(used)):
         return sharding
     named = NamedSharding(mesh, PartitionSpec(*spec))

@@ -55,6 +55,7 @@ def tiles(sharding: Sharding, ndim: int) -> tuple[int, ...]:
     """
     if isinstance(sharding, SingleDeviceSharding):
         return (1,) * ndim
+    # Only the rank counts here, so any sizes will do.
     check_compatible_aval(sharding, (1,) * ndim)
     form = hlo_sharding(sharding, ndim)
     if form.is_replicated() or form.is_maximal():

@@ -235,6 +235,8 @@ def trace_program(
         # A program that closes over tracers is valid only while their trace lasts.
         if not any(map(ir.is_traced, program.consts)):
             if earlier is not None:
+                # A bound method's object may have changed since, so the function is traced in any
+                # case; only the executables of an equal jaxpr are reused.
                 program = _share(program, ir.active_cache(earlier), key)
             program = cached_programs.add(key, program)
     return program

@@ -136,6 +136,8 @@ class Classes:
         if digest is None:
             if kind in self._open:
                 still_open = list(self._open)
+                # The cycle consists of this class and all that were opened after it. A direct
+                # reference of a class to itself does not depend on where writing began.
                 if still_open[-1] is not kind:
                     for other in still_open[still_open.index(kind) :]:
                         self._open[other].in_cycle = True
@@ -164,6 +166,8 @@ class _Writer:
     def mark(self, tag: str, content: bytes | str = b"") -> None:
         """Write a tag with some content."""
         data = content.encode() if isinstance(content, str) else content
+        # The length makes the encoding prefix-free: different sequences of marks give different
+        # bytes.
         self.digest.update(b"%s:%d:%s" % (tag.encode(), len(data), data))
 
     def feed(self, value: object) -> None:
@@ -172,6 +176,8 @@ class _Writer:
         if plain is not None:
             self.mark(type(value).__name__, plain(value))
             return
+        # Besides ending cycles, this distinguishes one object that occurs twice from two equal
+        # ones, which may differ after a change in place.
         position = self.seen.setdefault(id(value), len(self.alive))
         if position < len(self.alive):
             self.mark("again", str(position))
@@ -198,6 +204,7 @@ _plain: dict[type, Callable[[Any], bytes | str]] = {
     type(NotImplemented): lambda x: "",
     bool: str,
     int: str,
+    # The bits distinguish -0.0 from 0.0, and the NaNs.
     float: lambda x: struct.pack("<d", x),
     complex: lambda x: struct.pack("<dd", x.real, x.imag),
     str: str,
@@ -214,6 +221,8 @@ def _write_mapping(writer: _Writer, value: Mapping[Any, Any]) -> None:
 
 
 def _write_set(writer: _Writer, value: Any) -> None:
+    # The order of a set depends on hashes, which differ between processes for strings. So the
+    # items' digests are sorted.
     writer.feed_all(sorted(fingerprint(item, classes=writer.classes) for item in value))
 
 

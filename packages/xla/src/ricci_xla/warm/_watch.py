@@ -95,6 +95,8 @@ class Watch:
         if is_own or code.co_filename.startswith("<"):
             self.codes.setdefault(module, []).append(code)
         reads = reads_of(code)
+        # A module that is passed on may be read anywhere later. Its attributes that count are those
+        # whose names occur in any code that ran.
         self._attributes |= reads.attributes
         if module in _INTROSPECTIVE:
             self._introspective.add(code)
@@ -161,6 +163,7 @@ class Watch:
         for code, name in self._foreign:
             if code not in self.classes.with_globals:
                 self._fail(f"{code.co_qualname}.{name}", "it is a global name outside of modules")
+        # A result that was cached before the trace hides the reads of the call that computed it.
         for function, before in self.classes.caches.values():
             if before.currsize and function.cache_info().hits > before.hits:
                 self._fail(
@@ -327,6 +330,7 @@ class _Events:
         events = _monitoring.events
         with _lock:
             self._watches = tuple(w for w in self._watches if w is not watch)
+            # Monitoring slows down all Python code, so events are off while no watch is open.
             if not self._watches and self._tool is not None:
                 _monitoring.set_events(self._tool, events.NO_EVENTS)
                 for code in self._codes:
@@ -348,6 +352,7 @@ class _Events:
         names = frame.f_globals
         module = str(names.get("__name__"))
         is_fixed_module = is_fixed(module)
+        # DISABLE turns off the event for this code, so that pure functions are reported only once.
         if is_fixed_module and _is_pure(module, code.co_qualname):
             return _monitoring.DISABLE
         thread, watches = threading.get_ident(), self._watches
@@ -366,6 +371,7 @@ class _Events:
 
     def _called(self, code: CodeType, offset: int, function: object, first: object) -> None:
         kind = type(function)
+        # Functions in Python report their own start.
         if kind is FunctionType:
             return
         is_module = type(first) is ModuleType
@@ -377,6 +383,8 @@ class _Events:
         thread = threading.get_ident()
         concerned = [watch for watch in self._watches if watch.concerns(thread)]
         judged = [watch.call(code, offset, function, first) for watch in concerned]
+        # Whether a call is pure may depend on its first argument, so only calls without one are
+        # remembered.
         if is_cached and first is None and all(judged):
             self._harmless.add(function)
 
