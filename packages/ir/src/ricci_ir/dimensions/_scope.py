@@ -91,6 +91,8 @@ class SymbolicScope:
         for text in constraints_str:
             self._add(text)
         for constraint in self._constraints:
+            # Only contradictions that the bounds show are detected: the search for bounds is
+            # incomplete.
             low, high = self._bounds.of(constraint.difference)
             if high < 0 or (constraint.comparison == "==" and low > 0):
                 raise _unsatisfiable(constraint.text)
@@ -189,6 +191,8 @@ class SymbolicScope:
         if coefficient < 0:
             coefficient, value = -coefficient, -value
         self._rules[monomial] = coefficient, value
+        # The normal form of these dimensions changes with the rule, so the earlier forms must not
+        # be returned for them.
         rewritten = [k for k in self._interned if any(self._rule_for(m, c) for m, c in k)]
         for key in rewritten:
             del self._interned[key]
@@ -198,6 +202,7 @@ class SymbolicScope:
             self._bounds.constraints += self._bounds.facts_of(factor)
 
     def _add_zero(self, terms: dict[Monomial, int]) -> None:
+        # An equality is two inequalities.
         self._bounds.constraints += [terms, {m: -c for m, c in terms.items()}]
 
     def _add_divisibility(self, left: Size, right: Size) -> None:
@@ -218,6 +223,8 @@ class SymbolicScope:
                     self._add_rule(quotient, n, x)
 
     def _allow_zero(self, terms: dict[Monomial, int]) -> None:
+        # A constraint c*v + k >= 0 with c > 0 and k >= 0, such as v >= 0, restricts nothing if v is
+        # at least 1. It is taken as permission for v to be 0.
         variables = [m for m in terms if m]
         if len(variables) == 1 and terms.get((), 0) >= 0 and terms[variables[0]] > 0:
             ((monomial),) = variables
@@ -248,6 +255,7 @@ class SymbolicScope:
             right = int(right) if isinstance(right, float) else right
             low, high = self.bounds(left - right)
         if comparison in ("<", "<="):
+            # The difference is negated, so that each comparison becomes one with 0 from above.
             low, high = -high, -low
         if comparison in (">=", "<="):
             result = True if low >= 0 else False if high < 0 else None
@@ -299,6 +307,7 @@ class SymbolicScope:
         if isinstance(left, int) and isinstance(right, int):
             return divmod(left, right)
         division = self._polynomial_division(left, right)
+        # ``a - mod(a, n)`` is divisible by n, which shows only when mod is written by floordiv.
         if division is None and isinstance(left, SymbolicDimension):
             division = self._polynomial_division(self._without_remainders(left), right)
         if division is None:
@@ -339,6 +348,8 @@ class SymbolicScope:
         if isinstance(remainder, int) and remainder == 0:
             return True
         low, high = self.bounds(remainder)
+        # The remainder of an integer division has the sign of the divisor, and is smaller in
+        # magnitude: 0 <= r <= d - 1 for d > 0, and d + 1 <= r <= 0 for d < 0.
         if low >= 0:
             return self.bounds(right - 1 - remainder)[0] >= 0
         return high <= 0 and self.bounds(remainder - right - 1)[0] >= 0
@@ -357,6 +368,7 @@ class SymbolicScope:
                     return c // first[1] or None
                 if c % first[1] == 0:
                     return self.interned({part: c // first[1]})
+            # A polynomial's leading term decides. An int divides any term of the dividend.
             if not isinstance(right, int):
                 return None
         return None

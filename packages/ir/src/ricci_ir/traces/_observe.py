@@ -171,6 +171,7 @@ def active_cache[K, V](table: Cache[K, V]) -> Cache[K, V]:
         return table
     entry = temporary.get(id(table))
     if entry is None:
+        # The entry refers to the table, so that its id is not reused while the block lasts.
         entry = temporary[id(table)] = table, Cache(table.name, table.limit)
     return entry[1]
 
