@@ -123,6 +123,7 @@ class Attribution:
                     self._add_fused(each, caller, occurrences, fused)
                 continue
             trips = self.trips(instruction) if instruction.opcode == "while" else 1
+            # Nested loops multiply; one loop of unknown length makes the number unknown.
             inner_times = None if times is None or trips is None else times * trips
             inside = (computation, instruction) if instruction.opcode == "fusion" else None
             for role, name in instruction.called():
@@ -270,6 +271,8 @@ class Attribution:
 
     def user(self, computation: Computation, moved: Instruction) -> Instruction | None:
         """Return the first instruction that computes with a moved value; ``None`` at the end."""
+        # Breadth first, so that the consumer is one with the fewest forwarding operations in
+        # between.
         names = [moved.name]
         seen: set[str] = set()
         while names:

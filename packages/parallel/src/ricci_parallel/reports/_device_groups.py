@@ -89,6 +89,8 @@ def _mesh_groups(axes: str, device_ids: str | None, grouped: str) -> Groups:
     named_parts = [
         (name, int(before or 1), int(size or 0)) for name, before, size in _AXIS.findall(grouped)
     ]
+    # Each axis is split at all positions where a named part begins or ends, so that every part is a
+    # product of whole pieces. ``low`` is the number of elements before a piece.
     cuts: dict[str, set[int]] = {name: {1, size} for name, size in sizes.items()}
     for name, before, size in named_parts:
         cuts[name] |= {before, before * (size or sizes[name])}
@@ -143,6 +145,8 @@ class MeshAxes:
     def _search(self, groups: Groups) -> tuple[Hashable, ...] | None:
         size = len(next(iter(groups)))
         for names, grid in self._grids:
+            # A mesh has few axes, so all combinations are tried; the smallest that fits comes
+            # first, which leaves out axes of size 1.
             for count in range(len(names) + 1):
                 for inside in itertools.combinations(range(len(names)), count):
                     if prod(grid.shape[i] for i in inside) != size:
@@ -158,6 +162,8 @@ class MeshAxes:
         if not self._grids:
             return None
         names, grid = self._grids[0]
+        # A permutation moves data along an axis if a sender and its receiver differ in that
+        # coordinate.
         place = {int(device): index for index, device in np.ndenumerate(grid)}
         moved = {
             i

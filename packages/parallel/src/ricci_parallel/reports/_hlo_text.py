@@ -181,6 +181,7 @@ class HloModule:
     def line_of(self, instruction: Instruction) -> Line | None:
         """Return the line of the user's code that an instruction is from, if that is known."""
         frame = instruction.attribute(_FRAME)
+        # Locations are either numbers of stack frames in the module's tables, or written in full.
         if frame is not None:
             return self._lines.get(int(frame))
         file, line = instruction.attribute(_FILE), instruction.attribute(_LINE)
