@@ -198,8 +198,6 @@ def compile_in_stages(
         caches are used.
       options: the user's flags, for both stages.
     """
-    # The first stage bypasses the caches, which must not return an executable without optimizations
-    # to later processes.
     quick = compile({**_QUICK, **options}, False)
     return quick, _background.submit(lambda: compile(options, True))
 

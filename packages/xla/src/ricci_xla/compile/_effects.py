@@ -70,6 +70,7 @@ class RuntimeTokens(threading.local):
         try:
             yield
         finally:
+            # ``effects_barrier`` waits for the executables of callbacks as well.
             _outermost.pending.extend(self.chain.pending)
             self.chain = outer
 
@@ -106,6 +107,7 @@ class RuntimeTokens(threading.local):
     def _token(self, key: _Key) -> ArrayImpl:
         """Return the token of the last run with an effect on a device, or a new one."""
         token = self.chain.ordered.get(key)
+        # A token of a failed run is an error, which would make this run fail, too.
         if token is not None and token.is_ready():
             try:
                 token.block_until_ready()
@@ -128,6 +130,8 @@ class RuntimeTokens(threading.local):
             try:
                 self.chain.pending.popleft().block_until_ready()
             except JaxRuntimeError as error:
+                # All runs are waited for, also after a failure, so that none is still running
+                # afterwards.
                 failure = failure or error
         if failure is not None:
             self.chain.ordered.clear()

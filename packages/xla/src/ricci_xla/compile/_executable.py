@@ -169,7 +169,6 @@ class Executable:
           RuntimeError: if an argument was deleted or donated.
         """
         check_not_forked()
-        # jaxlib's error would not name the array or the reason.
         for array in arrays:
             if array.is_deleted():
                 check_not_deleted(array)

@@ -67,6 +67,7 @@ def move_results(jaxpr: ir.Jaxpr, placement: Placement, consts: Sequence[Any]) -
         atom = outvars[i]
         if requested.sharding is None or not isinstance(atom, ir.Var):
             continue
+        # A move is needed in both directions; between two device memories there is none.
         if requested.on_host or is_on_host:
             outvars[i] = result = ir.Var(atom.aval)
             eqns.append(

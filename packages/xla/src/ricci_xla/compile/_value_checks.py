@@ -74,6 +74,7 @@ def _invalid(result: Any) -> str | None:
     dtype = getattr(result, "dtype", None)
     if not isinstance(dtype, np.dtype) or not ir.issubdtype(dtype, np.inexact):
         return None
+    # Only the shards of this process can be read.
     for part in parts(result):
         values = np.asarray(part)
         if ir.debug_nans.value and np.isnan(values).any():

@@ -144,7 +144,6 @@ def _cpu_count(name: str, colon: str, count: str, options: dict[str, Any]) -> in
 
 def _cpu_devices(count: int) -> list[Device]:
     register_cpu_kernels()
-    # jaxlib describes CPU devices only from a client that has them.
     attached = xla_client.make_cpu_client(num_devices=count).devices()
     serialized = runtime.get_topology_for_devices(attached).serialize()
     # A deserialized one does not keep that client alive, which has two threads a device.
