@@ -287,6 +287,8 @@ def value_and_grad(
                 )
             return out_leaves if auxiliary is None else [*out_leaves, *auxiliary.take(aux)]
 
+        # One forward pass gives the value and the tape; the gradient is the cotangent 1 of the
+        # value, pulled back through the tape.
         tape, in_tangents, results, out_tangents = linearize_function(flat_fun, leaves, smooth)
         value, *aux_leaves = results
         seed = _seed(value, fun, holomorphic)
