@@ -178,6 +178,7 @@ def array_axes(
         for shape in (getattr(x, "shape", ()) for x in tree_leaves(leaf) if x is not leaf)
         if -len(shape) <= spec < len(shape)
     ]
+    # The largest size, since an array of size 1 may be shared by all examples.
     return axes, max(sizes, default=None)
 
 
@@ -230,6 +231,8 @@ class Mapping:
         results, axes = list(leaves), list(targets)
         for self._position, (x, target) in enumerate(zip(leaves, targets, strict=True)):
             if is_vmappable(x):
+                # The user's function makes batches, not examples, so it runs outside of the
+                # batching trace.
                 with set_trace(self._trace.parent):
                     results[self._position] = self._batch(self._axis_size, x, target)
                 axes[self._position] = None
