@@ -174,6 +174,8 @@ def _export_vjp(primal: Exported, traced: xla.Traced, lowered: ExportedModule) -
     count = len(lowered.in_avals)
 
     def fun_vjp(*flat: object) -> tuple[Any, ...]:
+        # The forward pass is part of the derivative's module, so no residuals pass between two
+        # exports.
         args, cotangents = flat[:count], flat[count:]
         _, pull = vjp(lambda *xs: list(ir.eval_jaxpr(jaxpr, jaxpr.consts, *xs)), *args)
         return tuple(pull([_cotangent(ct) for ct in cotangents]))
@@ -189,6 +191,8 @@ def _export_vjp(primal: Exported, traced: xla.Traced, lowered: ExportedModule) -
     grad_shardings = tuple(s if isinstance(s, xla.NamedSharding) else None for s in ins)
     sharded = any(s is not None for s in grad_shardings)
     disabled = tuple(primal.disabled_safety_checks)
+    # ``jit`` takes shardings on devices only, so those on an abstract mesh are passed to the
+    # export.
     if any(s is not None and isinstance(s.mesh, xla.AbstractMesh) for s in grad_shardings):
         return _export_traced(
             xla.jit(fun_vjp).trace(*structs), primal.platforms, disabled, grad_shardings
