@@ -285,6 +285,7 @@ def _save(saving: _Saving) -> None:
     if process_index() == 0:
         _clear(folder, saving.overwrite)
         (folder / _STRUCTURE).write_text(json.dumps(saving.record, indent=2), encoding="utf-8")
+    # No process may write before the first one has emptied the folder.
     saving.barriers.wait("the folder is there")
     mine = process_index() if several else None
     arrays, specs = [], []
@@ -298,6 +299,7 @@ def _save(saving: _Saving) -> None:
             arrays.append(leaf)
             specs.append(spec)
     run_serialization(arrays, specs)
+    # The databases are joined only when they are complete, and no process returns before they are.
     saving.barriers.wait("all have written")
     if several and arrays and process_index() == 0:
         parts = [folder / _STORE / f"process_{i}" for i in range(process_count())]
