@@ -68,6 +68,7 @@ class Source(NamedTuple):
             return (0, 0, 0, 0)
         if self.offset < 0:  # the function as a whole
             return (self.code.co_firstlineno, None, 0, None)
+        # CPython's instructions have two bytes each, with one position for each.
         return list(self.code.co_positions())[self.offset // 2]
 
     def __str__(self) -> str:
@@ -154,6 +155,7 @@ def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple[Any, ..
     while frame is not None:
         module = frame.f_globals.get("__name__")
         is_internal = internal.get(module)
+        # The table is read here directly, since a call for each frame would slow down tracing.
         if is_internal or (is_internal is None and is_internal_module(module)):
             frame = frame.f_back
         else:

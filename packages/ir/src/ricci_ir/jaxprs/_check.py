@@ -194,6 +194,7 @@ def _same_value(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, Jaxpr):
         consts = zip(one.consts, other.consts, strict=False)
+        # An inner jaxpr's constants are part of the computation, so they are compared, by identity.
         return same_program(one, other) and all(a is b for a, b in consts)
     if isinstance(one, tuple | list):
         pairs = zip(one, other, strict=False)

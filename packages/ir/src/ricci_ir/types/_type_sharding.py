@@ -58,6 +58,7 @@ class TypeSharding:
         self.varying = varying
         self.unreduced = unreduced
         self.reduced = reduced
+        # Types are keys of many caches, so the hash is computed once.
         self._hash = hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
@@ -148,6 +149,8 @@ def make_type_sharding(
     """Create a ``TypeSharding``, or ``None`` if it would name no axes."""
     varying, unreduced, reduced = frozenset(varying), frozenset(unreduced), frozenset(reduced)
     if not any(parts):
+        # Without Explicit axes the mesh has no meaning for the type. Dropping it makes equal types
+        # of equal shardings on different meshes.
         if mesh is not None and (unreduced or reduced):
             sums = (unreduced | reduced).intersection(mesh.explicit_axes)
             mesh = mesh if sums else None
