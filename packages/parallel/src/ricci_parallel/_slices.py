@@ -60,6 +60,8 @@ def call_on_slices(call: Slices, available: Sequence[xla.Device]) -> ir.PyTree:
     mesh = _mesh(available, [call.size], [name])
     with enclosing(len(available)):
         traced = _traced(call, mesh, name)
+        # A pmap inside needs more devices, along a further axis of the mesh, which is known only
+        # after tracing. If there is one, the function is traced again on the mesh with all axes.
         nested = _deepest(traced.jaxpr, mesh)
         if nested is not mesh:
             mesh = _mesh(available, nested.axis_sizes, nested.axis_names)
@@ -122,6 +124,7 @@ def _deepest(jaxpr: ir.Jaxpr, mesh: AnyMesh) -> AnyMesh:
     for eqn in jaxpr.eqns:
         if eqn.primitive is shard_map_p:
             inner_mesh: AnyMesh = eqn.params["mesh"]
+            # A ``shard_map`` on an unrelated mesh is not a part of this pmap.
             begins = inner_mesh.axis_names[: len(mesh.axis_names)] == mesh.axis_names
             mesh = (
                 inner_mesh if begins and len(inner_mesh.axis_names) > len(mesh.axis_names) else mesh

@@ -37,6 +37,7 @@ def device_groups(
     moved = [order.index(name) for name in names]
     other_dims = [i for i in range(len(order)) if i not in moved]
     count = int(np.prod([sizes[name] for name in names], dtype=np.int64))
+    # With the axes of the collective last, each row of the matrix is a group.
     rows = ids.transpose(*other_dims, *moved).reshape(-1, count).tolist()
     if groups is None:
         return rows

@@ -181,6 +181,7 @@ class SdyShardingRule:
     def _check(self) -> None:
         mappings = (*self.operand_mappings, *self.result_mappings)
         used = {factor for mapping in mappings for factor in mapping.factors()}
+        # The size of a factor that is a whole dimension is read from the shapes.
         whole = {factor for mapping in mappings for factor in mapping if isinstance(factor, str)}
         for name, size in self.factor_sizes.items():
             if name not in used:
@@ -317,6 +318,7 @@ def rule_text(rule: SdyShardingRule, operands: Sequence[Shape], results: Sequenc
                     f"sharding rule {rule}: the factors {factors} of {what} have the sizes "
                     f"{tuple(sizes[f] for f in factors)}, but the dimension is of size {size}."
                 )
+    # Shardy's syntax has single letters, or z_1, z_2 and so on after them.
     letters = dict(zip(order, _names(), strict=False))
     texts = [
         f"[{', '.join(''.join(letters[f] for f in factors) for factors in dims)}]"
