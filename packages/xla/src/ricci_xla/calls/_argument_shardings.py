@@ -106,6 +106,8 @@ def layout_leaves(name: str, tree: PyTreeDef, shardings: ir.PyTree) -> Layouts |
 
 
 def _sharding(name: str, leaf: Sharding | PartitionSpec | Format | None) -> Sharding | None:
+    # While tracing, an abstract mesh is enough. A call that runs needs the devices of the mesh that
+    # is set.
     if isinstance(leaf, NamedSharding) and isinstance(leaf.mesh, AbstractMesh):
         return with_set_devices(leaf, f"jit {name}") if ir.context.trace is ir.eval_trace else leaf
     if leaf is None or isinstance(leaf, Sharding):

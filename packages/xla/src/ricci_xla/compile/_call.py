@@ -82,6 +82,7 @@ class CompiledProgram:
             jaxpr = program.jaxpr if program.has_equations else None
             check_results(jaxpr, program.name, arguments, results)
             return results, None
+        # C++ makes plain arrays only, and neither threads tokens nor checks values.
         if checked or executable.has_extended_results or executable.effects:
             return results, None
         # C++ would not change the layouts of arguments, nor replace a provisional executable.
@@ -111,6 +112,7 @@ class CompiledProgram:
             if not executable.used_arguments[i]:
                 continue
             layout = next(layouts, None)
+            # Uncommitted arrays are moved to where the executable needs them.
             if not getattr(leaf, "committed", False):
                 continue
             if not has_layout(leaf, layout):

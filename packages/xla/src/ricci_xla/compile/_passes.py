@@ -35,6 +35,7 @@ def embed_short_constants(jaxpr: ir.Jaxpr, placement: Placement, consts: Sequenc
         if _is_small(const):
             literals[id(var)] = ir.Literal(np.asarray(const), var.aval)
         elif type(const) is np.ndarray and ir.is_array_dtype(const.dtype) and is_splat(const):
+            # The literal is a scalar with the type of the whole array; lowering broadcasts it.
             literals[id(var)] = ir.Literal(const.flat[0], var.aval)
     if not literals:
         return jaxpr

@@ -153,6 +153,7 @@ def split_static(
     if not numbers and not names:
         leaves, tree = tree_flatten((args, kwargs))
         return Split(leaves, tree, ((), ()))
+    # A static argument may have a default and be left out of the call.
     positions = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
     by_position = tuple((i, args[i]) for i in sorted(positions))
     by_name = tuple(sorted((k, v) for k, v in kwargs.items() if k in names))
@@ -204,6 +205,8 @@ def join_static(
     if by_position:
         full = list(args)
         for i, value in by_position:
+            # Positions are in increasing order, so each insertion finds all arguments before it in
+            # place.
             full.insert(i, value)
         args = tuple(full)
     return args, {**kwargs, **dict(by_name)} if by_name else kwargs
@@ -222,6 +225,7 @@ def donated_leaves(
         if i not in static:
             flags += [i in donate] * len(tree_flatten(arg)[0])
     names = arguments.donate_argnames
+    # Pytrees flatten dicts in the order of their keys, so the flags follow that order.
     for key in sorted(kwargs):
         if key not in arguments.static_argnames:
             flags += [key in names] * len(tree_flatten(kwargs[key])[0])

@@ -64,6 +64,7 @@ class CodeReads(NamedTuple):
 @lru_cache(maxsize=8192)
 def reads_of(code: CodeType) -> CodeReads:
     """Scan the instructions of code for reads."""
+    # The argument of an instruction has the bits of its EXTENDED_ARG prefixes already.
     instructions = [i for i in get_instructions(code) if i.opname != "EXTENDED_ARG"]
     reads: dict[Read, None] = {}
     imports: list[Import] = []
@@ -78,12 +79,14 @@ def reads_of(code: CodeType) -> CodeReads:
                     constant_names.update(call)
                 reads[read] = None
             case "IMPORT_NAME":
+                # CPython loads the level and the names as constants right before IMPORT_NAME.
                 level, names = (i.argval for i in instructions[at - 2 : at])
                 imports.append(Import(instruction.argval, level, names == ("*",)))
             case "LOAD_ATTR" | "LOAD_METHOD" | "LOAD_SUPER_ATTR" | "IMPORT_FROM":
                 attributes.add(instruction.argval)
             case _:
                 pass
+    # Such an attribute may also be read by its name, as by ``getattr``.
     texts = {const for const in code.co_consts if isinstance(const, str)}
     return CodeReads(
         tuple(reads),
