@@ -213,14 +213,17 @@ def slice_positions(part: slice, size: int) -> tuple[Any, Any, Any, Any]:
     step = 1 if part.step is None else index(part.step)
     if not step:
         raise ValueError("slice step cannot be zero")
+    # As ``slice.indices``, for symbolic sizes: positions are clamped to these limits.
     low, high = (0, size) if step > 0 else (-1, size - 1)
     first, last = (low, high) if step > 0 else (high, low)
     start = first if part.start is None else _position(as_size(part.start), size, low, high)
     stop = last if part.stop is None else _position(as_size(part.stop), size, low, high)
+    # The number of positions is the ceiling of (stop - start) / step.
     return start, max_dim(-((start - stop) // step), 0), step, stop
 
 
 def _position(x: Any, size: object, low: Any, high: Any) -> Any:
+    # A negative position counts from the end, so its sign must be decided.
     return min_dim(x, high) if x >= 0 else max_dim(x + size, low)
 
 
