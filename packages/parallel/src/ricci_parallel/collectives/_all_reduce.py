@@ -105,6 +105,8 @@ def reduced_type(name: str, accepted: Sequence[type]) -> Callable[..., ir.Shaped
     return abstract_eval
 
 
+# y_j = sum_i x_i on every member j, so the cotangent of x_i is the sum of the members' cotangents
+# of y_j. Without types that record varying axes, these may differ.
 def _psum_transpose(ct: ir.ArrayLike, x: object, **params: object) -> list[ir.Array]:
     return [psum_p.bind(ct, **params)]
 

@@ -67,6 +67,8 @@ def collect(value: str, ranks: Sequence[int] | None = None) -> list[str]:
             f"there are {xla.process_count()} processes, but distributed.initialize was not "
             "so that they cannot exchange values. Call it at the start of the program."
         )
+    # Every member of a group takes part in all of its exchanges, so the numbers agree without
+    # communication.
     number = _rounds[group] = _rounds.get(group, 0) + 1
     folder = f"ricci/values/{','.join(map(str, group))}"
     first = group[0]
@@ -173,6 +175,8 @@ def require_equal(
     if len(set(collect(whole.hexdigest(), ranks))) == 1:
         return
     group = range(xla.process_count()) if ranks is None else sorted(ranks)
+    # The usual exchange is one digest. Only a difference needs the details, in further rounds; all
+    # processes see it, so all of them take part.
     structures = [json.loads(text) for text in collect(json.dumps([structure, *names]), ranks)]
     if any(k != structures[0] for k in structures):
         text = by_value(group, [k[0][:300] for k in structures])
