@@ -196,6 +196,7 @@ def bilinear(lhs: Callable[..., ir.ArrayLike], rhs: Callable[..., ir.ArrayLike])
         return jvp
 
     def transpose(ct: ir.ArrayLike, x: Any, y: Any, **params: Any) -> tuple[Tangent | None, ...]:
+        # A product of two linear operands would not be linear, so exactly one of them is undefined.
         if is_undefined_primal(x):
             return lhs(ct, x.aval, y, **params), None
         return None, rhs(ct, x, y.aval, **params)

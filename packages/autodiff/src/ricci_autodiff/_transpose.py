@@ -98,6 +98,8 @@ def _pull_back(
                 zeros.add(atom)
             else:
                 earlier = cotangents.get(atom)
+                # A variable that is read several times gets the sum: the transpose of copying is
+                # addition.
                 cotangents[atom] = result if earlier is None else add_tangents(earlier, result)
 
 
