@@ -114,6 +114,8 @@ def _block(shape: ir.Shape, mesh: Mesh, spec: PartitionSpec, device: int) -> tup
     for dim, part in enumerate(spec):
         index, parts = 0, 1
         for name in spec_axes(part):
+            # The index of the block is a number in mixed radix, with the first axis as the major
+            # digit.
             index = index * mesh.shape[name] + int(place[name])
             parts *= mesh.shape[name]
         size = shape[dim] // parts
