@@ -151,6 +151,8 @@ def _weights(
     """
     dtype = step.dtype if isinstance(step, Array) else np.dtype(np.float32)
     iota, samples = lax.iota(dtype, out_size), lax.iota(dtype, size)
+    # Positions of the output samples' centers, in units of input samples; a sample's center is 1/2
+    # from its edge.
     centers = (iota + 0.5) * step - offset - 0.5
     if method == ResizeMethod.AREA:
         start = iota * step - offset
