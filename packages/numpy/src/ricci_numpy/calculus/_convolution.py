@@ -159,6 +159,8 @@ def _correlate(
     v = lax.conj(v) if lax.dtype(v).kind == "c" else v
     if a.shape[0] >= v.shape[0]:
         return lax.squeeze(_slid(a, v, mode, precision, preferred), (0, 1))
+    # The shorter operand must slide along the longer one. Exchanging the operands reverses the
+    # result.
     turned = lax.rev(_slid(v, a, mode, precision, preferred), (2,))
     return lax.squeeze(turned, (0, 1))
 

@@ -184,6 +184,7 @@ def _slogdet_tangents(sign: ir.Array, log: ir.Array, change: ir.Array) -> tuple[
     if dtype_of(change) not in COMPLEX_DTYPES:
         return lax.full_like(sign, 0), change
     size = lax.real(change)
+    # d log(det) is d log|det| plus i times the change of the phase, and d sign = i sign d phase.
     turn = lax.sub(change, lax.convert_element_type(size, dtype_of(change)))
     return lax.mul(turn, sign), size
 

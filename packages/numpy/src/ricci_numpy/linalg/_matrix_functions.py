@@ -95,8 +95,10 @@ def _matrix_power(a: Array, *, n: int) -> Array:
         return broadcast(eye(shape[-1], dtype=dtype_of(a)), shape)
     if n < 0:
         a, n = inv(a), -n
+    # In NumPy's order; the loop below would compute a (a a), which rounds differently.
     if n == 3:
         return matmul_to(matmul_to(a, a), a)
+    # Binary exponentiation: the product of the powers a^(2^i) for the bits i that are set in n.
     power, product = a, None
     while n:
         n, odd = divmod(n, 2)
@@ -206,6 +208,8 @@ def _cond(x: Array, *, p: float | str | None) -> Array:
         norms = partial(norm, ord=p, axis=(-2, -1))
         numbers = lax.mul(norms(x), norms(inv(x)))
     input_nan = any(lax.ne(x, x), axis=(-2, -1))
+    # A singular matrix may give NaN, as 0 / 0 or 0 times infinity; its condition number is
+    # infinite.
     new_nan = lax.bitwise_and(lax.ne(numbers, numbers), lax.bitwise_not(input_nan))
     return where(new_nan, constant_like(numbers, np.inf), numbers)
 

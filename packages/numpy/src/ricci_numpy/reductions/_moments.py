@@ -325,6 +325,7 @@ def _var(
         center = convert(mean, computed)
         if center.ndim != a.ndim:
             center = lax.expand_dims(center, axes if center.ndim else tuple(range(a.ndim)))
+    # Two passes: the mean of the squares less the square of the mean would cancel.
     squares = squared_modulus(lax.sub(a, center))
     real = squares.dtype
     total = sum(squares, axes, real, None, keepdims, None, where)

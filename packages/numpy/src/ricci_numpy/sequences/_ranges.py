@@ -160,6 +160,7 @@ def _steps(start: float, stop: float, step: float) -> int:
     if any(map(ir.is_symbolic_dim, (start, stop, step))):
         return _symbolic_steps(start, stop, step)
     if all(isinstance(x, int | np.integer | np.bool_) for x in (start, stop, step)):
+        # The ceiling of the quotient, exact for integers of any size.
         return -((int(start) - int(stop)) // int(step))
     quotient = (float(stop) - float(start)) / float(step)
     if not isfinite(quotient):
@@ -455,6 +456,7 @@ def _geomspace(
     computed = inexact_dtype(result_dtype)[0]
     shape = lax.broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = (broadcast(_of_dtype(x, computed), shape) for x in (start, stop))
+    # Both ends have one sign, which is divided out: logarithms need positive numbers.
     direction = lax.sign(start)
     logs = [log10(lax.div(x, direction)) for x in (start, stop)]
     exponents, _ = _spaced(

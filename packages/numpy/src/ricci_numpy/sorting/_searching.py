@@ -189,6 +189,7 @@ def _ranks(x: ir.Array) -> ir.Array:
     size = np.shape(x)[0]
     turn = lax.iota(INT32, size)
     _, order = lax.sort((x, turn), 0, num_keys=1)
+    # The inverse of the permutation that sorts.
     return at(lax.full((size,), 0, INT32))[order].set(turn)
 
 
@@ -229,6 +230,7 @@ def _digitize(x: ir.Array, bins: ir.Array, *, right: bool, method: str) -> ir.Ar
     if size == 0:
         return lax.full(np.shape(x), 0, INT32)
     ends = [lax.index_in_dim(bins, place, keepdims=False) for place in (0, -1)]
+    # Decreasing edges are searched in reverse, and the elements counted from the other end.
     rises = lax.ge(ends[1], ends[0])
     bins = where_step(rises, bins, lax.rev(bins, (0,)))
     numbers = searchsorted(bins, x, side="left" if right else "right", method=method)

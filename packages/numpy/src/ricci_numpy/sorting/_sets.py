@@ -73,6 +73,8 @@ def _isin(element: ir.Array, others: ir.Array, *, invert: bool, method: str) -> 
         return lax.reduce_or(lax.eq(*pairs), (1,))
     others = lax.sort(others)
     places = searchsorted(others, element)
+    # An element is contained if it equals the first one that is not less. Elements greater than all
+    # others get position count, which is clamped.
     nearest = getitem(others, lax.min(places, np.int32(count - 1)))
     return lax.ne(nearest, element) if invert else lax.eq(nearest, element)
 

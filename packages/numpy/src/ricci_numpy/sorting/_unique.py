@@ -181,6 +181,7 @@ def sorted_with_firsts(x: ir.Array, *, equal_nan: bool) -> tuple[ir.Array, ir.Ar
         places = lax.iota(ir.python_scalar_dtype(int), shape[0])
         return x, lax.eq(places, constant(places, 0)), places
     columns = lax.transpose(lax.reshape(x, (shape[0], prod(shape[1:]))), (1, 0))
+    # The last key of lexsort is its primary one, which must be the first column.
     order = lexsort(lax.rev(columns, (0,)))
     rows = getitem(x, order)
     this, other = lax.slice_in_dim(rows, 1, None), lax.slice_in_dim(rows, 0, -1)
@@ -215,10 +216,14 @@ def _unique(
     if return_index:
         results.append(getitem(order, places))
     if return_inverse:
+        # The number of first elements up to an element, less 1, is the position of its value among
+        # the distinct ones.
         rank = lax.sub(lax.cumsum(lax.convert_element_type(first, INT32), 0), np.int32(1))
         inverse = lax.full((count,), 0, INT32)
         results.append(at(inverse)[order].set(rank))
     if return_counts:
+        # Equal elements are adjacent: counts are the distances between first elements. The fill
+        # value ends the last run, and makes the counts of padding 0.
         ends = nonzero(first, size=size + 1, fill_value=count)[0]
         after, before = lax.slice_in_dim(ends, 1, None), lax.slice_in_dim(ends, 0, -1)
         results.append(lax.sub(after, before))

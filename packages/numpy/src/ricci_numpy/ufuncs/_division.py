@@ -73,6 +73,8 @@ def _floor_divide(x1: Array, x2: Array) -> Array:
     quotient = lax.div(x1, x2)
     if _is_unsigned(dtype):
         return quotient
+    # lax.div rounds towards zero: an inexact quotient of operands with different signs is too large
+    # by 1.
     differs = lax.ne(lax.sign(x1), lax.sign(x2))
     remainders = lax.rem(x1, x2)
     down = lax.bitwise_and(differs, lax.ne(remainders, constant(remainders, 0)))
@@ -112,6 +114,8 @@ def _remainder(x1: Array, x2: Array) -> Array:
     divisor = _nonzero_divisor(x2)
     remainders = lax.rem(x1, divisor)
     zero = constant(remainders, 0)
+    # lax.rem has the sign of the dividend: a remainder of the other sign than the divisor's is
+    # shifted by the divisor.
     inexact = lax.ne(remainders, zero)
     differs = lax.ne(lax.lt(remainders, zero), lax.lt(divisor, constant(divisor, 0)))
     wrong = lax.bitwise_and(differs, inexact)
@@ -327,5 +331,6 @@ def _lcm(x1: Array, x2: Array) -> Array:
         x1, x2 = (convert(x, common_dtype(x)[0]) for x in (x1, x2))
     zero = constant_like(divisor, 0)
     x1, x2, divisor = promote_shapes("lcm", x1, x2, divisor)
+    # The exact division comes first, so that the product overflows only if the multiple does.
     multiple = lax.mul(x1, floor_divide(x2, divisor))
     return select_where(lax.eq(divisor, zero), zero, multiple)
