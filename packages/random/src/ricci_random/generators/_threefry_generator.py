@@ -63,6 +63,7 @@ def _wide_positions(shape: ir.Shape) -> tuple[ir.Array, ir.Array]:
             bit_set = lax.bitwise_and(lax.shift_right_logical(index, np.uint32(bit)), np.uint32(1))
             step = stride << bit
             total = lax.add(low, lax.mul(bit_set, np.uint32(step % 2**32)))
+            # An unsigned sum that wraps around is less than either of its terms.
             carry = lax.convert_element_type(lax.lt(total, low), _UINT32)
             upper = lax.mul(bit_set, np.uint32(step >> 32))
             high, low = lax.add(lax.add(high, upper), carry), total

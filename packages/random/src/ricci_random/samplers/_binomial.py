@@ -70,6 +70,7 @@ def _inverted(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.Ar
         uniform_key, key = subkeys(key)
         count = lax.select(is_within, count + 1, count)
         u = _uniform(uniform_key, 0.0, 1.0, shape=n.shape, dtype=n.dtype)
+        # The number of trials up to the next success is geometric: P(more than k) = (1 - p)^k.
         trials = trials + lax.ceil(lax.log(u) / log_failure)
         return key, (count, trials), trials <= n
 
@@ -121,6 +122,8 @@ def binomial_of(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.
     The rarer outcome is counted, successes or failures, as BTRS is for p ≤ 1/2.
     """
     is_rare = p < 0.5
+    # Both methods take probabilities up to 1/2. For larger ones the failures are counted instead,
+    # and subtracted from the trials at the end.
     q = lax.select(is_rare, p, 1.0 - p)
     n_is_bad = lax.bitwise_or(lax.ne(n, n), n < 0)
     n_is_infinite = jnp.isinf(n)

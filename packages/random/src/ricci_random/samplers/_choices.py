@@ -287,8 +287,12 @@ def _draw(
         total = jnp.cumsum(weights)
         last = lax.squeeze(lax.slice_in_dim(total, n_inputs - 1, n_inputs), (0,))
         u = _uniform(key, 0.0, 1.0, shape=sizes, dtype=weights.dtype)
+        # 1 - u lies in (0, 1]. So the first element whose cumulative weight reaches the point has a
+        # positive weight.
         points = lax.mul(last, lax.sub(float_info(weights.dtype).one, u))
         return lax.convert_element_type(jnp.searchsorted(total, points), ir.dtype(int))
     noise = _gumbel(key, shape=(n_inputs,), dtype=weights.dtype, mode=gumbel_mode(mode))
+    # The indices of the largest sums of log-weights and Gumbel noise are a sample without
+    # replacement (Gumbel top-k; Kool et al., 2019).
     _, indices = lax.top_k(lax.add(noise, lax.log(weights)), n_draws)
     return lax.reshape(lax.convert_element_type(indices, ir.dtype(int)), sizes)

@@ -85,6 +85,8 @@ def _dirichlet(key: Array, alpha: ArrayLike, *, shape: Shape, dtype: np.dtype) -
     draw = gamma_rule("dirichlet", "exact")
     logs = draw(key, alpha, shape=shape, dtype=dtype, log_space=True)
     greatest = jnp.max(logs, axis=-1, keepdims=True, initial=-np.inf)
+    # Gamma numbers of small alpha underflow, their ratios need not. The shift cancels in the ratio,
+    # so that it needs no derivative.
     parts = lax.exp(logs - lax.stop_gradient(greatest))
     return parts / jnp.sum(parts, axis=-1, keepdims=True)
 
@@ -224,6 +226,7 @@ def _t(key: Array, df: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     x = _normal(normal_key, shape=shape, dtype=dtype)
     half = lax.convert_element_type(df, dtype) / 2.0
     draw = gamma_rule("t", "exact")
+    # 2 g is chi-square with df degrees of freedom, and df / 2 g = half / g.
     g = draw(gamma_key, half, shape=shape, dtype=dtype, log_space=False)
     return x * lax.sqrt(with_rank_unless_scalar(half, shape) / g)
 
@@ -261,6 +264,7 @@ def t(
 def _generalized_normal(key: Array, p: ArrayLike, *, shape: Shape, dtype: np.dtype) -> Array:
     keys = random_split_p.bind(key, shape=(2,))
     draw = gamma_rule("generalized_normal", "exact")
+    # If |x|^p is a gamma number of shape 1 / p, |x| has a density proportional to exp(-|x|^p).
     g = draw(keys[0], jnp.divide(1.0, p), shape=shape, dtype=dtype, log_space=False)
     sign = _rademacher(keys[1], shape=shape, dtype=dtype)
     return jnp.multiply(sign, jnp.power(g, jnp.divide(1.0, p)))
@@ -301,6 +305,8 @@ def _ball(key: Array, p: ArrayLike, *, d: int, shape: Shape, dtype: np.dtype) ->
     direction_key, length_key = subkeys(key)
     x = _generalized_normal(direction_key, p, shape=(*shape, d), dtype=dtype)
     e = _exponential(length_key, shape=shape, dtype=dtype)
+    # The vector over (Σ |x_i|^p + e)^(1/p), with e exponential, is uniform in the ball (Barthe,
+    # Guédon, Mendelson and Naor, 2005).
     total = jnp.sum(jnp.power(jnp.abs(x), p), axis=-1) + e
     length = jnp.power(total, jnp.divide(1.0, p))
     return x / lax.expand_dims(length, (len(shape),))

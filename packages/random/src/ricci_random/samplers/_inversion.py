@@ -44,6 +44,7 @@ __all__ = [
 @staged
 def _exponential(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    # 1 - u lies in (0, 1], so that its logarithm is finite; log1p is accurate for small u.
     return lax.neg(lax.log1p(lax.neg(u)))
 
 
@@ -72,6 +73,7 @@ def exponential(
 
 @staged
 def _laplace(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
+    # The bounds exclude -1 and 1, where the logarithm of 1 - |u| is infinite.
     u = _uniform(key, float_info(dtype).above_minus_one, 1.0, shape=shape, dtype=dtype)
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
@@ -101,6 +103,7 @@ def laplace(
 
 @staged
 def _logistic(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
+    # The inverse of the sigmoid is log(u) - log(1 - u), which is infinite at 0 and at 1.
     u = _uniform(key, float_info(dtype).tiny, 1.0, shape=shape, dtype=dtype)
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
@@ -131,6 +134,7 @@ def logistic(
 @staged
 def _cauchy(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     info = float_info(dtype)
+    # The inverse distribution function tan(π (u - 1/2)) has a pole at 0.
     u = _uniform(key, info.eps, 1.0, shape=shape, dtype=dtype)
     return lax.tan(lax.mul(info(np.pi), lax.sub(u, info(0.5))))
 
@@ -161,6 +165,7 @@ def cauchy(
 @staged
 def _pareto(key: ir.Array, b: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     b = lax.convert_element_type(b, dtype)
+    # For x = exp(e / b): P(x > t) = P(e > b log t) = t^-b.
     e = _exponential(key, shape=shape, dtype=dtype)
     return lax.exp(lax.div(e, with_rank_unless_scalar(b, shape)))
 
@@ -194,6 +199,7 @@ def pareto(
 @staged
 def _rayleigh(key: ir.Array, scale: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    # P(x > t) = exp(-t² / 2 scale²), which is set equal to u and solved for t.
     scale = to_shape(lax.convert_element_type(scale, dtype), shape)
     return lax.mul(scale, lax.sqrt(lax.mul(lax.log(u), float_info(dtype)(-2))))
 
@@ -238,6 +244,8 @@ def _triangular(
     )
     at_mode = lax.div(lax.sub(mode, left), lax.sub(right, left))  # the distribution function there
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    # Below the mode, the distribution function is (x - left)² / ((right - left) (mode - left)), and
+    # above it 1 - (right - x)² / ((right - left) (right - mode)); both are solved for x.
     rise = lax.mul(lax.mul(u, lax.sub(right, left)), lax.sub(mode, left))
     low = lax.add(left, lax.sqrt(rise))
     fall = lax.mul(lax.sub(float_info(dtype).one, u), lax.sub(right, left))
@@ -322,6 +330,8 @@ def _geometric(
     key: ir.Array, p: ir.ArrayLike, *, shape: ir.Shape, dtype: np.dtype, float_type: np.dtype
 ) -> ir.Array:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=float_type)
+    # P(x > k) = (1 - p)^k, so that x = floor(log(u) / log(1 - p)) + 1. The logarithm of u = 0 would
+    # be infinite; it counts as 1.
     log_u = lax.log(jnp.where(lax.eq(u, float_info(float_type)(0)), 1, u))
     log_p = to_shape(lax.log1p(lax.neg(p)), shape)
     x = lax.add(lax.floor(lax.div(log_u, log_p)), float_info(float_type).one)

@@ -40,6 +40,8 @@ __all__ = [
 @staged
 def _normal_real(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     info = float_info(dtype)
+    # The normal distribution function is (1 + erf(x / √2)) / 2. Its inverse is infinite at u = ±1,
+    # which the bounds exclude.
     u = _uniform(key, info.above_minus_one, info.one, shape=shape, dtype=dtype)
     return lax.mul(info(np.sqrt(2)), lax.erf_inv(u))
 
@@ -54,6 +56,7 @@ def _normal(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     real = lax.convert_element_type(real, dtype)
     imag = _normal_real(key_im, shape=shape, dtype=part)
     imag = lax.convert_element_type(imag, dtype)
+    # Each part has variance 1/2 after the division, and the complex number has variance 1.
     total = lax.add(real, lax.mul(ir.exact_scalar(1j, dtype), imag))
     return lax.div(total, ir.exact_scalar(np.sqrt(2), dtype))
 
@@ -106,6 +109,8 @@ def _truncated_normal(
     root = info(np.sqrt(2))
     lower = lax.convert_element_type(lower, dtype)
     upper = lax.convert_element_type(upper, dtype)
+    # erf is increasing: numbers uniform between its values at the bounds are mapped back between
+    # the bounds.
     a, b = lax.erf(lax.div(lower, root)), lax.erf(lax.div(upper, root))
     x = lax.mul(root, lax.erf_inv(_uniform(key, a, b, shape=shape, dtype=dtype)))
     # The bounds are excluded, but rounding may reach them or go beyond.

@@ -42,6 +42,7 @@ def _counted(x: ir.Array, lam: ir.Array) -> ir.Array:
     It is the number of counts k whose distribution function is below that of ``x``.
     """
     u = _normal_distribution(x)
+    # P(k) = P(k - 1) lam / k, from P(0) = exp(-lam).
     probability = total = lax.exp(-lam)
     count = lax.convert_element_type(total < u, x.dtype)
     for k in range(1, _COUNTED_TO):
@@ -91,6 +92,8 @@ def _normal_score(k: ir.Array, lam: ir.Array) -> ir.Array:
     series = lax.full_like(difference, 0)
     for n in range(_DEGREE, 2, -1):
         series = difference * ((-1) ** n * 2.0 / (n * (n - 1)) + series)
+    # The exact formula is 0 / 0 at ratio 1, and inaccurate near it; where the series is used, it
+    # gets harmless operands, so that derivatives are finite as well.
     far_ratio = jnp.where(is_near, 2.0, ratio)
     far_difference = jnp.where(is_near, 1.0, difference)
     exact = 1.0 - lax.square(far_ratio) + 2.0 * far_ratio * lax.log(far_ratio)
@@ -119,6 +122,8 @@ def _poisson_knuth(key: ir.Array, lam: ir.Array, *, shape: ir.Shape, dtype: np.d
         key, uniform_key = subkeys(key)
         count = lax.select(is_within, count + 1, count)
         u = _uniform(uniform_key, 0.0, 1.0, shape=shape, dtype=_FLOAT)
+        # -log(u) is the exponential waiting time for the next event. The sum of logarithms cannot
+        # underflow, unlike the product of the numbers u.
         log_product = log_product + lax.log(u)
         return key, (count, log_product), log_product > -lam
 
@@ -156,6 +161,7 @@ def _poisson_rejection(
 
 @staged
 def _poisson(key: ir.Array, lam: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
+    # A rate of NaN goes to Knuth's method, in which it is never pending: no comparison is true.
     is_small = lax.bitwise_or(lax.ne(lam, lam), lam < _REJECTED_FROM)
     small = lax.select(is_small, lam, lax.full_like(lam, 0.0))
     large = lax.select(is_small, lax.full_like(lam, _HARMLESS_RATE), lam)

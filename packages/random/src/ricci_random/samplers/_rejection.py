@@ -161,6 +161,7 @@ def transformed_rejection(
         for term in hat.c:
             k = k + term
         k = lax.floor(k)
+        # In this rectangle every proposal lies below the density (Hörmann's squeeze).
         in_squeeze = lax.bitwise_and(us >= 0.07, v <= hat.v_r)
         # The hat's slope at k turns v into a number that is uniform below the hat.
         log_v = lax.log(v * hat.alpha / (hat.a / (us * us) + hat.b))
