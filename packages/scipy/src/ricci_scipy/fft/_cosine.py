@@ -78,6 +78,8 @@ def _backward(x: Array, *, axis: int, ortho: bool) -> Array:
     x = jnp.moveaxis(x, axis, -1)
     if ortho:
         x = x / jnp.broadcast_to(jnp.asarray(_weights(n), x.dtype), x.shape)
+    # With X[n] = 0, the Fourier transform of the reordered elements is V[k] = exp(iπk / 2n) (X[k] -
+    # i X[n - k]) / 2 (Makhoul 1980).
     mirrored = jnp.concatenate([jnp.zeros_like(x[..., :1]), jnp.flip(x[..., 1:], -1)], -1)
     spectrum = lax.complex(x, -mirrored)
     turns = jnp.asarray(_turns(n, 1) / 2, spectrum.dtype)

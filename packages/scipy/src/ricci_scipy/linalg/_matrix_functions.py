@@ -88,6 +88,7 @@ def _pade(order: int) -> Callable[[Array], tuple[Array, Array]]:
             odd = sum(c[2 * i + 1] * p for i, p in enumerate(powers))
             even = cast(Array, sum(c[2 * i] * p for i, p in enumerate(powers)))
             return _dot(a, odd), even
+        # Degree 13 in six products: the powers from 8 on are a⁶ times lower ones (Higham 2005).
         fourth = _dot(square, square)
         low, sixth = (one, square, fourth), _dot(fourth, square)
         high = (square, fourth, sixth)
@@ -105,11 +106,14 @@ def _expm_of_one(a: Array, upper_triangular: bool, max_squarings: int) -> Array:
     orders = _ORDERS[64 if jnp.finfo(a.dtype).bits == 64 else 32]
     limits = list(orders.values())
     norm = jnp.max(jnp.sum(jnp.abs(a), axis=0), initial=0)
+    # Scaling and squaring: exp(a) is the 2^s-th power of exp(a / 2^s), and s is chosen so that
+    # Padé's approximation of the highest order is accurate for a / 2^s.
     squarings = jnp.maximum(0, jnp.floor(jnp.log2(norm / limits[-1])) + 1)
     squarings = jnp.where(norm > 0, squarings, 0)
     scaled = a / (2 ** squarings.astype(norm.dtype)).astype(a.dtype)
     choice = jnp.sum((norm >= jnp.asarray(limits[:-1], norm.dtype)).astype(np.int32))
     odd, even = lax.switch(choice, [_pade(order) for order in orders], scaled)
+    # Padé's denominator at a is its numerator at -a.
     p, q = odd + even, even - odd
     if upper_triangular:
         result = triangular_solve(q, p, left_side=True)
@@ -230,6 +234,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
 
 @inlined("sqrtm")
 def _sqrtm(a: Array) -> Array:
+    # With a = z t zᴴ, the root is z √t zᴴ.
     t, z = schur(a, output="complex")
     fun = _root_of_triangle
     for _ in range(a.ndim - 2):
@@ -308,6 +313,8 @@ def _parlett(t: Array, diagonal: ArrayLike) -> tuple[Array, Array]:
             f, smallest = carry
             j = i + p
             row, column = f[i].at[i].set(0), f[:, j].at[j].set(0)
+            # f commutes with t. Element (i, j) of f t = t f, solved for f[i, j], needs only
+            # elements of f nearer to the diagonal.
             between = jnp.dot(t[i].at[i].set(0), column) - jnp.dot(row, t[:, j].at[j].set(0))
             total = t[i, j] * (f[j, j] - f[i, i]) + between
             difference = t[j, j] - t[i, i]
@@ -385,6 +392,8 @@ def _sylvester(a: Array, b: Array, c: Array, *, method: str, tol: float) -> Arra
 def _by_eigenvectors(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
     """The solution by eigenvectors, and its divisors, sums of eigenvalues."""
     (la, ua), (lb, ub) = jnp.linalg.eig(a), jnp.linalg.eig(b)
+    # With a = ua diag(la) ua⁻¹ and b = ub diag(lb) ub⁻¹, the equation for y = ua⁻¹ x ub is
+    # diagonal: (la[i] + lb[j]) y[i, j] = (ua⁻¹ c ub)[i, j].
     sums = la[:, None] + lb[None, :]
     y = jnp.linalg.solve(ua, c) @ ub / sums
     return ua @ y @ jnp.linalg.inv(ub), sums
@@ -393,6 +402,8 @@ def _by_eigenvectors(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
 def _by_schur(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
     """The solution by Schur forms, column by column, and its divisors, sums of eigenvalues."""
     (r, u), (s, v) = schur_of(a), schur_of(b)
+    # With a = u r uᴴ and b = v s vᴴ, y = uᴴ x v solves r y + y s = f. As s is upper triangular,
+    # column k of y depends only on those before it.
     f = adjoint(u) @ c @ v
     n, one = s.shape[0], jnp.eye(r.shape[0], dtype=r.dtype)
 

@@ -110,6 +110,7 @@ def toeplitz(c: ir.ArrayLike, r: ir.ArrayLike | None = None) -> ir.Array:
     if not m or not n:
         lead = lax.broadcast_shapes(c.shape[:-1], r.shape[:-1])
         return jnp.zeros((*lead, m, n), c.dtype)
+    # Row i is a window of (c[m-1], ..., c[0], r[1], ..., r[n-1]) that starts at m - 1 - i.
     return _band(jnp.flip(c, -1), r[..., 1:], first=m - 1, step=-1, rows=m, columns=n)
 
 
@@ -153,6 +154,7 @@ def hankel(c: ir.ArrayLike, r: ir.ArrayLike | None = None) -> ir.Array:
     if not m or not n:
         lead = lax.broadcast_shapes(c.shape[:-1], r.shape[:-1])
         return jnp.zeros((*lead, m, n), c.dtype)
+    # Row i is a window of (c[0], ..., c[m-1], r[1], ..., r[n-1]) that starts at i.
     return _band(c, r[..., 1:], first=0, step=1, rows=m, columns=n)
 
 
@@ -339,6 +341,7 @@ def dft(n: int, scale: str | None = None, *, dtype: ir.DTypeLike | None = None) 
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"dft: scale={scale!r} is unknown; it is None, 'sqrtn' or 'n'.")
     result_dtype = jnp.result_type(complex) if dtype is None else ir.explicit_dtype(dtype, "dft")
+    # The exponents are reduced modulo n as integers, which is exact.
     places = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
     powers = np.exp(-2j * np.pi * np.arange(n) / max(n, 1))[places] if n else np.zeros((0, 0))
     divisor = {None: 1.0, "sqrtn": np.sqrt(n), "n": float(n)}[scale]
@@ -501,6 +504,7 @@ def _binomials(name: str, n: int, kind: str | None, sign: int) -> ir.Array:
             f"{name}: kind={kind!r} is unknown; it is 'symmetric', 'lower' or 'upper'."
         )
     n = index(n)
+    # The inverse of the lower triangular matrix has the same elements with alternating signs.
     signs = [[sign ** ((i + j) % 2) if j <= i else 0 for j in range(n)] for i in range(n)]
     lower = [[comb(i, j) for j in range(n)] for i in range(n)]
     low = np.array(lower, np.float64).reshape(n, n) * np.array(signs).reshape(n, n)

@@ -116,6 +116,8 @@ class _AdjointField(NamedTuple):
             arguments = [next(remaining) if s else x for x, s in zip(leaves, smooth, strict=True)]
             return self.field(y, t, *arguments)
 
+        # The adjoint equations (Chen et al., 2018): the cotangent's slope is -ctᵀ ∂f/∂y, and that
+        # of an argument's cotangent is -ctᵀ ∂f/∂argument.
         dy, pull = vjp(slope, y, *_selected(leaves, smooth))
         y_ct, *cts = pull(ct)
         return self.layout.ravel((dy, -y_ct, [-c for c in cts]))
@@ -245,6 +247,8 @@ def _pull_back(
     along = lambda ct, y, t: jnp.sum(ct * field(y, t, *leaves)).real.astype(ts.dtype)
 
     def back(carry: tuple[ir.Array, Any], row: tuple[ir.Array, ...]) -> tuple[Any, ir.Array]:
+        # The cotangent of the state at t is complete once its own output's is added. The state is
+        # integrated back too, from the stored one: no steps of the forward run are saved.
         ct, sums = carry
         y, t, before, y_ct = row
         ct = ct + y_ct

@@ -321,6 +321,8 @@ def _bfgs(
         # The first estimate is scaled by the curvature along the first step (section 6.1).
         scale = product / jnp.where(is_curved, dot(y, y), 1)
         h = jnp.where(jnp.logical_and(steps == 0, is_curved), scale * one, h)
+        # Equation 6.17. It preserves positive definiteness only if s·y > 0; other updates are
+        # skipped.
         left = one - rho * s[:, None] * y[None, :]
         updated = dot(dot(left, h), left.T) + rho * s[:, None] * s[None, :]
         return jnp.where(is_curved, updated, h)

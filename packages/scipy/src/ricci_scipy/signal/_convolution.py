@@ -47,6 +47,7 @@ def _in_order(name: str, x: Array, y: Array, mode: str) -> tuple[Array, Array, b
 def _convolve_nd(x: Array, y: Array, *, mode: str, precision: lax.PrecisionLike) -> Array:
     if not x.ndim:
         return x * y
+    # conv_general_dilated computes a correlation.
     y = lax.rev(y, tuple(range(y.ndim)))
     padding = {
         "full": [(n - 1, n - 1) for n in y.shape],
@@ -223,6 +224,7 @@ def correlate2d(
     _, _, exchanged = _in_order("correlate2d", x, y, mode)
     if not exchanged:
         return _convolve_nd(x, jnp.conj(jnp.flip(y)), mode=mode, precision=precision)
+    # The correlation of y with x is that of x with y, reversed and conjugated.
     turned = _convolve_nd(y, jnp.conj(jnp.flip(x)), mode=mode, precision=precision)
     return jnp.conj(jnp.flip(turned))
 
@@ -269,6 +271,8 @@ def fftconvolve(
 def _fftconvolve(x: Array, y: Array, *, mode: str, dims: tuple[int, ...]) -> Array:
     if not dims:
         return x * y
+    # The product of spectra is a circular convolution. In an array of the full size nothing wraps
+    # around.
     full = [x.shape[d] + y.shape[d] - 1 for d in dims]
     # Fourier transforms are faster for sizes with small prime factors.
     sizes = [_smooth_size(n) for n in full]

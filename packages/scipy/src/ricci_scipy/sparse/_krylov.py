@@ -108,6 +108,7 @@ def _solved(
     def solve(matvec: Operator, rhs: PyTree) -> PyTree:
         return method(matvec, rhs, x0, tol=tol, atol=atol, maxiter=maxiter, M=precondition)
 
+    # The transpose of a Hermitian matrix is its conjugate: only a real one is its own transpose.
     is_real = not any(jnp.iscomplexobj(x) for x in tree_leaves(b))
     x = lax.custom_linear_solve(
         operator, b, solve, transpose_solve=solve, symmetric=is_symmetric and is_real
@@ -137,6 +138,7 @@ def _cg(
 
     def goes_on(state: tuple[Any, ...]) -> Array:
         _, r, gamma, _, k = state
+        # Without a preconditioner z is r, and gamma is the square of the residual's norm already.
         size = jnp.real(gamma) if M is _identity else _real_dot(r, r)
         return jnp.logical_and(size > limit, k < maxiter)
 
