@@ -148,6 +148,7 @@ def _todense(data: Array, indices: Array, *, spinfo: SparseInfo) -> Array:
 
     def one(data: Array, indices: Array) -> Array:
         at = tuple(indices[:, d] for d in range(n_sparse))
+        # The indices of padding are out of bounds, so that mode='drop' ignores it.
         zeros = jnp.zeros(shape[n_batch:], data.dtype)
         if data.dtype == bool:
             return zeros.at[at].max(data, mode="drop")
@@ -279,6 +280,8 @@ def count_unique_indices(indices: Array, shape: tuple[int, ...]) -> Array:
         if not indices.shape[0]:
             return jnp.zeros((), jnp.int32)
         _, indices, number = _grouped(jnp.zeros(indices.shape[0], bool), indices, sizes)
+        # Padding sorts last as one group. The last group's number is the number of groups before
+        # it, and it counts itself if it is not padding.
         return number[-1] + is_inside(indices[-1], sizes)
 
     return jnp.max(over_batches(one, props.n_batch, indices), initial=0)

@@ -98,6 +98,7 @@ def _as_matrix(
     column = linear(indices[:, list(columns)], n_columns)
     # Clipped indices are padding, which counts as zero.
     data = jnp.where(is_inside(indices, sizes), data, jnp.zeros((), data.dtype))
+    # Only the shape of indptr is used if the elements are not in order.
     indptr = jnp.zeros(prod(n_rows) + 1, row.dtype)
     if in_order:
         indptr = row_starts(row, indptr)

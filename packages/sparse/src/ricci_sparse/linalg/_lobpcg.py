@@ -146,6 +146,7 @@ def _step(multiply: Callable[[Array], Array], n: int, tol: Array | float, state:
     missing = jnp.sum(basis**2, axis=0) < 0.5
     lowest = -2 * jnp.sqrt(jnp.sum(gram**2)) - 1
     gram = gram + jnp.diag(jnp.where(missing, lowest, 0))
+    # Rayleigh-Ritz in the span of x, p and r; eigh sorts ascending, and the largest are wanted.
     theta, vectors = jnp.linalg.eigh(gram)
     theta, vectors = theta[::-1][:k], vectors[:, ::-1][:, :k]
     vectors = jnp.where(missing[:, None], 0, vectors)

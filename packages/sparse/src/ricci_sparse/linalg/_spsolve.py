@@ -56,6 +56,8 @@ def _jvp(
     x = spsolve_p.bind(*primals, transpose=transpose, **params)
     rhs = tangents[3]
     if type(tangents[0]) is not Zero:
+        # From A x = b follows A dx = db - dA x: another solve with the same matrix. dA has the
+        # sparsity pattern of A, so that dA x is a scatter of one term for each stored element.
         at = _rows(indptr, data.shape[0]), indices
         rows, columns = at[::-1] if transpose else at
         moved = jnp.zeros_like(b).at[rows].add(-instantiate(tangents[0]) * x[columns])
