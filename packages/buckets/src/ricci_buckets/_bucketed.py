@@ -110,6 +110,7 @@ padding: Padding = Padding()
 def pad_to(x: Array, sizes: Mapping[int, int]) -> Array | np.ndarray:
     """Pad an array on the host to larger sizes along some axes."""
     if not isinstance(getattr(x, "dtype", np.dtype(float)), np.dtype):  # random keys
+        # Keys have no fill value: the last one is repeated.
         for axis, size in sizes.items():
             positions = np.minimum(np.arange(size, dtype=np.int32), np.int32(x.shape[axis] - 1))
             x = take(x, positions, axis)
@@ -283,6 +284,7 @@ class Bucketed[**P, R]:
             for entry, x, name in zip(entries, leaves, names, strict=True)
         ]
         lengths = _lengths(leaves, axes, names)
+        # Symbolic sizes are at least 1, so that empty arrays are compiled for their own sizes.
         if 0 in lengths.values():
             return self._exact(*args, **kwargs)
         origins = describe_axes(names, axes)
@@ -295,6 +297,7 @@ class Bucketed[**P, R]:
             else x
             for x, padded_axes in zip(leaves, axes, strict=True)
         ]
+        # Lengths are operands, not constants: one executable serves all lengths of a bucket.
         results = traced.run({name: np.int32(n) for name, n in lengths.items()}, arrays)
         traced.compiled[tuple(sizes.values())] = sizes
         shapes = ([_evaluate(n, lengths) for n in shape] for shape in traced.out_shapes)

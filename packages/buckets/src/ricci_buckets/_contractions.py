@@ -36,6 +36,8 @@ __all__ = ["contraction_rules", "matrix_rules"]
 
 
 def _dot_general(site: Site, x: Array, y: Array) -> Array:
+    # Only contracted dimensions mix padding into valid elements. Both operands are masked, since 0
+    # times a NaN in the other's padding would be NaN.
     summed, _ = site.params["dimension_numbers"]
     operands = [
         site.masked(v, aval, 0, axes) if axes else v
@@ -69,6 +71,8 @@ def _pad_for_windows(
     """
     count = site.extents.size(out)
     reach = (site.extents.size(window) - 1) * dilation + 1
+    # The last window starts at (count - 1) * stride; without windows, the array is too small for
+    # one.
     padded_size = max((count - 1) * stride + reach, 0) if count else reach - 1
     if is_symbolic_dim(low):
         return pad_in_front(site, x, axis, low, spread - 1, padded_size, fill)

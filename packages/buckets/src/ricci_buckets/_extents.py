@@ -51,6 +51,7 @@ def _index(x: ArrayLike) -> ArrayLike:
 
 def _floordiv(x: ArrayLike, y: ArrayLike) -> Array:
     x, y = _index(x), _index(y)
+    # lax.div and lax.rem round towards zero, arithmetic of dimensions rounds down as in Python.
     quotient, remainder = lax.div(x, y), lax.rem(x, y)
     inexact = lax.ne(remainder, np.int32(0))
     return lax.select(
