@@ -81,6 +81,8 @@ class Symbols:
 
     def of(self, meaning: tuple[Any, ...], depth: int) -> int:
         """Return the symbol of a meaning: a new one if the meaning is new."""
+        # Equal meanings share one symbol, so that a key derived twice in the same way is recognized
+        # as the same key.
         symbol = self._numbers.get(meaning)
         if symbol is None:
             symbol = self._numbers[meaning] = self.fresh(depth, meaning)
