@@ -212,6 +212,7 @@ def log1mexp(x: ArrayLike) -> Array:
     return jnp.where(is_near, near, far)
 
 
+# The derivative exp(-x) / (1 - exp(-x)), multiplied by exp(x) above and below the line.
 log1mexp.defjvps(lambda g, y, x: jnp.divide(g, jnp.expm1(x)))
 
 
@@ -307,6 +308,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
         return jnp.multiply(array, cdf)
     root = np.sqrt(0.5).astype(array.dtype)
     half = jnp.multiply(0.5, array)
+    # The distribution function is erfc(-x / √2) / 2; 1 + erf(x / √2) would cancel for negative x.
     tail = lax.erfc(jnp.multiply(jnp.negative(array), root))
     return jnp.array(jnp.multiply(half, tail), dtype=array.dtype)
 

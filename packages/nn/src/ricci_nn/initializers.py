@@ -267,6 +267,7 @@ def _complex_disc(
 
 def _complex_uniform(key: ir.ArrayLike, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     """Complex numbers uniform in the disc of radius sqrt(2), whose variance is 1."""
+    # The area within a radius grows with its square, which is therefore uniform.
     return _complex_disc(key, shape, dtype, lambda u: jnp.sqrt(jnp.multiply(2, u)))
 
 
@@ -358,9 +359,11 @@ def variance_scaling(
                 result = jnp.multiply(x, jnp.sqrt(variance))
             case "uniform":
                 x = random.uniform(key, sizes, dtype, -1)
+                # Numbers uniform in [-a, a) have variance a² / 3.
                 three = ir.exact_scalar(3, dtype)
                 result = jnp.multiply(x, jnp.sqrt(jnp.multiply(three, variance)))
             case "truncated_normal":
+                # Truncation reduces the standard deviation, which is divided out.
                 cut = ir.exact_scalar(_CUT_STDDEV_COMPLEX if is_complex else _CUT_STDDEV, dtype)
                 stddev = jnp.divide(jnp.sqrt(variance), cut)
                 if is_complex:
