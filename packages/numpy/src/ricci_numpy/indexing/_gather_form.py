@@ -157,6 +157,8 @@ class _Planner:
             looked_up = [(p, a, strong_int32(broadcast(v, common))) for p, a, v in looked_up]
         positions = [position for position, _, _ in looked_up]
         together = bool(positions) and self._are_adjacent(positions)
+        # As in NumPy, the dimensions of index arrays are in the place of the first array if the
+        # arrays are adjacent, else in front.
         if form.has_array and not together:
             self._place(looked_up, common)
         axis = 0

@@ -173,6 +173,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
             raise ValueError("place: vals is empty.")
         return asarray(arr)
     flat_mask = lax.ne(ravel(mask), np.zeros((), dtype_of(mask))[()])
+    # The number of selected elements up to each one, less 1, counts through the values in turn.
     order = lax.cumsum(lax.convert_element_type(flat_mask, np.int32), 0)
     turn = remainder(lax.sub(order, np.int32(1)), np.shape(values)[0])
     aval = get_aval(arr)

@@ -229,6 +229,7 @@ def _mirrored(x: ir.Array, axis: int, before: int, after: int, offset: int, odd:
     period = np.shape(x)[axis] - offset
     if not period:  # a single element has no image but itself
         return _edge(x, axis, before, after)
+    # An image holds one period at most; wider padding mirrors the extended array once more.
     while before:
         count = min(before, period)
         image = flip(_part(x, axis, offset, offset + count), axis)
