@@ -288,6 +288,7 @@ def tree_transpose(
             "tree_transpose: pytree_to_transpose must have outer_treedef with inner_treedef at "
             f"every leaf.\n  expected: {expected}\n  found:    {treedef}"
         )
+    # Leaf i of the inner trees is at positions i, i + width, i + 2 width and so on.
     width = inner_treedef.num_leaves
     return inner_treedef.unflatten(
         [outer_treedef.unflatten(leaves[start::width]) for start in range(width)]
