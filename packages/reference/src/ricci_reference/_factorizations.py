@@ -75,6 +75,8 @@ def _cholesky_update(r: np.ndarray, w: np.ndarray) -> np.ndarray:
     for i in range(len(w)):
         if w[i] == 0:
             continue
+        # A Givens rotation of w and row i of r, which leaves rᵀ r + w wᵀ unchanged and makes w[i]
+        # zero.
         row, norm = r[i].copy(), np.hypot(r[i, i], w[i])
         cosine, sine = row[i] / norm, -w[i] / norm
         r[i], w = cosine * row - sine * w, cosine * w + sine * row

@@ -49,6 +49,7 @@ def _reflector(x: np.ndarray) -> tuple[np.ndarray, np.generic, np.generic]:
     if norm == 0 and np.imag(head) == 0:
         v[1:] = 0
         return v, x.dtype.type(0), np.real(head)
+    # The sign is opposite to that of head, so that head - beta does not cancel.
     beta = -np.copysign(np.hypot(np.abs(head), norm), np.real(head))
     v[1:] = x[1:] / (head - beta)
     return v, (beta - head) / beta, beta
@@ -209,6 +210,8 @@ def _tridiagonalized(a: np.ndarray, *, lower: bool) -> tuple[Any, ...]:
         column = i if lower else i + 1
         v, taus[i], beside[i] = _reflector(whole[places, column])
         inner = np.ix_(places, places)
+        # The similarity transform Hᴴ A H by the reflector H: as A is Hermitian, the second product
+        # is taken from the left of the adjoint.
         half = _apply(v, taus[i].conj(), whole[inner])
         whole[inner] = _apply(v, taus[i].conj(), half.conj().T).conj().T
         packed[places[0], column], packed[places[1:], column] = beside[i], v[1:]
@@ -253,6 +256,7 @@ def _per_matrix(x: np.ndarray, fun: Callable[[np.ndarray], tuple], outs: list) -
 
 def _left_vectors(right: np.ndarray) -> np.ndarray:
     """The left eigenvectors, of norm 1; the largest element of a complex one is real."""
+    # With A V = V Λ, V⁻¹ A = Λ V⁻¹: the rows of V⁻¹ are the left eigenvectors' adjoints.
     left = np.linalg.inv(right).conj().T
     left = left / np.linalg.norm(left, axis=0)
     if left.dtype.kind == "c":

@@ -35,6 +35,7 @@ def windows(
             for whole, n, stride in zip(x.shape, reach, window_strides, strict=True)
         ]
         return np.empty((*counts, *window_dimensions), x.dtype)
+    # Strides step over the positions of windows, dilations over the elements of each window.
     everywhere = np.lib.stride_tricks.sliding_window_view(x, reach)
     steps = (*window_strides, *window_dilation)
     return everywhere[tuple(slice(None, None, step) for step in steps)]
