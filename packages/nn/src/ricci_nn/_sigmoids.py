@@ -212,7 +212,7 @@ def log1mexp(x: ArrayLike) -> Array:
     return jnp.where(is_near, near, far)
 
 
-# The derivative exp(-x) / (1 - exp(-x)), multiplied by exp(x) above and below the line.
+# The derivative exp(-x) / (1 - exp(-x)) is 1 / (exp(x) - 1).
 log1mexp.defjvps(lambda g, y, x: jnp.divide(g, jnp.expm1(x)))
 
 
