@@ -190,6 +190,7 @@ def cho_solve(
 
 @composite("cho_solve")
 def _cho_solve(c: Array, b: Array, *, lower: bool) -> Array:
+    # a is L Lᴴ or Uᴴ U: the left factor is solved for first, which is the adjoint if it is upper.
     for transposed in (not lower, lower):
         b = triangular_solve(
             c, b, left_side=True, lower=lower, transpose_a=transposed, conjugate_a=transposed
@@ -250,6 +251,7 @@ def solve(
 
 @composite("solve")
 def _solve_positive(a: Array, b: Array, *, lower: bool) -> Array:
+    # custom_linear_solve takes derivatives from the product with a, so that the factor needs none.
     factor = lax.stop_gradient(cholesky(a, lower=lower))
     return lax.custom_linear_solve(
         lambda x: jnp.matmul(a, x, precision=lax.Precision.HIGHEST),
@@ -338,6 +340,7 @@ def _lu_solve(factors: Array, pivots: Array, b: Array, *, kind: int) -> Array:
     if kind == 0:
         x = jnp.take_along_axis(b, order[..., None], axis=-2)
         return triangular_solve(factors, triangular_solve(factors, x, **lower), **upper)
+    # With a[order] = L U, aᵀ x = b is Uᵀ Lᵀ x[order] = b, and the solution is permuted back.
     turned = {"transpose_a": True, "conjugate_a": kind == 2}
     x = triangular_solve(factors, b, **upper, **turned)
     x = triangular_solve(factors, x, **lower, **turned)

@@ -217,6 +217,7 @@ def optimal_step_size(
     ratio: Any = jnp.asarray(mean_error_ratio)
     least = jnp.where(ratio < 1, 1.0, dfactor).astype(ratio.dtype)
     some = jnp.where(ratio == 0, jnp.ones_like(ratio), ratio)
+    # The error of a step is proportional to a power, the order, of its size.
     factor: Any = jnp.clip(safety * some ** (-1.0 / order), least, ifactor)
     change: Any = jnp.where(ratio == 0, ifactor, factor)
     return change.astype(ratio.dtype) * last_step
@@ -253,6 +254,7 @@ def initial_step_size(
     allowed = atol + rtol * jnp.abs(y0)
     size = lambda x: jnp.sqrt(jnp.sum(abs2(x / allowed)))
     d0, d1 = size(y0), size(f0)
+    # Hairer, Nørsett and Wanner, Solving Ordinary Differential Equations I, section II.4.
     tiny = (d0 < 1e-5) | (d1 < 1e-5)
     guess = jnp.where(tiny, 1e-6, 0.01 * d0 / jnp.where(tiny, 1, d1)).astype(d0.dtype)
     slope = fun(y0 + _in(y0, guess) * f0, t0 + guess)

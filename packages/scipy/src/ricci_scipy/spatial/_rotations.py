@@ -90,6 +90,7 @@ def _quaternion_of_vector(v: Array) -> Array:
     square = jnp.sum(v * v, -1, keepdims=True)
     is_small = square < 1e-6
     angle = jnp.sqrt(jnp.where(is_small, 1, square))
+    # sin(angle / 2) / angle by its series, since at 0 it is 0 / 0.
     series = 0.5 - square / 48 + square * square / 3840
     scale = jnp.where(is_small, series, jnp.sin(angle / 2) / angle)
     cosine = jnp.where(is_small, 1 - square / 8 + square * square / 384, jnp.cos(angle / 2))
@@ -113,6 +114,7 @@ def _quaternion_of_angles(half: Array, *, axes: tuple[int, ...], is_fixed: bool)
 @inlined("matrix_of_quaternion")
 def _matrix_of(q: Array) -> Array:
     v, w = q[..., :3], q[..., 3]
+    # The matrix is 2 v vᵀ + 2 w [v]× + (w² - v·v) I.
     outer = 2 * v[..., :, None] * v[..., None, :]
     x, y, z = (v[..., i] * w * 2 for i in range(3))
     zero = jnp.zeros_like(x)
@@ -179,6 +181,8 @@ class Rotation(NamedTuple):
         """Rotations by modified Rodrigues parameters of shape ``(..., 3)``."""
         v = _inexact("Rotation.from_mrp", mrp, 3)
         square = jnp.sum(v * v, -1, keepdims=True)
+        # The parameters are the axis times tan(angle / 4), so that the quaternion is parallel to (2
+        # v, 1 - v·v).
         return cls(_normalised(jnp.concatenate([2 * v, 1 - square], -1)))
 
     @classmethod
@@ -211,6 +215,8 @@ class Rotation(NamedTuple):
     def random(cls, random_key: Array, num: int | None = None) -> "Rotation":
         """A uniformly distributed random rotation, or ``num`` of them."""
         shape = (4,) if num is None else (num, 4)
+        # The distribution of four normal numbers has no preferred direction: quotients by their
+        # length are uniform on the sphere of unit quaternions.
         return cls(_normalised(random.normal(random_key, shape)))
 
     @classmethod

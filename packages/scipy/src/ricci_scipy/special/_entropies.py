@@ -178,6 +178,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
 def _transformed(log: Array, lmbda: ArrayLike) -> Array:
     zero = lmbda == 0
     power = jnp.where(zero, jnp.ones_like(lmbda), lmbda)
+    # x^λ - 1 would cancel for small λ.
     return jnp.where(zero, log, jnp.expm1(power * log) / power)
 
 

@@ -53,6 +53,7 @@ def _stirling_correction(x: Array) -> Array:
 
 def _right_loggamma(z: Array) -> Array:
     """log Γ(z) for a real part of 1/2 or more."""
+    # Γ(z) = Γ(z + n) / (z (z + 1) … (z + n - 1)), with n so large that the series is precise.
     far = z + float(_STEPS)
     value = (far - 0.5) * jnp.log(far) - far + _HALF_LOG_TURN + _stirling_correction(far)
     for k in range(_STEPS):
@@ -64,6 +65,7 @@ def _complex_loggamma(z: ArrayLike) -> Array:
     """log Γ on the plane without the negative axis, where it is continuous."""
     x, y = lax.real(z), lax.imag(z)
     upper = lax.complex(x, jnp.abs(y))
+    # Left of 1/2 by the reflection Γ(z) Γ(1 - z) = π / sin(πz).
     left = x < 0.5
     value = _right_loggamma(jnp.where(left, 1 - upper, upper))
     # log sin(πz), continuous above the real axis.

@@ -201,6 +201,8 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     infinite = size == np.inf
     b = jnp.where(near | infinite, 4.0, size)
     u = 1 / (b * b)
+    # The auxiliary functions f and g vary slowly: Si(x) = π/2 - f cos(x) - g sin(x) and Ci(x) = f
+    # sin(x) - g cos(x) (DLMF 6.2).
     f, g = chebyshev(u, tables.SI_CI_SINE) / b, chebyshev(u, tables.SI_CI_COSINE) * u
     si_far = np.pi / 2 - f * jnp.cos(b) - g * jnp.sin(b)
     ci_far = f * jnp.sin(b) - g * jnp.cos(b)
@@ -252,6 +254,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     u = 1 / (b * b * b * b)
     f = chebyshev(u, tables.FRESNEL_SINE) / (np.pi * b)
     g = chebyshev(u, tables.FRESNEL_COSINE) / (np.pi**2 * b * b * b)
+    # π b² / 2 modulo 2π: the remainder of b² by 4 is exact, that of a multiple of π would not be.
     angle = _TURN * lax.rem(b * b, jnp.full_like(b, 4.0))
     sine, cosine = jnp.sin(angle), jnp.cos(angle)
     s = jnp.where(near, s_near, jnp.where(end, 0.5, 0.5 - f * cosine - g * sine))
@@ -280,6 +283,7 @@ def _spence(x: ArrayLike) -> Array:
         return w * polynomial(w * w, _SPENCE_SERIES) - 0.25 * w * w
 
     def between_zero_and_half(y):
+        # The reflection S(y) + S(1 - y) = π²/6 - log(y) log(1 - y).
         return np.pi**2 / 6 - jnp.log(y) * jnp.log1p(-y) - from_log(-jnp.log1p(-y))
 
     def left(y):
@@ -289,6 +293,7 @@ def _spence(x: ArrayLike) -> Array:
 
     def right(y):
         log = jnp.log(y)
+        # The inversion S(y) + S(1 / y) = -log(y)² / 2.
         inverse = jnp.where(jnp.isinf(y), 0.0, 1 / y)
         return -0.5 * log * log - left(inverse)
 

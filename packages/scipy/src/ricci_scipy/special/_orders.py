@@ -69,6 +69,8 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     def step(state, row):
         ratio, total = state
         order, weight = (x.astype(z.dtype) for x in row)
+        # The ratio of J at an order to J at the order below it, by the three-term recurrence, which
+        # is stable from the highest order down.
         ratio = z / (2 * order - z * ratio)
         # The sum J₀ + 2 J₂ + 2 J₄ + … = 1, divided by J₀ and computed from the highest order down.
         return (ratio, ratio * (weight + total)), ratio
@@ -104,6 +106,8 @@ def _legendre_table(n: int, z: Array, normalized: bool) -> Array:
         else:
             gap = np.where(below, degree - orders, 1)
             first, second = (2 * degree - 1) / gap, (degree + orders - 1) / gap
+        # (l - m) P[l] = (2l - 1) z P[l-1] - (l + m - 1) P[l-2] (DLMF 14.10.3), for orders m below
+        # the degree l.
         following = z[None] * row(first * below) * last - before * row(second * below)
         following = following + diagonal[degree][None] * row(orders == degree)
         before, last = last, following
@@ -154,6 +158,7 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     degrees = np.arange(n + 1).reshape(1, -1, 1)
     lower = jnp.concatenate([jnp.zeros_like(values[:, :1]), values[:, :-1]], axis=1)
     weights = [x.astype(z.dtype) for x in (degrees + orders, degrees)]
+    # (1 - z²) P'[l] = (l + m) P[l-1] - l z P[l].
     return values, (lower * weights[0] - z * weights[1] * values) / (1 - z * z)
 
 
