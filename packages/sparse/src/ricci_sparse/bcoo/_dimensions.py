@@ -351,6 +351,7 @@ def _reshape(
     inside = is_inside(indices, sizes)[..., None]
     columns = jnp.unravel_index(linear(indices, sizes), new[first:stop]) if stop > first else ()
     at = jnp.stack(columns, axis=-1) if columns else jnp.zeros((*indices.shape[:-1], 0), int)
+    # Positions of padding were clipped into bounds.
     at = jnp.where(inside, at.astype(indices.dtype), jnp.array(new[first:stop], indices.dtype))
     return data.reshape(*new[:first], nse, *new[stop:]), at.reshape(*new[:first], nse, stop - first)
 

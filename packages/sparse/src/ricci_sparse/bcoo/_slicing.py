@@ -213,6 +213,7 @@ def _rev(
     for d in range(n_sparse):
         column, size = indices[..., d], shape[n_batch + d]
         if d + n_batch in dims:
+            # Padding stays out of bounds: an index outside on either side becomes the size.
             turned = (size - 1) - column
             column = jnp.where((column < 0) | (turned < 0), size, turned).astype(column.dtype)
         columns.append(column)
