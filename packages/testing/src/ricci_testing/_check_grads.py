@@ -354,6 +354,7 @@ def check_flat_vjp(
             )
     tangents = directions(primals, 0)
     backward = pairing(pulled, tangents)
+    # Errors of independent terms add up to about the square root of their number.
     size = max(1, sum(int(np.size(x)) for x in (*primals, *values))) ** 0.5
 
     def check_pairing(step: float) -> None:
