@@ -44,6 +44,7 @@ def _softmax_rule(
 ) -> tuple[Array, Array]:
     x, mask = primals
     y = _softmax_with_rule(axis, x, mask)
+    # dy = y (dx - Σ y dx): the derivative needs only the result, not the powers.
     weighted = multiply(y, tangents[0])
     total = reductions.sum(weighted, axis, where=mask, keepdims=True)
     return y, subtract(weighted, multiply(y, total))
@@ -207,6 +208,7 @@ def logsumexp(
     if where is not None:
         x = choose(where, x, 0)
     peak = _maximum(real(x) if iscomplexobj(x) else x, axes, where, keepdims)
+    # An infinite peak would give NaN, as inf - inf.
     peak = lax.select(lax.is_finite(peak), peak, lax.full_like(peak, 0))
     peak = lax.stop_gradient(peak)
     shift = peak if keepdims else expand_dims(peak, reduced_axes(axes, x.ndim))

@@ -93,6 +93,7 @@ _SIZE_ADVICE = "How long the result of bincount is depends on values. Give binco
 @ir.composite("bincount")
 def _bincount(x: ir.Array, weights: ir.Array | None = None, *, length: int) -> ir.Array:
     x = convert(x, INT32) if x.dtype == ir.BOOL else x
+    # Negative numbers count as 0.
     places = lax.max(x, strong_constant(x.dtype, 0)) if x.dtype.kind == "i" else x
     if weights is None:
         weights = lax.full(x.shape, 1, ir.python_scalar_dtype(int))
@@ -140,6 +141,7 @@ def edges_of(a: ir.Array, bins: int | ir.Array, ends: Sequence[ir.Array]) -> ir.
         low, high = _min(a), _max(a)
     else:
         low, high = (lax.full((), strong_constant(a.dtype, end)) for end in (0, 1))
+    # A range of no width becomes one of width 1 around its value, as in NumPy.
     half, flat = strong_constant(a.dtype, 0.5), lax.eq(low, high)
     low = lax.select_n(flat, low, lax.sub(low, half))
     high = lax.select_n(flat, high, lax.add(high, half))
@@ -284,6 +286,7 @@ def bin_numbers(a: ir.Array, edges: ir.Array) -> ir.Array:
     """
     count = edges.shape[0]
     numbers = searchsorted(edges, a, side="right")
+    # The last bin includes its upper edge, as in NumPy.
     is_last = lax.eq(a, lax.index_in_dim(edges, count - 1, keepdims=False))
     return where_step(is_last, np.int32(count - 1), numbers)
 
