@@ -91,6 +91,8 @@ def categorical(
         # Samples get leading dimensions, so the axis of the categories is counted from the end.
         back = axis - logs.ndim
         full = (*sizes[: len(sizes) + 1 + back], logs.shape[axis], *sizes[len(sizes) + 1 + back :])
+        # Gumbel-max: the index of the largest sum of a logit and Gumbel noise is of the categorical
+        # distribution.
         noise = _gumbel(key, shape=full, dtype=logs.dtype, mode=gumbels)
         if extra:
             logs = lax.expand_dims(logs, tuple(range(len(extra))))
