@@ -24,6 +24,7 @@ _UINT32 = np.dtype("uint32")
 
 _PHILOX_2 = 0xD256D193
 _PHILOX_4 = (0xD2511F53, 0xCD9E8D57)
+# Steps of Philox's key in each round: the fractions of the golden ratio and of √3 times 2³².
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _PARITY = 0x1BD11BDA
 # The number of bits by which each round rotates the second word of each of two pairs.
@@ -77,6 +78,8 @@ def _threefry4(key: Words, counter: Words) -> list[Array]:
         for (a, b), bits in zip(pairs, _ROTATIONS[i % 8], strict=True):
             x[a] = lax.add(x[a], x[b])
             x[b] = lax.bitwise_xor(_rotate(x[b], bits), x[a])
+        # After every fourth round the key words are added, rotated by one place more each time, and
+        # the number of the addition to the last word.
         if i % 4 == 3:
             n = i // 4 + 1
             x = [lax.add(word, keys[(n + j) % 5]) for j, word in enumerate(x)]

@@ -85,8 +85,8 @@ def _draw(key: ir.Array, a: ir.Array, log_space: bool) -> ir.Array:
 
     def propose(normal_key, uniform_key):
         x, v = _positive_proposal(normal_key, c)
-        # d v³ is a gamma number if accepted. The squeeze, a polynomial below the density, accepts
-        # as well.
+        # With v cubed, d v is a gamma number if accepted. The squeeze, a polynomial
+        # below the density, accepts as well.
         x_squared, v = x * x, v * v * v
         u = _uniform(uniform_key, 0.0, 1.0, shape=(), dtype=dtype)
         # Comparisons with NaN are false and reject nothing, so the loop ends for such parameters.
