@@ -65,8 +65,7 @@ def expand(
 
     Returns:
       The results: tracers, some of whose coefficients may not be computed yet, or values if they
-        are
-      constant or discrete.
+      are constant or discrete.
     """
     # Rules that the caller passed override those of the primitive.
     rule = trace.rules.get(primitive) or rule_of(primitive)

@@ -64,7 +64,7 @@ def _received(
     """Return the rows that one member receives, computed from the arrays of all members.
 
     Args:
-      me: its position.
+      member: its position.
       output: its ``output``.
       operands, input_offsets, send_sizes, output_offsets: those of all members, along a new leading
         axis.

@@ -65,7 +65,7 @@ def collect(value: str, ranks: Sequence[int] | None = None) -> list[str]:
     if client is None:
         raise RuntimeError(
             f"there are {xla.process_count()} processes, but distributed.initialize was not "
-            "so that they cannot exchange values. Call it at the start of the program."
+            "called, so that they cannot exchange values. Call it at the start of the program."
         )
     # Every member of a group takes part in all of its exchanges, so the numbers agree without
     # communication.
