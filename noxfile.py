@@ -456,7 +456,7 @@ def isolated(session: nox.Session, package: str) -> None:
     siblings, others = requirements_of_tests(package)
     tools = [*others, *dependency_group("test")]
     without = modules_beside([package, *siblings], DIST, {}, *tools)
-    variables = {"RICCI_CASES_PER_TEST": "2", "RICCI_WITHOUT": " ".join(without)}
+    variables = {"RICCI_CASES_PER_TEST": "1", "RICCI_WITHOUT": " ".join(without)}
     run_pytest(session, environment, f"packages/{package}/tests", **variables)
 
 

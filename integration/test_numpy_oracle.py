@@ -37,9 +37,9 @@ PARTS = {NAMES[i]: NAMES[i : i + TOGETHER] for i in range(0, len(NAMES), TOGETHE
 def chosen(calls: list[Call]) -> list[Call]:
     """The calls of a function that are tried: all, with 64-bit types off and on.
 
-    Or the first, for a third of the functions another one, a bad one, and for another third the
-    types of one where 64-bit types are on. The first is compiled, for a third of the functions with
-    a derivative or mapped, the other made as it stands or compiled.
+    Or the first and a bad one. For a third of the functions the first is compiled with a derivative
+    or mapped. For another third a second one is made as it stands or compiled, and the types alone
+    of the first are compared, as for the last third those of one where 64-bit types are on.
     """
     bad = [call for call in calls if call.bad]
     good = [call for call in calls if not call.bad]
@@ -55,7 +55,8 @@ def chosen(calls: list[Call]) -> list[Call]:
         probes = ["value", *draw.sample(derived, min(third // 2, len(derived)))]
         if "value" not in good[0].probes:
             probes = ["eager"]
-        found.insert(0, replace(good[0], probes=tuple(probes)))
+        first = replace(good[0], probes=tuple(probes))
+        found.insert(0, replace(first, programs_only=True) if others else first)
     typed = draw.sample(wide, min(1, len(wide))) if third == 1 else []
     return [*found, *(replace(call, programs_only=True) for call in typed)]
 

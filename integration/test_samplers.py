@@ -192,7 +192,7 @@ def known() -> dict:
     return {}
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_draws_the_bits_of_jax(call, known):

@@ -66,7 +66,7 @@ def _same(found, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("wide", [True, False], ids=["wide inside", "narrow inside"])
 @pytest.mark.parametrize("name", WIDE)
 def test_the_width_of_an_inner_block(name, wide):
@@ -85,7 +85,7 @@ def test_the_width_of_an_inner_block(name, wide):
             _same(transform(inside)(jnp.asarray(X)), slope)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("wide", [True, False], ids=["wide inside", "narrow inside"])
 @pytest.mark.parametrize("name", WIDE)
 def test_programs_that_numpy_evaluates(name, wide):
@@ -141,7 +141,7 @@ SLOPES = {
 }
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("wide", [True, False], ids=["wide inside", "narrow inside"])
 @pytest.mark.parametrize("outer", [True, False], ids=["wide outside", "narrow outside"])
 @pytest.mark.parametrize("wrapper", WRAPPERS)

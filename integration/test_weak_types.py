@@ -2,7 +2,7 @@
 
 What operands alone decide, `test_numpy_oracle.py` tries for every function of the NumPy API. Here
 are functions that decide by more: by constants in their derivatives, by operands whose values are
-known, by second operands. A run takes a sixth of them, the same each time; `nox -s oracle-full`
+known, by second operands. A run takes a twelfth of them, the same each time; `nox -s oracle-full`
 takes all.
 """
 
@@ -226,7 +226,7 @@ def shown(result) -> list[str] | str:
 @pytest.mark.parametrize("wide", [False, True], ids=["narrow", "wide"])
 def test_types_are_those_of_jax(wide):
     config = {"jax_enable_x64": wide}
-    sources = SOURCES if EVERYTHING else random.Random(wide).sample(SOURCES, len(SOURCES) // 6)
+    sources = SOURCES if EVERYTHING else random.Random(wide).sample(SOURCES, len(SOURCES) // 12)
     requests = [Request(f"{PRELUDE}\n{source}", {}, config) for source in sources]
     answers = shared_oracle().run_many(requests, timeout=600)
     space = ricci_namespace()
