@@ -5,6 +5,7 @@ import pytest
 
 import ricci_numpy as jnp
 from ricci_autodiff import grad
+from ricci_ir import make_jaxpr
 from ricci_scipy import linalg
 from ricci_scipy.sparse.linalg import bicgstab, cg, gmres
 
@@ -78,6 +79,25 @@ def test_function_of_a_matrix_by_name_is_the_one_by_eigenvalues():
 def test_sylvester_equation_holds(method):
     x = linalg.solve_sylvester(A, A.T, TALL @ TALL.T, method=method)
     close(A @ x + x @ A.T, TALL @ TALL.T)
+
+
+MATRIX_FUNCTIONS = {
+    "expm": linalg.expm,
+    "funm": lambda a: linalg.funm(a, lambda x: jnp.exp(x), disp=False)[0],
+    "polar": linalg.polar,
+    "rsf2csf": lambda a: linalg.rsf2csf(a, a),
+    "sqrtm": linalg.sqrtm,
+    "solve_sylvester schur": lambda a: linalg.solve_sylvester(a, a, a, method="schur"),
+    "solve_sylvester eigen": lambda a: linalg.solve_sylvester(a, a, a, method="eigen"),
+}
+
+
+@pytest.mark.parametrize("name", MATRIX_FUNCTIONS)
+def test_matrix_functions_multiply_at_the_highest_precision(name):
+    """An accelerator otherwise rounds the operands of products to bfloat16 or TF32."""
+    text = str(make_jaxpr(MATRIX_FUNCTIONS[name])(A))
+    assert "dot_general" in text
+    assert text.count("dot_general[") == text.count("precision=(Precision.HIGHEST")
 
 
 @pytest.mark.parametrize("solver", [cg, bicgstab, gmres])

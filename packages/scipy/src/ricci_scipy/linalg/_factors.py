@@ -109,6 +109,11 @@ if TYPE_CHECKING:
     ) -> Array | tuple[Array, Array]: ...
 
 
+def precise_dot(x: ArrayLike, y: ArrayLike) -> Array:
+    """The matrix product without rounded operands, as accelerators otherwise compute it."""
+    return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
+
+
 def unlisted(*args: ArrayLike) -> list[ArrayLike]:
     """Convert nested lists among the operands to arrays, as SciPy does."""
     return [jnp.asarray(x) if isinstance(x, list | tuple) else x for x in args]
@@ -279,7 +284,7 @@ def _lu(a: Array, *, permute_l: bool) -> tuple[Array, ...]:
     low = jnp.tril(factors[..., :k], -1) + jnp.eye(m, k, dtype=a.dtype)
     up = jnp.triu(factors)[..., :k, :]
     if permute_l:
-        return jnp.matmul(p.astype(a.dtype), low, precision=lax.Precision.HIGHEST), up
+        return precise_dot(p.astype(a.dtype), low), up
     return p, low, up
 
 
@@ -406,10 +411,10 @@ def _polar(
         return (unitary, posdef) if side == "right" else (adjoint(unitary), posdef)
     u, s, vh = svd_of(a, full_matrices=False)
     s = s.astype(u.dtype)
-    unitary = u @ vh
+    unitary = precise_dot(u, vh)
     if side == "right":
-        return unitary, (adjoint(vh) * s[..., None, :]) @ vh
-    return unitary, (u * s[..., None, :]) @ adjoint(u)
+        return unitary, precise_dot(adjoint(vh) * s[..., None, :], vh)
+    return unitary, precise_dot(u * s[..., None, :], adjoint(u))
 
 
 def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
@@ -561,12 +566,12 @@ def _triangular(T: Array, Z: Array) -> tuple[Array, Array]:
         turn = jnp.where(is_block, turn, jnp.eye(2, dtype=dtype))
         # The rotation acts on two rows of T from column m - 1 on, on two columns down to row m.
         pair = lax.dynamic_slice(T, (m - 1, 0), (2, n))
-        pair = jnp.where(columns >= m - 1, turn @ pair, pair)
+        pair = jnp.where(columns >= m - 1, precise_dot(turn, pair), pair)
         T = lax.dynamic_update_slice(T, pair, (m - 1, 0))
         pair = lax.dynamic_slice(T, (0, m - 1), (n, 2))
-        pair = jnp.where((columns <= m)[:, None], pair @ adjoint(turn), pair)
+        pair = jnp.where((columns <= m)[:, None], precise_dot(pair, adjoint(turn)), pair)
         T = lax.dynamic_update_slice(T, pair, (0, m - 1))
-        pair = lax.dynamic_slice(Z, (0, m - 1), (n, 2)) @ adjoint(turn)
+        pair = precise_dot(lax.dynamic_slice(Z, (0, m - 1), (n, 2)), adjoint(turn))
         Z = lax.dynamic_update_slice(Z, pair, (0, m - 1))
         return T.at[m, m - 1].set(0), Z
 

@@ -15,7 +15,7 @@ from ricci_lax.linalg import schur as schur_of
 from ricci_lax.linalg import triangular_solve
 from ricci_numpy.authoring import adjoint, matrices, promote_dtypes
 
-from ._factors import from_lists, qr, rsf2csf, schur
+from ._factors import from_lists, precise_dot, qr, rsf2csf, schur
 from ._systems import square_matrices
 
 __all__ = ["expm", "expm_frechet", "funm", "qr_multiply", "solve_sylvester", "sqrtm"]
@@ -70,34 +70,30 @@ def _coefficients(order: int) -> list[float]:
     return coefficients[::-1]
 
 
-def _dot(x: ArrayLike, y: ArrayLike) -> Array:
-    return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
-
-
 def _pade(order: int) -> Callable[[Array], tuple[Array, Array]]:
     """Return the function of a matrix that computes the odd and even parts of Padé's numerator."""
     c = _coefficients(order)
 
     def parts(a: Array) -> tuple[Array, Array]:
         one = jnp.eye(a.shape[-1], dtype=a.dtype)
-        square = _dot(a, a)
+        square = precise_dot(a, a)
         if order < 13:
             powers = [one, square]
             while len(powers) <= order // 2:
-                powers.append(_dot(powers[-1], square))
+                powers.append(precise_dot(powers[-1], square))
             odd = sum(c[2 * i + 1] * p for i, p in enumerate(powers))
             even = cast(Array, sum(c[2 * i] * p for i, p in enumerate(powers)))
-            return _dot(a, odd), even
+            return precise_dot(a, odd), even
         # Degree 13 in six products: the powers from 8 on are a⁶ times lower ones (Higham 2005).
-        fourth = _dot(square, square)
-        low, sixth = (one, square, fourth), _dot(fourth, square)
+        fourth = precise_dot(square, square)
+        low, sixth = (one, square, fourth), precise_dot(fourth, square)
         high = (square, fourth, sixth)
         sums = []
         for first in (1, 0):
             upper = sum(c[8 + first + 2 * i] * p for i, p in enumerate(high))
             lower = sum(c[first + 2 * i] * p for i, p in enumerate((*low, sixth)))
-            sums.append(_dot(sixth, upper) + lower)
-        return _dot(a, sums[0]), sums[1]
+            sums.append(precise_dot(sixth, upper) + lower)
+        return precise_dot(a, sums[0]), sums[1]
 
     return parts
 
@@ -121,7 +117,7 @@ def _expm_of_one(a: Array, upper_triangular: bool, max_squarings: int) -> Array:
         result = jnp.linalg.solve(q, p)
 
     def square(i: Array, x: Array) -> Array:
-        return lax.cond(i < squarings, lambda x: _dot(x, x), lambda x: x, x)
+        return lax.cond(i < squarings, lambda x: precise_dot(x, x), lambda x: x, x)
 
     result = lax.fori_loop(0, max_squarings, square, result)
     return jnp.where(squarings > max_squarings, np.nan, result)
@@ -239,7 +235,7 @@ def _sqrtm(a: Array) -> Array:
     fun = _root_of_triangle
     for _ in range(a.ndim - 2):
         fun = vmap(fun)
-    return _dot(_dot(z, fun(t)), adjoint(z))
+    return precise_dot(precise_dot(z, fun(t)), adjoint(z))
 
 
 def _root_of_triangle(t: Array) -> Array:
@@ -251,7 +247,7 @@ def _root_of_triangle(t: Array) -> Array:
         def row(step: Array, root: Array) -> Array:
             i = j - 1 - step
             # Elements not computed yet are 0, so that the product sums over those between i and j.
-            remainder = t[i, j] - jnp.dot(root[i], root[:, j], precision=lax.Precision.HIGHEST)
+            remainder = t[i, j] - precise_dot(root[i], root[:, j])
             divisor = diagonal[i] + diagonal[j]
             value = jnp.where(remainder == 0, 0, remainder / jnp.where(remainder == 0, 1, divisor))
             return root.at[i, j].set(value)
@@ -291,7 +287,7 @@ def funm(
         raise ValueError(f"funm: a square matrix is needed, got shape {a.shape}.")
     t, z = rsf2csf(*schur(a))
     values, smallest = _parlett(t, func(jnp.diagonal(t)))
-    result = _dot(_dot(z, values), adjoint(z))
+    result = precise_dot(precise_dot(z, values), adjoint(z))
     if disp:
         return result
     eps = float(jnp.finfo(result.dtype).eps)
@@ -315,7 +311,8 @@ def _parlett(t: Array, diagonal: ArrayLike) -> tuple[Array, Array]:
             row, column = f[i].at[i].set(0), f[:, j].at[j].set(0)
             # f commutes with t. Element (i, j) of f t = t f, solved for f[i, j], needs only
             # elements of f nearer to the diagonal.
-            between = jnp.dot(t[i].at[i].set(0), column) - jnp.dot(row, t[:, j].at[j].set(0))
+            between = precise_dot(t[i].at[i].set(0), column)
+            between -= precise_dot(row, t[:, j].at[j].set(0))
             total = t[i, j] * (f[j, j] - f[i, i]) + between
             difference = t[j, j] - t[i, i]
             safe = jnp.where(difference == 0, 1, difference)
@@ -395,8 +392,8 @@ def _by_eigenvectors(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
     # With a = ua diag(la) ua⁻¹ and b = ub diag(lb) ub⁻¹, the equation for y = ua⁻¹ x ub is
     # diagonal: (la[i] + lb[j]) y[i, j] = (ua⁻¹ c ub)[i, j].
     sums = la[:, None] + lb[None, :]
-    y = jnp.linalg.solve(ua, c) @ ub / sums
-    return ua @ y @ jnp.linalg.inv(ub), sums
+    y = precise_dot(jnp.linalg.solve(ua, c), ub) / sums
+    return precise_dot(precise_dot(ua, y), jnp.linalg.inv(ub)), sums
 
 
 def _by_schur(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
@@ -404,17 +401,18 @@ def _by_schur(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
     (r, u), (s, v) = schur_of(a), schur_of(b)
     # With a = u r uᴴ and b = v s vᴴ, y = uᴴ x v solves r y + y s = f. As s is upper triangular,
     # column k of y depends only on those before it.
-    f = adjoint(u) @ c @ v
+    f = precise_dot(precise_dot(adjoint(u), c), v)
     n, one = s.shape[0], jnp.eye(r.shape[0], dtype=r.dtype)
 
     def column(k: Array, y: Array) -> Array:
         # The columns of y from k on are still 0, so that the product sums over those before k.
-        right = f[:, k] - y @ s[:, k]
+        right = f[:, k] - precise_dot(y, s[:, k])
         solution = triangular_solve(r + s[k, k] * one, right[:, None], left_side=True)
         return y.at[:, k].set(solution[:, 0])
 
     y = lax.fori_loop(0, n, column, jnp.zeros_like(f))
-    return u @ y @ adjoint(v), jnp.diagonal(r)[:, None] + jnp.diagonal(s)[None, :]
+    sums = jnp.diagonal(r)[:, None] + jnp.diagonal(s)[None, :]
+    return precise_dot(precise_dot(u, y), adjoint(v)), sums
 
 
 def qr_multiply(
@@ -470,7 +468,7 @@ def qr_multiply(
         )
     q = jnp.conj(q) if conjugate else q
     left, right = (c, q) if mode == "right" else (q, c)
-    product = jnp.matmul(left, right, precision=lax.Precision.HIGHEST)
+    product = precise_dot(left, right)
     if is_vector:
         product = product[..., 0, :] if mode == "right" else product[..., 0]
     return (product, *factors)

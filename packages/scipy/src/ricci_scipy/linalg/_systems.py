@@ -9,7 +9,7 @@ from ricci_lax.linalg import lu as lu_of
 from ricci_lax.linalg import lu_pivots_to_permutation, triangular_solve
 from ricci_numpy.authoring import matrices
 
-from ._factors import cholesky, from_lists
+from ._factors import cholesky, from_lists, precise_dot
 
 __all__ = [
     "cho_factor",
@@ -254,7 +254,7 @@ def _solve_positive(a: Array, b: Array, *, lower: bool) -> Array:
     # custom_linear_solve takes derivatives from the product with a, so that the factor needs none.
     factor = lax.stop_gradient(cholesky(a, lower=lower))
     return lax.custom_linear_solve(
-        lambda x: jnp.matmul(a, x, precision=lax.Precision.HIGHEST),
+        lambda x: precise_dot(a, x),
         b,
         lambda _, y: _cho_solve(factor, y, lower=lower),
         symmetric=True,
