@@ -365,8 +365,15 @@ class Pullback:
             return unperturbed(self.signature.in_avals[i])
         return ir.as_array(reduced(instantiate(cotangent), self.signature.reduce_axes))
 
-    def cotangents(self, ct: ir.PyTree) -> list[Tangent | None]:
-        """Return the cotangent of each leaf of the arguments, ``None`` for constant ones."""
+    def cotangents(
+        self, ct: ir.PyTree, wanted: Sequence[bool] | None = None
+    ) -> list[Tangent | None]:
+        """Return the cotangent of each leaf of the arguments, ``None`` for constant ones.
+
+        Args:
+          ct: the cotangent of the result.
+          wanted: for each leaf, whether its cotangent is used; by default, all are.
+        """
         signature = self.signature
         # Only ``args_res`` can introduce such a placeholder, so the usual call need not split the
         # equations.
@@ -389,9 +396,10 @@ class Pullback:
                 check_type("vjp", "cotangent", "output", i, aval, leaf, ct)
             # The cotangent of an integer is zero, so its value and dtype are not checked.
             cts.append(strong(leaf, aval))
-        results = iter(
-            pull_back_tape(self.eqns, self.tangents.arguments, self.tangents.results, cts)
-        )
+        arguments, outputs = self.tangents
+        if wanted is not None:
+            wanted = list(compress(wanted, signature.smooth))
+        results = iter(pull_back_tape(self.eqns, arguments, outputs, cts, wanted))
         return [next(results) if is_smooth else None for is_smooth in signature.smooth]
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "ruled_programs",
     "split_rules",
     "transpose_rules",
+    "wanted_operands",
     "zero_derivative",
 ]
 
@@ -67,6 +68,7 @@ class UndefinedPrimal:
 
     Args:
       aval: the type.
+      wanted: whether its cotangent is used. A rule may return ``None`` for one that is not.
 
     Example:
       >>> from ricci.core import ShapedArray
@@ -75,12 +77,14 @@ class UndefinedPrimal:
       True
     """
 
-    __slots__ = ("aval",)
+    __slots__ = ("aval", "wanted")
 
     aval: ir.ShapedArray
+    wanted: bool
 
-    def __init__(self, aval: ir.AbstractValue):
+    def __init__(self, aval: ir.AbstractValue, wanted: bool = True):
         self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
+        self.wanted = wanted
 
     def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval})"
@@ -101,6 +105,12 @@ def is_undefined_primal(x: object) -> TypeGuard[UndefinedPrimal]:
       False
     """
     return type(x) is UndefinedPrimal
+
+
+def wanted_operands(operands: Sequence[object]) -> tuple[bool, ...] | None:
+    """For each linear operand of a transpose rule, whether it is wanted; ``None`` if all are."""
+    wanted = tuple(x.wanted for x in operands if type(x) is UndefinedPrimal)
+    return None if all(wanted) else wanted
 
 
 def per_operand(*rules: Callable[..., ir.ArrayLike] | None) -> ir.derived:

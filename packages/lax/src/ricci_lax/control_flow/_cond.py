@@ -81,10 +81,11 @@ def _cond_linearize(tape: ad.Tape, primals, tangents, *, branches, **params):
 def _cond_transpose(cts, index, *operands, branches, **params):
     linear = tuple(map(ad.is_undefined_primal, operands))
     ct_flags = tuple(type(ct) is not ad.Zero for ct in cts)
+    wanted = ad.wanted_operands(operands)
     transposed, nonzeros = per_branch(
-        ("transpose", linear, ct_flags),
+        ("transpose", linear, ct_flags, wanted),
         branches,
-        lambda: transpose_branches(branches, linear, ct_flags),
+        lambda: transpose_branches(branches, linear, ct_flags, wanted),
     )
     nonlinear = [x for x in operands if not ad.is_undefined_primal(x)]
     results = iter(

@@ -157,8 +157,10 @@ def _tangent_branch(
     return jaxpr.replace(invars=[*leading, *jaxpr.invars[len(home) :]])
 
 
-def transpose_branches(branches, linear, ct_flags):
-    transposed = [ad.transpose_jaxpr(branch, linear, ct_flags) for branch in branches]
+def transpose_branches(branches, linear, ct_flags, wanted):
+    transposed = [
+        ad.transpose_jaxpr(branch, linear, ct_flags, wanted=wanted) for branch in branches
+    ]
     # Every branch returns the same cotangents: zeros where only another one has a cotangent.
     union = _union(nonzeros for _, nonzeros in transposed)
     avals = [v.aval for v, lin in zip(branches[0].invars, linear, strict=True) if lin]

@@ -200,8 +200,11 @@ def transpose_rule(primitive: ir.Primitive) -> Callable[..., list[ir.Array | Non
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
         linear = [ad.is_undefined_primal(a) for a in args]
         nonzeros = [type(c) is not ad.Zero for c in cts]
+        wanted = ad.wanted_operands(args)
         transposed, out_nonzeros = shards.inside(
-            lambda: _transposed(params["jaxpr"], linear, nonzeros, shards, in_specs, out_specs)
+            lambda: _transposed(
+                params["jaxpr"], linear, nonzeros, wanted, shards, in_specs, out_specs
+            )
         )
         outs = iter(
             shards.bind(
@@ -235,11 +238,12 @@ def _transposed(
     jaxpr: ir.Jaxpr,
     linear: Sequence[bool],
     nonzeros: Sequence[bool],
+    wanted: tuple[bool, ...] | None,
     shards: Shards,
     in_specs: Specs,
     out_specs: Specs,
 ) -> tuple[ir.Jaxpr, list[bool]]:
-    transposed, out_nonzeros = ad.transpose_jaxpr(jaxpr, linear, nonzeros)
+    transposed, out_nonzeros = ad.transpose_jaxpr(jaxpr, linear, nonzeros, wanted=wanted)
     residual_count = len(linear) - sum(linear)
     ct_specs = list(compress(out_specs, nonzeros))
     result_specs = list(compress(compress(in_specs, linear), out_nonzeros))
@@ -269,7 +273,8 @@ def _transposed(
     if shards.check_vma and not any(sums):
         return transposed, out_nonzeros
     fun = by_types if shards.check_vma else by_specs
-    key = ("transpose on shards", tuple(linear), tuple(nonzeros), shards, in_specs, out_specs)
+    flags = (tuple(linear), tuple(nonzeros), wanted)
+    key = ("transpose on shards", *flags, shards, in_specs, out_specs)
     return (
         jaxpr.derived(key, lambda: ir.trace_to_jaxpr(fun, transposed.in_avals, jaxpr.debug_info)),
         out_nonzeros,

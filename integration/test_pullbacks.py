@@ -1,0 +1,106 @@
+"""Pullbacks as values: what they compute on request, what they are made of, and calls of them."""
+
+import re
+
+import numpy as np
+import pytest
+
+import ricci
+import ricci.numpy as jnp
+from ricci import lax
+from ricci.ad import DidntWant, DontWant, GradValue
+from ricci.sharding import PartitionSpec as P
+
+W = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [-2.0, 1.0, 0.75]], np.float32)
+X = np.array([0.3, -1.2, 1.7], np.float32)
+CT = np.array([1.0, 0.5, -2.0], np.float32)
+
+
+@ricci.custom_vjp
+def ruled(w, x):
+    return w @ x
+
+
+ruled.defvjp(
+    lambda w, x: (w @ x, (w, x)), lambda residuals, ct: (jnp.outer(ct, residuals[1]), ct @ W)
+)
+
+
+@ricci.custom_jvp
+def pushed(w, x):
+    return w @ x
+
+
+pushed.defjvp(
+    lambda primals, ts: (primals[0] @ primals[1], ts[0] @ primals[1] + primals[0] @ ts[1])
+)
+
+
+def written(w, x):
+    ref = ricci.new_ref(jnp.zeros(3))
+    ref[...] = x
+    ref[...] += w @ x
+    return jnp.sin(ref[...])
+
+
+FUNCTIONS = {
+    "product": lambda w, x: jnp.sin(w @ x),
+    "layers": lambda w, x: jnp.tanh(w @ jnp.tanh(w @ x)),
+    "jit": ricci.jit(lambda w, x: jnp.sin(w @ x) + x),
+    "cond": lambda w, x: lax.cond(x[0] > 0, lambda w, x: jnp.sin(w @ x), lambda w, x: x, w, x),
+    "scan": lambda w, x: lax.scan(lambda x, _: (jnp.sin(w @ x), None), x, None, length=3)[0],
+    "checkpoint": ricci.checkpoint(lambda w, x: jnp.sin(w @ jnp.sin(w @ x))),
+    "custom_vjp": lambda w, x: jnp.sin(ruled(w, x)),
+    "custom_jvp": lambda w, x: jnp.sin(pushed(w, x)),
+    "vmap": lambda w, x: ricci.vmap(jnp.dot, (0, None))(w, x),
+    "argument as result": lambda w, x: x,
+    "references": written,
+    "integers": lambda w, x: x[jnp.argsort(x)] * w[0],
+}
+REQUESTS = [(GradValue(), DontWant()), (DontWant(), GradValue()), (DontWant(), DontWant())]
+
+
+def products(fun, *args):
+    return len(re.findall(r"dot_general\[", str(ricci.make_jaxpr(fun)(*args))))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ricci.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_pullback_returns_the_requested_cotangents(name, wrap):
+    fun = FUNCTIONS[name]
+    every = ricci.vjp(fun, W, X)[1](CT)
+    for request in REQUESTS:
+        some = wrap(lambda w, x, ct, r=request: ricci.vjp(fun, w, x)[1].with_refs(*r)(ct))(W, X, CT)
+        for asked, ct, expected in zip(request, some, every, strict=True):
+            if type(asked) is DontWant:
+                assert ct == DidntWant()
+            else:
+                np.testing.assert_allclose(ct, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("product", [1, 1, 0]),
+        ("layers", [3, 2, 0]),
+        ("jit", [1, 1, 0]),
+        ("cond", [1, 1, 0]),
+        ("custom_jvp", [1, 1, 0]),
+    ],
+)
+def test_cotangents_that_are_not_wanted_are_not_computed(name, expected):
+    pull = ricci.vjp(ricci.jit(FUNCTIONS[name]), W, X)[1]
+    assert products(pull, CT) == {"layers": 4}.get(name, 2)
+    assert [products(pull.with_refs(*request), CT) for request in REQUESTS] == expected
+
+
+def test_cotangents_that_are_not_wanted_are_not_computed_on_shards():
+    mesh = ricci.make_mesh((1,), ("i",))
+    fun = ricci.shard_map(
+        lambda w, x: jnp.sin(w @ x), mesh=mesh, in_specs=(P(), P()), out_specs=P()
+    )
+    pull = ricci.vjp(fun, W, X)[1]
+    assert [products(pull.with_refs(*request), CT) for request in REQUESTS] == [1, 1, 0]
+    for request, expected in zip(REQUESTS, pull(CT), strict=False):
+        (ct,) = [c for c in pull.with_refs(*request)(CT) if type(c) is not DidntWant]
+        np.testing.assert_allclose(ct, expected, rtol=1e-5)
