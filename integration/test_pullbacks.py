@@ -104,3 +104,18 @@ def test_cotangents_that_are_not_wanted_are_not_computed_on_shards():
     for request, expected in zip(REQUESTS, pull(CT), strict=False):
         (ct,) = [c for c in pull.with_refs(*request)(CT) if type(c) is not DidntWant]
         np.testing.assert_allclose(ct, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("with_refs", [False, True])
+def test_jit_takes_a_pullback(with_refs):
+    pullback = ricci.vjp(jnp.sin, 4.0)[1]
+    compiled = ricci.jit(pullback.with_refs(GradValue()) if with_refs else pullback)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(1.0)[0], np.cos(4.0), rtol=1e-6)
+        ricci.clear_caches()
+
+
+def test_a_pullback_has_the_tree_structures_of_its_function():
+    _, pullback = ricci.vjp(lambda a, b: {"y": a * b["x"]}, 2.0, {"x": 3.0})
+    assert pullback.in_tree == ricci.tree.structure((2.0, {"x": 3.0}))
+    assert pullback.out_tree == ricci.tree.structure({"y": 6.0})

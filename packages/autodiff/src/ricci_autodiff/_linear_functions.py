@@ -216,7 +216,7 @@ class Pullback:
     It is a pytree of the residuals, which are literals in the equations of its tape.
     """
 
-    __slots__ = ("_args", "_parts", "_primal_ids", "eqns", "signature", "tangents")
+    __slots__ = ("__weakref__", "_args", "_parts", "_primal_ids", "eqns", "signature", "tangents")
 
     eqns: list[ir.JaxprEqn]
     tangents: Tangents
@@ -272,6 +272,16 @@ class Pullback:
         # compared by identity, so ``jit`` recognizes the structure.
         pullback._parts = (list(values), template)
         return pullback
+
+    @property
+    def in_tree(self) -> pytree.PyTreeDef:
+        """The tree structure of the arguments of the function."""
+        return self.signature.in_tree
+
+    @property
+    def out_tree(self) -> pytree.PyTreeDef:
+        """The tree structure of the output of the function."""
+        return self.signature.out_tree
 
     @property
     def jaxpr(self) -> ir.Jaxpr:

@@ -123,7 +123,7 @@ class AccumulatingPullback:
       refs: a reference or a marker for each leaf.
     """
 
-    __slots__ = ("pullback", "targets", "tree")
+    __slots__ = ("__weakref__", "pullback", "targets", "tree")
 
     def __init__(self, pullback: Any, tree: PyTreeDef, avals: Sequence[Any], refs: ir.PyTree):
         self.pullback = pullback
