@@ -267,8 +267,8 @@ def setxor1d(
     x, y = _pair("setxor1d", ar1, ar2)
     both = lax.concatenate([x, y], 0)
     rows, first, _ = sorted_with_firsts(both, equal_nan=True)
-    alone = lax.ne(isin(rows, x), isin(rows, y))
-    selected = lax.bitwise_and(first, alone)
+    in_x, in_y = (isin(rows, side, method="sort") for side in (x, y))
+    selected = lax.bitwise_and(first, lax.ne(in_x, in_y))
     if size is None:
         size = int(size_deciding_values("setxor1d", selected).sum())
         return _gathered(rows, selected, size, None, _is_weak(rows))
