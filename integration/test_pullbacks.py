@@ -10,6 +10,7 @@ import ricci.numpy as jnp
 from ricci import lax
 from ricci.ad import DidntWant, DontWant, GradValue
 from ricci.sharding import PartitionSpec as P
+from ricci.tree_util import tree_leaves
 
 W = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [-2.0, 1.0, 0.75]], np.float32)
 X = np.array([0.3, -1.2, 1.7], np.float32)
@@ -119,3 +120,63 @@ def test_a_pullback_has_the_tree_structures_of_its_function():
     _, pullback = ricci.vjp(lambda a, b: {"y": a * b["x"]}, 2.0, {"x": 3.0})
     assert pullback.in_tree == ricci.tree.structure((2.0, {"x": 3.0}))
     assert pullback.out_tree == ricci.tree.structure({"y": 6.0})
+
+
+def test_a_pullback_tells_which_results_depend_on_its_arguments():
+    fun = lambda x: (x, 3, np.int32(2), x * 0, lax.stop_gradient(x))
+    assert ricci.vjp(fun, 2.0)[1].out_nzs == (True, False, False, True, False)
+
+
+def test_replace_copies_a_pullback_with_other_residuals():
+    pull = ricci.vjp(lambda a, b: jnp.sin(a["x"]) * b, {"x": X}, CT)[1]
+    before = pull(CT)
+    doubled = pull.replace(opaque_residuals=[2 * r for r in pull.opaque_residuals])
+    for ct, expected in zip(tree_leaves(doubled(CT)), tree_leaves(before), strict=True):
+        assert not np.array_equal(ct, expected)
+    for again in (pull, pull.replace(), doubled.replace(opaque_residuals=pull.opaque_residuals)):
+        for ct, expected in zip(tree_leaves(again(CT)), tree_leaves(before), strict=True):
+            np.testing.assert_array_equal(ct, expected)
+    other = ricci.vjp(jnp.multiply, CT, X)[1].replace(args_res=[3 * CT, 2 * X])
+    np.testing.assert_array_equal(other(CT)[0], CT * (2 * X))
+    tree = ricci.tree.structure(((0, 0),))
+    assert ricci.vjp(jnp.multiply, X, X)[1].replace(in_tree=tree).in_tree == tree
+    with pytest.raises(TypeError, match="no field 'color'"):
+        pull.replace(color=1)
+    with pytest.raises(ValueError, match="opaque_residuals needs"):
+        pull.replace(opaque_residuals=[])
+
+
+SAVEABLE = [
+    (True, "AAA"),
+    (False, "---"),
+    ((True, False), "AA-"),
+    (({"a": True, "b": False}, True), "A-A"),
+    (((True, False), False), "A--"),
+    (((False, True), True), "-AA"),
+]
+
+
+@pytest.mark.parametrize(("flags", "expected"), SAVEABLE)
+def test_saveable_args_is_a_prefix_or_nested_tuples(flags, expected):
+    pull = ricci.vjp(lambda p, y: p["a"] * p["b"] * y, {"a": X, "b": CT}, W, saveable_args=flags)[1]
+    (a, b), y = pull.args_res
+    assert "".join("A" if hasattr(v, "shape") else "-" for v in (a, b, y)) == expected
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        [True, False],
+        ((True,), False),
+        None,
+        (True,),
+        {"a": 1},
+        (1, 0),
+        (True, (False,)),
+        ([True, False], True),
+        (jnp.bool_(True), False),
+    ],
+)
+def test_saveable_args_of_another_structure_or_type_are_refused(flags):
+    with pytest.raises(ValueError, match="saveable_args"):
+        ricci.vjp(lambda p, y: p["a"] * p["b"] * y, {"a": X, "b": CT}, W, saveable_args=flags)

@@ -16,6 +16,7 @@ from ._linear_functions import (
     Tangents,
     checked_tangent,
     pushforward,
+    saveable_leaves,
     strong,
     with_float0,
 )
@@ -258,9 +259,9 @@ def vjp(
       primals: the function's arguments.
       has_aux: whether ``fun`` returns a pair, whose second element is not differentiated.
       reduce_axes: named axes over which cotangents are summed instead of returned for each example.
-      saveable_args: a pytree of Booleans that is a prefix of ``primals``: whether ``f_vjp`` may
-        store each. Primals that it reads and may not store must be assigned to ``f_vjp.args_res``
-        before it is called.
+      saveable_args: a pytree of Booleans that is a prefix of ``primals``, in which a tuple matches
+        any container: whether ``f_vjp`` may store each. Primals that it reads and may not store
+        must be assigned to ``f_vjp.args_res`` before it is called.
       in_nzs: a pytree of Booleans that is a prefix of ``primals``: whether to differentiate with
         respect to each. The cotangents of the others are zero. By default, all are differentiated.
 
@@ -305,9 +306,7 @@ def vjp(
     leaves = pytree.tree_flatten(primals)[0]
     pullback = Pullback(eqns, tangents, signature, tuple(map(id, leaves)))
     if saveable_args is not True:
-        pullback.without_args(
-            pytree.flatten_axes("vjp saveable_args", signature.in_tree, saveable_args)
-        )
+        pullback.without_args(saveable_leaves(signature.in_tree, saveable_args))
     return value, pullback, *aux
 
 

@@ -209,6 +209,36 @@ def _nested(tree: pytree.PyTreeDef, leaves: Iterator[object]) -> object:
     return tuple([_nested(child, leaves) for child in tree.children()])
 
 
+def saveable_leaves(tree: pytree.PyTreeDef, flags: object) -> list[bool]:
+    """Broadcast ``saveable_args`` over the leaves of the arguments.
+
+    Args:
+      tree: the structure of the arguments.
+      flags: a prefix of it with Boolean leaves. A tuple matches any container with as many
+        children.
+
+    Raises:
+      ValueError: if the structure differs, or a leaf is not a Boolean.
+    """
+    name = "vjp saveable_args"
+    if type(flags) is bool:
+        return [flags] * tree.num_leaves
+    if isinstance(flags, tuple) and tree.node_data() is not None:
+        children = tree.children()
+        if len(children) != len(flags):
+            raise ValueError(
+                f"{name} has a tuple of length {len(flags)} for the {len(children)} children of "
+                f"{tree}."
+            )
+        pairs = zip(children, flags, strict=True)
+        return [leaf for child, flag in pairs for leaf in saveable_leaves(child, flag)]
+    leaves = pytree.flatten_axes(name, tree, flags)
+    for leaf in leaves:
+        if type(leaf) is not bool:
+            raise ValueError(f"{name} must have leaves of type bool, got {leaf!r:.60}.")
+    return leaves
+
+
 @final
 class Pullback:
     """The transposed derivative: maps a cotangent of the result to cotangents of the arguments.
@@ -284,6 +314,31 @@ class Pullback:
         return self.signature.out_tree
 
     @property
+    def out_nzs(self) -> tuple[bool, ...]:
+        """For each leaf of the output, whether it depends on a differentiated argument."""
+        return tuple(var is not None for var in self.tangents.results)
+
+    def replace(self, **fields: object) -> Self:
+        """Return a copy with other fields.
+
+        Args:
+          fields: new values of ``args_res``, ``opaque_residuals``, ``in_tree`` or ``out_tree``.
+
+        Raises:
+          TypeError: if there is no such field.
+          ValueError: if the number of residuals differs.
+        """
+        trees = {name: fields.pop(name) for name in ("in_tree", "out_tree") if name in fields}
+        if unknown := fields.keys() - {"args_res", "opaque_residuals"}:
+            raise TypeError(f"replace: {type(self).__name__} has no field {min(unknown)!r}.")
+        values, (template, tangents, signature) = self.flatten()
+        copied = self.unflatten((template, tangents, signature._replace(**trees)), values)
+        copied._args = self._args and list(self._args)
+        for name, value in fields.items():
+            setattr(copied, name, value)
+        return copied
+
+    @property
     def jaxpr(self) -> ir.Jaxpr:
         """The linear jaxpr that is transposed, which takes the residuals and tangents."""
         return self._split()[1].jaxpr(self.tangents)
@@ -328,9 +383,24 @@ class Pullback:
 
     @property
     def opaque_residuals(self) -> list[Any]:
-        """The residuals that are not arguments of the function."""
+        """The residuals that are not arguments of the function. They may be assigned."""
         values, template = self._split()
         return [value for i, value in enumerate(values) if i not in template.primals]
+
+    @opaque_residuals.setter
+    def opaque_residuals(self, residuals: Sequence[Any]) -> None:
+        values, template = self._split()
+        opaque = [i for i in range(len(values)) if i not in template.primals]
+        if len(residuals) != len(opaque):
+            raise ValueError(
+                f"opaque_residuals needs {len(opaque)} arrays, one for each residual that is not "
+                f"an argument; got {len(residuals)}."
+            )
+        values = list(values)
+        for i, value in zip(opaque, residuals, strict=True):
+            values[i] = value
+        self._parts = values, template
+        self.eqns = template.filled(values)
 
     def without_args(self, saveable: Sequence[bool]) -> Self:
         """Drop the arguments that may not be saved, and return the pullback."""
@@ -376,13 +446,13 @@ class Pullback:
         return ir.as_array(reduced(instantiate(cotangent), self.signature.reduce_axes))
 
     def cotangents(
-        self, ct: ir.PyTree, wanted: Sequence[bool] | None = None
+        self, ct: ir.PyTree, required: Sequence[bool] | None = None
     ) -> list[Tangent | None]:
         """Return the cotangent of each leaf of the arguments, ``None`` for constant ones.
 
         Args:
           ct: the cotangent of the result.
-          wanted: for each leaf, whether its cotangent is used; by default, all are.
+          required: for each leaf, whether its cotangent is used; by default, all are.
         """
         signature = self.signature
         # Only ``args_res`` can introduce such a placeholder, so the usual call need not split the
@@ -407,9 +477,9 @@ class Pullback:
             # The cotangent of an integer is zero, so its value and dtype are not checked.
             cts.append(strong(leaf, aval))
         arguments, outputs = self.tangents
-        if wanted is not None:
-            wanted = list(compress(wanted, signature.smooth))
-        results = iter(pull_back_tape(self.eqns, arguments, outputs, cts, wanted))
+        if required is not None:
+            required = list(compress(required, signature.smooth))
+        results = iter(pull_back_tape(self.eqns, arguments, outputs, cts, required))
         return [next(results) if is_smooth else None for is_smooth in signature.smooth]
 
 

@@ -133,8 +133,8 @@ class AccumulatingPullback:
     @ir.api_boundary
     def __call__(self, ct: ir.PyTree) -> tuple[ir.PyTree, ...]:
         """Return the requested cotangents; add the others to references, or drop them."""
-        wanted = [type(target) is not DontWant for target in self.targets]
-        cts = self.pullback.cotangents(ct, None if all(wanted) else wanted)
+        required = [type(target) is not DontWant for target in self.targets]
+        cts = self.pullback.cotangents(ct, None if all(required) else required)
         return self.tree.unflatten([self._settle(i, cotangent) for i, cotangent in enumerate(cts)])
 
     def _settle(self, i: int, ct: Tangent | None) -> Any:

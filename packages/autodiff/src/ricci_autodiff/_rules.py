@@ -30,7 +30,7 @@ __all__ = [
     "ruled_programs",
     "split_rules",
     "transpose_rules",
-    "wanted_operands",
+    "required_operands",
     "zero_derivative",
 ]
 
@@ -68,7 +68,7 @@ class UndefinedPrimal:
 
     Args:
       aval: the type.
-      wanted: whether its cotangent is used. A rule may return ``None`` for one that is not.
+      required: whether its cotangent is used. A rule may return ``None`` for one that is not.
 
     Example:
       >>> from ricci.core import ShapedArray
@@ -77,14 +77,14 @@ class UndefinedPrimal:
       True
     """
 
-    __slots__ = ("aval", "wanted")
+    __slots__ = ("aval", "required")
 
     aval: ir.ShapedArray
-    wanted: bool
+    required: bool
 
-    def __init__(self, aval: ir.AbstractValue, wanted: bool = True):
+    def __init__(self, aval: ir.AbstractValue, required: bool = True):
         self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
-        self.wanted = wanted
+        self.required = required
 
     def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval})"
@@ -107,10 +107,10 @@ def is_undefined_primal(x: object) -> TypeGuard[UndefinedPrimal]:
     return type(x) is UndefinedPrimal
 
 
-def wanted_operands(operands: Sequence[object]) -> tuple[bool, ...] | None:
-    """For each linear operand of a transpose rule, whether it is wanted; ``None`` if all are."""
-    wanted = tuple(x.wanted for x in operands if type(x) is UndefinedPrimal)
-    return None if all(wanted) else wanted
+def required_operands(operands: Sequence[object]) -> tuple[bool, ...] | None:
+    """For each linear operand of a transpose rule, whether it is required; ``None`` if all are."""
+    required = tuple(x.required for x in operands if type(x) is UndefinedPrimal)
+    return None if all(required) else required
 
 
 def per_operand(*rules: Callable[..., ir.ArrayLike] | None) -> ir.derived:

@@ -6,7 +6,7 @@ from typing import Any
 
 import ricci_ir as ir
 
-from ._rules import UndefinedPrimal, transpose_rules, transposes_zeros, wanted_operands
+from ._rules import UndefinedPrimal, required_operands, transpose_rules, transposes_zeros
 from ._tangent import Tangent, Zero, add_tangents, cotangent_aval, tangent_aval, with_type
 
 __all__ = ["transpose_call", "transpose_flat", "transpose_jaxpr"]
@@ -16,7 +16,7 @@ def pull_back(
     eqns: Sequence[ir.JaxprEqn],
     cotangents: dict[ir.Atom, Tangent],
     known: dict[ir.Atom, ir.ArrayLike],
-    wanted: set[ir.Atom] | None = None,
+    required: set[ir.Atom] | None = None,
 ) -> None:
     """Transpose linear equations, from the last to the first.
 
@@ -25,13 +25,13 @@ def pull_back(
       cotangents: the cotangents of the results, by variable. The cotangents of the arguments are
         added to it.
       known: the values of the nonlinear variables. All other variables are linear.
-      wanted: the linear variables whose cotangents are used, from ``_wanted_equations``; ``None``
-        for all.
+      required: the linear variables whose cotangents are used, from ``_required_equations``;
+        ``None`` for all.
     """
     names, origin = ir.context.name_stack, ir.context.origin
     switch = ir.SettingsSwitch()
     try:
-        _pull_back(eqns, cotangents, known, wanted, names, origin, switch)
+        _pull_back(eqns, cotangents, known, required, names, origin, switch)
     finally:
         switch.to(None)
         ir.context.name_stack, ir.context.origin = names, origin
@@ -41,7 +41,7 @@ def _pull_back(
     eqns: Sequence[ir.JaxprEqn],
     cotangents: dict[ir.Atom, Tangent],
     known: dict[ir.Atom, ir.ArrayLike],
-    wanted: set[ir.Atom] | None,
+    required: set[ir.Atom] | None,
     names: tuple[str, ...],
     origin: tuple[Any, int] | None,
     switch: ir.SettingsSwitch,
@@ -84,7 +84,7 @@ def _pull_back(
             elif atom in known:
                 operands.append(known[atom])
             else:
-                operands.append(UndefinedPrimal(atom.aval, wanted is None or atom in wanted))
+                operands.append(UndefinedPrimal(atom.aval, required is None or atom in required))
         code, offset, recorded = eqn.raw_source
         ir.context.origin = (code, offset) if code is not None else origin or ir.no_origin
         stack = transposed.get(id(recorded))
@@ -96,7 +96,7 @@ def _pull_back(
         else:
             results = transpose_rules[primitive](ct, *operands, **eqn.params)
         for atom, operand, result in zip(eqn.invars, operands, results, strict=True):
-            if type(operand) is not UndefinedPrimal or not operand.wanted:
+            if type(operand) is not UndefinedPrimal or not operand.required:
                 continue
             if result is None or type(result) is Zero:
                 zeros.add(atom)
@@ -107,29 +107,29 @@ def _pull_back(
                 cotangents[atom] = result if earlier is None else add_tangents(earlier, result)
 
 
-def _wanted_equations(
+def _required_equations(
     eqns: Sequence[ir.JaxprEqn], variables: Sequence[ir.Var], flags: Sequence[bool]
 ) -> tuple[Sequence[ir.JaxprEqn], set[ir.Atom] | None]:
-    """Drop the equations through which no wanted cotangent passes.
+    """Drop the equations through which no required cotangent passes.
 
     Args:
       eqns: linear equations, in forward order.
       variables: their arguments.
-      flags: for each argument, whether its cotangent is wanted.
+      flags: for each argument, whether its cotangent is required.
 
     Returns:
-      The equations that depend on a wanted argument, and the variables that do.
+      The equations that depend on a required argument, and the variables that do.
     """
     # Values also flow through references, which these sets of variables do not follow.
     if any(ir.uses_references(eqn.effects) for eqn in eqns):
         return eqns, None
-    wanted: set[ir.Atom] = set(compress(variables, flags))
+    required: set[ir.Atom] = set(compress(variables, flags))
     live = []
     for eqn in eqns:
-        if not wanted.isdisjoint(eqn.invars):
-            wanted.update(eqn.outvars)
+        if not required.isdisjoint(eqn.invars):
+            required.update(eqn.outvars)
             live.append(eqn)
-    return live, wanted
+    return live, required
 
 
 def _transposed_on_mesh(eqn: ir.JaxprEqn, ct: object, operands: Sequence[Any]) -> Sequence[Any]:
@@ -185,7 +185,7 @@ def pull_back_tape(
     in_vars: Sequence[ir.Var],
     out_vars: Sequence[ir.Var | None],
     cts: Sequence[Tangent],
-    wanted: Sequence[bool] | None = None,
+    required: Sequence[bool] | None = None,
 ) -> list[Tangent]:
     """Return the cotangents of the arguments of a tape, as arrays or ``Zero``.
 
@@ -194,7 +194,7 @@ def pull_back_tape(
       in_vars: the tangents of the arguments.
       out_vars: the tangents of the results; ``None`` for a zero.
       cts: the cotangents of the results.
-      wanted: for each argument, whether its cotangent is computed; by default, all are.
+      required: for each argument, whether its cotangent is computed; by default, all are.
     """
     cotangents: dict[ir.Atom, Tangent] = {}
     for var, ct in zip(out_vars, cts, strict=True):
@@ -202,8 +202,8 @@ def pull_back_tape(
             earlier = cotangents.get(var)
             cotangents[var] = ct if earlier is None else add_tangents(earlier, ct)
     variables = None
-    if wanted is not None:
-        eqns, variables = _wanted_equations(eqns, in_vars, wanted)
+    if required is not None:
+        eqns, variables = _required_equations(eqns, in_vars, required)
     pull_back(eqns, cotangents, {}, variables)
     return [_cotangent(cotangents, var) for var in in_vars]
 
@@ -214,7 +214,7 @@ def transpose_flat(
     args: Sequence[Any],
     cts: Sequence[Tangent],
     sums: Sequence[Tangent] = (),
-    wanted: Sequence[bool] | None = None,
+    required: Sequence[bool] | None = None,
 ) -> list[Tangent]:
     """Pull cotangents back through a jaxpr that is linear in some of its arguments.
 
@@ -224,7 +224,7 @@ def transpose_flat(
       args: the arguments; the values of the linear ones are not used.
       cts: the cotangents of the results.
       sums: cotangents to which those of the first linear arguments are added.
-      wanted: for each linear argument, whether its cotangent is computed; others are ``Zero``. By
+      required: for each linear argument, whether its cotangent is computed; others are ``Zero``. By
         default, all are.
 
     Returns:
@@ -262,13 +262,13 @@ def transpose_flat(
         if type(atom) is not ir.Literal and atom in depends and type(ct) is not Zero:
             earlier = cotangents.get(atom)
             cotangents[atom] = ct if earlier is None else add_tangents(earlier, ct)
-    wanted_variables = None
-    if wanted is not None:
-        eqns, wanted_variables = _wanted_equations(eqns, variables, wanted)
-    pull_back(eqns, cotangents, env, wanted_variables)
-    if wanted is not None:
+    required_variables = None
+    if required is not None:
+        eqns, required_variables = _required_equations(eqns, variables, required)
+    pull_back(eqns, cotangents, env, required_variables)
+    if required is not None:
         # An argument that is itself a result has a cotangent all the same.
-        for var in compress(variables, [not flag for flag in wanted]):
+        for var in compress(variables, [not flag for flag in required]):
             cotangents.pop(var, None)
     return [_cotangent(cotangents, var) for var in variables]
 
@@ -283,7 +283,7 @@ def transpose_jaxpr(
     linear: Sequence[bool],
     ct_nonzeros: Sequence[bool],
     ct_weak: Sequence[bool] | None = None,
-    wanted: Sequence[bool] | None = None,
+    required: Sequence[bool] | None = None,
 ) -> tuple[ir.Jaxpr, list[bool]]:
     """Return the jaxpr that pulls cotangents back through a jaxpr; cached on that jaxpr.
 
@@ -293,7 +293,7 @@ def transpose_jaxpr(
       ct_nonzeros: for each result, whether its cotangent is an argument. Other cotangents are zero.
       ct_weak: for each result, whether its cotangent is weakly typed. By default, the cotangents of
         weakly typed results are.
-      wanted: for each linear argument, whether its cotangent is computed; by default, all are.
+      required: for each linear argument, whether its cotangent is computed; by default, all are.
 
     Returns:
       A jaxpr that takes the nonlinear arguments and the nonzero cotangents, and returns the
@@ -306,10 +306,12 @@ def transpose_jaxpr(
     if ct_weak is not None:
         ct_weak = tuple(ct_weak)
         key = (*key, ct_weak)
-    if wanted is not None:
-        wanted = tuple(wanted)
-        key = (*key, "wanted", wanted)
-    return jaxpr.derived(key, lambda: _transpose_jaxpr(jaxpr, linear, ct_nonzeros, ct_weak, wanted))
+    if required is not None:
+        required = tuple(required)
+        key = (*key, "required", required)
+    return jaxpr.derived(
+        key, lambda: _transpose_jaxpr(jaxpr, linear, ct_nonzeros, ct_weak, required)
+    )
 
 
 def _transpose_jaxpr(
@@ -317,7 +319,7 @@ def _transpose_jaxpr(
     linear: tuple[bool, ...],
     ct_nonzeros: tuple[bool, ...],
     ct_weak: tuple[bool, ...] | None,
-    wanted: tuple[bool, ...] | None,
+    required: tuple[bool, ...] | None,
 ) -> tuple[ir.Jaxpr, list[bool]]:
     arg_avals = [v.aval for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin]
     ct_avals: list[Any] = [cotangent_aval(v.aval) for v in jaxpr.outvars]
@@ -333,7 +335,7 @@ def _transpose_jaxpr(
             next(nonzero_cts) if nz else Zero(tangent_aval(v.aval))
             for nz, v in zip(ct_nonzeros, jaxpr.outvars, strict=True)
         ]
-        results = transpose_flat(jaxpr, linear, args, cts, wanted=wanted)
+        results = transpose_flat(jaxpr, linear, args, cts, required=required)
         nonzeros.extend(type(r) is not Zero for r in results)
         return [r for r in results if type(r) is not Zero]
 
@@ -366,8 +368,8 @@ def transpose_call(
     linear = [type(a) is UndefinedPrimal for a in args]
     nonzeros = [type(c) is not Zero for c in ct]
     weak = _weak_types(jaxpr, ct) if typed else None
-    wanted = wanted_operands(args)
-    transposed, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros, weak, wanted)
+    required = required_operands(args)
+    transposed, out_nonzeros = transpose_jaxpr(jaxpr, linear, nonzeros, weak, required)
     nonlinear = [a for a in args if type(a) is not UndefinedPrimal]
     results = iter(apply(transposed, [*nonlinear, *[c for c in ct if type(c) is not Zero]]))
     flags = iter(out_nonzeros)

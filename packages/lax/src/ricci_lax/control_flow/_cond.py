@@ -81,11 +81,11 @@ def _cond_linearize(tape: ad.Tape, primals, tangents, *, branches, **params):
 def _cond_transpose(cts, index, *operands, branches, **params):
     linear = tuple(map(ad.is_undefined_primal, operands))
     ct_flags = tuple(type(ct) is not ad.Zero for ct in cts)
-    wanted = ad.wanted_operands(operands)
+    required = ad.required_operands(operands)
     transposed, nonzeros = per_branch(
-        ("transpose", linear, ct_flags, wanted),
+        ("transpose", linear, ct_flags, required),
         branches,
-        lambda: transpose_branches(branches, linear, ct_flags, wanted),
+        lambda: transpose_branches(branches, linear, ct_flags, required),
     )
     nonlinear = [x for x in operands if not ad.is_undefined_primal(x)]
     results = iter(

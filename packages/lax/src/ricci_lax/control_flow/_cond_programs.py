@@ -157,9 +157,9 @@ def _tangent_branch(
     return jaxpr.replace(invars=[*leading, *jaxpr.invars[len(home) :]])
 
 
-def transpose_branches(branches, linear, ct_flags, wanted):
+def transpose_branches(branches, linear, ct_flags, required):
     transposed = [
-        ad.transpose_jaxpr(branch, linear, ct_flags, wanted=wanted) for branch in branches
+        ad.transpose_jaxpr(branch, linear, ct_flags, required=required) for branch in branches
     ]
     # Every branch returns the same cotangents: zeros where only another one has a cotangent.
     union = _union(nonzeros for _, nonzeros in transposed)

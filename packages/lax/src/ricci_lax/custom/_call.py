@@ -12,8 +12,8 @@ from ricci_autodiff import (
     UndefinedPrimal,
     Zero,
     is_undefined_primal,
+    required_operands,
     transpose_flat,
-    wanted_operands,
 )
 from ricci_batching import Axis, BatchTrace, batch_flat, closing_primitives
 from ricci_pytree import PyTreeDef, argument_paths, read_signature, tree_flatten, tree_unflatten
@@ -377,8 +377,8 @@ def transpose_inline(
 ) -> list[ir.ArrayLike | Zero | None]:
     """The transpose rule of a linear function: transpose its operations."""
     linear = list(map(is_undefined_primal, args))
-    wanted = wanted_operands(args)
-    arg_cts = iter(transpose_flat(call_jaxpr, linear, args, cts, wanted=wanted))
+    required = required_operands(args)
+    arg_cts = iter(transpose_flat(call_jaxpr, linear, args, cts, required=required))
     return [next(arg_cts) if lin else None for lin in linear]
 
 

@@ -200,10 +200,10 @@ def transpose_rule(primitive: ir.Primitive) -> Callable[..., list[ir.Array | Non
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
         linear = [ad.is_undefined_primal(a) for a in args]
         nonzeros = [type(c) is not ad.Zero for c in cts]
-        wanted = ad.wanted_operands(args)
+        required = ad.required_operands(args)
         transposed, out_nonzeros = shards.inside(
             lambda: _transposed(
-                params["jaxpr"], linear, nonzeros, wanted, shards, in_specs, out_specs
+                params["jaxpr"], linear, nonzeros, required, shards, in_specs, out_specs
             )
         )
         outs = iter(
@@ -238,12 +238,12 @@ def _transposed(
     jaxpr: ir.Jaxpr,
     linear: Sequence[bool],
     nonzeros: Sequence[bool],
-    wanted: tuple[bool, ...] | None,
+    required: tuple[bool, ...] | None,
     shards: Shards,
     in_specs: Specs,
     out_specs: Specs,
 ) -> tuple[ir.Jaxpr, list[bool]]:
-    transposed, out_nonzeros = ad.transpose_jaxpr(jaxpr, linear, nonzeros, wanted=wanted)
+    transposed, out_nonzeros = ad.transpose_jaxpr(jaxpr, linear, nonzeros, required=required)
     residual_count = len(linear) - sum(linear)
     ct_specs = list(compress(out_specs, nonzeros))
     result_specs = list(compress(compress(in_specs, linear), out_nonzeros))
@@ -273,7 +273,7 @@ def _transposed(
     if shards.check_vma and not any(sums):
         return transposed, out_nonzeros
     fun = by_types if shards.check_vma else by_specs
-    flags = (tuple(linear), tuple(nonzeros), wanted)
+    flags = (tuple(linear), tuple(nonzeros), required)
     key = ("transpose on shards", *flags, shards, in_specs, out_specs)
     return (
         jaxpr.derived(key, lambda: ir.trace_to_jaxpr(fun, transposed.in_avals, jaxpr.debug_info)),
