@@ -24,7 +24,7 @@ from .manual._specs import AnyMesh
 # The name of the axis of an unnamed pmap in the shardings of results.
 UNNAMED = "_internal_pmap_axis_name"
 
-# The number of devices that all pmaps around what is traced can have; None outside of pmaps.
+# The number of devices that the enclosing pmaps can have together; None outside of pmaps.
 enclosing: ir.State = ir.define_context("pmap")
 
 

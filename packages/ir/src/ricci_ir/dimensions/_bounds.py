@@ -49,7 +49,7 @@ def _end_quotient(x: float, y: float) -> float:
 
 
 def _quotient(x: Interval, y: Interval) -> Interval:
-    if y[0] <= 0 <= y[1]:  # the divisor may be 0, for which there is no bound
+    if y[0] <= 0 <= y[1]:  # a divisor that may be 0 leaves the quotient unbounded
         return -inf, inf
     # The divisor has one sign, so that a quotient is monotone in both operands.
     ends = []

@@ -95,7 +95,7 @@ class ArrayMove(Protocol):
 
 # ``(jaxpr, fun, arrays, traced)``: compiles a jaxpr for several devices, and returns the implicit
 # reshardings in the executable. ``jaxpr`` is that of ``fun(*arrays)``, and ``traced`` its stage if
-# ``fun`` is jitted. Without a runtime there are no executables.
+# ``fun`` is jitted. The default, without a runtime, compiles nothing.
 array_moves: Hook[
     Callable[[Jaxpr, Callable[..., Any], Sequence[Any], Any], Sequence[ArrayMove]]
 ] = Hook(

@@ -256,7 +256,7 @@ def _cumulative(
         )
         ones = (1,) * len(x.shape)
         pads = [(0, 0)] * len(ones)
-        before = ir.max_dim(count - 1, 0)  # there may be no elements, if the size is symbolic
+        before = ir.max_dim(count - 1, 0)  # a symbolic size may be 0
         pads[axis] = (0, before) if reverse else (before, 0)
         window = [1] * len(ones)
         window[axis] = ir.max_dim(count, 1)

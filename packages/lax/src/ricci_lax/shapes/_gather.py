@@ -66,7 +66,7 @@ def _check_gather(
             f"{operand.ndim}."
         )
     for i, (size, bound) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
-        # Where there are no indices, nothing is read.
+        # An empty index array reads nothing, so any size fits.
         if size < 0 or (size > bound and indices.size):
             raise TypeError(
                 f"gather: slice_sizes[{i}]={size} does not fit into a dimension of size {bound}."

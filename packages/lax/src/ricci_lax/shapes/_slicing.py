@@ -298,7 +298,7 @@ def _pad_batch(axis, args, dims, *, padding_config):
         return pad_p.bind(x, value, padding_config=config), dim
     # Pad with anything, then put each example's own value where no element of the operand is.
     aval = array_aval(x)
-    keys = ir.is_extended(aval.dtype)  # there is no zero among them
+    keys = ir.is_extended(aval.dtype)  # the dtype of keys lacks a zero
     filling = index_in_dim(value, 0, keepdims=False) if keys else ir.exact_scalar(0, aval.dtype)
     padded = pad(x, filling, config)
     inside = pad(full(aval.shape, True), False, config)

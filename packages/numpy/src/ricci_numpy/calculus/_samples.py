@@ -397,7 +397,7 @@ def _interp(
     before = lax.sub(after, np.int32(1))
     x0, f0 = getitem(xp, before), getitem(fp, before)
     width, rise = lax.sub(getitem(xp, after), x0), lax.sub(getitem(fp, after), f0)
-    # Between points in one place there is no line: the value there is that of the first.
+    # Coinciding points define no slope: the result is the value of the first of them.
     least = strong_constant(width.dtype, float(ir.finfo(width.dtype).eps) ** 2)
     coincide = lax.le(lax.abs(width), least)
     fraction = lax.div(lax.sub(x, x0), where_step(coincide, constant_like(width, 1), width))

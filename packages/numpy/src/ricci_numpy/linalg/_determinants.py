@@ -300,8 +300,8 @@ def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
     dtype = dtype_of(a)
     factors, pivots, permutation = lu(a)
     parity = _parity(count_nonzero(_exchanges(pivots), axis=-1), dtype)
-    # Products of the first pivots: the last is the determinant, and the one before it what is
-    # left of the determinant without the last pivot.
+    # Products of the leading pivots: the last one is the determinant, and the one before it is the
+    # determinant divided by the last pivot.
     minors = lax.cumprod(diagonal(factors, axis1=-2, axis2=-1), rank - 2)
     minors = lax.mul(minors, lax.expand_dims(parity, (rank - 2,)))
     at = lambda i: lax.index_in_dim(minors, i, rank - 2, keepdims=False)
