@@ -281,9 +281,16 @@ class Pullback:
             # A user may replace elements of the list ``args_res`` in place, which is not noticed
             # until here. So the elements are compared by identity on each use.
             if any(values[i] is not value for i, value in assigned.items()):
-                values = [assigned.get(i, value) for i, value in enumerate(values)]
-                self._parts = values, template
-                self.eqns = template.filled(values)
+                return self._assign(self._parts, assigned)
+        return self._parts
+
+    def _assign(
+        self, parts: tuple[list[Any], _Template], assigned: dict[int, Any]
+    ) -> tuple[list[Any], _Template]:
+        """Replace residuals, by their positions; return the parts with the new ones."""
+        values = [assigned.get(i, value) for i, value in enumerate(parts[0])]
+        self._parts = values, parts[1]
+        self.eqns = parts[1].filled(values)
         return self._parts
 
     def flatten(self) -> tuple[list[Any], tuple[_Template, Tangents, Signature]]:
@@ -389,18 +396,14 @@ class Pullback:
 
     @opaque_residuals.setter
     def opaque_residuals(self, residuals: Sequence[Any]) -> None:
-        values, template = self._split()
+        values, template = parts = self._split()
         opaque = [i for i in range(len(values)) if i not in template.primals]
         if len(residuals) != len(opaque):
             raise ValueError(
                 f"opaque_residuals needs {len(opaque)} arrays, one for each residual that is not "
                 f"an argument; got {len(residuals)}."
             )
-        values = list(values)
-        for i, value in zip(opaque, residuals, strict=True):
-            values[i] = value
-        self._parts = values, template
-        self.eqns = template.filled(values)
+        self._assign(parts, dict(zip(opaque, residuals, strict=True)))
 
     def without_args(self, saveable: Sequence[bool]) -> Self:
         """Drop the arguments that may not be saved, and return the pullback."""
