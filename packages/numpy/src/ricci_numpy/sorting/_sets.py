@@ -4,7 +4,14 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import INT32, convert, operands, promote_dtypes
+from ricci_numpy._promotion import (
+    INEXACT_DTYPES,
+    INT32,
+    constant,
+    convert,
+    operands,
+    promote_dtypes,
+)
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import nonzero, where_step
 from ricci_numpy.shapes._reshaping import ravel
@@ -14,6 +21,9 @@ from ._sorting import lexsort
 from ._unique import size_deciding_values, sorted_with_firsts, unique
 
 __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d"]
+
+# With up to as many others, comparing an element with each is as fast as a binary search.
+_FEW_OTHERS = 64
 
 
 def isin(
@@ -31,8 +41,8 @@ def isin(
       test_elements: the others.
       assume_unique: has no effect.
       invert: whether to give the opposite.
-      method: ``"compare_all"``, ``"binary_search"``, ``"sort"`` or ``"auto"``; the result is the
-        same.
+      method: ``"compare_all"``, ``"binary_search"``, ``"sort"`` or ``"auto"``, which compares few
+        elements with all others and sorts many; the result is the same.
 
     Returns:
       A boolean array of the shape of ``element``.
@@ -66,7 +76,10 @@ def _isin(element: ir.Array, others: ir.Array, *, invert: bool, method: str) -> 
     count = np.shape(others)[0]
     if not count or not np.shape(element)[0]:
         return lax.full(np.shape(element), invert, ir.BOOL)
-    if method in ("auto", "compare_all"):
+    if method == "auto":
+        many = isinstance(count, int) and count > _FEW_OTHERS
+        method = "binary_search" if many else "compare_all"
+    if method == "compare_all":
         pairs = (lax.expand_dims(element, (1,)), lax.expand_dims(others, (0,)))
         if invert:
             return lax.reduce_and(lax.ne(*pairs), (1,))
@@ -265,10 +278,7 @@ def setxor1d(
     Source: numpy.setxor1d.
     """
     x, y = _pair("setxor1d", ar1, ar2)
-    both = lax.concatenate([x, y], 0)
-    rows, first, _ = sorted_with_firsts(both, equal_nan=True)
-    in_x, in_y = (isin(rows, side, method="sort") for side in (x, y))
-    selected = lax.bitwise_and(first, lax.ne(in_x, in_y))
+    rows, selected = _in_one_alone(x, y)
     if size is None:
         size = int(size_deciding_values("setxor1d", selected).sum())
         return _gathered(rows, selected, size, None, _is_weak(rows))
@@ -281,3 +291,25 @@ def setxor1d(
         rows, fill_value = promote_dtypes(rows, fill_value)
         return _gathered(rows, selected, size, fill_value, _is_weak(rows))
     return _gathered(rows, selected, size, fill_value)
+
+
+def _in_one_alone(x: ir.Array, y: ir.Array) -> tuple[ir.Array, ir.Array]:
+    """The elements of both vectors, sorted, and a mask of those that one has and the other lacks.
+
+    The sort is stable, so in a run of equal elements those of x come first: a value is in y alone
+    if the first of its run is of y, in x alone if the last is of x. The NaNs of x and of y are two
+    runs, since no NaN equals another.
+    """
+    size = np.shape(x)[0] + np.shape(y)[0]
+    if not size:
+        return x, lax.full((0,), False, ir.BOOL)
+    rows, order = lax.sort([lax.concatenate([x, y], 0), lax.iota(INT32, size)], num_keys=1)
+    in_y = lax.ge(order, constant(order, np.shape(x)[0]))
+    previous, following = lax.slice_in_dim(rows, 0, -1), lax.slice_in_dim(rows, 1, None)
+    boundary = lax.ne(previous, following)
+    if ir.get_aval(rows).dtype in INEXACT_DTYPES:
+        of_one = lax.eq(lax.slice_in_dim(in_y, 0, -1), lax.slice_in_dim(in_y, 1, None))
+        nans = lax.bitwise_and(lax.ne(previous, previous), lax.ne(following, following))
+        boundary = lax.bitwise_and(boundary, lax.bitwise_not(lax.bitwise_and(nans, of_one)))
+    first, last = (lax.pad(boundary, np.bool_(True), [(*end, 0)]) for end in ((1, 0), (0, 1)))
+    return rows, lax.select(in_y, first, last)
