@@ -1,5 +1,6 @@
 """What every package of the workspace has to have, and how versions and environments are made."""
 
+import ast
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -22,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from environments import Environment, digest  # noqa: E402
 from hatch_plugins import HOOK, stale  # noqa: E402
 from set_version import files, with_version  # noqa: E402
-from workspace import settings, version, wheel  # noqa: E402
+from workspace import PACKAGES, distribution, requirements_of_tests, settings, version, wheel  # noqa: E402
 
 
 def module_name(folder: Path) -> str:
@@ -181,3 +183,31 @@ def test_an_environment_that_stands_is_not_made_again(
     (environment.location / ".stamp").write_text(digest([["a"]], []))
     monkeypatch.setenv("PATH", os.devnull)
     assert environment.make([["a"]]) is False
+
+
+def _siblings_for_tests(package: str) -> set[str]:
+    """Return the modules of the workspace's packages that are installed where its tests run."""
+    names = {distribution(name): name for name in PACKAGES}
+    todo, installed = [package, *requirements_of_tests(package)[0]], set()
+    while todo:
+        name = todo.pop()
+        if name not in installed:
+            installed.add(name)
+            needed = [Requirement(text).name for text in declared(ROOT / "packages" / name)]
+            todo += [names[each] for each in needed if each in names]
+    return {module_name(Path(name)) for name in installed}
+
+
+def _imported(file: Path) -> set[str]:
+    """Return the packages that a module imports as it is loaded."""
+    statements = ast.parse(file.read_text(encoding="utf-8")).body
+    names = [alias.name for s in statements if isinstance(s, ast.Import) for alias in s.names]
+    names += [s.module or "" for s in statements if isinstance(s, ast.ImportFrom) and not s.level]
+    return {name.partition(".")[0] for name in names}
+
+
+@EVERY_PACKAGE
+def test_package_tests_import_only_what_is_installed_with_the_package(folder: Path) -> None:
+    absent = {module_name(each) for each in FOLDERS} - _siblings_for_tests(folder.name)
+    imported = {file.name: _imported(file) & absent for file in folder.glob("tests/**/*.py")}
+    assert not {file: modules for file, modules in imported.items() if modules}
