@@ -1,11 +1,12 @@
 """Setup that all tests share: a backend for examples in docstrings, and samples of the cases.
 
 Examples need a backend and operators, whichever package they are in. With ``RICCI_CASES_PER_TEST``
-each test function runs so many of its cases, evenly spaced: enough to find a dependency that a
-package does not declare, where all cases run elsewhere. With ``RICCI_SAMPLE`` test functions that
-are marked ``sampled(most)``, which compile much in each case, run so many; `nox -s tests` runs them
-whole, and so does a run that selects tests by name (``-k``, or a node id with ``::``). Modules that
-``RICCI_WITHOUT`` names cannot be imported, as if they were not installed.
+each test function runs so many of its cases, and with ``RICCI_TESTS_PER_FILE`` each file so many
+tests, evenly spaced: enough to find a dependency that a package does not declare, where all cases
+run elsewhere. With ``RICCI_SAMPLE`` test functions that are marked ``sampled(most)``, which compile
+much in each case, run so many; `nox -s tests` runs them whole, and so does a run that selects tests
+by name (``-k``, or a node id with ``::``). Modules that ``RICCI_WITHOUT`` names cannot be imported,
+as if they were not installed.
 """
 
 import importlib
@@ -45,6 +46,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for group in cases.values():
             mark = group[0].get_closest_marker("sampled") if sample else None
             items += _spaced(group, min([most or len(group), *(mark.args if mark else ())]))
+    if per_file := int(os.environ.get("RICCI_TESTS_PER_FILE", "0")):
+        files = {item.path: [other for other in items if other.path == item.path] for item in items}
+        items[:] = [item for group in files.values() for item in _spaced(group, per_file)]
 
 
 def _spaced(items: list[pytest.Item], most: int) -> list[pytest.Item]:

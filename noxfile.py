@@ -447,7 +447,7 @@ def docs(session: nox.Session) -> None:
 @nox.session(requires=["build"], allow_parallel=True)
 @nox.parametrize("package", PACKAGES, ids=PACKAGES)
 def isolated(session: nox.Session, package: str) -> None:
-    """Run a package's README, and cases of its tests, where only what it declares is installed."""
+    """Run a package's README and a sample of its tests where only what it declares is installed."""
     environment = install_wheels(package, (package,))
     session.run(environment.python, "-m", "pip", "check", external=True)
     readme = ["tools/readme_examples.py", f"packages/{package}/README.md"]
@@ -456,7 +456,8 @@ def isolated(session: nox.Session, package: str) -> None:
     siblings, others = requirements_of_tests(package)
     tools = [*others, *dependency_group("test")]
     without = modules_beside([package, *siblings], DIST, {}, *tools)
-    variables = {"RICCI_CASES_PER_TEST": "1", "RICCI_WITHOUT": " ".join(without)}
+    few = {"RICCI_CASES_PER_TEST": "1", "RICCI_TESTS_PER_FILE": "8"}
+    variables = {**few, "RICCI_WITHOUT": " ".join(without)}
     run_pytest(session, environment, f"packages/{package}/tests", **variables)
 
 
