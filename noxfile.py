@@ -147,7 +147,7 @@ def tests_together(session: nox.Session) -> None:
 def doctest(session: nox.Session) -> None:
     """Run the examples in the docstrings of every package and in the documents."""
     options = ["--doctest-modules", "--doctest-glob=*.md", "-n", "auto"]
-    # What it shows needs a C++ compiler: integration/test_ffi_example.py runs it.
+    # What it shows needs a C++ compiler: integration/compilation/test_ffi_example.py runs it.
     options += ["--ignore=docs/guides/custom-operations.md"]
     run_pytest(session, workspace(), *options, *EXAMPLES)
 
@@ -176,7 +176,7 @@ def integration_cpu(session: nox.Session) -> None:
 
     Of what is marked ``sampled`` only a sample: `pytest integration` runs all.
     """
-    options = ["--ignore-glob=*/test_hosts_*.py", "-n", "auto"]
+    options = ["--ignore=integration/multihost", "-n", "auto"]
     variables = {"RICCI_TEST_PLATFORM": "cpu", "RICCI_SAMPLE": "1"}
     run_pytest(session, workspace(), "integration", *options, **variables)
 
@@ -184,10 +184,9 @@ def integration_cpu(session: nox.Session) -> None:
 @nox.session(name="integration-hosts")
 def integration_hosts(session: nox.Session) -> None:
     """Run programs of several processes, on CPU devices, and let their processes fail."""
-    files = sorted(map(str, Path("integration").glob("test_hosts_*.py")))
     # The tests of a file share the processes that they start.
-    options = ["-n", "auto", "--dist", "loadfile"]
-    run_pytest(session, workspace(), *files, *options, RICCI_TEST_PLATFORM="cpu")
+    options = ["integration/multihost", "-n", "auto", "--dist", "loadfile"]
+    run_pytest(session, workspace(), *options, RICCI_TEST_PLATFORM="cpu")
 
 
 @nox.session(name="integration-gpu")
@@ -211,7 +210,7 @@ def integration_tpu(session: nox.Session) -> None:
             "compiled. It is a wheel for Linux on x86-64 of some 200 MB; no TPU is needed."
         )
     # Devices are described, so that everything else is on the CPU.
-    compiled = [*sorted(map(str, Path("integration").glob("test_tpu_*.py"))), "-rs"]
+    compiled = [*sorted(map(str, Path("integration/devices").glob("test_tpu_*.py"))), "-rs"]
     run_pytest(session, environment, *compiled, RICCI_TEST_PLATFORM="cpu", RICCI_TEST_LIBTPU="1")
     nodes = [*Path("/dev").glob("accel[0-9]*"), *Path("/dev/vfio").glob("[0-9]*")]
     vendors = {file.read_text().strip() for file in Path("/sys/bus/pci/devices").glob("*/vendor")}
@@ -226,22 +225,22 @@ def oracle_full(session: nox.Session) -> None:
     """Compare every case with the oracle, where tests take a sample; arguments go to pytest."""
     ORACLE.make([dependency_group("oracle")])
     names = (
-        "lax_oracle",
-        "control_flow",
-        "compositions",
-        "arrays_oracle",
-        "dtypes_oracle",
-        "strict_modes",
-        "weak_types",
-        "calls_oracle",
-        "places",
-        "example_libraries",
-        "sparse_oracle",
-        "mutable_references",
-        "library_programs",
-        "recomputation",
+        "oracle/test_lax_oracle.py",
+        "transformations/test_control_flow.py",
+        "transformations/test_compositions.py",
+        "oracle/test_arrays_oracle.py",
+        "oracle/test_dtypes_oracle.py",
+        "oracle/test_strict_modes.py",
+        "oracle/test_weak_types.py",
+        "oracle/test_calls_oracle.py",
+        "devices/test_places.py",
+        "surface/test_example_libraries.py",
+        "oracle/test_sparse_oracle.py",
+        "effects/test_mutable_references.py",
+        "surface/test_library_programs.py",
+        "transformations/test_recomputation.py",
     )
-    files = [f"integration/test_{name}.py" for name in names]
+    files = [f"integration/{name}" for name in names]
     run_pytest(session, workspace(), *files, "-n", "auto", RICCI_ORACLE_CASES="all")
 
 
@@ -249,7 +248,7 @@ def oracle_full(session: nox.Session) -> None:
 def samplers_full(session: nox.Session) -> None:
     """Compare every sampler with the oracle, bit for bit, in all of its forms."""
     ORACLE.make([dependency_group("oracle")])
-    file = "integration/test_samplers.py"
+    file = "integration/oracle/test_samplers.py"
     run_pytest(session, workspace(), file, "-n", "auto", RICCI_SAMPLER_CASES="all")
 
 
@@ -266,7 +265,7 @@ def devices_full(session: nox.Session) -> None:
 def edges_full(session: nox.Session) -> None:
     """Compare every elementwise function at the edges of its domain with the oracle and SciPy."""
     ORACLE.make([dependency_group("oracle")])
-    options = ["integration/test_edge_values.py", "-n", "auto"]
+    options = ["integration/oracle/test_edge_values.py", "-n", "auto"]
     run_pytest(session, workspace(), *options, RICCI_EDGE_CASES="all")
 
 
@@ -274,7 +273,10 @@ def edges_full(session: nox.Session) -> None:
 def symbolic_full(session: nox.Session) -> None:
     """Run every call with symbolic sizes at several of them, and padded; arguments go to pytest."""
     ORACLE.make([dependency_group("oracle")])
-    files = ["integration/test_symbolic_shapes.py", "integration/test_bucketed.py"]
+    files = [
+        "integration/transformations/test_symbolic_shapes.py",
+        "integration/transformations/test_bucketed.py",
+    ]
     options = [*files, "-n", "auto", "--dist", "worksteal"]
     run_pytest(session, workspace(), *options, RICCI_SYMBOLIC_CASES="all")
 
@@ -283,14 +285,14 @@ def symbolic_full(session: nox.Session) -> None:
 def numpy_full(session: nox.Session) -> None:
     """Compare every call of the NumPy API with the oracle and NumPy; arguments go to pytest."""
     ORACLE.make([dependency_group("oracle")])
-    options = ["integration/test_numpy_oracle.py", "-n", "auto", "--dist", "worksteal"]
+    options = ["integration/oracle/test_numpy_oracle.py", "-n", "auto", "--dist", "worksteal"]
     run_pytest(session, workspace(), *options, RICCI_NUMPY_CASES="all")
 
 
 @nox.session(name="orders-full")
 def orders_full(session: nox.Session) -> None:
     """Call every function in all ways, in both orders, at both widths; arguments go to pytest."""
-    options = ["integration/test_orders.py", "-n", "auto", "--dist", "worksteal"]
+    options = ["integration/oracle/test_orders.py", "-n", "auto", "--dist", "worksteal"]
     run_pytest(session, workspace(), *options, RICCI_ORDER_CASES="all")
 
 
@@ -299,7 +301,10 @@ def indexing_full(session: nox.Session) -> None:
     """Compare 10,000 random indices with NumPy and the oracle; arguments go to pytest."""
     ORACLE.make([dependency_group("oracle")])
     run_pytest(
-        session, workspace(), "integration/test_indexing_properties.py", RICCI_INDEX_CASES="10000"
+        session,
+        workspace(),
+        "integration/arrays/test_indexing_properties.py",
+        RICCI_INDEX_CASES="10000",
     )
 
 

@@ -1,11 +1,15 @@
-"""The platform that the integration tests run on, chosen before any device is made."""
+"""The tables' folders on the path, and the platform, chosen before any device is made."""
 
 import os
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "integration"), str(ROOT / "tools")]
 
 _platforms = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
 os.environ.setdefault("RICCI_NUM_CPU_DEVICES", "8")

@@ -19,10 +19,10 @@ import numpy as np
 from workspace import EXAMPLES, ROOT
 
 VALUES = (
-    "integration/test_examples.py",
-    "integration/test_nonsymmetric.py",
-    "integration/test_recorded_values.py",
-    "integration/test_spec_documents.py",
+    "integration/documents/test_examples.py",
+    "integration/arrays/test_nonsymmetric.py",
+    "integration/oracle/test_recorded_values.py",
+    "integration/documents/test_spec_documents.py",
     "packages/lax/tests/test_linalg_nonsymmetric.py",
     "packages/lax/tests/test_linalg_solving.py",
     "packages/lax/tests/test_linalg_spectral.py",
@@ -40,8 +40,8 @@ VALUES = (
     "packages/scipy/tests/test_special.py",
     "packages/scipy/tests/test_stats.py",
 )
-FIRST_CALLS = ("integration/test_first_calls.py",)  # NumPy's bits are XLA's
-_RECORDED = "integration/test_recorded_values.py"
+FIRST_CALLS = ("integration/compilation/test_first_calls.py",)  # NumPy's bits are XLA's
+_RECORDED = "integration/oracle/test_recorded_values.py"
 
 
 @dataclass(frozen=True, slots=True)

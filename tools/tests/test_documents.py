@@ -30,7 +30,9 @@ NOT_RUN = {
     },
     "guides/check.md": {"def test_training": "pytest runs it, with a fixture"},
     "guides/compile-time.md": {"/tmp/compiled": "changes settings of the process"},
-    "guides/custom-operations.md": {"": "integration/test_ffi_example.py runs the page"},
+    "guides/custom-operations.md": {
+        "": "integration/compilation/test_ffi_example.py runs the page"
+    },
     "guides/saving.md": {"orbax": "a job of integration/libraries runs it, where Orbax is there"},
     "guides/starting.md": {
         "jax_compilation_cache_dir": "changes settings of the process",

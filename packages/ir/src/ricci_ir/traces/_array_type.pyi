@@ -1,7 +1,7 @@
 """The static interface of arrays; ``_array_type.py`` assembles the class when it runs.
 
 ``ricci_numpy`` gives the methods that compute, tracers and the backends' arrays the others.
-``integration/test_array_interface.py`` compares the signatures here with those.
+``integration/arrays/test_array_interface.py`` compares the signatures here with those.
 """
 
 from collections.abc import Callable, Iterator, Sequence

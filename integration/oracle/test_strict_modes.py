@@ -1,0 +1,78 @@
+"""Library functions do not promote by themselves: they run where promotion is refused.
+
+Under `jax_numpy_dtype_promotion=strict` and `jax_numpy_rank_promotion=raise` a call fails only if
+JAX's fails too. A run takes a sample; with RICCI_ORACLE_CASES=all it takes every call.
+"""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ricci_xla", reason="values need the compiler")
+from numpy_cases import by_function
+
+import ricci.scipy as jsp
+from ricci_testing import Oracle, Request, evaluate_with, ricci_namespace, shared_oracle
+
+EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
+MODES = {
+    "strict": {"jax_numpy_dtype_promotion": "strict"},
+    "raise": {"jax_numpy_rank_promotion": "raise"},
+}
+OPERANDS = """
+import numpy as np
+F = jnp.array([1.0, 2.0, 3.0], 'float32')
+H = jnp.array([0.25, 0.5, 0.75], 'float32')
+I = jnp.array([0, 1, 2], 'int32')
+M = jnp.array([[1.0, 2.0, 3.0], [2.0, 5.0, 4.0]], 'float32')
+S = jnp.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]], 'float32')
+L = jnp.sin(jnp.arange(32, dtype='float32'))
+A = jnp.ones((1, 4, 2, 8), 'float32')
+K = random.key(0)
+"""
+SUBMODULES = "cluster.vq fft integrate interpolate linalg ndimage optimize signal sparse.linalg"
+IMPORTS = "import jax.scipy as jsp, jax.image\n" + "".join(
+    f"import jax.scipy.{name}\n" for name in f"{SUBMODULES} spatial.transform special stats".split()
+)
+LIBRARY = (Path(__file__).parents[1] / "data" / "library_calls.txt").read_text().splitlines()[1:]
+NUMPY = [call for calls in by_function().values() for call in calls if not call.bad]
+
+pytestmark = pytest.mark.skipif(
+    not Oracle.available(), reason="oracle environment missing: run nox -s oracle"
+)
+
+
+def failing(requests, imports=""):
+    """The requests that fail here, and not with JAX."""
+    space = {**ricci_namespace(), "jsp": jsp}
+    ours = [evaluate_with(space, r.source, r.inputs, config=r.config) for r in requests]
+    failed = [(r, our) for r, our in zip(requests, ours, strict=True) if our.error]
+    asked = [Request(imports + r.source, r.inputs, r.config) for r, _ in failed]
+    theirs = shared_oracle().run_many(asked, timeout=900.0)
+    return [
+        f"{r.source.splitlines()[-1]}\n{our.error.name}: {our.error.message}"
+        for (r, our), their in zip(failed, theirs, strict=True)
+        if not their.error
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_calls_of_the_numpy_api(mode):
+    calls = NUMPY if EVERYTHING else random.Random(mode).sample(NUMPY, 25)
+    requests = [
+        Request(call.source, call.inputs, {**MODES[mode], "jax_enable_x64": call.x64})
+        for call in calls
+    ]
+    wrong = failing(requests)
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["32", "64"])
+@pytest.mark.parametrize("mode", MODES)
+def test_calls_of_the_other_libraries(mode, wide):
+    lines = LIBRARY if EVERYTHING else random.Random(f"{mode} {wide}").sample(LIBRARY, 12)
+    config = {**MODES[mode], "jax_enable_x64": wide}
+    wrong = failing([Request(OPERANDS + line, {}, config) for line in lines], IMPORTS)
+    assert not wrong, "\n\n".join(wrong)
