@@ -148,6 +148,7 @@ from . import tree_util as tree_util
 if _typing.TYPE_CHECKING:
     from ricci_buckets import bucketed as bucketed
     from ricci_check import check as check
+    from ricci_lax.rolling import roll as roll
     from ricci_parallel.planning import memory_plan as memory_plan
     from ricci_xla.warm import warm_start as warm_start
 
@@ -190,6 +191,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "nn": ".nn",
             "parallel": ".parallel",
             "profiler": ".profiler",
+            "roll": "ricci_lax.rolling:roll",
             "scipy": ".scipy",
             "typing": ".typing",
             "warm_start": "ricci_xla.warm:warm_start",

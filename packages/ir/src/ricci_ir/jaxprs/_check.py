@@ -5,6 +5,7 @@ whose jaxpr equals an earlier one reuses its executable.
 """
 
 from collections.abc import Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ._effects import program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from ._print import Names
 
-__all__ = ["check_jaxpr", "same_program"]
+__all__ = ["check_jaxpr", "same_operation", "same_program", "same_value"]
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
@@ -167,11 +168,27 @@ def _same_equation(one: JaxprEqn, other: JaxprEqn, names: dict[Any, Any]) -> boo
     return True
 
 
+def same_operation(one: JaxprEqn, other: JaxprEqn) -> bool:
+    """Whether two equations apply one operation, with equal literals, to values of equal types."""
+    if len(one.invars) != len(other.invars) or len(one.outvars) != len(other.outvars):
+        return False
+    operands = list(zip(one.invars, other.invars, strict=True))
+    types = [*operands, *zip(one.outvars, other.outvars, strict=True)]
+    literals = [pair for pair in operands if type(pair[0]) is Literal or type(pair[1]) is Literal]
+    return (
+        one.primitive is other.primitive
+        and one.settings is other.settings
+        and all(a.aval is b.aval for a, b in types)
+        and _same_atoms([a for a, _ in literals], [b for _, b in literals], {})
+        and _same_params(one.params, other.params)
+    )
+
+
 def _same_params(mine: dict[str, Any], theirs: dict[str, Any]) -> bool:
     if not mine and not theirs:
         return True
     return mine.keys() == theirs.keys() and all(
-        _same_value(value, theirs[key]) for key, value in mine.items()
+        same_value(value, theirs[key]) for key, value in mine.items()
     )
 
 
@@ -180,14 +197,15 @@ def _same_atoms(mine: Sequence[Atom], theirs: Sequence[Atom], names: dict[Any, A
         return False
     for a, b in zip(mine, theirs, strict=True):
         if type(a) is Literal and type(b) is Literal:
-            if a.aval is not b.aval or not _same_value(a.val, b.val):
+            if a.aval is not b.aval or not same_value(a.val, b.val):
                 return False
         elif names.get(a) is not b:
             return False
     return True
 
 
-def _same_value(one: Any, other: Any) -> bool:
+def same_value(one: Any, other: Any) -> bool:
+    """Whether two parameters of equations have the same meaning: equal values of equal types."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -196,9 +214,11 @@ def _same_value(one: Any, other: Any) -> bool:
         consts = zip(one.consts, other.consts, strict=False)
         # An inner jaxpr's constants are part of the computation, so they are compared, by identity.
         return same_program(one, other) and all(a is b for a, b in consts)
+    if isinstance(one, MethodType):  # Python compares the objects of methods by identity
+        return one.__func__ is other.__func__ and bool(one.__self__ == other.__self__)
     if isinstance(one, tuple | list):
         pairs = zip(one, other, strict=False)
-        return len(one) == len(other) and all(_same_value(a, b) for a, b in pairs)
+        return len(one) == len(other) and all(same_value(a, b) for a, b in pairs)
     if isinstance(one, float | complex | np.generic):
         return repr(one) == repr(other)  # distinguishes -0.0 from 0.0, and NaN equals itself
     try:

@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, Protocol, Self, cast, overload
 
 import ricci_ir as ir
 from ricci_autodiff import (
@@ -155,6 +155,26 @@ class Call(ir.TupleRecord):
         for position, value in self.static:
             args.insert(position, value)
         return tuple(args)
+
+
+class _Rules(Protocol):
+    """A custom function's rules for one form of call, as functions of flat arrays."""
+
+    custom: Any
+    call: Call
+    const_count: int
+    out_tree: PyTreeDef | EagerCall
+
+
+def same_calls(one: _Rules, other: _Rules) -> bool:
+    """Whether rules are those of one function, for calls that differ in their arrays alone."""
+    return (
+        one.custom is other.custom
+        and one.const_count == other.const_count
+        and one.out_tree == other.out_tree
+        and one.call.tree == other.call.tree
+        and ir.same_value(one.call.static, other.call.static)
+    )
 
 
 @ir.without_boundaries  # calls of its objects have their own

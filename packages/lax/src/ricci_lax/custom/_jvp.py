@@ -23,6 +23,7 @@ from ._call import (
     is_ours,
     is_replayed,
     lower_inline,
+    same_calls,
     split_inline,
     transpose_inline,
 )
@@ -207,6 +208,12 @@ class Rule:
         self.call = call.form()
         self.const_count = const_count
         self.out_tree = out_tree
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Rule and same_calls(self, other)
+
+    def __hash__(self) -> int:
+        return id(self.custom)
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
         name = self.custom.name

@@ -15,7 +15,7 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
-from ._call import Call, EagerCall, array_operand, call_rule
+from ._call import Call, EagerCall, array_operand, call_rule, same_calls
 
 __all__ = ["CustomVJPPrimal", "custom_vjp_primal_tree_values", "zero_from_primal"]
 
@@ -72,6 +72,12 @@ class Rules:
         self.call = call.form()
         self.const_count = const_count
         self.out_tree = out_tree
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Rules and same_calls(self, other)
+
+    def __hash__(self) -> int:
+        return id(self.custom)
 
     def forward(
         self, primals: Sequence[Any], perturbed: Sequence[bool]

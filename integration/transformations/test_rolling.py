@@ -1,0 +1,212 @@
+"""``roll``: values are those of the function, and the jaxpr does not grow with the layers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ricci
+import ricci.numpy as jnp
+from ricci import lax, nn, random, roll
+
+SIZE = 4
+_weights = np.random.default_rng(0)
+
+
+def _matrix(*shape: int) -> np.ndarray:
+    return (_weights.normal(size=shape) / 2).astype(np.float32)
+
+
+def _layers(count: int, size: int = SIZE) -> list[dict[str, np.ndarray]]:
+    return [{"w": _matrix(size, size), "b": _matrix(size)} for _ in range(count)]
+
+
+def _layer(p: Any, x: Any) -> Any:
+    h = nn.relu(x @ p["w"] + p["b"])
+    return x + h * jnp.tanh(h) / jnp.sqrt(1 + jnp.mean(x**2))
+
+
+def plain(layers: Any, x: Any) -> Any:
+    for p in layers:
+        x = _layer(p, x)
+    return jnp.sum(x**2)
+
+
+def shared_weights(layers: Any, x: Any) -> Any:
+    for _ in range(6):
+        x = _layer(layers[0], x)
+    return jnp.sum(x)
+
+
+def two_carries(layers: Any, x: Any) -> Any:
+    h = jnp.zeros_like(x)
+    for p in layers:
+        h = jnp.tanh(x @ p["w"] + h)
+        x, h = jnp.cos(h) + p["b"] * jnp.sin(x), x * jnp.exp(-(h**2)) + 1
+    return jnp.sum(x * h)
+
+
+def hidden_states(layers: Any, x: Any) -> Any:
+    states = []
+    for p in layers:
+        x = _layer(p, x)
+        states.append(x)
+    return jnp.sum(jnp.stack(states) * jnp.arange(len(states), dtype=x.dtype)[:, None])
+
+
+def read_in_reverse(layers: Any, x: Any) -> Any:
+    states = []
+    for p in layers:
+        x = _layer(p, x)
+        states.append(x)
+    for p, state in zip(layers, states[::-1], strict=True):
+        x = jnp.sin(_layer(p, x)) * jnp.cos(state) + jnp.exp(-(state**2))
+    return jnp.sum(x)
+
+
+def dropout(layers: Any, x: Any) -> Any:
+    key = random.key(3)
+    for p in layers:
+        key, drawn = random.split(key)
+        keep = random.bernoulli(drawn, 0.7, x.shape)
+        x = jnp.where(keep, _layer(p, x), 0.0)
+    return jnp.sum(x)
+
+
+def inner_jit(layers: Any, x: Any) -> Any:
+    return ricci.jit(plain)(layers, x) + 1
+
+
+def in_a_loop(layers: Any, x: Any) -> Any:
+    body = lambda i, y: jnp.tanh(y + plain(layers, y))
+    return jnp.sum(lax.fori_loop(0, 3, body, x))
+
+
+def checkpointed(layers: Any, x: Any) -> Any:
+    for p in layers:
+        x = ricci.checkpoint(_layer)(p, x)
+        x = jnp.sin(x) * jnp.cos(x) + jnp.tanh(x) ** 2 - x / (1 + x**2)
+    return jnp.sum(x)
+
+
+def weak_scalars(layers: Any, x: Any) -> Any:
+    scale = jnp.sum(x) * 0 + 1.0
+    for p in layers:
+        factor = lax.convert_element_type(p["b"][0], float)
+        scale = jnp.sin(scale * factor) + jnp.cos(scale) * factor - scale**2 / 3
+    return scale
+
+
+def skips_two(layers: Any, x: Any) -> Any:
+    before = x
+    for p in layers:
+        x, before = _layer(p, x) + before, x
+    return jnp.sum(x)
+
+
+def other_in_the_middle(layers: Any, x: Any) -> Any:
+    half = len(layers) // 2
+    for p in layers[:half]:
+        x = _layer(p, x)
+    x = jnp.sort(x)
+    for p in layers[half:]:
+        x = _layer(p, x)
+    return jnp.sum(x)
+
+
+PROGRAMS: list[Callable[..., Any]] = [
+    plain, shared_weights, two_carries, hidden_states, read_in_reverse, dropout, inner_jit,
+    in_a_loop, checkpointed, weak_scalars, skips_two, other_in_the_middle,
+]  # fmt: skip
+TRANSFORMED: dict[str, Callable[..., Any]] = {
+    "value": lambda f: f,
+    "gradient of the rolled": lambda f: ricci.value_and_grad(f),
+    "vmap": lambda f: ricci.vmap(f, in_axes=(None, 0)),
+}
+
+
+def _equations(jaxpr: Any) -> int:
+    inner = [value for eqn in jaxpr.eqns for value in eqn.params.values()]
+    jaxprs = [x for x in inner if hasattr(x, "eqns")]
+    return len(jaxpr.eqns) + sum(map(_equations, jaxprs))
+
+
+def _assert_close(one: Any, other: Any) -> None:
+    for a, b in zip(ricci.tree.leaves(one), ricci.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("how", TRANSFORMED)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_rolled_values_are_those_of_the_function(program, how):
+    layers, x = _layers(6), _matrix(SIZE)
+    if how == "vmap":
+        x = _matrix(3, SIZE)
+    expected = ricci.jit(TRANSFORMED[how](program))(layers, x)
+    _assert_close(TRANSFORMED[how](roll(program))(layers, x), expected)
+    _assert_close(ricci.jit(TRANSFORMED[how](roll(program)))(layers, x), expected)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_rolled_gradients_are_those_of_the_function(wide):
+    with ricci.enable_x64(wide):
+        step = ricci.value_and_grad(plain)
+        layers, x = _layers(5), _matrix(SIZE)
+        for _ in range(2):
+            _assert_close(roll(step)(layers, x), ricci.jit(step)(layers, x))
+            ricci.clear_caches()
+
+
+@pytest.mark.parametrize("program", [plain, two_carries, hidden_states, dropout, inner_jit])
+@pytest.mark.parametrize("transformation", [lambda f: f, ricci.grad], ids=["value", "gradient"])
+def test_rolled_jaxprs_do_not_grow_with_the_layers(program, transformation):
+    reports = [roll(transformation(program)).report(_layers(n), _matrix(SIZE)) for n in (6, 12)]
+    per_layer = (reports[1].after - reports[0].after) / 6
+    assert per_layer <= 6, reports  # constants of layers, sums of their gradients
+    assert reports[0].after < reports[0].before
+
+
+def test_layers_of_another_shape_stay_as_they_are():
+    def net(layers, x):
+        for p in layers:
+            x = jnp.pad(x, (0, p["w"].shape[0] - x.shape[0]))
+            x = _layer(p, x)
+        return jnp.sum(x)
+
+    layers, x = [*_layers(4), *_layers(1, 6), *_layers(4, 8)], _matrix(SIZE)
+    assert [run.count for run in roll(net).report(layers, x).runs] == [4, 3]
+    _assert_close(roll(net)(layers, x), net(layers, x))
+
+
+def test_pieces_that_read_two_pieces_back_are_refused_with_the_reason():
+    report = roll(skips_two).report(_layers(5), _matrix(SIZE))
+    assert not report.runs
+    assert "pieces read values of other pieces than the one before" in str(report)
+
+
+def test_pairs_of_layers_that_read_two_layers_back_are_pieces():
+    report = roll(skips_two).report(_layers(6), _matrix(SIZE))
+    assert [run.count for run in report.runs] == [3]
+
+
+def test_functions_among_the_arguments_are_passed_as_they_are():
+    net = lambda model, x: plain(model["layers"], model["act"](x))
+    model, x = {"layers": _layers(4), "act": jnp.tanh, "name": "m"}, _matrix(SIZE)
+    _assert_close(roll(net)(model, x), net(model, x))
+    assert [run.count for run in roll(net).report(model, x).runs] == [4]
+
+
+def test_side_effects_keep_their_order():
+    seen = []
+
+    def net(layers, x):
+        for i, p in enumerate(layers):
+            x = _layer(p, x)
+            ricci.debug.callback(lambda _, i=i: seen.append(i), x[0], ordered=True)
+        return jnp.sum(x)
+
+    roll(net)(_layers(4), _matrix(SIZE))
+    ricci.effects_barrier()
+    assert seen == [0, 1, 2, 3]

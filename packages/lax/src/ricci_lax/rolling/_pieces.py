@@ -1,0 +1,277 @@
+"""Find equal consecutive pieces of a jaxpr, such as the layers that a Python loop traced."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ricci_ir as ir
+
+__all__ = ["LEAST_PIECES", "Refusal", "Run", "find_runs"]
+
+LEAST_PIECES = 3
+_LEAST_EQUATIONS = 8  # of a piece, those of the jaxprs that its equations hold included
+_CANDIDATES = 8  # the repetitions that are tried on an interval of equations
+
+# A result of a piece: its equation, counted in the piece, and its place among the results.
+type Place = tuple[int, int]
+
+
+class Carry(NamedTuple):
+    """An operand that each piece takes from the piece before it.
+
+    Attributes:
+      operand: the variable of the template.
+      first: what the first piece takes, from before the run.
+      place: the result of a piece that the next one takes.
+    """
+
+    operand: ir.Var
+    first: ir.Var
+    place: Place
+
+
+class Run(NamedTuple):
+    """Consecutive pieces of a jaxpr that apply the same operations to values of the same types.
+
+    Attributes:
+      start, period, count: the first equation, the equations of a piece, the number of pieces.
+      template: the equations of one piece, on variables of their own.
+      carries: operands that come from the piece before.
+      fixed: operands that are one value for all pieces: the template's variable and the value's.
+      stacked: operands that come from outside and differ from piece to piece.
+      results: the places of results that are used outside of the run, with those pieces.
+    """
+
+    start: int
+    period: int
+    count: int
+    template: list[ir.JaxprEqn]
+    carries: list[Carry]
+    fixed: list[tuple[ir.Var, ir.Var]]
+    stacked: list[tuple[ir.Var, tuple[ir.Var, ...]]]
+    results: dict[Place, list[int]]
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.period * self.count
+
+    def is_final(self, place: Place) -> bool:
+        """Whether a result is used outside of the last piece alone, and is carried."""
+        is_carried = any(carry.place == place for carry in self.carries)
+        return is_carried and self.results[place] == [self.count - 1]
+
+
+class Refusal(NamedTuple):
+    """A repetition that is not rolled, and why."""
+
+    start: int
+    period: int
+    count: int
+    reason: str
+
+
+def find_runs(jaxpr: ir.Jaxpr) -> tuple[list[Run], list[Refusal]]:
+    """Find the runs of a jaxpr, in the order of its equations, and repetitions that are not runs.
+
+    Repetitions are those of operations, whatever their operands are. The one that saves the most
+    equations is tried first, then what lies before and after it.
+    """
+    search = _Search(jaxpr)
+    search.interval(0, len(jaxpr.eqns))
+    return sorted(search.runs, key=lambda run: run.start), search.refusals
+
+
+class _Search:
+    """The search for the runs of a jaxpr."""
+
+    def __init__(self, jaxpr: ir.Jaxpr):
+        self.eqns = jaxpr.eqns
+        self.outvars = jaxpr.outvars
+        self.numbers = _operation_numbers(jaxpr.eqns)
+        self.weights = np.cumsum([0, *(_weight(eqn) for eqn in jaxpr.eqns)])
+        self.producers: dict[ir.Var, tuple[int, int]] = {
+            var: (i, o) for i, eqn in enumerate(jaxpr.eqns) for o, var in enumerate(eqn.outvars)
+        }
+        self.runs: list[Run] = []
+        self.refusals: list[Refusal] = []
+
+    @cached_property
+    def users(self) -> dict[Any, list[int]]:
+        """The equations that read each variable; those that a jaxpr returns are read at its end."""
+        users: dict[Any, list[int]] = {}
+        for i, eqn in enumerate(self.eqns):
+            for atom in eqn.invars:
+                users.setdefault(atom, []).append(i)
+        for atom in self.outvars:
+            users.setdefault(atom, []).append(len(self.eqns))
+        return users
+
+    def interval(self, start: int, stop: int) -> None:
+        """Find the runs among some equations."""
+        for first, period, length in self._repetitions(start, stop):
+            run = self._run(first, period, length)
+            if isinstance(run, Run):
+                self.runs.append(run)
+                self.interval(start, run.start)
+                self.interval(run.stop, stop)
+                return
+            self.refusals.append(run)
+
+    def _repetitions(self, start: int, stop: int) -> list[tuple[int, int, int]]:
+        """The repetitions of operations, as (start, period, length), largest saving first."""
+        numbers, weights = self.numbers[start:stop], self.weights
+        candidates = []
+        for period in range(1, (stop - start) // LEAST_PIECES + 1):
+            equal = numbers[:-period] == numbers[period:]
+            least = (LEAST_PIECES - 1) * period
+            if np.count_nonzero(equal) < least:
+                continue
+            edges = np.flatnonzero(np.diff(equal, prepend=False, append=False))
+            for first, last in zip(edges[::2], edges[1::2], strict=True):
+                if last - first < least:
+                    continue
+                begin, length = start + int(first), int(last - first) + period
+                piece = int(weights[begin + period] - weights[begin])
+                if piece >= _LEAST_EQUATIONS:
+                    saved = (length // period - 1) * piece
+                    candidates.append((saved, -period, begin, length))
+        candidates.sort(reverse=True)
+        return [(begin, -period, length) for _, period, begin, length in candidates[:_CANDIDATES]]
+
+    def _run(self, start: int, period: int, length: int) -> Run | Refusal:
+        start += self._narrowest_cut(start, period, length % period)
+        count = length // period
+        chosen = max(
+            (self._matching(start + skipped * period, period, count - skipped), -skipped)
+            for skipped in range(min(3, count - LEAST_PIECES + 1))
+        )
+        if chosen[0] < LEAST_PIECES:
+            reason = "pieces read values of other pieces than the one before, or in other ways"
+            return Refusal(start, period, count, reason)
+        return self._described(start - chosen[1] * period, period, chosen[0])
+
+    def _narrowest_cut(self, start: int, period: int, most: int) -> int:
+        """Where to begin, so that few bytes pass from each piece to the next."""
+        if not most:
+            return 0
+        changes = np.zeros(2 * period + 1)
+        for i in range(start, start + 2 * period):
+            for var in self.eqns[i].outvars:
+                later = [user for user in self.users.get(var, ()) if user <= i + period]
+                if later:
+                    changes[i + 1 - start] += _bytes(var)
+                    changes[min(later[-1] + 1 - start, 2 * period)] -= _bytes(var)
+        return int(np.argmin(np.cumsum(changes)[period : period + most + 1]))
+
+    def _source(self, atom: ir.Atom, start: int, begin: int, period: int) -> Any:
+        """Where a piece that begins at an equation takes an operand from, in a run."""
+        if type(atom) is ir.Literal:
+            return None
+        i, result = self.producers.get(atom, (-1, 0))
+        if i < start:
+            return "outside"
+        distance = i - begin
+        if distance >= 0:
+            return "own", distance, result
+        return ("previous", distance + period, result) if distance >= -period else "earlier"
+
+    def _sources(self, start: int, begin: int, period: int) -> list[Any]:
+        piece = self.eqns[begin : begin + period]
+        return [self._source(x, start, begin, period) for eqn in piece for x in eqn.invars]
+
+    def _matching(self, start: int, period: int, count: int) -> int:
+        """How many consecutive pieces take their operands in the same way."""
+        reference = self._sources(start, start + period, period)
+        if "earlier" in reference:
+            return 0
+        initial = ["outside" if s and s[0] == "previous" else s for s in reference]
+        if self._sources(start, start, period) != initial:
+            return 0
+        for piece in range(2, count):
+            if self._sources(start, start + piece * period, period) != reference:
+                return piece
+        return count
+
+    def _described(self, start: int, period: int, count: int) -> Run:
+        stop = start + period * count
+        own: dict[Place, ir.Var] = {}
+        operands: dict[Any, ir.Var] = {}
+        run = Run(start, period, count, [], [], [], [], {})
+        sources = iter(self._sources(start, start + period, period))
+        for q, eqn in enumerate(self.eqns[start : start + period]):
+            invars: list[ir.Atom] = []
+            for a, atom in enumerate(eqn.invars):
+                source = next(sources)
+                if source is None:
+                    invars.append(atom)
+                elif source[0] == "own":
+                    invars.append(own[source[1:]])
+                else:
+                    pieces = range(start + q, stop, period)
+                    values = tuple(self.eqns[i].invars[a] for i in pieces)
+                    key = (source, atom) if source[0] == "previous" else values
+                    if key not in operands:
+                        operands[key] = self._operand(run, source, values)
+                    invars.append(operands[key])
+            outvars = [type(var)(var.aval) for var in eqn.outvars]
+            own.update({(q, o): var for o, var in enumerate(outvars)})
+            run.template.append(eqn.replace(invars=invars, outvars=outvars))
+        for q, o in own:
+            used = [
+                piece
+                for piece in range(count)
+                if self._is_used_outside(start + piece * period + q, o, start, stop)
+            ]
+            if used:
+                run.results[q, o] = used
+        return run
+
+    def _operand(self, run: Run, source: Any, values: tuple[Any, ...]) -> ir.Var:
+        """Add an operand that comes from outside of a piece to the description of a run."""
+        operand = ir.Var(values[0].aval)
+        if source[0] == "previous":
+            run.carries.append(Carry(operand, values[0], source[1:]))
+        elif all(value is values[0] for value in values):
+            run.fixed.append((operand, values[0]))
+        else:
+            run.stacked.append((operand, values))
+        return operand
+
+    def _is_used_outside(self, i: int, result: int, start: int, stop: int) -> bool:
+        users = self.users.get(self.eqns[i].outvars[result], ())
+        return any(not start <= user < stop for user in users)
+
+
+def _operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
+    """Number the equations such that those with the same operation have the same number.
+
+    An equation with a side effect has a number of its own: its place among others is kept.
+    """
+    numbers: list[int] = []
+    examples: dict[Any, list[tuple[ir.JaxprEqn, int]]] = {}
+    for i, eqn in enumerate(eqns):
+        number = i
+        if not eqn.effects:
+            avals = [x.aval for x in (*eqn.invars, *eqn.outvars)]
+            alike = examples.setdefault((eqn.primitive, *map(id, avals)), [])
+            for example, earlier in alike:
+                if ir.same_operation(example, eqn):
+                    number = earlier
+                    break
+            else:
+                alike.append((eqn, i))
+        numbers.append(number)
+    return np.array(numbers, np.int64)
+
+
+def _weight(eqn: ir.JaxprEqn) -> int:
+    return 1 + sum(
+        _weight(inner) for jaxpr in ir.jaxprs_in_params(eqn.params) for inner in jaxpr.eqns
+    )
+
+
+def _bytes(var: ir.Var) -> int:
+    aval = var.aval
+    return getattr(aval, "size", 1) * getattr(getattr(aval, "dtype", None), "itemsize", 4)

@@ -1,0 +1,100 @@
+"""Reports on the pieces of a jaxpr that ``roll`` compiles once."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import ricci_ir as ir
+
+from ._pieces import find_runs
+
+__all__ = ["RollReport", "RolledRun"]
+
+
+class RolledRun(ir.Record):
+    """Consecutive pieces of a jaxpr that are compiled once, or a reason why they are not.
+
+    Attributes:
+      count: the number of pieces.
+      equations: the equations of a piece.
+      source: the first operation's place in the user's code.
+      stacked_bytes: the size of the operands that are stacked, such as the layers' parameters.
+      carried_bytes: the size of what passes from a piece to the next.
+      reason: why the pieces are not rolled; empty if they are.
+    """
+
+    count: int
+    equations: int
+    source: ir.Source
+    stacked_bytes: int = 0
+    carried_bytes: int = 0
+    reason: str = ""
+
+    def __str__(self) -> str:
+        what = f"{self.count} pieces of {self.equations} operations, from {self.source}"
+        if self.reason:
+            return f"not rolled: {what}: {self.reason}"
+        sizes = f"{self.stacked_bytes:,} bytes stacked, {self.carried_bytes:,} carried"
+        return f"rolled: {what}; {sizes}"
+
+
+class RollReport(ir.Record):
+    """What ``roll`` finds in a function, printed as a line for each run.
+
+    Attributes:
+      runs: the runs that are rolled, in the order of the jaxpr.
+      refused: repetitions that are not.
+      before, after: the number of equations of the jaxpr, and with each run counted as one piece.
+    """
+
+    runs: tuple[RolledRun, ...]
+    refused: tuple[RolledRun, ...]
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        rows = [*self.runs, *self.refused] or ["no repeated pieces"]
+        return "\n".join([f"{self.before} operations, {self.after} compiled", *map(str, rows)])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def report(jaxpr: ir.Jaxpr) -> RollReport:
+    """Describe the runs of a jaxpr and of the jaxprs that its equations hold."""
+    runs: list[RolledRun] = []
+    refused: list[RolledRun] = []
+    saved = _add(jaxpr, runs, refused)
+    total = _equations(jaxpr)
+    return RollReport(tuple(runs), tuple(refused), total, total - saved)
+
+
+def _add(jaxpr: ir.Jaxpr, runs: list[RolledRun], refused: list[RolledRun]) -> int:
+    """Add the rows of a jaxpr, and return how many equations its loops save."""
+    found, refusals = find_runs(jaxpr)
+    saved = 0
+    inside = set()
+    for run in found:
+        source = jaxpr.eqns[run.start].source
+        stacked = sum(_bytes(value) for _, values in run.stacked for value in values)
+        carried = sum(_bytes(carry.operand) for carry in run.carries)
+        piece = _equations(jaxpr.eqns[run.start : run.start + run.period])
+        runs.append(RolledRun(run.count, piece, source, stacked, carried))
+        saved += piece * (run.count - 1)
+        inside.update(range(run.start + run.period, run.stop))
+    for start, period, count, reason in refusals:
+        refused.append(RolledRun(count, period, jaxpr.eqns[start].source, reason=reason))
+    for i, eqn in enumerate(jaxpr.eqns):
+        if i not in inside:
+            saved += sum(_add(inner, runs, refused) for inner in ir.jaxprs_in_params(eqn.params))
+    return saved
+
+
+def _equations(part: ir.Jaxpr | Sequence[ir.JaxprEqn]) -> int:
+    eqns = part.eqns if isinstance(part, ir.Jaxpr) else part
+    inner = (jaxpr for eqn in eqns for jaxpr in ir.jaxprs_in_params(eqn.params))
+    return len(eqns) + sum(map(_equations, inner))
+
+
+def _bytes(var: Any) -> int:
+    return prod(getattr(var.aval, "shape", ())) * getattr(var.aval.dtype, "itemsize", 4)

@@ -1,0 +1,267 @@
+"""``roll``: equal consecutive pieces of a traced function become one loop."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import ricci_ir as ir
+from ricci_lax.control_flow import scan
+from ricci_lax.control_flow._bodies import Body, trace_body
+from ricci_lax.elementwise._conversion import converted
+from ricci_lax.shapes import concatenate, index_in_dim, rev
+from ricci_lax.structure import expand_dims
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
+
+from ._pieces import Place, Run, find_runs
+from ._report import RollReport, report
+
+__all__ = ["Rolled", "roll"]
+
+# Primitives whose jaxprs are searched too: each may be replaced by another of the same types.
+_SEARCHED = ("checkpoint", "cond", "jit", "scan", "while")
+
+
+class _Row(NamedTuple):
+    """A value that is a row of a stacked array."""
+
+    stack: ir.Array
+    index: int
+
+
+class _Evaluation:
+    """The evaluation of a jaxpr in the current trace, with its runs as loops."""
+
+    def __init__(self, jaxpr: ir.Jaxpr, args: Sequence[Any]):
+        self.jaxpr = jaxpr
+        self.env: dict[Any, Any] = dict(zip(jaxpr.all_invars, [*jaxpr.consts, *args], strict=True))
+        self.stacks: dict[tuple[ir.Var, ...], ir.Array] = {}
+
+    def results(self, runs: Sequence[Run]) -> list[Any]:
+        """Apply all equations, and return the results of the jaxpr."""
+        done = 0
+        for run in runs:
+            self._apply(done, run.start)
+            self._loop(run)
+            done = run.stop
+        self._apply(done, len(self.jaxpr.eqns))
+        return [self._read(atom) for atom in self.jaxpr.outvars]
+
+    def _read(self, atom: ir.Atom) -> Any:
+        if type(atom) is ir.Literal:
+            return atom.operand()
+        value = self.env[atom]
+        if type(value) is _Row:
+            row = index_in_dim(value.stack, value.index, keepdims=False)
+            value = self.env[atom] = _as_weak(row, atom.aval)
+        return value
+
+    def _apply(self, start: int, stop: int) -> None:
+        """Apply equations that are in no run."""
+        eqns = self.jaxpr.eqns[start:stop]
+        for eqn in eqns:
+            for atom in eqn.invars:
+                if type(atom) is ir.Var and type(self.env.get(atom)) is _Row:
+                    self._read(atom)
+        ir.run_equations(map(_with_rolled_jaxprs, eqns), self.env)
+
+    def _loop(self, run: Run) -> None:
+        """Apply the pieces of a run, as a ``scan``."""
+        directions = [self._direction(values) for _, values in run.stacked]
+        reverse = -1 in directions
+        rows = [
+            self._stacked(values, direction, reverse)
+            for (_, values), direction in zip(run.stacked, directions, strict=True)
+        ]
+        fixed = {operand: self._read(value) for operand, value in run.fixed}
+        places = [place for place in run.results if not run.is_final(place)]
+        template = [*map(_with_rolled_jaxprs, run.template)]
+
+        def body(carry: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
+            env: dict[Any, Any] = dict(fixed)
+            for (operand, _), x in zip(run.stacked, row, strict=True):
+                env[operand] = _as_weak(x, operand.aval)
+            for (operand, *_), x in zip(run.carries, carry, strict=True):
+                env[operand] = x
+            ir.run_equations(template, env)
+            result = lambda place: env[template[place[0]].outvars[place[1]]]
+            return [result(c.place) for c in run.carries], [result(place) for place in places]
+
+        initial = [self._read(carry.first) for carry in run.carries]
+        final, stacks = scan(body, initial, rows, length=run.count, reverse=reverse)
+        carried = {carry.place: x for carry, x in zip(run.carries, final, strict=True)}
+        stacked = dict(zip(places, stacks, strict=True))
+        for place, pieces in run.results.items():
+            for piece in pieces:
+                index = run.count - 1 - piece if reverse else piece
+                var = self._variable(run, place, piece)
+                self.env[var] = _Row(stacked[place], index) if place in stacked else carried[place]
+
+    def _variable(self, run: Run, place: Place, piece: int) -> ir.Var:
+        equation, result = place
+        return self.jaxpr.eqns[run.start + piece * run.period + equation].outvars[result]
+
+    def _direction(self, values: tuple[ir.Var, ...]) -> int:
+        """1 if the values are all rows of one array, in order, -1 if in reverse, 0 if not."""
+        rows = [self.env[value] for value in values]
+        if not all(type(row) is _Row and row.stack is rows[0].stack for row in rows):
+            return 0
+        indices, ascending = [row.index for row in rows], list(range(rows[0].stack.shape[0]))
+        return 1 if indices == ascending else -1 if indices == ascending[::-1] else 0
+
+    def _stacked(self, values: tuple[ir.Var, ...], direction: int, reverse: bool) -> ir.Array:
+        """The values as rows of an array, in the order in which a loop takes them."""
+        if direction:
+            stack = self.env[values[0]].stack
+            return stack if (direction < 0) == reverse else rev(stack, (0,))
+        order = values[::-1] if reverse else values
+        if order not in self.stacks:
+            rows = [expand_dims(self._read(value), (0,)) for value in order]
+            self.stacks[order] = concatenate(rows, 0)
+        return self.stacks[order]
+
+
+def _as_weak(x: ir.Array, aval: Any) -> ir.Array:
+    """A row of a stacked array as weakly typed as the value was."""
+    return converted(x, aval.dtype, True) if getattr(aval, "weak_type", False) else x
+
+
+def _rolled(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
+    """The jaxpr with its runs as loops, also in the jaxprs that it holds; cached on it."""
+
+    def build() -> ir.Jaxpr:
+        runs = find_runs(jaxpr)[0]
+        if not runs and all(_with_rolled_jaxprs(eqn) is eqn for eqn in jaxpr.eqns):
+            return jaxpr
+        evaluate = lambda *args: _Evaluation(jaxpr, args).results(runs)
+        return ir.trace_to_jaxpr(evaluate, jaxpr.in_avals, jaxpr.debug_info)
+
+    return jaxpr.derived("rolled", build)
+
+
+def _with_rolled_jaxprs(eqn: ir.JaxprEqn) -> ir.JaxprEqn:
+    if eqn.primitive.name not in _SEARCHED:
+        return eqn
+    changed = {}
+    for name, value in eqn.params.items():
+        if isinstance(value, ir.Jaxpr):
+            rolled: Any = _rolled(value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], ir.Jaxpr):
+            rolled = tuple(map(_rolled, value))
+            rolled = value if all(a is b for a, b in zip(rolled, value, strict=True)) else rolled
+        else:
+            continue
+        if rolled is not value:
+            changed[name] = rolled
+    return eqn.replace(params={**eqn.params, **changed}) if changed else eqn
+
+
+def roll[**P, R](fun: Callable[P, R]) -> "Rolled[P, R]":
+    """Compile the equal layers of a function once, as a loop, though it is written without one.
+
+    A Python loop over layers is traced layer by layer, and the time to compile grows with their
+    number. Here consecutive pieces of the jaxpr that apply the same operations to values of the
+    same types, each to results of the one before, become a ``scan`` over their stacked parameters;
+    so do the pieces of a gradient's backward pass, and of an optimizer's update. Everything else
+    stays as it is. Results are those of ``fun`` up to rounding.
+
+    Args:
+      fun: a function of pytrees. Leaves that are no arrays, such as a model's functions, are
+        passed as they are. The result is compiled, and may be transformed: both ``grad(roll(f))``
+        and ``roll(grad(f))`` find the layers.
+
+    Returns:
+      A function with the arguments and results of ``fun``. Its method ``report`` takes the same
+      arguments, and says which pieces are rolled, and why others are not.
+
+    Raises:
+      TypeError: if ``fun`` is not a function; from a call, if a result is not an array.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> def net(weights, x):
+      ...     for w in weights:
+      ...         x = x + jnp.tanh(jnp.sin(x @ w) * jnp.cos(x)) / jnp.sqrt(1 + x**2)
+      ...     return x
+      >>> weights, x = [jnp.full((2, 2), 0.1 * i) for i in range(5)], jnp.ones(2)
+      >>> bool(jnp.allclose(ricci.roll(net)(weights, x), net(weights, x)))
+      True
+      >>> [run.count for run in ricci.roll(net).report(weights, x).runs]
+      [5]
+
+    See also:
+      ``lax.scan``, for a loop over stacked parameters that is written as one.
+    """
+    if not callable(fun):
+        raise TypeError(f"roll expects a function, got {fun!r:.60}.")
+    return Rolled(fun)
+
+
+class Rolled[**P, R]:
+    """A function whose equal layers are compiled once, returned by ``roll``.
+
+    Args:
+      fun: as for ``roll``.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> float(ricci.roll(jnp.sum)(jnp.arange(3.0)))
+      3.0
+    """
+
+    def __init__(self, fun: Callable[P, R]):
+        self._fun: Callable[P, R] = fun
+        # For each choice of leaves that are no arrays, the function of the others, with its traces.
+        self._calls: dict[Any, Callable[..., Any]] = {}
+        functools.update_wrapper(self, fun, updated=())
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return _call(self, args, kwargs)
+
+    def report(self, *args: P.args, **kwargs: P.kwargs) -> RollReport:
+        """Trace the function for these arguments, and describe what a call rolls."""
+        return report(_trace(self, args, kwargs)[0].jaxpr)
+
+
+def _trace(rolled: Rolled, args: Any, kwargs: Any) -> tuple[Body, list[Any]]:
+    leaves, tree = tree_flatten((args, kwargs))
+    arrays, avals, static = [], [], []
+    for i, leaf in enumerate(leaves):
+        try:
+            avals.append(ir.get_aval(leaf))
+            arrays.append(leaf)
+        except TypeError:
+            static.append((i, leaf))
+    key = (tree, tuple(static))
+    try:
+        call = rolled._calls.get(key)
+    except TypeError:  # a leaf that cannot be hashed: traced again
+        call = _with_static(rolled._fun, *key)
+    else:
+        if call is None:
+            call = rolled._calls[key] = _with_static(rolled._fun, *key)
+    packed = tree_flatten(tuple(arrays))[1]
+    return trace_body("roll", call, packed, avals, allowed=None), arrays
+
+
+def _with_static(
+    fun: Callable[..., Any], tree: PyTreeDef, static: tuple[tuple[int, Any], ...]
+) -> Callable[..., Any]:
+    @ir.looks_like(fun)
+    def call(*arrays: Any) -> Any:
+        leaves = list(arrays)
+        for i, leaf in static:
+            leaves.insert(i, leaf)
+        args, kwargs = tree_unflatten(tree, leaves)
+        return fun(*args, **kwargs)
+
+    return call
+
+
+@ir.api_boundary
+def _call(rolled: Rolled, args: Any, kwargs: Any) -> Any:
+    body, leaves = _trace(rolled, args, kwargs)
+    name = getattr(rolled, "__name__", type(rolled._fun).__name__)
+    outs = ir.staged_call.bind(_rolled(body.jaxpr), name, [*body.consts, *leaves])
+    return tree_unflatten(body.out_tree, outs)
