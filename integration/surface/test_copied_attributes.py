@@ -62,6 +62,7 @@ def _over_one_device(f):
 
 WRAPPERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "bucketed": lambda f: ricci.bucketed(f, sizes=[4]),
+    "roll": ricci.roll,
     "checkify": _checked,
     "checkpoint": ricci.checkpoint,
     "custom_jvp": _with_jvp,

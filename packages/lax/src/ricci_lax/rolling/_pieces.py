@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,21 @@ _CANDIDATES = 8  # the repetitions that are tried on an interval of equations
 type Place = tuple[int, int]
 
 
+class _Origin(NamedTuple):
+    """The origin of an operand, as seen from its piece.
+
+    Attributes:
+      piece: ``"this"`` piece, the one ``"before"``, one ``"earlier"``, or ``"outside"`` of the run.
+      place: the result that it is, if it is one of this piece or of the one before.
+    """
+
+    piece: str
+    place: Place = (0, 0)
+
+
+_OUTSIDE, _EARLIER = _Origin("outside"), _Origin("earlier")
+
+
 class Carry(NamedTuple):
     """An operand that each piece takes from the piece before it.
 
@@ -32,7 +48,7 @@ class Carry(NamedTuple):
     place: Place
 
 
-class Run(NamedTuple):
+class Run(ir.Record):
     """Consecutive pieces of a jaxpr that apply the same operations to values of the same types.
 
     Attributes:
@@ -63,7 +79,7 @@ class Run(NamedTuple):
         return is_carried and self.results[place] == [self.count - 1]
 
 
-class Refusal(NamedTuple):
+class Refusal(ir.Record):
     """A repetition that is not rolled, and why."""
 
     start: int
@@ -153,7 +169,7 @@ class _Search:
         return self._described(start - chosen[1] * period, period, chosen[0])
 
     def _narrowest_cut(self, start: int, period: int, most: int) -> int:
-        """Where to begin, so that few bytes pass from each piece to the next."""
+        """The shift of the start with which the fewest bytes pass from piece to piece."""
         if not most:
             return 0
         changes = np.zeros(2 * period + 1)
@@ -161,87 +177,87 @@ class _Search:
             for var in self.eqns[i].outvars:
                 later = [user for user in self.users.get(var, ()) if user <= i + period]
                 if later:
-                    changes[i + 1 - start] += _bytes(var)
-                    changes[min(later[-1] + 1 - start, 2 * period)] -= _bytes(var)
+                    changes[i + 1 - start] += size_in_bytes(var)
+                    changes[min(later[-1] + 1 - start, 2 * period)] -= size_in_bytes(var)
         return int(np.argmin(np.cumsum(changes)[period : period + most + 1]))
 
-    def _source(self, atom: ir.Atom, start: int, begin: int, period: int) -> Any:
-        """Where a piece that begins at an equation takes an operand from, in a run."""
-        if type(atom) is ir.Literal:
-            return None
-        i, result = self.producers.get(atom, (-1, 0))
-        if i < start:
-            return "outside"
-        distance = i - begin
-        if distance >= 0:
-            return "own", distance, result
-        return ("previous", distance + period, result) if distance >= -period else "earlier"
-
-    def _sources(self, start: int, begin: int, period: int) -> list[Any]:
-        piece = self.eqns[begin : begin + period]
-        return [self._source(x, start, begin, period) for eqn in piece for x in eqn.invars]
+    def _origins(self, start: int, begin: int, period: int) -> list[_Origin | None]:
+        """The origins of the operands of a piece of the run at ``start``; ``None`` for literals."""
+        origins: list[_Origin | None] = []
+        for eqn in self.eqns[begin : begin + period]:
+            for atom in eqn.invars:
+                if isinstance(atom, ir.Literal):
+                    origins.append(None)
+                    continue
+                i, result = self.producers.get(atom, (-1, 0))
+                if i < start:
+                    origins.append(_OUTSIDE)
+                elif i >= begin:
+                    origins.append(_Origin("this", (i - begin, result)))
+                elif i >= begin - period:
+                    origins.append(_Origin("before", (i - begin + period, result)))
+                else:
+                    origins.append(_EARLIER)
+        return origins
 
     def _matching(self, start: int, period: int, count: int) -> int:
-        """How many consecutive pieces take their operands in the same way."""
-        reference = self._sources(start, start + period, period)
-        if "earlier" in reference:
+        """Count the consecutive pieces whose operands have the same origins."""
+        expected = self._origins(start, start + period, period)
+        if _EARLIER in expected:
             return 0
-        initial = ["outside" if s and s[0] == "previous" else s for s in reference]
-        if self._sources(start, start, period) != initial:
+        initial = [_OUTSIDE if o and o.piece == "before" else o for o in expected]
+        if self._origins(start, start, period) != initial:
             return 0
         for piece in range(2, count):
-            if self._sources(start, start + piece * period, period) != reference:
+            if self._origins(start, start + piece * period, period) != expected:
                 return piece
         return count
 
     def _described(self, start: int, period: int, count: int) -> Run:
         stop = start + period * count
-        own: dict[Place, ir.Var] = {}
+        computed: dict[Place, ir.Var] = {}
         operands: dict[Any, ir.Var] = {}
         run = Run(start, period, count, [], [], [], [], {})
-        sources = iter(self._sources(start, start + period, period))
+        origins = iter(self._origins(start, start + period, period))
         for q, eqn in enumerate(self.eqns[start : start + period]):
             invars: list[ir.Atom] = []
             for a, atom in enumerate(eqn.invars):
-                source = next(sources)
-                if source is None:
+                origin = next(origins)
+                if origin is None:
                     invars.append(atom)
-                elif source[0] == "own":
-                    invars.append(own[source[1:]])
+                elif origin.piece == "this":
+                    invars.append(computed[origin.place])
                 else:
-                    pieces = range(start + q, stop, period)
-                    values = tuple(self.eqns[i].invars[a] for i in pieces)
-                    key = (source, atom) if source[0] == "previous" else values
+                    values = tuple(self.eqns[i].invars[a] for i in range(start + q, stop, period))
+                    key = (origin, atom) if origin.piece == "before" else values
                     if key not in operands:
-                        operands[key] = self._operand(run, source, values)
+                        operands[key] = _add_operand(run, origin, values)
                     invars.append(operands[key])
             outvars = [type(var)(var.aval) for var in eqn.outvars]
-            own.update({(q, o): var for o, var in enumerate(outvars)})
+            computed.update({(q, o): var for o, var in enumerate(outvars)})
             run.template.append(eqn.replace(invars=invars, outvars=outvars))
-        for q, o in own:
-            used = [
-                piece
-                for piece in range(count)
-                if self._is_used_outside(start + piece * period + q, o, start, stop)
-            ]
+        for q, o in computed:
+            pieces = enumerate(range(start + q, stop, period))
+            used = [piece for piece, i in pieces if self._is_used_outside(i, o, start, stop)]
             if used:
                 run.results[q, o] = used
         return run
 
-    def _operand(self, run: Run, source: Any, values: tuple[Any, ...]) -> ir.Var:
-        """Add an operand that comes from outside of a piece to the description of a run."""
-        operand = ir.Var(values[0].aval)
-        if source[0] == "previous":
-            run.carries.append(Carry(operand, values[0], source[1:]))
-        elif all(value is values[0] for value in values):
-            run.fixed.append((operand, values[0]))
-        else:
-            run.stacked.append((operand, values))
-        return operand
-
     def _is_used_outside(self, i: int, result: int, start: int, stop: int) -> bool:
         users = self.users.get(self.eqns[i].outvars[result], ())
         return any(not start <= user < stop for user in users)
+
+
+def _add_operand(run: Run, origin: _Origin, values: tuple[Any, ...]) -> ir.Var:
+    """Add an operand that comes from outside of a piece to the description of a run."""
+    operand = ir.Var(values[0].aval)
+    if origin.piece == "before":
+        run.carries.append(Carry(operand, values[0], origin.place))
+    elif all(value is values[0] for value in values):
+        run.fixed.append((operand, values[0]))
+    else:
+        run.stacked.append((operand, values))
+    return operand
 
 
 def _operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
@@ -267,11 +283,13 @@ def _operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
 
 
 def _weight(eqn: ir.JaxprEqn) -> int:
+    """The number of equations, with those of the jaxprs that it holds."""
     return 1 + sum(
         _weight(inner) for jaxpr in ir.jaxprs_in_params(eqn.params) for inner in jaxpr.eqns
     )
 
 
-def _bytes(var: ir.Var) -> int:
+def size_in_bytes(var: ir.Var) -> int:
+    """The size of a variable's array; that of random keys is a guess."""
     aval = var.aval
-    return getattr(aval, "size", 1) * getattr(getattr(aval, "dtype", None), "itemsize", 4)
+    return prod(getattr(aval, "shape", ())) * getattr(getattr(aval, "dtype", None), "itemsize", 8)

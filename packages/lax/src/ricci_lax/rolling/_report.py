@@ -1,12 +1,10 @@
 """Reports on the pieces of a jaxpr that ``roll`` compiles once."""
 
 from collections.abc import Sequence
-from math import prod
-from typing import Any
 
 import ricci_ir as ir
 
-from ._pieces import find_runs
+from ._pieces import find_runs, size_in_bytes
 
 __all__ = ["RollReport", "RolledRun"]
 
@@ -39,7 +37,7 @@ class RolledRun(ir.Record):
 
 
 class RollReport(ir.Record):
-    """What ``roll`` finds in a function, printed as a line for each run.
+    """The runs that ``roll`` finds in a function, printed as a line for each.
 
     Attributes:
       runs: the runs that are rolled, in the order of the jaxpr.
@@ -71,19 +69,20 @@ def report(jaxpr: ir.Jaxpr) -> RollReport:
 
 def _add(jaxpr: ir.Jaxpr, runs: list[RolledRun], refused: list[RolledRun]) -> int:
     """Add the rows of a jaxpr, and return how many equations its loops save."""
-    found, refusals = find_runs(jaxpr)
+    repeated, refusals = find_runs(jaxpr)
     saved = 0
-    inside = set()
-    for run in found:
+    inside: set[int] = set()
+    for run in repeated:
         source = jaxpr.eqns[run.start].source
-        stacked = sum(_bytes(value) for _, values in run.stacked for value in values)
-        carried = sum(_bytes(carry.operand) for carry in run.carries)
+        stacked = sum(size_in_bytes(value) for _, values in run.stacked for value in values)
+        carried = sum(size_in_bytes(carry.operand) for carry in run.carries)
         piece = _equations(jaxpr.eqns[run.start : run.start + run.period])
         runs.append(RolledRun(run.count, piece, source, stacked, carried))
         saved += piece * (run.count - 1)
         inside.update(range(run.start + run.period, run.stop))
-    for start, period, count, reason in refusals:
-        refused.append(RolledRun(count, period, jaxpr.eqns[start].source, reason=reason))
+    for refusal in refusals:
+        source = jaxpr.eqns[refusal.start].source
+        refused.append(RolledRun(refusal.count, refusal.period, source, reason=refusal.reason))
     for i, eqn in enumerate(jaxpr.eqns):
         if i not in inside:
             saved += sum(_add(inner, runs, refused) for inner in ir.jaxprs_in_params(eqn.params))
@@ -94,7 +93,3 @@ def _equations(part: ir.Jaxpr | Sequence[ir.JaxprEqn]) -> int:
     eqns = part.eqns if isinstance(part, ir.Jaxpr) else part
     inner = (jaxpr for eqn in eqns for jaxpr in ir.jaxprs_in_params(eqn.params))
     return len(eqns) + sum(map(_equations, inner))
-
-
-def _bytes(var: Any) -> int:
-    return prod(getattr(var.aval, "shape", ())) * getattr(var.aval.dtype, "itemsize", 4)

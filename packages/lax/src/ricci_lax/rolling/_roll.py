@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import ricci_ir as ir
 from ricci_lax.control_flow import scan
@@ -18,10 +18,10 @@ from ._report import RollReport, report
 __all__ = ["Rolled", "roll"]
 
 # Primitives whose jaxprs are searched too: each may be replaced by another of the same types.
-_SEARCHED = ("checkpoint", "cond", "jit", "scan", "while")
+_SEARCHED = ("cond", "jit", "remat2", "scan", "while")
 
 
-class _Row(NamedTuple):
+class _Row(ir.Record):
     """A value that is a row of a stacked array."""
 
     stack: ir.Array
@@ -120,9 +120,10 @@ class _Evaluation:
         return self.stacks[order]
 
 
-def _as_weak(x: ir.Array, aval: Any) -> ir.Array:
+def _as_weak(x: ir.Array, aval: ir.AbstractValue) -> ir.Array:
     """A row of a stacked array as weakly typed as the value was."""
-    return converted(x, aval.dtype, True) if getattr(aval, "weak_type", False) else x
+    is_weak = isinstance(aval, ir.ShapedArray) and aval.weak_type
+    return converted(x, x.dtype, True) if is_weak else x
 
 
 def _rolled(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
@@ -165,9 +166,9 @@ def roll[**P, R](fun: Callable[P, R]) -> "Rolled[P, R]":
     stays as it is. Results are those of ``fun`` up to rounding.
 
     Args:
-      fun: a function of pytrees. Leaves that are no arrays, such as a model's functions, are
-        passed as they are. The result is compiled, and may be transformed: both ``grad(roll(f))``
-        and ``roll(grad(f))`` find the layers.
+      fun: a function of pytrees. Leaves other than arrays, such as a model's functions, are passed
+        as they are. The result is compiled, and may be transformed: both ``grad(roll(f))`` and
+        ``roll(grad(f))`` find the layers.
 
     Returns:
       A function with the arguments and results of ``fun``. Its method ``report`` takes the same
@@ -212,7 +213,7 @@ class Rolled[**P, R]:
 
     def __init__(self, fun: Callable[P, R]):
         self._fun: Callable[P, R] = fun
-        # For each choice of leaves that are no arrays, the function of the others, with its traces.
+        # For each choice of leaves other than arrays, the function of the arrays, with its traces.
         self._calls: dict[Any, Callable[..., Any]] = {}
         functools.update_wrapper(self, fun, updated=())
 
@@ -224,7 +225,9 @@ class Rolled[**P, R]:
         return report(_trace(self, args, kwargs)[0].jaxpr)
 
 
-def _trace(rolled: Rolled, args: Any, kwargs: Any) -> tuple[Body, list[Any]]:
+def _trace(
+    rolled: Rolled, args: tuple[ir.PyTree, ...], kwargs: dict[str, ir.PyTree]
+) -> tuple[Body, list[Any]]:
     leaves, tree = tree_flatten((args, kwargs))
     arrays, avals, static = [], [], []
     for i, leaf in enumerate(leaves):
@@ -249,8 +252,8 @@ def _with_static(
     fun: Callable[..., Any], tree: PyTreeDef, static: tuple[tuple[int, Any], ...]
 ) -> Callable[..., Any]:
     @ir.looks_like(fun)
-    def call(*arrays: Any) -> Any:
-        leaves = list(arrays)
+    def call(*arrays: ir.Array) -> ir.PyTree:
+        leaves: list[Any] = list(arrays)
         for i, leaf in static:
             leaves.insert(i, leaf)
         args, kwargs = tree_unflatten(tree, leaves)
@@ -260,7 +263,9 @@ def _with_static(
 
 
 @ir.api_boundary
-def _call(rolled: Rolled, args: Any, kwargs: Any) -> Any:
+def _call[R](
+    rolled: Rolled[..., R], args: tuple[ir.PyTree, ...], kwargs: dict[str, ir.PyTree]
+) -> R:
     body, leaves = _trace(rolled, args, kwargs)
     name = getattr(rolled, "__name__", type(rolled._fun).__name__)
     outs = ir.staged_call.bind(_rolled(body.jaxpr), name, [*body.consts, *leaves])
