@@ -94,7 +94,8 @@ def weak_scalars(layers: Any, x: Any) -> Any:
     scale = jnp.sum(x) * 0 + 1.0
     for p in layers:
         factor = lax.convert_element_type(p["b"][0], float)
-        scale = jnp.sin(scale * factor) + jnp.cos(scale) * factor - scale**2 / 3
+        x = x @ p["w"]
+        scale = jnp.sin(scale * factor) + jnp.cos(scale) * factor - scale**2 / 3 + jnp.mean(x)
     return scale
 
 
@@ -115,13 +116,28 @@ def other_in_the_middle(layers: Any, x: Any) -> Any:
     return jnp.sum(x)
 
 
+def updates(layers: Any, x: Any) -> Any:
+    moments = [ricci.tree.map(jnp.ones_like, p) for p in layers]
+    slopes = ricci.grad(plain)(layers, x)
+    moments = [
+        ricci.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, g)
+        for m, g in zip(moments, slopes, strict=True)
+    ]
+    return [
+        ricci.tree.map(lambda p, m: p - m / jnp.sqrt(1 + m**2), p, m)
+        for p, m in zip(layers, moments, strict=True)
+    ]
+
+
 PROGRAMS: list[Callable[..., Any]] = [
     plain, shared_weights, two_carries, hidden_states, read_in_reverse, dropout, inner_jit,
-    in_a_loop, checkpointed, weak_scalars, skips_two, other_in_the_middle,
+    in_a_loop, checkpointed, weak_scalars, skips_two, other_in_the_middle, updates,
 ]  # fmt: skip
 TRANSFORMED: dict[str, Callable[..., Any]] = {
     "value": lambda f: f,
-    "gradient of the rolled": lambda f: ricci.value_and_grad(f),
+    "gradient": lambda f: ricci.grad(
+        lambda *args: ricci.tree.reduce(lambda a, b: a + b.sum(), f(*args), 0.0)
+    ),
     "vmap": lambda f: ricci.vmap(f, in_axes=(None, 0)),
 }
 
@@ -137,7 +153,7 @@ def _assert_close(one: Any, other: Any) -> None:
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-4, atol=2e-5)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("how", TRANSFORMED)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_rolled_values_are_those_of_the_function(program, how):
@@ -189,6 +205,28 @@ def test_pieces_that_read_two_pieces_back_are_refused_with_the_reason():
 def test_pairs_of_layers_that_read_two_layers_back_are_pieces():
     report = roll(skips_two).report(_layers(6), _matrix(SIZE))
     assert [run.count for run in report.runs] == [3]
+
+
+def test_cheap_recurrences_stay_unrolled():
+    def horner(coefficients, x):
+        y = x
+        for c in coefficients:
+            y = y * x + c
+        return y
+
+    report = roll(horner).report(list(np.arange(40, dtype=np.float32)), np.float32(0.5))
+    assert not report.runs
+    assert "so few cheap operations" in str(report)
+
+
+def test_functions_that_are_jitted_already_are_rolled_as_they_are_traced():
+    layers, x = _layers(12), _matrix(SIZE)
+    step = ricci.jit(ricci.grad(plain))
+    expected = step(layers, x)
+    _assert_close(roll(step)(layers, x), expected)
+    with ricci.rolled_layers(True):
+        rolled = ricci.make_jaxpr(step)(layers, x)
+    assert _equations(rolled.jaxpr) < _equations(ricci.make_jaxpr(step)(layers, x).jaxpr) / 2
 
 
 def test_functions_among_the_arguments_are_passed_as_they_are():

@@ -14,6 +14,7 @@ __all__ = [
     "lenient_sharding",
     "make_user_context",
     "operation_metadata",
+    "rolled_layers",
     "varying_axes",
 ]
 
@@ -89,3 +90,10 @@ lenient_sharding: State = define_context("lenient_sharding", default=False, per_
 # XLA metadata that ``ricci_lax`` sets: pairs of names and texts, sorted by name. An equation stores
 # those that it was traced under, and so do the equations that are derived from it.
 operation_metadata: State = define_context("operation_metadata", default=(), per_equation=True)
+
+rolled_layers: State = define_context("rolled_layers", default=False)
+"""Whether jitted functions are traced to jaxprs whose equal layers are loops, as by ``roll``.
+
+``with rolled_layers(True):`` holds for the calls inside, and ``rolled_layers.set_global(True)`` for
+all. It serves functions that a library jits, such as ``nnx.jit(step)``.
+"""

@@ -149,6 +149,7 @@ if _typing.TYPE_CHECKING:
     from ricci_buckets import bucketed as bucketed
     from ricci_check import check as check
     from ricci_lax.rolling import roll as roll
+    from ricci_lax.rolling import rolled_layers as rolled_layers
     from ricci_parallel.planning import memory_plan as memory_plan
     from ricci_xla.warm import warm_start as warm_start
 
@@ -192,6 +193,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "parallel": ".parallel",
             "profiler": ".profiler",
             "roll": "ricci_lax.rolling:roll",
+            "rolled_layers": "ricci_lax.rolling:rolled_layers",
             "scipy": ".scipy",
             "typing": ".typing",
             "warm_start": "ricci_xla.warm:warm_start",

@@ -12,7 +12,15 @@ from ricci_ir.traces._typing import ArrayLike
 
 from ._jaxpr import Jaxpr, JaxprEqn
 
-__all__ = ["ArrayMove", "Steps", "array_moves", "first_error", "non_finite_report", "step_rules"]
+__all__ = [
+    "ArrayMove",
+    "Steps",
+    "array_moves",
+    "first_error",
+    "non_finite_report",
+    "rolled_jaxpr",
+    "step_rules",
+]
 
 
 class Steps(Protocol):
@@ -102,4 +110,11 @@ array_moves: Hook[
     "implicit reshardings",
     provided_by="ricci_parallel",
     default=lambda jaxpr, fun, arrays, traced: (),
+)
+
+
+# Makes loops of the equal layers of a jaxpr, for ``rolled_layers``; ``ricci`` has this state from
+# the room that provides the function.
+rolled_jaxpr: Hook[Callable[[Jaxpr], Jaxpr]] = Hook(
+    "loops of layers", provided_by="ricci_lax.rolling"
 )

@@ -1,4 +1,6 @@
 """``roll``: compile equal pieces of a traced function, such as layers, once, as a loop."""
 
+from ricci_ir import rolled_layers as rolled_layers
+
 from ._report import *
 from ._roll import *

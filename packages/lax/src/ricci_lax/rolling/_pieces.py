@@ -12,8 +12,15 @@ import ricci_ir as ir
 __all__ = ["LEAST_PIECES", "Refusal", "Run", "find_runs"]
 
 LEAST_PIECES = 3
-_LEAST_EQUATIONS = 8  # of a piece, those of the jaxprs that its equations hold included
+# The least number of equations of a piece, with those of the jaxprs that they hold: of any, of a
+# loop's, of a loop's without costly ones, which the compiler would fuse if they were no loop.
+_LEAST, _LEAST_LOOPED, _LEAST_CHEAP = 4, 8, 32
+_LEAST_SAVED = 16  # equations, by a run
 _CANDIDATES = 8  # the repetitions that are tried on an interval of equations
+
+_COSTLY = frozenset(
+    {"conv_general_dilated", "cond", "dot_general", "random_bits", "scan", "sort", "while"}
+)
 
 # A result of a piece: its equation, counted in the piece, and its place among the results.
 type Place = tuple[int, int]
@@ -72,6 +79,14 @@ class Run(ir.Record):
     @property
     def stop(self) -> int:
         return self.start + self.period * self.count
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether the pieces are independent and cheap: one operation on all, instead of a loop.
+
+        So the compiler fuses an optimizer's update of stacked parameters as that of each.
+        """
+        return not self.carries and not any(map(_is_costly, self.template))
 
     def is_final(self, place: Place) -> bool:
         """Whether a result is used outside of the last piece alone, and is carried."""
@@ -150,8 +165,8 @@ class _Search:
                     continue
                 begin, length = start + int(first), int(last - first) + period
                 piece = int(weights[begin + period] - weights[begin])
-                if piece >= _LEAST_EQUATIONS:
-                    saved = (length // period - 1) * piece
+                saved = (length // period - 1) * piece
+                if piece >= _LEAST and saved >= _LEAST_SAVED:
                     candidates.append((saved, -period, begin, length))
         candidates.sort(reverse=True)
         return [(begin, -period, length) for _, period, begin, length in candidates[:_CANDIDATES]]
@@ -166,7 +181,13 @@ class _Search:
         if chosen[0] < LEAST_PIECES:
             reason = "pieces read values of other pieces than the one before, or in other ways"
             return Refusal(start, period, count, reason)
-        return self._described(start - chosen[1] * period, period, chosen[0])
+        run = self._described(start - chosen[1] * period, period, chosen[0])
+        is_costly = any(map(_is_costly, run.template))
+        least = _LEAST if run.is_batch else _LEAST_LOOPED if is_costly else _LEAST_CHEAP
+        if sum(map(_weight, run.template)) < least:
+            reason = "so few cheap operations are faster one after another than as a loop"
+            return Refusal(start, period, count, reason)
+        return run
 
     def _narrowest_cut(self, start: int, period: int, most: int) -> int:
         """The shift of the start with which the fewest bytes pass from piece to piece."""
@@ -287,6 +308,12 @@ def _weight(eqn: ir.JaxprEqn) -> int:
     return 1 + sum(
         _weight(inner) for jaxpr in ir.jaxprs_in_params(eqn.params) for inner in jaxpr.eqns
     )
+
+
+def _is_costly(eqn: ir.JaxprEqn) -> bool:
+    """Whether an equation multiplies matrices, convolves, draws random numbers or loops."""
+    inner = (eqn for jaxpr in ir.jaxprs_in_params(eqn.params) for eqn in jaxpr.eqns)
+    return eqn.primitive.name in _COSTLY or any(map(_is_costly, inner))
 
 
 def size_in_bytes(var: ir.Var) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import ricci_ir as ir
+from ricci_batching import Axis, batch_flat, batched_at
 from ricci_lax.control_flow import scan
 from ricci_lax.control_flow._bodies import Body, trace_body
 from ricci_lax.elementwise._conversion import converted
@@ -41,7 +42,7 @@ class _Evaluation:
         done = 0
         for run in runs:
             self._apply(done, run.start)
-            self._loop(run)
+            self._repeat(run)
             done = run.stop
         self._apply(done, len(self.jaxpr.eqns))
         return [self._read(atom) for atom in self.jaxpr.outvars]
@@ -64,10 +65,10 @@ class _Evaluation:
                     self._read(atom)
         ir.run_equations(map(_with_rolled_jaxprs, eqns), self.env)
 
-    def _loop(self, run: Run) -> None:
-        """Apply the pieces of a run, as a ``scan``."""
+    def _repeat(self, run: Run) -> None:
+        """Apply the pieces of a run at once."""
         directions = [self._direction(values) for _, values in run.stacked]
-        reverse = -1 in directions
+        reverse = -1 in directions and not run.is_batch
         rows = [
             self._stacked(values, direction, reverse)
             for (_, values), direction in zip(run.stacked, directions, strict=True)
@@ -76,7 +77,7 @@ class _Evaluation:
         places = [place for place in run.results if not run.is_final(place)]
         template = [*map(_with_rolled_jaxprs, run.template)]
 
-        def body(carry: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
+        def piece(carry: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             env: dict[Any, Any] = dict(fixed)
             for (operand, _), x in zip(run.stacked, row, strict=True):
                 env[operand] = _as_weak(x, operand.aval)
@@ -86,15 +87,22 @@ class _Evaluation:
             result = lambda place: env[template[place[0]].outvars[place[1]]]
             return [result(c.place) for c in run.carries], [result(place) for place in places]
 
-        initial = [self._read(carry.first) for carry in run.carries]
-        final, stacks = scan(body, initial, rows, length=run.count, reverse=reverse)
-        carried = {carry.place: x for carry, x in zip(run.carries, final, strict=True)}
+        if run.is_batch:
+            axis = Axis(run.count)
+            outs, dims = batch_flat(lambda *row: piece([], row)[1], axis, rows, [0] * len(rows))
+            carry = []
+            stacks = [batched_at(x, dim, axis, 0) for x, dim in zip(outs, dims, strict=True)]
+        else:
+            carry = [self._read(carry.first) for carry in run.carries]
+            carry, stacks = scan(piece, carry, rows, length=run.count, reverse=reverse)
+        carried = {carry.place: x for carry, x in zip(run.carries, carry, strict=True)}
         stacked = dict(zip(places, stacks, strict=True))
         for place, pieces in run.results.items():
-            for piece in pieces:
-                index = run.count - 1 - piece if reverse else piece
-                var = self._variable(run, place, piece)
-                self.env[var] = _Row(stacked[place], index) if place in stacked else carried[place]
+            for i in pieces:
+                value = carried.get(place)
+                if place in stacked:
+                    value = _Row(stacked[place], run.count - 1 - i if reverse else i)
+                self.env[self._variable(run, place, i)] = value
 
     def _variable(self, run: Run, place: Place, piece: int) -> ir.Var:
         equation, result = place
@@ -137,6 +145,9 @@ def _rolled(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
         return ir.trace_to_jaxpr(evaluate, jaxpr.in_avals, jaxpr.debug_info)
 
     return jaxpr.derived("rolled", build)
+
+
+ir.rolled_jaxpr.provide(_rolled)
 
 
 def _with_rolled_jaxprs(eqn: ir.JaxprEqn) -> ir.JaxprEqn:
@@ -266,6 +277,9 @@ def _with_static(
 def _call[R](
     rolled: Rolled[..., R], args: tuple[ir.PyTree, ...], kwargs: dict[str, ir.PyTree]
 ) -> R:
+    if hasattr(rolled._fun, "lower"):  # it is jitted, by a library perhaps, which keeps state
+        with ir.rolled_layers(True):
+            return rolled._fun(*args, **kwargs)
     body, leaves = _trace(rolled, args, kwargs)
     name = getattr(rolled, "__name__", type(rolled._fun).__name__)
     outs = ir.staged_call.bind(_rolled(body.jaxpr), name, [*body.consts, *leaves])
