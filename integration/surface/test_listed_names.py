@@ -13,7 +13,15 @@ SURFACE = Path(__file__).resolve().parents[2] / "tools" / "data" / "surface.tsv"
 # Names of Ricci's own, and older ones of JAX that libraries still use.
 OURS = {
     "jax": {
-        *("bucketed", "check", "memory_plan", "roll", "two_stage_compilation", "warm_start"),
+        *(
+            "bucketed",
+            "check",
+            "memory_plan",
+            "roll",
+            "rolled_layers",
+            "two_stage_compilation",
+            "warm_start",
+        ),
         *("device_put_replicated", "device_put_sharded", "xla_computation"),
     },
     "jax.ad_checkpoint": {"checkpoint", "remat"},
