@@ -346,6 +346,12 @@ def laws_full(session: nox.Session) -> None:
     session.run(*command, env=CPU_DEVICES, external=True)
 
 
+@nox.session(name="roll-growth")
+def roll_growth(session: nox.Session) -> None:
+    """Compile transformers of growing depth, unrolled and with `roll`; arguments: depths."""
+    session.run(workspace().python, "tools/roll_growth.py", *session.posargs, external=True)
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure Ricci beside the oracle; arguments go to tools/bench.py."""
