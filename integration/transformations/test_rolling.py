@@ -248,3 +248,20 @@ def test_side_effects_keep_their_order():
     roll(net)(_layers(4), _matrix(SIZE))
     ricci.effects_barrier()
     assert seen == [0, 1, 2, 3]
+
+
+def test_calls_of_custom_functions_are_equal_if_their_static_arguments_are():
+    power = ricci.custom_jvp(lambda x, n: x**n, nondiff_argnums=(1,))
+    power.defjvp(lambda n, x, t: (x[0] ** n, n * x[0] ** (n - 1) * t[0]))
+
+    def net(exponents):
+        def applied(layers, x):
+            for p, n in zip(layers, exponents, strict=True):
+                x = power(_layer(p, x), n)
+            return x
+
+        return applied
+
+    layers, x = _layers(4), _matrix(SIZE)
+    assert [run.count for run in roll(net([2, 2, 2, 2])).report(layers, x).runs] == [4]
+    assert not roll(net([1, 1.0, 2, True])).report(layers, x).runs
