@@ -121,6 +121,10 @@ def _moved(what: str, x: ir.ArrayLike, sharding: object) -> ir.ArrayLike:
         # Outside of a trace, a move is a copy. An unreduced array needs a computation: its terms
         # are added.
         if aval.type_sharding is None or not aval.type_sharding.sums[0]:
+            parts = sharding.spec.partitions
+            if len(parts) < aval.ndim:
+                parts = (*parts, *(None,) * (aval.ndim - len(parts)))
+                sharding = sharding.update(spec=sharding.spec.update(partitions=parts))
             return device_put(x, sharding)
     return reshard_to(x, typed)
 

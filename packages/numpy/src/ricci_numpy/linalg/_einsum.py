@@ -13,10 +13,11 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_lax.authoring import resolved_by
+from ricci_lax.authoring import checked_out_sharding, resolved_by
 from ricci_numpy._promotion import convert
 from ricci_numpy._promotion import operands as checked_operands
 
+from ._partial_sums import partial_sums
 from ._products import contract, is_intercepted, preferred_type
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ def _pair(
     precision: lax.PrecisionLike,
     dtype: ir.DTypeLike,
     contractor: Callable[..., ir.Array],
+    target: Any,
 ) -> _Operand:
     result_labels = set(result)
     second = _prepared(second, result_labels, first.labels)
@@ -224,9 +226,11 @@ def _pair(
         tuple(tuple(x.labels.index(c) for c in names) for x in (lhs, rhs))
         for names in (summed, batch)
     )
-    value = contractor(lhs.value, rhs.value, dims, precision, dtype)
     labels = labels_of(lhs, rhs)
-    return _Operand(lax.transpose(value, [labels.index(c) for c in result]), result)
+    order = [labels.index(c) for c in result]
+    sharding = partial_sums(target, lhs.value, rhs.value, dims, order)
+    value = contractor(lhs.value, rhs.value, dims, precision, dtype, sharding)
+    return _Operand(lax.transpose(value, order), result)
 
 
 def _run(
@@ -236,6 +240,7 @@ def _run(
     precision: lax.PrecisionLike,
     dtype: ir.DTypeLike,
     contractor: Callable[..., ir.Array],
+    target: Any = None,
 ) -> ir.Array:
     work = [_Operand(*item) for item in zip(arrays, expression.inputs, strict=True)]
     for step, chosen in enumerate(order):
@@ -248,7 +253,8 @@ def _run(
             last = step == len(order) - 1 and len(parts) == 2
             appearing = dict.fromkeys(second.labels + first.labels)
             result = expression.output if last else "".join(c for c in appearing if c in others)
-            parts[:2] = [_pair(first, second, result, precision, dtype, contractor)]
+            last_target = target if last else None
+            parts[:2] = [_pair(first, second, result, precision, dtype, contractor, last_target)]
         work.append(parts[0])
     value, labels = work[0]
     return value if labels == expression.output else _single(value, labels, expression.output)
@@ -378,16 +384,6 @@ def einsum(
     """
     if out is not None:
         raise NotImplementedError("einsum: arrays cannot be written to; leave out= out.")
-    if out_sharding is not None:
-        apply = lambda: einsum(
-            subscripts,
-            *operands,
-            optimize=optimize,
-            precision=precision,
-            preferred_element_type=preferred_element_type,
-            _dot_general=_dot_general,
-        )
-        return resolved_by(out_sharding, apply)
     arguments: Sequence[Any] = operands
     if not isinstance(subscripts, str):
         subscripts, arguments = _interleaved((subscripts, *operands))
@@ -395,7 +391,12 @@ def einsum(
     expression, order = _plan(subscripts, tuple(map(np.shape, arrays)), optimize)
     dtype, weak = preferred_type("einsum", preferred_element_type, *arrays)
     settings = {"expression": expression, "order": order, "precision": precision, "dtype": dtype}
-    if _dot_general is not None:
+    if out_sharding is not None:
+        target = checked_out_sharding.call(out_sharding)
+        contractor = _contract if _dot_general is None else _contractor(_dot_general)
+        apply = lambda: _run(arrays, **settings, contractor=contractor, target=target)
+        result = resolved_by(target, apply)
+    elif _dot_general is not None:
         result = _run(arrays, **settings, contractor=_contractor(_dot_general))
     elif len(order) == 1 or ir.is_recording() or is_intercepted():
         result = _run(arrays, **settings, contractor=_contract)
@@ -410,12 +411,13 @@ def _contract(
     dims: lax.DotDimensionNumbers,
     precision: lax.PrecisionLike,
     dtype: ir.DTypeLike,
+    out_sharding: object,
 ) -> ir.Array:
-    return contract("einsum", lhs, rhs, dims, precision, dtype)
+    return contract("einsum", lhs, rhs, dims, precision, dtype, out_sharding)
 
 
 def _contractor(dot_general: Callable[..., ir.Array]) -> Callable[..., ir.Array]:
-    def contractor(lhs, rhs, dims, precision, dtype):
+    def contractor(lhs, rhs, dims, precision, dtype, out_sharding):
         return dot_general(lhs, rhs, dims, precision=precision, preferred_element_type=dtype)
 
     return contractor

@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_lax.authoring import resolved_by
+from ricci_lax.authoring import checked_out_sharding, resolved_by
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     canonical_axes,
@@ -21,6 +21,8 @@ from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._binary import multiply
+
+from ._partial_sums import partial_sums
 
 __all__ = ["dot", "inner", "matmul", "outer", "tensordot", "vdot", "vecdot"]
 
@@ -197,7 +199,11 @@ def matmul(
         if plain:
             _cache_product(*arguments, dims)
         return result
-    return _batched_matmul(a, b, shape_a, shape_b, precision, preferred_element_type, out_sharding)
+    arguments = (a, b, shape_a, shape_b, precision, preferred_element_type)
+    if out_sharding is None:
+        return _batched_matmul(*arguments)
+    target = checked_out_sharding.call(out_sharding)
+    return resolved_by(target, lambda: _batched_matmul(*arguments, target))
 
 
 # The products of arrays that need no promotion, by the operands' types. The classes belong to the
@@ -245,11 +251,8 @@ def _batched_matmul(
     shape_b: ir.Shape,
     precision: lax.PrecisionLike,
     preferred: ir.DTypeLike | None,
-    out_sharding: object,
+    target: Any = None,
 ) -> ir.Array:
-    if out_sharding is not None:
-        apply = lambda: _batched_matmul(a, b, shape_a, shape_b, precision, preferred, None)
-        return resolved_by(out_sharding, apply)
     rows, columns = len(shape_a) > 1, len(shape_b) > 1
     lead_a, lead_b = shape_a[: -2 if rows else -1], shape_b[: -2 if columns else -1]
     broadcast_shape("matmul", lead_a or (1,), lead_b or (1,))
@@ -283,12 +286,15 @@ def _batched_matmul(
     batch_b = [j - sum(s < j for s in squeeze_b) for j in batch_b]
     last = np.ndim(b) - (2 if columns else 1)
     dims = (((np.ndim(a) - 1,), (last,)), (tuple(batch_a), tuple(batch_b)))
-    out = contract("matmul", a, b, dims, precision, preferred)
-    return _reordered(out, origins, rows, columns)
+    order = _order(origins, rows, columns)
+    ones = [d for d, origin in enumerate(origins) if origin == "none"]
+    sharding = partial_sums(target, a, b, dims, order, ones)
+    out = lax.transpose(contract("matmul", a, b, dims, precision, preferred, sharding), order)
+    return lax.expand_dims(out, ones)
 
 
-def _reordered(out: ir.Array, origins: list[str], rows: bool, columns: bool) -> ir.Array:
-    """``dot_general``'s result, its dimensions in the order of the operands' leading ones."""
+def _order(origins: list[str], rows: bool, columns: bool) -> list[int]:
+    """The order of ``dot_general``'s dimensions by which leading ones follow the operands'."""
     both = origins.count("both")
     from_a = both + origins.count("a")
     position = {"both": 0, "a": both, "b": from_a + rows}
@@ -301,8 +307,7 @@ def _reordered(out: ir.Array, origins: list[str], rows: bool, columns: bool) -> 
         order.append(from_a)
     if columns:
         order.append(position["b"])
-    out = lax.transpose(out, order)
-    return lax.expand_dims(out, [d for d, origin in enumerate(origins) if origin == "none"])
+    return order
 
 
 def vdot(

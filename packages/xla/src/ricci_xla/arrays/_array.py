@@ -205,12 +205,19 @@ def _array(self: ArrayImpl, dtype: np.dtype | None = None, copy: bool | None = N
     return value.copy() if copy else value
 
 
+def _has_values(self: ArrayImpl) -> bool:
+    """Whether this process can read the array's values, which are not terms of sums."""
+    return can_be_read(self) and not has_terms(self._sharding)
+
+
 @ir.api_boundary
 def _repr(self: ArrayImpl) -> str:
     aval = self.aval
     suffix = f"dtype={aval.dtype.name}"
     if aval.weak_type:
         suffix += ", weak_type=True"
+    if has_terms(self._sharding):
+        return f"Array(shape={aval.shape}, {suffix}, sharding={self._sharding!r})"
     if not can_be_read(self):
         return f"Array(shape={aval.shape}, {suffix})"
     if 0 in aval.shape:
@@ -225,12 +232,12 @@ def _repr(self: ArrayImpl) -> str:
 
 @ir.api_boundary
 def _str(self: ArrayImpl) -> str:
-    return str(self._value) if can_be_read(self) else _repr(self)
+    return str(self._value) if _has_values(self) else _repr(self)
 
 
 @ir.api_boundary
 def _format(self: ArrayImpl, format_spec: str) -> str:
-    if not can_be_read(self):
+    if not _has_values(self):
         return _repr(self)
     if self.aval.shape == ():
         return format(self._value[()], format_spec)

@@ -58,7 +58,7 @@ def tiles(sharding: Sharding, ndim: int) -> tuple[int, ...]:
     # Only the rank counts here, so any sizes will do.
     check_compatible_aval(sharding, (1,) * ndim)
     form = hlo_sharding(sharding, ndim)
-    if form.is_replicated() or form.is_maximal():
+    if not form.is_tiled():
         return (1,) * ndim
     counts = tiled_dimensions(form)
     return (*counts, *(1,) * (ndim - len(counts)))
@@ -268,11 +268,10 @@ def is_equivalent_to(self: Sharding, other: Sharding, ndim: int) -> bool:
     if self.memory_kind != other.memory_kind:
         return False
     mine, its = hlo_sharding(self, ndim), hlo_sharding(other, ndim)
-    if mine.is_replicated() and its.is_replicated():
-        return True
+    if not (mine.is_tiled() and its.is_tiled()):
+        return mine == its
     return (
         tiles(self, ndim) == tiles(other, ndim)
         and mine.tile_assignment_devices() == its.tile_assignment_devices()
-        and mine.is_replicated() == its.is_replicated()
         and mine.subgroup_types() == its.subgroup_types()
     )
