@@ -1,6 +1,7 @@
 """``reshard``, and functions that run with mesh axes of another type."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, overload
 
 import ricci_ir as ir
@@ -129,11 +130,6 @@ def _moved(what: str, x: ir.ArrayLike, sharding: object) -> ir.ArrayLike:
     return reshard_to(x, typed)
 
 
-# Jaxprs of functions that are run under other axis types, by function.
-_programs: ir.TracedFunctions[Any, ir.Jaxpr] = ir.TracedFunctions(
-    "functions under other axis types", 64
-)
-
 type MeshAxes = str | tuple[str, ...] | None
 
 
@@ -197,9 +193,16 @@ def auto_axes(
             )
         mesh, chosen = _axes_of("auto_axes", axes, xla.AxisType.Explicit)
         inner = _with_types(mesh, chosen, xla.AxisType.Auto)
-        enter = lambda x: reshard_to(x, _without(_type_of(x), inner, chosen))
-        leave = lambda outs: _moved_tree("auto_axes: the result", outs, out)
-        return _run(f, "auto_axes", inner, args, kwargs, enter, leave, (out, chosen))
+        leaves, tree = pytree.tree_flatten((args, kwargs))
+        eager = _is_eager(leaves)
+        if eager:
+            leaves = [_placed(x, inner) for x in leaves]
+        with _in_force(inner, eager):
+            if not eager:
+                leaves = [reshard_to(x, _without(_type_of(x), inner, chosen)) for x in leaves]
+            positional, named = pytree.tree_unflatten(tree, leaves)
+            result = f(*positional, **named)
+        return _moved_tree("auto_axes: the result", result, out)
 
     return under_auto
 
@@ -266,23 +269,28 @@ def explicit_axes(
             )
         mesh, chosen = _axes_of("explicit_axes", axes, xla.AxisType.Auto)
         inner = _with_types(mesh, chosen, xla.AxisType.Explicit)
-        with ir.current_mesh(inner):
-            leaves, tree = pytree.tree_flatten(args)
+        leaves, tree = pytree.tree_flatten(args)
+        eager = _is_eager((leaves, kwargs))
+        with _in_force(inner, eager):
             specs = pytree.flatten_axes("explicit_axes in_sharding", tree, in_spec)
-            named = pytree.tree_unflatten(tree, [_named(inner, s) for s in specs])
-        shardings = iter(
-            pytree.tree_flatten(named, is_leaf=lambda s: isinstance(s, xla.Sharding))[0]
-        )
-        enter = lambda x: reshard_to(x, xla.explicit_sharding(_type_of(x).ndim, next(shardings)))
-        leave = lambda outs: pytree.tree_map(
-            lambda x: reshard_to(x, _without(_type_of(x), mesh, chosen)), outs
-        )
-        return _run(f, "explicit_axes", inner, args, kwargs, enter, leave, (in_spec, chosen))
+            shardings = [_named(inner, spec) for spec in specs]
+            moved = [
+                _placed(x, inner, s.spec)
+                if eager
+                else reshard_to(x, xla.explicit_sharding(_type_of(x).ndim, s))
+                for x, s in zip(leaves, shardings, strict=True)
+            ]
+            result = f(*pytree.tree_unflatten(tree, moved), **kwargs)
+        if eager:
+            return pytree.tree_map(lambda x: _placed(x, mesh), result)
+        return pytree.tree_map(lambda x: reshard_to(x, _without(_type_of(x), mesh, chosen)), result)
 
     return under_explicit
 
 
-def _named(mesh: xla.AbstractMesh, spec: xla.PartitionSpec | xla.Sharding) -> xla.Sharding:
+def _named(
+    mesh: xla.AbstractMesh, spec: xla.PartitionSpec | xla.NamedSharding
+) -> xla.NamedSharding:
     return xla.NamedSharding(mesh, spec) if isinstance(spec, xla.PartitionSpec) else spec
 
 
@@ -324,55 +332,36 @@ def _without(
     return sharding.update(mesh=mesh, parts=parts)
 
 
-def _run(
-    fun: Callable[..., Any],
-    what: str,
-    mesh: xla.AbstractMesh,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    enter: Callable[[ir.ArrayLike], ir.ArrayLike],
-    leave: Callable[[ir.PyTree], ir.PyTree],
-    key: tuple[Any, ...],
-) -> Any:
-    """Run a function under a mesh with other axis types, as a staged call.
+def _is_eager(args: ir.PyTree) -> bool:
+    """Whether a call with these arguments runs operation by operation, on arrays."""
+    leaves = pytree.tree_leaves(args)
+    return ir.context.trace is ir.eval_trace and not any(isinstance(x, ir.Tracer) for x in leaves)
+
+
+@contextmanager
+def _in_force(mesh: xla.AbstractMesh, eager: bool) -> Iterator[None]:
+    """Put a mesh with other axis types in force, and its devices if operations run in it."""
+    devices = xla.on_set_devices(mesh) if eager else xla.device_mesh.value
+    with ir.current_mesh(mesh), xla.device_mesh(devices):
+        yield
+
+
+def _placed(
+    x: ir.ArrayLike, mesh: xla.AbstractMesh, spec: xla.PartitionSpec | None = None
+) -> ir.ArrayLike:
+    """An array moved to a mesh of the current devices; unchanged if none are set.
 
     Args:
-      fun: the function.
-      what: the name of the transformation.
-      mesh: the mesh in force inside.
-      args, kwargs: the arguments.
-      enter: converts a leaf of the arguments to its sharding inside.
-      leave: converts the function's result to its sharding outside.
-      key: further parts of the cache key.
+      x: the array.
+      mesh: the axes.
+      spec: the new spec; by default the array's, with its unreduced axes summed.
     """
-    leaves, tree = pytree.tree_flatten((args, kwargs))
-    avals = [_type_of(x) for x in leaves]
-    out_tree: Any = None  # flat sets it
-
-    def flat(*xs: ir.Array) -> list[ir.ArrayLike]:
-        nonlocal out_tree
-        with ir.current_mesh(mesh):
-            moved = [enter(x) for x in xs]
-            positional, named = pytree.tree_unflatten(tree, moved)
-            out = fun(*positional, **named)
-        outs, out_tree = pytree.tree_flatten(leave(out))
-        return outs
-
-    # In another trace, the operations are recorded there directly. Only an eager run needs an
-    # executable, and so a jaxpr.
-    if ir.context.trace is not ir.eval_trace or any(isinstance(x, ir.Tracer) for x in leaves):
-        outs = flat(*leaves)
-        return pytree.tree_unflatten(out_tree, outs)
-    name = getattr(fun, "__name__", type(fun).__name__)
-    jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo(what, name))
-    consts, closed = jaxpr.consts, ir.convert_constvars(jaxpr)
-    # The function is traced in each call, since its closure may have changed. If the jaxpr is equal
-    # to a cached one, that is called, as it has an executable.
-    if not any(isinstance(c, ir.Tracer) for c in consts):
-        key = (tree, tuple(avals), mesh, xla.device_mesh.value, str(key))
-        cached = _programs.recall(fun, key)
-        if cached is not None and ir.same_program(cached, closed):
-            closed = cached
-        else:
-            _programs.put(fun, key, closed)
-    return pytree.tree_unflatten(out_tree, ir.staged_call.bind(closed, name, [*consts, *leaves]))
+    devices = xla.on_set_devices(mesh)
+    if devices is None:
+        return x
+    if spec is None:
+        spec = getattr(getattr(x, "sharding", None), "spec", xla.PartitionSpec())
+        if spec.unreduced or spec.reduced:
+            spec = xla.PartitionSpec(*spec.partitions)
+            x = _moved("auto_axes", x, spec)
+    return device_put(x, xla.NamedSharding(devices, spec))

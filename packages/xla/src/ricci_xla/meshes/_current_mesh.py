@@ -74,8 +74,12 @@ def on_set_devices(axes: AbstractMesh) -> Mesh | None:
     mesh = device_mesh.value
     if mesh is None or mesh.size != axes.size:
         return None
-    if mesh.abstract_mesh == axes:
-        return mesh
+    return mesh if mesh.abstract_mesh == axes else arranged_as(mesh, axes)
+
+
+@lru_cache(maxsize=64)
+def arranged_as(mesh: Mesh, axes: AbstractMesh) -> Mesh:
+    """The devices of a mesh in a grid of other axes."""
     return Mesh(mesh.devices.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
 
 

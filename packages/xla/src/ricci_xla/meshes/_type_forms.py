@@ -2,12 +2,13 @@
 
 from collections.abc import Hashable
 from functools import lru_cache
+from typing import Any
 
 import ricci_ir as ir
 
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
-from ._current_mesh import empty_abstract_mesh, sharding_in_program
+from ._current_mesh import arranged_as, empty_abstract_mesh, sharding_in_program
 from ._mesh import Mesh
 from ._sharding_types import NamedSharding
 from ._spec import PartitionSpec
@@ -77,7 +78,14 @@ def typed_sharding(aval: ir.AbstractValue, mesh: Mesh) -> NamedSharding | None:
     if not isinstance(aval, ir.ShapedArray) or not mesh.are_all_axes_explicit:
         return None
     type_sharding = aval.type_sharding
-    return _replicated(mesh, aval.ndim) if type_sharding is None else _named(type_sharding, mesh)
+    if type_sharding is None:
+        return _replicated(mesh, aval.ndim)
+    own: Any = type_sharding.mesh
+    if own is not None and own.shape_tuple != mesh.shape_tuple:
+        if not own.are_all_axes_explicit:
+            return None
+        mesh = arranged_as(mesh, own)
+    return _named(type_sharding, mesh)
 
 
 def _read(ndim: int, sharding: object) -> ir.TypeSharding | None:
