@@ -82,7 +82,7 @@ class StagedTracer(Tracer):
         return self._trace.origin_of(self.atom)
 
     def __repr__(self) -> str:
-        return f"JitTracer({self.aval})"
+        return self._trace.text_of(self)
 
 
 class StagedReference(BracketedReference, StagedTracer):
@@ -346,6 +346,10 @@ class JaxprTrace(EquationTrace):
             )
         return self.constant(result)
 
+    def text_of(self, tracer: StagedTracer) -> str:
+        """The text of one of its tracers."""
+        return f"JitTracer({tracer.aval})"
+
     def origin_of(self, var: Var) -> str:
         """A sentence on the origin of a variable of this jaxpr, for error messages."""
         info = self.debug_info
@@ -383,7 +387,7 @@ def trace_to_jaxpr(
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo = unknown_debug_info,
     origin: tuple[Any, int] | None = None,
-    kind: type[JaxprTrace] = JaxprTrace,
+    kind: Callable[[Trace, DebugInfo], JaxprTrace] = JaxprTrace,
 ) -> Jaxpr:
     """Trace a function of arrays to a jaxpr.
 
@@ -393,7 +397,7 @@ def trace_to_jaxpr(
       debug_info: the names of the function and its arguments, for messages.
       origin: the place in the user's code of all equations, instead of the line that binds each;
         ``no_origin`` for a jaxpr that many callers share.
-      kind: the class of the trace.
+      kind: makes the trace, from the enclosing one.
 
     Returns:
       A jaxpr closed over the arrays (possibly tracers of enclosing traces) that ``fun`` used.

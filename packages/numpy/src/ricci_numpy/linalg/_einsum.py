@@ -222,7 +222,7 @@ def _pair(
         return "".join((*batch, *free))
 
     lhs, rhs = (first, second) if labels_of(first, second) == result else (second, first)
-    dims = tuple(
+    dims: Any = tuple(
         tuple(tuple(x.labels.index(c) for c in names) for x in (lhs, rhs))
         for names in (summed, batch)
     )

@@ -1,10 +1,12 @@
 """``shard_map`` and ``smap``: a function of shards, run on every device of a mesh."""
 
 from collections.abc import Callable, Hashable, Sequence, Set
+from functools import partial
 from typing import Any, Final, final, overload
 
 import ricci_ir as ir
 import ricci_pytree as pytree
+from ricci_lax import expand_dims
 from ricci_parallel._reshard import Decorator
 from ricci_xla import (
     AxisType,
@@ -15,6 +17,7 @@ from ricci_xla import (
 )
 
 from ._primitive import shard_map_p
+from ._printed_shards import PrintingTrace
 from ._specs import (
     AnyMesh,
     Specs,
@@ -86,7 +89,7 @@ def shard_map(
     """Return a function that runs ``f`` on every device of a mesh, on its shards of the arguments.
 
     Inside, collectives such as ``psum`` exchange values between devices. Outside of ``jit`` the
-    function is compiled as a whole.
+    function is compiled as a whole, and ``print(shard)`` shows what each device holds.
 
     Args:
       f: a function of pytrees of shards. Without it, a decorator is returned.
@@ -162,18 +165,9 @@ def shard_map(
         specs = _in_specs(name, in_specs, tree, leaves, call_mesh, manual)
         check_inputs(name, specs, avals, names, call_mesh, manual)
         _check_explicit(name, specs, avals, names, call_mesh, manual)
-        call = _Call(fun, name, call_mesh, manual, check_vma, out_specs)
-        jaxpr, consts, results, out_tree = call.trace(tree, specs, avals, names)
-        outs = shard_map_p.bind(
-            *consts,
-            *leaves,
-            check_vma=check_vma,
-            in_specs=(*(PartitionSpec(),) * len(consts), *specs),
-            jaxpr=jaxpr,
-            mesh=call_mesh,
-            newly_manual_axes=manual,
-            out_specs=results,
-        )
+        call = _Call(fun, name, call_mesh, manual, check_vma, out_specs, specs, leaves)
+        jaxpr, consts, results, out_tree = call.trace(tree, avals, names)
+        outs = call.bind(jaxpr, consts, results)
         if isinstance(call_mesh, Mesh):
             outs = [
                 _with_spec_of_user(x, call_mesh, spec)
@@ -328,9 +322,14 @@ def _check_explicit(
 
 
 class _Call:
-    """One call: the function, and the parts of its cache key other than the arguments."""
+    """One call: the function, its arguments, and the parts of its cache key other than their types.
 
-    __slots__ = ("check_vma", "fun", "manual", "mesh", "name", "out_specs")
+    Attributes:
+      in_specs: the spec of each leaf of the arguments.
+      leaves: these leaves.
+    """
+
+    __slots__ = ("check_vma", "fun", "in_specs", "leaves", "manual", "mesh", "name", "out_specs")
 
     def __init__(
         self,
@@ -340,6 +339,8 @@ class _Call:
         manual: ir.AxisNames,
         check_vma: bool,
         out_specs: ir.PyTree,
+        in_specs: Sequence[PartitionSpec],
+        leaves: Sequence[ir.ArrayLike],
     ):
         self.fun = fun
         self.name = name
@@ -347,18 +348,31 @@ class _Call:
         self.manual = manual
         self.check_vma = check_vma
         self.out_specs = out_specs
+        self.in_specs = in_specs
+        self.leaves = leaves
+
+    def bind(
+        self, jaxpr: ir.Jaxpr, consts: Sequence[ir.ArrayLike], out_specs: Specs
+    ) -> list[ir.Array]:
+        """Apply a jaxpr of shards, whose first arguments are constants."""
+        return shard_map_p.bind(
+            *consts,
+            *self.leaves,
+            check_vma=self.check_vma,
+            in_specs=(*(PartitionSpec(),) * len(consts), *self.in_specs),
+            jaxpr=jaxpr,
+            mesh=self.mesh,
+            newly_manual_axes=self.manual,
+            out_specs=out_specs,
+        )
 
     def trace(
-        self,
-        tree: pytree.PyTreeDef,
-        specs: Sequence[PartitionSpec],
-        avals: Sequence[Any],
-        names: Sequence[str],
+        self, tree: pytree.PyTreeDef, avals: Sequence[Any], names: Sequence[str]
     ) -> tuple[ir.Jaxpr, Sequence[Any], Specs, pytree.PyTreeDef]:
         """Return the jaxpr of shards, its constants, its out_specs and the results' tree."""
         shards = [
             shard_aval(aval, self.mesh, spec, self.manual, self.check_vma)
-            for aval, spec in zip(avals, specs, strict=True)
+            for aval, spec in zip(avals, self.in_specs, strict=True)
         ]
         results: list[PartitionSpec] = []
         out_tree: Any = None
@@ -376,22 +390,58 @@ class _Call:
                 for x, spec in zip(outs, results, strict=True)
             ]
 
-        info = ir.DebugInfo("shard_map", self.name, tuple(names))
         key = (tree, tuple(shards), self.mesh, self.manual, self.check_vma)
-        jaxpr = in_scope(
-            self.mesh, self.manual, lambda: ir.trace_to_jaxpr(flat, shards, info), self.check_vma
-        )
-        consts = jaxpr.consts
-        closed, joined = ir.convert_constvars(jaxpr), tuple(results)
-        # Executables are cached by the identity of the jaxpr. An equal jaxpr of an earlier call
-        # takes the place of the new one, so that nothing is compiled again.
-        if not ir.is_recording() and not any(isinstance(c, ir.Tracer) for c in consts):
-            cached = _programs.recall(self.fun, key)
-            if cached is not None and cached[1] == joined and ir.same_program(cached[0], closed):
-                closed = cached[0]
-            else:
-                _programs.put(self.fun, key, (closed, joined))
-        return closed, consts, joined, out_tree
+        kind: Callable[..., ir.JaxprTrace] = ir.JaxprTrace
+        if not ir.is_recording() and not any(isinstance(x, ir.Tracer) for x in self.leaves):
+            states = (ir.current_mesh, ir.axis_sizes, ir.varying_axes)
+            kind = partial(
+                PrintingTrace,
+                mesh=self.mesh,
+                outside=[(state, state.value) for state in states],
+                run=lambda jaxpr: self._stacked(jaxpr, shards, key),
+            )
+        info = ir.DebugInfo("shard_map", self.name, tuple(names))
+        jaxpr = self._scoped_jaxpr(flat, shards, info, kind)
+        closed = self._cached(jaxpr, key, tuple(results))
+        return closed, jaxpr.consts, tuple(results), out_tree
+
+    def _scoped_jaxpr(
+        self,
+        flat: Callable[..., Sequence[ir.ArrayLike]],
+        shards: Sequence[Any],
+        info: ir.DebugInfo,
+        kind: Callable[..., ir.JaxprTrace] = ir.JaxprTrace,
+    ) -> ir.Jaxpr:
+        trace = lambda: ir.trace_to_jaxpr(flat, shards, info, kind=kind)
+        return in_scope(self.mesh, self.manual, trace, self.check_vma)
+
+    def _cached(self, jaxpr: ir.Jaxpr, key: tuple[Any, ...], out_specs: Specs) -> ir.Jaxpr:
+        """Return the jaxpr with its constants as arguments, or an equal one of an earlier call.
+
+        Executables are cached by the identity of the jaxpr, so that nothing is compiled again.
+        """
+        closed = ir.convert_constvars(jaxpr)
+        if ir.is_recording() or any(isinstance(c, ir.Tracer) for c in jaxpr.consts):
+            return closed
+        cached = _programs.recall(self.fun, key)
+        if cached is not None and cached[1] == out_specs and ir.same_program(cached[0], closed):
+            return cached[0]
+        _programs.put(self.fun, key, (closed, out_specs))
+        return closed
+
+    def _stacked(self, jaxpr: ir.Jaxpr, shards: Sequence[Any], key: tuple[Any, ...]) -> ir.Array:
+        """Apply a jaxpr of shards with one result, and stack the devices' results."""
+        axes = tuple(name for name in self.mesh.axis_names if name in self.manual)
+
+        def flat(*xs: ir.Array) -> list[ir.ArrayLike]:
+            (value,) = ir.eval_jaxpr(jaxpr, jaxpr.consts, *xs)
+            stacked = expand_dims(value, (0,))
+            return [ir.cast_varying(stacked, self.manual) if self.check_vma else stacked]
+
+        traced = self._scoped_jaxpr(flat, shards, jaxpr.debug_info)
+        out_specs = (PartitionSpec(axes),)
+        closed = self._cached(traced, (*key, len(jaxpr.eqns), jaxpr.out_avals[0]), out_specs)
+        return self.bind(closed, traced.consts, out_specs)[0]
 
     def _result_specs(
         self, out: ir.PyTree, tree: pytree.PyTreeDef, outs: Sequence[ir.ArrayLike]
