@@ -142,6 +142,9 @@ class Cache[K, V]:
         self._dropped = 0
         register_cache(self)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Cache, (self.name, self.limit)  # without its entries
+
     def make(self, key: K, build: Callable[..., V], *args: object) -> V:
         """Return the cached value of a key; on a miss, cache and return ``build(*args)``.
 

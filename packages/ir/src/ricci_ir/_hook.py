@@ -3,10 +3,12 @@
 import sys
 from typing import Any, NoReturn
 
+from ._by_name import PickledByName
+
 __all__ = ["Hook"]
 
 
-class Hook[F]:
+class Hook[F](PickledByName):
     """A function that a package calls, and that a package above it provides when it is imported.
 
     It is called as ``hook.call(...)``, which costs no more than a method. A primitive can be

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ._by_name import PickledByName
 from ._option_kinds import Bool, Kind
 
 __all__ = [
@@ -32,7 +33,7 @@ UNSET = _Unset()
 _lock = threading.RLock()
 
 
-class State:
+class State(PickledByName):
     """One option. ``state.value`` reads it; ``with state(new):`` overrides it in this thread.
 
     Args:

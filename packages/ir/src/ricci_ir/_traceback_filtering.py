@@ -66,6 +66,7 @@ def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
 def _closure_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R]:
     """Wrap a function that lives as long as the objects that it was made for."""
     convert = _result_of if "may_return_operand" in fun.__dict__ else None
+    _drop_annotations(fun)
 
     @wraps(fun)
     def boundary(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -76,6 +77,12 @@ def _closure_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R]:
             raise
 
     return boundary
+
+
+def _drop_annotations(fun: Any) -> None:
+    """Drop a local function's annotations, whose type parameters cannot be pickled by value."""
+    if type(fun) is FunctionType:
+        fun.__annotations__ = {}
 
 
 def _permanent_boundary[**P, R](
@@ -354,6 +361,7 @@ def looks_like(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorate(wrapper: Any) -> Any:
+        _drop_annotations(wrapper)
         if not isinstance(fun, type):
             wrapper.__dict__.update(getattr(fun, "__dict__", ()))
         for name in WRAPPER_ASSIGNMENTS:

@@ -360,8 +360,8 @@ def _placed(
     if devices is None:
         return x
     if spec is None:
-        own: Any = getattr(getattr(x, "sharding", None), "spec", xla.PartitionSpec())
-        spec = xla.PartitionSpec(*own.partitions)
-        if own.unreduced or own.reduced:
+        current: Any = getattr(getattr(x, "sharding", None), "spec", xla.PartitionSpec())
+        spec = xla.PartitionSpec(*current.partitions)
+        if current.unreduced or current.reduced:
             x = _moved("auto_axes", x, spec)
     return device_put(x, xla.NamedSharding(devices, spec))

@@ -10,7 +10,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from jaxlib._profile_data import ProfileData as ProfileData
 from jaxlib._profile_data import ProfileEvent as ProfileEvent
 from jaxlib._profile_data import ProfilePlane as ProfilePlane
 
+from ricci_ir import looks_like
 from ricci_xla.tracing._compile_log import profiling
 
 from ._profiler_types import ProfileOptions as ProfileOptions
@@ -87,7 +87,7 @@ def annotate_function[**P, R](
     """
     shown = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
 
-    @wraps(func)
+    @looks_like(func)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         with TraceAnnotation(shown, **decorator_kwargs):
             return func(*args, **kwargs)

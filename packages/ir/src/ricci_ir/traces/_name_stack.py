@@ -5,8 +5,9 @@ name a transformation. Equations store the stack that they were traced in.
 """
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Self
+
+from ricci_ir._traceback_filtering import looks_like
 
 from ._trace import ContextBlock, context
 
@@ -128,7 +129,7 @@ class named_scope(_Entered):
     def __call__[**P, R](self, fun: Callable[P, R]) -> Callable[P, R]:
         name = self.name
 
-        @wraps(fun)
+        @looks_like(fun)
         def named(*args: P.args, **kwargs: P.kwargs) -> R:
             with _Entered(name):  # one for each call: calls may be nested
                 return fun(*args, **kwargs)

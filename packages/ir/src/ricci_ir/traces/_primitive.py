@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, NoReturn
 
+from ricci_ir._by_name import PickledByName
 from ricci_ir._cache import Cache
 from ricci_ir._contexts import lenient_sharding
 from ricci_ir._records import TupleRecord
@@ -37,7 +38,7 @@ __all__ = [
 
 
 @without_boundaries
-class Primitive:
+class Primitive(PickledByName):
     """An operation that transformations know by its rules.
 
     Args:

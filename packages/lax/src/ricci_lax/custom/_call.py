@@ -178,7 +178,7 @@ def same_calls(one: _Rules, other: _Rules) -> bool:
 
 
 @ir.without_boundaries  # calls of its objects have their own
-class CustomFunction[**P, R]:
+class CustomFunction[**P, R](ir.PickledByName):
     """A function with a custom rule; each subclass is for one kind of rule.
 
     Attributes:

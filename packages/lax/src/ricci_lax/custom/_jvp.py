@@ -135,24 +135,7 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
         if self.nondiff_argnums:
             raise TypeError("defjvps cannot be used with nondiff_argnums; use defjvp instead.")
 
-        # The rule lives as long as the function does, and does not keep it alive: no cycle.
-        this = weakref.ref(self)
-
-        def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-            call = cast(Callable[..., Any], this())
-            output = call(*primals)
-            terms = [
-                rule(t, output, *primals)
-                for rule, t in zip(jvps, tangents, strict=True)
-                if rule is not None
-            ]
-            leaves, tree = tree_flatten(output)
-            total = [ad.Zero.from_primal(x) for x in leaves]
-            for term in terms:
-                total = list(map(ad.add_tangents, total, tree_flatten(term)[0]))
-            return output, tree_unflatten(tree, map(ad.instantiate, total))
-
-        self.defjvp(jvp)
+        self.defjvp(_SumOfRules(self, jvps))
 
     @ir.api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -185,6 +168,35 @@ class custom_jvp[**P, R](CustomFunction[P, R]):
             name=self.name,
             symbolic_zeros=self.symbolic_zeros,
         )
+
+
+class _SumOfRules:
+    """The rule of ``defjvps``, the sum of a rule for each argument.
+
+    It lives as long as the function does, and does not keep it alive: no cycle.
+    """
+
+    __slots__ = ("_function", "_jvps")
+
+    def __init__(self, function: custom_jvp[..., Any], jvps: Sequence[Callable[..., Any] | None]):
+        self._function = weakref.ref(function)
+        self._jvps = jvps
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _SumOfRules, (self._function(), self._jvps)
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        output = cast(Callable[..., Any], self._function())(*primals)
+        terms = [
+            rule(t, output, *primals)
+            for rule, t in zip(self._jvps, tangents, strict=True)
+            if rule is not None
+        ]
+        leaves, tree = tree_flatten(output)
+        total = [ad.Zero.from_primal(x) for x in leaves]
+        for term in terms:
+            total = list(map(ad.add_tangents, total, tree_flatten(term)[0]))
+        return output, tree_unflatten(tree, map(ad.instantiate, total))
 
 
 def _constant(x: object) -> object:

@@ -1,10 +1,18 @@
 """Recomputation: ``custom_remat``, and checkpoints added to differentiated functions."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
-from ricci_ir import Jaxpr, PyTree, eval_jaxpr, get_aval, jaxprs_in_params, single_equation
+from ricci_ir import (
+    Jaxpr,
+    PyTree,
+    eval_jaxpr,
+    get_aval,
+    jaxprs_in_params,
+    looks_like,
+    single_equation,
+)
 from ricci_lax.checkpoint_policies import KeptName, Policy
 from ricci_lax.control_flow._bodies import trace_body
 from ricci_lax.control_flow._scan import scan_p
@@ -216,7 +224,7 @@ def custom_remat[**P, R](
     rule = custom_vjp(f, nondiff_argnums=tuple(static))
     rule.defvjp(forward, backward)
 
-    @wraps(f)
+    @looks_like(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         return rule(*args, **kwargs)
 

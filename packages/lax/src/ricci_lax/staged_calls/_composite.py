@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -186,7 +185,7 @@ def composite[**P, R](decomposition: Callable[P, R], name: str, version: int = 0
     if not callable(decomposition):
         raise TypeError(f"composite: the decomposition must be a function, got {decomposition!r}.")
 
-    @wraps(decomposition)
+    @ir.looks_like(decomposition)
     def call(*args: P.args, **attributes: P.kwargs) -> R:
         leaves, tree = tree_flatten(args)
         out_tree: Any = None

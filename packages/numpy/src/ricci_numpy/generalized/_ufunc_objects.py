@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 
-class ufunc:
+class ufunc(ir.PickledByName):
     """An elementwise function, extended to whole axes as NumPy's ufuncs are.
 
     A call broadcasts its operands against each other. A function of two operands and one result

@@ -17,7 +17,7 @@ from ricci_lax.authoring import checked_out_sharding, resolved_by
 from ricci_numpy._promotion import convert
 from ricci_numpy._promotion import operands as checked_operands
 
-from ._partial_sums import partial_sums
+from ._partial_sums import NamedPlacement, partial_sums
 from ._products import contract, is_intercepted, preferred_type
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _pair(
     precision: lax.PrecisionLike,
     dtype: ir.DTypeLike,
     contractor: Callable[..., ir.Array],
-    target: Any,
+    target: NamedPlacement | None,
 ) -> _Operand:
     result_labels = set(result)
     second = _prepared(second, result_labels, first.labels)
@@ -240,7 +240,7 @@ def _run(
     precision: lax.PrecisionLike,
     dtype: ir.DTypeLike,
     contractor: Callable[..., ir.Array],
-    target: Any = None,
+    target: NamedPlacement | None = None,
 ) -> ir.Array:
     work = [_Operand(*item) for item in zip(arrays, expression.inputs, strict=True)]
     for step, chosen in enumerate(order):

@@ -1,7 +1,7 @@
 """Contractions over sharded dimensions whose results stay unreduced, as ``out_sharding`` asks."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Protocol, Self
 
 import ricci_ir as ir
 import ricci_lax as lax
@@ -9,14 +9,27 @@ import ricci_lax as lax
 __all__: list[str] = []
 
 
+class NamedPlacement(Protocol):
+    """A ``NamedSharding``, which this package cannot import."""
+
+    @property
+    def spec(self) -> Any:
+        """Its ``PartitionSpec``."""
+        ...
+
+    def update(self, *, spec: object) -> Self:
+        """The same on another spec."""
+        ...
+
+
 def partial_sums(
-    target: Any,
+    target: NamedPlacement | None,
     lhs: ir.Array,
     rhs: ir.Array,
     dimensions: lax.DotDimensionNumbers,
     order: Sequence[int],
     expanded: Sequence[int] = (),
-) -> Any:
+) -> NamedPlacement | None:
     """Return the sharding of a contraction whose devices keep their terms of its sums.
 
     Args:

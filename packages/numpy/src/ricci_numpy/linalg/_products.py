@@ -22,7 +22,7 @@ from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._binary import multiply
 
-from ._partial_sums import partial_sums
+from ._partial_sums import NamedPlacement, partial_sums
 
 __all__ = ["dot", "inner", "matmul", "outer", "tensordot", "vdot", "vecdot"]
 
@@ -251,7 +251,7 @@ def _batched_matmul(
     shape_b: ir.Shape,
     precision: lax.PrecisionLike,
     preferred: ir.DTypeLike | None,
-    target: Any = None,
+    target: NamedPlacement | None = None,
 ) -> ir.Array:
     rows, columns = len(shape_a) > 1, len(shape_b) > 1
     lead_a, lead_b = shape_a[: -2 if rows else -1], shape_b[: -2 if columns else -1]

@@ -1,5 +1,6 @@
 """``jit`` and ``pjit``: compile on the first call; later calls are dispatched from C++."""
 
+import copyreg
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
@@ -185,26 +186,50 @@ def jit(
         fun, arguments, options, inline_time(inline), **sharding_trees, backend=backend
     )
 
+    return _dispatched(info)
+
+
+if not TYPE_CHECKING:  # it would lose the overloads
+    jit = ir.api_boundary(jit)
+
+
+def _dispatched(info: JitFunction) -> Callable[..., Any]:
+    """Return jaxlib's dispatcher of a jitted function."""
+    arguments = info.arguments
     if arguments.donate_argnames:
         donating.add(info)
-
-    across = getattr(in_shardings, "across", None)
+    across = getattr(info.in_shardings, "across", None)
     jitted = make_fast_callable(
-        function_name(fun),
+        function_name(info.fun),
         info.on_miss if across is None else _across_first(across, info.on_miss),
-        fun=fun,
+        fun=info.fun,
         static_argnums=arguments.static_argnums,
         static_argnames=arguments.static_argnames,
         cache_key=info.dispatch_key,
     )
     info.dispatcher = weakref.ref(jitted)
-    update_wrapper(jitted, fun)
+    update_wrapper(jitted, info.fun)
     jitted._jit_info = info
     return jitted
 
 
-if not TYPE_CHECKING:  # it would lose the overloads
-    jit = ir.api_boundary(jit)
+def _reduce_dispatched(jitted: Callable[..., Any]) -> tuple[Any, ...]:
+    """Pickle a jitted function as the function and the options of ``jit``, without its caches."""
+    attributes = {k: v for k, v in jitted.__dict__.items() if not k.startswith("__")}
+    info = attributes.pop("_jit_info", None)
+    if info is None:
+        raise TypeError(f"the dispatcher of a single operation, {jitted!r}, cannot be pickled.")
+    return _dispatched_with, (info, attributes)
+
+
+def _dispatched_with(info: JitFunction, attributes: dict[str, Any]) -> Callable[..., Any]:
+    """Return a jitted function that was pickled, with the attributes that users set."""
+    jitted = _dispatched(info)
+    jitted.__dict__.update(attributes)
+    return jitted
+
+
+copyreg.pickle(runtime.PjitFunction, _reduce_dispatched)
 
 
 type _Miss = Callable[..., tuple[Any, FastPath | None]]

@@ -127,6 +127,17 @@ class JitFunction:
         self.cache, self.earlier = programs.of(fun, arguments, inline)
         self.dispatcher: Callable[[], Any] = lambda: None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        shardings = self.in_shardings, self.out_shardings
+        return JitFunction, (
+            self.fun,
+            self.arguments,
+            self._options,
+            self.inline,
+            *shardings,
+            self.backend,
+        )
+
     @property
     def options(self) -> Options:
         """The options that all calls share. A backend is looked up when a call needs it."""

@@ -3,12 +3,12 @@
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import Override, State, config, define_context
+from ricci_ir import Override, State, config, define_context, looks_like
 from ricci_xla.devices._runtime_types import Device, DeviceList
 
 from ._abstract_mesh import AbstractDevice, AbstractMesh
@@ -183,7 +183,7 @@ class Mesh(Axes):
     def __call__[**P, R](self, fun: Callable[P, R]) -> Callable[P, R]:
         """A function that runs in a ``with mesh:`` block."""
 
-        @wraps(fun)
+        @looks_like(fun)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
             with self:
                 return fun(*args, **kwargs)

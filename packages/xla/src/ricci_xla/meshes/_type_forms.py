@@ -80,11 +80,11 @@ def typed_sharding(aval: ir.AbstractValue, mesh: Mesh) -> NamedSharding | None:
     type_sharding = aval.type_sharding
     if type_sharding is None:
         return _replicated(mesh, aval.ndim)
-    own: Any = type_sharding.mesh
-    if own is not None and own.shape_tuple != mesh.shape_tuple:
-        if not own.are_all_axes_explicit:
+    axes: Any = type_sharding.mesh
+    if axes is not None and axes.shape_tuple != mesh.shape_tuple:
+        if not axes.are_all_axes_explicit:
             return None
-        mesh = arranged_as(mesh, own)
+        mesh = arranged_as(mesh, axes)
     return _named(type_sharding, mesh)
 
 
