@@ -140,3 +140,18 @@ def test_copies_of_jitted_functions(pickled):
     else:
         copied = copy.deepcopy(f)
     assert (copied(2.0, 3), f(2.0, 4)) == (6, 8)
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_calls_with_described_arrays_advise_to_trace_only(called):
+    f = jit(lambda x: x["a"] + 1)
+    if called:
+        f({"a": jnp.ones(3, "float32")})
+    described = ricci.ShapeDtypeStruct((3,), "float32")
+    words = r"argument x\['a'\] of <lambda> is .* Pass it to eval_shape.* or to jit\(f\).lower"
+    with pytest.raises(TypeError, match=words):
+        f({"a": described})
+    for g in (ricci.vmap, ricci.grad, lambda f: f):
+        with pytest.raises(TypeError, match=r"Pass it to eval_shape"):
+            g(jnp.sin)(described)
+    assert f.lower({"a": described}).compile()({"a": jnp.ones(3, "float32")}).tolist() == [2] * 3

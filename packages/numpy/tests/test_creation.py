@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import ricci_numpy as jnp
+from ricci_autodiff import grad, jvp
 from ricci_ir import make_jaxpr
+from ricci_lax import jacfwd
 
 F = np.array([1.0, 2.0, 3.0], np.float32)
 
@@ -238,3 +240,19 @@ def test_kinds_of_dtypes(dtype, kind, expected):
 def test_unknown_kind_raises():
     with pytest.raises(ValueError, match="real floating"):
         jnp.isdtype("float32", "foo")
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, np.float16, lambda x: jnp.asarray(x)])
+def test_arange_of_a_differentiated_bound_counts_its_value(kind):
+    f = lambda x: jnp.sum(jnp.arange(x) * x)
+    for g in (grad(f), grad(lambda x: jvp(f, (x,), (x,))[0]), jacfwd(f)):
+        assert float(g(kind(4))) == 6.0
+
+
+def test_arange_has_derivatives_with_respect_to_start_and_step():
+    start, step = jnp.asarray(1.0), jnp.asarray(0.5)
+    out, change = jvp(lambda a, d: jnp.arange(a, 3.0, d), (start, step), (1.0, 10.0))
+    assert out.tolist() == [1.0, 1.5, 2.0, 2.5]
+    assert change.tolist() == [1.0, 11.0, 21.0, 31.0]
+    integers = jvp(lambda a: jnp.arange(a, 3.0, dtype=int) * a, (start,), (1.0,))[1]
+    assert integers.tolist() == [1.0, 2.0]

@@ -54,13 +54,18 @@ def described_value(x: object) -> str:
 
 
 def registering(x: object) -> str:
-    """Advice to register a value's class as a pytree; empty unless it is one of the user's.
+    """Advice on a value that is not an array: to register its class as a pytree, if it is a user's.
 
     Example:
       >>> registering("relu")
       ''
     """
     cls = type(x)
+    if cls.__name__ == "ShapeDtypeStruct":
+        return (
+            "It describes an array, and has no values. Pass it to eval_shape(f, ...) or to "
+            "jit(f).lower(...), or pass an array."
+        )
     root = cls.__module__.partition(".")[0]
     if root in sys.stdlib_module_names - {"__main__"} or issubclass(cls, type):
         return ""

@@ -68,6 +68,8 @@ def _advice(x: object) -> str:
         return "Make an array of it first, with numpy.asarray(...)."
     if isinstance(x, str | bytes):
         return "Strings cannot be elements of arrays."
+    if isinstance(x, ir.ShapeDtypeStruct):
+        return ir.registering(x)
     return "Pass an array, or a class with a method __jax_array__ that returns one."
 
 

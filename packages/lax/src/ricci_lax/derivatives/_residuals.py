@@ -41,6 +41,13 @@ def saved_residuals(
       float32[3] output of sin from ...
       float32[3] output of cos from ...
     """
+    return [(aval, origin) for aval, origin, _ in _residuals(f, args, kwargs)]
+
+
+def _residuals(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[tuple[ir.AbstractValue, str, bool]]:
+    """The residuals: their types, their origins, and whether they are in the host's memory."""
     leaves, tree = tree_flatten((args, kwargs))
     names = argument_paths(args, kwargs, f)
     avals = leaf_avals("saved_residuals", lambda: names, leaves)
@@ -65,16 +72,21 @@ def saved_residuals(
 
     info = ir.DebugInfo("saved_residuals", function_name(f), tuple(names))
     jaxpr = ir.trace_to_jaxpr(residuals, avals, info)
+    on_host = ir.results_on_host(jaxpr, ())
     sorted_residuals = sorted(
-        ((*_origin(jaxpr, atom, names), atom.aval) for atom in jaxpr.outvars), key=_order
+        (
+            (*_origin(jaxpr, atom, names), atom.aval, hosted)
+            for atom, hosted in zip(jaxpr.outvars, on_host, strict=True)
+        ),
+        key=_order,
     )
     return [
-        *((aval, "from a literal") for aval in literals),
-        *((aval, origin) for _, origin, aval in sorted_residuals),
+        *((aval, "from a literal", False) for aval in literals),
+        *((aval, origin, hosted) for _, origin, aval, hosted in sorted_residuals),
     ]
 
 
-def _order(entry: tuple[int, str, ir.AbstractValue]) -> int:
+def _order(entry: tuple[int, str, ir.AbstractValue, bool]) -> int:
     return entry[0]
 
 
@@ -90,7 +102,7 @@ def _origin(jaxpr: ir.Jaxpr, atom: ir.Atom, names: list[str]) -> tuple[int, str]
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: ir.PyTree, **kwargs: object) -> None:
-    """Print the residuals of a function, one per line: the type and the origin.
+    """Print the residuals of a function, one per line: the type, the memory and the origin.
 
     Args:
       f: a function of pytrees of arrays.
@@ -102,8 +114,9 @@ def print_saved_residuals(f: Callable[..., Any], *args: ir.PyTree, **kwargs: obj
       >>> print_saved_residuals(jnp.sin, 1.0)
       f32[] output of cos from ...
     """
-    for aval, origin in saved_residuals(f, *args, **kwargs):
-        print(f"{aval.str_short(short_dtypes=True)} {origin}")
+    for aval, origin, on_host in _residuals(f, args, kwargs):
+        text = aval.str_short(short_dtypes=True)
+        print(text.replace("[", "<host>[", 1) if on_host else text, origin)
 
 
 def fwd_and_bwd(

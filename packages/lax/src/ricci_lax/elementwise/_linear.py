@@ -23,7 +23,7 @@ from ._factories import (
     nary_aval,
     real_part,
     repeat_to,
-    scalar_like,
+    scalar,
     sum_to,
     unary_function,
 )
@@ -135,9 +135,14 @@ def _part(name: str, transpose: Callable[..., Any]) -> Primitive:
     )
 
 
-real_p: Primitive = _part("real", lambda ct, x: [complex_p.bind(ct, scalar_like(ct, 0))])
+def _strong_zero(ct: ArrayLike) -> ArrayLike:
+    """The other part of a complex cotangent, which is strongly typed, as in JAX."""
+    return scalar(0, array_aval(ct).dtype)
+
+
+real_p: Primitive = _part("real", lambda ct, x: [complex_p.bind(ct, _strong_zero(ct))])
 # Cotangents pair with tangents without conjugation, hence the sign.
-imag_p: Primitive = _part("imag", lambda ct, x: [complex_p.bind(scalar_like(ct, 0), neg(ct))])
+imag_p: Primitive = _part("imag", lambda ct, x: [complex_p.bind(_strong_zero(ct), neg(ct))])
 
 
 def _complex_transpose(ct, x, y):

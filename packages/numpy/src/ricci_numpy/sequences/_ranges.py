@@ -44,10 +44,13 @@ def _concrete(name: str, x: ir.ArrayLike) -> Any:
     """The value of an end of a range as a Python or NumPy scalar."""
     if ir.is_symbolic_dim(x):
         return x
-    if isinstance(x, ir.Tracer) and x.concrete() is None:
-        raise ir.ConcretizationTypeError(
-            x, f"The argument {name!r} of arange decides the shape of the result."
-        )
+    if isinstance(x, ir.Tracer):
+        # The number of steps is constant around a value that is being differentiated.
+        traced, x = x, x.concrete()
+        if x is None:
+            raise ir.ConcretizationTypeError(
+                traced, f"The argument {name!r} of arange decides the shape of the result."
+            )
     value = np.asarray(x)[()] if hasattr(type(x), "aval") else x
     if np.shape(value):
         raise ValueError(
@@ -76,7 +79,8 @@ def arange(
       device, out_sharding: where the array goes.
 
     Returns:
-      A vector of ``ceil((stop - start) / step)`` elements.
+      A vector of ``ceil((stop - start) / step)`` elements. It has derivatives with respect to
+      ``start`` and ``step``; the number of elements is constant.
 
     Raises:
       TypeError: if an argument is not a real number, or is traced.
@@ -110,16 +114,17 @@ def arange(
         )
     if stop is None:
         arguments = {"stop": start, "step": step}
-    values = {
-        name: _concrete(name, *([x] if ir.is_symbolic_dim(x) else operands("arange", x)))
+    scalars = {
+        name: x if ir.is_symbolic_dim(x) else operands("arange", x)[0]
         for name, x in arguments.items()
         if x is not None
     }
+    values = {name: _concrete(name, x) for name, x in scalars.items()}
     if dtype is None:
         dtype = _range_dtype(tuple(values.values()))
     values: dict[str, Any] = {n: x[()] if type(x) is np.ndarray else x for n, x in values.items()}
-    first, last, distance = values.get("start", 0), values["stop"], values.get("step", 1)
-    result = _count(first, last, distance, dtype, step is not None, "start" in values)
+    differentiated = {n: x for n, x in scalars.items() if isinstance(x, ir.Tracer)}
+    result = _count(values, values | differentiated, dtype)
     return constrained(result, device, out_sharding)
 
 
@@ -129,7 +134,15 @@ def _range_dtype(values: tuple[Any, ...]) -> np.dtype:
     return common_dtype(*small)[0]
 
 
-def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> ir.Array:
+def _count(values: dict[str, Any], scalars: dict[str, Any], dtype: np.dtype) -> ir.Array:
+    """The range of a dtype.
+
+    Args:
+      values: the concrete values of those arguments ``start``, ``stop`` and ``step`` that are used.
+      scalars: the same, with tracers of those that are being differentiated.
+      dtype: the dtype.
+    """
+    start, stop, step = values.get("start", 0), values["stop"], values.get("step", 1)
     if dtype not in NUMERIC_DTYPES:
         raise TypeError(f"arange cannot count in dtype {dtype}.")
     if step == 0:
@@ -143,17 +156,20 @@ def _count(start, stop, step, dtype, has_step: bool, has_start: bool) -> ir.Arra
         first, distance = (int(np.asarray(strong_constant(dtype, x))) for x in (start, step))
         return from_host((first + distance * np.arange(size)).astype(dtype), dtype=dtype)
     # A step is rounded once, not with each element that it leads to.
+    has_step = "step" in scalars
     wide = _FLOAT32 if has_step and dtype in FLOAT_DTYPES and dtype.itemsize < 4 else dtype
     result = lax.iota(wide, size)
     if has_step:
-        result = lax.mul(_end(wide, step), result)
-    if has_start:
-        result = lax.add(_end(wide, start), result)
+        result = lax.mul(_end(wide, scalars["step"]), result)
+    if "start" in scalars:
+        result = lax.add(_end(wide, scalars["start"]), result)
     return result if wide is dtype else lax.convert_element_type(result, dtype)
 
 
-def _end(dtype: np.dtype, x: float) -> ir.ArrayLike:
-    return convert(x, dtype) if ir.is_symbolic_dim(x) else strong_constant(dtype, x)
+def _end(dtype: np.dtype, x: ir.ArrayLike) -> ir.ArrayLike:
+    if ir.is_symbolic_dim(x) or isinstance(x, ir.Tracer):
+        return convert(x, dtype)
+    return strong_constant(dtype, x)
 
 
 def _steps(start: float, stop: float, step: float) -> int:

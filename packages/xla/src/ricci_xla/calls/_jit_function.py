@@ -22,7 +22,14 @@ from ricci_xla.devices._runtime_types import JaxRuntimeError
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.tracing._arguments import Arguments, Split, donated_leaves, split_static
-from ricci_xla.tracing._program import Inline, Program, abstract_leaves, programs, trace_program
+from ricci_xla.tracing._program import (
+    Inline,
+    Program,
+    abstract_leaves,
+    check_values,
+    programs,
+    trace_program,
+)
 from ricci_xla.tracing._warm_start_hook import CallEntry, warm_start_hooks
 
 from ._argument_shardings import (
@@ -248,6 +255,7 @@ class JitFunction:
         warm_entry: CallEntry | None,
     ) -> tuple[Any, FastPath | None]:
         """Compile a traced call, unless its executable is cached, and run it."""
+        check_values(program, leaves)
         if options.donated:
             name_repeated(program.name, program.arg_names, leaves, options.donated)
         compiled = compile_program(program, leaves, options, in_stages=two_stage_compilation.value)

@@ -101,6 +101,19 @@ def abstract_leaves(fun: Callable[..., Any], split: Split) -> tuple[Any, ...]:
     raise AssertionError("unreachable: some leaf has no type")
 
 
+def check_values(program: "Program", leaves: Sequence[object]) -> None:
+    """Raise ``TypeError`` if an argument of a call that runs only describes an array."""
+    for name, leaf in zip(program.arg_names or (), leaves, strict=False):
+        if isinstance(leaf, ir.ShapeDtypeStruct):
+            raise TypeError(
+                ir.explained(
+                    f"argument {name} of {program.name} is {ir.described_value(leaf)}, which is "
+                    f"not an array. {ir.registering(leaf)}",
+                    "arguments",
+                )
+            )
+
+
 def _argument_advice(name: str, leaf: object) -> str:
     register = ir.registering(leaf)
     if name == "self" and register:
