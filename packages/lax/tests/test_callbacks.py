@@ -428,6 +428,14 @@ def test_a_breakpoint_needs_a_terminal(monkeypatch):
         lax.debug_breakpoint()
 
 
+def test_a_breakpoint_that_is_not_reached_needs_no_terminal(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    fun = lambda x: lax.cond(lax.gt(x, 5.0), lambda: lax.debug_breakpoint(), lambda: None)
+    fun(1.0)
+    with pytest.raises(RuntimeError, match="needs a terminal"):
+        fun(6.0)
+
+
 def _prompt_of(monkeypatch, capsys, *commands):
     """What a breakpoint shows for some commands."""
 

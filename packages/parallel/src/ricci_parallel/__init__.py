@@ -46,6 +46,7 @@ from .collectives import pvary_p as pvary_p
 from .collectives import ragged_all_to_all as ragged_all_to_all
 from .collectives import ragged_all_to_all_p as ragged_all_to_all_p
 from .collectives import reduce_scatter_p as reduce_scatter_p
+from .manual._experimental import experimental_shard_map as experimental_shard_map
 from .manual._primitive import shard_map_p as shard_map_p
 from .manual._shard_map import Infer as Infer
 from .manual._shard_map import shard_map as shard_map

@@ -182,7 +182,7 @@ def debug_breakpoint(
       ``token``.
 
     Raises:
-      RuntimeError: if there is no terminal to read commands from.
+      RuntimeError: when execution reaches the call, if no terminal can be read from.
       ValueError: for another ``backend``.
 
     Example:
@@ -204,12 +204,6 @@ def debug_breakpoint(
             f"debug.breakpoint: backend={backend!r} is not known; prompts open on the terminal "
             "('cli')."
         )
-    if sys.stdin is None or (sys.stdin is sys.__stdin__ and not sys.stdin.isatty()):
-        raise RuntimeError(
-            "debug.breakpoint needs a terminal, and standard input is none.\n"
-            "Run the program from one, put commands into sys.stdin, or print values: "
-            'debug.print("{x}", x=x) shows a value, debug.callback(function, x) passes it on.'
-        )
     python_frames = _frames(filter_frames)[:num_frames]
     frames = [
         StackFrame(f.f_code.co_filename, f.f_lineno, f.f_code.co_qualname, f.f_globals)
@@ -218,8 +212,19 @@ def debug_breakpoint(
     variables = [_variables(frame) for frame in python_frames]
     if frames:
         variables[0].update(kwargs)
-        debug_callback(lambda values: Prompt(frames, values).run(), variables, ordered=ordered)
+        debug_callback(lambda values: _prompt(frames, values), variables, ordered=ordered)
     return token
+
+
+def _prompt(frames: Sequence[StackFrame], values: Sequence[dict[str, Any]]) -> None:
+    """Open the prompt; the terminal is only needed once execution is there."""
+    if sys.stdin is None or (sys.stdin is sys.__stdin__ and not sys.stdin.isatty()):
+        raise RuntimeError(
+            "debug.breakpoint needs a terminal, and standard input is none.\n"
+            "Run the program from one, put commands into sys.stdin, or print values: "
+            'debug.print("{x}", x=x) shows a value, debug.callback(function, x) passes it on.'
+        )
+    Prompt(frames, values).run()
 
 
 def _frames(filtered: bool) -> list[FrameType]:

@@ -15,6 +15,7 @@ from ricci_ir import (
     Tracer,
     TypeSharding,
     get_aval,
+    warn_user,
 )
 from ricci_lax import broadcast_in_dim, broadcast_in_dim_p, select_n
 from ricci_numpy._promotion import check_broadcast, operands, promote_dtypes
@@ -113,7 +114,11 @@ def _shape(name: str, a: Any) -> tuple[int, ...]:
     try:
         (a,) = operands(name, a)
     except TypeError:  # as in NumPy, other objects such as None count as scalars
-        pass
+        warn_user(
+            f"{name}: {type(a).__name__} is not an array or a scalar, and is deprecated as an "
+            f"argument. Call numpy.{name}, or make an array of it first.",
+            DeprecationWarning,
+        )
     return np.shape(a)
 
 

@@ -436,6 +436,12 @@ def astype(
         # A number is true unless it is 0; a conversion would look at the real part alone.
         result: ir.Array = lax.ne(x, convert(0, x.dtype))
     else:
+        if np.iscomplexobj(x) and not ir.issubdtype(dtype, np.complexfloating):
+            ir.warn_user(
+                f"astype: the imaginary part is lost from {x.dtype} to {dtype}, which is "
+                "deprecated. Take x.real or x.imag first.",
+                DeprecationWarning,
+            )
         result = _from_value(x, dtype, False, "astype")
     return constrained(lax.copy_p.bind(result) if copy else result, device)
 

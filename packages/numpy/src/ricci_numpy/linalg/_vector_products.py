@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite
+from ricci_ir import Array, ArrayLike, composite, warn_user
 from ricci_numpy._promotion import canonical_axis, convert, operands, promote_dtypes
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 from ricci_numpy.shapes._transposing import moveaxis
@@ -172,6 +172,12 @@ def cross(
                 f"cross: vectors must have size 2 or 3 along the given dimension (axis {axis_x}), "
                 f"got arrays of shapes {np.shape(a)} and {np.shape(b)}."
             )
+    if 2 in (np.shape(a)[axisa], np.shape(b)[axisb]):
+        warn_user(
+            "cross: vectors of size 2 are deprecated. Append a component that is zero; of two such "
+            "vectors, the result is the third component.",
+            DeprecationWarning,
+        )
     return _cross(a, b, axisa=axisa, axisb=axisb, axisc=axisc)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, canonicalize_dtype
+from ricci_ir import Array, ArrayLike, canonicalize_dtype, warn_user
 
 from ._integrals import bernoulli_numbers
 
@@ -129,6 +129,10 @@ def _check_legendre(name: str, m: int, n: int, z: ArrayLike) -> Array:
     return z
 
 
+def _warn_deprecated(name: str) -> None:
+    warn_user(f"{name} is deprecated, as in SciPy; sph_harm_y is not.", DeprecationWarning)
+
+
 def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     """The associated Legendre functions of the first kind, and their derivatives.
 
@@ -152,6 +156,7 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
 
     Source: DLMF 14.6 and 14.10.
     """
+    _warn_deprecated("lpmn")
     z = _check_legendre("lpmn", m, n, z)
     values = _legendre_table(n, z, False)
     orders = np.arange(n + 1).reshape(-1, 1, 1)
@@ -186,6 +191,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
 
     Source: DLMF 14.10.3; Holmes and Featherstone, J. Geodesy 76 (2002) 279.
     """
+    _warn_deprecated("lpmn_values")
     return _legendre_table(n, _check_legendre("lpmn_values", m, n, z), bool(is_normalized))
 
 

@@ -167,6 +167,12 @@ def jit(
             f"jit takes a device or a backend, not both; got device={device!r} and "
             f"backend={backend!r}. The device determines its backend."
         )
+    if backend is not None or device is not None:
+        ir.warn_user(
+            "jit: device and backend are deprecated. Put the arguments on the device, with "
+            "device_put(x, device).",
+            DeprecationWarning,
+        )
     sharding_trees = {"in_shardings": in_shardings, "out_shardings": out_shardings}
     for name, shardings in sharding_trees.items():
         if shardings is None:
