@@ -7,6 +7,7 @@ from ._grad import *
 from ._jet_kinds import *
 from ._jvp import *
 from ._linearize import *
+from ._logs import *
 from ._partial_eval import *
 from ._references import *
 from ._rules import *

@@ -15,6 +15,7 @@ import ricci_pytree as pytree
 
 from ._grad import reduced
 from ._linearize import residuals_to_variables
+from ._logs import joined_logs, tap_logs
 from ._references import AccumulatingPullback, check_no_references
 from ._tangent import Tangent, Zero, has_tangent, instantiate, tangent_aval
 from ._transpose import pull_back_tape
@@ -442,6 +443,29 @@ class Pullback:
         pulled = [self.returned(i, cotangent) for i, cotangent in enumerate(self.cotangents(ct))]
         return pytree.tree_unflatten(self.signature.in_tree, pulled)
 
+    @ir.api_boundary
+    def with_logs(self, ct: ir.PyTree) -> tuple[tuple[ir.PyTree, ...], dict[Any, Any]]:
+        """Return the cotangents of the arguments, and the logs of the backward pass.
+
+        Args:
+          ct: the cotangent of the result.
+
+        Returns:
+          What the pullback returns, and the joined logs of the rules that
+          ``custom_vjp.defvjp_with_logs`` and ``custom_gradient(with_logs=True)`` define: a dict,
+          empty if none logs. In a ``scan``, each entry is stacked.
+
+        Raises:
+          ValueError: if two rules log under one key.
+        """
+        check_no_references(self.signature.in_tree, self.signature.in_avals)
+        eqns, taps = tap_logs.call(self._saved_equations())
+        pulled = self._pull_back(ct, eqns, [var for tap in taps for var in tap.variables])
+        count = len(self.signature.smooth)
+        cotangents = [self.returned(i, x) for i, x in enumerate(pulled[:count])]
+        logs = joined_logs(taps, pulled[count:])  # pyright: ignore[reportArgumentType]
+        return pytree.tree_unflatten(self.signature.in_tree, cotangents), logs
+
     def returned(self, i: int, cotangent: Tangent | None) -> ir.ArrayLike:
         """Return the cotangent of leaf ``i`` of the arguments as an array for the user."""
         if cotangent is None:
@@ -457,7 +481,10 @@ class Pullback:
           ct: the cotangent of the result.
           required: for each leaf, whether its cotangent is used; by default, all are.
         """
-        signature = self.signature
+        return self._pull_back(ct, self._saved_equations(), (), required)
+
+    def _saved_equations(self) -> list[ir.JaxprEqn]:
+        """Return the equations with the residuals that are assigned now."""
         # Only ``args_res`` can introduce such a placeholder, so the usual call need not split the
         # equations.
         changed = self._args is not None or self._parts is not None
@@ -466,6 +493,17 @@ class Pullback:
                 "vjp: the pullback needs arguments that were not saved, because of saveable_args. "
                 "Assign them to its attribute args_res."
             )
+        return self.eqns
+
+    def _pull_back(
+        self,
+        ct: ir.PyTree,
+        eqns: Sequence[ir.JaxprEqn],
+        further: Sequence[ir.Var],
+        required: Sequence[bool] | None = None,
+    ) -> list[Tangent | None]:
+        """Return the cotangents of the leaves of the arguments, and of further variables."""
+        signature = self.signature
         ct_leaves, ct_tree = pytree.tree_flatten(ct)
         if ct_tree != signature.out_tree:
             raise ValueError(
@@ -482,8 +520,10 @@ class Pullback:
         arguments, outputs = self.tangents
         if required is not None:
             required = list(compress(required, signature.smooth))
-        results = iter(pull_back_tape(self.eqns, arguments, outputs, cts, required))
-        return [next(results) if is_smooth else None for is_smooth in signature.smooth]
+        variables = (*arguments, *further)
+        results = iter(pull_back_tape(eqns, variables, outputs, cts, required))
+        pulled = [next(results) if is_smooth else None for is_smooth in signature.smooth]
+        return [*pulled, *results]
 
 
 pytree.register_pytree_node(Pullback, Pullback.flatten, Pullback.unflatten)

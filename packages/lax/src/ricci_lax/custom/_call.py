@@ -362,22 +362,6 @@ def array_operand(x: ir.ArrayLike) -> ir.ArrayLike:
         return ir.as_array(lifted)
 
 
-def check_logs(name: str, result: object) -> ir.PyTree:
-    """Check the result of a rule that returns logs as well; return the cotangents."""
-    if not isinstance(result, tuple | list) or len(result) != 2:
-        raise TypeError(
-            f"the rule of {name}, which returns logs, must return a pair (cotangents, logs), "
-            f"but it returned {type(result).__name__}."
-        )
-    cts, logs = result
-    if logs is not None and not isinstance(logs, dict):
-        raise TypeError(
-            f"the rule of {name} must return None or a dict as its logs, but it returned "
-            f"{type(logs).__name__}."
-        )
-    return cts
-
-
 def split_inline(
     tape: Tape, args: Sequence[ir.ArrayLike], *, call_jaxpr: ir.Jaxpr, **_: object
 ) -> list:

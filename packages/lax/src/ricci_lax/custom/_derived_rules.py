@@ -8,7 +8,9 @@ from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
 from ricci_ir import Jaxpr, ShapedArray, TupleRecord, eval_jaxpr, float0, get_aval
 from ricci_lax.structure._broadcasting import reduce_sum
+from ricci_pytree import tree_unflatten
 
+from ._backward_logs import collect, is_collecting, run_with_logs
 from ._call import BatchedEagerCall
 
 
@@ -194,16 +196,20 @@ class BatchedRules:
         ]
         zeros = [type(c) is Zero for c in cts]
         nonzero: list[bool] = []
+        collects = is_collecting()
+        log_tree: Any = None
 
         def flat(*args):
+            nonlocal log_tree
             inner = iter(args[len(residuals) :])
             example_cts = [
                 Zero(c.aval if d is None else c.aval.remove_dimension(0)) if z else next(inner)
                 for c, z, d in zip(cts, zeros, tree.out_dims, strict=True)
             ]
-            outs = self.inner_bwd(tree.tree, args[: len(residuals)], example_cts, one)
+            run = lambda: self.inner_bwd(tree.tree, args[: len(residuals)], example_cts, one)
+            outs, entries, log_tree = run_with_logs(run) if collects else (run(), [], None)
             nonzero.extend(type(o) is not Zero for o in outs)
-            return [o for o in outs if type(o) is not Zero]
+            return [*(o for o in outs if type(o) is not Zero), *entries]
 
         args = [*residuals, *(c for c, z in zip(cts, zeros, strict=True) if not z)]
         ct_dims = (d for d, z in zip(tree.out_dims, zeros, strict=True) if not z)
@@ -220,6 +226,9 @@ class BatchedRules:
             elif dim is not None:
                 value = reduce_sum(value, (dim,))
             results.append(value)
+        entries = [batched_at(value, dim, self.axis, 0) for value, dim in pairs]
+        if entries:
+            collect(tree_unflatten(log_tree, entries))
         return results
 
 

@@ -18,25 +18,26 @@ from ricci_pytree import (
     treedef_is_leaf,
 )
 
-from ._call import check_logs
+from ._backward_logs import checked_pair
 from ._vjp import custom_vjp
 
 __all__ = ["closure_convert", "custom_gradient"]
 
 
 class _Pullback(ir.TupleRecord):
-    """A traced rule: its jaxpr, the structure of its result, and its constants."""
+    """A traced rule: its jaxpr, the structures of its result and its log, and its constants."""
 
     jaxpr: ir.Jaxpr
     tree: PyTreeDef
+    log_tree: PyTreeDef
     consts: list[Any]
 
 
 # Residuals are pytrees of arrays: the constants of the traced rule are the leaves.
 register_pytree_node(
     _Pullback,
-    lambda pullback: (pullback.consts, (pullback.jaxpr, pullback.tree)),
-    lambda static, consts: _Pullback(static[0], static[1], list(consts)),
+    lambda pullback: (pullback.consts, (pullback.jaxpr, pullback.tree, pullback.log_tree)),
+    lambda static, consts: _Pullback(static[0], static[1], static[2], list(consts)),
 )
 
 
@@ -67,7 +68,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         ``value`` and returns a tuple of cotangents, one for each argument; for one argument that
         is an array it may return only the cotangent. It may close over values of ``fun``.
       with_logs: whether ``rule`` returns a pair of that and a dict (or ``None``) of entries for a
-        log of the backward pass. They are checked and dropped.
+        log of the backward pass, which ``pullback.with_logs`` returns.
 
     Returns:
       A function of the same positional arguments that returns ``value``; without ``fun``, a
@@ -111,27 +112,33 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
             )
         leaves, out_tree = tree_flatten(out)
         tree: Any = None
+        log_tree: Any = None
 
         def flat_rule(*cts: ir.Array) -> list[Any]:
-            nonlocal tree
+            nonlocal tree, log_tree
             result = rule(tree_unflatten(out_tree, cts))
-            if with_logs:
-                result = check_logs(name, result)
+            result, logs = checked_pair(name, result) if with_logs else (result, None)
             results, tree = tree_flatten(result)
-            return results
+            entries, log_tree = tree_flatten(logs)
+            return [*results, *entries]
 
         avals = [tangent_aval(ir.get_aval(leaf)) for leaf in leaves]
         jaxpr = ir.trace_to_jaxpr(flat_rule, avals, ir.DebugInfo("custom_gradient", name))
-        return out, _Pullback(jaxpr, tree, jaxpr.consts)
+        return out, _Pullback(jaxpr, tree, log_tree, jaxpr.consts)
 
-    def bwd(pullback: _Pullback, ct: ir.PyTree) -> tuple[ir.PyTree, ...]:
-        results = ir.eval_jaxpr(pullback.jaxpr, pullback.consts, *tree_flatten(ct)[0])
+    def bwd(pullback: _Pullback, ct: ir.PyTree) -> tuple[tuple[ir.PyTree, ...], Any]:
+        outs = ir.eval_jaxpr(pullback.jaxpr, pullback.consts, *tree_flatten(ct)[0])
+        count = pullback.tree.num_leaves
+        logs = tree_unflatten(pullback.log_tree, outs[count:])
         if treedef_is_leaf(pullback.tree):
-            return (results[0],)
-        return tree_unflatten(pullback.tree, results)
+            return (outs[0],), logs
+        return tree_unflatten(pullback.tree, outs[:count]), logs
 
     wrapped = custom_vjp(value)
-    wrapped.defvjp(fwd, bwd)
+    if with_logs:
+        wrapped.defvjp_with_logs(fwd, bwd)
+    else:
+        wrapped.defvjp(fwd, lambda pullback, ct: bwd(pullback, ct)[0])
     return wrapped
 
 

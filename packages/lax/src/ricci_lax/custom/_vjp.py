@@ -10,13 +10,13 @@ from ricci_ir import PyTree, Tracer, UnexpectedTracerError, api_boundary, check_
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 
+from ._backward_logs import Tapped, around, run_with_logs, tap_rule, tapped_jaxpr, without_logs
 from ._call import (
     BatchedEagerCall,
     Call,
     CustomFunction,
     EagerCall,
     array_operand,
-    check_logs,
     define_eager,
     discharge_custom,
     is_ours,
@@ -87,6 +87,7 @@ def _pushed(record: Callable[..., Any], primals, tangents, *, bwd, fwd, symbolic
             "avals": tuple(ir.get_aval(x) for x in primals),
             "bwd": bwd,
             "in_zeros": tuple(type(t) is ad.Zero for t in tangents),
+            "log_tree": None,
             "num_res": len(residuals),
             "out_avals": out_avals,
             "residual_tree": tree,
@@ -179,10 +180,20 @@ custom_vjp_call_p: ir.Primitive = ir.define(
 )
 
 
-def _tangent_transpose(cts, *args, avals, bwd, in_zeros, num_res, residual_tree, **_):
+def _tangent_transpose(cts, *args, avals, bwd, in_zeros, log_tree, num_res, residual_tree, **_):
     residuals, operands = args[:num_res], args[num_res:]
-    results = bwd(residual_tree, residuals, cts, avals)
-    nonzeros = [r for r, zero in zip(results, in_zeros, strict=True) if not zero]
+    run = lambda: bwd(residual_tree, residuals, cts, avals)
+    logs: list[Any] = []
+    if log_tree is None:
+        results = run()
+    else:
+        results, logs, tree = run_with_logs(run)
+        if tree != log_tree:
+            raise TypeError(
+                f"the rule {_rule_name(bwd, 'bwd')} returned logs of another structure than "
+                f"before:\n  expected {log_tree}\n  got      {tree}"
+            )
+    nonzeros = [r for r, zero in zip(results, in_zeros, strict=True) if not zero] + logs
     return [
         *(None for _ in residuals),
         *(
@@ -240,6 +251,50 @@ custom_vjp_tangent_p: ir.Primitive = ir.define(
     program=_tangent_program,
     shown=_tangent_shown,
 )
+
+
+def _tapped(eqn: ir.JaxprEqn) -> tuple[ir.JaxprEqn, tuple[ad.LogTap, ...]]:
+    """Add operands for logs to an equation, and to the jaxprs in it."""
+    params = eqn.params
+    if eqn.primitive is custom_vjp_tangent_p:
+        bwd: Any = params["bwd"]
+        rules = bwd.__self__
+        while isinstance(rules, _WRAPPED):
+            rules = rules.inner_bwd.__self__
+        return tap_rule(eqn, partial(_run_backward, params)) if rules.custom.has_logs else (eqn, ())
+    inner = list(ir.jaxprs_in_params(params)) if params else []
+    tapped: list[Tapped] = [tapped_jaxpr(jaxpr, _tapped) for jaxpr in inner]
+    if not any(t.taps for t in tapped):
+        return eqn, ()
+    name = eqn.primitive.name
+    if name not in ("jit", "scan", "remat2"):
+        raise NotImplementedError(
+            f"with_logs: a rule that returns logs is used inside of {name}. Logs pass through jit, "
+            "scan, fori_loop, checkpoint and vmap: call the function outside of the others."
+        )
+    taps = tuple(around(tap, params.get("length")) for tap in tapped[0].taps)
+    variables = [var for tap in taps for var in tap.variables]
+    changed = {**params, "jaxpr": tapped[0].jaxpr}
+    if "donated_invars" in params:
+        changed["donated_invars"] = (*params["donated_invars"], *(False,) * len(variables))
+    return eqn.replace(invars=[*eqn.invars, *variables], params=changed), taps
+
+
+def _run_backward(
+    params: dict[str, Any], residuals: Sequence[ir.Array], cts: Sequence[ir.Array]
+) -> None:
+    """Run the backward rule of an operation, given the cotangents that are not zero by type."""
+    arrays = iter(cts)
+    every = [ad.Zero(a) if a.dtype == ir.float0 else next(arrays) for a in params["out_avals"]]
+    params["bwd"](params["residual_tree"], residuals, every, params["avals"])
+
+
+@ad.tap_logs.provide
+def _tap_equations(
+    eqns: Sequence[ir.JaxprEqn],
+) -> tuple[Sequence[ir.JaxprEqn], Sequence[ad.LogTap]]:
+    pairs = [_tapped(eqn) for eqn in eqns]
+    return [eqn for eqn, _ in pairs], [tap for _, taps in pairs for tap in taps]
 
 
 def _open_linearize(tape: ad.Tape, primals, tangents, *, call, **params):
@@ -330,6 +385,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         self.bwd: Callable[..., tuple[Any, ...]] | None = None
         self.symbolic_zeros: bool = False
         self.optimize_remat: bool = False
+        self.has_logs = False
 
     def defvjp(
         self,
@@ -353,6 +409,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
+        self.has_logs: bool = False
         self.is_shared: bool = is_ours(self.fun, fwd, bwd)
 
     def defvjp_with_logs(
@@ -366,15 +423,16 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
 
         Args:
           bwd: returns a pair of the tuple of cotangents and a dict (or ``None``) of entries for a
-            log of the backward pass. They are checked and dropped.
+            log of the backward pass, which ``pullback.with_logs`` returns.
           fwd, symbolic_zeros, optimize_remat: see ``defvjp``.
         """
 
         @wraps(bwd)
-        def without_logs(*args: object) -> PyTree:
-            return check_logs(self.name, bwd(*args))
+        def cotangents(*args: object) -> PyTree:
+            return without_logs(self.name, bwd(*args))
 
-        self.defvjp(fwd, without_logs, symbolic_zeros, optimize_remat)
+        self.defvjp(fwd, cotangents, symbolic_zeros, optimize_remat)
+        self.has_logs = True
 
     @api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

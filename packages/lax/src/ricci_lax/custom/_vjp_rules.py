@@ -54,6 +54,7 @@ class VJPFunction(Protocol):
     bwd: Callable[..., tuple[Any, ...]] | None
     symbolic_zeros: bool
     optimize_remat: bool
+    has_logs: bool
     is_shared: bool
 
     @property
