@@ -5,7 +5,7 @@ import pytest
 
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
-from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
+from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr, use_backend
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._linear import add
 from ricci_lax.elementwise._piecewise_linear import max
@@ -212,3 +212,25 @@ def test_batches_of_initial_values():
 
     jaxpr = make_jaxpr(vmap(one, (1, 0)))(of(3, 5, 4), of(5))
     assert jaxpr.out_avals[0].shape == (5, 4)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])
+def test_derivatives_of_reductions_keep_the_order_of_elements(count):
+    # Affine maps compose associatively, and do not commute.
+    compose = lambda f, g: (mul(f[0], g[0]), add(mul(f[1], g[0]), g[1]))
+    slopes = np.linspace(0.5, 1.5, 2 * count, dtype=np.float32).reshape(2, count)
+    offsets = np.cos(np.arange(2 * count, dtype=np.float32)).reshape(2, count)
+    fun = lambda a, b: reduce((a, b), (np.float32(1), np.float32(0)), compose, (1,))
+    zeros = np.zeros_like(slopes)
+    # The derivative by the first offset is the product of the slopes after it.
+    first = zeros.copy()
+    first[:, 0] = 1
+    reference = pytest.importorskip("ricci_reference", reason="values need a backend")
+    with use_backend(reference.reference_backend):
+        values, tangents = jvp(fun, (slopes, offsets), (zeros, first))
+    slope, offset = np.ones(2), np.zeros(2)
+    for a, b in zip(slopes.T, offsets.T, strict=True):
+        slope, offset = slope * a, offset * a + b
+    np.testing.assert_allclose(values[0], slope, rtol=1e-5)
+    np.testing.assert_allclose(values[1], offset, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(tangents[1], slopes[:, 1:].prod(1), rtol=1e-5)

@@ -21,6 +21,8 @@ __all__ = ["PaddingError"]
 class PaddingError(ValueError):
     """Padding may reach a result, or it cannot be shown that it does not."""
 
+    __module__ = "ricci_buckets"  # tracebacks show the name that users import
+
 
 class Unprovable(Exception):
     """An operation for which no masked form is implemented.

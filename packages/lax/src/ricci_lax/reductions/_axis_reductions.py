@@ -182,7 +182,8 @@ def fold_axes(
     Args:
       operands: arrays of one shape.
       inits: for each operand the identity of ``combine``, which fills up odd halves.
-      combine: ``combine(lefts, rights)`` returns the combination of two halves of each operand.
+      combine: ``combine(lefts, rights)`` returns the combination of two halves of each operand. It
+        is associative, and need not be commutative.
     """
     shape = shape_of(operands[0])
     remaining = tuple(d for d in range(len(shape)) if d not in axes)
@@ -191,12 +192,12 @@ def fold_axes(
     if count == 0:
         return [full_like(x, init, shape=sizes) for x, init in zip(operands, inits, strict=True)]
     xs = [reshape(x, (count, *sizes), (*axes, *remaining)) for x in operands]
-    # Element i is combined with element i + half, in logarithmically many steps; an identity pads
-    # an odd number of elements.
+    # Neighbours are combined, in logarithmically many steps, so that the order stays; an identity
+    # pads an odd number of elements.
     while count > 1:
         half = (count + 1) // 2
-        lefts = [slice_in_dim(x, 0, half) for x in xs]
-        rights = [slice_in_dim(x, half, count) for x in xs]
+        lefts = [slice_in_dim(x, 0, count, 2) for x in xs]
+        rights = [slice_in_dim(x, 1, count, 2) for x in xs]
         if count % 2:
             config = ((0, 1, 0), *((0, 0, 0) for _ in sizes))
             rights = [pad(r, init, config) for r, init in zip(rights, inits, strict=True)]

@@ -136,8 +136,8 @@ def _cpu_count(name: str, colon: str, count: str, options: dict[str, Any]) -> in
     if number < 1 or (text and text != str(number)) or (colon and name != "cpu"):
         raise ValueError(
             f"get_topology_desc: topology_name={':'.join(filter(None, (name, count)))!r} and "
-            f"num_devices={options.get('num_devices')!r} do not say how many CPU devices there "
-            "are. Give topology_name='cpu:256', or platform='cpu' and num_devices=256."
+            f"num_devices={options.get('num_devices')!r} specify no number of CPU devices. Write "
+            "topology_name='cpu:256', or platform='cpu' and num_devices=256."
         )
     return number
 
