@@ -45,9 +45,12 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     for eqn in jaxpr.eqns:
         for atom in eqn.invars:
             _check_bound(bound, atom, jaxpr, eqn)
-        for inner in jaxprs_in_params(eqn.params):
-            check_jaxpr(inner)
-        _check_equation(eqn, jaxpr)
+        # Under its settings an equation may be valid that is not outside of them: an ambiguous
+        # sharding is, if it was recorded for a reshard that follows.
+        with eqn.ctx.manager:
+            for inner in jaxprs_in_params(eqn.params):
+                check_jaxpr(inner)
+            _check_equation(eqn, jaxpr)
         for var in eqn.outvars:
             _bind(bound, var, jaxpr, eqn)
     for atom in jaxpr.outvars:
