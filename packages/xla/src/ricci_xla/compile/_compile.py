@@ -34,7 +34,7 @@ from ricci_xla.devices._jaxlib_options import unguarded
 from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
 from ricci_xla.devices._topologies import is_described
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
-from ricci_xla.meshes._encodings import named_by_tiles
+from ricci_xla.meshes._encodings import hlo_sharding, is_equal_form, named_by_tiles
 from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import GSPMDSharding, HloSharding, NamedSharding, Sharding
@@ -322,7 +322,7 @@ def _executable(
     """Return the executable with the shardings, layouts and constants that its calls need."""
     jaxpr, placement, devices = program.jaxpr, lowered.placement, lowered.placement.devices
     count = len(program.consts)
-    in_shardings, out_shardings = _chosen_shardings(jaxpr, lowered, loaded)
+    in_shardings, out_shardings = _chosen_shardings(jaxpr, lowered, loaded, count)
     in_shardings = [
         in_memory(sharding, MemorySpace.Host) if argument.on_host else sharding
         for sharding, argument in zip(in_shardings, placement.arguments, strict=True)
@@ -361,7 +361,7 @@ def _executable(
 
 
 def _chosen_shardings(
-    jaxpr: Any, lowered: LoweredProgram, loaded: LoadedExecutable
+    jaxpr: Any, lowered: LoweredProgram, loaded: LoadedExecutable, num_consts: int
 ) -> tuple[list[Sharding], list[Sharding]]:
     """Return the sharding of each argument and result, chosen by XLA where unspecified."""
     placement = lowered.placement
@@ -378,12 +378,36 @@ def _chosen_shardings(
     )
     # For a module without results jaxlib still returns one sharding.
     of_results = (result_shardings(loaded, placement.devices) or [])[: len(jaxpr.outvars)]
-    return _argument_shardings(loaded, lowered, jaxpr.in_avals, mesh), [
-        named_by_tiles(sharding, operation_mesh or mesh, buffer_rank(aval))
-        for sharding, aval, operation_mesh in zip(
-            of_results, jaxpr.out_avals, meshes_of_results(jaxpr), strict=True
-        )
-    ]
+    example, example_rank = _first_sharding(lowered, jaxpr.in_avals, num_consts)
+    out_shardings: list[Sharding] = []
+    for sharding, aval, operation_mesh in zip(
+        of_results, jaxpr.out_avals, meshes_of_results(jaxpr), strict=True
+    ):
+        rank, its_mesh = buffer_rank(aval), operation_mesh or mesh
+        if example is not None and (example_rank, example.mesh) == (rank, its_mesh):
+            if is_equal_form(hlo_sharding(sharding, rank), hlo_sharding(example, rank)):
+                out_shardings.append(example)
+                continue
+        out_shardings.append(named_by_tiles(sharding, its_mesh, rank))
+    return _argument_shardings(loaded, lowered, jaxpr.in_avals, mesh), out_shardings
+
+
+def _first_sharding(
+    lowered: LoweredProgram, avals: Sequence[Any], num_consts: int
+) -> tuple[NamedSharding | None, int]:
+    """Return the sharding that was given for the first used argument, and its rank.
+
+    XLA's form of a sharding does not tell mesh axes of size 1 and trailing entries of a spec. A
+    result with the same form keeps those of the first argument, so that ``x + 1`` has the sharding
+    of ``x``.
+    """
+    first = next((i for i in lowered.used if i >= num_consts), None)
+    shardings = [argument.sharding for argument in lowered.placement.arguments]
+    sharding = None if first is None else shardings[first]
+    meshes = {s.mesh for s in shardings if isinstance(s, NamedSharding)}
+    if first is None or not isinstance(sharding, NamedSharding) or len(meshes) > 1:
+        return None, 0
+    return sharding, buffer_rank(avals[first])
 
 
 def _argument_shardings(

@@ -112,15 +112,19 @@ def named_by_tiles(sharding: Sharding, mesh: Mesh | AbstractMesh | None, ndim: i
     if len(used) > len(set(used)):
         return sharding
     named = NamedSharding(mesh, PartitionSpec(*spec))
-    form_of_named = hlo_sharding(named, ndim)
-    same = (
-        not form_of_named.is_replicated()
-        and form_of_named.tile_assignment_dimensions() == dims
-        and form_of_named.tile_assignment_devices() == form.tile_assignment_devices()
-        and form_of_named.subgroup_types() == form.subgroup_types()
-        and form_of_named.replicate_on_last_tile_dim() == form.replicate_on_last_tile_dim()
+    return named if is_equal_form(form, hlo_sharding(named, ndim)) else sharding
+
+
+def is_equal_form(form: HloSharding, other: HloSharding) -> bool:
+    """Whether two of XLA's forms, neither of them manual or maximal, have the same tiles."""
+    if form.is_replicated() or other.is_replicated():
+        return form.is_replicated() and other.is_replicated()
+    return (
+        form.tile_assignment_dimensions() == other.tile_assignment_dimensions()
+        and form.tile_assignment_devices() == other.tile_assignment_devices()
+        and form.subgroup_types() == other.subgroup_types()
+        and form.replicate_on_last_tile_dim() == other.replicate_on_last_tile_dim()
     )
-    return named if same else sharding
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> OpSharding:
