@@ -15,16 +15,12 @@ PROGRAMS = {
         lambda x, w: ricci.grad(lambda x, w: (jnp.sin(x) @ w).sum(), (0, 1))(x, w)[0],
         P("x", None),
     ),
-    "einsum": (
-        lambda x, w: jnp.einsum("ab,bc->ac", x, w, out_sharding=P("x", None)),
-        P("x", None),
-    ),
-    "gather": (
-        lambda x, w: x.at[jnp.arange(4)].get(out_sharding=P("x", None)),
-        P("x", None),
-    ),
+    "einsum": (lambda x, w: jnp.einsum("ab,bc->ac", x, w, out_sharding=P("x", None)), P("x", None)),
+    "gather": (lambda x, w: x.at[jnp.arange(4)].get(out_sharding=P("x", None)), P("x", None)),
     "scatter": (
-        lambda x, w: ricci.grad(lambda x: (x.at[jnp.arange(4)].get(out_sharding=P()) ** 2).sum())(x),
+        lambda x, w: ricci.grad(lambda x: (x.at[jnp.arange(4)].get(out_sharding=P()) ** 2).sum())(
+            x
+        ),
         P("x", None),
     ),
     "reshape": (lambda x, w: jnp.reshape(x, (16,), out_sharding=P("x")), P("x")),

@@ -142,7 +142,7 @@ def _batch(
     starts = (indptr[:, :-1] + (block * nse).astype(indptr.dtype)).ravel()
     if in_order:
         # Elements stored behind the last row of a block are padding: they count as zero.
-        stored = jnp.arange(nse, dtype=indptr.dtype) < indptr[:, -1:]
+        stored = jnp.arange(nse, dtype=indptr.dtype)[None] < indptr[:, -1:]
         data = jnp.where(stored, data, jnp.zeros((), data.dtype))
     result = row_products_p.bind(
         data.ravel(),

@@ -265,10 +265,7 @@ def _points(entry: slice) -> ir.Array:
 @ir.composite("mgrid")
 def _dense(*vectors: ir.Array) -> ir.Array:
     shape = (1, *(x.shape[0] for x in vectors))
-    parts = [
-        lax.broadcast_in_dim(x, shape, (axis,))
-        for axis, x in enumerate(promote_dtypes(*vectors), 1)
-    ]
+    parts = [lax.broadcast_in_dim(x, shape, (axis,)) for axis, x in enumerate(vectors, 1)]
     return lax.concatenate(parts, 0)
 
 
@@ -277,7 +274,7 @@ def _open(*vectors: ir.Array) -> tuple[ir.Array, ...]:
     ones = (1,) * len(vectors)
     return tuple(
         lax.reshape(x, (*ones[:axis], x.shape[0], *ones[axis + 1 :]))
-        for axis, x in enumerate(promote_dtypes(*vectors))
+        for axis, x in enumerate(vectors)
     )
 
 
@@ -285,7 +282,9 @@ def _vectors(name: str, key: tuple[slice, ...]) -> list[ir.Array]:
     for entry in key if isinstance(key, tuple) else (key,):
         if not isinstance(entry, slice):
             raise TypeError(f"{name} takes slices such as {name}[0:3, 0:1:5j], got {entry!r}.")
-    return [_points(entry) for entry in key]
+    # The numbers of a slice are the library's own arrays, so that they are promoted in every mode.
+    with ir.numpy_dtype_promotion("standard"):
+        return promote_dtypes(*map(_points, key)) if key else []
 
 
 @final

@@ -212,14 +212,14 @@ def logsumexp(
     peak = lax.select(lax.is_finite(peak), peak, lax.full_like(peak, 0))
     peak = lax.stop_gradient(peak)
     shift = peak if keepdims else expand_dims(peak, reduced_axes(axes, x.ndim))
-    powers = exp(subtract(x, shift))
+    powers = exp(subtract(x, lax.convert_element_type(shift, x.dtype)))
     if b is not None:
         powers = multiply(powers, b)
     total = reductions.sum(powers, axes, keepdims=keepdims, where=where)
     sign = lax.sign(total)
     if return_sign or not iscomplexobj(total):
         total = lax.abs(total)
-    result = add(log(total), peak)
+    result = add(log(total), lax.convert_element_type(peak, total.dtype))
     if return_sign:
         return result, sign
     if b is not None and not iscomplexobj(result):

@@ -32,6 +32,7 @@ def _normalised(q: Array) -> Array:
 @inlined("compose_rotations")
 def _product(p: Array, q: Array) -> Array:
     """The product of quaternions: first ``q``, then ``p``."""
+    p, q = jnp.broadcast_arrays(p, q)
     vector = p[..., 3:] * q[..., :3] + q[..., 3:] * p[..., :3]
     vector = vector + jnp.cross(p[..., :3], q[..., :3])
     scalar = p[..., 3:] * q[..., 3:] - jnp.sum(p[..., :3] * q[..., :3], -1, keepdims=True)
@@ -121,7 +122,7 @@ def _matrix_of(q: Array) -> Array:
     skew = jnp.stack([zero, -z, y, z, zero, -x, -y, x, zero], -1)
     scale = (w * w - jnp.sum(v * v, -1))[..., None, None]
     skew = skew.reshape(*skew.shape[:-1], 3, 3)
-    return outer + skew + scale * jnp.eye(3, dtype=q.dtype)
+    return outer + skew + scale * jnp.broadcast_to(jnp.eye(3, dtype=q.dtype), outer.shape)
 
 
 @inlined("vector_of_quaternion")
@@ -280,7 +281,7 @@ class Rotation(NamedTuple):
 
     def inv(self) -> "Rotation":
         """The inverse rotations."""
-        return Rotation(self.quat * jnp.asarray([-1.0, -1.0, -1.0, 1.0], self.quat.dtype))
+        return Rotation(jnp.concatenate([-self.quat[..., :3], self.quat[..., 3:]], -1))
 
     def magnitude(self) -> Array:
         """The angles of the rotations, between 0 and π."""

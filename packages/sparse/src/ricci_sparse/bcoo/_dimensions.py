@@ -154,7 +154,9 @@ def _spread_dense(data: Array, indices: Array, count: int) -> tuple[Array, Array
 def _split_batch(data: Array, indices: Array, size: int) -> tuple[Array, Array]:
     """Make the first sparse dimension a batch: elements of other batches become zeros."""
     n_batch = indices.ndim - 2
-    matches = jnp.arange(size, dtype=indices.dtype)[:, None] == indices[..., None, :, 0]
+    columns = indices[..., None, :, 0]
+    numbers = jnp.arange(size, dtype=indices.dtype).reshape(size, 1)
+    matches = jnp.broadcast_to(numbers, (*columns.shape[:-2], size, 1)) == columns
     mask = matches.reshape(*matches.shape, *(1,) * (data.ndim - 1 - n_batch))
     data = jnp.expand_dims(data, n_batch)
     data = jnp.where(mask, data, jnp.zeros((), data.dtype))
@@ -166,7 +168,8 @@ def _split_batch(data: Array, indices: Array, size: int) -> tuple[Array, Array]:
 def _split_dense(data: Array, indices: Array, size: int) -> tuple[Array, Array]:
     """Make the last sparse dimension dense: each element becomes an array with one nonzero."""
     n_batch = indices.ndim - 2
-    matches = indices[..., -1:] == jnp.arange(size, dtype=indices.dtype)
+    numbers = jnp.arange(size, dtype=indices.dtype)
+    matches = indices[..., -1:] == jnp.broadcast_to(numbers, (*indices.shape[:-1], size))
     mask = matches.reshape(*matches.shape, *(1,) * (data.ndim - 1 - n_batch))
     data = jnp.expand_dims(data, n_batch + 1)
     return jnp.where(mask, data, jnp.zeros((), data.dtype)), indices[..., :-1]

@@ -282,7 +282,7 @@ def count_unique_indices(indices: Array, shape: tuple[int, ...]) -> Array:
         _, indices, number = _grouped(jnp.zeros(indices.shape[0], bool), indices, sizes)
         # Padding sorts last as one group. The last group's number is the number of groups before
         # it, and it counts itself if it is not padding.
-        return number[-1] + is_inside(indices[-1], sizes)
+        return number[-1] + is_inside(indices[-1], sizes).astype(number.dtype)
 
     return jnp.max(over_batches(one, props.n_batch, indices), initial=0)
 

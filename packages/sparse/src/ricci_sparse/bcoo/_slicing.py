@@ -72,7 +72,10 @@ def _slice(
     data = data[(*_batch_slices(data, bounds[:n_batch]), slice(None), *_slices(bounds[cut:]))]
     indices = indices[_batch_slices(indices, bounds[:n_batch])]
     a, b, s = (
-        jnp.array([bound[i] for bound in bounds[n_batch:cut]], indices.dtype) for i in range(3)
+        jnp.broadcast_to(
+            jnp.array([bound[i] for bound in bounds[n_batch:cut]], indices.dtype), indices.shape
+        )
+        for i in range(3)
     )
     in_slice = (indices >= a) & (indices < b) & ((indices - a) % s == 0)
     new = tuple(-(-(b - a) // s) for a, b, s in bounds)
@@ -162,8 +165,9 @@ def _dynamic_slice(
     indices = batches(indices, (nse, n_sparse), [zero, zero])
     if not n_sparse:
         return data, indices
-    a = jnp.stack(begin[n_batch:cut]).astype(indices.dtype)
-    end = a + jnp.array(sizes[n_batch:cut], indices.dtype)
+    first = jnp.stack(begin[n_batch:cut]).astype(indices.dtype)
+    end = first + jnp.array(sizes[n_batch:cut], indices.dtype)
+    a, end = jnp.broadcast_to(first, indices.shape), jnp.broadcast_to(end, indices.shape)
     in_slice = jnp.all((indices >= a) & (indices < end), axis=-1)
     return _masked(data, indices - a, in_slice, sizes)
 

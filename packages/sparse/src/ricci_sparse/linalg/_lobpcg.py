@@ -122,7 +122,7 @@ def _start(multiply: Callable[[Array], Array], X: Array) -> _State:
     x = _orthonormal(X)
     x, theta, image = _ritz(x, multiply(x))
     zero = jnp.zeros((), jnp.int32)
-    return _State(zero, zero, x, jnp.zeros_like(x), image - x * theta, theta)
+    return _State(zero, zero, x, jnp.zeros_like(x), image - x * theta[None], theta)
 
 
 def _ritz(x: Array, image: Array) -> tuple[Array, Array, Array]:
@@ -153,7 +153,7 @@ def _step(multiply: Callable[[Array], Array], n: int, tol: Array | float, state:
     x = _orthonormal(_product(basis, vectors))
     p = _orthonormal_complement(x, _product(basis[:, k:], vectors[k:]))
     x, theta, image = _ritz(x, multiply(x))
-    new = _State(state.step + 1, state.converged, x, p, image - x * theta, theta)
+    new = _State(state.step + 1, state.converged, x, p, image - x * theta[None], theta)
     return new._replace(converged=_count_converged(new, n, tol))
 
 
@@ -164,7 +164,7 @@ def multiply_parts(multiply: Callable[[Array], Array], basis: Array, k: int) -> 
 
 def _count_converged(state: _State, n: int, tol: ArrayLike) -> Array:
     length = jnp.linalg.norm(state.r, axis=0)
-    image = jnp.linalg.norm(state.r + state.x * state.theta, axis=0)
+    image = jnp.linalg.norm(state.r + state.x * state.theta[None], axis=0)
     bound = 10 * n * tol * (jnp.abs(state.theta) + image)
     return jnp.sum(length < bound).astype(jnp.int32)
 
@@ -176,19 +176,19 @@ def _orthonormal(x: Array) -> Array:
     pass removes the rounding errors of the first one.
     """
     tiny = jnp.finfo(x.dtype).tiny
-    x = x / jnp.maximum(jnp.linalg.norm(x, axis=0), tiny)
+    x = x / jnp.maximum(jnp.linalg.norm(x, axis=0, keepdims=True), tiny)
     for _ in range(2):
         squares, vectors = jnp.linalg.eigh(_symmetric(_product(x.T, x)))
         significant = squares > x.shape[0] * jnp.finfo(x.dtype).eps * jnp.max(squares)
         factors = jnp.where(significant, 1 / jnp.sqrt(jnp.where(significant, squares, 1)), 0)
-        x = _product(x, vectors[:, ::-1] * factors[::-1])
+        x = _product(x, vectors[:, ::-1] * factors[None, ::-1])
     return x
 
 
 def _orthonormal_complement(basis: Array, x: Array) -> Array:
     """Orthonormalise columns against an orthonormal basis."""
     tiny = jnp.finfo(x.dtype).tiny
-    x = x / jnp.maximum(jnp.linalg.norm(x, axis=0), tiny)
+    x = x / jnp.maximum(jnp.linalg.norm(x, axis=0, keepdims=True), tiny)
     for _ in range(2):
         x = x - _product(basis, _product(basis.T, x))
         x = _orthonormal(x)
