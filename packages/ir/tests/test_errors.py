@@ -169,8 +169,8 @@ def _notes(fun, *args):
     ("mode", "count"),
     [
         ("auto", 1),
-        ("remove_frames", 1),
-        ("quiet_remove_frames", 0),
+        ("remove_frames", 0),
+        ("quiet_remove_frames", 1),
         ("tracebackhide", 0),
         ("off", 0),
     ],
@@ -182,6 +182,21 @@ def test_filtered_tracebacks_carry_a_note(library, mode, count):
         assert all("jax_traceback_filtering" in note for note in notes)
         twice = lambda: boundaries.api_boundary(library["outer"])(user)
         assert len(_notes(boundaries.api_boundary(twice))) == count
+
+
+def test_remove_frames_chains_the_whole_traceback(library):
+    cause = KeyError("first")
+
+    def fails():
+        raise ValueError("mine") from cause
+
+    with traceback_filtering("remove_frames"), pytest.raises(ValueError, match="mine") as caught:
+        boundaries.api_boundary(library["outer"])(fails)
+    unfiltered = caught.value.__cause__
+    assert type(unfiltered).__name__ == "UnfilteredStackTrace"
+    names = [frame.name for frame in traceback.extract_tb(unfiltered.__traceback__)]
+    assert names[-4:] == ["boundary", "outer", "middle", "fails"]
+    assert unfiltered.__cause__ is cause
 
 
 def test_no_note_where_nothing_is_left_out():

@@ -96,7 +96,8 @@ def vmap[**P, R](
     ir.check_callable("vmap", fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, int | tuple) or is_spec(in_axes)):
+    is_axes = in_axes is None or isinstance(in_axes, int | tuple) or is_spec(in_axes)
+    if not is_axes or isinstance(in_axes, bool):
         raise TypeError(
             "vmap: in_axes must be an int, None, or a tuple with one entry for each positional "
             f"argument, got {in_axes!r}."

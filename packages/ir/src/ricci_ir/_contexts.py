@@ -52,6 +52,14 @@ class UserContext:
     def __call__(self, value: object) -> Override:
         return self._state(value)
 
+    def get_global(self) -> Any:
+        """The value of threads without an override."""
+        return self._state.get_global()
+
+    def set_global(self, value: object) -> None:
+        """Set the value of all threads without an override."""
+        self._state.set_global(value)
+
 
 def make_user_context(default_value: object = None) -> UserContext:
     """Define a user's setting; jitted functions are traced once for each of its values.

@@ -97,6 +97,10 @@ class State(PickledByName):
         """Validate and convert a value from the user."""
         return value if self.kind is None else self.kind.parse(self.name, value)
 
+    def get_global(self) -> Any:
+        """The global value, whatever this thread overrides it with."""
+        return self._global
+
     def set_global(self, value: object) -> None:
         """Set the value of all threads without an override."""
         value = self.parse(value)

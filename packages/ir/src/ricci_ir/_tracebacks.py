@@ -12,7 +12,11 @@ from ._messages import explained, similar_names
 from ._source import is_internal_module
 from ._tracer_names import called_in_frames, expression, is_traced
 
-__all__ = ["hide_frames"]
+__all__ = ["UnfilteredStackTrace", "hide_frames"]
+
+
+class UnfilteredStackTrace(Exception):
+    """The cause of an error whose traceback was filtered: it has the whole traceback."""
 
 
 def is_own_frame(frame: FrameType) -> bool:
@@ -45,8 +49,9 @@ def hide_frames(exc: BaseException) -> BaseException:
     """``exc`` with the internal frames left out of its traceback.
 
     The option ``jax_traceback_filtering`` selects how: ``"off"`` leaves them, ``"tracebackhide"``
-    only marks them for IPython and pytest, every other value removes them. If several were removed,
-    a note is added, unless the value is ``"quiet_remove_frames"``.
+    only marks them for IPython and pytest, every other value removes them. A note is added by
+    ``"quiet_remove_frames"``, and by ``"auto"`` if several were removed; ``"remove_frames"`` chains
+    the whole traceback as the cause.
     """
     mode = traceback_filtering.value
     if mode == "tracebackhide":
@@ -56,15 +61,29 @@ def hide_frames(exc: BaseException) -> BaseException:
         add_hint(exc, whole)
         exc.__traceback__ = _user_frames(whole)
         _leave_out_own_context(exc)
-        quiet = mode == "quiet_remove_frames" or _note in getattr(exc, "__notes__", ())
-        if not quiet and _length(whole) - _length(exc.__traceback__) > _FEW:
-            exc.add_note(_note)
+        removed = _length(whole) - _length(exc.__traceback__)
+        if mode == "remove_frames":
+            if removed and not isinstance(exc.__cause__, UnfilteredStackTrace):
+                exc.__cause__ = _unfiltered(exc, whole)
+        elif removed > (0 if mode == "quiet_remove_frames" else _FEW):
+            if _note not in getattr(exc, "__notes__", ()):
+                exc.add_note(_note)
     return exc
 
 
 # Up to this many frames are removed without a note, such as a tree function that calls the user's.
 _FEW = 2
 _note = "(Ricci's own frames are left out: jax_traceback_filtering='off' shows them.)"
+
+
+def _unfiltered(exc: BaseException, tb: TracebackType | None) -> UnfilteredStackTrace:
+    """Return a cause with the whole traceback of an error, and the error's own cause."""
+    cause = UnfilteredStackTrace(
+        f"{type(exc).__name__}: {exc}\n\nThe traceback above is whole; the one below leaves out "
+        "the frames of the library."
+    ).with_traceback(tb)
+    cause.__cause__ = exc.__cause__
+    return cause
 
 
 def _leave_out_own_context(exc: BaseException) -> None:

@@ -263,7 +263,7 @@ def _unnamed_axis(axis_name: Hashable) -> Hashable:
 
 def _check_axes(name: str, axes: ir.PyTree) -> None:
     """Raise ``TypeError`` unless the leaves of an axes argument are ints or ``None``."""
-    wrong = [x for x in pytree.tree_leaves(axes) if not isinstance(x, int)]
+    wrong = [x for x in pytree.tree_leaves(axes) if not isinstance(x, int) or isinstance(x, bool)]
     if wrong:
         raise TypeError(
             f"pmap: {name} has the entry {wrong[0]!r} of type {type(wrong[0]).__name__}; each "

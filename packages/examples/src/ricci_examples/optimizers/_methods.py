@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
 import ricci_numpy as jnp
 
 from ._schedules import make_schedule
@@ -305,9 +303,6 @@ def sm3(step_size: _StepSize, momentum: float = 0.9) -> _Functions:
     Returns:
       An ``Optimizer``: the functions ``init``, ``update`` and ``get_params``.
 
-    Raises:
-      TypeError: if a parameter is a scalar, which has no rows.
-
     Example:
       >>> import ricci.numpy as jnp
       >>> from ricci.example_libraries import optimizers
@@ -320,14 +315,14 @@ def sm3(step_size: _StepSize, momentum: float = 0.9) -> _Functions:
     size = make_schedule(step_size)
 
     def init(x: Any) -> Any:
-        if np.ndim(x) == 0:
-            raise TypeError("sm3: each parameter must have at least one dimension, got a scalar.")
         # The shape is part of the state, so that states saved by JAX can be loaded.
-        return x, jnp.zeros_like(x), [jnp.zeros(n, x.dtype) for n in x.shape], x.shape
+        bounds = [jnp.zeros(n, x.dtype) for n in x.shape or ((),)]  # a scalar has one
+        return x, jnp.zeros_like(x), bounds, x.shape
 
     def update(i: Any, g: Any, state: Any) -> Any:
         x, velocity, bounds, shape = state
-        others = [tuple(k for k in range(x.ndim) if k != dim) for dim in range(x.ndim)]
+        dims = range(x.ndim)
+        others = [tuple(k for k in dims if k != dim) for dim in dims] or [()]
         spread = [jnp.expand_dims(b, axes) for b, axes in zip(bounds, others, strict=True)]
         squares = reduce(jnp.minimum, spread) + jnp.square(g)
         velocity = (1.0 - momentum) * (g * _inverse_root(squares)) + momentum * velocity

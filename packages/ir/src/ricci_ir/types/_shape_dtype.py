@@ -87,6 +87,9 @@ class ShapeDtypeStruct:
             raise ValueError("ShapeDtypeStruct: dtype is None; name the dtype.")
         if not isinstance(dtype, np.dtype | ExtendedDType):
             dtype = np.dtype(dtype)
+        shape = tuple(shape)
+        if None in shape:
+            raise ValueError(f"ShapeDtypeStruct: a size cannot be None, got the shape {shape}.")
         layout = getattr(sharding, "layout", None)
         if layout is not None and not hasattr(layout, "major_to_minor"):
             raise TypeError(
@@ -96,7 +99,7 @@ class ShapeDtypeStruct:
         object.__setattr__(self, "_format", None if layout is None else sharding)
         if hasattr(sharding, "layout"):
             sharding = sharding.sharding
-        values = (tuple(shape), dtype, sharding, weak_type, manual_axis_type, is_ref, _memory_space)
+        values = (shape, dtype, sharding, weak_type, manual_axis_type, is_ref, _memory_space)
         for field, value in zip(_fields, values, strict=True):
             object.__setattr__(self, field, value)
 
@@ -112,7 +115,7 @@ class ShapeDtypeStruct:
     def like(x: object) -> "ShapeDtypeStruct":
         """The description of an array, a scalar or anything with a shape and a dtype."""
         aval: Any = argument_aval(x)
-        sharding = getattr(x, "sharding", None)
+        sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
         return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
     def update(self, **changes: object) -> "ShapeDtypeStruct":
@@ -305,6 +308,8 @@ def symbolic_args_specs(
         )
     leaves, structure = tree_flatten(args)
     try:
+        if isinstance(args, tuple) and isinstance(shapes_specs, list):
+            shapes_specs = tuple(shapes_specs)
         specs = broadcast_prefix(shapes_specs, args, is_leaf=lambda x: x is None)
     except ValueError as error:
         raise ValueError(

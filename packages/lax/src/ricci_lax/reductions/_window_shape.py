@@ -71,6 +71,9 @@ def padtype_to_pads(
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=False):
         # There are ceil(size / stride) windows; the padding is as much as the last one reaches out.
+        if isinstance(size, np.integer):
+            size = int(size)
+        window, stride = int(window), int(stride)
         count = -(-size // stride)
         total = max_dim((count - 1) * stride + window - size, 0)
         half = total // 2

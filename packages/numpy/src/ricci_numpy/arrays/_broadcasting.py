@@ -175,7 +175,7 @@ def size(a: ArrayLike, axis: Axis = None) -> int:
       A Python int.
 
     Raises:
-      ValueError: if an axis is out of bounds.
+      ValueError: if an axis is out of bounds, or named twice.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -186,10 +186,12 @@ def size(a: ArrayLike, axis: Axis = None) -> int:
     """
     sizes = _shape("size", a)
     if axis is not None:
-        axes = axis if isinstance(axis, Iterable) else (axis,)
+        axes = tuple(axis) if isinstance(axis, Iterable) else (axis,)
         if not all(-len(sizes) <= i < len(sizes) for i in axes):
             raise ValueError(
                 f"size: axis {axis} is out of bounds for an array of {len(sizes)} dimensions."
             )
+        if len({i % len(sizes) for i in axes}) < len(axes):
+            raise ValueError(f"size: the axes {axis} name one twice.")
         sizes = tuple(sizes[i] for i in axes)
     return prod(sizes)

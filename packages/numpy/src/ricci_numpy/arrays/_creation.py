@@ -374,6 +374,7 @@ def _on_host(x: object, dtype: ir.DTypeLike) -> object:
     """A nested sequence with its scalar arrays replaced by NumPy scalars."""
     if isinstance(x, list | tuple):
         return [_on_host(part, dtype) for part in x]
+    x = as_operand(x)
     if not hasattr(type(x), "aval"):
         return x
     value = np.asarray(x)[()]

@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import check_arraylike, promote_dtypes_inexact, strong_constant
+from ricci_numpy._promotion import promote_args_inexact, strong_constant
 from ricci_numpy.arrays._filling import ones
 from ricci_numpy.ufuncs._binary import divide, multiply, subtract
 from ricci_numpy.ufuncs._signals import i0
@@ -100,8 +100,7 @@ def correlate(
 
 
 def _sequences(name: str, a: ir.ArrayLike, v: ir.ArrayLike) -> list[ir.Array]:
-    check_arraylike(name, a, v)
-    x, y = promote_dtypes_inexact(a, v)
+    x, y = promote_args_inexact(name, a, v)
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(
             f"{name}: the operands must be of rank 1, got shapes {x.shape} and {y.shape}."

@@ -289,6 +289,10 @@ def _trapezoid(y: ir.Array, dx: ir.Array, *, axis: int) -> ir.Array:
     y, dx = promote_dtypes(*promote_dtypes_inexact(y), dx)
     y = moveaxis(y, axis, -1)
     half = strong_constant(y.dtype, 0.5)
+    if np.ndim(dx) > 1:  # as in NumPy, it broadcasts against the neighbours along the axis
+        first, last = lax.slice_in_dim(y, 0, -1, axis=-1), lax.slice_in_dim(y, 1, None, axis=-1)
+        pairs = moveaxis(lax.add(first, last), -1, axis)
+        return lax.mul(half, sum(multiply(dx, pairs), axis))
     if np.ndim(dx):
         return lax.mul(half, _weighted_sum(dx, y))
     ends = lax.add(*(lax.index_in_dim(y, i, y.ndim - 1, keepdims=False) for i in (0, -1)))

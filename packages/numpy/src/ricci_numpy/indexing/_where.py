@@ -12,6 +12,7 @@ from ricci_batching import vmap
 from ricci_numpy._promotion import (
     INEXACT_DTYPES,
     as_elements,
+    as_operand,
     check_arraylike,
     constant,
     convert,
@@ -383,9 +384,10 @@ def _conditions(
     condlist: Sequence[ir.ArrayLike] | ir.Array | np.ndarray, ndim: int
 ) -> list[ir.ArrayLike]:
     """The conditions of ``piecewise`` as a list; a single one need not be in a list."""
-    alone: Any = condlist
-    several = isinstance(condlist, list | tuple) or np.ndim(alone) > 1 or not ndim
-    return list(condlist) if several else [alone]
+    if isinstance(condlist, list | tuple):
+        return [as_operand(condition) for condition in condlist]
+    alone: Any = as_operand(condlist)
+    return list(alone) if np.ndim(alone) > 1 or not ndim else [alone]
 
 
 def piecewise(

@@ -11,7 +11,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import put_at_place
-from ricci_numpy._promotion import COMPLEX_DTYPES, strong_constant
+from ricci_numpy._promotion import COMPLEX_DTYPES, as_operand, strong_constant
 from ricci_numpy.arrays._creation import astype, checked_dtype, uploads_are_guarded
 from ricci_numpy.arrays._dtypes import array_namespace, check_version
 from ricci_numpy.indexing._at import at
@@ -111,7 +111,11 @@ def _reversed_rows(self) -> Iterator[ir.Array]:
 
 
 def _contains(self, value: ir.ArrayLike) -> ir.Array:
-    """Whether some element equals a value."""
+    """Whether some element of a vector equals a scalar."""
+    if self.ndim != 1:
+        raise ValueError(f"in: the array must have one dimension, got shape {self.shape}.")
+    if np.ndim(as_operand(value)):
+        raise ValueError(f"in: the value must be a scalar, got shape {np.shape(value)}.")
     return any(equal(self, value))
 
 

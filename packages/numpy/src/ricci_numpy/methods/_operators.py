@@ -23,8 +23,11 @@ Operation = Callable[..., Array]
 
 
 def _refuse(symbol: str, other: object) -> Any:
-    """Return ``NotImplemented``; for a list or tuple, raise an error with advice."""
-    if isinstance(other, list | tuple):
+    """Return ``NotImplemented``; for a plain list or tuple, raise an error with advice.
+
+    A subclass may have an operator of its own.
+    """
+    if type(other) in (list, tuple):
         raise TypeError(
             f"unsupported operand for {symbol}: an array and a {type(other).__name__}. Make an "
             "array of it first, with numpy.asarray(...)."

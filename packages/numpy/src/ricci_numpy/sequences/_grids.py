@@ -191,8 +191,10 @@ def ravel_multi_index(
             i = clip(i, 0, n - 1)
         elif mode == "wrap":
             i = remainder(i, n)
-        else:
-            raise ValueError(f"ravel_multi_index: mode must be 'raise', 'wrap' or 'clip': {mode!r}")
+        elif mode != "ignore":
+            raise ValueError(
+                f"ravel_multi_index: mode must be 'raise', 'wrap', 'clip' or 'ignore', got {mode!r}"
+            )
         bounded.append(i)
     if dtype is not None:
         common = np.dtype(dtype)

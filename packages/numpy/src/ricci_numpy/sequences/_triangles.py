@@ -8,7 +8,14 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import constant_like, convert, dtype_of, operands, strong_constant
+from ricci_numpy._promotion import (
+    as_operand,
+    constant_like,
+    convert,
+    dtype_of,
+    operands,
+    strong_constant,
+)
 from ricci_numpy.arrays._broadcasting import broadcast, select_where
 from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
 from ricci_numpy.arrays._filling import ones
@@ -282,7 +289,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ir.Array, ir
 
 
 def _matrix_shape(name: str, arr: ir.ArrayLike) -> tuple[int, int]:
-    shape = np.shape(arr)
+    shape = np.shape(as_operand(arr))
     if len(shape) != 2:
         raise ValueError(f"{name} takes a matrix, got an array of shape {shape}.")
     return shape
@@ -412,7 +419,7 @@ def diag_indices_from(arr: ir.ArrayLike) -> tuple[ir.Array, ...]:
 
     Source: numpy.diag_indices_from.
     """
-    shape = np.shape(arr)
+    shape = np.shape(as_operand(arr))
     if len(shape) < 2 or len(set(shape)) != 1:
         raise ValueError(
             f"diag_indices_from takes an array with 2 or more equal sizes, got shape {shape}."

@@ -256,8 +256,10 @@ def partition(a: ir.ArrayLike, kth: int, axis: int = -1) -> ir.Array:
 
 
 def _negated(a: ir.Array) -> ir.Array:
-    """Numbers in the reverse order: negated, or unsigned ones subtracted from the largest."""
+    """Return elements in the reverse order: negated, or unsigned ones taken from the largest."""
     dtype = ir.get_aval(a).dtype
+    if dtype == ir.BOOL:
+        return lax.bitwise_not(a)
     return lax.sub(np.array(np.iinfo(dtype).max, dtype)[()], a) if dtype.kind == "u" else lax.neg(a)
 
 

@@ -358,6 +358,8 @@ def wrap_key_data(
     See also:
       ``key_data``, the inverse.
     """
+    if impl is not None and dtype is not None:
+        raise ValueError("wrap_key_data takes impl or dtype, not both: each names the generator.")
     generator = find_generator(dtype if dtype is not None else impl)
     words = ir.as_array(key_bits_array)
     check_words(np.shape(words), type_of(words).dtype, generator)

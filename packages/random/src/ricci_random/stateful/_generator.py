@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, DTypeLike, api_boundary, get_aval
+from ricci_ir import Array, ArrayLike, DTypeLike, api_boundary, context, eval_trace, get_aval
 from ricci_lax.refs import new_ref
 from ricci_pytree import register_dataclass
 from ricci_random.keys import fold_in, key, split
@@ -43,21 +43,25 @@ class StatefulPRNG:
     _counter: Any
 
     @api_boundary
-    def key(self) -> Array:
-        """A new key for functions of ``random``.
+    def key(self, shape: _Size = ()) -> Array:
+        """A new key for functions of ``random``, or an array of them.
+
+        Args:
+          shape: the shape of the array.
 
         Raises:
           ValueError: for a result of ``split``, which represents several generators.
         """
-        shape = get_aval(self._base_key).shape  # pyright: ignore[reportAttributeAccessIssue]
-        if shape:
+        copies = get_aval(self._base_key).shape  # pyright: ignore[reportAttributeAccessIssue]
+        if copies:
             raise ValueError(
-                f"this generator was split and represents {shape} generators, one for each of its "
+                f"this generator was split and represents {copies} generators, one for each of its "
                 "keys. Map over them with vmap; spawn returns a list of separate ones."
             )
         count = self._counter[...]
         self._counter[...] = count + 1
-        return fold_in(self._base_key, count)
+        new = fold_in(self._base_key, count)
+        return split(new, _shape(shape)) if shape else new
 
     def random(self, size: _Size = None, dtype: DTypeLike = float) -> Array:
         """Numbers uniform in [0, 1).
@@ -162,7 +166,7 @@ def stateful_rng(seed: ArrayLike | None = None, *, impl: Any = None) -> Stateful
       A ``StatefulPRNG``.
 
     Raises:
-      TypeError: if the seed is not an integer.
+      TypeError: if the seed is not an integer, or missing inside of a transformed function.
 
     Example:
       >>> from ricci.experimental import random
@@ -171,5 +175,10 @@ def stateful_rng(seed: ArrayLike | None = None, *, impl: Any = None) -> Stateful
       ((3,), 'int32')
     """
     if seed is None:
+        if context.trace is not eval_trace:
+            raise TypeError(
+                "stateful_rng: give a seed where a function is traced: a random one would be a "
+                "constant of the compiled function."
+            )
         seed = secrets.randbits(31)
     return StatefulPRNG(key(seed, impl=impl), new_ref(np.int32(0)))

@@ -10,9 +10,12 @@ import ricci_ir as ir
 from ricci_pytree import flatten_axes, tree_flatten
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._jaxlib_options import explicit_transfer
-from ricci_xla.devices._runtime_types import HostBufferSemantics
+from ricci_xla.devices._runtime_types import Device, HostBufferSemantics
+from ricci_xla.meshes._current_mesh import sharding_on_devices
 from ricci_xla.meshes._shard_shapes import tiles
+from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.meshes._spec import PartitionSpec
 from ricci_xla.meshes._type_forms import placed_aval
 
 from ._array_impl import ArrayImpl
@@ -32,6 +35,15 @@ def _check_sharding(user: str, sharding: object) -> None:
             f"{user}: sharding must be a Sharding, got {sharding!r} of type "
             f"{type(sharding).__name__}. A device is given as SingleDeviceSharding(device)."
         )
+
+
+def _as_sharding(place: Any) -> Any:
+    """Return the sharding that a device, or a spec on the mesh that is set, stands for."""
+    if isinstance(place, Device):
+        return single_device_sharding(place)
+    if isinstance(place, PartitionSpec):
+        return sharding_on_devices(place, "make_array_from_process_local_data")
+    return place
 
 
 def _sizes(user: str, shape: Sequence[int] | int) -> tuple[int, ...]:
@@ -254,7 +266,7 @@ def make_array_from_process_local_data(
     """Assemble an array from the parts that each process has in host memory.
 
     Args:
-      sharding: the sharding of the whole.
+      sharding: the sharding of the whole; a device, or a spec on the mesh that is set.
       local_data: this process's part: the smallest box that holds the parts of all its devices, or
         the whole. It may be a pytree of arrays, with a sharding for all or for each.
       global_shape: the shape of the whole. By default it follows from the shape of ``local_data``,
@@ -280,9 +292,11 @@ def make_array_from_process_local_data(
       [0.0, 1.0, 2.0, 3.0]
     """
     leaves, tree = tree_flatten(local_data)
-    shardings = flatten_axes("make_array_from_process_local_data: sharding", tree, sharding)
+    places = flatten_axes("make_array_from_process_local_data: sharding", tree, sharding)
+    shardings = list(map(_as_sharding, places))
     shapes: list[Any] = [global_shape] * len(leaves)
-    if global_shape is not None and tree.num_nodes > 1:
+    one_shape = isinstance(global_shape, tuple) and all(isinstance(n, int) for n in global_shape)
+    if global_shape is not None and tree.num_nodes > 1 and not one_shape:
         shapes = tree.flatten_up_to(global_shape)
     return tree.unflatten(list(map(_from_local_data, shardings, leaves, shapes)))
 
