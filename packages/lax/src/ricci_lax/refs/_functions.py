@@ -6,6 +6,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_lax.elementwise._conversion import converted
+from ricci_pytree import register_pytree_node
 
 from ._indexing import Form, read_index
 from ._primitives import (
@@ -36,27 +37,31 @@ __all__ = [
 class TransformedRef:
     """A view of a part of a reference: ``ref.at[index]``. Writing to it writes to the reference.
 
+    A view is a pytree of its reference and operands, so that it can be an argument.
+
     Attributes:
       ref: the reference.
       transforms: the forms of its indices, one after the other.
       operands: the positions in these that are operands.
-      aval: the type of the part.
     """
 
-    __slots__ = ("operands", "ref", "shape", "transforms")
+    __slots__ = ("operands", "ref", "transforms")
 
     ref: ir.Ref
     transforms: tuple[Form, ...]
     operands: tuple[ir.ArrayLike, ...]
-    shape: tuple[int, ...]
 
     def __init__(self, ref: Any, transforms: tuple[Form, ...], operands: tuple[ir.ArrayLike, ...]):
         self.ref = ref
         self.transforms = transforms
         self.operands = operands
-        avals = tuple(map(ir.get_aval, operands))
-        part: Any = get_p.result_avals((ref.aval, *avals), {"transforms": transforms})
-        self.shape = part.shape
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the part."""
+        avals = tuple(map(ir.get_aval, (self.ref, *self.operands)))
+        part: Any = get_p.result_avals(avals, {"transforms": self.transforms})
+        return part.shape
 
     @property
     def dtype(self) -> Any:
@@ -85,6 +90,13 @@ class TransformedRef:
 
     def __repr__(self) -> str:
         return f"TransformedRef({self.ref!r}, shape={self.shape})"
+
+
+register_pytree_node(
+    TransformedRef,
+    lambda view: ((view.ref, *view.operands), view.transforms),
+    lambda transforms, parts: TransformedRef(parts[0], transforms, tuple(parts[1:])),
+)
 
 
 class _Views:
