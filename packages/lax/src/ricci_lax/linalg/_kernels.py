@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, Shape, ShapedArray
+from ricci_ir import Array, ArrayLike, Shape, ShapedArray, lenient_sharding
 from ricci_lax.elementwise._comparison import compare, eq, select_n
 from ricci_lax.elementwise._factories import BinaryFunction, scalar
 from ricci_lax.shapes._dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
@@ -185,7 +185,9 @@ def write_loop(
         return [compare(inner, "LT", i, inner.constant(count, _COUNTER))]
 
     def step(inner: Lowering, i: Value, *carry: Value) -> list[Value]:
-        results = traced(body)(inner, i, *carry, *constants)
+        # The carry starts without a sharding, beside constants that may have one.
+        with lenient_sharding(True):
+            results = traced(body)(inner, i, *carry, *constants)
         one = inner.constant(1, _COUNTER)
         return [inner.emit("stablehlo.add", [i, one], _COUNTER), *results]
 

@@ -16,7 +16,7 @@ from ricci_lax.elementwise._factories import BinaryFunction, scalar
 from ricci_lax.elementwise._linear import add, neg, sub
 from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.structure._broadcasting import zeros_of
-from ricci_lax.structure._filling import broadcasted_iota, full
+from ricci_lax.structure._filling import broadcasted_iota, full_like
 from ricci_lax.structure._operand_types import array_aval, check_dtype, numeric, shape_of
 from ricci_lax.structure._reshaping import reshape
 
@@ -300,10 +300,11 @@ def _extremal_jvp(primitive, primals, tangents, **params):
     def read(x):
         return gather_p.bind(x, indices, **reading)
 
-    def filled(value):
-        return full(like.shape, value, like.dtype)
-
     before, after = read(operand), read(result)
+
+    def filled(value):
+        return full_like(after, value)
+
     update_wins, operand_wins = eq(updates, after), eq(before, after)
 
     no_promises = {**params, "unique_indices": False, "indices_are_sorted": False}

@@ -1,7 +1,8 @@
 """Changing the shape of an array: ``reshape``, ``squeeze``, ``collapse``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import index
+from typing import Any
 
 import ricci_ir as ir
 from ricci_autodiff import linear
@@ -71,22 +72,9 @@ def _reshape_factors(x: ir.ShapedArray, *, new_sizes: ir.Shape, **params: object
     Dimensions of size 1 are left out. The others are grouped so that each group of the operand has
     the size of a group of the result.
     """
-    old_dims = [i for i, size in enumerate(x.shape) if size != 1]
     operand: list[int | None] = [None] * x.ndim
     results: list[int | tuple[int, ...] | None] = [None] * len(new_sizes)
-    new_dims = [i for i, size in enumerate(new_sizes) if size != 1]
-    # Extend the group of old or of new dimensions, whichever has the smaller product, until both
-    # have the same size: then the group is a merge, a split, or neither.
-    while old_dims and new_dims:
-        old, new = [old_dims.pop(0)], [new_dims.pop(0)]
-        sizes = [x.shape[old[0]], new_sizes[new[0]]]
-        while sizes[0] != sizes[1] and (old_dims if sizes[0] < sizes[1] else new_dims):
-            if sizes[0] < sizes[1]:
-                old.append(old_dims.pop(0))
-                sizes[0] *= x.shape[old[-1]]
-            else:
-                new.append(new_dims.pop(0))
-                sizes[1] *= new_sizes[new[-1]]
+    for old, new in _groups(x.shape, new_sizes):
         if len(old) == 1 or len(new) == 1:
             for i in old:
                 operand[i] = i
@@ -95,9 +83,70 @@ def _reshape_factors(x: ir.ShapedArray, *, new_sizes: ir.Shape, **params: object
     return ir.FactorMap((tuple(operand),), (tuple(results),), advice=advice)
 
 
+def _groups(old_sizes: ir.Shape, new_sizes: ir.Shape) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield groups of old and of new dimensions, which have equal sizes, without sizes of 1."""
+    old_dims = [i for i, size in enumerate(old_sizes) if size != 1]
+    new_dims = [i for i, size in enumerate(new_sizes) if size != 1]
+    # Extend the group of old or of new dimensions, whichever has the smaller product, until both
+    # have the same size: then the group is a merge, a split, or neither.
+    while old_dims and new_dims:
+        old, new = [old_dims.pop(0)], [new_dims.pop(0)]
+        sizes = [old_sizes[old[0]], new_sizes[new[0]]]
+        while sizes[0] != sizes[1] and (old_dims if sizes[0] < sizes[1] else new_dims):
+            if sizes[0] < sizes[1]:
+                old.append(old_dims.pop(0))
+                sizes[0] *= old_sizes[old[-1]]
+            else:
+                new.append(new_dims.pop(0))
+                sizes[1] *= new_sizes[new[-1]]
+        yield old, new
+
+
+class _ReshapeSharding(ir.factors):
+    """The factors of a reshape, where the parts of a split dimension share its mesh axes.
+
+    The first part has the leading axes. If these divide it into pieces of size 1, the next part has
+    the next axes: ``f32[8@(x,y)]`` becomes ``f32[2@x,4@y]``.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, name, avals, evaluate, params, sums=None):
+        (x,), new_sizes = avals, params["new_sizes"]
+        sharding = x.type_sharding
+        if params["sharding"] is not None or sharding is None or sharding.mesh is None:
+            return super().__call__(name, avals, evaluate, params, sums)
+        first, others = list(sharding.parts), {}
+        for old, new in _groups(x.shape, new_sizes):
+            if len(old) == 1 and len(first[old[0]]) > 1:
+                parts = _shared_axes(first[old[0]], [new_sizes[i] for i in new], sharding.mesh)
+                if parts is not None:
+                    first[old[0]] = parts[0]
+                    others.update(zip(new[1:], parts[1:], strict=True))
+        x = x.with_sharding(sharding.update(parts=tuple(first))) if others else x
+        result = super().__call__(name, [x], evaluate, params, sums)
+        if not others:
+            return result
+        parts = [others.get(i, part) for i, part in enumerate(result.type_sharding.parts)]
+        return result.with_sharding(result.type_sharding.update(parts=tuple(parts)))
+
+
+def _shared_axes(axes: tuple, sizes: Sequence[int], mesh: Any) -> list[tuple] | None:
+    """Return the mesh axes of each part of a split dimension; ``None`` if they do not fit."""
+    parts: list[tuple] = []
+    for size in sizes:
+        own: tuple = ()
+        while axes and size % mesh.shape[axes[0]] == 0:
+            own, axes, size = (*own, axes[0]), axes[1:], size // mesh.shape[axes[0]]
+        parts.append(own)
+        if size > 1:
+            break
+    return None if axes else [*parts, *[()] * (len(sizes) - len(parts))]
+
+
 reshape_p: ir.Primitive = ir.define(
     "reshape",
-    sharding=ir.makes_sharding(ir.factors(_reshape_factors)),
+    sharding=ir.makes_sharding(_ReshapeSharding(_reshape_factors)),
     sums=ir.linear_in_all,
     abstract_eval=_reshape_aval,
     jvp=linear,
