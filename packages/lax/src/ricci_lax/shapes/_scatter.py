@@ -16,7 +16,7 @@ from ricci_lax.elementwise._factories import BinaryFunction, scalar
 from ricci_lax.elementwise._linear import add, neg, sub
 from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.structure._broadcasting import zeros_of
-from ricci_lax.structure._filling import broadcasted_iota, full_like
+from ricci_lax.structure._filling import broadcasted_iota, full, full_like
 from ricci_lax.structure._operand_types import array_aval, check_dtype, numeric, shape_of
 from ricci_lax.structure._reshaping import reshape
 

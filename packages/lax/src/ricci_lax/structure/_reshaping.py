@@ -135,10 +135,10 @@ def _shared_axes(axes: tuple, sizes: Sequence[int], mesh: Any) -> list[tuple] | 
     """Return the mesh axes of each part of a split dimension; ``None`` if they do not fit."""
     parts: list[tuple] = []
     for size in sizes:
-        own: tuple = ()
+        part: tuple = ()
         while axes and size % mesh.shape[axes[0]] == 0:
-            own, axes, size = (*own, axes[0]), axes[1:], size // mesh.shape[axes[0]]
-        parts.append(own)
+            part, axes, size = (*part, axes[0]), axes[1:], size // mesh.shape[axes[0]]
+        parts.append(part)
         if size > 1:
             break
     return None if axes else [*parts, *[()] * (len(sizes) - len(parts))]

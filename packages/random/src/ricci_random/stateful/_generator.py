@@ -49,6 +49,9 @@ class StatefulPRNG:
         Args:
           shape: the shape of the array.
 
+        Returns:
+          A key, or an array of keys of that shape.
+
         Raises:
           ValueError: for a result of ``split``, which represents several generators.
         """

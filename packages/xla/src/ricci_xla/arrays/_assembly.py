@@ -37,8 +37,8 @@ def _check_sharding(user: str, sharding: object) -> None:
         )
 
 
-def _as_sharding(place: Any) -> Any:
-    """Return the sharding that a device, or a spec on the mesh that is set, stands for."""
+def _as_sharding(place: Sharding | PartitionSpec | Device) -> Sharding:
+    """Return the sharding on a device, or by a spec on the mesh that is set."""
     if isinstance(place, Device):
         return single_device_sharding(place)
     if isinstance(place, PartitionSpec):

@@ -1,4 +1,4 @@
-"""Results that XLA shards like the first argument have its spec, with axes of size 1 and `None`s."""
+"""Results that XLA shards like the first argument have its spec, as it was written."""
 
 import numpy as np
 import pytest

@@ -8,6 +8,7 @@ pytest.importorskip("ricci_xla", reason="shardings need devices")
 import ricci
 import ricci.numpy as jnp
 from ricci.sharding import PartitionSpec as P
+from ricci_ir import ShardingTypeError
 
 
 @pytest.fixture(autouse=True)
@@ -75,5 +76,5 @@ def test_the_parts_of_a_split_dimension_share_its_mesh_axes(sizes, spec):
 
 
 def test_a_part_that_the_axes_do_not_divide_is_refused():
-    with pytest.raises(TypeError, match="multiple"):
+    with pytest.raises(ShardingTypeError, match="multiple"):
         ricci.jit(lambda x: x.reshape(6, 2))(on_mesh(np.arange(12), ("x", "y")))
