@@ -364,20 +364,6 @@ def test_derivatives_of_both_orders(x64, fun, shape):
     testing.check_grads(fun, (values(*shape, dtype="complex128"),), order=2, rtol=1e-4, atol=1e-4)
 
 
-def test_derivatives_at_equal_eigenvalues_are_not_finite(backend):
-    eye, dx = np.eye(2, dtype=np.float32), values(2, 2)
-    (v, w), (dv, dw) = jvp(linalg.eigh, (eye,), (dx,))
-    assert not np.isfinite(np.asarray(dv)).any()
-    assert np.isfinite(np.asarray(dw)).all()
-
-
-def test_derivatives_at_equal_singular_values_are_not_finite(backend):
-    eye, dx = np.eye(2, dtype=np.float32), values(2, 2)
-    _, (du, ds, _) = jvp(linalg.svd, (eye,), (dx,))
-    assert not np.isfinite(np.asarray(du)).any()
-    assert_close(ds, np.diagonal(dx))
-
-
 @pytest.mark.parametrize(
     ("fun", "shape", "text"),
     [

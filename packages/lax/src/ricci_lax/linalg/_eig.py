@@ -8,11 +8,11 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import abs, div, integer_pow, mul
+from ricci_lax.elementwise._arithmetic import abs, div, mul
 from ricci_lax.elementwise._comparison import eq
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
-from ricci_lax.elementwise._linear import add, complex, conj, imag, neg, sub, write_complex
+from ricci_lax.elementwise._linear import add, complex, conj, imag, neg, write_complex
 from ricci_lax.elementwise._linear import real as real_of
 from ricci_lax.reductions._axis_reductions import argmax
 from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
@@ -32,7 +32,8 @@ from ._kernels import (
     nan_where_failed,
 )
 from ._lu import solve
-from ._matrices import adjoint, diagonal, identity, in_batch, is_complex, product
+from ._matrices import adjoint, diagonal, is_complex, product
+from ._rotations import inverse_gaps, off_diagonal, quotient
 
 
 class EigImplementation(enum.Enum):
@@ -120,18 +121,10 @@ def _vectors_jvp(
     By ``A V = V diag(w)``, the diagonal of ``V⁻¹ dA V`` is ``dw``. Its other elements, each divided
     by ``w[j] - w[i]``, are those of ``V⁻¹ dV``, whose diagonal depends on how vectors are scaled.
     """
-    aval = array_aval(vectors)
-    rank, shape = aval.ndim, aval.shape
-    batch = tuple(range(rank - 2))
-    one = identity(shape[-1], shape[-1], aval.dtype)
-    row = broadcast_in_dim(values, (*shape[:-2], 1, shape[-1]), (*batch, rank - 1))
-    gaps = add(in_batch(one, rank), row)
-    column = broadcast_in_dim(values, (*shape[:-1], 1), (*batch, rank - 2))
-    # The ones on the diagonal, which avoid a division by zero, are subtracted again.
-    inverse_gaps = sub(integer_pow(sub(gaps, column), -1), in_batch(one, rank))
     relative = product(solve(vectors, t), vectors, precision=Precision.HIGHEST)
     values_dot = diagonal(relative)
-    change = product(vectors, mul(inverse_gaps, relative), precision=Precision.HIGHEST)
+    turn = quotient(off_diagonal(relative), inverse_gaps(values))
+    change = product(vectors, turn, precision=Precision.HIGHEST)
     return values_dot, add(change, mul(vectors, _scaling(vectors, change)))
 
 

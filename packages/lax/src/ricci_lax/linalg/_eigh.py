@@ -8,13 +8,12 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import div, integer_pow, mul
+from ricci_lax.elementwise._arithmetic import div
 from ricci_lax.elementwise._comparison import bitwise_or
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar, scalar_like
-from ricci_lax.elementwise._linear import add, real, sub
+from ricci_lax.elementwise._linear import add
 from ricci_lax.shapes._slicing import slice_in_dim
-from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
@@ -28,7 +27,8 @@ from ._kernels import (
     lapack,
     nan_where_failed,
 )
-from ._matrices import adjoint, diagonal, dtype_of, identity, in_batch, is_complex, product
+from ._matrices import adjoint, dtype_of, product
+from ._rotations import inverse_gaps, rotation
 
 
 class EighImplementation(enum.Enum):
@@ -141,7 +141,7 @@ def _half_sum_with_adjoint(x: ir.ArrayLike) -> ir.Array:
 
 def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     """From ``Aᴴ = A`` and ``A V = V diag(w)``: ``dw`` is the diagonal of ``Vᴴ dA V``, and ``Vᴴ dV``
-    its other elements divided by differences of eigenvalues: infinite where two are equal.
+    its other elements divided by differences of eigenvalues.
     """
     (x,), (dx,) = primals, tangents
     params = {"sort_eigenvalues": sort_eigenvalues, "subset_by_index": subset_by_index}
@@ -149,7 +149,7 @@ def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, al
     if type(dx) is Zero:
         results = eigh_p.bind(x, **params)
         return results, [Zero.from_primal(result) for result in results]
-    *_, size = shape = shape_of(x)
+    size = shape_of(x)[-1]
     if is_partial(subset_by_index, size):
         raise NotImplementedError(
             f"eigh: the derivative depends on all {size} eigenvectors, and is not implemented for "
@@ -157,21 +157,11 @@ def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, al
             "results."
         )
     v, w = eigh_p.bind(_half_sum_with_adjoint(x), **params)
-    rank, dtype = len(shape), dtype_of(x)
-    values = converted(w, dtype)
-    eye = identity(size, size, dtype)
-    batch = tuple(range(rank - 2))
-    columns = broadcast_in_dim(values, (*shape[:-2], 1, size), (*batch, rank - 1))
-    rows = broadcast_in_dim(values, (*shape[:-2], size, 1), (*batch, rank - 2))
-    # Avoid infinities on the diagonal.
-    differences = add(sub(columns, rows), in_batch(eye, rank))
-    inverse = sub(integer_pow(differences, -1), in_batch(eye, rank))
     matmul = lambda a, b: product(a, b, precision=Precision.HIGHEST)
     # The diagonal of Vᴴ dV, imaginary, is a change of phase that the equations leave free; it is
     # zero here.
-    in_basis = matmul(matmul(adjoint(v), dx), v)
-    dv = matmul(v, mul(inverse, in_basis))
-    dw = diagonal(real(in_basis) if is_complex(in_basis) else in_basis)
+    dw, turn = rotation(matmul(matmul(adjoint(v), dx), v), inverse_gaps(w))
+    dv = matmul(v, turn)
     return [v, w], [dv, dw]
 
 
@@ -237,7 +227,9 @@ def eigh(
       NotImplementedError: if the platform has no such algorithm or cannot compute a part; if the
         derivative of a part is requested.
 
-    The derivative of the eigenvectors is infinite or NaN where two eigenvalues are equal.
+    Where eigenvalues are equal up to rounding, gradients of functions of ``v f(w) vᴴ`` are those of
+    the matrix function, for ``f`` not zero there. Tangents of vectors are NaN where the tangent of
+    ``x`` rotates those of equal values, as are gradients of what depends on their choice.
 
     Example:
       >>> import numpy as np

@@ -11,9 +11,7 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import div, mul
-from ricci_lax.elementwise._comparison import eq
-from ricci_lax.elementwise._conversion import converted
+from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._factories import real_part, scalar
 from ricci_lax.elementwise._linear import add, real, sub
 from ricci_lax.shapes._slicing import slice_in_dim
@@ -32,19 +30,16 @@ from ._kernels import (
     lapack,
     nan_where_failed,
 )
-from ._matrices import (
-    adjoint,
-    diagonal,
-    dtype_of,
-    identity,
-    in_batch,
-    is_complex,
-    part,
-    product,
-    with_diagonal,
-)
+from ._matrices import adjoint, diagonal, dtype_of, identity, is_complex, part, product
 from ._polar import svd_by_polar
-from ._triangular_solve import matrix_transpose
+from ._rotations import (
+    inverse_columns,
+    inverse_gaps,
+    inverse_sums,
+    off_diagonal,
+    quotient,
+    rotation,
+)
 
 
 class SvdAlgorithm(enum.Enum):
@@ -248,9 +243,9 @@ def _svd_by_columns(
 
 def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
     """From ``A = U diag(s) Vᴴ``: ``ds`` is the diagonal of ``dS = Uᴴ dA V``; off it, ``Uᴴ dU`` and
-    ``Vᴴ dV`` follow from ``dS`` by differences of squared singular values, infinite where two are
-    equal. The antihermitian diagonal of ``dS``, a change of phase, is given to U. What is outside
-    of the span of fewer vectors than rows or columns is added at the end.
+    ``Vᴴ dV`` follow from ``dS`` by differences and sums of singular values. The antihermitian
+    diagonal of ``dS``, a change of phase, is given to U. What is outside of the span of fewer
+    vectors than rows or columns is added at the end.
     """
     (x,), (dx,) = primals, tangents
     params = {"subset_by_index": subset_by_index, "algorithm": algorithm}
@@ -261,33 +256,36 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, a
     *_, rows, columns = shape_of(x)
     _check_differentiable(rows, columns, full_matrices, compute_uv, subset_by_index)
     s, u, vh = svd_p.bind(x, full_matrices=False, compute_uv=True, **params)
-    *batch, rank = shape_of(s)
-    dtype = dtype_of(x)
+    rank, dtype = shape_of(s)[-1], dtype_of(x)
     matmul = lambda a, b: product(a, b, precision=Precision.HIGHEST, preferred_element_type=dtype)
     uh, v = adjoint(u), adjoint(vh)
-    s_row = broadcast_in_dim(s, (*batch, 1, rank), (*range(len(batch)), len(batch) + 1))
     in_basis = matmul(matmul(uh, dx), v)
-    ds = diagonal(real(in_basis) if is_complex(x) else in_basis)
     if not compute_uv:
-        return [s], [ds]
+        return [s], [diagonal(real(in_basis) if is_complex(x) else in_basis)]
     # Off the diagonal dS = (Uᴴ dU) S - S (Vᴴ dV), where the matrices in brackets are antihermitian.
-    # Hence these are F ∘ (dS S + S dSᴴ) and F ∘ (S dS + dSᴴ S), with F[i, j] = 1 / (s[j]² - s[i]²).
-    factors = _inverse_differences_of_squares(s_row)
-    by_columns = mul(converted(s_row, dtype), in_basis)
-    by_rows = mul(matrix_transpose(converted(s_row, dtype)), in_basis)
-    phases = _phases(s, in_basis)
-    rotation = mul(converted(factors, dtype), add(by_columns, adjoint(by_columns)))
-    du = matmul(u, add(rotation, phases))
-    dv = matmul(v, mul(converted(factors, dtype), add(by_rows, adjoint(by_rows))))
+    # With the Hermitian and the antihermitian part of dS, H and K, and by elements, these are
+    # H / (s[j] - s[i]) ± K / (s[j] + s[i]).
+    half = lambda x: mul(scalar(0.5, dtype), x)
+    hermitian = half(add(in_basis, adjoint(in_basis)))
+    antihermitian = half(sub(in_basis, adjoint(in_basis)))
+    ds, common = rotation(hermitian, inverse_gaps(s))
+    between = off_diagonal(antihermitian)
+    opposite = quotient(between, inverse_sums(s))
+    dv = matmul(v, sub(common, opposite))
+    if is_complex(x):
+        # The diagonal of K, a change of phase, is given to U.
+        phases = quotient(sub(antihermitian, between), inverse_columns(s, rank))
+        opposite = add(opposite, phases)
+    du = matmul(u, add(common, opposite))
     # The part of dU outside of the span of U: (I - U Uᴴ) dA V S⁻¹.
     if rows > columns:
         moved = matmul(dx, v)
         outside = sub(moved, matmul(u, matmul(uh, moved)))
-        du = add(du, div(outside, converted(s_row, dtype)))
+        du = add(du, quotient(outside, inverse_columns(s, rows)))
     if columns > rows:
         moved = matmul(adjoint(dx), u)
         outside = sub(moved, matmul(v, matmul(vh, moved)))
-        dv = add(dv, div(outside, converted(s_row, dtype)))
+        dv = add(dv, quotient(outside, inverse_columns(s, columns)))
     return [s, u, vh], [ds, du, adjoint(dv)]
 
 
@@ -305,26 +303,6 @@ def _check_differentiable(
             "svd: the derivative depends on all singular vectors, and is not implemented for "
             f"subset_by_index={subset}, a part of them. Leave it out and take part of the results."
         )
-
-
-def _inverse_differences_of_squares(s_row: ir.ArrayLike) -> ir.Array:
-    """``1 / (s[j]² - s[i]²)`` off the diagonal, zeros on it."""
-    rank, dtype = shape_of(s_row)[-1], dtype_of(s_row)
-    sums = add(s_row, matrix_transpose(s_row))
-    # (s[j] + s[i]) (s[j] - s[i]) loses less to cancellation than the difference of the squares.
-    squares = mul(sums, sub(s_row, matrix_transpose(s_row)))
-    eye = in_batch(identity(rank, rank, dtype), len(shape_of(s_row)))
-    return sub(div(scalar(1, dtype), add(squares, eye)), eye)
-
-
-def _phases(s: ir.ArrayLike, in_basis: ir.ArrayLike) -> ir.Array:
-    """The antihermitian diagonal of ``dS`` over the singular values that are not zero."""
-    dtype = dtype_of(in_basis)
-    zeros = converted(eq(s, scalar(0, dtype_of(s))), dtype_of(s))
-    inverse = sub(div(scalar(1, dtype_of(s)), add(s, zeros)), zeros)
-    inverses = with_diagonal(inverse)
-    antihermitian = mul(scalar(0.5, dtype), sub(in_basis, adjoint(in_basis)))
-    return mul(antihermitian, converted(inverses, dtype))
 
 
 svd_p: ir.Primitive = ir.define(
@@ -401,7 +379,9 @@ def svd(
       NotImplementedError: if the platform has no such algorithm or cannot compute a part; if the
         derivative of full matrices that are not square is requested, or of a part of the vectors.
 
-    The derivative of the vectors is infinite or NaN where two singular values are equal.
+    Where singular values are equal up to rounding, gradients of functions of ``u f(s) vh`` are those
+    of the matrix function, for ``f`` not zero there. Tangents of vectors are NaN where the tangent
+    of ``x`` rotates those of equal values, as are gradients of what depends on their choice.
 
     Example:
       >>> import numpy as np
