@@ -379,9 +379,10 @@ def svd(
       NotImplementedError: if the platform has no such algorithm or cannot compute a part; if the
         derivative of full matrices that are not square is requested, or of a part of the vectors.
 
-    Where singular values are equal up to rounding, gradients of functions of ``u f(s) vh`` are those
-    of the matrix function, for ``f`` not zero there. Tangents of vectors are NaN where the tangent
-    of ``x`` rotates those of equal values, as are gradients of what depends on their choice.
+    Where singular values are equal up to rounding, gradients of functions of ``u f(s) vh`` are
+    those of the matrix function, for ``f`` not zero there. Tangents of vectors are NaN where the
+    tangent of ``x`` rotates those of equal values, as are gradients of what depends on their
+    choice.
 
     Example:
       >>> import numpy as np

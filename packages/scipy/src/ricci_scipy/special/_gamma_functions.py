@@ -1,5 +1,6 @@
 """The gamma function and those defined by it: beta, factorials, incomplete gamma and beta, zeta."""
 
+from collections.abc import Callable
 from math import log, pi
 from typing import cast
 
@@ -44,6 +45,17 @@ _STIRLING = (
     1 / 12,
 )
 _STEPS = 10  # of the recurrence that takes small arguments to where the series is precise
+
+
+def _where_any(
+    mask: Array, function: Callable[..., Array], usual: Callable[..., Array], *operands: Array
+) -> Array:
+    """A function where any element is of a mask, else one that costs less and suffices."""
+    return lax.cond(jnp.any(mask), function, usual, *operands)
+
+
+def _one(x: Array, *_: Array) -> Array:
+    return jnp.ones_like(x)
 
 
 def _stirling_correction(x: Array) -> Array:
@@ -171,10 +183,11 @@ def gamma(x: ArrayLike) -> Array:
     return jnp.exp(_complex_loggamma(x)) if jnp.iscomplexobj(x) else _gamma(x)
 
 
-@lax.custom_jvp
-def _betaln(a: Array, b: Array) -> Array:
-    plain = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+def _betaln_of_positive(a: Array, b: Array) -> Array:
+    """The logarithm of the beta function for arguments above 0."""
     small, large = jnp.minimum(a, b), jnp.maximum(a, b)
+    log_gamma = lax.lgamma(small)
+    plain = log_gamma + lax.lgamma(large) - lax.lgamma(a + b)
     usable = (large >= 10) & (small > 0) & (large < np.inf)
     p, q = jnp.where(usable, small, 1.0), jnp.where(usable, large, 10.0)
     # The large terms of Stirling's series cancel; the sums below omit them.
@@ -184,13 +197,69 @@ def _betaln(a: Array, b: Array) -> Array:
     log = jnp.log1p(p / q)
     tiny = p < q * float(jnp.finfo(p.dtype).eps)
     spread = jnp.where(tiny, p - 0.5 * (p / q), (q - 0.5) * log + p * log)
-    one_large = lax.lgamma(p) - p * jnp.log(q) - spread + p + correction
+    one_large = log_gamma - p * jnp.log(q) - spread + p + correction
     r = jnp.maximum(p, 10.0)
     both_large = (
         _HALF_LOG_TURN + (r - 0.5) * jnp.log(r / q) - 0.5 * jnp.log(q) - spread
         + _stirling_correction(r) + correction
     )  # fmt: skip
+    plain = jnp.where(large == np.inf, -np.inf, plain)
     return jnp.where(usable, jnp.where(p < 10, one_large, both_large), plain)
+
+
+def _sine_of_turns(*terms: Array) -> Array:
+    """sin(π x) for a sum of numbers, zero at integers, from the distances to them."""
+    whole = [jnp.round(x) for x in terms]
+    parts = [x - n for x, n in zip(terms, whole, strict=True)]
+    odd = lax.rem(sum(lax.rem(n, jnp.full_like(n, 2.0)) for n in whole), jnp.full_like(parts[0], 2))
+    part = cast(Array, sum(parts))
+    # Sums of two parts reach from -1 to 1, where the sine is zero again.
+    part = jnp.where(part > 0.5, 1 - part, jnp.where(part < -0.5, -1 - part, part))
+    sine = jnp.sin(part * np.pi)
+    return jnp.where(odd == 0, sine, -sine)
+
+
+def _is_integer(x: Array) -> Array:
+    return jnp.floor(x) == x
+
+
+def _is_odd(x: Array) -> Array:
+    return jnp.abs(lax.rem(jnp.where(jnp.isinf(x), 0, x), jnp.full_like(x, 2.0))) == 1
+
+
+def _signed_betaln(a: Array, b: Array) -> tuple[Array, Array]:
+    """The logarithm of the beta function's magnitude, and its sign, for all real arguments.
+
+    Arguments of 0 or less are reflected by Γ(x) Γ(1 - x) = π / sin(πx), so that the logarithm is
+    that of a factor, plus or minus that of the beta function of other arguments, above 0.
+    """
+    a, b = jnp.minimum(a, b), jnp.maximum(a, b)
+    none, both = a > 0, b <= 0
+    below = ~none & ~both & (a + b < 1)
+    above = ~none & ~both & ~below
+    p = jnp.where(below, (1 - b) - a, jnp.where(above, a + b, jnp.where(both, 1 - a, a)))
+    q = jnp.where(above, -a, jnp.where(both, 1 - b, b))
+    log = _betaln_of_positive(p, q)
+    of_a, of_b, of_sum = _sine_of_turns(a), _sine_of_turns(b), _sine_of_turns(a, b)
+    at_pole = ~none & _is_integer(a) | both & _is_integer(b)
+    divisor = jnp.where(at_pole, 1.0, of_a)
+    # Where both sines are zero their quotient is the limit along the line of integers b.
+    quotient = jnp.where(_is_integer(b), jnp.where(_is_odd(b), -1.0, 1.0), of_sum / divisor)
+    factor = jnp.where(below, quotient, np.pi / (-jnp.where(a == 0, 1, a) * divisor))
+    of_both = np.pi * of_sum / (divisor * jnp.where(at_pole, 1.0, of_b) * ((1 - a) - b))
+    factor = jnp.where(both, of_both, factor)
+    factor = jnp.where(none, 1.0, factor)
+    log = jnp.log(jnp.abs(factor)) + jnp.where(none | below, log, -log)
+    # Only an integer b beside it takes away the pole of an integer a.
+    infinite = at_pole & ~(below & _is_integer(b) & (a > -np.inf))
+    sign = jnp.where(infinite, 1.0, jnp.sign(factor))
+    return jnp.where(infinite, np.inf, log), sign
+
+
+@lax.custom_jvp
+def _betaln(a: Array, b: Array) -> Array:
+    reflected = lambda a, b: _signed_betaln(a, b)[0]
+    return _where_any((a <= 0) | (b <= 0), reflected, _betaln_of_positive, a, b)
 
 
 @_betaln.defjvp
@@ -241,8 +310,8 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     Source: DLMF 5.12.1.
     """
     a, b = cast(Array, a), cast(Array, b)
-    sign = lax.stop_gradient(_sign(a) * _sign(b) * _sign(a + b))
-    return sign * jnp.exp(_betaln(a, b))
+    sign = _where_any((a <= 0) | (b <= 0), lambda a, b: _signed_betaln(a, b)[1], _one, a, b)
+    return lax.stop_gradient(sign) * jnp.exp(_betaln(a, b))
 
 
 @elementwise(weak=True)
@@ -336,8 +405,40 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 
 @lax.custom_jvp
 def _poch(z: Array, m: Array) -> Array:
-    sign = _sign(z) * _sign(z + m)
-    value = sign * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z))
+    low, high = jnp.minimum(z, z + m), jnp.maximum(z, z + m)
+    plain = lambda z, m: jnp.exp(lax.lgamma(z + m) - lax.lgamma(z))
+    return _where_any(~((low > 0) & (high < 10)), _poch_by_parts, plain, z, m)
+
+
+def _poch_by_parts(z: Array, m: Array) -> Array:
+    """The rising factorial from log Γ(y + d) - log Γ(y), where y is the smaller argument of Γ."""
+    y, d = jnp.where(m < 0, z + m, z), jnp.abs(m)
+    end = jnp.where(m < 0, z, z + m)
+    # The sum may round to an integer or lose its distance to one, which the sine keeps.
+    of_sum, of_z = _sine_of_turns(z, m), _sine_of_turns(z)
+    of_start, of_end = jnp.where(m < 0, of_sum, of_z), jnp.where(m < 0, of_z, of_sum)
+    both, one = end <= 0, (y <= 0) & (end > 0)
+    # By Γ(x) Γ(1 - x) = π / sin(πx), Γ(y + d) / Γ(y) is sin(πy) / sin(π (y + d)) times
+    # Γ(1 - y) / Γ(1 - y - d), or sin(πy) / π times Γ(1 - y) Γ(y + d).
+    low, high = jnp.where(both, 1 - end, jnp.where(one, 1 - y, y)), jnp.where(both, 1 - y, end)
+    large = ~one & (low >= 10) & (high < np.inf)
+    p, q = jnp.where(large, low, 10.0), jnp.where(large, high, 10.0)
+    # The large terms of Stirling's series cancel.
+    log = d * jnp.log(q) + (p - 0.5) * jnp.log1p(jnp.where(large, d, 0) / p) - d
+    log = log + _stirling_correction(q) - _stirling_correction(p)
+    of_low = lax.lgamma(low)
+    plain = lax.lgamma(high) + jnp.where(one, of_low, -of_low)
+    log = jnp.where(large, log, jnp.where(high == np.inf, np.inf, plain))
+    at_start, at_end = (y <= 0) & (of_start == 0), both & (of_end == 0)
+    # At two poles the quotient of the sines is its limit along the line of integers d.
+    limit = jnp.where(at_start, jnp.where(_is_odd(d), -1.0, 1.0), np.inf)
+    quotient = jnp.where(at_end, limit, of_start / jnp.where(at_end, 1.0, of_end))
+    factor = jnp.where(both, quotient, jnp.where(one, of_start / np.pi, _one(y)))
+    size = jnp.where(factor == 0, -np.inf, log + jnp.log(jnp.abs(factor)))
+    sign = jnp.where(factor == 0, 1.0, jnp.sign(factor))
+    value = sign * jnp.exp(jnp.where(m < 0, -size, size))
+    undefined = (z == -np.inf) | (m == -np.inf) & ~((z <= 0) & _is_integer(z))
+    value = jnp.where(undefined, np.nan, value)
     return jnp.where(m == 0, 1.0, value)
 
 
@@ -389,7 +490,8 @@ def digamma(x: ArrayLike) -> Array:
 
     Source: DLMF 5.2.2.
     """
-    return lax.digamma(x)
+    # The pole at zero has a sign, as zero has.
+    return jnp.where(jnp.equal(x, 0), jnp.copysign(np.inf, jnp.negative(x)), lax.digamma(x))
 
 
 @elementwise(weak=True, widen=False)
@@ -457,7 +559,14 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 @elementwise(weak=True, widen=False)
 def _polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    return lax.polygamma(n, x)
+    return _where_any(jnp.less_equal(x, 0), _reflected_polygamma, lax.polygamma, n, x)
+
+
+def _reflected_polygamma(n: Array, x: Array) -> Array:
+    order = jnp.maximum(n, 1.0)
+    size = jnp.exp(lax.lgamma(order + 1)) * _hurwitz(order + 1, x)
+    value = jnp.where(_is_odd(n), size, -size)
+    return jnp.where(n == 0, digamma(x), jnp.where(x > 0, lax.polygamma(n, x), value))
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
@@ -488,7 +597,39 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
 @elementwise(weak=True, widen=False)
 def _zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    return lax.zeta(x, q)
+    usual = jnp.logical_and(jnp.greater(q, 0), jnp.less(q, 1e8))
+    edge = jnp.logical_not(jnp.logical_and(usual, jnp.less(x, 1000)))
+    return _where_any(edge, _hurwitz, lax.zeta, x, q)
+
+
+def _hurwitz(x: Array, q: Array) -> Array:
+    """The zeta function with its poles, limits, and reflection to offsets above 0."""
+    # The sum over all integers, ζ(x, q) + (-1)ˣ ζ(x, 1 - q), has period 1 in q.
+    negative = (q < 0) & ~_is_integer(q)
+    part = jnp.where(negative, q - jnp.floor(q), 0.5)
+    steep = x > 1000
+    order = jnp.where(steep | ~(x > 1), 2.0, x)
+    mirror = lax.zeta(order, jnp.where(negative, jnp.ceil(q) - q, 0.5))
+    rest = lax.zeta(order, 1 - jnp.where(negative, q, -0.5))
+    whole = lax.zeta(order, part)
+    reflected = jnp.where(_is_odd(order), (whole - mirror) + rest, (whole + mirror) - rest)
+    # Only integer powers of negative numbers are real.
+    reflected = jnp.where(_is_integer(x), jnp.where(steep, np.inf, reflected), np.nan)
+    far = q >= 1e8
+    near = lax.zeta(order, jnp.where((q > 0) & ~far, q, 1.0))
+    # What Euler and Maclaurin's sum has beside terms that vanish for large offsets.
+    base = jnp.where(far & (q < np.inf), q, 1e8)
+    large = (1 / (order - 1) + 0.5 / base) * jnp.exp((1 - order) * jnp.log(base))
+    large = jnp.where(q == np.inf, 0.0, large)
+    # Later terms are smaller than any rounding error, or all of them underflow.
+    power = jnp.where(steep & (x < np.inf), x, 1e4)
+    start = jnp.where((q > 0) & (q < np.inf), q, 1.0)
+    few = jnp.exp(-power * jnp.log(start)) + jnp.exp(-power * jnp.log(start + 1))
+    few = jnp.where(x == np.inf, jnp.where(q > 1, 0.0, jnp.where(q == 1, 1.0, np.inf)), few)
+    value = jnp.where(steep, few, jnp.where(far, large, near))
+    value = jnp.where(negative, reflected, jnp.where(q <= 0, np.inf, value))
+    undefined = (x < 1) | jnp.isnan(x) | jnp.isnan(q)
+    return jnp.where(undefined, np.nan, jnp.where(x == 1, np.inf, value))
 
 
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
