@@ -14,6 +14,8 @@ its diagonal:
 For all others the first derivatives of the factors do not determine ``m``, and it is NaN.
 """
 
+from typing import Any
+
 import numpy as np
 
 import ricci_ir as ir
@@ -71,7 +73,7 @@ def _inverse(x: ir.Array, zero: ir.Array) -> ir.Array:
     return select(zero, filled_like(x, 0), div(one, select(zero, one, x)))
 
 
-def inverse_gaps(values: ir.Array) -> ir.Array:
+def inverse_gaps(values: ir.ArrayLike) -> ir.Array:
     """``1 / (values[j] - values[i])``, zero where both are equal up to rounding."""
     shape = (*shape_of(values), shape_of(values)[-1])
     columns = _in_columns(values, shape)
@@ -94,7 +96,7 @@ def inverse_columns(values: ir.Array, rows: int) -> ir.Array:
 
 
 def _diagonal_mask(shape: tuple[int, ...]) -> ir.Array:
-    eye = in_batch(identity(*shape[-2:], np.dtype(bool)), len(shape))
+    eye = in_batch(identity(shape[-2], shape[-1], np.dtype(bool)), len(shape))
     return broadcast_in_dim(eye, shape, tuple(range(len(shape))))
 
 
@@ -160,7 +162,7 @@ def _rotation(x: ir.Array, inverse: ir.Array) -> list[ir.Array]:
 def _rotation_jvp(primals, tangents):
     (x, inverse), (dx, d_inverse) = primals, tangents
     results = rotation_p.bind(x, inverse)
-    changes = [Zero.from_primal(result) for result in results]
+    changes: list[Any] = [Zero.from_primal(result) for result in results]
     if type(dx) is not Zero:
         changes = rotation_p.bind(dx, inverse)
     if type(d_inverse) is not Zero:

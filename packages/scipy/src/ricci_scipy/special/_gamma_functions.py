@@ -407,7 +407,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 def _poch(z: Array, m: Array) -> Array:
     low, high = jnp.minimum(z, z + m), jnp.maximum(z, z + m)
     plain = lambda z, m: jnp.exp(lax.lgamma(z + m) - lax.lgamma(z))
-    return _where_any(~((low > 0) & (high < 10)), _poch_by_parts, plain, z, m)
+    return _where_any(~((low > 0) & (high < 100)), _poch_by_parts, plain, z, m)
 
 
 def _poch_by_parts(z: Array, m: Array) -> Array:
@@ -559,14 +559,16 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 @elementwise(weak=True, widen=False)
 def _polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    return _where_any(jnp.less_equal(x, 0), _reflected_polygamma, lax.polygamma, n, x)
+    edge = jnp.logical_or(jnp.less_equal(x, 0), jnp.equal(x, np.inf))
+    return _where_any(edge, _reflected_polygamma, lax.polygamma, n, x)
 
 
 def _reflected_polygamma(n: Array, x: Array) -> Array:
     order = jnp.maximum(n, 1.0)
     size = jnp.exp(lax.lgamma(order + 1)) * _hurwitz(order + 1, x)
     value = jnp.where(_is_odd(n), size, -size)
-    return jnp.where(n == 0, digamma(x), jnp.where(x > 0, lax.polygamma(n, x), value))
+    right = jnp.where(x == np.inf, 0.0, lax.polygamma(n, jnp.where(x < np.inf, x, 1.0)))
+    return jnp.where(n == 0, digamma(x), jnp.where(x > 0, right, value))
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
@@ -625,6 +627,7 @@ def _hurwitz(x: Array, q: Array) -> Array:
     power = jnp.where(steep & (x < np.inf), x, 1e4)
     start = jnp.where((q > 0) & (q < np.inf), q, 1.0)
     few = jnp.exp(-power * jnp.log(start)) + jnp.exp(-power * jnp.log(start + 1))
+    few = jnp.where(q == np.inf, 0.0, few)
     few = jnp.where(x == np.inf, jnp.where(q > 1, 0.0, jnp.where(q == 1, 1.0, np.inf)), few)
     value = jnp.where(steep, few, jnp.where(far, large, near))
     value = jnp.where(negative, reflected, jnp.where(q <= 0, np.inf, value))
