@@ -12,11 +12,11 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.elementwise._linear import add, complex, imag, neg, real, sub
 from ricci_lax.elementwise._transcendental import sqrt
+from ricci_lax.shapes._counted_loops import at_index, with_index, write_loop
 from ricci_lax.structure._operand_types import array_aval
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
-    at_index,
     call_kernel,
     char,
     check_matrices,
@@ -25,8 +25,6 @@ from ._kernels import (
     is_gpu,
     lapack,
     nan_where_failed,
-    with_index,
-    write_loop,
 )
 from ._matrices import adjoint, identity, in_batch, lower_triangle
 from ._triangular_solve import matmul, matrix_transpose, triangular_solve

@@ -16,6 +16,7 @@ from ricci_lax.elementwise._comparison import eq, ge, select_n
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.elementwise._linear import add, sub
 from ricci_lax.reductions._sorting import sort
+from ricci_lax.shapes._counted_loops import at_index, with_index, write_loop
 from ricci_lax.shapes._slicing import pad
 from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims, reduce_sum
 from ricci_lax.structure._filling import broadcasted_iota, iota
@@ -24,17 +25,7 @@ from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._reshaping import squeeze
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._kernels import (
-    at_index,
-    call_kernel,
-    check_matrices,
-    gpu_kernel,
-    is_gpu,
-    lapack,
-    nan_where_failed,
-    with_index,
-    write_loop,
-)
+from ._kernels import call_kernel, check_matrices, gpu_kernel, is_gpu, lapack, nan_where_failed
 from ._matrices import (
     dtype_of,
     identity,

@@ -10,6 +10,7 @@ from ricci_batching import batched_at, leading_dims, move_dim
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._factories import filled_like, real_part, scalar_like
 from ricci_lax.elementwise._linear import neg, sub
+from ricci_lax.shapes._counted_loops import at_index, with_index, write_loop
 from ricci_lax.shapes._dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._scatter import scatter_add
@@ -20,7 +21,6 @@ from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
-    at_index,
     call_kernel,
     char,
     check_matrices,
@@ -30,8 +30,6 @@ from ._kernels import (
     lapack,
     matrix_dtype,
     nan_where_failed,
-    with_index,
-    write_loop,
 )
 
 _NAMES = ("dl", "d", "du", "b")

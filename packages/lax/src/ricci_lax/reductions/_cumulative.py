@@ -30,6 +30,7 @@ from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from ._axis_reductions import highest, lowest
+from ._row_scans import RowScan
 from ._window_shape import lower_reduce_window
 
 __all__ = [
@@ -205,10 +206,19 @@ def _finite_above(x: ir.Array) -> ir.Array:
     return select_n(eq(x, infinity), x, full_like(x, 0))
 
 
+def _is_integral(dtype: np.dtype) -> bool:
+    """Whether a dtype is one of integers."""
+    return issubdtype(dtype, np.integer)
+
+
 def _cumulative(
     name: str,
     combine: Callable[[ir.Array, ir.Array], ir.Array],
     identity: Callable[[np.dtype], ir.ArrayLike],
+    *,
+    exact: Callable[[np.dtype], bool] = _is_integral,
+    costly: bool = False,
+    compensated: bool = False,
     **rules: object,
 ) -> ir.Primitive:
     """A primitive whose element ``i`` combines the operand's elements up to ``i``.
@@ -216,6 +226,9 @@ def _cumulative(
     Args:
       combine: the operation of two elements.
       identity: returns the identity of ``combine`` for a dtype.
+      exact: whether ``combine`` is associative to the last bit, by dtype.
+      costly: whether ``combine`` costs more than moving its operands.
+      compensated: whether ``combine`` is a sum whose rounding errors may be summed as well.
     """
 
     def abstract_eval(x: ir.ShapedArray, *, axis: int, reverse: bool) -> ir.ShapedArray:
@@ -249,6 +262,18 @@ def _cumulative(
         count = x.shape[axis]
         if x.aval.size == 0:
             return x
+        is_exact = exact(x.dtype)
+        rows = RowScan(
+            combine=combine,
+            identity=identity(x.dtype),
+            axis=axis,
+            reverse=reverse,
+            exact=is_exact,
+            costly=costly,
+            compensated=compensated and not is_exact,
+        )
+        if rows.serves(ctx, x):
+            return rows.write(ctx, x)
         # A window that ends (or starts) at each element and reaches over the whole axis.
         scalar = ir.ShapedArray((), x.dtype)
         jaxpr = ir.trace_to_jaxpr(
@@ -298,12 +323,18 @@ def _cumsum_transpose(ct, x, *, axis, reverse):
 
 
 cumsum_p: ir.Primitive = _cumulative(
-    "cumsum", add, _zero, jvp=linear, transpose=_cumsum_transpose, sums=ir.linear_in_all
+    "cumsum",
+    add,
+    _zero,
+    compensated=True,
+    jvp=linear,
+    transpose=_cumsum_transpose,
+    sums=ir.linear_in_all,
 )
 cumprod_p: ir.Primitive = _cumulative("cumprod", mul, _one)
-cummax_p: ir.Primitive = _cumulative("cummax", max, lowest)
-cummin_p: ir.Primitive = _cumulative("cummin", min, highest)
-cumlogsumexp_p: ir.Primitive = _cumulative("cumlogsumexp", logaddexp, lowest)
+cummax_p: ir.Primitive = _cumulative("cummax", max, lowest, exact=lambda dtype: True)
+cummin_p: ir.Primitive = _cumulative("cummin", min, highest, exact=lambda dtype: True)
+cumlogsumexp_p: ir.Primitive = _cumulative("cumlogsumexp", logaddexp, lowest, costly=True)
 
 
 def cumsum(operand: ir.ArrayLike, axis: int = 0, reverse: bool = False) -> ir.Array:
