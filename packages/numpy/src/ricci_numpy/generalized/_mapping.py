@@ -317,31 +317,71 @@ def _reduce(
     return lax.fori_loop(start, rows.shape[0], body, convert(state, dtype))
 
 
-def _accumulate(func: Combine, rows: ir.Array, *, dtype: np.dtype | None = None) -> ir.Array:
+def _accumulate(
+    func: Combine,
+    rows: ir.Array,
+    *,
+    dtype: np.dtype | None = None,
+    identity: ir.ArrayLike | None = None,
+) -> ir.Array:
+    """The rows combined so far; ``identity`` leaves every row unchanged, where there is one."""
     part = ir.ShapedArray(rows.shape[1:], rows.dtype)
     result: np.dtype = dtype or _combined_type(func, part, part).dtype
-    if rows.shape[0] == 0:
+    count = rows.shape[0]
+    if count == 0:
         return convert(rows, result)
+    if identity is not None:
 
-    def step(state, row):
-        state = convert(_combined(func, state, row), result)
-        return state, state
+        def step(state, row):
+            state = convert(_combined(func, state, row), result)
+            return state, state
 
+        start = lax.full(rows.shape[1:], ir.exact_scalar(identity, result))
+        return lax.scan(step, start, rows)[1]
     first = convert(lax.index_in_dim(rows, 0, 0, keepdims=False), result)
-    _, later = lax.scan(step, first, lax.slice_in_dim(rows, 1, None))
-    return lax.concatenate([lax.expand_dims(first, (0,)), later], 0)
+    if count == 1:
+        return lax.expand_dims(first, (0,))
+    second = lax.index_in_dim(rows, 1, 0, keepdims=False)
+
+    def counted_step(carry, row):
+        i, state = carry
+        # The first step returns the first row: nothing is copied to put it before the others. What
+        # it computes and drops is what the second step computes, with the same derivative.
+        is_first = lax.eq(i, np.int32(0))
+        combined = _combined(func, state, select_where(is_first, second, row))
+        state = select_where(is_first, state, convert(combined, result))
+        return (lax.add(i, np.int32(1)), state), state
+
+    return lax.scan(counted_step, (np.int32(0), first), rows)[1]
 
 
-def _at(func: Combine, a: ir.Array, places: ir.Array, values: ir.Array) -> ir.Array:
-    """Update elements of a vector one after the other; places beyond its end are ignored."""
+def _at(
+    func: Combine, a: ir.Array, places: ir.Array, values: ir.Array, *, wrap: bool = False
+) -> ir.Array:
+    """Update elements of a vector one after the other; places beyond its end are ignored.
+
+    With ``wrap``, negative places count from the end.
+    """
+    size = a.shape[0]
+    if wrap:
+        wide = places.dtype if places.dtype.itemsize == 8 else np.dtype(np.int32)
+        places = convert(places, wide)
+        limit, zero = lax.full_like(places, size), lax.full_like(places, 0)
+        places = select_where(lax.lt(places, zero), lax.add(places, limit), places)
+        inside = lax.bitwise_and(lax.ge(places, zero), lax.lt(places, limit))
+        places = convert(select_where(inside, places, limit), np.int32)
     element = ir.ShapedArray((), a.dtype, a.weak_type)
     value = ir.ShapedArray((), values.dtype, values.weak_type)
     dtype = _combined_type(func, element, value).dtype
 
     def body(i, a):
         place = _row(places, i)
-        updated = _combined(func, _row(a, place), _row(values, i))
-        return a.at[place].set(convert(updated, dtype), mode="drop")
+        element = _row(a, place)
+        updated = convert(_combined(func, element, _row(values, i)), dtype)
+        inside = lax.lt(place, np.int32(size))
+        # Beyond the end, the index is that of the last element, which is written as it was.
+        updated = select_where(inside, updated, element)
+        return lax.dynamic_update_index_in_dim(a, updated, place, 0)
 
     return lax.fori_loop(0, places.shape[0], body, convert(a, dtype))
 

@@ -71,6 +71,8 @@ class ufunc(ir.PickledByName):
       call: the same function of whole arrays. Without it, ``func`` is vectorized.
       reduce, accumulate, at, reduceat: functions that these methods call. By default they run
         ``func`` in a loop over the axis.
+      exact: whether combining an element with ``identity`` returns it, converted to the dtype of
+        the results.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -98,6 +100,7 @@ class ufunc(ir.PickledByName):
         accumulate: Callable[..., ir.Array] | None = None,
         at: Callable[..., ir.Array] | None = None,
         reduceat: Callable[..., ir.Array] | None = None,
+        exact: bool = False,
     ):
         update_wrapper(self, func)
         self.__name__: str = name or ("partial" if isinstance(func, partial) else func.__name__)
@@ -105,6 +108,7 @@ class ufunc(ir.PickledByName):
         self._nout: int = operator.index(nout)
         self._nargs: int = self._nin if nargs is None else operator.index(nargs)
         self._identity = identity
+        self._is_exact = exact
         self.func: Callable[..., Any] = vectorize(func) if call is None else call
         self._loops = loops(self.func)
         self._faster = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
@@ -212,8 +216,11 @@ class ufunc(ir.PickledByName):
             return faster(a, axis=axis, dtype=dtype)
         a = asarray(a, dtype=dtype)
         (axis,) = reduced_axes(name, axis, a.ndim)
-        chosen = None if dtype is None else a.dtype
-        return moveaxis(self._loops.accumulate(moveaxis(a, axis, 0), dtype=chosen), 0, axis)
+        options = {
+            "dtype": None if dtype is None else a.dtype,
+            "identity": self._identity if self._is_exact else None,
+        }
+        return moveaxis(self._loops.accumulate(moveaxis(a, axis, 0), **options), 0, axis)
 
     def outer(self, A: ir.ArrayLike, B: ir.ArrayLike, /) -> ir.Array:
         """The results for all pairs of an element of each array."""
@@ -256,13 +263,18 @@ class ufunc(ir.PickledByName):
         if self.nin != 2 or b is None:
             raise ValueError(f"{self.__name__}.at needs a function of 1 or 2 operands, and those.")
         (operand,) = operands(f"{self.__name__}.at", b)
-        # Indexing an array of the elements' positions gives the positions that ``indices`` selects.
-        numbers = lax.reshape(lax.iota(np.int32, a.size), a.shape)
-        places = numbers.at[indices].get(mode="fill", fill_value=a.size)
+        dtype = getattr(indices, "dtype", None)
+        direct = a.ndim == 1 and dtype in INTEGER_DTYPES
+        if direct:
+            places = asarray(indices)
+        else:
+            # Indexing an array of the elements' positions gives the positions that are selected.
+            numbers = lax.reshape(lax.iota(np.int32, a.size), a.shape)
+            places = numbers.at[indices].get(mode="fill", fill_value=a.size)
         values = broadcast(asarray(operand), places.shape)
         count = (places.size,)
-        updated = self._loops.at(ravel(a), lax.reshape(places, count), lax.reshape(values, count))
-        return lax.reshape(updated, a.shape)
+        places, values = lax.reshape(places, count), lax.reshape(values, count)
+        return lax.reshape(self._loops.at(ravel(a), places, values, wrap=direct), a.shape)
 
     def reduceat(
         self,
@@ -444,23 +456,30 @@ minimum: ufunc = _ufunc_of(
     at=lambda place, b: _strong(place.min(b)),
 )
 bitwise_and: ufunc = _ufunc_of(
-    _ufuncs_binary.bitwise_and, identity=-1, reduce=_bits(lax.reduce_and_p, "and")
+    _ufuncs_binary.bitwise_and, identity=-1, exact=True, reduce=_bits(lax.reduce_and_p, "and")
 )
 bitwise_or: ufunc = _ufunc_of(
-    _ufuncs_binary.bitwise_or, identity=0, reduce=_bits(lax.reduce_or_p, "or")
+    _ufuncs_binary.bitwise_or, identity=0, exact=True, reduce=_bits(lax.reduce_or_p, "or")
 )
 bitwise_xor: ufunc = _ufunc_of(
-    _ufuncs_binary.bitwise_xor, identity=0, reduce=_bits(lax.reduce_xor_p, "xor")
+    _ufuncs_binary.bitwise_xor, identity=0, exact=True, reduce=_bits(lax.reduce_xor_p, "xor")
 )
 logical_and: ufunc = _ufunc_of(
-    _ufuncs_binary.logical_and, identity=True, reduce=_logical_reduction(_reductions.all)
+    _ufuncs_binary.logical_and,
+    identity=True,
+    exact=True,
+    reduce=_logical_reduction(_reductions.all),
 )
 logical_or: ufunc = _ufunc_of(
-    _ufuncs_binary.logical_or, identity=False, reduce=_logical_reduction(_reductions.any)
+    _ufuncs_binary.logical_or,
+    identity=False,
+    exact=True,
+    reduce=_logical_reduction(_reductions.any),
 )
 logical_xor: ufunc = _ufunc_of(
     _ufuncs_binary.logical_xor,
     identity=False,
+    exact=True,
     reduce=lambda a, **options: bitwise_xor.reduce(
         _ufuncs.logical_not(_ufuncs.logical_not(a)), **options
     ),
