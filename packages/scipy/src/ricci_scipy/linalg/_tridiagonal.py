@@ -1,15 +1,23 @@
 """Eigenvalues of tridiagonal matrices."""
 
-from typing import TYPE_CHECKING, Literal, overload
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_autodiff import jvp
 from ricci_ir import Array, ArrayLike, inlined
 from ricci_numpy.authoring import operands
 
 from ._factors import unlisted
+
+# Up to this size LAPACK's dense eigenvalues are the faster ones.
+_DENSE_SIZE = 32
+# Steps of Sturm's sequence in one iteration of its loop.
+_UNROLLED = 4
 
 __all__ = ["eigh_tridiagonal"]
 
@@ -128,12 +136,74 @@ def _chosen(
 def _eigh_tridiagonal(
     d: Array, e: Array, *, first: int, last: int, eigvals_only: bool
 ) -> Array | tuple[Array, Array]:
+    if eigvals_only:
+        bisects = d.shape[-1] > _DENSE_SIZE and ir.issubdtype(d.dtype, np.inexact)
+        return (_bisected if bisects else _dense_eigenvalues)(d, e, first, last)
+    w, v = jnp.linalg.eigh(_dense(d, e))
+    return w[..., first : last + 1], v[..., first : last + 1]
+
+
+def _dense(d: Array, e: Array) -> Array:
+    """The matrices with all their elements."""
     n = d.shape[-1]
     i = np.arange(n)
     lead = lax.broadcast_shapes(d.shape[:-1], e.shape[:-1])
     matrix = jnp.zeros((*lead, n, n), d.dtype).at[..., i, i].set(d)
-    matrix = matrix.at[..., i[:-1], i[1:]].set(e).at[..., i[1:], i[:-1]].set(jnp.conj(e))
-    if eigvals_only:
-        return jnp.linalg.eigvalsh(matrix)[..., first : last + 1]
-    w, v = jnp.linalg.eigh(matrix)
-    return w[..., first : last + 1], v[..., first : last + 1]
+    return matrix.at[..., i[:-1], i[1:]].set(e).at[..., i[1:], i[:-1]].set(jnp.conj(e))
+
+
+def _dense_eigenvalues(d: Array, e: Array, first: int, last: int) -> Array:
+    return jnp.linalg.eigvalsh(_dense(d, e))[..., first : last + 1]
+
+
+@partial(lax.custom_jvp, nondiff_argnums=(2, 3))
+def _bisected(d: Array, e: Array, first: int, last: int) -> Array:
+    """The eigenvalues, each by bisection of the interval that holds all of them.
+
+    The number of eigenvalues below ``x`` is the number of negative pivots of the matrix minus ``x``
+    (Sturm's sequence; Barth, Martin and Wilkinson, "Calculation of the eigenvalues of a symmetric
+    tridiagonal matrix by the method of bisection", 1967).
+    """
+    lead = lax.broadcast_shapes(d.shape[:-1], e.shape[:-1])
+    d = jnp.broadcast_to(jnp.real(d), (*lead, d.shape[-1]))
+    e = jnp.broadcast_to(jnp.abs(e), (*lead, e.shape[-1]))
+    # Squares of the scaled elements neither overflow nor vanish beside 1.
+    scale = jnp.maximum(jnp.max(jnp.abs(d), -1), jnp.max(e, -1))[..., None]
+    scale = jnp.where(scale == 0, lax.full_like(scale, 1), scale)
+    d, e = d / scale, e / scale
+    zero = lax.full_like(e[..., :1], 0)
+    before, after = jnp.concatenate([zero, e], -1), jnp.concatenate([e, zero], -1)
+    info = jnp.finfo(d.dtype)
+    margin = info.eps * d.shape[-1]
+    low = jnp.min(d - before - after, -1, keepdims=True) - margin
+    high = jnp.max(d + before + after, -1, keepdims=True) + margin
+    index = jnp.arange(first, last + 1, dtype=np.int32)
+    rows = (jnp.moveaxis(d, -1, 0)[..., None], jnp.moveaxis(before * before, -1, 0)[..., None])
+
+    def count_below(x: Array) -> Array:
+        def step(state: tuple[Array, Array], row: tuple[Array, Array]) -> Any:
+            pivot, count = state
+            pivot = row[0] - x - row[1] / pivot
+            pivot = jnp.where(jnp.abs(pivot) < info.tiny, -lax.full_like(pivot, info.tiny), pivot)
+            return (pivot, count + (pivot < 0).astype(np.int32)), None
+
+        start = lax.full_like(x, 1), lax.full_like(x, 0, np.int32)
+        return lax.scan(step, start, rows, unroll=_UNROLLED)[0][1]
+
+    def halve(_: Array, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bounds
+        middle = low + (high - low) / 2
+        is_below = count_below(middle) > index
+        return jnp.where(is_below, low, middle), jnp.where(is_below, middle, high)
+
+    shape = (*lead, last - first + 1)
+    bounds = (jnp.broadcast_to(low, shape), jnp.broadcast_to(high, shape))
+    # The interval is at most 6 wide at first, and smaller than the last place of 1 in the end.
+    low, high = lax.fori_loop(0, info.nmant + 5, halve, bounds)
+    return (low + (high - low) / 2) * scale
+
+
+@_bisected.defjvp
+def _bisected_jvp(first: int, last: int, primals: Any, tangents: Any) -> Any:
+    # The derivative needs the eigenvectors.
+    return jvp(lambda d, e: _dense_eigenvalues(d, e, first, last), primals, tangents)
