@@ -9,8 +9,10 @@ from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._broadcasting import broadcast_in_dim
+from ricci_lax.structure._identity import optimization_barrier
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
-from ricci_stablehlo import Lowering, Value, write_broadcast, write_reshape, write_slice
+from ricci_lax.structure._transposing import inverse, transpose
+from ricci_stablehlo import Lowering, Value, traced, write_broadcast, write_reshape, write_slice
 
 __all__ = [
     "concatenate",
@@ -22,6 +24,11 @@ __all__ = [
     "unstack",
     "unstack_p",
 ]
+
+
+# XLA's CPU backend concatenates along any dimension but the first by a chain of selections, which
+# takes LLVM seconds to compile from some 150 operands on. Along the first, it copies.
+_MANY = 128
 
 
 def check_dtypes_match(name: str, avals: Sequence[ir.ShapedArray], tip: str = "") -> None:
@@ -81,6 +88,14 @@ def _of_linear(args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
 def _lower_concatenate(
     ctx: Lowering, operands: Sequence[Value], dimension: int, out: ir.ShapedArray
 ) -> Value:
+    if ctx.platform == "cpu" and dimension and len(operands) >= _MANY:
+        order = [dimension, *(d for d in range(out.ndim) if d != dimension)]
+
+        def concatenate_rows(*xs: ir.Array) -> ir.Array:
+            rows = concatenate_p.bind(*(transpose(x, order) for x in xs), dimension=0)
+            return transpose(optimization_barrier(rows), inverse(order))
+
+        return traced(concatenate_rows)(ctx, *operands)
     return ctx.emit("stablehlo.concatenate", operands, out, f", dim = {dimension}", full=True)
 
 
