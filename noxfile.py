@@ -369,6 +369,14 @@ def bench(session: nox.Session) -> None:
     session.log(f"what a training step holds in memory: {picture}")
 
 
+@nox.session
+def growth(session: nox.Session) -> None:
+    """Compare the growth of time with sizes with the oracle's; arguments go to tools/growth.py."""
+    ORACLE.make([dependency_group("oracle")])
+    command = [workspace().python, "tools/growth.py", *session.posargs]
+    session.run(*command, env=oracle_variables(), external=True)
+
+
 def library_environments() -> tuple[Environment, list[str]]:
     """Return the drop-in's environment with the libraries, and the options that name both sides.
 

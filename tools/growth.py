@@ -1,0 +1,171 @@
+"""Compares how the time of public functions grows with their arrays, with the oracle.
+
+`python tools/growth.py [TEXT] [--sample N] [--minutes M]` runs calls of numpy, lax, nn, random and
+scipy at 10³, 10⁵ and 10⁶ elements along each axis, on both sides in turn, and prints the rows in
+which Ricci takes more than 1.2 times as long, or needs more memory. Rows beyond the limit are
+measured again, and the least time counts.
+"""
+
+import argparse
+import json
+import os
+import pickle
+import select
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "integration"))
+
+from growth_cases import AXES, calls, scaled
+
+from ricci_testing import find_interpreter
+
+SIDE = Path(__file__).with_name("growth_side.py")
+SIZES = (1_000, 100_000, 1_000_000)
+LIMIT = 1.2
+# Differences below this are those of dispatching a call, which `bench.py` measures.
+LEAST_DIFFERENCE = 50e-6
+ROW_SECONDS = 20.0
+
+
+@dataclass(slots=True)
+class Side:
+    """A process that times calls; it is started again where a call takes too long."""
+
+    name: str
+    interpreter: str
+    process: subprocess.Popen[bytes] | None = None
+
+    def measure(self, source: str, operands: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a call, or an error after ``ROW_SECONDS``."""
+        if self.process is None:
+            environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
+            if self.name == "jax":
+                # A path to the workspace's packages would lead JAX's side to the drop-in.
+                environment.pop("PYTHONPATH", None)
+            self.process = subprocess.Popen(
+                [self.interpreter, "-W", "ignore", str(SIDE), self.name],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+            )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        pickle.dump((source, operands), self.process.stdin)
+        self.process.stdin.flush()
+        ready, _, _ = select.select([self.process.stdout], [], [], ROW_SECONDS)
+        line = self.process.stdout.readline() if ready else b""
+        if not line:
+            self.close()
+            return {"error": "too slow" if not ready else "the process ended"}
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@dataclass(slots=True)
+class Row:
+    """A call along an axis: the least seconds and the bytes by size, of JAX and Ricci."""
+
+    source: str
+    axis: str
+    seconds: dict[int, list[float]] = field(default_factory=dict)
+    sizes: dict[int, list[int | None]] = field(default_factory=dict)
+    error: str = ""
+
+    def ratio(self, size: int) -> float:
+        """Ricci's time by JAX's; differences that are a call's dispatch do not count."""
+        theirs, ours = self.seconds[size]
+        return ours / theirs if ours - theirs > LEAST_DIFFERENCE else min(ours / theirs, 1.0)
+
+    @property
+    def worst(self) -> float:
+        """The largest ratio over all sizes."""
+        return max(map(self.ratio, self.seconds), default=0.0)
+
+    @property
+    def growth(self) -> float:
+        """How much more Ricci's time grows from the least size to the largest than JAX's."""
+        low, high = min(self.seconds), max(self.seconds)
+        (their_low, our_low), (their_high, our_high) = self.seconds[low], self.seconds[high]
+        return (our_high / our_low) / (their_high / their_low)
+
+    def __str__(self) -> str:
+        cells = [
+            f"{theirs * 1e3:.3g} → {ours * 1e3:.3g} ms" for theirs, ours in self.seconds.values()
+        ]
+        sizes = [f"{a} → {b} B" for a, b in self.sizes.values() if a and b and b > LIMIT * a]
+        return " | ".join(
+            [f"{self.worst:5.2f}", f"{self.source} ({self.axis})", *cells, *sizes[-1:]]
+        )
+
+
+def measure(row: Row, size: int, operands: dict[str, Any], sides: list[Side]) -> bool:
+    """Time a call on both sides; return whether both could compute it."""
+    answers = [side.measure(row.source, operands) for side in sides]
+    theirs, ours = answers
+    if "error" in theirs:
+        return False
+    if "error" in ours:
+        row.error = ours["error"]
+        return False
+    before = row.seconds.get(size, [float("inf")] * 2)
+    row.seconds[size] = [min(old, new["seconds"]) for old, new in zip(before, answers, strict=True)]
+    row.sizes[size] = [answer["bytes"] for answer in answers]
+    return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("text", nargs="?", default="", help="only calls that hold this text")
+    parser.add_argument("--sample", type=int, default=1, help="only every N-th call")
+    parser.add_argument("--minutes", type=float, default=18.0, help="stop after this time")
+    options = parser.parse_args()
+    oracle = find_interpreter()
+    if oracle is None:
+        parser.error("oracle environment missing: run nox -s oracle")
+    sides = [Side("jax", str(oracle)), Side("ricci", sys.executable)]
+    chosen = [call for call in calls() if options.text in call.source][:: options.sample]
+    rows: list[Row] = []
+    end = time.monotonic() + 60 * options.minutes
+    done = 0
+    for done, call in enumerate(chosen, 1):
+        if time.monotonic() > end:
+            done -= 1
+            break
+        for axis in AXES:
+            row = Row(call.source, axis)
+            for size in SIZES:
+                larger = scaled(call, size, axis)
+                if larger is None or not measure(row, size, larger.inputs, sides):
+                    break
+                if row.ratio(size) > LIMIT:
+                    measure(row, size, larger.inputs, sides)
+            if row.seconds or row.error:
+                rows.append(row)
+    for side in sides:
+        side.close()
+    slow = sorted((r for r in rows if r.seconds and r.worst > LIMIT), key=lambda r: -r.worst)
+    print(f"{len(rows)} rows of {done} of {len(chosen)} calls; slower than {LIMIT} times:")
+    print("ratio | call (axis) | JAX → Ricci at each size | temporaries where larger")
+    print("\n".join(map(str, slow)))
+    grown = [row for row in rows if len(row.seconds) > 1 and row.growth > 2 and row.worst > LIMIT]
+    print(f"\ngrowth more than twice JAX's: {len(grown)}")
+    print("\n".join(f"{row.growth:5.2f} | {row.source} ({row.axis})" for row in grown))
+    failed = [row for row in rows if row.error]
+    print(f"\nfailed or too slow in Ricci alone: {len(failed)}")
+    print("\n".join(f"{row.source} ({row.axis}): {row.error}" for row in failed))
+    return 1 if slow or failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
