@@ -9,10 +9,16 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy_cases import TOPICS
 from numpy_cases.case import Call
 from order_cases import calls as small_calls
 
-AXES = ("first", "last", "both")
+ELEMENTWISE = frozenset(call.function for call in TOPICS["elementwise"])
+
+
+def axes(call: Call) -> tuple[str, ...]:
+    """Return the axes along which a call's operands grow: one for elementwise functions."""
+    return ("first",) if call.function in ELEMENTWISE else ("first", "last", "both")
 
 
 def calls() -> list[Call]:
@@ -26,7 +32,7 @@ def scaled(call: Call, size: int, axis: str) -> Call | None:
     Args:
       call: a call with operands.
       size: the number of elements.
-      axis: one of ``AXES``; "both" is for matrices, both of whose sizes grow.
+      axis: one of those of ``axes``; "both" is for matrices, both of whose sizes grow.
 
     Returns:
       The call, or None where no operand has enough axes.

@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "integration"))
 
-from growth_cases import AXES, calls, scaled
+from growth_cases import axes, calls, scaled
 
 from ricci_testing import find_interpreter
 
@@ -142,7 +142,7 @@ def main() -> int:
         if time.monotonic() > end:
             done -= 1
             break
-        for axis in AXES:
+        for axis in axes(call):
             row = Row(call.source, axis)
             for size in SIZES:
                 larger = scaled(call, size, axis)

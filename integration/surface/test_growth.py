@@ -1,0 +1,62 @@
+"""Work grows with the operands: no pairwise arrays, no sequential steps, counted in jaxprs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from growth_cases import calls, scaled, work
+
+import ricci
+import ricci.numpy as jnp
+from ricci import lax
+
+SIZES = (300, 2_400)
+# Elements of the largest array for each one of the operands and results.
+LIMIT = 8
+# Calls that need more, with the reason, by how their text begins.
+LARGER = {
+    "jax.scipy.cluster.vq.vq": "the distances of all pairs of an observation and a code",
+}
+STEPS = {
+    "jnp.polyval": "Horner's scheme has a step for each coefficient",
+    "jnp.polydiv": "a long division has a step for each coefficient of the quotient",
+    "jnp.poly(": "a polynomial is multiplied by one factor after the other",
+    "lax.scan": "the user's loop",
+    "lax.map": "the user's loop",
+}
+
+
+def traced(call: Any) -> tuple[Any, int] | None:
+    """Return a call's jaxpr and the elements of its operands and results; None if it cannot be."""
+    code = compile(call.source, "<call>", "eval")
+    names = {"jax": ricci, "jnp": jnp, "lax": lax, "np": np}
+    try:
+        closed = ricci.make_jaxpr(lambda xs: eval(code, {**names, **xs}))(call.inputs)
+    except (
+        ricci.errors.JAXTypeError,
+        AssertionError,
+        IndexError,
+        NotImplementedError,
+        TypeError,
+        ValueError,
+    ):
+        return None
+    elements = sum(int(np.prod(aval.shape)) for aval in (*closed.in_avals, *closed.out_avals))
+    return closed.jaxpr, elements
+
+
+def cases() -> list[Any]:
+    return [call for call in calls() if scaled(call, SIZES[0], "first") is not None]
+
+
+@pytest.mark.sampled(60)
+@pytest.mark.parametrize("call", cases(), ids=lambda call: call.source)
+def test_work_grows_with_the_operands(call):
+    jaxprs = [traced(larger) for n in SIZES if (larger := scaled(call, n, "first")) is not None]
+    if None in jaxprs or len(jaxprs) < 2:
+        pytest.skip("its operands cannot be repeated along their first axis, or it is not traced")
+    (small, _), (large, elements) = jaxprs
+    if not call.source.startswith(tuple(LARGER)):
+        assert work(large).largest <= LIMIT * elements
+    if not call.source.startswith(tuple(STEPS)):
+        assert work(large).steps <= work(small).steps + 40
