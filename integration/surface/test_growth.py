@@ -14,9 +14,7 @@ SIZES = (300, 2_400)
 # Elements of the largest array for each one of the operands and results.
 LIMIT = 8
 # Calls that need more, with the reason, by how their text begins.
-LARGER = {
-    "jax.scipy.cluster.vq.vq": "the distances of all pairs of an observation and a code",
-}
+LARGER = {"jax.scipy.cluster.vq.vq": "the distances of all pairs of an observation and a code"}
 STEPS = {
     "jnp.polyval": "Horner's scheme has a step for each coefficient",
     "jnp.polydiv": "a long division has a step for each coefficient of the quotient",

@@ -1,7 +1,7 @@
 """Eigenvalues of tridiagonal matrices."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
@@ -181,7 +181,9 @@ def _bisected(d: Array, e: Array, first: int, last: int) -> Array:
     rows = (jnp.moveaxis(d, -1, 0)[..., None], jnp.moveaxis(before * before, -1, 0)[..., None])
 
     def count_below(x: Array) -> Array:
-        def step(state: tuple[Array, Array], row: tuple[Array, Array]) -> Any:
+        def step(
+            state: tuple[Array, Array], row: tuple[Array, Array]
+        ) -> tuple[tuple[Array, Array], None]:
             pivot, count = state
             pivot = row[0] - x - row[1] / pivot
             pivot = jnp.where(jnp.abs(pivot) < info.tiny, -lax.full_like(pivot, info.tiny), pivot)
@@ -204,6 +206,8 @@ def _bisected(d: Array, e: Array, first: int, last: int) -> Array:
 
 
 @_bisected.defjvp
-def _bisected_jvp(first: int, last: int, primals: Any, tangents: Any) -> Any:
+def _bisected_jvp(
+    first: int, last: int, primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[Array, Array]:
     # The derivative needs the eigenvectors.
     return jvp(lambda d, e: _dense_eigenvalues(d, e, first, last), primals, tangents)
