@@ -152,6 +152,8 @@ def main() -> int:
                     measure(row, size, larger.inputs, sides)
             if row.seconds or row.error:
                 rows.append(row)
+            if row.worst > LIMIT:
+                print(row, file=sys.stderr, flush=True)
     for side in sides:
         side.close()
     slow = sorted((r for r in rows if r.seconds and r.worst > LIMIT), key=lambda r: -r.worst)

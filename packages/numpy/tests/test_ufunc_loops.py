@@ -45,7 +45,7 @@ def test_accumulate_copies_no_rows():
 
 def test_gradient_of_accumulate_is_finite_where_the_function_of_equal_rows_has_none(backend):
     f = jnp.frompyfunc(lambda a, b: jnp.sqrt(a - b), 2, 1)
-    x = np.float32([9.0, 5.0, 1.0])
+    x = np.array([9.0, 5.0, 1.0], np.float32)
     g = grad(lambda x: f.accumulate(x).sum())(x)
     np.testing.assert_allclose(g, [1.375, -0.375, -0.5], rtol=1e-5)
 

@@ -49,8 +49,8 @@ def test_nan_elements_make_nan_eigenvalues():
 
 
 def test_batches_are_separate_matrices():
-    d, e = np.float32([D, D[::-1]]), np.float32(E)
-    batched = eigh_tridiagonal(d, np.float32([E, E]), eigvals_only=True)
+    d, e = np.stack([D, D[::-1]]).astype(np.float32), E.astype(np.float32)
+    batched = eigh_tridiagonal(d, np.stack([e, e]), eigvals_only=True)
     mapped = vmap(lambda d: eigh_tridiagonal(d, e, eigvals_only=True))(d)
     np.testing.assert_allclose(batched, mapped, atol=1e-6)
 

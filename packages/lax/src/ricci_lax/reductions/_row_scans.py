@@ -13,12 +13,12 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_lax.elementwise._comparison import ne, select_n
-from ricci_lax.elementwise._factories import filled_like
 from ricci_lax.elementwise._linear import add, sub
 from ricci_lax.shapes._counted_loops import at_index, with_index, write_loop
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims
+from ricci_lax.structure._filling import full_like
 from ricci_lax.structure._identity import lower_barrier
 from ricci_lax.structure._operand_types import shape_of
 from ricci_lax.structure._reshaping import reshape
@@ -141,21 +141,21 @@ class RowScan:
         count = shape_of(x)[self.axis]
         start = int(self.reverse)
         moved = slice_in_dim(x, start, start + count - 1, 1, self.axis)
-        first = filled_like(slice_in_dim(x, 0, 1, 1, self.axis), self.identity)
+        first = full_like(slice_in_dim(x, 0, 1, 1, self.axis), self.identity)
         return concatenate([moved, first] if self.reverse else [first, moved], self.axis)
 
     def _write_rows(self, ctx: Lowering, x: Value, axis: int) -> Value:
         """Write a loop whose steps combine what came before with the next row, in place."""
         count = x.shape[axis]
-        start = traced(lambda x: filled_like(at_index(x, np.int32(0), axis), self.identity))(ctx, x)
+        start = traced(lambda x: full_like(at_index(x, np.int32(0), axis), self.identity))(ctx, x)
 
         def step(i: ir.Array, x: ir.Array, *before: ir.Array) -> Sequence[ir.Array]:
             index = sub(np.int32(count - 1), i) if self.reverse else i
             row = at_index(x, index, axis)
             if not self.compensated:
-                combined = self.combine(*before, row)
+                combined = self.combine(before[0], row)
                 return with_index(x, combined, index, axis), combined
-            total, error = _add_with_error(*before, row)
+            total, error = _add_with_error(before[0], before[1], row)
             return with_index(x, add(total, error), index, axis), total, error
 
         return write_loop(ctx, count, step, [x, start, *[start] * self.compensated])[0]
@@ -167,5 +167,5 @@ def _add_with_error(total: ir.Array, error: ir.Array, x: ir.Array) -> tuple[ir.A
     part = sub(rounded, total)
     lost = add(sub(total, sub(rounded, part)), sub(x, part))
     # An infinite or undefined sum loses nothing.
-    lost = select_n(ne(lost, lost), lost, filled_like(lost, 0))
+    lost = select_n(ne(lost, lost), lost, full_like(lost, 0))
     return rounded, add(error, lost)

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -266,7 +266,7 @@ class ufunc(ir.PickledByName):
         dtype = getattr(indices, "dtype", None)
         direct = a.ndim == 1 and dtype in INTEGER_DTYPES
         if direct:
-            places = asarray(indices)
+            places = asarray(cast(ir.ArrayLike, indices))
         else:
             # Indexing an array of the elements' positions gives the positions that are selected.
             numbers = lax.reshape(lax.iota(np.int32, a.size), a.shape)
