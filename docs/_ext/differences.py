@@ -72,7 +72,7 @@ def unsupported() -> str:
     rows = []
     for module, members in table.TABLE.items():
         mine = [n for n, place in members.items() if place.startswith(table.UNSUPPORTED)]
-        if mine and not module.startswith("_src"):
+        if mine:
             rows.append((f"`jax.{module}`", _code(" ".join(mine)), _advice(members[mine[-1]])))
     return _markdown(("module of the drop-in", "names", "what it would do"), rows)
 

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import subprocess
 import sys
 
 import numpy as np
@@ -16,13 +17,58 @@ from jax._adapters import (
     supports_inf,
     to_complex_dtype,
 )
-from jax._table import TABLE
+from jax._table import TABLE, alias, private_rows, table_names
+
+TABLE_MODULES = [*TABLE, *private_rows()]
 
 
-@pytest.mark.parametrize("module", TABLE)
-def test_every_name_is_there(module):
-    found = importlib.import_module(f"jax.{module}")
-    assert all(hasattr(found, name) for name in TABLE[module])
+@pytest.mark.parametrize("module", TABLE_MODULES)
+def test_every_name_of_the_table_is_in_its_module(module):
+    imported = importlib.import_module(f"jax.{module}")
+    names = [name for name in table_names(module) if name != "*"]
+    assert [name for name in names if not hasattr(imported, name)] == []
+
+
+@pytest.mark.parametrize(
+    ("private", "public"),
+    [
+        ("_src.core.Primitive", "extend.core.Primitive"),
+        ("_src.lax.control_flow.scan", "lax.scan"),
+        ("_src.lax.control_flow.loops.while_p", "lax.while_p"),
+        ("_src.numpy.lax_numpy.array", "numpy.array"),
+        ("_src.numpy.ufuncs.sin", "numpy.sin"),
+        ("_src.random.core.normal", "random.normal"),
+        ("_src.scipy.special.gammaln", "scipy.special.gammaln"),
+        ("_src.tree_util.tree_leaves", "tree_util.tree_leaves"),
+        ("_src.interpreters.mlir.register_lowering", "interpreters.mlir.register_lowering"),
+        ("_src.typing.Array", "Array"),
+    ],
+)
+def test_a_private_name_is_the_object_of_the_public_name(private, public):
+    objects = []
+    for path in (private, public):
+        module, _, name = f"jax.{path}".rpartition(".")
+        objects.append(getattr(importlib.import_module(module), name))
+    assert objects[0] is objects[1]
+
+
+def test_no_module_of_the_table_of_private_names_is_loaded_with_jax():
+    program = "import jax, jax._table as t, sys; print(t.private_rows.cache_info().currsize)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "0\n", done.stderr
+
+
+@pytest.mark.parametrize("name", ["pallas", "pallas.triton", "pallas.tpu", "mosaic", "mosaic.gpu"])
+def test_kernel_languages_import_and_refuse_calls(name):
+    language = importlib.import_module(f"jax.experimental.{name}")
+
+    class Block(language.BlockSpec):
+        memory_space: language.MemorySpace.VMEM | None = None
+        blocks: language.BlockSpec[int]
+
+    for kernel in (Block, language.BlockSpec, language.MemorySpace.VMEM):
+        with pytest.raises(NotImplementedError, match="kernels written in Python"):
+            kernel((8, 128))
 
 
 def test_a_name_that_is_not_in_the_table():
@@ -31,8 +77,8 @@ def test_a_name_that_is_not_in_the_table():
 
 
 def test_a_module_that_is_not_in_the_table():
-    with pytest.raises(ModuleNotFoundError, match=r"jax\._src\.mesh"):
-        importlib.import_module("jax._src.mesh")
+    with pytest.raises(ModuleNotFoundError, match=r"jax\._src\.tpu_custom_call"):
+        importlib.import_module("jax._src.tpu_custom_call")
 
 
 @pytest.mark.parametrize(
@@ -88,12 +134,9 @@ def test_unsupported_names_raise_an_error(module, name):
         getattr(importlib.import_module(f"jax.{module}"), name)(print)
 
 
-MODULES = sorted(
-    {
-        *TABLE,
-        *(f"{module}.{n}" for module in TABLE for n, of in TABLE[module].items() if ":" not in of),
-    }
-)
+ALIASES = [f"{module}.{n}" for module in TABLE_MODULES for n in table_names(module)]
+PRIVATE = ["_src", "_src.core", "_src.lax.control_flow.loops", "_src.numpy", "_src.random"]
+MODULES = sorted({*TABLE, *PRIVATE, *filter(alias, ALIASES)})
 
 
 @pytest.mark.parametrize("first", ["statement", "function"])
@@ -125,9 +168,13 @@ def attribute(name):
     return eval(name, namespace)
 
 
-def test_a_module_under_another_name_is_that_module():
-    names = ("ad", "batching", "mlir", "partial_eval", "pxla", "xla")
-    for name in names:
-        public = importlib.import_module(f"jax.interpreters.{name}")
-        assert importlib.import_module(f"jax._src.interpreters.{name}") is public
-        assert public.__name__ == f"jax.interpreters.{name}"
+@pytest.mark.parametrize("name", ["ad", "batching", "mlir", "partial_eval", "pxla", "xla"])
+def test_private_interpreters_have_the_names_of_the_public_ones(name):
+    public = importlib.import_module(f"jax.interpreters.{name}")
+    private = importlib.import_module(f"jax._src.interpreters.{name}")
+    assert all(getattr(private, n) is getattr(public, n) for n in public.__all__)
+
+
+def test_a_function_set_in_a_public_interpreter_is_seen_in_the_private_one(monkeypatch):
+    monkeypatch.setattr(jax.interpreters.mlir, "lower_fun", print)
+    assert jax._src.interpreters.mlir.lower_fun is print

@@ -1,13 +1,16 @@
 """Functions and classes of JAX that Ricci has in another form."""
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
+import jaxlib.weakref_lru_cache
+import jaxlib.xla_client
 import numpy as np
 
-from ricci_ir import finfo, is_internal_module, issubdtype
+from ricci_ir import finfo, is_internal_module, issubdtype, trace_context
 from ricci_parallel import cluster
 from ricci_pytree import tree_map
 from ricci_xla import backends
@@ -113,3 +116,30 @@ clients = _Clients()
 
 # The cluster of this process. Orbax reads its `client`, `process_id` and `num_processes`.
 processes = cluster
+
+
+# The number of the build of jaxlib, and the versions of CUDA's libraries: unknown without CUDA.
+jaxlib_extension_version: int = jaxlib.xla_client._version
+cuda_versions = None
+
+
+def unzip2[T, S](pairs: Iterable[tuple[T, S]]) -> tuple[tuple[T, ...], tuple[S, ...]]:
+    """Return the first and the second elements of pairs."""
+    firsts, seconds = [], []
+    for first, second in pairs:
+        firsts.append(first)
+        seconds.append(second)
+    return tuple(firsts), tuple(seconds)
+
+
+def weakref_lru_cache(call: Callable[..., Any], maxsize: int | None = 2048) -> Any:
+    """Return a function with a cache of results, whose first argument is referred to weakly.
+
+    A result is recomputed under other settings, named axes or meshes than those of its first call.
+
+    Args:
+      call: the function; its first argument has weak references, all others are hashable.
+      maxsize: the number of results in the cache.
+    """
+    cache = jaxlib.weakref_lru_cache.weakref_lru_cache
+    return cache(trace_context, call, sys.maxsize if maxsize is None else maxsize)

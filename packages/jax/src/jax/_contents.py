@@ -2,7 +2,7 @@
 
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -10,7 +10,7 @@ from typing import Any
 
 from ricci_ir import api_boundary, lazy_names, public_names
 
-from ._table import TABLE, alias
+from ._table import alias, in_table, table_modules, table_names
 
 _ROOT = f"{__package__}."
 # The attributes of a module that are not names in it.
@@ -24,10 +24,12 @@ def fill(module: ModuleType) -> None:
     """Give a module its names, or put the module in its place that it is an alias of."""
     namespace = vars(module)
     inside = module.__name__.removeprefix(_ROOT)
-    if inside in TABLE:
+    if in_table(inside):
         namespace["__doc__"] = "Names that JAX does not list and libraries use."
-        sources = {**TABLE[inside], **{name: f".{name}" for name in _table_modules(inside)}}
-        namespace["__getattr__"], namespace["__dir__"] = lazy_names(namespace, sources)
+        sources = {**table_names(inside), **{name: f".{name}" for name in table_modules(inside)}}
+        others = sources.pop("*", "").removesuffix(":*")
+        load, namespace["__dir__"] = lazy_names(namespace, sources)
+        namespace["__getattr__"] = _names_and_others(load, sources, others) if others else load
         return
     source = import_module(alias(inside) or f"ricci.{inside}")
     if source.__name__ != f"ricci.{inside}":
@@ -39,6 +41,19 @@ def fill(module: ModuleType) -> None:
         if public and not _is_inner(source, name, value):
             namespace[name] = value
     namespace["__getattr__"], namespace["__dir__"] = late_names(namespace, source)
+
+
+def _names_and_others(
+    load: Callable[[str], Any], names: Container[str], others: str
+) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module with names of its own and those of another module."""
+
+    def __getattr__(name: str) -> Any:
+        if name in names or name.startswith("__"):
+            return load(name)
+        return getattr(import_module(others), name)
+
+    return __getattr__
 
 
 def late_names(
@@ -73,7 +88,7 @@ def late_names(
 
 def listed_modules(package: str) -> list[str]:
     """Return the names of Ricci's modules inside one of its packages, files and others."""
-    if package in TABLE:
+    if in_table(package):
         return []
     twin = import_module(f"ricci.{package}".removesuffix("."))
     inside = f"{twin.__name__}."
@@ -84,9 +99,3 @@ def listed_modules(package: str) -> list[str]:
 
 def _is_inner(source: ModuleType, name: str, value: object) -> bool:
     return isinstance(value, ModuleType) and value.__name__ == f"{source.__name__}.{name}"
-
-
-def _table_modules(inside: str) -> Iterator[str]:
-    """Yield the names of the table's modules directly inside one."""
-    names = (name.removeprefix(f"{inside}.") for name in TABLE if name.startswith(f"{inside}."))
-    return (name for name in names if "." not in name)

@@ -1,7 +1,7 @@
 """A finder and loader of the modules of this package, none of which is a file.
 
 A public module of Ricci has a twin here, a module of its own with the same objects under the same
-names. What JAX does not list and libraries import nevertheless is in ``TABLE``.
+names. What JAX does not list and libraries import nevertheless is in the table of ``jax._table``.
 
 Python asks a path hook for the finder of each entry of a package's ``__path__``. The entries that
 end these packages' paths are not folders, but name the package to this module's finder. So it comes
@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from ._table import NOT_IN_JAX, TABLE, alias
+from ._table import NOT_IN_JAX, alias, in_table
 
 _ROOT = f"{__package__}."
 _ENTRY = "ricci:"
@@ -35,7 +35,7 @@ def twin_spec(inside: str) -> ModuleSpec | None:
     Nothing is imported: Python asks finders under a lock that the imports of other threads need.
     """
     parent, _, last = inside.rpartition(".")
-    if last.startswith("_") or inside in NOT_IN_JAX or inside in TABLE or parent in TABLE:
+    if last.startswith("_") or inside in NOT_IN_JAX or in_table(inside) or in_table(parent):
         return None
     name = f"ricci.{inside}"
     if name in sys.modules:
@@ -71,7 +71,7 @@ class Modules:
         """Return the spec of a module; ``None`` if there is none of this name."""
         inside = name.removeprefix(_ROOT)
         twin = twin_spec(inside)
-        if twin is None and inside not in TABLE and alias(inside) is None:
+        if twin is None and not in_table(inside) and alias(inside) is None:
             return None
         spec = ModuleSpec(name, self)  # pyright: ignore[reportArgumentType]
         if twin is not None:

@@ -5,7 +5,7 @@ constraints there. ``ricci_parallel`` defines and registers the constraint's pri
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
 import ricci_ir as ir
 from ricci_ir import PyTree
@@ -23,7 +23,7 @@ from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import UNCONSTRAINED, PartitionSpec
 from ricci_xla.tracing._program import function_name
 
-__all__ = ["ProgramShardings", "constrain_inner"]
+__all__ = ["ProgramShardings", "UNSPECIFIED", "UnspecifiedValue", "constrain_inner"]
 
 # ``(x, sharding)``: returns a traced value with that sharding.
 constrain_inner: ir.Hook[Callable[[Any, Sharding], ir.Array]] = ir.Hook(
@@ -59,6 +59,19 @@ class ProgramShardings:
     ):
         self.find: Callable[[ir.Jaxpr], Sequence[Sharding | None]] = find
         self.across: Callable[[Any, Any], tuple[Any] | None] | None = across
+
+
+@final
+class UnspecifiedValue:
+    """A sharding left to the compiler, as ``None`` is; ``UNSPECIFIED`` is its instance."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = UnspecifiedValue()
 
 
 def sharding_leaves(
@@ -105,12 +118,16 @@ def layout_leaves(name: str, tree: PyTreeDef, shardings: ir.PyTree) -> Layouts |
     return layouts
 
 
-def _sharding(name: str, leaf: Sharding | PartitionSpec | Format | None) -> Sharding | None:
+def _sharding(
+    name: str, leaf: Sharding | PartitionSpec | Format | UnspecifiedValue | None
+) -> Sharding | None:
     # While tracing, an abstract mesh is enough. A call that runs needs the devices of the mesh that
     # is set.
     if isinstance(leaf, NamedSharding) and isinstance(leaf.mesh, AbstractMesh):
         return with_set_devices(leaf, f"jit {name}") if ir.context.trace is ir.eval_trace else leaf
-    if leaf is None or isinstance(leaf, Sharding):
+    if leaf is None or isinstance(leaf, UnspecifiedValue):
+        return None
+    if isinstance(leaf, Sharding):
         return leaf
     if isinstance(leaf, PartitionSpec):
         if ir.context.trace is ir.eval_trace:
@@ -139,7 +156,7 @@ def validate_shardings(name: str, shardings: PyTree) -> PyTree:
                 f"jit: {what} is the layout {leaf} alone, which needs a sharding. Give "
                 "Format(layout, sharding)."
             )
-        if not isinstance(leaf, Sharding | PartitionSpec | Format):
+        if not isinstance(leaf, Sharding | PartitionSpec | Format | UnspecifiedValue):
             raise TypeError(
                 f"jit: {what} is {leaf!r} of type {type(leaf).__name__}, where a Sharding, a "
                 "PartitionSpec or None was expected. A device is given as "

@@ -20,7 +20,7 @@ from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.tracing._arguments import resolve_arguments
 from ricci_xla.tracing._program import Inline, check_function, function_name, inline_time
 
-from ._argument_shardings import validate_shardings
+from ._argument_shardings import UnspecifiedValue, validate_shardings
 from ._jit_function import JitFunction
 from ._stages import Lowered, Traced, Wrapped
 
@@ -175,7 +175,8 @@ def jit(
         )
     sharding_trees = {"in_shardings": in_shardings, "out_shardings": out_shardings}
     for name, shardings in sharding_trees.items():
-        if shardings is None:
+        if shardings is None or isinstance(shardings, UnspecifiedValue):
+            sharding_trees[name] = None
             continue
         sharding_trees[name] = validate_shardings(name, shardings)
         if device is not None or backend is not None:
