@@ -364,3 +364,31 @@ def test_a_rule_that_closes_over_the_differentiated_value_is_an_error(closure, r
 def test_error_says_that_a_rule_closes_over_the_value():
     with pytest.raises(UnexpectedTracerError, match="rule of a custom function.* closes over"):
         ricci.grad(CLOSURES["factor of a result"])(X)
+
+
+def _escaped():
+    saved = []
+    ricci.eval_shape(lambda x: saved.append(x + 1) or x, jnp.ones((2, 3)))
+    return saved[0]
+
+
+TYPED = {
+    "returned": lambda z: lambda x: z,
+    "used": lambda z: lambda x: z * x,
+    "in a jitted function": lambda z: ricci.jit(lambda x: z * x),
+    "in a loop": lambda z: lambda x: ricci.lax.fori_loop(0, 2, lambda _, c: c + z, z * x),
+    "mapped": lambda z: ricci.vmap(lambda x: z[0] * x),
+    "differentiated": lambda z: ricci.grad(lambda x: (z * x).sum()),
+}
+
+
+@pytest.mark.parametrize("make", TYPED.values(), ids=TYPED)
+def test_eval_shape_needs_only_the_type_of_an_escaped_value(make):
+    z = _escaped()
+    expected = ricci.eval_shape(make(jnp.ones((2, 3))), jnp.ones((2, 3)))
+    for _ in range(2):
+        assert ricci.eval_shape(make(z), jnp.ones((2, 3))) == expected
+    with pytest.raises(ricci.errors.UnexpectedTracerError):
+        ricci.jit(make(z))(jnp.ones((2, 3)))
+    with pytest.raises(ricci.errors.UnexpectedTracerError):
+        ricci.make_jaxpr(make(z))(jnp.ones((2, 3)))

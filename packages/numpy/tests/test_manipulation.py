@@ -174,3 +174,18 @@ def test_invalid_arguments_raise(fun, error):
 def test_weak_type(fun, weak):
     jaxpr = make_jaxpr(fun)(ShapeDtypeStruct((2,), np.dtype("float32")))
     assert jaxpr.out_avals[0].weak_type is weak
+
+
+SHAPED = {
+    "reshape": lambda shape: jnp.reshape(jnp.arange(6), shape),
+    "method": lambda shape: jnp.arange(6).reshape(shape),
+    "tile": lambda shape: jnp.tile(jnp.arange(2), shape),
+    "zeros": jnp.zeros,
+    "broadcast_to": lambda shape: jnp.broadcast_to(jnp.ones(()), shape),
+}
+
+
+@pytest.mark.parametrize("function", SHAPED.values(), ids=SHAPED)
+def test_shapes_are_taken_from_generators_and_maps(function):
+    for sizes in (map(int, (2, 3)), (n for n in (2, 3)), iter([2, 3])):
+        np.testing.assert_array_equal(function(sizes), function((2, 3)))

@@ -5,6 +5,7 @@ import pytest
 
 import ricci_numpy as jnp
 from ricci_numpy.generalized._mapping import parse_signature
+from ricci_pytree import register_pytree_node
 
 M = np.arange(6.0, dtype=np.float32).reshape(2, 3)
 X = np.array([1.0, 2.0, 4.0], np.float32)
@@ -96,3 +97,27 @@ def test_signature_is_parsed():
 def test_vectorize_wraps_the_function():
     vectorized = jnp.vectorize(matvec, signature=MATVEC)
     assert (vectorized.__name__, vectorized.__wrapped__) == ("matvec", matvec)
+
+
+class _Pair:
+    """A pytree with a shape of its own."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    @property
+    def shape(self):
+        return self.a.shape
+
+
+register_pytree_node(_Pair, lambda pair: ((pair.a, pair.b), None), lambda _, ab: _Pair(*ab))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (1, 3)])
+def test_vectorized_functions_return_pytrees_with_a_shape(shape):
+    x = jnp.ones(shape)
+    pairs = jnp.vectorize(lambda v: _Pair(v[:, None], 2 * v), signature="(n)->(n,m)")(x)
+    assert isinstance(pairs, _Pair)
+    assert (pairs.a.shape, pairs.b.shape) == ((*shape, 1), shape)
+    with pytest.raises(ValueError, match=r"shape \(3, 1\) does not have the core dimensions"):
+        jnp.vectorize(lambda v: _Pair(v[:, None], v), signature="(n)->(n)")(x)

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import ricci_pytree as pytree
 from ricci_ir._config import debug_key_reuse, no_tracing
+from ricci_ir._errors import UnexpectedTracerError
 from ricci_ir._key_checks import check_key_reuse
 from ricci_ir._traceback_filtering import api_boundary
 from ricci_ir.traces._named_axes import extend_axes
 from ricci_ir.traces._references import check_distinct
+from ricci_ir.traces._trace import context, set_trace
 from ricci_ir.traces._typing import PyTree
 from ricci_ir.types._aval import AbstractValue, ShapedArray
 from ricci_ir.types._shape_dtype import argument_aval, described_type, result_aval
 
 from ._jaxpr import DebugInfo, Jaxpr
-from ._staging import trace_to_jaxpr
+from ._staging import JaxprTrace, TypeTrace, trace_to_jaxpr
 
 __all__ = ["check_results", "eval_shape", "has_stages", "make_jaxpr", "register_described"]
 
@@ -151,14 +153,23 @@ def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> PyTr
     _check_callable(fun)
     describe = _describers.get(type(fun))
     if describe is not None:
-        return describe(fun, *args, **kwargs)
-    return _described(*_trace(fun, (), args, kwargs))
+        try:
+            return describe(fun, *args, **kwargs)
+        except UnexpectedTracerError:
+            # Inside of this trace, a tracer of a trace that has ended is an operand with a type.
+            with set_trace(TypeTrace(context.trace)):
+                return describe(fun, *args, **kwargs)
+    return _described(*_trace(fun, (), args, kwargs, TypeTrace))
 
 
 def _trace(
-    fun: Callable[..., Any], static: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    fun: Callable[..., Any],
+    static: tuple[int, ...],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    kind: type[JaxprTrace] = JaxprTrace,
 ) -> tuple[Jaxpr, Any]:
-    """The jaxpr of a call, and the structure of the result."""
+    """Return the jaxpr of a call, and the structure of the result."""
     if no_tracing.value:
         raise RuntimeError(f"{_name(fun)} cannot be traced: the option jax_no_tracing forbids it.")
     fixed = _static_values(static, args, fun)
@@ -180,7 +191,7 @@ def _trace(
         return results
 
     debug_info = DebugInfo("make_jaxpr", _name(fun), tuple(paths))
-    jaxpr = trace_to_jaxpr(flat_fun, avals, debug_info)
+    jaxpr = trace_to_jaxpr(flat_fun, avals, debug_info, kind=kind)
     check_distinct(_name(fun), [*jaxpr.consts, *leaves], lambda: paths)
     return jaxpr, out_tree
 

@@ -296,7 +296,8 @@ class JaxprTrace(EquationTrace):
                     if user is not None:
                         check_takes_references(user, value.aval)
                     return value.atom
-                raise leaked_tracer(value, user)
+                if value._trace.alive or not self._finds_types():
+                    raise leaked_tracer(value, user)
         else:
             # An object that wraps an array is unwrapped now, since it may hold another array later.
             if hasattr(kind, "__jax_array__"):
@@ -335,6 +336,13 @@ class JaxprTrace(EquationTrace):
             self.debug_info,
             self.consts,
         )
+
+    def _finds_types(self) -> bool:
+        """Whether this trace or one around it is that of ``eval_shape``."""
+        trace: Trace | None = self
+        while trace is not None and type(trace) is not TypeTrace:
+            trace = trace.parent
+        return trace is not None
 
     def _returned(self, result: Any) -> Var | Literal:
         """The atom of a result that is not computed by an equation."""
@@ -380,6 +388,12 @@ def drop_unused(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> None:
         for var in eqn.outvars:
             if var not in used and type(var) is Var:
                 var.__class__ = DropVar
+
+
+class TypeTrace(JaxprTrace):
+    """The trace of ``eval_shape``; tracers of traces that have ended are operands with a type."""
+
+    __slots__ = ()
 
 
 def trace_to_jaxpr(

@@ -1,5 +1,6 @@
 """Arrays filled with one value: zeros, ones and others."""
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,7 +35,7 @@ class Shaped(Protocol):
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:
-    """A shape given as an int, a sequence of ints or an integer array, as a tuple.
+    """Return a shape as a tuple from an int, a sequence or iterator of ints, or an integer array.
 
     Raises:
       TypeError: if it is made of anything else.
@@ -43,7 +44,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         return (shape,)
     if isinstance(shape, ir.Tracer) and shape.concrete() is None:
         raise ir.ConcretizationTypeError(shape, "It is a shape, which must be static.")
-    is_sequence = isinstance(shape, tuple | list) or np.ndim(shape)
+    is_sequence = isinstance(shape, tuple | list | Iterator) or np.ndim(shape)
     parts: tuple[Any, ...] = tuple(shape) if is_sequence else (shape,)
     try:
         return ir.to_sizes(parts)

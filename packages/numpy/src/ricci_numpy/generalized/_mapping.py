@@ -8,7 +8,7 @@ for the types of its operands, and is one call in jaxprs.
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial, wraps
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.indexing._take import take
 from ricci_numpy.sequences._ranges import arange
 from ricci_numpy.shapes._reshaping import broadcast_shapes, broadcast_to, expand_dims, squeeze
+from ricci_pytree import tree_map
 
 __all__ = ["fromfunction", "vectorize"]
 
@@ -183,13 +184,15 @@ def _checked(
             raise TypeError(f"expected {len(outputs)} results, got {len(results)} {hint}.")
         all_sizes = dict(sizes)
         for result, names in zip(results, outputs, strict=True):
-            aval: Any = ir.get_aval(result)
-            if len(aval.shape) != len(names):
+            # Instances of a class that is a pytree have the shape that they say.
+            shape = getattr(result, "shape", None)
+            if shape is None:
+                shape = cast(ir.ShapedArray, ir.get_aval(result)).shape
+            if len(shape) != len(names):
                 raise ValueError(
-                    f"a result of shape {aval.shape} does not have the core dimensions {names} "
-                    f"{hint}."
+                    f"a result of shape {shape} does not have the core dimensions {names} {hint}."
                 )
-            _check_sizes(all_sizes, aval.shape, names, hint)
+            _check_sizes(all_sizes, shape, names, hint)
         return out
 
     return checked
@@ -216,11 +219,9 @@ def _map_leading(fun: Callable[..., Any], arrays: list[ir.Array], counts: list[i
     return _expanded(out, tuple(sorted(absent))) if absent else out
 
 
-def _expanded(out: Any, axes: tuple[int, ...]) -> ir.Array | tuple[ir.Array, ...]:
-    """Results with dimensions of size 1 added where no array was mapped over."""
-    if isinstance(out, tuple):
-        return tuple(expand_dims(x, axes) for x in out)
-    return expand_dims(out, axes)
+def _expanded(out: Any, axes: tuple[int, ...]) -> Any:
+    """Return results with dimensions of size 1 added where no array was mapped over."""
+    return tree_map(lambda x: expand_dims(x, axes), out)
 
 
 def fromfunction[R](

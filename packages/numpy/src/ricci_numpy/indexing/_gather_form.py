@@ -13,6 +13,9 @@ from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 
 from ._entries import ARRAY, DYNAMIC, INT, NEW, SLICE, WINDOW, ParsedIndex
 
+# NumPy has no limits of these dtypes, and counts them as of another kind than integers.
+_NARROW = frozenset(map(np.dtype, (ir.int2, ir.int4, ir.uint2, ir.uint4)))
+
 
 class GatherPlan(NamedTuple):
     """Indices and dimension numbers of a ``gather`` or ``scatter``.
@@ -119,8 +122,10 @@ def wrapped(x: ir.ArrayLike, size: int) -> ir.Array:
 
 
 def widened[T: ir.ArrayLike](x: T, size: int) -> T | ir.Array:
-    """Positions of a dtype that counts to ``size``."""
+    """Return positions in a dtype that counts to ``size``; those of 2 or 4 bits in int32."""
     dtype = dtype_of(x)
+    if dtype in _NARROW:
+        return lax.convert_element_type(x, INT32)
     if dtype.itemsize < 4 and not ir.surely_at_most(size, np.iinfo(dtype).max):
         return lax.convert_element_type(x, INT32)
     return x
@@ -219,10 +224,10 @@ class _Planner:
         if type(x) is int:
             near = _in_int32(x)
             return near + size if x < 0 and self.form.wrap else near
-        dtype = dtype_of(x)
-        if not self.form.wrap or dtype.kind == "u":
+        if dtype_of(x) in _NARROW or self.form.wrap:
+            x = widened(x, size)
+        if not self.form.wrap or dtype_of(x).kind == "u":
             return x
-        x = widened(x, size)
         if isinstance(x, np.ndarray):
             negative = x < 0  # of the values before conversion, which may not fit the dtype
             x = x.astype(ir.canonicalize_dtype(x.dtype))

@@ -1,6 +1,6 @@
 """Functions that change an array's shape and leave its elements alone, or repeat them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any, overload
 
@@ -431,7 +431,7 @@ def reshape_method(
     """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``: see ``reshape``."""
     shape: Any = sizes
     if len(sizes) == 1 and (
-        isinstance(sizes[0], Sequence | np.ndarray) or hasattr(sizes[0], "aval")
+        isinstance(sizes[0], Sequence | Iterator | np.ndarray) or hasattr(sizes[0], "aval")
     ):
         shape = sizes[0]
     return reshaped("reshape", x, shape, order, out_sharding)

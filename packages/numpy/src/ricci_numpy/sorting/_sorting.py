@@ -260,7 +260,9 @@ def _negated(a: ir.Array) -> ir.Array:
     dtype = ir.get_aval(a).dtype
     if dtype == ir.BOOL:
         return lax.bitwise_not(a)
-    return lax.sub(np.array(np.iinfo(dtype).max, dtype)[()], a) if dtype.kind == "u" else lax.neg(a)
+    if ir.issubdtype(dtype, np.unsignedinteger):
+        return lax.sub(np.array(ir.iinfo(dtype).max, dtype)[()], a)
+    return lax.neg(a)
 
 
 @ir.composite("partition")
