@@ -120,3 +120,89 @@ def test_calls_are_written_out():
     jaxpr = jax.make_jaxpr(jnp.sin)(X)
     call = lambda x: core.primitives.call_p.bind(x, call_jaxpr=jaxpr)[0]
     assert [e.primitive.name for e in jax.make_jaxpr(call)(X).eqns] == ["sin"]
+
+
+class Doubled:
+    """A value that stands for twice its array, as a library's wrappers of arrays do."""
+
+    def __init__(self, array):
+        self.array = array
+
+
+class DoublingTracer(jax.core.Tracer):
+    def __init__(self, trace, value):
+        super().__init__(trace, jax.typeof(value.array))
+        self.value = value
+
+    def full_lower(self):
+        return self
+
+
+class DoublingTrace(jax.core.Trace):
+    """Passes the wrapped arrays of a call with a custom derivative on, as quax does."""
+
+    def __init__(self, parent_trace):
+        super().__init__()
+        self.parent_trace = parent_trace
+        self.calls = []
+
+    def process_primitive(self, primitive, tracers, params):
+        self.calls.append(primitive.name)
+        values = [2 * x.value.array if isinstance(x, DoublingTracer) else x for x in tracers]
+        with core.set_current_trace(self.parent_trace):
+            result = primitive.bind(*values, **params)
+        wrap = lambda x: DoublingTracer(self, Doubled(x / 2))
+        return list(map(wrap, result)) if primitive.multiple_results else wrap(result)
+
+    def process_custom_jvp_call(self, primitive, fun, jvp, tracers, *, symbolic_zeros):
+        self.calls.append("custom_jvp")
+        arrays = tuple(x.value.array if isinstance(x, DoublingTracer) else x for x in tracers)
+        params = {"subfuns": (fun, jvp), "symbolic_zeros": symbolic_zeros}
+        avals = tuple(map(jax.typeof, arrays))
+        results = primitive.bind_with_trace(self.parent_trace, arrays, avals, params)
+        return [DoublingTracer(self, Doubled(x)) for x in results]
+
+
+@jax.custom_jvp
+def cubed(x):
+    return x**3
+
+
+cubed.defjvp(lambda primals, tangents: (cubed(*primals), 100.0 * tangents[0]))
+
+
+def doubled(f, x):
+    with core.take_current_trace() as parent:
+        trace = DoublingTrace(parent)
+        with core.set_current_trace(trace):
+            result = trace.full_raise(f(DoublingTracer(trace, Doubled(x))))
+    return result.full_lower().value.array, trace.calls
+
+
+def test_a_trace_of_a_library_gets_calls_with_custom_derivatives():
+    result, calls = doubled(cubed, jnp.asarray(3.0))
+    assert (result, calls) == (27.0, ["custom_jvp"])
+    outer = lambda x: doubled(cubed, x)[0]
+    for f in (outer, jax.jit(outer)):
+        assert jax.grad(f)(3.0) == 100.0
+        assert jax.jvp(f, (3.0,), (2.0,)) == (27.0, 200.0)
+    np.testing.assert_array_equal(jax.vmap(jax.grad(outer))(X), np.full(3, 100.0))
+
+
+def test_a_trace_without_that_method_gets_the_call_as_a_primitive():
+    result, names = counted(cubed, jnp.asarray(3.0))
+    assert (result, names) == (27.0, ["custom_jvp_call"])
+
+
+def test_tracers_and_traces_have_the_methods_that_libraries_call():
+    @jax.jit
+    def f(x):
+        trace = x._trace
+        assert x.full_lower() is x and x.get_referent() is x and x.to_concrete_value() is None
+        assert trace.full_raise(x) is x and trace.is_valid() and not trace.requires_low
+        return x
+
+    f(1.0)
+    trace = CountingTrace(None, [])
+    trace.invalidate()
+    assert not trace.is_valid()

@@ -7,6 +7,8 @@ import numpy as np
 
 import ricci_ir as ir
 
+from . import custom_calls as _custom_calls  # noqa: F401 - registers its rule
+
 array_types: frozenset[type] = frozenset(
     {np.ndarray, np.longlong, *(dtype.type for dtype in ir.array_dtypes)}
 )

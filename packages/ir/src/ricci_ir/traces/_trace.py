@@ -36,6 +36,7 @@ __all__ = [
     "is_scalar_type",
     "is_under",
     "leaked_tracer",
+    "library_trace_rules",
     "set_trace",
     "Trace",
     "Tracer",
@@ -50,6 +51,10 @@ class Named(Protocol):
     """The part of ``Primitive``, which is defined on top of traces, that error messages use."""
 
     name: str
+
+
+# By primitive, its application by a trace that is written for JAX and may have a method for it.
+library_trace_rules: "dict[Any, Callable[[Trace, Any, tuple[Any, ...], dict[str, Any]], Any]]" = {}
 
 
 @without_boundaries
@@ -69,6 +74,8 @@ class Trace:
     records_references: bool = False
     # Whether it applies a function to all examples of a batch at once.
     is_mapping: bool = False
+    # Whether values made of several arrays are lowered to these before it processes them.
+    requires_low: bool = False
 
     def __init__(self, parent: "Trace | None" = None):
         self.parent = parent
@@ -88,13 +95,42 @@ class Trace:
     def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to operands that may be tracers of this trace or of its parents.
 
-        A trace that is written for JAX defines ``process_primitive`` instead.
+        A trace that is written for JAX defines ``process_primitive`` instead, and may define
+        ``process_custom_jvp_call``.
         """
+        rule = library_trace_rules.get(primitive)
+        if rule is not None:
+            return rule(self, primitive, args, params)
         return self.process_primitive(primitive, args, params)
 
     def process_primitive(self, primitive: Any, tracers: Any, params: dict[str, Any]) -> Any:
         """See ``process``."""
         raise NotImplementedError(f"{type(self).__name__} must define process_primitive")
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, *, symbolic_zeros: bool
+    ) -> Any:
+        """Apply a function with a custom derivative, in traces that are written for JAX.
+
+        Args:
+          primitive: binds the call to other functions and operands, by ``bind_with_trace``.
+          fun, jvp: the function and its rule, with primals before tangents, as ``WrappedFun``.
+          tracers: the operands.
+          symbolic_zeros: whether tangents that are zero are ``SymbolicZero``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define process_custom_jvp_call")
+
+    def full_raise(self, x: Any) -> Any:
+        """Return an operand as it is: traces take those of their parents, and plain arrays."""
+        return x
+
+    def is_valid(self) -> bool:
+        """Whether the trace has not ended."""
+        return self.alive
+
+    def invalidate(self) -> None:
+        """End the trace: its tracers can no longer be used."""
+        self.alive = False
 
     def lift(self, value: object) -> Any:
         """The tracer for a constant of the enclosing ``JaxprTrace``, or the value without one."""
@@ -177,6 +213,18 @@ class Tracer(_Base):
     def concrete(self) -> Any:
         """The concrete array of this tracer if its value is known while tracing, else ``None``."""
         return None
+
+    def full_lower(self) -> Any:
+        """Return the tracer without superfluous wrappers: itself, unless a library overrides it."""
+        return self
+
+    def get_referent(self) -> Any:
+        """Return the object that stands for the value in caches by identity: the tracer itself."""
+        return self
+
+    def to_concrete_value(self) -> Any:
+        """Return the concrete array if the value is known while tracing, else ``None``."""
+        return self.concrete()
 
     def _origin_message(self) -> str:
         """A sentence on the tracer's origin for error messages; empty if it is unknown."""
