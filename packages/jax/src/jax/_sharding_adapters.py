@@ -26,4 +26,6 @@ def canonicalize_sharding(
             f"{api_name}: {sharding} of type {type(sharding).__name__} is neither a NamedSharding "
             "nor a PartitionSpec"
         )
-    return None if sharding.mesh.empty else sharding.update(mesh=sharding.mesh.abstract_mesh)
+    if sharding.mesh.empty:
+        return None
+    return NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)

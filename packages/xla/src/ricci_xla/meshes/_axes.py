@@ -103,6 +103,11 @@ class Axes:
         return self._all(AxisType.Manual)
 
     @property
+    def _any_axis_explicit(self) -> bool:
+        """Whether an axis is of type ``Explicit``: libraries written for JAX ask for it."""
+        return bool(self.explicit_axes)
+
+    @property
     def are_all_axes_explicit_or_manual(self) -> bool:
         """Whether no axis is of type ``Auto``."""
         return self._all(AxisType.Explicit, AxisType.Manual)
