@@ -17,7 +17,7 @@ class CustomJVPCall:
     multiple_results = True
 
     def bind(
-        self, fun: WrappedFun, jvp: WrappedFun, *args: Any, symbolic_zeros: bool = False
+        self, fun: WrappedFun, jvp: WrappedFun, *args: ir.ArrayLike, symbolic_zeros: bool = False
     ) -> list[Any]:
         """Call a function of flat operands that has a derivative rule, in the current trace.
 
@@ -28,7 +28,7 @@ class CustomJVPCall:
           symbolic_zeros: whether tangents that are zero are ``SymbolicZero``.
         """
 
-        def call(*operands: Any) -> list[Any]:
+        def call(*operands: ir.ArrayLike) -> list[Any]:
             return list(fun.call_wrapped(*operands))
 
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -58,12 +58,12 @@ _custom_jvp_call = CustomJVPCall()
 
 def _process_custom_jvp(
     trace: ir.Trace, primitive: ir.Primitive, args: tuple[Any, ...], params: dict[str, Any]
-) -> Any:
+) -> object:
     if type(trace).process_custom_jvp_call is ir.Trace.process_custom_jvp_call:
         return trace.process_primitive(primitive, args, params)
     rule, count = params["jvp"], len(args)
 
-    def jvp(*operands: Any) -> list[Any]:
+    def jvp(*operands: ir.ArrayLike) -> list[Any]:
         results, tangents = rule(operands[:count], operands[count:])
         return [*results, *map(instantiate, tangents)]
 

@@ -132,7 +132,7 @@ def unzip2[T, S](pairs: Iterable[tuple[T, S]]) -> tuple[tuple[T, ...], tuple[S, 
     return tuple(firsts), tuple(seconds)
 
 
-def weakref_lru_cache(call: Callable[..., Any], maxsize: int | None = 2048) -> Any:
+def weakref_lru_cache[**P, R](call: Callable[P, R], maxsize: int | None = 2048) -> Callable[P, R]:
     """Return a function with a cache of results, whose first argument is referred to weakly.
 
     A result is recomputed under other settings, named axes or meshes than those of its first call.

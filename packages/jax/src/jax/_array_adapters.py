@@ -8,6 +8,7 @@ import opt_einsum
 
 import ricci_ir as ir
 import ricci_numpy as jnp
+from ricci_lax import PrecisionLike
 from ricci_numpy import authoring
 
 Shape = Sequence[int]
@@ -53,7 +54,7 @@ def promote_dtypes_complex(*args: ir.ArrayLike) -> list[ir.Array]:
     return [authoring.convert(x, dtype, ir.get_aval(x).weak_type) for x in promoted]
 
 
-def ensure_arraylike(fun_name: str, /, *args: Any) -> Any:
+def ensure_arraylike(fun_name: str, /, *args: ir.ArrayLike) -> ir.Array | tuple[ir.Array, ...]:
     """Return checked operands as arrays; a single one without a tuple around it.
 
     Args:
@@ -68,7 +69,9 @@ def ensure_arraylike(fun_name: str, /, *args: Any) -> Any:
     return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
 
-def contraction_path(*operands: Any, **options: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def contraction_path(
+    *operands: object, **options: object
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return the operands of an ``einsum`` and the steps in which opt_einsum contracts them.
 
     Args:
@@ -82,10 +85,10 @@ def contraction_path(*operands: Any, **options: Any) -> tuple[tuple[Any, ...], t
 def contract(
     operands: Sequence[ir.ArrayLike],
     contractions: Sequence[tuple[Any, ...]],
-    precision: Any = None,
+    precision: PrecisionLike = None,
     preferred_element_type: ir.DTypeLike | None = None,
     _dot_general: Callable[..., ir.Array] | None = None,
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> ir.Array:
     """Return the result of an ``einsum`` computed in given steps.
 
@@ -97,11 +100,11 @@ def contract(
     """
     remaining: list[Any] = list(operands)
     for positions, _, subscripts, *_ in contractions:
-        taken = [remaining.pop(position) for position in sorted(positions, reverse=True)]
+        contracted = [remaining.pop(i) for i in sorted(positions, reverse=True)]
         remaining.append(
             jnp.einsum(
                 subscripts,
-                *taken,
+                *contracted,
                 precision=precision,
                 preferred_element_type=preferred_element_type,
                 _dot_general=_dot_general,

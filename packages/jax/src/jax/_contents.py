@@ -46,9 +46,9 @@ def fill(module: ModuleType) -> None:
 def _names_and_others(
     load: Callable[[str], Any], names: Container[str], others: str
 ) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a module with names of its own and those of another module."""
+    """Return the ``__getattr__`` of a module with some names and all of another module."""
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name in names or name.startswith("__"):
             return load(name)
         return getattr(import_module(others), name)

@@ -4,13 +4,13 @@ The module has every public name. Each is a class that libraries may subclass, s
 annotations; its attributes are such classes as well. To make an instance raises an error.
 """
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 
 class _KernelType(type):
     """The type of the names, whose attributes are names as well."""
 
-    def __getattr__(cls, name: str) -> Any:
+    def __getattr__(cls, name: str) -> type:
         if name.startswith("_"):
             raise AttributeError(name)
         return _KernelType(f"{cls.__name__}.{name}", (_KernelName,), {})
@@ -27,7 +27,7 @@ class _KernelName(metaclass=_KernelType):
         return cls
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type:
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _KernelType(name, (_KernelName,), {})

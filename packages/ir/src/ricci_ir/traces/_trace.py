@@ -5,7 +5,7 @@ it. A trace none of whose tracers is an operand forwards it to its parent, down 
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -108,8 +108,14 @@ class Trace:
         raise NotImplementedError(f"{type(self).__name__} must define process_primitive")
 
     def process_custom_jvp_call(
-        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, *, symbolic_zeros: bool
-    ) -> Any:
+        self,
+        primitive: object,
+        fun: object,
+        jvp: object,
+        tracers: Sequence[object],
+        *,
+        symbolic_zeros: bool,
+    ) -> Sequence[object]:
         """Apply a function with a custom derivative, in traces that are written for JAX.
 
         Args:
@@ -120,7 +126,7 @@ class Trace:
         """
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_jvp_call")
 
-    def full_raise(self, x: Any) -> Any:
+    def full_raise[T](self, x: T) -> T:
         """Return an operand as it is: traces take those of their parents, and plain arrays."""
         return x
 
@@ -214,15 +220,15 @@ class Tracer(_Base):
         """The concrete array of this tracer if its value is known while tracing, else ``None``."""
         return None
 
-    def full_lower(self) -> Any:
+    def full_lower(self) -> object:
         """Return the tracer without superfluous wrappers: itself, unless a library overrides it."""
         return self
 
-    def get_referent(self) -> Any:
-        """Return the object that stands for the value in caches by identity: the tracer itself."""
+    def get_referent(self) -> object:
+        """Return the object whose identity is that of the value: the tracer itself."""
         return self
 
-    def to_concrete_value(self) -> Any:
+    def to_concrete_value(self) -> object:
         """Return the concrete array if the value is known while tracing, else ``None``."""
         return self.concrete()
 
