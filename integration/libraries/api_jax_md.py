@@ -37,7 +37,6 @@ CASES = {
     "Lennard-Jones": lambda: forces(energy.lennard_jones_pair, sigma=0.5),
     "Morse": lambda: forces(energy.morse_pair, sigma=0.5),
     "neighbours": neighbours,
-    "constant energy": lambda: simulated(simulate.nve(soft, shift, 1e-2), 10),
     "constant temperature": lambda: simulated(simulate.nvt_nose_hoover(soft, shift, 1e-2, 0.1)),
     "Langevin": lambda: simulated(simulate.nvt_langevin(soft, shift, 1e-2, 0.1)),
     "pressure": lambda: quantity.stress(soft, PLACES, BOX * jnp.eye(2)),

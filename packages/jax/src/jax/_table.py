@@ -1,6 +1,6 @@
 """The modules of the drop-in that are not those of Ricci, and those of Ricci that JAX lacks."""
 
-import os
+import pkgutil
 from functools import cache
 
 UNSUPPORTED = "jax._unsupported"
@@ -62,7 +62,7 @@ TABLE: dict[str, dict[str, str]] = {
 # that holds the objects, their names, and the libraries that use them. A name may be written
 # ``name=name there``; a name that is itself a module ends with a slash; ``*`` stands for all others
 # of the source. A library that imports another name gets an ``ImportError`` that names it.
-PRIVATE_NAMES = os.path.join(os.path.dirname(__file__), "private_names.tsv")
+PRIVATE_NAMES = "private_names.tsv"
 _PRIVATE = "_src"
 
 
@@ -70,14 +70,14 @@ _PRIVATE = "_src"
 def private_rows() -> dict[str, list[tuple[str, str]]]:
     """Return the rows of PRIVATE_NAMES, source and names, by module; read at the first use."""
     rows: dict[str, list[tuple[str, str]]] = {_PRIVATE: []}
-    with open(PRIVATE_NAMES, encoding="utf-8") as lines:
-        for line in lines:
-            module, source, names, _ = line.rstrip("\n").split("\t")
-            path = f"{_PRIVATE}.{module}"
-            rows.setdefault(path, []).append((source, names))
-            while path != _PRIVATE:
-                path = path.rpartition(".")[0]
-                rows.setdefault(path, [])
+    text = pkgutil.get_data(__package__, PRIVATE_NAMES) or b""
+    for line in text.decode().splitlines():
+        module, source, names, _ = line.split("\t")
+        path = f"{_PRIVATE}.{module}"
+        rows.setdefault(path, []).append((source, names))
+        while path != _PRIVATE:
+            path = path.rpartition(".")[0]
+            rows.setdefault(path, [])
     return rows
 
 
