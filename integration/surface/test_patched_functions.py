@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import pickle
+import pkgutil
 import types
 
 import pytest
@@ -122,15 +123,38 @@ def test_einsum_does_not_cache_intercepted_calls():
     assert not SEEN
 
 
-NAMESPACES = "lax lax.linalg nn nn.initializers random scipy.special scipy.linalg numpy.linalg tree"
+NAMESPACES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(ricci.__path__, "ricci.")
+    if not any(part.startswith("_") for part in module.name.split("."))
+)
 
 
-@pytest.mark.parametrize("namespace", NAMESPACES.split())
+def exported_functions(namespace):
+    module = importlib.import_module(namespace)
+    values = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    return {name: fun for name, fun in values.items() if isinstance(fun, types.FunctionType)}
+
+
+@pytest.mark.parametrize("namespace", ["ricci", *NAMESPACES])
 def test_public_functions_have_no_free_variables(namespace):
-    module = importlib.import_module(f"ricci.{namespace}")
-    functions = [getattr(module, name) for name in module.__all__]
-    closures = [f for f in functions if isinstance(f, types.FunctionType) and f.__closure__]
-    assert not closures
+    functions = exported_functions(namespace)
+    assert [name for name, fun in functions.items() if fun.__closure__ is not None] == []
+
+
+def replacement(*args, **kwargs):
+    return "replaced", args, kwargs
+
+
+@pytest.mark.parametrize("namespace", ["ricci", *NAMESPACES])
+def test_replaced_code_of_every_public_function_is_called(namespace):
+    for name, fun in exported_functions(namespace).items():
+        code = fun.__code__
+        fun.__code__ = replacement.__code__
+        try:
+            assert fun(1, key=2) == ("replaced", (1,), {"key": 2}), name
+        finally:
+            fun.__code__ = code
 
 
 @pytest.mark.parametrize("fun", [lax.dot_general, lax.conv_general_dilated, jnp.einsum, lax.add])

@@ -7,7 +7,15 @@ import weakref
 
 import pytest
 
-from ricci_ir import api_boundary, is_boundary, may_return_operand, public, unguarded
+from ricci_ir import (
+    api_boundary,
+    boundary,
+    is_boundary,
+    may_return_operand,
+    public,
+    unguarded,
+    with_constants,
+)
 
 
 def plain(x, y=1, *, z=2):
@@ -72,6 +80,20 @@ def test_boundaries_do_not_share_their_code():
     assert one.__code__ != other.__code__
     one.__code__ = intercepted.__code__
     assert other(1) == 3
+
+
+@boundary
+def template(x):
+    operation = "<operation>"
+    return operation(x), "<other>"
+
+
+def test_copies_of_a_template_have_constants_of_their_own_and_no_free_variables():
+    negated, absolute = (with_constants(template, operation=f) for f in (lambda x: -x, abs))
+    assert (negated(2), absolute(-3)) == ((-2, "<other>"), (3, "<other>"))
+    assert negated.__closure__ is None and is_boundary(negated)
+    negated.__code__ = intercepted.__code__
+    assert (negated(2)[0], absolute(-3)[0]) == ("intercepted", 3)
 
 
 @pytest.mark.parametrize("mark", [lambda fun: fun, may_return_operand])

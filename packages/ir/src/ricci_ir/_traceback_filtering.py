@@ -30,6 +30,7 @@ __all__ = [
     "public",
     "unguarded",
     "user_arguments",
+    "with_constants",
     "without_boundaries",
 ]
 
@@ -98,16 +99,41 @@ def _permanent_boundary[**P, R](
     """
     template = _converting_call if "may_return_operand" in fun.__dict__ else _call
     constants = {"<function>": fun, "<name>": name}
-    code = template.replace(
-        co_consts=tuple([constants.get(constant, constant) for constant in template.co_consts]),
-        co_qualname=qualname,
-    )
+    code = _replace_constants(template, constants).replace(co_qualname=qualname)
     wrapper = FunctionType(code, globals(), argdefs=fun.__defaults__)
     wrapper.__kwdefaults__ = fun.__kwdefaults__
     for attribute in WRAPPER_ASSIGNMENTS:
         setattr(wrapper, attribute, getattr(fun, attribute))
     wrapper.__dict__.update(fun.__dict__, __wrapped__=fun)
     return wrapper
+
+
+def with_constants[F: Callable[..., Any]](template: F, **constants: object) -> F:
+    """Copy a module's function, with values in place of its constants ``"<name>"``.
+
+    The copy has no free variables, unlike a function that is defined inside of another one, so that
+    its ``__code__`` can be replaced as that of every public function.
+
+    Example:
+      >>> from ricci_ir import with_constants
+      >>> def scaled(x):
+      ...     factor = "<factor>"
+      ...     return factor * x
+      >>> with_constants(scaled, factor=3)(5)
+      15
+    """
+    constants = {f"<{name}>": value for name, value in constants.items()}
+    original: Any = template
+    code = _replace_constants(original.__code__, constants)
+    copy: Any = FunctionType(code, original.__globals__)
+    copy.__dict__.update(original.__dict__)
+    return copy
+
+
+def _replace_constants(code: CodeType, constants: dict[str, object]) -> CodeType:
+    """Return a code object with values in place of some of its strings."""
+    replaced = [constants.get(c, c) if type(c) is str else c for c in code.co_consts]
+    return code.replace(co_consts=tuple(replaced))
 
 
 def _filter(exc: Exception, name: str) -> None:

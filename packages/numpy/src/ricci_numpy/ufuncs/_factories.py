@@ -37,21 +37,24 @@ def unary(
     """
 
     operation = getattr(operation, "bind", operation)  # without the wrapper of lax's function
+    return ir.with_constants(_unary, operation=operation, accepted=accepted, general=general)
 
-    @ir.boundary
-    def function(x, /):
+
+@ir.boundary
+def _unary(x, /):
+    operation: Any = "<operation>"
+    accepted: Any = "<accepted>"
+    general: Any = "<general>"
+    try:
         try:
-            try:
-                type(x).aval  # noqa: B018
-                dtype = x.aval.dtype
-            except AttributeError:
-                return general(x)
-            return operation(x) if dtype in accepted else general(x)
-        except Exception as error:
-            ir.leave(error)
-            raise
-
-    return function
+            type(x).aval  # noqa: B018
+            dtype = x.aval.dtype
+        except AttributeError:
+            return general(x)
+        return operation(x) if dtype in accepted else general(x)
+    except Exception as error:
+        ir.leave(error)
+        raise
 
 
 def binary(
