@@ -142,6 +142,22 @@ def test_public_functions_have_no_free_variables(namespace):
     assert [name for name, fun in functions.items() if fun.__closure__ is not None] == []
 
 
+ALIASES = {
+    "nn": "silu swish, hard_silu hard_swish",
+    "nn.initializers": "he_normal kaiming_normal, glorot_uniform xavier_uniform",
+    "experimental.sparse": "jacrev jacobian",
+    "interpreters.partial_eval": "dce_jaxpr_closed_call_rule dce_jaxpr_call_rule",
+}
+
+
+@pytest.mark.parametrize("namespace", ALIASES)
+def test_aliases_are_one_function_as_in_jax(namespace):
+    module = importlib.import_module(f"ricci.{namespace}")
+    for pair in ALIASES[namespace].split(","):
+        function, alias = (getattr(module, name) for name in pair.split())
+        assert function is alias, pair
+
+
 def replacement(*args, **kwargs):
     return "replaced", args, kwargs
 

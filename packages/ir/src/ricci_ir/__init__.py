@@ -8,6 +8,7 @@ from ._cache import *
 from ._config import *
 from ._contexts import *
 from ._errors import *
+from ._function_copies import *
 from ._hook import *
 from ._key_checks import *
 from ._messages import *

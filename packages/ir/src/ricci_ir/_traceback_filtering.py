@@ -13,6 +13,7 @@ from typing import Any
 
 from ricci_pytree import on_errors
 
+from ._function_copies import replace_constants
 from ._namespaces import export_names
 from ._tracebacks import hide_frames, is_own_frame
 
@@ -30,7 +31,6 @@ __all__ = [
     "public",
     "unguarded",
     "user_arguments",
-    "with_constants",
     "without_boundaries",
 ]
 
@@ -99,41 +99,13 @@ def _permanent_boundary[**P, R](
     """
     template = _converting_call if "may_return_operand" in fun.__dict__ else _call
     constants = {"<function>": fun, "<name>": name}
-    code = _replace_constants(template, constants).replace(co_qualname=qualname)
+    code = replace_constants(template, constants).replace(co_qualname=qualname)
     wrapper = FunctionType(code, globals(), argdefs=fun.__defaults__)
     wrapper.__kwdefaults__ = fun.__kwdefaults__
     for attribute in WRAPPER_ASSIGNMENTS:
         setattr(wrapper, attribute, getattr(fun, attribute))
     wrapper.__dict__.update(fun.__dict__, __wrapped__=fun)
     return wrapper
-
-
-def with_constants[F: Callable[..., Any]](template: F, **constants: object) -> F:
-    """Copy a module's function, with values in place of its constants ``"<name>"``.
-
-    The copy has no free variables, unlike a function that is defined inside of another one, so that
-    its ``__code__`` can be replaced as that of every public function.
-
-    Example:
-      >>> from ricci_ir import with_constants
-      >>> def scaled(x):
-      ...     factor = "<factor>"
-      ...     return factor * x
-      >>> with_constants(scaled, factor=3)(5)
-      15
-    """
-    constants = {f"<{name}>": value for name, value in constants.items()}
-    original: Any = template
-    code = _replace_constants(original.__code__, constants)
-    copy: Any = FunctionType(code, original.__globals__)
-    copy.__dict__.update(original.__dict__)
-    return copy
-
-
-def _replace_constants(code: CodeType, constants: dict[str, object]) -> CodeType:
-    """Return a code object with values in place of some of its strings."""
-    replaced = [constants.get(c, c) if type(c) is str else c for c in code.co_consts]
-    return code.replace(co_consts=tuple(replaced))
 
 
 def _filter(exc: Exception, name: str) -> None:
@@ -274,8 +246,20 @@ def guard_public(namespace: dict[str, Any], *modules: str, classes: bool = True)
         all the time, and of users only authors of extensions.
     """
     export_names(namespace, *modules)
-    for name in namespace["__all__"]:
-        namespace[name] = _guarded(namespace[name], name, namespace["__name__"], classes)
+    values = {name: namespace[name] for name in namespace["__all__"]}
+    for name, value in values.items():
+        primary = name if type(value) is not FunctionType else _primary_name(values, value)
+        namespace[name] = _guarded(value, primary, namespace["__name__"], classes)
+
+
+def _primary_name(values: dict[str, Any], fun: FunctionType) -> str:
+    """The name that all aliases of a function in a namespace have.
+
+    They are one object, so that a ``__code__`` that replaces that of one is called through all.
+    """
+    if values.get(fun.__name__) is fun:
+        return fun.__name__
+    return next(name for name, value in values.items() if value is fun)
 
 
 def _guarded(value: object, name: str, module: str, classes: bool) -> object:

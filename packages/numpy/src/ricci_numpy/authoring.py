@@ -28,7 +28,6 @@ from .statistics._exponential_sums import logsumexp as logsumexp
 from .statistics._exponential_sums import reduced_axes as reduced_axes
 from .statistics._exponential_sums import softmax as softmax
 from .statistics._exponential_sums import to_inexact as to_inexact
-from .ufuncs._factories import alias as alias
 from .ufuncs._factories import binary as binary
 from .ufuncs._factories import publish as publish
 from .ufuncs._factories import unary as unary

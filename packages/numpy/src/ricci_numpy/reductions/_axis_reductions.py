@@ -336,7 +336,8 @@ def min(
     return _extreme("min", a, axis, out, keepdims, initial, where)
 
 
-amax, amin = max, min
+amax = ir.function_alias(max, "amax")
+amin = ir.function_alias(min, "amin")
 
 
 def minmax(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, get_aval
+from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, function_alias, get_aval
 from ricci_lax.authoring import BinaryFunction
 from ricci_numpy._promotion import (
     FLOAT_DTYPES,
@@ -23,7 +23,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._broadcasting import select_where
 
-from ._factories import BOOLEANS, FLOATS, PROMOTED, alias, binary, in_one_step, publish
+from ._factories import BOOLEANS, FLOATS, PROMOTED, binary, in_one_step, publish
 from ._unary import EXACT_DTYPES, UNSIGNED_DTYPES, truth
 
 __all__ = [
@@ -151,7 +151,7 @@ divide: BinaryFunction = _numbers(
     "6, 2 -> 3",
     promote_args_inexact,
 )
-true_divide: BinaryFunction = alias(divide, "true_divide")
+true_divide: BinaryFunction = function_alias(divide, "true_divide")
 arctan2: BinaryFunction = _numbers(
     "arctan2",
     lax.atan2_p.bind,
@@ -160,7 +160,7 @@ arctan2: BinaryFunction = _numbers(
     "0, 1 -> 0",
     promote_args_inexact,
 )
-atan2: BinaryFunction = alias(arctan2, "atan2")
+atan2: BinaryFunction = function_alias(arctan2, "atan2")
 nextafter: BinaryFunction = _numbers(
     "nextafter",
     lax.nextafter_p.bind,
@@ -202,8 +202,8 @@ right_shift: BinaryFunction = _numbers(
     "12, 2 -> 3",
     promote_args_numeric,
 )
-bitwise_left_shift: BinaryFunction = alias(left_shift, "bitwise_left_shift")
-bitwise_right_shift: BinaryFunction = alias(right_shift, "bitwise_right_shift")
+bitwise_left_shift: BinaryFunction = function_alias(left_shift, "bitwise_left_shift")
+bitwise_right_shift: BinaryFunction = function_alias(right_shift, "bitwise_right_shift")
 equal: BinaryFunction = _numbers(
     "equal",
     lax.eq_p.bind,

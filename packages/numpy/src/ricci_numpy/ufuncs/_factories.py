@@ -8,7 +8,6 @@ array and forwards its attributes is not an array: its class has no ``aval``.
 
 import inspect
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -190,16 +189,3 @@ def _signature(names: tuple[str, ...]) -> inspect.Signature:
         kind = inspect.Parameter.POSITIONAL_ONLY
         _signatures[names] = inspect.Signature([inspect.Parameter(n, kind) for n in names])
     return _signatures[names]
-
-
-def alias[F: UnaryFunction | BinaryFunction](function: F, name: str) -> F:
-    """The same function under another name."""
-    original: Any = function
-    copy: Any = FunctionType(
-        original.__code__, original.__globals__, name, None, original.__closure__
-    )
-    copy.__qualname__, copy.__module__ = name, original.__module__
-    copy.__doc__ = original.__doc__.replace(f"jnp.{original.__name__}(", f"jnp.{name}(")
-    copy.__kwdefaults__, copy.__defaults__ = original.__kwdefaults__, original.__defaults__
-    copy.__dict__.update(original.__dict__)
-    return copy

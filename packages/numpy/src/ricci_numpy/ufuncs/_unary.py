@@ -25,7 +25,7 @@ from ricci_numpy._promotion import (
 )
 from ricci_numpy.arrays._creation import asarray
 
-from ._factories import BOOLEANS, FLOATS, alias, publish, unary
+from ._factories import BOOLEANS, FLOATS, publish, unary
 
 __all__ = [
     "abs",
@@ -171,14 +171,14 @@ deg2rad: UnaryFunction = to_float(
 rad2deg: UnaryFunction = to_float(
     "rad2deg", _scaled(180 / np.pi), "Radians in degrees.", "0.0", "0.0"
 )
-acos: UnaryFunction = alias(arccos, "acos")
-acosh: UnaryFunction = alias(arccosh, "acosh")
-asin: UnaryFunction = alias(arcsin, "asin")
-asinh: UnaryFunction = alias(arcsinh, "asinh")
-atan: UnaryFunction = alias(arctan, "atan")
-atanh: UnaryFunction = alias(arctanh, "atanh")
-radians: UnaryFunction = alias(deg2rad, "radians")
-degrees: UnaryFunction = alias(rad2deg, "degrees")
+acos: UnaryFunction = ir.function_alias(arccos, "acos")
+acosh: UnaryFunction = ir.function_alias(arccosh, "acosh")
+asin: UnaryFunction = ir.function_alias(arcsin, "asin")
+asinh: UnaryFunction = ir.function_alias(arcsinh, "asinh")
+atan: UnaryFunction = ir.function_alias(arctan, "atan")
+atanh: UnaryFunction = ir.function_alias(arctanh, "atanh")
+radians: UnaryFunction = ir.function_alias(deg2rad, "radians")
+degrees: UnaryFunction = ir.function_alias(rad2deg, "degrees")
 
 
 def _fabs(x: ir.ArrayLike) -> ir.Array:
@@ -230,8 +230,8 @@ positive: UnaryFunction = _or_itself(
     "positive", asarray, ir.array_dtypes, "``x`` itself, as an array.", "2", "2"
 )
 real: UnaryFunction = _or_itself("real", lax.real, REAL_DTYPES, "The real part.", "2 + 3j", "2")
-absolute: UnaryFunction = alias(abs, "absolute")
-conjugate: UnaryFunction = alias(conj, "conjugate")
+absolute: UnaryFunction = ir.function_alias(abs, "absolute")
+conjugate: UnaryFunction = ir.function_alias(conj, "conjugate")
 
 
 def _plain(
@@ -255,8 +255,8 @@ sign: UnaryFunction = _plain(
 invert: UnaryFunction = _plain(
     "invert", lax.bitwise_not, EXACT_DTYPES, "All bits flipped.", "0", "-1"
 )
-bitwise_not: UnaryFunction = alias(invert, "bitwise_not")
-bitwise_invert: UnaryFunction = alias(invert, "bitwise_invert")
+bitwise_not: UnaryFunction = ir.function_alias(invert, "bitwise_not")
+bitwise_invert: UnaryFunction = ir.function_alias(invert, "bitwise_invert")
 
 square: UnaryFunction = publish(
     unary(lax.square, NUMERIC_DTYPES, lambda x: lax.square(*promote_args_numeric("square", x))),

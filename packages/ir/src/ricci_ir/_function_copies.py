@@ -1,0 +1,48 @@
+"""Copies of functions, which share no code object with the original."""
+
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any
+
+__all__ = ["function_alias", "with_constants"]
+
+
+def with_constants[F: Callable[..., Any]](template: F, **constants: object) -> F:
+    """Copy a module's function, with values in place of its constants ``"<name>"``.
+
+    The copy has no free variables, unlike a function that is defined inside of another one, so that
+    its ``__code__`` can be replaced as that of every public function.
+
+    Example:
+      >>> from ricci_ir import with_constants
+      >>> def scaled(x):
+      ...     factor = "<factor>"
+      ...     return factor * x
+      >>> with_constants(scaled, factor=3)(5)
+      15
+    """
+    constants = {f"<{name}>": value for name, value in constants.items()}
+    original: Any = template
+    code = replace_constants(original.__code__, constants)
+    copy: Any = FunctionType(code, original.__globals__)
+    copy.__dict__.update(original.__dict__)
+    return copy
+
+
+def replace_constants(code: CodeType, constants: dict[str, object]) -> CodeType:
+    """Return a code object with values in place of some of its strings."""
+    replaced = [constants.get(c, c) if type(c) is str else c for c in code.co_consts]
+    return code.replace(co_consts=tuple(replaced))
+
+
+def function_alias[F: Callable[..., Any]](function: F, name: str) -> F:
+    """Copy a function of ``jnp`` under another name, which its examples call."""
+    original: Any = function
+    copy: Any = FunctionType(
+        original.__code__, original.__globals__, name, original.__defaults__, original.__closure__
+    )
+    copy.__qualname__, copy.__module__ = name, original.__module__
+    copy.__doc__ = original.__doc__.replace(f"jnp.{original.__name__}(", f"jnp.{name}(")
+    copy.__kwdefaults__, copy.__annotations__ = original.__kwdefaults__, original.__annotations__
+    copy.__dict__.update(original.__dict__)
+    return copy
