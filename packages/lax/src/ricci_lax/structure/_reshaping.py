@@ -112,7 +112,8 @@ class _ReshapeSharding(ir.factors):
     __slots__ = ()
 
     def __call__(self, name, avals, evaluate, params, sums=None):
-        (x,), new_sizes = avals, params["new_sizes"]
+        x: Any = avals[0]
+        new_sizes = params["new_sizes"]
         sharding = x.type_sharding
         if params["sharding"] is not None or sharding is None or sharding.mesh is None:
             return super().__call__(name, avals, evaluate, params, sums)
@@ -124,7 +125,7 @@ class _ReshapeSharding(ir.factors):
                     first[old[0]] = parts[0]
                     others.update(zip(new[1:], parts[1:], strict=True))
         x = x.with_sharding(sharding.update(parts=tuple(first))) if others else x
-        result = super().__call__(name, [x], evaluate, params, sums)
+        result: Any = super().__call__(name, [x], evaluate, params, sums)
         if not others:
             return result
         parts = [others.get(i, part) for i, part in enumerate(result.type_sharding.parts)]

@@ -346,6 +346,7 @@ def wrap_key_data(
       An array of keys, of the shape of ``key_bits_array`` without its last dimensions.
 
     Raises:
+      ValueError: if both ``impl`` and ``dtype`` are given.
       TypeError: if the array has another dtype or shape.
 
     Example:

@@ -48,7 +48,7 @@ _STEPS = 10  # of the recurrence that takes small arguments to where the series 
 
 
 def _where_any(
-    mask: Array, function: Callable[..., Array], usual: Callable[..., Array], *operands: Array
+    mask: Array, function: Callable[..., Array], usual: Callable[..., Array], *operands: ArrayLike
 ) -> Array:
     """A function where any element is of a mask, else one that costs less and suffices."""
     return lax.cond(jnp.any(mask), function, usual, *operands)
@@ -612,9 +612,9 @@ def _hurwitz(x: Array, q: Array) -> Array:
     steep = x > 1000
     order = jnp.where(steep | ~(x > 1), 2.0, x)
     mirror = lax.zeta(order, jnp.where(negative, jnp.ceil(q) - q, 0.5))
-    rest = lax.zeta(order, 1 - jnp.where(negative, q, -0.5))
+    shifted = lax.zeta(order, 1 - jnp.where(negative, q, -0.5))
     whole = lax.zeta(order, part)
-    reflected = jnp.where(_is_odd(order), (whole - mirror) + rest, (whole + mirror) - rest)
+    reflected = jnp.where(_is_odd(order), (whole - mirror) + shifted, (whole + mirror) - shifted)
     # Only integer powers of negative numbers are real.
     reflected = jnp.where(_is_integer(x), jnp.where(steep, np.inf, reflected), np.nan)
     far = q >= 1e8
