@@ -81,7 +81,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         importlib.import_module(OPERATORS)
     # Python 3.12's doctest compares an error's last line, which would be that of its note.
     config = importlib.import_module("ricci_ir").config
-    config.update("jax_traceback_filtering", "quiet_remove_frames")
+    config.update("jax_traceback_filtering", "remove_frames")
 
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:

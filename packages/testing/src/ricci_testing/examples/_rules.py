@@ -155,6 +155,10 @@ without_examples: dict[str, str] = {
         ),
         "it is for types of shard_map, which the laws do not have",
     ),
+    **dict.fromkeys(
+        ("degenerate_quotient", "rotation"),
+        "it is part of the derivatives of eigh, svd and eig, which the laws check",
+    ),
     "after_all": "its operands are tokens, which hold no values",
     "axis_index": "it has no operands, and has another value in each member",
     "create_token": "its result is a token, which holds no value",
