@@ -219,7 +219,7 @@ def _map_leading(fun: Callable[..., Any], arrays: list[ir.Array], counts: list[i
     return _expanded(out, tuple(sorted(absent))) if absent else out
 
 
-def _expanded(out: Any, axes: tuple[int, ...]) -> Any:
+def _expanded[T](out: T, axes: tuple[int, ...]) -> T:
     """Return results with dimensions of size 1 added where no array was mapped over."""
     return tree_map(lambda x: expand_dims(x, axes), out)
 
