@@ -70,7 +70,7 @@ _PRIVATE = "_src"
 def private_rows() -> dict[str, list[tuple[str, str]]]:
     """Return the rows of PRIVATE_NAMES, source and names, by module; read at the first use."""
     rows: dict[str, list[tuple[str, str]]] = {_PRIVATE: []}
-    text = pkgutil.get_data(__package__, PRIVATE_NAMES) or b""
+    text = pkgutil.get_data("jax", PRIVATE_NAMES) or b""
     for line in text.decode().splitlines():
         module, source, names, _ = line.split("\t")
         path = f"{_PRIVATE}.{module}"
