@@ -28,6 +28,6 @@ class _KernelName(metaclass=_KernelType):
 
 
 def __getattr__(name: str) -> type:
-    if name.startswith("_") or name == "pytest_plugins":  # pytest asks every module for that
+    if name.startswith(("_", "pytest")):  # pytest asks modules for names of its own
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _KernelType(name, (_KernelName,), {})
