@@ -62,6 +62,8 @@ _MAPPED_ROOT = (
 )
 _REMAINDER = "eq jit(2) lt name=_where name=remainder ne(2)"
 
+_EQUAL = "the derivative is finite where eigenvalues or singular values are equal (JAX: NaN)"
+
 _NOTHING = "nothing more"
 _REORDERED = "the same words, otherwise"
 
@@ -79,6 +81,17 @@ EXPECTED: list[Expected] = [
              f"the rule works on batches; JAX's is mapped over them; {_INDEX}"),
     Expected("linalg.lu", "jaxpr", "vjp", "dtype=int32(8)", "broadcast_in_dim(4) dtype=int64(8)",
              f"the rule works on batches; JAX's is mapped over them; {_INDEX}"),
+    Expected("linalg.eigh", "jaxpr", "jvp", "* rotation", "add(4) *", _EQUAL),
+    Expected("linalg.eigh", "jaxpr", "vjp", "abs(12) *",
+             "* dimension_numbers=ScatterDimensionNumbers integer_pow *", _EQUAL),
+    Expected("linalg.eigh", "jaxpr", "vjp", "abs(12) *",
+             "dimension_numbers=ScatterDimensionNumbers integer_pow *", _EQUAL),
+    Expected("linalg.svd", "jaxpr", "jvp",
+             "* degenerate_quotient(2) * rotation *", "add(*) *", _EQUAL),
+    Expected("linalg.svd", "jaxpr", "vjp",
+             "* degenerate_quotient(2) *", "concatenate * scatter(2) *", _EQUAL),
+    Expected("linalg.svd", "jaxpr", "*", _NOTHING, "broadcast_in_dim",
+             "without factors, the rule computes nothing for them"),
     *(Expected("linalg.*", "jaxpr", "*", f"dtype=int32({n})", f"dtype=int64({n})", _INDEX)
       for n in (2, 4, 8, 10, 14)),
     Expected("mul", "jaxpr", "*", "out_dtype=float*", "out_dtype=<class 'numpy.float*",

@@ -52,6 +52,7 @@ CONTEXT_VALUES = {
     "entered_mesh": (None, MESH),
     "pmap": (None, "an axis"),
     "user_context": ("fast", "exact"),
+    "rolled_layers": (False, True),
 }
 USER_CONTEXT = ricci.make_user_context("fast")
 

@@ -115,6 +115,4 @@ array_moves: Hook[
 
 # Makes loops of the equal layers of a jaxpr, for ``rolled_layers``; ``ricci`` has this state from
 # the room that provides the function.
-rolled_jaxpr: Hook[Callable[[Jaxpr], Jaxpr]] = Hook(
-    "loops of layers", provided_by="ricci_lax.rolling"
-)
+rolled_jaxpr: Hook[Callable[[Jaxpr], Jaxpr]] = Hook("loops of layers", provided_by="ricci_lax")

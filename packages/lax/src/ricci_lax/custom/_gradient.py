@@ -126,7 +126,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         jaxpr = ir.trace_to_jaxpr(flat_rule, avals, ir.DebugInfo("custom_gradient", name))
         return out, _Pullback(jaxpr, tree, log_tree, jaxpr.consts)
 
-    def bwd(pullback: _Pullback, ct: ir.PyTree) -> tuple[tuple[ir.PyTree, ...], Any]:
+    def bwd_with_logs(pullback: _Pullback, ct: ir.PyTree) -> tuple[tuple[ir.PyTree, ...], Any]:
         outs = ir.eval_jaxpr(pullback.jaxpr, pullback.consts, *tree_flatten(ct)[0])
         count = pullback.tree.num_leaves
         logs = tree_unflatten(pullback.log_tree, outs[count:])
@@ -134,11 +134,14 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
             return (outs[0],), logs
         return tree_unflatten(pullback.tree, outs[:count]), logs
 
+    def bwd(pullback: _Pullback, ct: ir.PyTree) -> Any:
+        return bwd_with_logs(pullback, ct)[0]
+
     wrapped = custom_vjp(value)
     if with_logs:
-        wrapped.defvjp_with_logs(fwd, bwd)
+        wrapped.defvjp_with_logs(fwd, bwd_with_logs)
     else:
-        wrapped.defvjp(fwd, lambda pullback, ct: bwd(pullback, ct)[0])
+        wrapped.defvjp(fwd, bwd)
     return wrapped
 
 

@@ -69,11 +69,9 @@ def padtype_to_pads(
             f"padding={padding!r} is unknown; it is 'VALID', 'SAME' or 'SAME_LOWER'."
         )
     pads = []
-    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=False):
+    for sizes in zip(in_shape, window_shape, window_strides, strict=False):
+        size, window, stride = (int(n) if isinstance(n, np.integer) else n for n in sizes)
         # There are ceil(size / stride) windows; the padding is as much as the last one reaches out.
-        if isinstance(size, np.integer):
-            size = int(size)
-        window, stride = int(window), int(stride)
         count = -(-size // stride)
         total = max_dim((count - 1) * stride + window - size, 0)
         half = total // 2

@@ -328,8 +328,7 @@ def _accumulate(
     """The rows combined so far; ``identity`` leaves every row unchanged, where there is one."""
     part = ir.ShapedArray(rows.shape[1:], rows.dtype)
     result: np.dtype = dtype or _combined_type(func, part, part).dtype
-    count = rows.shape[0]
-    if count == 0:
+    if ir.surely_at_most(rows.shape[0], 0):
         return convert(rows, result)
     if identity is not None:
 
@@ -340,9 +339,7 @@ def _accumulate(
         start = lax.full(rows.shape[1:], ir.exact_scalar(identity, result))
         return lax.scan(step, start, rows)[1]
     first = convert(lax.index_in_dim(rows, 0, 0, keepdims=False), result)
-    if count == 1:
-        return lax.expand_dims(first, (0,))
-    second = lax.index_in_dim(rows, 1, 0, keepdims=False)
+    second = lax.dynamic_index_in_dim(rows, np.int32(1), keepdims=False)  # the first of one row
 
     def counted_step(carry, row):
         i, state = carry

@@ -384,11 +384,11 @@ def _chosen_shardings(
         of_results, jaxpr.out_avals, meshes_of_results(jaxpr), strict=True
     ):
         rank, its_mesh = buffer_rank(aval), operation_mesh or mesh
+        named = named_by_tiles(sharding, its_mesh, rank)
         if example is not None and (example_rank, example.mesh) == (rank, its_mesh):
             if is_equal_form(hlo_sharding(sharding, rank), hlo_sharding(example, rank)):
-                out_shardings.append(example)
-                continue
-        out_shardings.append(named_by_tiles(sharding, its_mesh, rank))
+                named = example.with_memory_kind(named.memory_kind)
+        out_shardings.append(named)
     return _argument_shardings(loaded, lowered, jaxpr.in_avals, mesh), out_shardings
 
 
