@@ -387,7 +387,8 @@ def _chosen_shardings(
         named = named_by_tiles(sharding, its_mesh, rank)
         if example is not None and (example_rank, example.mesh) == (rank, its_mesh):
             if is_equal_form(hlo_sharding(sharding, rank), hlo_sharding(example, rank)):
-                named = example.with_memory_kind(named.memory_kind)
+                kind = named.memory_kind
+                named = example if kind is None else example.with_memory_kind(kind)
         out_shardings.append(named)
     return _argument_shardings(loaded, lowered, jaxpr.in_avals, mesh), out_shardings
 
