@@ -1,6 +1,6 @@
 """Find equal consecutive pieces of a jaxpr, such as the layers that a Python loop traced."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
@@ -9,14 +9,17 @@ import numpy as np
 
 import ricci_ir as ir
 
-__all__ = ["LEAST_PIECES", "Refusal", "Run", "find_runs"]
+__all__ = ["SEARCHED", "Refusal", "Run", "count_equations", "find_runs", "size_in_bytes"]
 
-LEAST_PIECES = 3
+_LEAST_PIECES = 3
 # The least number of equations of a piece, with those of the jaxprs that they hold: of any, of a
 # loop's, of a loop's without costly ones, which the compiler would fuse if they were no loop.
 _LEAST, _LEAST_LOOPED, _LEAST_CHEAP = 4, 8, 32
 _LEAST_SAVED = 16  # equations, by a run
 _CANDIDATES = 8  # the repetitions that are tried on an interval of equations
+
+# Primitives whose jaxprs are searched too: each may be replaced by another of the same types.
+SEARCHED = ("cond", "jit", "remat2", "scan", "while")
 
 _COSTLY = frozenset(
     {"conv_general_dilated", "cond", "dot_general", "random_bits", "scan", "sort", "while"}
@@ -121,7 +124,7 @@ class _Search:
         self.eqns = jaxpr.eqns
         self.outvars = jaxpr.outvars
         self.numbers = _operation_numbers(jaxpr.eqns)
-        self.weights = np.cumsum([0, *(_weight(eqn) for eqn in jaxpr.eqns)])
+        self.weights = np.cumsum([0, *(count_equations([eqn]) for eqn in jaxpr.eqns)])
         self.producers: dict[ir.Var, tuple[int, int]] = {
             var: (i, o) for i, eqn in enumerate(jaxpr.eqns) for o, var in enumerate(eqn.outvars)
         }
@@ -154,9 +157,9 @@ class _Search:
         """The repetitions of operations, as (start, period, length), largest saving first."""
         numbers, weights = self.numbers[start:stop], self.weights
         candidates = []
-        for period in range(1, (stop - start) // LEAST_PIECES + 1):
+        for period in range(1, (stop - start) // _LEAST_PIECES + 1):
             equal = numbers[:-period] == numbers[period:]
-            least = (LEAST_PIECES - 1) * period
+            least = (_LEAST_PIECES - 1) * period
             if np.count_nonzero(equal) < least:
                 continue
             edges = np.flatnonzero(np.diff(equal, prepend=False, append=False))
@@ -176,15 +179,15 @@ class _Search:
         count = length // period
         chosen = max(
             (self._matching(start + skipped * period, period, count - skipped), -skipped)
-            for skipped in range(min(3, count - LEAST_PIECES + 1))
+            for skipped in range(min(3, count - _LEAST_PIECES + 1))
         )
-        if chosen[0] < LEAST_PIECES:
+        if chosen[0] < _LEAST_PIECES:
             reason = "pieces read values of other pieces than the one before, or in other ways"
             return Refusal(start, period, count, reason)
         run = self._described(start - chosen[1] * period, period, chosen[0])
         is_costly = any(map(_is_costly, run.template))
         least = _LEAST if run.is_batch else _LEAST_LOOPED if is_costly else _LEAST_CHEAP
-        if sum(map(_weight, run.template)) < least:
+        if count_equations(run.template) < least:
             reason = "so few cheap operations are faster one after another than as a loop"
             return Refusal(start, period, count, reason)
         return run
@@ -303,11 +306,10 @@ def _operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
     return np.array(numbers, np.int64)
 
 
-def _weight(eqn: ir.JaxprEqn) -> int:
-    """The number of equations, with those of the jaxprs that it holds."""
-    return 1 + sum(
-        _weight(inner) for jaxpr in ir.jaxprs_in_params(eqn.params) for inner in jaxpr.eqns
-    )
+def count_equations(eqns: Iterable[ir.JaxprEqn]) -> int:
+    """The number of equations, with those of the jaxprs that they hold."""
+    inner = lambda eqn: (count_equations(jaxpr.eqns) for jaxpr in ir.jaxprs_in_params(eqn.params))
+    return sum(1 + sum(inner(eqn)) for eqn in eqns)
 
 
 def _is_costly(eqn: ir.JaxprEqn) -> bool:

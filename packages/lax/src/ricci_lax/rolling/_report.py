@@ -1,10 +1,8 @@
 """Reports on the pieces of a jaxpr that ``roll`` compiles once."""
 
-from collections.abc import Sequence
-
 import ricci_ir as ir
 
-from ._pieces import find_runs, size_in_bytes
+from ._pieces import SEARCHED, count_equations, find_runs, size_in_bytes
 
 __all__ = ["RollReport", "RolledRun"]
 
@@ -59,11 +57,11 @@ class RollReport(ir.Record):
 
 
 def report(jaxpr: ir.Jaxpr) -> RollReport:
-    """Describe the runs of a jaxpr and of the jaxprs that its equations hold."""
+    """Describe the runs of a jaxpr and of the jaxprs in it that ``roll`` searches."""
     runs: list[RolledRun] = []
     refused: list[RolledRun] = []
     saved = _add(jaxpr, runs, refused)
-    total = _equations(jaxpr)
+    total = count_equations(jaxpr.eqns)
     return RollReport(tuple(runs), tuple(refused), total, total - saved)
 
 
@@ -76,7 +74,7 @@ def _add(jaxpr: ir.Jaxpr, runs: list[RolledRun], refused: list[RolledRun]) -> in
         source = jaxpr.eqns[run.start].source
         stacked = sum(size_in_bytes(value) for _, values in run.stacked for value in values)
         carried = sum(size_in_bytes(carry.operand) for carry in run.carries)
-        piece = _equations(jaxpr.eqns[run.start : run.start + run.period])
+        piece = count_equations(jaxpr.eqns[run.start : run.start + run.period])
         runs.append(RolledRun(run.count, piece, source, stacked, carried))
         saved += piece * (run.count - 1)
         inside.update(range(run.start + run.period, run.stop))
@@ -84,12 +82,6 @@ def _add(jaxpr: ir.Jaxpr, runs: list[RolledRun], refused: list[RolledRun]) -> in
         source = jaxpr.eqns[refusal.start].source
         refused.append(RolledRun(refusal.count, refusal.period, source, reason=refusal.reason))
     for i, eqn in enumerate(jaxpr.eqns):
-        if i not in inside:
+        if i not in inside and eqn.primitive.name in SEARCHED:
             saved += sum(_add(inner, runs, refused) for inner in ir.jaxprs_in_params(eqn.params))
     return saved
-
-
-def _equations(part: ir.Jaxpr | Sequence[ir.JaxprEqn]) -> int:
-    eqns = part.eqns if isinstance(part, ir.Jaxpr) else part
-    inner = (jaxpr for eqn in eqns for jaxpr in ir.jaxprs_in_params(eqn.params))
-    return len(eqns) + sum(map(_equations, inner))

@@ -13,13 +13,10 @@ from ricci_lax.shapes import concatenate, index_in_dim, rev
 from ricci_lax.structure import expand_dims
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
-from ._pieces import Place, Run, find_runs
+from ._pieces import SEARCHED, Place, Run, find_runs
 from ._report import RollReport, report
 
 __all__ = ["Rolled", "roll"]
-
-# Primitives whose jaxprs are searched too: each may be replaced by another of the same types.
-_SEARCHED = ("cond", "jit", "remat2", "scan", "while")
 
 
 class _Row(ir.Record):
@@ -151,7 +148,7 @@ ir.rolled_jaxpr.provide(_rolled)
 
 
 def _with_rolled_jaxprs(eqn: ir.JaxprEqn) -> ir.JaxprEqn:
-    if eqn.primitive.name not in _SEARCHED:
+    if eqn.primitive.name not in SEARCHED:
         return eqn
     changed = {}
     for name, value in eqn.params.items():
