@@ -65,7 +65,7 @@ WORDS = [
     (lambda: jnp.ones((2, 3)).at[0, 0, 0].set(1.0), ["too many indices", "3", "(2, 3)"]),
     (lambda: jnp.max(ONES[:0]), ["max", "no identity", "(0,)"]),
     (lambda: jnp.argmin(ONES[:0]), ["argmin", "empty", "(0,)"]),
-    (lambda: jnp.cross(ONES, BIG), ["cross", "dimension", "(2,)", "(2, 9)"]),
+    (lambda: jnp.cross(ONES, BIG), ["cross", "dimension", "size 3", "(2,)", "(2, 9)"]),
     (lambda: ricci.make_jaxpr(3), ["function", "callable"]),
     (lambda: ricci.eval_shape(3), ["function", "callable"]),
 ]

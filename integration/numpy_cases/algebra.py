@@ -115,8 +115,6 @@ add("cross linalg.cross", """
     {f}(f32[3,2], f32[3,2], axis=0)
     """, dtypes="f32 i32 c64 bf16 u8")
 add("cross", """
-    {f}(f32[2], f32[2])
-    {f}(f32[2], f32[3])
     {f}(f32[2,3], f32[3,2], axisb=0)
     {f}(f32[3,4], f32[3,4], axisa=0, axisb=0, axisc=0)
     """, derive="first")

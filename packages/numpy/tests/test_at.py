@@ -151,3 +151,44 @@ def test_single_positions_in_an_empty_dimension_raise(update, backend):
     with pytest.raises(IndexError, match="axis 0 has size 0"):
         update(x)
     assert x.at[jnp.array([1])].set(1.0).shape == (0, 3)
+
+
+STRATEGIES = {
+    "gather": INDICES,
+    "static_slice": [0, (1, -1), (slice(1, 3), slice(None, None, 2)), (None, 0), Ellipsis],
+    "dynamic_slice": [0, (1, -1), (slice(None, None, -1), 0), slice(1, 3), (None, 0)],
+}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "index"), [(name, i) for name, indices in STRATEGIES.items() for i in indices]
+)
+def test_strategy_does_not_change_the_elements(strategy, index, backend):
+    elements = jnp.asarray(M).at[index].get(strategy=strategy)
+    np.testing.assert_array_equal(elements, M[index])
+
+
+@pytest.mark.parametrize(
+    ("strategy", "operation"),
+    [("gather", "gather"), ("static_slice", "slice"), ("dynamic_slice", "dynamic_slice")],
+)
+def test_strategy_selects_the_operation(strategy, operation):
+    jaxpr = make_jaxpr(lambda x: x.at[1].get(strategy=strategy))(jnp.asarray(M))
+    assert operation in [equation.primitive.name for equation in jaxpr.eqns]
+
+
+@pytest.mark.parametrize(
+    ("index", "options", "error"),
+    [
+        (0, {"strategy": "x"}, ValueError),
+        (0, {"strategy": "static_slice", "mode": "fill"}, ValueError),
+        (0, {"strategy": "dynamic_slice", "mode": "fill"}, ValueError),
+        (9, {"strategy": "static_slice"}, IndexError),
+        (IV, {"strategy": "static_slice"}, TypeError),
+        (IV, {"strategy": "dynamic_slice"}, TypeError),
+        (slice(None, None, 2), {"strategy": "dynamic_slice"}, TypeError),
+    ],
+)
+def test_strategy_refuses_what_it_cannot_read(index, options, error):
+    with pytest.raises(error):
+        jnp.asarray(M).at[index].get(**options)

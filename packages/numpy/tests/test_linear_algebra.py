@@ -131,6 +131,8 @@ def test_dtype_of_products(dtypes, preferred, expected):
         (lambda x, m: jnp.einsum("ij->ii", m), ValueError),
         (lambda x, m: jnp.einsum("i,j", x), ValueError),
         (lambda x, m: jnp.cross(x, x), ValueError),
+        (lambda x, m: jnp.cross(x[:2], x[:2]), ValueError),
+        (lambda x, m: jnp.cross(x[:2], x[:3]), ValueError),
         (lambda x, m: jnp.linalg.norm(x, "fro"), ValueError),
         (lambda x, m: jnp.linalg.norm(m[None], 2), ValueError),
         (lambda x, m: jnp.vecdot(x, x[:2]), ValueError),

@@ -2,3 +2,4 @@
 
 from ._functions import *
 from ._incomplete_gamma import *
+from ._polynomial import *

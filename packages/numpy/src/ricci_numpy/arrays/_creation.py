@@ -125,7 +125,7 @@ def asarray(
 def array(
     object: object,
     dtype: ir.DTypeLike | None = None,
-    *args: object,
+    *,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
@@ -138,7 +138,6 @@ def array(
       object: an array, a scalar, a nested list or tuple of those (traced arrays included), or an
         object with a method ``__jax_array__`` or ``__array__``.
       dtype: the result's dtype; see ``asarray``.
-      args: ``copy``, ``order`` and ``ndmin`` by position, which is deprecated.
       copy: whether an array is copied.
       order: only ``None`` and ``"K"``.
       ndmin: the least number of dimensions; leading ones of size 1 are added.
@@ -149,8 +148,7 @@ def array(
       dtype, 64-bit ones halved unless 64-bit dtypes are on.
 
     Raises:
-      TypeError: if there are too many arguments, or ``object`` holds strings, objects or other
-        values that are not numbers.
+      TypeError: if ``object`` holds strings, objects or other values that are not numbers.
       ValueError: if ``object`` is or holds ``None``, or is ragged.
       OverflowError: if the dtype cannot hold an integer.
 
@@ -172,24 +170,8 @@ def array(
 
     Source: numpy.array.
     """
-    if args:
-        copy, order, ndmin = _by_position(args, copy, order, ndmin)
     dtype = chosen_dtype(dtype, "array")
     return _array(object, dtype, copy, order, ndmin, device, out_sharding, "array")
-
-
-def _by_position(args: tuple, *defaults: object) -> tuple:
-    """The options of ``array``: those given by position, then the others."""
-    if len(args) > len(defaults):
-        raise TypeError(
-            "array: takes at most 5 arguments by position, object, dtype, copy, order and ndmin, "
-            f"got {2 + len(args)}."
-        )
-    ir.warn_user(
-        "array: give copy, order and ndmin by name; by position they are deprecated.",
-        DeprecationWarning,
-    )
-    return (*args, *defaults[len(args) :])
 
 
 def _array(

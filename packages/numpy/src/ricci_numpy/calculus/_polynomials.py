@@ -19,7 +19,6 @@ from ricci_numpy.linalg._decompositions import eigvals
 from ricci_numpy.rearranging._moving import trim_zeros
 from ricci_numpy.shapes._reshaping import atleast_1d
 from ricci_numpy.ufuncs._arithmetic import power
-from ricci_numpy.ufuncs._binary import add, multiply
 
 from ._convolution import convolve
 
@@ -242,13 +241,13 @@ def _polydiv(u: ir.Array, v: ir.Array) -> tuple[ir.Array, ir.Array]:
     return quotient, remainder
 
 
-def polyval(p: ir.ArrayLike, x: ir.ArrayLike, *, unroll: int = 16) -> ir.Array:
+def polyval(p: ir.ArrayLike, x: ir.ArrayLike, *, unroll: int | None = None) -> ir.Array:
     """The values of a polynomial, by Horner's rule.
 
     Args:
       p: the coefficients, a vector; or an array, for polynomials along its leading dimension.
       x: where to evaluate it, an array that broadcasts with the rest of ``p``.
-      unroll: how many steps of the loop to write out; the executable is larger and faster.
+      unroll: how many steps of the loop to write out; see ``lax.polynomial``.
 
     Returns:
       An array of the broadcast shape.
@@ -271,12 +270,14 @@ def polyval(p: ir.ArrayLike, x: ir.ArrayLike, *, unroll: int = 16) -> ir.Array:
 
 
 @ir.composite("polyval")
-def _polyval(p: ir.Array, x: ir.Array, *, unroll: int) -> ir.Array:
+def _polyval(p: ir.Array, x: ir.Array, *, unroll: int | None) -> ir.Array:
     p, x = promote_dtypes(p, x)
     shape = broadcast_shape("polyval", np.shape(p)[1:], np.shape(x))
-    start = lax.full(shape, _zero(p))
     x = broadcast(x, shape)
-    return lax.scan(lambda y, c: (add(multiply(y, x), c), None), start, p, unroll=unroll)[0]
+    coefficients = reversed(lax.unstack(p, 0)) if p.shape[0] else ()
+    return lax.polynomial(
+        x, [broadcast(c, shape) if np.ndim(c) else c for c in coefficients], unroll=unroll
+    )
 
 
 def _order(name: str, m: int) -> int:

@@ -15,7 +15,7 @@ from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.ufuncs._arithmetic import power
 from ricci_numpy.ufuncs._binary import divide
 
-from ._brackets import ModeLike, as_mode, get_at
+from ._brackets import ModeLike, Strategy, as_mode, get_at
 from ._entries import check_single_positions, read_index
 from ._gather_form import GatherForm, gather_form, indexed_operand
 
@@ -110,6 +110,7 @@ class IndexUpdateRef(_ShownBySlots):
         fill_value: ir.ArrayLike | None = None,
         out_sharding: object = None,
         wrap_negative_indices: bool = True,
+        strategy: Strategy = "auto",
     ) -> ir.Array:
         """``x[index]`` with a choice of what happens to indices out of bounds.
 
@@ -117,10 +118,14 @@ class IndexUpdateRef(_ShownBySlots):
           mode: ``"fill"`` gives ``fill_value`` there, ``"clip"`` the nearest element.
           fill_value: a scalar; by default NaN, or the extreme value of an integer dtype.
           out_sharding: the result's sharding.
+          strategy: the operation that is used: ``"gather"``; ``"dynamic_slice"``, for ints, scalars
+            and slices of step 1 or -1; ``"static_slice"``, for ints within bounds and slices; or
+            by default whichever is the fastest for the index.
 
         Raises:
-          IndexError, TypeError: as ``x[index]``.
-          ValueError: if there is no such mode.
+          IndexError: as ``x[index]``, or if an int is out of bounds for ``"static_slice"``.
+          TypeError: as ``x[index]``, or if the strategy does not take such an index.
+          ValueError: if there is no such mode or strategy, or the strategy does not take the mode.
         """
         if out_sharding is not None:
             return resolved_by(
@@ -131,6 +136,7 @@ class IndexUpdateRef(_ShownBySlots):
                     mode=mode,
                     fill_value=fill_value,
                     wrap_negative_indices=wrap_negative_indices,
+                    strategy=strategy,
                 ),
             )
         if fill_value is not None:
@@ -143,6 +149,7 @@ class IndexUpdateRef(_ShownBySlots):
             unique_indices=unique_indices,
             fill_value=fill_value,
             wrap_negative_indices=wrap_negative_indices,
+            strategy=strategy,
         )
 
     def set(self, values: ir.ArrayLike, **options: Unpack[UpdateOptions]) -> ir.Array:

@@ -6,7 +6,7 @@ an executable that takes the positions as operands, so that indices of one form 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -22,6 +22,8 @@ _MODES = lax.GatherScatterMode
 _INT32 = np.iinfo(np.int32)
 ModeLike = str | lax.GatherScatterMode | None
 """A mode for indices out of bounds, or its name."""
+type Strategy = Literal["auto", "gather", "static_slice", "dynamic_slice"]
+"""The operation by which an array is indexed."""
 
 _check_static = ir.config.state("jax_check_static_indices")
 
@@ -94,7 +96,8 @@ def _check_position(index: int, size: int, axis: int, wrap: bool = True) -> None
     if not (-size if wrap else 0) <= index < size:
         raise IndexError(
             f"index {index} is out of bounds for axis {axis} with size {size}. It would be moved "
-            "to the nearest element, but the option jax_check_static_indices is on."
+            "to the nearest element, but the option jax_check_static_indices is on, or the "
+            "strategy is 'static_slice'."
         )
 
 
@@ -283,10 +286,12 @@ def _getitem(
     unique_indices: bool = False,
     fill_value: ir.ArrayLike | None = None,
     wrap: bool = True,
+    strategy: Strategy = "auto",
 ) -> ir.Array:
     clips = mode is None or mode is _MODES.CLIP or mode is _MODES.PROMISE_IN_BOUNDS
-    if not index.has_array and clips:
-        if not index.has_dynamic and _is_in_bounds(index, wrap):
+    if not index.has_array and clips and strategy != "gather":
+        static = not index.has_dynamic and strategy != "dynamic_slice"
+        if static and _is_in_bounds(index, wrap):
             if ir.is_recording():
                 return _static(x, index)
             return _static_step(x, index)
@@ -532,9 +537,12 @@ def get_at(
     unique_indices: bool = False,
     fill_value: ir.ArrayLike | None = None,
     wrap_negative_indices: bool = True,
+    strategy: Strategy = "auto",
 ) -> ir.Array:
     """``x[index]`` with a choice of what happens to indices out of bounds; see ``x.at[].get``."""
     parsed, mode = read_index(x.shape, index), as_mode(mode)
+    if strategy != "auto":
+        _check_strategy(strategy, parsed, mode, wrap_negative_indices)
     if _check_static.value and mode in (None, _MODES.PROMISE_IN_BOUNDS):
         _check_positions(parsed, wrap_negative_indices)
     return _getitem(
@@ -545,4 +553,36 @@ def get_at(
         unique_indices=unique_indices,
         fill_value=fill_value,
         wrap=wrap_negative_indices,
+        strategy=strategy,
     )
+
+
+def _check_strategy(
+    strategy: str, index: ParsedIndex, mode: lax.GatherScatterMode | None, wrap: bool
+) -> None:
+    """Check that an index can be read by a strategy of ``x.at[].get``."""
+    if strategy not in get_args(Strategy.__value__):
+        raise ValueError(
+            f"at[].get: strategy={strategy!r} is unknown; it is 'auto', 'gather', 'static_slice' "
+            "or 'dynamic_slice'."
+        )
+    if strategy == "gather":
+        return
+    if mode is _MODES.FILL_OR_DROP:
+        raise ValueError(
+            f"at[].get: strategy={strategy!r} does not take mode='fill', only 'clip' and "
+            "'promise_in_bounds'."
+        )
+    is_static = strategy == "static_slice"
+    if index.has_array or (is_static and index.has_dynamic):
+        raise TypeError(
+            f"at[].get: strategy={strategy!r} takes {'ints' if is_static else 'scalars'} and "
+            "slices as indices. For arrays of indices, leave it out."
+        )
+    if is_static:
+        _check_positions(index, wrap)
+    elif any(e[0] == SLICE and e[3] not in (1, -1) for e in index.entries):
+        raise TypeError(
+            "at[].get: strategy='dynamic_slice' takes slices of step 1 or -1 only. Use "
+            "'static_slice' or 'gather'."
+        )

@@ -1,7 +1,5 @@
 """Products of vectors with matrices, Kronecker products, and cross products."""
 
-from typing import Any
-
 import numpy as np
 
 import ricci_lax as lax
@@ -141,7 +139,7 @@ def cross(
     axisc: int = -1,
     axis: int | None = None,
 ) -> Array:
-    """The cross product of vectors of size 3; of size 2, the scalar that is its third component.
+    """The cross product of vectors of size 3.
 
     Args:
       a, b: arrays that broadcast.
@@ -153,7 +151,7 @@ def cross(
       An array of the broadcast shape, the vectors along ``axisc``.
 
     Raises:
-      ValueError: if a vector's size is neither 2 nor 3.
+      ValueError: if a vector's size is not 3.
       TypeError: if an operand is not an array.
 
     Example:
@@ -167,10 +165,11 @@ def cross(
         axisa = axisb = axisc = axis
     a, b = operands("cross", a, b)
     for x, axis_x in ((a, axisa), (b, axisb)):
-        if np.shape(x)[canonical_axis(axis_x, np.ndim(x))] not in (2, 3):
+        if np.shape(x)[canonical_axis(axis_x, np.ndim(x))] != 3:
             raise ValueError(
-                f"cross: vectors must have size 2 or 3 along the given dimension (axis {axis_x}), "
-                f"got arrays of shapes {np.shape(a)} and {np.shape(b)}."
+                f"cross: vectors must have size 3 along the given dimension (axis {axis_x}), got "
+                f"arrays of shapes {np.shape(a)} and {np.shape(b)}. "
+                "Append a zero to vectors of size 2."
             )
     if 2 in (np.shape(a)[axisa], np.shape(b)[axisb]):
         warn_user(
@@ -186,36 +185,21 @@ def _cross(a: Array, b: Array, *, axisa: int, axisb: int, axisc: int) -> Array:
     a, b = promote_dtypes(a, b)
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     lead = broadcast_shape("cross", (*np.shape(a)[:-1], 1), (*np.shape(b)[:-1], 1))[:-1]
-    (a0, a1, a2), (b0, b1, b2) = _components(a, lead), _components(b, lead)
-    if a2 is None and b2 is None:
-        return lax.sub(lax.mul(a0, b1), lax.mul(a1, b0))
-    # A vector of size 2 has no third component: its products are left out.
-    first = _difference(_product(a1, b2), _product(a2, b1))
-    second = _difference(_product(a2, b0), _product(a0, b2))
-    third = lax.sub(lax.mul(a0, b1), lax.mul(a1, b0))
-    parts = [lax.expand_dims(part, (0,)) for part in (first, second, third)]
-    product = lax.concatenate(parts, 0)
+    a, b = _components(a, lead), _components(b, lead)
+    parts = [
+        lax.sub(lax.mul(a[i], b[j]), lax.mul(a[j], b[i])) for i, j in ((1, 2), (2, 0), (0, 1))
+    ]
+    product = lax.concatenate([lax.expand_dims(part, (0,)) for part in parts], 0)
     return moveaxis(convert(product, product.dtype), 0, axisc)
 
 
-def _components(x: Array, lead: tuple[int, ...]) -> list[Any]:
-    """The components of vectors of size 2 or 3; the third of size 2 is ``None``."""
+def _components(x: Array, lead: tuple[int, ...]) -> list[Array]:
+    """The three components of vectors along the last dimension, broadcast to the shape ``lead``."""
     last = np.ndim(x) - 1
     components: list[Array] = []
-    for i in range(np.shape(x)[-1]):
+    for i in range(3):
         starts = (*(0,) * last, i)
         limits = (*np.shape(x)[:-1], i + 1)
         part = lax.slice(x, starts, limits)
         components.append(broadcast(lax.squeeze(part, (last,)), lead))
-    return components if len(components) == 3 else [*components, None]
-
-
-def _product(x: Array | None, y: Array | None) -> Array | None:
-    return None if x is None or y is None else lax.mul(x, y)
-
-
-def _difference(x: Array | None, y: Array | None) -> Any:
-    """``x - y``, where one of them may be ``None``, for zero."""
-    if x is None or y is None:
-        return x if y is None else lax.neg(y)
-    return lax.sub(x, y)
+    return components

@@ -332,31 +332,33 @@ def _atleast_3d(x: ir.Array) -> ir.Array:
 
 def _at_least(
     step: ir.Composite, rank: int, args: tuple[ir.ArrayLike, ...]
-) -> ir.Array | list[ir.Array]:
-    """One array, or a list of several, with at least ``rank`` dimensions, which ``step`` adds."""
+) -> ir.Array | tuple[ir.Array, ...]:
+    """One array, or a tuple of several, with at least ``rank`` dimensions, which ``step`` adds."""
     check_arraylike(step.name, *args)
     # An array that has them is returned unchanged; jaxprs have the call, as JAX's do.
-    results = [
+    results = tuple(
         ir.as_array(x)
         if np.ndim(x) >= rank and hasattr(type(x), "aval") and not ir.is_recording()
         else step(x)
         for x in operands(step.name, *args)
-    ]
+    )
     return results[0] if len(results) == 1 else results
 
 
 @overload
 def atleast_1d(x: ir.ArrayLike, /) -> ir.Array: ...
 @overload
-def atleast_1d(x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike) -> list[ir.Array]: ...
-def atleast_1d(*arys: ir.ArrayLike) -> ir.Array | list[ir.Array]:
-    """Arrays with one dimension at least; a list of them for several arguments.
+def atleast_1d(
+    x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike
+) -> tuple[ir.Array, ...]: ...
+def atleast_1d(*arys: ir.ArrayLike) -> ir.Array | tuple[ir.Array, ...]:
+    """Arrays with one dimension at least; a tuple of them for several arguments.
 
     Args:
       *arys: arrays or scalars.
 
     Returns:
-      An array, or a list of arrays for several arguments.
+      An array, or a tuple of arrays for several arguments.
 
     Raises:
       TypeError: if an argument is not an array or scalar.
@@ -374,15 +376,17 @@ def atleast_1d(*arys: ir.ArrayLike) -> ir.Array | list[ir.Array]:
 @overload
 def atleast_2d(x: ir.ArrayLike, /) -> ir.Array: ...
 @overload
-def atleast_2d(x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike) -> list[ir.Array]: ...
-def atleast_2d(*arys: ir.ArrayLike) -> ir.Array | list[ir.Array]:
-    """Arrays with two dimensions at least, new ones in front; a list for several arguments.
+def atleast_2d(
+    x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike
+) -> tuple[ir.Array, ...]: ...
+def atleast_2d(*arys: ir.ArrayLike) -> ir.Array | tuple[ir.Array, ...]:
+    """Arrays with two dimensions at least, new ones in front; a tuple for several arguments.
 
     Args:
       *arys: arrays or scalars.
 
     Returns:
-      An array, or a list of arrays for several arguments.
+      An array, or a tuple of arrays for several arguments.
 
     Raises:
       TypeError: if an argument is not an array or scalar.
@@ -400,9 +404,11 @@ def atleast_2d(*arys: ir.ArrayLike) -> ir.Array | list[ir.Array]:
 @overload
 def atleast_3d(x: ir.ArrayLike, /) -> ir.Array: ...
 @overload
-def atleast_3d(x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike) -> list[ir.Array]: ...
-def atleast_3d(*arys: ir.ArrayLike) -> ir.Array | list[ir.Array]:
-    """Arrays with three dimensions at least; a list of them for several arguments.
+def atleast_3d(
+    x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike
+) -> tuple[ir.Array, ...]: ...
+def atleast_3d(*arys: ir.ArrayLike) -> ir.Array | tuple[ir.Array, ...]:
+    """Arrays with three dimensions at least; a tuple of them for several arguments.
 
     A vector of size ``n`` gets shape ``(1, n, 1)``, a matrix ``(m, n, 1)``.
 
@@ -410,7 +416,7 @@ def atleast_3d(*arys: ir.ArrayLike) -> ir.Array | list[ir.Array]:
       *arys: arrays or scalars.
 
     Returns:
-      An array, or a list of arrays for several arguments.
+      An array, or a tuple of arrays for several arguments.
 
     Raises:
       TypeError: if an argument is not an array or scalar.

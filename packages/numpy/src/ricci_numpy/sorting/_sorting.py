@@ -1,6 +1,7 @@
 """Sorting, and the greatest elements."""
 
 from collections.abc import Sequence
+from itertools import batched
 from operator import index as as_int
 
 import numpy as np
@@ -16,11 +17,13 @@ from ricci_numpy._promotion import (
     operands,
 )
 from ricci_numpy.indexing._at import at
+from ricci_numpy.indexing._take import take_along_axis
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex", "top_k"]
 
+_UINT8 = np.dtype(np.uint8)
 
 def _check_kind(name: str, kind: object, order: object) -> None:
     if kind is not None:
@@ -148,19 +151,23 @@ def _argsort(
     return lax.rev(positions, (axis,)) if descending else positions
 
 
-def lexsort(keys: ir.ArrayLike | Sequence[ir.ArrayLike], axis: int = -1) -> ir.Array:
+def lexsort(
+    keys: ir.ArrayLike | Sequence[ir.ArrayLike], axis: int = -1, *, batch_size: int = 16
+) -> ir.Array:
     """The positions that sort by several keys, the last one first.
 
     Args:
       keys: a sequence of arrays of one shape, or an array of them.
       axis: the dimension.
+      batch_size: how many keys one sort compares. The time to compile a sort grows with the
+        number of its keys; more than these are sorted in several passes, with equal results.
 
     Returns:
       An integer array of the shape of a key.
 
     Raises:
       TypeError: if there are no keys, or one is not an array.
-      ValueError: if the shapes differ, or ``axis`` does not exist.
+      ValueError: if the shapes differ, ``axis`` does not exist, or ``batch_size`` is not positive.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -172,19 +179,28 @@ def lexsort(keys: ir.ArrayLike | Sequence[ir.ArrayLike], axis: int = -1) -> ir.A
     parts = list(keys) if isinstance(keys, Sequence) else list(lax.unstack(keys, 0))
     if not parts:
         raise TypeError("lexsort: give at least one key.")
+    batch_size = as_int(batch_size)
+    if batch_size < 1:
+        raise ValueError(f"lexsort: batch_size must be positive, got {batch_size}.")
     parts = operands("lexsort", *parts)
     shapes = {np.shape(x) for x in parts}
     if len(shapes) > 1:
         raise ValueError(f"lexsort: all keys must have one shape, got {sorted(shapes)}.")
     if not np.ndim(parts[0]):
         return lax.full((), 0, ir.python_scalar_dtype(int))
-    return _lexsort(*parts, axis=canonical_axis(axis, np.ndim(parts[0])))
+    axis = canonical_axis(axis, np.ndim(parts[0]))
+    return _lexsort(*parts, axis=axis, batch_size=min(batch_size, len(parts)))
 
 
 @ir.composite("lexsort")
-def _lexsort(*keys: ir.ArrayLike, axis: int) -> ir.Array:
+def _lexsort(*keys: ir.Array, axis: int, batch_size: int) -> ir.Array:
     places = lax.broadcasted_iota(ir.python_scalar_dtype(int), np.shape(keys[0]), axis)
-    return lax.sort((*keys[::-1], places), axis, num_keys=len(keys))[-1]
+    # Sorts are stable: the least significant keys come first.
+    for batch in batched(keys, batch_size):
+        if batch[0] is not keys[0]:
+            batch = [take_along_axis(key, places, axis) for key in batch]
+        places = lax.sort((*batch[::-1], places), axis, num_keys=len(batch))[-1]
+    return places
 
 
 def sort_complex(a: ir.ArrayLike) -> ir.Array:
@@ -252,16 +268,19 @@ def partition(a: ir.ArrayLike, kth: int, axis: int = -1) -> ir.Array:
     """
     (a,) = operands("partition", a)
     kth, axis = _check_kth("partition", a, kth, axis)
+    if ir.get_aval(a).dtype == np.bool_:
+        return convert(_partition(convert(a, _UINT8), kth=kth, axis=axis), np.bool_)
     return _partition(a, kth=kth, axis=axis)
 
 
 def _negated(a: ir.Array) -> ir.Array:
-    """Return elements in the reverse order: negated, or unsigned ones taken from the largest."""
+    """Return elements in the reverse order: integers' bits inverted, other numbers negated.
+
+    An integer has no negative if it is the least one of its dtype, or unsigned.
+    """
     dtype = ir.get_aval(a).dtype
-    if dtype == ir.BOOL:
+    if dtype == ir.BOOL or ir.issubdtype(dtype, np.integer):
         return lax.bitwise_not(a)
-    if ir.issubdtype(dtype, np.unsignedinteger):
-        return lax.sub(np.array(ir.iinfo(dtype).max, dtype)[()], a)
     return lax.neg(a)
 
 
@@ -296,6 +315,8 @@ def argpartition(a: ir.ArrayLike, kth: int, axis: int = -1) -> ir.Array:
     """
     (a,) = operands("argpartition", a)
     kth, axis = _check_kth("argpartition", a, kth, axis)
+    if ir.get_aval(a).dtype == np.bool_:
+        a = convert(a, _UINT8)
     return _argpartition(a, kth=kth, axis=axis)
 
 
