@@ -610,3 +610,14 @@ def test_functions_are_documented(name):
     assert function.__name__ == name
     (found,) = doctest.DocTestFinder().find(function, name, module=False)
     assert found.examples
+
+
+@pytest.mark.parametrize("accuracy", [lax.AccuracyMode.HIGHEST, lax.Tolerance(rtol=1e-3)])
+def test_erfc_takes_an_accuracy(accuracy, backend):
+    x = np.linspace(-2, 2, 5, dtype=np.float32)
+    np.testing.assert_allclose(lax.erfc(x, accuracy=accuracy), lax.erfc(x), rtol=1e-3)
+
+
+def test_erfc_refuses_what_is_no_accuracy():
+    with pytest.raises(NotImplementedError, match="AccuracyMode"):
+        lax.erfc(np.float32(1), accuracy="high")

@@ -297,3 +297,9 @@ def test_moving_keys_does_not_wrap_words():
 
 def test_keys_can_be_indexed_under_vmap():
     assert words(vmap(lambda i: GRID[i, 1])(jnp.array([1, 0]))) == words(GRID[::-1, 1])
+
+
+def test_key_annotates_arrays_of_keys():
+    key = random.key(0)
+    assert random.Key(key) is key
+    assert random.Key.__supertype__ is Array

@@ -115,11 +115,41 @@ def test_iterative_solvers_take_pytrees():
     close(x["u"], np.zeros(3))
 
 
+@pytest.mark.parametrize("kind", [1, 2, 3])
+@pytest.mark.parametrize("matrix", [A, C], ids=["real", "complex"])
+def test_generalised_eigenvectors_solve_their_problem(matrix, kind):
+    a = matrix + np.conj(matrix.T)
+    b = matrix @ np.conj(matrix.T)
+    w, v = linalg.eigh(a, b, type=kind)
+    close(linalg.eigh(a, b, type=kind, eigvals_only=True), w)
+    assert (np.diff(w) >= 0).all()
+    left, right = {1: (a @ v, b @ v * w), 2: (a @ b @ v, v * w), 3: (b @ a @ v, v * w)}[kind]
+    np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-3 * np.abs(left).max())
+    metric = np.linalg.inv(b) if kind == 3 else b
+    close(adjoint(v) @ metric @ v, np.eye(4))
+
+
+def test_generalised_problems_broadcast_and_differentiate():
+    a, b = A + A.T, A @ A.T
+    w, v = linalg.eigh(np.stack([a, 2 * a]), b)
+    assert v.shape == (2, 4, 4)
+    close(w[1], 2 * w[0])
+    # The sum of the eigenvalues is the trace of b⁻¹ a.
+    slope = grad(lambda a: linalg.eigh(a, b, eigvals_only=True).sum())(jnp.asarray(a))
+    close(slope, np.linalg.inv(b))
+
+
+def test_indefinite_metric_gives_nan():
+    assert np.isnan(linalg.eigh(A + A.T, -np.eye(4, dtype=np.float32))[0]).all()
+
+
 REFUSED = [
     (lambda: linalg.solve_triangular(A, B[:3]), ValueError, "rows"),
     (lambda: linalg.solve_triangular(A, B, trans="X"), ValueError, "trans"),
     (lambda: linalg.qr(A, mode="x"), ValueError, "mode"),
-    (lambda: linalg.eigh(A, A), NotImplementedError, "Cholesky"),
+    (lambda: linalg.eigh(A, A, eigvals=(0, 1)), NotImplementedError, "eigvals"),
+    (lambda: linalg.eigh(A, A, type=4), ValueError, "type must be 1, 2 or 3, got 4"),
+    (lambda: linalg.eigh(A, A[:2, :2]), ValueError, "square matrices of one size"),
     (lambda: linalg.expm(TALL), ValueError, "square"),
     (lambda: linalg.polar(TALL, "left"), NotImplementedError, "svd"),
     (lambda: linalg.block_diag(np.ones((1, 1, 1))), ValueError, "rank"),

@@ -4,6 +4,7 @@
 """
 
 import json
+from decimal import Decimal, localcontext
 from pathlib import Path
 
 import ml_dtypes
@@ -13,6 +14,7 @@ import pytest
 import ricci_numpy as jnp
 from ricci_autodiff import grad
 from ricci_batching import vmap
+from ricci_ir import enable_x64
 from ricci_scipy import special
 
 pytest.importorskip("ricci_xla", reason="values are computed by a backend")
@@ -42,6 +44,8 @@ def test_values_are_those_of_scipy(name):
 DERIVATIVES = {
     "dawsn": (1.3,),
     "erfcx": (1.3,),
+    "erfcinv": (0.3,),
+    "kl_div": (0.3, 0.31),
     "exp1": (0.7,),
     "expi": (-0.8,),
     "log_ndtr": (-1.7,),
@@ -211,3 +215,29 @@ def test_comb_of_none_and_of_all_is_one(n):
     assert special.comb(n, np.float32(0)) == 1
     assert special.comb(n, n) == 1
     assert grad(special.comb)(n, np.float32(0)) == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_divergence_of_close_numbers_keeps_its_digits(dtype):
+    p = np.float32([1.0000001, 1e-3, 5, 0.75, 1.5, 3.0])
+    q = np.float32([1, 1.0001e-3, 5.000001, 1, 1, 1.4])
+    with localcontext(prec=60):
+        pairs = [(Decimal(float(x)), Decimal(float(y))) for x, y in zip(p, q, strict=True)]
+        expected = [float(x * (x / y).ln() - x + y) for x, y in pairs]
+    with enable_x64(dtype == "float64"):
+        values = special.kl_div(p.astype(dtype), q.astype(dtype))
+    np.testing.assert_allclose(values, expected, rtol=8 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("y", [1e-30, 1e-6, 0.3, 1.0, 1.7, 1.9999])
+def test_derivative_of_erfcinv_is_the_reciprocal_slope_of_erfc(y):
+    y = float(np.float32(y))
+    with enable_x64(True):
+        inverse = float(special.erfcinv(y))
+    expected = -np.sqrt(np.pi) / 2 * np.exp(np.longdouble(inverse) ** 2)
+    np.testing.assert_allclose(grad(special.erfcinv)(np.float32(y)), expected, rtol=2e-6)
+
+
+def test_erfcinv_is_steep_at_the_ends():
+    assert grad(special.erfcinv)(0.0) == -np.inf
+    assert grad(special.erfcinv)(2.0) == -np.inf

@@ -196,12 +196,15 @@ class AccurateFunction(Protocol):
     def __call__(self, x: ir.ArrayLike, *, accuracy: Accuracy = None) -> ir.Array: ...
 
 
-def _accurate_function(primitive: ir.Primitive, summary: str, example: str) -> AccurateFunction:
+def accurate_function(primitive: ir.Primitive, summary: str, example: str) -> AccurateFunction:
     """The public function that applies such a primitive; see ``unary_function``."""
     bind = primitive.bind
 
     def apply(x: ir.ArrayLike, *, accuracy: Accuracy = None) -> ir.Array:
-        return bind(x) if accuracy is None else bind(x, accuracy=accuracy)
+        if accuracy is None:
+            return bind(x)
+        _accuracy_text(accuracy)
+        return bind(x, accuracy=accuracy)
 
     apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
     args = "Args:\n  x: an array.\n  accuracy: how accurate the result should be, if it matters."
@@ -281,30 +284,30 @@ logistic_p: ir.Primitive = _accurate(
     "logistic", traced(_logistic), inexact, jvp=per_operand_with_result(_logistic_derivative)
 )
 
-exp: AccurateFunction = _accurate_function(
+exp: AccurateFunction = accurate_function(
     exp_p, "Elementwise e to the power of ``x``.", "round(float(lax.exp(1.0)), 4) -> 2.7183"
 )
-exp2: AccurateFunction = _accurate_function(
+exp2: AccurateFunction = accurate_function(
     exp2_p,
     "Elementwise 2 to the power of ``x``.",
     "lax.exp2(jnp.array([3.0, -1.0])).round(4).tolist() -> [8.0, 0.5]",
 )
-expm1: AccurateFunction = _accurate_function(
+expm1: AccurateFunction = accurate_function(
     expm1_p, "Elementwise ``exp(x) - 1``, accurate near 0.", "float(lax.expm1(1e-8)) > 0 -> True"
 )
-log: AccurateFunction = _accurate_function(
+log: AccurateFunction = accurate_function(
     log_p, "Elementwise natural logarithm.", "round(float(lax.log(10.0)), 4) -> 2.3026"
 )
-log1p: AccurateFunction = _accurate_function(
+log1p: AccurateFunction = accurate_function(
     log1p_p, "Elementwise ``log(1 + x)``, accurate near 0.", "float(lax.log1p(1e-8)) > 0 -> True"
 )
-log2: AccurateFunction = _accurate_function(
+log2: AccurateFunction = accurate_function(
     log2_p, "Elementwise logarithm to base 2.", "round(float(lax.log2(8.0)), 4) -> 3.0"
 )
-tanh: AccurateFunction = _accurate_function(
+tanh: AccurateFunction = accurate_function(
     tanh_p, "Elementwise hyperbolic tangent.", "round(float(lax.tanh(1.0)), 4) -> 0.7616"
 )
-logistic: AccurateFunction = _accurate_function(
+logistic: AccurateFunction = accurate_function(
     logistic_p,
     "Elementwise ``1 / (1 + exp(-x))``.",
     "[round(p, 4) for p in lax.logistic(jnp.array([0.0, 2.0])).tolist()] -> [0.5, 0.8808]",
@@ -328,15 +331,15 @@ cbrt_p: ir.Primitive = _accurate(
     lambda t, y, x: mul(t, mul(strong_like(x, 1 / 3), integer_pow(y, -2))),
 )
 
-sqrt: AccurateFunction = _accurate_function(
+sqrt: AccurateFunction = accurate_function(
     sqrt_p, "Elementwise square root.", "lax.sqrt(jnp.array([9.0, -1.0])).tolist() -> [3.0, nan]"
 )
-rsqrt: AccurateFunction = _accurate_function(
+rsqrt: AccurateFunction = accurate_function(
     rsqrt_p,
     "Elementwise reciprocal of the square root.",
     "lax.rsqrt(jnp.array([4.0, 0.0])).tolist() -> [0.5, inf]",
 )
-cbrt: AccurateFunction = _accurate_function(
+cbrt: AccurateFunction = accurate_function(
     cbrt_p, "Elementwise cube root.", "round(float(lax.cbrt(-27.0)), 4) -> -3.0"
 )
 
@@ -398,13 +401,13 @@ tan_p: ir.Primitive = _accurate(
     "tan", "stablehlo.tan", inexact, lambda t, y, x: mul(t, add(strong_like(y, 1), square(y)))
 )
 
-sin: AccurateFunction = _accurate_function(
+sin: AccurateFunction = accurate_function(
     sin_p, "Elementwise sine of an angle in radians.", "round(float(lax.sin(1.0)), 4) -> 0.8415"
 )
-cos: AccurateFunction = _accurate_function(
+cos: AccurateFunction = accurate_function(
     cos_p, "Elementwise cosine of an angle in radians.", "round(float(lax.cos(1.0)), 4) -> 0.5403"
 )
-tan: AccurateFunction = _accurate_function(
+tan: AccurateFunction = accurate_function(
     tan_p, "Elementwise tangent of an angle in radians.", "round(float(lax.tan(1.0)), 4) -> 1.5574"
 )
 

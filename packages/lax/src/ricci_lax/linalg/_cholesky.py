@@ -20,6 +20,7 @@ from ._kernels import (
     call_kernel,
     char,
     check_matrices,
+    check_square,
     flag,
     gpu_kernel,
     is_gpu,
@@ -100,11 +101,7 @@ cholesky_p: ir.Primitive = ir.define(
 def _symmetrized(x: ir.ArrayLike) -> ir.Array:
     """``(x + xᴴ) / 2``, floating."""
     aval = array_aval(x)
-    if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
-        raise TypeError(
-            f"cholesky: the operand must be a square matrix, or a batch of them, but it has "
-            f"shape {aval.shape}."
-        )
+    check_square("cholesky", aval)
     transposed = adjoint(x)
     is_bool = aval.dtype == np.bool_
     total = bitwise_or(x, transposed) if is_bool else add(x, transposed)

@@ -21,6 +21,7 @@ from ._kernels import (
     call_kernel,
     char,
     check_matrices,
+    check_square,
     flag,
     gpu_kernel,
     is_gpu,
@@ -180,11 +181,7 @@ eigh_p: ir.Primitive = ir.define(
 def _symmetrized(x: ir.ArrayLike) -> ir.Array:
     """The mean of matrices and their adjoints, in a floating dtype."""
     aval = array_aval(x)
-    if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
-        raise TypeError(
-            f"eigh: the matrices (the last two dimensions) must be square, but the operand has "
-            f"shape {aval.shape}."
-        )
+    check_square("eigh", aval)
     if ir.issubdtype(aval.dtype, np.inexact):
         return _half_sum_with_adjoint(x)
     # The sum of booleans is their disjunction, as in NumPy.

@@ -5,7 +5,7 @@ from math import pi
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, Primitive, finfo
+from ricci_ir import Array, ArrayLike, Primitive, finfo, hides
 from ricci_lax.elementwise._arithmetic import abs, div, mul, reciprocal, sign, square
 from ricci_lax.elementwise._comparison import gt, le, select
 from ricci_lax.elementwise._conversion import converted
@@ -18,7 +18,13 @@ from ricci_lax.elementwise._factories import (
     unary_function,
 )
 from ricci_lax.elementwise._linear import add, neg, sub
-from ricci_lax.elementwise._transcendental import exp, log, sqrt
+from ricci_lax.elementwise._transcendental import (
+    AccurateFunction,
+    accurate_function,
+    exp,
+    log,
+    sqrt,
+)
 from ricci_lax.structure._operand_types import array_aval, floating
 from ricci_stablehlo import traced
 
@@ -53,7 +59,13 @@ def _gaussian(t, x, factor: float):
 sqrt_pi = pi**0.5
 
 erf_p: Primitive = nary("erf", "chlo.erf", floating, lambda t, x: _gaussian(t, x, 2 / sqrt_pi))
-erfc_p: Primitive = nary("erfc", "chlo.erfc", floating, lambda t, x: _gaussian(t, x, -2 / sqrt_pi))
+erfc_p: Primitive = nary(
+    "erfc",
+    "chlo.erfc",
+    floating,
+    lambda t, x: _gaussian(t, x, -2 / sqrt_pi),
+    shown=hides(accuracy=None),
+)
 erf_inv_p: Primitive = nary(
     "erf_inv",
     "chlo.erf_inv",
@@ -65,7 +77,7 @@ erf_inv_p: Primitive = nary(
 erf: UnaryFunction = unary_function(
     erf_p, "Elementwise error function.", "round(float(lax.erf(1.0)), 4) -> 0.8427"
 )
-erfc: UnaryFunction = unary_function(
+erfc: AccurateFunction = accurate_function(
     erfc_p,
     "Elementwise ``1 - erf(x)``, accurate where that is small.",
     "round(float(lax.erfc(1.0)), 4) -> 0.1573",

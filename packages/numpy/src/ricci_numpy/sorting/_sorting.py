@@ -25,6 +25,7 @@ __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_comp
 
 _UINT8 = np.dtype(np.uint8)
 
+
 def _check_kind(name: str, kind: object, order: object) -> None:
     if kind is not None:
         raise TypeError(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NewType
 
 import numpy as np
 
@@ -15,7 +15,10 @@ else:
 
 from ._key_type import Generator, KeyType, key_type
 
-__all__ = ["KeyArray"]
+__all__ = ["Key", "KeyArray"]
+
+Key = NewType("Key", ir.Array)
+"""The type of arrays of keys, for annotations: ``def draw(key: random.Key) -> Array``."""
 
 ADVICE = (
     "random.split derives several keys from one; random.clone marks intentional reuse of the same "

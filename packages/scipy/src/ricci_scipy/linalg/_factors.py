@@ -1,6 +1,7 @@
 """Decompositions of matrices into factors."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
@@ -11,7 +12,7 @@ from ricci_batching import vmap
 from ricci_ir import Array, ArrayLike, composite, inlined
 from ricci_lax.linalg import cholesky as cholesky_of
 from ricci_lax.linalg import hessenberg as hessenberg_of
-from ricci_lax.linalg import householder_product, qdwh
+from ricci_lax.linalg import householder_product, qdwh, triangular_solve
 from ricci_lax.linalg import lu as lu_of
 from ricci_lax.linalg import qr as qr_of
 from ricci_lax.linalg import schur as schur_of
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     @overload
     def eigh(
         a: ArrayLike,
-        b: None = None,
+        b: ArrayLike | None = None,
         lower: bool = True,
         eigvals_only: Literal[False] = False,
         overwrite_a: bool = False,
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     @overload
     def eigh(
         a: ArrayLike,
-        b: None = None,
+        b: ArrayLike | None = None,
         lower: bool = True,
         *,
         eigvals_only: Literal[True],
@@ -304,42 +305,77 @@ def eigh(
 
     Args:
       a: matrices of shape ``(..., n, n)``.
-      b: not available; ``None``.
-      lower: whether to use the lower triangle, or the upper one.
+      b: positive definite matrices of that shape, for the generalised problem; leading dimensions
+        broadcast.
+      lower: without effect, since the mean of a matrix and its adjoint is used.
       eigvals_only: whether to return the eigenvalues alone.
       eigvals: not available; ``None``.
-      type: which problem to solve; only 1 is available.
+      type: the generalised problem for eigenvalues ``w`` and vectors ``v``: 1 for
+        ``a @ v = w * b @ v``, 2 for ``a @ b @ v = w * v``, 3 for ``b @ a @ v = w * v``.
       overwrite_a, overwrite_b, turbo, check_finite: ignored; SciPy has them.
 
     Returns:
-      Eigenvalues of shape ``(..., n)``, real, and eigenvectors as columns, ``(..., n, n)``.
+      Eigenvalues of shape ``(..., n)``, real, and eigenvectors as columns, ``(..., n, n)``: with
+      ``vᴴ v = 1``, or ``vᴴ b v = 1`` for types 1 and 2, ``vᴴ b⁻¹ v = 1`` for 3. NaN where a ``b``
+      is not positive definite.
 
     Raises:
-      NotImplementedError: if ``b``, ``eigvals`` or another ``type`` is given.
-      TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
-      ValueError: if its matrices are not square.
+      NotImplementedError: if ``eigvals`` is given.
+      TypeError: if an operand is not an array, or has a dtype of 16 bits or less.
+      ValueError: if the matrices are not square or their shapes do not fit, or for another
+        ``type``.
 
     Example:
       >>> import numpy as np
       >>> from ricci.scipy import linalg
-      >>> linalg.eigh(np.float32([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True).round(2).tolist()
+      >>> a, b = np.float32([[2.0, 0.0], [0.0, 1.0]]), np.float32([[4.0, 0.0], [0.0, 1.0]])
+      >>> linalg.eigh(a, eigvals_only=True).round(2).tolist()
       [1.0, 2.0]
+      >>> linalg.eigh(a, b, eigvals_only=True).round(2).tolist()
+      [0.5, 1.0]
 
-    Source: scipy.linalg.eigh.
+    Source: scipy.linalg.eigh; LAPACK's sygst.
     """
-    unavailable = {"b": b is not None, "eigvals": eigvals is not None, "type": type != 1}
-    for name, is_given in unavailable.items():
-        if is_given:
-            raise NotImplementedError(
-                f"eigh: {name} is not available: only the ordinary problem, with all its "
-                "eigenvalues, is. For a generalised one, transform it with the Cholesky factor "
-                "of b, and for some of the eigenvalues, slice the result."
+    if eigvals is not None:
+        raise NotImplementedError(
+            "eigh: eigvals is not available: all eigenvalues are computed. Slice the result."
+        )
+    if type not in (1, 2, 3):
+        raise ValueError(f"eigh: type must be 1, 2 or 3, got {type!r}.")
+    triangle = "L" if lower else "U"
+    if b is None:
+        (a,) = from_lists("eigh", a)
+        if eigvals_only:
+            return jnp.linalg.eigvalsh(a, UPLO=triangle)
+        eigenvalues, eigenvectors = jnp.linalg.eigh(a, UPLO=triangle)
+        return eigenvalues, eigenvectors
+    a, b = (jnp.asarray(x) for x in from_lists("eigh", a, b))
+    for x in (a, b):
+        if x.ndim < 2 or x.shape[-2:] != (a.shape[-1],) * 2:
+            raise ValueError(
+                f"eigh: a and b must be square matrices of one size, got shapes {a.shape} and "
+                f"{b.shape}."
             )
-    (a,) = from_lists("eigh", a)
-    if eigvals_only:
-        return jnp.linalg.eigvalsh(a, UPLO="L" if lower else "U")
-    eigenvalues, eigenvectors = jnp.linalg.eigh(a, UPLO="L" if lower else "U")
-    return eigenvalues, eigenvectors
+    eigenvalues, eigenvectors = _generalised_eigh(a, b, type=type)
+    return eigenvalues if eigvals_only else (eigenvalues, eigenvectors)
+
+
+@inlined("eigh")
+def _generalised_eigh(a: Array, b: Array, *, type: int) -> tuple[Array, Array]:
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    factor = cholesky_of(jnp.broadcast_to(b, shape))
+    a = jnp.broadcast_to(0.5 * (a + adjoint(a)), shape)
+    solve = partial(triangular_solve, factor, lower=True)
+    back = partial(solve, left_side=True, transpose_a=True, conjugate_a=True)  # by its adjoint
+    if type == 1:
+        reduced = solve(solve(a, left_side=True), transpose_a=True, conjugate_a=True)
+    else:
+        reduced = _product(adjoint(factor), _product(a, factor))
+    eigenvalues, eigenvectors = jnp.linalg.eigh(reduced)
+    return eigenvalues, _product(factor, eigenvectors) if type == 3 else back(eigenvectors)
+
+
+_product = partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
 
 def polar(

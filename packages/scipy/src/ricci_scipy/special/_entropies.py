@@ -131,6 +131,18 @@ def _relative(p: Array, q: Array) -> tuple[Array, Array]:
     return inside, first * log
 
 
+def _log_deficit(u: Array) -> Array:
+    """u - log(1 + u) without cancellation, for u in [-1/2, 1/2].
+
+    With z = u / (2 + u), log(1 + u) = 2 atanh(z), whose series starts with 2 z = u - u z.
+    """
+    z = u / (2 + u)
+    square = z * z
+    # The terms are z**(2 k) / (2 k + 1), with z**2 at most 1/9.
+    series = lax.polynomial(square, [1 / (2 * k + 3) for k in range(17)])
+    return z * (u - 2 * square * series)
+
+
 @elementwise(weak=True)
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """A term of the relative entropy: p log(p / q); 0 where p = 0 ≤ q, inf where it is undefined.
@@ -172,7 +184,12 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     inside, value = _relative(p, q)
     outside = jnp.where((p == 0) & (q >= 0), q, np.inf)
     outside = jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, outside)
-    return _strong_array(jnp.where(inside, value - p + q, outside))
+    # Where p and q are close, the three terms cancel: p times the difference of u = q / p - 1 and
+    # log(1 + u).
+    near = inside & (2 * q >= p) & (2 * q <= 3 * p)
+    divisor = jnp.where(near, p, jnp.ones_like(p))
+    close = p * _log_deficit(jnp.where(near, q - p, jnp.zeros_like(p)) / divisor)
+    return _strong_array(jnp.where(inside, jnp.where(near, close, value - p + q), outside))
 
 
 def _transformed(log: Array, lmbda: ArrayLike) -> Array:
