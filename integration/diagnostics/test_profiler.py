@@ -134,14 +134,14 @@ def test_refused_as_by_jax(oracle, source, tmp_path):
     if "start_trace(file)" in source:  # JAX cannot profile any more after this
         program = f"import ricci as jax\n{start}{source}".replace("import jax.", "import ricci.")
         ours = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-        assert "file is not a directory" in ours.stderr.splitlines()[-1]
+        assert "file is not a directory" in ours.stderr
     else:
         assert_same(start + source)
     with profiler.trace(tmp_path / "after", profiler_options=quiet()):
         pass  # a session that was refused leaves none behind
 
 
-@pytest.mark.parametrize("folder", [None, 3])
+@pytest.mark.parametrize("folder", [3, ["a"]])
 def test_start_trace_refuses_a_non_path_before_starting(folder):
     with pytest.raises(TypeError, match="os.PathLike"):
         profiler.start_trace(folder)

@@ -31,6 +31,9 @@ class ProfilerSession:
     def stop(self) -> bytes:
         """Stop the profile, and return it."""
 
+    def export(self, recorded: bytes, folder: str, /) -> None:
+        """Write a profile that was stopped to a folder."""
+
     def stop_and_export(self, folder: str, /) -> None:
         """Stop the profile, and write it to a folder."""
 

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Self
 
 from jaxlib import _profiler  # pyright: ignore[reportAttributeAccessIssue]
 from jaxlib._profile_data import ProfileData as ProfileData
 from jaxlib._profile_data import ProfileEvent as ProfileEvent
+from jaxlib._profile_data import ProfileLine as ProfileLine
 from jaxlib._profile_data import ProfilePlane as ProfilePlane
 
 from ricci_ir import looks_like
@@ -100,32 +102,201 @@ class _Running:
 
     def __init__(self):
         self.lock = threading.Lock()
-        self.session: ProfilerSession | None = None
-        self.folder = ""
-        self.perfetto = self.link = False
+        self.recorder: ProfilerSession | None = None
+        self.session: ProfileSession | None = None
         self.server: ProfilerServer | None = None
 
 
 _running = _Running()
 
 
-def start_trace(
+class ProfileSession:
+    """A profile: it is recorded between ``start`` and ``stop``, or in a ``with`` block.
+
+    One session runs at a time. A session can record again; it holds the last profile.
+
+    Args:
+      log_dir: the folder to write to when the profile ends; by default nothing is written.
+      create_perfetto_link, create_perfetto_trace, profiler_options: as for ``start_trace``.
+
+    Raises:
+      TypeError: if the folder is not a path.
+      ValueError: if a file for Perfetto is asked for without a folder.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> with ricci.profiler.ProfileSession() as session:
+      ...     _ = jnp.ones(3).block_until_ready()
+      >>> session.is_running, any("host" in plane.name for plane in session.profile_data.planes)
+      (False, True)
+
+    See also:
+      ``trace``; ``export_profile_data``, which writes a profile that was kept.
+    """
+
+    def __init__(
+        self,
+        log_dir: os.PathLike[str] | str | None = None,
+        create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False,
+        profiler_options: ProfileOptions | None = None,
+    ):
+        self.log_dir = None if log_dir is None else os.fspath(log_dir)
+        self.create_perfetto_link = create_perfetto_link
+        self.create_perfetto_trace = create_perfetto_trace
+        self.profiler_options = profiler_options
+        self.profile_data: ProfileData | None = None
+        self._recorded: tuple[ProfilerSession, bytes] | None = None
+        if log_dir is None and (create_perfetto_link or create_perfetto_trace):
+            raise ValueError("a file for Perfetto needs a folder: give log_dir.")
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the profile is being recorded."""
+        return _running.session is self
+
+    def start(self) -> None:
+        """Start to record.
+
+        Raises:
+          RuntimeError: if a profile is running already.
+        """
+        with _running.lock:
+            _check_none_runs()
+            get_backend()  # a client that is created later would not be in the profile
+            _start(self.profiler_options)
+            _running.session = self
+
+    def stop(self) -> ProfileData:
+        """Stop, write the profile if there is a folder for it, and return it.
+
+        Raises:
+          RuntimeError: if this session is not running.
+        """
+        with _running.lock:
+            if not self.is_running:
+                raise RuntimeError("this profile is not running: call start() first")
+            recorder = _end()
+            recorded = recorder.stop()
+            self._recorded = recorder, recorded
+            self.profile_data = data = ProfileData.from_serialized_xspace(recorded)
+            if self.log_dir is not None:
+                self.export_profile_data(
+                    self.log_dir, self.create_perfetto_link, self.create_perfetto_trace
+                )
+            return data
+
+    def export_profile_data(
+        self,
+        log_dir: os.PathLike[str] | str,
+        create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False,
+        session_id: str | None = None,
+    ) -> None:
+        """Write the profile to a folder; see the function ``export_profile_data``."""
+        if self._recorded is None or self.profile_data is None:
+            raise RuntimeError("the session has no profile: it has not been stopped yet")
+        folder = os.fspath(log_dir)
+        if session_id:
+            _export(self.profile_data, folder, session_id)
+        else:
+            recorder, recorded = self._recorded
+            recorder.export(recorded, folder)
+        _write_for_perfetto(folder, create_perfetto_link, create_perfetto_trace)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.stop()
+
+
+def export_profile_data(
+    profile_data: ProfileData | ProfileSession,
     log_dir: os.PathLike[str] | str,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
-    profiler_options: ProfileOptions | None = None,
+    session_id: str | None = None,
 ) -> None:
+    """Write a profile to a folder, for XProf, TensorBoard and Perfetto.
+
+    Args:
+      profile_data: a profile, or the session that recorded it.
+      log_dir: the folder to write to.
+      create_perfetto_link, create_perfetto_trace: as for ``start_trace``.
+      session_id: the name of the folder of this profile in ``log_dir``, by default the time.
+
+    Raises:
+      TypeError: if it is neither a profile nor a session, or the folder is not a path.
+      RuntimeError: if the session has no profile yet.
+      NotImplementedError: if jaxlib is older than 0.12, for a profile without its session, or with
+        a ``session_id``.
+
+    Example:
+      >>> import tempfile
+      >>> from pathlib import Path
+      >>> from ricci import profiler
+      >>> with profiler.ProfileSession() as session:
+      ...     pass
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     profiler.export_profile_data(session, folder)
+      ...     len(list(Path(folder).rglob("*.xplane.pb")))
+      1
+    """
+    if isinstance(profile_data, ProfileSession):
+        profile_data.export_profile_data(
+            log_dir, create_perfetto_link, create_perfetto_trace, session_id
+        )
+        return
+    if not isinstance(profile_data, ProfileData):
+        raise TypeError(
+            "export_profile_data: expected a ProfileData or a ProfileSession, got "
+            f"{type(profile_data).__name__}."
+        )
+    folder = os.fspath(log_dir)
+    _export(profile_data, folder, session_id or "")
+    _write_for_perfetto(folder, create_perfetto_link, create_perfetto_trace)
+
+
+def _export(profile_data: ProfileData, folder: str, session_id: str) -> None:
+    export = getattr(_profiler, "export_to_xprof", None)
+    if export is None:
+        raise NotImplementedError(
+            "export_profile_data: a profile without its session, and session_id, need jaxlib 0.12. "
+            "Pass the ProfileSession alone."
+        )
+    export(profile_data, folder, session_id)
+
+
+def _write_for_perfetto(folder: str, link: bool, file: bool) -> None:
+    if link or file:
+        written = _write_perfetto(Path(folder))
+        if link:
+            _offer(written)
+
+
+def start_trace(
+    log_dir: os.PathLike[str] | str | None,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: ProfileOptions | None = None,
+) -> ProfileSession:
     """Start a profile, which ``stop_trace`` ends.
 
     Functions that are compiled while a profile is recorded have the lines of your code in it, but
     not those from a compilation cache (``jax_compilation_cache_dir``).
 
     Args:
-      log_dir: the folder to write to.
+      log_dir: the folder to write to; ``None`` writes nothing.
       create_perfetto_link: when the profile is stopped, print a link that opens it in Perfetto, and
         wait until it was opened. It is read from this machine; nothing else is sent anywhere.
       create_perfetto_trace: whether to write ``perfetto_trace.json.gz`` too.
       profiler_options: a ``ProfileOptions``.
+
+    Returns:
+      The session that runs.
 
     Raises:
       RuntimeError: if a profile is running already.
@@ -136,17 +307,13 @@ def start_trace(
       >>> import ricci
       >>> import ricci.numpy as jnp
       >>> with tempfile.TemporaryDirectory() as folder:
-      ...     ricci.profiler.start_trace(folder)
+      ...     session = ricci.profiler.start_trace(folder)
       ...     _ = jnp.ones(3).block_until_ready()
-      ...     ricci.profiler.stop_trace()
+      ...     profile = ricci.profiler.stop_trace()
     """
-    with _running.lock:
-        _check_none_runs()
-        folder = os.fspath(log_dir)
-        get_backend()  # a client that is created later would not be in the profile
-        _start(folder, profiler_options)
-        _running.perfetto = create_perfetto_trace or create_perfetto_link
-        _running.link = create_perfetto_link
+    session = ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
+    session.start()
+    return session
 
 
 def start_recording(options: ProfileOptions) -> None:
@@ -162,8 +329,7 @@ def start_recording(options: ProfileOptions) -> None:
         _check_none_runs()
         if likely_plugins(find_plugins()):
             get_backend()
-        _start("", options)
-        _running.perfetto = _running.link = False
+        _start(options)
 
 
 def stop_recording() -> ProfileData:
@@ -177,27 +343,26 @@ def stop_recording() -> ProfileData:
 
 
 def _check_none_runs() -> None:
-    if _running.session is not None:
+    if _running.recorder is not None:
         raise RuntimeError("a profile is running already: call stop_trace() first")
 
 
-def _start(folder: str, options: ProfileOptions | None) -> None:
-    _running.session = ProfilerSession(*(() if options is None else (options,)))
-    _running.folder = folder
+def _start(options: ProfileOptions | None) -> None:
+    _running.recorder = ProfilerSession(*(() if options is None else (options,)))
     profiling.begin(TraceAnnotation)
 
 
 def _end() -> ProfilerSession:
-    session = _running.session
-    if session is None:
+    recorder = _running.recorder
+    if recorder is None:
         raise RuntimeError("no profile is running: call start_trace(log_dir) first")
-    _running.session = None
+    _running.recorder = _running.session = None
     profiling.end()
-    return session
+    return recorder
 
 
-def stop_trace() -> None:
-    """Stop the profile, and write it to its folder.
+def stop_trace() -> ProfileData:
+    """Stop the profile, write it to its folder if it has one, and return it.
 
     Raises:
       RuntimeError: if no profile is running.
@@ -206,15 +371,13 @@ def stop_trace() -> None:
       >>> import tempfile
       >>> import ricci
       >>> with tempfile.TemporaryDirectory() as folder:
-      ...     ricci.profiler.start_trace(folder)
-      ...     ricci.profiler.stop_trace()
+      ...     session = ricci.profiler.start_trace(folder)
+      ...     profile = ricci.profiler.stop_trace()
     """
-    with _running.lock:
-        _end().stop_and_export(_running.folder)
-        if _running.perfetto:
-            file = _write_perfetto(Path(_running.folder))
-            if _running.link:
-                _offer(file)
+    session = _running.session
+    if session is None:
+        raise RuntimeError("no profile is running: call start_trace(log_dir) first")
+    return session.stop()
 
 
 def _offer(file: Path) -> None:
@@ -257,11 +420,11 @@ def _write_perfetto(folder: Path) -> Path:
 
 @contextmanager
 def trace(
-    log_dir: os.PathLike[str] | str,
+    log_dir: os.PathLike[str] | str | None = None,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
-) -> Iterator[None]:
+) -> Iterator[ProfileSession]:
     """Profile a ``with`` block. The arguments are those of ``start_trace``.
 
     Args:
@@ -269,7 +432,7 @@ def trace(
         ``start_trace``.
 
     Returns:
-      A context manager.
+      A context manager, whose value is the session; after the block it holds the profile.
 
     Raises:
       RuntimeError: if a profile is running already.
@@ -293,11 +456,9 @@ def trace(
     See also:
       ``python -m ricci.profile``, which writes a page about a script's profile.
     """
-    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
-    try:
-        yield
-    finally:
-        stop_trace()
+    session = ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
+    with session:
+        yield session
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str | os.PathLike[str]) -> bytes:
