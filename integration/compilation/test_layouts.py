@@ -165,3 +165,11 @@ def test_descriptions_have_formats():
         compiled(jax.device_put(X, here()))
     with pytest.raises(TypeError, match="leaves the layout to the compiler"):
         jax.ShapeDtypeStruct((3, 4), np.float32, sharding=Format(Layout.AUTO))
+
+
+@pytest.mark.parametrize(
+    "x", [jnp.ones((2, 3)), np.ones((2, 3)), jax.ShapeDtypeStruct((2, 3), "int8")]
+)
+def test_layout_for_an_array_is_row_by_row(x):
+    assert Layout.for_array(x) == Layout((0, 1), ())
+    assert Layout.for_array(3) == Layout((), ())

@@ -238,6 +238,11 @@ class TestForwardAndBackward:
         value, residuals, aux = fwd(2.0, 3.0)
         assert (float(value), float(aux["y"]), float(bwd(residuals, 2.0))) == (6.0, 3.0, 4.0)
 
+    def test_keywords_are_passed_on(self, jitted):
+        fwd, bwd = fwd_and_bwd(lambda x, *, y: mul(x, y["a"]), 0, jitted=jitted)
+        value, residuals = fwd(2.0, y={"a": 3.0})
+        assert (float(value), float(bwd(residuals, 1.0))) == (6.0, 3.0)
+
     @pytest.mark.parametrize("argnums", [2, (0, -3)])
     def test_arguments_that_are_not_there(self, jitted, argnums):
         fwd, _ = fwd_and_bwd(mul, argnums, jitted=jitted)

@@ -84,7 +84,10 @@ dce_rules: RulesInForm[Callable[..., Any]] = RulesInForm(
 
 
 def dce_jaxpr(
-    jaxpr: ir.Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
+    jaxpr: ir.Jaxpr,
+    used_outputs: bool | Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+    live_inputs: bool | Sequence[bool] = True,
 ) -> tuple[ir.Jaxpr, list[bool]]:
     """Eliminate dead code: drop unused results, and the equations that only they need.
 
@@ -92,6 +95,8 @@ def dce_jaxpr(
       jaxpr: the jaxpr. Equations with side effects stay.
       used_outputs: for each result, or for all, whether it is used.
       instantiate: for each argument, or for all, whether it stays even if it is unused.
+      live_inputs: for each argument, or for all, whether its value is computed. It is for rules of
+        primitives with linear parts, of which there are none here: it has no effect.
 
     Returns:
       The smaller jaxpr, and for each argument whether it is still an argument.

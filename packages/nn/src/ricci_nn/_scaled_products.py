@@ -25,7 +25,7 @@ class BlockScaleConfig:
     """Quantization of an operand in blocks along its contracted dimension, each with a scale.
 
     Attributes:
-      mode: ``"mxfp8"`` or ``"nvfp4"``.
+      mode: ``"mxfp8"``, ``"mxfp4"`` or ``"nvfp4"``.
       block_size: the number of elements that share a scale.
       data_type, scale_type: the dtypes of elements and of scales.
       global_scale: the divisor of all elements, or ``None``.
@@ -45,14 +45,18 @@ def _global_scale(config: BlockScaleConfig) -> ir.Array:
     return jnp.asarray(scale, np.float32)
 
 
+# The dtypes of elements whose scales are powers of 2.
+_MX_ELEMENTS = {"mxfp8": float8_e4m3fn, "mxfp4": float4_e2m1fn}
+
+
 def get_scaled_dot_general_config(
-    mode: Literal["nvfp4", "mxfp8"], global_scale: ir.ArrayLike | None = None
+    mode: Literal["nvfp4", "mxfp8", "mxfp4"], global_scale: ir.ArrayLike | None = None
 ) -> BlockScaleConfig:
     """A standard quantization of an operand of ``scaled_dot_general``.
 
     Args:
-      mode: ``"mxfp8"`` for blocks of 32 elements in float8 with powers of 2 as scales, or
-        ``"nvfp4"`` for blocks of 16 elements in float4 with scales in float8.
+      mode: ``"mxfp8"`` or ``"mxfp4"`` for blocks of 32 elements in float8 or float4 with powers of
+        2 as scales, or ``"nvfp4"`` for blocks of 16 elements in float4 with scales in float8.
       global_scale: for ``"nvfp4"``, the scale of all blocks together, by default 1.
 
     Returns:
@@ -68,13 +72,14 @@ def get_scaled_dot_general_config(
 
     Source: the OCP Microscaling Formats (MX) specification, 1.0.
     """
-    if mode == "mxfp8":
-        return BlockScaleConfig(mode, 32, float8_e4m3fn, float8_e8m0fnu, None, False)
+    if mode in _MX_ELEMENTS:
+        return BlockScaleConfig(mode, 32, _MX_ELEMENTS[mode], float8_e8m0fnu, None, False)
     if mode == "nvfp4":
         scale = jnp.ones((1,), np.float32) if global_scale is None else global_scale
         return BlockScaleConfig(mode, 16, float4_e2m1fn, float8_e4m3fn, scale, False)
     raise ValueError(
-        f"get_scaled_dot_general_config: mode={mode!r} is unknown; it is 'nvfp4' or 'mxfp8'."
+        f"get_scaled_dot_general_config: mode={mode!r} is unknown; it is 'nvfp4', 'mxfp8' "
+        "or 'mxfp4'."
     )
 
 
@@ -181,7 +186,7 @@ def _quantize(x: ir.Array, config: BlockScaleConfig) -> tuple[ir.Array, ir.Array
     if config.mode == "nvfp4":
         blocks = blocks / _global_scale(config).reshape(())
     largest = jnp.max(jnp.abs(blocks), axis=3, keepdims=True) / limit
-    if config.mode == "mxfp8":
+    if config.mode in _MX_ELEMENTS:
         exponents = _power_of_two_above(largest)
         wide = lax.shift_left(exponents.astype(np.uint32), np.uint32(23))
         divisor = lax.bitcast_convert_type(wide, np.float32)

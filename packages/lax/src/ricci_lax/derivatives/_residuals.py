@@ -136,9 +136,10 @@ def fwd_and_bwd(
       jitted: whether each pass is compiled.
 
     Returns:
-      ``(fwd, bwd)``. ``fwd`` takes the arguments and returns ``(fun(*args), residuals)``, followed
-      by aux if ``has_aux``. ``bwd(residuals, ct)`` takes a cotangent like the value and returns
-      that of the argument at ``argnums``, or a tuple of them for several.
+      ``(fwd, bwd)``. ``fwd`` takes the arguments, those at ``argnums`` by position, and returns
+      ``(fun(*args, **kwargs), residuals)``, followed by aux if ``has_aux``. ``bwd(residuals, ct)``
+      takes a cotangent like the value and returns that of the argument at ``argnums``, or a tuple
+      of them for several.
 
     Raises:
       ValueError: when called, if an argument at ``argnums`` was not given by position.
@@ -158,12 +159,12 @@ def fwd_and_bwd(
     positions = [index(n) for n in ((argnums,) if isinstance(argnums, int) else argnums)]
 
     @wraps(fun)
-    def forward(*args: PyTree) -> tuple[Any, ...]:
+    def forward(args: Sequence[PyTree], kwargs: dict[str, PyTree]) -> tuple[Any, ...]:
         def chosen(*values: PyTree) -> PyTree:
             full = list(args)
             for position, value in zip(positions, values, strict=True):
                 full[position] = value
-            return fun(*full)
+            return fun(*full, **kwargs)
 
         return vjp(chosen, *(args[n] for n in positions), has_aux=has_aux)
 
@@ -176,18 +177,14 @@ def fwd_and_bwd(
 
     @wraps(fun)
     @api_boundary
-    def fwd(*args: PyTree, **kwargs: object) -> tuple[Any, ...]:
+    def fwd(*args: PyTree, **kwargs: PyTree) -> tuple[Any, ...]:
         for position in positions:
             if not -len(args) <= position < len(args):
                 raise ValueError(
                     f"fwd_and_bwd: argnums={position} is out of bounds: the function was called "
                     f"with {len(args)} positional arguments. Pass the arguments by position."
                 )
-        if kwargs:
-            raise TypeError(
-                f"fwd_and_bwd: pass arguments by position, not {sorted(kwargs)} by keyword."
-            )
-        return fwd_pass(*args)
+        return fwd_pass(args, kwargs)
 
     return fwd, api_boundary(bwd_pass)
 

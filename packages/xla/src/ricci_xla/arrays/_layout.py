@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ricci_ir import ExtendedDType, Hook, format_type
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.meshes._sharding import single_device_sharding
@@ -70,6 +72,21 @@ class Layout:
             tuple(tuple(tile) for tile in layout.tiling()),
             layout.element_size_in_bits(),
         )
+
+    @staticmethod
+    def for_array(x: Any) -> "Layout":
+        """Return the usual layout for the shape of an array: row by row, without tiles.
+
+        Args:
+          x: an array, a scalar, or a ``ShapeDtypeStruct``.
+
+        Example:
+          >>> import ricci.numpy as jnp
+          >>> from ricci.experimental.layout import Layout
+          >>> Layout.for_array(jnp.ones((2, 3))).major_to_minor
+          (0, 1)
+        """
+        return Layout(tuple(range(len(np.shape(x)))), ())
 
     def update(self, **changes: object) -> "Layout":
         """This layout with some attributes replaced, given by name."""
