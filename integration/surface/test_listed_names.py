@@ -22,7 +22,7 @@ OURS = {
             "two_stage_compilation",
             "warm_start",
         ),
-        *("device_put_replicated", "device_put_sharded", "xla_computation"),
+        *("custom_remat", "device_put_replicated", "device_put_sharded", "xla_computation"),
     },
     "jax.ad_checkpoint": {"checkpoint", "remat"},
     "jax.core": {"Jaxpr", "JaxprEqn", "Literal", "Primitive", "Var", "check_jaxpr"},

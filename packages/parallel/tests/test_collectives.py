@@ -399,3 +399,10 @@ def test_sending_is_for_gpus():
     with pytest.raises(NotImplementedError, match="ppermute"):
         vmap(send, axis_name="i")(X)
     assert pmap(lambda x: psum(x, "i"), axis_name="i")(X).shape == X.shape
+
+
+def test_psend_and_precv_are_deprecated():
+    transfer = lambda x: precv(psend(x, "i", [(0, 1)]), x, "i", [(0, 1)])
+    with pytest.warns(DeprecationWarning) as record:
+        make_jaxpr(transfer, axis_env=[("i", 2)])(np.ones(3, np.float32))
+    assert [str(w.message).split()[0] for w in record] == ["lax.psend", "lax.precv"]

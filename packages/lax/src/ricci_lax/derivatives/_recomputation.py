@@ -12,6 +12,7 @@ from ricci_ir import (
     jaxprs_in_params,
     looks_like,
     single_equation,
+    warn_user,
 )
 from ricci_lax.checkpoint_policies import KeptName, Policy
 from ricci_lax.control_flow._bodies import trace_body
@@ -198,6 +199,10 @@ def custom_remat[**P, R](
     See also:
       ``checkpoint`` with a policy, which decides by operation.
     """
+    warn_user(
+        "custom_remat is deprecated, and gone from later versions of JAX: use custom_vjp.defremat.",
+        DeprecationWarning,
+    )
     numbers = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
     signature = read_signature(f)

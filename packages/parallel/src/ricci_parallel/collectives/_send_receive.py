@@ -79,6 +79,13 @@ precv_p: ir.Primitive = ir.define(
 )
 
 
+def _warn_deprecated(name: str) -> None:
+    ir.warn_user(
+        f"lax.{name} is deprecated, and gone from later versions of JAX: use lax.ppermute.",
+        DeprecationWarning,
+    )
+
+
 @ir.api_boundary
 def psend(
     x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[tuple[int, int]]
@@ -108,6 +115,7 @@ def psend(
 
     Source: StableHLO ``send``.
     """
+    _warn_deprecated("psend")
     names = axis_names("psend", axis_name)
     pairs = as_pairs("psend", names, perm)
     return tree_map(lambda leaf: psend_p.bind(varied(leaf, names), axis_name=names, perm=pairs), x)
@@ -149,6 +157,7 @@ def precv(
 
     Source: StableHLO ``recv``.
     """
+    _warn_deprecated("precv")
     names = axis_names("precv", axis_name)
     pairs = as_pairs("precv", names, perm)
     aval = ir.ShapedArray(tuple(out_shape.shape), out_shape.dtype)

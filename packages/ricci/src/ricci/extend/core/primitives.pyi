@@ -146,6 +146,7 @@ platform_index_p: Primitive
 pmax_p: Primitive
 pmin_p: Primitive
 polygamma_p: Primitive
+polynomial_p: Primitive
 population_count_p: Primitive
 pow_p: Primitive
 ppermute_p: Primitive
