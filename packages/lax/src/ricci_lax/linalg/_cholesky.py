@@ -34,7 +34,8 @@ from ._triangular_solve import matmul, matrix_transpose, triangular_solve
 
 
 def _cholesky_aval(x: ir.ShapedArray) -> ir.ShapedArray:
-    check_matrices("cholesky", x, square=True)
+    check_square("cholesky", x)
+    check_matrices("cholesky", x)
     return x
 
 

@@ -75,7 +75,8 @@ def check_in_bounds(name: str, subset: tuple[int, int], size: int) -> None:
 
 
 def _eigh_aval(x: ir.ShapedArray, *, lower, sort_eigenvalues, subset_by_index, algorithm):
-    check_matrices("eigh", x, square=True)
+    check_square("eigh", x)
+    check_matrices("eigh", x)
     check_subset("eigh", subset_by_index)
     *batch, size, _ = x.shape
     count = size if subset_by_index is None else subset_by_index[1] - subset_by_index[0]

@@ -44,14 +44,14 @@ def check_matrices(operation: str, aval: ShapedArray, *, square: bool = False) -
       TypeError: if its dtype has no kernels, or it has fewer than two dimensions.
       ValueError: if it must be square and is not.
     """
-    if square:
-        check_square(operation, aval)
     matrix_dtype(operation, aval)
     if len(aval.shape) < 2:
         raise TypeError(
             f"{operation}: the operand must have at least two dimensions (a matrix, or a batch "
             f"of them), but its shape is {aval.shape}."
         )
+    if square:
+        check_square(operation, aval)
 
 
 def check_square(operation: str, aval: ShapedArray) -> None:
