@@ -22,3 +22,11 @@ def test_quotient_and_remainder_give_the_dividend(backend):
     u, v = np.array([2.0, 3.0, -1.0, 4.0], np.float32), np.array([2.0, 1.0], np.float32)
     quotient, remainder = jnp.polydiv(u, v)
     np.testing.assert_allclose(jnp.polyadd(jnp.polymul(quotient, v), remainder), u, rtol=1e-6)
+
+
+def test_values_at_weakly_typed_points_are_strong(backend):
+    weak = jnp.broadcast_to(jnp.asarray(2.0), (3,))
+    assert weak.weak_type
+    assert not jnp.polyval(jnp.ones(3), weak).weak_type
+    assert jnp.hypot(weak, weak).weak_type
+    assert not jnp.hypot(weak, jnp.ones(3)).weak_type

@@ -273,7 +273,7 @@ def polyval(p: ir.ArrayLike, x: ir.ArrayLike, *, unroll: int | None = None) -> i
 def _polyval(p: ir.Array, x: ir.Array, *, unroll: int | None) -> ir.Array:
     p, x = promote_dtypes(p, x)
     shape = broadcast_shape("polyval", np.shape(p)[1:], np.shape(x))
-    x = broadcast(x, shape)
+    x = broadcast(convert(x, x.dtype), shape)
     coefficients = reversed(lax.unstack(p, 0)) if p.shape[0] else ()
     return lax.polynomial(
         x, [broadcast(c, shape) if np.ndim(c) else c for c in coefficients], unroll=unroll

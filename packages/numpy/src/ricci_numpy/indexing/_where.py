@@ -237,6 +237,8 @@ def nonzero(
         mask = lax.convert_element_type(_as_mask(a), np.dtype(np.int32))
         size = int(lax.reduce_sum(mask, tuple(range(np.ndim(a)))))
     size = ir.as_size(size)
+    if type(size) is int and size < 0:
+        raise ValueError(f"size must not be negative, got {size}.")
     fills = () if fill_value is None else _fills(fill_value, np.ndim(a))
     step = _positions if ir.is_recording() else _positions_step
     return tuple(step(a, *fills, size=size))

@@ -259,6 +259,7 @@ def hypot(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
 @ir.composite("hypot")
 def _hypot(x1: ir.Array, x2: ir.Array) -> ir.Array:
     x1, x2 = promote_args_inexact("hypot", x1, x2)
+    weak = ir.get_aval(x1).weak_type and ir.get_aval(x2).weak_type
     if np.iscomplexobj(x1):
         raise ValueError("hypot is not defined for complex numbers; take abs of them first.")
     x1, x2 = lax.abs(x1), lax.abs(x2)
@@ -270,7 +271,8 @@ def _hypot(x1: ir.Array, x2: ir.Array) -> ir.Array:
     ratio = lax.div(small, select_where(vanishes, constant(large, 1), large))
     length = lax.mul(large, lax.sqrt(lax.add(constant(ratio, 1), lax.square(ratio))))
     length = select_where(vanishes, large, length)
-    return select_where(infinite, constant(length, np.inf), length)
+    length = select_where(infinite, constant(length, np.inf), length)
+    return convert(length, length.dtype, weak)
 
 
 def heaviside(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
