@@ -44,7 +44,7 @@ def _shape(*xs: ir.ArrayLike) -> tuple[int, ...]:
 
 
 def _horner(x: ir.ArrayLike, *coefficients: ir.ArrayLike) -> ir.ArrayLike:
-    value = reduce(lambda y, c: add(mul(y, x), c), reversed(coefficients))
+    value: ir.ArrayLike = reduce(lambda y, c: add(mul(y, x), c), reversed(coefficients))
     return repeat_to(value, _shape(x, *coefficients))
 
 
@@ -124,7 +124,8 @@ def polynomial(
     *others, highest = (repeat_to(c, shape) for c in terms)
     rows = concatenate([expand_dims(c, (0,)) for c in others[::-1]], 0)
     step = lambda y, c: (converted(add(mul(y, x), c), aval.dtype), None)
-    return scan(step, converted(highest, aval.dtype), rows, unroll=unroll or 1)[0]
+    start = ir.as_array(converted(highest, aval.dtype))
+    return scan(step, start, rows, unroll=unroll or 1)[0]
 
 
 def _coefficient(aval: ir.ShapedArray, c: ir.ArrayLike) -> ir.ArrayLike:
