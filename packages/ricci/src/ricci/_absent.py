@@ -51,6 +51,7 @@ MODULES = {
     "experimental.source_mapper": "use jit(f).lower(...).as_text(debug_info=True)",
     "experimental.sparse.test_util": "it is made for the tests of JAX itself",
     "experimental.stax": "use example_libraries.stax",
+    "experimental.thunky": _KERNELS,
     "experimental.transfer": "use device_put, or distributed for several processes",
     "experimental.vectorize": "use numpy.vectorize",
     "extend.ifrt_programs": "programs for proxies are not supported",
