@@ -107,7 +107,7 @@ NUMPY: list[Numpy] = [
           "NumPy's values are whatever was in memory"),
     Numpy("pad", "empty", "NumPy's values are whatever was in memory"),
     Numpy("fromfunction", "lambda i: 7", "the function is mapped over the positions"),
-    Numpy("atleast_?d", "atleast", "nothing gives a list"),
+    Numpy("atleast_?d", "atleast", "nothing gives a tuple"),
 ]
 # fmt: on
 
