@@ -26,6 +26,7 @@ OURS = {
     },
     "jax.ad_checkpoint": {"checkpoint", "remat"},
     "jax.core": {"Jaxpr", "JaxprEqn", "Literal", "Primitive", "Var", "check_jaxpr"},
+    "jax.custom_derivatives": {"GradAccum", "NullAccum", "ValAccum"},
     "jax.debug": {"caches", "find_nan"},
     "jax.distributed": {"ProcessFailure", "ProgramMismatch"},
     # JAX has the functions of ``serialization`` where tensorstore is installed.

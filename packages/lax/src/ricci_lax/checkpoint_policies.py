@@ -12,6 +12,7 @@ from ricci_ir import AbstractValue, JaxprEqn, Primitive, Record
 
 from .contractions._convolution import conv_general_dilated_p
 from .contractions._dot import dot_general_p
+from .structure._names import KeptName
 
 
 class _Decision:
@@ -50,12 +51,6 @@ type Decision = _Decision | Offloadable
 
 type Policy = Callable[..., bool | Decision]
 """A policy of ``checkpoint``."""
-
-
-class KeptName(str):
-    """The name of a value that is stored under any policy; set by ``custom_remat``."""
-
-    __slots__ = ()
 
 
 def decision(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:

@@ -3,6 +3,9 @@
 from ricci_autodiff import SymbolicZero as SymbolicZero
 from ricci_ir import guard_public as _guard_public
 from ricci_lax import CustomVJPPrimal as CustomVJPPrimal
+from ricci_lax import GradAccum as GradAccum
+from ricci_lax import NullAccum as NullAccum
+from ricci_lax import ValAccum as ValAccum
 from ricci_lax import closure_convert as closure_convert
 from ricci_lax import custom_gradient as custom_gradient
 from ricci_lax import custom_jvp as custom_jvp

@@ -6,6 +6,7 @@ from itertools import compress
 import ricci_ir as ir
 from ricci_lax.checkpoint_policies import Offloadable, Policy, decision
 from ricci_lax.rules._saving import saving_rules
+from ricci_lax.structure._names import substitute_p
 
 
 class RematPlan(ir.TupleRecord):
@@ -66,7 +67,11 @@ def remat_plan(jaxpr: ir.Jaxpr, policy: Policy | None, outvars: Sequence[ir.Atom
         # returns the residuals that its second half reads.
         rule = saving_rules.get(eqn.primitive)
         saving = None if rule is None else rule(eqn.params, policy, live)
-        if saving is None:
+        if eqn.primitive is substitute_p:
+            value, substitute = eqn.invars
+            first.append(eqn.replace(invars=[value, value]))
+            repeated = eqn.replace(invars=[substitute, substitute])
+        elif saving is None:
             first.append(eqn)
             repeated = eqn
         else:

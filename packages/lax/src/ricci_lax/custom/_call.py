@@ -362,6 +362,16 @@ def array_operand(x: ir.ArrayLike) -> ir.ArrayLike:
         return ir.as_array(lifted)
 
 
+def rule_pair(name: str, rule: str, second: str, result: object) -> tuple[Any, Any]:
+    """Check that a rule of a ``custom_vjp`` function returned a pair; return it."""
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise TypeError(
+            f"the custom VJP {rule} of {name} must return a pair (output, {second}), "
+            f"but it returned {type(result).__name__}."
+        )
+    return result[0], result[1]
+
+
 def split_inline(
     tape: Tape, args: Sequence[ir.ArrayLike], *, call_jaxpr: ir.Jaxpr, **_: object
 ) -> list:

@@ -1,17 +1,19 @@
 """Rules derived from users' rules: for batches, for live results alone, for rematerialisation."""
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from itertools import compress
 from typing import Any
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
-from ricci_ir import Jaxpr, ShapedArray, TupleRecord, eval_jaxpr, float0, get_aval
+from ricci_ir import Jaxpr, ShapedArray, Tracer, TupleRecord, eval_jaxpr, float0, get_aval
 from ricci_lax.structure._broadcasting import reduce_sum
-from ricci_pytree import tree_unflatten
+from ricci_lax.structure._names import KeptName, name_p, substitute_p
+from ricci_pytree import tree_flatten, tree_map, tree_unflatten
 
 from ._backward_logs import collect, is_collecting, run_with_logs
-from ._call import BatchedEagerCall
+from ._call import BatchedEagerCall, rule_pair
 
 
 def joint_batch(
@@ -303,3 +305,51 @@ class RecomputedRules:
         """Return the function's results, the rule's residuals and their structure."""
         _, residuals, tree = self.fwd(primals, perturbed)
         return eval_jaxpr(self.jaxpr, self.jaxpr.consts, *primals), residuals, tree
+
+
+_SAVED = KeptName("saved by defremat")
+
+
+def recomputable(
+    name: str, fwd: Callable[..., Any], rem: Callable[..., Any]
+) -> Callable[..., tuple[Any, Any]]:
+    """The forward rule that calls a function's ``fwd``, then its ``rem`` for the residuals.
+
+    A checkpoint stores the values that ``fwd`` saves, and recomputes the output by ``rem``.
+    """
+
+    @wraps(fwd)
+    def forward(*args: Any) -> tuple[Any, Any]:
+        out, saved = rule_pair(name, "forward rule", "saved", fwd(*args))
+        saved = tree_map(_named, saved)
+        again, residuals = rule_pair(name, "recomputation", "residuals", rem(saved, *args))
+        return _substituted(name, out, again), residuals
+
+    return forward
+
+
+def _named(x: Any) -> Any:
+    is_array = isinstance(x, Tracer) or hasattr(x, "dtype")
+    return name_p.bind(x, name=_SAVED) if is_array else x
+
+
+def _substituted(name: str, out: Any, again: Any) -> Any:
+    """The output of the forward rule, with that of the recomputation as its substitute."""
+    leaves, tree = tree_flatten(out)
+    others, other_tree = tree_flatten(again)
+    types, other_types = ([_strong(get_aval(x)) for x in values] for values in (leaves, others))
+    if tree != other_tree or types != other_types:
+        raise TypeError(
+            f"the custom VJP recomputation of {name} must return an output like that of its "
+            f"forward rule:\n  expected {_shown(tree, types)}\n  got      "
+            f"{_shown(other_tree, other_types)}"
+        )
+    return tree_unflatten(tree, map(substitute_p.bind, leaves, others))
+
+
+def _strong(aval: Any) -> Any:
+    return aval.strip_weak_type() if isinstance(aval, ShapedArray) else aval
+
+
+def _shown(tree: Any, types: Sequence[Any]) -> str:
+    return str(tree_unflatten(tree, [aval.str_short() for aval in types]))

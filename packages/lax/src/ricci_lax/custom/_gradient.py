@@ -1,44 +1,60 @@
 """``custom_gradient`` and ``closure_convert``: custom rules that close over arrays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
 import ricci_ir as ir
-from ricci_autodiff import tangent_aval
+from ricci_autodiff import Zero, tangent_aval
 from ricci_batching import BatchTracer
 from ricci_pytree import (
-    PyTreeDef,
     argument_paths,
+    broadcast_prefix,
     register_pytree_node,
     tree_flatten,
     tree_unflatten,
     treedef_is_leaf,
 )
 
+from ._accumulators import ValAccum, accumulator
 from ._backward_logs import checked_pair
 from ._vjp import custom_vjp
 
 __all__ = ["closure_convert", "custom_gradient"]
 
 
-class _Pullback(ir.TupleRecord):
-    """A traced rule: its jaxpr, the structures of its result and its log, and its constants."""
+class _Traced(ir.TupleRecord):
+    """A traced function of flat arrays: its jaxpr, the form of its result, and its constants."""
 
     jaxpr: ir.Jaxpr
-    tree: PyTreeDef
-    log_tree: PyTreeDef
+    form: Any
     consts: list[Any]
 
+    def __call__(self, *args: ir.PyTree) -> Sequence[Any]:
+        return ir.eval_jaxpr(self.jaxpr, self.consts, *tree_flatten(args)[0])
 
-# Residuals are pytrees of arrays: the constants of the traced rule are the leaves.
+
+# Residuals are pytrees of arrays: the constants of the traced function are the leaves.
 register_pytree_node(
-    _Pullback,
-    lambda pullback: (pullback.consts, (pullback.jaxpr, pullback.tree, pullback.log_tree)),
-    lambda static, consts: _Pullback(static[0], static[1], static[2], list(consts)),
+    _Traced,
+    lambda traced: (traced.consts, (traced.jaxpr, traced.form)),
+    lambda static, consts: _Traced(static[0], static[1], list(consts)),
 )
+
+
+def _traced(name: str, fun: Callable[..., tuple[Sequence[Any], Any]], avals: Sequence) -> _Traced:
+    """Trace a function that returns arrays and the form of its result."""
+    form: Any = None
+
+    def flat(*args: ir.Array) -> Sequence[Any]:
+        nonlocal form
+        results, form = fun(*args)
+        return results
+
+    jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("custom_gradient", name))
+    return _Traced(jaxpr, form, jaxpr.consts)
 
 
 if TYPE_CHECKING:
@@ -52,15 +68,29 @@ if TYPE_CHECKING:
 
     @overload
     def custom_gradient[**P, R](
-        fun: Callable[P, tuple[R, Callable[..., Any]]], *, with_logs: bool = False
+        fun: Callable[P, tuple[R, Callable[..., Any]]],
+        *,
+        with_logs: bool = False,
+        remat: bool = False,
+        with_accums: ir.PyTree = None,
     ) -> Callable[P, R]: ...
     @overload
     def custom_gradient(
-        fun: None = None, *, with_logs: bool = False
+        fun: None = None,
+        *,
+        with_logs: bool = False,
+        remat: bool = False,
+        with_accums: ir.PyTree = None,
     ) -> CustomGradientDecorator: ...
 
 
-def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = False) -> Any:
+def custom_gradient(
+    fun: Callable[..., Any] | None = None,
+    *,
+    with_logs: bool = False,
+    remat: bool = False,
+    with_accums: ir.PyTree = None,
+) -> Any:
     """Make a function that returns its value along with its reverse-mode rule differentiable.
 
     Args:
@@ -69,13 +99,21 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         is an array it may return only the cotangent. It may close over values of ``fun``.
       with_logs: whether ``rule`` returns a pair of that and a dict (or ``None``) of entries for a
         log of the backward pass, which ``pullback.with_logs`` returns.
+      remat: whether ``fun`` returns ``(value, again)`` instead, where ``again(*args)`` computes
+        ``(value, rule)``. Inside of ``checkpoint`` the values that ``again`` closes over are
+        stored, and the backward pass calls it; see ``custom_vjp.defremat``.
+      with_accums: ``custom_derivatives.ValAccum`` if ``rule(ct, *accums)`` adds the cotangents to
+        accumulators, as in ``custom_vjp.defvjp_with_accums``, and returns ``None`` or a log. It may
+        be a tuple with an entry for each argument, in general a prefix of the arguments' structure.
 
     Returns:
       A function of the same positional arguments that returns ``value``; without ``fun``, a
       decorator.
 
     Raises:
-      TypeError: if ``fun`` does not return a pair, or ``rule`` other cotangents than it must.
+      TypeError: if ``fun`` does not return a pair, ``rule`` other cotangents than it must, or
+        ``with_accums`` has another leaf.
+      NotImplementedError: for ``remat`` with ``with_accums``.
 
     Example:
       The rule uses the square root that was computed, and is finite at zero:
@@ -92,8 +130,10 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
     See also:
       ``custom_vjp``, whose rules are separate functions.
     """
+    if remat and with_accums is not None:
+        raise NotImplementedError("custom_gradient takes either remat or with_accums, not both.")
     if fun is None:
-        return partial(custom_gradient, with_logs=with_logs)
+        return partial(custom_gradient, with_logs=with_logs, remat=remat, with_accums=with_accums)
     name = getattr(fun, "__name__", type(fun).__name__)
 
     def value(*args: object, **kwargs: object) -> Any:
@@ -103,46 +143,84 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
         if hasattr(fun, attribute):
             setattr(value, attribute, getattr(fun, attribute))
 
-    def fwd(*args: ir.PyTree) -> tuple[ir.PyTree, _Pullback]:
-        out, rule = _pair(name, fun(*args))
-        if not callable(rule):
-            raise TypeError(
-                f"{name}, which has custom_gradient, must return a function as the second of its "
-                f"results, but it returned {type(rule).__name__}."
-            )
+    def traced_rule(rule: Callable[..., Any], out: ir.PyTree, args: tuple[Any, ...]) -> _Traced:
+        """The rule as a function of the leaves of the cotangent."""
         leaves, out_tree = tree_flatten(out)
-        tree: Any = None
-        log_tree: Any = None
 
-        def flat_rule(*cts: ir.Array) -> list[Any]:
-            nonlocal tree, log_tree
-            result = rule(tree_unflatten(out_tree, cts))
-            result, logs = checked_pair(name, result) if with_logs else (result, None)
-            results, tree = tree_flatten(result)
-            entries, log_tree = tree_flatten(logs)
-            return [*results, *entries]
+        def flat_rule(*cts: ir.Array) -> tuple[Sequence[Any], Any]:
+            ct = tree_unflatten(out_tree, cts)
+            if with_accums is not None:
+                return tree_flatten(_accumulated(name, rule, ct, args, with_accums))
+            result = rule(ct)
+            return tree_flatten(checked_pair(name, result) if with_logs else (result, None))
 
-        avals = [tangent_aval(ir.get_aval(leaf)) for leaf in leaves]
-        jaxpr = ir.trace_to_jaxpr(flat_rule, avals, ir.DebugInfo("custom_gradient", name))
-        return out, _Pullback(jaxpr, tree, log_tree, jaxpr.consts)
+        return _traced(name, flat_rule, [tangent_aval(ir.get_aval(leaf)) for leaf in leaves])
 
-    def bwd_with_logs(pullback: _Pullback, ct: ir.PyTree) -> tuple[tuple[ir.PyTree, ...], Any]:
-        outs = ir.eval_jaxpr(pullback.jaxpr, pullback.consts, *tree_flatten(ct)[0])
-        count = pullback.tree.num_leaves
-        logs = tree_unflatten(pullback.log_tree, outs[count:])
-        if treedef_is_leaf(pullback.tree):
-            return (outs[0],), logs
-        return tree_unflatten(pullback.tree, outs[:count]), logs
+    def fwd(*args: ir.PyTree) -> tuple[ir.PyTree, _Traced]:
+        out, rule = _pair(name, fun(*args))
+        return out, traced_rule(_callable(name, rule), out, args)
 
-    def bwd(pullback: _Pullback, ct: ir.PyTree) -> Any:
+    def fwd_saving(*args: ir.PyTree) -> tuple[ir.PyTree, _Traced]:
+        out, again = _pair(name, fun(*args))
+        leaves, tree = tree_flatten(args)
+        _callable(name, again)
+
+        def flat_again(*args: ir.Array) -> tuple[Sequence[Any], Any]:
+            inner = tree_unflatten(tree, args)
+            out, rule = _pair(name, again(*inner))
+            results, form = tree_flatten((out, traced_rule(_callable(name, rule), out, inner)))
+            return results, form
+
+        return out, _traced(name, flat_again, list(map(ir.get_aval, leaves)))
+
+    def rem(again: _Traced, *args: ir.PyTree) -> tuple[ir.PyTree, _Traced]:
+        return tree_unflatten(again.form, again(*args))
+
+    def bwd_with_logs(pullback: _Traced, ct: ir.PyTree) -> tuple[tuple[ir.PyTree, ...], Any]:
+        cts, logs = tree_unflatten(pullback.form, pullback(ct))
+        return (cts,) if treedef_is_leaf(pullback.form.children()[0]) else cts, logs
+
+    def bwd(pullback: _Traced, ct: ir.PyTree) -> tuple[ir.PyTree, ...]:
         return bwd_with_logs(pullback, ct)[0]
 
     wrapped = custom_vjp(value)
-    if with_logs:
+    has_logs = with_logs or with_accums is not None
+    if remat and has_logs:
+        wrapped.defremat_with_logs(fwd_saving, rem, bwd_with_logs)
+    elif remat:
+        wrapped.defremat(fwd_saving, rem, bwd)
+    elif has_logs:
         wrapped.defvjp_with_logs(fwd, bwd_with_logs)
     else:
         wrapped.defvjp(fwd, bwd)
     return wrapped
+
+
+def _callable(name: str, rule: Any) -> Callable[..., Any]:
+    if not callable(rule):
+        raise TypeError(
+            f"{name}, which has custom_gradient, must return a function as the second of its "
+            f"results, but it returned {type(rule).__name__}."
+        )
+    return rule
+
+
+def _accumulated(
+    name: str, rule: Callable[..., Any], ct: ir.PyTree, args: tuple[Any, ...], kinds: ir.PyTree
+) -> tuple[ir.PyTree, dict[Any, Any] | None]:
+    """The cotangents that a rule adds to accumulators of these kinds, and its log."""
+    for kind in broadcast_prefix(kinds, args, is_leaf=lambda x: isinstance(x, type)):
+        if kind is not ValAccum:
+            raise TypeError(
+                "custom_gradient: with_accums must be ValAccum, or a prefix of the arguments' "
+                f"structure with ValAccum as its leaves, but {kind!r} is a leaf."
+            )
+    leaves, tree = tree_flatten(args)
+    accums = [accumulator(ir.get_aval(leaf)) for leaf in leaves]
+    _, logs = checked_pair(name, (None, rule(ct, *tree_unflatten(tree, accums))))
+    # Where there are no terms, None represents zeros.
+    sums = [None if type(total := accum.freeze()) is Zero else total for accum in accums]
+    return tree_unflatten(tree, sums), logs
 
 
 def _pair(name: str, out: object) -> tuple[Any, Any]:

@@ -23,7 +23,7 @@ from ._call import (
     is_replayed,
     lower_inline,
 )
-from ._derived_rules import BatchedRules, LiveRules, RecomputedRules, joint_batch
+from ._derived_rules import BatchedRules, LiveRules, RecomputedRules, joint_batch, recomputable
 from ._vjp_rules import Rules, VJPFunction
 
 __all__ = ["custom_vjp", "custom_vjp_call_p", "custom_vjp_tangent_p"]
@@ -385,7 +385,8 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         self.bwd: Callable[..., tuple[Any, ...]] | None = None
         self.symbolic_zeros: bool = False
         self.optimize_remat: bool = False
-        self.has_logs = False
+        self.takes_accums: bool = False
+        self.has_logs: bool = False
 
     def defvjp(
         self,
@@ -393,6 +394,7 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         bwd: Callable[..., tuple[Any, ...]],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
+        generic_batching: bool = False,
     ) -> None:
         """Set the rules.
 
@@ -404,13 +406,28 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
           optimize_remat: whether the forward pass of a ``checkpoint`` runs the function itself in
             place of ``fwd``, whose residuals it does not store; its value is then that of the
             function, in case ``fwd`` computes another.
+          generic_batching: no effect; rules are always called with the arrays of one example.
         """
+        self._define(fwd, bwd, symbolic_zeros, optimize_remat)
+
+    def _define(
+        self,
+        fwd: Callable[..., tuple[Any, Any]],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+        *further: Callable[..., Any],
+        takes_accums: bool = False,
+        has_logs: bool = False,
+    ) -> None:
+        """Set the rules, of which those in ``further`` are called by the others."""
         self.fwd = fwd
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
-        self.has_logs: bool = False
-        self.is_shared: bool = is_ours(self.fun, fwd, bwd)
+        self.takes_accums = takes_accums
+        self.has_logs = has_logs
+        self.is_shared: bool = is_ours(self.fun, fwd, bwd, *further)
 
     def defvjp_with_logs(
         self,
@@ -418,21 +435,113 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
         bwd: Callable[..., tuple[tuple[Any, ...], dict[str, Any] | None]],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
+        generic_batching: bool = False,
     ) -> None:
         """Set the rules, as ``defvjp`` does; the backward rule returns a log as well.
 
         Args:
           bwd: returns a pair of the tuple of cotangents and a dict (or ``None``) of entries for a
             log of the backward pass, which ``pullback.with_logs`` returns.
-          fwd, symbolic_zeros, optimize_remat: see ``defvjp``.
+          fwd, symbolic_zeros, optimize_remat, generic_batching: see ``defvjp``.
         """
+        rule = self._without_logs(bwd)
+        self._define(fwd, rule, symbolic_zeros, optimize_remat, has_logs=True)
 
+    def _without_logs(self, bwd: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(bwd)
         def cotangents(*args: object) -> PyTree:
             return without_logs(self.name, bwd(*args))
 
-        self.defvjp(fwd, cotangents, symbolic_zeros, optimize_remat)
-        self.has_logs = True
+        return cotangents
+
+    def defvjp_with_accums(
+        self,
+        fwd: Callable[..., tuple[Any, Any]],
+        bwd: Callable[..., dict[str, Any] | None],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+        generic_batching: bool = False,
+    ) -> None:
+        """Set the rules, as ``defvjp`` does; the backward rule adds cotangents to accumulators.
+
+        Args:
+          bwd: ``bwd(*nondiff_args, residuals, ct, *accums)`` gets for each differentiable argument
+            a pytree of its structure, whose leaves are accumulators. Each ``accum(x)`` of such a
+            leaf adds a term to the cotangent, which is zero without one. The leaves of what is not
+            differentiated are ``custom_derivatives.NullAccum``, whose terms are dropped. Returns
+            ``None`` or a log, a dict.
+          fwd, symbolic_zeros, optimize_remat, generic_batching: see ``defvjp``.
+
+        Example:
+          >>> import ricci
+          >>> product = ricci.custom_vjp(lambda x, y: x * y)
+          >>> def backward(residuals, ct, x_accum, y_accum):
+          ...     x, y = residuals
+          ...     x_accum.accum(ct * y)
+          ...     y_accum.accum(ct * x)
+          >>> product.defvjp_with_accums(lambda x, y: (x * y, (x, y)), backward)
+          >>> [float(ct) for ct in ricci.grad(product, (0, 1))(2.0, 3.0)]
+          [3.0, 2.0]
+        """
+        self._define(fwd, bwd, symbolic_zeros, optimize_remat, takes_accums=True, has_logs=True)
+
+    def defremat(
+        self,
+        fwd: Callable[..., tuple[Any, Any]],
+        rem: Callable[..., tuple[Any, Any]],
+        bwd: Callable[..., tuple[Any, ...]],
+        generic_batching: bool = False,
+    ) -> None:
+        """Set the rules, with one that computes the residuals from values that ``fwd`` saves.
+
+        Inside of ``checkpoint`` the forward pass calls ``fwd`` and stores the saved values, under
+        any policy; the backward pass calls ``rem``. Outside of it the forward pass calls both.
+
+        Args:
+          fwd: takes the function's arguments, returns ``(output, saved)``.
+          rem: ``rem(saved, *args)`` returns ``(output, residuals)``. The output has the structure
+            and types of the function's, which it replaces in the backward pass of ``checkpoint``.
+          bwd: takes the residuals of ``rem``; see ``defvjp``.
+          generic_batching: see ``defvjp``.
+
+        Example:
+          The exponential is stored, the sine and the cosine are computed again:
+
+          >>> import ricci
+          >>> import ricci.numpy as jnp
+          >>> @ricci.custom_vjp
+          ... def wave(x):
+          ...     return jnp.sin(jnp.exp(x))
+          >>> def forward(x):
+          ...     angle = jnp.exp(x)
+          ...     return jnp.sin(angle), angle
+          >>> def again(angle, x):
+          ...     return jnp.sin(angle), jnp.cos(angle) * angle
+          >>> wave.defremat(forward, again, lambda slope, ct: (ct * slope,))
+          >>> f = ricci.checkpoint(lambda x: jnp.square(wave(x)))
+          >>> round(float(ricci.grad(f)(0.0)), 4)
+          0.9093
+          >>> ricci.ad_checkpoint.print_saved_residuals(f, 0.0)
+          f32[] from the argument x
+          f32[] named 'saved by defremat' from ...
+        """
+        self._define(recomputable(self.name, fwd, rem), bwd, False, False, rem)
+
+    def defremat_with_logs(
+        self,
+        fwd: Callable[..., tuple[Any, Any]],
+        rem: Callable[..., tuple[Any, Any]],
+        bwd: Callable[..., tuple[tuple[Any, ...], dict[str, Any] | None]],
+        generic_batching: bool = False,
+    ) -> None:
+        """Set the rules, as ``defremat`` does; the backward rule returns a log as well.
+
+        Args:
+          bwd: see ``defvjp_with_logs``.
+          fwd, rem, generic_batching: see ``defremat``.
+        """
+        forward = recomputable(self.name, fwd, rem)
+        self._define(forward, self._without_logs(bwd), False, False, rem, has_logs=True)
 
     @api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -15,7 +15,9 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
-from ._call import Call, EagerCall, array_operand, call_rule, same_calls
+from ._accumulators import accumulator
+from ._backward_logs import without_logs
+from ._call import Call, EagerCall, array_operand, call_rule, rule_pair, same_calls
 
 __all__ = ["CustomVJPPrimal", "custom_vjp_primal_tree_values", "zero_from_primal"]
 
@@ -55,10 +57,18 @@ class VJPFunction(Protocol):
     symbolic_zeros: bool
     optimize_remat: bool
     has_logs: bool
+    takes_accums: bool
     is_shared: bool
 
     @property
     def name(self) -> str: ...
+
+
+class PerturbedResiduals(ir.TupleRecord):
+    """The structure of residuals, and which of the function's arguments are differentiated."""
+
+    tree: PyTreeDef
+    perturbed: tuple[bool, ...]
 
 
 class Rules:
@@ -82,7 +92,7 @@ class Rules:
 
     def forward(
         self, primals: Sequence[Any], perturbed: Sequence[bool]
-    ) -> tuple[list, list, PyTreeDef]:
+    ) -> tuple[list, list, PyTreeDef | PerturbedResiduals]:
         """The outputs, the residuals, and the structure of the residuals."""
         name = self.custom.name
         primals = list(primals[self.const_count :])
@@ -90,13 +100,9 @@ class Rules:
             flags = perturbed[self.const_count :]
             primals = [CustomVJPPrimal(x, p) for x, p in zip(primals, flags, strict=True)]
         assert self.custom.fwd is not None
-        pair = call_rule(self.custom.fwd, *self.call.arguments(primals))
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise TypeError(
-                f"the custom VJP forward rule of {name} must return a pair (output, residuals), "
-                f"but it returned {type(pair).__name__}."
-            )
-        outs, out_tree = tree_flatten(pair[0])
+        result = call_rule(self.custom.fwd, *self.call.arguments(primals))
+        out, saved = rule_pair(name, "forward rule", "residuals", result)
+        outs, out_tree = tree_flatten(out)
         if isinstance(self.out_tree, EagerCall):  # the function itself is not called
             self.out_tree.out_tree = self.out_tree = out_tree
         if out_tree != self.out_tree:
@@ -104,14 +110,25 @@ class Rules:
                 f"the custom VJP forward rule of {name} must return an output with the tree "
                 f"structure of {name}'s output:\n  expected {self.out_tree}\n  got      {out_tree}"
             )
-        residuals, tree = tree_flatten(pair[1])
+        residuals, tree = tree_flatten(saved)
+        if self.custom.takes_accums:
+            return outs, residuals, PerturbedResiduals(tree, tuple(perturbed))
         return outs, residuals, tree
 
     def backward(
-        self, tree: PyTreeDef, residuals: Sequence[Any], cts: Sequence[Any], avals: Sequence[Any]
+        self,
+        tree: PyTreeDef | PerturbedResiduals,
+        residuals: Sequence[Any],
+        cts: Sequence[Any],
+        avals: Sequence[Any],
     ) -> list:
         """The cotangents of the arguments, as arrays or ``Zero``."""
         name = self.custom.name
+        accums, accum_trees = [], ()
+        if isinstance(tree, PerturbedResiduals):
+            accums = list(map(accumulator, avals, tree.perturbed))
+            accum_trees = tree_unflatten(self.call.tree, accums[self.const_count :])
+            tree = tree.tree
         if self.custom.symbolic_zeros:
             cts = [SymbolicZero(c.aval) if type(c) is Zero else c for c in cts]
         else:
@@ -124,7 +141,11 @@ class Rules:
             *static,
             tree_unflatten(tree, residuals),
             tree_unflatten(self.out_tree, cts),
+            *accum_trees,
         )
+        if self.custom.takes_accums:
+            without_logs(name, (None, result))
+            return [accum.freeze() for accum in accums]
         entries = self.call.tree.children()
         if not isinstance(result, tuple | list) or len(result) != len(entries):
             got = f"{len(result)} entries" if isinstance(result, tuple | list) else type(result)

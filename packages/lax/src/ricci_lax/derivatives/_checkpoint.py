@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import ricci_autodiff as ad
 import ricci_ir as ir
-from ricci_batching import batch_jaxpr, elementwise
+from ricci_batching import batch_jaxpr
 from ricci_lax.checkpoint_policies import (
-    KeptName,
     Policy,
     SaveFromBothPolicies,
     SaveInPlace,
@@ -21,10 +20,11 @@ from ricci_lax.custom._vjp import custom_vjp_call_p, with_values_of_functions
 from ricci_lax.effects._tokens import io_effects
 from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure._identity import lower_barrier
-from ricci_pytree import argument_paths, read_signature, tree_flatten, tree_map, tree_unflatten
+from ricci_lax.structure._names import KeptName, name_p, substitute_p
+from ricci_pytree import argument_paths, read_signature, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at
 
-__all__ = ["checkpoint", "checkpoint_name", "name_p", "remat_p"]
+__all__ = ["checkpoint", "remat_p"]
 
 
 class Recomputing(ir.TupleRecord):
@@ -61,8 +61,9 @@ def _recomputing(jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | N
     live = _with_recomputed_vjps(ir.live_program(jaxpr).jaxpr)
     whole = live if policy is None else _also_saving(inlined(live), policy)
     linearized = ad.linearize_jaxpr(whole, nonzeros)
-    # Some names are stored under any policy. One that saves nothing else looks at each value.
-    if policy is None and _has_kept_names(linearized.forward):
+    # Some names are stored under any policy, and some values are substituted. A policy that saves
+    # nothing else looks at each value.
+    if policy is None and _has_rules_of_saving(linearized.forward):
         return _recomputing(jaxpr, nonzeros, nothing_saveable)
     forward, tangent = linearized.forward, linearized.tangent
     residuals = tangent.invars[: len(linearized.residuals)]
@@ -114,13 +115,14 @@ def _in_programs(value: object) -> object:
     return value
 
 
-def _has_kept_names(jaxpr: ir.Jaxpr) -> bool:
-    """Whether a jaxpr has values that are stored under any policy."""
+def _has_rules_of_saving(jaxpr: ir.Jaxpr) -> bool:
+    """Whether a jaxpr has values that are stored or substituted under any policy."""
     return jaxpr.derived(
-        "kept names",
+        "rules of saving",
         lambda: any(
-            type(eqn.params.get("name")) is KeptName
-            or any(map(_has_kept_names, ir.jaxprs_in_params(eqn.params)))
+            eqn.primitive is substitute_p
+            or type(eqn.params.get("name")) is KeptName
+            or any(map(_has_rules_of_saving, ir.jaxprs_in_params(eqn.params)))
             for eqn in jaxpr.eqns
         ),
     )
@@ -356,43 +358,6 @@ def _with_static(fun: Callable, static: dict[int, Any], fixed: dict[str, Any]) -
         return fun(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
 
     return call
-
-
-# Names, by which policies refer to values
-
-name_p: ir.Primitive = ir.define(
-    "name",
-    sharding=ir.by_element,
-    abstract_eval=lambda x, *, name: x,
-    jvp=ad.linear,
-    transpose=lambda ct, x, *, name: [ct],
-    batch=elementwise,
-    lower=lambda ctx, x, *, name: x,
-)
-
-
-def checkpoint_name(x: ir.PyTree, name: str) -> ir.PyTree:
-    """Name values, so that checkpoint policies can refer to them.
-
-    Args:
-      x: a pytree of arrays.
-      name: the name.
-
-    Returns:
-      The same values.
-
-    Example:
-      >>> import ricci
-      >>> import ricci.numpy as jnp
-      >>> from ricci.ad_checkpoint import checkpoint_name, print_saved_residuals
-      >>> def f(x):
-      ...     return jnp.sin(checkpoint_name(jnp.sin(x), "inner"))
-      >>> policy = ricci.checkpoint_policies.save_only_these_names("inner")
-      >>> print_saved_residuals(ricci.checkpoint(f, policy=policy), 1.0)
-      f32[] from the argument x
-      f32[] named 'inner' from ...
-    """
-    return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
 def described(eqn: ir.JaxprEqn) -> str:

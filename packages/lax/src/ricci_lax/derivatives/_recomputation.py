@@ -14,13 +14,14 @@ from ricci_ir import (
     single_equation,
     warn_user,
 )
-from ricci_lax.checkpoint_policies import KeptName, Policy
+from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.control_flow._bodies import trace_body
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.custom._vjp import custom_vjp
+from ricci_lax.structure._names import name_p
 from ricci_pytree import read_signature, tree_flatten
 
-from ._checkpoint import checkpoint, checkpoint_name, name_p, remat_p
+from ._checkpoint import checkpoint, remat_p
 
 __all__ = ["Differentiated", "custom_remat", "recomputed", "recomputed_in_scans"]
 
@@ -148,9 +149,6 @@ def _is(a: object, b: object) -> bool:
     return a is b
 
 
-_KEPT = KeptName("saved by custom_remat")
-
-
 def custom_remat[**P, R](
     f: Callable[P, R],
     f_fwd: Callable[..., tuple[R, PyTree]],
@@ -165,6 +163,7 @@ def custom_remat[**P, R](
     Inside of ``checkpoint`` the forward pass runs ``f_fwd`` and stores the values that it saves,
     under any policy. The backward pass runs ``f_rem``, which recomputes the residuals from these,
     and then ``f_bwd``. Outside of it they are the reverse-mode rule; there is no forward mode.
+    Deprecated: ``custom_vjp.defremat`` takes the same rules.
 
     Args:
       f: the function.
@@ -194,10 +193,10 @@ def custom_remat[**P, R](
       0.5403
       >>> ricci.ad_checkpoint.print_saved_residuals(ricci.checkpoint(wave), 0.0)
       f32[] from the argument x
-      f32[] named 'saved by custom_remat' from ...
+      f32[] named 'saved by defremat' from ...
 
     See also:
-      ``checkpoint`` with a policy, which decides by operation.
+      ``custom_vjp.defremat``; ``checkpoint`` with a policy, which decides by operation.
     """
     warn_user(
         "custom_remat is deprecated, and gone from later versions of JAX: use custom_vjp.defremat.",
@@ -208,26 +207,9 @@ def custom_remat[**P, R](
     signature = read_signature(f)
     if names and signature is not None:
         numbers |= {i for i, name in enumerate(signature.parameters) if name in names}
-    static = sorted(numbers)
-
-    def forward(*args: Any) -> tuple[Any, Any]:
-        result, saved = f_fwd(None, *args)
-        others = tuple(x for i, x in enumerate(args) if i not in numbers)
-        return result, (checkpoint_name(saved, _KEPT), others)
-
-    def backward(*given: Any) -> Any:
-        # The static arguments come first, then the residuals and the cotangent.
-        (saved, others), ct = given[-2:]
-        args = list(others)
-        for position, value in zip(static, given[:-2], strict=True):
-            args.insert(position, value)
-        # The residuals are computed in the backward pass, from the named values: under a checkpoint
-        # these alone are stored.
-        _, residuals = f_rem(saved, *args)
-        return f_bwd(residuals, ct)
-
-    rule = custom_vjp(f, nondiff_argnums=tuple(static))
-    rule.defvjp(forward, backward)
+    rule = custom_vjp(f, nondiff_argnums=tuple(sorted(numbers)))
+    # The backward rule gets no static arguments, which come first.
+    rule.defremat(partial(f_fwd, None), f_rem, lambda *args: f_bwd(*args[-2:]))
 
     @looks_like(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

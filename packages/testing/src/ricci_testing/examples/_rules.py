@@ -124,9 +124,11 @@ example_rules: dict[str, ExampleRule] = {
     **dict.fromkeys(("log", "log1p", "log2", "rsqrt", "sqrt"), samples(POSITIVE)),
     "acosh": samples(ABOVE_ONE),
     "clamp": samples(ANY, ANY, ANY),
+    "polynomial": samples(ANY, ANY, ANY, ANY),
     "polygamma": samples(WHOLE, POSITIVE, fixed=(0,)),
     "pow": samples(POSITIVE, ANY),
     "regularized_incomplete_beta": samples(POSITIVE, ABOVE_ONE, FRACTION, fixed=(0, 1)),
+    "substitute": samples(ANY, ANY),
     "xla_metadata_value": samples(ANY, params=({"xla_metadata_kvs": (("name", "value"),)},)),
     "zeta": samples(ABOVE_ONE, POSITIVE),
 }

@@ -1,0 +1,101 @@
+"""Accumulators of cotangents: the arguments of the rules of ``defvjp_with_accums``."""
+
+from typing import Any, Final
+
+import ricci_ir as ir
+from ricci_autodiff import SymbolicZero, Tangent, Zero, add_tangents, tangent_aval
+
+__all__ = ["GradAccum", "NullAccum", "ValAccum"]
+
+
+class GradAccum:
+    """The cotangent of an argument, to which a backward rule adds terms.
+
+    Attributes:
+      aval: the type of the cotangent.
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ir.ShapedArray):
+        self.aval: Final = aval
+
+    def accum(self, x: ir.ArrayLike | SymbolicZero | None) -> None:
+        """Add a term; ``None`` is zero."""
+        raise NotImplementedError
+
+    def freeze(self) -> Tangent:
+        """Return the sum of the terms."""
+        return Zero(self.aval)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.aval.str_short()})"
+
+
+class NullAccum(GradAccum):
+    """The accumulator of an argument that is not differentiated. It drops the terms.
+
+    Example:
+      A rule that does not compute what would be dropped:
+
+      >>> import ricci
+      >>> from ricci.custom_derivatives import NullAccum
+      >>> product = ricci.custom_vjp(lambda x, y: x * y)
+      >>> def backward(residuals, ct, *accums):
+      ...     for accum, factor in zip(accums, residuals):
+      ...         if isinstance(accum, NullAccum):
+      ...             print("dropped")
+      ...         else:
+      ...             accum.accum(ct * factor)
+      >>> product.defvjp_with_accums(lambda x, y: (x * y, (y, x)), backward)
+      >>> float(ricci.grad(product)(2.0, 3.0))
+      dropped
+      3.0
+    """
+
+    __slots__ = ()
+
+    def accum(self, x: ir.ArrayLike | SymbolicZero | None) -> None:
+        """Drop a term."""
+
+
+class ValAccum(GradAccum):
+    """The accumulator of an argument that is differentiated.
+
+    Attributes:
+      aval: the type of the cotangent.
+      val: the sum of the terms; a symbolic zero before the first one.
+    """
+
+    __slots__ = ("val",)
+
+    def __init__(self, aval: ir.ShapedArray):
+        super().__init__(aval)
+        self.val: Tangent = Zero(aval)
+
+    def accum(self, x: ir.ArrayLike | SymbolicZero | None) -> None:
+        """Add a term; ``None`` is zero.
+
+        Raises:
+          ValueError: if the shape or dtype of the term is not that of the cotangent.
+        """
+        if x is None or isinstance(x, SymbolicZero | Zero):
+            return
+        aval: Any = ir.get_aval(x)
+        if aval.shape != self.aval.shape or aval.dtype != self.aval.dtype:
+            raise ValueError(
+                f"accum: the cotangent has type {self.aval.str_short()}, but the term has type "
+                f"{aval.str_short()}."
+            )
+        self.val = add_tangents(self.val, x)
+
+    def freeze(self) -> Tangent:
+        """Return the sum of the terms."""
+        return self.val
+
+
+def accumulator(aval: ir.AbstractValue, perturbed: bool = True) -> GradAccum:
+    """The accumulator of an argument of a type."""
+    expected: Any = tangent_aval(aval)
+    kind = ValAccum if perturbed and expected.dtype != ir.float0 else NullAccum
+    return kind(expected)

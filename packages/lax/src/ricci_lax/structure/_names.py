@@ -1,0 +1,70 @@
+"""Names of values, and values for the second pass of a checkpoint: identity operations."""
+
+import ricci_ir as ir
+from ricci_autodiff import Zero, linear
+from ricci_batching import elementwise
+from ricci_pytree import tree_map
+
+__all__ = ["checkpoint_name", "name_p"]
+
+
+class KeptName(str):
+    """The name of a value that is stored under any policy; set by ``defremat``."""
+
+    __slots__ = ()
+
+
+name_p: ir.Primitive = ir.define(
+    "name",
+    sharding=ir.by_element,
+    abstract_eval=lambda x, *, name: x,
+    jvp=linear,
+    transpose=lambda ct, x, *, name: [ct],
+    batch=elementwise,
+    lower=lambda ctx, x, *, name: x,
+)
+
+
+def checkpoint_name(x: ir.PyTree, name: str) -> ir.PyTree:
+    """Name values, so that checkpoint policies can refer to them.
+
+    Args:
+      x: a pytree of arrays.
+      name: the name.
+
+    Returns:
+      The same values.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> from ricci.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> def f(x):
+      ...     return jnp.sin(checkpoint_name(jnp.sin(x), "inner"))
+      >>> policy = ricci.checkpoint_policies.save_only_these_names("inner")
+      >>> print_saved_residuals(ricci.checkpoint(f, policy=policy), 1.0)
+      f32[] from the argument x
+      f32[] named 'inner' from ...
+    """
+    return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+def _substitute_jvp(primals, tangents):
+    tangent, _ = tangents
+    return substitute_p.bind(*primals), tangent
+
+
+def _substitute_transpose(ct, *args):
+    return [None if type(ct) is Zero else ct, None]
+
+
+# The first operand. The second, which equals it, replaces it where a checkpoint recomputes it.
+substitute_p: ir.Primitive = ir.define(
+    "substitute",
+    sharding=ir.by_element,
+    abstract_eval=lambda value, _: value,
+    jvp=_substitute_jvp,
+    transpose=_substitute_transpose,
+    batch=elementwise,
+    lower=lambda ctx, value, _: value,
+)
