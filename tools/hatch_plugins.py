@@ -23,7 +23,7 @@ def stale(project: dict[str, Any], version: str) -> list[str]:
     """Return what a table `[project]` says about Ricci's versions that is not the given one.
 
     A dependency `ricci` or `ricci-…`, an extra's too, has to be pinned to the version. Of the
-    drop-in's own version, `0.11.2+ricci.0.1.0`, the part that is Ricci's counts.
+    drop-in's own version, `0.12.0.1+ricci.0.1.0`, the part that is Ricci's counts.
     """
     wrong = [] if project["version"].rpartition("+ricci.")[2] == version else [project["version"]]
     extras = project.get("optional-dependencies", {}).values()

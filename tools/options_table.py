@@ -15,7 +15,7 @@ _HEAD = """\
 `RICCI_ENABLE_X64`, or `JAX_ENABLE_X64`, sets its first value. An option that is read within a
 thread has a context manager, `with enable_x64(True):`, where the namespace has one of its name.
 
-Every option of JAX 0.11.2 is here, with one of three statuses:
+Every option of JAX 0.12.0.1 is here, with one of three statuses:
 
 - **honoured**: it does what the last column says;
 - **meaningless here**: setting it changes nothing, since what it is about does not exist;

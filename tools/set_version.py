@@ -22,8 +22,8 @@ def with_version(text: str, version: str) -> str:
     >>> print(with_version('version = "0.1.0"\\ndependencies = ["ricci-ir==0.1.0"]', "0.2.0"))
     version = "0.2.0"
     dependencies = ["ricci-ir==0.2.0"]
-    >>> with_version('version = "0.11.2+ricci.0.1.0"', "0.2.0")
-    'version = "0.11.2+ricci.0.2.0"'
+    >>> with_version('version = "0.12.0.1+ricci.0.1.0"', "0.2.0")
+    'version = "0.12.0.1+ricci.0.2.0"'
     """
     return PINNED.sub(rf"\g<1>{version}", REPEATED.sub(version, text))
 

@@ -1,4 +1,4 @@
-"""Compare the public names and signatures of Ricci with those of JAX 0.11.2, by namespace.
+"""Compare the public names and signatures of Ricci with those of JAX 0.12.0.1, by namespace.
 
     python tools/surface.py              every namespace
     python tools/surface.py lax numpy    jax.lax, jax.numpy and what is inside them

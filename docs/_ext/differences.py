@@ -50,7 +50,7 @@ def surface() -> str:
     reports = list(names.examine(names.read_names(), names.read_reasons(), set()))
     here, absent_names = sum(r.present for r in reports), sum(len(r.missing) for r in reports)
     return (
-        f"JAX 0.11.2 has {here + absent_names:,} public names in the namespaces that "
+        f"JAX 0.12.0.1 has {here + absent_names:,} public names in the namespaces that "
         f"`tools/data/surface.tsv` lists, and {here:,} of them are here. The other "
         f"{absent_names} are [listed with their reasons](#what-is-missing)."
     )

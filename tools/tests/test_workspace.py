@@ -97,10 +97,10 @@ def test_the_drop_in_names_the_jax_that_it_stands_for() -> None:
     ("own", "dependency", "wrong"),
     [
         ("1.2.3", "ricci-ir==1.2.3", []),
-        ("0.11.2+ricci.1.2.3", "ricci==1.2.3", []),
+        ("0.12.0.1+ricci.1.2.3", "ricci==1.2.3", []),
         ("1.2.3", "numpy>=2.0", []),
         ("1.2.2", "numpy>=2.0", ["1.2.2"]),
-        ("0.11.2+ricci.1.2.2", "ricci==1.2.3", ["0.11.2+ricci.1.2.2"]),
+        ("0.12.0.1+ricci.1.2.2", "ricci==1.2.3", ["0.12.0.1+ricci.1.2.2"]),
         ("1.2.3", "ricci-ir==1.2.2", ["ricci-ir==1.2.2"]),
         ("1.2.3", "ricci-ir>=1.2.3", ["ricci-ir>=1.2.3"]),
         ("1.2.3", "ricci-ir", ["ricci-ir"]),

@@ -358,7 +358,10 @@ OPTIONS: Mapping[str, Option] = {
     "jax_ragged_dot_use_ragged_dot_instruction": _unsupported(
         BOOL, True, "each platform has one lowering of ragged_dot; leave it on"
     ),
-    "jax_ragged_dot_use_gpu_pallas_triton_lowering": _meaningless(BOOL, False, _NO_PALLAS),
+    "jax_accurate_erf_inv": _unsupported(
+        BOOL, False, "the compiler's erf_inv is used; scipy.special.erfcinv is precise near 1"
+    ),
+    "jax_mosaic_unzip_debug_locations": _meaningless(BOOL, True, _NO_PALLAS),
     "jax_pallas_verbose_errors": _meaningless(BOOL, False, _NO_PALLAS),
     "jax_pallas_enable_debug_checks": _meaningless(BOOL, False, _NO_PALLAS),
     "jax_mosaic_allow_hlo": _meaningless(BOOL, False, _NO_PALLAS),
