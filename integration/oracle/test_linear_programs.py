@@ -60,6 +60,7 @@ TREES = [
     "(None, x)",
     "({'k': [x, {'z': x + x, 'n': None}]}, x)",
     "(jax.tree_util.Partial(jnp.dot, x), x)",
+    "(__import__('collections').OrderedDict(b=x, a=[x]), x)",
     "()",
 ]
 SEEN = """

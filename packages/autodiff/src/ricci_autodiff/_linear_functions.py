@@ -6,6 +6,7 @@ reads. So a function under ``jit`` can return one, or take one as an argument.
 
 from collections.abc import Iterator, Sequence
 from itertools import compress
+from types import NoneType
 from typing import Any, Self, final
 
 import numpy as np
@@ -204,10 +205,17 @@ def _is_absent(value: object) -> bool:
 
 
 def _nested(tree: pytree.PyTreeDef, leaves: Iterator[object]) -> object:
-    """Arrange leaves in tuples that are nested like a tree."""
-    if pytree.treedef_is_leaf(tree):
-        return next(leaves) if tree.num_leaves else ()
-    return tuple([_nested(child, leaves) for child in tree.children()])
+    """Arrange leaves like a tree, with tuples in place of nodes that are not built in."""
+    data = tree.node_data()
+    if data is None:
+        return next(leaves)
+    kind, keys = data
+    children = [_nested(child, leaves) for child in tree.children()]
+    if kind is NoneType:
+        return None
+    if kind is dict:
+        return dict(zip(keys, children, strict=True))
+    return children if kind is list else tuple(children)
 
 
 def saveable_leaves(tree: pytree.PyTreeDef, flags: object) -> list[bool]:

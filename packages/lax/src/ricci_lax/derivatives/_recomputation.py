@@ -208,8 +208,9 @@ def custom_remat[**P, R](
     if names and signature is not None:
         numbers |= {i for i, name in enumerate(signature.parameters) if name in names}
     rule = custom_vjp(f, nondiff_argnums=tuple(sorted(numbers)))
+    backward: Any = f_bwd
     # The backward rule gets no static arguments, which come first.
-    rule.defremat(partial(f_fwd, None), f_rem, lambda *args: f_bwd(*args[-2:]))
+    rule.defremat(partial(f_fwd, None), f_rem, lambda *args: backward(*args[-2:]))
 
     @looks_like(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
