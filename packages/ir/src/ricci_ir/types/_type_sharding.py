@@ -278,7 +278,7 @@ class ManualAxisType:
     def __repr__(self) -> str:
         return (
             f"ManualAxisType(varying={self.varying}, unreduced={self.unreduced}, "
-            f"reduced={self.reduced}), unreduced_kind={self.unreduced_kind}"
+            f"reduced={self.reduced}, unreduced_kind={self.unreduced_kind})"
         )
 
 

@@ -292,10 +292,9 @@ def _extremal_jvp(primitive, primals, tangents, **params):
     aval = array_aval(operand)
     like = array_aval(updates)
     dims = params["dimension_numbers"]
-    mode = params["mode"]
-    if mode is not GatherScatterMode.CLIP:  # elements read out of bounds are not written
-        mode = GatherScatterMode.PROMISE_IN_BOUNDS
-    reading = window_reading(dims, like.shape, aval.ndim, mode)
+    reading = window_reading(dims, like.shape, aval.ndim, params["mode"])
+    if reading["mode"] is GatherScatterMode.FILL_OR_DROP:
+        reading["fill_value"] = np.nan  # elements read out of bounds are not written
 
     def read(x):
         return gather_p.bind(x, indices, **reading)

@@ -291,7 +291,8 @@ def _filled(positions: ir.Array, fill: ir.ArrayLike, count: ir.ArrayLike) -> ir.
     places = lax.iota(np.dtype(np.int32), np.shape(positions)[0])
     if ir.get_aval(fill).dtype not in INEXACT_DTYPES:
         fill = lax.convert_element_type(fill, positions.dtype)
-    return where_step(lax.lt(places, count), positions, fill)
+    filled = where_step(lax.lt(places, count), positions, fill)
+    return convert(filled, filled.dtype)
 
 
 def counted(places: ir.Array, weights: ir.Array, length: int) -> ir.Array:

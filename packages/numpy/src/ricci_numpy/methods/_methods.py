@@ -106,7 +106,7 @@ def _reversed_rows(self) -> Iterator[ir.Array]:
     if not self.aval.shape:
         raise TypeError("a scalar (an array of rank 0) has no first axis to reverse.")
     if is_sharded(self):
-        return (self[i] for i in reversed(range(len(self))))
+        return reversed(list(_rows(self)))
     return iter(lax.rev(self, (0,)))
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array
-from ricci_numpy.authoring import convert
 from ricci_scipy import special
 
 from ._distribution import distribution
@@ -388,10 +387,10 @@ uniform: ModuleType = distribution(
     },
     support=(0.0, 1.0),
     complexes="ppf",
-    weak="logpdf pdf ppf",
+    weak="logpdf pdf cdf ppf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.2",
     logpdf=lambda z: 0 * z,
-    cdf=lambda z: convert(z, z.dtype),  # never weakly typed
+    cdf=lambda z: z,
     ppf=lambda q: q,
 )
 
