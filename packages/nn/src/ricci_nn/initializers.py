@@ -194,10 +194,23 @@ def normal(stddev: ir.ArrayLike = 1e-2, dtype: ir.DTypeLike | None = None) -> In
 
     @_initializer(dtype)
     def init(key: ir.ArrayLike, shape: Sequence[int], dtype: np.dtype) -> ir.Array:
-        x = random.normal(key, shape, dtype)
-        return jnp.multiply(x, jnp.asarray(stddev, dtype))
+        return _scaled_normal(key, shape, dtype, jnp.asarray(stddev, dtype))
 
     return init
+
+
+def _scaled_normal(
+    key: ir.ArrayLike, shape: Sequence[int], dtype: np.dtype, stddev: ir.ArrayLike
+) -> ir.Array:
+    """Normal numbers times a standard deviation; real ones are multiplied, and rounded, once."""
+    if ir.issubdtype(dtype, np.complexfloating):
+        return jnp.multiply(random.normal(key, shape, dtype), stddev)
+    info = jnp.finfo(dtype)
+    # As in ``random.normal``: the inverse of erf is infinite at the ends.
+    above_minus_one = ir.exact_scalar(float(info.eps) / 2 - 1, dtype)
+    u = random.uniform(key, shape, dtype, above_minus_one, 1.0)
+    factor = jnp.multiply(ir.exact_scalar(np.sqrt(2), dtype), stddev)
+    return jnp.multiply(factor, lax.erf_inv(u))
 
 
 def truncated_normal(
@@ -352,8 +365,7 @@ def variance_scaling(
         is_complex = ir.issubdtype(dtype, np.complexfloating)
         match distribution:
             case "normal":
-                x = random.normal(key, sizes, dtype)
-                result = jnp.multiply(x, jnp.sqrt(variance))
+                result = _scaled_normal(key, sizes, dtype, jnp.sqrt(variance))
             case "uniform" if is_complex:
                 x = _complex_uniform(key, sizes, dtype)
                 result = jnp.multiply(x, jnp.sqrt(variance))
