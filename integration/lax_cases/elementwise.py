@@ -117,6 +117,13 @@ each("zeta", "lax.zeta(x, q)", dtypes="f32 f64", x="@[2,3] in 1.5 4", q="@[2,3] 
 each("betainc", "lax.betainc(a, b, x)", dtypes="f32 f64 bf16", a="@[2,3] in 0.5 4",
      b="@[2,3] in 0.5 4", x="@[2,3] in 0.1 0.9", diff="x", rtol=2e-4)
 
+for coefficients in ("(a, b)", "(a, b, a)", "(1, 2.5, a)", "(a,)"):
+    each("polynomial", f"lax.polynomial(x, {coefficients})", dtypes=f"{FLOATS} i32 u8", x="@[2,3]",
+         a="@[2,3]", b="@[2,3] in 0 1")
+for unroll in (1, 2, True, False):
+    each("polynomial", f"lax.polynomial(x, [a, b, a, b], unroll={unroll})", dtypes="f32 i32",
+         x="@[2,3]", a="@[2,3]", b="@[2,3] in 0 1")
+
 # Conversions
 
 for target in ("bool_", "int8", "int32", "uint8", "uint32", "float16", "float32", "complex64"):

@@ -27,7 +27,8 @@ FUNCTIONS = by_function()
 # These need named axes or several devices, and are tested with the package that holds them.
 COLLECTIVES = frozenset(
     "all_gather all_to_all axis_index axis_size pbroadcast pcast pmax pmean pmin ppermute precv "
-    "psend pshuffle psum psum_scatter pswapaxes ragged_all_to_all with_sharding_constraint".split()
+    "psend pshuffle psum psum_scatter psum_scatter_start pswapaxes ragged_all_to_all "
+    "with_sharding_constraint".split()
 )
 _needs_oracle = pytest.mark.skipif(
     not Oracle.available(), reason="oracle environment missing: run nox -s oracle"

@@ -358,13 +358,10 @@ OPTIONS: Mapping[str, Option] = {
     "jax_ragged_dot_use_ragged_dot_instruction": _unsupported(
         BOOL, True, "each platform has one lowering of ragged_dot; leave it on"
     ),
-    "jax_accurate_erf_inv": _unsupported(
-        BOOL, False, "the compiler's erf_inv is used; scipy.special.erfcinv is precise near 1"
-    ),
-    "jax_mosaic_unzip_debug_locations": _meaningless(BOOL, True, _NO_PALLAS),
     "jax_pallas_verbose_errors": _meaningless(BOOL, False, _NO_PALLAS),
     "jax_pallas_enable_debug_checks": _meaningless(BOOL, False, _NO_PALLAS),
     "jax_mosaic_allow_hlo": _meaningless(BOOL, False, _NO_PALLAS),
+    "jax_mosaic_unzip_debug_locations": _meaningless(BOOL, True, _NO_PALLAS),
     "jax_pallas_poison_buffers": _meaningless(BOOL, False, _NO_PALLAS),
     "jax_pallas_auto_assign_collective_ids": _meaningless(
         OneOf("no", "yes", "override"), "no", _NO_PALLAS
@@ -380,6 +377,9 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "jax_distributed_verify_secure_credentials": _honoured(
         BOOL, False, "whether a connection between processes that is not encrypted is an error"
+    ),
+    "jax_accurate_erf_inv": _unsupported(
+        BOOL, False, "the compiler's erf_inv is used; scipy.special.erfcinv is precise near 1"
     ),
     "jax_check_proxy_envs": _unsupported(BOOL, True, _NO_PROXY),
     "jax_enable_recoverability": _honoured(

@@ -292,7 +292,8 @@ def _extremal_jvp(primitive, primals, tangents, **params):
     aval = array_aval(operand)
     like = array_aval(updates)
     dims = params["dimension_numbers"]
-    reading = window_reading(dims, like.shape, aval.ndim, params["mode"])
+    promises = {name: params[name] for name in ("indices_are_sorted", "unique_indices")}
+    reading = window_reading(dims, like.shape, aval.ndim, params["mode"]) | promises
     if reading["mode"] is GatherScatterMode.FILL_OR_DROP:
         reading["fill_value"] = np.nan  # elements read out of bounds are not written
 
@@ -306,11 +307,9 @@ def _extremal_jvp(primitive, primals, tangents, **params):
 
     update_wins, operand_wins = eq(updates, after), eq(before, after)
 
-    no_promises = {**params, "unique_indices": False, "indices_are_sorted": False}
-
     def count(marks):
         zeros = zeros_of(aval)
-        return read(_add_at(zeros, indices, marks(), no_promises))
+        return read(_add_at(zeros, indices, marks(), params))
 
     # For each update, how many updates at its position attain the extremum, and how many there are.
     winners = count(lambda: select(update_wins, filled(1), filled(0)))
