@@ -111,6 +111,7 @@ EXPECTED = (
     ),
     Expected("*special.boxcox*", "*slopes*", "number/0 number/number", _ROUNDED, dtype="bf16"),
     Expected("*special.poch", "*slopes*", "number/number", _ROUNDED, dtype="bf16"),
+    Expected("*special.sici", "*slopes*", "number/number", _ROUNDED, dtype="bf16"),
     Expected(
         "*beta*",
         "*value*",
@@ -223,6 +224,9 @@ EXPECTED = (
         at=("mu=100",),
     ),
     Expected("*.cauchy.*", "*slopes*", "number/number", "0 outside of the probabilities"),
+    Expected(
+        "*.cauchy.*", "*slopes*", "number/0", "that of the quantile, π at the median", at=("x=0.5",)
+    ),
     Expected("*.gamma.*", "*slopes*", "inf/0 number/0", _DENSITY, at=("x=0",)),
     Expected("*.gamma.*", "*slopes*", "inf/0 number/0", _DENSITY, at=("x=-0",)),
     Expected("*.gamma.*", "*value*", "number/0 number/number", _SMALL_ORDER, at=("a=1.17549e-38",)),

@@ -37,7 +37,6 @@ class Expected(NamedTuple):
 _DIFFERENTIATED = "it can be differentiated where JAX has no rule"
 _FLOAT0 = "zeros of dtype float0 are constants, not results of an equation"
 _INDEX = "positions within a matrix are int32 whatever the default integer is"
-_MODE = "derivatives keep the call's mode; JAX's fill with NaN or drop"
 _SLOTS = "branches share results for residuals; one that lacks them gives zeros, not empty arrays"
 _ROOT = "JAX's primitive holds functions; here it is a jaxpr"
 _TAKE = "positions wrap by rem and select, not by a nested call"
@@ -122,17 +121,12 @@ EXPECTED: list[Expected] = [
     Expected("cumlogsumexp", "jaxpr", "*", _NOTHING,
              "abs add(2) exp log1p max ne neg select_n sub",
              "equal inner jaxprs are one, and are printed once"),
-    Expected("scatter_m*", "jaxpr", "*", "mode=GatherScatterMode.CLIP(7)",
-             "mode=GatherScatterMode.FILL_OR_DROP(2) mode=GatherScatterMode.PROMISE_IN_BOUNDS(5)",
-             _MODE),
-    Expected("scatter_m*", "jaxpr", "*", "mode=GatherScatterMode.PROMISE_IN_BOUNDS(2)",
-             "mode=GatherScatterMode.FILL_OR_DROP(2)", _MODE),
-    Expected("scatter_m*", "value", "jvp", "array float32[3,4] np.float64(0.540302*)",
-             "array float32[3,4] np.float64(nan)", _MODE),
-    Expected("scatter_max", "value", "vjp", "array float32[3,4] np.float64(0.0)",
-             "array float32[3,4] np.float64(1.0)", _MODE),
-    Expected("scatter_max", "value", "vjp", "array float32[3,4] np.float64(1.0)",
-             "array float32[3,4] np.float64(inf)", _MODE),
+    Expected("polynomial", "jaxpr", "jvp", "*mul*", "polynomial*",
+             "tangents of coefficients are products and sums, which can be transposed"),
+    *(Expected("polynomial", "jaxpr", "*", "* scan*", theirs,
+               "steps that are not written out are a scan") for theirs in ("polynomial*", "mul*")),
+    Expected("polynomial", "jaxpr", "*", _NOTHING, "unroll=True*",
+             "the primitive is that of written-out steps"),
     Expected("ragged_dot ragged_dot_general", "value", "vmap*", "a value",
              "NotImplementedError: ragged_dot vmap over any dim but 0 - NYI",
              "it can be mapped where JAX has no rule"),

@@ -250,6 +250,8 @@ FAR_OUT = [
     (lambda: stats.cauchy.logsf(np.float32(2.0)), np.log(0.5 - np.arctan(2.0) / np.pi)),
     (lambda: stats.cauchy.ppf(np.float32(2e-38)), -1 / (np.pi * 2e-38)),
     (lambda: stats.cauchy.isf(np.float32(2e-38)), 1 / (np.pi * 2e-38)),
+    (lambda: stats.cauchy.ppf(np.float32(1 - 2.0**-24)), 2.0**24 / np.pi),
+    (lambda: stats.cauchy.isf(np.float32(1 - 2.0**-24)), -(2.0**24) / np.pi),
     (lambda: stats.cauchy.ppf(np.float32(0.7)), np.tan(0.2 * np.pi)),
     (lambda: stats.cauchy.ppf(np.float32(0.0)), -np.inf),
     (lambda: stats.cauchy.ppf(np.float32(1.0)), np.inf),

@@ -52,8 +52,9 @@ def _polynomial_jvp(primals, tangents):
     result = polynomial_p.bind(x, *coefficients)
     by_x = Zero.from_primal(result)
     if type(t) is not Zero and len(coefficients) > 1:
-        slopes = [mul(strong_like(c, k), c) for k, c in enumerate(coefficients)][1:]
-        by_x = repeat_to(mul(t, polynomial_p.bind(x, *slopes)), _shape(*primals))
+        slopes = [mul(strong_like(c, k), c) for k, c in enumerate(coefficients[1:], 1)]
+        slope = polynomial_p.bind(x, *slopes) if len(slopes) > 1 else slopes[0]
+        by_x = repeat_to(mul(t, slope), _shape(*primals))
     # The result is linear in the coefficients. Horner's rule again; zeros are left out.
     by_coefficients = Zero.from_primal(result)
     for change in reversed(changes):
@@ -111,6 +112,9 @@ def polynomial(
     count = len(terms)
     if unroll is None:
         unroll = count if count <= _MAX_WRITTEN else _STEPS
+    if count == 1 and np.shape(terms[0]) == np.shape(x):
+        check_dtype("polynomial", aval, numeric)
+        return converted(terms[0], aval.dtype)
     if unroll is True or unroll >= count - 1:
         return polynomial_p.bind(x, *terms)
     check_dtype("polynomial", aval, numeric)

@@ -59,13 +59,16 @@ def _log_scaled_bessel(kappa: Array) -> Array:
 
 
 def _cauchy_quantile(q: Array) -> Array:
-    """tan(π (q - 1/2)), precise for small q, and infinite at both ends."""
+    """tan(π (q - 1/2)), precise for q near 0 and 1, and infinite there."""
     if jnp.iscomplexobj(q):
         return jnp.tan(np.pi * (q - 0.5))
-    low, ends = q < 0.25, (q == 0) | (q == 1)
-    near = -1 / jnp.tan(np.pi * jnp.where(low & ~ends, q, 0.25))
-    value = jnp.where(low, near, jnp.tan(np.pi * (jnp.where(low | ends, 0.5, q) - 0.5)))
-    return jnp.where(ends, jnp.where(low, -np.inf, np.inf), value)
+    high, ends = q > 0.75, (q == 0) | (q == 1)
+    tail = jnp.where(high, 1 - q, q)  # exact
+    outer = tail < 0.25
+    near = -1 / jnp.tan(np.pi * jnp.where(outer & ~ends, tail, 0.25))
+    middle = jnp.tan(np.pi * (jnp.where(outer | ends, 0.5, q) - 0.5))
+    value = jnp.where(outer, jnp.where(high, -near, near), middle)
+    return jnp.where(ends, jnp.where(high, np.inf, -np.inf), value)
 
 
 def _log_mass(a: Array, b: Array) -> Array:
