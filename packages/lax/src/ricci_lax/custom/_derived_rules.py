@@ -7,10 +7,20 @@ from typing import Any
 
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
-from ricci_ir import Jaxpr, ShapedArray, Tracer, TupleRecord, eval_jaxpr, float0, get_aval
+from ricci_ir import (
+    AbstractValue,
+    Jaxpr,
+    PyTree,
+    ShapedArray,
+    Tracer,
+    TupleRecord,
+    eval_jaxpr,
+    float0,
+    get_aval,
+)
 from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_lax.structure._names import KeptName, name_p, substitute_p
-from ricci_pytree import tree_flatten, tree_map, tree_unflatten
+from ricci_pytree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 
 from ._backward_logs import collect, is_collecting, run_with_logs
 from ._call import BatchedEagerCall, rule_pair
@@ -319,7 +329,7 @@ def recomputable(
     """
 
     @wraps(fwd)
-    def forward(*args: Any) -> tuple[Any, Any]:
+    def forward(*args: PyTree) -> tuple[PyTree, PyTree]:
         out, saved = rule_pair(name, "forward rule", "saved", fwd(*args))
         saved = tree_map(_named, saved)
         again, residuals = rule_pair(name, "recomputation", "residuals", rem(saved, *args))
@@ -328,12 +338,12 @@ def recomputable(
     return forward
 
 
-def _named(x: Any) -> Any:
+def _named(x: PyTree) -> PyTree:
     is_array = isinstance(x, Tracer) or hasattr(x, "dtype")
     return name_p.bind(x, name=_SAVED) if is_array else x
 
 
-def _substituted(name: str, out: Any, again: Any) -> Any:
+def _substituted(name: str, out: PyTree, again: PyTree) -> PyTree:
     """The output of the forward rule, with that of the recomputation as its substitute."""
     leaves, tree = tree_flatten(out)
     others, other_tree = tree_flatten(again)
@@ -347,9 +357,9 @@ def _substituted(name: str, out: Any, again: Any) -> Any:
     return tree_unflatten(tree, map(substitute_p.bind, leaves, others))
 
 
-def _strong(aval: Any) -> Any:
+def _strong(aval: AbstractValue) -> AbstractValue:
     return aval.strip_weak_type() if isinstance(aval, ShapedArray) else aval
 
 
-def _shown(tree: Any, types: Sequence[Any]) -> str:
+def _shown(tree: PyTreeDef, types: Sequence[AbstractValue]) -> str:
     return str(tree_unflatten(tree, [aval.str_short() for aval in types]))

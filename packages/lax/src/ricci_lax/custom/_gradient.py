@@ -196,7 +196,7 @@ def custom_gradient(
     return wrapped
 
 
-def _callable(name: str, rule: Any) -> Callable[..., Any]:
+def _callable(name: str, rule: object) -> Callable[..., Any]:
     if not callable(rule):
         raise TypeError(
             f"{name}, which has custom_gradient, must return a function as the second of its "
