@@ -114,7 +114,7 @@ def polynomial(
         unroll = count if count <= _MAX_WRITTEN else _STEPS
     if count == 1 and np.shape(terms[0]) == np.shape(x):
         check_dtype("polynomial", aval, numeric)
-        return converted(terms[0], aval.dtype)
+        return ir.as_array(converted(terms[0], aval.dtype))
     if unroll is True or unroll >= count - 1:
         return polynomial_p.bind(x, *terms)
     check_dtype("polynomial", aval, numeric)
