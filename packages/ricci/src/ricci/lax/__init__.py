@@ -38,14 +38,15 @@ _guard_public(globals(), "linalg")
 # What ``ricci_lax`` has for other namespaces: found here, but not listed, as in ``jax.lax``.
 _ELSEWHERE = frozenset(
     (
-        "CustomVJPPrimal DebugEffect Differentiated NonFinite OrderedDebugEffect Saving add_any_p "
-        "annotated_call as_typed call_annotated check_rules checkpoint checkpoint_name "
-        "closure_convert custom_gradient custom_jvp custom_jvp_call_p custom_remat custom_vjp "
-        "custom_vjp_call_p custom_vjp_primal_tree_values custom_vjp_tangent_p custom_vmap "
-        "custom_vmap_p debug_breakpoint debug_callback debug_callback_p debug_log debug_print "
-        "debug_print_p dim_as_value_p find_nan fuse_limit fwd_and_bwd hessian io_callback "
-        "io_callback_p jacfwd jacobian jacrev jit_p linear_call linear_call_p must_fuse_call "
-        "name_p platform_index_p print_saved_residuals pure_callback pure_callback_p "
+        "CustomVJPPrimal DebugEffect Differentiated GradAccum NonFinite NullAccum "
+        "OrderedDebugEffect Saving ValAccum add_any_p annotated_call as_typed call_annotated "
+        "check_rules checkpoint checkpoint_name closure_convert custom_gradient custom_jvp "
+        "custom_jvp_call_p custom_remat custom_vjp custom_vjp_call_p "
+        "custom_vjp_primal_tree_values custom_vjp_tangent_p custom_vmap custom_vmap_p "
+        "debug_breakpoint debug_callback debug_callback_p debug_log debug_print debug_print_p "
+        "dim_as_value_p find_nan fuse_limit fwd_and_bwd hessian io_callback io_callback_p "
+        "jacfwd jacobian jacrev jit_p linear_call linear_call_p must_fuse_call name_p "
+        "platform_index_p print_saved_residuals pure_callback pure_callback_p "
         "random_gamma_grad_p recomputed recomputed_in_scans remat_p reshard_p saved_residuals "
         "saving_rules sequential_vmap set_xla_metadata tangent_map_p threefry2x32_p "
         "xla_metadata_call xla_metadata_call2 xla_metadata_call_p xla_metadata_value_p "
