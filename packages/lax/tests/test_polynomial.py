@@ -53,7 +53,7 @@ def test_derivatives_are_those_of_the_sum_of_powers(backend):
         return sum(float(0) + ck * x**k for k, ck in enumerate(c))
 
     tangents = np.ones_like(X), np.arange(1.0, 5.0, dtype=np.float32)
-    value, change = jvp(lambda x, c: lax.polynomial(x, list(c)), (X, C), tangents)
+    value, change = jvp(lambda x, c: lax.polynomial(x, lax.unstack(c)), (X, C), tangents)
     wide = np.float64(X)
     slope = sum(k * C[k] * wide ** (k - 1) for k in range(1, 4))
     np.testing.assert_allclose(value, by_powers(wide, C), rtol=1e-5, atol=1e-5)
@@ -61,7 +61,7 @@ def test_derivatives_are_those_of_the_sum_of_powers(backend):
 
 
 def test_batches_of_coefficients_are_polynomials_each(backend):
-    values = vmap(lambda c: lax.polynomial(X, list(c)))(np.stack([C, 2 * C]))
+    values = vmap(lambda c: lax.polynomial(X, lax.unstack(c)))(np.stack([C, 2 * C]))
     expected = np.polyval(C[::-1], X)
     np.testing.assert_allclose(values, [expected, 2 * expected], rtol=1e-6, atol=1e-6)
 

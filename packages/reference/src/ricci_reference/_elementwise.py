@@ -291,4 +291,5 @@ elementwise_rules: dict[str, Rule] = {
     "reduce_precision": widened(_reduce_precision),
     "round": widened(_round),
     "stop_gradient": lambda x, **params: x,
+    "substitute": lambda x, _, **params: x,
 }

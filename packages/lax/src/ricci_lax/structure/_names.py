@@ -2,7 +2,7 @@
 
 import ricci_ir as ir
 from ricci_autodiff import Zero, linear
-from ricci_batching import elementwise
+from ricci_batching import batched_at, elementwise
 from ricci_pytree import tree_map
 
 __all__ = ["checkpoint_name", "name_p"]
@@ -58,6 +58,13 @@ def _substitute_transpose(ct, *args):
     return [None if type(ct) is Zero else ct, None]
 
 
+def _substitute_batch(axis, args, dims):
+    (value, substitute), (dim, other) = args, dims
+    if dim is None:  # the same for all examples, and so is what equals it
+        return value, None
+    return substitute_p.bind(value, batched_at(substitute, other, axis, dim)), dim
+
+
 # The first operand. The second, which equals it, replaces it where a checkpoint recomputes it.
 substitute_p: ir.Primitive = ir.define(
     "substitute",
@@ -65,6 +72,6 @@ substitute_p: ir.Primitive = ir.define(
     abstract_eval=lambda value, _: value,
     jvp=_substitute_jvp,
     transpose=_substitute_transpose,
-    batch=elementwise,
+    batch=_substitute_batch,
     lower=lambda ctx, value, _: value,
 )

@@ -79,6 +79,7 @@ def control_flow_examples() -> dict[str, list[Example]]:
     return {
         "platform_index": [Example((), {"platforms": (("tpu",), ("cpu",), None)})],
         "name": [captured("name", lambda x: lax.checkpoint_name(x, "a"), X)],
+        "substitute": [Example((X, X)), Example((X[0], X[0]))],
         "remat2": [
             captured("remat2", lax.checkpoint(lambda x, y: lax.mul(lax.sin(lax.sin(x)), y)), X, Y)
         ],

@@ -128,7 +128,6 @@ example_rules: dict[str, ExampleRule] = {
     "polygamma": samples(WHOLE, POSITIVE, fixed=(0,)),
     "pow": samples(POSITIVE, ANY),
     "regularized_incomplete_beta": samples(POSITIVE, ABOVE_ONE, FRACTION, fixed=(0, 1)),
-    "substitute": samples(ANY, ANY),
     "xla_metadata_value": samples(ANY, params=({"xla_metadata_kvs": (("name", "value"),)},)),
     "zeta": samples(ABOVE_ONE, POSITIVE),
 }
