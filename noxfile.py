@@ -37,8 +37,9 @@ nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "layers", "types", "tests-together"]
 
-JAXLIBS = ("0.11.2", "0.12.0.1")
+JAXLIBS = ("0.12.0.1", "0.11.2")
 JAXLIB = os.environ.get("RICCI_JAXLIB", JAXLIBS[0])  # the one that sessions take which name none
+JAXLIB_OF_PLUGINS = "0.11.2"  # the one that the groups gpu and tpu fit
 LIGHT = ("pytree", "ir", "autodiff", "batching", "stablehlo", "lax", "numpy", "reference")
 DIST = ROOT / "dist"
 ORACLE = Environment("oracle")
@@ -195,7 +196,7 @@ def integration_gpu(session: nox.Session) -> None:
     probe = shutil.which("nvidia-smi")
     if probe is None or subprocess.run([probe, "-L"], capture_output=True).returncode != 0:
         session.skip("not run: this machine has no NVIDIA GPU that nvidia-smi can list")
-    environment = workspace(name="gpu", groups=("build", "test", "gpu"))
+    environment = workspace(JAXLIB_OF_PLUGINS, name="gpu", groups=("build", "test", "gpu"))
     run_pytest(session, environment, "integration", RICCI_TEST_PLATFORM="gpu")
 
 
@@ -203,7 +204,7 @@ def integration_gpu(session: nox.Session) -> None:
 def integration_tpu(session: nox.Session) -> None:
     """Compile programs for TPUs, which need not be here; where one is, run all tests on it."""
     try:
-        environment = workspace(name="tpu", groups=("build", "test", "tpu"))
+        environment = workspace(JAXLIB_OF_PLUGINS, name="tpu", groups=("build", "test", "tpu"))
     except subprocess.CalledProcessError as error:
         session.error(
             f"libtpu, which compiles for TPUs, could not be installed ({error}): nothing was "
