@@ -1,4 +1,4 @@
-"""Forms of indices that arrays of NumPy do not have, or treat otherwise: as real JAX 0.11.2."""
+"""Forms of indices that arrays of NumPy do not have, or treat otherwise: as real JAX."""
 
 import pytest
 

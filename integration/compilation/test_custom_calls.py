@@ -1,7 +1,7 @@
 """Functions with rules where no program is recorded, and rules that apply functions to tangents.
 
 There Python decides: by values, by what is closed over at the time of the call. Each row runs here
-and on JAX 0.11.2; the class of an error is compared, too.
+and on JAX; the class of an error is compared, too.
 """
 
 import numpy as np

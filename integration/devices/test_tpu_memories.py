@@ -102,7 +102,7 @@ def overwritten(buffer, x):
 
 # For each program its function, its options, its arguments and bytes of one chip's part, in parts
 # of a matrix: arguments and results on the device, then arguments, results and temporary buffers
-# on the host. JAX 0.11.2's programs take the same; it does not compile what is computed on the host
+# on the host. JAX's programs take the same; it does not compile what is computed on the host
 # for a single chip.
 PROGRAMS = {
     "an argument": lambda p: (lambda x: to_device(x) * 2, {}, [p.matrix(HOST)], (0, 1, 1, 0, 0)),

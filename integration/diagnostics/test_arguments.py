@@ -1,4 +1,4 @@
-"""Forms of arguments and results that programs written for JAX use, as JAX 0.11.2 takes them."""
+"""Forms of arguments and results that programs written for JAX use, as JAX takes them."""
 
 import numpy as np
 import pytest

@@ -19,14 +19,14 @@ pytestmark = pytest.mark.skipif(
     not documents.FOLDER.is_dir(), reason=f"the documents are not at {documents.FOLDER}"
 )
 
-# What is spelled otherwise in JAX 0.11.2 than in the documents, wherever it is printed.
+# What is spelled otherwise in JAX than in the documents, wherever it is printed.
 SPELLED = {
     "ShardedDeviceArray": "Array",
     "DeviceArray": "Array",
     "Traced<ShapedArray(int32[3])>with<DynamicJaxprTrace(level=0/1)>": "JitTracer(int32[3])",
 }
 
-# What the documents' functions print otherwise in JAX 0.11.2, by the statement's place among those
+# What the documents' functions print otherwise in JAX, by the statement's place among those
 # of its section that print something.
 PRINTED = {
     ("xla_computation", 0): """HloModule xla_computation_f...
@@ -59,7 +59,7 @@ ENTRY main... {
     ("pmap", 9): "[6 7 8 9]",  # on one process; the document has two
 }
 
-# What the notebook's cells print otherwise in JAX 0.11.2, by their place.
+# What the notebook's cells print otherwise in JAX, by their place.
 TRACE = """{ lambda ; a:i32[]. let
     b:i32[] = mul 2:i32[] a
     c:i32[] = mul b a
@@ -148,7 +148,7 @@ def api() -> dict[str, list[documents.Example]]:
 
 
 def spelled(want: str) -> str:
-    """Return what a document says is printed as JAX 0.11.2 spells it."""
+    """Return what a document says is printed as JAX spells it."""
     for old, new in SPELLED.items():
         want = want.replace(old, new)
     return want

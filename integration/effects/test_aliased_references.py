@@ -1,6 +1,6 @@
 """References that a function has several names for, and references that were freed.
 
-Both are a ``ValueError``. JAX 0.11.2 accepts aliases in ``checkpoint``, and in ``custom_vjp`` under
+Both are a ``ValueError``. JAX accepts aliases in ``checkpoint``, and in ``custom_vjp`` under
 ``jit``; the results are wrong there if the function writes the reference.
 """
 

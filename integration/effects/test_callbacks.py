@@ -1,4 +1,4 @@
-"""Callbacks on devices: what they print and give, in which order, and as real JAX 0.11.2 does."""
+"""Callbacks on devices: what they print and give, in which order, and as real JAX does."""
 
 import subprocess
 import sys
@@ -173,7 +173,7 @@ def test_the_barrier_waits():
 
 
 def test_batched_conditions_are_asked_once_an_iteration(capsys):
-    """JAX 0.11.2 asks twice, and lets examples that have ended go on if the effect is ordered."""
+    """JAX asks twice, and lets examples that have ended go on if the effect is ordered."""
 
     def condition(x):
         debug.print("{}", x, ordered=True)

@@ -1,4 +1,4 @@
-"""What `jit` makes of its parameters, and what its stages tell, is what JAX 0.11.2 says."""
+"""What `jit` makes of its parameters, and what its stages tell, is what JAX says."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""``checkify``: what is reported, its message and the values beside it, as in real JAX 0.11.2."""
+"""``checkify``: what is reported, its message and the values beside it, as in real JAX."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every transformation within every other: compositions give what JAX 0.11.2 gives.
+"""Every transformation within every other: compositions give what JAX gives.
 
 The oracle compiles each composition as a whole; here it runs operation by operation, or as its own
 transformations compile it. A run takes one composition for each function and outermost

@@ -1,4 +1,4 @@
-"""Loops and branches under every transformation: as real JAX 0.11.2 computes them.
+"""Loops and branches under every transformation: as real JAX computes them.
 
 A run takes some of the cases; with RICCI_ORACLE_CASES=all, as `nox -s oracle-full` sets it, all.
 """

@@ -1,4 +1,4 @@
-"""Linear solves, roots, Jacobians and custom rules: as real JAX 0.11.2 computes and prints them."""
+"""Linear solves, roots, Jacobians and custom rules: as real JAX computes and prints them."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """What nobody needs is not computed: no trace of it is left where a program is lowered.
 
 Each program computes `tan` for nobody. It may be in a jaxpr that shows what the user wrote, but not
-in what is compiled, nor in gradients where real JAX 0.11.2 removes it.
+in what is compiled, nor in gradients where real JAX removes it.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What `checkpoint` computes again: as often as real JAX 0.11.2, with every policy.
+"""What `checkpoint` computes again: as often as real JAX, with every policy.
 
 The operations in the printed programs of gradients are counted, inside and outside of loops and
 branches. A run takes some of the programs; with RICCI_ORACLE_CASES=all, as `nox -s oracle-full`

@@ -1,4 +1,4 @@
-"""Errors of the derivative transformations: the class JAX 0.11.2 raises, and what they say."""
+"""Errors of the derivative transformations: the class JAX raises, and what they say."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 """Symbolic dimensions: how they are written, computed with, compared and bounded.
 
-``data/dimensions.tsv`` holds what JAX 0.11.2 answers: the variables, an expression of them, and the
+``data/dimensions.tsv`` holds what JAX answers: the variables, an expression of them, and the
 printed result, or ``!`` and the class of the error.
 """
 

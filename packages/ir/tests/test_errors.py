@@ -9,7 +9,7 @@ from ricci_ir import _traceback_filtering as boundaries
 from ricci_ir import register_exclusion, register_internal_module
 from ricci_ir._config import traceback_filtering
 
-# Base classes as in JAX 0.11.2.
+# Base classes as in JAX.
 BASES = {
     "ConcretizationTypeError": ("JAXTypeError", TypeError),
     # JAX derives the next and TracerIntegerConversionError from JAXTypeError, and raises

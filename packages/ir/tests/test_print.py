@@ -1,4 +1,4 @@
-"""Printed jaxprs, in the notation and the layout of JAX 0.11.2."""
+"""Printed jaxprs, in the notation and the layout of JAX."""
 
 import numpy as np
 import pytest

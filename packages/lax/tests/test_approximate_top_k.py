@@ -17,7 +17,7 @@ def of(*shape, dtype: Any = "float32"):
     return ShapeDtypeStruct(shape, np.dtype(dtype))
 
 
-# Sizes that JAX 0.11.2 gives.
+# Sizes that JAX gives.
 @pytest.mark.parametrize(
     ("size", "rank", "k", "recall", "override", "expected"),
     [

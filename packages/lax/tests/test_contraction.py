@@ -204,7 +204,7 @@ def test_batches(lhs_dim, rhs_dim):
     assert jaxpr.out_avals[0].shape == (7, 2, 4, 6)
 
 
-# The same as JAX 0.11.2 accepts: floats may be rounded, other products must fit.
+# The same as JAX accepts: floats may be rounded, other products must fit.
 @pytest.mark.parametrize(
     ("dtype", "preferred", "accepted"),
     [

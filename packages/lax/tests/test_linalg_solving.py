@@ -55,7 +55,7 @@ def close(found, expected):
 
 
 def printed():
-    """What JAX 0.11.2 prints, by title."""
+    """What JAX prints, by title."""
     for part in DATA.read_text().split("### ")[1:]:
         title, _, rest = part.partition("\n")
         source, _, text = rest.partition("\n--->\n")

@@ -75,7 +75,7 @@ def assert_orthonormal(x):
     assert_close(gram, np.broadcast_to(np.eye(x.shape[-1]), gram.shape))
 
 
-# Printed programs, as JAX 0.11.2 prints them
+# Printed programs, as JAX prints them
 
 
 def printed():

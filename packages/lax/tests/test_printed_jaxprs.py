@@ -1,4 +1,4 @@
-"""Programs print as JAX 0.11.2 prints them, character for character."""
+"""Programs print as JAX prints them, character for character."""
 
 import ast
 from functools import partial

@@ -1,6 +1,6 @@
 """Values and gradients equal recorded ones.
 
-``data/values.json`` holds, for each expression, what JAX 0.11.2 computes on a CPU.
+``data/values.json`` holds, for each expression, what JAX computes on a CPU.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Fixtures: jaxprs, types and values recorded from JAX 0.11.2, and a backend."""
+"""Fixtures: jaxprs, types and values recorded from JAX, and a backend."""
 
 import ast
 import importlib

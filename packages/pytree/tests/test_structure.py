@@ -1,4 +1,4 @@
-"""Leaves, printed structure and paths of every kind of container, as JAX 0.11.2 gives them."""
+"""Leaves, printed structure and paths of every kind of container, as JAX gives them."""
 
 import collections
 import types

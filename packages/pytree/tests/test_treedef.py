@@ -160,7 +160,7 @@ def test_build_tree(pt):
         pt.build_tree(treedef, [1])
 
 
-# The bytes that jaxlib 0.11.2 writes.
+# The bytes that jaxlib writes.
 MESSAGES = [
     (1, b"\n\x02\x10\x01"),
     (None, b"\n\x02\x10\x03"),

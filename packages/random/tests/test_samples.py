@@ -1,6 +1,6 @@
 """Samples equal recorded ones, in both layouts of the generator, with and without 64-bit dtypes.
 
-``data/samples.json`` holds, for each expression and mode, what JAX 0.11.2 computes on a CPU.
+``data/samples.json`` holds, for each expression and mode, what JAX computes on a CPU.
 """
 
 import json
