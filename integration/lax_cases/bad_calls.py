@@ -63,6 +63,9 @@ bad("add sub mul div rem", "lax.{name}(B, B)")
 bad("rem lt le gt ge", "lax.{name}(C, C)")
 bad(SPECIAL, "lax.{name}(F, I)", "lax.{name}(I, I)", "lax.{name}(C, C)")
 bad("atan2 nextafter", "lax.{name}(I, I)")
+bad("polynomial", "lax.polynomial('a', (F,))", "lax.polynomial(F, 3)", "lax.polynomial(F)",
+    "lax.polynomial(B, (B, B))", "lax.polynomial(F, (F, G))",
+    "lax.polynomial(F, (F, F), unroll=-1)")
 bad("pow", "lax.pow(I, F)", "lax.pow(B, B)")
 bad(BITS, "lax.{name}(F, F)", "lax.{name}(I, U)", "lax.{name}(I, 'a')", "lax.{name}(I)",
     "lax.{name}(I, np.ones(4, np.int32))", "lax.{name}(C, C)")

@@ -1,7 +1,7 @@
 """Values, dtypes and errors equal recorded ones.
 
 Each file of ``data/recorded`` holds source text to set up names, and for each expression what JAX
-0.11.2 computes on a CPU: the arrays in its result, or the class of the error it raises.
+computes on a CPU: the arrays in its result, or the class of the error it raises.
 """
 
 import json

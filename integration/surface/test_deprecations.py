@@ -24,8 +24,6 @@ def on_shards():
 @pytest.mark.parametrize(
     ("use", "expected"),
     [
-        (lambda: jnp.cross(TWO, TWO), 0),
-        (lambda: jnp.cross(TWO, THREE), [1, -1, 0]),
         (lambda: jnp.ndim([[1, 2]]), 2),
         (lambda: jnp.shape([1, 2]), (2,)),
         (lambda: jnp.size([1, 2]), 2),

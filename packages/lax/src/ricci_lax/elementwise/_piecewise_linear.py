@@ -5,9 +5,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, Primitive, issubdtype, unsupported
+from ricci_ir import Array, ArrayLike, Primitive, issubdtype
 from ricci_lax.rules._checkify import makes_no_nan
-from ricci_lax.structure._operand_types import anything, floating
+from ricci_lax.structure._operand_types import (
+    anything,
+    array_aval,
+    broadcast_result_shape,
+    floating,
+)
 from ricci_stablehlo import Lowering, Value
 
 from ._arithmetic import mul
@@ -21,6 +26,7 @@ from ._factories import (
     nary,
     nary_aval,
     real_part,
+    repeat_to,
     to_bool,
     unary_function,
 )
@@ -67,12 +73,15 @@ is_finite_p: Primitive = nary(
     floating,
     abstract_eval=nary_aval("is_finite", floating, to_bool),
 )
+
+
+def _step_derivative(t: ArrayLike, x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The tangent of the start: between numbers of one exponent the step is constant."""
+    return repeat_to(t, broadcast_result_shape("nextafter", array_aval(x1), array_aval(x2)))
+
+
 nextafter_p: Primitive = nary(
-    "nextafter",
-    "chlo.next_after",
-    floating,
-    jvp=unsupported("its derivative is of no use; compute it outside of what is differentiated"),
-    checkify=makes_no_nan,
+    "nextafter", "chlo.next_after", floating, _step_derivative, None, checkify=makes_no_nan
 )
 
 ceil: UnaryFunction = unary_function(

@@ -233,7 +233,6 @@ exempt_rules: dict[str, Mapping[Topic, str]] = {
         **_of_matrices,
         "empty": "its LAPACK kernel divides by the size; qr does not apply it to empty matrices",
     },
-    "nextafter": {"transpose": "it is linear but for the last bit, and has no derivative"},
     "ormqr": {
         **_of_matrices,
         "transpose": "only its derivative rule would need it, and it has none, as in JAX",
