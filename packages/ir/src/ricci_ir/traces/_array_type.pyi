@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, SupportsIndex
+from typing import Any, Literal, Protocol, SupportsIndex
 
 import numpy as np
 
@@ -572,6 +572,7 @@ class IndexedUpdates(Protocol):
         fill_value: ArrayLike | None = None,
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
+        strategy: Literal["auto", "gather", "static_slice", "dynamic_slice"] = "auto",
     ) -> Array:
         """``x[index]`` with a choice of what happens to indices out of bounds."""
 
