@@ -159,7 +159,8 @@ SAVEABLE = [
 @pytest.mark.parametrize(("flags", "expected"), SAVEABLE)
 def test_saveable_args_is_a_prefix_or_nested_tuples(flags, expected):
     pull = ricci.vjp(lambda p, y: p["a"] * p["b"] * y, {"a": X, "b": CT}, W, saveable_args=flags)[1]
-    (a, b), y = pull.args_res
+    record, y = pull.args_res
+    a, b = record["a"], record["b"]
     assert "".join("A" if hasattr(v, "shape") else "-" for v in (a, b, y)) == expected
 
 

@@ -274,6 +274,9 @@ def _polyval(p: ir.Array, x: ir.Array, *, unroll: int | None) -> ir.Array:
     p, x = promote_dtypes(p, x)
     shape = broadcast_shape("polyval", np.shape(p)[1:], np.shape(x))
     x = broadcast(convert(x, x.dtype), shape)
+    if ir.is_symbolic_dim(p.shape[0]):
+        step = lambda y, c: (lax.add(lax.mul(y, x), broadcast(c, shape)), None)
+        return lax.scan(step, lax.full_like(x, 0), p, unroll=unroll or 1)[0]
     coefficients = reversed(lax.unstack(p, 0)) if p.shape[0] else ()
     return lax.polynomial(
         x, [broadcast(c, shape) if np.ndim(c) else c for c in coefficients], unroll=unroll
