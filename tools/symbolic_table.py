@@ -23,7 +23,7 @@ def table() -> str:
     there, here = jax_errors(calls), [lowering_error(case) for case in calls]
     answers = list(zip(calls, there, here, strict=True))
     record_errors({str(case): (a, b) for case, a, b in answers if a or b})
-    lines = ["| calls of | tried | JAX 0.11.2 | Ricci |", "|---|---|---|---|"]
+    lines = ["| calls of | tried | JAX 0.12.0.1 | Ricci |", "|---|---|---|---|"]
     topics = list(dict.fromkeys(case.topic for case in calls))
     for topic in topics:
         rows = [(a, b) for case, a, b in answers if case.topic == topic]
