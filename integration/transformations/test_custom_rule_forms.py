@@ -249,6 +249,58 @@ def test_custom_gradient_takes_recomputation_or_accumulators():
     assert float(grad(g)(np.float32(1))) == 7
 
 
+def logged_by_accums():
+    def rule(residuals, ct, *accums):
+        for accum, term in zip(accums, backward(residuals, ct), strict=True):
+            accum.accum(term)
+        return {"ct": ct}
+
+    f = custom_vjp(wave)
+    f.defvjp_with_accums(lambda x, y: (wave(x, y), again(forward(x, y)[1], x, y)[1]), rule)
+    return f
+
+
+def logged_by_gradient(**options):
+    def fun(x, y):
+        def recomputed(x, y):
+            out, residuals = again(forward(x, y)[1], x, y)
+
+            def rule(ct, *accums):
+                terms = backward(residuals, ct)
+                if not accums:
+                    return terms, {"ct": ct}
+                for accum, term in zip(accums, terms, strict=True):
+                    accum.accum(term)
+                return {"ct": ct}
+
+            return out, rule
+
+        return (wave(x, y), recomputed) if options.get("remat") else recomputed(x, y)
+
+    return custom_gradient(fun, **options)
+
+
+LOGGED = {
+    "defremat_with_logs": by_defremat_with_logs,
+    "defvjp_with_accums": logged_by_accums,
+    "custom_gradient(with_accums)": lambda: logged_by_gradient(with_accums=lax.ValAccum),
+    "custom_gradient(remat)": lambda: logged_by_gradient(remat=True, with_logs=True),
+}
+
+
+@pytest.mark.parametrize("around", ["alone", "jit", "vmap", "scan", "checkpoint"])
+@pytest.mark.parametrize("form", LOGGED)
+def test_pullback_gives_the_logs_of_each_form(form, around):
+    f, plain = AROUND[around](LOGGED[form]()), AROUND[around](wave)
+    for _ in range(2):
+        cts, logs = vjp(f, X, Y)[1].with_logs(Y)
+        for ct, expected in zip(cts, vjp(plain, X, Y)[1](Y), strict=True):
+            np.testing.assert_allclose(ct, expected, rtol=1e-5)
+        log = np.asarray(logs["ct"])
+        np.testing.assert_array_equal(log[-1] if around == "scan" else log, Y)
+        clear_caches()
+
+
 def test_generic_batching_changes_nothing():
     f = custom_vjp(lambda x: x)
     f.defvjp(
