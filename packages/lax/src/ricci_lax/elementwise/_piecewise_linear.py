@@ -75,7 +75,7 @@ is_finite_p: Primitive = nary(
 )
 
 
-def _step_derivative(t: ArrayLike, x1: ArrayLike, x2: ArrayLike) -> Array:
+def _step_derivative(t: ArrayLike, x1: ArrayLike, x2: ArrayLike) -> ArrayLike:
     """The tangent of the start: between numbers of one exponent the step is constant."""
     return repeat_to(t, broadcast_result_shape("nextafter", array_aval(x1), array_aval(x2)))
 
