@@ -142,10 +142,10 @@ class ProfileSession:
         create_perfetto_trace: bool = False,
         profiler_options: ProfileOptions | None = None,
     ):
-        self.log_dir = None if log_dir is None else os.fspath(log_dir)
-        self.create_perfetto_link = create_perfetto_link
-        self.create_perfetto_trace = create_perfetto_trace
-        self.profiler_options = profiler_options
+        self.log_dir: str | None = None if log_dir is None else os.fspath(log_dir)
+        self.create_perfetto_link: bool = create_perfetto_link
+        self.create_perfetto_trace: bool = create_perfetto_trace
+        self.profiler_options: ProfileOptions | None = profiler_options
         self.profile_data: ProfileData | None = None
         self._recorded: tuple[ProfilerSession, bytes] | None = None
         if log_dir is None and (create_perfetto_link or create_perfetto_trace):
