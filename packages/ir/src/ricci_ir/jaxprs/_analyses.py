@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ricci_ir._hook import Hook
-from ricci_ir.traces._primitive import RuleTable, rule_table
-from ricci_ir.traces._typing import ArrayLike
+from ricci_ir.traces import ArrayLike, RuleTable, rule_table
 
 from ._jaxpr import Jaxpr, JaxprEqn
 

@@ -12,9 +12,7 @@ import numpy as np
 
 from ricci_ir._cache import Cache
 from ricci_ir._records import TupleRecord
-from ricci_ir.traces._named_axes import TraceContext, trace_context
-from ricci_ir.traces._observe import active_cache
-from ricci_ir.traces._trace import Tracer
+from ricci_ir.traces import TraceContext, Tracer, active_cache, trace_context
 
 __all__ = ["ByFunction", "TracedFunctions"]
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ricci_ir._records import TupleRecord
-from ricci_ir.traces._primitive import Primitive, derived
-from ricci_ir.traces._references import Ref, uses_references
+from ricci_ir.traces import Primitive, Ref, derived, uses_references
 from ricci_ir.types._references import AbstractRef
 
 from ._dead_code import live_program

@@ -6,9 +6,7 @@ from typing import Any
 
 from ricci_ir._settings import SettingsSwitch
 from ricci_ir._source import caller_source, no_origin
-from ricci_ir.traces._backend import of_type
-from ricci_ir.traces._primitive import Primitive
-from ricci_ir.traces._trace import context
+from ricci_ir.traces import Primitive, context, of_type
 
 from ._jaxpr import Jaxpr, JaxprEqn, Literal
 from ._staging import JaxprTrace

@@ -8,8 +8,7 @@ from ricci_ir._cache import Cache
 from ricci_ir._hook import Hook
 from ricci_ir._settings import SettingsSwitch, TraceKey
 from ricci_ir._source import Source, unknown_source
-from ricci_ir.traces._name_stack import NameStack
-from ricci_ir.traces._primitive import Primitive
+from ricci_ir.traces import NameStack, Primitive
 from ricci_ir.types._aval import AbstractValue, get_aval
 
 from ._effects import no_effects

@@ -9,12 +9,8 @@ from ricci_ir._config import debug_key_reuse, no_tracing
 from ricci_ir._errors import UnexpectedTracerError
 from ricci_ir._key_checks import check_key_reuse
 from ricci_ir._traceback_filtering import api_boundary
-from ricci_ir.traces._named_axes import extend_axes
-from ricci_ir.traces._references import check_distinct
-from ricci_ir.traces._trace import context, set_trace
-from ricci_ir.traces._typing import PyTree
-from ricci_ir.types._aval import AbstractValue, ShapedArray
-from ricci_ir.types._shape_dtype import argument_aval, described_type, result_aval
+from ricci_ir.traces import PyTree, check_distinct, context, extend_axes, set_trace
+from ricci_ir.types import AbstractValue, ShapedArray, argument_aval, described_type, result_aval
 
 from ._jaxpr import DebugInfo, Jaxpr
 from ._staging import JaxprTrace, TypeTrace, trace_to_jaxpr

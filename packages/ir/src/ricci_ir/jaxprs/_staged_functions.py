@@ -15,12 +15,9 @@ from ricci_ir._config import disable_jit_state
 from ricci_ir._records import TupleRecord
 from ricci_ir._settings import trace_key
 from ricci_ir._source import no_origin
-from ricci_ir.traces._backend import Applied, Backend, backend
-from ricci_ir.traces._primitive import Primitive
-from ricci_ir.traces._trace import context, eval_trace
-from ricci_ir.traces._typing import ArrayLike
-from ricci_ir.types._aval import get_aval
-from ricci_ir.types._references import AbstractRef
+from ricci_ir.traces import ArrayLike, Backend, Primitive, backend, context, eval_trace
+from ricci_ir.traces._backend import Applied
+from ricci_ir.types import AbstractRef, get_aval
 
 from ._jaxpr import DebugInfo, Jaxpr, convert_constvars
 from ._staged_call import staged_call

@@ -34,9 +34,7 @@ from ricci_ir.traces._trace import (
     leaked_tracer,
     set_trace,
 )
-from ricci_ir.types._aval import AbstractValue, get_aval
-from ricci_ir.types._references import AbstractRef
-from ricci_ir.types._shape_dtype import result_aval
+from ricci_ir.types import AbstractRef, AbstractValue, get_aval, result_aval
 
 from ._check import check_jaxpr
 from ._effects import no_effects, program_effects

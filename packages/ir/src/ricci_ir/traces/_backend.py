@@ -10,8 +10,7 @@ from ricci_ir._cache import Cache
 from ricci_ir._errors import ConcretizationTypeError
 from ricci_ir._settings import Override, State
 from ricci_ir._traceback_filtering import on_results
-from ricci_ir.types._aval import ShapedArray, get_aval
-from ricci_ir.types._dtypes import float0, is_narrowed
+from ricci_ir.types import ShapedArray, float0, get_aval, is_narrowed
 
 from ._primitive import Primitive
 from ._references import BracketedReference, refuse_reference

@@ -11,8 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ricci_ir._source import Source
-from ricci_ir.types._aval import AbstractValue
-from ricci_ir.types._references import AbstractRef
+from ricci_ir.types import AbstractRef, AbstractValue
 
 from ._primitive import Primitive, RuleTable, primitive_classes, rule_table
 from ._trace import Trace, Tracer, context, leaked_tracer

@@ -19,8 +19,7 @@ from ricci_ir._errors import (
     UnexpectedTracerError,
 )
 from ricci_ir._traceback_filtering import api_boundary, without_boundaries
-from ricci_ir.types._aval import AbstractValue, ShapedArray
-from ricci_ir.types._scalars import check_index, check_number, check_truth
+from ricci_ir.types import AbstractValue, ShapedArray, check_index, check_number, check_truth
 
 from ._array_type import Array, register_array_type
 

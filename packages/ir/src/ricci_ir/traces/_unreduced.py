@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from ricci_ir._errors import ShardingTypeError
 from ricci_ir._records import TupleRecord
-from ricci_ir.types._aval import AbstractValue
-from ricci_ir.types._type_sharding import AxisNames, no_axes
+from ricci_ir.types import AbstractValue, AxisNames, no_axes
 
 __all__ = ["linear_in_all", "linear_in_each", "SumsOfBlock", "SumsRule"]
 
