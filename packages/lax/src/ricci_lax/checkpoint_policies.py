@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ricci_ir import AbstractValue, JaxprEqn, Primitive, Record
-
-from .contractions._convolution import conv_general_dilated_p
-from .contractions._dot import dot_general_p
-from .structure._names import KeptName
+from ricci_lax.contractions import conv_general_dilated_p, dot_general_p
+from ricci_lax.structure._names import KeptName
 
 
 class _Decision:

@@ -6,11 +6,9 @@ from typing import Any
 import ricci_ir as ir
 from ricci_batching import Axis, batched_at
 from ricci_lax.control_flow._scan import scan_p
-from ricci_lax.shapes._joining import stack
-from ricci_lax.shapes._slicing import slice_in_dim
-from ricci_lax.structure._broadcasting import broadcast_in_dim
+from ricci_lax.shapes import slice_in_dim, stack
+from ricci_lax.structure import broadcast_in_dim, squeeze
 from ricci_lax.structure._operand_types import shape_of
-from ricci_lax.structure._reshaping import squeeze
 
 vmap_methods = (
     "sequential",

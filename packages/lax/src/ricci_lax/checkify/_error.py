@@ -12,15 +12,12 @@ from ricci_autodiff import not_linear
 from ricci_batching import batched_at
 from ricci_ir import Array, ArrayLike, ShapedArray, get_aval
 from ricci_lax.effects._tokens import AllowedEffect
-from ricci_lax.elementwise._comparison import bitwise_or, select_n
-from ricci_lax.elementwise._linear import add
+from ricci_lax.elementwise import add, bitwise_or, select_n
 from ricci_lax.reductions._axis_reductions import argmax, reduce_or
-from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
-from ricci_lax.shapes._slicing import index_in_dim
-from ricci_lax.structure._broadcasting import broadcast_in_dim, zeros_of
-from ricci_lax.structure._filling import full, iota
+from ricci_lax.shapes import dynamic_index_in_dim, index_in_dim
+from ricci_lax.structure import broadcast_in_dim, full, iota, reshape
+from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import shape_of
-from ricci_lax.structure._reshaping import reshape
 from ricci_pytree import PyTreeDef, register_pytree_node, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 

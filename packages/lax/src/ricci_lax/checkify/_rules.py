@@ -9,25 +9,20 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, tangent_aval
 from ricci_ir import Array, DTypeLike, Primitive, eval_jaxpr, get_aval
-from ricci_lax.control_flow._cond import cond_p
-from ricci_lax.control_flow._scan import scan_p
-from ricci_lax.control_flow._while import while_p
+from ricci_lax.control_flow import cond_p, scan_p, while_p
 from ricci_lax.custom._jvp import custom_jvp, custom_jvp_call_p
 from ricci_lax.custom._vjp import custom_vjp, custom_vjp_call_p
 from ricci_lax.custom._vmap import custom_vmap_p
 from ricci_lax.derivatives._checkpoint import remat_p
-from ricci_lax.elementwise._comparison import bitwise_or, gt, lt
-from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.elementwise import bitwise_or, convert_element_type, gt, lt
 from ricci_lax.reductions._axis_reductions import argmax, reduce_or
 from ricci_lax.rules._checkify import bound, check_rules
-from ricci_lax.shapes._dynamic_slicing import (
+from ricci_lax.shapes import (
+    concatenate,
     dynamic_index_in_dim,
     dynamic_slice_p,
     dynamic_update_slice_p,
-)
-from ricci_lax.shapes._gather import gather_p
-from ricci_lax.shapes._joining import concatenate
-from ricci_lax.shapes._scatter import (
+    gather_p,
     scatter_add_p,
     scatter_max_p,
     scatter_min_p,
@@ -36,10 +31,8 @@ from ricci_lax.shapes._scatter import (
     scatter_sub_p,
 )
 from ricci_lax.staged_calls._staged_call import jit_p
-from ricci_lax.structure._broadcasting import broadcast_in_dim
-from ricci_lax.structure._filling import full
+from ricci_lax.structure import broadcast_in_dim, full, reshape
 from ricci_lax.structure._operand_types import shape_of
-from ricci_lax.structure._reshaping import reshape
 from ricci_pytree import PyTreeDef, tree_unflatten
 
 from ._error import ErrorEffect, check_p, earlier, leaf_count, no_error, slots_of

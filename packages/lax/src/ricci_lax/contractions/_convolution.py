@@ -7,9 +7,8 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import bilinear
-from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.elementwise import add, complex, convert_element_type, imag, real, sub
 from ricci_lax.elementwise._factories import real_part
-from ricci_lax.elementwise._linear import add, complex, imag, real, sub
 from ricci_lax.reductions._window_shape import Padding, dilated, dilated_shape
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.shapes._rearranging import rev

@@ -7,16 +7,11 @@ from operator import index
 import numpy as np
 
 from ricci_ir import Array, ArrayLike, DTypeLike, public
-from ricci_lax.elementwise._comparison import eq
-from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.elementwise._linear import add
+from ricci_lax.elementwise import add, convert_element_type, eq
 from ricci_lax.reductions._window_shape import dilated
 from ricci_lax.shapes._rearranging import rev
-from ricci_lax.structure._broadcasting import broadcast
-from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.structure import broadcast, broadcasted_iota, reshape, transpose
 from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_lax.structure._reshaping import reshape
-from ricci_lax.structure._transposing import transpose
 
 from ._convolution import conv_general_dilated
 from ._convolution_shape import (

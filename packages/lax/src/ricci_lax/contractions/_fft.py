@@ -18,10 +18,8 @@ from ricci_lax.elementwise._linear import add, complex, conj, imag, neg, real, s
 from ricci_lax.elementwise._transcendental import cos, sin
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_slice
-from ricci_lax.structure._broadcasting import broadcast_in_dim
-from ricci_lax.structure._filling import broadcasted_iota, full, iota
+from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, full, iota, transpose
 from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, int_list, traced
 
 from ._dot import dot_general

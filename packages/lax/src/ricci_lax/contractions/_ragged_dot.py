@@ -13,17 +13,12 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_lax.elementwise._comparison import and_p, le, lt, select_n
-from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.elementwise._linear import add
+from ricci_lax.elementwise import add, and_p, convert_element_type, le, lt, select_n
 from ricci_lax.reductions._cumulative import cumsum
-from ricci_lax.shapes._joining import concatenate
-from ricci_lax.shapes._slicing import slice_in_dim
-from ricci_lax.structure._broadcasting import broadcast_in_dim
-from ricci_lax.structure._filling import broadcasted_iota, full
+from ricci_lax.shapes import concatenate, slice_in_dim
+from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, full, transpose
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._resharding import resolved_by
-from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, int_list, traced
 
 from ._dot import dot_general

@@ -9,13 +9,10 @@ from ml_dtypes import bfloat16, float8_e8m0fnu
 import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, instantiate, jvp_flat, not_linear
 from ricci_batching import batched_at
-from ricci_lax.elementwise._arithmetic import mul
-from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.elementwise import convert_element_type, mul
 from ricci_lax.staged_calls._composite import attribute_fields, lower_composite
-from ricci_lax.structure._broadcasting import broadcast_in_dim
-from ricci_lax.structure._filling import full
+from ricci_lax.structure import broadcast_in_dim, full, reshape
 from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value
 
 from ._dot import DotDimensionNumbers, dot_general

@@ -9,10 +9,8 @@ import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import batched_at, moved_to
 from ricci_lax.effects._tokens import io_effects
-from ricci_lax.elementwise._comparison import clamp, eq, ne, select_n
-from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.structure._broadcasting import broadcast_in_dim
-from ricci_lax.structure._identity import stop_gradient_p
+from ricci_lax.elementwise import clamp, convert_element_type, eq, ne, select_n
+from ricci_lax.structure import broadcast_in_dim, stop_gradient_p
 from ricci_lax.structure._operand_types import shape_of
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at

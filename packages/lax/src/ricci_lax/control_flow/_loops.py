@@ -8,14 +8,11 @@ import numpy as np
 import ricci_ir as ir
 import ricci_pytree as pytree
 from ricci_batching import Axis, batch_jaxpr
-from ricci_lax.elementwise._comparison import lt_p
+from ricci_lax.elementwise import add_p, lt_p
 from ricci_lax.elementwise._conversion import converted
-from ricci_lax.elementwise._linear import add_p
-from ricci_lax.shapes._joining import concatenate
-from ricci_lax.shapes._slicing import index_in_dim, slice
-from ricci_lax.structure._broadcasting import expand_dims
+from ricci_lax.shapes import concatenate, index_in_dim, slice
+from ricci_lax.structure import expand_dims, reshape
 from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_lax.structure._reshaping import reshape
 
 from ._bodies import (
     Body,

@@ -21,8 +21,7 @@ from typing import Any
 
 import ricci_ir as ir
 from ricci_batching import Axis, batch_rules, batched_at
-from ricci_lax.shapes._joining import concatenate
-from ricci_lax.shapes._slicing import index_in_dim, slice_in_dim
+from ricci_lax.shapes import concatenate, index_in_dim, slice_in_dim
 from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure._broadcasting import expand_dims
 

@@ -14,8 +14,7 @@ from ricci_batching import batched_at, moved_to
 from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.elementwise._comparison import compare
 from ricci_lax.rules._saving import Saving
-from ricci_lax.shapes._dynamic_slicing import dynamic_index_in_dim
-from ricci_lax.shapes._joining import concatenate
+from ricci_lax.shapes import concatenate, dynamic_index_in_dim
 from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import ricci_autodiff as ad
 import ricci_ir as ir
-from ricci_lax.structure._identity import stop_gradient
-from ricci_lax.structure._resharding import as_typed
+from ricci_lax.structure import as_typed, stop_gradient
 from ricci_pytree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 
 from ._call import (

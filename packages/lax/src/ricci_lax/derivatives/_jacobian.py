@@ -10,13 +10,11 @@ import ricci_ir as ir
 import ricci_pytree as pytree
 from ricci_autodiff import FlatFunction, Zero, instantiate, jvp_flat, vjp
 from ricci_batching import Axis, batch_flat, batched_at
-from ricci_lax.elementwise._comparison import eq
+from ricci_lax.elementwise import add, eq
 from ricci_lax.elementwise._conversion import converted
-from ricci_lax.elementwise._linear import add
 from ricci_lax.shapes._joining import split
+from ricci_lax.structure import broadcasted_iota, reshape
 from ricci_lax.structure._broadcasting import zeros_of
-from ricci_lax.structure._filling import broadcasted_iota
-from ricci_lax.structure._reshaping import reshape
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 

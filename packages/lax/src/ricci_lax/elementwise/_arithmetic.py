@@ -10,6 +10,7 @@ import ricci_ir as ir
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import checks_division, makes_no_nan
 from ricci_lax.structure import _exact_rules as exact
+from ricci_lax.structure import as_typed
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import (
     array_aval,
@@ -21,7 +22,6 @@ from ricci_lax.structure._operand_types import (
     numeric,
     real_valued,
 )
-from ricci_lax.structure._resharding import as_typed
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._comparison import bitwise_or, compare, eq, ge, select_n, write_select

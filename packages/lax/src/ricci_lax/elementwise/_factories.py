@@ -15,7 +15,7 @@ import ricci_ir as ir
 from ricci_autodiff import linear, not_linear, per_operand, per_operand_with_result, zero_derivative
 from ricci_batching import elementwise
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
+from ricci_lax.structure import broadcast_in_dim, reduce_sum, reshape
 from ricci_lax.structure._operand_types import (
     array_aval,
     broadcast_result_shape,
@@ -23,7 +23,6 @@ from ricci_lax.structure._operand_types import (
     check_same_dtype,
     shape_of,
 )
-from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 

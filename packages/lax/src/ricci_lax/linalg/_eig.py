@@ -8,17 +8,14 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import abs, div, mul
-from ricci_lax.elementwise._comparison import eq
+from ricci_lax.elementwise import abs, add, complex, conj, div, eq, imag, mul, neg
+from ricci_lax.elementwise import real as real_of
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
-from ricci_lax.elementwise._linear import add, complex, conj, imag, neg, write_complex
-from ricci_lax.elementwise._linear import real as real_of
+from ricci_lax.elementwise._linear import write_complex
 from ricci_lax.reductions._axis_reductions import argmax
-from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
-from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, reduce_sum, transpose
 from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value
 
 from ._kernels import (

@@ -8,11 +8,9 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import div
-from ricci_lax.elementwise._comparison import bitwise_or
+from ricci_lax.elementwise import add, bitwise_or, div
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import real_part, scalar, scalar_like
-from ricci_lax.elementwise._linear import add
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_stablehlo import Lowering, Value, traced

@@ -11,8 +11,7 @@ import numpy as np
 from ricci_ir import Array, ArrayLike, Shape, ShapedArray
 from ricci_lax.elementwise._comparison import eq, select_n
 from ricci_lax.elementwise._factories import BinaryFunction, scalar
-from ricci_lax.structure._broadcasting import broadcast_in_dim
-from ricci_lax.structure._filling import full_like
+from ricci_lax.structure import broadcast_in_dim, full_like
 from ricci_stablehlo import Lowering, Value, batch_annotations, traced
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}

@@ -9,12 +9,10 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear, zero_derivative
 from ricci_batching import leading_dims, vmap
 from ricci_ir import Array, ArrayLike, composite
-from ricci_lax.contractions._dot import dot_general
-from ricci_lax.contractions._precision import Precision
+from ricci_lax.contractions import Precision, dot_general
 from ricci_lax.control_flow._linear_solve import custom_linear_solve
-from ricci_lax.elementwise._comparison import eq, ge, select_n
+from ricci_lax.elementwise import add, eq, ge, select_n, sub
 from ricci_lax.elementwise._factories import filled_like, scalar_like
-from ricci_lax.elementwise._linear import add, sub
 from ricci_lax.reductions._sorting import sort
 from ricci_lax.shapes._counted_loops import at_index, with_index, write_loop
 from ricci_lax.shapes._slicing import pad

@@ -6,10 +6,9 @@ import numpy as np
 
 from ricci_ir import Array, ArrayLike, issubdtype
 from ricci_lax.contractions._dot import dot_general
-from ricci_lax.elementwise._comparison import eq, ge, lt, select_n
+from ricci_lax.elementwise import add, conj, eq, ge, lt, select_n
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import filled_like, scalar
-from ricci_lax.elementwise._linear import add, conj
 from ricci_lax.shapes._dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -19,10 +18,8 @@ from ricci_lax.shapes._gather import gather
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._scatter import scatter
 from ricci_lax.shapes._slicing import slice
-from ricci_lax.structure._broadcasting import broadcast_in_dim
-from ricci_lax.structure._filling import broadcasted_iota, iota
+from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, iota, transpose
 from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Value
 
 _INT32 = np.dtype(np.int32)

@@ -21,10 +21,8 @@ from ricci_lax.elementwise._piecewise_linear import max as larger
 from ricci_lax.elementwise._transcendental import rsqrt
 from ricci_lax.elementwise._transcendental import sqrt as square_root
 from ricci_lax.reductions._axis_reductions import reduce_max
-from ricci_lax.shapes._joining import concatenate
-from ricci_lax.shapes._rearranging import rev
-from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
-from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.shapes import concatenate, rev
+from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, reduce_sum
 from ricci_lax.structure._operand_types import array_aval, shape_of
 
 from ._cholesky import cholesky

@@ -9,15 +9,12 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, is_undefined_primal, not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import mul
+from ricci_lax.elementwise import add, conj, mul, real, sub
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import scalar
-from ricci_lax.elementwise._linear import add, conj, real, sub
 from ricci_lax.reductions._sorting import sort
-from ricci_lax.shapes._joining import concatenate
-from ricci_lax.shapes._slicing import pad
-from ricci_lax.structure._broadcasting import broadcast_in_dim
-from ricci_lax.structure._filling import iota
+from ricci_lax.shapes import concatenate, pad
+from ricci_lax.structure import broadcast_in_dim, iota
 from ricci_lax.structure._operand_types import check_same_dtype, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 

@@ -11,9 +11,8 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise._arithmetic import mul
+from ricci_lax.elementwise import add, mul, real, sub
 from ricci_lax.elementwise._factories import real_part, scalar
-from ricci_lax.elementwise._linear import add, real, sub
 from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._operand_types import shape_of

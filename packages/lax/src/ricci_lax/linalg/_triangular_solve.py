@@ -8,10 +8,8 @@ from ricci_autodiff import Zero, add_tangents, is_undefined_primal, solution
 from ricci_batching import batched_at, move_dim
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise._linear import neg
-from ricci_lax.structure._broadcasting import expand_dims
+from ricci_lax.structure import expand_dims, reshape, squeeze, transpose
 from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, inexact, shape_of
-from ricci_lax.structure._reshaping import reshape, squeeze
-from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import call_kernel, char, flag, has_kernels, lapack

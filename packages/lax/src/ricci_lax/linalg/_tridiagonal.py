@@ -7,17 +7,15 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal, not_linear
 from ricci_batching import batched_at, leading_dims, move_dim
-from ricci_lax.elementwise._arithmetic import div, mul
+from ricci_lax.elementwise import div, mul, neg, sub
 from ricci_lax.elementwise._factories import filled_like, real_part, scalar_like
-from ricci_lax.elementwise._linear import neg, sub
 from ricci_lax.shapes._counted_loops import at_index, with_index, write_loop
 from ricci_lax.shapes._dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._scatter import scatter_add
 from ricci_lax.shapes._slicing import slice
-from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims
+from ricci_lax.structure import broadcast_in_dim, expand_dims, reshape
 from ricci_lax.structure._operand_types import shape_of
-from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (

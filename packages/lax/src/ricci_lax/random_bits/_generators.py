@@ -7,16 +7,14 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
-from ricci_lax.shapes._dynamic_slicing import dynamic_update_index_in_dim
-from ricci_lax.shapes._slicing import slice
-from ricci_lax.structure._filling import full
+from ricci_lax.shapes import dynamic_update_index_in_dim, slice
+from ricci_lax.structure import full, squeeze
 from ricci_lax.structure._operand_types import (
     as_sizes,
     check_nonnegative,
     shape_of,
     with_out_sharding,
 )
-from ricci_lax.structure._reshaping import squeeze
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 __all__ = [

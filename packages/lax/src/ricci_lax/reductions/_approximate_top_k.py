@@ -8,13 +8,10 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
-from ricci_lax.elementwise._comparison import gt, lt, select_n
-from ricci_lax.elementwise._linear import add, neg
-from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
-from ricci_lax.shapes._gather import gather
-from ricci_lax.structure._filling import broadcasted_iota
+from ricci_lax.elementwise import add, gt, lt, neg, select_n
+from ricci_lax.shapes import GatherDimensionNumbers, GatherScatterMode, gather
+from ricci_lax.structure import broadcasted_iota, reshape
 from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_lax.structure._reshaping import reshape
 from ricci_stablehlo import Lowering, Value, string, tensor_type, traced
 
 from ._sorting import top_k

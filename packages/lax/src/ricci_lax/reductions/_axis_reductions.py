@@ -16,13 +16,8 @@ from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.shapes._slicing import pad, slice_in_dim
-from ricci_lax.structure._broadcasting import (
-    batched_axes,
-    reduce_sum,
-    reduced_aval,
-    reduction_factors,
-)
-from ricci_lax.structure._filling import broadcasted_iota, full_like
+from ricci_lax.structure import broadcasted_iota, full_like, reduce_sum, reshape, squeeze
+from ricci_lax.structure._broadcasting import batched_axes, reduced_aval, reduction_factors
 from ricci_lax.structure._operand_types import (
     anything,
     array_aval,
@@ -31,7 +26,6 @@ from ricci_lax.structure._operand_types import (
     numeric,
     shape_of,
 )
-from ricci_lax.structure._reshaping import reshape, squeeze
 from ricci_lax.structure._resharding import resolved_by
 from ricci_lax.structure._transposing import lower_reduce
 from ricci_stablehlo import Lowering, Value, combining_region, int_array

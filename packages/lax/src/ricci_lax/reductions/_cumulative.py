@@ -15,9 +15,7 @@ from ricci_lax.elementwise._linear import add, neg, real, sub
 from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.elementwise._transcendental import exp, log1p
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.shapes._joining import concatenate
-from ricci_lax.shapes._rearranging import rev
-from ricci_lax.shapes._slicing import pad, slice_in_dim
+from ricci_lax.shapes import concatenate, pad, rev, slice_in_dim
 from ricci_lax.structure._filling import full_like
 from ricci_lax.structure._operand_types import (
     array_aval,

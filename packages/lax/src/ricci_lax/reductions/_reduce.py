@@ -9,10 +9,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, instantiate, jvp_flat, not_linear
 from ricci_batching import batch_flat, batched_at
-from ricci_lax.elementwise._arithmetic import mul
-from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, bitwise_xor
-from ricci_lax.elementwise._linear import add
-from ricci_lax.elementwise._piecewise_linear import max, min
+from ricci_lax.elementwise import add, bitwise_and, bitwise_or, bitwise_xor, max, min, mul
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._broadcasting import batched_axes, reduce_sum, reduced_aval
 from ricci_lax.structure._operand_types import array_aval, shape_of, with_out_sharding

@@ -12,17 +12,13 @@ from math import prod
 import numpy as np
 
 import ricci_ir as ir
-from ricci_lax.elementwise._comparison import ne, select_n
-from ricci_lax.elementwise._linear import add, sub
+from ricci_lax.elementwise import add, ne, select_n, sub
+from ricci_lax.shapes import concatenate, pad, slice_in_dim
 from ricci_lax.shapes._counted_loops import at_index, with_index, write_loop
-from ricci_lax.shapes._joining import concatenate
-from ricci_lax.shapes._slicing import pad, slice_in_dim
-from ricci_lax.structure._broadcasting import broadcast_in_dim, expand_dims
-from ricci_lax.structure._filling import full_like
+from ricci_lax.structure import broadcast_in_dim, expand_dims, full_like, reshape, transpose
 from ricci_lax.structure._identity import lower_barrier
 from ricci_lax.structure._operand_types import shape_of
-from ricci_lax.structure._reshaping import reshape
-from ricci_lax.structure._transposing import inverse, transpose
+from ricci_lax.structure._transposing import inverse
 from ricci_stablehlo import Lowering, Value, traced
 
 # Rows that one loop combines where the order of combination changes the result: as many as in XLA's

@@ -20,12 +20,9 @@ from ricci_lax.elementwise._comparison import (
     write_select,
 )
 from ricci_lax.elementwise._conversion import bitcast_convert_type, convert_element_type
-from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
-from ricci_lax.shapes._gather import gather
-from ricci_lax.structure._broadcasting import expand_dims
-from ricci_lax.structure._filling import broadcasted_iota, full_like
+from ricci_lax.shapes import GatherDimensionNumbers, GatherScatterMode, gather
+from ricci_lax.structure import broadcasted_iota, expand_dims, full_like, reshape
 from ricci_lax.structure._operand_types import canonical_axis, shape_of
-from ricci_lax.structure._reshaping import reshape
 from ricci_lax.structure._transposing import lower_transpose
 from ricci_stablehlo import Lowering, Value, tensor_type, traced
 

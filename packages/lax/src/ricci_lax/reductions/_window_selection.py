@@ -6,11 +6,9 @@ from typing import Any
 import ricci_ir as ir
 from ricci_autodiff import Zero, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_lax.elementwise._comparison import ge_p, select_n
-from ricci_lax.elementwise._linear import add
-from ricci_lax.shapes._joining import stack, unstack
-from ricci_lax.shapes._slicing import pad
-from ricci_lax.shapes._slicing import slice as slice_array
+from ricci_lax.elementwise import add, ge_p, select_n
+from ricci_lax.shapes import pad, stack, unstack
+from ricci_lax.shapes import slice as slice_array
 from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, numeric, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 

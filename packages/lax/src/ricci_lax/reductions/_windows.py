@@ -9,13 +9,11 @@ import numpy as np
 import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import batch_flat, batched_at
-from ricci_lax.elementwise._comparison import ge_p, le_p
+from ricci_lax.elementwise import add, ge_p, le_p, max, min
 from ricci_lax.elementwise._factories import scalar_like
-from ricci_lax.elementwise._linear import add
-from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
-from ricci_lax.shapes._slicing import pad
-from ricci_lax.shapes._slicing import slice as slice_array
+from ricci_lax.shapes import pad
+from ricci_lax.shapes import slice as slice_array
 from ricci_lax.structure._broadcasting import broadcast
 from ricci_lax.structure._operand_types import anything, array_aval, check_dtype, numeric, shape_of
 from ricci_pytree import tree_flatten, tree_unflatten

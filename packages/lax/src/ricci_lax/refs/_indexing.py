@@ -9,10 +9,9 @@ import numpy as np
 import ricci_ir as ir
 from ricci_lax.elementwise._conversion import convert_element_type, converted
 from ricci_lax.elementwise._linear import add
-from ricci_lax.shapes._dynamic_slicing import dynamic_slice, dynamic_update_slice
-from ricci_lax.shapes._slicing import slice as static_slice
-from ricci_lax.structure._broadcasting import expand_dims
-from ricci_lax.structure._reshaping import squeeze
+from ricci_lax.shapes import dynamic_slice, dynamic_update_slice
+from ricci_lax.shapes import slice as static_slice
+from ricci_lax.structure import expand_dims, squeeze
 
 # The kinds of parts.
 ONE = "one"  # a single position

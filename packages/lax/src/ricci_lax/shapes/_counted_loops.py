@@ -6,9 +6,8 @@ import numpy as np
 
 from ricci_ir import Array, ArrayLike, ShapedArray, lenient_sharding
 from ricci_lax.elementwise._comparison import compare
-from ricci_lax.structure._broadcasting import expand_dims
+from ricci_lax.structure import expand_dims, squeeze
 from ricci_lax.structure._operand_types import shape_of
-from ricci_lax.structure._reshaping import squeeze
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p

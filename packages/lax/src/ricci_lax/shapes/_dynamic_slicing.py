@@ -7,9 +7,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import instantiate, is_undefined_primal, linear_given
 from ricci_batching import batch_rules
-from ricci_lax.elementwise._comparison import lt, select_n
-from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.elementwise._linear import add
+from ricci_lax.elementwise import add, convert_element_type, lt, select_n
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 from ricci_lax.structure._operand_types import array_aval, as_sizes, canonical_axis, shape_of
 from ricci_lax.structure._reshaping import squeeze

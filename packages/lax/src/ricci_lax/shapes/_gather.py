@@ -8,9 +8,8 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import is_undefined_primal, linear_given
 from ricci_batching import move_dim
-from ricci_lax.elementwise._arithmetic import rem
-from ricci_lax.elementwise._comparison import lt, select_n, write_select
-from ricci_lax.elementwise._linear import add
+from ricci_lax.elementwise import add, lt, rem, select_n
+from ricci_lax.elementwise._comparison import write_select
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 from ricci_lax.structure._operand_types import array_aval, as_sizes, canonical_axis, shape_of
 from ricci_lax.structure._transposing import lower_reduce

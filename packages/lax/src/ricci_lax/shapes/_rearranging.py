@@ -5,8 +5,7 @@ from operator import index
 
 import ricci_ir as ir
 from ricci_autodiff import linear
-from ricci_lax.structure._broadcasting import reduce_sum
-from ricci_lax.structure._reshaping import reshape
+from ricci_lax.structure import reduce_sum, reshape
 from ricci_stablehlo import Lowering, Value, int_list, write_broadcast, write_reshape
 
 __all__ = ["rev", "rev_p", "tile", "tile_p"]

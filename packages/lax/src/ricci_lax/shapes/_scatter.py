@@ -10,15 +10,11 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at, move_dim
-from ricci_lax.elementwise._arithmetic import div, mul
-from ricci_lax.elementwise._comparison import eq, select
+from ricci_lax.elementwise import add, div, eq, max, min, mul, neg, select, sub
 from ricci_lax.elementwise._factories import BinaryFunction, scalar
-from ricci_lax.elementwise._linear import add, neg, sub
-from ricci_lax.elementwise._piecewise_linear import max, min
+from ricci_lax.structure import broadcasted_iota, full, full_like, reshape
 from ricci_lax.structure._broadcasting import zeros_of
-from ricci_lax.structure._filling import broadcasted_iota, full, full_like
 from ricci_lax.structure._operand_types import array_aval, check_dtype, numeric, shape_of
-from ricci_lax.structure._reshaping import reshape
 
 from ._dimension_numbers import (
     GatherScatterMode,

@@ -7,14 +7,11 @@ from typing import Any
 import ricci_ir as ir
 from ricci_autodiff import is_undefined_primal, linear
 from ricci_batching import batched_at, move_dim
-from ricci_lax.elementwise._comparison import select_n
-from ricci_lax.elementwise._linear import sub
+from ricci_lax.elementwise import select_n, sub
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure import _exact_rules as exact
-from ricci_lax.structure._broadcasting import broadcast_in_dim, reduce_sum
-from ricci_lax.structure._filling import full
+from ricci_lax.structure import broadcast_in_dim, full, reduce_sum, squeeze
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
-from ricci_lax.structure._reshaping import squeeze
 from ricci_stablehlo import Lowering, Value, write_pad, write_slice
 
 __all__ = ["index_in_dim", "pad", "pad_p", "slice", "slice_in_dim", "slice_p"]
