@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import Array, ShapedArray
-from ricci_xla.devices._client import get_backend
+from ricci_xla.devices import Device, JaxRuntimeError, get_backend
 from ricci_xla.devices._jaxlib import runtime
-from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
-from ricci_xla.meshes._sharding import single_device_sharding
-from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.meshes import Sharding, single_device_sharding
 
 from ._array import check_not_deleted, with_types
 from ._array_impl import ArrayImpl

@@ -9,8 +9,7 @@ import numpy as np
 
 from ricci_ir import ExtendedDType, Hook, format_type
 from ricci_xla.devices._client import get_default_device
-from ricci_xla.meshes._sharding import single_device_sharding
-from ricci_xla.meshes._sharding_types import Sharding, SingleDeviceSharding
+from ricci_xla.meshes import Sharding, SingleDeviceSharding, single_device_sharding
 
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl

@@ -10,18 +10,15 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_pytree import PyTreeDef, tree_leaves, tree_structure
-from ricci_xla.arrays._array_impl import ArrayImpl
+from ricci_xla.arrays import ArrayImpl, array_from_host, from_dlpack
 from ricci_xla.arrays._donation import name_repeated
-from ricci_xla.arrays._interchange import from_dlpack
-from ricci_xla.arrays._placement import array_from_host
 from ricci_xla.compile._compile import compile_program
 from ricci_xla.compile._dispatch import FastPath, make_fast_callable
 from ricci_xla.compile._effects import runtime_tokens
 from ricci_xla.compile._place import Options
 from ricci_xla.compile._value_checks import checks_results
-from ricci_xla.devices._jaxlib_options import device_mesh, unguarded
-from ricci_xla.devices._listing import local_devices
-from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
+from ricci_xla.devices import Device, JaxRuntimeError, device_mesh, local_devices
+from ricci_xla.devices._jaxlib_options import unguarded
 from ricci_xla.meshes._current_mesh import default_sharding
 from ricci_xla.tracing._program import Program
 

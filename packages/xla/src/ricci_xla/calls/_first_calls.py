@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._placement import array_from_host
+from ricci_xla.arrays import ArrayImpl, array_from_host
 from ricci_xla.compile._value_checks import checks_errors, checks_results
-from ricci_xla.devices._client import get_default_device
-from ricci_xla.devices._jaxlib_options import device_mesh, transfers_are_guarded
-from ricci_xla.devices._runtime_types import Device
+from ricci_xla.devices import Device, device_mesh, get_default_device
+from ricci_xla.devices._jaxlib_options import transfers_are_guarded
 
 # The number of calls of an operation, with operands of the same types, that NumPy computes.
 CALLS = 3

@@ -17,10 +17,8 @@ from ricci_xla.compile._dispatch import FastPath
 from ricci_xla.compile._effects import without_callers
 from ricci_xla.compile._place import Options
 from ricci_xla.compile._value_checks import checks_results
-from ricci_xla.devices._client import get_backend
-from ricci_xla.devices._runtime_types import JaxRuntimeError
-from ricci_xla.meshes._sharding import single_device_sharding
-from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.devices import JaxRuntimeError, get_backend
+from ricci_xla.meshes import Sharding, single_device_sharding
 from ricci_xla.tracing._arguments import Arguments, Split, donated_leaves, split_static
 from ricci_xla.tracing._program import (
     Inline,

@@ -12,8 +12,7 @@ from ricci_xla.compile._executable import Executable
 from ricci_xla.compile._lower import argument_names, lower_program
 from ricci_xla.compile._place import Placement, place
 from ricci_xla.devices._runtime_types import Device
-from ricci_xla.meshes._mesh import Mesh
-from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
+from ricci_xla.meshes import Mesh, NamedSharding, Sharding
 
 from ._jit import jit
 from ._stages import Traced

@@ -9,10 +9,8 @@ from typing import Any
 
 import ricci_ir as ir
 from ricci_ir import Tracer, TupleRecord, explained
-from ricci_xla.devices._jaxlib_options import device_mesh
-from ricci_xla.devices._runtime_types import Device
-from ricci_xla.meshes._mesh import Mesh
-from ricci_xla.meshes._sharding_types import Sharding
+from ricci_xla.devices import Device, device_mesh
+from ricci_xla.meshes import Mesh, Sharding
 from ricci_xla.tracing._program import Program
 
 # For primitives with a mesh, such as shard_map: ``rule(**params)`` returns it, or None.

@@ -9,17 +9,11 @@ import numpy as np
 
 from ricci_ir import config
 from ricci_stablehlo import HostCallback
+from ricci_xla.devices import Client, Device, DeviceList, is_described
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._registration import prepare_kernels
-from ricci_xla.devices._runtime_types import (
-    Client,
-    CompileOptions,
-    Device,
-    DeviceList,
-    LoadedExecutable,
-)
-from ricci_xla.devices._topologies import is_described
+from ricci_xla.devices._runtime_types import CompileOptions, LoadedExecutable
 from ricci_xla.tracing._warm_start_hook import warm_start_hooks
 
 from ._effects import host_functions, parse_module

@@ -8,9 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_pytree import PyTreeDef, default_registry
-from ricci_xla.arrays._array import check_not_deleted
-from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._placement import array_from_host, move_array
+from ricci_xla.arrays import ArrayImpl, array_from_host, check_not_deleted, move_array
 from ricci_xla.devices._client import note_fork
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._runtime_types import LoadedExecutable, PjitFunctionCache

@@ -11,12 +11,10 @@ import numpy as np
 
 from ricci_ir import AbstractToken, Effect, ShapedArray, ensure_compile_time_eval
 from ricci_stablehlo import HostCallback
-from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._placement import array_from_host
-from ricci_xla.devices._client import get_backend
+from ricci_xla.arrays import ArrayImpl, array_from_host
+from ricci_xla.devices import Device, JaxRuntimeError, get_backend
 from ricci_xla.devices._jaxlib import load_mlir, runtime
 from ricci_xla.devices._jaxlib_options import explicit_transfer
-from ricci_xla.devices._runtime_types import Device, JaxRuntimeError
 from ricci_xla.meshes._sharding import single_device_sharding
 
 __all__ = ["effects_barrier"]

@@ -9,16 +9,14 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_stablehlo import ordered_among
-from ricci_xla.arrays._array import check_not_deleted
-from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._layout import Layout, are_row_major, in_layout
+from ricci_xla.arrays import ArrayImpl, Layout, check_not_deleted
+from ricci_xla.arrays._layout import are_row_major, in_layout
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._registration import prepare_kernels
 from ricci_xla.devices._runtime_types import CompileOptions, Device, DeviceList, LoadedExecutable
 from ricci_xla.devices._topologies import cost_of_described
-from ricci_xla.meshes._sharding import single_device_sharding
-from ricci_xla.meshes._sharding_types import GSPMDSharding, Sharding
+from ricci_xla.meshes import GSPMDSharding, Sharding, single_device_sharding
 
 from ._effects import runtime_tokens, token_buffer
 from ._sizes import fills_memory

@@ -19,10 +19,8 @@ from ricci_ir import (
 from ricci_stablehlo import HostCallback, lower_jaxpr, parts_text
 from ricci_xla.arrays._layout import HOST_MEMORY, layout_text
 from ricci_xla.devices._client import canonical_platform
-from ricci_xla.meshes._abstract_mesh import AbstractMesh
+from ricci_xla.meshes import AbstractMesh, GSPMDSharding, Mesh, NamedSharding, Sharding
 from ricci_xla.meshes._encodings import shardy_text
-from ricci_xla.meshes._mesh import Mesh
-from ricci_xla.meshes._sharding_types import GSPMDSharding, NamedSharding, Sharding
 from ricci_xla.tracing._compile_log import log_compilation, profiling, timed
 from ricci_xla.tracing._program import Program
 

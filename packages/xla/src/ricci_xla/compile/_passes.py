@@ -11,10 +11,8 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_stablehlo import is_splat
-from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._layout import HOST_MEMORY
-from ricci_xla.meshes._sharding_types import NamedSharding
-from ricci_xla.meshes._type_forms import explicit_sharding
+from ricci_xla.arrays import HOST_MEMORY, ArrayImpl
+from ricci_xla.meshes import NamedSharding, explicit_sharding
 
 from ._place import Placement
 

@@ -15,13 +15,8 @@ from ricci_xla.arrays._layout import (
     physical_layout,
     special_layout,
 )
-from ricci_xla.devices._client import get_default_device
-from ricci_xla.devices._jaxlib_options import device_mesh
-from ricci_xla.devices._runtime_types import Device
-from ricci_xla.meshes._mesh import Mesh
-from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
-from ricci_xla.meshes._spec import PartitionSpec
-from ricci_xla.meshes._type_forms import typed_sharding
+from ricci_xla.devices import Device, device_mesh, get_default_device
+from ricci_xla.meshes import Mesh, NamedSharding, PartitionSpec, Sharding, typed_sharding
 from ricci_xla.tracing._program import Program
 
 from ._claims import (

@@ -10,8 +10,7 @@ from ricci_ir import ExtendedDType
 from ricci_xla.arrays._layout import HOST_MEMORY, MemorySpace, in_memory
 from ricci_xla.compile._compiler import compile_text
 from ricci_xla.compile._executable import Executable, buffer_rank, result_shardings
-from ricci_xla.devices._client import canonical_platform
-from ricci_xla.devices._runtime_types import Device, DeviceList
+from ricci_xla.devices import Device, DeviceList, canonical_platform
 from ricci_xla.files import FileError
 from ricci_xla.meshes._encodings import shardy_text
 from ricci_xla.meshes._mesh import Mesh

@@ -13,11 +13,9 @@ import numpy as np
 from ricci_ir import ShapedArray, found_dimensions, get_aval, is_static_shape, is_symbolic_dim
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_xla.arrays._placement import array_from_host
-from ricci_xla.compile._dispatch import shard_arg
-from ricci_xla.compile._executable import Executable
-from ricci_xla.devices._client import get_default_device
-from ricci_xla.devices._listing import devices as all_devices
-from ricci_xla.devices._runtime_types import Device
+from ricci_xla.compile import Executable, shard_arg
+from ricci_xla.devices import Device, get_default_device
+from ricci_xla.devices import devices as all_devices
 from ricci_xla.files import FileError, read_file, write_file
 from ricci_xla.meshes._sharding_types import Sharding
 

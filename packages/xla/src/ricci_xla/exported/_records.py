@@ -26,9 +26,7 @@ from ricci_xla.files import (
     encode_axes,
     encode_spec,
 )
-from ricci_xla.meshes._abstract_mesh import AbstractDevice, AbstractMesh
-from ricci_xla.meshes._sharding_types import NamedSharding
-from ricci_xla.meshes._type_forms import placed_aval
+from ricci_xla.meshes import AbstractDevice, AbstractMesh, NamedSharding, placed_aval
 
 __all__ = [
     "AbstractShardingRecord",

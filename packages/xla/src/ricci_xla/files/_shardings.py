@@ -8,19 +8,18 @@ import numpy as np
 
 from ricci_ir import Array, UnreducedKind
 from ricci_xla.devices._runtime_types import Device, DeviceList
-from ricci_xla.meshes._encodings import (
-    get_hlo_sharding_from_serialized_proto,
-    get_serialized_proto_from_hlo_sharding,
-)
-from ricci_xla.meshes._mesh import Mesh
-from ricci_xla.meshes._sharding import single_device_sharding
-from ricci_xla.meshes._sharding_types import (
+from ricci_xla.meshes import (
+    UNCONSTRAINED,
     GSPMDSharding,
+    Mesh,
     NamedSharding,
+    PartitionSpec,
     Sharding,
     SingleDeviceSharding,
+    get_hlo_sharding_from_serialized_proto,
+    get_serialized_proto_from_hlo_sharding,
+    single_device_sharding,
 )
-from ricci_xla.meshes._spec import UNCONSTRAINED, PartitionSpec
 
 from ._container import FileError
 from ._plain import PlainRecord, decode_plain, encode_plain

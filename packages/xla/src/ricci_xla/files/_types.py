@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 import ricci_ir as ir
-from ricci_xla.meshes._abstract_mesh import AbstractMesh
-from ricci_xla.meshes._axes import AxisType
+from ricci_xla.meshes import AbstractMesh, AxisType
 
 from ._container import FileError
 from ._plain import PlainRecord, decode_plain, encode_plain

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import TupleRecord
-from ricci_xla.devices._listing import devices as all_devices
-from ricci_xla.devices._runtime_types import Device
+from ricci_xla.devices import Device
+from ricci_xla.devices import devices as all_devices
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
 

@@ -11,8 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from ricci_ir import current_mesh
-from ricci_xla.devices._client import get_default_device
-from ricci_xla.devices._jaxlib_options import device_mesh
+from ricci_xla.devices import device_mesh, get_default_device
 
 from ._abstract_mesh import AbstractMesh
 from ._mesh import Mesh, entered_mesh

@@ -3,9 +3,8 @@
 from collections.abc import Hashable, Sequence
 from math import prod
 
-from ricci_xla.devices._listing import devices as all_devices
-from ricci_xla.devices._runtime_types import Device
-from ricci_xla.devices._topologies import TopologyDescription
+from ricci_xla.devices import Device, TopologyDescription
+from ricci_xla.devices import devices as all_devices
 
 from ._arrangement import arranged, checked_shape, create_device_mesh, in_order
 from ._axes import AxisType, checked_names, checked_types

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_xla.devices._errors import IndivisibleError
-from ricci_xla.devices._runtime_types import Device, DeviceList
+from ricci_xla.devices import Device, DeviceList, IndivisibleError
 
 from ._abstract_mesh import AbstractMesh
 from ._encodings import hlo_sharding, tiled_dimensions

@@ -4,10 +4,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ricci_ir import leave, similar_names
-from ricci_xla.devices._errors import DuplicateSpecError
+from ricci_xla.devices import Device, DeviceList, DuplicateSpecError, is_described
 from ricci_xla.devices._registration import introduce_spec_check
-from ricci_xla.devices._runtime_types import Device, DeviceList
-from ricci_xla.devices._topologies import is_described
 
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType

@@ -12,18 +12,15 @@ import numpy as np
 
 from ricci_ir import no_effects
 from ricci_pytree import PyTreeDef
-from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._placement import array_from_host
+from ricci_xla.arrays import ArrayImpl, array_from_host
 from ricci_xla.cache import machine_of
 from ricci_xla.calls._stages import Compiled
+from ricci_xla.compile import Executable, compile_options
 from ricci_xla.compile._call import CompiledProgram
-from ricci_xla.compile._compiler import compile_options
-from ricci_xla.compile._executable import Executable
 from ricci_xla.compile._place import Options
-from ricci_xla.devices._client import get_backend
+from ricci_xla.devices import Client, Device, DeviceList, JaxRuntimeError, get_backend
 from ricci_xla.devices._jaxlib import jaxlib_version
 from ricci_xla.devices._registration import prepare_kernels
-from ricci_xla.devices._runtime_types import Client, Device, DeviceList, JaxRuntimeError
 from ricci_xla.files import (
     FileError,
     FileKind,

@@ -41,10 +41,8 @@ import numpy as np
 import ricci_ir as ir
 from ricci_pytree import PyTreeDef
 from ricci_xla.devices._runtime_types import Device
+from ricci_xla.meshes import Mesh, PartitionSpec, Sharding
 from ricci_xla.meshes._axes import Axes
-from ricci_xla.meshes._mesh import Mesh
-from ricci_xla.meshes._sharding_types import Sharding
-from ricci_xla.meshes._spec import PartitionSpec
 
 from ._purity import impurity, is_fixed
 from ._reads import reads_of

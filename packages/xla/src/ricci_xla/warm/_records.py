@@ -15,21 +15,14 @@ import numpy as np
 
 from ricci_ir import no_effects
 from ricci_pytree import PyTreeDef
-from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._placement import array_from_host
+from ricci_xla.arrays import ArrayImpl, array_from_host
 from ricci_xla.cache._key import program_key
 from ricci_xla.cache._persistent import is_cacheable
+from ricci_xla.compile import Executable, compile_options
 from ricci_xla.compile._call import CompiledProgram
-from ricci_xla.compile._compiler import compile_options
-from ricci_xla.compile._executable import Executable
+from ricci_xla.devices import Device, DeviceList, JaxRuntimeError
 from ricci_xla.devices._registration import prepare_kernels
-from ricci_xla.devices._runtime_types import (
-    CompileOptions,
-    Device,
-    DeviceList,
-    JaxRuntimeError,
-    LoadedExecutable,
-)
+from ricci_xla.devices._runtime_types import CompileOptions, LoadedExecutable
 from ricci_xla.files import (
     FileError,
     FileKind,

@@ -16,8 +16,7 @@ from ricci_xla.arrays._layout import special_layout
 from ricci_xla.compile._call import CompiledProgram
 from ricci_xla.compile._dispatch import FastPath
 from ricci_xla.compile._value_checks import checks_errors, checks_results
-from ricci_xla.devices._jaxlib_options import device_mesh
-from ricci_xla.devices._listing import local_devices, process_count
+from ricci_xla.devices import device_mesh, local_devices, process_count
 from ricci_xla.files import FileError
 from ricci_xla.meshes._mesh import entered_mesh
 from ricci_xla.tracing._arguments import Split, split_static
