@@ -17,27 +17,7 @@ from ricci_ir._config import enable_x64, explicit_x64_dtypes, numpy_dtype_promot
 from ricci_ir._messages import explained
 from ricci_ir._option_kinds import ExplicitX64Mode, NumpyDtypePromotion
 
-from ._dtypes import (
-    BOOL,
-    COMPLEXES,
-    FLOAT4,
-    FLOAT6,
-    FLOAT8,
-    FLOATS,
-    INTS,
-    SMALL_INTS,
-    UINTS,
-    ExtendedDType,
-    array_dtypes,
-    canonicalize_dtype,
-    explicit_dtype,
-    is_array_dtype,
-    is_extended,
-    is_wide,
-    issubdtype,
-    python_scalar_dtype,
-    python_scalar_dtypes,
-)
+from . import _dtypes as dtypes
 
 __all__ = [
     "dtype_and_weak_type",
@@ -53,16 +33,16 @@ class TypePromotionError(ValueError):
     """No dtype holds the values of all operands without an explicit cast."""
 
 
-_BF16, _F16, _F32, _F64 = FLOATS
-_C64, _C128 = COMPLEXES
-_I8, _I16, _I32, _I64 = INTS
-_U8, _U16, _U32, _U64 = UINTS
-_NARROW_FLOATS = (*FLOAT4, *FLOAT6, *FLOAT8)
+_BF16, _F16, _F32, _F64 = dtypes.FLOATS
+_C64, _C128 = dtypes.COMPLEXES
+_I8, _I16, _I32, _I64 = dtypes.INTS
+_U8, _U16, _U32, _U64 = dtypes.UINTS
+_NARROW_FLOATS = (*dtypes.FLOAT4, *dtypes.FLOAT6, *dtypes.FLOAT8)
 
 # Python's scalar types represent the weak dtypes.
 _STANDARD: dict[Any, tuple] = {
-    BOOL: (int,),
-    int: (_U8, _I8, *SMALL_INTS),
+    dtypes.BOOL: (int,),
+    int: (_U8, _I8, *dtypes.SMALL_INTS),
     _U8: (_I16, _U16),
     _U16: (_I32, _U32),
     _U32: (_I64, _U64),
@@ -81,9 +61,9 @@ _STANDARD: dict[Any, tuple] = {
 }
 # Only Python scalars are promoted, and only to kinds that lose no information.
 _STRICT: dict[Any, tuple] = {
-    int: (float, *INTS, *UINTS, *SMALL_INTS),
-    float: (complex, *FLOATS, *_NARROW_FLOATS),
-    complex: COMPLEXES,
+    int: (float, *dtypes.INTS, *dtypes.UINTS, *dtypes.SMALL_INTS),
+    float: (complex, *dtypes.FLOATS, *_NARROW_FLOATS),
+    complex: dtypes.COMPLEXES,
 }
 
 
@@ -96,7 +76,7 @@ def _upper_bounds(edges: dict[Any, tuple]) -> dict[Any, frozenset]:
             bounds[node] = frozenset((node,)).union(*map(above, edges.get(node, ())))
         return bounds[node]
 
-    for node in (int, float, complex, *array_dtypes):
+    for node in (int, float, complex, *dtypes.array_dtypes):
         above(node)
     return bounds
 
@@ -112,7 +92,7 @@ def _least_upper_bound(nodes: Iterable[Any]) -> Any:
     mode = numpy_dtype_promotion.value
     upper = _UPPER[mode]
     for node in nodes:
-        if isinstance(node, ExtendedDType):
+        if isinstance(node, dtypes.ExtendedDType):
             raise TypeError(_not_promoted(node))
         if node not in upper:
             raise ValueError(f"{node} does not take part in dtype promotion")
@@ -125,7 +105,7 @@ def _least_upper_bound(nodes: Iterable[Any]) -> Any:
     raise TypePromotionError(_no_path(nodes, mode))
 
 
-def _not_promoted(dtype: ExtendedDType) -> str:
+def _not_promoted(dtype: dtypes.ExtendedDType) -> str:
     problem = f"{dtype} is an extended dtype, and those are not promoted: it has no arithmetic."
     if not dtype.name.startswith("key<"):
         return problem
@@ -150,12 +130,12 @@ def _no_path(nodes: frozenset, mode: NumpyDtypePromotion) -> str:
 
 def _kind(dtype: object) -> type | None:
     """The Python type of the weak dtypes of this kind; ``None`` for dtypes that cannot be weak."""
-    if dtype in array_dtypes:
-        if issubdtype(dtype, np.integer):
+    if dtype in dtypes.array_dtypes:
+        if dtypes.issubdtype(dtype, np.integer):
             return int
-        if issubdtype(dtype, np.floating):
+        if dtypes.issubdtype(dtype, np.floating):
             return float
-        if issubdtype(dtype, np.complexfloating):
+        if dtypes.issubdtype(dtype, np.complexfloating):
             return complex
     return None
 
@@ -205,16 +185,16 @@ def _lattice_result_type(pairs: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool
     if isinstance(node, type):
         return _weak_result(node)
     # Where wide dtypes may be asked for they are kept, but uint32 and int8 give int32 nevertheless.
-    stays = explicit_x64_dtypes.value is _ALLOWED and any(map(is_wide, nodes))
-    return node if stays else canonicalize_dtype(node), False
+    stays = explicit_x64_dtypes.value is _ALLOWED and any(map(dtypes.is_wide, nodes))
+    return node if stays else dtypes.canonicalize_dtype(node), False
 
 
 def _weak_result(node: object) -> tuple[Any, bool]:
     """The default dtype of a node's kind, as a weak result; unsigned ints are a separate kind."""
-    if node in UINTS:
-        return canonicalize_dtype(_U64), True
+    if node in dtypes.UINTS:
+        return dtypes.canonicalize_dtype(_U64), True
     kind = node if isinstance(node, type) else _kind(node)
-    return (node, False) if kind is None else (python_scalar_dtype(kind), True)
+    return (node, False) if kind is None else (dtypes.python_scalar_dtype(kind), True)
 
 
 def dtype_and_weak_type(x: object) -> tuple[Any, bool]:
@@ -227,29 +207,29 @@ def dtype_and_weak_type(x: object) -> tuple[Any, bool]:
       TypeError: if ``x`` has no dtype that arrays can have.
     """
     cls = type(x)
-    if cls in python_scalar_dtypes:
-        return python_scalar_dtype(cls), cls is not bool
+    if cls in dtypes.python_scalar_dtypes:
+        return dtypes.python_scalar_dtype(cls), cls is not bool
     aval = getattr(x, "aval", None)
     if aval is not None:
         return aval.dtype, aval.weak_type
-    if isinstance(x, type) and x in python_scalar_dtypes:
-        return python_scalar_dtype(x), x is not bool
+    if isinstance(x, type) and x in dtypes.python_scalar_dtypes:
+        return dtypes.python_scalar_dtype(x), x is not bool
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
         base = next(t for t in (int, float, complex) if isinstance(x, t))
-        return python_scalar_dtype(base), True
+        return dtypes.python_scalar_dtype(base), True
     return _described_dtype(x), False
 
 
 def _described_dtype(x: Any) -> Any:
-    if isinstance(x, np.dtype) and x in array_dtypes and not is_wide(x):
+    if isinstance(x, np.dtype) and x in dtypes.array_dtypes and not dtypes.is_wide(x):
         return x
     array_dtype = getattr(x, "dtype", None)
-    if isinstance(array_dtype, np.dtype) and array_dtype in array_dtypes:
+    if isinstance(array_dtype, np.dtype) and array_dtype in dtypes.array_dtypes:
         # An array of NumPy or another library, a description, or a scalar type of ``ricci.numpy``:
         # narrowed without a warning, since no dtype was requested by name.
-        return canonicalize_dtype(array_dtype)
-    if x is None or isinstance(x, str | np.dtype | type) or is_extended(x):
-        described = explicit_dtype(x, "result_type")
+        return dtypes.canonicalize_dtype(array_dtype)
+    if x is None or isinstance(x, str | np.dtype | type) or dtypes.is_extended(x):
+        described = dtypes.explicit_dtype(x, "result_type")
     elif hasattr(x, "dtype"):
         described = x.dtype
     else:
@@ -257,7 +237,7 @@ def _described_dtype(x: Any) -> Any:
             f"result_type: expected an array, a scalar or a dtype, got {x!r} of type "
             f"{type(x).__name__}"
         )
-    if not is_array_dtype(described):
+    if not dtypes.is_array_dtype(described):
         raise TypeError(
             f"result_type: {x!r} has dtype {described}, and arrays hold only numbers and booleans "
             "in native byte order"
@@ -309,15 +289,15 @@ def promote_types(a: object, b: object) -> np.dtype:
     nodes = [_promotion_node(a), _promotion_node(b)]
     node = _least_upper_bound(nodes)
     if isinstance(node, type):
-        return python_scalar_dtypes[node]
+        return dtypes.python_scalar_dtypes[node]
     # The result has 64 bits only if one of the two has: uint32 and int8 give int32, not int64.
-    return node if any(is_wide(n) for n in nodes) else canonicalize_dtype(node)
+    return node if any(dtypes.is_wide(n) for n in nodes) else dtypes.canonicalize_dtype(node)
 
 
 def _promotion_node(x: Any) -> Any:
     if isinstance(x, type) and x in (int, float, complex):
         return x
-    if isinstance(x, ExtendedDType):
+    if isinstance(x, dtypes.ExtendedDType):
         raise TypeError(f"promote_types: {_not_promoted(x)}")
     return np.dtype(x)
 
