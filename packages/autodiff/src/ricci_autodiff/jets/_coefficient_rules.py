@@ -13,14 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
 
-from ricci_autodiff._jet_kinds import (
-    JetRule,
-    JetRuleKind,
-    by_derivative,
-    call_on_series,
-    constant_series,
-    jet_table,
-)
+from ricci_autodiff import _jet_kinds as jet_kinds
 from ricci_autodiff._rules import Algebra, algebra_of, jvp_rules
 from ricci_autodiff._tangent import Tangent, Zero, instantiate, scaled_tangent, tangent_sum
 from ricci_ir import ArrayLike, Primitive, eval_jaxpr, program_rules, staged_call
@@ -29,22 +22,22 @@ from ._series import CircularSeries, Coefficient, Expansion, JetTracer, SeriesTr
 
 __all__ = ["rule_of"]
 
-_linear = JetRule(JetRuleKind.LINEAR)
-_of_jaxpr_call = JetRule(JetRuleKind.PROGRAM)
-_by_algebra: dict[Algebra, JetRule] = {
+_linear = jet_kinds.JetRule(jet_kinds.JetRuleKind.LINEAR)
+_of_jaxpr_call = jet_kinds.JetRule(jet_kinds.JetRuleKind.PROGRAM)
+_by_algebra: dict[Algebra, jet_kinds.JetRule] = {
     Algebra.LINEAR: _linear,
-    Algebra.BILINEAR: JetRule(JetRuleKind.PRODUCT),
-    Algebra.CONSTANT: constant_series,
+    Algebra.BILINEAR: jet_kinds.JetRule(jet_kinds.JetRuleKind.PRODUCT),
+    Algebra.CONSTANT: jet_kinds.constant_series,
 }
 
 
-def rule_of(primitive: Primitive) -> JetRule:
+def rule_of(primitive: Primitive) -> jet_kinds.JetRule:
     """Return the ``jet`` rule of a primitive: the rule in its block, or one from its other rules.
 
     Raises:
       NotImplementedError: if it has neither a rule nor a derivative.
     """
-    rule = jet_table.get(primitive)
+    rule = jet_kinds.jet_table.get(primitive)
     if rule is not None:
         return rule
     if primitive in program_rules:
@@ -55,7 +48,7 @@ def rule_of(primitive: Primitive) -> JetRule:
             "one: pass jvp=... or jet=... where it is defined"
         )
     algebra = algebra_of.get(jvp_rules[primitive])
-    return by_derivative if algebra is None else _by_algebra[algebra]
+    return jet_kinds.by_derivative if algebra is None else _by_algebra[algebra]
 
 
 def expand(
@@ -283,20 +276,20 @@ def _program(trace, primitive, args, params, function) -> list[Any]:
     # of a jaxpr would need all of them at once; its equations are evaluated one by one instead.
     if trace.lazy:
         return trace.run(eval_jaxpr, jaxpr, jaxpr.consts, *args)
-    call = partial(call_on_series, partial(staged_call.call.bind, name=name))
+    call = partial(jet_kinds.call_on_series, partial(staged_call.call.bind, name=name))
     return _at_once(trace, primitive, args, {"jaxpr": jaxpr}, call)
 
 
-_expansions: dict[JetRuleKind, Callable[..., list[Any]]] = {
-    JetRuleKind.TERMWISE: _termwise,
-    JetRuleKind.LINEAR: _linear_termwise,
-    JetRuleKind.PRODUCT: _product,
-    JetRuleKind.SQUARE: _square,
-    JetRuleKind.QUOTIENT: _quotient,
-    JetRuleKind.SOLUTION: _solution,
-    JetRuleKind.CONSTANT: _constant,
-    JetRuleKind.COMPOSED: _composed,
-    JetRuleKind.BY_DERIVATIVE: _by_derivative,
-    JetRuleKind.AT_ONCE: _at_once,
-    JetRuleKind.PROGRAM: _program,
+_expansions: dict[jet_kinds.JetRuleKind, Callable[..., list[Any]]] = {
+    jet_kinds.JetRuleKind.TERMWISE: _termwise,
+    jet_kinds.JetRuleKind.LINEAR: _linear_termwise,
+    jet_kinds.JetRuleKind.PRODUCT: _product,
+    jet_kinds.JetRuleKind.SQUARE: _square,
+    jet_kinds.JetRuleKind.QUOTIENT: _quotient,
+    jet_kinds.JetRuleKind.SOLUTION: _solution,
+    jet_kinds.JetRuleKind.CONSTANT: _constant,
+    jet_kinds.JetRuleKind.COMPOSED: _composed,
+    jet_kinds.JetRuleKind.BY_DERIVATIVE: _by_derivative,
+    jet_kinds.JetRuleKind.AT_ONCE: _at_once,
+    jet_kinds.JetRuleKind.PROGRAM: _program,
 }
