@@ -7,7 +7,6 @@ from typing import Any, Literal, overload
 import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import elementwise
-from ricci_ir import Primitive, by_program, define, live_call, looks_like
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_lax.staged_calls._staged_call import call_rules
 from ricci_pytree import argument_paths, tree_flatten, tree_map, tree_unflatten
@@ -38,7 +37,7 @@ def annotated_call(
     name: str,
     lower: Callable[..., Sequence[Value]],
     derived: Callable[[dict[str, Any]], dict[str, Any]] = dict,
-) -> Primitive:
+) -> ir.Primitive:
     """A primitive that calls its ``jaxpr``; derivatives and batches of a call bind it again.
 
     Operands: the jaxpr's arguments.
@@ -53,23 +52,23 @@ def annotated_call(
       The primitive.
     """
 
-    primitive = define(
+    primitive = ir.define(
         name,
         abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
         multiple_results=True,
-        sharding=by_program,
+        sharding=ir.by_program,
         memo=False,
         effects=lambda params: params["jaxpr"].effects,
         **call_rules(lambda: primitive, "jaxpr", derived),
         lower=lower,
         program=lambda *, jaxpr, **_: (jaxpr, name),
-        dead_code=live_call,
+        dead_code=ir.live_call,
         order=tokens_at(0, jaxpr=lambda eqn, effects: thread_tokens(eqn.params["jaxpr"], effects)),
     )
     return primitive
 
 
-def call_annotated(primitive: Primitive, fun: Callable[..., Any], **params: object) -> Any:
+def call_annotated(primitive: ir.Primitive, fun: Callable[..., Any], **params: object) -> Any:
     """A function that calls ``fun`` by a primitive of ``annotated_call``.
 
     Args:
@@ -81,9 +80,9 @@ def call_annotated(primitive: Primitive, fun: Callable[..., Any], **params: obje
       A function of the same arguments and results.
     """
     unpacked = lambda args, options: fun(*args, **options)
-    unpacked = looks_like(fun)(unpacked)
+    unpacked = ir.looks_like(fun)(unpacked)
 
-    @looks_like(fun)
+    @ir.looks_like(fun)
     def call(*args: object, **options: object) -> Any:
         leaves, tree = tree_flatten((args, options))
         paths = lambda: argument_paths(args, options, fun)

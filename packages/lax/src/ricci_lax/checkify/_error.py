@@ -10,7 +10,6 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import not_linear
 from ricci_batching import batched_at
-from ricci_ir import Array, ArrayLike, ShapedArray, get_aval
 from ricci_lax.effects._tokens import AllowedEffect
 from ricci_lax.elementwise import add, bitwise_or, select_n
 from ricci_lax.reductions._axis_reductions import argmax, reduce_or
@@ -47,8 +46,8 @@ class Slot(NamedTuple):
       payload: the values at the site.
     """
 
-    pred: ArrayLike
-    code: ArrayLike
+    pred: ir.ArrayLike
+    code: ir.ArrayLike
     payload: tuple[Any, ...]
 
     @property
@@ -105,12 +104,12 @@ def earlier(first: Slot, second: Slot) -> Slot:
     )
 
 
-def _is_never(pred: ArrayLike) -> bool:
+def _is_never(pred: ir.ArrayLike) -> bool:
     """Whether an error is ruled out at trace time."""
     return isinstance(pred, np.bool_) and not pred
 
 
-def _choose(pred: ArrayLike, one: ArrayLike, other: ArrayLike) -> Array:
+def _choose(pred: ir.ArrayLike, one: ir.ArrayLike, other: ir.ArrayLike) -> ir.Array:
     """``one`` where ``pred`` is true, else ``other``; ``pred`` may lack trailing dimensions."""
     rank, shape = len(shape_of(pred)), shape_of(one)
     if rank and rank != len(shape):
@@ -132,16 +131,16 @@ def collapsed(slot: Slot) -> Slot:
     numbers = select_n(flat, full((size,), -1, np.int32), iota(np.int32, size))
     last = argmax(numbers, 0, np.int32)
 
-    def at(x: ArrayLike) -> Array:
+    def at(x: ir.ArrayLike) -> ir.Array:
         rows = reshape(x, (size, *shape_of(x)[rank:]))
         return dynamic_index_in_dim(rows, last, 0, keepdims=False)
 
     return Slot(reduce_or(flat, (0,)), at(slot.code), tuple(map(at, slot.payload)))
 
 
-def _unbatched(x: ArrayLike, rank: int) -> ShapedArray:
+def _unbatched(x: ir.ArrayLike, rank: int) -> ir.ShapedArray:
     """The type of one example of a batch."""
-    aval = get_aval(x)
+    aval = ir.get_aval(x)
     return aval.update(shape=aval.shape[rank:])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import Zero, tangent_aval
-from ricci_ir import Array, DTypeLike, Primitive, eval_jaxpr, get_aval
+from ricci_lax import shapes
 from ricci_lax.control_flow import cond_p, scan_p, while_p
 from ricci_lax.custom._jvp import custom_jvp, custom_jvp_call_p
 from ricci_lax.custom._vjp import custom_vjp, custom_vjp_call_p
@@ -17,19 +17,6 @@ from ricci_lax.derivatives._checkpoint import remat_p
 from ricci_lax.elementwise import bitwise_or, convert_element_type, gt, lt
 from ricci_lax.reductions._axis_reductions import argmax, reduce_or
 from ricci_lax.rules._checkify import bound, check_rules
-from ricci_lax.shapes import (
-    concatenate,
-    dynamic_index_in_dim,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-    gather_p,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-    scatter_sub_p,
-)
 from ricci_lax.staged_calls._staged_call import jit_p
 from ricci_lax.structure import broadcast_in_dim, full, reshape
 from ricci_lax.structure._operand_types import shape_of
@@ -226,7 +213,7 @@ for _p, _rule in _rules.items():
 
 def _errors(checked: Checked, args: Sequence[Any]) -> list[Any]:
     """Run a checked jaxpr for its errors; returns their leaves."""
-    return eval_jaxpr(checked.jaxpr, checked.jaxpr.consts, *args)[: checked.leaf_count]
+    return ir.eval_jaxpr(checked.jaxpr, checked.jaxpr.consts, *args)[: checked.leaf_count]
 
 
 class CheckedRule:
@@ -246,14 +233,14 @@ class CheckedRule:
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
         outs, out_tangents = self.rule(primals, tangents)
         errors = _errors(self.checked, primals)
-        zeros = [Zero(tangent_aval(get_aval(x))) for x in errors]
+        zeros = [Zero(tangent_aval(ir.get_aval(x))) for x in errors]
         return [*errors, *outs], [*zeros, *out_tangents]
 
     def __repr__(self) -> str:
         return repr(self.rule)
 
 
-def _custom_jvp(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _custom_jvp(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["call_jaxpr"])
     rule = CheckedRule(checked, params["jvp"]) if checked.effects else params["jvp"]
     outs = custom_jvp_call_p.bind(*operands, **{**params, "call_jaxpr": checked.jaxpr, "jvp": rule})
@@ -287,7 +274,7 @@ class CheckedRules:
         return self.bwd(tree, residuals, cts[self.checked.leaf_count :], avals)
 
 
-def _custom_vjp(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _custom_vjp(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["call_jaxpr"])
     changed = {**params, "call_jaxpr": checked.jaxpr}
     if checked.effects:
@@ -303,7 +290,7 @@ def _custom_of(rule: Any) -> custom_vjp[..., Any]:
     return rules.custom if hasattr(rules, "custom") else _custom_of(rules.fwd)
 
 
-def _custom_vmap(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _custom_vmap(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["call"])
     log.absorb(checked, _errors(checked, operands))
     # Bind the function without checks: the user's batching rule returns its plain results.
@@ -318,9 +305,9 @@ check_rules.define(custom_vmap_p, _custom_vmap)
 
 def _report(
     log: Log,
-    primitive: Primitive,
+    primitive: ir.Primitive,
     shape: tuple[int, ...],
-    indices: Array,
+    indices: ir.Array,
     axes: Sequence[int],
     sizes: Sequence[int],
 ) -> None:
@@ -336,7 +323,7 @@ def _report(
     if not count:
         return
     # A signed type, since indices and the last valid start (of a slice too large) may be negative.
-    wide = np.int64 if get_aval(indices).dtype.itemsize == 8 else np.int32
+    wide = np.int64 if ir.get_aval(indices).dtype.itemsize == 8 else np.int32
     flat = reshape(convert_element_type(indices, wide), (count,))
     last = _tiled([shape[a] - sizes[a] for a in axes], count, wide)
     outside = bitwise_or(lt(flat, full((count,), 0, wide)), gt(flat, last))
@@ -346,47 +333,47 @@ def _report(
         _tiled(axes, count, np.int32),
         _tiled([shape[a] for a in axes], count, np.int32),
     ]
-    entry = [reshape(dynamic_index_in_dim(column, first, 0), (1,)) for column in table]
+    entry = [reshape(shapes.dynamic_index_in_dim(column, first, 0), (1,)) for column in table]
     failed = reduce_or(outside, (0,))
-    log.report(OOBError, failed, (primitive.name, tuple(shape)), concatenate(entry, 0))
+    log.report(OOBError, failed, (primitive.name, tuple(shape)), shapes.concatenate(entry, 0))
 
 
-def _tiled(values: Sequence[int], count: int, dtype: DTypeLike) -> Array:
+def _tiled(values: Sequence[int], count: int, dtype: ir.DTypeLike) -> ir.Array:
     """Numbers repeated ``count`` times in all; computed, since inner jaxprs have no constants."""
     rows = count // len(values)
-    return reshape(concatenate([full((rows, 1), v, dtype) for v in values], 1), (count,))
+    return reshape(shapes.concatenate([full((rows, 1), v, dtype) for v in values], 1), (count,))
 
 
-def _stacked(starts: Sequence[Any]) -> Array:
+def _stacked(starts: Sequence[Any]) -> ir.Array:
     """Scalar start indices as one vector."""
-    wide = np.int64 if any(get_aval(s).dtype.itemsize == 8 for s in starts) else np.int32  # pyright: ignore
+    wide = np.int64 if any(ir.get_aval(s).dtype.itemsize == 8 for s in starts) else np.int32  # pyright: ignore
     rows = [broadcast_in_dim(convert_element_type(s, wide), (1,), ()) for s in starts]
-    return concatenate(rows, 0)
+    return shapes.concatenate(rows, 0)
 
 
 def _check_starts(
-    log: Log, primitive: Primitive, x: Array, starts: list, sizes: Sequence[int]
+    log: Log, primitive: ir.Primitive, x: ir.Array, starts: list, sizes: Sequence[int]
 ) -> None:
     if OOBError in log.enabled and starts:
         shape = shape_of(x)
         _report(log, primitive, shape, _stacked(starts), range(len(shape)), sizes)
 
 
-def _dynamic_slice(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _dynamic_slice(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     x, *starts = operands
     _check_starts(log, primitive, x, starts, params["slice_sizes"])
     return bound(primitive, operands, params)
 
 
 def _dynamic_update_slice(
-    log: Log, primitive: Primitive, operands: list, params: dict
+    log: Log, primitive: ir.Primitive, operands: list, params: dict
 ) -> list[Any]:
     x, update, *starts = operands
     _check_starts(log, primitive, x, starts, shape_of(update))
     return bound(primitive, operands, params)
 
 
-def _gather(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _gather(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     # In every mode, as in JAX: one index in a mapped function is a gather that clips.
     if OOBError in log.enabled:
         x, indices = operands
@@ -395,7 +382,7 @@ def _gather(log: Log, primitive: Primitive, operands: list, params: dict) -> lis
     return bound(primitive, operands, params)
 
 
-def _scatter(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _scatter(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
     results = bound(primitive, operands, params)
     if OOBError in log.enabled:
         x, indices, updates = operands
@@ -411,15 +398,15 @@ def _scatter(log: Log, primitive: Primitive, operands: list, params: dict) -> li
     return results
 
 
-check_rules.define(dynamic_slice_p, _dynamic_slice)
-check_rules.define(dynamic_update_slice_p, _dynamic_update_slice)
-check_rules.define(gather_p, _gather)
+check_rules.define(shapes.dynamic_slice_p, _dynamic_slice)
+check_rules.define(shapes.dynamic_update_slice_p, _dynamic_update_slice)
+check_rules.define(shapes.gather_p, _gather)
 for _scatter_p in (
-    scatter_p,
-    scatter_add_p,
-    scatter_sub_p,
-    scatter_mul_p,
-    scatter_min_p,
-    scatter_max_p,
+    shapes.scatter_p,
+    shapes.scatter_add_p,
+    shapes.scatter_sub_p,
+    shapes.scatter_mul_p,
+    shapes.scatter_min_p,
+    shapes.scatter_max_p,
 ):
     check_rules.define(_scatter_p, _scatter)

@@ -9,7 +9,6 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import move_dim
-from ricci_ir import Array, Shape, issubdtype
 from ricci_lax.elementwise._arithmetic import div, mul, rem
 from ricci_lax.elementwise._comparison import bitwise_or, eq, select_n
 from ricci_lax.elementwise._conversion import convert_element_type, converted
@@ -33,11 +32,11 @@ __all__ = ["FftType", "fft", "fft_p"]
 _UINT32 = np.dtype(np.uint32)
 
 
-def _dtype(x: Array) -> np.dtype:
+def _dtype(x: ir.Array) -> np.dtype:
     return array_aval(x).dtype
 
 
-def by_products(x: Array, *, kind: str, lengths: Shape) -> Array:
+def by_products(x: ir.Array, *, kind: str, lengths: ir.Shape) -> ir.Array:
     """The transform of the last dimensions, of a kind (``FFT``, ``IFFT``, ``RFFT``, ``IRFFT``)."""
     first = len(shape_of(x)) - len(lengths)
     last = len(shape_of(x)) - 1
@@ -56,7 +55,7 @@ def by_products(x: Array, *, kind: str, lengths: Shape) -> Array:
     return x
 
 
-def symbolic_multiplicities(length: int) -> Array:
+def symbolic_multiplicities(length: int) -> ir.Array:
     """The multiplicity in the whole of each coefficient of a real transform's half."""
     # The coefficients at 0 and, for even lengths, at length / 2 are their own conjugates.
     places = iota(_UINT32, length // 2 + 1)
@@ -68,7 +67,7 @@ def symbolic_multiplicities(length: int) -> Array:
     return select_n(alone, twice, once)
 
 
-def _angles(rows: int, length: int, dtype: np.dtype) -> Array:
+def _angles(rows: int, length: int, dtype: np.dtype) -> ir.Array:
     """The angles of the roots of unity in a matrix of shape ``(rows, length)``."""
     shape = rows, length
     number = full(shape, scalar(length, _UINT32))
@@ -78,24 +77,24 @@ def _angles(rows: int, length: int, dtype: np.dtype) -> Array:
     return mul(whole, full(shape, 2 * pi, dtype))
 
 
-def _contracted(x: Array, matrix: Array) -> Array:
+def _contracted(x: ir.Array, matrix: ir.Array) -> ir.Array:
     """The products of the last dimension of ``x`` with the rows of a matrix."""
     numbers = (((len(shape_of(x)) - 1,), (1,)), ((), ()))
     return dot_general(x, matrix, numbers, precision="highest")
 
 
-def _along(x: Array, axis: int, length: int, sign: int, half: bool = False) -> Array:
+def _along(x: ir.Array, axis: int, length: int, sign: int, half: bool = False) -> ir.Array:
     dtype = real_part(_dtype(x))
     angles = _angles(length // 2 + 1 if half else length, length, dtype)
     sine = sin(angles)
     roots = complex(cos(angles), sine if sign > 0 else neg(sine))
     order = [d for d in range(len(shape_of(x))) if d != axis] + [axis]
     products = _contracted(transpose(x, order), roots)
-    assert issubdtype(_dtype(products), np.complexfloating)
+    assert ir.issubdtype(_dtype(products), np.complexfloating)
     return transpose(products, tuple(np.argsort(order).tolist()))
 
 
-def _to_reals(x: Array, length: int) -> Array:
+def _to_reals(x: ir.Array, length: int) -> ir.Array:
     dtype = real_part(_dtype(x))
     counts = convert_element_type(symbolic_multiplicities(length), dtype)
     weights = broadcast_in_dim(counts, shape_of(x), (len(shape_of(x)) - 1,))

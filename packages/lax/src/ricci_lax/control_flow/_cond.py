@@ -15,27 +15,8 @@ from ricci_lax.structure._operand_types import shape_of
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at
 
-from ._bodies import (
-    Body,
-    IntegerScalar,
-    check_branches,
-    function_name,
-    joined_branches,
-    leaf_avals,
-    trace_body,
-    varying_alike,
-)
-from ._cond_programs import (
-    batch_branches,
-    forwarded_operand,
-    jvp_branches,
-    linearize_branches,
-    live_branches,
-    per_branch,
-    saved_in_branches,
-    transpose_branches,
-    without_forwarded,
-)
+from . import _bodies
+from . import _cond_programs as cond_programs
 from ._series import cond_series
 
 __all__ = ["cond", "cond_p", "switch"]
@@ -49,8 +30,8 @@ _int32 = np.dtype(np.int32)
 def _cond_jvp(primals, tangents, *, branches, **params):
     index, *operands = primals
     nonzeros = tuple(type(t) is not ad.Zero for t in tangents[1:])
-    pushed, out_nonzeros = per_branch(
-        ("jvp", nonzeros), branches, lambda: jvp_branches(branches, nonzeros)
+    pushed, out_nonzeros = cond_programs.per_branch(
+        ("jvp", nonzeros), branches, lambda: cond_programs.jvp_branches(branches, nonzeros)
     )
     in_tangents = [t for t in tangents[1:] if type(t) is not ad.Zero]
     outs = cond_p.bind(index, *operands, *in_tangents, branches=pushed, **params)
@@ -61,8 +42,10 @@ def _cond_jvp(primals, tangents, *, branches, **params):
 def _cond_linearize(tape: ad.Tape, primals, tangents, *, branches, **params):
     index, *operands = primals
     nonzeros = tuple(type(t) is not ad.Zero for t in tangents[1:])
-    forward, tangent, places, out_nonzeros = per_branch(
-        ("linearize", nonzeros), branches, lambda: linearize_branches(branches, nonzeros)
+    forward, tangent, places, out_nonzeros = cond_programs.per_branch(
+        ("linearize", nonzeros),
+        branches,
+        lambda: cond_programs.linearize_branches(branches, nonzeros),
     )
     outs = cond_p.bind(*primals, branches=forward, **params)
     results = outs[: len(out_nonzeros)]
@@ -80,10 +63,10 @@ def _cond_transpose(cts, index, *operands, branches, **params):
     linear = tuple(map(ad.is_undefined_primal, operands))
     ct_flags = tuple(type(ct) is not ad.Zero for ct in cts)
     required = ad.required_operands(operands)
-    transposed, nonzeros = per_branch(
+    transposed, nonzeros = cond_programs.per_branch(
         ("transpose", linear, ct_flags, required),
         branches,
-        lambda: transpose_branches(branches, linear, ct_flags, required),
+        lambda: cond_programs.transpose_branches(branches, linear, ct_flags, required),
     )
     nonlinear = [x for x in operands if not ad.is_undefined_primal(x)]
     results = iter(
@@ -107,8 +90,10 @@ def _cond_batch(axis, args, dims, *, branches, **params):
         return _select_batch(axis, args, dims, branches)
     args, (_, *in_dims) = moved_to(args, dims, 0)
     in_dims = tuple(in_dims)
-    batched, out_dims = per_branch(
-        ("batch", axis, in_dims), branches, lambda: batch_branches(branches, axis, in_dims)
+    batched, out_dims = cond_programs.per_branch(
+        ("batch", axis, in_dims),
+        branches,
+        lambda: cond_programs.batch_branches(branches, axis, in_dims),
     )
     return cond_p.bind(*args, branches=batched, **params), list(out_dims)
 
@@ -128,10 +113,10 @@ def _select_batch(axis, args, dims, branches):
     if ir.is_observed():
         ir.notify(ir.CondSelected(ir.current_source(), branches))
     index, *operands = (batched_at(x, d, axis, 0) for x, d in zip(args, dims, strict=True))
-    batched, out_dims = per_branch(
+    batched, out_dims = cond_programs.per_branch(
         ("select", axis),
         branches,
-        lambda: batch_branches(branches, axis, (0,) * len(branches[0].invars)),
+        lambda: cond_programs.batch_branches(branches, axis, (0,) * len(branches[0].invars)),
     )
     outs = []
     for i, branch in enumerate(batched):
@@ -142,7 +127,7 @@ def _select_batch(axis, args, dims, branches):
     results, result_dims = [], []
     for i, (each, dim) in enumerate(zip(zip(*outs, strict=True), out_dims, strict=True)):
         # An operand that every branch returns needs no selection, and no batch dimension.
-        operand = forwarded_operand(branches, i)
+        operand = cond_programs.forwarded_operand(branches, i)
         if operand is not None and dims[1 + operand] is None:
             results.append(ir.as_array(args[1 + operand]))
             result_dims.append(None)
@@ -252,8 +237,10 @@ cond_p: ir.Primitive = ir.define(
     transpose=_cond_transpose,
     batch=_cond_batch,
     lower=_cond_lower,
-    dead_code=live_branches,
-    saving=lambda params, policy, needed: saved_in_branches(policy=policy, needed=needed, **params),
+    dead_code=cond_programs.live_branches,
+    saving=lambda params, policy, needed: cond_programs.saved_in_branches(
+        policy=policy, needed=needed, **params
+    ),
     steps=_cond_steps,
     memory=_cond_memory,
     discharge=_cond_discharge,
@@ -352,7 +339,7 @@ def _older_form(
 
 
 def switch[R](
-    index: IntegerScalar,
+    index: _bodies.IntegerScalar,
     branches: Sequence[Callable[..., R]],
     *operands: ir.PyTree,
     operand: ir.PyTree = _missing,
@@ -446,18 +433,22 @@ def _bind(
 ) -> ir.PyTree:
     leaves, tree = tree_flatten(operands)
     paths = lambda: argument_paths(operands, {}, branches[0])
-    avals = leaf_avals(what, paths, leaves)
-    ir.check_distinct(f"{what}: {function_name(branches[0])}", leaves, paths)
-    bodies = varying_alike([trace_body(what, branch, tree, avals) for branch in branches])
-    check_branches(
-        what, [f"{n} ({function_name(b)})" for n, b in zip(names, branches, strict=True)], bodies
+    avals = _bodies.leaf_avals(what, paths, leaves)
+    ir.check_distinct(f"{what}: {_bodies.function_name(branches[0])}", leaves, paths)
+    bodies = _bodies.varying_alike(
+        [_bodies.trace_body(what, branch, tree, avals) for branch in branches]
+    )
+    _bodies.check_branches(
+        what,
+        [f"{n} ({_bodies.function_name(b)})" for n, b in zip(names, branches, strict=True)],
+        bodies,
     )
     return bind_branches(index, bodies, leaves, what == "cond")
 
 
 def bind_branches(
     index: ir.ArrayLike,
-    bodies: Sequence[Body],
+    bodies: Sequence[_bodies.Body],
     leaves: Sequence[Any],
     backwards: bool = False,
     **params: object,
@@ -469,13 +460,13 @@ def bind_branches(
     Args:
       backwards: whether the branches are in reverse order.
     """
-    consts, branches = joined_branches(bodies)
+    consts, branches = _bodies.joined_branches(bodies)
     # The index of ``cond`` is 0 for false, but its branches are given as true, then false.
     if backwards:
         branches = branches[::-1]
     operands = [*consts, *leaves]
-    smaller = per_branch(
-        "without forwarded operands", branches, lambda: without_forwarded(branches)
+    smaller = cond_programs.per_branch(
+        "without forwarded operands", branches, lambda: cond_programs.without_forwarded(branches)
     )
     computing, forwarded = smaller or (branches, [None] * len(branches[0].outvars))
     outs = iter(cond_p.bind(index, *operands, branches=computing, **params))

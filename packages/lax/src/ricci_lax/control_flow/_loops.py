@@ -14,17 +14,7 @@ from ricci_lax.shapes import concatenate, index_in_dim, slice
 from ricci_lax.structure import expand_dims, reshape
 from ricci_lax.structure._operand_types import array_aval, shape_of
 
-from ._bodies import (
-    Body,
-    IntegerScalar,
-    Names,
-    check_carry,
-    function_name,
-    initial_carry,
-    leaf_avals,
-    trace_body,
-    trace_carry,
-)
+from . import _bodies as bodies
 from ._scan import scan_p
 from ._while import bind_while
 
@@ -113,11 +103,11 @@ def scan[C, X, Y](
     length = _length("scan", xs_names, leaves, length)
     if ir.disable_jit_state.value and not any(isinstance(x, ir.Tracer) for x in (*carry, *leaves)):
         return _run(f, init, leaves, xs_tree, length, reverse)
-    avals = leaf_avals("scan", names, carry)
-    slices = [a.remove_dimension(0) for a in leaf_avals("scan", xs_names, leaves)]
-    ir.check_distinct(f"scan: {function_name(f)}", [*carry, *leaves], names)
+    avals = bodies.leaf_avals("scan", names, carry)
+    slices = [a.remove_dimension(0) for a in bodies.leaf_avals("scan", xs_names, leaves)]
+    ir.check_distinct(f"scan: {bodies.function_name(f)}", [*carry, *leaves], names)
     _, tree = pytree.tree_flatten((init, xs))
-    body, avals = trace_carry("scan", f, tree, avals, slices, len(carry))
+    body, avals = bodies.trace_carry("scan", f, tree, avals, slices, len(carry))
     ys_tree = _check_pair(f, body, carry_tree, names, avals)
     params = {
         "length": length,
@@ -125,7 +115,7 @@ def scan[C, X, Y](
         "unroll": length if unroll is True else unroll,
         "_split_transpose": bool(_split_transpose),
     }
-    last, ys = bind_scan(body, initial_carry(carry, avals), leaves, params)
+    last, ys = bind_scan(body, bodies.initial_carry(carry, avals), leaves, params)
     return pytree.tree_unflatten(carry_tree, last), pytree.tree_unflatten(ys_tree, ys)
 
 
@@ -137,13 +127,13 @@ def _unroll(what: str, unroll: object) -> int | bool:
     return 1 if unroll is False else unroll
 
 
-def _length(what: str, names: Names, leaves: Sequence[Any], length: int | None) -> int:
+def _length(what: str, names: bodies.Names, leaves: Sequence[Any], length: int | None) -> int:
     lengths: dict[int, int] = {}
     for i, leaf in enumerate(leaves):
         try:
             shape = shape_of(leaf)
         except TypeError:
-            leaf_avals(what, names, leaves)
+            bodies.leaf_avals(what, names, leaves)
             raise
         if not shape:
             kind = IndexError if what == "scan" and hasattr(leaf, "shape") else ValueError
@@ -184,9 +174,9 @@ def _length(what: str, names: Names, leaves: Sequence[Any], length: int | None) 
 
 def _check_pair(
     f: Callable,
-    body: Body,
+    body: bodies.Body,
     carry_tree: pytree.PyTreeDef,
-    names: Names,
+    names: bodies.Names,
     avals: Sequence[ir.ShapedArray],
 ) -> pytree.PyTreeDef:
     """Check that a scan's body returns a pair like the carry; return the other's structure."""
@@ -195,12 +185,12 @@ def _check_pair(
     children = pytree.treedef_children(out) if node is not None and node[0] in (tuple, list) else ()
     if len(children) != 2:
         raise TypeError(
-            f"scan: {function_name(f)} must return a pair, the next carry and what to collect "
-            f"(None for nothing), but it returned {out}."
+            f"scan: {bodies.function_name(f)} must return a pair, the next carry and what to "
+            f"collect (None for nothing), but it returned {out}."
         )
     carried, collected = children
     outs = body.out_avals[: carried.num_leaves]
-    check_carry("scan", f, names, carry_tree, carried, avals, outs)
+    bodies.check_carry("scan", f, names, carry_tree, carried, avals, outs)
     return collected
 
 
@@ -227,7 +217,7 @@ def _run(
 
 
 def bind_scan(
-    body: Body, carry: Sequence[Any], xs: Sequence[Any], params: dict[str, Any]
+    body: bodies.Body, carry: Sequence[Any], xs: Sequence[Any], params: dict[str, Any]
 ) -> tuple[list[Any], list[Any]]:
     """Bind the primitive; returns the last carry and the collected results.
 
@@ -293,8 +283,8 @@ def _without_forwarding(
 
 
 def fori_loop[T](
-    lower: IntegerScalar | float,
-    upper: IntegerScalar | float,
+    lower: bodies.IntegerScalar | float,
+    upper: bodies.IntegerScalar | float,
     body_fun: Callable[[Any, T], T],
     init_val: T,
     *,
@@ -363,14 +353,14 @@ def fori_loop[T](
         return init_val
     start, stop = (_bound(x, *kind) for x, kind in zip((lower, upper), kinds, strict=True))
     names = lambda: pytree.argument_paths((start, init_val), {}, body_fun)[1:]
-    avals = leaf_avals("fori_loop", names, leaves)
+    avals = bodies.leaf_avals("fori_loop", names, leaves)
     _, args_tree = pytree.tree_flatten((start, init_val))
     counter = ir.get_aval(start)
-    body, avals = trace_carry(
+    body, avals = bodies.trace_carry(
         "fori_loop", body_fun, args_tree, avals, (), len(leaves), before=[counter]
     )
-    check_carry("fori_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
-    carry = initial_carry(leaves, avals)
+    bodies.check_carry("fori_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
+    carry = bodies.initial_carry(leaves, avals)
     if static:
         length = ir.max_dim(ir.as_size(upper) - ir.as_size(lower), 0)
         params = {
@@ -390,7 +380,7 @@ def fori_loop[T](
     return pytree.tree_unflatten(tree, outs[2:])
 
 
-def _bound(x: IntegerScalar | float, dtype: np.dtype, weak: bool) -> ir.ArrayLike:
+def _bound(x: bodies.IntegerScalar | float, dtype: np.dtype, weak: bool) -> ir.ArrayLike:
     """A bound, converted to the dtype of the loop's index."""
     if isinstance(x, ir.Tracer):
         return converted(x, dtype, weak)
@@ -402,7 +392,7 @@ def _bound(x: IntegerScalar | float, dtype: np.dtype, weak: bool) -> ir.ArrayLik
 
 
 def _kinds_of_bounds(
-    lower: IntegerScalar | float, upper: IntegerScalar | float
+    lower: bodies.IntegerScalar | float, upper: bodies.IntegerScalar | float
 ) -> list[tuple[np.dtype, bool]]:
     """The dtype and weak type of each bound in a loop; promoted unless the dtypes are equal."""
     pairs = []
@@ -431,7 +421,7 @@ def _kinds_of_bounds(
     return pairs if pairs[0][0] == pairs[1][0] else [ir.lattice_result_type(*pairs)] * 2
 
 
-def _counting(body: Body, counter: ir.AbstractValue) -> ir.Jaxpr:
+def _counting(body: bodies.Body, counter: ir.AbstractValue) -> ir.Jaxpr:
     """A loop's body with the counter as part of the carry."""
     jaxpr = body.jaxpr
     # The body still reads the counter; the incremented one is the first part of the next carry.
@@ -449,7 +439,7 @@ def _next(i: ir.Var, following: ir.Var) -> ir.JaxprEqn:
 
 
 def _until(
-    body: Body, counter: ir.AbstractValue, limit: ir.AbstractValue
+    body: bodies.Body, counter: ir.AbstractValue, limit: ir.AbstractValue
 ) -> tuple[ir.Jaxpr, ir.Jaxpr]:
     """The condition and the body of a loop whose carry begins with the counter and the bound."""
     jaxpr, count = body.jaxpr, len(body.consts)
@@ -511,9 +501,9 @@ def map[R](f: Callable[[Any], R], xs: ir.PyTree, *, batch_size: int | None = Non
     length = _length("map", names, leaves, None)
     if ir.disable_jit_state.value and not any(isinstance(x, ir.Tracer) for x in leaves):
         return _run(lambda _, x: (None, f(x)), None, leaves, tree, length, False)[1]
-    slices = [a.remove_dimension(0) for a in leaf_avals("map", names, leaves)]
-    ir.check_distinct(f"map: {function_name(f)}", leaves, names)
-    body = trace_body("map", f, pytree.tree_flatten((xs,))[1], slices, retrace=True)
+    slices = [a.remove_dimension(0) for a in bodies.leaf_avals("map", names, leaves)]
+    ir.check_distinct(f"map: {bodies.function_name(f)}", leaves, names)
+    body = bodies.trace_body("map", f, pytree.tree_flatten((xs,))[1], slices, retrace=True)
     if batch_size:
         results = _map_batches(body, leaves, length, ir.min_dim(batch_size, ir.max_dim(length, 1)))
     else:
@@ -521,12 +511,12 @@ def map[R](f: Callable[[Any], R], xs: ir.PyTree, *, batch_size: int | None = Non
     return pytree.tree_unflatten(body.out_tree, results)
 
 
-def _map_scan(body: Body, xs: Sequence[Any], length: int) -> list[Any]:
+def _map_scan(body: bodies.Body, xs: Sequence[Any], length: int) -> list[Any]:
     params = {"length": length, "reverse": False, "unroll": 1, "_split_transpose": False}
     return bind_scan(body, [], xs, params)[1]
 
 
-def _map_batches(body: Body, xs: Sequence[Any], length: int, size: int) -> list[Any]:
+def _map_batches(body: bodies.Body, xs: Sequence[Any], length: int, size: int) -> list[Any]:
     """Map over batches of ``size`` slices in a loop, then over the remaining slices at once."""
     batches, remaining = divmod(length, size)
     whole = length - remaining
@@ -546,7 +536,7 @@ def _rows(x: ir.Array, start: int, stop: int) -> ir.Array:
     return slice(x, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
 
 
-def _batched(body: Body, size: int) -> ir.Jaxpr:
+def _batched(body: bodies.Body, size: int) -> ir.Jaxpr:
     jaxpr, count = body.jaxpr, len(body.consts)
     dims = (*(None,) * count, *(0,) * (len(jaxpr.invars) - count))
     return batch_jaxpr(jaxpr, Axis(size), dims, (0,) * len(jaxpr.outvars))[0]

@@ -18,17 +18,9 @@ from ricci_lax.shapes import concatenate, dynamic_index_in_dim
 from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
 
+from . import _scan_programs as programs
 from ._remat_policy import RematPlan, remat_plan
 from ._scalar_packing import pack, packing_of, unpack
-from ._scan_programs import (
-    batched_body,
-    halves,
-    linearized_body,
-    pushed_body,
-    sections,
-    split_body,
-    transposed_body,
-)
 from ._series import scan_series
 
 __all__ = ["scan_p"]
@@ -55,9 +47,9 @@ def _flags(tangents: Sequence[Any]) -> tuple[bool, ...]:
 
 
 def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
-    body, carry_flags, flags = pushed_body(jaxpr, num_consts, num_carry, _flags(tangents))
-    consts, carry, xs = sections(primals, num_consts, num_carry)
-    const_tangents, carry_tangents, xs_tangents = sections(tangents, num_consts, num_carry)
+    body, carry_flags, flags = programs.pushed_body(jaxpr, num_consts, num_carry, _flags(tangents))
+    consts, carry, xs = programs.sections(primals, num_consts, num_carry)
+    const_tangents, carry_tangents, xs_tangents = programs.sections(tangents, num_consts, num_carry)
     closed_over = _nonzero(const_tangents)
     outs = scan_p.bind(
         *consts,
@@ -79,7 +71,7 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
 
 
 def _scan_linearize(tape: ad.Tape, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
-    lin = linearized_body(jaxpr, num_consts, num_carry, _flags(tangents))
+    lin = programs.linearized_body(jaxpr, num_consts, num_carry, _flags(tangents))
     invariants: list[Any] = []
     if lin.invariants is not None:
         call = ir.staged_call.call
@@ -98,7 +90,7 @@ def _scan_linearize(tape: ad.Tape, primals, tangents, *, jaxpr, num_consts, num_
     flags = (*lin.carry, *lin.collected)
     if not any(flags):
         return results, ad.join_tangents(flags, (), results)
-    consts, carry, xs = sections(tangents, num_consts, num_carry)
+    consts, carry, xs = programs.sections(tangents, num_consts, num_carry)
     fixed = [*(values[i] for i in lin.const_residuals), *_nonzero(consts)]
     recorded = tape.record(
         scan_p,
@@ -115,13 +107,13 @@ def _scan_linearize(tape: ad.Tape, primals, tangents, *, jaxpr, num_consts, num_
 
 def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, **params):
     linear = tuple(map(ad.is_undefined_primal, args))
-    split = split_body(jaxpr, num_consts, num_carry, linear)
+    split = programs.split_body(jaxpr, num_consts, num_carry, linear)
     if split is not None:
         return _transpose_split(split, linear, cts, args, num_consts, num_carry, params)
-    consts, _, xs = sections(args, num_consts, num_carry)
-    lin_consts, lin_carry, lin_xs = sections(linear, num_consts, num_carry)
+    consts, _, xs = programs.sections(args, num_consts, num_carry)
+    lin_consts, lin_carry, lin_xs = programs.sections(linear, num_consts, num_carry)
     every = (*lin_consts, *(True,) * num_carry, *lin_xs)
-    body = transposed_body(jaxpr, num_consts, num_carry, every, _flags(cts))
+    body = programs.transposed_body(jaxpr, num_consts, num_carry, every, _flags(cts))
     nonlinear = lambda values: [x for x in values if not ad.is_undefined_primal(x)]
     const_avals = [x.aval for x in consts if ad.is_undefined_primal(x)]
     # The cotangents of constants are sums over all iterations: they are carried, and start from
@@ -158,7 +150,7 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, **params):
 
 def _bind_halves(bind, body, fixed, sums, cts, scanned):
     """Bind the transposed body as two scans; only the first has a sequential dependency."""
-    first, second, count = halves(body, len(fixed))
+    first, second, count = programs.halves(body, len(fixed))
     bind = partial(bind, num_consts=len(fixed), _split_transpose=False)
     outs = bind(*fixed, *cts, *scanned, jaxpr=first, num_carry=len(cts))
     needed = outs[len(cts) : len(cts) + count]
@@ -197,10 +189,10 @@ def _transpose_split(split, linear, cts, args, num_consts, num_carry, params):
 
 
 def _scan_batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
-    const_dims, carry_dims, xs_dims = sections(tuple(dims), num_consts, num_carry)
-    consts, carry, xs = sections(args, num_consts, num_carry)
+    const_dims, carry_dims, xs_dims = programs.sections(tuple(dims), num_consts, num_carry)
+    consts, carry, xs = programs.sections(args, num_consts, num_carry)
     in_dims = tuple(None if d is None else 0 for d in dims)
-    body, targets, out_dims = batched_body(jaxpr, num_carry, axis, in_dims, num_consts)
+    body, targets, out_dims = programs.batched_body(jaxpr, num_carry, axis, in_dims, num_consts)
     # Constants are moved once here, rather than in each iteration. The scanned axis stays axis 0.
     consts, _ = moved_to(consts, const_dims, 0)
     carry = [
@@ -216,7 +208,7 @@ def _scan_batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
 
 def _packed_scan(*operands, packing, num_consts, num_carry, **params):
     """The scan with its scalars packed."""
-    consts, carry, xs = sections(operands, num_consts, num_carry)
+    consts, carry, xs = programs.sections(operands, num_consts, num_carry)
     vectors = pack(carry, packing.carry, 0)
     outs = scan_p.bind(
         *consts,
@@ -234,7 +226,7 @@ def _packed_scan(*operands, packing, num_consts, num_carry, **params):
 def _scan_dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool):
     jaxpr, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
     results = ir.live_loop(jaxpr, slice(num_consts, num_consts + num_carry), needed, final)
-    consts, _, xs = sections(ir.needed_by(jaxpr, results, final), num_consts, num_carry)
+    consts, _, xs = programs.sections(ir.needed_by(jaxpr, results, final), num_consts, num_carry)
     carry = results[:num_carry]
     arguments = (*consts, *carry, *xs)
     smaller = ir.narrowed(jaxpr, results, arguments, final)
@@ -247,7 +239,7 @@ def _scan_dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: boo
 def _scan_saving(params: dict[str, Any], policy: Policy, needed: tuple[bool, ...]) -> Saving | None:
     jaxpr = inlined(params["jaxpr"])
     num_consts, num_carry = params["num_consts"], params["num_carry"]
-    consts, carry, xs = sections(jaxpr.invars, num_consts, num_carry)
+    consts, carry, xs = programs.sections(jaxpr.invars, num_consts, num_carry)
 
     def plan_of(needed: tuple[bool, ...]) -> tuple[RematPlan, tuple[bool, ...]]:
         outvars = list(compress(jaxpr.outvars, needed))
@@ -312,7 +304,7 @@ def _scan_lower(
         return hlo.traced(_packed_scan)(
             ctx, *operands, packing=packing, num_consts=num_consts, num_carry=num_carry, **loop
         )
-    consts, carry, xs = sections(operands, num_consts, num_carry)
+    consts, carry, xs = programs.sections(operands, num_consts, num_carry)
     rows = length if ir.surely_at_least(length, 1) else ir.max_dim(length, 1)
     if (
         ir.is_symbolic_dim(rows) and rows != length
@@ -438,7 +430,7 @@ def _update(ctx: hlo.Lowering, buffer: hlo.Value, y: hlo.Value, place: hlo.Value
 def _scan_steps(
     steps: ir.Steps, *operands, jaxpr, length, num_consts, num_carry, reverse, **params
 ) -> list[Any]:
-    consts, carry, xs = sections(operands, num_consts, num_carry)
+    consts, carry, xs = programs.sections(operands, num_consts, num_carry)
     rows: list[Any] = [None] * length
     for i in reversed(range(length)) if reverse else range(length):
         row = lambda index, i=i: (0, (i, *index))

@@ -17,24 +17,9 @@ from ricci_lax.structure._operand_types import shape_of
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._bodies import (
-    Body,
-    check_carry,
-    function_name,
-    initial_carry,
-    leaf_avals,
-    trace_body,
-    trace_carry,
-)
+from . import _bodies as bodies
+from . import _while_programs as while_programs
 from ._series import while_series
-from ._while_programs import (
-    batched_programs,
-    live_while,
-    ordered_while,
-    pushed_operands,
-    sections,
-    without_unchanged,
-)
 
 __all__ = ["while_loop", "while_p"]
 
@@ -43,7 +28,7 @@ __all__ = ["while_loop", "while_p"]
 
 
 def _while_jvp(primals, tangents, **params):
-    operands, pushed, nonzeros = pushed_operands(primals, tangents, **params)
+    operands, pushed, nonzeros = while_programs.pushed_operands(primals, tangents, **params)
     outs = while_p.bind(*operands, **pushed)
     count = len(nonzeros)
     return outs[:count], join_tangents(nonzeros, outs[count:], outs[:count])
@@ -52,7 +37,7 @@ def _while_jvp(primals, tangents, **params):
 def _while_linearize(tape: Tape, primals, tangents, **params):
     """Run the loop for its results, and record a second loop for the tangents."""
     results = while_p.bind(*primals, **params)
-    operands, pushed, nonzeros = pushed_operands(primals, tangents, **params)
+    operands, pushed, nonzeros = while_programs.pushed_operands(primals, tangents, **params)
     if not any(nonzeros):
         return results, [Zero.from_primal(r) for r in results]
     recorded = tape.record(while_p, operands, pushed)
@@ -86,9 +71,11 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body
         return _batch_with_fixed(
             axis, args, dims, fixed, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
         )
-    cond_dims, const_dims, carry_dims = sections(tuple(dims), cond_nconsts, body_nconsts)
-    cond_consts, consts, carry = sections(args, cond_nconsts, body_nconsts)
-    condition, body, targets = batched_programs(
+    cond_dims, const_dims, carry_dims = while_programs.sections(
+        tuple(dims), cond_nconsts, body_nconsts
+    )
+    cond_consts, consts, carry = while_programs.sections(args, cond_nconsts, body_nconsts)
+    condition, body, targets = while_programs.batched_programs(
         cond_jaxpr,
         body_jaxpr,
         axis,
@@ -138,7 +125,7 @@ def _batch_with_fixed(axis, args, dims, fixed, cond_jaxpr, cond_nconsts, body_ja
         )
 
     def operands(values):
-        cond_part, body_part, carry = sections(values, cond_nconsts, body_nconsts)
+        cond_part, body_part, carry = while_programs.sections(values, cond_nconsts, body_nconsts)
         still = list(compress(carry, fixed))
         return [*cond_part, *still, *body_part, *still, *compress(carry, changing)]
 
@@ -172,7 +159,7 @@ def _while_lower(
     ctx: Lowering, *operands: Value, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
 ) -> list[Value]:
     outs = list(ctx.outs)
-    cond_consts, consts, carry = sections(operands, cond_nconsts, body_nconsts)
+    cond_consts, consts, carry = while_programs.sections(operands, cond_nconsts, body_nconsts)
     if cond_jaxpr.effects:
         return _lower_once(ctx, cond_jaxpr, body_jaxpr, cond_consts, consts, carry)
 
@@ -234,7 +221,7 @@ def _lower_once(
 def _while_steps(
     steps: ir.Steps, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts
 ) -> list[Any]:
-    cond_consts, consts, carry = sections(operands, cond_nconsts, body_nconsts)
+    cond_consts, consts, carry = while_programs.sections(operands, cond_nconsts, body_nconsts)
     for i in count():
         label = f"the condition of while_loop before iteration {i}"
         (predicate,) = steps.run(cond_jaxpr, [*cond_consts, *carry], label)
@@ -383,11 +370,11 @@ while_p: ir.Primitive = ir.define(
     transpose=_while_transpose,
     batch=_while_batch,
     lower=_while_lower,
-    dead_code=live_while,
+    dead_code=while_programs.live_while,
     steps=_while_steps,
     memory=_while_memory,
     discharge=_while_discharge,
-    order=ordered_while,
+    order=while_programs.ordered_while,
 )
 
 
@@ -448,12 +435,12 @@ def while_loop[T](
         return carry
     _, args_tree = tree_flatten((init_val,))
     names = lambda: argument_paths((init_val,), {}, body_fun)
-    avals = leaf_avals("while_loop", names, leaves)
-    body, avals = trace_carry("while_loop", body_fun, args_tree, avals, (), len(leaves))
-    check_carry("while_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
-    condition = trace_body("while_loop", cond_fun, args_tree, avals)
+    avals = bodies.leaf_avals("while_loop", names, leaves)
+    body, avals = bodies.trace_carry("while_loop", body_fun, args_tree, avals, (), len(leaves))
+    bodies.check_carry("while_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
+    condition = bodies.trace_body("while_loop", cond_fun, args_tree, avals)
     _check_condition(cond_fun, condition)
-    carry = initial_carry(leaves, avals)
+    carry = bodies.initial_carry(leaves, avals)
     outs = bind_while(condition.jaxpr, condition.consts, body.jaxpr, body.consts, carry)
     return tree_unflatten(tree, outs)
 
@@ -472,7 +459,7 @@ def bind_while(
     """
     smaller = body.derived(
         ("without the unchanged", condition, len(cond_consts), len(consts)),
-        lambda: without_unchanged(condition, len(cond_consts), body, len(consts)),
+        lambda: while_programs.without_unchanged(condition, len(cond_consts), body, len(consts)),
     )
     condition, body, moving = smaller or (condition, body, (True,) * len(carry))
     unchanged = [x for x, moves in zip(carry, moving, strict=True) if not moves]
@@ -491,7 +478,7 @@ def bind_while(
     return [next(outs) if moves else x for x, moves in zip(carry, moving, strict=True)]
 
 
-def _check_condition(fun: Callable, condition: Body) -> None:
+def _check_condition(fun: Callable, condition: bodies.Body) -> None:
     avals = condition.out_avals
     if len(avals) == 1 and avals[0].shape == () and avals[0].dtype == np.bool_:
         return
@@ -499,6 +486,6 @@ def _check_condition(fun: Callable, condition: Body) -> None:
     if condition.out_tree.num_leaves != 1 or condition.out_tree.num_nodes != 1:
         result = f"{condition.out_tree}"
     raise TypeError(
-        f"while_loop: {function_name(fun)} must return a boolean scalar, whether to continue, but "
-        f"it returned {result}. Compare, and reduce with .any() or .all()."
+        f"while_loop: {bodies.function_name(fun)} must return a boolean scalar, whether to "
+        f"continue, but it returned {result}. Compare, and reduce with .any() or .all()."
     )

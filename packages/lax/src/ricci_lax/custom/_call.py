@@ -5,16 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, Protocol, Self, cast, overload
 
+import ricci_autodiff as autodiff
 import ricci_ir as ir
-from ricci_autodiff import (
-    JVPTrace,
-    Tape,
-    UndefinedPrimal,
-    Zero,
-    is_undefined_primal,
-    required_operands,
-    transpose_flat,
-)
 from ricci_batching import Axis, BatchTrace, batch_flat, closing_primitives
 from ricci_pytree import PyTreeDef, argument_paths, read_signature, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
@@ -88,7 +80,7 @@ def is_eager() -> bool:
     """Whether calls are eager now: no jaxpr is recorded, and all traces support eager calls."""
     trace: ir.Trace | None = ir.context.trace
     while trace is not ir.eval_trace:
-        if not isinstance(trace, JVPTrace | Tape | BatchTrace):
+        if not isinstance(trace, autodiff.JVPTrace | autodiff.Tape | BatchTrace):
             return False
         trace = trace.parent
     return True
@@ -373,7 +365,7 @@ def rule_pair(name: str, rule: str, second: str, result: object) -> tuple[Any, A
 
 
 def split_inline(
-    tape: Tape, args: Sequence[ir.ArrayLike], *, call_jaxpr: ir.Jaxpr, **_: object
+    tape: autodiff.Tape, args: Sequence[ir.ArrayLike], *, call_jaxpr: ir.Jaxpr, **_: object
 ) -> list:
     """The split rule: a function that is applied to tangents is linear, and is inlined.
 
@@ -384,15 +376,15 @@ def split_inline(
 
 
 def transpose_inline(
-    cts: Sequence[ir.ArrayLike | Zero],
-    *args: ir.ArrayLike | UndefinedPrimal,
+    cts: Sequence[ir.ArrayLike | autodiff.Zero],
+    *args: ir.ArrayLike | autodiff.UndefinedPrimal,
     call_jaxpr: ir.Jaxpr,
     **_: object,
-) -> list[ir.ArrayLike | Zero | None]:
+) -> list[ir.ArrayLike | autodiff.Zero | None]:
     """The transpose rule of a linear function: transpose its operations."""
-    linear = list(map(is_undefined_primal, args))
-    required = required_operands(args)
-    arg_cts = iter(transpose_flat(call_jaxpr, linear, args, cts, required=required))
+    linear = list(map(autodiff.is_undefined_primal, args))
+    required = autodiff.required_operands(args)
+    arg_cts = iter(autodiff.transpose_flat(call_jaxpr, linear, args, cts, required=required))
     return [next(arg_cts) if lin else None for lin in linear]
 
 
@@ -416,7 +408,9 @@ def call_rule[**P, R](rule: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -
 
 def runs_at_once(operands: Sequence[Any]) -> bool:
     """Whether a primitive bound to these operands now is evaluated, rather than recorded."""
-    trace = ir.context.trace.parent if isinstance(ir.context.trace, Tape) else ir.context.trace
+    trace = (
+        ir.context.trace.parent if isinstance(ir.context.trace, autodiff.Tape) else ir.context.trace
+    )
     return trace is ir.eval_trace and not any(isinstance(x, ir.Tracer) for x in operands)
 
 

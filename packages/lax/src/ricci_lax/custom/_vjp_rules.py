@@ -5,7 +5,6 @@ from typing import Any, Protocol
 
 import ricci_ir as ir
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
-from ricci_ir import Array, ArrayLike, PyTree, as_array
 from ricci_pytree import (
     PyTreeDef,
     broadcast_prefix,
@@ -231,7 +230,7 @@ def _leaves_of_prefix(tree: PyTreeDef, value: ir.PyTree) -> list[Any] | None:
         return None
 
 
-def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
+def zero_from_primal(val: ir.PyTree, symbolic_zeros: bool = False) -> ir.PyTree:
     """The zero tangent of a pytree of arrays.
 
     Args:
@@ -247,14 +246,14 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
       0.0
     """
 
-    def zero(x: ArrayLike) -> Array | SymbolicZero:
+    def zero(x: ir.ArrayLike) -> ir.Array | SymbolicZero:
         tangent = Zero.from_primal(x)
-        return SymbolicZero(tangent.aval) if symbolic_zeros else as_array(instantiate(tangent))
+        return SymbolicZero(tangent.aval) if symbolic_zeros else ir.as_array(instantiate(tangent))
 
     return tree_map(zero, val)
 
 
-def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
+def custom_vjp_primal_tree_values(tree: ir.PyTree) -> ir.PyTree:
     """The values in a pytree of ``CustomVJPPrimal``, the arguments of symbolic-zero forward rules.
 
     Args:
@@ -272,7 +271,7 @@ def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
       {'a': 3}
     """
 
-    def value(leaf: object) -> ArrayLike:
+    def value(leaf: object) -> ir.ArrayLike:
         if not isinstance(leaf, CustomVJPPrimal):
             raise TypeError(
                 "custom_vjp_primal_tree_values: the leaves must be CustomVJPPrimal, as the "

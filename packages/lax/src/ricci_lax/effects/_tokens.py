@@ -4,7 +4,6 @@ from typing import Any
 
 import ricci_ir as ir
 from ricci_autodiff import Zero, instantiate, not_linear
-from ricci_ir import Effect
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 
@@ -19,7 +18,7 @@ __all__ = [
 ]
 
 
-class AllowedEffect(Effect):
+class AllowedEffect(ir.Effect):
     """An effect that may happen everywhere, also twice."""
 
     __slots__ = ()
@@ -48,7 +47,7 @@ class OrderedDebugEffect(AllowedEffect):
         return "OrderedDebug"
 
 
-class IOEffect(Effect):
+class IOEffect(ir.Effect):
     """Input and output, in no particular order; it must not happen twice."""
 
     __slots__ = ()
@@ -59,7 +58,7 @@ class IOEffect(Effect):
         return "IO"
 
 
-class OrderedIOEffect(Effect):
+class OrderedIOEffect(ir.Effect):
     """Input and output, in program order; it must not happen twice."""
 
     __slots__ = ()

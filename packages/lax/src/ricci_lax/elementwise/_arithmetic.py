@@ -10,36 +10,14 @@ import ricci_ir as ir
 from ricci_lax.elementwise._factories import BinaryFunction, UnaryFunction
 from ricci_lax.rules._checkify import checks_division, makes_no_nan
 from ricci_lax.structure import _exact_rules as exact
+from ricci_lax.structure import _operand_types as operands
 from ricci_lax.structure import as_typed
 from ricci_lax.structure._broadcasting import zeros_of
-from ricci_lax.structure._operand_types import (
-    array_aval,
-    broadcast_result_shape,
-    check_dtype,
-    floating,
-    inexact,
-    integral,
-    numeric,
-    real_valued,
-)
 from ricci_stablehlo import Lowering, Value, traced
 
+from . import _factories as factories
 from ._comparison import bitwise_or, compare, eq, ge, select_n, write_select
 from ._conversion import converted
-from ._factories import (
-    binary_function,
-    filled_like,
-    in_full_shape,
-    lower_to,
-    nary,
-    nary_aval,
-    real_part,
-    repeat_to,
-    scalar_like,
-    strong_like,
-    sum_to,
-    unary_function,
-)
 from ._linear import add, add_any, conj, imag, neg, real, sub
 
 __all__ = [
@@ -69,7 +47,7 @@ __all__ = [
 # Products
 
 
-_product_aval = nary_aval("mul", numeric)
+_product_aval = factories.nary_aval("mul", operands.numeric)
 
 
 def _mul_aval(
@@ -77,16 +55,16 @@ def _mul_aval(
 ) -> ir.ShapedArray:
     if out_dtype is None:
         return _product_aval(x, y)
-    check_dtype("mul", x, numeric)
-    check_dtype("mul", y, numeric)
-    return ir.ShapedArray(broadcast_result_shape("mul", x, y), out_dtype)
+    operands.check_dtype("mul", x, operands.numeric)
+    operands.check_dtype("mul", y, operands.numeric)
+    return ir.ShapedArray(operands.broadcast_result_shape("mul", x, y), out_dtype)
 
 
 def _mul_lower(ctx: Lowering, x: Value, y: Value, *, out_dtype: np.dtype | None = None) -> Value:
     out = ctx.outs[0]
     full = [
         z if z.aval.dtype == out.dtype else ctx.emit("stablehlo.convert", [z], out)
-        for z in in_full_shape(ctx, [x, y])
+        for z in factories.in_full_shape(ctx, [x, y])
     ]
     return ctx.emit("stablehlo.multiply", full, out)
 
@@ -96,11 +74,11 @@ def _factor_dtype(out_dtype: np.dtype | None, aval: ir.ShapedArray) -> dict[str,
 
 
 def _mul_lhs(ct, x, y, *, out_dtype=None):
-    return sum_to(mul_p.bind(ct, y, **_factor_dtype(out_dtype, x)), x.shape)
+    return factories.sum_to(mul_p.bind(ct, y, **_factor_dtype(out_dtype, x)), x.shape)
 
 
 def _mul_rhs(ct, x, y, *, out_dtype=None):
-    return sum_to(mul_p.bind(x, ct, **_factor_dtype(out_dtype, y)), y.shape)
+    return factories.sum_to(mul_p.bind(x, ct, **_factor_dtype(out_dtype, y)), y.shape)
 
 
 def _mul_sums(*avals: ir.ShapedArray, out_dtype: np.dtype | None = None) -> ir.SumsRule:
@@ -109,10 +87,10 @@ def _mul_sums(*avals: ir.ShapedArray, out_dtype: np.dtype | None = None) -> ir.S
 
 
 # The parameter out_dtype is present only if the user sets it; operands may then differ in dtype.
-mul_p: ir.Primitive = nary(
+mul_p: ir.Primitive = factories.nary(
     "mul",
     _mul_lower,
-    numeric,
+    operands.numeric,
     abstract_eval=_mul_aval,
     exact=exact.elementwise(np.multiply),
     **ad.bilinear(_mul_lhs, _mul_rhs),
@@ -151,41 +129,43 @@ def mul(x: ir.ArrayLike, y: ir.ArrayLike, *, out_dtype: ir.DTypeLike | None = No
 ad.tangent_sum.provide(add_any)
 ad.zeros_of_type.provide(zeros_of)
 ad.with_type.provide(as_typed)
-ad.scaled_tangent.provide(lambda x, factor: mul(x, scalar_like(x, factor)))
+ad.scaled_tangent.provide(lambda x, factor: mul(x, factories.scalar_like(x, factor)))
 
 
-div_p: ir.Primitive = nary(
+div_p: ir.Primitive = factories.nary(
     "div",
     "stablehlo.divide",
-    numeric,
+    operands.numeric,
     lambda t, x, y: div(t, y),
     lambda t, x, y: mul(mul(neg(t), x), integer_pow(y, -2)),
     jet=ad.quotient(mul),
-    transpose=lambda ct, x, y: (sum_to(div(ct, y), x.aval.shape), None),
+    transpose=lambda ct, x, y: (factories.sum_to(div(ct, y), x.aval.shape), None),
     sums=ir.SumsRule("none"),
     exact=exact.divide,
     checkify=checks_division,
 )
-div: BinaryFunction = binary_function(
+div: BinaryFunction = factories.binary_function(
     div_p,
     "Elementwise ``x / y``; of integers, the quotient rounded towards zero.",
     "int(lax.div(7, -2)), float(lax.div(7.0, -2.0)) -> (-3, -3.5)",
 )
 # The remainder is x - y trunc(x / y), whose derivative by y is -trunc(x / y): the sign times the
 # floor of the size.
-rem_p: ir.Primitive = nary(
+rem_p: ir.Primitive = factories.nary(
     "rem",
     "stablehlo.remainder",
-    real_valued,
-    lambda t, x, y: repeat_to(t, broadcast_result_shape("rem", array_aval(x), array_aval(y))),
+    operands.real_valued,
+    lambda t, x, y: factories.repeat_to(
+        t, operands.broadcast_result_shape("rem", operands.array_aval(x), operands.array_aval(y))
+    ),
     lambda t, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs(div(x, y))))),
 )
-rem: BinaryFunction = binary_function(
+rem: BinaryFunction = factories.binary_function(
     rem_p,
     "Elementwise remainder of the division rounded towards zero, with the sign of ``x``.",
     "int(lax.rem(-7, 3)) -> -1",
 )
-mulhi_p: ir.Primitive = nary("mulhi", "chlo.mulhi", integral)
+mulhi_p: ir.Primitive = factories.nary("mulhi", "chlo.mulhi", operands.integral)
 
 
 def mulhi(x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array:
@@ -208,37 +188,37 @@ def mulhi(x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array:
     return mulhi_p.bind(x, y)
 
 
-square_p: ir.Primitive = nary(
+square_p: ir.Primitive = factories.nary(
     "square",
     lambda ctx, x: (
-        lower_to("chlo.square")(ctx, x)
+        factories.lower_to("chlo.square")(ctx, x)
         if ir.issubdtype(x.dtype, np.inexact)
         else ctx.emit("stablehlo.multiply", [x, x], ctx.out)
     ),
-    numeric,
-    lambda t, x: mul(t, mul(strong_like(x, 2), x)),
+    operands.numeric,
+    lambda t, x: mul(t, mul(factories.strong_like(x, 2), x)),
     jet=ad.square_rule(mul),
     exact=exact.elementwise(np.square),
     checkify=makes_no_nan,
 )
-square: UnaryFunction = unary_function(
+square: UnaryFunction = factories.unary_function(
     square_p, "Elementwise ``x * x``.", "float(lax.square(3.0)) -> 9.0"
 )
 
 
 def _one_minus_square(x: ir.Array) -> ir.Array:
-    one = scalar_like(x, 1)
+    one = factories.scalar_like(x, 1)
     return mul(add(one, x), sub(one, x))
 
 
-one_minus_square_p: ir.Primitive = nary(
+one_minus_square_p: ir.Primitive = factories.nary(
     "one_minus_square",
     traced(_one_minus_square),
-    numeric,
-    lambda t, x: mul(t, mul(scalar_like(x, -2), x)),
+    operands.numeric,
+    lambda t, x: mul(t, mul(factories.scalar_like(x, -2), x)),
     jet=ad.square_rule(lambda x, y: neg(mul(x, y))),
 )
-one_minus_square: UnaryFunction = unary_function(
+one_minus_square: UnaryFunction = factories.unary_function(
     one_minus_square_p,
     "Elementwise ``1 - x * x``, accurate where that is small.",
     "float(lax.one_minus_square(0.5)) -> 0.75",
@@ -248,7 +228,7 @@ one_minus_square: UnaryFunction = unary_function(
 
 
 def _integer_pow_aval(x: ir.ShapedArray, *, y: int) -> ir.ShapedArray:
-    check_dtype("integer_pow", x, numeric)
+    operands.check_dtype("integer_pow", x, operands.numeric)
     if y < 0 and ir.issubdtype(x.dtype, np.integer):
         raise TypeError(
             f"integer_pow: {x} is an array of integers and the exponent {y} is negative, "
@@ -265,7 +245,7 @@ def _integer_pow_jvp(primals, tangents, *, y):
     if y == 1:
         return result, t
     lower = x if y == 2 else integer_pow_p.bind(x, y=y - 1)
-    return result, mul(t, mul(strong_like(x, y), lower))
+    return result, mul(t, mul(factories.strong_like(x, y), lower))
 
 
 def _product_power(x: ir.Array, *, y: int) -> ir.Array:
@@ -279,8 +259,8 @@ def _product_power(x: ir.Array, *, y: int) -> ir.Array:
         if n:
             x = mul(x, x)
     if result is None:
-        return filled_like(x, 1)
-    return div(scalar_like(x, 1), result) if y < 0 else result
+        return factories.filled_like(x, 1)
+    return div(factories.scalar_like(x, 1), result) if y < 0 else result
 
 
 def _integer_pow_lower(ctx: Lowering, x: Value, *, y: int) -> Value:
@@ -309,10 +289,10 @@ def _integer_pow_lower(ctx: Lowering, x: Value, *, y: int) -> Value:
     return ctx.emit("stablehlo.divide", [one(), result], out) if y < 0 else result  # pyright: ignore
 
 
-integer_pow_p: ir.Primitive = nary(
+integer_pow_p: ir.Primitive = factories.nary(
     "integer_pow",
     _integer_pow_lower,
-    numeric,
+    operands.numeric,
     abstract_eval=_integer_pow_aval,
     jvp=_integer_pow_jvp,
     jet=ad.composed(_product_power),
@@ -359,7 +339,7 @@ def reciprocal(x: ir.ArrayLike) -> ir.Array:
 
 def replace_zero(x: ir.ArrayLike) -> ir.Array:
     """``x`` with ones in place of zeros."""
-    return select_n(eq(x, scalar_like(x, 0)), x, filled_like(x, 1))
+    return select_n(eq(x, factories.scalar_like(x, 0)), x, factories.filled_like(x, 1))
 
 
 # Sign and size
@@ -378,14 +358,16 @@ def _sign_lower(ctx: Lowering, x: Value) -> Value:
     return write_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
 
 
-sign_p: ir.Primitive = nary("sign", _sign_lower, numeric, checkify=makes_no_nan)
-sign: UnaryFunction = unary_function(
+sign_p: ir.Primitive = factories.nary("sign", _sign_lower, operands.numeric, checkify=makes_no_nan)
+sign: UnaryFunction = factories.unary_function(
     sign_p,
     "Elementwise sign: -1, 0 or 1; of complex numbers, the direction.",
     "lax.sign(jnp.array([-2.0, 0.0, 3.0])).tolist() -> [-1.0, 0.0, 1.0]",
 )
-floor_p: ir.Primitive = nary("floor", "stablehlo.floor", floating, checkify=makes_no_nan)
-floor: UnaryFunction = unary_function(
+floor_p: ir.Primitive = factories.nary(
+    "floor", "stablehlo.floor", operands.floating, checkify=makes_no_nan
+)
+floor: UnaryFunction = factories.unary_function(
     floor_p,
     "Elementwise rounding down.",
     "lax.floor(jnp.array([-1.5, 1.5])).tolist() -> [-2.0, 1.0]",
@@ -393,11 +375,11 @@ floor: UnaryFunction = unary_function(
 
 
 def _abs_of(t, result, x):
-    dtype = array_aval(x).dtype
+    dtype = operands.array_aval(x).dtype
     if ir.issubdtype(dtype, np.complexfloating):
         # d|x| = Re(t conj(x)) / |x|; the derivative at 0 is defined as 0.
         return real(mul(t, div(conj(x), replace_zero(converted(result, dtype)))))
-    return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
+    return select_n(ge(x, factories.scalar_like(x, 0)), neg(t), t)
 
 
 def _abs_lower(ctx: Lowering, x: Value) -> Value:
@@ -408,22 +390,22 @@ def _abs_lower(ctx: Lowering, x: Value) -> Value:
 
 def _size_or_infinity(x: ir.Array, size: ir.Array) -> ir.Array:
     """The absolute value of complex numbers: infinite if a part is, even if the other is NaN."""
-    infinity = scalar_like(size, float("inf"))
+    infinity = factories.scalar_like(size, float("inf"))
     infinite = bitwise_or(eq(abs(real(x)), infinity), eq(abs(imag(x)), infinity))
-    return select_n(infinite, size, filled_like(size, float("inf")))
+    return select_n(infinite, size, factories.filled_like(size, float("inf")))
 
 
-_signed = (np.signedinteger, *inexact)
-abs_p: ir.Primitive = nary(
+_signed = (np.signedinteger, *operands.inexact)
+abs_p: ir.Primitive = factories.nary(
     "abs",
     _abs_lower,
     _signed,
     _abs_of,
     from_result=True,
-    abstract_eval=nary_aval("abs", _signed, real_part),
+    abstract_eval=factories.nary_aval("abs", _signed, factories.real_part),
     exact=exact.elementwise(np.abs),
     checkify=makes_no_nan,
 )
-abs: UnaryFunction = unary_function(
+abs: UnaryFunction = factories.unary_function(
     abs_p, "Elementwise absolute value.", "float(lax.abs(3 + 4j)) -> 5.0"
 )

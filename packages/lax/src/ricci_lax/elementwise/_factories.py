@@ -15,14 +15,7 @@ import ricci_ir as ir
 from ricci_autodiff import linear, not_linear, per_operand, per_operand_with_result, zero_derivative
 from ricci_batching import elementwise
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure import broadcast_in_dim, reduce_sum, reshape
-from ricci_lax.structure._operand_types import (
-    array_aval,
-    broadcast_result_shape,
-    check_dtype,
-    check_same_dtype,
-    shape_of,
-)
+from ricci_lax.structure import _operand_types, broadcast_in_dim, reduce_sum, reshape
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 
@@ -61,7 +54,7 @@ def _rounded(value: complex, dtype: np.dtype, text: str = "") -> ir.ArrayLike:
 
 def scalar_like(x: ir.ArrayLike, value: complex) -> ir.ArrayLike:
     """A constant of the dtype of ``x``, weakly typed if ``x`` is."""
-    aval = array_aval(x)
+    aval = _operand_types.array_aval(x)
     return scalar(value, aval.dtype, aval.weak_type)
 
 
@@ -70,13 +63,13 @@ def strong_like(x: ir.ArrayLike, value: complex) -> ir.ArrayLike:
 
     JAX has such constants in some derivatives, which are then not weak for arrays that are.
     """
-    aval = array_aval(x)
+    aval = _operand_types.array_aval(x)
     return scalar(value, aval.dtype, aval.weak_type and not aval.shape)
 
 
 def filled_like(x: ir.ArrayLike, value: complex, weak: bool | None = None) -> ir.Array:
     """An array of the type of ``x``, or of another weak type, whose elements are all ``value``."""
-    aval = array_aval(x)
+    aval = _operand_types.array_aval(x)
     weak = aval.weak_type if weak is None else weak
     sharding = aval.type_sharding
     place = aval.sharding if sharding is not None and sharding.is_sharded else None
@@ -96,7 +89,7 @@ def operands(*xs: ir.ArrayLike) -> tuple[ir.ArrayLike, ...]:
     """
     if not any(type(x) in _python_scalars for x in xs):
         return xs
-    avals = [array_aval(x) for x in xs if type(x) not in _python_scalars]
+    avals = [_operand_types.array_aval(x) for x in xs if type(x) not in _python_scalars]
     if not avals:
         return xs
     dtype, weak = avals[0].dtype, avals[0].weak_type
@@ -110,7 +103,7 @@ _python_scalars = frozenset({bool, int, float, complex})
 
 def repeat_to(x: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
     """``x``, which is a scalar or has sizes of 1 where ``shape`` has others, in that shape."""
-    x_shape = shape_of(x)
+    x_shape = _operand_types.shape_of(x)
     if x_shape == shape:
         return x
     # Dimensions of size 1 are dropped first, so that only new dimensions are repeated.
@@ -120,7 +113,7 @@ def repeat_to(x: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
 
 def sum_to(ct: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
     """The cotangent of an operand of shape ``shape`` that was repeated to the shape of ``ct``."""
-    ct_shape = shape_of(ct)
+    ct_shape = _operand_types.shape_of(ct)
     if ct_shape == shape:
         return ct
     if not shape:
@@ -152,11 +145,11 @@ def nary_aval(
 
     def abstract_eval(*avals: ir.ShapedArray, **params: object) -> ir.ShapedArray:
         for aval in avals:
-            check_dtype(name, aval, accepted)
-        check_same_dtype(name, *avals)
+            _operand_types.check_dtype(name, aval, accepted)
+        _operand_types.check_same_dtype(name, *avals)
         dtype = avals[0].dtype
         return ir.ShapedArray(
-            broadcast_result_shape(name, *avals),
+            _operand_types.broadcast_result_shape(name, *avals),
             dtype if result_dtype is None else result_dtype(dtype),
             all(aval.weak_type for aval in avals),
         )

@@ -13,20 +13,7 @@ from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._operand_types import anything, array_aval, numeric, shape_of
 from ricci_stablehlo import Lowering, Value, tensor_type
 
-from ._factories import (
-    BinaryFunction,
-    UnaryFunction,
-    binary_function,
-    complex_of,
-    in_full_shape,
-    nary,
-    nary_aval,
-    real_part,
-    repeat_to,
-    scalar,
-    sum_to,
-    unary_function,
-)
+from . import _factories as factories
 
 __all__ = [
     "add",
@@ -46,7 +33,7 @@ __all__ = [
     "sub_p",
 ]
 
-neg_p: Primitive = nary(
+neg_p: Primitive = factories.nary(
     "neg",
     "stablehlo.negate",
     numeric,
@@ -55,7 +42,9 @@ neg_p: Primitive = nary(
     exact=exact.elementwise(np.negative),
     checkify=makes_no_nan,
 )
-neg: UnaryFunction = unary_function(neg_p, "Elementwise ``-x``.", "float(lax.neg(2.0)) -> -2.0")
+neg: factories.UnaryFunction = factories.unary_function(
+    neg_p, "Elementwise ``-x``.", "float(lax.neg(2.0)) -> -2.0"
+)
 
 
 def _sum_rules(primitive: Callable[[], Primitive], negate_rhs: bool) -> dict[str, Any]:
@@ -66,19 +55,19 @@ def _sum_rules(primitive: Callable[[], Primitive], negate_rhs: bool) -> dict[str
         if type(s) is not Zero and type(t) is not Zero:
             return primitive().bind(s, t)
         tangent_term: Any = s if type(t) is Zero else neg(t) if negate_rhs else t
-        return repeat_to(tangent_term, shape_of(result))
+        return factories.repeat_to(tangent_term, shape_of(result))
 
     return linear_given(tangent)
 
 
 def _sum_transpose(ct, x, y, *, negate_rhs=False):
-    lhs = sum_to(ct, x.aval.shape) if is_undefined_primal(x) else None
+    lhs = factories.sum_to(ct, x.aval.shape) if is_undefined_primal(x) else None
     if not is_undefined_primal(y):
         return lhs, None
-    return lhs, sum_to(neg(ct) if negate_rhs else ct, y.aval.shape)
+    return lhs, factories.sum_to(neg(ct) if negate_rhs else ct, y.aval.shape)
 
 
-add_p: Primitive = nary(
+add_p: Primitive = factories.nary(
     "add",
     "stablehlo.add",
     numeric,
@@ -88,14 +77,14 @@ add_p: Primitive = nary(
     exact=exact.elementwise(np.add),
 )
 # The sum of two tangents, of one type; booleans are there for tangents of no information.
-add_any_p: Primitive = nary(
+add_any_p: Primitive = factories.nary(
     "add_any",
     "stablehlo.add",
     anything,
     jvp=linear,
     transpose=lambda ct, x, y: [ct if is_undefined_primal(z) else None for z in (x, y)],
 )
-sub_p: Primitive = nary(
+sub_p: Primitive = factories.nary(
     "sub",
     "stablehlo.subtract",
     numeric,
@@ -104,12 +93,12 @@ sub_p: Primitive = nary(
     transpose=partial(_sum_transpose, negate_rhs=True),
     exact=exact.elementwise(np.subtract),
 )
-add: BinaryFunction = binary_function(
+add: factories.BinaryFunction = factories.binary_function(
     add_p,
     "Elementwise ``x + y``.",
     "lax.add(jnp.array([[1], [2]]), jnp.array([[10, 20]])).tolist() -> [[11, 21], [12, 22]]",
 )
-sub: BinaryFunction = binary_function(
+sub: factories.BinaryFunction = factories.binary_function(
     sub_p, "Elementwise ``x - y``.", "lax.sub(jnp.array([5, 7]), 2).tolist() -> [3, 5]"
 )
 
@@ -124,11 +113,11 @@ _parts = (np.float32, np.float64)
 
 
 def _part(name: str, transpose: Callable[..., Any]) -> Primitive:
-    return nary(
+    return factories.nary(
         name,
         f"stablehlo.{name}",
         _complex,
-        abstract_eval=nary_aval(name, _complex, real_part),
+        abstract_eval=factories.nary_aval(name, _complex, factories.real_part),
         jvp=linear,
         transpose=transpose,
         checkify=makes_no_nan,
@@ -137,7 +126,7 @@ def _part(name: str, transpose: Callable[..., Any]) -> Primitive:
 
 def _strong_zero(ct: ArrayLike) -> ArrayLike:
     """The other part of a complex cotangent, which is strongly typed, as in JAX."""
-    return scalar(0, array_aval(ct).dtype)
+    return factories.scalar(0, array_aval(ct).dtype)
 
 
 real_p: Primitive = _part("real", lambda ct, x: [complex_p.bind(ct, _strong_zero(ct))])
@@ -146,8 +135,8 @@ imag_p: Primitive = _part("imag", lambda ct, x: [complex_p.bind(_strong_zero(ct)
 
 
 def _complex_transpose(ct, x, y):
-    lhs = sum_to(real(ct), x.aval.shape) if is_undefined_primal(x) else None
-    rhs = sum_to(imag(neg(ct)), y.aval.shape) if is_undefined_primal(y) else None
+    lhs = factories.sum_to(real(ct), x.aval.shape) if is_undefined_primal(x) else None
+    rhs = factories.sum_to(imag(neg(ct)), y.aval.shape) if is_undefined_primal(y) else None
     return lhs, rhs
 
 
@@ -158,15 +147,15 @@ def write_complex(ctx: Lowering, x: Value, y: Value, out: ShapedArray) -> Value:
 
 def _complex_lower(ctx: Lowering, x: Value, y: Value) -> Value:
     out = ctx.out
-    x, y = in_full_shape(ctx, [x, y])
+    x, y = factories.in_full_shape(ctx, [x, y])
     return write_complex(ctx, x, y, out)
 
 
-complex_p: Primitive = nary(
+complex_p: Primitive = factories.nary(
     "complex",
     _complex_lower,
     _parts,
-    abstract_eval=nary_aval("complex", _parts, complex_of),
+    abstract_eval=factories.nary_aval("complex", _parts, factories.complex_of),
     jvp=linear,
     transpose=_complex_transpose,
     checkify=makes_no_nan,
@@ -182,7 +171,7 @@ def _conj_transpose(ct, x, *, input_dtype):
 
 def _conj_lower(ctx: Lowering, x: Value, *, input_dtype: np.dtype) -> Value:
     out = ctx.out
-    part = out.update(dtype=real_part(out.dtype))
+    part = out.update(dtype=factories.real_part(out.dtype))
     if not issubdtype(x.dtype, np.complexfloating):
         zero = ctx.broadcast_to(ctx.constant(0, part.update(shape=())), part.shape)
         return write_complex(ctx, x, zero, out)
@@ -193,23 +182,23 @@ def _conj_lower(ctx: Lowering, x: Value, *, input_dtype: np.dtype) -> Value:
 
 
 _conjugated = (*_parts, np.complexfloating)
-conj_p: Primitive = nary(
+conj_p: Primitive = factories.nary(
     "conj",
     _conj_lower,
     _conjugated,
-    abstract_eval=nary_aval("conj", _conjugated, complex_of),
+    abstract_eval=factories.nary_aval("conj", _conjugated, factories.complex_of),
     jvp=linear,
     transpose=_conj_transpose,
     sums=None,  # the compiler refuses terms of a sum between its several operations
     checkify=makes_no_nan,
 )
-real: UnaryFunction = unary_function(
+real: factories.UnaryFunction = factories.unary_function(
     real_p, "Elementwise real part.", "float(lax.real(1 + 2j)) -> 1.0"
 )
-imag: UnaryFunction = unary_function(
+imag: factories.UnaryFunction = factories.unary_function(
     imag_p, "Elementwise imaginary part.", "float(lax.imag(1 + 2j)) -> 2.0"
 )
-complex: BinaryFunction = binary_function(
+complex: factories.BinaryFunction = factories.binary_function(
     complex_p,
     "Complex numbers of real parts and imaginary ones.",
     "lax.complex(1.0, 2.0).item() -> (1+2j)",

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_ir import AbstractValue, ShapedArray, Tracer, physical_aval
 from ricci_lax.callbacks._vmap_methods import by_vmap_method, check_vmap_method, vmap_methods
 from ricci_lax.effects._tokens import AllowedEffect
 from ricci_stablehlo import Lowering, Value, attribute, batch_annotations, batch_partitionable
@@ -18,7 +17,7 @@ type MinorToMajor = tuple[int, ...]
 
 
 def read_layouts(
-    what: str, layouts: Sequence[Any] | None, avals: Sequence[AbstractValue]
+    what: str, layouts: Sequence[Any] | None, avals: Sequence[ir.AbstractValue]
 ) -> tuple[MinorToMajor, ...]:
     """Read the layouts of all operands, or of all results.
 
@@ -56,8 +55,8 @@ def batched_layout(layout: MinorToMajor) -> MinorToMajor:
     return (*(d + 1 for d in layout), 0)
 
 
-def _rank(aval: AbstractValue) -> int:
-    return physical_aval(aval).ndim if isinstance(aval, ShapedArray) else 0
+def _rank(aval: ir.AbstractValue) -> int:
+    return ir.physical_aval(aval).ndim if isinstance(aval, ir.ShapedArray) else 0
 
 
 def _read_layout(what: str, layout: Any, rank: int) -> MinorToMajor:
@@ -131,7 +130,7 @@ def _read_attribute(target: str, name: str, value: object) -> Attribute:
 
 def _message(target: str, name: str, value: object, error: Exception) -> str:
     head = f"ffi_call: the attribute {name!r} of {target!r} cannot be written into the program: "
-    if isinstance(value, Tracer):
+    if isinstance(value, ir.Tracer):
         return (
             f"{head}it is a traced value, {value.aval.str_short()}. Pass it as an operand, or make "
             "it static."

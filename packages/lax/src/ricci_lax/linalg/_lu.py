@@ -23,17 +23,8 @@ from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._reshaping import squeeze
 from ricci_stablehlo import Lowering, Value, traced
 
+from . import _matrices as matrices
 from ._kernels import call_kernel, check_matrices, gpu_kernel, is_gpu, lapack, nan_where_failed
-from ._matrices import (
-    dtype_of,
-    identity,
-    in_batch,
-    lower_triangle,
-    part,
-    product,
-    rows_at,
-    upper_triangle,
-)
 from ._triangular_solve import triangular_solve
 
 _INT32 = np.dtype(np.int32)
@@ -61,13 +52,13 @@ def _square_factors(factors: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
     # Both factors are inverted in the derivative, hence must be square: the factor on the longer
     # side is completed to an invertible one.
     k = ir.min_dim(m, n)
-    lower = lower_triangle(part(factors, (0, m), (0, k)), -1)
+    lower = matrices.lower_triangle(matrices.part(factors, (0, m), (0, k)), -1)
     lower = _padded(lower, (0, 0), (0, m - k))
-    lower = add(lower, in_batch(identity(m, m, aval.dtype), aval.ndim))
-    corner = _padded(identity(n - k, n - k, aval.dtype), (k, 0), (k, 0))
-    upper = upper_triangle(part(factors, (0, k), (0, n)))
+    lower = add(lower, matrices.in_batch(matrices.identity(m, m, aval.dtype), aval.ndim))
+    corner = _padded(matrices.identity(n - k, n - k, aval.dtype), (k, 0), (k, 0))
+    upper = matrices.upper_triangle(matrices.part(factors, (0, k), (0, n)))
     upper = _padded(upper, (0, n - k), (0, 0))
-    return lower, add(upper, in_batch(corner, aval.ndim))
+    return lower, add(upper, matrices.in_batch(corner, aval.ndim))
 
 
 def _lu_jvp(primals, tangents):
@@ -79,14 +70,14 @@ def _lu_jvp(primals, tangents):
     # l⁻¹ p t u⁻¹ is l⁻¹ dl, strictly lower triangular, plus du u⁻¹, upper triangular.
     lower, upper = _square_factors(factors)
     t = triangular_solve(
-        lower, rows_at(t, permutation), left_side=True, lower=True, unit_diagonal=True
+        lower, matrices.rows_at(t, permutation), left_side=True, lower=True, unit_diagonal=True
     )
     t = triangular_solve(upper, t)
-    options = {"precision": Precision.HIGHEST, "preferred_element_type": dtype_of(factors)}
+    options = {"precision": Precision.HIGHEST, "preferred_element_type": matrices.dtype_of(factors)}
     # The tangent of the packed factors is dl = l tril(t, -1), strictly lower triangular, plus
     # du = triu(t) u, upper triangular.
-    lower_dot = product(lower, lower_triangle(t, -1), **options)
-    upper_dot = product(upper_triangle(t), upper, **options)
+    lower_dot = matrices.product(lower, matrices.lower_triangle(t, -1), **options)
+    upper_dot = matrices.product(matrices.upper_triangle(t), upper, **options)
     return [factors, pivots, permutation], [add(lower_dot, upper_dot), *discrete]
 
 
@@ -234,7 +225,7 @@ def _lu_solve(factors: ArrayLike, permutation: ArrayLike, b: Array, *, transpose
     rank = len(shape_of(b))
     x = expand_dims(b, (rank,))
     if not transposed:
-        x = rows_at(x, permutation)
+        x = matrices.rows_at(x, permutation)
         x = triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
         x = triangular_solve(factors, x, left_side=True)
     else:
@@ -249,7 +240,7 @@ def _lu_solve(factors: ArrayLike, permutation: ArrayLike, b: Array, *, transpose
         if rank > 1:
             places = broadcast_in_dim(places, shape, (rank - 1,))
         _, inverse = sort((permutation, places), rank - 1, num_keys=1)
-        x = rows_at(x, inverse)
+        x = matrices.rows_at(x, inverse)
     return squeeze(x, (rank,))
 
 

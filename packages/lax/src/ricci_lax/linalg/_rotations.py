@@ -21,16 +21,8 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import leading_dims
+from ricci_lax.elementwise import _comparison as comparison
 from ricci_lax.elementwise._arithmetic import abs, div, mul
-from ricci_lax.elementwise._comparison import (
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    eq,
-    gt,
-    le,
-    select,
-)
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import filled_like, scalar
 from ricci_lax.elementwise._linear import add, real, sub
@@ -70,7 +62,7 @@ def _in_rows(values: ir.ArrayLike, shape: tuple[int, ...]) -> ir.Array:
 
 def _inverse(x: ir.Array, zero: ir.Array) -> ir.Array:
     one = filled_like(x, 1)
-    return select(zero, filled_like(x, 0), div(one, select(zero, one, x)))
+    return comparison.select(zero, filled_like(x, 0), div(one, comparison.select(zero, one, x)))
 
 
 def inverse_gaps(values: ir.ArrayLike) -> ir.Array:
@@ -78,7 +70,7 @@ def inverse_gaps(values: ir.ArrayLike) -> ir.Array:
     shape = (*shape_of(values), shape_of(values)[-1])
     columns = _in_columns(values, shape)
     gaps = sub(columns, _in_rows(values, shape))
-    return _inverse(gaps, le(abs(gaps), _rounding(_extent(columns))))
+    return _inverse(gaps, comparison.le(abs(gaps), _rounding(_extent(columns))))
 
 
 def inverse_sums(values: ir.Array) -> ir.Array:
@@ -86,13 +78,13 @@ def inverse_sums(values: ir.Array) -> ir.Array:
     shape = (*shape_of(values), shape_of(values)[-1])
     columns = _in_columns(values, shape)
     sums = add(columns, _in_rows(values, shape))
-    return _inverse(sums, le(sums, _rounding(_extent(columns))))
+    return _inverse(sums, comparison.le(sums, _rounding(_extent(columns))))
 
 
 def inverse_columns(values: ir.Array, rows: int) -> ir.Array:
     """Rows of ``1 / values`` of values from 0, zero where one is so up to rounding."""
     columns = _in_columns(values, (*shape_of(values)[:-1], rows, shape_of(values)[-1]))
-    return _inverse(columns, le(columns, _rounding(_extent(columns))))
+    return _inverse(columns, comparison.le(columns, _rounding(_extent(columns))))
 
 
 def _diagonal_mask(shape: tuple[int, ...]) -> ir.Array:
@@ -102,22 +94,22 @@ def _diagonal_mask(shape: tuple[int, ...]) -> ir.Array:
 
 def off_diagonal(x: ir.Array) -> ir.Array:
     """Square matrices with zeros on their diagonals."""
-    return select(_diagonal_mask(shape_of(x)), filled_like(x, 0), x)
+    return comparison.select(_diagonal_mask(shape_of(x)), filled_like(x, 0), x)
 
 
 def on_diagonal(values: ir.ArrayLike) -> ir.Array:
     """Square matrices with these diagonals, zero elsewhere."""
     columns = _in_columns(values, (*shape_of(values), shape_of(values)[-1]))
-    return select(_diagonal_mask(shape_of(columns)), columns, filled_like(columns, 0))
+    return comparison.select(_diagonal_mask(shape_of(columns)), columns, filled_like(columns, 0))
 
 
 # quotients
 
 
 def _quotient(x: ir.Array, inverse: ir.Array) -> ir.Array:
-    nonzero = gt(abs(x), _rounding(_extent(x)))
-    undetermined = bitwise_and(eq(inverse, filled_like(inverse, 0)), nonzero)
-    return select(undetermined, filled_like(x, np.nan), mul(x, inverse))
+    nonzero = comparison.gt(abs(x), _rounding(_extent(x)))
+    undetermined = comparison.bitwise_and(comparison.eq(inverse, filled_like(inverse, 0)), nonzero)
+    return comparison.select(undetermined, filled_like(x, np.nan), mul(x, inverse))
 
 
 def _quotient_jvp(primals, tangents):
@@ -193,22 +185,24 @@ def _gradient(by_values: ir.Array, x: ir.Array, inverse: ir.Array) -> ir.Array:
     wi, wj = _in_rows(by_values, shape), _in_columns(by_values, shape)
     xi, xj = _in_rows(by_vectors, shape), _in_columns(by_vectors, shape)
     hermitian = add(x, adjoint(x))
-    small = lambda t, extent: le(abs(t), _rounding(extent))
+    small = lambda t, extent: comparison.le(abs(t), _rounding(extent))
     invariant = small(sub(x, adjoint(x)), extent)
-    alike = bitwise_and(small(hermitian, extent), small(sub(wi, wj), _extent(wi)))
+    alike = comparison.bitwise_and(small(hermitian, extent), small(sub(wi, wj), _extent(wi)))
     # The pair of diagonals (wi, wj) is the multiple r of (xi, xj), if that is not zero.
     unknown = small(larger(abs(xi), abs(xj)), extent)
     same_ratio = small(sub(mul(wi, xj), mul(wj, xi)), mul(_extent(wi), extent))
-    proportional = bitwise_and(bitwise_not(unknown), same_ratio)
+    proportional = comparison.bitwise_and(comparison.bitwise_not(unknown), same_ratio)
     square = add(mul(xi, xi), mul(xj, xj))
-    ratio = div(add(mul(wi, xi), mul(wj, xj)), select(unknown, filled_like(square, 2), square))
+    ratio = div(
+        add(mul(wi, xi), mul(wj, xj)), comparison.select(unknown, filled_like(square, 2), square)
+    )
     ratio = mul(ratio, filled_like(ratio, 0.5))
     scaled = mul(hermitian, converted(ratio, dtype_of(x)))
-    in_block = select(proportional, scaled, filled_like(x, 0))
-    determined = bitwise_and(invariant, bitwise_or(alike, proportional))
-    in_block = select(determined, in_block, filled_like(x, np.nan))
-    equal = eq(inverse, filled_like(inverse, 0))
-    result = select(equal, in_block, mul(x, inverse))
+    in_block = comparison.select(proportional, scaled, filled_like(x, 0))
+    determined = comparison.bitwise_and(invariant, comparison.bitwise_or(alike, proportional))
+    in_block = comparison.select(determined, in_block, filled_like(x, np.nan))
+    equal = comparison.eq(inverse, filled_like(inverse, 0))
+    result = comparison.select(equal, in_block, mul(x, inverse))
     return off_diagonal(result)
 
 

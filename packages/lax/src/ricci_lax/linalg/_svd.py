@@ -18,27 +18,11 @@ from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._operand_types import shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
+from . import _kernels as kernels
+from . import _rotations as rotations
 from ._eigh import check_in_bounds, check_subset, is_partial
-from ._kernels import (
-    call_kernel,
-    char,
-    check_matrices,
-    flag,
-    gpu_kernel,
-    is_gpu,
-    lapack,
-    nan_where_failed,
-)
 from ._matrices import adjoint, diagonal, dtype_of, identity, is_complex, part, product
 from ._polar import svd_by_polar
-from ._rotations import (
-    inverse_columns,
-    inverse_gaps,
-    inverse_sums,
-    off_diagonal,
-    quotient,
-    rotation,
-)
 
 
 class SvdAlgorithm(enum.Enum):
@@ -56,7 +40,7 @@ class SvdAlgorithm(enum.Enum):
 
 
 def _svd_aval(x: ir.ShapedArray, *, full_matrices, compute_uv, subset_by_index, algorithm):
-    check_matrices("svd", x)
+    kernels.check_matrices("svd", x)
     check_subset("svd", subset_by_index)
     *batch, rows, columns = x.shape
     rank = ir.min_dim(rows, columns)
@@ -106,7 +90,7 @@ def _svd_lower(ctx: Lowering, x: Value, *, algorithm, subset_by_index, **params)
         return traced(_svd_of_empty)(ctx, x, **params)
     if ctx.platform == "cpu":
         return _svd_on_cpu(ctx, x, algorithm, **params)
-    if is_gpu(ctx):
+    if kernels.is_gpu(ctx):
         return _svd_on_gpu(ctx, x, algorithm, **params)
     if some:
         check_in_bounds("svd", subset_by_index, ir.min_dim(rows, columns))
@@ -163,14 +147,14 @@ def _svd_on_cpu(
     left = sizes.matrices(sizes.rows, sizes.left)
     right = sizes.matrices(sizes.right, sizes.columns)
     outs = [x.aval, sizes.values, left, right, sizes.info]
-    rank, attributes = len(sizes.batch), {"mode": char(letter)}
-    target = lapack(routine, x.dtype)
-    _, *results, failed = call_kernel(ctx, target, [x], outs, rank, attributes, {0: 0})
+    rank, attributes = len(sizes.batch), {"mode": kernels.char(letter)}
+    target = kernels.lapack(routine, x.dtype)
+    _, *results, failed = kernels.call_kernel(ctx, target, [x], outs, rank, attributes, {0: 0})
     return _valid(ctx, results if compute_uv else results[:1], failed)
 
 
 def _valid(ctx: Lowering, results: Sequence[Value], failed: Value) -> list[Value]:
-    return [nan_where_failed(ctx, x, failed, len(failed.shape)) for x in results]
+    return [kernels.nan_where_failed(ctx, x, failed, len(failed.shape)) for x in results]
 
 
 # Beyond this size Jacobi's method is the slower one on a GPU.
@@ -194,10 +178,10 @@ def _svd_on_gpu(
     # These kernels return the right singular vectors as columns.
     left = sizes.matrices(rows, sizes.left)
     right = sizes.matrices(columns, sizes.right)
-    attributes = {"compute_uv": flag(compute_uv), "full_matrices": flag(full)}
-    target = gpu_kernel(ctx, "solver_gesvdj" if jacobi else "solver_gesvdp")
+    attributes = {"compute_uv": kernels.flag(compute_uv), "full_matrices": kernels.flag(full)}
+    target = kernels.gpu_kernel(ctx, "solver_gesvdj" if jacobi else "solver_gesvdp")
     outs, rank = [x.aval, sizes.values, left, right, sizes.info], len(sizes.batch)
-    _, s, u, v, failed = call_kernel(ctx, target, [x], outs, rank, attributes, {0: 0})
+    _, s, u, v, failed = kernels.call_kernel(ctx, target, [x], outs, rank, attributes, {0: 0})
     if not compute_uv:
         return _valid(ctx, [s], failed)
     vh = traced(adjoint)(ctx, v)
@@ -221,13 +205,13 @@ def _svd_by_columns(
     if not compute_uv:
         vectors = [sizes.nothing, sizes.nothing]
     attributes = {
-        "compute_uv": flag(compute_uv),
-        "full_matrices": flag(full_matrices),
-        "transposed": flag(transposed),
+        "compute_uv": kernels.flag(compute_uv),
+        "full_matrices": kernels.flag(full_matrices),
+        "transposed": kernels.flag(transposed),
     }
-    _, s, *results, failed = call_kernel(
+    _, s, *results, failed = kernels.call_kernel(
         ctx,
-        gpu_kernel(ctx, "solver_gesvd" if qr else "solver_gesdd"),
+        kernels.gpu_kernel(ctx, "solver_gesvd" if qr else "solver_gesdd"),
         [x],
         [x.aval, sizes.values, *vectors, sizes.info],
         len(sizes.batch),
@@ -267,24 +251,24 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, a
     half = lambda x: mul(scalar(0.5, dtype), x)
     hermitian = half(add(in_basis, adjoint(in_basis)))
     antihermitian = half(sub(in_basis, adjoint(in_basis)))
-    ds, common = rotation(hermitian, inverse_gaps(s))
-    between = off_diagonal(antihermitian)
-    opposite = quotient(between, inverse_sums(s))
+    ds, common = rotations.rotation(hermitian, rotations.inverse_gaps(s))
+    between = rotations.off_diagonal(antihermitian)
+    opposite = rotations.quotient(between, rotations.inverse_sums(s))
     dv = matmul(v, sub(common, opposite))
     if is_complex(x):
         # The diagonal of K, a change of phase, is given to U.
-        phases = quotient(sub(antihermitian, between), inverse_columns(s, rank))
+        phases = rotations.quotient(sub(antihermitian, between), rotations.inverse_columns(s, rank))
         opposite = add(opposite, phases)
     du = matmul(u, add(common, opposite))
     # The part of dU outside of the span of U: (I - U Uᴴ) dA V S⁻¹.
     if rows > columns:
         moved = matmul(dx, v)
         outside = sub(moved, matmul(u, matmul(uh, moved)))
-        du = add(du, quotient(outside, inverse_columns(s, rows)))
+        du = add(du, rotations.quotient(outside, rotations.inverse_columns(s, rows)))
     if columns > rows:
         moved = matmul(adjoint(dx), u)
         outside = sub(moved, matmul(v, matmul(vh, moved)))
-        dv = add(dv, quotient(outside, inverse_columns(s, columns)))
+        dv = add(dv, rotations.quotient(outside, rotations.inverse_columns(s, columns)))
     return [s, u, vh], [ds, du, adjoint(dv)]
 
 

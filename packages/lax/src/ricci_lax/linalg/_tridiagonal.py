@@ -18,17 +18,7 @@ from ricci_lax.structure import broadcast_in_dim, expand_dims, reshape
 from ricci_lax.structure._operand_types import shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._kernels import (
-    call_kernel,
-    char,
-    check_matrices,
-    flag,
-    gpu_kernel,
-    is_gpu,
-    lapack,
-    matrix_dtype,
-    nan_where_failed,
-)
+from . import _kernels as kernels
 
 _NAMES = ("dl", "d", "du", "b")
 
@@ -37,7 +27,7 @@ def _tridiagonal_solve_aval(*avals: ir.ShapedArray, perturb_singular: bool) -> i
     d, b = avals[1], avals[3]
     shown = ", ".join(f"{name}: {x.str_short()}" for name, x in zip(_NAMES, avals, strict=True))
     for name, aval in zip(_NAMES, avals, strict=True):
-        matrix_dtype("tridiagonal_solve", aval)
+        kernels.matrix_dtype("tridiagonal_solve", aval)
         if aval.ndim < 1 + (name == "b"):
             raise TypeError(
                 f"tridiagonal_solve: {name} must have at least {1 + (name == 'b')} dimensions, "
@@ -214,26 +204,26 @@ def _write_elimination(ctx: Lowering, dl: Value, d: Value, du: Value, b: Value) 
 def _tridiagonal_solve_lower(ctx: Lowering, *operands: Value, perturb_singular: bool) -> Value:
     out, batch_rank = ctx.out, operands[1].aval.ndim - 1
     if perturb_singular:
-        if is_gpu(ctx):
-            target = gpu_kernel(ctx, "_tridiagonal_solve_perturbed", "")
+        if kernels.is_gpu(ctx):
+            target = kernels.gpu_kernel(ctx, "_tridiagonal_solve_perturbed", "")
         elif ctx.platform == "cpu":
             target = "tridiagonal_solve_perturbed_ffi"
         else:
             raise NotImplementedError(
                 f"tridiagonal_solve: perturb_singular=True has no kernel on {ctx.platform}."
             )
-        return call_kernel(ctx, target, operands, [out], batch_rank, {})[0]
+        return kernels.call_kernel(ctx, target, operands, [out], batch_rank, {})[0]
     if ctx.platform == "cpu":
         # The kernel overwrites all operands: the diagonals with its factors, ``b`` with the
         # solution.
         outs = [*(x.aval for x in operands), ir.ShapedArray(out.shape[:-2], np.dtype(np.int32))]
-        target, aliases = lapack("gtsv", out.dtype), {i: i for i in range(4)}
-        results = call_kernel(ctx, target, operands, outs, batch_rank, {}, aliases)
-        return nan_where_failed(ctx, results[3], results[4], batch_rank)
+        target, aliases = kernels.lapack("gtsv", out.dtype), {i: i for i in range(4)}
+        results = kernels.call_kernel(ctx, target, operands, outs, batch_rank, {}, aliases)
+        return kernels.nan_where_failed(ctx, results[3], results[4], batch_rank)
     # The kernel on GPUs takes no fewer than three rows.
-    if is_gpu(ctx) and out.shape[-2] >= 3:
-        target = gpu_kernel(ctx, "sparse_gtsv2")
-        return call_kernel(ctx, target, operands, [out], batch_rank, {}, {0: 3})[0]
+    if kernels.is_gpu(ctx) and out.shape[-2] >= 3:
+        target = kernels.gpu_kernel(ctx, "sparse_gtsv2")
+        return kernels.call_kernel(ctx, target, operands, [out], batch_rank, {}, {0: 3})[0]
     return _write_elimination(ctx, *operands)
 
 
@@ -288,7 +278,7 @@ def tridiagonal_solve(
 
 
 def _tridiagonal_aval(a: ir.ShapedArray, *, lower):
-    check_matrices("tridiagonal", a, square=True)
+    kernels.check_matrices("tridiagonal", a, square=True)
     *batch, size, _ = a.shape
     if size == 0:
         raise ValueError(
@@ -306,14 +296,16 @@ def _tridiagonal_lower(ctx: Lowering, a: Value, *, lower):
         raise NotImplementedError(
             "tridiagonal: there is no such decomposition on TPU. Run it on CPU or GPU."
         )
-    if is_gpu(ctx):
-        target, attributes = gpu_kernel(ctx, "solver_sytrd"), {"lower": flag(lower)}
+    if kernels.is_gpu(ctx):
+        target, attributes = kernels.gpu_kernel(ctx, "solver_sytrd"), {"lower": kernels.flag(lower)}
     else:
-        target = lapack("hetrd" if a.dtype.kind == "c" else "sytrd", a.dtype)
-        attributes = {"uplo": char("L" if lower else "U")}
+        target = kernels.lapack("hetrd" if a.dtype.kind == "c" else "sytrd", a.dtype)
+        attributes = {"uplo": kernels.char("L" if lower else "U")}
     info = ir.ShapedArray(a.shape[:-2], np.dtype(np.int32))
-    *results, failed = call_kernel(ctx, target, [a], [*outs, info], batch_rank, attributes, {0: 0})
-    return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
+    *results, failed = kernels.call_kernel(
+        ctx, target, [a], [*outs, info], batch_rank, attributes, {0: 0}
+    )
+    return [kernels.nan_where_failed(ctx, result, failed, batch_rank) for result in results]
 
 
 tridiagonal_p: ir.Primitive = ir.define(

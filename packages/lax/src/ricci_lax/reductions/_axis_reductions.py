@@ -16,16 +16,9 @@ from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.shapes._slicing import pad, slice_in_dim
+from ricci_lax.structure import _operand_types as operand_types
 from ricci_lax.structure import broadcasted_iota, full_like, reduce_sum, reshape, squeeze
 from ricci_lax.structure._broadcasting import batched_axes, reduced_aval, reduction_factors
-from ricci_lax.structure._operand_types import (
-    anything,
-    array_aval,
-    check_dtype,
-    logical,
-    numeric,
-    shape_of,
-)
 from ricci_lax.structure._resharding import resolved_by
 from ricci_lax.structure._transposing import lower_reduce
 from ricci_stablehlo import Lowering, Value, combining_region, int_array
@@ -118,7 +111,7 @@ def _reduction(
     def abstract_eval(x: ir.ShapedArray, *, axes: ir.Shape, **params: object) -> ir.ShapedArray:
         if message is not None and not any(ir.issubdtype(x.dtype, kind) for kind in accepted):
             raise TypeError(f"{message}, got {x.dtype}.")
-        check_dtype(name, x, accepted)
+        operand_types.check_dtype(name, x, accepted)
         return reduced_aval(x, axes)
 
     def batch(axis, args, dims, *, axes, **params):
@@ -156,8 +149,10 @@ def _extremum_jvp(primitive: Callable[[], ir.Primitive]) -> Callable[..., Any]:
         result = primitive().bind(x, axes=axes, out_sharding=out_sharding)
         if type(t) is Zero:
             return result, Zero.from_primal(result)
-        singleton_shape = tuple(1 if i in axes else n for i, n in enumerate(shape_of(x)))
-        aval = array_aval(x)
+        singleton_shape = tuple(
+            1 if i in axes else n for i, n in enumerate(operand_types.shape_of(x))
+        )
+        aval = operand_types.array_aval(x)
         attained = convert_element_type(eq(x, reshape(result, singleton_shape)), aval.dtype)
         counts = reduce_sum(attained, axes)
         return result, div(reduce_sum(mul(t, attained), axes), counts)
@@ -179,7 +174,7 @@ def fold_axes(
       combine: ``combine(lefts, rights)`` returns the combination of two halves of each operand. It
         is associative, and need not be commutative.
     """
-    shape = shape_of(operands[0])
+    shape = operand_types.shape_of(operands[0])
     remaining = tuple(d for d in range(len(shape)) if d not in axes)
     sizes = tuple(shape[d] for d in remaining)
     count = int(np.prod([shape[d] for d in axes], dtype=np.int64))
@@ -205,11 +200,11 @@ def _product_tangent(x: ir.Array, t: ir.Array, axes: Sequence[int]) -> ir.Array:
 
     The others are the products of those before and of those after, so that zeros do no harm.
     """
-    shape = shape_of(x)
+    shape = operand_types.shape_of(x)
     remaining = tuple(d for d in range(len(shape)) if d not in axes)
     rows = (prod(shape[d] for d in axes), *(shape[d] for d in remaining))
     x, t = (reshape(v, rows, (*axes, *remaining)) for v in (x, t))
-    one = np.ones((), array_aval(x).dtype)[()]
+    one = np.ones((), operand_types.array_aval(x).dtype)[()]
     no_padding = ((0, 0, 0),) * len(remaining)
     # The module of running products builds on this one.
     cumprod = ir.primitives["cumprod"]
@@ -224,7 +219,7 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
     if type(tangents[0]) is Zero:
         result = reduce_prod_p.bind(*primals, axes=axes)
         return result, Zero.from_primal(result)
-    aval = array_aval(primals[0])
+    aval = operand_types.array_aval(primals[0])
     one = ir.exact_scalar(1, aval.dtype)
 
     if not ir.is_static_shape([aval.shape[d] for d in axes]):
@@ -243,7 +238,7 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
 reduce_max_p: ir.Primitive = _reduction(
     "reduce_max",
     "stablehlo.maximum",
-    anything,
+    operand_types.anything,
     lowest,
     max,
     jvp=_extremum_jvp(lambda: reduce_max_p),
@@ -252,7 +247,7 @@ reduce_max_p: ir.Primitive = _reduction(
 reduce_min_p: ir.Primitive = _reduction(
     "reduce_min",
     "stablehlo.minimum",
-    anything,
+    operand_types.anything,
     highest,
     min,
     jvp=_extremum_jvp(lambda: reduce_min_p),
@@ -261,7 +256,7 @@ reduce_min_p: ir.Primitive = _reduction(
 reduce_prod_p: ir.Primitive = _reduction(
     "reduce_prod",
     "stablehlo.multiply",
-    numeric,
+    operand_types.numeric,
     lambda dtype: np.ones((), dtype)[()],
     mul,
     jvp=_reduce_prod_jvp,
@@ -272,7 +267,7 @@ def _logical_reduction(
     name: str, op: str, identity: Callable[[np.dtype], ir.ArrayLike]
 ) -> ir.Primitive:
     message = "only booleans and integers can be combined bit by bit"
-    return _reduction(name, op, logical, identity, bitwise_and, message=message)
+    return _reduction(name, op, operand_types.logical, identity, bitwise_and, message=message)
 
 
 reduce_and_p: ir.Primitive = _logical_reduction(

@@ -7,7 +7,6 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import Zero, jvp_flat, linear, not_linear
-from ricci_ir import Array, PyTree, exact_scalar, issubdtype
 from ricci_lax.custom._jvp import custom_jvp
 from ricci_lax.elementwise._arithmetic import abs, mul
 from ricci_lax.elementwise._comparison import bitwise_or, eq, ge, ne, select_n
@@ -16,14 +15,8 @@ from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.elementwise._transcendental import exp, log1p
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.shapes import concatenate, pad, rev, slice_in_dim
+from ricci_lax.structure import _operand_types as operands
 from ricci_lax.structure._filling import full_like
-from ricci_lax.structure._operand_types import (
-    array_aval,
-    canonical_axis,
-    check_dtype,
-    numeric,
-    shape_of,
-)
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
@@ -47,8 +40,8 @@ __all__ = [
 
 
 def associative_scan(
-    fn: Callable[..., PyTree], elems: PyTree, reverse: bool = False, axis: int = 0
-) -> PyTree:
+    fn: Callable[..., ir.PyTree], elems: ir.PyTree, reverse: bool = False, axis: int = 0
+) -> ir.PyTree:
     """Combine the elements of arrays up to each one, in logarithmically many steps.
 
     Args:
@@ -97,15 +90,15 @@ def associative_scan(
     leaves, tree = tree_flatten(elems)
     if not leaves:
         raise ValueError("lax.associative_scan: elems must hold at least one array.")
-    axis = canonical_axis(axis, len(shape_of(leaves[0])))
-    size = shape_of(leaves[0])[axis]
-    if any(len(shape_of(x)) <= axis or shape_of(x)[axis] != size for x in leaves):
+    axis = operands.canonical_axis(axis, len(operands.shape_of(leaves[0])))
+    size = operands.shape_of(leaves[0])[axis]
+    if any(len(operands.shape_of(x)) <= axis or operands.shape_of(x)[axis] != size for x in leaves):
         raise ValueError(
             "associative_scan: the arrays of elems differ in size along the dimension that "
-            f"is scanned: their shapes are {[shape_of(x) for x in leaves]}."
+            f"is scanned: their shapes are {[operands.shape_of(x) for x in leaves]}."
         )
 
-    def combine(a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
+    def combine(a: Sequence[ir.Array], b: Sequence[ir.Array]) -> list[ir.Array]:
         return tree_flatten(fn(tree_unflatten(tree, a), tree_unflatten(tree, b)))[0]
 
     if reverse:
@@ -117,15 +110,15 @@ def associative_scan(
 
 
 def _scan(
-    combine: Callable[[Sequence[Array], Sequence[Array]], list[Array]],
-    elems: Sequence[Array],
+    combine: Callable[[Sequence[ir.Array], Sequence[ir.Array]], list[ir.Array]],
+    elems: Sequence[ir.Array],
     axis: int,
-) -> list[Array]:
-    size = shape_of(elems[0])[axis]
+) -> list[ir.Array]:
+    size = operands.shape_of(elems[0])[axis]
     if size < 2:
         return list(elems)
 
-    def part(xs: Sequence[Array], start: int, stop: int, stride: int = 1) -> list[Array]:
+    def part(xs: Sequence[ir.Array], start: int, stop: int, stride: int = 1) -> list[ir.Array]:
         return [slice_in_dim(x, start, stop, stride, axis) for x in xs]
 
     # Scanning the combinations of pairs computes the results at odd positions. Each of these,
@@ -141,19 +134,19 @@ def _scan(
     return [_interleave(a, b, axis) for a, b in zip(even, odd, strict=True)]
 
 
-def _interleave(even: Array, odd: Array, axis: int) -> Array:
-    aval = array_aval(even)
-    equal = aval.shape[axis] == shape_of(odd)[axis]
-    zero = exact_scalar(0, aval.dtype)
+def _interleave(even: ir.Array, odd: ir.Array, axis: int) -> ir.Array:
+    aval = operands.array_aval(even)
+    equal = aval.shape[axis] == operands.shape_of(odd)[axis]
+    zero = ir.exact_scalar(0, aval.dtype)
 
-    def spread(x: Array, low: int, high: int) -> Array:
+    def spread(x: ir.Array, low: int, high: int) -> ir.Array:
         config = [(0, 0, 0)] * aval.ndim
         config[axis] = (low, high, 1)
         return pad(x, zero, config)
 
     # Each array has zeros where the other one has its elements: the sum interleaves them, and so
     # does a disjunction of booleans.
-    join = bitwise_or if issubdtype(aval.dtype, np.bool_) else add
+    join = bitwise_or if ir.issubdtype(aval.dtype, np.bool_) else add
     return join(spread(even, 0, int(equal)), spread(odd, 1, int(not equal)))
 
 
@@ -167,7 +160,7 @@ def logaddexp(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
       >>> logaddexp(np.zeros(3, np.float32), np.zeros(3, np.float32)).shape
       (3,)
     """
-    if ir.issubdtype(array_aval(x1).dtype, np.complexfloating):
+    if ir.issubdtype(operands.array_aval(x1).dtype, np.complexfloating):
         return _complex_logaddexp(x1, x2)
     # Relative to the larger operand the exponential is 1 at most, and does not overflow.
     larger = max(x1, x2)
@@ -181,7 +174,7 @@ def _complex_logaddexp(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
     first = ge(real(x1), real(x2))
     larger, smaller = select_n(first, x2, x1), select_n(first, x1, x2)
     # If even the larger one is the logarithm of zero, so is the sum.
-    part = array_aval(real(larger))
+    part = operands.array_aval(real(larger))
     nothing = eq(real(larger), ir.exact_scalar(-np.inf, part.dtype))
     return select_n(nothing, add(larger, log1p(exp(sub(smaller, larger)))), larger)
 
@@ -200,13 +193,13 @@ def _logaddexp_jvp(primals, tangents):
 
 def _finite_above(x: ir.Array) -> ir.Array:
     """``x`` with zeros in place of positive infinities."""
-    infinity = np.asarray(np.inf, array_aval(x).dtype)[()]
+    infinity = np.asarray(np.inf, operands.array_aval(x).dtype)[()]
     return select_n(eq(x, infinity), x, full_like(x, 0))
 
 
 def _is_integral(dtype: np.dtype) -> bool:
     """Whether a dtype is one of integers."""
-    return issubdtype(dtype, np.integer)
+    return ir.issubdtype(dtype, np.integer)
 
 
 def _cumulative(
@@ -230,7 +223,7 @@ def _cumulative(
     """
 
     def abstract_eval(x: ir.ShapedArray, *, axis: int, reverse: bool) -> ir.ShapedArray:
-        check_dtype(name, x, numeric)
+        operands.check_dtype(name, x, operands.numeric)
         if axis < 0:
             raise ValueError(
                 f"{name}: axis={axis} is negative; count the axes of lax functions from 0."

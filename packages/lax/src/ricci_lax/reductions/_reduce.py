@@ -16,18 +16,7 @@ from ricci_lax.structure._operand_types import array_aval, shape_of, with_out_sh
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
-from ._axis_reductions import (
-    fold_axes,
-    highest,
-    lower_variadic_reduce,
-    lowest,
-    reduce_and,
-    reduce_max,
-    reduce_min,
-    reduce_or,
-    reduce_prod,
-    reduce_xor,
-)
+from . import _axis_reductions as axis_reductions
 
 __all__ = ["reduce", "reduce_p"]
 
@@ -47,12 +36,12 @@ def _all_ones(dtype: ir.DTypeLike) -> ir.ArrayLike:
 # Computations with a specialised reduction: their identity and this reduction.
 _monoids: dict[Any, tuple[Callable[[np.dtype], ir.ArrayLike], Callable[..., ir.Array]]] = {
     add: (_zero, reduce_sum),
-    mul: (_one, reduce_prod),
-    max: (lowest, reduce_max),
-    min: (highest, reduce_min),
-    bitwise_and: (_all_ones, reduce_and),
-    bitwise_or: (_zero, reduce_or),
-    bitwise_xor: (_zero, reduce_xor),
+    mul: (_one, axis_reductions.reduce_prod),
+    max: (axis_reductions.lowest, axis_reductions.reduce_max),
+    min: (axis_reductions.highest, axis_reductions.reduce_min),
+    bitwise_and: (_all_ones, axis_reductions.reduce_and),
+    bitwise_or: (_zero, axis_reductions.reduce_or),
+    bitwise_xor: (_zero, axis_reductions.reduce_xor),
 }
 
 
@@ -68,7 +57,7 @@ def is_identity(
 
     Infinity counts as the highest or lowest number of dtypes that lack it.
     """
-    infinite = {lowest: -np.inf, highest: np.inf}.get(identity)
+    infinite = {axis_reductions.lowest: -np.inf, axis_reductions.highest: np.inf}.get(identity)
     if infinite is not None and is_known_value(x, infinite):
         return True
     return is_known_value(x, identity(dtype))
@@ -152,7 +141,7 @@ def _fold(jaxpr: ir.Jaxpr, dimensions: Sequence[int], *args: ir.Array) -> list[i
     def combine(lefts: Sequence[ir.Array], rights: Sequence[ir.Array]) -> list[ir.Array]:
         return ir.eval_jaxpr(jaxpr, jaxpr.consts, *lefts, *rights)
 
-    return fold_axes(operands, inits, dimensions, combine)
+    return axis_reductions.fold_axes(operands, inits, dimensions, combine)
 
 
 def _is_discrete(tangent: ir.Array | Zero) -> bool:
@@ -198,7 +187,7 @@ def _reduce_lower(
     ctx: Lowering, *args: Value, computation, jaxpr: ir.Jaxpr, dimensions: ir.Shape
 ) -> list[Value]:
     operands, inits = _halves(args)
-    return lower_variadic_reduce(ctx, operands, inits, dimensions, jaxpr)
+    return axis_reductions.lower_variadic_reduce(ctx, operands, inits, dimensions, jaxpr)
 
 
 def _reduce_factors(*avals: ir.ShapedArray, dimensions: ir.Shape, **params: object) -> ir.FactorMap:

@@ -8,17 +8,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import batched_at
-from ricci_lax.elementwise._comparison import (
-    bitwise_or,
-    bitwise_xor,
-    compare,
-    eq,
-    ne,
-    select_n,
-    shift_left,
-    shift_right_arithmetic,
-    write_select,
-)
+from ricci_lax.elementwise import _comparison as comparison
 from ricci_lax.elementwise._conversion import bitcast_convert_type, convert_element_type
 from ricci_lax.shapes import GatherDimensionNumbers, GatherScatterMode, gather
 from ricci_lax.structure import broadcasted_iota, expand_dims, full_like, reshape
@@ -67,7 +57,7 @@ def _sorted(ctx: Lowering, keys: Value, dimension: int) -> Value:
     scalar = ir.ShapedArray((), keys.dtype)
 
     def build(inner: Lowering, x: Value, y: Value) -> list[Value]:
-        return [compare(inner, "LT", x, y, "UNSIGNED")]
+        return [comparison.compare(inner, "LT", x, y, "UNSIGNED")]
 
     region = ctx.region([scalar, scalar], build)
     attributes = f"dimension = {dimension} : i64, is_stable = true"
@@ -78,7 +68,7 @@ def _packed(key: ir.Array, *, dimension: int) -> ir.Array:
     """The ordered key of each element in the upper bits, its position in the lower ones."""
     high = convert_element_type(_ordered(key), np.uint64)
     position = broadcasted_iota(np.dtype(np.uint64), shape_of(key), dimension)
-    return bitwise_or(shift_left(high, np.uint64(_KEY_BITS)), position)
+    return comparison.bitwise_or(comparison.shift_left(high, np.uint64(_KEY_BITS)), position)
 
 
 def _ordered(key: ir.Array) -> ir.Array:
@@ -87,16 +77,22 @@ def _ordered(key: ir.Array) -> ir.Array:
     if ir.issubdtype(dtype, np.floating):
         # Exact, because all dtypes of this size or less are subsets of float32.
         key = convert_element_type(key, np.float32)
-        key = select_n(eq(key, np.float32(0)), key, full_like(key, 0))
-        key = select_n(ne(key, key), key, full_like(key, np.nan))
+        key = comparison.select_n(comparison.eq(key, np.float32(0)), key, full_like(key, 0))
+        key = comparison.select_n(comparison.ne(key, key), key, full_like(key, np.nan))
         bits = bitcast_convert_type(key, np.int32)
         # Negative numbers get all bits flipped, because greater ones have smaller magnitudes.
-        flipped = bitcast_convert_type(shift_right_arithmetic(bits, np.int32(31)), np.uint32)
-        return bitwise_xor(bitcast_convert_type(bits, np.uint32), bitwise_or(flipped, _SIGN))
+        flipped = bitcast_convert_type(
+            comparison.shift_right_arithmetic(bits, np.int32(31)), np.uint32
+        )
+        return comparison.bitwise_xor(
+            bitcast_convert_type(bits, np.uint32), comparison.bitwise_or(flipped, _SIGN)
+        )
     if not ir.issubdtype(dtype, np.signedinteger):
         return convert_element_type(key, np.uint32)
     # Flipping the sign bit moves the negative numbers below the others.
-    return bitwise_xor(bitcast_convert_type(convert_element_type(key, np.int32), np.uint32), _SIGN)
+    return comparison.bitwise_xor(
+        bitcast_convert_type(convert_element_type(key, np.int32), np.uint32), _SIGN
+    )
 
 
 def _positions(keys: ir.Array) -> ir.Array:
@@ -174,8 +170,8 @@ def _sort_keys(ctx: Lowering, x: Value) -> list[Value]:
         return [x]
     # In the total order -0 precedes 0, and NaNs with a sign bit precede all numbers.
     zero, nan = ctx.constant(0, x.aval), ctx.constant(np.nan, x.aval)
-    plain = write_select(ctx, _compare(ctx, "EQ", x, zero, "FLOAT"), zero, x)
-    return [write_select(ctx, _compare(ctx, "NE", x, x, "FLOAT"), nan, plain)]
+    plain = comparison.write_select(ctx, _compare(ctx, "EQ", x, zero, "FLOAT"), zero, x)
+    return [comparison.write_select(ctx, _compare(ctx, "NE", x, x, "FLOAT"), nan, plain)]
 
 
 def _order(dtype: ir.DTypeLike) -> str:

@@ -19,18 +19,10 @@ from ricci_lax.structure._operand_types import anything, array_aval, check_dtype
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
+from . import _window_shape as window_shape
 from ._axis_reductions import highest, lowest
 from ._reduce import check_initial_values, is_identity, strong_scalar, trace_computation
 from ._window_selection import select_and_gather_add_p
-from ._window_shape import (
-    batched_window,
-    canonical_window,
-    check_window,
-    dilated,
-    dilated_shape,
-    lower_reduce_window,
-    reduce_window_shape_tuple,
-)
 
 __all__ = [
     "reduce_window",
@@ -49,8 +41,8 @@ def _window_aval(name: str, x: ir.ShapedArray, window: dict[str, Any]) -> ir.Sha
         window["base_dilation"],
         window["window_dilation"],
     )
-    check_window(name, x.shape, *sizes)
-    return x.update(shape=reduce_window_shape_tuple(x.shape, *sizes))
+    window_shape.check_window(name, x.shape, *sizes)
+    return x.update(shape=window_shape.reduce_window_shape_tuple(x.shape, *sizes))
 
 
 def _windowed(
@@ -68,7 +60,7 @@ def _windowed(
 
     def batch(axis, args, dims, **window):
         dim = dims[0]
-        return primitive.bind(args[0], **batched_window(dim, **window)), dim
+        return primitive.bind(args[0], **window_shape.batched_window(dim, **window)), dim
 
     def lower(ctx: Lowering, x: Value, **window: Any) -> Value:
         scalar = ir.ShapedArray((), x.dtype)
@@ -76,7 +68,7 @@ def _windowed(
             lambda a, b: [combine(a, b)], [scalar, scalar], origin=ir.no_origin
         )
         init = ctx.constant(identity(x.dtype), scalar)
-        return lower_reduce_window(ctx, [x], [init], jaxpr, **window)[0]
+        return window_shape.lower_reduce_window(ctx, [x], [init], jaxpr, **window)[0]
 
     block = {"checkify": checks_nan, "sharding": ir.factors(ir.same_dimensions), **rules}
     primitive = ir.define(name, abstract_eval=abstract_eval, batch=batch, lower=lower, **block)
@@ -88,8 +80,8 @@ def _sum_transpose(
 ):
     """Sum the cotangents of the windows that each element is in, by a windowed sum."""
     shape, counts = x.aval.shape, shape_of(ct)
-    base = dilated_shape(shape, base_dilation)
-    window = dilated_shape(window_dimensions, window_dilation)
+    base = window_shape.dilated_shape(shape, base_dilation)
+    window = window_shape.dilated_shape(window_dimensions, window_dilation)
     # Element i is in the windows that reach it: behind ``width - low - 1`` zeros, with the gaps of
     # the strides filled by zeros, their cotangents are exactly the window that starts at i.
     config = []
@@ -98,7 +90,7 @@ def _sum_transpose(
     ):
         before = width - low - 1
         # As much padding (or, if negative, as little) as leaves one window for each element.
-        after = size + width - 1 - dilated(count, stride) - before
+        after = size + width - 1 - window_shape.dilated(count, stride) - before
         config.append((before, after, stride - 1))
     spread = pad(ct, scalar_like(ct, 0), config)
     ones = (1,) * len(shape)
@@ -186,7 +178,7 @@ def _fold_windows(
     operands, inits = _halves(args)
     shape = shape_of(operands[0])
     sizes = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
-    counts = reduce_window_shape_tuple(shape, *sizes)
+    counts = window_shape.reduce_window_shape_tuple(shape, *sizes)
     config = tuple(
         (low, high, base - 1) for (low, high), base in zip(padding, base_dilation, strict=True)
     )
@@ -199,7 +191,7 @@ def _fold_windows(
     for position in product(*map(range, window_dimensions)):
         starts = tuple(p * d for p, d in zip(position, window_dilation, strict=True))
         limits = tuple(
-            s + dilated(n, stride)
+            s + window_shape.dilated(n, stride)
             for s, n, stride in zip(starts, counts, window_strides, strict=True)
         )
         part = [slice_array(x, starts, limits, window_strides) for x in padded]
@@ -286,7 +278,7 @@ def _reduce_window_batch(axis, args, dims, *, jaxpr, consts, **window):
     if any(d is not None for d in init_dims):
         return batch_flat(_as_slices(jaxpr, window), axis, args, dims)
     moved = [batched_at(x, d, axis, 0) for x, d in zip(operands, operand_dims, strict=True)]
-    window = batched_window(0, **window)
+    window = window_shape.batched_window(0, **window)
     results = reduce_window_p.bind(*moved, *inits, jaxpr=jaxpr, consts=consts, **window)
     return results, [0] * len(operands)
 
@@ -295,7 +287,7 @@ def _reduce_window_lower(
     ctx: Lowering, *args: Value, jaxpr: ir.Jaxpr, consts: Sequence[ir.Array], **window: Any
 ) -> list[Value]:
     operands, inits = _halves(args)
-    return lower_reduce_window(ctx, operands, inits, jaxpr, **window)
+    return window_shape.lower_reduce_window(ctx, operands, inits, jaxpr, **window)
 
 
 def _reduce_window_factors(*avals: ir.ShapedArray, **window: object) -> ir.FactorMap:
@@ -401,7 +393,7 @@ def reduce_window(
             "reduce_window requires operands of one shape, got "
             f"{', '.join(aval.str_short() for aval in avals)}."
         )
-    window = canonical_window(
+    window = window_shape.canonical_window(
         "reduce_window",
         avals[0].shape,
         window_dimensions,

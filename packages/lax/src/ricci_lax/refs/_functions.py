@@ -8,17 +8,8 @@ import ricci_ir as ir
 from ricci_lax.elementwise._conversion import converted
 from ricci_pytree import register_pytree_node
 
+from . import _primitives as primitives
 from ._indexing import Form, read_index
-from ._primitives import (
-    addupdate_p,
-    empty_ref_p,
-    free_ref_p,
-    freeze_p,
-    get_p,
-    new_ref_p,
-    swap_p,
-    write,
-)
 
 __all__ = [
     "TransformedRef",
@@ -60,7 +51,7 @@ class TransformedRef:
     def shape(self) -> tuple[int, ...]:
         """The shape of the part."""
         avals = tuple(map(ir.get_aval, (self.ref, *self.operands)))
-        part: Any = get_p.result_avals(avals, {"transforms": self.transforms})
+        part: Any = primitives.get_p.result_avals(avals, {"transforms": self.transforms})
         return part.shape
 
     @property
@@ -153,7 +144,7 @@ def get(ref: ir.Ref | TransformedRef, idx: Any = None) -> ir.Array:
       Array(2., dtype=float32)
     """
     base, transforms, operands = _located("get", ref, idx)
-    return get_p.bind(base, *operands, transforms=transforms)
+    return primitives.get_p.bind(base, *operands, transforms=transforms)
 
 
 def set(ref: ir.Ref | TransformedRef, idx: Any, value: ir.ArrayLike) -> None:
@@ -180,9 +171,9 @@ def set(ref: ir.Ref | TransformedRef, idx: Any, value: ir.ArrayLike) -> None:
     # A recorded write is a swap whose result is unused; eagerly the previous value is not read at
     # all.
     if ir.context.trace.records_references:
-        swap_p.bind(base, value, *operands, transforms=transforms)
+        primitives.swap_p.bind(base, value, *operands, transforms=transforms)
     else:
-        write(base, value, operands, transforms)
+        primitives.write(base, value, operands, transforms)
 
 
 def swap(
@@ -209,7 +200,7 @@ def swap(
     """
     base, transforms, operands = _located(_function_name.removeprefix("ref_"), ref, idx)
     value = _fitting(base, transforms, operands, value)
-    return swap_p.bind(base, value, *operands, transforms=transforms)
+    return primitives.swap_p.bind(base, value, *operands, transforms=transforms)
 
 
 def addupdate(ref: ir.Ref | TransformedRef, idx: Any, x: ir.ArrayLike) -> None:
@@ -233,7 +224,7 @@ def addupdate(ref: ir.Ref | TransformedRef, idx: Any, x: ir.ArrayLike) -> None:
     """
     base, transforms, operands = _located("addupdate", ref, idx)
     x = _fitting(base, transforms, operands, x)
-    addupdate_p.bind(base, x, *operands, transforms=transforms)
+    primitives.addupdate_p.bind(base, x, *operands, transforms=transforms)
 
 
 def _fitting(
@@ -242,7 +233,9 @@ def _fitting(
     """Check and convert a value to the type of the part of a reference that it is written to."""
     if transforms:
         avals = tuple(map(ir.get_aval, operands))
-        expected: Any = get_p.result_avals((ref.aval, *avals), {"transforms": transforms})
+        expected: Any = primitives.get_p.result_avals(
+            (ref.aval, *avals), {"transforms": transforms}
+        )
     else:
         expected = ref.aval.inner_aval
     aval: Any = ir.get_aval(x)
@@ -326,7 +319,7 @@ def new_ref(
     if pin and ir.context.trace is ir.eval_trace:
         raise NotImplementedError("new_ref: pin=True is for references that a jit makes.")
     init = ir.as_array(converted(init_val, aval.dtype, False))
-    ref = new_ref_p.bind(init, memory_space=memory_space, kind=kind, pin=bool(pin))
+    ref = primitives.new_ref_p.bind(init, memory_space=memory_space, kind=kind, pin=bool(pin))
     return _recorded(ref)
 
 
@@ -347,7 +340,7 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> ir.Ref:
     """
     aval: Any = ty if isinstance(ty, ir.AbstractValue) else ir.typeof(ty)
     aval = aval.strip_weak_type()
-    return _recorded(empty_ref_p.bind(ty=aval, memory_space=memory_space, pin=bool(pin)))
+    return _recorded(primitives.empty_ref_p.bind(ty=aval, memory_space=memory_space, pin=bool(pin)))
 
 
 def _recorded(made: Any) -> Any:
@@ -376,7 +369,7 @@ def freeze(ref: ir.Ref) -> ir.Array:
     """
     if not ir.is_reference(ref):
         raise ValueError(f"freeze takes a reference, got {ref!r:.60} of type {type(ref).__name__}.")
-    return freeze_p.bind(ref)
+    return primitives.freeze_p.bind(ref)
 
 
 def free_ref(ref: ir.Ref) -> None:
@@ -399,7 +392,7 @@ def free_ref(ref: ir.Ref) -> None:
         raise ValueError(
             f"free_ref takes a reference, got {ref!r:.60} of type {type(ref).__name__}."
         )
-    free_ref_p.bind(ref)
+    primitives.free_ref_p.bind(ref)
 
 
 ir.reference_methods.update(

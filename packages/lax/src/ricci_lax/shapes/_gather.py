@@ -15,20 +15,7 @@ from ricci_lax.structure._operand_types import array_aval, as_sizes, canonical_a
 from ricci_lax.structure._transposing import lower_reduce
 from ricci_stablehlo import Lowering, Value, write_gather
 
-from ._dimension_numbers import (
-    FILL,
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    check_batching,
-    check_dims,
-    check_index_map,
-    combiner,
-    comparable_indices,
-    dimension_tuple,
-    dims_attribute,
-    shifted,
-)
+from . import _dimension_numbers as numbering
 from ._joining import concatenate
 
 __all__ = ["gather", "gather_p", "index_take"]
@@ -37,14 +24,16 @@ __all__ = ["gather", "gather_p", "index_take"]
 def _check_gather(
     operand: ir.ShapedArray,
     indices: ir.ShapedArray,
-    dims: GatherDimensionNumbers,
+    dims: numbering.GatherDimensionNumbers,
     slice_sizes: ir.Shape,
 ) -> None:
-    check_index_map("gather", "start_index_map", dims.start_index_map, indices, operand.ndim)
+    numbering.check_index_map(
+        "gather", "start_index_map", dims.start_index_map, indices, operand.ndim
+    )
     ndim = len(dims.offset_dims) + indices.ndim - 1
-    check_dims("gather", "offset_dims", dims.offset_dims, ndim)
-    check_dims("gather", "collapsed_slice_dims", dims.collapsed_slice_dims, operand.ndim)
-    check_batching(
+    numbering.check_dims("gather", "offset_dims", dims.offset_dims, ndim)
+    numbering.check_dims("gather", "collapsed_slice_dims", dims.collapsed_slice_dims, operand.ndim)
+    numbering.check_batching(
         "gather",
         (
             "collapsed_slice_dims",
@@ -89,7 +78,7 @@ def _gather_aval(
     operand: ir.ShapedArray,
     indices: ir.ShapedArray,
     *,
-    dimension_numbers: GatherDimensionNumbers,
+    dimension_numbers: numbering.GatherDimensionNumbers,
     slice_sizes: ir.Shape,
     **params: object,
 ) -> ir.ShapedArray:
@@ -105,27 +94,29 @@ def _gather_aval(
 
 def _gather_tangent(result, primals, tangents, *, fill_value, mode, **params):
     # Filled elements do not depend on the operand: their tangents are zero.
-    fill = 0 if mode is FILL else None
+    fill = 0 if mode is numbering.FILL else None
     return gather_p.bind(tangents[0], primals[1], fill_value=fill, mode=mode, **params)
 
 
 def _gather_batch(axis, args, batch_dims, *, dimension_numbers, slice_sizes, **params):
     operand, indices = args
-    dims: GatherDimensionNumbers = dimension_numbers
+    dims: numbering.GatherDimensionNumbers = dimension_numbers
     mapped, mapped_indices = (d is not None for d in batch_dims)
     if mapped:
         operand = move_dim(operand, batch_dims[0], 0)
         dims = dims._replace(
-            collapsed_slice_dims=shifted(dims.collapsed_slice_dims),
-            start_index_map=shifted(dims.start_index_map),
-            operand_batching_dims=shifted(dims.operand_batching_dims),
+            collapsed_slice_dims=numbering.shifted(dims.collapsed_slice_dims),
+            start_index_map=numbering.shifted(dims.start_index_map),
+            operand_batching_dims=numbering.shifted(dims.operand_batching_dims),
         )
     if mapped_indices:
         indices = move_dim(indices, batch_dims[1], 0)
-        dims = dims._replace(start_indices_batching_dims=shifted(dims.start_indices_batching_dims))
+        dims = dims._replace(
+            start_indices_batching_dims=numbering.shifted(dims.start_indices_batching_dims)
+        )
     # A batch of indices alone is a further dimension of the indices; one of the operand alone is
     # read whole, as a dimension of each slice; and one of both pairs their examples.
-    offset_dims = shifted(dims.offset_dims)
+    offset_dims = numbering.shifted(dims.offset_dims)
     if not mapped:
         dims = dims._replace(offset_dims=offset_dims)
         # The indices of a batch need not have the properties of each example's indices.
@@ -170,25 +161,25 @@ def _gather_lower(
     operand: Value,
     indices: Value,
     *,
-    dimension_numbers: GatherDimensionNumbers,
+    dimension_numbers: numbering.GatherDimensionNumbers,
     slice_sizes: ir.Shape,
     indices_are_sorted: bool,
     unique_indices: bool,
-    mode: GatherScatterMode,
+    mode: numbering.GatherScatterMode,
     fill_value: ir.ArrayLike | None,
 ) -> Value:
     out, dims = ctx.out, dimension_numbers
-    if mode is GatherScatterMode.ONE_HOT:
+    if mode is numbering.GatherScatterMode.ONE_HOT:
         raise NotImplementedError('gather: mode "one_hot" cannot be lowered; use another mode')
     if 0 in out.shape:
         # A slice may be larger than an operand from which no element is read.
         return ctx.broadcast(ctx.constant(0, out.update(shape=())), out.shape, ())
     mask = None
-    if mode is FILL:
-        indices = comparable_indices(ctx, indices)
+    if mode is numbering.FILL:
+        indices = numbering.comparable_indices(ctx, indices)
         bounds = [operand.shape[d] - slice_sizes[d] for d in dims.start_index_map]
         mask = _in_bounds(ctx, indices, bounds)
-    numbers = dims_attribute(
+    numbers = numbering.dims_attribute(
         [
             ("offset_dims", dims.offset_dims),
             ("collapsed_slice_dims", dims.collapsed_slice_dims),
@@ -215,14 +206,14 @@ def _gather_transpose(
         raise NotImplementedError("gather is not linear in its indices")
     # The fields of both correspond one to one: the slices that a gather reads are a scatter's
     # windows.
-    dims = ScatterDimensionNumbers(*dimension_numbers)
+    dims = numbering.ScatterDimensionNumbers(*dimension_numbers)
     # Scatter is defined on top of this module.
     into = ir.primitives["scatter-add"].bind(
         zeros_of(operand.aval.strip_weak_type()),
         indices,
         ct,
         dimension_numbers=dims,
-        update_jaxpr=combiner(add, operand.aval.dtype),
+        update_jaxpr=numbering.combiner(add, operand.aval.dtype),
         update_consts=(),
         **params,
     )
@@ -233,7 +224,7 @@ def _gather_factors(
     operand: ir.ShapedArray,
     indices: ir.ShapedArray,
     *,
-    dimension_numbers: GatherDimensionNumbers,
+    dimension_numbers: numbering.GatherDimensionNumbers,
     slice_sizes: ir.Shape,
     **params: object,
 ) -> ir.FactorMap:
@@ -306,12 +297,12 @@ def _checked_fill(value: ir.ArrayLike, dtype: ir.DTypeLike | ir.ExtendedDType) -
 def gather(
     operand: ir.ArrayLike,
     start_indices: ir.ArrayLike,
-    dimension_numbers: GatherDimensionNumbers,
+    dimension_numbers: numbering.GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    mode: str | GatherScatterMode | None = None,
+    mode: str | numbering.GatherScatterMode | None = None,
     fill_value: ir.ArrayLike | None = None,
 ) -> ir.Array:
     """Read slices of an array, all of one size, each at a computed position.
@@ -359,9 +350,9 @@ def gather(
     Source: StableHLO ``gather``.
     """
     if mode is None:
-        mode = GatherScatterMode.PROMISE_IN_BOUNDS
-    mode = GatherScatterMode.from_any(mode)
-    if mode is not FILL:
+        mode = numbering.GatherScatterMode.PROMISE_IN_BOUNDS
+    mode = numbering.GatherScatterMode.from_any(mode)
+    if mode is not numbering.FILL:
         fill_value = None
     elif fill_value is None:
         fill_value = _default_fill(array_aval(operand).dtype)
@@ -370,7 +361,7 @@ def gather(
     return gather_p.bind(
         operand,
         start_indices,
-        dimension_numbers=dimension_tuple(dimension_numbers),
+        dimension_numbers=numbering.dimension_tuple(dimension_numbers),
         slice_sizes=as_sizes(slice_sizes),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),
@@ -413,7 +404,7 @@ def index_take(src: ir.ArrayLike, idxs: Sequence[ir.ArrayLike], axes: Sequence[i
     if ir.issubdtype(dtype, np.signedinteger):
         wrapped = select_n(lt(wrapped, ir.exact_scalar(0, dtype)), wrapped, add(wrapped, sizes))
     offset_rank = len(shape) - len(axes)
-    dims = GatherDimensionNumbers(
+    dims = numbering.GatherDimensionNumbers(
         offset_dims=tuple(range(len(batch), len(batch) + offset_rank)),
         collapsed_slice_dims=tuple(sorted(axes)),
         start_index_map=axes,

@@ -9,26 +9,16 @@ from ricci_autodiff import not_linear, zero_derivative
 from ricci_stablehlo import write_iota
 
 from . import _exact_rules as exact
+from . import _operand_types as operand_types
 from ._broadcasting import broadcast_in_dim, broadcast_in_dim_p, weak_scalar
-from ._operand_types import (
-    array_aval,
-    as_sizes,
-    bind_placed,
-    bind_sharded,
-    check_dtype,
-    check_nonnegative,
-    create_at_place,
-    numeric,
-    place_of,
-)
 
 __all__ = ["broadcasted_iota", "full", "full_like", "iota", "iota_p"]
 
 
 def _iota_aval(*, dtype: np.dtype, shape: ir.Shape, dimension: int, sharding) -> ir.ShapedArray:
-    check_nonnegative("iota", shape)
+    operand_types.check_nonnegative("iota", shape)
     aval = ir.ShapedArray(shape, dtype)
-    check_dtype("iota", aval, numeric)
+    operand_types.check_dtype("iota", aval, operand_types.numeric)
     if not 0 <= dimension < len(shape):
         raise ValueError(
             f"iota: dimension {dimension} names none of the {len(shape)} dimensions of "
@@ -102,12 +92,12 @@ def broadcasted_iota(
       >>> (rows >= columns).astype(int).tolist()
       [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
-    shape = as_sizes(shape)
+    shape = operand_types.as_sizes(shape)
     dtype, dimension = ir.explicit_dtype(dtype, "iota"), index(dimension)
     if out_sharding is None:
         return iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None)
     params = {"dtype": dtype, "shape": shape, "dimension": dimension}
-    return bind_placed(iota_p, (), len(shape), out_sharding, params)
+    return operand_types.bind_placed(iota_p, (), len(shape), out_sharding, params)
 
 
 _python_scalars = (bool, int, float, complex)
@@ -140,12 +130,12 @@ def full(
       >>> lax.full((2, 3), 1.5).tolist()
       [[1.5, 1.5, 1.5], [1.5, 1.5, 1.5]]
     """
-    shape = as_sizes(shape)
+    shape = operand_types.as_sizes(shape)
     kind = type(fill_value)
     if kind in _python_scalars:  # an int may be out of range of the default dtype
         value_dtype, weak = ir.python_scalar_dtype(kind), kind is not bool
     else:
-        aval = array_aval(fill_value)
+        aval = operand_types.array_aval(fill_value)
         if aval.shape:
             raise TypeError(
                 f"full: fill_value has shape {aval.shape}, and only a scalar can fill an array. "
@@ -169,10 +159,16 @@ def full(
         )
     if sharding is None:
         return broadcast_in_dim(fill_value, shape, ())
-    params = {"shape": as_sizes(shape), "broadcast_dimensions": ()}
-    result = bind_sharded(broadcast_in_dim_p, (fill_value,), len(params["shape"]), sharding, params)
+    params = {"shape": operand_types.as_sizes(shape), "broadcast_dimensions": ()}
+    result = operand_types.bind_sharded(
+        broadcast_in_dim_p, (fill_value,), len(params["shape"]), sharding, params
+    )
     # An eager scalar does not have a mesh, so that its copies are still to be placed.
-    return create_at_place.call(result, sharding) if ir.context.trace is ir.eval_trace else result
+    return (
+        operand_types.create_at_place.call(result, sharding)
+        if ir.context.trace is ir.eval_trace
+        else result
+    )
 
 
 @ir.may_return_operand
@@ -201,15 +197,15 @@ def full_like(
       >>> lax.full_like(jnp.ones(3, jnp.int8), 2.9)
       Array([2, 2, 2], dtype=int8)
     """
-    aval = ir.shaped_like(x) if _is_described(x) else array_aval(x)
-    shape = aval.shape if shape is None else as_sizes(shape)
+    aval = ir.shaped_like(x) if _is_described(x) else operand_types.array_aval(x)
+    shape = aval.shape if shape is None else operand_types.as_sizes(shape)
     if sharding is None:
-        sharding = place_of(x, shape)
+        sharding = operand_types.place_of(x, shape)
     if dtype is None and aval.weak_type:
         # The result stays weak: a Python scalar has a weak dtype, so convert the value to one.
         if np.isscalar(fill_value) and aval.dtype != ir.BOOL:
             fill_value = weak_scalar(ir.converted_scalar(fill_value, aval.dtype))
-        elif not array_aval(fill_value).shape:  # `full` raises for others
+        elif not operand_types.array_aval(fill_value).shape:  # `full` raises for others
             fill_value = ir.primitives["convert_element_type"].bind(
                 fill_value, new_dtype=aval.dtype, weak_type=True, sharding=None
             )

@@ -5,7 +5,6 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, linear, not_linear, zero_derivative
 from ricci_batching import elementwise
-from ricci_ir import Primitive, by_element, define, linear_in_all
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, tensor_type
 
@@ -122,10 +121,10 @@ def optimization_barrier(operand: ir.PyTree, /) -> ir.PyTree:
     return tree_unflatten(tree, optimization_barrier_p.bind(*leaves))
 
 
-copy_p: Primitive = define(
+copy_p: ir.Primitive = ir.define(
     "copy",
-    sharding=by_element,
-    sums=linear_in_all,
+    sharding=ir.by_element,
+    sums=ir.linear_in_all,
     abstract_eval=lambda x: x,
     jvp=linear,
     transpose=lambda ct, x: [copy_p.bind(ct)],
