@@ -7,15 +7,9 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_pytree import PyTreeDef, flatten_axes, tree_flatten, tree_flatten_with_path, tree_leaves
+from ricci_xla.devices import _jaxlib_options as jaxlib_options
 from ricci_xla.devices._client import check_computed, check_not_forked, get_default_device
 from ricci_xla.devices._jaxlib import runtime
-from ricci_xla.devices._jaxlib_options import (
-    begin_explicit,
-    check_device_to_device,
-    end_explicit,
-    unguarded,
-    watch,
-)
 from ricci_xla.devices._runtime_types import (
     ArrayCopySemantics,
     Device,
@@ -23,29 +17,16 @@ from ricci_xla.devices._runtime_types import (
     JaxRuntimeError,
 )
 from ricci_xla.devices._topologies import is_described
+from ricci_xla.meshes import _shard_shapes as shard_shapes
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._current_mesh import sharding_on_devices, with_set_devices
 from ricci_xla.meshes._mesh import Mesh
-from ricci_xla.meshes._shard_shapes import (
-    device_indices,
-    has_terms,
-    holds_whole_term,
-    tiles,
-    unknown_sum,
-)
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
 from ricci_xla.meshes._type_forms import placed_aval
 
-from ._array import (
-    can_be_read,
-    check_equal_across_processes,
-    check_not_deleted,
-    copy_array,
-    parts,
-    reshard_across_processes,
-)
+from . import _array
 from ._array_impl import ArrayImpl
 from ._layout import Format, MemorySpace, in_format, in_memory, sharding_of_format
 
@@ -123,17 +104,17 @@ def array_from_host(
     else:
         # jaxlib cannot copy a replicated or an empty shard during the call, so the copy is made
         # first, and the runtime then shares its memory.
-        repeated = prod(tiles(sharding, value.ndim)) != sharding.num_devices
+        repeated = prod(shard_shapes.tiles(sharding, value.ndim)) != sharding.num_devices
         if not may_alias and (repeated or not value.size):
             semantics = _zero_copy
             value = value.copy()
         if sharding.is_fully_addressable:
-            pieces = [value[index] for index in device_indices(sharding, aval.shape)]
+            pieces = [value[index] for index in shard_shapes.device_indices(sharding, aval.shape)]
         else:
             indices = sharding.addressable_devices_indices_map(aval.shape)
             pieces = [value[indices[device]] for device in devices]
-        if has_terms(sharding):
-            whole = holds_whole_term(sharding)
+        if shard_shapes.has_terms(sharding):
+            whole = shard_shapes.holds_whole_term(sharding)
             # The terms of an unreduced array must add up to the value: one device of each group has
             # it whole, and the others have zeros.
             pieces = [x if all_ else x * 0 for x, all_ in zip(pieces, whole, strict=True)]
@@ -172,12 +153,12 @@ def move_array(
     Raises:
       RuntimeError: if the array has been deleted.
     """
-    check_not_deleted(array)
+    _array.check_not_deleted(array)
     old = array._sharding
     ndim = array.ndim
     # Each process copies its shards. No process can read the whole array.
     if copy and old == sharding and not old.is_fully_addressable:
-        copies = [_copied(part, part._sharding) for part in parts(array)]
+        copies = [_copied(part, part._sharding) for part in _array.parts(array)]
         return ArrayImpl(placed_aval(array.aval, sharding), sharding, copies, True)
     if old == sharding and not copy and array._committed:
         return array
@@ -186,9 +167,9 @@ def move_array(
         return _rebind(_copied(array, old) if copy else array, sharding)
     sharding.check_compatible_aval(array.shape)
     sharding.shard_shape(array.shape)
-    if has_terms(old):
-        raise unknown_sum("device_put", old)
-    shardwise = not has_terms(sharding) and sharding.num_devices == old.num_devices
+    if shard_shapes.has_terms(old):
+        raise shard_shapes.unknown_sum("device_put", old)
+    shardwise = not shard_shapes.has_terms(sharding) and sharding.num_devices == old.num_devices
     addressable = old.is_fully_addressable and sharding.is_fully_addressable
     if not addressable and old._device_assignment != sharding._device_assignment:
         shardwise = False  # shards cannot be sent to devices of other processes
@@ -207,8 +188,8 @@ def move_array(
             return moved
     if old.num_devices > 1:
         return array_from_host(array._value, array.aval, sharding, may_alias=not copy)
-    check_device_to_device(array.aval, sharding)
-    with unguarded():
+    jaxlib_options.check_device_to_device(array.aval, sharding)
+    with jaxlib_options.unguarded():
         return array_from_host(array._value, array.aval, sharding, may_alias=not copy)
 
 
@@ -221,14 +202,14 @@ def _across(array: ArrayImpl, sharding: Sharding) -> ArrayImpl | None:
     """
     old = array._sharding
     if old._device_assignment == sharding._device_assignment:
-        return reshard_across_processes.call(array, sharding)
-    if can_be_read(array):
+        return _array.reshard_across_processes.call(array, sharding)
+    if _array.can_be_read(array):
         return None
     if old.device_set == sharding.device_set:
         # The devices are in another order. An executable has one order, so that the array is
         # replicated in the old order, and sharded in the new one.
         flat = Mesh(np.array(old._device_assignment, dtype=object), ("all",))
-        whole = reshard_across_processes.call(array, NamedSharding(flat, PartitionSpec()))
+        whole = _array.reshard_across_processes.call(array, NamedSharding(flat, PartitionSpec()))
         return array_from_host(whole._value, array.aval, sharding, may_alias=True)
     alone = sharding.num_devices == 1 or not sharding.is_fully_addressable
     kind = ValueError if alone else NotImplementedError
@@ -240,7 +221,7 @@ def _across(array: ArrayImpl, sharding: Sharding) -> ArrayImpl | None:
 
 
 def _same_pieces(old: Sharding, new: Sharding, shape: tuple[int, ...]) -> bool:
-    return device_indices(old, shape) == device_indices(new, shape)
+    return shard_shapes.device_indices(old, shape) == shard_shapes.device_indices(new, shape)
 
 
 def _copy_to(array: ArrayImpl, sharding: Sharding, semantics: ArrayCopySemantics) -> ArrayImpl:
@@ -259,8 +240,8 @@ def _rebind(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
     if array._committed:
         return array._rewrap_with_aval_and_sharding(aval, sharding)
     devices = list(sharding._internal_device_list.addressable_device_list)
-    with unguarded():
-        return runtime.batched_device_put(aval, sharding, parts(array), devices, True)
+    with jaxlib_options.unguarded():
+        return runtime.batched_device_put(aval, sharding, _array.parts(array), devices, True)
 
 
 def as_sharding(where: Device | Sharding | PartitionSpec | Format) -> Sharding:
@@ -304,8 +285,8 @@ def put_leaf(
         sharding = None if where is None else as_sharding(where)
     if isinstance(x, ArrayImpl):
         if sharding is None:
-            check_not_deleted(x)
-            return copy_array(x) if may_alias is False else x
+            _array.check_not_deleted(x)
+            return _array.copy_array(x) if may_alias is False else x
         if not sharding.is_fully_addressable and x._sharding.is_fully_addressable:
             _check_equal(x, sharding)
         return move_array(x, sharding, donate=donate, copy=may_alias is False)
@@ -313,7 +294,7 @@ def put_leaf(
         raise TypeError(f"the runtime cannot put a traced value on a device: {x!r}.")
     aval = _aval_of(x)
     if sharding is not None:
-        device_indices(sharding, aval.shape)  # raises an error if it does not fit
+        shard_shapes.device_indices(sharding, aval.shape)  # raises an error if it does not fit
     if ir.is_extended(aval.dtype):
         words = put_leaf(x.physical, sharding, donate=donate, may_alias=may_alias)
         return aval.dtype.from_physical(words)
@@ -327,7 +308,7 @@ def _check_equal(value: object, sharding: Sharding) -> None:
     """Raise an error unless all processes put the same values on devices that they share."""
     addressable = sharding._internal_device_list.addressable_device_list
     if addressable and sharding.num_devices > len(addressable):
-        check_equal_across_processes.call(value, sharding)
+        _array.check_equal_across_processes.call(value, sharding)
 
 
 def _aval_of(x: ir.ArrayLike) -> ir.ShapedArray:
@@ -382,7 +363,7 @@ def device_put(
       >>> device_put({"a": np.arange(3)})["a"]
       Array([0, 1, 2], dtype=int32)
     """
-    mark = begin_explicit("explicit_device_put") if watch.on else None
+    mark = jaxlib_options.begin_explicit("explicit_device_put") if jaxlib_options.watch.on else None
     try:
         leaves, treedef = tree_flatten(x)
         count = len(leaves)
@@ -401,7 +382,7 @@ def device_put(
         return treedef.unflatten(moved)
     finally:
         if mark is not None:
-            end_explicit(mark)
+            jaxlib_options.end_explicit(mark)
 
 
 def _named(error: Exception, path: tuple[object, ...], leaf: object) -> Exception:
@@ -437,7 +418,7 @@ def device_get(x: ir.PyTree) -> ir.PyTree:
     Notes:
       The NumPy arrays may share memory with the arrays, and are read-only: ``np.array(x)`` copies.
     """
-    mark = begin_explicit("explicit_device_get") if watch.on else None
+    mark = jaxlib_options.begin_explicit("explicit_device_get") if jaxlib_options.watch.on else None
     try:
         leaves, treedef = tree_flatten(x)
         if mark is None:  # under a guard, arrays in host memory must not be transferred
@@ -450,7 +431,7 @@ def device_get(x: ir.PyTree) -> ir.PyTree:
         raise
     finally:
         if mark is not None:
-            end_explicit(mark)
+            jaxlib_options.end_explicit(mark)
 
 
 def _has_numbers(leaf: object) -> bool:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import ricci_ir as ir
-from ricci_ir import Tracer, TupleRecord, explained
 from ricci_xla.devices import Device, device_mesh
 from ricci_xla.meshes import Mesh, Sharding
 from ricci_xla.tracing._program import Program
@@ -80,7 +79,7 @@ def _find_operations(jaxpr: ir.Jaxpr) -> tuple[MeshOperation, ...]:
     return tuple(by_devices.values())
 
 
-class Claim(TupleRecord):
+class Claim(ir.TupleRecord):
     """An argument, an operation, a result or a setting that commits a call to devices.
 
     Attributes:
@@ -119,7 +118,7 @@ def agreed_claim(
             first = claim
         elif claim.devices != first.devices:
             raise ValueError(
-                explained(
+                ir.explained(
                     f"the arguments, results and operations of {program.name} are committed to "
                     "different devices, which are incompatible:\n"
                     f"  {first.describe()} to {_ids(first.devices)}\n"
@@ -142,7 +141,7 @@ def closure_claim(consts: Iterable[Any]) -> Claim | None:
 
 def is_committed(x: object) -> bool:
     """Whether a value is committed to its devices. A tracer without a value is not."""
-    if isinstance(x, Tracer) and x.concrete() is None:
+    if isinstance(x, ir.Tracer) and x.concrete() is None:
         return False
     return getattr(x, "committed", False)
 

@@ -7,15 +7,6 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_ir import (
-    AbstractValue,
-    Jaxpr,
-    ShapedArray,
-    TupleRecord,
-    is_static_shape,
-    no_axes,
-    warn_user,
-)
 from ricci_stablehlo import HostCallback, lower_jaxpr, parts_text
 from ricci_xla.arrays._layout import HOST_MEMORY, layout_text
 from ricci_xla.devices._client import canonical_platform
@@ -37,13 +28,13 @@ class Annotations:
     tiles; operations with a mesh need mesh axes.
     """
 
-    def __init__(self, jaxpr: Jaxpr, placement: Placement):
+    def __init__(self, jaxpr: ir.Jaxpr, placement: Placement):
         self.many = len(placement.devices) > 1
         self.meshes: dict[tuple[tuple[Hashable, int], ...], str] = {}
         tiled = any(isinstance(a.sharding, GSPMDSharding) for a in placement.arguments)
         self.shardy = not tiled or mesh_of(jaxpr) is not None
 
-    def of(self, sharding: Sharding | None, aval: AbstractValue) -> list[str]:
+    def of(self, sharding: Sharding | None, aval: ir.AbstractValue) -> list[str]:
         """Return the attributes of an argument or result with a sharding."""
         if not self.many or sharding is None:
             return []
@@ -56,17 +47,17 @@ class Annotations:
         return [f"sdy.sharding = #sdy.sharding<@{symbol}, {text}>"]
 
     def of_result(
-        self, sharding: Sharding | None, aval: AbstractValue, mesh: Mesh | None
+        self, sharding: Sharding | None, aval: ir.AbstractValue, mesh: Mesh | None
     ) -> list[str]:
         """Return the attributes of a result: by its type's axes if it has no sharding."""
         # With Explicit and Auto axes, a result's type specifies its sharding over the former only;
         # the compiler chooses it over the latter.
         if sharding is not None or mesh is None or not (mesh.explicit_axes and mesh.auto_axes):
             return self.of(sharding, aval)
-        if not (self.many and self.shardy and isinstance(aval, ShapedArray)):
+        if not (self.many and self.shardy and isinstance(aval, ir.ShapedArray)):
             return []
         typed = aval.type_sharding
-        parts, sums = ((), no_axes) if typed is None else (typed.parts, typed.sums[0])
+        parts, sums = ((), ir.no_axes) if typed is None else (typed.parts, typed.sums[0])
         text = parts_text(mesh, parts, buffer_rank(aval), sums)
         return [f"sdy.sharding = #sdy.sharding<@{self._symbol(mesh)}, {text}>"]
 
@@ -131,7 +122,7 @@ def _first_use(jaxpr: ir.Jaxpr, i: int) -> str:
 _CLOSED_PASSES = tuple(p for p in PASSES if p is not embed_short_constants)
 
 
-class LoweredProgram(TupleRecord):
+class LoweredProgram(ir.TupleRecord):
     """The StableHLO module of a traced function for given devices.
 
     Attributes:
@@ -235,14 +226,14 @@ def _lower(
     return LoweredProgram(text, used, placement, annotations.shardy, tuple(host_callbacks))
 
 
-def _used_arguments(jaxpr: Jaxpr, num_consts: int, keep_unused: bool) -> tuple[int, ...]:
+def _used_arguments(jaxpr: ir.Jaxpr, num_consts: int, keep_unused: bool) -> tuple[int, ...]:
     """Return the positions of the constants and arguments that the module takes.
 
     Arguments of symbolic shapes are always taken, since they determine the dimensions.
     """
     always = range(num_consts, len(jaxpr.invars)) if keep_unused else ()
     read = {atom for eqn in jaxpr.eqns for atom in eqn.invars}.union(jaxpr.outvars)
-    read.update(v for v in jaxpr.invars if not is_static_shape(getattr(v.aval, "shape", ())))
+    read.update(v for v in jaxpr.invars if not ir.is_static_shape(getattr(v.aval, "shape", ())))
     return tuple(i for i, var in enumerate(jaxpr.invars) if i in always or var in read)
 
 
@@ -305,7 +296,7 @@ def _donations(
         else:
             unused.append(aval.str_short())
     if unused:
-        warn_user(
+        ir.warn_user(
             f"Some donated buffers of {program.name} were not usable: {', '.join(unused)}. No "
             "result has the same shape and dtype, and the same sharding."
         )

@@ -4,37 +4,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import ricci_ir as ir
+from ricci_xla.arrays import _layout
 from ricci_xla.arrays._array_impl import ArrayImpl
-from ricci_xla.arrays._layout import (
-    HOST_MEMORY,
-    AutoLayout,
-    Layout,
-    MemorySpace,
-    in_memory,
-    layout_of,
-    physical_layout,
-    special_layout,
-)
 from ricci_xla.devices import Device, device_mesh, get_default_device
 from ricci_xla.meshes import Mesh, NamedSharding, PartitionSpec, Sharding, typed_sharding
 from ricci_xla.tracing._program import Program
 
-from ._claims import (
-    Claim,
-    MeshOperation,
-    agreed_claim,
-    closure_claim,
-    describe_argument,
-    is_committed,
-    live_operations,
-)
+from . import _claims as claims
 
 __all__ = ["same_partitioning"]
 
 # For primitives whose results have a layout: ``rule(**params)`` returns it.
 layout_rules = ir.rule_table("layout", required=False)
 
-type AnyLayout = Layout | AutoLayout | None
+type AnyLayout = _layout.Layout | _layout.AutoLayout | None
 type Layouts = tuple[AnyLayout, ...]
 
 
@@ -147,12 +130,12 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     # Arguments (or the `device` that they move to), the mesh that is set, operations and results
     # must agree. Arrays of the closure commit the call only if none of these does; else they are
     # moved.
-    operations = live_operations(jaxpr, options.keep_unused)
-    claim = agreed_claim(
+    operations = claims.live_operations(jaxpr, options.keep_unused)
+    claim = claims.agreed_claim(
         program, shardings, operations, options.device, options.out_shardings or ()
-    ) or closure_claim(program.consts)
+    ) or claims.closure_claim(program.consts)
     devices = (get_default_device(),) if claim is None else claim.devices
-    closed = [x.sharding if is_committed(x) else None for x in program.consts]
+    closed = [x.sharding if claims.is_committed(x) else None for x in program.consts]
     # An array of the closure on other devices will be moved, and its sharding means nothing there.
     closed = [None if s is None or s._device_assignment != devices else s for s in closed]
     arguments = _place_arguments(program, leaves, (*closed, *shardings), options)
@@ -171,7 +154,7 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
 
 
 def _mesh_on_one_device(
-    mesh: Mesh | None, claim: Claim | None, operations: Sequence[MeshOperation]
+    mesh: Mesh | None, claim: claims.Claim | None, operations: Sequence[claims.MeshOperation]
 ) -> Mesh | None:
     """Return the mesh of the results of a call on one device."""
     if claim is not None and isinstance(claim.sharding, NamedSharding):
@@ -233,7 +216,7 @@ def _place_results(
         if sharding is None and typed_mesh is not None:
             sharding = typed_sharding(aval, typed_mesh)
             if sharding is not None and is_on_host:
-                sharding = in_memory(sharding, MemorySpace.Host)
+                sharding = _layout.in_memory(sharding, _layout.MemorySpace.Host)
         results.append(
             Buffer(sharding, layout, is_on_host if sharding is None else _is_on_host(sharding))
         )
@@ -241,7 +224,7 @@ def _place_results(
 
 
 def _is_on_host(sharding: Sharding | None) -> bool:
-    return sharding is not None and sharding.memory_kind == HOST_MEMORY
+    return sharding is not None and sharding.memory_kind == _layout.HOST_MEMORY
 
 
 def _result_layouts(jaxpr: ir.Jaxpr, requested: Layouts) -> Layouts:
@@ -250,7 +233,7 @@ def _result_layouts(jaxpr: ir.Jaxpr, requested: Layouts) -> Layouts:
     Raises:
       ValueError: if a layout does not fit the result.
     """
-    of_operations: dict[int, Layout] = {}
+    of_operations: dict[int, _layout.Layout] = {}
     for eqn in jaxpr.eqns:
         if eqn.primitive in layout_rules:
             layout = layout_rules[eqn.primitive](**eqn.params)
@@ -259,10 +242,10 @@ def _result_layouts(jaxpr: ir.Jaxpr, requested: Layouts) -> Layouts:
     for atom, layout in zip(jaxpr.outvars, requested, strict=True):
         if layout is None:
             layout = of_operations.get(id(atom))
-        if isinstance(layout, Layout):
+        if isinstance(layout, _layout.Layout):
             aval: Any = atom.aval
             layout.check_compatible_aval(aval.shape)
-            layout = physical_layout(layout, aval)
+            layout = _layout.physical_layout(layout, aval)
         layouts.append(layout)
     return tuple(layouts)
 
@@ -274,7 +257,7 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
       ValueError: if the array is partitioned in another way, or is in another memory.
     """
     requested = None if options.in_shardings is None else options.in_shardings[i]
-    committed = is_committed(x)
+    committed = claims.is_committed(x)
     if requested is None:
         return x.sharding if committed else _described_sharding(x)
     actual: Sharding | None = getattr(x, "sharding", None)
@@ -286,16 +269,17 @@ def _argument_sharding(program: Program, i: int, x: Any, options: Options) -> Sh
     # The devices may differ: an array that is partitioned alike is copied to the others.
     if committed and not same_partitioning(actual, requested, words.ndim):
         raise ValueError(
-            f"{describe_argument(program, i)} of {program.name}, of type {x.aval.str_short()}, is "
-            "committed to another sharding than in_shardings specifies.\n"
+            f"{claims.describe_argument(program, i)} of {program.name}, of type "
+            f"{x.aval.str_short()}, is committed to another sharding than in_shardings specifies.\n"
             f"  found:    {actual}\n  expected: {requested}\n"
             "Move it with device_put(x, sharding) before the call, or leave its in_shardings out."
         )
     if actual.memory_kind != requested.memory_kind:
         raise ValueError(
-            f"{describe_argument(program, i)} of {program.name}, of type {x.aval.str_short()}, is "
-            f"in the memory {actual.memory_kind!r}, but in_shardings specifies "
-            f"{requested.memory_kind!r}. Move it with device_put(x, sharding) before the call."
+            f"{claims.describe_argument(program, i)} of {program.name}, of type "
+            f"{x.aval.str_short()}, is in the memory {actual.memory_kind!r}, but "
+            f"in_shardings specifies {requested.memory_kind!r}. Move it with "
+            "device_put(x, sharding) before the call."
         )
     return requested
 
@@ -307,10 +291,11 @@ def _check_replicated(program: Program, i: int, x: object, sharding: Sharding) -
     """
     if not sharding.is_fully_replicated:
         raise ValueError(
-            f"{describe_argument(program, i)} of {program.name}, of type {type(x).__name__}, is "
-            f"sharded over several processes by in_shardings, {sharding}.\nIf each "
-            "process has its own part, pass make_array_from_process_local_data(sharding, x); if "
-            "all have the same values, device_put(x, sharding), or replicate it in in_shardings."
+            f"{claims.describe_argument(program, i)} of {program.name}, of type "
+            f"{type(x).__name__}, is sharded over several processes by in_shardings, {sharding}.\n"
+            "If each process has its own part, pass "
+            "make_array_from_process_local_data(sharding, x); if all have the same values, "
+            "device_put(x, sharding), or replicate it in in_shardings."
         )
 
 
@@ -322,17 +307,21 @@ def _argument_layout(program: Program, i: int, x: object, layout: AnyLayout) -> 
     """
     if type(x) is ir.ShapeDtypeStruct and layout is None:
         layout = x.format.layout
-    if not isinstance(layout, Layout):
-        return special_layout(x) or layout
+    if not isinstance(layout, _layout.Layout):
+        return _layout.special_layout(x) or layout
     aval: Any = program.jaxpr.in_avals[len(program.consts) + i]
     layout.check_compatible_aval(aval.shape)
-    physical = physical_layout(layout, aval)
+    physical = _layout.physical_layout(layout, aval)
     array = getattr(x, "physical", x)
-    if isinstance(array, ArrayImpl) and array._committed and not physical.matches(layout_of(array)):
+    if (
+        isinstance(array, ArrayImpl)
+        and array._committed
+        and not physical.matches(_layout.layout_of(array))
+    ):
         raise ValueError(
-            f"{describe_argument(program, i)} of {program.name}, of type {aval.str_short()}, is "
-            "committed in another layout than in_shardings specifies.\n"
-            f"  found:    {layout_of(array)}\n  expected: {layout}\n"
+            f"{claims.describe_argument(program, i)} of {program.name}, of type "
+            f"{aval.str_short()}, is committed in another layout than in_shardings specifies.\n"
+            f"  found:    {_layout.layout_of(array)}\n  expected: {layout}\n"
             "Move it with device_put(x, format) before the call."
         )
     return physical

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_ir import ArrayLike, Jaxpr, config, first_error
 from ricci_xla.arrays._array import parts
 
 
@@ -84,9 +83,9 @@ def _invalid(result: Any) -> str | None:
     return None
 
 
-_nan = config.state("jax_error_checking_behavior_nan")
-_divide = config.state("jax_error_checking_behavior_divide")
-_oob = config.state("jax_error_checking_behavior_oob")
+_nan = ir.config.state("jax_error_checking_behavior_nan")
+_divide = ir.config.state("jax_error_checking_behavior_divide")
+_oob = ir.config.state("jax_error_checking_behavior_oob")
 
 
 def checks_errors() -> bool:
@@ -94,7 +93,7 @@ def checks_errors() -> bool:
     return _nan.value == "raise" or _divide.value == "raise" or _oob.value == "raise"
 
 
-def check_errors(jaxpr: Jaxpr, name: str, args: Sequence[ArrayLike]) -> None:
+def check_errors(jaxpr: ir.Jaxpr, name: str, args: Sequence[ir.ArrayLike]) -> None:
     """Raise an error if a call has a NaN, a division by zero or an index out of bounds.
 
     It evaluates the jaxpr with the checks that the options select.
@@ -107,7 +106,7 @@ def check_errors(jaxpr: Jaxpr, name: str, args: Sequence[ArrayLike]) -> None:
     Raises:
       ValueError: if there is such an error, with the operation and its position.
     """
-    error = first_error.call(
+    error = ir.first_error.call(
         jaxpr,
         args,
         nan=_nan.value == "raise",

@@ -9,29 +9,10 @@ from typing import Any
 
 from ricci_ir import UNSET, State, config, warn_user
 
-from ._factories import (
-    PLUGIN_PRIORITY,
-    PRIORITIES,
-    BackendCache,
-    BackendFactory,
-    caches,
-    clear_backend_caches,
-    enough_threads,
-    factories,
-    make_registered,
-)
+from . import _factories as factories
+from . import _plugins
 from ._jaxlib import cpu_sparse, lapack, runtime, xla_client
 from ._jaxlib_options import unguarded
-from ._plugins import (
-    Plugin,
-    client_options,
-    find_plugins,
-    has_tpu,
-    likely_plugins,
-    load_plugin,
-    make_plugin_client,
-    plugin_modules,
-)
 from ._registration import introduce_array_types
 from ._runtime_types import Client, Device
 
@@ -73,10 +54,11 @@ _PLATFORMS = ("cpu", "tpu", *_ALIASES)
 
 
 def _check_default_device(value: object, local: bool) -> None:
-    if isinstance(value, str) and value not in _PLATFORMS and value not in find_plugins():
+    if isinstance(value, str) and value not in _PLATFORMS and value not in _plugins.find_plugins():
         raise ValueError(
             f"option jax_default_device takes a device such as devices()[0], or the name of a "
-            f"platform, which is one of {', '.join((*_PLATFORMS, *find_plugins()))}; got {value!r}"
+            f"platform, which is one of {', '.join((*_PLATFORMS, *_plugins.find_plugins()))}; "
+            f"got {value!r}"
         )
 
 
@@ -115,20 +97,20 @@ class _Clients:
     def make(self) -> dict[str, Client]:
         """Create the clients of the platforms that the options select, by default of all."""
         self.failed.clear()
-        plugins = find_plugins()
+        plugins = _plugins.find_plugins()
         requested = _requested_platforms()
         if requested is None or not all(_is_available(name, plugins) for name in requested):
-            plugin_modules.initialize(_PLUGIN_FUNCTIONS)
+            _plugins.plugin_modules.initialize(_PLUGIN_FUNCTIONS)
         if requested is None:
-            for message in plugin_modules.failed.values():
+            for message in _plugins.plugin_modules.failed.values():
                 warnings.warn(message, stacklevel=2)
             clients = {}
-            for name, plugin in likely_plugins(plugins).items():
+            for name, plugin in _plugins.likely_plugins(plugins).items():
                 try:
-                    clients[name] = make_plugin_client(plugin, self.distributed)
+                    clients[name] = _plugins.make_plugin_client(plugin, self.distributed)
                 except RuntimeError as error:
                     self.failed[name] = str(error)
-                    if name == "tpu" and not has_tpu():
+                    if name == "tpu" and not _plugins.has_tpu():
                         continue  # only environment variables announce one
                     warnings.warn(
                         f"The {name} plugin {plugin.library} is installed but could not be "
@@ -137,24 +119,26 @@ class _Clients:
                         "not tried.",
                         stacklevel=2,
                     )
-            if "tpu" not in plugins and has_tpu():
+            if "tpu" not in plugins and _plugins.has_tpu():
                 warnings.warn(
                     "This machine has a TPU, which is not used, since libtpu is not installed. "
                     "Install it with `pip install 'ricci[tpu]'`.",
                     stacklevel=2,
                 )
             clients["cpu"] = _make_cpu_client(self.distributed)
-            return self.with_registered(clients) if factories else clients
+            return self.with_registered(clients) if factories.factories else clients
         clients = {}
         for name in requested:
             for platform in _ALIASES.get(name, (name,)):
                 if platform == "cpu":
                     clients[platform] = _make_cpu_client(self.distributed)
-                elif platform in factories:
-                    clients[platform] = self.make_requested(platform, factories[platform].make)
+                elif platform in factories.factories:
+                    clients[platform] = self.make_requested(
+                        platform, factories.factories[platform].make
+                    )
                 elif platform in plugins:
                     plugin = plugins[platform]
-                    make = partial(make_plugin_client, plugin, self.distributed)
+                    make = partial(_plugins.make_plugin_client, plugin, self.distributed)
                     clients[platform] = self.make_requested(platform, make)
             if not any(platform in clients for platform in _ALIASES.get(name, (name,))):
                 raise RuntimeError(_not_installed(name, plugins))
@@ -162,8 +146,11 @@ class _Clients:
 
     def with_registered(self, clients: dict[str, Client]) -> dict[str, Client]:
         """Return the clients and those of registered platforms, by descending priority."""
-        ranked = [(PRIORITIES.get(name, PLUGIN_PRIORITY), name, c) for name, c in clients.items()]
-        ranked += make_registered(self.failed)
+        ranked = [
+            (factories.PRIORITIES.get(name, factories.PLUGIN_PRIORITY), name, c)
+            for name, c in clients.items()
+        ]
+        ranked += factories.make_registered(self.failed)
         ranked.sort(key=lambda row: -row[0])
         return {name: client for _, name, client in ranked}
 
@@ -265,13 +252,13 @@ def _requested_platforms() -> list[str] | None:
     return [name for name in (part.strip().lower() for part in text.split(",")) if name]
 
 
-def _is_available(name: str, plugins: dict[str, Plugin]) -> bool:
+def _is_available(name: str, plugins: dict[str, _plugins.Plugin]) -> bool:
     """Whether a platform needs no module of a plugin."""
     names = _ALIASES.get(name, (name,))
-    return any(platform in ("cpu", *plugins, *factories) for platform in names)
+    return any(platform in ("cpu", *plugins, *factories.factories) for platform in names)
 
 
-def _not_installed(name: str, plugins: dict[str, Plugin]) -> str:
+def _not_installed(name: str, plugins: dict[str, _plugins.Plugin]) -> str:
     package = {"tpu": "libtpu, with ricci[tpu]"}.get(
         name, "the packages jax-cuda13-pjrt and jax-cuda13-plugin, with ricci[cuda]"
     )
@@ -280,9 +267,9 @@ def _not_installed(name: str, plugins: dict[str, Plugin]) -> str:
         [
             f"jax_platforms={config.jax_platforms!r} asks for the platform {name!r}, which is not "
             "installed.",
-            f"Installed: {', '.join(['cpu', *plugins, *factories])}. A {platform} platform comes "
-            f"with {package}.",
-            *plugin_modules.failed.values(),
+            f"Installed: {', '.join(['cpu', *plugins, *factories.factories])}. A {platform} "
+            f"platform comes with {package}.",
+            *_plugins.plugin_modules.failed.values(),
         ]
     )
 
@@ -304,7 +291,7 @@ def _make_cpu_client(distributed: dict[str, Any]) -> Client:
     register_cpu_kernels()
     count = config.jax_num_cpu_devices or -1
     devices = count if count > 0 else None
-    with enough_threads(devices):
+    with factories.enough_threads(devices):
         return xla_client.make_cpu_client(
             asynchronous=config.jax_cpu_enable_async_dispatch,
             num_devices=devices,
@@ -380,7 +367,7 @@ def clear_backends() -> None:
     """Drop all clients. The next use creates new ones, with the options of that time."""
     with _clients.lock:
         _clients.by_platform = _clients.first = None
-    clear_backend_caches()
+    factories.clear_backend_caches()
 
 
 def register_backend_factory(
@@ -415,13 +402,13 @@ def register_backend_factory(
                 f"the client of the platform {name!r} has been made already. Register its factory "
                 "before the first device is asked for, or call clear_backends first."
             )
-        factories[name] = BackendFactory(factory, priority, fail_quietly)
+        factories.factories[name] = factories.BackendFactory(factory, priority, fail_quietly)
 
 
 def register_plugin(
     plugin_name: str,
     *,
-    priority: int = PLUGIN_PRIORITY,
+    priority: int = factories.PLUGIN_PRIORITY,
     library_path: str | None = None,
     options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
     c_api: object = None,
@@ -456,10 +443,10 @@ def register_plugin(
         runtime.load_pjrt_plugin(plugin_name, library_path, c_api)
 
     def make() -> Client:
-        load_plugin(plugin_name, None)
+        _plugins.load_plugin(plugin_name, None)
         chosen = options() if callable(options) else options
         coordinator = _clients.distributed.get("client")
-        settings = {**(chosen or {}), **client_options()}
+        settings = {**(chosen or {}), **_plugins.client_options()}
         return xla_client.make_c_api_client(plugin_name, settings, coordinator)
 
     register_backend_factory(plugin_name, factory or make, priority=priority, fail_quietly=False)
@@ -473,7 +460,7 @@ _PLUGIN_FUNCTIONS = {
 }
 
 
-def register_backend_cache(cache: BackendCache, for_what: str) -> None:
+def register_backend_cache(cache: factories.BackendCache, for_what: str) -> None:
     """Have ``clear_backends`` clear a cache of a library.
 
     Args:
@@ -488,7 +475,7 @@ def register_backend_cache(cache: BackendCache, for_what: str) -> None:
       ...     return {}
       >>> register_backend_cache(table_of, "tables of devices")
     """
-    caches.setdefault(for_what, []).append(cache)
+    factories.caches.setdefault(for_what, []).append(cache)
 
 
 def backend_xla_version(platform: str | Client | None = None) -> int | None:

@@ -15,7 +15,6 @@ from functools import wraps
 from typing import Any
 
 import ricci_ir as ir
-from ricci_ir import UNSET, ShapedArray, State, array_garbage_collection_guard, config
 
 from ._jaxlib import runtime
 from ._runtime_types import JaxRuntimeError
@@ -44,11 +43,11 @@ class _Watch:
 watch = _Watch()
 
 
-def _mirror_to_jaxlib(state: State, attribute: str, levels: Mapping[str, Any]) -> None:
+def _mirror_to_jaxlib(state: ir.State, attribute: str, levels: Mapping[str, Any]) -> None:
     """Set an attribute of jaxlib's guards whenever an option changes, in every thread."""
 
     def update(value: Any, local: bool) -> None:
-        level = None if value is None or value is UNSET else levels[value]
+        level = None if value is None or value is ir.UNSET else levels[value]
         if level is not None:
             watch.on = True
         setattr(_states.thread_local_state() if local else _states.global_state(), attribute, level)
@@ -58,9 +57,9 @@ def _mirror_to_jaxlib(state: State, attribute: str, levels: Mapping[str, Any]) -
 
 for _direction in _directions:
     _mirror_to_jaxlib(
-        config.state(f"jax_transfer_guard_{_direction}"), _direction, _transfer_levels
+        ir.config.state(f"jax_transfer_guard_{_direction}"), _direction, _transfer_levels
     )
-_mirror_to_jaxlib(array_garbage_collection_guard, "garbage_collect_array", _collection_levels)
+_mirror_to_jaxlib(ir.array_garbage_collection_guard, "garbage_collect_array", _collection_levels)
 
 
 def _level(direction: str) -> Any:
@@ -138,7 +137,7 @@ class unguarded:
                 setattr(state, direction, level)
 
 
-def check_device_to_device(aval: ShapedArray, sharding: object) -> None:
+def check_device_to_device(aval: ir.ShapedArray, sharding: object) -> None:
     """Apply the guard of device-to-device transfers to a copy that goes through the host.
 
     jaxlib sees two transfers with the host, and so does not check it.

@@ -11,17 +11,7 @@ import msgspec
 
 from ricci_ir import config
 from ricci_pytree import PyTreeDef
-from ricci_xla.files import (
-    FileError,
-    MeshAxesRecord,
-    SpecRecord,
-    TreeRecord,
-    TypeRecord,
-    decode_plain,
-    decode_tree,
-    encode_plain,
-    encode_tree,
-)
+from ricci_xla import files
 
 from . import _flatbuffer as fb
 from ._records import AbstractShardingRecord, ExportedRecord, checked, node_forms
@@ -55,7 +45,7 @@ def read_jax_tree(data: bytes) -> PyTreeDef:
         raise fb.DamagedBufferError(
             f"invalid tree structure: {type(error).__name__}: {error}"
         ) from error
-    return decode_tree(record, node_forms)
+    return files.decode_tree(record, node_forms)
 
 
 def write_jax_tree(tree: PyTreeDef) -> bytes:
@@ -65,32 +55,32 @@ def write_jax_tree(tree: PyTreeDef) -> bytes:
       TypeError: if it has a dict with keys other than strings, or nodes of a class that is not
         registered.
     """
-    return fb.write(write_tree(encode_tree(tree, node_forms)), tree_table)
+    return fb.write(write_tree(files.encode_tree(tree, node_forms)), tree_table)
 
 
-def read_tree(table: dict[str, Any]) -> TreeRecord:
+def read_tree(table: dict[str, Any]) -> files.TreeRecord:
     """Convert a tree structure that was read with `tree_table` to a record."""
     node = table.get("node", _LEAF)
     children = [read_tree(child) for child in table.get("children", ())]
     if node == _LEAF:
-        return TreeRecord()
+        return files.TreeRecord()
     if node in _NODES:
-        return TreeRecord(_NODES[node], _plain(None), children)
+        return files.TreeRecord(_NODES[node], _plain(None), children)
     if node == _DICT:
         keys = list(table.get("keys", ()))
         if len(keys) != len(children):
-            raise FileError(f"a dict of {len(children)} items has the keys {keys}")
-        return TreeRecord("dict", _plain(keys), children)
+            raise files.FileError(f"a dict of {len(children)} items has the keys {keys}")
+        return files.TreeRecord("dict", _plain(keys), children)
     if node != _CUSTOM:
-        raise FileError(f"a tree node of unknown kind {node}")
-    return TreeRecord(table["name"], table.get("data", b""), children)
+        raise files.FileError(f"a tree node of unknown kind {node}")
+    return files.TreeRecord(table["name"], table.get("data", b""), children)
 
 
 def _plain(data: object) -> bytes:
-    return msgspec.msgpack.encode(encode_plain(data))
+    return msgspec.msgpack.encode(files.encode_plain(data))
 
 
-def write_tree(record: TreeRecord) -> dict[str, Any]:
+def write_tree(record: files.TreeRecord) -> dict[str, Any]:
     """Convert the record of a tree structure for writing with `tree_table`."""
     children = [write_tree(child) for child in record.children]
     if record.node is None:
@@ -100,7 +90,7 @@ def write_tree(record: TreeRecord) -> dict[str, Any]:
             return {"node": node, "children": children} if node != _NONE else {"node": node}
     if record.node != "dict":
         return {"node": _CUSTOM, "children": children, "name": record.node, "data": record.data}
-    keys = decode_plain(msgspec.msgpack.decode(record.data))
+    keys = files.decode_plain(msgspec.msgpack.decode(record.data))
     wrong = [key for key in keys if not isinstance(key, str)]
     if wrong:
         raise TypeError(
@@ -199,9 +189,9 @@ def read_jax_file(data: bytes | bytearray | memoryview, where: Any) -> ExportedR
         table = fb.read(bytes(data), _exported)
         return checked(_read_exported(table, where), where)
     except (KeyError, IndexError, ValueError, RecursionError) as error:
-        if isinstance(error, FileError) and str(error).startswith(f"{where}: "):
+        if isinstance(error, files.FileError) and str(error).startswith(f"{where}: "):
             raise
-        raise FileError(
+        raise files.FileError(
             f"{where}: not an exported function of Ricci or JAX, or a damaged one. Read as one of "
             f"JAX's: {type(error).__name__}: {error}"
         ) from error
@@ -210,14 +200,14 @@ def read_jax_file(data: bytes | bytearray | memoryview, where: Any) -> ExportedR
 def _read_exported(table: dict[str, Any], where: object) -> ExportedRecord:
     version = table.get("version", 0)
     if not _OLDEST <= version <= _VERSION:
-        raise FileError(
+        raise files.FileError(
             f"{where}: read as a function exported by JAX, its format has version {version}, and "
             f"this Ricci reads {_OLDEST} to {_VERSION}. Export it again with JAX {_JAX_VERSION}."
         )
     convention = table["calling_convention"]
     expired = convention < _CALLING_CONVENTIONS.start and _read_expired.value
     if convention not in _CALLING_CONVENTIONS and not expired:
-        raise FileError(
+        raise files.FileError(
             f"{where}: a function exported by JAX with calling convention {convention}; this Ricci "
             f"reads {_CALLING_CONVENTIONS.start} to {_CALLING_CONVENTIONS.stop - 1}."
         )
@@ -246,26 +236,30 @@ def _read_exported(table: dict[str, Any], where: object) -> ExportedRecord:
     return record
 
 
-def _read_type(table: dict[str, Any]) -> TypeRecord:
+def _read_type(table: dict[str, Any]) -> files.TypeRecord:
     shape: list[int | str] = [int(n) if n.isdecimal() else n for n in table["shape"]]
-    return TypeRecord(shape, _DTYPES[table.get("dtype", 0)])
+    return files.TypeRecord(shape, _DTYPES[table.get("dtype", 0)])
 
 
-def _read_axes(mesh: dict[str, Any]) -> MeshAxesRecord:
+def _read_axes(mesh: dict[str, Any]) -> files.MeshAxesRecord:
     types = [_AXIS_TYPES[t] for t in mesh["types"]]
     if not len(mesh["names"]) == len(mesh["sizes"]) == len(types):
-        raise FileError("a mesh whose axes differ in number from their sizes")
-    return MeshAxesRecord([encode_plain(name) for name in mesh["names"]], mesh["sizes"], types)
+        raise files.FileError("a mesh whose axes differ in number from their sizes")
+    return files.MeshAxesRecord(
+        [files.encode_plain(name) for name in mesh["names"]], mesh["sizes"], types
+    )
 
 
 def _read_sharding(table: dict[str, Any]) -> AbstractShardingRecord:
     mesh, spec = table["mesh"], table["spec"]
     parts = [_read_part(part.get("axes", [])) for part in spec["parts"]]
-    sums = lambda name: encode_plain(frozenset(spec.get(name, ())))
+    sums = lambda name: files.encode_plain(frozenset(spec.get(name, ())))
     device = mesh.get("device", {})
     return AbstractShardingRecord(
         _read_axes(mesh),
-        SpecRecord([encode_plain(part) for part in parts], sums("unreduced"), sums("reduced")),
+        files.SpecRecord(
+            [files.encode_plain(part) for part in parts], sums("unreduced"), sums("reduced")
+        ),
         table.get("memory"),
         device.get("kind"),
         device.get("cores"),
@@ -356,7 +350,7 @@ def _position(sharding: AbstractShardingRecord | None, shardings: _Positions) ->
     return 0 if sharding is None else shardings.of(sharding) + 1
 
 
-def _write_type(record: TypeRecord) -> dict[str, Any]:
+def _write_type(record: files.TypeRecord) -> dict[str, Any]:
     if record.shape is None or record.dtype not in _DTYPES:
         raise TypeError(
             f"JAX's format has no {record.dtype or 'tokens'}. Write it in Ricci's own format."
@@ -370,7 +364,7 @@ def _write_mesh(record: AbstractShardingRecord) -> dict[str, Any]:
     numbers = {name: number for number, name in _AXIS_TYPES.items()}
     mesh: dict[str, Any] = {
         "sizes": axes.sizes,
-        "names": _names(map(decode_plain, axes.names)),
+        "names": _names(map(files.decode_plain, axes.names)),
         "types": [numbers[name] for name in axes.types],
     }
     if record.device_kind is not None:
@@ -399,12 +393,12 @@ def _write_sharding(record: AbstractShardingRecord) -> dict[str, Any]:
                 "JAX's format has no PartitionSpec with UNCONSTRAINED parts. Write the export in "
                 "Ricci's own format."
             )
-        part = decode_plain(plain)
+        part = files.decode_plain(plain)
         axes = () if part is None else part if isinstance(part, tuple) else (part,)
         parts.append({"axes": _names(axes)})
     sums = {
-        "unreduced": _names(decode_plain(spec.unreduced)),
-        "reduced": _names(decode_plain(spec.reduced)),
+        "unreduced": _names(files.decode_plain(spec.unreduced)),
+        "reduced": _names(files.decode_plain(spec.reduced)),
     }
     table: dict[str, Any] = {"mesh": _write_mesh(record), "spec": {"parts": parts, **sums}}
     if record.memory_kind is not None:

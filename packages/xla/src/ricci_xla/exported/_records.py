@@ -10,22 +10,7 @@ import msgspec
 
 from ricci_ir import SymbolicDimension, SymbolicScope, symbolic_shape
 from ricci_pytree import PyTreeDef
-from ricci_xla.files import (
-    FileError,
-    FileKind,
-    MeshAxesRecord,
-    NodeForm,
-    NodeForms,
-    SpecRecord,
-    TreeRecord,
-    TypeRecord,
-    decode_axes,
-    decode_spec,
-    decode_tree,
-    decode_type,
-    encode_axes,
-    encode_spec,
-)
+from ricci_xla import files
 from ricci_xla.meshes import AbstractDevice, AbstractMesh, NamedSharding, placed_aval
 
 __all__ = [
@@ -41,14 +26,14 @@ __all__ = [
 ]
 
 # The classes of tree nodes that users have registered for exports.
-node_forms: NodeForms = NodeForms()
+node_forms: files.NodeForms = files.NodeForms()
 
 
 class AbstractShardingRecord(msgspec.Struct, frozen=True):
     """A sharding over an abstract mesh."""
 
-    axes: MeshAxesRecord
-    spec: SpecRecord
+    axes: files.MeshAxesRecord
+    spec: files.SpecRecord
     memory_kind: str | None = None
     device_kind: str | None = None
     num_cores: int | None = None
@@ -76,10 +61,10 @@ class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     fun_name: str
-    in_tree: TreeRecord
-    in_types: list[TypeRecord]
-    out_tree: TreeRecord
-    out_types: list[TypeRecord]
+    in_tree: files.TreeRecord
+    in_types: list[files.TypeRecord]
+    out_tree: files.TreeRecord
+    out_types: list[files.TypeRecord]
     in_shardings: list[AbstractShardingRecord | None]
     out_shardings: list[AbstractShardingRecord | None]
     nr_devices: int
@@ -95,7 +80,7 @@ class ExportedRecord(msgspec.Struct, frozen=True, kw_only=True):
     vjp: "ExportedRecord | None" = None
 
 
-export_file: FileKind[ExportedRecord] = FileKind(
+export_file: files.FileKind[ExportedRecord] = files.FileKind(
     "export", 1, ExportedRecord, "an exported function"
 )
 
@@ -108,8 +93,10 @@ def encode_abstract_sharding(sharding: NamedSharding | None) -> AbstractSharding
     kind = (
         (None,) * 3 if device is None else (device.device_kind, device.num_cores, device.platform)
     )
-    spec = encode_spec(sharding.spec)
-    return AbstractShardingRecord(encode_axes(sharding.mesh), spec, sharding._memory_kind, *kind)
+    spec = files.encode_spec(sharding.spec)
+    return AbstractShardingRecord(
+        files.encode_axes(sharding.mesh), spec, sharding._memory_kind, *kind
+    )
 
 
 def decode_abstract_sharding(record: AbstractShardingRecord | None) -> NamedSharding | None:
@@ -120,17 +107,17 @@ def decode_abstract_sharding(record: AbstractShardingRecord | None) -> NamedShar
     """
     if record is None:
         return None
-    names, types = decode_axes(record.axes)
+    names, types = files.decode_axes(record.axes)
     device = None
     if record.device_kind is not None and record.platform is not None:
         device = AbstractDevice(record.device_kind, record.num_cores, record.platform)
     try:
         mesh = AbstractMesh(tuple(record.axes.sizes), names, types, abstract_device=device)
-        return NamedSharding(mesh, decode_spec(record.spec), memory_kind=record.memory_kind)
+        return NamedSharding(mesh, files.decode_spec(record.spec), memory_kind=record.memory_kind)
     except (TypeError, ValueError) as error:
-        if isinstance(error, FileError):
+        if isinstance(error, files.FileError):
             raise
-        raise FileError(f"the record is not a valid sharding: {error}") from error
+        raise files.FileError(f"the record is not a valid sharding: {error}") from error
 
 
 def checked(record: ExportedRecord, where: str | os.PathLike[str]) -> ExportedRecord:
@@ -145,14 +132,14 @@ def checked(record: ExportedRecord, where: str | os.PathLike[str]) -> ExportedRe
         ("results", record.out_types, record.out_shardings),
     ):
         if len(shardings) != len(types):
-            raise FileError(f"{name} has {len(shardings)} shardings for {len(types)} {what}")
+            raise files.FileError(f"{name} has {len(shardings)} shardings for {len(types)} {what}")
     positions, count = record.kept_args, len(record.in_types)
     if positions != sorted(set(positions)) or (
         positions and not 0 <= positions[0] <= positions[-1] < count
     ):
-        raise FileError(f"{name} keeps the arguments {positions} of {count}")
+        raise files.FileError(f"{name} keeps the arguments {positions} of {count}")
     if record.nr_devices < 1 or not record.platforms:
-        raise FileError(
+        raise files.FileError(
             f"{name} is for {record.nr_devices} devices of the platforms {record.platforms}"
         )
     if record.vjp is not None:
@@ -182,9 +169,9 @@ def signature_of(record: ExportedRecord) -> Signature:
         ("arguments", record.in_tree, record.in_types, record.in_shardings),
         ("results", record.out_tree, record.out_types, record.out_shardings),
     ):
-        structure = decode_tree(tree, node_forms)
+        structure = files.decode_tree(tree, node_forms)
         if structure.num_leaves != len(types):
-            raise FileError(
+            raise files.FileError(
                 f"the record of {record.fun_name!r} has {len(types)} types for "
                 f"{structure.num_leaves} {what}"
             )
@@ -209,33 +196,33 @@ class _Sizes:
                 self._scope = SymbolicScope(self._constraints)
             return symbolic_shape(text, scope=self._scope)[0]
         except (ValueError, IndexError) as error:
-            raise FileError(f"the record has the size {text!r}: {error}") from error
+            raise files.FileError(f"the record has the size {text!r}: {error}") from error
 
 
-def _type_of(record: TypeRecord, decoded: dict[Any, Any], sizes: _Sizes) -> Any:
+def _type_of(record: files.TypeRecord, decoded: dict[Any, Any], sizes: _Sizes) -> Any:
     """The type of a record, cached in ``decoded``."""
     if record.shape is None or record.sharding is not None:
-        return decode_type(record, sizes)
+        return files.decode_type(record, sizes)
     key = (*record.shape, record.dtype, record.weak_type)
     aval = decoded.get(key)
     if aval is None:
-        aval = decoded[key] = decode_type(record, sizes)
+        aval = decoded[key] = files.decode_type(record, sizes)
     return aval
 
 
-def named_tuple_form(kind: type, name: str) -> NodeForm:
+def named_tuple_form(kind: type, name: str) -> files.NodeForm:
     """The form of nodes of a named tuple class: their data are the names of the fields."""
     fields: tuple[str, ...] = kind._fields  # pyright: ignore[reportAttributeAccessIssue]
 
     def read(data: bytes) -> None:
         keys = _read_keys(data)
         if keys != fields:
-            raise FileError(
+            raise files.FileError(
                 f"the record has a node of {name!r} with the fields {keys}; the class "
                 f"{kind.__module__}.{kind.__qualname__} has {fields}"
             )
 
-    return NodeForm(kind, name, lambda data: _write_keys(fields), read)
+    return files.NodeForm(kind, name, lambda data: _write_keys(fields), read)
 
 
 def _write_keys(keys: Sequence[Any]) -> bytes:
@@ -249,8 +236,8 @@ def _write_keys(keys: Sequence[Any]) -> bytes:
 def _read_keys(data: bytes) -> tuple[str, ...]:
     keys = json.loads(data)
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        raise FileError(f"the record has {data[:80]!r} where names are expected")
+        raise files.FileError(f"the record has {data[:80]!r} where names are expected")
     return tuple(keys)
 
 
-node_forms.add(NodeForm(OrderedDict, "collections.OrderedDict", _write_keys, _read_keys))
+node_forms.add(files.NodeForm(OrderedDict, "collections.OrderedDict", _write_keys, _read_keys))

@@ -7,19 +7,8 @@ import msgspec
 import numpy as np
 
 from ricci_ir import Array, UnreducedKind
+from ricci_xla import meshes
 from ricci_xla.devices._runtime_types import Device, DeviceList
-from ricci_xla.meshes import (
-    UNCONSTRAINED,
-    GSPMDSharding,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-    get_hlo_sharding_from_serialized_proto,
-    get_serialized_proto_from_hlo_sharding,
-    single_device_sharding,
-)
 
 from ._container import FileError
 from ._plain import PlainRecord, decode_plain, encode_plain
@@ -72,7 +61,7 @@ type ShardingRecord = SingleDeviceRecord | NamedRecord | TiledRecord
 """A sharding of one of the three classes."""
 
 
-def encode_spec(spec: PartitionSpec) -> SpecRecord:
+def encode_spec(spec: meshes.PartitionSpec) -> SpecRecord:
     """A record of a partition spec.
 
     Raises:
@@ -80,22 +69,22 @@ def encode_spec(spec: PartitionSpec) -> SpecRecord:
     """
     kind = spec.unreduced_kind
     return SpecRecord(
-        [None if part is UNCONSTRAINED else encode_plain(part) for part in spec.partitions],
+        [None if part is meshes.UNCONSTRAINED else encode_plain(part) for part in spec.partitions],
         encode_plain(frozenset(spec.unreduced)),
         encode_plain(frozenset(spec.reduced)),
         None if kind is None else kind.name,
     )
 
 
-def decode_spec(record: SpecRecord) -> PartitionSpec:
+def decode_spec(record: SpecRecord) -> meshes.PartitionSpec:
     """The partition spec of a record.
 
     Raises:
       FileError: if the record is invalid.
     """
-    parts = [UNCONSTRAINED if r is None else decode_plain(r) for r in record.parts]
+    parts = [meshes.UNCONSTRAINED if r is None else decode_plain(r) for r in record.parts]
     try:
-        return PartitionSpec(
+        return meshes.PartitionSpec(
             *parts,
             unreduced=decode_plain(record.unreduced),
             reduced=decode_plain(record.reduced),
@@ -107,7 +96,7 @@ def decode_spec(record: SpecRecord) -> PartitionSpec:
         raise FileError(f"the record is not a valid partition spec: {error}") from error
 
 
-def encode_sharding(sharding: Sharding, devices: Sequence[Device]) -> ShardingRecord:
+def encode_sharding(sharding: meshes.Sharding, devices: Sequence[Device]) -> ShardingRecord:
     """A record of a sharding.
 
     Args:
@@ -120,22 +109,22 @@ def encode_sharding(sharding: Sharding, devices: Sequence[Device]) -> ShardingRe
     """
     position = {device: i for i, device in enumerate(devices)}
     try:
-        if isinstance(sharding, SingleDeviceSharding):
+        if isinstance(sharding, meshes.SingleDeviceSharding):
             return SingleDeviceRecord(position[sharding._device], sharding._memory_kind)
-        if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
+        if isinstance(sharding, meshes.NamedSharding) and isinstance(sharding.mesh, meshes.Mesh):
             places = [position[device] for device in sharding.mesh.devices.flat]
             spec = encode_spec(sharding.spec)
             return NamedRecord(encode_axes(sharding.mesh), places, spec, sharding._memory_kind)
-        if isinstance(sharding, GSPMDSharding):
+        if isinstance(sharding, meshes.GSPMDSharding):
             places = [position[device] for device in sharding._device_assignment]
-            proto = get_serialized_proto_from_hlo_sharding(sharding._to_xla_hlo_sharding(0))
+            proto = meshes.get_serialized_proto_from_hlo_sharding(sharding._to_xla_hlo_sharding(0))
             return TiledRecord(places, proto, sharding.memory_kind)
     except KeyError as error:
         raise ValueError(f"{sharding} has {error}, which is not a device of the program") from error
     raise TypeError(f"the sharding {sharding} cannot be written to a file")
 
 
-def decode_sharding(record: ShardingRecord, devices: Sequence[Device]) -> Sharding:
+def decode_sharding(record: ShardingRecord, devices: Sequence[Device]) -> meshes.Sharding:
     """The sharding of a record, on some devices.
 
     Raises:
@@ -145,17 +134,17 @@ def decode_sharding(record: ShardingRecord, devices: Sequence[Device]) -> Shardi
         if isinstance(record, SingleDeviceRecord):
             device = devices[_position(record.device)]
             if record.memory_kind is None:
-                return single_device_sharding(device)
-            return SingleDeviceSharding(device, record.memory_kind)
+                return meshes.single_device_sharding(device)
+            return meshes.SingleDeviceSharding(device, record.memory_kind)
         own_devices = [devices[_position(i)] for i in record.devices]
         if isinstance(record, NamedRecord):
             names, types = decode_axes(record.axes)
             grid: Any = np.empty(len(own_devices), object)
             grid[:] = own_devices
-            mesh = Mesh(grid.reshape(record.axes.sizes), names, types)
-            return NamedSharding(mesh, decode_spec(record.spec), record.memory_kind)
-        form = get_hlo_sharding_from_serialized_proto(record.proto)
-        return GSPMDSharding(DeviceList(tuple(own_devices)), form, record.memory_kind)
+            mesh = meshes.Mesh(grid.reshape(record.axes.sizes), names, types)
+            return meshes.NamedSharding(mesh, decode_spec(record.spec), record.memory_kind)
+        form = meshes.get_hlo_sharding_from_serialized_proto(record.proto)
+        return meshes.GSPMDSharding(DeviceList(tuple(own_devices)), form, record.memory_kind)
     except IndexError as error:
         raise FileError(
             f"the record has a sharding over more than the {len(devices)} available devices"

@@ -12,6 +12,7 @@ import numpy as np
 
 from ricci_ir import no_effects
 from ricci_pytree import PyTreeDef
+from ricci_xla import files
 from ricci_xla.arrays import ArrayImpl, array_from_host
 from ricci_xla.cache import machine_of
 from ricci_xla.calls._stages import Compiled
@@ -21,18 +22,6 @@ from ricci_xla.compile._place import Options
 from ricci_xla.devices import Client, Device, DeviceList, JaxRuntimeError, get_backend
 from ricci_xla.devices._jaxlib import jaxlib_version
 from ricci_xla.devices._registration import prepare_kernels
-from ricci_xla.files import (
-    FileError,
-    FileKind,
-    ShardingRecord,
-    TypeRecord,
-    decode_sharding,
-    decode_type,
-    encode_sharding,
-    encode_type,
-    read_file,
-    write_file,
-)
 from ricci_xla.files._shardings import ArrayRecord, encode_array
 from ricci_xla.tracing._program import Program
 
@@ -59,10 +48,10 @@ class ExecutableRecord(msgspec.Struct, frozen=True):
     arg_names: list[str]
     environment: dict[str, str] = msgspec.field(name="made_for")
     devices: list[int]
-    in_types: list[TypeRecord]
-    out_types: list[TypeRecord]
-    in_shardings: list[ShardingRecord]
-    out_shardings: list[ShardingRecord]
+    in_types: list[files.TypeRecord]
+    out_types: list[files.TypeRecord]
+    in_shardings: list[files.ShardingRecord]
+    out_shardings: list[files.ShardingRecord]
     kept_args: list[bool] = msgspec.field(name="kept")
     committed: bool
     consts: list[ArrayRecord]
@@ -71,7 +60,7 @@ class ExecutableRecord(msgspec.Struct, frozen=True):
     code: bytes
 
 
-EXECUTABLE_KIND: FileKind[ExecutableRecord] = FileKind(
+EXECUTABLE_KIND: files.FileKind[ExecutableRecord] = files.FileKind(
     "executable", 1, ExecutableRecord, "a serialized executable"
 )
 
@@ -108,10 +97,10 @@ def encode_executable(
             list(arg_names),
             environment,
             [device.id for device in devices],
-            [encode_type(aval) for aval in executable.in_avals],
-            [encode_type(aval) for aval in executable.out_avals],
-            [encode_sharding(s, devices) for s in executable.in_shardings],
-            [encode_sharding(s, devices) for s in executable.out_shardings],
+            [files.encode_type(aval) for aval in executable.in_avals],
+            [files.encode_type(aval) for aval in executable.out_avals],
+            [files.encode_sharding(s, devices) for s in executable.in_shardings],
+            [files.encode_sharding(s, devices) for s in executable.out_shardings],
             executable.used_arguments,
             executable.committed,
             [encode_array(const, devices) for const in executable.consts],
@@ -152,16 +141,18 @@ def decode_executable(record: ExecutableRecord, devices: Sequence[Device]) -> Ex
             record.code, DeviceList(tuple(devices)), options
         )
     except JaxRuntimeError as error:
-        raise FileError(f"the runtime cannot load {record.name}: {error}") from error
+        raise files.FileError(f"the runtime cannot load {record.name}: {error}") from error
     counts = len(record.in_types), len(record.in_shardings), len(record.kept_args)
     if len(set(counts)) != 1 or len(record.out_types) != len(record.out_shardings):
-        raise FileError(f"the record of {record.name} has types and shardings that do not match")
+        raise files.FileError(
+            f"the record of {record.name} has types and shardings that do not match"
+        )
     return Executable(
         loaded,
-        [decode_type(r) for r in record.in_types],
-        [decode_type(r) for r in record.out_types],
-        in_shardings=[decode_sharding(r, devices) for r in record.in_shardings],
-        out_shardings=[decode_sharding(r, devices) for r in record.out_shardings],
+        [files.decode_type(r) for r in record.in_types],
+        [files.decode_type(r) for r in record.out_types],
+        in_shardings=[files.decode_sharding(r, devices) for r in record.in_shardings],
+        out_shardings=[files.decode_sharding(r, devices) for r in record.out_shardings],
         used_arguments=record.kept_args,
         committed=record.committed,
         consts=[_decode_array(r, devices) for r in record.consts],
@@ -170,12 +161,12 @@ def decode_executable(record: ExecutableRecord, devices: Sequence[Device]) -> Ex
 
 
 def _decode_array(record: ArrayRecord, devices: Sequence[Device]) -> ArrayImpl:
-    aval: Any = decode_type(record.type)
+    aval: Any = files.decode_type(record.type)
     try:
         values = np.frombuffer(record.data, aval.dtype).reshape(aval.shape)
     except ValueError as error:
-        raise FileError(f"an array has another size than its type {aval}: {error}") from error
-    return array_from_host(values, aval, decode_sharding(record.sharding, devices))
+        raise files.FileError(f"an array has another size than its type {aval}: {error}") from error
+    return array_from_host(values, aval, files.decode_sharding(record.sharding, devices))
 
 
 _WHERE = "the serialized executable"
@@ -241,7 +232,7 @@ def serialize(compiled: Compiled) -> Serialized:
     if executable.is_loaded:
         environment = _environment(executable.loaded.local_devices()[0])
     record = encode_executable(executable, program.name, program.arg_names, donated, environment)
-    return Serialized(write_file(EXECUTABLE_KIND, record), program.in_tree, program.out_tree)
+    return Serialized(files.write_file(EXECUTABLE_KIND, record), program.in_tree, program.out_tree)
 
 
 def deserialize_and_load(
@@ -275,7 +266,7 @@ def deserialize_and_load(
       >>> deserialize_and_load(*parts)(jnp.zeros(2)).tolist()
       [1.0, 1.0]
     """
-    record = read_file(EXECUTABLE_KIND, serialized, _WHERE)
+    record = files.read_file(EXECUTABLE_KIND, serialized, _WHERE)
     count = len(record.devices)
     if execution_devices is not None:
         devices = list(execution_devices)
@@ -297,7 +288,7 @@ def deserialize_and_load(
     environment = _environment(devices[0])
     for topic in environment:
         if record.environment.get(topic) != environment[topic]:
-            raise FileError(
+            raise files.FileError(
                 f"{_WHERE} of {record.name} is for another {topic}: expected "
                 f"{environment[topic]!r}, found {record.environment.get(topic)!r}. Compile and "
                 "serialize it again."

@@ -15,6 +15,7 @@ import numpy as np
 
 from ricci_ir import no_effects
 from ricci_pytree import PyTreeDef
+from ricci_xla import files
 from ricci_xla.arrays import ArrayImpl, array_from_host
 from ricci_xla.cache._key import program_key
 from ricci_xla.cache._persistent import is_cacheable
@@ -23,23 +24,6 @@ from ricci_xla.compile._call import CompiledProgram
 from ricci_xla.devices import Device, DeviceList, JaxRuntimeError
 from ricci_xla.devices._registration import prepare_kernels
 from ricci_xla.devices._runtime_types import CompileOptions, LoadedExecutable
-from ricci_xla.files import (
-    FileError,
-    FileKind,
-    NodeForm,
-    NodeForms,
-    ShardingRecord,
-    TreeRecord,
-    TypeRecord,
-    decode_plain,
-    decode_sharding,
-    decode_tree,
-    decode_type,
-    encode_plain,
-    encode_sharding,
-    encode_tree,
-    encode_type,
-)
 from ricci_xla.files._shardings import ArrayRecord, encode_array
 from ricci_xla.tracing._program import Program
 
@@ -130,14 +114,14 @@ class ProgramRecord(msgspec.Struct, frozen=True):
     name: str
     arg_names: tuple[str, ...]
     devices: tuple[int, ...]
-    in_types: list[TypeRecord]
-    out_types: list[TypeRecord]
-    in_shardings: list[ShardingRecord]
-    out_shardings: list[ShardingRecord]
+    in_types: list[files.TypeRecord]
+    out_types: list[files.TypeRecord]
+    in_shardings: list[files.ShardingRecord]
+    out_shardings: list[files.ShardingRecord]
     kept_args: list[bool] = msgspec.field(name="kept")
     committed: bool
     consts: list[ArrayRecord]
-    out_tree: TreeRecord
+    out_tree: files.TreeRecord
     kernels: str
     key: str
 
@@ -175,7 +159,7 @@ class BundleRecord(msgspec.Struct):
     programs: dict[str, bytes]
 
 
-BUNDLE = FileKind("warm-start", 1, BundleRecord, "a bundle for a warm start")
+BUNDLE = files.FileKind("warm-start", 1, BundleRecord, "a bundle for a warm start")
 
 _KERNELS = ("lapack_", "hybrid")
 
@@ -212,14 +196,14 @@ def encode_program(
             name,
             tuple(arg_names),
             tuple(device.id for device in devices),
-            [encode_type(aval) for aval in executable.in_avals],
-            [encode_type(aval) for aval in executable.out_avals],
-            [encode_sharding(s, devices) for s in executable.in_shardings],
-            [encode_sharding(s, devices) for s in executable.out_shardings],
+            [files.encode_type(aval) for aval in executable.in_avals],
+            [files.encode_type(aval) for aval in executable.out_avals],
+            [files.encode_sharding(s, devices) for s in executable.in_shardings],
+            [files.encode_sharding(s, devices) for s in executable.out_shardings],
             executable.used_arguments,
             executable.committed,
             [encode_array(const, devices) for const in executable.consts],
-            encode_tree(out_tree, _ResultNodes(in_tree)),
+            files.encode_tree(out_tree, _ResultNodes(in_tree)),
             " ".join(kernel for kernel in _KERNELS if kernel in text),
             programs.key_of(executable.loaded),
         )
@@ -244,7 +228,7 @@ def load_program(
     own_devices = _devices(record, devices)
     code = programs.codes.get(record.key)
     if code is None:
-        raise FileError("its program is not in the bundle")
+        raise files.FileError("its program is not in the bundle")
     options = None
     if len(own_devices) > 1:
         options = compile_options(own_devices, num_partitions=len(own_devices))
@@ -269,13 +253,13 @@ def decode_program(
     """
     own_devices = _devices(record, devices)
     prepare_kernels(record.kernels, own_devices[0].platform)
-    out_tree = decode_tree(record.out_tree, _ResultNodes(in_tree))
+    out_tree = files.decode_tree(record.out_tree, _ResultNodes(in_tree))
     executable = Executable(
         loaded,
-        [decode_type(r) for r in record.in_types],
-        [decode_type(r) for r in record.out_types],
-        in_shardings=[decode_sharding(r, own_devices) for r in record.in_shardings],
-        out_shardings=[decode_sharding(r, own_devices) for r in record.out_shardings],
+        [files.decode_type(r) for r in record.in_types],
+        [files.decode_type(r) for r in record.out_types],
+        in_shardings=[files.decode_sharding(r, own_devices) for r in record.in_shardings],
+        out_shardings=[files.decode_sharding(r, own_devices) for r in record.out_shardings],
         used_arguments=record.kept_args,
         committed=record.committed,
         consts=[_decode_array(r, own_devices) for r in record.consts],
@@ -290,22 +274,24 @@ def decode_program(
 def _devices(record: ProgramRecord, devices: Sequence[Device]) -> list[Device]:
     by_id = {device.id: device for device in devices}
     if any(number not in by_id for number in record.devices):
-        raise FileError(f"it runs on the devices {record.devices}, which are not all available")
+        raise files.FileError(
+            f"it runs on the devices {record.devices}, which are not all available"
+        )
     return [by_id[number] for number in record.devices]
 
 
 def _decode_array(record: ArrayRecord, devices: Sequence[Device]) -> ArrayImpl:
-    aval: Any = decode_type(record.type)
+    aval: Any = files.decode_type(record.type)
     try:
         values = np.frombuffer(record.data, aval.dtype).reshape(aval.shape)
     except ValueError as error:
-        raise FileError(
+        raise files.FileError(
             f"the record has an array of another size than its type: {error}"
         ) from error
-    return array_from_host(values, aval, decode_sharding(record.sharding, devices))
+    return array_from_host(values, aval, files.decode_sharding(record.sharding, devices))
 
 
-class _ResultNodes(NodeForms):
+class _ResultNodes(files.NodeForms):
     """Forms of the results' nodes: classes by module and name, with plain data.
 
     Data that is not plain, such as the functions in a training state, can come from the arguments
@@ -317,13 +303,13 @@ class _ResultNodes(NodeForms):
         super().__init__()
         self._arguments = list(_nodes(in_tree))
 
-    def of_kind(self, kind: type) -> NodeForm | None:
+    def of_kind(self, kind: type) -> files.NodeForm | None:
         """The form of nodes of a class."""
         if "<locals>" in kind.__qualname__:
             raise TypeError(f"its results hold objects of a class inside of a function, {kind}")
         return self._form(kind)
 
-    def of_name(self, name: str) -> NodeForm | None:
+    def of_name(self, name: str) -> files.NodeForm | None:
         """The form of nodes of a name."""
         module, _, path = name.partition(":")
         value: Any = sys.modules.get(module)
@@ -331,15 +317,15 @@ class _ResultNodes(NodeForms):
             value = getattr(value, part, None)
         return self._form(value) if isinstance(value, type) else None
 
-    def _form(self, kind: type) -> NodeForm:
+    def _form(self, kind: type) -> files.NodeForm:
         name = f"{kind.__module__}:{kind.__qualname__}"
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-            return NodeForm(kind, name, lambda data: b"", lambda data: kind)
-        return NodeForm(kind, name, lambda data: self._write(kind, data), self._read)
+            return files.NodeForm(kind, name, lambda data: b"", lambda data: kind)
+        return files.NodeForm(kind, name, lambda data: self._write(kind, data), self._read)
 
     def _write(self, kind: type, data: object) -> bytes:
         try:
-            return msgspec.msgpack.encode(encode_plain(data))
+            return msgspec.msgpack.encode(files.encode_plain(data))
         except TypeError as error:
             for i, (other, argument_data) in enumerate(self._arguments):
                 if other is kind and (argument_data is data or _equal(argument_data, data)):
@@ -351,9 +337,9 @@ class _ResultNodes(NodeForms):
     def _read(self, data: bytes) -> Any:
         record = msgspec.msgpack.decode(data)
         if not isinstance(record, int):
-            return decode_plain(record)
+            return files.decode_plain(record)
         if not 0 <= record < len(self._arguments):
-            raise FileError(f"the record refers to node {record} of the arguments")
+            raise files.FileError(f"the record refers to node {record} of the arguments")
         return self._arguments[record][1]
 
 

@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Any, Literal
 
 import ricci_ir as ir
-from ricci_ir import warn_user
 from ricci_pytree import tree_unflatten
 from ricci_xla.arrays._layout import special_layout
 from ricci_xla.compile._call import CompiledProgram
@@ -251,7 +250,7 @@ class WarmStart:
             try:
                 self.save()
             except OSError as error:
-                warn_user(f"{self.path}: the bundle cannot be written: {error}.")
+                ir.warn_user(f"{self.path}: the bundle cannot be written: {error}.")
 
     def __enter__(self) -> "WarmStart":
         return self
