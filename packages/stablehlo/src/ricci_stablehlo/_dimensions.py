@@ -15,7 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 
 import ricci_ir as ir
-from ricci_ir import AbstractValue, ArrayLike, ShapedArray, is_static_shape
 
 from ._module import Module
 from ._types import int_array, int_list, string, tensor_type
@@ -46,7 +45,7 @@ class Writer(Protocol):
         ...
 
     def append(
-        self, name: str, body: str, outs: Sequence[AbstractValue], types: str
+        self, name: str, body: str, outs: Sequence[ir.AbstractValue], types: str
     ) -> list[Value]:
         """Write an operation in its custom assembly format."""
         ...
@@ -55,7 +54,7 @@ class Writer(Protocol):
         self,
         op: str,
         operands: Sequence[Value],
-        out: AbstractValue,
+        out: ir.AbstractValue,
         attributes: str = "",
         types: str = "",
         *,
@@ -68,13 +67,13 @@ class Writer(Protocol):
         self,
         op: str,
         operands: Sequence[Value],
-        outs: Sequence[AbstractValue],
+        outs: Sequence[ir.AbstractValue],
         attributes: str = "",
     ) -> list[Value]:
         """Write an operation in MLIR's generic form, with attributes."""
         ...
 
-    def constant(self, value: ArrayLike, aval: ShapedArray | None = None) -> Value:
+    def constant(self, value: ir.ArrayLike, aval: ir.ShapedArray | None = None) -> Value:
         """Write a constant of a type; by default of the value's."""
         ...
 
@@ -82,7 +81,7 @@ class Writer(Protocol):
         self,
         target: str,
         operands: Sequence[Value],
-        outs: Sequence[AbstractValue],
+        outs: Sequence[ir.AbstractValue],
         *,
         api_version: int = 4,
         has_side_effect: bool = False,
@@ -92,9 +91,9 @@ class Writer(Protocol):
         ...
 
 
-def write_broadcast(ctx: Writer, x: Value, dims: Sequence[int], out: ShapedArray) -> Value:
+def write_broadcast(ctx: Writer, x: Value, dims: Sequence[int], out: ir.ShapedArray) -> Value:
     """Write ``broadcast_in_dim``: dimension ``i`` of ``x`` becomes dimension ``dims[i]``."""
-    if not ctx.module.symbolic or is_static_shape(out.shape):
+    if not ctx.module.symbolic or ir.is_static_shape(out.shape):
         return ctx.emit(
             "stablehlo.broadcast_in_dim", [x], out, f", dims = {int_list(dims)}", full=True
         )
@@ -102,16 +101,16 @@ def write_broadcast(ctx: Writer, x: Value, dims: Sequence[int], out: ShapedArray
     return ctx.emit("stablehlo.dynamic_broadcast_in_dim", operands, out, dimensions, full=True)
 
 
-def write_reshape(ctx: Writer, x: Value, out: ShapedArray) -> Value:
+def write_reshape(ctx: Writer, x: Value, out: ir.ShapedArray) -> Value:
     """Write ``reshape``."""
-    if not ctx.module.symbolic or is_static_shape(out.shape):
+    if not ctx.module.symbolic or ir.is_static_shape(out.shape):
         return ctx.emit("stablehlo.reshape", [x], out, full=True)
     return ctx.emit("stablehlo.dynamic_reshape", [x, shape_value(ctx, out.shape)], out, full=True)
 
 
-def write_iota(ctx: Writer, dimension: int, out: ShapedArray) -> Value:
+def write_iota(ctx: Writer, dimension: int, out: ir.ShapedArray) -> Value:
     """Write ``iota``."""
-    if not ctx.module.symbolic or is_static_shape(out.shape):
+    if not ctx.module.symbolic or ir.is_static_shape(out.shape):
         return ctx.append("stablehlo.iota", f" dim = {dimension}", [out], tensor_type(out))[0]
     sizes = [shape_value(ctx, out.shape)]
     return ctx.emit("stablehlo.dynamic_iota", sizes, out, f", dim = {dimension}", full=True)
@@ -123,10 +122,10 @@ def write_slice(
     starts: Sequence[int],
     limits: Sequence[int],
     strides: Sequence[int],
-    out: ShapedArray,
+    out: ir.ShapedArray,
 ) -> Value:
     """Write ``slice``."""
-    if not ctx.module.symbolic or is_static_shape((*starts, *limits, *strides)):
+    if not ctx.module.symbolic or ir.is_static_shape((*starts, *limits, *strides)):
         parts = [
             f"{start}:{limit}" + (f":{stride}" if stride != 1 else "")
             for start, limit, stride in zip(starts, limits, strides, strict=True)
@@ -137,10 +136,10 @@ def write_slice(
 
 
 def write_dynamic_slice(
-    ctx: Writer, x: Value, indices: Sequence[Value], sizes: Sequence[int], out: ShapedArray
+    ctx: Writer, x: Value, indices: Sequence[Value], sizes: Sequence[int], out: ir.ShapedArray
 ) -> Value:
     """Write ``dynamic_slice``, which clamps the indices so that the slice lies within ``x``."""
-    if not ctx.module.symbolic or is_static_shape(sizes):
+    if not ctx.module.symbolic or ir.is_static_shape(sizes):
         text = f", sizes = {int_list(sizes)}"
         return ctx.emit("stablehlo.dynamic_slice", [x, *indices], out, text, full=True)
     one = indices[0].aval.update(shape=(1,))
@@ -158,11 +157,11 @@ def write_dynamic_slice(
 
 
 def write_pad(
-    ctx: Writer, x: Value, value: Value, config: Sequence[tuple[int, int, int]], out: ShapedArray
+    ctx: Writer, x: Value, value: Value, config: Sequence[tuple[int, int, int]], out: ir.ShapedArray
 ) -> Value:
     """Write ``pad``; ``config`` has the padding of each dimension, as in ``lax.pad``."""
     low, high, interior = zip(*config, strict=True) if config else ((), (), ())
-    if not ctx.module.symbolic or is_static_shape((*low, *high, *interior)):
+    if not ctx.module.symbolic or ir.is_static_shape((*low, *high, *interior)):
         text = f", low = {int_list(low)}, high = {int_list(high)}, interior = {int_list(interior)}"
         return ctx.emit("stablehlo.pad", [x, value], out, text, full=True)
     ends = [shape_value(ctx, sizes) for sizes in (low, high, interior)]
@@ -175,7 +174,7 @@ def write_gather(
     indices: Value,
     numbers: str,
     sizes: Sequence[int],
-    out: ShapedArray,
+    out: ir.ShapedArray,
     indices_are_sorted: bool = False,
 ) -> Value:
     """Write ``gather``; ``numbers`` is the text of its dimension numbers."""
@@ -183,7 +182,7 @@ def write_gather(
         f"dimension_numbers = #stablehlo.gather<{numbers}>, "
         f"indices_are_sorted = {str(indices_are_sorted).lower()}"
     )
-    if not ctx.module.symbolic or is_static_shape(sizes):
+    if not ctx.module.symbolic or ir.is_static_shape(sizes):
         attributes += f", slice_sizes = {int_array(sizes)}"
         return ctx.generic("stablehlo.gather", [x, indices], [out], attributes)[0]
     operands = [x, indices, shape_value(ctx, sizes)]

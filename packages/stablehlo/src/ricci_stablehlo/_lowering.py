@@ -12,15 +12,8 @@ import numpy as np
 
 import ricci_ir as ir
 
+from . import _dimensions
 from ._attributes import custom_call_attributes, parts_text
-from ._dimensions import (
-    derive_dimensions,
-    dimension_value,
-    dimension_variables,
-    shape_value,
-    write_broadcast,
-    write_reshape,
-)
 from ._module import Module
 from ._operations import Details, Function, Metadata, Operation, Region, annotate, signature
 from ._types import dense, int_list, is_splat, tensor_type
@@ -218,7 +211,7 @@ class Lowering:
 
     def _symbolic_constant(self, value: Any, aval: ir.ShapedArray | None) -> Value:
         if ir.is_symbolic_dim(value):
-            size = dimension_value(self, value)
+            size = _dimensions.dimension_value(self, value)
             if aval is None or aval.dtype == size.dtype:
                 return size if aval is None else self.broadcast_to(size, aval.shape)
             size = self.emit("stablehlo.convert", [size], aval.update(shape=()))
@@ -229,13 +222,15 @@ class Lowering:
 
     def integers(self, values: Sequence[int], dtype: ir.DTypeLike) -> Value:
         """Write a vector of integers, which may be symbolic dimensions."""
-        return shape_value(self, values, np.dtype(dtype))
+        return _dimensions.shape_value(self, values, np.dtype(dtype))
 
     def broadcast(self, x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:
         """Write ``stablehlo.broadcast_in_dim``; return ``x`` unchanged if it has the shape."""
         aval = x.aval
         return (
-            x if aval.shape == shape else write_broadcast(self, x, dims, aval.update(shape=shape))
+            x
+            if aval.shape == shape
+            else _dimensions.write_broadcast(self, x, dims, aval.update(shape=shape))
         )
 
     def broadcast_to(self, x: Value, shape: tuple[int, ...]) -> Value:
@@ -244,11 +239,11 @@ class Lowering:
         if aval.shape == shape:
             return x
         dims = range(len(shape)) if aval.shape else ()
-        return write_broadcast(self, x, dims, aval.update(shape=shape))
+        return _dimensions.write_broadcast(self, x, dims, aval.update(shape=shape))
 
     def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
         """Write ``stablehlo.reshape``."""
-        return write_reshape(self, x, x.aval.update(shape=shape))
+        return _dimensions.write_reshape(self, x, x.aval.update(shape=shape))
 
     def custom_call(
         self,
@@ -286,7 +281,7 @@ class Lowering:
         """
         shapes: list[Value] = []
         if shapes_as_operands and self.module.symbolic and not all(map(_is_static, outs)):
-            shapes = [shape_value(self, ir.physical_aval(x).shape) for x in outs]
+            shapes = [_dimensions.shape_value(self, ir.physical_aval(x).shape) for x in outs]
             if operand_layouts is not None:
                 operand_layouts = [*operand_layouts, *([(0,)] * len(shapes))]
         attributes = custom_call_attributes(
@@ -351,7 +346,7 @@ class Lowering:
         """Return the first operands of a call of a jaxpr's function: its dimension variables."""
         if not self.module.symbolic:
             return []
-        return [self.sizes[name] for name in dimension_variables(jaxpr)]
+        return [self.sizes[name] for name in _dimensions.dimension_variables(jaxpr)]
 
     def sharded(
         self, x: Value, mesh: Any, parts: ir.Parts, unreduced: ir.AxisNames = ir.no_axes
@@ -501,9 +496,9 @@ def lower_function(
     tokens = [body.create_token() for _ in range(new_tokens)]
     dimensions: list[Value] = []
     if module.symbolic and visibility == "public":
-        derive_dimensions(body, args, arg_names)
+        _dimensions.derive_dimensions(body, args, arg_names)
     elif module.symbolic:
-        for i, variable in enumerate(dimension_variables(jaxpr)):
+        for i, variable in enumerate(_dimensions.dimension_variables(jaxpr)):
             body.sizes[variable] = Value(f"%dim{i}", ir.ShapedArray((), np.dtype(np.int32)))
         dimensions = list(body.sizes.values())
     results = body.inline(jaxpr, [*tokens, *args])[new_tokens:]
