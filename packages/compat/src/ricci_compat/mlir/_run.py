@@ -11,15 +11,7 @@ from ricci_ir import Effect, NameStack, Primitive, current_mesh
 from ricci_stablehlo import Lowering, Value, tensor_type
 from ricci_xla.authoring import load_mlir
 
-from ._contexts import (
-    AxisContext,
-    LoweringRuleContext,
-    ModuleContext,
-    ShapePolyLoweringState,
-    ShardingContext,
-    SPMDAxisContext,
-    TokenSet,
-)
+from . import _contexts as contexts
 from ._modules import create_function, rename_symbols, symbol_of
 
 if TYPE_CHECKING:
@@ -86,41 +78,41 @@ def _rule_context(
     module: "ir.Module",
     arguments: "Sequence[ir.Value[Any]]",
     effects: Sequence[Effect],
-) -> LoweringRuleContext:
+) -> contexts.LoweringRuleContext:
     text = lowering.module
-    module_context = ModuleContext(
+    module_context = contexts.ModuleContext(
         platforms=(lowering.platform,),
         axis_context=_axis_context(lowering),
         host_callbacks=text.host_callbacks,
         module=module,
-        shape_poly_state=ShapePolyLoweringState(tuple(map(str, lowering.sizes)), None),
+        shape_poly_state=contexts.ShapePolyLoweringState(tuple(map(str, lowering.sizes)), None),
         write_function=text.function_for,
     )
     names = NameStack(part for part in lowering.scope.split("/") if part)
-    return LoweringRuleContext(
+    return contexts.LoweringRuleContext(
         module_context,
         names,
         None,
         primitive,
         [x.aval for x in operands[len(effects) :]],
         list(lowering.outs)[len(effects) :],
-        TokenSet(dict(zip(effects, arguments, strict=False))),
+        contexts.TokenSet(dict(zip(effects, arguments, strict=False))),
         platforms=(lowering.platform,),
     )
 
 
-def _axis_context(lowering: Lowering) -> AxisContext:
+def _axis_context(lowering: Lowering) -> contexts.AxisContext:
     module, mesh = lowering.module, current_mesh.value
     if module.manual and mesh is not None:
-        return SPMDAxisContext(mesh, frozenset(mesh.manual_axes))
-    return ShardingContext(module.num_partitions, tuple(module.devices) or None, mesh)
+        return contexts.SPMDAxisContext(mesh, frozenset(mesh.manual_axes))
+    return contexts.ShardingContext(module.num_partitions, tuple(module.devices) or None, mesh)
 
 
-def _declared(ctx: LoweringRuleContext) -> set[str]:
+def _declared(ctx: contexts.LoweringRuleContext) -> set[str]:
     return ctx.module_context.declared
 
 
-def _tokens_after(primitive: Primitive, ctx: LoweringRuleContext) -> "list[ir.Value[Any]]":
+def _tokens_after(primitive: Primitive, ctx: contexts.LoweringRuleContext) -> "list[ir.Value[Any]]":
     """The tokens after the operation, in the order of those before it."""
     before, after = ctx.tokens_in, ctx.tokens_out
     if not len(before):
