@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_ir import Array
 from ricci_lax import full, select
 from ricci_lax import slice as lax_slice
 from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
@@ -107,7 +106,7 @@ class Padding:
 padding: Padding = Padding()
 
 
-def pad_to(x: Array, sizes: Mapping[int, int]) -> Array | np.ndarray:
+def pad_to(x: ir.Array, sizes: Mapping[int, int]) -> ir.Array | np.ndarray:
     """Pad an array on the host to larger sizes along some axes."""
     if not isinstance(getattr(x, "dtype", np.dtype(float)), np.dtype):  # random keys
         # Keys have no fill value: the last one is repeated.
@@ -122,7 +121,7 @@ def pad_to(x: Array, sizes: Mapping[int, int]) -> Array | np.ndarray:
     return result
 
 
-def crop(x: Array, shape: Sequence[int]) -> Array | np.ndarray:
+def crop(x: ir.Array, shape: Sequence[int]) -> ir.Array | np.ndarray:
     """The first elements of an array along each axis."""
     if tuple(shape) == x.shape:
         return x

@@ -13,20 +13,8 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, Primitive, ShapedArray, is_symbolic_dim
-from ricci_lax import convert_element_type, eq, select
+from ricci_lax import convert_element_type, eq, linalg, select
 from ricci_lax.authoring import highest, lowest
-from ricci_lax.linalg import (
-    cholesky_p,
-    eig_p,
-    eigh_p,
-    householder_product_p,
-    lu_p,
-    qr_p,
-    schur_p,
-    svd_p,
-    triangular_solve_p,
-    tridiagonal_solve_p,
-)
 
 from ._dynamic_moves import slice_at
 from ._interpreter import PaddingRule, Site
@@ -242,11 +230,19 @@ def _batches_only(site: Site, *operands: object) -> Any:
 
 
 matrix_rules: dict[Primitive, PaddingRule] = {
-    cholesky_p: _factors,
-    lu_p: _factors,
-    triangular_solve_p: _triangular_solve,
+    linalg.cholesky_p: _factors,
+    linalg.lu_p: _factors,
+    linalg.triangular_solve_p: _triangular_solve,
     **dict.fromkeys(
-        (eig_p, eigh_p, householder_product_p, qr_p, schur_p, svd_p, tridiagonal_solve_p),
+        (
+            linalg.eig_p,
+            linalg.eigh_p,
+            linalg.householder_product_p,
+            linalg.qr_p,
+            linalg.schur_p,
+            linalg.svd_p,
+            linalg.tridiagonal_solve_p,
+        ),
         _batches_only,
     ),
 }
