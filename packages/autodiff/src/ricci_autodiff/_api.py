@@ -40,19 +40,15 @@ class FlatFunction:
 
     __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree")
 
-    fun: Callable[..., ir.PyTree]
-    in_tree: pytree.PyTreeDef
-    has_aux: bool
     out_tree: pytree.PyTreeDef
-    aux: Auxiliary | None
 
     def __init__(
         self, fun: Callable[..., ir.PyTree], in_tree: pytree.PyTreeDef, has_aux: bool = False
     ):
-        self.fun = fun
-        self.in_tree = in_tree
-        self.has_aux = has_aux
-        self.aux = Auxiliary() if has_aux else None
+        self.fun: Callable[..., ir.PyTree] = fun
+        self.in_tree: pytree.PyTreeDef = in_tree
+        self.has_aux: bool = has_aux
+        self.aux: Auxiliary | None = Auxiliary() if has_aux else None
 
     def __call__(self, *flat: ir.ArrayLike) -> list[ir.ArrayLike]:
         """Call the function on the leaves of its arguments; returns the leaves of its result."""

@@ -19,15 +19,11 @@ class JVPTracer(ir.Tracer):
     __slots__ = ("primal", "tangent")
     is_differentiated = True
 
-    aval: ir.ShapedArray
-    primal: ir.ArrayLike
-    tangent: ir.ArrayLike
-
     def __init__(self, trace: "JVPTrace", primal: ir.ArrayLike, tangent: ir.ArrayLike):
         self._trace = trace
-        self.aval = ir.get_aval(primal)
-        self.primal = primal
-        self.tangent = tangent
+        self.aval: ir.ShapedArray = ir.get_aval(primal)
+        self.primal: ir.ArrayLike = primal
+        self.tangent: ir.ArrayLike = tangent
 
     def concrete(self) -> Any:
         """The primal value if it is known now, else ``None``."""

@@ -120,14 +120,10 @@ class LinearProgram:
 
     __slots__ = ("__weakref__", "signature", "tangents", "template")
 
-    template: _Template
-    tangents: Tangents
-    signature: Signature
-
     def __init__(self, template: _Template, tangents: Tangents, signature: Signature):
-        self.template = template
-        self.tangents = tangents
-        self.signature = signature
+        self.template: _Template = template
+        self.tangents: Tangents = tangents
+        self.signature: Signature = signature
 
     @property
     def jaxpr(self) -> ir.Jaxpr:
@@ -257,12 +253,6 @@ class Pullback:
 
     __slots__ = ("__weakref__", "_args", "_parts", "_primal_ids", "eqns", "signature", "tangents")
 
-    eqns: list[ir.JaxprEqn]
-    tangents: Tangents
-    signature: Signature
-    _args: list[Any] | None
-    _parts: tuple[list[Any], _Template] | None
-
     def __init__(
         self,
         eqns: list[ir.JaxprEqn],
@@ -271,13 +261,13 @@ class Pullback:
         primal_ids: Sequence[int] = (),
     ):
         # The value of `args_res`, a list whose elements a user may replace.
-        self._args = None
-        self.eqns = eqns
-        self.tangents = tangents
-        self.signature = signature
+        self._args: list[Any] | None = None
+        self.eqns: list[ir.JaxprEqn] = eqns
+        self.tangents: Tangents = tangents
+        self.signature: Signature = signature
         # Residuals are compared by identity. The arguments themselves are not stored.
         self._primal_ids = primal_ids
-        self._parts = None
+        self._parts: tuple[list[Any], _Template] | None = None
 
     def _split(self) -> tuple[list[Any], _Template]:
         """Return the residuals, and the equations without them."""

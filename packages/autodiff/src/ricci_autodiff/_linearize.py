@@ -38,13 +38,10 @@ class TangentTracer(ir.Tracer):
 
     __slots__ = ("atom",)
 
-    aval: Any
-    atom: ir.Var
-
     def __init__(self, trace: "Tape", var: ir.Var):
         self._trace = trace
-        self.aval = var.aval
-        self.atom = var
+        self.aval: Any = var.aval
+        self.atom: ir.Var = var
 
 
 class Tape(ir.EquationTrace):
@@ -119,11 +116,9 @@ class LinearizeTrace(JVPTrace):
 
     __slots__ = ("tape",)
 
-    tape: Tape
-
     def __init__(self, parent: ir.Trace):
         super().__init__(parent)
-        self.tape = Tape(parent)
+        self.tape: Tape = Tape(parent)
 
     def process(
         self, primitive: ir.Primitive, args: tuple[ir.ArrayLike, ...], params: dict[str, Any]

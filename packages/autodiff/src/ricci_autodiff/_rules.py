@@ -79,12 +79,9 @@ class UndefinedPrimal:
 
     __slots__ = ("aval", "required")
 
-    aval: ir.ShapedArray
-    required: bool
-
     def __init__(self, aval: ir.AbstractValue, required: bool = True):
-        self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
-        self.required = required
+        self.aval: ir.ShapedArray = aval  # pyright: ignore[reportAttributeAccessIssue]
+        self.required: bool = required
 
     def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval})"

@@ -39,10 +39,8 @@ class Zero:
 
     __slots__ = ("aval",)
 
-    aval: ir.ShapedArray
-
     def __init__(self, aval: ir.AbstractValue):
-        self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
+        self.aval: ir.ShapedArray = aval  # pyright: ignore[reportAttributeAccessIssue]
 
     @staticmethod
     def from_primal(value: ir.ArrayLike) -> "Zero":
@@ -87,10 +85,8 @@ class SymbolicZero:
 
     __slots__ = ("aval",)
 
-    aval: ir.ShapedArray
-
     def __init__(self, aval: ir.AbstractValue):
-        self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
+        self.aval: ir.ShapedArray = aval  # pyright: ignore[reportAttributeAccessIssue]
 
     @staticmethod
     def from_primal_value(value: ir.ArrayLike) -> "SymbolicZero":

@@ -40,14 +40,12 @@ class BatchTracer(ir.Tracer):
     __slots__ = ("dim", "value")
 
     aval: ir.ShapedArray
-    value: ir.ArrayLike
-    dim: int
 
     def __init__(self, trace: "BatchTrace", value: ir.ArrayLike, dim: int):
         self._trace = trace
         self.aval = unbatched_aval(ir.get_aval(value), dim)  # pyright: ignore[reportArgumentType]
-        self.value = value
-        self.dim = dim
+        self.value: ir.ArrayLike = value
+        self.dim: int = dim
 
     def _origin_message(self) -> str:
         return self.value._origin_message() if isinstance(self.value, ir.Tracer) else ""
@@ -69,11 +67,10 @@ class BatchTrace(ir.Trace):
     __slots__ = ("axis",)
 
     parent: ir.Trace  # pyright: ignore[reportIncompatibleVariableOverride]
-    axis: Axis
 
     def __init__(self, parent: ir.Trace, axis: Axis):
         super().__init__(parent)
-        self.axis = axis
+        self.axis: Axis = axis
 
     def process(
         self, primitive: ir.Primitive, args: tuple[ir.ArrayLike, ...], params: dict[str, Any]

@@ -81,12 +81,6 @@ class WrappedFun:
 
     __slots__ = ("_call", "debug_info", "f", "params", "stores", "transforms")
 
-    f: Callable[..., Any]
-    params: dict[str, Any]
-    transforms: Transforms
-    stores: tuple[Store | None, ...]
-    debug_info: DebugInfo
-
     def __init__(
         self,
         f: Callable[..., Any],
@@ -96,12 +90,12 @@ class WrappedFun:
         debug_info: DebugInfo,
         stores: tuple[Store | None, ...] = (),
     ):
-        self.f = f
-        self.params = dict(params)
-        self.transforms = transforms
-        self.stores = stores
+        self.f: Callable[..., Any] = f
+        self.params: dict[str, Any] = dict(params)
+        self.transforms: Transforms = transforms
+        self.stores: tuple[Store | None, ...] = stores
         self._call = call
-        self.debug_info = debug_info
+        self.debug_info: DebugInfo = debug_info
 
     @property
     def __name__(self) -> str:

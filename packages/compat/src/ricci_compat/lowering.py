@@ -18,12 +18,9 @@ class TracedRule:
 
     __slots__ = ("fun", "multiple_results")
 
-    fun: Callable[..., Any]
-    multiple_results: bool
-
     def __init__(self, fun: Callable[..., Any], multiple_results: bool):
-        self.fun = fun
-        self.multiple_results = multiple_results
+        self.fun: Callable[..., Any] = fun
+        self.multiple_results: bool = multiple_results
 
     def jaxpr(self, avals: Sequence[ir.AbstractValue], params: dict[str, Any]) -> ir.Jaxpr:
         """Return the jaxpr of the function for operands of these types."""

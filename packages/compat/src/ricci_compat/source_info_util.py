@@ -86,11 +86,9 @@ class set_name_stack(ir.ContextBlock):
 
     __slots__ = ("name_stack",)
 
-    name_stack: tuple[str, ...]
-
     def __init__(self, name_stack: tuple[str, ...]):
         super().__init__()
-        self.name_stack = name_stack
+        self.name_stack: tuple[str, ...] = name_stack
 
     def __enter__(self) -> ir.NameStack:
         self._enter(ir.context.name_stack)
@@ -153,13 +151,10 @@ class user_context(ir.ContextBlock):
 
     __slots__ = ("name_stack", "traceback")
 
-    traceback: ir.Source | None
-    name_stack: tuple[str, ...] | None
-
     def __init__(self, traceback: ir.Source | None, *, name_stack: tuple[str, ...] | None = None):
         super().__init__()
-        self.traceback = traceback
-        self.name_stack = name_stack
+        self.traceback: ir.Source | None = traceback
+        self.name_stack: tuple[str, ...] | None = name_stack
 
     def __enter__(self) -> None:
         self._enter((ir.context.origin, ir.context.name_stack))

@@ -20,10 +20,8 @@ class DisabledSafetyCheck:
 
     __slots__ = ("_impl",)
 
-    _impl: str
-
     def __init__(self, _impl: str):
-        self._impl = _impl
+        self._impl: str = _impl
 
     @classmethod
     def platform(cls) -> "DisabledSafetyCheck":

@@ -41,13 +41,11 @@ class Hook[F](PickledByName):
 
     __slots__ = ("call", "name", "provided_by", "provider")
 
-    call: F
-
     def __init__(self, name: str, *, provided_by: str, default: F | None = None):
         self.name: str = name
         self.provided_by: str = provided_by
         self.provider: str | None = None
-        self.call = self._missing if default is None else default  # pyright: ignore
+        self.call: F = self._missing if default is None else default  # pyright: ignore
 
     def _missing(self, *args: object, **kwargs: object) -> NoReturn:
         raise NotImplementedError(

@@ -18,10 +18,8 @@ class _Decision:
 
     __slots__ = ("name",)
 
-    name: str
-
     def __init__(self, name: str):
-        self.name = name
+        self.name: str = name
 
     def __repr__(self) -> str:
         return self.name

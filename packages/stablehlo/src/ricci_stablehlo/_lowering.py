@@ -46,22 +46,14 @@ class Lowering:
 
     __slots__ = ("counter", "location", "module", "operations", "outs", "scope", "sizes")
 
-    module: Module
-    counter: list[int]
-    operations: list[Operation]
-    outs: Sequence[ir.ShapedArray]
-    scope: str
-    location: str
-    sizes: dict[Any, Value]
-
     def __init__(self, module: Module, counter: list[int], scope: str = ""):
-        self.module = module
-        self.counter = counter
-        self.operations = []
-        self.outs = ()
-        self.scope = scope
-        self.location = ""
-        self.sizes = {}
+        self.module: Module = module
+        self.counter: list[int] = counter
+        self.operations: list[Operation] = []
+        self.outs: Sequence[ir.ShapedArray] = ()
+        self.scope: str = scope
+        self.location: str = ""
+        self.sizes: dict[Any, Value] = {}
 
     @property
     def out(self) -> ir.ShapedArray:

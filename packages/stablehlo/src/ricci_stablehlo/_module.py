@@ -40,25 +40,7 @@ class Module:
       uses_host_memory: whether any value may be in host memory.
     """
 
-    name: str
-    platform: str
-    symbolic: bool
-    uses_host_memory: bool
-    locations: Locations | None
-    num_partitions: int
-    num_replicas: int
     main: Function
-    shardy: bool
-    manual: bool
-    host_callbacks: list[HostCallback]
-    devices: Sequence[Any]
-    large_constants: list[np.ndarray] | None
-    single_devices: dict[int, str]
-    axis_sizes: dict[Any, int]
-    functions: list[Function | str]
-    names: dict[str, int]
-    private: dict[Jaxpr, str]
-    meshes: dict[MeshAxes, str]
 
     def __init__(
         self,
@@ -72,24 +54,24 @@ class Module:
         write: "Callable[[Module, Jaxpr, str], Function] | None" = None,
     ):
         self._write = write
-        self.name = name
-        self.platform = platform
-        self.locations = locations
-        self.num_partitions = num_partitions
-        self.num_replicas = 1
-        self.shardy = shardy
-        self.manual = False
-        self.symbolic = False
-        self.uses_host_memory = False
-        self.host_callbacks = []
-        self.devices = ()
-        self.large_constants = None
-        self.single_devices = {}
-        self.axis_sizes = dict(axis_sizes)
-        self.functions = []
-        self.names = {}
-        self.private = {}
-        self.meshes = {}
+        self.name: str = name
+        self.platform: str = platform
+        self.locations: Locations | None = locations
+        self.num_partitions: int = num_partitions
+        self.num_replicas: int = 1
+        self.shardy: bool = shardy
+        self.manual: bool = False
+        self.symbolic: bool = False
+        self.uses_host_memory: bool = False
+        self.host_callbacks: list[HostCallback] = []
+        self.devices: Sequence[Any] = ()
+        self.large_constants: list[np.ndarray] | None = None
+        self.single_devices: dict[int, str] = {}
+        self.axis_sizes: dict[Any, int] = dict(axis_sizes)
+        self.functions: list[Function | str] = []
+        self.names: dict[str, int] = {}
+        self.private: dict[Jaxpr, str] = {}
+        self.meshes: dict[MeshAxes, str] = {}
 
     def text(self, *, locations: bool = True) -> str:
         """Return the text of the module, with or without the locations of operations."""

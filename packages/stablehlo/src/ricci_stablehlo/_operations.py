@@ -32,16 +32,12 @@ class Details:
 
     __slots__ = ("annotations", "metadata", "regions")
 
-    regions: "Sequence[Region]"
-    annotations: str
-    metadata: Metadata
-
     def __init__(
         self, regions: "Sequence[Region]" = (), annotations: str = "", metadata: Metadata = ()
     ):
-        self.regions = regions
-        self.annotations = annotations
-        self.metadata = metadata
+        self.regions: Sequence[Region] = regions
+        self.annotations: str = annotations
+        self.metadata: Metadata = metadata
 
 
 # An operation: the name of its result, with their number if it is not one, or empty; its own name,
@@ -62,11 +58,6 @@ class Region:
 
     __slots__ = ("arguments", "operations", "results", "terminator")
 
-    arguments: Sequence[Value]
-    operations: Sequence[Operation]
-    results: Sequence[Value]
-    terminator: str
-
     def __init__(
         self,
         arguments: Sequence[Value],
@@ -74,10 +65,10 @@ class Region:
         results: Sequence[Value],
         terminator: str,
     ):
-        self.arguments = arguments
-        self.operations = operations
-        self.results = results
-        self.terminator = terminator
+        self.arguments: Sequence[Value] = arguments
+        self.operations: Sequence[Operation] = operations
+        self.results: Sequence[Value] = results
+        self.terminator: str = terminator
 
 
 class Function:
@@ -95,20 +86,13 @@ class Function:
         *("arg_attributes", "arg_locations", "body", "result_attributes", "symbol", "visibility"),
     )
 
-    symbol: str
-    body: Region
-    visibility: str
-    arg_attributes: Sequence[Sequence[str]]
-    result_attributes: Sequence[Sequence[str]]
-    arg_locations: list[str]
-
     def __init__(self, symbol: str, body: Region, visibility: str = "private"):
-        self.symbol = symbol
-        self.body = body
-        self.visibility = visibility
-        self.arg_attributes = [()] * len(body.arguments)
-        self.result_attributes = [()] * len(body.results)
-        self.arg_locations = [""] * len(body.arguments)
+        self.symbol: str = symbol
+        self.body: Region = body
+        self.visibility: str = visibility
+        self.arg_attributes: Sequence[Sequence[str]] = [()] * len(body.arguments)
+        self.result_attributes: Sequence[Sequence[str]] = [()] * len(body.results)
+        self.arg_locations: list[str] = [""] * len(body.arguments)
 
 
 def annotate(operations: list[Operation], start: int, metadata: Metadata) -> None:

@@ -25,12 +25,9 @@ class Value:
 
     __slots__ = ("aval", "name")
 
-    name: str
-    aval: ir.ShapedArray
-
     def __init__(self, name: str, aval: ir.AbstractValue):
-        self.name = name
-        self.aval = aval  # pyright: ignore[reportAttributeAccessIssue]
+        self.name: str = name
+        self.aval: ir.ShapedArray = aval  # pyright: ignore[reportAttributeAccessIssue]
 
     def __str__(self) -> str:
         return self.name

@@ -68,19 +68,14 @@ class JetTracer(ir.Tracer):
     __slots__ = ("expansion", "index", "primal")
     is_differentiated = True
 
-    aval: Any
-    primal: ir.ArrayLike
-    expansion: Expansion
-    index: int
-
     def __init__(
         self, trace: "SeriesTrace", primal: ir.ArrayLike, expansion: Expansion, index: int
     ):
         self._trace = trace
-        self.aval = ir.get_aval(primal)
-        self.primal = primal
-        self.expansion = expansion
-        self.index = index
+        self.aval: Any = ir.get_aval(primal)
+        self.primal: ir.ArrayLike = primal
+        self.expansion: Expansion = expansion
+        self.index: int = index
 
     def coefficient(self, k: int) -> Coefficient:
         """Return the coefficient of order ``k``: the ``k``-th derivative over ``k`` factorial."""
@@ -119,20 +114,16 @@ class SeriesTrace(ir.Trace):
     __slots__ = ("depth", "lazy", "memo", "order", "rules")
 
     parent: ir.Trace  # pyright: ignore[reportIncompatibleVariableOverride]
-    order: int
-    depth: int
-    memo: dict[Any, Any]
-    lazy: bool
 
     def __init__(
         self, parent: ir.Trace, order: int, rules: Mapping[ir.Primitive, JetRule] = no_rules
     ):
         super().__init__(parent)
         self.rules: Mapping[ir.Primitive, JetRule] = rules
-        self.order = order
-        self.depth = 0
-        self.memo = {}
-        self.lazy = False
+        self.order: int = order
+        self.depth: int = 0
+        self.memo: dict[Any, Any] = {}
+        self.lazy: bool = False
 
     def run(self, rule: Callable[..., Any], *args: Any, **params: Any) -> Any:
         """Call a rule under this trace, which is not the current one."""

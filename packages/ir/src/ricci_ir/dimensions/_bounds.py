@@ -127,13 +127,10 @@ class Bounds:
 
     __slots__ = ("_facts", "_factors", "_lock", "_lower", "_pending", "constraints", "may_be_zero")
 
-    constraints: list[dict[Monomial, int]]
-    may_be_zero: set[str]
-
     def __init__(self):
         self._lock = RLock()
-        self.constraints = []
-        self.may_be_zero = set()
+        self.constraints: list[dict[Monomial, int]] = []
+        self.may_be_zero: set[str] = set()
         self.clear()
 
     def clear(self) -> None:

@@ -38,19 +38,14 @@ class Factor:
 
     __slots__ = ("key", "name", "operands", "text")
 
-    name: str
-    operands: tuple[Any, ...]
-    key: tuple[Any, ...]
-    text: str
-
     def __init__(self, name: str, operands: tuple[Any, ...] = ()):
-        self.name = name
-        self.operands = operands
+        self.name: str = name
+        self.operands: tuple[Any, ...] = operands
         keys = [_operand_key(x) for x in operands]
         # JAX orders terms by this size, so equal dimensions are printed alike by both.
         size = 1 + sum(1 + abs(c) * key[0] for terms in keys for key, c in terms)
-        self.key = (size, name, *keys)
-        self.text = f"{name}({', '.join(map(_operand_text, operands))})" if operands else name
+        self.key: tuple[Any, ...] = (size, name, *keys)
+        self.text: str = f"{name}({', '.join(map(_operand_text, operands))})" if operands else name
 
     def __repr__(self) -> str:
         return self.text
@@ -162,12 +157,9 @@ class SymbolicDimension:
 
     __array_priority__: ClassVar[float] = 1000.0  # so that NumPy's operators call these
 
-    scope: Any
-    terms: tuple[tuple[Monomial, int], ...]
-
     def __init__(self, scope: Scope, terms: tuple[tuple[Monomial, int], ...]):
-        self.scope = scope
-        self.terms = terms
+        self.scope: Any = scope
+        self.terms: tuple[tuple[Monomial, int], ...] = terms
         self._text: str | None = None
         self._key: tuple[Any, ...] | None = None
 

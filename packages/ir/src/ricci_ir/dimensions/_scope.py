@@ -29,18 +29,12 @@ class Constraint:
 
     __slots__ = ("comparison", "difference", "left", "right", "text")
 
-    text: str
-    comparison: str
-    left: Size
-    right: Size
-    difference: Size
-
     def __init__(self, text: str, comparison: str, left: Size, right: Size):
-        self.text = text
-        self.comparison = comparison
-        self.left = left
-        self.right = right
-        self.difference = right - left if comparison == "<=" else left - right
+        self.text: str = text
+        self.comparison: str = comparison
+        self.left: Size = left
+        self.right: Size = right
+        self.difference: Size = right - left if comparison == "<=" else left - right
 
 
 @final

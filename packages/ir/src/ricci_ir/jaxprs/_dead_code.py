@@ -76,12 +76,10 @@ class EquationRule:
 
     __slots__ = ("rule",)
 
-    rule: Callable[[list[bool], JaxprEqn], tuple[Sequence[bool], JaxprEqn | None]]
-
     def __init__(
         self, rule: Callable[[list[bool], JaxprEqn], tuple[Sequence[bool], JaxprEqn | None]]
     ):
-        self.rule = rule
+        self.rule: Callable[[list[bool], JaxprEqn], tuple[Sequence[bool], JaxprEqn | None]] = rule
 
 
 class LiveProgram(TupleRecord):

@@ -69,10 +69,8 @@ class StagedTracer(Tracer):
 
     __slots__ = ("atom",)
 
-    _trace: "JaxprTrace"
-
     def __init__(self, trace: "JaxprTrace", aval: AbstractValue, var: Var):
-        self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
+        self._trace: JaxprTrace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.aval = aval
         self.atom: Var = var
 
@@ -136,13 +134,10 @@ class EquationTrace(Trace):
 
     __slots__ = ("eqns", "settings")
 
-    eqns: list[JaxprEqn]
-    settings: TraceKey
-
     def __init__(self, parent: Trace):
         super().__init__(parent)
-        self.eqns = []
-        self.settings = trace_key()
+        self.eqns: list[JaxprEqn] = []
+        self.settings: TraceKey = trace_key()
 
     def append_equation(
         self,

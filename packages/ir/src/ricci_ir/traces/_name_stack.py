@@ -79,11 +79,9 @@ class _Entered(ContextBlock):
 
     __slots__ = ("name",)
 
-    name: str
-
     def __init__(self, name: str):
         super().__init__()
-        self.name = name
+        self.name: str = name
 
     def __enter__(self) -> Self:
         stack = context.name_stack

@@ -130,13 +130,10 @@ class observing(ContextBlock):
 
     __slots__ = ("anew", "observer")
 
-    anew: bool
-    observer: Callable[[Any], object]
-
     def __init__(self, observer: Callable[[Any], object], *, anew: bool = False):
         super().__init__()
-        self.observer = observer
-        self.anew = anew
+        self.observer: Callable[[Any], object] = observer
+        self.anew: bool = anew
 
     def __enter__(self) -> None:
         self._enter((context.observers, context.temporary_caches))

@@ -207,10 +207,8 @@ class derived:
 
     __slots__ = ("make",)
 
-    make: Callable[[Primitive], Any]
-
     def __init__(self, make: Callable[[Primitive], Any]):
-        self.make = make
+        self.make: Callable[[Primitive], Any] = make
 
 
 class RuleTable(dict[Primitive, Any]):

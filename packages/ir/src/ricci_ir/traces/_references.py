@@ -190,18 +190,14 @@ class Ref(BracketedReference, metaclass=_RefMeta):
 
     __slots__ = ("__weakref__", "_aval", "_freed", "_lock", "_owned", "_owner", "_value")
 
-    _aval: AbstractRef
-    _value: Any
-    _owner: Trace
     _owned: bool
-    _freed: bool
 
     def __init__(self, aval: AbstractRef, refs: Any):
-        self._aval = aval
-        self._value = refs
-        self._owner = context.trace
+        self._aval: AbstractRef = aval
+        self._value: Any = refs
+        self._owner: Trace = context.trace
         self._owned = False  # whether the array has no other holder, so that it may be donated
-        self._freed = False
+        self._freed: bool = False
         self._lock = RLock()
 
     @property

@@ -68,7 +68,6 @@ class Trace:
 
     __slots__ = ("__weakref__", "alive", "parent", "thread")
 
-    parent: "Trace | None"
     # Whether reading and writing references are recorded, instead of done in Python.
     records_references: bool = False
     # Whether it applies a function to all examples of a batch at once.
@@ -77,7 +76,7 @@ class Trace:
     requires_low: bool = False
 
     def __init__(self, parent: "Trace | None" = None):
-        self.parent = parent
+        self.parent: Trace | None = parent
         self.alive: bool = True
         self.thread: int = get_ident()
 
@@ -181,14 +180,12 @@ class Tracer(_Base):
     __slots__ = ("__weakref__", "_trace", "aval")
     __array_priority__ = 1000
 
-    _trace: Trace
-    aval: Any
     # Whether it has a tangent, which a Python number made of its value would lose.
     is_differentiated: bool = False
 
     def __init__(self, trace: Trace, aval: AbstractValue):
-        self._trace = trace
-        self.aval = aval
+        self._trace: Trace = trace
+        self.aval: Any = aval
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -415,11 +412,9 @@ class set_trace(ContextBlock):
 
     __slots__ = ("trace",)
 
-    trace: Trace
-
     def __init__(self, trace: Trace):
         super().__init__()
-        self.trace = trace
+        self.trace: Trace = trace
 
     def __enter__(self) -> Trace:
         self._enter(context.trace)

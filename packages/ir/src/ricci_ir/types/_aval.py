@@ -406,10 +406,8 @@ class Token:
 
     __slots__ = ("__weakref__", "buffer")
 
-    buffer: Any
-
     def __init__(self, buffer: Any):
-        self.buffer = buffer
+        self.buffer: Any = buffer
 
     @property
     def aval(self) -> AbstractToken:

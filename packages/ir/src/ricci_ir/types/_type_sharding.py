@@ -39,12 +39,6 @@ class TypeSharding:
 
     __slots__ = ("_hash", "mesh", "parts", "reduced", "unreduced", "varying")
 
-    mesh: Any
-    parts: Parts
-    varying: AxisNames
-    unreduced: AxisNames
-    reduced: AxisNames
-
     def __init__(
         self,
         mesh: object,
@@ -53,11 +47,11 @@ class TypeSharding:
         unreduced: AxisNames = no_axes,
         reduced: AxisNames = no_axes,
     ):
-        self.mesh = mesh
-        self.parts = parts
-        self.varying = varying
-        self.unreduced = unreduced
-        self.reduced = reduced
+        self.mesh: Any = mesh
+        self.parts: Parts = parts
+        self.varying: AxisNames = varying
+        self.unreduced: AxisNames = unreduced
+        self.reduced: AxisNames = reduced
         # Types are keys of many caches, so the hash is computed once.
         self._hash = hash(self._key())
 

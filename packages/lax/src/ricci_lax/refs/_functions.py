@@ -38,14 +38,10 @@ class TransformedRef:
 
     __slots__ = ("operands", "ref", "transforms")
 
-    ref: ir.Ref
-    transforms: tuple[Form, ...]
-    operands: tuple[ir.ArrayLike, ...]
-
     def __init__(self, ref: Any, transforms: tuple[Form, ...], operands: tuple[ir.ArrayLike, ...]):
-        self.ref = ref
-        self.transforms = transforms
-        self.operands = operands
+        self.ref: ir.Ref = ref
+        self.transforms: tuple[Form, ...] = transforms
+        self.operands: tuple[ir.ArrayLike, ...] = operands
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -105,9 +105,6 @@ class Shard:
 
     __slots__ = ("_global_shape", "_sharding", "data", "device")
 
-    data: ir.Array | None
-    device: Device
-
     def __init__(
         self,
         device: Device,
@@ -115,8 +112,8 @@ class Shard:
         global_shape: Sequence[int],
         data: ir.Array | None = None,
     ):
-        self.device = device
-        self.data = data
+        self.device: Device = device
+        self.data: ir.Array | None = data
         self._sharding = sharding
         self._global_shape = tuple(global_shape)
 

@@ -50,10 +50,8 @@ class CacheFolder:
 
     __slots__ = ("path",)
 
-    path: str
-
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = os.fspath(path)
+        self.path: str = os.fspath(path)
 
     def path_of(self, key: ProgramKey) -> str:
         """The path of a key's file."""

@@ -93,12 +93,9 @@ class ArgInfo:
 
     __slots__ = ("_aval", "donated")
 
-    _aval: Any
-    donated: bool
-
     def __init__(self, _aval: object, donated: bool):
-        self._aval = _aval
-        self.donated = donated
+        self._aval: Any = _aval
+        self.donated: bool = donated
 
     @property
     def shape(self) -> tuple[int, ...]:

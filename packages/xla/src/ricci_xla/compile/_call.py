@@ -24,12 +24,9 @@ class CompiledProgram:
 
     __slots__ = ("executable", "program")
 
-    executable: Executable
-    program: Program
-
     def __init__(self, program: Program, executable: Executable):
-        self.program = program
-        self.executable = executable
+        self.program: Program = program
+        self.executable: Executable = executable
 
     @property
     def is_provisional(self) -> bool:

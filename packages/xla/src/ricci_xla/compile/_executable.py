@@ -68,22 +68,10 @@ class Executable:
         "used_arguments",
     )
 
-    before_first_run: Callable[[], None] | None
-    committed: bool
-    consts: list[ArrayImpl]
-    effects: frozenset[ir.Effect]
-    fills_memory: bool
-    handlers: list[Any]
-    has_extended_results: bool
     in_avals: tuple[Any, ...]
-    in_layouts: tuple[Layout | None, ...]
     in_shardings: tuple[Sharding, ...]
-    loaded: LoadedExecutable
-    optimized: "Future[LoadedExecutable] | None"
-    ordered_effects: tuple[ir.Effect, ...]
     out_avals: tuple[Any, ...]
     out_shardings: tuple[Sharding, ...]
-    used_arguments: list[bool]
 
     def __init__(
         self,
@@ -101,11 +89,11 @@ class Executable:
         before_first_run: Callable[[], None] | None = None,
         optimized: "Future[LoadedExecutable] | None" = None,
     ):
-        self.optimized = optimized
-        self.in_layouts = in_layouts
-        self.before_first_run = before_first_run
-        self.loaded = loaded
-        self.fills_memory = fills_memory(loaded)
+        self.optimized: Future[LoadedExecutable] | None = optimized
+        self.in_layouts: tuple[Layout | None, ...] = in_layouts
+        self.before_first_run: Callable[[], None] | None = before_first_run
+        self.loaded: LoadedExecutable = loaded
+        self.fills_memory: bool = fills_memory(loaded)
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
         if in_shardings is None or out_shardings is None:
             devices = loaded.local_devices()
@@ -121,13 +109,13 @@ class Executable:
         self.in_shardings, self.out_shardings = tuple(in_shardings), tuple(out_shardings)
         if used_arguments is None:
             used_arguments = [True] * len(self.in_avals)
-        self.used_arguments = list(used_arguments)
-        self.committed = committed
-        self.consts = [in_layout(x, None) for x in consts]
-        self.effects = effects
-        self.ordered_effects = ordered_among(effects)
-        self.has_extended_results = any(map(_is_extended, self.out_avals))
-        self.handlers = [
+        self.used_arguments: list[bool] = list(used_arguments)
+        self.committed: bool = committed
+        self.consts: list[ArrayImpl] = [in_layout(x, None) for x in consts]
+        self.effects: frozenset[ir.Effect] = effects
+        self.ordered_effects: tuple[ir.Effect, ...] = ordered_among(effects)
+        self.has_extended_results: bool = any(map(_is_extended, self.out_avals))
+        self.handlers: list[Any] = [
             result_handler(aval, sharding, committed)
             for aval, sharding in zip(self.out_avals, self.out_shardings, strict=True)
         ]

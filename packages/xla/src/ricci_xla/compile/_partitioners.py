@@ -41,9 +41,6 @@ class ShardingInspector:
 
     __slots__ = ("config", "handler")
 
-    config: bytes
-    handler: Callable[[HloSharding], None]
-
     def __init__(self, module: Module, ndim: int, callback: Callable[[Sharding], None]):
         devices = tuple(module.devices)
         mesh = mesh_of_module(module.meshes, devices)
@@ -51,8 +48,8 @@ class ShardingInspector:
         def handler(tiles: HloSharding) -> None:
             callback(named_by_tiles(GSPMDSharding(DeviceList(devices), tiles), mesh, ndim))
 
-        self.handler = handler
-        self.config = runtime.encode_inspect_sharding_callback(handler)
+        self.handler: Callable[[HloSharding], None] = handler
+        self.config: bytes = runtime.encode_inspect_sharding_callback(handler)
 
 
 def mesh_of_module(meshes: Mapping[Any, str], devices: Sequence[Device]) -> Mesh | None:

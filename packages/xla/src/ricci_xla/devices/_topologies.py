@@ -33,10 +33,8 @@ class TopologyDescription:
 
     __slots__ = ("devices",)
 
-    devices: list[Device]
-
     def __init__(self, devices: Sequence[Device]):
-        self.devices = list(devices)
+        self.devices: list[Device] = list(devices)
 
     def __repr__(self) -> str:
         return f"TopologyDescription({self.devices})"

@@ -134,19 +134,17 @@ class LoadedFunction:
       devices: the devices that it runs on.
     """
 
-    fun_name: str
     in_tree: PyTreeDef
     out_tree: PyTreeDef
     in_types: tuple[ShapedArray, ...]
     out_types: tuple[ShapedArray, ...]
-    devices: tuple[Device, ...]
 
     def __init__(self, exported: ExportedProgram):
         signature = exported.signature
-        self.fun_name = exported.record.fun_name
+        self.fun_name: str = exported.record.fun_name
         self.in_tree, self.out_tree = signature.in_tree, signature.out_tree
         self.in_types, self.out_types = signature.in_types, signature.out_types
-        self.devices = exported.devices
+        self.devices: tuple[Device, ...] = exported.devices
         self._exported = exported
         # By the shapes of the arguments, if these are symbolic, else by None.
         self._executables: dict[Any, Executable] = {}

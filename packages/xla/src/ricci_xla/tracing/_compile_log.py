@@ -25,10 +25,8 @@ class Profiling:
 
     __slots__ = ("block", "users")
 
-    block: Callable[..., AbstractContextManager[Any]] | None
-
     def __init__(self):
-        self.block = None
+        self.block: Callable[..., AbstractContextManager[Any]] | None = None
         self.users = 0
 
     @property
