@@ -206,14 +206,10 @@ def _gradient(by_values: ir.Array, x: ir.Array, inverse: ir.Array) -> ir.Array:
     return off_diagonal(result)
 
 
-def _rotation_aval(x: ir.ShapedArray, inverse: ir.ShapedArray) -> list[ir.ShapedArray]:
-    return [x.update(shape=x.shape[:-1]), x]
-
-
 rotation_p: ir.Primitive = ir.define(
     "rotation",
     sharding=ir.unsharded_matrices,
-    abstract_eval=_rotation_aval,
+    abstract_eval=lambda x, inverse: [x.update(shape=x.shape[:-1]), x],
     multiple_results=True,
     jvp=_rotation_jvp,
     transpose=_rotation_transpose,

@@ -309,17 +309,13 @@ def _one(dtype: ir.DTypeLike) -> ir.ArrayLike:
     return np.ones((), dtype)[()]
 
 
-def _cumsum_transpose(ct, x, *, axis, reverse):
-    return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
-
-
 cumsum_p: ir.Primitive = _cumulative(
     "cumsum",
     add,
     _zero,
     compensated=True,
     jvp=linear,
-    transpose=_cumsum_transpose,
+    transpose=lambda ct, x, *, axis, reverse: [cumsum_p.bind(ct, axis=axis, reverse=not reverse)],
     sums=ir.linear_in_all,
 )
 cumprod_p: ir.Primitive = _cumulative("cumprod", mul, _one)
