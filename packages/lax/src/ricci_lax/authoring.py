@@ -6,6 +6,7 @@ need these names, so they are not exported by ``ricci_lax``.
 """
 
 from ricci_lax.linalg._lu import solve as solve
+from ricci_lax.linalg._qr import geqrf_p as geqrf_p
 from ricci_lax.staged_calls._staged_call import call_rules as call_rules
 from ricci_lax.structure._operand_types import checked_out_sharding as checked_out_sharding
 from ricci_lax.structure._operand_types import constrain_to_place as constrain_to_place

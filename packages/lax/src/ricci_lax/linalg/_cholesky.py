@@ -30,6 +30,15 @@ from ._kernels import (
 from ._matrices import adjoint, identity, in_batch, lower_triangle
 from ._triangular_solve import matmul, matrix_transpose, triangular_solve
 
+__all__ = [
+    "cholesky",
+    "cholesky_p",
+    "cholesky_update",
+    "cholesky_update_p",
+    "symmetric_product",
+    "symmetric_product_p",
+]
+
 # cholesky
 
 

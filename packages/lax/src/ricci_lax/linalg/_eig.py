@@ -32,6 +32,8 @@ from ._lu import solve
 from ._matrices import adjoint, diagonal, is_complex, product
 from ._rotations import inverse_gaps, off_diagonal, quotient
 
+__all__ = ["EigImplementation", "eig", "eig_p"]
+
 
 class EigImplementation(enum.Enum):
     """The implementation that computes eigenvalues.

@@ -29,6 +29,8 @@ from ._kernels import (
 from ._matrices import adjoint, dtype_of, product
 from ._rotations import inverse_gaps, rotation
 
+__all__ = ["EighImplementation", "eigh", "eigh_p"]
+
 
 class EighImplementation(enum.Enum):
     """An algorithm for the eigenvalues of Hermitian matrices.

@@ -27,6 +27,8 @@ from . import _matrices as matrices
 from ._kernels import call_kernel, check_matrices, gpu_kernel, is_gpu, lapack, nan_where_failed
 from ._triangular_solve import triangular_solve
 
+__all__ = ["lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p"]
+
 _INT32 = np.dtype(np.int32)
 
 # lu

@@ -32,6 +32,8 @@ from ._matrices import adjoint, diagonal, dtype_of, identity, is_complex, part, 
 from ._qr import qr
 from ._triangular_solve import triangular_solve
 
+__all__ = ["qdwh"]
+
 _matmul = partial(product, precision=Precision.HIGHEST)
 
 

@@ -35,6 +35,8 @@ from ._matrices import (
 )
 from ._triangular_solve import triangular_solve
 
+__all__ = ["householder_product", "householder_product_p", "ormqr", "ormqr_p", "qr", "qr_p"]
+
 _INT32 = np.dtype(np.int32)
 _NO_DERIVATIVE = ir.unsupported(
     "the reflectors of a decomposition are its internal form, and have no derivative rule; "

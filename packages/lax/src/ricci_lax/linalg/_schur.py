@@ -13,6 +13,8 @@ from ricci_stablehlo import Lowering, Value
 from ._kernels import call_kernel, char, check_matrices, lapack, nan_where_failed
 from ._matrices import is_complex
 
+__all__ = ["hessenberg", "hessenberg_p", "schur", "schur_p"]
+
 
 def _on_cpu(ctx: Lowering, name: str) -> None:
     if ctx.platform != "cpu":

@@ -24,6 +24,8 @@ from ._eigh import check_in_bounds, check_subset, is_partial
 from ._matrices import adjoint, diagonal, dtype_of, identity, is_complex, part, product
 from ._polar import svd_by_polar
 
+__all__ = ["SvdAlgorithm", "svd", "svd_p"]
+
 
 class SvdAlgorithm(enum.Enum):
     """An algorithm for the singular value decomposition.

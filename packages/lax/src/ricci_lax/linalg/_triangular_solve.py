@@ -15,6 +15,8 @@ from ricci_stablehlo import Lowering, Value, traced
 from ._kernels import call_kernel, char, flag, has_kernels, lapack
 from ._matrices import conjugate, is_complex, lower_triangle, product, upper_triangle
 
+__all__ = ["triangular_solve", "triangular_solve_p"]
+
 
 def matmul(x: ir.ArrayLike, y: ir.ArrayLike) -> ir.Array:
     """The products of two batches of matrices, in the highest precision."""

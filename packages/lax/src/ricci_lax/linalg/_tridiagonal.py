@@ -20,6 +20,8 @@ from ricci_stablehlo import Lowering, Value, traced
 
 from . import _kernels as kernels
 
+__all__ = ["tridiagonal", "tridiagonal_p", "tridiagonal_solve", "tridiagonal_solve_p"]
+
 _NAMES = ("dl", "d", "du", "b")
 
 

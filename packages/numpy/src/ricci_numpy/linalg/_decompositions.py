@@ -6,10 +6,10 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, inlined
+from ricci_lax.authoring import geqrf_p
 from ricci_lax.linalg import cholesky as lax_cholesky
 from ricci_lax.linalg import eig as lax_eig
 from ricci_lax.linalg import eigh as lax_eigh
-from ricci_lax.linalg import geqrf_p
 from ricci_lax.linalg import qr as lax_qr
 from ricci_lax.linalg import svd as lax_svd
 from ricci_numpy._promotion import dtype_of, operands, promote_dtypes_inexact

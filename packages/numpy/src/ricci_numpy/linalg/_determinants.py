@@ -6,7 +6,8 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_lax.linalg import geqrf_p, lu, triangular_solve
+from ricci_lax.authoring import geqrf_p
+from ricci_lax.linalg import lu, triangular_solve
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     INT32,
