@@ -55,12 +55,7 @@ class FlatFunction:
         out = self.fun(*pytree.tree_unflatten(self.in_tree, flat))
         aux: Any = None
         if self.has_aux:
-            if not isinstance(out, tuple | list) or len(out) != 2:
-                raise TypeError(
-                    "With has_aux=True, the function must return a pair (output, aux), but it "
-                    f"returned {type(out).__name__}."
-                )
-            out, aux = out
+            out, aux = ir.check_pair(out, "With has_aux=True, the function", "(output, aux)")
         leaves, self.out_tree = pytree.tree_flatten(out)
         for leaf in leaves:
             ir.get_aval(leaf)

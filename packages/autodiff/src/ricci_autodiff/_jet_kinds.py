@@ -10,7 +10,7 @@ from typing import Any
 
 import ricci_ir as ir
 
-from ._tangent import Tangent, Zero
+from ._tangent import Tangent
 
 __all__ = [
     "JetRule",
@@ -85,9 +85,6 @@ def linear_given(term: Callable[..., Tangent], *, tangent_first: bool = False) -
         def jvp(
             primals: Sequence[ir.ArrayLike], tangents: Sequence[Tangent], **params: Any
         ) -> tuple[Any, Tangent]:
-            if all(type(t) is Zero for t in tangents):
-                result = primitive.bind(*primals, **params)
-                return result, Zero.from_primal(result)
             if tangent_first:
                 tangent = term(None, primals, tangents, **params)
                 return primitive.bind(*primals, **params), tangent

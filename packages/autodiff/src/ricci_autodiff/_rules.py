@@ -34,6 +34,9 @@ __all__ = [
     "zero_derivative",
 ]
 
+# ``rule(primals, tangents, **params)`` returns the results and their tangents. A trace applies the
+# primitive itself, without its rule, where all tangents are ``Zero``: a rule of one operand always
+# gets an array as the tangent, and a rule of several operands gets at least one.
 jvp_rules: ir.RuleTable = ir.rule_table("jvp")
 transpose_rules: ir.RuleTable = ir.rule_table("transpose")
 # A transpose rule is not called if all cotangents are zero, since its results would be zero. A rule
@@ -158,8 +161,6 @@ def _linear_jvp(primitive: ir.Primitive) -> JvpRule:
         primals: Sequence[ir.ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Any, Any]:
         result = primitive.bind(*primals, **params)
-        if all(type(t) is Zero for t in tangents):
-            return result, _zeros_like_result(primitive, result)
         # The operation is linear in its operands jointly, so a zero tangent beside a nonzero one
         # (as in a concatenation) must be an array.
         return result, primitive.bind(*map(instantiate, tangents), **params)

@@ -39,15 +39,9 @@ class _Explained(Exception):
 class JAXTypeError(TypeError):
     """A value of a traced program was used in a way its type does not allow."""
 
-    def __init__(self, message: str):
-        super().__init__(message)
-
 
 class JAXIndexError(IndexError):
     """An array was indexed in a way that a traced program cannot express."""
-
-    def __init__(self, message: str):
-        super().__init__(message)
 
 
 def _describe(tracer: object) -> str:

@@ -73,6 +73,9 @@ def _by_lower_orders(
         primal, terms = trace.primal(x), trace.terms(x)
         primals.append(inner.series(primal, terms[:order]))
         tangents.append(_rate(inner, primal, terms))
+    if all(type(t) is Zero for t in tangents):
+        result = primitive.bind(*map(trace.primal, args), **params)
+        return list(result) if primitive.multiple_results else [result]
     ir.context.trace = inner
     try:
         results, rates = jvp_rules[primitive](primals, tangents, **params)

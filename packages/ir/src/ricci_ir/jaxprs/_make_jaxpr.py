@@ -15,7 +15,14 @@ from ricci_ir.types import AbstractValue, ShapedArray, argument_aval, described_
 from ._jaxpr import DebugInfo, Jaxpr
 from ._staging import JaxprTrace, TypeTrace, trace_to_jaxpr
 
-__all__ = ["check_results", "eval_shape", "has_stages", "make_jaxpr", "register_described"]
+__all__ = [
+    "check_pair",
+    "check_results",
+    "eval_shape",
+    "has_stages",
+    "make_jaxpr",
+    "register_described",
+]
 
 # For functions of these types ``eval_shape(fun, *args)`` is ``describe(fun, *args)``.
 _describers: dict[type, Callable[..., Any]] = {}
@@ -253,6 +260,24 @@ def check_results(subject: str, results: Sequence[object], out: object) -> None:
                 f"{subject} returned a value of type {type(leaf)}{location}, which is not an "
                 "array. Return arrays, scalars, or pytrees of them."
             ) from None
+
+
+def check_pair(
+    value: object, subject: str, parts: str, error: type[Exception] = TypeError
+) -> tuple[Any, Any]:
+    """Return the two elements of a function's result, which must be a pair.
+
+    Args:
+      value: the result.
+      subject: the function's name in messages.
+      parts: the elements' names in messages, such as ``(output, aux)``.
+      error: the class of the error for another result.
+    """
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise error(
+            f"{subject} must return a pair {parts}, but it returned {type(value).__name__}."
+        )
+    return value[0], value[1]
 
 
 def _described(jaxpr: Jaxpr, out_tree: pytree.PyTreeDef) -> PyTree:

@@ -298,8 +298,6 @@ def _ragged_jvp(primals, tangents, **params):
         terms.append(ragged_dot_general_p.bind(tangents[0], y, sizes, **params))
     if type(tangents[1]) is not Zero:
         terms.append(ragged_dot_general_p.bind(x, tangents[1], sizes, **params))
-    if not terms:
-        return result, Zero.from_primal(result)
     return result, terms[0] if len(terms) == 1 else add(*terms)
 
 

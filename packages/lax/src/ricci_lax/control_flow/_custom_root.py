@@ -8,10 +8,10 @@ import ricci_ir as ir
 from ricci_autodiff import SymbolicZero, Zero, instantiate, jvp_flat, tangent_aval
 from ricci_lax.custom._call import runs_at_once
 from ricci_lax.custom._jvp import custom_jvp
-from ricci_lax.custom._linear_call import run_with_maps, tangent_map_p
+from ricci_lax.custom._linear_call import leaf_types, run_with_maps, tangent_map_p
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._linear import neg
-from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
 __all__ = ["custom_root"]
 
@@ -72,7 +72,7 @@ def custom_root(
       ``custom_linear_solve``, for linear systems.
     """
     guess, tree = tree_flatten(initial_guess)
-    avals = [_guess_aval(i, x, initial_guess) for i, x in enumerate(guess)]
+    avals = leaf_types("custom_root: initial_guess", guess, initial_guess)
     count = len(guess)
     aux_tree: Any = None
 
@@ -84,12 +84,8 @@ def custom_root(
         out = solve(f, tree_unflatten(tree, x))
         aux: list[Any] = []
         if has_aux:
-            if not isinstance(out, tuple | list) or len(out) != 2:
-                raise ValueError(
-                    "custom_root: with has_aux=True, solve must return a pair (root, aux), but it "
-                    f"returned {type(out).__name__}."
-                )
-            out, aux_value = out
+            subject = "custom_root: with has_aux=True, solve"
+            out, aux_value = ir.check_pair(out, subject, "(root, aux)", ValueError)
             aux, aux_tree = tree_flatten(aux_value)
         return [*_leaves("solve", out, tree), *aux]
 
@@ -116,14 +112,6 @@ class _Traced(ir.TupleRecord):
         """Trace a function of flat arrays; ``what`` names it in messages."""
         jaxpr = ir.trace_to_jaxpr(fun, avals, ir.DebugInfo("custom_root", what))
         return _Traced(ir.convert_constvars(jaxpr), jaxpr.consts)
-
-
-def _guess_aval(i: int, x: object, initial_guess: ir.PyTree) -> ir.AbstractValue:
-    try:
-        return ir.get_aval(x)
-    except TypeError as error:
-        path = keystr(tree_flatten_with_path(initial_guess)[0][i][0])
-        raise TypeError(f"custom_root: initial_guess{path}: {error}") from None
 
 
 def _leaves(

@@ -8,9 +8,9 @@ import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import batch_jaxpr, batched_at
 from ricci_lax.custom._call import bind_once
+from ricci_lax.custom._linear_call import instantiated_like, leaf_types
 from ricci_lax.elementwise._linear import neg
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure._broadcasting import zeros_of
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
@@ -99,7 +99,7 @@ def custom_linear_solve(
     leaves, tree = tree_flatten(b)
     if transpose_solve is None and symmetric:
         transpose_solve = solve
-    avals = [_right_hand_side(i, x, b) for i, x in enumerate(leaves)]
+    avals = leaf_types("custom_linear_solve: b", leaves, b)
     trace = lambda what, fun, has_aux: _trace(what, fun, tree, avals, has_aux)
 
     forward, closed = trace("matvec", matvec, False)
@@ -123,14 +123,6 @@ def custom_linear_solve(
     return (x, tree_unflatten(solved.aux_tree, outs[len(leaves) :])) if has_aux else x
 
 
-def _right_hand_side(i: int, x: object, b: ir.PyTree) -> ir.AbstractValue:
-    try:
-        return ir.get_aval(x)
-    except TypeError as error:
-        path = keystr(tree_flatten_with_path(b)[0][i][0])
-        raise TypeError(f"custom_linear_solve: b{path}: {error}") from None
-
-
 def _trace(
     what: str, fun: Callable, tree: PyTreeDef, avals: Sequence[Any], has_aux: bool
 ) -> tuple[_Traced, ir.Jaxpr]:
@@ -142,12 +134,8 @@ def _trace(
         out = fun(tree_unflatten(tree, leaves))
         aux_leaves: list[Any] = []
         if has_aux:
-            if not isinstance(out, tuple | list) or len(out) != 2:
-                raise ValueError(
-                    f"custom_linear_solve: with has_aux=True, {what} must return a pair "
-                    f"(solution, aux), but it returned {type(out).__name__}."
-                )
-            out, aux = out
+            subject = f"custom_linear_solve: with has_aux=True, {what}"
+            out, aux = ir.check_pair(out, subject, "(solution, aux)", ValueError)
             aux_leaves, aux_tree = tree_flatten(aux)
         results, out_tree = tree_flatten(out)
         _check_like_b(what, tree, avals, out_tree, results)
@@ -226,12 +214,12 @@ def _tangents(outs, primals, tangents, **params):
         _, applied = ad.jvp_flat(
             run, [*consts.matvec, *x], [*const_tangents.matvec, *map(ad.Zero.from_primal, x)]
         )
-        applied = [_instantiated(t, y) for t, y in zip(applied, x, strict=True)]
+        applied = [instantiated_like(t, y) for t, y in zip(applied, x, strict=True)]
         rhs = [ad.add_tangents(t, n) for t, n in zip(rhs, map(neg, applied), strict=True)]
     zeros = [ad.Zero.from_primal(a) for a in aux]
     if all(type(t) is ad.Zero for t in rhs):
         return [*map(ad.Zero.from_primal, x), *zeros]
-    right = [_instantiated(t, y) for t, y in zip(rhs, b, strict=True)]
+    right = [instantiated_like(t, y) for t, y in zip(rhs, b, strict=True)]
     solved = _bind(_joined(consts, right), **params)[: len(b)]
     return [
         *(
@@ -270,18 +258,11 @@ def _series(push, primals, series, *, const_lengths, jaxprs):
             ]
         if all(type(t) is ad.Zero for t in rhs):
             continue
-        right = [_instantiated(t, y) for t, y in zip(rhs, b, strict=True)]
+        right = [instantiated_like(t, y) for t, y in zip(rhs, b, strict=True)]
         solved = _bind(_joined(consts, right), **params)[:count]
         for terms, x in zip(out_series, solved, strict=False):
             terms[k] = x if ad.has_tangent(ir.get_aval(x)) else None
     return outs, out_series
-
-
-def _instantiated(tangent: ir.ArrayLike | ad.Zero, x: ir.ArrayLike) -> ir.Array:
-    """A tangent as an array that the same jaxpr accepts in place of ``x``."""
-    if type(tangent) is ad.Zero and not ad.has_tangent(ir.get_aval(x)):
-        return zeros_of(ir.get_aval(x))
-    return ad.instantiate(tangent)
 
 
 def _linearize(tape: ad.Tape, primals, tangents, **params):

@@ -38,12 +38,8 @@ def checked_pair(name: str, result: object) -> tuple[ir.PyTree, dict[Any, Any] |
     Raises:
       TypeError: if that is not a pair of cotangents and a dict or ``None``.
     """
-    if not isinstance(result, tuple | list) or len(result) != 2:
-        raise TypeError(
-            f"the rule of {name}, which returns logs, must return a pair (cotangents, logs), "
-            f"but it returned {type(result).__name__}."
-        )
-    cts, logs = result
+    subject = f"the rule of {name}, which returns logs,"
+    cts, logs = ir.check_pair(result, subject, "(cotangents, logs)")
     if logs is not None and not isinstance(logs, dict):
         raise TypeError(
             f"the rule of {name} must return None or a dict as its logs, but it returned "

@@ -224,12 +224,7 @@ def _accumulated(
 
 
 def _pair(name: str, out: object) -> tuple[Any, Any]:
-    if not isinstance(out, tuple | list) or len(out) != 2:
-        raise TypeError(
-            f"{name}, which has custom_gradient, must return a pair (value, rule), but it returned "
-            f"{type(out).__name__}."
-        )
-    return out[0], out[1]
+    return ir.check_pair(out, f"{name}, which has custom_gradient,", "(value, rule)")
 
 
 @ir.api_boundary

@@ -238,11 +238,8 @@ class Rule:
             tree_unflatten(self.call.tree, primals),
             tree_unflatten(self.call.tree, tangents),
         )
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise TypeError(
-                f"the custom JVP rule of {name} must return a pair (output, output tangent), but "
-                f"it returned {type(pair).__name__}."
-            )
+        subject = f"the custom JVP rule of {name}"
+        pair = ir.check_pair(pair, subject, "(output, output tangent)")
         outs, out_tree = tree_flatten(pair[0])
         out_tangents, tangent_tree = tree_flatten(
             pair[1], is_leaf=lambda x: isinstance(x, ad.SymbolicZero)
@@ -305,12 +302,8 @@ def _linearize(tape, primals, tangents, **params):
             ),
         )
         return ad.linearize_call(tape, primals, tangents, jaxpr=single, name=params["name"])
-    previous = ir.context.trace
-    ir.context.trace = tape
-    try:
+    with ir.set_trace(tape):
         return _jvp(primals, tangents, **params)
-    finally:
-        ir.context.trace = previous
 
 
 def _dims_of_rule(rule: BatchedRule, avals: Sequence[ir.ShapedArray]) -> Sequence[int | None]:

@@ -60,8 +60,8 @@ def linear_call(
             )
     residuals, residual_tree = tree_flatten(residual_args)
     linear, linear_tree = tree_flatten(linear_args)
-    residual_avals = _avals("residual_args", residuals, residual_args)
-    linear_avals = _avals("linear_args", linear, linear_args)
+    residual_avals = leaf_types("linear_call: residual_args", residuals, residual_args)
+    linear_avals = leaf_types("linear_call: linear_args", linear, linear_args)
     count = len(residuals)
     out_tree: Any = None
 
@@ -96,14 +96,15 @@ def linear_call(
     return tree_unflatten(out_tree, outs)
 
 
-def _avals(what: str, leaves: Sequence[Any], tree: ir.PyTree) -> list[Any]:
+def leaf_types(what: str, leaves: Sequence[Any], tree: ir.PyTree) -> list[Any]:
+    """Return the types of a pytree's leaves; an error names ``what`` and the leaf's path."""
     avals = []
     for i, leaf in enumerate(leaves):
         try:
             avals.append(ir.get_aval(leaf))
         except TypeError as error:
             path = keystr(tree_flatten_with_path(tree)[0][i][0])
-            raise TypeError(f"linear_call: {what}{path}: {error}") from None
+            raise TypeError(f"{what}{path}: {error}") from None
     return avals
 
 
@@ -230,7 +231,9 @@ def _jvp(primals, tangents, **params):
     outs = _bind(primals, **params)
     if all(type(t) is ad.Zero for t in tangents):
         return outs, list(map(ad.Zero.from_primal, outs))
-    dense = [_instantiated(t, x) for t, x in zip(tangents[fixed:], primals[fixed:], strict=True)]
+    dense = [
+        instantiated_like(t, x) for t, x in zip(tangents[fixed:], primals[fixed:], strict=True)
+    ]
     out_tangents = _bind([*primals[:fixed], *dense], **params)
     return outs, [
         t if ad.has_tangent(ir.get_aval(out)) else ad.Zero.from_primal(out)
@@ -238,7 +241,7 @@ def _jvp(primals, tangents, **params):
     ]
 
 
-def _instantiated(tangent: ir.ArrayLike | ad.Zero, x: ir.ArrayLike) -> ir.Array:
+def instantiated_like(tangent: ir.ArrayLike | ad.Zero, x: ir.ArrayLike) -> ir.Array:
     """A tangent as an array that the callee accepts in place of ``x``."""
     if type(tangent) is ad.Zero and not ad.has_tangent(ir.get_aval(x)):
         return zeros_of(ir.get_aval(x))

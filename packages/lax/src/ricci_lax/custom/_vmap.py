@@ -117,11 +117,8 @@ class UserRule:
             )
         in_batched = list(tree_unflatten(self.in_tree, flags[skip:]))
         pair = self.rule(size, in_batched, *tree_unflatten(self.in_tree, args[skip:]))
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ValueError(
-                f"the batching rule of {self.name} must return a pair (out, out_batched), but it "
-                f"returned {type(pair).__name__}."
-            )
+        subject = f"the batching rule of {self.name}"
+        pair = ir.check_pair(pair, subject, "(out, out_batched)", ValueError)
         outs, tree = tree_flatten(pair[0])
         batched, batched_tree = tree_flatten(pair[1])
         if tree != batched_tree:

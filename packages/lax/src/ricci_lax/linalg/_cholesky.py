@@ -3,7 +3,7 @@
 import numpy as np
 
 import ricci_ir as ir
-from ricci_autodiff import Zero, not_linear
+from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
 from ricci_lax.elementwise._arithmetic import abs as absolute
 from ricci_lax.elementwise._arithmetic import div, mul
@@ -80,9 +80,6 @@ def _hermitian_of_lower(t: ir.Array) -> ir.Array:
 
 def _cholesky_jvp(primals, tangents):
     (t,) = tangents
-    if type(t) is Zero:
-        factor = cholesky_p.bind(*primals)
-        return factor, Zero.from_primal(factor)
     # The factor depends on the lower triangle alone.
     t = _hermitian_of_lower(t)
     factor = lower_triangle(cholesky_p.bind(*primals))

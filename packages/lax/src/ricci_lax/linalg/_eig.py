@@ -154,7 +154,7 @@ def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eige
         x, compute_left_eigenvectors=left, compute_right_eigenvectors=right, **params
     )
     aval = array_aval(x)
-    if type(t) is Zero or not aval.size:
+    if not aval.size:
         results = bind(left, right)
         return results, [Zero.from_primal(r) for r in results]
     if (left or right) and not params["enable_eigvec_derivs"]:

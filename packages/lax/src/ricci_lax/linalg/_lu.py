@@ -67,8 +67,6 @@ def _lu_jvp(primals, tangents):
     factors, pivots, permutation = lu_p.bind(*primals)
     (t,) = tangents
     discrete = [Zero.from_primal(pivots), Zero.from_primal(permutation)]
-    if type(t) is Zero:
-        return [factors, pivots, permutation], [Zero.from_primal(factors), *discrete]
     # l⁻¹ p t u⁻¹ is l⁻¹ dl, strictly lower triangular, plus du u⁻¹, upper triangular.
     lower, upper = _square_factors(factors)
     t = triangular_solve(

@@ -8,7 +8,7 @@ from typing import Literal, overload
 import numpy as np
 
 import ricci_ir as ir
-from ricci_autodiff import Zero, not_linear
+from ricci_autodiff import not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise import add, mul, real, sub
@@ -234,10 +234,6 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, a
     """
     (x,), (dx,) = primals, tangents
     params = {"subset_by_index": subset_by_index, "algorithm": algorithm}
-    if type(dx) is Zero:
-        options = {"full_matrices": full_matrices, "compute_uv": compute_uv}
-        results = svd_p.bind(x, **options, **params)
-        return results, [Zero.from_primal(result) for result in results]
     *_, rows, columns = shape_of(x)
     _check_differentiable(rows, columns, full_matrices, compute_uv, subset_by_index)
     s, u, vh = svd_p.bind(x, full_matrices=False, compute_uv=True, **params)

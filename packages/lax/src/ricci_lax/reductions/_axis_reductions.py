@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_autodiff import Zero, jvp_flat, not_linear, zero_derivative
+from ricci_autodiff import jvp_flat, not_linear, zero_derivative
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
 from ricci_lax.elementwise._conversion import convert_element_type
@@ -147,8 +147,6 @@ def _extremum_jvp(primitive: Callable[[], ir.Primitive]) -> Callable[..., Any]:
     def jvp(primals, tangents, *, axes, out_sharding):
         (x,), (t,) = primals, tangents
         result = primitive().bind(x, axes=axes, out_sharding=out_sharding)
-        if type(t) is Zero:
-            return result, Zero.from_primal(result)
         singleton_shape = tuple(
             1 if i in axes else n for i, n in enumerate(operand_types.shape_of(x))
         )
@@ -216,9 +214,6 @@ def _product_tangent(x: ir.Array, t: ir.Array, axes: Sequence[int]) -> ir.Array:
 
 
 def _reduce_prod_jvp(primals, tangents, *, axes):
-    if type(tangents[0]) is Zero:
-        result = reduce_prod_p.bind(*primals, axes=axes)
-        return result, Zero.from_primal(result)
     aval = operand_types.array_aval(primals[0])
     one = ir.exact_scalar(1, aval.dtype)
 

@@ -6,7 +6,7 @@ from operator import index
 import numpy as np
 
 import ricci_ir as ir
-from ricci_autodiff import Zero, jvp_flat, linear, not_linear
+from ricci_autodiff import jvp_flat, linear, not_linear
 from ricci_lax.custom._jvp import custom_jvp
 from ricci_lax.elementwise._arithmetic import abs, mul
 from ricci_lax.elementwise._comparison import bitwise_or, eq, ge, ne, select_n
@@ -233,10 +233,6 @@ def _cumulative(
         return x
 
     def jvp(primals, tangents, *, axis, reverse):
-        if type(tangents[0]) is Zero:
-            result = primitive.bind(*primals, axis=axis, reverse=reverse)
-            return result, Zero.from_primal(result)
-
         # The window reduction of the lowering has no derivative for every operation, but the
         # operations and slices of ``associative_scan`` have one.
         def scan(x: ir.Array) -> list[ir.Array]:

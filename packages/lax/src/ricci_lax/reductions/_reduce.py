@@ -155,10 +155,6 @@ def _reduce_jvp(primals, tangents, *, computation, jaxpr, dimensions):
             "reduce: differentiation with respect to initial values is not implemented. Combine "
             "the initial value with the result instead."
         )
-    if all(type(t) is Zero for t in tangents):
-        params = {"computation": computation, "jaxpr": jaxpr, "dimensions": dimensions}
-        results = reduce_p.bind(*primals, **params)
-        return results, [Zero.from_primal(r) for r in results]
     operands = [t if _is_discrete(t) else instantiate(t) for t in _halves(tangents)[0]]
     tangents = [*operands, *_halves(tangents)[1]]
     return jvp_flat(lambda *xs: _fold(jaxpr, dimensions, *xs), primals, tangents)

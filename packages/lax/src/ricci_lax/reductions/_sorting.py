@@ -136,9 +136,6 @@ def _sort_aval(
 def _sort_jvp(primals, tangents, *, dimension, is_stable, num_keys):
     shape = shape_of(primals[0])
     params = {"dimension": dimension, "is_stable": is_stable, "num_keys": num_keys}
-    if all(type(t) is Zero for t in tangents):
-        results = sort_p.bind(*primals, **params)
-        return results, [Zero.from_primal(r) for r in results]
     positions = broadcasted_iota(np.dtype(np.uint32), shape, dimension)
     # Tangents move as their primals do: positions, sorted along as a further operand, give the
     # permutation.

@@ -114,8 +114,6 @@ def _extremum_jvp(
     def jvp(primals, tangents, **window):
         (x,), (t,) = primals, tangents
         result = primitive().bind(x, **window)
-        if type(t) is ad.Zero:
-            return result, ad.Zero.from_primal(result)
         return result, select_and_gather_add_p.bind(t, x, select_prim=select_prim, **window)
 
     return jvp
@@ -212,9 +210,6 @@ def _as_slices(jaxpr: ir.Jaxpr, window: dict[str, Any]) -> Callable[..., list[ir
 
 
 def _reduce_window_jvp(primals, tangents, *, jaxpr, consts, **window):
-    if all(type(t) is ad.Zero for t in tangents):
-        results = reduce_window_p.bind(*primals, jaxpr=jaxpr, consts=consts, **window)
-        return results, [ad.Zero.from_primal(r) for r in results]
     operands, inits = _halves(primals)
     operand_tangents, init_tangents = _halves(list(map(ad.instantiate, tangents)))
     count = len(operands)

@@ -218,8 +218,6 @@ def _update_cotangent(ct, indices, updates, dims, mode) -> ir.Array:
 def _linear_jvp(primitive, primals, tangents, **params):
     operand, indices, updates = primals
     result = primitive.bind(operand, indices, updates, **params)
-    if type(tangents[0]) is Zero and type(tangents[2]) is Zero:
-        return result, Zero.from_primal(result)
     t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
     return result, primitive.bind(t_operand, indices, t_updates, **params)
 
@@ -282,8 +280,6 @@ scatter_mul_p: ir.Primitive = _scatter("scatter-mul", numeric, _mul_jvp, _mul_tr
 def _extremal_jvp(primitive, primals, tangents, **params):
     operand, indices, updates = primals
     result = primitive.bind(operand, indices, updates, **params)
-    if type(tangents[0]) is Zero and type(tangents[2]) is Zero:
-        return result, Zero.from_primal(result)
     t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
     aval = array_aval(operand)
     like = array_aval(updates)
@@ -334,9 +330,6 @@ scatter_max_p: ir.Primitive = _scatter("scatter-max", None, _extremal_jvp, _not_
 
 def _set_jvp(primitive, primals, tangents, **params):
     operand, indices, updates = primals
-    if all(type(t) is Zero for t in (tangents[0], tangents[2])):
-        result = primitive.bind(operand, indices, updates, **params)
-        return result, Zero.from_primal(result)
     if params["update_jaxpr"] is not None:
         raise NotImplementedError(
             "scatter_apply has no derivative here. Write it as a gather, the function, and "
