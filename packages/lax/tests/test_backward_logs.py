@@ -7,6 +7,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_autodiff import grad, vjp
 from ricci_batching import vmap
+from ricci_pytree import tree_map
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +89,8 @@ def test_logs_of_a_key_may_be_pytrees():
     fun = lax.custom_gradient(
         lambda x: (x, lambda ct: (ct, {"a": {"b": ct, "c": [lax.neg(ct)]}})), with_logs=True
     )
-    assert vjp(fun, 3.0)[1].with_logs(2.0)[1] == {"a": {"b": 2.0, "c": [-2.0]}}
+    logs = vjp(fun, 3.0)[1].with_logs(2.0)[1]
+    assert tree_map(float, logs) == {"a": {"b": 2.0, "c": [-2.0]}}
 
 
 @pytest.mark.parametrize(
@@ -114,4 +116,4 @@ def test_logs_that_cannot_be_returned_are_refused(fun, error, words):
 
 
 def test_gradients_drop_logs():
-    assert grad(lambda x: lax.add(f(x), f(x)))(3.0) == 4.0
+    assert float(grad(lambda x: lax.add(f(x), f(x)))(3.0)) == 4.0
