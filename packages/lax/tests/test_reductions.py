@@ -9,9 +9,8 @@ from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr, use_backend
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._linear import add
 from ricci_lax.elementwise._piecewise_linear import max
+from ricci_lax.reductions._arg_extrema import argmax, argmin
 from ricci_lax.reductions._axis_reductions import (
-    argmax,
-    argmin,
     reduce_and,
     reduce_max,
     reduce_min,

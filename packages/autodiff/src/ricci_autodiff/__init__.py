@@ -11,6 +11,7 @@ from ._logs import *
 from ._partial_eval import *
 from ._references import *
 from ._rules import *
+from ._split_rules import *
 from ._tangent import *
 from ._transpose import *
 

@@ -10,18 +10,11 @@ import ricci_pytree as pytree
 
 from ._grad import Auxiliary, reduced
 from ._jvp import jvp_flat
-from ._linear_functions import (
-    Pullback,
-    Signature,
-    Tangents,
-    checked_tangent,
-    pushforward,
-    saveable_leaves,
-    strong,
-    with_float0,
-)
+from ._linear_functions import Signature, Tangents, pushforward
 from ._linearize import linearize_function
+from ._pullback import Pullback, saveable_leaves
 from ._tangent import Zero, has_tangent
+from ._tangent_checks import checked_tangent, strong, with_float0
 from ._transpose import transpose_flat
 
 __all__ = ["FlatFunction", "jvp", "linear_transpose", "linearize", "vjp"]

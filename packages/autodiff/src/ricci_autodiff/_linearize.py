@@ -16,8 +16,8 @@ import ricci_ir as ir
 from ._jvp import JVPTrace, without_dead_code
 from ._partial_eval import recompute_cheap
 from ._references import dual_reference
-from ._rules import jvp_rules, linearize_rules, params_without_rules, split_rules
-from ._tangent import Tangent, Zero, instantiate, join_tangents, tangent_aval
+from ._rules import jvp_rules, linearize_rules, split_rules
+from ._tangent import Tangent, Zero, join_tangents, tangent_aval
 
 __all__ = [
     "LinearizeTrace",
@@ -27,8 +27,6 @@ __all__ = [
     "linearize_flat",
     "linearize_jaxpr",
     "rewrite_differentiated",
-    "split_by_linearizing",
-    "split_call",
     "tape_to_jaxpr",
 ]
 
@@ -292,23 +290,23 @@ def linearize_jaxpr(jaxpr: ir.Jaxpr, nonzeros: Sequence[bool]) -> Linearized:
 def _linearize_jaxpr(jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
     live = without_dead_code(jaxpr)
 
-    def run(*args: ir.Array) -> _Run:
+    def run(*args: ir.Array) -> Run:
         flat = lambda *xs: ir.eval_jaxpr(live, live.consts, *xs)
         tape, in_tangents, results, out_tangents = linearize_flat(flat, args, nonzeros)
         return tape, in_tangents, results, [None if type(t) is Zero else t for t in out_tangents]
 
-    return _forward_and_tangent(jaxpr, run, jaxpr.in_avals)
+    return forward_and_tangent(jaxpr, run, jaxpr.in_avals)
 
 
 # A tape, the tangents of its arguments, the forward results, and the tangent of each result of a
 # jaxpr (``None`` if it is zero).
-type _Run = tuple[
+type Run = tuple[
     Tape, Sequence[TangentTracer], Sequence[ir.ArrayLike], Sequence[TangentTracer | None]
 ]
 
 
-def _forward_and_tangent(
-    jaxpr: ir.Jaxpr, run: Callable[..., _Run], avals: Sequence[ir.AbstractValue]
+def forward_and_tangent(
+    jaxpr: ir.Jaxpr, run: Callable[..., Run], avals: Sequence[ir.AbstractValue]
 ) -> Linearized:
     """Trace the forward jaxpr of ``run(*args)``, and make the tangent jaxpr of its tape.
 
@@ -370,94 +368,6 @@ def _recompute_residuals(
         invars=[*variables, *tangents], eqns=[*recomputed, *tangent_jaxpr.eqns]
     )
     return jaxpr, [ir.StagedTracer(trace, var.aval, var) for var in variables]
-
-
-def split_call(
-    tape: Tape,
-    args: Sequence[ir.ArrayLike],
-    *,
-    jaxpr: ir.Jaxpr,
-    name: str,
-    donated_invars: tuple[bool, ...] = (),
-) -> list[ir.Array]:
-    """Split a staged call: call the part that depends on no tangent, record a call of the other.
-
-    Nothing is donated to either, since both may read the same arrays.
-    """
-    linear = tuple(map(tape.has, args))
-    parts = jaxpr.derived(("split linear", linear), lambda: _split_linear(jaxpr, linear))
-    call = ir.staged_call.call
-    # There is nothing to compute ahead, so the call is recorded as it is.
-    if all(parts.nonzeros) and not parts.forward.eqns:
-        return tape.record(call, args, {"jaxpr": jaxpr, "name": name})
-    primals = [arg for arg, lin in zip(args, linear, strict=True) if not lin]
-    outputs = call.bind(*primals, jaxpr=parts.forward, name=name)
-    values = (*primals, *outputs)
-    operands = [values[i] for i in parts.residuals]
-    operands += [arg for arg, lin in zip(args, linear, strict=True) if lin]
-    recorded: Any = ()
-    if parts.tangent.outvars:
-        recorded = tape.record(call, operands, {"jaxpr": parts.tangent, "name": name})
-    computed, tangents = iter(outputs), iter(recorded)
-    return [next(tangents if nonzero else computed) for nonzero in parts.nonzeros]
-
-
-def split_by_linearizing(
-    rule: Callable[..., tuple[Sequence[ir.Array], Sequence[Tangent]]],
-) -> Callable[..., list[ir.Array]]:
-    """Derive the split rule of a primitive with several results from its linearize rule.
-
-    The operation is linear in the tangents of the tape, so it is its own derivative with respect to
-    them: it is linearized at zero, and the tangents take the place of the derivative's argument.
-
-    Args:
-      rule: the linearize rule.
-    """
-
-    def split(tape: Tape, args: Sequence[ir.ArrayLike], **params: object) -> list[ir.Array]:
-        # A result that depends on a tangent t is A(x) t, whose derivative by t, applied to t, is
-        # A(x) t itself. The other results depend on x alone, so the value of t does not matter for
-        # them.
-        primals = [instantiate(Zero(x.aval)) if tape.has(x) else x for x in args]
-        tangents = [x if tape.has(x) else Zero.from_primal(x) for x in args]
-        params = params_without_rules(params)
-        results, out_tangents = rule(tape, primals, tangents, **params)
-        return [t if tape.has(t) else r for r, t in zip(results, out_tangents, strict=True)]
-
-    return split
-
-
-def _split_linear(jaxpr: ir.Jaxpr, linear: tuple[bool, ...]) -> Linearized:
-    """Split a jaxpr that is linear in some of its arguments.
-
-    ``forward`` takes the other arguments, and returns the results that depend on no linear one.
-    """
-    # `split_jaxpr` sorts equations without tracing, for any dependence on the unknown arguments.
-    # This traces under a tape, so that calls and loops inside are split by their rules, which rely
-    # on linearity: they linearize the operation at zero.
-
-    def run(*args: ir.Array) -> _Run:
-        tape, primals = Tape(ir.context.trace), iter(args)
-        operands: list[Any] = [
-            tape.new_tangent(v.aval) if lin else next(primals)
-            for v, lin in zip(jaxpr.invars, linear, strict=True)
-        ]
-        previous = ir.context.trace
-        ir.context.trace = tape
-        try:
-            outs = ir.eval_jaxpr(jaxpr, jaxpr.consts, *operands)
-        finally:
-            ir.context.trace = previous
-            tape.alive = False
-        return (
-            tape,
-            list(compress(operands, linear)),
-            [out for out in outs if not tape.has(out)],
-            [out if tape.has(out) else None for out in outs],
-        )
-
-    avals = [aval for aval, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
-    return _forward_and_tangent(jaxpr, run, avals)
 
 
 def linearize_flat(

@@ -8,6 +8,7 @@ from ._named_axes import *
 from ._observe import *
 from ._primitive import *
 from ._references import *
+from ._sharding_rule_kinds import *
 from ._sharding_rules import *
 from ._trace import *
 from ._typing import *

@@ -16,7 +16,8 @@ from ricci_ir._records import TupleRecord
 from ricci_ir._traceback_filtering import without_boundaries
 from ricci_ir.types._aval import AbstractValue
 
-from ._sharding_rules import makes_sharding, result_types
+from ._sharding_rule_kinds import makes_sharding
+from ._sharding_rules import result_types
 from ._trace import Trace, context
 
 __all__ = [

@@ -41,19 +41,14 @@ __all__ = [
     "ShardingRule",
     "VaryingMismatch",
     "by_element",
-    "by_program",
     "cast_varying",
-    "each_its_own",
     "except_dimension",
     "factors",
-    "makes_sharding",
-    "own_sharding",
     "same_dimensions",
     "unsharded",
     "unsharded_matrices",
     "varying",
     "varying_cast",
-    "without_sharding",
 ]
 
 # The result of ``abstract_eval``: a type, or a list of them for a primitive with several results.
@@ -219,7 +214,7 @@ class factors:
         sums: SumsOfBlock = None,
     ) -> ResultTypes:
         """See ``ShardingRule``."""
-        plain, results, several = _without_shardings(avals, evaluate, params)
+        plain, results, several = drop_shardings(avals, evaluate, params)
         target = params.get("out_sharding") or params.get("sharding")
         manual = _manual(avals)
         sum_axes = sums_of_result(name, sums, avals, params)
@@ -264,7 +259,7 @@ class factors:
         return self.make(*avals, **params)
 
 
-def _without_shardings(
+def drop_shardings(
     avals: Sequence[AbstractValue], evaluate: Callable[..., Any], params: dict[str, Any]
 ) -> tuple[list[Any], list[Any], bool]:
     """The types of operands and results without shardings; and whether the results are a list."""
@@ -472,42 +467,8 @@ def except_dimension(name: str) -> factors:
     return factors(make)
 
 
-def _each_its_own(
-    avals: Sequence[AbstractValue], results: Sequence[AbstractValue], **params: object
-) -> list[TypeSharding | None]:
-    return [aval.type_sharding for aval in avals]
-
-
-def _no_shardings(
-    avals: Sequence[AbstractValue], results: Sequence[AbstractValue], **params: object
-) -> list[TypeSharding | None]:
-    return [None] * len(results)
-
-
 # Operands and results have the same shape; scalars are allowed among operands.
 by_element: ShardingRule = factors(same_dimensions)
-
-
-class _ByProgram:
-    """The rule of operations that apply a jaxpr: ``abstract_eval`` returns its result types."""
-
-    __slots__ = ()
-
-    joins: bool = False
-
-    def __call__(
-        self,
-        name: str,
-        avals: Sequence[AbstractValue],
-        evaluate: Callable[..., Any],
-        params: dict[str, Any],
-        sums: SumsOfBlock = None,
-    ) -> ResultTypes:
-        """See ``ShardingRule``."""
-        return evaluate(*avals, **params)
-
-
-by_program: ShardingRule = _ByProgram()
 
 
 class unsharded(factors):
@@ -534,64 +495,6 @@ class unsharded(factors):
 def _leading(aval: AbstractValue, count: int) -> Factors:
     return tuple(i if i < count else None for i in range(getattr(aval, "ndim", 0)))
 
-
-class own_sharding:
-    """A rule that computes the results' shardings: ``make(avals, results, **params)``.
-
-    ``results`` are the result types without shardings; ``make`` returns a ``TypeSharding`` or
-    ``None`` for each. ``joins`` is whether operands are first cast to vary along the same axes.
-    """
-
-    __slots__ = ("joins", "make")
-
-    def __init__(self, make: Callable[..., Sequence[TypeSharding | None]], joins: bool = True):
-        self.make: Callable[..., Sequence[TypeSharding | None]] = make
-        self.joins: bool = joins
-
-    def __call__(
-        self,
-        name: str,
-        avals: Sequence[AbstractValue],
-        evaluate: Callable[..., Any],
-        params: dict[str, Any],
-        sums: SumsOfBlock = None,
-    ) -> ResultTypes:
-        """See ``ShardingRule``."""
-        _, results, several = _without_shardings(avals, evaluate, params)
-        shardings = self.make(avals, results, **params)
-        typed = [r.with_sharding(s) for r, s in zip(results, shardings, strict=True)]
-        return typed if several else typed[0]
-
-
-class makes_sharding:
-    """A rule that is evaluated even if no operand's type has a sharding.
-
-    For operations with a sharding as a parameter, or whose results vary though no operand does.
-    """
-
-    __slots__ = ("joins", "rule")
-
-    def __init__(self, rule: ShardingRule):
-        self.rule: ShardingRule = rule
-        self.joins: bool = rule.joins
-
-    def __call__(
-        self,
-        name: str,
-        avals: Sequence[AbstractValue],
-        evaluate: Callable[..., Any],
-        params: dict[str, Any],
-        sums: SumsOfBlock = None,
-    ) -> ResultTypes:
-        """See ``ShardingRule``."""
-        return self.rule(name, avals, evaluate, params, sums)
-
-
-# Each result is one of the operands, unchanged.
-each_its_own: ShardingRule = own_sharding(_each_its_own, joins=False)
-
-# The results' types have no shardings, whatever the operands' types have.
-without_sharding: ShardingRule = own_sharding(_no_shardings, joins=False)
 
 # A function of matrices: only the batch dimensions before the last two may be sharded.
 unsharded_matrices: ShardingRule = unsharded(lambda *avals, **params: avals[0].ndim - 2)

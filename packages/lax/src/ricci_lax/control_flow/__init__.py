@@ -2,8 +2,10 @@
 
 from ._cond import *
 from ._custom_root import *
+from ._fori_loop import *
 from ._linear_solve import *
 from ._loops import *
+from ._map import *
 from ._platform import *
 from ._scan import *
 from ._sequential_vmap import *

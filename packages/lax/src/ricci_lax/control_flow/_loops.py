@@ -3,22 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 import ricci_ir as ir
 import ricci_pytree as pytree
-from ricci_batching import Axis, batch_jaxpr
-from ricci_lax.elementwise import add_p, lt_p
-from ricci_lax.elementwise._conversion import converted
-from ricci_lax.shapes import concatenate, index_in_dim, slice
-from ricci_lax.structure import expand_dims, reshape
+from ricci_lax.shapes import concatenate, index_in_dim
+from ricci_lax.structure import expand_dims
 from ricci_lax.structure._operand_types import array_aval, shape_of
 
 from . import _bodies as bodies
 from ._scan import scan_p
-from ._while import bind_while
 
-__all__ = ["fori_loop", "map", "scan"]
+__all__ = ["scan"]
 
 
 def scan[C, X, Y](
@@ -95,14 +89,14 @@ def scan[C, X, Y](
     """
     if not callable(f):
         raise TypeError(f"scan: f must be a function of the carry and a slice, got {f!r:.60}.")
-    unroll = _unroll("scan", unroll)
+    unroll = checked_unroll("scan", unroll)
     carry, carry_tree = pytree.tree_flatten(init)
     leaves, xs_tree = pytree.tree_flatten(xs)
     names = lambda: pytree.argument_paths((init, xs), {}, f)
     xs_names = lambda: names()[len(carry) :]
-    length = _length("scan", xs_names, leaves, length)
+    length = common_length("scan", xs_names, leaves, length)
     if ir.disable_jit_state.value and not any(isinstance(x, ir.Tracer) for x in (*carry, *leaves)):
-        return _run(f, init, leaves, xs_tree, length, reverse)
+        return run_in_python(f, init, leaves, xs_tree, length, reverse)
     avals = bodies.leaf_avals("scan", names, carry)
     slices = [a.remove_dimension(0) for a in bodies.leaf_avals("scan", xs_names, leaves)]
     ir.check_distinct(f"scan: {bodies.function_name(f)}", [*carry, *leaves], names)
@@ -119,7 +113,7 @@ def scan[C, X, Y](
     return pytree.tree_unflatten(carry_tree, last), pytree.tree_unflatten(ys_tree, ys)
 
 
-def _unroll(what: str, unroll: object) -> int | bool:
+def checked_unroll(what: str, unroll: object) -> int | bool:
     if unroll is True:
         return True
     if not isinstance(unroll, int) or unroll < 0:
@@ -127,7 +121,7 @@ def _unroll(what: str, unroll: object) -> int | bool:
     return 1 if unroll is False else unroll
 
 
-def _length(what: str, names: bodies.Names, leaves: Sequence[Any], length: int | None) -> int:
+def common_length(what: str, names: bodies.Names, leaves: Sequence[Any], length: int | None) -> int:
     lengths: dict[int, int] = {}
     for i, leaf in enumerate(leaves):
         try:
@@ -194,7 +188,7 @@ def _check_pair(
     return collected
 
 
-def _run(
+def run_in_python(
     f: Callable,
     carry: ir.PyTree,
     leaves: Sequence[Any],
@@ -282,261 +276,4 @@ def _without_forwarding(
 # fori_loop
 
 
-def fori_loop[T](
-    lower: bodies.IntegerScalar | float,
-    upper: bodies.IntegerScalar | float,
-    body_fun: Callable[[Any, T], T],
-    init_val: T,
-    *,
-    unroll: int | bool | None = None,
-) -> T:
-    """Apply ``body_fun(i, carry)`` for ``i`` from ``lower`` up to, not including, ``upper``.
-
-    With bounds known at trace time the loop is a ``scan``, which reverse mode can differentiate;
-    otherwise it is a ``while_loop``.
-
-    Args:
-      lower, upper: integer scalars, or floats of one dtype. Where both are known while tracing,
-        floats are rounded towards zero, and the index is a weakly typed integer; else the index has
-        the dtype of the bounds, and is as weak as the lower one.
-      body_fun: from the index and the carry to the next carry, of the same structure, shapes and
-        dtypes.
-      init_val: the carry to start from, a pytree of arrays.
-      unroll: how many iterations make one step of the compiled loop; ``True`` for all. Only with
-        known bounds.
-
-    Returns:
-      The carry at the end, a pytree like ``init_val``; ``init_val`` itself if ``upper <= lower``.
-
-    Raises:
-      TypeError: if a bound is not a real scalar, their dtypes differ, or ``body_fun`` changes the
-        structure or a type of the carry.
-      ValueError: if ``unroll`` is given and a bound is traced.
-
-    Example:
-      Newton's method for a square root, and its derivative:
-
-      >>> import ricci
-      >>> from ricci import lax
-      >>> def root(a):
-      ...     return lax.fori_loop(0, 10, lambda i, x: (x + a / x) / 2, a)
-      >>> round(float(root(9.0)), 4), round(float(ricci.grad(root)(9.0)), 4)
-      (3.0, 0.1667)
-
-    Notes:
-      ``body_fun`` gets the index first, and returns the carry alone. Arrays are changed by
-      ``carry.at[i].set(...)``; the index is traced, so that Python lists cannot be indexed with it.
-
-      In a jitted function a bound that is an argument is traced: the loop is a ``while_loop``, and
-      ``grad`` raises an error. Make the bound static, or use ``scan`` and mask excess iterations.
-
-    See also:
-      ``scan``, which slices arrays and collects results.
-    """
-    if not callable(body_fun):
-        raise TypeError("fori_loop: body_fun must be a function of the index and the carry.")
-    static = not (isinstance(lower, ir.Tracer) or isinstance(upper, ir.Tracer))
-    kinds = _kinds_of_bounds(lower, upper)
-    if static:
-        lower, upper = (x if ir.is_symbolic_dim(x) else int(x) for x in (lower, upper))
-        kinds = [(ir.python_scalar_dtype(int), True)] * 2
-    elif kinds[0][0] == ir.BOOL:
-        raise TypeError("fori_loop: booleans as bounds must be known while tracing.")
-    if unroll is not None:
-        _unroll("fori_loop", unroll)
-        if not static:
-            raise ValueError("fori_loop: unroll needs bounds that are known while tracing.")
-    leaves, tree = pytree.tree_flatten(init_val)
-    if ir.disable_jit_state.value and static and not any(isinstance(x, ir.Tracer) for x in leaves):
-        for i in range(int(lower), int(upper)):
-            init_val = body_fun(i, init_val)
-        return init_val
-    start, stop = (_bound(x, *kind) for x, kind in zip((lower, upper), kinds, strict=True))
-    names = lambda: pytree.argument_paths((start, init_val), {}, body_fun)[1:]
-    avals = bodies.leaf_avals("fori_loop", names, leaves)
-    _, args_tree = pytree.tree_flatten((start, init_val))
-    counter = ir.get_aval(start)
-    body, avals = bodies.trace_carry(
-        "fori_loop", body_fun, args_tree, avals, (), len(leaves), before=[counter]
-    )
-    bodies.check_carry("fori_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
-    carry = bodies.initial_carry(leaves, avals)
-    if static:
-        length = ir.max_dim(ir.as_size(upper) - ir.as_size(lower), 0)
-        params = {
-            "length": length,
-            "reverse": False,
-            "unroll": length if unroll is True else 1 if unroll is None else int(unroll),
-            "_split_transpose": False,
-        }
-        step = body.jaxpr.derived("fori scan", lambda: _counting(body, counter))
-        outs, _ = bind_scan(body._replace(jaxpr=step), [start, *carry], [], params)
-        return pytree.tree_unflatten(tree, outs[1:])
-    limit = ir.get_aval(stop)
-    condition, step = body.jaxpr.derived(
-        ("fori while", limit), lambda: _until(body, counter, limit)
-    )
-    outs = bind_while(condition, [], step, body.consts, [start, stop, *carry])
-    return pytree.tree_unflatten(tree, outs[2:])
-
-
-def _bound(x: bodies.IntegerScalar | float, dtype: np.dtype, weak: bool) -> ir.ArrayLike:
-    """A bound, converted to the dtype of the loop's index."""
-    if isinstance(x, ir.Tracer):
-        return converted(x, dtype, weak)
-    if ir.is_symbolic_dim(x):
-        return converted(x, dtype, weak)
-    if weak:
-        return int(x) if ir.issubdtype(dtype, np.integer) else float(x)
-    return ir.exact_scalar(x, dtype)
-
-
-def _kinds_of_bounds(
-    lower: bodies.IntegerScalar | float, upper: bodies.IntegerScalar | float
-) -> list[tuple[np.dtype, bool]]:
-    """The dtype and weak type of each bound in a loop; promoted unless the dtypes are equal."""
-    pairs = []
-    for name, bound in (("lower", lower), ("upper", upper)):
-        try:
-            aval = ir.get_aval(bound)
-        except TypeError:
-            raise TypeError(
-                f"fori_loop: {name} must be a real scalar, got {bound!r:.60} of type "
-                f"{type(bound).__name__}."
-            ) from None
-        if (
-            aval.shape
-            or ir.is_extended(aval.dtype)
-            or ir.issubdtype(aval.dtype, np.complexfloating)
-        ):
-            raise TypeError(f"fori_loop: {name} must be a real scalar, got {aval.str_short()}.")
-        pairs.append((aval.dtype, aval.weak_type))
-    integers = all(ir.issubdtype(dtype, np.integer) for dtype, _ in pairs)
-    compared = {dtype for dtype, weak in pairs if not (weak and integers)}
-    if len(compared) > 1:
-        raise TypeError(
-            f"fori_loop: lower and upper must have one dtype, got {pairs[0][0]} and {pairs[1][0]}; "
-            "convert one of them."
-        )
-    return pairs if pairs[0][0] == pairs[1][0] else [ir.lattice_result_type(*pairs)] * 2
-
-
-def _counting(body: bodies.Body, counter: ir.AbstractValue) -> ir.Jaxpr:
-    """A loop's body with the counter as part of the carry."""
-    jaxpr = body.jaxpr
-    # The body still reads the counter; the incremented one is the first part of the next carry.
-    following = ir.Var(counter)
-    i = jaxpr.invars[len(body.consts)]
-    return jaxpr.replace(
-        eqns=[_next(i, following), *jaxpr.eqns], outvars=[following, *jaxpr.outvars]
-    )
-
-
-def _next(i: ir.Var, following: ir.Var) -> ir.JaxprEqn:
-    """The equation that increments the counter."""
-    one = ir.Literal(1 if i.aval.weak_type else i.aval.dtype.type(1), i.aval)
-    return ir.JaxprEqn([i, one], [following], add_p, {})
-
-
-def _until(
-    body: bodies.Body, counter: ir.AbstractValue, limit: ir.AbstractValue
-) -> tuple[ir.Jaxpr, ir.Jaxpr]:
-    """The condition and the body of a loop whose carry begins with the counter and the bound."""
-    jaxpr, count = body.jaxpr, len(body.consts)
-    following, stop, test = ir.Var(counter), ir.Var(limit), ir.Var(ir.get_aval(np.bool_(True)))
-    i = jaxpr.invars[count]
-    step = jaxpr.replace(
-        invars=[*jaxpr.invars[: count + 1], stop, *jaxpr.invars[count + 1 :]],
-        eqns=[_next(i, following), *jaxpr.eqns],
-        outvars=[following, stop, *jaxpr.outvars],
-    )
-    # The condition reads the bound, which makes it a part of the carry.
-    args = [ir.Var(counter), ir.Var(limit), *(ir.Var(v.aval) for v in jaxpr.invars[count + 1 :])]
-    condition = ir.Jaxpr([], args, [test], [ir.JaxprEqn(args[:2], [test], lt_p, {})])
-    return condition, step
-
-
 # map
-
-
-def map[R](f: Callable[[Any], R], xs: ir.PyTree, *, batch_size: int | None = None) -> R:
-    """Apply a function to each slice along the leading axis of arrays, one after another.
-
-    It returns the same as ``vmap(f)(xs)``, with the memory of one, or of ``batch_size`` slices.
-
-    Args:
-      f: from a slice of ``xs`` to a pytree of arrays. It is traced in each call, so that changes of
-        variables that it closes over are seen.
-      xs: a pytree of arrays of shape ``(length, ...)``.
-      batch_size: how many slices to work on at once, with ``vmap``; one at a time by default.
-
-    Returns:
-      A pytree like the result of ``f``, of arrays of shape ``(length, ...)``.
-
-    Raises:
-      TypeError: if ``f`` is not callable or ``batch_size`` is not an integer.
-      ValueError: if the arrays of ``xs`` differ in length, or there are none.
-
-    Example:
-      Distances of all pairs, two rows at a time. The last batch may be smaller.
-
-      >>> import ricci.numpy as jnp
-      >>> from ricci import lax
-      >>> points = jnp.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
-      >>> distances = lambda p: jnp.sqrt(jnp.sum((points - p) ** 2, axis=1))
-      >>> lax.map(distances, points, batch_size=2).tolist()
-      [[0.0, 5.0, 10.0], [5.0, 0.0, 5.0], [10.0, 5.0, 0.0]]
-
-    Notes:
-      Unlike the built-in ``map`` it takes one pytree: for several arrays pass a tuple, which ``f``
-      unpacks. Without ``batch_size`` the iterations are not parallel, and slow if each is small.
-
-    See also:
-      ``vmap``, ``scan``.
-    """
-    if not callable(f):
-        raise TypeError(f"map: f must be a function of a slice, got {f!r:.60}.")
-    leaves, tree = pytree.tree_flatten(xs)
-    names = lambda: pytree.argument_paths((xs,), {}, f)
-    length = _length("map", names, leaves, None)
-    if ir.disable_jit_state.value and not any(isinstance(x, ir.Tracer) for x in leaves):
-        return _run(lambda _, x: (None, f(x)), None, leaves, tree, length, False)[1]
-    slices = [a.remove_dimension(0) for a in bodies.leaf_avals("map", names, leaves)]
-    ir.check_distinct(f"map: {bodies.function_name(f)}", leaves, names)
-    body = bodies.trace_body("map", f, pytree.tree_flatten((xs,))[1], slices, retrace=True)
-    if batch_size:
-        results = _map_batches(body, leaves, length, ir.min_dim(batch_size, ir.max_dim(length, 1)))
-    else:
-        results = _map_scan(body, leaves, length)
-    return pytree.tree_unflatten(body.out_tree, results)
-
-
-def _map_scan(body: bodies.Body, xs: Sequence[Any], length: int) -> list[Any]:
-    params = {"length": length, "reverse": False, "unroll": 1, "_split_transpose": False}
-    return bind_scan(body, [], xs, params)[1]
-
-
-def _map_batches(body: bodies.Body, xs: Sequence[Any], length: int, size: int) -> list[Any]:
-    """Map over batches of ``size`` slices in a loop, then over the remaining slices at once."""
-    batches, remaining = divmod(length, size)
-    whole = length - remaining
-    blocks = [reshape(_rows(x, 0, whole), (batches, size, *shape_of(x)[1:])) for x in xs]
-    left = [_rows(x, whole, length) for x in xs] if remaining != 0 else []
-    results = _map_scan(body._replace(jaxpr=_batched(body, size)), blocks, batches)
-    last = []
-    if remaining:
-        jaxpr = _batched(body, remaining)
-        last = ir.eval_jaxpr(jaxpr, jaxpr.consts, *body.consts, *left)
-    results = [reshape(y, (whole, *shape_of(y)[2:])) for y in results]
-    return [concatenate(pair, 0) for pair in zip(results, last, strict=True)] if last else results
-
-
-def _rows(x: ir.Array, start: int, stop: int) -> ir.Array:
-    shape = shape_of(x)
-    return slice(x, (start, *(0 for _ in shape[1:])), (stop, *shape[1:]))
-
-
-def _batched(body: bodies.Body, size: int) -> ir.Jaxpr:
-    jaxpr, count = body.jaxpr, len(body.consts)
-    dims = (*(None,) * count, *(0,) * (len(jaxpr.invars) - count))
-    return batch_jaxpr(jaxpr, Axis(size), dims, (0,) * len(jaxpr.outvars))[0]

@@ -7,7 +7,7 @@ from ricci_ir import PyTree, api_boundary
 from ricci_lax.custom._vmap import custom_vmap
 from ricci_pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
-from ._loops import map as map_in_order
+from ._map import map as map_in_order
 
 __all__ = ["sequential_vmap"]
 

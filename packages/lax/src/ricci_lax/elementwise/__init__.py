@@ -1,5 +1,6 @@
 """Elementwise operations, and the factories that define them."""
 
+from ._accuracy import *
 from ._arithmetic import *
 from ._comparison import *
 from ._conversion import *

@@ -1,8 +1,7 @@
 """Transcendental functions, roots and powers."""
 
-import enum
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +17,22 @@ from ricci_lax.structure._operand_types import (
     numeric,
     shape_of,
 )
-from ricci_stablehlo import Lowering, Value, tensor_type, traced
+from ricci_stablehlo import Lowering, Value, traced
 
+from ._accuracy import (
+    Accuracy,
+    AccurateFunction,
+    accurate,
+    accurate_function,
+    accurately,
+    emit_accurately,
+)
 from ._arithmetic import div, integer_pow, mul, one_minus_square, replace_zero, square
 from ._comparison import eq, select
 from ._complex_corners import with_corners
 from ._conversion import converted
 from ._factories import (
     binary_function,
-    document,
     filled_like,
     lower_to,
     nary,
@@ -38,8 +44,6 @@ from ._factories import (
 from ._linear import add, complex, imag, neg, real, sub
 
 __all__ = [
-    "AccuracyMode",
-    "Tolerance",
     "acos",
     "acos_p",
     "acosh",
@@ -93,124 +97,6 @@ __all__ = [
 # Accuracy
 
 
-class AccuracyMode(enum.Enum):
-    """The required accuracy of a transcendental function."""
-
-    HIGHEST = 1
-    DEFAULT = 2
-
-
-class Tolerance(ir.Record):
-    """The tolerated error of a transcendental function, by any of three bounds.
-
-    Args:
-      atol: the absolute error.
-      rtol: the relative error.
-      ulps: the error in units of the last place.
-
-    Raises:
-      ValueError: if a bound is negative, or all are ``None``.
-
-    Example:
-      >>> import ricci.numpy as jnp
-      >>> from ricci import lax
-      >>> y = lax.exp(jnp.array(0.0), accuracy=lax.Tolerance(rtol=1e-5))
-      >>> float(y)
-      1.0
-    """
-
-    atol: float = 0.0
-    rtol: float = 0.0
-    ulps: int = 0
-
-    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
-        if atol < 0 or rtol < 0 or ulps < 0:
-            raise ValueError("Tolerance: a bound is negative; atol, rtol and ulps count from 0.")
-        if atol == rtol == ulps == 0:
-            raise ValueError("Tolerance: no bound was given; give atol, rtol or ulps.")
-        super().__init__(atol, rtol, ulps)
-
-
-Accuracy = Tolerance | AccuracyMode | None
-
-
-def _accuracy_text(accuracy: Accuracy) -> str:
-    """The attribute of StableHLO for an accuracy; empty for the default."""
-    if accuracy is None or accuracy is AccuracyMode.DEFAULT:
-        return ""
-    if accuracy is AccuracyMode.HIGHEST:
-        fields, mode = [], "HIGHEST"
-    elif isinstance(accuracy, Tolerance):
-        bounds = (("atol", accuracy.atol), ("rtol", accuracy.rtol))
-        fields = [f"{name} = {bound:.16e}" for name, bound in bounds if bound]
-        fields += [f"ulps = {accuracy.ulps}"] if accuracy.ulps else []
-        mode = "TOLERANCE"
-    else:
-        raise NotImplementedError(
-            f"accuracy {accuracy!r} is not supported: give an AccuracyMode or a Tolerance"
-        )
-    fields.append(f"mode = #stablehlo.result_accuracy_mode<{mode}>")
-    return f"result_accuracy = #stablehlo.result_accuracy<{', '.join(fields)}>"
-
-
-def _accurately(op: str) -> Callable[..., Value]:
-    """The lowering to an operation with a required accuracy."""
-    return lambda ctx, x, *, accuracy=None: _emit_accurately(ctx, op, x, ctx.out, accuracy)
-
-
-def _emit_accurately(
-    ctx: Lowering, op: str, x: Value, out: ir.ShapedArray, accuracy: Accuracy
-) -> Value:
-    text = _accuracy_text(accuracy)
-    if not text:
-        return ctx.emit(op, [x], out)
-    return ctx.append(op, f" {x}", [out], tensor_type(out), annotations=text)[0]
-
-
-def _accurate(
-    name: str,
-    op: str | Callable[..., Value],
-    accepted: Sequence[type],
-    *derivative: Callable[..., ir.ArrayLike],
-    **rules: object,
-) -> ir.Primitive:
-    """A primitive with a parameter ``accuracy`` and ``derivative(t, result, x)``.
-
-    Where the derivative depends on the accuracy, it has the rule ``jvp`` instead.
-    """
-
-    return nary(
-        name,
-        with_corners(name, _accurately(op)) if isinstance(op, str) else op,
-        accepted,
-        *derivative,
-        from_result=True,
-        shown=ir.hides(accuracy=None),
-        **rules,
-    )
-
-
-class AccurateFunction(Protocol):
-    """An elementwise function of one array, with a required accuracy."""
-
-    def __call__(self, x: ir.ArrayLike, *, accuracy: Accuracy = None) -> ir.Array: ...
-
-
-def accurate_function(primitive: ir.Primitive, summary: str, example: str) -> AccurateFunction:
-    """The public function that applies such a primitive; see ``unary_function``."""
-    bind = primitive.bind
-
-    def apply(x: ir.ArrayLike, *, accuracy: Accuracy = None) -> ir.Array:
-        if accuracy is None:
-            return bind(x)
-        _accuracy_text(accuracy)
-        return bind(x, accuracy=accuracy)
-
-    apply.bind = bind  # pyright: ignore[reportFunctionMemberAccess]
-    args = "Args:\n  x: an array.\n  accuracy: how accurate the result should be, if it matters."
-    return document(apply, primitive.name, "ricci_lax", summary, example, args)
-
-
 # Exponentials and logarithms
 
 
@@ -218,11 +104,11 @@ def _exp2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
     out = ctx.out
     ln2 = ctx.broadcast_to(ctx.constant(np.log(2.0), out.update(shape=())), out.shape)
     scaled = ctx.emit("stablehlo.multiply", [ln2, x], out)
-    return _emit_accurately(ctx, "stablehlo.exponential", scaled, out, accuracy)
+    return emit_accurately(ctx, "stablehlo.exponential", scaled, out, accuracy)
 
 
 def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
-    logarithm = with_corners("log", _accurately("stablehlo.log"))(ctx, x, accuracy=accuracy)
+    logarithm = with_corners("log", accurately("stablehlo.log"))(ctx, x, accuracy=accuracy)
     return traced(_divided_by_ln2)(ctx, logarithm)
 
 
@@ -260,27 +146,27 @@ def _tanh_derivative(t, y, x, *, accuracy=None):
     return mul(t, mul(scalar_like(x, 4), mul(*halves)))
 
 
-exp_p: ir.Primitive = _accurate("exp", "stablehlo.exponential", inexact, lambda t, y, x: mul(t, y))
-exp2_p: ir.Primitive = _accurate(
+exp_p: ir.Primitive = accurate("exp", "stablehlo.exponential", inexact, lambda t, y, x: mul(t, y))
+exp2_p: ir.Primitive = accurate(
     "exp2", _exp2_lower, inexact, lambda t, y, x: mul(log(strong_like(y, 2)), mul(t, y))
 )
-expm1_p: ir.Primitive = _accurate(
+expm1_p: ir.Primitive = accurate(
     "expm1",
     "stablehlo.exponential_minus_one",
     inexact,
     jvp=per_operand_with_result(_expm1_derivative),
 )
-log_p: ir.Primitive = _accurate("log", "stablehlo.log", inexact, lambda t, y, x: div(t, x))
-log1p_p: ir.Primitive = _accurate(
+log_p: ir.Primitive = accurate("log", "stablehlo.log", inexact, lambda t, y, x: div(t, x))
+log1p_p: ir.Primitive = accurate(
     "log1p", "stablehlo.log_plus_one", inexact, lambda t, y, x: div(t, add(x, scalar_like(x, 1)))
 )
-log2_p: ir.Primitive = _accurate(
+log2_p: ir.Primitive = accurate(
     "log2", _log2_lower, inexact, lambda t, y, x: div(t, mul(x, log(strong_like(x, 2))))
 )
-tanh_p: ir.Primitive = _accurate(
+tanh_p: ir.Primitive = accurate(
     "tanh", "stablehlo.tanh", inexact, jvp=per_operand_with_result(_tanh_derivative)
 )
-logistic_p: ir.Primitive = _accurate(
+logistic_p: ir.Primitive = accurate(
     "logistic", traced(_logistic), inexact, jvp=per_operand_with_result(_logistic_derivative)
 )
 
@@ -315,16 +201,16 @@ logistic: AccurateFunction = accurate_function(
 
 # Roots
 
-sqrt_p: ir.Primitive = _accurate(
+sqrt_p: ir.Primitive = accurate(
     "sqrt", "stablehlo.sqrt", inexact, lambda t, y, x: mul(t, div(strong_like(x, 0.5), y))
 )
-rsqrt_p: ir.Primitive = _accurate(
+rsqrt_p: ir.Primitive = accurate(
     "rsqrt",
     "stablehlo.rsqrt",
     inexact,
     lambda t, y, x: mul(t, mul(strong_like(x, -0.5), div(y, x))),
 )
-cbrt_p: ir.Primitive = _accurate(
+cbrt_p: ir.Primitive = accurate(
     "cbrt",
     "stablehlo.cbrt",
     floating,
@@ -380,9 +266,9 @@ def _circular(
     def lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
         if ir.issubdtype(x.dtype, np.complexfloating):
             return traced(of_complex)(ctx, x, accuracy=accuracy)
-        return _emit_accurately(ctx, op, x, ctx.out, accuracy)
+        return emit_accurately(ctx, op, x, ctx.out, accuracy)
 
-    return _accurate(name, with_corners(name, lower), inexact, jvp=per_operand(derivative))
+    return accurate(name, with_corners(name, lower), inexact, jvp=per_operand(derivative))
 
 
 sin_p: ir.Primitive = _circular(
@@ -397,7 +283,7 @@ cos_p: ir.Primitive = _circular(
     _complex_cos,
     lambda t, x, *, accuracy=None: neg(mul(t, sin(x, accuracy=accuracy))),
 )
-tan_p: ir.Primitive = _accurate(
+tan_p: ir.Primitive = accurate(
     "tan", "stablehlo.tan", inexact, lambda t, y, x: mul(t, add(strong_like(y, 1), square(y)))
 )
 

@@ -13,7 +13,7 @@ from ricci_lax.elementwise import real as real_of
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import complex_of, real_part
 from ricci_lax.elementwise._linear import write_complex
-from ricci_lax.reductions._axis_reductions import argmax
+from ricci_lax.reductions._arg_extrema import argmax
 from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, reduce_sum, transpose
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_stablehlo import Lowering, Value

@@ -1,6 +1,7 @@
 """Reductions over axes and windows, cumulative sums, and sorting."""
 
 from ._approximate_top_k import *
+from ._arg_extrema import *
 from ._axis_reductions import *
 from ._cumulative import *
 from ._reduce import *

@@ -6,6 +6,7 @@ from math import pi
 import numpy as np
 
 from ricci_ir import Array, ArrayLike, Primitive, finfo, hides
+from ricci_lax.elementwise._accuracy import AccurateFunction, accurate_function
 from ricci_lax.elementwise._arithmetic import abs, div, mul, reciprocal, sign, square
 from ricci_lax.elementwise._comparison import gt, le, select
 from ricci_lax.elementwise._conversion import converted
@@ -18,13 +19,7 @@ from ricci_lax.elementwise._factories import (
     unary_function,
 )
 from ricci_lax.elementwise._linear import add, neg, sub
-from ricci_lax.elementwise._transcendental import (
-    AccurateFunction,
-    accurate_function,
-    exp,
-    log,
-    sqrt,
-)
+from ricci_lax.elementwise._transcendental import exp, log, sqrt
 from ricci_lax.structure._operand_types import array_aval, floating
 from ricci_stablehlo import traced
 

@@ -1,0 +1,153 @@
+"""Lower a scan to a while loop over a counter, the carry, and buffers of the collected results."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import ricci_ir as ir
+import ricci_stablehlo as hlo
+from ricci_lax.elementwise._comparison import compare
+
+from . import _scan_programs as programs
+
+
+def stacked(aval: ir.ShapedArray, length: int) -> ir.ShapedArray:
+    return aval.insert_dimension(0, length)
+
+
+_counter = ir.ShapedArray((), np.dtype(np.int32))
+
+
+def lower_loop(
+    ctx: hlo.Lowering,
+    *operands: hlo.Value,
+    jaxpr,
+    length,
+    num_consts,
+    num_carry,
+    reverse,
+    unroll,
+    **params,
+) -> list[hlo.Value]:
+    outs = list(ctx.outs)
+    consts, carry, xs = programs.sections(operands, num_consts, num_carry)
+    rows = length if ir.surely_at_least(length, 1) else ir.max_dim(length, 1)
+    if (
+        ir.is_symbolic_dim(rows) and rows != length
+    ):  # a loop's body is checked even if it never runs
+        xs = [_with_rows(ctx, x, rows) for x in xs]
+        outs[num_carry:] = [stacked(a.remove_dimension(0), rows) for a in outs[num_carry:]]
+    buffers = [_zeros(ctx, aval) for aval in outs[num_carry:]]
+    if length == 0:
+        return [*carry, *buffers]
+    block = _block(unroll, length)
+    start = ctx.constant(0, _counter)
+
+    def iterate(inner: hlo.Lowering, i: hlo.Value, values: Sequence[hlo.Value]) -> list[hlo.Value]:
+        """One iteration: the values are the carry and the buffers."""
+        # The counter always ascends; a reversed loop counts its slices from the end.
+        place = i
+        if reverse:
+            place = inner.emit(
+                "stablehlo.subtract", [inner.constant(length - 1, _counter), i], _counter
+            )
+        slices = [_slice(inner, x, place) for x in xs]
+        results = inner.inline(jaxpr, [*consts, *values[:num_carry], *slices])
+        return [
+            *results[:num_carry],
+            *(
+                _update(inner, buffer, y, place)
+                for buffer, y in zip(values[num_carry:], results[num_carry:], strict=True)
+            ),
+        ]
+
+    def iterate_from(inner: hlo.Lowering, i: hlo.Value, values: Sequence[hlo.Value], count: int):
+        """Several iterations, and the counter after them."""
+        one = inner.constant(1, _counter)
+        for _ in range(count):
+            values = iterate(inner, i, values)
+            i = inner.emit("stablehlo.add", [i, one], _counter)
+        return [i, *values]
+
+    def condition(inner: hlo.Lowering, i: hlo.Value, *values: hlo.Value) -> list[hlo.Value]:
+        return [compare(inner, "LT", i, inner.constant(length - length % block, _counter))]
+
+    def body(inner: hlo.Lowering, i: hlo.Value, *values: hlo.Value) -> list[hlo.Value]:
+        return iterate_from(inner, i, values, block)
+
+    values = [start, *carry, *buffers]
+    if ir.is_symbolic_dim(length) or length > block:
+        avals = [_counter, *outs]
+        regions = [ctx.region(avals, condition), ctx.region(avals, body)]
+        values = ctx.generic("stablehlo.while", values, avals, "", regions)
+        # The loop runs whole blocks only; the iterations left over are written out behind it.
+        remaining = length % block
+    else:
+        remaining = length
+    results = iterate_from(ctx, values[0], values[1:], remaining)[1:] if remaining else values[1:]
+    if ir.is_symbolic_dim(rows) and rows != length:
+        results[num_carry:] = [_first_rows(ctx, x, length) for x in results[num_carry:]]
+    return results
+
+
+def _with_rows(ctx: hlo.Lowering, x: hlo.Value, rows: int) -> hlo.Value:
+    """Pad an empty array with a row of zeros."""
+    aval = x.aval.update(shape=(rows, *x.shape[1:]))
+    physical = _physical(aval)
+    config = [(0, rows - x.shape[0], 0), *[(0, 0, 0)] * (physical.ndim - 1)]
+    zero = ctx.constant(0, ir.ShapedArray((), physical.dtype))
+    x = hlo.Value(x.name, _physical(x.aval))
+    return hlo.Value(hlo.write_pad(ctx, x, zero, config, physical).name, aval)
+
+
+def _first_rows(ctx: hlo.Lowering, x: hlo.Value, rows: int) -> hlo.Value:
+    aval = x.aval.update(shape=(rows, *x.shape[1:]))
+    physical = _physical(aval)
+    zeros, ones = (0,) * physical.ndim, (1,) * physical.ndim
+    x = hlo.Value(x.name, _physical(x.aval))
+    return hlo.Value(hlo.write_slice(ctx, x, zeros, physical.shape, ones, physical).name, aval)
+
+
+def _block(unroll: int, length: int) -> int:
+    """The number of iterations in the while loop's body; the remainder must be a static int."""
+    if ir.is_static_shape((unroll, length)):
+        return min(max(unroll, 1), length)
+    if ir.is_symbolic_dim(unroll) or ir.is_symbolic_dim(length % max(unroll, 1)):
+        return 1
+    return max(unroll, 1)
+
+
+def _physical(aval: ir.ShapedArray) -> ir.ShapedArray:
+    """The type of the array that stores values of an extended dtype, such as PRNG keys."""
+    return aval.dtype.physical_aval(aval) if isinstance(aval.dtype, ir.ExtendedDType) else aval
+
+
+def _zeros(ctx: hlo.Lowering, aval: ir.ShapedArray) -> hlo.Value:
+    physical = _physical(aval)
+    zero = ctx.constant(np.zeros((), physical.dtype), physical.update(shape=(), weak_type=False))
+    return hlo.Value(ctx.broadcast_to(zero, physical.shape).name, aval)
+
+
+def _indices(ctx: hlo.Lowering, place: hlo.Value, rank: int) -> list[hlo.Value]:
+    zero = [ctx.constant(0, _counter)] if rank > 1 else []
+    return [place, *zero * (rank - 1)]
+
+
+def _slice(ctx: hlo.Lowering, x: hlo.Value, place: hlo.Value) -> hlo.Value:
+    physical = _physical(x.aval)
+    sizes = (1, *physical.shape[1:])
+    operands = [hlo.Value(x.name, physical), *_indices(ctx, place, len(sizes))]
+    array, *places = operands
+    row = hlo.write_dynamic_slice(ctx, array, places, sizes, physical.update(shape=sizes))
+    out = ctx.reshape(row, sizes[1:])
+    return hlo.Value(out.name, x.aval.update(shape=x.aval.shape[1:]))
+
+
+def _update(ctx: hlo.Lowering, buffer: hlo.Value, y: hlo.Value, place: hlo.Value) -> hlo.Value:
+    physical = _physical(buffer.aval)
+    sizes = (1, *physical.shape[1:])
+    y = hlo.Value(y.name, _physical(y.aval))
+    row = ctx.broadcast(y, sizes, range(1, len(sizes)))
+    operands = [hlo.Value(buffer.name, physical), row, *_indices(ctx, place, len(sizes))]
+    updated = ctx.emit("stablehlo.dynamic_update_slice", operands, physical, full=True)
+    return hlo.Value(updated.name, buffer.aval)

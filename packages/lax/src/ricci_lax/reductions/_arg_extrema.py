@@ -1,0 +1,145 @@
+"""``argmax`` and ``argmin``: the position of the greatest or least element along an axis."""
+
+from collections.abc import Callable
+from operator import index
+
+import numpy as np
+
+import ricci_ir as ir
+from ricci_autodiff import not_linear, zero_derivative
+from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
+from ricci_lax.elementwise._factories import BinaryFunction
+from ricci_lax.structure import broadcasted_iota
+from ricci_lax.structure._broadcasting import batched_axes, reduced_aval, reduction_factors
+from ricci_stablehlo import Lowering, Value
+
+from ._axis_reductions import highest, lower_variadic_reduce, lowest
+
+__all__ = ["argmax", "argmax_p", "argmin", "argmin_p"]
+
+
+def _arg_extremum(
+    name: str, better: BinaryFunction, identity: Callable[[np.dtype], ir.ArrayLike]
+) -> ir.Primitive:
+    """A primitive that computes the first index of an extremal element.
+
+    A NaN is better than any number.
+    """
+
+    def abstract_eval(
+        x: ir.ShapedArray, *, axes: ir.Shape, index_dtype: np.dtype
+    ) -> ir.ShapedArray:
+        (axis,) = axes
+        if ir.issubdtype(x.dtype, np.complexfloating):
+            raise TypeError(
+                f"{name}: complex numbers have no order, so that none of {x.str_short()} is "
+                "chosen. Compare their absolute values, or their real parts."
+            )
+        if not 0 <= axis < x.ndim:
+            raise ValueError(f"argmin, argmax: axis {axis} is out of bounds for shape {x.shape}.")
+        if x.shape[axis] < 1:
+            raise ValueError(
+                f"argmin, argmax: axis {axis} of shape {x.shape} is empty, so that no element "
+                "can be chosen."
+            )
+        if not ir.issubdtype(index_dtype, np.integer):
+            raise TypeError(
+                f"argmin, argmax: index_dtype={index_dtype} cannot count positions; give an "
+                "integer dtype."
+            )
+        return ir.ShapedArray(reduced_aval(x, axes).shape, index_dtype)
+
+    def batch(axis, args, dims, *, axes, index_dtype):
+        axes, dim = batched_axes(axes, dims[0])
+        return primitive.bind(args[0], axes=axes, index_dtype=index_dtype), dim
+
+    def choose(x: ir.Array, i: ir.Array, y: ir.Array, j: ir.Array) -> list[ir.Array]:
+        # The order of a reduction is not specified: the smaller index decides between equal
+        # elements, and a NaN, unequal to itself, wins over every number.
+        first = bitwise_or(better(x, y), ne(x, x))
+        first_index = bitwise_or(first, bitwise_and(eq(x, y), lt(i, j)))
+        return [select_n(first, y, x), select_n(first_index, j, i)]
+
+    def lower(ctx: Lowering, x: Value, *, axes: ir.Shape, index_dtype: np.dtype) -> Value:
+        out, (axis,) = ctx.out, axes
+        scalars = [ir.ShapedArray((), x.dtype), ir.ShapedArray((), index_dtype)]
+        jaxpr = ir.trace_to_jaxpr(choose, [*scalars, *scalars], origin=ir.no_origin)
+        iota = ir.trace_to_jaxpr(
+            lambda: [broadcasted_iota(index_dtype, x.shape, axis)], [], origin=ir.no_origin
+        )
+        (indices,) = ctx.inline(iota, [])
+        inits = [ctx.constant(identity(x.dtype), scalars[0]), ctx.constant(0, scalars[1])]
+        ctx.outs = [out.update(dtype=x.dtype), out]
+        return lower_variadic_reduce(ctx, [x, indices], inits, axes, jaxpr)[1]
+
+    primitive = ir.define(
+        name,
+        sharding=ir.factors(reduction_factors),
+        abstract_eval=abstract_eval,
+        jvp=zero_derivative,
+        transpose=not_linear,
+        batch=batch,
+        lower=lower,
+    )
+    return primitive
+
+
+argmax_p: ir.Primitive = _arg_extremum("argmax", gt, lowest)
+
+
+argmin_p: ir.Primitive = _arg_extremum("argmin", lt, highest)
+
+
+def argmax(operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike) -> ir.Array:
+    """The index of the greatest element along an axis; the first of equals, or of NaNs.
+
+    Args:
+      operand: an array of a real or boolean dtype.
+      axis: a non-negative axis that is not empty.
+      index_dtype: the integer dtype of the result.
+
+    Returns:
+      An array of ``index_dtype`` without the axis.
+
+    Raises:
+      ValueError: if the axis is out of bounds or empty.
+      TypeError: if ``index_dtype`` is not an integer dtype, or the operand is complex.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.argmax(jnp.array([[1.0, 5.0, 5.0], [3.0, 2.0, 1.0]]), 1, jnp.int32).tolist()
+      [1, 0]
+    """
+    return _bind_arg(argmax_p, operand, axis, index_dtype)
+
+
+def argmin(operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike) -> ir.Array:
+    """The index of the least element along an axis; the first of equals, or of NaNs.
+
+    Args:
+      operand: an array of a real or boolean dtype.
+      axis: a non-negative axis that is not empty.
+      index_dtype: the integer dtype of the result.
+
+    Returns:
+      An array of ``index_dtype`` without the axis.
+
+    Raises:
+      ValueError: if the axis is out of bounds or empty.
+      TypeError: if ``index_dtype`` is not an integer dtype, or the operand is complex.
+
+    Example:
+      >>> import ricci.numpy as jnp
+      >>> from ricci import lax
+      >>> lax.argmin(jnp.array([[1.0, 5.0, 5.0], [3.0, 2.0, 1.0]]), 1, jnp.int32).tolist()
+      [0, 2]
+    """
+    return _bind_arg(argmin_p, operand, axis, index_dtype)
+
+
+def _bind_arg(
+    primitive: ir.Primitive, operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike
+) -> ir.Array:
+    dtype = ir.explicit_dtype(index_dtype, primitive.name)
+    return primitive.bind(operand, axes=(index(axis),), index_dtype=dtype)
