@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ArrayLike, context, get_aval, set_trace
+from ricci_ir import ArrayLike, TupleRecord, context, get_aval, set_trace
 from ricci_pytree import tree_leaves
 
 from ._mapped_axes import check_axis
@@ -19,24 +19,14 @@ from ._mapped_axes import check_axis
 __all__ = ["register_vmappable", "unregister_vmappable"]
 
 
-class VmappableClass:
+class VmappableClass(TupleRecord):
     """The arguments of ``register_vmappable`` for a class of values."""
 
-    __slots__ = ("axis_size_type", "from_elt", "make_iota", "spec_type", "to_elt")
-
-    def __init__(
-        self,
-        spec_type: type,
-        axis_size_type: type,
-        to_elt: Callable[..., Any],
-        from_elt: Callable[..., Any],
-        make_iota: Callable[..., Any] | None,
-    ):
-        self.spec_type: type = spec_type
-        self.axis_size_type: type = axis_size_type
-        self.to_elt: Callable[..., Any] = to_elt
-        self.from_elt: Callable[..., Any] = from_elt
-        self.make_iota: Callable[..., Any] | None = make_iota
+    spec_type: type
+    axis_size_type: type
+    to_elt: Callable[..., Any]
+    from_elt: Callable[..., Any]
+    make_iota: Callable[..., Any] | None
 
 
 vmappable_classes: dict[type, VmappableClass] = {}

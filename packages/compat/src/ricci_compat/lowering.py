@@ -110,16 +110,8 @@ def register_lowering(
         hlo.order_rules[prim] = _ordered
 
 
-class _OrderedOperation(ir.Primitive):
-    """An operation of a library with tokens ahead of its operands and results."""
-
-    __slots__ = ()
-
-    def __init__(self):
-        super().__init__("ordered", multiple_results=True)
-
-
-_ordered_operation = _OrderedOperation()
+# An operation of a library with tokens ahead of its operands and results.
+_ordered_operation = ir.Primitive("ordered", multiple_results=True)
 
 
 def _ordered(

@@ -1,7 +1,7 @@
 """The kinds of values that options take, and the parsing of values from users."""
 
 import enum
-from typing import Any, Protocol
+from typing import Any
 
 from ._records import Record
 
@@ -37,20 +37,20 @@ class ExplicitX64Mode(enum.IntEnum):
     ALLOW = 3
 
 
-class Kind(Protocol):
+class Kind:
     """A kind of values that an option can have."""
 
     def parse(self, name: str, value: object) -> Any:
         """Validate and convert a value from the user; an invalid one raises an error."""
-        ...
+        raise NotImplementedError
 
     def from_text(self, name: str, text: str) -> Any:
         """Parse the text of an environment variable."""
-        ...
+        return self.parse(name, text)
 
     def described(self) -> str:
         """The possible values, as text for a table."""
-        ...
+        raise NotImplementedError
 
 
 _TRUTH = {
@@ -59,7 +59,7 @@ _TRUTH = {
 }
 
 
-class Bool(Record):
+class Bool(Kind, Record):
     """True or false, also spelled in words; any other object counts by its truth."""
 
     optional: bool = False
@@ -84,7 +84,7 @@ class Bool(Record):
         return "true, false" + ", none" * self.optional
 
 
-class Of(Record):
+class Of(Kind, Record):
     """An instance of one of some types, or ``None``."""
 
     cls: type
@@ -111,7 +111,7 @@ class Of(Record):
         return f"{self.cls.__name__}, none"
 
 
-class OneOf:
+class OneOf(Kind):
     """One of some strings."""
 
     def __init__(self, *values: str, optional: bool = False):
@@ -128,16 +128,12 @@ class OneOf:
             )
         return value
 
-    def from_text(self, name: str, text: str) -> str | None:
-        """Parse the text of an environment variable."""
-        return self.parse(name, text)
-
     def described(self) -> str:
         """The possible values, as text for a table."""
         return ", ".join(self.values) + ", none" * self.optional
 
 
-class Member(Record):
+class Member(Kind, Record):
     """A member of an enumeration, also given by its name in any case."""
 
     cls: type[enum.Enum]
@@ -159,16 +155,12 @@ class Member(Record):
                 f"option {name}: expected one of {', '.join(members).lower()}; got {value!r}"
             ) from None
 
-    def from_text(self, name: str, text: str) -> enum.Enum:
-        """Parse the text of an environment variable."""
-        return self.parse(name, text)
-
     def described(self) -> str:
         """The possible values, as text for a table."""
         return ", ".join(self.cls.__members__).lower()
 
 
-class Text:
+class Text(Kind):
     """A string; ``None`` is not accepted."""
 
     def parse(self, name: str, value: object) -> str:
@@ -179,16 +171,12 @@ class Text:
             )
         return value
 
-    def from_text(self, name: str, text: str) -> str:
-        """Parse the text of an environment variable."""
-        return text
-
     def described(self) -> str:
         """The possible values, as text for a table."""
         return "str"
 
 
-class Device:
+class Device(Kind):
     """A device object, the name of a platform, or ``None``."""
 
     def parse(self, name: str, value: object) -> Any:
@@ -199,10 +187,6 @@ class Device:
             f"option {name} takes a device such as devices()[0], or the name of a platform such "
             f"as 'cpu'; got {value!r} of type {type(value).__name__}"
         )
-
-    def from_text(self, name: str, text: str) -> str:
-        """Parse the text of an environment variable."""
-        return text
 
     def described(self) -> str:
         """The possible values, as text for a table."""

@@ -10,15 +10,16 @@ lowering rules need not.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 import ricci_ir as ir
 
-from ._module import Module
+from ._attributes import custom_call_attributes
 from ._types import int_array, int_list, string, tensor_type
 from ._values import Value
+from ._writer import Writer
 
 __all__ = [
     "write_broadcast",
@@ -29,66 +30,6 @@ __all__ = [
     "write_reshape",
     "write_slice",
 ]
-
-
-class Writer(Protocol):
-    """The methods of ``Lowering`` that write single operations."""
-
-    @property
-    def module(self) -> Module:
-        """The module being written."""
-        ...
-
-    @property
-    def sizes(self) -> dict[Any, Value]:
-        """The values of symbolic dimensions: of variables, by name, and of computed ones."""
-        ...
-
-    def append(
-        self, name: str, body: str, outs: Sequence[ir.AbstractValue], types: str
-    ) -> list[Value]:
-        """Write an operation in its custom assembly format."""
-        ...
-
-    def emit(
-        self,
-        op: str,
-        operands: Sequence[Value],
-        out: ir.AbstractValue,
-        attributes: str = "",
-        types: str = "",
-        *,
-        full: bool = False,
-    ) -> Value:
-        """Write an operation in the short form."""
-        ...
-
-    def generic(
-        self,
-        op: str,
-        operands: Sequence[Value],
-        outs: Sequence[ir.AbstractValue],
-        attributes: str = "",
-    ) -> list[Value]:
-        """Write an operation in MLIR's generic form, with attributes."""
-        ...
-
-    def constant(self, value: ir.ArrayLike, aval: ir.ShapedArray | None = None) -> Value:
-        """Write a constant of a type; by default of the value's."""
-        ...
-
-    def custom_call(
-        self,
-        target: str,
-        operands: Sequence[Value],
-        outs: Sequence[ir.AbstractValue],
-        *,
-        api_version: int = 4,
-        has_side_effect: bool = False,
-        annotations: str = "",
-    ) -> list[Value]:
-        """Write a call of a function that the platform provides."""
-        ...
 
 
 def write_broadcast(ctx: Writer, x: Value, dims: Sequence[int], out: ir.ShapedArray) -> Value:
@@ -341,14 +282,10 @@ class _DimensionWriter:
         ctx = self.ctx
         holds = _compare(ctx, "EQ" if zero else "GE", _size(ctx, value), _size(ctx, 0))
         operands = [holds, *(_size(ctx, v) for v in values)]
-        ctx.custom_call(
-            "shape_assertion",
-            operands,
-            [],
-            api_version=2,
-            has_side_effect=True,
-            annotations=f"error_message = {string(message)}",
-        )
+        call = custom_call_attributes("shape_assertion", 0, api_version=2, has_side_effect=True)
+        text = ", ".join(f"{name} = {value}" for name, value in call.items())
+        note = f"error_message = {string(message)}"
+        ctx.generic("stablehlo.custom_call", operands, [], text, annotations=note)
 
 
 def derive_dimensions(ctx: Writer, arguments: Sequence[Value], names: Sequence[str] = ()) -> None:

@@ -15,9 +15,10 @@ import ricci_ir as ir
 from . import _dimensions
 from ._attributes import custom_call_attributes, parts_text
 from ._module import Module
-from ._operations import Details, Function, Metadata, Operation, Region, annotate, signature
-from ._types import dense, int_list, is_splat, tensor_type
+from ._operations import Function, Metadata, Region, annotate, signature
+from ._types import dense, int_list, is_splat
 from ._values import Value, extended_lower_rules, lower_rules
+from ._writer import Writer
 
 __all__ = ["Lowering"]
 
@@ -31,29 +32,21 @@ _WHOLE_BYTES = frozenset(
 )
 
 
-class Lowering:
-    """The body of a function, or of a region, under construction.
+class Lowering(Writer):
+    """The body of a function, or of a region, to which the equations of a jaxpr are lowered.
 
     Attributes:
-      module: its module.
-      counter: a list of one number, the next SSA name; a function and its regions share it.
-      operations: the operations written so far.
       outs: the types of the results of the equation being lowered.
       scope: the path of names around the equation being lowered.
-      location: the text of the location of its operations.
-      sizes: the values of symbolic dimensions: of variables, by name, and of computed ones.
     """
 
-    __slots__ = ("counter", "location", "module", "operations", "outs", "scope", "sizes")
+    __slots__ = ("outs", "scope")
+    location: str
 
     def __init__(self, module: Module, counter: list[int], scope: str = ""):
-        self.module: Module = module
-        self.counter: list[int] = counter
-        self.operations: list[Operation] = []
+        super().__init__(module, counter)
         self.outs: Sequence[ir.ShapedArray] = ()
         self.scope: str = scope
-        self.location: str = ""
-        self.sizes: dict[Any, Value] = {}
 
     @property
     def out(self) -> ir.ShapedArray:
@@ -64,101 +57,6 @@ class Lowering:
     def platform(self) -> str:
         """The platform of the module: ``cpu``, ``cuda``, ``rocm`` or ``tpu``."""
         return self.module.platform
-
-    def new_name(self) -> str:
-        """Return an SSA name that is unused in the function."""
-        n = self.counter[0]
-        self.counter[0] = n + 1
-        return f"%{n}"
-
-    def append(
-        self,
-        name: str,
-        body: str,
-        outs: Sequence[ir.AbstractValue],
-        types: str,
-        *,
-        regions: Sequence[Region] = (),
-        annotations: str = "",
-        metadata: Metadata = (),
-    ) -> list[Value]:
-        """Write an operation in its custom assembly format; the arguments as for ``Operation``."""
-        count, value = len(outs), self.new_name()
-        result = value if count == 1 else f"{value}:{count}" if count else ""
-        is_plain = count and not (regions or annotations or metadata)
-        details = None if is_plain else Details(regions, annotations, metadata)
-        self.operations.append((result, name, body, types, self.location, details))
-        if count == 1:
-            return [Value(value, outs[0])]
-        return [Value(f"{value}#{i}", out) for i, out in enumerate(outs)]
-
-    def emit(
-        self,
-        op: str,
-        operands: Sequence[Value],
-        out: ir.AbstractValue,
-        attributes: str = "",
-        types: str = "",
-        *,
-        full: bool = False,
-    ) -> Value:
-        """Write an operation in the short form ``%r = op %a, %b attributes : types``.
-
-        By default ``types`` is the type of all operands and the result if they have one, else
-        their signature; if ``full``, it is always the signature.
-        """
-        if not types:
-            result = tensor_type(out)
-            # An operand often has the very type object of the result, so the identity test spares
-            # most of the look-ups.
-            kinds = [result if x.aval is out else tensor_type(x.aval) for x in operands]
-            if full or kinds.count(result) != len(kinds):
-                types = f"({', '.join(kinds)}) -> {result}"
-            else:
-                types = result
-        n = self.counter[0]
-        self.counter[0] = n + 1
-        name = f"%{n}"
-        body = f" {', '.join([x.name for x in operands])}"
-        if attributes:
-            body += attributes if attributes[0] == "," else f" {attributes}"
-        self.operations.append((name, op, body, types, self.location, None))
-        value = object.__new__(Value)  # half the time of a call of the class
-        value.name = name
-        value.aval = out  # pyright: ignore[reportAttributeAccessIssue]
-        return value
-
-    def generic(
-        self,
-        op: str,
-        operands: Sequence[Value],
-        outs: Sequence[ir.AbstractValue],
-        attributes: str = "",
-        regions: Sequence[Region] = (),
-        annotations: str = "",
-        metadata: Metadata = (),
-    ) -> list[Value]:
-        """Write an operation in MLIR's generic form, with attributes and regions.
-
-        Args:
-          op: the full name, such as ``stablehlo.gather``.
-          operands: the operands.
-          outs: the types of the results.
-          attributes: the text between ``<{`` and ``}>``.
-          regions: blocks made by ``region``.
-          annotations: attributes of other dialects, such as ``sdy.sharding``.
-          metadata: frontend attributes, names and texts.
-        """
-        attrs = f" <{{{attributes}}}>" if attributes else ""
-        return self.append(
-            f'"{op}"',
-            f"({', '.join([x.name for x in operands])}){attrs}",
-            outs,
-            signature(operands, outs),
-            regions=regions,
-            annotations=annotations,
-            metadata=metadata,
-        )
 
     def region(
         self,
@@ -189,17 +87,7 @@ class Lowering:
         """
         if self.module.symbolic and (ir.is_symbolic_dim(value) or not _is_static(aval)):
             return self._symbolic_constant(value, aval)
-        array = np.asarray(value, None if aval is None else aval.dtype)
-        if aval is None:
-            aval = ir.ShapedArray(array.shape, array.dtype)
-        if array.shape != aval.shape:
-            array = np.broadcast_to(array, aval.shape)
-        return self._constant(f" {dense(array)}", aval)
-
-    def _constant(self, body: str, aval: ir.ShapedArray) -> Value:
-        name, types = self.new_name(), tensor_type(aval)
-        self.operations.append((name, "stablehlo.constant", body, types, self.location, None))
-        return Value(name, aval)
+        return super().constant(value, aval)
 
     def _symbolic_constant(self, value: Any, aval: ir.ShapedArray | None) -> Value:
         if ir.is_symbolic_dim(value):
@@ -369,7 +257,7 @@ class Lowering:
                 large.append(array)
             zero = dense(np.zeros((), array.dtype))
             body = f" {{ricci.constant = {index} : i64}} {zero}"
-            return self._constant(body, aval)
+            return self.write_constant(body, aval)
         return Value(self.constant(np.asarray(const.physical)).name, aval)
 
     def inline(self, jaxpr: ir.Jaxpr, operands: Sequence[Value]) -> list[Value]:

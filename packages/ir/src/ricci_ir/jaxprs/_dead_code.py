@@ -66,7 +66,7 @@ class LiveCall(TupleRecord):
 dead_code_rules: RuleTable = rule_table("dead_code", required=False)
 
 
-class EquationRule:
+class EquationRule(TupleRecord):
     """A rule that takes the whole equation.
 
     Attributes:
@@ -74,12 +74,7 @@ class EquationRule:
         equation of the needed results, or ``None`` if it is dead.
     """
 
-    __slots__ = ("rule",)
-
-    def __init__(
-        self, rule: Callable[[list[bool], JaxprEqn], tuple[Sequence[bool], JaxprEqn | None]]
-    ):
-        self.rule: Callable[[list[bool], JaxprEqn], tuple[Sequence[bool], JaxprEqn | None]] = rule
+    rule: Callable[[list[bool], JaxprEqn], tuple[Sequence[bool], JaxprEqn | None]]
 
 
 class LiveProgram(TupleRecord):

@@ -79,7 +79,7 @@ class Wrapped[**P, R](Protocol):
         ...
 
 
-class ArgInfo:
+class ArgInfo(ir.Record):
     """An argument's type, and whether it is donated.
 
     Example:
@@ -91,11 +91,8 @@ class ArgInfo:
       ((3,), True)
     """
 
-    __slots__ = ("_aval", "donated")
-
-    def __init__(self, _aval: object, donated: bool):
-        self._aval: Any = _aval
-        self.donated: bool = donated
+    _aval: Any
+    donated: bool
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -106,15 +103,6 @@ class ArgInfo:
     def dtype(self) -> Any:
         """The argument's dtype."""
         return self._aval.dtype
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ArgInfo) and (self._aval, self.donated) == (
-            other._aval,
-            other.donated,
-        )
-
-    def __hash__(self) -> int:
-        return hash((self._aval, self.donated))
 
     def __repr__(self) -> str:
         return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"

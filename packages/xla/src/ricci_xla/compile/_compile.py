@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,22 +170,12 @@ _QUICK: dict[str, Any] = {
 }
 
 
-class _Background:
-    """The thread that compiles with optimizations, started on first use."""
+@cache
+def _background() -> Any:
+    """Return the thread that compiles with optimizations, started on first use."""
+    from ._background import Background  # noqa: PLC0415 - lazy: few programs need it
 
-    def __init__(self):
-        self._thread: Any = None
-
-    def submit(self, function: Callable[[], LoadedExecutable]) -> "Future[LoadedExecutable]":
-        """Run a function on the thread."""
-        if self._thread is None:
-            from ._background import Background  # noqa: PLC0415 - lazy: few programs need it
-
-            self._thread = Background("ricci.compile")
-        return self._thread.submit(function)
-
-
-_background = _Background()
+    return Background("ricci.compile")
 
 
 def compile_in_stages(
@@ -199,11 +189,7 @@ def compile_in_stages(
       options: the user's flags, for both stages.
     """
     quick = compile({**_QUICK, **options}, False)
-    return quick, _background.submit(lambda: compile(options, True))
-
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+    return quick, _background().submit(lambda: compile(options, True))
 
 
 def compile_program(
