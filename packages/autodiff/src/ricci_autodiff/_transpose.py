@@ -123,6 +123,8 @@ def _required_equations(
     # Values also flow through references, which these sets of variables do not follow.
     if any(ir.uses_references(eqn.effects) for eqn in eqns):
         return eqns, None
+    # A forward pass over the linear equations: one that reads no marked variable does not lead from
+    # a required argument to a result, so no cotangent passes through it to such an argument.
     required: set[ir.Atom] = set(compress(variables, flags))
     live = []
     for eqn in eqns:

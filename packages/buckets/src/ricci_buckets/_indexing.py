@@ -77,6 +77,8 @@ def _bound_positions(
       sizes: the sizes of slices along each dimension of the operand.
       drop: whether all positions out of bounds are dropped.
     """
+    # The compiler bounds positions by the sizes of the padded arrays. A position in the padding is
+    # out of bounds for the function, so it is clamped to the length, or moved outside of the array.
     padded = [is_symbolic_dim(operand.shape[a]) or is_symbolic_dim(sizes[a]) for a in axes]
     if not axes or not (drop or any(padded)):
         return indices

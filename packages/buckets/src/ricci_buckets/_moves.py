@@ -26,6 +26,8 @@ def _size(site: Site) -> Any:
 def _slice(site: Site, x: Array) -> Array:
     params, out = site.params, site.outs[0]
     steps = params["strides"] or (1,) * len(out.shape)
+    # As many elements as the result has room for: its padding is filled with the elements behind
+    # the slice, whatever these are.
     starts: list[int] = []
     limits: list[int] = []
     for axis, start in enumerate(params["start_indices"]):
@@ -116,6 +118,8 @@ def _tile(site: Site, x: Array) -> Array:
     for axis, count in enumerate(reps):
         n = aval.shape[axis]
         if is_symbolic_dim(n) and (is_symbolic_dim(count) or count != 1):
+            # The repetitions follow each other without the padding of the array: element i of the
+            # result is element i % length.
             size = site.extents.size(n * count)
             positions: Any = lax.broadcasted_iota(np.int32, (size,), 0)
             length = site.filled(site.extents.length(n), (size,), positions)

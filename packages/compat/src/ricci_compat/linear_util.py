@@ -348,6 +348,8 @@ def cache(call: Callable[..., Any], *, explain: object = None) -> Callable[..., 
       >>> traced(wrap_init(double), 2), traced(wrap_init(double), 2), calls
       (4, 4, [2])
     """
+    # The results by function, which the table holds weakly. The key has no cells: equal functions
+    # have different ones, and those of a hit are filled from the cells of the call that is cached.
     tables = [_new_table()]
 
     @wraps(call)

@@ -333,11 +333,15 @@ class _Keys:
 
     def count_overrides(self, more: int) -> None:
         """Add to the number of active overrides of traced settings."""
+        # While no thread has an override, all of them have one key, which is read from ``only``
+        # without a look at the thread. Every trace and every dispatch in Python reads it.
         self.overrides += more
         self.only = None if self.overrides else self.everywhere
 
     def current(self) -> TraceKey:
         """The key of this thread, which may have overrides."""
+        # A change that concerns all threads increases ``version``, so that each thread's key is
+        # computed again; a change of this thread's overrides resets the version it is cached for.
         version, key = getattr(self.local, "cached", (-1, None))
         if version != self.version or key is None:
             with _lock:

@@ -31,12 +31,18 @@ class Structure(Protocol):
 
 
 def _varint(value: int) -> bytes:
+    # Seven bits of the number in each byte, the lowest first. The high bit is set in all bytes but
+    # the last.
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+# A field is a tag and its content. The tag has the wire type in its three lowest bits, and above
+# them the number of the field. A field that is 0 is left out.
 
 
 def _int_field(number: int, value: int) -> bytes:
@@ -90,6 +96,8 @@ def deserialize[T](data: bytes, make: Callable[[NodeData, list[T]], T]) -> T:
     """The structure in a message; ``make(node_data, children)`` builds each node."""
     fields = list(_fields(data))
     strings = [value.decode() for number, value in fields if number == 2]
+    # Nodes are stored in postorder, each with the number of its children: these are the topmost
+    # structures on the stack when the node is reached.
     stack: list[T] = []
     for number, node in fields:
         if number != 1:

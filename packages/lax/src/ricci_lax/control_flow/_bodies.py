@@ -381,6 +381,8 @@ def joined_branches(bodies: Sequence[Body]) -> tuple[list[Any], tuple[ir.Jaxpr, 
       The values that the branches close over, and the jaxprs. Each jaxpr takes all of these
       values, also those of other branches, ahead of the operands.
     """
+    # The operands of a cond are those of all its branches: each branch takes the constants of the
+    # others as well, and reads its own.
     consts: list[Any] = []
     positions: dict[int, int] = {}
     layout = []

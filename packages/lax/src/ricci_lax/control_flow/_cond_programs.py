@@ -100,6 +100,7 @@ def linearize_branches(branches, nonzeros):
 def _place_residuals(lin: ad.Linearized, fixed: int, slots: list[Any]) -> list[int]:
     """The place of each residual of a branch; one for which no slot is free adds a slot."""
     outs = [*lin.forward.in_avals, *lin.forward.out_avals]
+    # Only one branch runs, so that branches can return their residuals in the same slots.
     free = iter(_slots_for([outs[i] for i in lin.residuals if i >= fixed], slots))
     return [i if i < fixed else fixed + next(free) for i in lin.residuals]
 

@@ -206,6 +206,8 @@ def _jvp(primals, tangents, **params):
 def _tangents(outs, primals, tangents, **params):
     jaxprs, lengths = params["jaxprs"], params["const_lengths"]
     consts, b = _split(primals, lengths)
+    # The tangents of the solvers' constants are not read: the solution does not depend on how it is
+    # computed.
     const_tangents, rhs = _split(tangents, lengths)
     x, aux = outs[: len(b)], outs[len(b) :]
     if any(type(t) is not ad.Zero for t in const_tangents.matvec):

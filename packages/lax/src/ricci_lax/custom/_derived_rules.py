@@ -233,6 +233,8 @@ class BatchedRules:
                 results.append(Zero(tangent_aval(aval)))
                 continue
             value, dim = next(pairs)
+            # An operand without a batch dimension is repeated for each example; the transpose of
+            # repeating is a sum.
             if target is not None:
                 value = batched_at(value, dim, self.axis, target)
             elif dim is not None:

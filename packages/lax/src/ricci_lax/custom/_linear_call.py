@@ -149,6 +149,11 @@ class Callee:
         return avals[: self.num_res], avals[self.num_res :]
 
 
+# A transpose is a thunk: most linear calls are never transposed, and tracing the transpose's
+# function at each call would double the time of tracing. The transpose of a transpose is the
+# callee.
+
+
 class TransposeThunk:
     """The transpose of a callee, traced at the first call."""
 

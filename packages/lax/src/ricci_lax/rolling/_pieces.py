@@ -144,6 +144,7 @@ class _Search:
 
     def interval(self, start: int, stop: int) -> None:
         """Find the runs among some equations."""
+        # The repetition that saves most comes first, and parts the interval in two.
         for first, period, length in self._repetitions(start, stop):
             run = self._run(first, period, length)
             if isinstance(run, Run):
@@ -155,6 +156,9 @@ class _Search:
 
     def _repetitions(self, start: int, stop: int) -> list[tuple[int, int, int]]:
         """The repetitions of operations, as (start, period, length), largest saving first."""
+        # A sequence of period p equals itself shifted by p. So for each period all operations are
+        # compared with those p later, at once: a stretch of n equal pairs is a repetition of n + p
+        # operations, and its edges are where the comparison changes.
         numbers, weights = self.numbers[start:stop], self.weights
         candidates = []
         for period in range(1, (stop - start) // _LEAST_PIECES + 1):
@@ -196,6 +200,9 @@ class _Search:
         """The shift of the start with which the fewest bytes pass from piece to piece."""
         if not most:
             return 0
+        # A value's bytes are added where it is computed, and subtracted behind its last use within
+        # a period. The running sum is then what passes each cut; only cuts in the second period
+        # count, since what passes those in the first comes from before it as well.
         changes = np.zeros(2 * period + 1)
         for i in range(start, start + 2 * period):
             for var in self.eqns[i].outvars:
@@ -229,6 +236,7 @@ class _Search:
         expected = self._origins(start, start + period, period)
         if _EARLIER in expected:
             return 0
+        # The first piece has none before it: it takes from outside what the others take from there.
         initial = [_OUTSIDE if o and o.piece == "before" else o for o in expected]
         if self._origins(start, start, period) != initial:
             return 0

@@ -64,6 +64,8 @@ class _Evaluation:
 
     def _repeat(self, run: Run) -> None:
         """Apply the pieces of a run at once."""
+        # Values that an earlier loop stacked are taken from its array as they are, in one order or
+        # the other: a backward pass reads the residuals of the forward pass in reverse.
         directions = [self._direction(values) for _, values in run.stacked]
         reverse = -1 in directions and not run.is_batch
         rows = [

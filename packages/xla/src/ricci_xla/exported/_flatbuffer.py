@@ -89,6 +89,8 @@ class _Reader:
         self._spend(4)
         if depth > _DEEPEST:
             raise DamagedBufferError("tables are nested too deeply")
+        # A table begins with the distance back to its vtable. That has two sizes, then for each
+        # field, by its number, the offset of the value in the table; 0 if the field is absent.
         vtable = start - _unpack(self.buffer, start, "i")
         size = _unpack(self.buffer, vtable, "H")
         values: dict[str, Any] = {}

@@ -80,6 +80,8 @@ def add_functions(
                 names[symbol] = _mesh(module, str(operation.attributes["mesh"]))
                 continue
             names[symbol] = module.unique_name(symbol)
+            # Attributes such as shardings are for a module's entry. In another module this function
+            # is called, and the call constrains its operands and results.
             for attribute in ("arg_attrs", "res_attrs"):
                 if attribute in operation.attributes:
                     del operation.attributes[attribute]

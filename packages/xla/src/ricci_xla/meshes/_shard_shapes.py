@@ -169,6 +169,7 @@ def _fitting(sharding: NamedSharding, shape: tuple[int, ...]) -> PartitionSpec:
         part if part is UNCONSTRAINED else None for part in sharding.spec.partitions
     ]
     axes_by_dim: dict[int, list[Hashable]] = {}
+    # An axis stays if the dimension divides by its size together with those of the axes that stay.
     for dim, name in sharding.spec._axis_names():
         so_far = axes_by_dim.setdefault(dim, [])
         if shape[dim] % prod(sizes[axis] for axis in (*so_far, name)) == 0:
