@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ricci_ir.types._aval import AbstractValue
-from ricci_ir.types._type_sharding import TypeSharding
+from ricci_ir.types import AbstractValue, TypeSharding
 
 from ._sharding_rules import ResultTypes, ShardingRule, drop_shardings
 from ._unreduced import SumsOfBlock

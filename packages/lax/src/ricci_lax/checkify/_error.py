@@ -12,8 +12,7 @@ from ricci_autodiff import not_linear
 from ricci_batching import batched_at
 from ricci_lax.effects._tokens import AllowedEffect
 from ricci_lax.elementwise import add, bitwise_or, select_n
-from ricci_lax.reductions._arg_extrema import argmax
-from ricci_lax.reductions._axis_reductions import reduce_or
+from ricci_lax.reductions import argmax, reduce_or
 from ricci_lax.shapes import dynamic_index_in_dim, index_in_dim
 from ricci_lax.structure import broadcast_in_dim, full, iota, reshape
 from ricci_lax.structure._broadcasting import zeros_of

@@ -15,8 +15,7 @@ from ricci_lax.custom._vjp import custom_vjp, custom_vjp_call_p
 from ricci_lax.custom._vmap import custom_vmap_p
 from ricci_lax.derivatives._checkpoint import remat_p
 from ricci_lax.elementwise import bitwise_or, convert_element_type, gt, lt
-from ricci_lax.reductions._arg_extrema import argmax
-from ricci_lax.reductions._axis_reductions import reduce_or
+from ricci_lax.reductions import argmax, reduce_or
 from ricci_lax.rules._checkify import bound, check_rules
 from ricci_lax.staged_calls._staged_call import jit_p
 from ricci_lax.structure import broadcast_in_dim, full, reshape

@@ -13,13 +13,8 @@ from ricci_lax.shapes._rearranging import rev
 from ricci_lax.structure import broadcast, broadcasted_iota, reshape, transpose
 from ricci_lax.structure._operand_types import array_aval, shape_of
 
+from . import _convolution_shape as convolution_shape
 from ._convolution import conv_general_dilated
-from ._convolution_shape import (
-    ConvDimensionNumbers,
-    ConvGeneralDilatedDimensionNumbers,
-    conv_dimension_numbers,
-    transposed_padding,
-)
 from ._dot import dot_general
 from ._precision import PrecisionLike
 
@@ -119,7 +114,7 @@ def conv_transpose(
     strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    dimension_numbers: convolution_shape.ConvGeneralDilatedDimensionNumbers = None,
     transpose_kernel: bool = False,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
@@ -163,14 +158,15 @@ def conv_transpose(
                 "dimension_numbers."
             )
         dimension_numbers = _default_transposed[len(lhs_shape)]  # pyright: ignore
-    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    numbers = convolution_shape.conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     spatial = numbers.rhs_spec[2:]
     dilation = (1,) * len(spatial) if rhs_dilation is None else tuple(map(index, rhs_dilation))
     kernel = [dilated(rhs_shape[d], r) for d, r in zip(spatial, dilation, strict=True)]
     if isinstance(padding, str):
         if padding in ("SAME", "VALID"):
             padding = [
-                transposed_padding(k, s, padding) for k, s in zip(kernel, strides, strict=False)
+                convolution_shape.transposed_padding(k, s, padding)
+                for k, s in zip(kernel, strides, strict=False)
             ]
     elif use_consistent_padding:
         padding = [
@@ -205,7 +201,7 @@ def conv_general_dilated_patches(
     padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    dimension_numbers: convolution_shape.ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
@@ -239,7 +235,7 @@ def conv_general_dilated_patches(
             f"conv_general_dilated_patches: lhs of shape {lhs_shape} lacks a batch or a feature "
             "dimension."
         )
-    numbers = conv_dimension_numbers(lhs_shape, lhs_shape, dimension_numbers)
+    numbers = convolution_shape.conv_dimension_numbers(lhs_shape, lhs_shape, dimension_numbers)
     features, size = lhs_shape[numbers.lhs_spec[1]], prod(filter_shape)
     dtype = array_aval(lhs).dtype
     rows = add(broadcasted_iota(np.int32, (size, size), 0), np.int32(0))
@@ -271,7 +267,7 @@ def conv_general_dilated_local(
     filter_shape: Sequence[int],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    dimension_numbers: convolution_shape.ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
 ) -> Array:
     """A convolution with separate kernels at each position of the result.
@@ -295,7 +291,7 @@ def conv_general_dilated_local(
       >>> lax.conv_general_dilated_local(images, kernels, (1, 1), "VALID", (3, 3)).shape
       (2, 4, 6, 6)
     """
-    numbers: ConvDimensionNumbers = conv_dimension_numbers(
+    numbers: convolution_shape.ConvDimensionNumbers = convolution_shape.conv_dimension_numbers(
         shape_of(lhs), shape_of(rhs), dimension_numbers
     )
     pair = precision if isinstance(precision, tuple) else (precision, precision)

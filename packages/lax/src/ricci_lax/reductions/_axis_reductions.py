@@ -9,10 +9,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import jvp_flat, not_linear, zero_derivative
-from ricci_lax.elementwise._arithmetic import div, mul
-from ricci_lax.elementwise._comparison import bitwise_and, eq
-from ricci_lax.elementwise._conversion import convert_element_type
-from ricci_lax.elementwise._piecewise_linear import max, min
+from ricci_lax.elementwise import bitwise_and, convert_element_type, div, eq, max, min, mul
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure import _operand_types as operand_types

@@ -16,7 +16,7 @@ from ricci_lax.elementwise._transcendental import exp, log1p
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.shapes import concatenate, pad, rev, slice_in_dim
 from ricci_lax.structure import _operand_types as operands
-from ricci_lax.structure._filling import full_like
+from ricci_lax.structure import full_like
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 

@@ -8,41 +8,38 @@ import numpy as np
 import ricci_ir as ir
 from ricci_stablehlo import Lowering, Value, combining_region, write_reshape
 
-from ._dimension_numbers import (
-    FILL,
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    comparable_indices,
-    dims_attribute,
-)
+from . import _dimension_numbers as numbering
 
 
 def window_reading(
-    dims: ScatterDimensionNumbers,
+    dims: numbering.ScatterDimensionNumbers,
     updates_shape: ir.Shape,
     operand_ndim: int,
-    mode: GatherScatterMode,
+    mode: numbering.GatherScatterMode,
 ) -> dict[str, Any]:
     """The parameters of the gather that reads the elements that a scatter writes."""
     left_out = {*dims.inserted_window_dims, *dims.operand_batching_dims}
     window = iter(dims.update_window_dims)
     sizes = tuple(1 if d in left_out else updates_shape[next(window)] for d in range(operand_ndim))
     return {
-        "dimension_numbers": GatherDimensionNumbers(*dims),
+        "dimension_numbers": numbering.GatherDimensionNumbers(*dims),
         "slice_sizes": sizes,
         "unique_indices": False,
         "indices_are_sorted": False,
         "mode": mode,
-        "fill_value": 0 if mode is FILL else None,
+        "fill_value": 0 if mode is numbering.FILL else None,
     }
 
 
 def _clip_indices(
-    ctx: Lowering, operand: Value, indices: Value, updates: Value, dims: ScatterDimensionNumbers
+    ctx: Lowering,
+    operand: Value,
+    indices: Value,
+    updates: Value,
+    dims: numbering.ScatterDimensionNumbers,
 ) -> Value:
     """Indices moved so that the windows lie within the operand."""
-    sizes = window_reading(dims, updates.shape, len(operand.shape), FILL)["slice_sizes"]
+    sizes = window_reading(dims, updates.shape, len(operand.shape), numbering.FILL)["slice_sizes"]
     limit = ir.iinfo(indices.dtype).max
     bounds = [operand.shape[d] - sizes[d] for d in dims.scatter_dims_to_operand_dims]
     # As in gathers, a bound beyond the range of the indices' dtype would wrap around.
@@ -59,10 +56,10 @@ def lower_scatter(
     indices: Value,
     updates: Value,
     *,
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: numbering.ScatterDimensionNumbers,
     indices_are_sorted: bool,
     unique_indices: bool,
-    mode: GatherScatterMode,
+    mode: numbering.GatherScatterMode,
     update_jaxpr: ir.Jaxpr | None,
     update_consts: Sequence[ir.Array],
 ) -> Value:
@@ -71,10 +68,10 @@ def lower_scatter(
     if not operand.shape:
         operand, indices, dims = _as_vector(ctx, operand, indices)
         out = operand.aval
-    indices = comparable_indices(ctx, indices)
-    if mode is GatherScatterMode.CLIP:
+    indices = numbering.comparable_indices(ctx, indices)
+    if mode is numbering.GatherScatterMode.CLIP:
         indices = _clip_indices(ctx, operand, indices, updates, dims)
-    numbers = dims_attribute(
+    numbers = numbering.dims_attribute(
         [
             ("update_window_dims", dims.update_window_dims),
             ("inserted_window_dims", dims.inserted_window_dims),
@@ -101,7 +98,7 @@ def lower_scatter(
 
 def _as_vector(
     ctx: Lowering, operand: Value, indices: Value
-) -> tuple[Value, Value, ScatterDimensionNumbers]:
+) -> tuple[Value, Value, numbering.ScatterDimensionNumbers]:
     """A scalar that updates are scattered to, as a vector of one element.
 
     XLA's simplifier takes all updates of a scalar for one, and fails where there are more.
@@ -109,4 +106,4 @@ def _as_vector(
     vector = write_reshape(ctx, operand, operand.aval.update(shape=(1,)))
     zero = ctx.constant(np.zeros((), indices.dtype))
     places = ctx.broadcast(zero, (*indices.shape[:-1], 1), ())
-    return vector, places, ScatterDimensionNumbers((), (0,), (0,))
+    return vector, places, numbering.ScatterDimensionNumbers((), (0,), (0,))

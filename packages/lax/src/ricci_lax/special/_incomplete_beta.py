@@ -10,17 +10,8 @@ from ricci_lax.elementwise._transcendental import exp, log, log1p
 from ricci_lax.structure._operand_types import floating
 from ricci_stablehlo import Lowering, Value, traced
 
+from . import _iterations as iterations
 from ._functions import lgamma
-from ._iterations import (
-    Iteration,
-    all_of,
-    any_of,
-    constant,
-    guarded,
-    in_single,
-    lentz_step,
-    times_log,
-)
 
 __all__ = ["betainc", "regularized_incomplete_beta_p"]
 
@@ -28,27 +19,29 @@ __all__ = ["betainc", "regularized_incomplete_beta_p"]
 def _beta_start(a, b, x):
     one = filled_like(x, 1)
     ratio = div(mul(add(a, b), x), add(a, one))
-    first = reciprocal(guarded(sub(one, ratio)))
+    first = reciprocal(iterations.guarded(sub(one, ratio)))
     return one, first, first
 
 
 def _beta_step(n, state, a, b, x):
     # Two levels at once, of d(2n) = n (b - n) x / ((a + 2n - 1) (a + 2n)) and d(2n + 1) = -(a + n)
     # (a + b + n) x / ((a + 2n) (a + 2n + 1)).
-    one, even = constant(x, 1), add(a, add(n, n))
+    one, even = iterations.constant(x, 1), add(a, add(n, n))
     up = div(mul(mul(n, sub(b, n)), x), mul(sub(even, one), even))
     down = neg(div(mul(mul(add(a, n), add(add(a, b), n)), x), mul(even, add(even, one))))
     level = filled_like(x, 1)
-    return lentz_step(lentz_step(state, up, level), down, level)
+    return iterations.lentz_step(iterations.lentz_step(state, up, level), down, level)
 
 
 # I(a, b, x) = x^a (1 - x)^b / (a B(a, b)) / (1 + d1 / (1 + d2 / ...)), for small x.
-_beta_fraction = Iteration(_beta_start, _beta_step)
+_beta_fraction = iterations.Iteration(_beta_start, _beta_step)
 
 
 def _inside_beta(a, b, x):
     zero, one = filled_like(x, 0), filled_like(x, 1)
-    return all_of(gt(a, zero), gt(b, zero), is_finite(a), is_finite(b), gt(x, zero), lt(x, one))
+    return iterations.all_of(
+        gt(a, zero), gt(b, zero), is_finite(a), is_finite(b), gt(x, zero), lt(x, one)
+    )
 
 
 def _mirrored(a, b, x):
@@ -79,12 +72,15 @@ def _beta(a, b, x, fraction):
     part = div(mul(front, fraction), select(swap, b, a))
     value = select(swap, sub(one, part), part)
     # All the mass sits at 0 or at 1 if a parameter is 0 or infinite; not if both are.
-    at_zero, at_one = any_of(eq(a, zero), eq(b, infinite)), any_of(eq(b, zero), eq(a, infinite))
+    at_zero, at_one = (
+        iterations.any_of(eq(a, zero), eq(b, infinite)),
+        iterations.any_of(eq(b, zero), eq(a, infinite)),
+    )
     left, right = eq(x, zero), eq(x, one)
-    valid = all_of(
+    valid = iterations.all_of(
         ge(a, zero), ge(b, zero), ge(x, zero), le(x, one), bitwise_not(bitwise_and(at_zero, at_one))
     )
-    edge = select(bitwise_and(any_of(right, at_zero), bitwise_not(left)), one, zero)
+    edge = select(bitwise_and(iterations.any_of(right, at_zero), bitwise_not(left)), one, zero)
     return select(_inside_beta(a, b, x), value, select(valid, edge, filled_like(x, float("nan"))))
 
 
@@ -94,10 +90,10 @@ def _beta_lower(ctx: Lowering, operands: list[Value]) -> Value:
 
 
 def _beta_density(t, a, b, x):
-    one = constant(x, 1)
+    one = iterations.constant(x, 1)
     norm = _log_beta(a, b)
-    right = times_log(sub(b, one), log1p(neg(x)))
-    left = times_log(sub(a, one), log(x))
+    right = iterations.times_log(sub(b, one), log1p(neg(x)))
+    left = iterations.times_log(sub(a, one), log(x))
     return mul(exp(sub(add(right, left), norm)), t)
 
 
@@ -110,7 +106,7 @@ def _no_parameter_derivative(t, a, b, x):
 
 regularized_incomplete_beta_p: Primitive = nary(
     "regularized_incomplete_beta",
-    in_single(_beta_lower),
+    iterations.in_single(_beta_lower),
     floating,
     _no_parameter_derivative,
     _no_parameter_derivative,

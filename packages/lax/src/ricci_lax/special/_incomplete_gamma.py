@@ -12,18 +12,8 @@ from ricci_lax.elementwise._transcendental import exp, log
 from ricci_lax.structure._operand_types import floating
 from ricci_stablehlo import Lowering, Value, traced
 
+from . import _iterations as iterations
 from ._functions import digamma, lgamma
-from ._iterations import (
-    Iteration,
-    State,
-    all_of,
-    any_of,
-    constant,
-    guarded,
-    in_single,
-    lentz_step,
-    times_log,
-)
 
 __all__ = [
     "igamma",
@@ -38,31 +28,31 @@ __all__ = [
 
 
 # P(a, x) = exp(a log x - x - lgamma(a + 1)) * sum of x^n / ((a + 1) ... (a + n)).
-_series = Iteration(
+_series = iterations.Iteration(
     lambda a, x: (filled_like(a, 1), filled_like(a, 1)),
     lambda n, state, a, x: _next_term(mul(state[0], div(x, add(a, n))), state[1]),
 )
 
 
-def _next_term(term: Array, total: Array) -> State:
+def _next_term(term: Array, total: Array) -> iterations.State:
     """The next term of a series, and the sum with it."""
     return term, add(total, term)
 
 
 def _fraction_start(a, x):
     # The first level has no predecessor: c, the ratio of numerators, starts as a very large number.
-    first = reciprocal(guarded(sub(add(x, constant(x, 1)), a)))
+    first = reciprocal(iterations.guarded(sub(add(x, iterations.constant(x, 1)), a)))
     return filled_like(x, 1e30), first, first
 
 
 def _fraction_step(n, state, a, x):
     # Level n has the numerator n (a - n) and the denominator x + 2n + 1 - a.
-    denominator = add(sub(add(x, constant(x, 1)), a), mul(n, constant(x, 2)))
-    return lentz_step(state, mul(n, sub(a, n)), denominator)
+    denominator = add(sub(add(x, iterations.constant(x, 1)), a), mul(n, iterations.constant(x, 2)))
+    return iterations.lentz_step(state, mul(n, sub(a, n)), denominator)
 
 
 # Q(a, x) = exp(a log x - x - lgamma(a)) / (x + 1 - a - 1 (1 - a) / (x + 3 - a - ...)).
-_fraction = Iteration(_fraction_start, _fraction_step)
+_fraction = iterations.Iteration(_fraction_start, _fraction_step)
 
 
 def _use_fraction(a: Array, x: Array) -> Array:
@@ -73,7 +63,7 @@ def _use_fraction(a: Array, x: Array) -> Array:
 def _inside(a: Array, x: Array) -> ArrayLike:
     """Whether both arguments are positive and finite, elementwise."""
     zero = filled_like(x, 0)
-    return all_of(gt(a, zero), gt(x, zero), is_finite(a), is_finite(x))
+    return iterations.all_of(gt(a, zero), gt(x, zero), is_finite(a), is_finite(x))
 
 
 def _for_series(a, x):
@@ -96,14 +86,17 @@ def _scale(a: Array, x: Array, gamma_of: Array) -> Array:
 
 
 def _next(a: Array) -> Array:
-    return add(a, constant(a, 1))
+    return add(a, iterations.constant(a, 1))
 
 
 def _edges(a: Array, x: Array, low: float, high: float) -> Array:
     """P (or Q) is ``low`` at x = 0 or a = inf, ``high`` at a = 0 or x = inf, and NaN elsewhere."""
     zero, infinite = filled_like(x, 0), filled_like(x, float("inf"))
-    at_low, at_high = any_of(eq(x, zero), eq(a, infinite)), any_of(eq(a, zero), eq(x, infinite))
-    valid = all_of(ge(x, zero), ge(a, zero), ne(at_low, at_high))
+    at_low, at_high = (
+        iterations.any_of(eq(x, zero), eq(a, infinite)),
+        iterations.any_of(eq(a, zero), eq(x, infinite)),
+    )
+    valid = iterations.all_of(ge(x, zero), ge(a, zero), ne(at_low, at_high))
     value = select(at_low, filled_like(x, low), filled_like(x, high))
     return select(valid, value, filled_like(x, float("nan")))
 
@@ -175,14 +168,14 @@ def _gamma(finish: Callable[..., Array], derivative: bool = False) -> Callable[.
                 limits += iteration.lower(ctx, parameters)
         return traced(finish)(ctx, *operands, *limits)
 
-    return in_single(lower)
+    return iterations.in_single(lower)
 
 
 # x^(a - 1) exp(-x) / gamma(a), by its logarithm, which does not overflow.
 def _density(a: Array, x: Array) -> Array:
     """The derivative of P(a, x) by x."""
     decay = neg(x)
-    growth = times_log(sub(a, filled_like(a, 1)), log(x))
+    growth = iterations.times_log(sub(a, filled_like(a, 1)), log(x))
     return exp(sub(add(decay, growth), lgamma(a)))
 
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import ricci_ir as ir
-from ricci_xla.arrays import _layout
-from ricci_xla.arrays._array_impl import ArrayImpl
+from ricci_xla.arrays import ArrayImpl, _layout
 from ricci_xla.devices import Device, device_mesh, get_default_device
 from ricci_xla.meshes import Mesh, NamedSharding, PartitionSpec, Sharding, typed_sharding
 from ricci_xla.tracing._program import Program
