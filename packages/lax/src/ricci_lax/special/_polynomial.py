@@ -9,10 +9,9 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents
 from ricci_lax.control_flow._loops import scan
-from ricci_lax.elementwise._arithmetic import mul
+from ricci_lax.elementwise import add, mul
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import filled_like, nary, repeat_to, strong_like
-from ricci_lax.elementwise._linear import add
 from ricci_lax.shapes._joining import concatenate
 from ricci_lax.structure._broadcasting import expand_dims
 from ricci_lax.structure._operand_types import (
