@@ -314,7 +314,7 @@ def told_to_cpu(argument: str) -> Callable[[Tools], Any]:
 def chosen_platforms(tools: Tools) -> list[str] | str:
     with tools.monkeypatch.context() as patch:
         patch.setattr(xla_client, "make_cpu_client", lambda **kwargs: "client")
-        patch.setattr(_client, "find_plugins", dict)
+        patch.setattr(_client._plugins, "find_plugins", dict)
         try:
             return list(_client._Clients().make())
         except RuntimeError as error:

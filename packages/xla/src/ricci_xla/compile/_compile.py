@@ -151,6 +151,8 @@ def before_first_run(name: str, text: str, devices: Sequence[Device]) -> Callabl
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from ._background import Background
+
 
 _VARIABLE = "RICCI_TWO_STAGE_COMPILATION"
 two_stage_compilation: State = State(
@@ -171,11 +173,11 @@ _QUICK: dict[str, Any] = {
 
 
 @cache
-def _background() -> Any:
+def _background() -> "Background":
     """Return the thread that compiles with optimizations, started on first use."""
-    from ._background import Background  # noqa: PLC0415 - lazy: few programs need it
+    from . import _background as background  # noqa: PLC0415 - lazy: few programs need it
 
-    return Background("ricci.compile")
+    return background.Background("ricci.compile")
 
 
 def compile_in_stages(
