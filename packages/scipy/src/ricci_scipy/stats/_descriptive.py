@@ -10,6 +10,8 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, is_symbolic_dim
 from ricci_numpy.authoring import check_arraylike
 
+__all__ = ["mode", "rankdata", "sem"]
+
 
 class ModeResult(NamedTuple):
     """The most frequent values and their counts."""

@@ -9,7 +9,9 @@ from ricci_ir import Array
 from ricci_scipy import special
 from ricci_scipy.special._gamma_functions import log_choices
 
-from ._distribution import distribution
+from ._distribution import Example, distribution
+
+__all__ = ["bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson"]
 
 _SUCCESS = "the probability of success"
 _COUNTS = (0.0, np.inf)
@@ -33,12 +35,7 @@ bernoulli: ModuleType = distribution(
     "bernoulli",
     "Bernoulli distribution",
     "logpmf pmf cdf ppf",
-    {
-        "logpmf": ("1, 0.25", -1.3863),
-        "pmf": ("1, 0.25", 0.25),
-        "cdf": ("0, 0.25", 0.75),
-        "ppf": ("0.5, 0.25", 0.0),
-    },
+    Example("1, 0.25", 0.25, 1.0, {"ppf": ("0.5, 0.25", 0.0)}),
     shapes={"p": _SUCCESS},
     support=(0.0, 1.0),
     located="loc",
@@ -55,7 +52,7 @@ binom: ModuleType = distribution(
     "binom",
     "binomial distribution",
     "logpmf pmf",
-    {"logpmf": ("1, 3, 0.25", -0.863), "pmf": ("1, 3, 0.25", 0.4219)},
+    Example("1, 3, 0.25", 0.421875),
     shapes={"n": "how many trials", "p": _SUCCESS},
     support=_UPTO,
     located="loc",
@@ -69,7 +66,7 @@ betabinom: ModuleType = distribution(
     "betabinom",
     "beta-binomial distribution",
     "logpmf pmf",
-    {"logpmf": ("1, 3, 2.0, 2.0", -1.204), "pmf": ("1, 3, 2.0, 2.0", 0.3)},
+    Example("1, 3, 2.0, 2.0", 0.3),
     shapes={
         "n": "how many trials",
         "a": "the first shape, a number above 0",
@@ -88,7 +85,7 @@ geom: ModuleType = distribution(
     "geom",
     "geometric distribution",
     "logpmf pmf",
-    {"logpmf": ("2, 0.25", -1.674), "pmf": ("2, 0.25", 0.1875)},
+    Example("2, 0.25", 0.1875),
     shapes={"p": _SUCCESS},
     support=(1.0, np.inf),
     located="loc",
@@ -101,7 +98,7 @@ nbinom: ModuleType = distribution(
     "nbinom",
     "negative binomial distribution",
     "logpmf pmf",
-    {"logpmf": ("2, 3, 0.25", -2.9425), "pmf": ("2, 3, 0.25", 0.0527)},
+    Example("2, 3, 0.25", 0.05273438),
     shapes={"n": "how many successes end it", "p": _SUCCESS},
     support=_COUNTS,
     located="loc",
@@ -120,12 +117,7 @@ poisson: ModuleType = distribution(
     "poisson",
     "Poisson distribution",
     "logpmf pmf cdf entropy",
-    {
-        "logpmf": ("2, 3.0", -1.4959),
-        "pmf": ("2, 3.0", 0.224),
-        "cdf": ("2, 3.0", 0.4232),
-        "entropy": ("3.0", 1.9315),
-    },
+    Example("2, 3.0", 0.2240418, 0.4231901, {"entropy": ("3.0", 1.9315)}),
     shapes={"mu": "the mean, a number from 0"},
     support=_COUNTS,
     located="loc",

@@ -4,10 +4,12 @@ A formula is a function of the standardized variable and the shape parameters. F
 formula are derived from others: ``pdf`` from ``logpdf``, ``sf`` from ``cdf``, ...
 """
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
-from types import ModuleType
+from types import MappingProxyType, ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,11 +71,42 @@ _NOTES = {
 }
 
 
+class Example(NamedTuple):
+    """A point at which the examples in a distribution's documentation evaluate its functions.
+
+    Attributes:
+      arguments: the arguments of the functions of a point of the support.
+      density: the density or probability there; its logarithm is derived from it.
+      probability: the distribution function there; the survival function and the logarithms are
+        derived from it.
+      others: by the names of the other functions, their arguments and values. The inverse of the
+        survival function, where it is not among them, is that of a symmetric distribution.
+    """
+
+    arguments: str
+    density: float
+    probability: float = math.nan
+    others: Mapping[str, tuple[str, float]] = MappingProxyType({})
+
+    def of(self, function: str) -> tuple[str, float]:
+        """Return the arguments of a function's example, and its value to 4 digits."""
+        if function in self.others:
+            return self.others[function]
+        if function == "isf":
+            arguments, value = self.others["ppf"]
+            return arguments, -value
+        is_density = function.removeprefix("log") in ("pdf", "pmf")
+        value = self.density if is_density else self.probability
+        if function.endswith("sf"):
+            value = 1 - value
+        return self.arguments, round(math.log(value) if function.startswith("log") else value, 4)
+
+
 def distribution(
     name: str,
     title: str,
     functions: str,
-    examples: Mapping[str, tuple[str, float]],
+    example: Example,
     *,
     shapes: Mapping[str, str] | None = None,
     support: Support = _LINE,
@@ -93,7 +126,7 @@ def distribution(
       name: of the module.
       title: the name of the distribution in prose.
       functions: the names of the module's functions.
-      examples: for each function, the arguments of an example and its result to 4 digits.
+      example: the values of the functions that their documentation shows.
       shapes: the shape parameters, with their descriptions.
       support: the ends of the standardized variable's range, or functions of the shape parameters.
       located: which of ``loc`` and ``scale`` the functions have.
@@ -124,7 +157,7 @@ def distribution(
         derived = elementwise(complexes=holds, weak=True, vectors=vectors)(derived)
         summary = _SUMMARIES[function].format(title)
         names = list(derived.__signature__.parameters)  # type: ignore[attr-defined]
-        derived.__doc__ = _documentation(summary, name, function, names, shapes, examples, source)
+        derived.__doc__ = _documentation(summary, name, function, names, shapes, example, source)
         module_functions[function] = derived
     return module_of(name, title, **module_functions)
 
@@ -158,10 +191,10 @@ def _documentation(
     function: str,
     names: list[str],
     shapes: Mapping[str, str],
-    examples: Mapping[str, tuple[str, float]],
+    example: Example,
     source: str,
 ) -> str:
-    arguments, result = examples[function]
+    arguments, result = example.of(function)
     lines = [f"  {n}: {shapes.get(n) or _ARGUMENTS[n]}." for n in names]
     return "\n".join(
         [

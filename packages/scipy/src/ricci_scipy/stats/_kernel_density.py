@@ -16,6 +16,8 @@ from ricci_scipy import special
 
 from ._continuous import norm
 
+__all__ = ["gaussian_kde"]
+
 
 @register_pytree_node_class
 class gaussian_kde:

@@ -14,6 +14,8 @@ from ricci_scipy import special
 
 from ._distribution import module_of
 
+__all__ = ["dirichlet", "multinomial", "multivariate_normal"]
+
 
 def _dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     x, alpha = promote_dtypes_inexact(jnp.asarray(x), jnp.asarray(alpha))
