@@ -5,14 +5,6 @@ from ricci_compat.ffi import ffi_lowering as ffi_lowering
 from ricci_ir import abstract_token as abstract_token
 from ricci_ir import guard_public as _guard_public
 from ricci_lax.ffi import ffi_call as ffi_call
-from ricci_xla.ffi import TypeRegistration as TypeRegistration
-from ricci_xla.ffi import include_dir as include_dir
-from ricci_xla.ffi import pycapsule as pycapsule
-from ricci_xla.ffi import register_ffi_target as register_ffi_target
-from ricci_xla.ffi import (
-    register_ffi_target_as_batch_partitionable as register_ffi_target_as_batch_partitionable,
-)
-from ricci_xla.ffi import register_ffi_type as register_ffi_type
-from ricci_xla.ffi import register_ffi_type_id as register_ffi_type_id
+from ricci_xla.ffi import *
 
 _guard_public(globals())
