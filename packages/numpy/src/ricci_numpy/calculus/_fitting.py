@@ -6,13 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, finfo
-from ricci_numpy._promotion import (
-    dtype_of,
-    inexact_dtype,
-    operands,
-    promote_dtypes_inexact,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import concrete_values
 from ricci_numpy.indexing._where import where_step
 from ricci_numpy.linalg._decompositions import eigvals
@@ -92,7 +86,7 @@ def polyfit(
     """
     deg = int(deg)
     weights = () if w is None else (w,)
-    x, y, *weights = operands("polyfit", x, y, *weights)
+    x, y, *weights = promotion.operands("polyfit", x, y, *weights)
     if deg < 0:
         raise ValueError(f"polyfit: the degree must not be negative, got deg={deg}.")
     shapes = {name: np.shape(v) for name, v in zip("xyw", (x, y, *weights), strict=False)}
@@ -110,15 +104,15 @@ def polyfit(
             f"{size}; give cov='unscaled', or more points."
         )
     if rcond is None:
-        rcond = size * float(finfo(inexact_dtype(dtype_of(x))[0]).eps)
-    return _polyfit(x, y, *operands("polyfit", rcond), *weights, deg=deg, extras=extras)
+        rcond = size * float(finfo(promotion.inexact_dtype(promotion.dtype_of(x))[0]).eps)
+    return _polyfit(x, y, *promotion.operands("polyfit", rcond), *weights, deg=deg, extras=extras)
 
 
 @composite("polyfit")
 def _polyfit(
     x: Array, y: Array, rcond: Array, w: Array | None = None, *, deg: int, extras: str | None
 ) -> Array | tuple[Array, ...]:
-    (x,), (y,) = promote_dtypes_inexact(x), promote_dtypes_inexact(y)
+    (x,), (y,) = promotion.promote_dtypes_inexact(x), promotion.promote_dtypes_inexact(y)
     powers = vander(x, deg + 1)
     if w is not None:
         powers = multiply(powers, lax.expand_dims(w, (1,)))
@@ -166,8 +160,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Source: numpy.roots.
     """
-    (p,) = operands("roots", p)
-    (p,) = promote_dtypes_inexact(p)
+    (p,) = promotion.operands("roots", p)
+    (p,) = promotion.promote_dtypes_inexact(p)
     p = atleast_1d(p)
     if p.ndim != 1:
         raise ValueError(f"roots: the coefficients must be a vector, got shape {p.shape}.")
@@ -206,18 +200,19 @@ def _eigenvalues(p: Array) -> Array:
 def _padded_roots(p: Array) -> Array:
     """As many complex numbers as there are roots at most: zeros and NaNs last."""
     size, int32 = p.shape[0], np.dtype("int32")
-    is_zero = lax.eq(p, strong_constant(p.dtype, 0))
+    is_zero = lax.eq(p, promotion.strong_constant(p.dtype, 0))
     leading = lax.reduce_sum(lax.cumprod(lax.convert_element_type(is_zero, int32)), (0,))
     # Coefficients that are all zero would give a matrix of NaNs; ones take their place, and the
     # roots of these are replaced by NaN below.
     all_zero = lax.eq(leading, np.int32(size))
     eigenvalues = _eigenvalues(
-        roll(where_step(all_zero, strong_constant(p.dtype, 1), p), lax.neg(leading))
+        roll(where_step(all_zero, promotion.strong_constant(p.dtype, 1), p), lax.neg(leading))
     )
     _, eigenvalues = lax.sort(
-        (lax.eq(eigenvalues, strong_constant(eigenvalues.dtype, 0)), eigenvalues), num_keys=1
+        (lax.eq(eigenvalues, promotion.strong_constant(eigenvalues.dtype, 0)), eigenvalues),
+        num_keys=1,
     )
     exists = lax.lt(lax.iota(int32, size - 1), lax.sub(np.int32(size - 1), leading))
     return where_step(
-        exists, eigenvalues, strong_constant(eigenvalues.dtype, complex(np.nan, np.nan))
+        exists, eigenvalues, promotion.strong_constant(eigenvalues.dtype, complex(np.nan, np.nan))
     )

@@ -6,14 +6,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    constant_like,
-    convert,
-    operands,
-    promote_dtypes,
-    promote_dtypes_inexact,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, concrete_values
 from ricci_numpy.linalg._decompositions import eigvals
 from ricci_numpy.rearranging._moving import trim_zeros
@@ -55,7 +48,7 @@ def poly(seq_of_zeros: ir.ArrayLike) -> ir.Array:
 
     Source: numpy.poly.
     """
-    (roots,) = operands("poly", seq_of_zeros)
+    (roots,) = promotion.operands("poly", seq_of_zeros)
     shape = np.shape(roots)
     if len(shape) == 2 and (shape[0] != shape[1] or not shape[0]) or len(shape) > 2:
         raise ValueError(f"poly: give a vector of roots or a square matrix, got shape {shape}.")
@@ -64,11 +57,11 @@ def poly(seq_of_zeros: ir.ArrayLike) -> ir.Array:
 
 @ir.composite("poly")
 def _poly(roots: ir.Array) -> ir.Array:
-    (roots,) = promote_dtypes_inexact(roots)
+    (roots,) = promotion.promote_dtypes_inexact(roots)
     roots = eigvals(roots) if np.ndim(roots) == 2 else atleast_1d(roots)
     if not roots.size:
-        return lax.full((), strong_constant(roots.dtype, 1))
-    zero, one = (strong_constant(roots.dtype, x) for x in (0, 1))
+        return lax.full((), promotion.strong_constant(roots.dtype, 1))
+    zero, one = (promotion.strong_constant(roots.dtype, x) for x in (0, 1))
     start = lax.pad(lax.full((1,), one), zero, ((0, roots.size, 0),))
 
     def with_root(coefficients: ir.Array, root: ir.Array) -> tuple[ir.Array, None]:
@@ -82,7 +75,7 @@ def _coefficients(
     name: str, *polynomials: ir.ArrayLike, error: type[Exception] = TypeError, rank: int | None = 1
 ) -> list[ir.Array]:
     """The operands, checked to be vectors, or arrays of any rank but 0 if ``rank`` is ``None``."""
-    coefficients = operands(name, *polynomials)
+    coefficients = promotion.operands(name, *polynomials)
     for p in coefficients:
         if not np.ndim(p):
             raise error(f"{name}: the coefficients must be a vector, got the scalar {p}.")
@@ -92,7 +85,7 @@ def _coefficients(
 
 
 def _zero(x: ir.Array) -> ir.ArrayLike:
-    return strong_constant(ir.get_aval(x).dtype, 0)
+    return promotion.strong_constant(ir.get_aval(x).dtype, 0)
 
 
 def polyadd(a1: ir.ArrayLike, a2: ir.ArrayLike) -> ir.Array:
@@ -120,8 +113,8 @@ def polyadd(a1: ir.ArrayLike, a2: ir.ArrayLike) -> ir.Array:
 
 @ir.composite("polyadd")
 def _polyadd(a1: ir.Array, a2: ir.Array) -> ir.Array:
-    a1, a2 = promote_dtypes(a1, a2)
-    size, zero = ir.max_dim(np.shape(a1)[0], np.shape(a2)[0]), constant_like(a1, 0)
+    a1, a2 = promotion.promote_dtypes(a1, a2)
+    size, zero = ir.max_dim(np.shape(a1)[0], np.shape(a2)[0]), promotion.constant_like(a1, 0)
     for_others = ((0, 0, 0),) * (np.ndim(a1) - 1)
     padded = [lax.pad(x, zero, ((size - np.shape(x)[0], 0, 0), *for_others)) for x in (a1, a2)]
     return lax.add(*padded)
@@ -148,7 +141,7 @@ def polysub(a1: ir.ArrayLike, a2: ir.ArrayLike) -> ir.Array:
 
 @ir.composite("polysub")
 def _polysub(a1: ir.Array, a2: ir.Array) -> ir.Array:
-    a1, a2 = promote_dtypes(a1, a2)
+    a1, a2 = promotion.promote_dtypes(a1, a2)
     return _polyadd(a1, lax.neg(a2))
 
 
@@ -175,7 +168,7 @@ def polymul(a1: ir.ArrayLike, a2: ir.ArrayLike, *, trim_leading_zeros: bool = Fa
 
     Source: numpy.polymul.
     """
-    a1, a2 = promote_dtypes_inexact(*_coefficients("polymul", a1, a2))
+    a1, a2 = promotion.promote_dtypes_inexact(*_coefficients("polymul", a1, a2))
     if trim_leading_zeros:
         a1, a2 = trim_zeros(a1, "f"), trim_zeros(a2, "f")
     a1, a2 = (x if np.shape(x)[0] else lax.full((1,), _zero(x)) for x in (a1, a2))
@@ -224,18 +217,18 @@ def polydiv(
 
 @ir.composite("polydiv")
 def _polydiv(u: ir.Array, v: ir.Array) -> tuple[ir.Array, ir.Array]:
-    u, v = promote_dtypes_inexact(u, v)
+    u, v = promotion.promote_dtypes_inexact(u, v)
     count = np.shape(u)[0] - np.shape(v)[0] + 1
     if count < 1:
         return lax.full((1,), _zero(u)), u
-    scale = lax.div(strong_constant(u.dtype, 1), lax.index_in_dim(v, 0, keepdims=False))
+    scale = lax.div(promotion.strong_constant(u.dtype, 1), lax.index_in_dim(v, 0, keepdims=False))
 
     def divide(remainder: ir.Array, place: ir.Array) -> tuple[ir.Array, ir.Array]:
         top = lax.dynamic_slice(remainder, (place,), v.shape)
         factor = lax.mul(scale, lax.index_in_dim(top, 0, keepdims=False))
         difference = lax.sub(top, lax.mul(factor, v))
         after = lax.dynamic_update_slice(remainder, difference, (place,))
-        return convert(after, remainder.dtype, remainder.weak_type), factor
+        return promotion.convert(after, remainder.dtype, remainder.weak_type), factor
 
     remainder, quotient = lax.scan(divide, u, lax.iota(np.dtype("int32"), count))
     return quotient, remainder
@@ -264,16 +257,16 @@ def polyval(p: ir.ArrayLike, x: ir.ArrayLike, *, unroll: int | None = None) -> i
 
     Source: numpy.polyval.
     """
-    (x,) = operands("polyval", x)
+    (x,) = promotion.operands("polyval", x)
     (p,) = _coefficients("polyval", p, error=IndexError, rank=None)
     return _polyval(p, x, unroll=unroll)
 
 
 @ir.composite("polyval")
 def _polyval(p: ir.Array, x: ir.Array, *, unroll: int | None) -> ir.Array:
-    p, x = promote_dtypes(p, x)
+    p, x = promotion.promote_dtypes(p, x)
     shape = broadcast_shape("polyval", np.shape(p)[1:], np.shape(x))
-    x = broadcast(convert(x, x.dtype), shape)
+    x = broadcast(promotion.convert(x, x.dtype), shape)
     if ir.is_symbolic_dim(p.shape[0]):
         step = lambda y, c: (lax.add(lax.mul(y, x), broadcast(c, shape)), None)
         return lax.scan(step, lax.full_like(x, 0), p, unroll=unroll or 1)[0]
@@ -325,7 +318,7 @@ def polyder(p: ir.ArrayLike, m: int = 1) -> ir.Array:
 
 @ir.composite("polyder")
 def _polyder(p: ir.Array, *, m: int) -> ir.Array:
-    (p,) = promote_dtypes_inexact(p)
+    (p,) = promotion.promote_dtypes_inexact(p)
     if not m:
         return p
     size = p.shape[0]
@@ -358,7 +351,7 @@ def polyint(p: ir.ArrayLike, m: int = 1, k: ir.ArrayLike | None = None) -> ir.Ar
     Source: numpy.polyint.
     """
     (p,) = _coefficients("polyint", p)
-    (k,) = operands("polyint", 0 if k is None else k)
+    (k,) = promotion.operands("polyint", 0 if k is None else k)
     m = _order("polyint", m)
     if np.shape(k) not in ((), (1,), (m,)):
         raise ValueError(
@@ -369,7 +362,7 @@ def polyint(p: ir.ArrayLike, m: int = 1, k: ir.ArrayLike | None = None) -> ir.Ar
 
 @ir.composite("polyint")
 def _polyint(p: ir.Array, k: ir.Array, *, m: int) -> ir.Array:
-    p, k = promote_dtypes_inexact(p, k)
+    p, k = promotion.promote_dtypes_inexact(p, k)
     if not m:
         return p
     p = lax.concatenate([p, broadcast(k, (m,))], 0)
@@ -398,7 +391,7 @@ def vander(x: ir.ArrayLike, N: int | None = None, increasing: bool = False) -> i
 
     Source: numpy.vander.
     """
-    (x,) = operands("vander", x)
+    (x,) = promotion.operands("vander", x)
     if np.ndim(x) != 1:
         raise ValueError(f"vander: x must be a vector, got shape {np.shape(x)}.")
     count = np.shape(x)[0] if N is None else index(N)
@@ -411,5 +404,5 @@ def vander(x: ir.ArrayLike, N: int | None = None, increasing: bool = False) -> i
 def _vander(x: ir.Array, *, count: int, increasing: bool) -> ir.Array:
     powers = lax.iota(x.dtype, count)
     if not increasing:
-        powers = lax.sub(strong_constant(x.dtype, count - 1), powers)
+        powers = lax.sub(promotion.strong_constant(x.dtype, count - 1), powers)
     return power(lax.expand_dims(x, (1,)), lax.expand_dims(powers, (0,)))

@@ -7,19 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    canonical_axes,
-    canonical_axis,
-    check_broadcast,
-    constant_like,
-    convert,
-    dtype_of,
-    operands,
-    promote_dtypes,
-    promote_dtypes_inexact,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import where_step
@@ -38,7 +26,7 @@ __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid"]
 
 def _optional_operands(name: str, *args: ir.ArrayLike | None) -> list[Any]:
     """The operands, of which some may be ``None``."""
-    return [x if x is None else operands(name, x)[0] for x in args]
+    return [x if x is None else promotion.operands(name, x)[0] for x in args]
 
 
 def diff(
@@ -72,7 +60,7 @@ def diff(
     Source: numpy.diff.
     """
     if prepend is None is append:
-        (a,) = operands("diff", a)
+        (a,) = promotion.operands("diff", a)
     else:
         a, prepend, append = _optional_operands("diff", a, prepend, append)
     return _diff(a, prepend, append, n=index(n), axis=index(axis))
@@ -88,7 +76,7 @@ def _diff(
         raise ValueError(f"diff: n is how often to take the difference, got {n}.")
     if not a.ndim:
         raise ValueError("diff: a scalar has no neighbours; give an array of rank 1 or more.")
-    axis = canonical_axis(axis, a.ndim)
+    axis = promotion.canonical_axis(axis, a.ndim)
     one = tuple(1 if i == axis else size for i, size in enumerate(a.shape))
     ends = [x if x is None or np.ndim(x) else broadcast(x, one) for x in (prepend, append)]
     parts = [x for x in (ends[0], a, ends[1]) if x is not None]
@@ -131,7 +119,7 @@ def ediff1d(
     Source: numpy.ediff1d.
     """
     ary, to_end, to_begin = _optional_operands(
-        "ediff1d", *operands("ediff1d", ary), to_end, to_begin
+        "ediff1d", *promotion.operands("ediff1d", ary), to_end, to_begin
     )
     if ir.get_aval(ary).dtype == ir.BOOL:
         raise TypeError("ediff1d: booleans have no differences; convert them with astype(int).")
@@ -142,7 +130,8 @@ def ediff1d(
 def _ediff1d(ary: ir.Array, to_end: ir.ArrayLike | None, to_begin: ir.ArrayLike | None) -> ir.Array:
     differences = _step(ravel(ary), 0) if np.ndim(ary) != 1 else _step(ary, 0)
     begin, end = (
-        x if x is None else ravel(convert(x, differences.dtype)) for x in (to_begin, to_end)
+        x if x is None else ravel(promotion.convert(x, differences.dtype))
+        for x in (to_begin, to_end)
     )
     parts = [x for x in (begin, differences, end) if x is not None]
     return lax.concatenate(parts, 0) if len(parts) > 1 else differences
@@ -175,13 +164,13 @@ def gradient(
 
     Source: numpy.gradient.
     """
-    f, *spacings = operands("gradient", f, *varargs)
+    f, *spacings = promotion.operands("gradient", f, *varargs)
     if edge_order is not None and edge_order != 1:
         raise NotImplementedError(
             f"gradient: edge_order={edge_order} is not supported; the ends are of order 1."
         )
     rank = np.ndim(f)
-    axes = tuple(range(rank)) if axis is None else canonical_axes(axis, rank)
+    axes = tuple(range(rank)) if axis is None else promotion.canonical_axes(axis, rank)
     if not axes:
         return []
     if any(np.shape(f)[i] < 2 for i in axes):
@@ -189,7 +178,7 @@ def gradient(
             f"gradient: along axes {axes} of shape {np.shape(f)} there must be 2 samples or more."
         )
     if not spacings:  # narrow integers become narrow floats, which a distance of 1.0 would widen
-        (f,) = promote_dtypes_inexact(f)
+        (f,) = promotion.promote_dtypes_inexact(f)
     distances = spacings or [1.0]
     if len(distances) == 1:
         distances = distances * len(axes)
@@ -212,7 +201,7 @@ def gradient(
 def _gradient(
     f: ir.Array, *distances: ir.ArrayLike, axes: tuple[int, ...]
 ) -> ir.Array | list[ir.Array]:
-    f, *steps = promote_dtypes_inexact(f, *distances)
+    f, *steps = promotion.promote_dtypes_inexact(f, *distances)
     derivatives = [_derivative(f, h, axis) for h, axis in zip(steps, axes, strict=True)]
     return derivatives if len(derivatives) > 1 else derivatives[0]
 
@@ -226,9 +215,11 @@ def _derivative(f: ir.Array, h: ir.Array, axis: int) -> ir.Array:
     first = lax.sub(part(f, 1, 2), part(f, 0, 1))
     last = lax.sub(part(f, size - 1, size), part(f, size - 2, size - 1))
     if not np.ndim(h):
-        half = constant_like(f, 0.5)
+        half = promotion.constant_like(f, 0.5)
         inner = lax.mul(lax.sub(part(f, 2, size), part(f, 0, size - 2)), half)
-        parts = [lax.div(x, convert(h, f.dtype, f.weak_type)) for x in (first, inner, last)]
+        parts = [
+            lax.div(x, promotion.convert(h, f.dtype, f.weak_type)) for x in (first, inner, last)
+        ]
         return lax.concatenate(parts, axis)
     h = lax.reshape(h, tuple(size if i == axis else 1 for i in range(f.ndim)))
     steps = lax.sub(part(h, 1, size), part(h, 0, size - 1))
@@ -272,9 +263,9 @@ def trapezoid(
     Source: numpy.trapezoid.
     """
     y, x, dx = _optional_operands(
-        "trapezoid", *operands("trapezoid", y), x, *operands("trapezoid", dx)
+        "trapezoid", *promotion.operands("trapezoid", y), x, *promotion.operands("trapezoid", dx)
     )
-    axis = canonical_axis(axis, np.ndim(y))
+    axis = promotion.canonical_axis(axis, np.ndim(y))
     if x is None:
         return _trapezoid(y, dx, axis=axis)
     if not np.ndim(x):
@@ -286,9 +277,9 @@ def trapezoid(
 
 @ir.composite("trapezoid")
 def _trapezoid(y: ir.Array, dx: ir.Array, *, axis: int) -> ir.Array:
-    y, dx = promote_dtypes(*promote_dtypes_inexact(y), dx)
+    y, dx = promotion.promote_dtypes(*promotion.promote_dtypes_inexact(y), dx)
     y = moveaxis(y, axis, -1)
-    half = strong_constant(y.dtype, 0.5)
+    half = promotion.strong_constant(y.dtype, 0.5)
     if np.ndim(dx) > 1:  # as in NumPy, it broadcasts against the neighbours along the axis
         first, last = lax.slice_in_dim(y, 0, -1, axis=-1), lax.slice_in_dim(y, 1, None, axis=-1)
         pairs = moveaxis(lax.add(first, last), -1, axis)
@@ -301,9 +292,9 @@ def _trapezoid(y: ir.Array, dx: ir.Array, *, axis: int) -> ir.Array:
 
 @ir.composite("trapezoid")
 def _trapezoid_at(y: ir.Array, x: ir.Array, *, axis: int) -> ir.Array:
-    y, x = promote_dtypes_inexact(y, x)
+    y, x = promotion.promote_dtypes_inexact(y, x)
     total = _weighted_sum(_step(x, x.ndim - 1), moveaxis(y, axis, -1))
-    return lax.mul(strong_constant(total.dtype, 0.5), total)
+    return lax.mul(promotion.strong_constant(total.dtype, 0.5), total)
 
 
 def _weighted_sum(weights: ir.Array, y: ir.Array) -> ir.Array:
@@ -312,7 +303,7 @@ def _weighted_sum(weights: ir.Array, y: ir.Array) -> ir.Array:
     after, before = lax.slice_in_dim(y, 1, None, axis=last), lax.slice_in_dim(y, 0, -1, axis=last)
     pairs = lax.add(after, before)
     if weights.ndim < pairs.ndim:  # positions of one dimension serve all rows
-        check_broadcast("trapezoid", [weights.shape, pairs.shape])
+        promotion.check_broadcast("trapezoid", [weights.shape, pairs.shape])
         weights = lax.expand_dims(weights, range(pairs.ndim - weights.ndim))
     return sum(multiply(weights, pairs), -1)
 
@@ -354,7 +345,7 @@ def interp(
 
     Source: numpy.interp.
     """
-    x, xp, fp = operands("interp", x, xp, fp)
+    x, xp, fp = promotion.operands("interp", x, xp, fp)
     if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp):
         raise ValueError(
             f"interp: xp and fp must be vectors of one size, got shapes {np.shape(xp)} and "
@@ -362,7 +353,7 @@ def interp(
         )
     if not np.shape(xp)[0]:
         raise TypeError("interp: xp and fp are empty; give at least one point.")
-    if any(dtype_of(each) in COMPLEX_DTYPES for each in (x, xp)):
+    if any(promotion.dtype_of(each) in promotion.COMPLEX_DTYPES for each in (x, xp)):
         raise ValueError("interp: x and xp must be real numbers, which have an order.")
     modes, settings = {}, []
     for name, value in (("left", left), ("right", right), ("period", period)):
@@ -374,7 +365,7 @@ def interp(
                 )
             modes[name] = value
         elif value is not None:
-            settings += operands("interp", value)
+            settings += promotion.operands("interp", value)
             modes[name] = "given"
     if period is not None and np.ndim(settings[-1]):
         raise ValueError(f"interp: period must be a scalar, got shape {np.shape(settings[-1])}.")
@@ -392,8 +383,8 @@ def _interp(
     remaining = iter(settings)
     values = {name: next(remaining) for name, mode in modes if mode != _EXTRAPOLATE}
     extrapolated = {name for name, mode in modes if mode == _EXTRAPOLATE}
-    x, xp = promote_dtypes_inexact(x, xp)
-    (fp,) = promote_dtypes_inexact(fp)
+    x, xp = promotion.promote_dtypes_inexact(x, xp)
+    (fp,) = promotion.promote_dtypes_inexact(fp)
     if "period" in values:
         x, xp, fp = _periodic(x, xp, fp, abs(values["period"]))
     size = xp.shape[0]
@@ -402,9 +393,11 @@ def _interp(
     x0, f0 = getitem(xp, before), getitem(fp, before)
     width, rise = lax.sub(getitem(xp, after), x0), lax.sub(getitem(fp, after), f0)
     # Coinciding points define no slope: the result is the value of the first of them.
-    least = strong_constant(width.dtype, float(ir.finfo(width.dtype).eps) ** 2)
+    least = promotion.strong_constant(width.dtype, float(ir.finfo(width.dtype).eps) ** 2)
     coincide = lax.le(lax.abs(width), least)
-    fraction = lax.div(lax.sub(x, x0), where_step(coincide, constant_like(width, 1), width))
+    fraction = lax.div(
+        lax.sub(x, x0), where_step(coincide, promotion.constant_like(width, 1), width)
+    )
     result = where_step(coincide, f0, add(f0, multiply(fraction, rise)))
     if "period" in values:
         return result

@@ -11,13 +11,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
-from ricci_numpy._promotion import (
-    INTEGER_DTYPES,
-    as_elements,
-    convert,
-    operands,
-    promote_dtypes_inexact,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, select_where
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.reductions import _axis_reductions as _reductions
@@ -184,14 +178,14 @@ class ufunc(ir.PickledByName):
     ) -> ir.Array:
         """``reduce`` by a loop over the axis."""
         name = f"{self.__name__}.reduce"
-        a = asarray(*operands(name, a), dtype=dtype)
+        a = asarray(*promotion.operands(name, a), dtype=dtype)
         axes = reduced_axes(name, axis, a.ndim)
         if initial is None and self.identity is not None:
             initial = self.identity
         if mask is not None:
             if initial is None:
                 raise ValueError(f"{name}: with where=..., give initial=...")
-            (mask,) = operands(name, mask)
+            (mask,) = promotion.operands(name, mask)
         rows, other_shape = _rows_along(a, axes)
         if mask is not None:
             mask, _ = _rows_along(broadcast(asarray(mask), a.shape), axes)
@@ -209,7 +203,7 @@ class ufunc(ir.PickledByName):
         self._check_binary("accumulate")
         no_out(f"{self.__name__}.accumulate", out)
         name = f"{self.__name__}.accumulate"
-        (a,) = operands(name, a)
+        (a,) = promotion.operands(name, a)
         if axis is None or isinstance(axis, tuple):
             raise ValueError(f"{name} goes along one axis, got axis={axis}.")
         if faster := self._faster["accumulate"]:
@@ -225,7 +219,7 @@ class ufunc(ir.PickledByName):
     def outer(self, A: ir.ArrayLike, B: ir.ArrayLike, /) -> ir.Array:
         """The results for all pairs of an element of each array."""
         self._check_binary("outer")
-        A, B = (asarray(x) for x in operands(f"{self.__name__}.outer", A, B))
+        A, B = (asarray(x) for x in promotion.operands(f"{self.__name__}.outer", A, B))
         # Both get the rank of the result, so that nothing is left to be promoted.
         if A.ndim and B.ndim:
             rank = A.ndim + B.ndim
@@ -254,17 +248,17 @@ class ufunc(ir.PickledByName):
                 f"{self.__name__}.at cannot change an array. Give inplace=False, and use the "
                 "result, which is an updated copy."
             )
-        (a,) = operands(f"{self.__name__}.at", a)
+        (a,) = promotion.operands(f"{self.__name__}.at", a)
         a = asarray(a)
         if self.nin == 1:
-            return convert(a, a.dtype).at[indices].apply(self.func)
+            return promotion.convert(a, a.dtype).at[indices].apply(self.func)
         if faster := self._faster["at"]:
             return faster(a.at[indices], b)
         if self.nin != 2 or b is None:
             raise ValueError(f"{self.__name__}.at needs a function of 1 or 2 operands, and those.")
-        (operand,) = operands(f"{self.__name__}.at", b)
+        (operand,) = promotion.operands(f"{self.__name__}.at", b)
         dtype = getattr(indices, "dtype", None)
-        direct = a.ndim == 1 and dtype in INTEGER_DTYPES
+        direct = a.ndim == 1 and dtype in promotion.INTEGER_DTYPES
         if direct:
             places = asarray(cast(ir.ArrayLike, indices))
         else:
@@ -302,11 +296,11 @@ class ufunc(ir.PickledByName):
         self._check_binary("reduceat")
         name = f"{self.__name__}.reduceat"
         no_out(name, out)
-        a, indices = operands(name, a, indices)
+        a, indices = promotion.operands(name, a, indices)
         a, indices = asarray(a, dtype=dtype), asarray(indices)
         if indices.ndim != 1:
             raise ValueError(f"{name}: the indices must be a vector, got rank {indices.ndim}.")
-        if indices.dtype not in INTEGER_DTYPES:
+        if indices.dtype not in promotion.INTEGER_DTYPES:
             raise TypeError(f"{name}: the indices must be integers, got {indices.dtype}.")
         (axis,) = reduced_axes(name, axis, a.ndim)
         if faster := self._faster["reduceat"]:
@@ -375,7 +369,7 @@ def _running(operation: Callable[[ir.Array, int], ir.Array]) -> Callable[..., ir
     def accumulate(a, *, axis, dtype):
         a = asarray(a, dtype=dtype)
         (axis,) = reduced_axes("accumulate", axis, a.ndim)
-        return operation(convert(a, a.dtype), axis)
+        return operation(promotion.convert(a, a.dtype), axis)
 
     return accumulate
 
@@ -390,8 +384,10 @@ def _bits(reduction: ir.Primitive, name: str) -> Callable[..., ir.Array]:
         if where is not None:
             neutral = ir.exact_scalar(-1 if name == "and" else 0, a.dtype)
             a = select_where(checked_mask(f"bitwise_{name}.reduce", where), a, neutral)
-        result = reduction.bind(convert(a, a.dtype), axes=axes)
-        result = result if initial is None else combine(as_elements(initial, a.dtype), result)
+        result = reduction.bind(promotion.convert(a, a.dtype), axes=axes)
+        result = (
+            result if initial is None else combine(promotion.as_elements(initial, a.dtype), result)
+        )
         return keep_axes(result, axes) if keepdims else result
 
     return reduce
@@ -403,7 +399,7 @@ def _log_of_sum(
     """``reduce`` of ``logaddexp``: the logarithm of a sum of powers, for one base."""
 
     def reduce(a, *, axis, dtype, keepdims, initial, where):
-        (a,) = promote_dtypes_inexact(asarray(a, dtype=dtype))
+        (a,) = promotion.promote_dtypes_inexact(asarray(a, dtype=dtype))
         axes = reduced_axes("logaddexp.reduce", axis, a.ndim)
         largest = _reductions.max(a, axes, None, True, -np.inf, where)
         # An infinite maximum is not subtracted, since the difference would be NaN.
@@ -424,7 +420,7 @@ def _ufunc_of(function: Callable[..., ir.Array], **options: Any) -> ufunc:
 
 
 def _strong(x: ir.Array) -> ir.Array:
-    return convert(x, x.dtype)
+    return promotion.convert(x, x.dtype)
 
 
 add: ufunc = _ufunc_of(

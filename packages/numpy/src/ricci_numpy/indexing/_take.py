@@ -6,15 +6,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    as_elements,
-    canonical_axis,
-    constant,
-    convert,
-    dtype_of,
-    operands,
-    promote_dtypes,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.ufuncs._division import remainder
@@ -94,12 +86,14 @@ def take(
         raise NotImplementedError(
             "take: compiled code cannot raise; use mode 'fill', 'clip' or 'wrap'."
         )
-    a, indices = operands("take", a, indices)
-    if dtype_of(indices) == np.dtype(bool) and as_mode(mode) is not _MODES.CLIP:
-        indices = convert(indices, np.dtype(np.int32))  # 0 and 1, as NumPy's scalars of that type
+    a, indices = promotion.operands("take", a, indices)
+    if promotion.dtype_of(indices) == np.dtype(bool) and as_mode(mode) is not _MODES.CLIP:
+        indices = promotion.convert(
+            indices, np.dtype(np.int32)
+        )  # 0 and 1, as NumPy's scalars of that type
     check_integers("take", indices, ValueError)
     if axis is not None:
-        axis = canonical_axis(axis, np.ndim(a))
+        axis = promotion.canonical_axis(axis, np.ndim(a))
     return _take(
         a,
         indices,
@@ -131,9 +125,9 @@ def _take(
     indices = widened(indices, size)
     if mode == "wrap":
         indices, mode = remainder(indices, size), _MODES.PROMISE_IN_BOUNDS
-    elif mode is not _MODES.CLIP and dtype_of(indices).kind == "i":
-        negative = lax.lt(indices, constant(indices, 0))
-        indices = where_step(negative, lax.add(indices, constant(indices, size)), indices)
+    elif mode is not _MODES.CLIP and promotion.dtype_of(indices).kind == "i":
+        negative = lax.lt(indices, promotion.constant(indices, 0))
+        indices = where_step(negative, lax.add(indices, promotion.constant(indices, size)), indices)
     rank = len(picked)
     dims = lax.GatherDimensionNumbers(
         offset_dims=(*range(axis), *range(axis + rank, len(shape) + rank - 1)),
@@ -194,7 +188,7 @@ def take_along_axis(
 
     Source: numpy.take_along_axis.
     """
-    arr, indices = operands("take_along_axis", arr, indices)
+    arr, indices = promotion.operands("take_along_axis", arr, indices)
     check_integers("take_along_axis", indices)
     rank = np.ndim(indices)
     if axis is None:
@@ -209,7 +203,7 @@ def take_along_axis(
             "an axis for each of arr's."
         )
     else:
-        axis = canonical_axis(axis, rank)
+        axis = promotion.canonical_axis(axis, rank)
     mode = _MODES.ONE_HOT if mode == "one_hot" else as_mode(mode) or _MODES.FILL_OR_DROP
     return _take_along_axis(
         arr, indices, axis=axis, mode=mode, fill_value=fill_value, wrap=wrap_negative_indices
@@ -230,7 +224,7 @@ def _take_along_axis(
         arr, axis = ravel(arr), 0
     shape, picked = np.shape(arr), np.shape(indices)
     indices = widened(indices, shape[axis])
-    if wrap and dtype_of(indices).kind == "i":
+    if wrap and promotion.dtype_of(indices).kind == "i":
         indices = wrapped(indices, shape[axis])
     if mode is _MODES.ONE_HOT:
         return _take_by_mask(arr, indices, axis)
@@ -278,10 +272,10 @@ def _take_by_mask(arr: ir.Array, indices: ir.Array, axis: int) -> ir.Array:
     full = list(broadcast_shape("take_along_axis", others(arr), others(indices)))
     full[axis:axis] = [np.shape(indices)[axis], np.shape(arr)[axis]]
     spread = lambda x, last: lax.broadcast_in_dim(x, full, [d + (d > last) for d in range(rank)])
-    positions = lax.broadcasted_iota(dtype_of(indices), full, axis + 1)
+    positions = lax.broadcasted_iota(promotion.dtype_of(indices), full, axis + 1)
     values = spread(arr, axis - 1)
     matches = lax.eq(spread(indices, axis), positions)
-    if dtype_of(arr) == np.dtype(bool):
+    if promotion.dtype_of(arr) == np.dtype(bool):
         return lax.reduce_or(lax.bitwise_and(matches, values), (axis + 1,))
     return lax.reduce_sum(lax.select(matches, values, lax.full_like(values, 0)), (axis + 1,))
 
@@ -320,7 +314,7 @@ def choose(
     if out is not None:
         raise NotImplementedError("choose: arrays cannot be written to; leave out= out.")
     cases = list(choices) if isinstance(choices, Sequence) else list(lax.unstack(choices, 0))
-    a, *cases = operands("choose", a, *cases)
+    a, *cases = promotion.operands("choose", a, *cases)
     check_integers("choose", a, ValueError)
     count = len(cases)
     if mode == "raise":
@@ -342,12 +336,12 @@ def choose(
         a = remainder(a, count)
     else:
         raise ValueError(f"choose: mode={mode!r} is unknown; it is 'raise', 'wrap' or 'clip'.")
-    cases = promote_dtypes(*cases)
+    cases = promotion.promote_dtypes(*cases)
     shape = broadcast_shape("choose", np.shape(a), *map(np.shape, cases))
     stacked = lax.concatenate([lax.expand_dims(broadcast(x, shape), (0,)) for x in cases], 0)
     places = [lax.broadcasted_iota(np.dtype(np.int32), shape, d) for d in range(len(shape))]
     chosen = getitem(stacked, (broadcast(strong_int32(a), shape), *places))
-    return convert(chosen, chosen.dtype)
+    return promotion.convert(chosen, chosen.dtype)
 
 
 def compress(
@@ -387,7 +381,7 @@ def compress(
     """
     if out is not None:
         raise NotImplementedError("compress: arrays cannot be written to; leave out= out.")
-    condition, a, fill_value = operands("compress", condition, a, fill_value)
+    condition, a, fill_value = promotion.operands("compress", condition, a, fill_value)
     if np.ndim(condition) != 1:
         raise ValueError(
             f"compress: condition has shape {np.shape(condition)}; give one boolean for each "
@@ -395,7 +389,7 @@ def compress(
         )
     if axis is None:
         a, axis = ravel(a), 0
-    axis = canonical_axis(axis, np.ndim(a))
+    axis = promotion.canonical_axis(axis, np.ndim(a))
     length = np.shape(a)[axis]
     if size is not None and not 0 <= size <= length:
         raise ValueError(
@@ -410,11 +404,11 @@ def compress(
             )
         return take(a, positions, axis=axis)
     selected = take(a, positions, axis=axis, mode="clip")
-    inside = lax.lt(positions, constant(positions, length))
+    inside = lax.lt(positions, promotion.constant(positions, length))
     shape = (*np.shape(a)[:axis], size, *np.shape(a)[axis + 1 :])
     inside = lax.broadcast_in_dim(inside, shape, (axis,))
-    dtype = dtype_of(a)
-    fill = as_elements(fill_value, dtype)
+    dtype = promotion.dtype_of(a)
+    fill = promotion.as_elements(fill_value, dtype)
     return where_step(inside, selected, fill)
 
 

@@ -9,17 +9,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
-from ricci_numpy._promotion import (
-    INEXACT_DTYPES,
-    as_elements,
-    as_operand,
-    check_arraylike,
-    constant,
-    convert,
-    operands,
-    promote_dtypes,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.arrays._creation import asarray, astype, from_host, placed
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
@@ -36,8 +26,8 @@ def _as_mask(x: ir.ArrayLike) -> ir.ArrayLike:
 def where_step(condition: ir.ArrayLike, x: ir.ArrayLike, y: ir.ArrayLike) -> ir.Array:
     """``where`` with three operands, as one step."""
     if ir.get_aval(condition).dtype != ir.BOOL:
-        condition = lax.ne(condition, constant(condition, 0))
-    x, y = promote_dtypes(x, y)
+        condition = lax.ne(condition, promotion.constant(condition, 0))
+    x, y = promotion.promote_dtypes(x, y)
     shape = broadcast_shape("where", *map(np.shape, (condition, x, y)))
     sharding = common_sharding(len(shape), condition, x, y)
     if np.ndim(condition):
@@ -111,9 +101,9 @@ def where(
     Source: numpy.where.
     """
     if x is None and y is None:
-        check_arraylike("where", condition)
+        promotion.check_arraylike("where", condition)
         return nonzero(condition, size=size, fill_value=fill_value)
-    condition, x, y = operands("where", condition, x, y)
+    condition, x, y = promotion.operands("where", condition, x, y)
     if size is not None or fill_value is not None:
         raise ValueError(
             "where: size and fill_value are for where(condition) alone. Leave them out when "
@@ -154,7 +144,7 @@ def select(
         )
     if not len(condlist):
         raise ValueError("select: give at least one condition.")
-    arguments = operands("select", *condlist, *choicelist, default)
+    arguments = promotion.operands("select", *condlist, *choicelist, default)
     count = len(condlist)
     if ir.is_recording():
         return _select(*arguments, count=count)
@@ -163,7 +153,7 @@ def select(
 
 def _select(*arguments: ir.ArrayLike, count: int) -> ir.Array:
     conditions = [_as_mask(x) for x in arguments[:count]]
-    *choices, default = promote_dtypes(*arguments[count:])
+    *choices, default = promotion.promote_dtypes(*arguments[count:])
     shape = broadcast_shape("select", *map(np.shape, (*conditions, *choices, default)))
     sharding = common_sharding(len(shape), *conditions, *choices, default)
     masks = [broadcast(mask, shape, sharding) for mask in (np.False_, *conditions)]
@@ -216,7 +206,7 @@ def nonzero(
 
     Source: numpy.nonzero.
     """
-    (a,) = operands("nonzero", a)
+    (a,) = promotion.operands("nonzero", a)
     if not np.ndim(a):
         raise ValueError(
             "nonzero: a scalar has no positions to list. Make it a vector first, with atleast_1d."
@@ -258,7 +248,7 @@ def _fills(fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...], ndim: int) -> tu
         raise ValueError(
             f"nonzero: fill_value must be a scalar or a tuple of {ndim}, got {fill_value}."
         )
-    return tuple(operands("nonzero", *fill_value))
+    return tuple(promotion.operands("nonzero", *fill_value))
 
 
 def _positions(a: ir.Array, *fills: ir.ArrayLike, size: int) -> list[ir.Array]:
@@ -278,8 +268,8 @@ def _positions(a: ir.Array, *fills: ir.ArrayLike, size: int) -> list[ir.Array]:
     coordinates = []
     below = 1
     for n in reversed(shape):
-        place = lax.rem(lax.div(flat, constant(flat, below)), constant(flat, n))
-        coordinates.insert(0, convert(place, integer))
+        place = lax.rem(lax.div(flat, promotion.constant(flat, below)), promotion.constant(flat, n))
+        coordinates.insert(0, promotion.convert(place, integer))
         below *= n
     if not fills:
         return coordinates
@@ -289,7 +279,7 @@ def _positions(a: ir.Array, *fills: ir.ArrayLike, size: int) -> list[ir.Array]:
 
 def _filled(positions: ir.Array, fill: ir.ArrayLike, count: ir.ArrayLike) -> ir.Array:
     places = lax.iota(np.dtype(np.int32), np.shape(positions)[0])
-    if ir.get_aval(fill).dtype not in INEXACT_DTYPES:
+    if ir.get_aval(fill).dtype not in promotion.INEXACT_DTYPES:
         fill = lax.convert_element_type(fill, positions.dtype)
     filled = where_step(lax.lt(places, count), positions, fill)
     return convert(filled, filled.dtype)
@@ -301,7 +291,7 @@ def counted(places: ir.Array, weights: ir.Array, length: int) -> ir.Array:
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
     )
     return lax.scatter_add(
-        lax.full((length,), strong_constant(weights.dtype, 0)),
+        lax.full((length,), promotion.strong_constant(weights.dtype, 0)),
         lax.expand_dims(places, (1,)),
         weights,
         dims,
@@ -365,9 +355,11 @@ def argwhere(
 
     Source: numpy.argwhere.
     """
-    (a,) = operands("argwhere", a)
+    (a,) = promotion.operands("argwhere", a)
     coordinates = nonzero(atleast_1d(a), size=size, fill_value=fill_value)
-    columns = lax.concatenate([lax.expand_dims(i, (1,)) for i in promote_dtypes(*coordinates)], 1)
+    columns = lax.concatenate(
+        [lax.expand_dims(i, (1,)) for i in promotion.promote_dtypes(*coordinates)], 1
+    )
     return columns if np.ndim(a) else lax.slice(columns, (0, 0), (np.shape(columns)[0], 0))
 
 
@@ -388,8 +380,8 @@ def _conditions(
 ) -> list[ir.ArrayLike]:
     """The conditions of ``piecewise`` as a list; a single one need not be in a list."""
     if isinstance(condlist, list | tuple):
-        return [as_operand(condition) for condition in condlist]
-    alone: Any = as_operand(condlist)
+        return [promotion.as_operand(condition) for condition in condlist]
+    alone: Any = promotion.as_operand(condlist)
     return list(alone) if np.ndim(alone) > 1 or not ndim else [alone]
 
 
@@ -426,7 +418,7 @@ def piecewise(
 
     Source: numpy.piecewise.
     """
-    (x,) = operands("piecewise", x)
+    (x,) = promotion.operands("piecewise", x)
     x = asarray(x)
     conditions = _conditions(condlist, x.ndim)
     cases = list(funclist)
@@ -447,7 +439,7 @@ def piecewise(
             for _ in range(x.ndim):
                 each = vmap(each)
             return astype(each(x), dtype)
-        return as_elements(case, dtype)
+        return promotion.as_elements(case, dtype)
 
     values = [filling(case) for case in cases]
     result = broadcast(values[-1], np.shape(x))

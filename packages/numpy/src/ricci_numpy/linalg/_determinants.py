@@ -8,15 +8,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import geqrf_p
 from ricci_lax.linalg import lu, triangular_solve
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    INT32,
-    constant_like,
-    dtype_of,
-    operands,
-    promote_dtypes_inexact,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.indexing._take import take_along_axis
 from ricci_numpy.indexing._where import where
@@ -40,7 +32,7 @@ class SlogdetResult(NamedTuple):
 
 def _unit(x: ir.Array) -> ir.Array:
     """Normalize complex numbers to absolute value 1."""
-    return lax.div(x, lax.convert_element_type(lax.abs(x), dtype_of(x)))
+    return lax.div(x, lax.convert_element_type(lax.abs(x), promotion.dtype_of(x)))
 
 
 def slogdet(a: ir.ArrayLike, *, method: str | None = None) -> SlogdetResult:
@@ -66,7 +58,7 @@ def slogdet(a: ir.ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
     Source: numpy.linalg.slogdet.
     """
-    (a,) = operands("slogdet", a)
+    (a,) = promotion.operands("slogdet", a)
     check_square("slogdet", a)
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: method is 'lu' or 'qr', got {method!r}.")
@@ -75,9 +67,9 @@ def slogdet(a: ir.ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
 @ir.composite("slogdet")
 def _slogdet(a: ir.Array, *, method: str | None) -> tuple[ir.Array, ir.Array]:
-    (a,) = promote_dtypes_inexact(a)
+    (a,) = promotion.promote_dtypes_inexact(a)
     if method == "qr":
-        if dtype_of(a) in COMPLEX_DTYPES:
+        if promotion.dtype_of(a) in promotion.COMPLEX_DTYPES:
             raise NotImplementedError(
                 "slogdet: method='qr' is for real matrices only; leave it out for complex ones."
             )
@@ -108,28 +100,28 @@ def _slogdet_small(a: ir.Array) -> tuple[ir.Array, ir.Array]:
 
 @lax.custom_jvp
 def _slogdet_lu(a: ir.Array) -> tuple[ir.Array, ir.Array]:
-    dtype = dtype_of(a)
+    dtype = promotion.dtype_of(a)
     factors, pivots, _ = lu(a)
     diagonals = diagonal(factors, axis1=-2, axis2=-1)
-    zero = strong_constant(dtype, 0)
+    zero = promotion.strong_constant(dtype, 0)
     last = np.ndim(diagonals) - 1
     singular = any(lax.eq(diagonals, zero), axis=-1)
     odd = count_nonzero(_exchanges(pivots), axis=-1)
-    if dtype in COMPLEX_DTYPES:
+    if dtype in promotion.COMPLEX_DTYPES:
         sign = lax.reduce_prod_p.bind(_unit(diagonals), axes=(last,))
     else:
-        sign = strong_constant(dtype, 1)
+        sign = promotion.strong_constant(dtype, 1)
         # Negative pivots are counted: no product that rounds or overflows.
         odd = lax.add(odd, count_nonzero(lax.lt(diagonals, zero), axis=-1))
     sign = where(singular, zero, lax.mul(sign, _parity(odd, dtype)))
     log = lax.convert_element_type(lax.log(lax.abs(diagonals)), dtype)
-    log = where(singular, strong_constant(dtype, -np.inf), sum(log, axis=-1))
-    return sign, lax.real(log) if dtype in COMPLEX_DTYPES else log
+    log = where(singular, promotion.strong_constant(dtype, -np.inf), sum(log, axis=-1))
+    return sign, lax.real(log) if dtype in promotion.COMPLEX_DTYPES else log
 
 
 @lax.custom_jvp
 def _slogdet_qr(a: ir.Array) -> tuple[ir.Array, ir.Array]:
-    dtype = dtype_of(a)
+    dtype = promotion.dtype_of(a)
     reflectors, factors = geqrf_p.bind(a)
     diagonals = diagonal(reflectors, axis1=-2, axis2=-1)
     log = sum(lax.log(lax.abs(diagonals)), axis=-1)
@@ -138,7 +130,7 @@ def _slogdet_qr(a: ir.Array) -> tuple[ir.Array, ir.Array]:
     last = np.ndim(factors) - 1
     count = ir.max_dim(np.shape(a)[-1] - 1, 0)
     inner = lax.slice_in_dim(factors, 0, count, axis=last)
-    reflects = lax.ne(inner, strong_constant(dtype, 0))
+    reflects = lax.ne(inner, promotion.strong_constant(dtype, 0))
     return lax.mul(sign, _parity(count_nonzero(reflects, axis=-1), dtype)), log
 
 
@@ -150,9 +142,10 @@ def _exchanges(pivots: ir.Array) -> ir.Array:
 
 def _parity(count: ir.Array, dtype: ir.DTypeLike) -> ir.Array:
     """-1 to the power of a count."""
-    odd = lax.rem(count, strong_constant(dtype_of(count), 2))
+    odd = lax.rem(count, promotion.strong_constant(promotion.dtype_of(count), 2))
     sign = lax.add(
-        lax.mul(strong_constant(dtype_of(odd), -2), odd), strong_constant(dtype_of(odd), 1)
+        lax.mul(promotion.strong_constant(promotion.dtype_of(odd), -2), odd),
+        promotion.strong_constant(promotion.dtype_of(odd), 1),
     )
     return lax.convert_element_type(sign, dtype)
 
@@ -182,11 +175,11 @@ def _slogdet_jvp(
 
 
 def _slogdet_tangents(sign: ir.Array, log: ir.Array, change: ir.Array) -> tuple[ir.Array, ir.Array]:
-    if dtype_of(change) not in COMPLEX_DTYPES:
+    if promotion.dtype_of(change) not in promotion.COMPLEX_DTYPES:
         return lax.full_like(sign, 0), change
     size = lax.real(change)
     # d log(det) is d log|det| plus i times the change of the phase, and d sign = i sign d phase.
-    turn = lax.sub(change, lax.convert_element_type(size, dtype_of(change)))
+    turn = lax.sub(change, lax.convert_element_type(size, promotion.dtype_of(change)))
     return lax.mul(turn, sign), size
 
 
@@ -215,14 +208,14 @@ def det(a: ir.ArrayLike) -> ir.Array:
 
     Source: numpy.linalg.det.
     """
-    (a,) = operands("det", a)
+    (a,) = promotion.operands("det", a)
     check_square("det", a)
     return _det_of(a)
 
 
 @ir.composite("det")
 def _det_of(a: ir.Array) -> ir.Array:
-    (a,) = promote_dtypes_inexact(a)
+    (a,) = promotion.promote_dtypes_inexact(a)
     size = np.shape(a)[-1]
     small = ir.surely_at_least(size, 2) and ir.surely_at_most(size, _LARGEST_ELIMINATED)
     return _det_by_elimination(a) if small and not ir.is_symbolic_dim(size) else _det(a)
@@ -231,7 +224,7 @@ def _det_of(a: ir.Array) -> ir.Array:
 @lax.custom_jvp
 def _det(a: ir.Array) -> ir.Array:
     sign, log = slogdet(a)
-    return lax.mul(sign, lax.convert_element_type(lax.exp(log), dtype_of(sign)))
+    return lax.mul(sign, lax.convert_element_type(lax.exp(log), promotion.dtype_of(sign)))
 
 
 @lax.custom_jvp
@@ -242,7 +235,7 @@ def _det_by_elimination(a: ir.Array) -> Any:
     """
     size = np.shape(a)[-1]
     rank = np.ndim(a)
-    zero, one, minus_one = (constant_like(a, value) for value in (0, 1, -1))
+    zero, one, minus_one = (promotion.constant_like(a, value) for value in (0, 1, -1))
     rows = [lax.index_in_dim(a, i, rank - 2, keepdims=False) for i in range(size)]
     at = lambda row, j: lax.index_in_dim(row, j, rank - 2, keepdims=False)
     exchanges: list[ir.Array] = []
@@ -298,7 +291,7 @@ def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
     shape = np.shape(a)
     rank, size = len(shape), shape[-1]
     a, b = broadcast(a, shape), broadcast(b, shape)
-    dtype = dtype_of(a)
+    dtype = promotion.dtype_of(a)
     factors, pivots, permutation = lu(a)
     parity = _parity(count_nonzero(_exchanges(pivots), axis=-1), dtype)
     # Products of the leading pivots: the last one is the determinant, and the one before it is the
@@ -307,13 +300,15 @@ def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
     minors = lax.mul(minors, lax.expand_dims(parity, (rank - 2,)))
     at = lambda i: lax.index_in_dim(minors, i, rank - 2, keepdims=False)
     determinant = at(size - 1)
-    last_pivot = lax.expand_dims(lax.div(strong_constant(dtype, 1), at(size - 2)), (rank - 2,))
+    last_pivot = lax.expand_dims(
+        lax.div(promotion.strong_constant(dtype, 1), at(size - 2)), (rank - 2,)
+    )
     corner = _is_corner(size)
     replaced = lax.expand_dims(last_pivot, (rank - 2,))
     factors = where(corner, replaced, factors)
     invertible = _solves(factors)
     deficient = lax.expand_dims(lax.bitwise_not(invertible), (rank - 2, rank - 1))
-    zero = strong_constant(dtype, 0)
+    zero = promotion.strong_constant(dtype, 0)
     x = where(deficient, zero, b)
     x = take_along_axis(x, lax.expand_dims(permutation, (rank - 1,)), rank - 2)
     x = triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
@@ -330,7 +325,8 @@ def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
 def _is_corner(size: int) -> ir.Array:
     """Mask of the last element of a square matrix."""
     at_last = lambda axis: lax.eq(
-        lax.broadcasted_iota(np.int32, (size, size), axis), strong_constant(INT32, size - 1)
+        lax.broadcasted_iota(np.int32, (size, size), axis),
+        promotion.strong_constant(promotion.INT32, size - 1),
     )
     return lax.bitwise_and(at_last(0), at_last(1))
 
@@ -338,8 +334,8 @@ def _is_corner(size: int) -> ir.Array:
 def _solves(upper: ir.Array) -> ir.Array:
     """Whether systems with upper triangular matrices have finite solutions."""
     shape = np.shape(upper)
-    dtype = dtype_of(upper)
+    dtype = promotion.dtype_of(upper)
     ones = lax.full((*shape[:-1], 1), 1, dtype)
     x = triangular_solve(upper, ones, left_side=True)
-    finite = lax.is_finite(lax.abs(x) if dtype in COMPLEX_DTYPES else x)
+    finite = lax.is_finite(lax.abs(x) if dtype in promotion.COMPLEX_DTYPES else x)
     return lax.reduce_and_p.bind(finite, axes=(len(shape) - 2, len(shape) - 1))

@@ -13,15 +13,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, DTypeLike, composite
-from ricci_numpy._promotion import (
-    canonical_axis,
-    constant_like,
-    convert,
-    dtype_of,
-    operands,
-    promote_dtypes_inexact,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.indexing._where import where
 from ricci_numpy.reductions._axis_reductions import any, max, sum
@@ -77,7 +69,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
     Source: numpy.linalg.matrix_power.
     """
-    (a,) = operands("matrix_power", a)
+    (a,) = promotion.operands("matrix_power", a)
     shape = np.shape(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise TypeError(f"matrix_power: the operand must hold square matrices, got shape {shape}.")
@@ -92,7 +84,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 def _matrix_power(a: Array, *, n: int) -> Array:
     if n == 0:
         shape = np.shape(a)
-        return broadcast(eye(shape[-1], dtype=dtype_of(a)), shape)
+        return broadcast(eye(shape[-1], dtype=promotion.dtype_of(a)), shape)
     if n < 0:
         a, n = inv(a), -n
     # In NumPy's order; the loop below would compute a (a a), which rounds differently.
@@ -141,29 +133,29 @@ def matrix_rank(
 
     Source: numpy.linalg.matrix_rank.
     """
-    (M,) = operands("matrix_rank", M)
+    (M,) = promotion.operands("matrix_rank", M)
     if tol is not None:
         if rtol is not None:
             raise ValueError("matrix_rank: rtol and tol are the same; give only one of them.")
         rtol = tol
     if rtol is not None:
-        (rtol,) = operands("matrix_rank", rtol)
+        (rtol,) = promotion.operands("matrix_rank", rtol)
     return _matrix_rank(M, rtol, hermitian=bool(hermitian))
 
 
 @composite("matrix_rank")
 def _matrix_rank(M: Array, tolerance: ArrayLike | None, *, hermitian: bool) -> Array:
-    (M,) = promote_dtypes_inexact(M)
+    (M,) = promotion.promote_dtypes_inexact(M)
     if np.ndim(M) < 2:
-        nonzero = any(lax.ne(M, strong_constant(dtype_of(M), 0)))
+        nonzero = any(lax.ne(M, promotion.strong_constant(promotion.dtype_of(M), 0)))
         return lax.convert_element_type(nonzero, np.int32)
     s = svd(M, compute_uv=False, full_matrices=False, hermitian=hermitian)
-    dtype = dtype_of(s)
+    dtype = promotion.dtype_of(s)
     if tolerance is None:
         rows, columns = np.shape(M)[-2:]
-        larger = strong_constant(dtype, np.maximum(rows, columns))
+        larger = promotion.strong_constant(dtype, np.maximum(rows, columns))
         tolerance = lax.mul(lax.mul(max(s, axis=-1), larger), real_eps(dtype))
-    counts = greater(s, expand_dims(convert(tolerance, dtype), -1))
+    counts = greater(s, expand_dims(promotion.convert(tolerance, dtype), -1))
     return sum(counts, axis=-1)
 
 
@@ -189,7 +181,7 @@ def cond(x: ArrayLike, p: float | str | None = None) -> Array:
 
     Source: numpy.linalg.cond.
     """
-    (x,) = operands("cond", x)
+    (x,) = promotion.operands("cond", x)
     if np.ndim(x) < 2:
         raise ValueError(f"cond: the operand must hold matrices, got shape {np.shape(x)}.")
     if 0 in np.shape(x):
@@ -211,7 +203,7 @@ def _cond(x: Array, *, p: float | str | None) -> Array:
     # A singular matrix may give NaN, as 0 / 0 or 0 times infinity; its condition number is
     # infinite.
     new_nan = lax.bitwise_and(lax.ne(numbers, numbers), lax.bitwise_not(input_nan))
-    return where(new_nan, constant_like(numbers, np.inf), numbers)
+    return where(new_nan, promotion.constant_like(numbers, np.inf), numbers)
 
 
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: lax.PrecisionLike = None) -> Array:
@@ -235,7 +227,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: lax.PrecisionLike = Non
 
     Source: numpy.linalg.multi_dot.
     """
-    arrays = operands("multi_dot", *arrays)
+    arrays = promotion.operands("multi_dot", *arrays)
     count = len(arrays)
     if count < 2:
         raise ValueError(f"multi_dot: at least two arrays are needed, got {count}.")
@@ -285,9 +277,9 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
     Source: numpy.linalg.cross.
     """
-    x1, x2 = operands("cross", x1, x2)
+    x1, x2 = promotion.operands("cross", x1, x2)
     for x in (x1, x2):
-        size = np.shape(x)[canonical_axis(axis, np.ndim(x))]
+        size = np.shape(x)[promotion.canonical_axis(axis, np.ndim(x))]
         if size != 3:
             raise ValueError(f"cross: vectors must have size 3 along axis {axis}, got {size}.")
     return cross_of_any(x1, x2, axis=axis)
@@ -313,7 +305,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Source: numpy.linalg.outer.
     """
-    x1, x2 = operands("outer", x1, x2)
+    x1, x2 = promotion.operands("outer", x1, x2)
     if np.ndim(x1) != 1 or np.ndim(x2) != 1:
         raise ValueError(
             f"outer: operands must be vectors, got shapes {np.shape(x1)} and {np.shape(x2)}."

@@ -9,14 +9,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import checked_out_sharding, resolved_by
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    canonical_axes,
-    common_dtype,
-    convert,
-    operands,
-    promote_dtypes,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
@@ -33,7 +26,7 @@ def preferred_type(
     """The dtype of a product, the preferred or the promoted one, and whether it is weak."""
     if preferred is not None:
         return ir.explicit_dtype(preferred, name), False
-    return common_dtype(*args)
+    return promotion.common_dtype(*args)
 
 
 def contract(
@@ -62,7 +55,7 @@ def contract(
     aval = result.aval
     if aval.weak_type == weak and aval.dtype == dtype:
         return result
-    return convert(result, dtype, weak)
+    return promotion.convert(result, dtype, weak)
 
 
 def _check_sizes(
@@ -86,7 +79,7 @@ def _check_sizes(
 def conjugate_if_complex[T: ir.ArrayLike](x: T) -> T | ir.Array:
     """The complex conjugate; a real array is returned unchanged."""
     aval = ir.get_aval(x)
-    return lax.conj(x) if aval.dtype in COMPLEX_DTYPES else x
+    return lax.conj(x) if aval.dtype in promotion.COMPLEX_DTYPES else x
 
 
 def dot(
@@ -133,7 +126,7 @@ def dot(
     if cached is not None:
         return cached(a, b)
     arguments = a, b
-    a, b = operands("dot", a, b)
+    a, b = promotion.operands("dot", a, b)
     rank_a, rank_b = np.ndim(a), np.ndim(b)
     contracted = ((rank_a - 1,), (max(0, rank_b - 2),)) if rank_a and rank_b else ((), ())
     dims = (contracted, ((), ()))
@@ -184,7 +177,7 @@ def matmul(
     if cached is not None:
         return cached(a, b)
     arguments = a, b
-    a, b = operands("matmul", a, b)
+    a, b = promotion.operands("matmul", a, b)
     shape_a, shape_b = np.shape(a), np.shape(b)
     rank_a, rank_b = len(shape_a), len(shape_b)
     if not rank_a or not rank_b:
@@ -336,7 +329,7 @@ def vdot(
 
     Source: numpy.vdot.
     """
-    a, b = operands("vdot", a, b)
+    a, b = promotion.operands("vdot", a, b)
     a = conjugate_if_complex(a)
     return dot(
         ravel(a), ravel(b), precision=precision, preferred_element_type=preferred_element_type
@@ -373,7 +366,7 @@ def vecdot(
 
     Source: numpy.vecdot.
     """
-    x1, x2 = operands("vecdot", x1, x2)
+    x1, x2 = promotion.operands("vecdot", x1, x2)
     if not np.ndim(x1) or not np.ndim(x2):
         raise ValueError("vecdot: operands need at least one dimension, got a scalar.")
     x1, x2 = moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)
@@ -417,11 +410,11 @@ def inner(
 
     Source: numpy.inner.
     """
-    a, b = operands("inner", a, b)
+    a, b = promotion.operands("inner", a, b)
     if not np.ndim(a) or not np.ndim(b):
         dtype, _ = preferred_type("inner", preferred_element_type, a, b)
         product = multiply(a, b)
-        return convert(product, dtype) if preferred_element_type else product
+        return promotion.convert(product, dtype) if preferred_element_type else product
     dims = (((np.ndim(a) - 1,), (np.ndim(b) - 1,)), ((), ()))
     return contract("inner", a, b, dims, precision, preferred_element_type)
 
@@ -449,7 +442,7 @@ def outer(a: ir.ArrayLike, b: ir.ArrayLike, out: None = None) -> ir.Array:
     """
     if out is not None:
         raise NotImplementedError("outer: arrays cannot be written to; leave out= out.")
-    a, b = promote_dtypes(*operands("outer", a, b))
+    a, b = promotion.promote_dtypes(*promotion.operands("outer", a, b))
     aval = ir.get_aval(a)
     times = lax.bitwise_and if aval.dtype == ir.BOOL else lax.mul
     return times(lax.expand_dims(ravel(a), (1,)), lax.expand_dims(ravel(b), (0,)))
@@ -492,7 +485,7 @@ def tensordot(
 
     Source: numpy.tensordot.
     """
-    a, b = operands("tensordot", a, b)
+    a, b = promotion.operands("tensordot", a, b)
     rank_a, rank_b = np.ndim(a), np.ndim(b)
     if isinstance(axes, int | np.integer):
         count = as_int(axes)
@@ -508,7 +501,10 @@ def tensordot(
             raise TypeError(
                 f"tensordot: axes={axes} is neither a count of axes nor a pair of lists of them."
             )
-        pair = canonical_axes(axis_lists[0], rank_a), canonical_axes(axis_lists[1], rank_b)
+        pair = (
+            promotion.canonical_axes(axis_lists[0], rank_a),
+            promotion.canonical_axes(axis_lists[1], rank_b),
+        )
         if len(pair[0]) != len(pair[1]):
             raise TypeError(
                 f"tensordot: axes must name as many dimensions of each operand, got {axes}."

@@ -4,14 +4,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike
-from ricci_numpy._promotion import (
-    as_elements,
-    canonical_axis,
-    common_dtype,
-    convert,
-    dtype_of,
-    operands,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, concrete_values
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.indexing._at import at
@@ -57,23 +50,23 @@ def delete(
 
     Source: numpy.delete.
     """
-    (arr,) = operands("delete", arr)
+    (arr,) = promotion.operands("delete", arr)
     if axis is None:
         arr, axis = ravel(arr), 0
-    axis = canonical_axis(axis, np.ndim(arr))
+    axis = promotion.canonical_axis(axis, np.ndim(arr))
     size = np.shape(arr)[axis]
     if isinstance(obj, slice):
         remaining = np.delete(np.arange(size), obj)
     elif isinstance(obj, int | np.integer):
-        i = canonical_axis(obj, size)
+        i = promotion.canonical_axis(obj, size)
         before, arr = (slice(None),) * axis, asarray(arr)
         parts = [getitem(arr, (*before, slice(0, i))), getitem(arr, (*before, slice(i + 1, size)))]
         return lax.concatenate(parts, axis)
     elif assume_unique_indices:
-        return _delete_unique(arr, ravel(operands("delete", obj)[0]), axis, size)
+        return _delete_unique(arr, ravel(promotion.operands("delete", obj)[0]), axis, size)
     else:
-        (obj,) = operands("delete", obj)
-        if dtype_of(obj) != BOOL:
+        (obj,) = promotion.operands("delete", obj)
+        if promotion.dtype_of(obj) != BOOL:
             check_integers("delete", obj, ValueError)
         advice = "The size of the result depends on it, unless assume_unique_indices is true."
         remaining = np.delete(np.arange(size), concrete_values(obj, advice))
@@ -81,7 +74,7 @@ def delete(
 
 
 def _delete_unique(arr: Array, obj: Array, axis: int, size: int) -> Array:
-    if dtype_of(obj) == BOOL:
+    if promotion.dtype_of(obj) == BOOL:
         raise NotImplementedError("delete: a mask cannot come with assume_unique_indices.")
     obj = lax.convert_element_type(obj, np.int32)
     obj = wrapped(obj, size)
@@ -121,18 +114,18 @@ def insert(
 
     Source: numpy.insert.
     """
-    arr, values = operands("insert", arr, values)
+    arr, values = promotion.operands("insert", arr, values)
     if axis is None:
         arr, axis = ravel(arr), 0
-    axis = canonical_axis(axis, np.ndim(arr))
+    axis = promotion.canonical_axis(axis, np.ndim(arr))
     arr = moveaxis(arr, axis, 0)
-    dtype, weak = common_dtype(arr)
-    values = as_elements(values, dtype)
+    dtype, weak = promotion.common_dtype(arr)
+    values = promotion.as_elements(values, dtype)
     size = np.shape(arr)[0]
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(size), dtype=np.int32)
     is_scalar = not np.ndim(obj)
-    (obj,) = operands("insert", obj)
+    (obj,) = promotion.operands("insert", obj)
     check_integers("insert", obj, ValueError)
     positions = ravel(obj)
     if np.ndim(values):
@@ -158,4 +151,4 @@ def insert(
     old_places = nonzero(is_old, size=size)[0]
     result = lax.full((total, *np.shape(arr)[1:]), 0, dtype)
     result = at(at(result)[places].set(values))[old_places].set(arr)
-    return moveaxis(convert(result, dtype, weak), 0, axis)
+    return moveaxis(promotion.convert(result, dtype, weak), 0, axis)

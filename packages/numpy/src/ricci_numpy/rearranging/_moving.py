@@ -11,17 +11,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
 from ricci_lax.authoring import resolved_by
-from ricci_numpy._promotion import (
-    INEXACT_DTYPES,
-    INT32,
-    as_elements,
-    axis_tuple,
-    canonical_axes,
-    canonical_axis,
-    constant,
-    operands,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, concrete_values
 from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.indexing._take import take
@@ -69,7 +59,7 @@ def tile(A: ir.ArrayLike, reps: ir.ShapeLike) -> ir.Array:
 
     Source: numpy.tile.
     """
-    (A,) = operands("tile", A)
+    (A,) = promotion.operands("tile", A)
     counts = as_shape(reps)
     rank = max(np.ndim(A), len(counts))
     counts = (1,) * (rank - len(counts)) + counts
@@ -123,15 +113,15 @@ def repeat(
         return resolved_by(
             out_sharding, lambda: repeat(a, repeats, axis, total_repeat_length=total_repeat_length)
         )
-    (a,) = operands("repeat", a)
+    (a,) = promotion.operands("repeat", a)
     if axis is None or not np.ndim(a):
         a, axis = ravel(a), 0
-    axis = canonical_axis(axis, np.ndim(a))
+    axis = promotion.canonical_axis(axis, np.ndim(a))
     shape = np.shape(a)
     if isinstance(repeats, int | np.integer) and total_repeat_length is None:
         result = _repeat_each(a, as_int(repeats), axis)
     else:
-        (repeats,) = operands("repeat", repeats)
+        (repeats,) = promotion.operands("repeat", repeats)
         counts = ravel(repeats)
         if np.shape(counts)[0] not in (1, shape[axis]):
             raise ValueError(
@@ -164,11 +154,11 @@ def _repeat_each(a: ir.Array, count: int, axis: int) -> ir.Array:
 @ir.composite("repeat")
 def _repeat_to(a: ir.Array, counts: ir.Array, *, axis: int, total: int) -> ir.Array:
     size = np.shape(a)[axis]
-    counts = lax.convert_element_type(counts, INT32)
+    counts = lax.convert_element_type(counts, promotion.INT32)
     ends = lax.cumsum(counts, 0)
     starts = lax.sub(ends, counts)
     # Ones where parts start; their cumulative sum minus 1 is the index of the part.
-    marks = counted(starts, lax.full((size,), 1, INT32), total)
+    marks = counted(starts, lax.full((size,), 1, promotion.INT32), total)
     return take(a, lax.sub(lax.cumsum(marks, 0), np.int32(1)), axis=axis)
 
 
@@ -193,9 +183,9 @@ def flip(m: ir.ArrayLike, axis: ir.Axis = None) -> ir.Array:
 
     Source: numpy.flip.
     """
-    (m,) = operands("flip", m)
+    (m,) = promotion.operands("flip", m)
     ndim = np.ndim(m)
-    axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
+    axes = tuple(range(ndim)) if axis is None else promotion.canonical_axes(axis, ndim)
     return _flip(m, axes=axes)
 
 
@@ -273,12 +263,12 @@ def roll(
 
     Source: numpy.roll.
     """
-    (a,) = operands("roll", a)
+    (a,) = promotion.operands("roll", a)
     if axis is None:
         return reshaped("roll", roll(ravel(a), shift, 0), np.shape(a))
     ndim = np.ndim(a)
-    axes = axis_tuple(axis)
-    axes = tuple(canonical_axis(d, ndim) for d in axes)
+    axes = promotion.axis_tuple(axis)
+    axes = tuple(promotion.canonical_axis(d, ndim) for d in axes)
     if isinstance(shift, int | np.integer) or ir.is_symbolic_dim(shift):
         return _roll_static(a, shifts=(ir.as_size(shift),) * len(axes), axes=axes)
     if isinstance(shift, Sequence):
@@ -293,12 +283,12 @@ def roll(
             shifts = _matched(static_shifts, axes)
             repeats = len(shifts) // len(axes) if axes else 0
             return _roll_static(a, shifts=shifts, axes=axes * repeats)
-        shift = lax.stack([lax.convert_element_type(s, INT32) for s in shift], 0)
+        shift = lax.stack([lax.convert_element_type(s, promotion.INT32) for s in shift], 0)
     elif isinstance(shift, np.ndarray):
         return roll(a, shift.tolist(), axis)
-    (moved,) = operands("roll", shift)
-    if ir.get_aval(moved).dtype in INEXACT_DTYPES:
-        moved = as_elements(moved, ir.python_scalar_dtype(int))
+    (moved,) = promotion.operands("roll", shift)
+    if ir.get_aval(moved).dtype in promotion.INEXACT_DTYPES:
+        moved = promotion.as_elements(moved, ir.python_scalar_dtype(int))
     if np.ndim(moved) > 1:
         raise ValueError(f"roll: shift must be a scalar or a vector, got shape {np.shape(moved)}.")
     return _roll_dynamic(a, moved, axes=axes)
@@ -330,10 +320,13 @@ def _roll_dynamic(a: ir.Array, shift: ir.ArrayLike, *, axes: tuple[int, ...]) ->
     shifts = lax.unstack(broadcast(shift, (count,)), 0)
     for by, axis in zip(shifts, axes * (count // len(axes)), strict=True):
         size = np.shape(a)[axis]
-        by = remainder(by, constant(by, ir.max_dim(size, 1)))
+        by = remainder(by, promotion.constant(by, ir.max_dim(size, 1)))
         # The rolled array is a window of two copies in a row.
         double = lax.concatenate([a, a], axis)
-        start = lax.sub(strong_constant(INT32, size), lax.convert_element_type(by, INT32))
+        start = lax.sub(
+            promotion.strong_constant(promotion.INT32, size),
+            lax.convert_element_type(by, promotion.INT32),
+        )
         a = lax.dynamic_slice_in_dim(double, start, size, axis)
     return a
 
@@ -360,11 +353,11 @@ def rot90(m: ir.ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> ir.Arr
 
     Source: numpy.rot90.
     """
-    (m,) = operands("rot90", m)
+    (m,) = promotion.operands("rot90", m)
     ndim = np.ndim(m)
     if ndim < 2:
         raise ValueError(f"rot90 needs an array of two dimensions at least, got {np.shape(m)}.")
-    first, second = (canonical_axis(d, ndim) for d in axes)
+    first, second = (promotion.canonical_axis(d, ndim) for d in axes)
     if first == second:
         raise ValueError(f"rot90: axes={axes} must be two different axes.")
     return _rot90(m, k=as_int(k) % 4, axes=(first, second))
@@ -405,7 +398,7 @@ def resize(a: ir.ArrayLike, new_shape: ir.ShapeLike) -> ir.Array:
 
     Source: numpy.resize.
     """
-    (a,) = operands("resize", a)
+    (a,) = promotion.operands("resize", a)
     shape = as_shape(new_shape)
     if any(n < 0 for n in shape):
         raise ValueError(f"resize: sizes must not be negative, got {shape}.")
@@ -452,9 +445,9 @@ def apply_along_axis(
 
     Source: numpy.apply_along_axis.
     """
-    (arr,) = operands("apply_along_axis", arr)
+    (arr,) = promotion.operands("apply_along_axis", arr)
     ndim = np.ndim(arr)
-    axis = canonical_axis(axis, ndim)
+    axis = promotion.canonical_axis(axis, ndim)
     # The dimensions before ``axis`` come before those of the function's result, the others after.
     mapped = vmap_over(lambda x: func1d(x, *args, **kwargs), ndim - 1 - axis, -1, -1)
     return vmap_over(mapped, axis, 0, 0)(arr)
@@ -483,12 +476,12 @@ def apply_over_axes(
 
     Source: numpy.apply_over_axes.
     """
-    (a,) = operands("apply_over_axes", a)
+    (a,) = promotion.operands("apply_over_axes", a)
     rank = np.ndim(a)
     for axis in axes:
         reduced = func(a, axis)
         if np.ndim(reduced) == rank - 1:
-            reduced = lax.expand_dims(reduced, (canonical_axis(axis, rank),))
+            reduced = lax.expand_dims(reduced, (promotion.canonical_axis(axis, rank),))
         if np.ndim(reduced) != rank:
             raise ValueError(
                 f"apply_over_axes: func returned an array of {np.ndim(reduced)} dimensions for one "
@@ -528,12 +521,12 @@ def trim_zeros(filt: ir.ArrayLike, trim: str = "fb", axis: ir.Axis = None) -> ir
 
     Source: numpy.trim_zeros.
     """
-    (filt,) = operands("trim_zeros", filt)
+    (filt,) = promotion.operands("trim_zeros", filt)
     value = concrete_values(
         filt, "The values of the argument 'filt' of trim_zeros decide the size of the result."
     )
     ndim = np.ndim(filt)
-    axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
+    axes = tuple(range(ndim)) if axis is None else promotion.canonical_axes(axis, ndim)
     places = np.nonzero(value)
     starts, limits = [0] * ndim, list(np.shape(filt))
     for d in axes:

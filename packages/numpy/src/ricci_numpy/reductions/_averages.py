@@ -8,14 +8,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import resolved_by
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    common_dtype,
-    convert,
-    inexact_dtype,
-    operands,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, select_where
 from ricci_numpy.arrays._creation import asarray
 
@@ -95,14 +88,14 @@ def average(
     Source: numpy.average.
     """
     if weights is None:
-        (a,) = operands("average", a)
+        (a,) = promotion.operands("average", a)
         a = asarray(a)
         result = mean(a, axis, None, None, keepdims)
         if not returned:
             return result
         count = axis_count(a.shape, reduced_axes("average", axis, a.ndim))
         return result, lax.full_like(result, count)
-    a, weights = operands("average", a, weights)
+    a, weights = promotion.operands("average", a, weights)
     axes = reduced_axes("average", axis, np.ndim(a))
     result, total = _average(
         a, weights, axes=axes, everywhere=axis is None, keepdims=bool(keepdims)
@@ -114,8 +107,8 @@ def average(
 def _average(
     a: ir.Array, weights: ir.Array, *, axes: tuple[int, ...], everywhere: bool, keepdims: bool
 ) -> tuple[ir.Array, ir.Array]:
-    dtype, _ = inexact_dtype(*common_dtype(a, weights))
-    a, weights = (convert(asarray(x), dtype) for x in (a, weights))
+    dtype, _ = promotion.inexact_dtype(*promotion.common_dtype(a, weights))
+    a, weights = (promotion.convert(asarray(x), dtype) for x in (a, weights))
     if weights.shape != a.shape:
         if everywhere:
             raise ValueError(
@@ -336,10 +329,10 @@ def nanpercentile(
 
 def _percent(name: str, q: ir.ArrayLike) -> ir.ArrayLike:
     """Percentages as fractions."""
-    (q,) = operands(name, q)
-    dtype = inexact_dtype(common_dtype(q)[0])[0]
+    (q,) = promotion.operands(name, q)
+    dtype = promotion.inexact_dtype(promotion.common_dtype(q)[0])[0]
     if hasattr(type(q), "aval"):
-        return lax.div(convert(q, dtype), strong_constant(dtype, 100))
+        return lax.div(promotion.convert(q, dtype), promotion.strong_constant(dtype, 100))
     return np.asarray(q).astype(dtype) / np.asarray(100).astype(dtype)
 
 
@@ -355,9 +348,9 @@ def _quantile(
     skip_nan: bool,
     weights: ir.ArrayLike | None = None,
 ) -> ir.Array:
-    a, q = operands(name, a, q)
+    a, q = promotion.operands(name, a, q)
     if weights is not None:
-        (weights,) = operands(name, weights)
+        (weights,) = promotion.operands(name, weights)
     if out is not None or overwrite_input:
         raise ValueError(
             f"{name}: out= and overwrite_input= are not supported, since arrays do not change. Use "
@@ -367,7 +360,7 @@ def _quantile(
         raise ValueError(f"{name}: method={method!r} is unknown; use one of {', '.join(_METHODS)}.")
     if weights is not None and method != "inverted_cdf":
         raise NotImplementedError(f"{name}: weights= needs method='inverted_cdf'.")
-    if common_dtype(a)[0] in COMPLEX_DTYPES:
+    if promotion.common_dtype(a)[0] in promotion.COMPLEX_DTYPES:
         raise ValueError(f"{name} is not defined for complex numbers: they have no order.")
     is_concrete = not hasattr(type(q), "aval")
     return _quantiles(
@@ -400,10 +393,10 @@ def _quantiles(
 ) -> ir.Array:
     """The quantiles at the fractions ``q``, an array, or ``concrete_q``, numbers."""
     arrays = (a,) if weights is None else (a, weights)
-    a = convert(a, inexact_dtype(*common_dtype(*arrays))[0])
+    a = promotion.convert(a, promotion.inexact_dtype(*promotion.common_dtype(*arrays))[0])
     rows, other_shape = _rows(a, axes)
     if rows.shape[1] == 0 and skip_nan:
-        rows = lax.full((rows.shape[0], 1), strong_constant(a.dtype, np.nan))
+        rows = lax.full((rows.shape[0], 1), promotion.strong_constant(a.dtype, np.nan))
     if rows.shape[1] == 0:
         raise ValueError(f"{name}: an array of shape {a.shape} has no elements along axes {axes}.")
     fractions = _fractions(q if concrete_q is None else np.asarray(concrete_q), a.dtype)
@@ -434,7 +427,7 @@ def _rows(a: ir.Array, axes: tuple[int, ...]) -> tuple[ir.Array, ir.Shape]:
 def _fractions(q: Any, dtype: np.dtype) -> ir.Array | np.ndarray:
     """The fractions as a vector, a NumPy array if they are concrete."""
     if hasattr(type(q), "aval"):
-        q = convert(q, inexact_dtype(q.dtype)[0])
+        q = promotion.convert(q, promotion.inexact_dtype(q.dtype)[0])
         return lax.reshape(q, (q.size,)) if q.ndim != 1 else q
     real = np.float64 if dtype.itemsize == 8 else np.float32
     return np.asarray(q).astype(real).reshape(-1)
@@ -443,7 +436,7 @@ def _fractions(q: Any, dtype: np.dtype) -> ir.Array | np.ndarray:
 def _of_rows(rows: ir.Array, q: ir.Array | np.ndarray, method: str, skip_nan: bool) -> ir.Array:
     """The quantiles of each row of a matrix: a matrix with a row for each fraction."""
     invalid = lax.ne(rows, rows)
-    nan = strong_constant(rows.dtype, np.nan)
+    nan = promotion.strong_constant(rows.dtype, np.nan)
     if skip_nan:
         # Sorting puts NaNs last, after the elements that count.
         rows = lax.sort(rows, dimension=1)
@@ -468,10 +461,10 @@ def _static(rows: ir.Array, q: np.ndarray, method: str) -> ir.Array:
     parts = []
     for i in range(len(q)):
         below, above = (lax.index_in_dim(rows, int(n[i]), 1, keepdims=True) for n in (low, high))
-        fraction = strong_constant(rows.dtype, float(weight[i]))
+        fraction = promotion.strong_constant(rows.dtype, float(weight[i]))
         parts.append(_interpolate(below, above, fraction, method))
     if not parts:
-        return lax.full((0, rows.shape[0]), strong_constant(rows.dtype, 0))
+        return lax.full((0, rows.shape[0]), promotion.strong_constant(rows.dtype, 0))
     quantiles = parts[0] if len(parts) == 1 else lax.concatenate(parts, 1)
     return lax.transpose(quantiles, (1, 0))
 
@@ -484,12 +477,12 @@ def _interpolate(below: ir.Array, above: ir.Array, fraction: ir.ArrayLike, metho
     if method == "higher":
         return above
     if method == "midpoint":
-        return lax.mul(lax.add(below, above), strong_constant(dtype, 0.5))
+        return lax.mul(lax.add(below, above), promotion.strong_constant(dtype, 0.5))
     if method == "nearest":
         # One half is rounded down, as in JAX.
-        near = lax.le(fraction, strong_constant(dtype, 0.5))
+        near = lax.le(fraction, promotion.strong_constant(dtype, 0.5))
         return select_where(near, below, above, "quantile")
-    complement = lax.sub(strong_constant(dtype, 1), fraction)
+    complement = lax.sub(promotion.strong_constant(dtype, 1), fraction)
     return lax.add(lax.mul(below, complement), lax.mul(above, fraction))
 
 
@@ -500,14 +493,14 @@ def _dynamic(
     dtype = rows.dtype
     computed = dtype if dtype.itemsize >= 4 else np.dtype("float32")
     count, length = rows.shape
-    q = convert(asarray(q), computed)
+    q = promotion.convert(asarray(q), computed)
     shape = (q.shape[0], count)
     q = lax.broadcast_in_dim(q, shape, (0,))
     if valid is None:
-        sizes: ir.Array = lax.full(shape, strong_constant(computed, length))
+        sizes: ir.Array = lax.full(shape, promotion.strong_constant(computed, length))
     else:
-        sizes = lax.broadcast_in_dim(convert(valid, computed), shape, (1,))
-    one, zero = strong_constant(computed, 1), strong_constant(computed, 0)
+        sizes = lax.broadcast_in_dim(promotion.convert(valid, computed), shape, (1,))
+    one, zero = promotion.strong_constant(computed, 1), promotion.strong_constant(computed, 0)
     last = lax.max(zero, lax.sub(sizes, one))
     if method == "inverted_cdf":
         place = lax.max(zero, lax.sub(lax.ceil(lax.mul(q, sizes)), one))
@@ -515,8 +508,8 @@ def _dynamic(
         place = lax.mul(q, last)
     floor, ceil = lax.floor(place), lax.ceil(place)
     low, high = (lax.max(zero, lax.min(x, last)) for x in (floor, ceil))
-    below, above = (_columns(rows, convert(x, _INDEX)) for x in (low, high))
-    return _interpolate(below, above, convert(lax.sub(place, floor), dtype), method)
+    below, above = (_columns(rows, promotion.convert(x, _INDEX)) for x in (low, high))
+    return _interpolate(below, above, promotion.convert(lax.sub(place, floor), dtype), method)
 
 
 def _columns(rows: ir.Array, places: ir.Array) -> ir.Array:
@@ -553,17 +546,17 @@ def _weighted(
                 f"{shape}, or along the axes {axes}, {along}."
             )
         weights = lax.broadcast_in_dim(weights, shape, tuple(axes))
-    weights, _ = _rows(convert(weights, rows.dtype), axes)
+    weights, _ = _rows(promotion.convert(weights, rows.dtype), axes)
     invalid = lax.ne(rows, rows)
-    nan = strong_constant(rows.dtype, np.nan)
+    nan = promotion.strong_constant(rows.dtype, np.nan)
     if skip_nan:
-        weights = select_where(invalid, strong_constant(weights.dtype, 0), weights)
+        weights = select_where(invalid, promotion.strong_constant(weights.dtype, 0), weights)
     else:
         rows = select_where(keep_axes(_any(invalid, 1), (1,)), nan, rows)
     rows, weights = lax.sort((rows, weights), dimension=1, num_keys=1)
     sums = lax.cumsum(weights, 1)
     total = lax.slice_in_dim(sums, rows.shape[1] - 1, rows.shape[1], axis=1)
-    q = convert(asarray(q), rows.dtype)
+    q = promotion.convert(asarray(q), rows.dtype)
     count = q.shape[0]
     full = (count, *rows.shape)
     thresholds = lax.mul(
@@ -571,7 +564,7 @@ def _weighted(
     )
     short = lax.lt(lax.broadcast_in_dim(sums, full, (1, 2)), thresholds)
     places = sum(short, 2, _INDEX)
-    places = lax.min(places, strong_constant(_INDEX, rows.shape[1] - 1))
+    places = lax.min(places, promotion.strong_constant(_INDEX, rows.shape[1] - 1))
     elements = _columns(rows, places)
     total = lax.broadcast_in_dim(total, (1, rows.shape[0]), (1, 0))
     return select_where(lax.ne(total, total), nan, elements)

@@ -9,16 +9,7 @@ import ricci_lax as lax
 from ricci_numpy._promotion import convert, strong_constant
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
-from ._kinds import (
-    KINDS,
-    accumulated_dtype,
-    keep_axes,
-    no_out,
-    reduced,
-    reduced_axes,
-    reduction_operands,
-    sum_dtype,
-)
+from . import _kinds as kinds
 
 __all__ = [
     "all",
@@ -47,10 +38,10 @@ def _total_step(name: str) -> ir.Composite:
     @ir.inlined(name)
     def step(a, where, initial, *, axes, dtype, keepdims, promote_integers):
         a = asarray(a)
-        result_dtype = sum_dtype(a.dtype, promote_integers) if dtype is None else dtype
-        computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
+        result_dtype = kinds.sum_dtype(a.dtype, promote_integers) if dtype is None else dtype
+        computed = kinds.accumulated_dtype(result_dtype) if dtype is None else result_dtype
         kind = _OF_BOOLEANS[name] if computed == ir.BOOL else name
-        result = reduced(name, kind, convert(a, computed), where, initial, axes, keepdims)
+        result = kinds.reduced(name, kind, convert(a, computed), where, initial, axes, keepdims)
         return convert(result, result_dtype)
 
     return step
@@ -62,7 +53,7 @@ def _extreme_step(name: str) -> ir.Composite:
     @ir.inlined(name)
     def step(a, where, initial, *, axes, keepdims):
         a = asarray(a)
-        return reduced(name, name, convert(a, a.dtype), where, initial, axes, keepdims)
+        return kinds.reduced(name, name, convert(a, a.dtype), where, initial, axes, keepdims)
 
     return step
 
@@ -72,7 +63,7 @@ def _logical_step(name: str) -> ir.Composite:
 
     @ir.inlined(name)
     def step(a, where, *, axes, keepdims):
-        return reduced(name, name, convert(asarray(a), ir.BOOL), where, None, axes, keepdims)
+        return kinds.reduced(name, name, convert(asarray(a), ir.BOOL), where, None, axes, keepdims)
 
     return step
 
@@ -94,7 +85,7 @@ def _total(
     mask: ir.ArrayLike | None,
     promote_integers: bool,
 ) -> ir.Array:
-    a, mask, initial, axes = reduction_operands(name, a, axis, mask, initial)
+    a, mask, initial, axes = kinds.reduction_operands(name, a, axis, mask, initial)
     return _STEPS[name](
         a,
         mask,
@@ -115,8 +106,8 @@ def _extreme(
     initial: ir.ArrayLike | None,
     mask: ir.ArrayLike | None,
 ) -> ir.Array:
-    no_out(name, out)
-    a, mask, initial, axes = reduction_operands(name, a, axis, mask, initial)
+    kinds.no_out(name, out)
+    a, mask, initial, axes = kinds.reduction_operands(name, a, axis, mask, initial)
     if initial is None:
         aval = ir.get_aval(a)
         if mask is not None:
@@ -129,15 +120,15 @@ def _extreme(
                 f"{name} has no identity to start from. Give initial=..., the result for that case."
             )
         if not keepdims and hasattr(type(a), "aval") and not aval.weak_type:
-            return KINDS[name].primitive.bind(a, axes=axes, out_sharding=None)
+            return kinds.KINDS[name].primitive.bind(a, axes=axes, out_sharding=None)
     return _STEPS[name](a, mask, initial, axes=axes, keepdims=bool(keepdims))
 
 
 def _logical(
     name: str, a: ir.ArrayLike, axis: ir.Axis, out: None, keepdims: bool, mask: ir.ArrayLike | None
 ) -> ir.Array:
-    no_out(name, out)
-    a, mask, _, axes = reduction_operands(name, a, axis, mask)
+    kinds.no_out(name, out)
+    a, mask, _, axes = kinds.reduction_operands(name, a, axis, mask)
     return _STEPS[name](a, mask, axes=axes, keepdims=bool(keepdims))
 
 
@@ -162,7 +153,7 @@ def _plain_sum(a: ir.ArrayLike, axis: ir.Axis) -> ir.Operation | None:
         return None
     if aval.dtype.itemsize < 8 and ir.python_scalar_dtype(int).itemsize == 8:
         return None
-    axes = reduced_axes("sum", axis, aval.ndim)
+    axes = kinds.reduced_axes("sum", axis, aval.ndim)
     operation = ir.Operation(lax.reduce_sum_p, axes=axes, out_sharding=None)
     return _sums.add(key, operation) if cacheable else operation
 
@@ -218,8 +209,8 @@ def sum(
         plain = _plain_sum(a, axis)
         if plain is not None:
             total = plain(a)
-            return keep_axes(total, plain.params["axes"]) if keepdims else total
-    no_out("sum", out)
+            return kinds.keep_axes(total, plain.params["axes"]) if keepdims else total
+    kinds.no_out("sum", out)
     dtype = chosen_dtype(dtype, "sum")
     return _total("sum", a, axis, dtype, keepdims, initial, where, promote_integers)
 
@@ -252,7 +243,7 @@ def prod(
 
     Source: numpy.prod.
     """
-    no_out("prod", out)
+    kinds.no_out("prod", out)
     dtype = chosen_dtype(dtype, "prod")
     return _total("prod", a, axis, dtype, keepdims, initial, where, promote_integers)
 
@@ -454,8 +445,8 @@ def ptp(
 
     Source: numpy.ptp.
     """
-    no_out("ptp", out)
-    a, *_, axes = reduction_operands("ptp", a, axis)
+    kinds.no_out("ptp", out)
+    a, *_, axes = kinds.reduction_operands("ptp", a, axis)
     return _ptp(a, axes=axes, keepdims=bool(keepdims))
 
 
@@ -481,7 +472,7 @@ def count_nonzero(a: ir.ArrayLike, axis: ir.Axis = None, keepdims: bool = False)
 
     Source: numpy.count_nonzero.
     """
-    a, *_, axes = reduction_operands("count_nonzero", a, axis)
+    a, *_, axes = kinds.reduction_operands("count_nonzero", a, axis)
     return _count_nonzero(a, axes=axes, keepdims=bool(keepdims))
 
 

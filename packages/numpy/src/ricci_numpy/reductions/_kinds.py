@@ -9,14 +9,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    INEXACT_DTYPES,
-    INT32,
-    axis_tuple,
-    convert,
-    operands,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 
 _FLOAT32 = np.dtype("float32")
@@ -44,7 +37,7 @@ def reduced_axes(name: str, axis: ir.Axis, ndim: int) -> tuple[int, ...]:
             return (axis % ndim,)
         numbers: tuple = (axis,)
     else:
-        numbers = tuple(map(index, axis_tuple(axis)))
+        numbers = tuple(map(index, promotion.axis_tuple(axis)))
     for i in numbers:
         if not -ndim <= i < ndim:
             raise np.exceptions.AxisError(
@@ -76,7 +69,7 @@ def checked_mask(name: str, mask: ir.ArrayLike) -> ir.ArrayLike:
       TypeError: if it is not an array.
       ValueError: if it is not boolean.
     """
-    (mask,) = operands(name, mask)
+    (mask,) = promotion.operands(name, mask)
     dtype = ir.get_aval(mask).dtype
     if dtype != ir.BOOL:
         raise ValueError(
@@ -89,8 +82,8 @@ def checked_mask(name: str, mask: ir.ArrayLike) -> ir.ArrayLike:
 def sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
     """The dtype of a sum or product: at least the default int for booleans and integers."""
     if dtype == ir.BOOL:
-        return ir.python_scalar_dtype(int) if promote_integers else INT32
-    if promote_integers and dtype not in INEXACT_DTYPES:
+        return ir.python_scalar_dtype(int) if promote_integers else promotion.INT32
+    if promote_integers and dtype not in promotion.INEXACT_DTYPES:
         default = ir.python_scalar_dtype(int)
         if ir.issubdtype(dtype, np.unsignedinteger):
             default = ir.canonicalize_dtype(ir.UINTS[-1])
@@ -105,7 +98,7 @@ def accumulated_dtype(dtype: np.dtype) -> np.dtype:
 
 def _initial(name: str, initial: ir.ArrayLike, dtype: np.dtype) -> ir.ArrayLike:
     """The initial value of a reduction, as a scalar of its dtype."""
-    (initial,) = operands(name, initial)
+    (initial,) = promotion.operands(name, initial)
     shape = np.shape(initial)
     if shape:
         raise ValueError(
@@ -113,7 +106,7 @@ def _initial(name: str, initial: ir.ArrayLike, dtype: np.dtype) -> ir.ArrayLike:
             "the same scalar."
         )
     if hasattr(type(initial), "aval"):
-        return convert(initial, dtype)
+        return promotion.convert(initial, dtype)
     return ir.exact_scalar(initial, dtype)
 
 
@@ -121,7 +114,7 @@ def _bound(upper: bool, dtype: np.dtype) -> float:
     """The lowest or the highest value of a dtype."""
     if dtype == ir.BOOL:
         return upper
-    if dtype in INEXACT_DTYPES:
+    if dtype in promotion.INEXACT_DTYPES:
         return np.inf if upper else -np.inf
     limits = ir.iinfo(dtype)
     return int(limits.max if upper else limits.min)
@@ -168,7 +161,7 @@ def reduced(
     """Reduce an array that has been converted to the dtype to compute in."""
     primitive, combine, neutral, params = KINDS[kind]
     if where is not None:
-        a = select_where(where, a, strong_constant(a.dtype, neutral(a.dtype)), name)
+        a = select_where(where, a, promotion.strong_constant(a.dtype, neutral(a.dtype)), name)
     result = primitive.bind(a, axes=axes, **params)
     if initial is not None:
         result = combine(_initial(name, initial, a.dtype), result)
@@ -187,10 +180,10 @@ def reduction_operands(
     Returns:
       The array, the mask and the initial value as operands, or ``None``, and the axes.
     """
-    (a,) = operands(name, a)
+    (a,) = promotion.operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
     if mask is not None:
         mask = checked_mask(name, mask)
     if initial is not None:
-        (initial,) = operands(name, initial)
+        (initial,) = promotion.operands(name, initial)
     return a, mask, initial, axes

@@ -7,15 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    INEXACT_DTYPES,
-    INTEGER_DTYPES,
-    convert,
-    inexact_dtype,
-    operands,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
@@ -97,7 +89,7 @@ def mean_of(
     mask: ir.ArrayLike | None,
 ) -> ir.Array:
     """``mean``, with a dtype that has been checked, for the function ``name``."""
-    (a,) = operands(name, a)
+    (a,) = promotion.operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
     if mask is not None:
         mask = checked_mask(name, mask)
@@ -114,18 +106,18 @@ def _mean(
     keepdims: bool,
 ) -> ir.Array:
     a = asarray(a)
-    result_dtype = inexact_dtype(a.dtype)[0] if dtype is None else dtype
+    result_dtype = promotion.inexact_dtype(a.dtype)[0] if dtype is None else dtype
     computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
-    a = convert(a, computed)
+    a = promotion.convert(a, computed)
     if where is not None:
         count = masked_count("mean", where, a.shape, axes, computed, keepdims)
         total = sum(a, axes, computed, None, keepdims, None, where)
-        return convert(lax.div(total, count), result_dtype)
+        return promotion.convert(lax.div(total, count), result_dtype)
     total = lax.reduce_sum_p.bind(a, axes=axes, out_sharding=None)
     if keepdims:
         total = keep_axes(total, axes)
-    count = strong_constant(computed, axis_count(a.shape, axes))
-    return convert(lax.div(total, count), result_dtype)
+    count = promotion.strong_constant(computed, axis_count(a.shape, axes))
+    return promotion.convert(lax.div(total, count), result_dtype)
 
 
 def var(
@@ -215,7 +207,7 @@ def std(
     """
     no_out("std", out)
     dtype = chosen_dtype(dtype, "std")
-    if dtype is not None and dtype not in INEXACT_DTYPES:
+    if dtype is not None and dtype not in promotion.INEXACT_DTYPES:
         raise ValueError(f"std: dtype must be one of floats or complex, got {dtype}.")
     freedom = _ddof("std", ddof, correction)
     return _variance("std", a, axis, dtype, freedom, keepdims, where, mean)
@@ -238,12 +230,12 @@ def variance_dtypes(
       ValueError: if a real dtype is requested and the array is complex.
     """
     if dtype is None:
-        promoted = inexact_dtype(a_dtype)[0]
+        promoted = promotion.inexact_dtype(a_dtype)[0]
         computed = accumulated_dtype(promoted)
     else:
-        if dtype == ir.BOOL or (dtype not in INEXACT_DTYPES and name != "var"):
+        if dtype == ir.BOOL or (dtype not in promotion.INEXACT_DTYPES and name != "var"):
             raise ValueError(f"{name}: dtype must be one of floats or complex, got {dtype}.")
-        if a_dtype in COMPLEX_DTYPES and dtype not in COMPLEX_DTYPES:
+        if a_dtype in promotion.COMPLEX_DTYPES and dtype not in promotion.COMPLEX_DTYPES:
             raise ValueError(
                 f"{name}: the array is complex, so the dtype {dtype} cannot hold its elements. "
                 "Take the real part first, or give a complex dtype."
@@ -259,12 +251,12 @@ def _is_more(count: int, ddof: float) -> bool:
 
 def real_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of the real parts: for a complex dtype a float one, else the dtype itself."""
-    return np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
+    return np.dtype(f"float{dtype.itemsize * 4}") if dtype in promotion.COMPLEX_DTYPES else dtype
 
 
 def squared_modulus(x: ir.Array) -> ir.Array:
     """The square of each element's absolute value."""
-    if x.dtype in COMPLEX_DTYPES:
+    if x.dtype in promotion.COMPLEX_DTYPES:
         return lax.real(lax.mul(x, lax.conj(x)))
     return lax.square(x)
 
@@ -279,12 +271,12 @@ def _variance(
     mask: ir.ArrayLike | None,
     mean: ir.ArrayLike | None,
 ) -> ir.Array:
-    (a,) = operands(name, a)
+    (a,) = promotion.operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
     if mask is not None:
         mask = checked_mask(name, mask)
     if mean is not None:
-        (mean,) = operands(name, mean)
+        (mean,) = promotion.operands(name, mean)
     is_concrete = isinstance(ddof, int | float | np.generic)
     step = _var if name == "var" else _std
     return step(
@@ -318,30 +310,34 @@ def _var(
 ) -> ir.Array:
     name = "var"
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
-    a = convert(a, computed)
+    a = promotion.convert(a, computed)
     if mean is None:
         center = mean_of(name, a, axes, computed, True, where)
     else:
-        center = convert(mean, computed)
+        center = promotion.convert(mean, computed)
         if center.ndim != a.ndim:
             center = lax.expand_dims(center, axes if center.ndim else tuple(range(a.ndim)))
     # Two passes: the mean of the squares less the square of the mean would cancel.
     squares = squared_modulus(lax.sub(a, center))
     real = squares.dtype
     total = sum(squares, axes, real, None, keepdims, None, where)
-    weak = result_dtype in INTEGER_DTYPES
+    weak = result_dtype in promotion.INTEGER_DTYPES
     if weak:  # an integer dtype gives a weakly typed float
         result_dtype = ir.python_scalar_dtype(float)
     if where is None and traced_ddof is None and _is_more(axis_count(a.shape, axes), ddof):
-        count = strong_constant(real, axis_count(a.shape, axes) - ddof)
-        return convert(lax.div(total, count), result_dtype, weak)
+        count = promotion.strong_constant(real, axis_count(a.shape, axes) - ddof)
+        return promotion.convert(lax.div(total, count), result_dtype, weak)
     if where is None:
-        count = strong_constant(real, axis_count(a.shape, axes))
+        count = promotion.strong_constant(real, axis_count(a.shape, axes))
     else:
         count = masked_count(name, where, a.shape, axes, real, keepdims)
-    ddof = strong_constant(real, ddof) if traced_ddof is None else convert(traced_ddof, real)
+    ddof = (
+        promotion.strong_constant(real, ddof)
+        if traced_ddof is None
+        else promotion.convert(traced_ddof, real)
+    )
     count = lax.sub(count, ddof)
-    result = convert(lax.div(total, count), result_dtype)
-    positive = lax.gt(count, strong_constant(real, 0))
-    result = select_where(positive, result, strong_constant(result_dtype, np.nan), name)
-    return convert(result, result_dtype, weak)
+    result = promotion.convert(lax.div(total, count), result_dtype)
+    positive = lax.gt(count, promotion.strong_constant(real, 0))
+    result = select_where(positive, result, promotion.strong_constant(result_dtype, np.nan), name)
+    return promotion.convert(result, result_dtype, weak)

@@ -13,17 +13,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    INT32,
-    common_dtype,
-    constant,
-    constant_like,
-    convert,
-    dtype_of,
-    operands,
-    promote_dtypes,
-    promote_shapes,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import concrete_values, select_where
 from ricci_numpy.arrays._creation import array, asarray
 from ricci_numpy.arrays._filling import as_shape, zeros
@@ -62,9 +52,9 @@ def unravel_index(indices: ir.ArrayLike, shape: ir.ShapeLike) -> tuple[ir.Array,
 
     Source: numpy.unravel_index.
     """
-    (indices,) = operands("unravel_index", indices)
-    if dtype_of(indices) == ir.BOOL:
-        indices = convert(indices, ir.python_scalar_dtype(int), weak_type=True)
+    (indices,) = promotion.operands("unravel_index", indices)
+    if promotion.dtype_of(indices) == ir.BOOL:
+        indices = promotion.convert(indices, ir.python_scalar_dtype(int), weak_type=True)
     check_integers("unravel_index", indices)
     if hasattr(type(shape), "aval"):
         sizes: Any = shape
@@ -86,7 +76,7 @@ def _promoted(
     promoted: list[ir.Array] = []
     left = indices
     for position, n in zip(reversed(coordinates), reversed(sizes), strict=True):
-        left = convert(position, *common_dtype(left, n))
+        left = promotion.convert(position, *promotion.common_dtype(left, n))
         promoted.insert(0, left)
     return tuple(promoted)
 
@@ -94,19 +84,19 @@ def _promoted(
 @ir.composite("unravel_index")
 def _unravel_traced(indices: ir.Array, *sizes: ir.ArrayLike) -> tuple[ir.Array, ...]:
     """``unravel_index`` for traced sizes."""
-    dtype, weak = common_dtype(indices, *sizes)
-    indices, *shape = (convert(x, dtype, weak) for x in (indices, *sizes))
+    dtype, weak = promotion.common_dtype(indices, *sizes)
+    indices, *shape = (promotion.convert(x, dtype, weak) for x in (indices, *sizes))
     total = reduce(lax.mul, shape)
     if dtype.kind == "i":
-        negative = lax.lt(indices, constant(indices, 0))
+        negative = lax.lt(indices, promotion.constant(indices, 0))
         indices = select_where(
-            negative, lax.add(*promote_shapes("unravel_index", indices, total)), indices
+            negative, lax.add(*promotion.promote_shapes("unravel_index", indices, total)), indices
         )
-    last = lax.sub(total, constant(total, 1))
+    last = lax.sub(total, promotion.constant(total, 1))
     indices = clip(indices, 0, last)
     coordinates = []
     for n in reversed(shape):
-        indices, n = promote_shapes("unravel_index", indices, n)
+        indices, n = promotion.promote_shapes("unravel_index", indices, n)
         coordinates.insert(0, lax.rem(indices, n))
         indices = lax.div(indices, n)
     return tuple(coordinates)
@@ -117,19 +107,21 @@ def _unravel_index(indices: ir.Array, *, sizes: tuple[int, ...]) -> tuple[ir.Arr
     total = prod(sizes)
     if ir.surely_at_most(total, 0):
         return (lax.full_like(indices, 0),) * len(sizes)
-    dtype, weak = dtype_of(indices), ir.get_aval(indices).weak_type
+    dtype, weak = promotion.dtype_of(indices), ir.get_aval(indices).weak_type
     indices = widened(indices, total)
-    if dtype_of(indices).kind == "i":
+    if promotion.dtype_of(indices).kind == "i":
         indices = wrapped(indices, total)
     last = total - 1
     if not ir.is_symbolic_dim(last):
-        last = min(last, int(ir.iinfo(dtype_of(indices)).max))
+        last = min(last, int(ir.iinfo(promotion.dtype_of(indices)).max))
     indices = clip(indices, 0, last)
-    indices = convert(indices, dtype_of(indices), weak)
+    indices = promotion.convert(indices, promotion.dtype_of(indices), weak)
     coordinates = []
     for n in reversed(sizes):
-        coordinates.insert(0, convert(lax.rem(indices, constant_like(indices, n)), dtype, weak))
-        indices = lax.div(indices, constant_like(indices, n))
+        coordinates.insert(
+            0, promotion.convert(lax.rem(indices, promotion.constant_like(indices, n)), dtype, weak)
+        )
+        indices = lax.div(indices, promotion.constant_like(indices, n))
     return tuple(coordinates)
 
 
@@ -174,9 +166,9 @@ def ravel_multi_index(
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}.")
     dims = as_shape(dims)
-    indices = operands("ravel_multi_index", *multi_index)
+    indices = promotion.operands("ravel_multi_index", *multi_index)
     for i in indices:
-        is_mask = dtype_of(i) == ir.BOOL
+        is_mask = promotion.dtype_of(i) == ir.BOOL
         check_integers("ravel_multi_index", i, TypeError if is_mask else ValueError)
     bounded = []
     for i, n in zip(indices, dims, strict=True):
@@ -199,7 +191,7 @@ def ravel_multi_index(
     if dtype is not None:
         common = np.dtype(dtype)
     else:
-        common = common_dtype(*indices)[0] if indices else ir.python_scalar_dtype(int)
+        common = promotion.common_dtype(*indices)[0] if indices else ir.python_scalar_dtype(int)
     total = int(np.prod(dims, dtype=object))
     if total - 1 > ir.iinfo(common).max:
         raise ValueError(
@@ -207,7 +199,7 @@ def ravel_multi_index(
             f"{tuple(dims)}. Give a wider one as dtype."
         )
     result: Any = np.zeros((), common)[()]
-    bounded = [convert(i, common) for i in bounded]
+    bounded = [promotion.convert(i, common) for i in bounded]
     below = 1
     pairs = list(zip(bounded, dims, strict=True))
     strides = []
@@ -244,14 +236,14 @@ def ix_(*args: ir.ArrayLike) -> tuple[ir.Array, ...]:
     """
     count = len(args)
     grids = []
-    for d, x in enumerate(operands("ix_", *args)):
+    for d, x in enumerate(promotion.operands("ix_", *args)):
         if np.ndim(x) != 1:
             raise ValueError(f"ix_: arguments must be vectors, got shape {np.shape(x)}.")
-        if dtype_of(x) == ir.BOOL:
+        if promotion.dtype_of(x) == ir.BOOL:
             (x,) = nonzero(x)
         x = asarray(x)
         if not x.size:  # as in NumPy, which takes an empty list for indices
-            x = convert(x, ir.canonicalize_dtype(np.int64))
+            x = promotion.convert(x, ir.canonicalize_dtype(np.int64))
         grids.append(lax.expand_dims(x, [i for i in range(count) if i != d]))
     return tuple(grids)
 
@@ -286,7 +278,7 @@ def _vectors(name: str, key: tuple[slice, ...]) -> list[ir.Array]:
             raise TypeError(f"{name} takes slices such as {name}[0:3, 0:1:5j], got {entry!r}.")
     # The numbers of a slice are the library's own arrays, so that they are promoted in every mode.
     with ir.numpy_dtype_promotion("standard"):
-        return promote_dtypes(*map(_points, key)) if key else []
+        return promotion.promote_dtypes(*map(_points, key)) if key else []
 
 
 @final
@@ -305,7 +297,7 @@ class MGrid:
         if isinstance(key, slice):
             return _points(key)
         vectors = _vectors("mgrid", key)
-        return _dense(*vectors) if vectors else zeros((0,), INT32)
+        return _dense(*vectors) if vectors else zeros((0,), promotion.INT32)
 
 
 @final

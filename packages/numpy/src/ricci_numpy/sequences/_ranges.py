@@ -21,15 +21,8 @@ from ricci_numpy._promotion import (
     promote_args,
     strong_constant,
 )
+from ricci_numpy.arrays import _creation as creation
 from ricci_numpy.arrays._broadcasting import broadcast
-from ricci_numpy.arrays._creation import (
-    asarray,
-    checked_dtype,
-    chosen_dtype,
-    constrained,
-    from_host,
-    uploads_are_guarded,
-)
 from ricci_numpy.arrays._filling import filled
 from ricci_numpy.ufuncs._unary import log10
 
@@ -106,7 +99,7 @@ def arange(
 
     Source: numpy.arange.
     """
-    dtype = chosen_dtype(dtype, "arange")
+    dtype = creation.chosen_dtype(dtype, "arange")
     arguments = {"start": start, "stop": stop, "step": step}
     if start is None:
         raise TypeError(
@@ -125,7 +118,7 @@ def arange(
     values: dict[str, Any] = {n: x[()] if type(x) is np.ndarray else x for n, x in values.items()}
     differentiated = {n: x for n, x in scalars.items() if isinstance(x, ir.Tracer)}
     result = _count(values, values | differentiated, dtype)
-    return constrained(result, device, out_sharding)
+    return creation.constrained(result, device, out_sharding)
 
 
 def _range_dtype(values: tuple[Any, ...]) -> np.dtype:
@@ -151,10 +144,10 @@ def _count(values: dict[str, Any], scalars: dict[str, Any], dtype: np.dtype) -> 
     small = (
         not ir.is_symbolic_dim(size) and size <= _COUNTED_ON_HOST and dtype not in INEXACT_DTYPES
     )
-    on_host = small and ir.has_backend() and not uploads_are_guarded()
+    on_host = small and ir.has_backend() and not creation.uploads_are_guarded()
     if on_host and ir.context.trace is ir.eval_trace:
         first, distance = (int(np.asarray(strong_constant(dtype, x))) for x in (start, step))
-        return from_host((first + distance * np.arange(size)).astype(dtype), dtype=dtype)
+        return creation.from_host((first + distance * np.arange(size)).astype(dtype), dtype=dtype)
     # A step is rounded once, not with each element that it leads to.
     has_step = "step" in scalars
     wide = _FLOAT32 if has_step and dtype in FLOAT_DTYPES and dtype.itemsize < 4 else dtype
@@ -274,7 +267,7 @@ def linspace(
 
     Source: numpy.linspace.
     """
-    dtype = chosen_dtype(dtype, "linspace")
+    dtype = creation.chosen_dtype(dtype, "linspace")
     settings = {
         "num": _whole("linspace", num),
         "endpoint": bool(endpoint),
@@ -283,9 +276,9 @@ def linspace(
     }
     start, stop = operands("linspace", start, stop)
     if not retstep:
-        return constrained(_linspace(start, stop, **settings), device)
+        return creation.constrained(_linspace(start, stop, **settings), device)
     result, step = _linspace_and_step(start, stop, **settings)
-    return constrained(result, device), step
+    return creation.constrained(result, device), step
 
 
 @ir.composite("_linspace")
@@ -336,7 +329,7 @@ def _spaced(
 
 
 def _nan(dtype: ir.DTypeLike) -> ir.Array:
-    return asarray(np.asarray(np.nan).astype(dtype))
+    return creation.asarray(np.asarray(np.nan).astype(dtype))
 
 
 def _of_dtype(x: ir.ArrayLike, dtype: np.dtype) -> ir.ArrayLike:
@@ -394,7 +387,7 @@ def logspace(
 
     Source: numpy.logspace.
     """
-    dtype = chosen_dtype(dtype, "logspace")
+    dtype = creation.chosen_dtype(dtype, "logspace")
     return _logspace(
         *operands("logspace", start, stop, base),
         num=_whole("logspace", num),
@@ -448,7 +441,7 @@ def geomspace(
 
     Source: numpy.geomspace.
     """
-    dtype = chosen_dtype(dtype, "geomspace")
+    dtype = creation.chosen_dtype(dtype, "geomspace")
     return _geomspace(
         *operands("geomspace", start, stop),
         num=_whole("geomspace", num),
@@ -519,7 +512,7 @@ def meshgrid(
 
     Source: numpy.meshgrid.
     """
-    arrays = [asarray(x) for x in operands("meshgrid", *xi)]
+    arrays = [creation.asarray(x) for x in operands("meshgrid", *xi)]
     if not copy:
         raise ValueError("meshgrid: copy=False is not supported; the results are new arrays.")
     if indexing not in ("xy", "ij"):
@@ -577,7 +570,7 @@ def indices(
     requested = (
         ir.python_scalar_dtype(int) if dtype is None else ir.explicit_dtype(dtype, "indices")
     )
-    result_dtype = checked_dtype(requested, "indices")
+    result_dtype = creation.checked_dtype(requested, "indices")
     shape = tuple(index(n) for n in dimensions)
     rank = len(shape)
     results = []

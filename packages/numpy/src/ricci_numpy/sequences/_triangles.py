@@ -8,14 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    as_operand,
-    constant_like,
-    convert,
-    dtype_of,
-    operands,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, select_where
 from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
 from ricci_numpy.arrays._filling import ones
@@ -52,7 +45,11 @@ def _sides(name: str, n: SupportsIndex, m: SupportsIndex | None) -> tuple[int, i
 
 def _int32(k: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
     """The offset of a diagonal of a matrix."""
-    return strong_constant(_INT, near_offset(k, shape)) if isinstance(k, int) else convert(k, _INT)
+    return (
+        promotion.strong_constant(_INT, near_offset(k, shape))
+        if isinstance(k, int)
+        else promotion.convert(k, _INT)
+    )
 
 
 def _row_and_column(shape: ir.Shape, k: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
@@ -103,7 +100,7 @@ def _static_offset(k: int | ir.Array) -> int | None:
 
 def _offset(name: str, k: int | ir.Array) -> tuple[int | ir.Array, ...]:
     """The offset of a diagonal, if it is an array."""
-    (k,) = operands(name, k)
+    (k,) = promotion.operands(name, k)
     refusal = ValueError if name == "eye" else TypeError  # as in JAX
     if not hasattr(type(k), "aval"):
         try:
@@ -111,7 +108,7 @@ def _offset(name: str, k: int | ir.Array) -> tuple[int | ir.Array, ...]:
         except TypeError:
             raise refusal(f"{name}: k must be an integer, got {k!r}.") from None
         return ()
-    if np.ndim(k) or not ir.issubdtype(dtype_of(k), np.integer):
+    if np.ndim(k) or not ir.issubdtype(promotion.dtype_of(k), np.integer):
         raise refusal(f"{name}: k must be an integer, got {ir.get_aval(k).str_short()}.")
     return (k,)
 
@@ -122,7 +119,7 @@ def _eye(
 ) -> ir.Array:
     offset = _int32(offset if k is None else k, shape)
     rows, columns = (lax.broadcasted_iota(_INT, shape, i) for i in (0, 1))
-    return convert(lax.eq(lax.add(rows, offset), columns), dtype)
+    return promotion.convert(lax.eq(lax.add(rows, offset), columns), dtype)
 
 
 def identity(n: int, dtype: ir.DTypeLike | None = None) -> ir.Array:
@@ -174,11 +171,11 @@ def _tri(
     offset: ir.ArrayLike = 0, *, shape: ir.Shape, k: int | None, dtype: ir.DTypeLike
 ) -> ir.Array:
     rows, columns = _row_and_column(shape, offset if k is None else k)
-    return convert(lax.ge(rows, columns), dtype)
+    return promotion.convert(lax.ge(rows, columns), dtype)
 
 
 def _triangle(name: str, m: ir.ArrayLike, k: int, lower: bool) -> ir.Array:
-    (m,) = operands(name, m)
+    (m,) = promotion.operands(name, m)
     m = asarray(m)
     if m.ndim < 2:
         raise ValueError(f"{name} takes an array of at least 2 dimensions, got shape {m.shape}.")
@@ -198,7 +195,7 @@ def _triu(m: ir.Array, *, k: int) -> ir.Array:
 def _cut(name: str, m: ir.Array, offset: int, lower: bool) -> ir.Array:
     rows, columns = _row_and_column(m.shape[-2:], offset)
     mask = broadcast(lax.ge(rows, columns), m.shape)
-    zero = lax.full((), 0, m.dtype) if ir.is_extended(m.dtype) else constant_like(m, 0)
+    zero = lax.full((), 0, m.dtype) if ir.is_extended(m.dtype) else promotion.constant_like(m, 0)
     return select_where(mask, m, zero, name) if lower else select_where(mask, zero, m, name)
 
 
@@ -289,7 +286,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ir.Array, ir
 
 
 def _matrix_shape(name: str, arr: ir.ArrayLike) -> tuple[int, int]:
-    shape = np.shape(as_operand(arr))
+    shape = np.shape(promotion.as_operand(arr))
     if len(shape) != 2:
         raise ValueError(f"{name} takes a matrix, got an array of shape {shape}.")
     return shape
@@ -419,7 +416,7 @@ def diag_indices_from(arr: ir.ArrayLike) -> tuple[ir.Array, ...]:
 
     Source: numpy.diag_indices_from.
     """
-    shape = np.shape(as_operand(arr))
+    shape = np.shape(promotion.as_operand(arr))
     if len(shape) < 2 or len(set(shape)) != 1:
         raise ValueError(
             f"diag_indices_from takes an array with 2 or more equal sizes, got shape {shape}."

@@ -7,13 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    canonical_axis,
-    check_arraylike,
-    convert,
-    operands,
-    promote_dtypes,
-)
+from ricci_numpy import _promotion as promotion
 
 from ._reshaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshaped
 from ._transposing import moveaxis
@@ -42,11 +36,11 @@ def _common(
     name: str, arrays: Sequence[ir.ArrayLike], dtype: ir.DTypeLike | None
 ) -> list[ir.Array]:
     """The arrays converted to ``dtype``, by default the one that they promote to."""
-    checked = operands(name, *arrays)
+    checked = promotion.operands(name, *arrays)
     if dtype is None:
-        return promote_dtypes(*checked)
+        return promotion.promote_dtypes(*checked)
     chosen = ir.explicit_dtype(dtype, name)
-    return [convert(x, chosen) for x in checked]
+    return [promotion.convert(x, chosen) for x in checked]
 
 
 @ir.may_return_operand
@@ -89,14 +83,14 @@ def concatenate(
     if not parts:
         raise ValueError("concatenate: the sequence of arrays is empty; give one or more.")
     if axis is None:
-        return concatenate([ravel(x) for x in operands("concatenate", *parts)], 0, dtype)
+        return concatenate([ravel(x) for x in promotion.operands("concatenate", *parts)], 0, dtype)
     parts = _common("concatenate", parts, dtype)
     ranks = {np.ndim(x) for x in parts}
     if 0 in ranks:
         raise ValueError(
             "concatenate: arrays of rank 0 cannot be joined along a dimension; use stack."
         )
-    axis = canonical_axis(axis, np.ndim(parts[0]))
+    axis = promotion.canonical_axis(axis, np.ndim(parts[0]))
     if len(ranks) > 1:
         raise TypeError(
             "concatenate: the arrays differ in rank, by their shapes "
@@ -119,7 +113,7 @@ def _merge_rows(
         return ravel(arrays)
     if len(shape) == 1:
         raise ValueError("concatenate: the elements of a vector have rank 0; use stack.")
-    axis = canonical_axis(axis, len(shape) - 1)
+    axis = promotion.canonical_axis(axis, len(shape) - 1)
     sizes = list(shape[1:])
     sizes[axis] *= shape[0]
     return reshaped("concatenate", moveaxis(arrays, 0, axis), tuple(sizes))
@@ -197,13 +191,13 @@ def stack(
             f"stack: the arrays differ in shape: {', '.join(map(str, shapes))}. Broadcast them "
             "first."
         )
-    return lax.stack(parts, canonical_axis(axis, len(shapes[0]) + 1))
+    return lax.stack(parts, promotion.canonical_axis(axis, len(shapes[0]) + 1))
 
 
 def _stack_rows(arrays: ir.Array | np.ndarray, axis: int, dtype: ir.DTypeLike | None) -> ir.Array:
     """``stack`` of the rows of one array."""
     (arrays,) = _common("stack", [arrays], dtype)
-    axis = canonical_axis(axis, np.ndim(arrays))
+    axis = promotion.canonical_axis(axis, np.ndim(arrays))
     if not ir.is_recording():
         return moveaxis(arrays, 0, axis)
     rows = lax.expand_dims(arrays, (axis + 1,))
@@ -216,7 +210,7 @@ def _parts(name: str, tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray) -> li
         return list(lax.unstack(tup, 0))
     if not isinstance(tup, Sequence):
         raise TypeError(f"{name} takes a sequence of arrays, got {type(tup).__name__}.")
-    check_arraylike(name, *tup)
+    promotion.check_arraylike(name, *tup)
     return list(tup)
 
 
@@ -385,7 +379,7 @@ def append(arr: ir.ArrayLike, values: ir.ArrayLike, axis: int | None = None) -> 
 
     Source: numpy.append.
     """
-    return _append(*operands("append", arr, values), axis=axis)
+    return _append(*promotion.operands("append", arr, values), axis=axis)
 
 
 @ir.composite("append")
@@ -423,7 +417,7 @@ def block(arrays: ir.ArrayLike | Sequence[Any]) -> ir.Array:
     depths = set(_depths(form, 0))
     if len(depths) > 1:
         raise ValueError(f"block: lists are nested to different depths, {sorted(depths)}.")
-    return _block(*operands("block", *leaves), form=form, depth=depths.pop())
+    return _block(*promotion.operands("block", *leaves), form=form, depth=depths.pop())
 
 
 def _block_form(x: object, leaves: list[Any]) -> _Form:

@@ -4,14 +4,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    INEXACT_DTYPES,
-    INT32,
-    constant,
-    convert,
-    operands,
-    promote_dtypes,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import nonzero, where_step
 from ricci_numpy.shapes._reshaping import ravel
@@ -58,7 +51,7 @@ def isin(
 
     Source: numpy.isin.
     """
-    element, test_elements = operands("isin", element, test_elements)
+    element, test_elements = promotion.operands("isin", element, test_elements)
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(
             "isin: method must be 'auto', 'compare_all', 'binary_search' or 'sort', got "
@@ -66,13 +59,13 @@ def isin(
         )
     contained = _isin(ravel(element), ravel(test_elements), invert=invert, method=method)
     if method != "binary_search":
-        contained = convert(contained, ir.BOOL)
+        contained = promotion.convert(contained, ir.BOOL)
     return lax.reshape(contained, np.shape(element))
 
 
 @ir.composite("_in1d")
 def _isin(element: ir.Array, others: ir.Array, *, invert: bool, method: str) -> ir.Array:
-    element, others = promote_dtypes(element, others)
+    element, others = promotion.promote_dtypes(element, others)
     count = np.shape(others)[0]
     if not count or not np.shape(element)[0]:
         return lax.full(np.shape(element), invert, ir.BOOL)
@@ -93,7 +86,7 @@ def _isin(element: ir.Array, others: ir.Array, *, invert: bool, method: str) -> 
 
 
 def _pair(name: str, ar1: ir.ArrayLike, ar2: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
-    x, y = promote_dtypes(*operands(name, ar1, ar2))
+    x, y = promotion.promote_dtypes(*promotion.operands(name, ar1, ar2))
     return ravel(x), ravel(y)
 
 
@@ -149,7 +142,7 @@ def setdiff1d(
 
     Source: numpy.setdiff1d.
     """
-    x, y = operands("setdiff1d", ar1, ar2)
+    x, y = promotion.operands("setdiff1d", ar1, ar2)
     x = ravel(x)
     if not assume_unique:
         if size is None:
@@ -182,12 +175,12 @@ def _gathered(
     fill = 0 if fill_value is None else fill_value
     if not hasattr(type(fill), "aval"):
         fill = lax.full((), fill, dtype)  # refuses complex numbers for real elements
-    fill = convert(fill, dtype, weak_type)
+    fill = promotion.convert(fill, dtype, weak_type)
     if not np.shape(x)[0]:
         return lax.broadcast_in_dim(fill, (size,), ())
     places = nonzero(mask, size=size)[0]
-    count = lax.reduce_sum(lax.convert_element_type(mask, INT32), (0,))
-    inside = lax.lt(lax.iota(INT32, size), count)
+    count = lax.reduce_sum(lax.convert_element_type(mask, promotion.INT32), (0,))
+    inside = lax.lt(lax.iota(promotion.INT32, size), count)
     return where_step(inside, getitem(x, places), fill)
 
 
@@ -230,17 +223,17 @@ def intersect1d(
     common = lax.bitwise_and(first, isin(rows, y))
     if size is None:
         size = int(size_deciding_values("intersect1d", common).sum())
-    count = lax.reduce_sum(lax.convert_element_type(common, INT32), (0,))
+    count = lax.reduce_sum(lax.convert_element_type(common, promotion.INT32), (0,))
     places = nonzero(common, size=size)[0]
-    smallest = convert(getitem(rows, places), rows.dtype, weak)
+    smallest = promotion.convert(getitem(rows, places), rows.dtype, weak)
     if size and fill_value is None:
         fill = lax.squeeze(lax.slice_in_dim(smallest, 0, 1), (0,))
         zero = ir.exact_scalar(0, smallest.dtype)
         fill = lax.select(lax.gt(count, np.int32(0)), fill, lax.full_like(fill, zero))
-        fill = convert(fill, smallest.dtype, weak)
+        fill = promotion.convert(fill, smallest.dtype, weak)
     else:
-        fill = convert(0, smallest.dtype, weak) if fill_value is None else fill_value
-    inside = lax.lt(lax.iota(INT32, size), count)
+        fill = promotion.convert(0, smallest.dtype, weak) if fill_value is None else fill_value
+    inside = lax.lt(lax.iota(promotion.INT32, size), count)
     values = where_step(inside, smallest, fill)
     if not return_indices:
         return values
@@ -282,13 +275,13 @@ def setxor1d(
     if size is None:
         size = int(size_deciding_values("setxor1d", selected).sum())
         return _gathered(rows, selected, size, None, _is_weak(rows))
-    rows = convert(rows, rows.dtype)
+    rows = promotion.convert(rows, rows.dtype)
     if fill_value is None and size and np.shape(rows)[0]:
         smallest = lax.squeeze(getitem(rows, nonzero(selected, size=1)[0]), (0,))
         some = lax.reduce_or(selected, (0,))
         fill_value = lax.select(some, smallest, lax.full_like(smallest, 0))
     elif fill_value is not None:
-        rows, fill_value = promote_dtypes(rows, fill_value)
+        rows, fill_value = promotion.promote_dtypes(rows, fill_value)
         return _gathered(rows, selected, size, fill_value, _is_weak(rows))
     return _gathered(rows, selected, size, fill_value)
 
@@ -303,11 +296,13 @@ def _in_one_alone(x: ir.Array, y: ir.Array) -> tuple[ir.Array, ir.Array]:
     size = np.shape(x)[0] + np.shape(y)[0]
     if not size:
         return x, lax.full((0,), False, ir.BOOL)
-    rows, order = lax.sort([lax.concatenate([x, y], 0), lax.iota(INT32, size)], num_keys=1)
-    in_y = lax.ge(order, constant(order, np.shape(x)[0]))
+    rows, order = lax.sort(
+        [lax.concatenate([x, y], 0), lax.iota(promotion.INT32, size)], num_keys=1
+    )
+    in_y = lax.ge(order, promotion.constant(order, np.shape(x)[0]))
     previous, following = lax.slice_in_dim(rows, 0, -1), lax.slice_in_dim(rows, 1, None)
     boundary = lax.ne(previous, following)
-    if ir.get_aval(rows).dtype in INEXACT_DTYPES:
+    if ir.get_aval(rows).dtype in promotion.INEXACT_DTYPES:
         of_one = lax.eq(lax.slice_in_dim(in_y, 0, -1), lax.slice_in_dim(in_y, 1, None))
         nans = lax.bitwise_and(lax.ne(previous, previous), lax.ne(following, following))
         boundary = lax.bitwise_and(boundary, lax.bitwise_not(lax.bitwise_and(nans, of_one)))

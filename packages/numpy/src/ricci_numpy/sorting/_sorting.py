@@ -8,14 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    FLOAT_DTYPES,
-    INT32,
-    canonical_axis,
-    convert,
-    operands,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._take import take_along_axis
 from ricci_numpy.shapes._reshaping import ravel
@@ -78,9 +71,9 @@ def sort(
     Source: numpy.sort.
     """
     _check_kind("sort", kind, order)
-    (a,) = operands("sort", a)
+    (a,) = promotion.operands("sort", a)
     if axis is not None:
-        axis = canonical_axis(axis, np.ndim(a))
+        axis = promotion.canonical_axis(axis, np.ndim(a))
     return _sort(a, axis=axis, stable=stable, descending=descending)
 
 
@@ -131,9 +124,9 @@ def argsort(
     Source: numpy.argsort.
     """
     _check_kind("argsort", kind, order)
-    (a,) = operands("argsort", a)
+    (a,) = promotion.operands("argsort", a)
     if axis is not None:
-        axis = canonical_axis(axis, np.ndim(a))
+        axis = promotion.canonical_axis(axis, np.ndim(a))
     dtype = ir.python_scalar_dtype(int) if dtype is None else ir.explicit_dtype(dtype, "argsort")
     return _argsort(a, axis=axis, stable=stable, descending=descending, dtype=dtype)
 
@@ -183,13 +176,13 @@ def lexsort(
     batch_size = as_int(batch_size)
     if batch_size < 1:
         raise ValueError(f"lexsort: batch_size must be positive, got {batch_size}.")
-    parts = operands("lexsort", *parts)
+    parts = promotion.operands("lexsort", *parts)
     shapes = {np.shape(x) for x in parts}
     if len(shapes) > 1:
         raise ValueError(f"lexsort: all keys must have one shape, got {sorted(shapes)}.")
     if not np.ndim(parts[0]):
         return lax.full((), 0, ir.python_scalar_dtype(int))
-    axis = canonical_axis(axis, np.ndim(parts[0]))
+    axis = promotion.canonical_axis(axis, np.ndim(parts[0]))
     return _lexsort(*parts, axis=axis, batch_size=min(batch_size, len(parts)))
 
 
@@ -220,7 +213,7 @@ def sort_complex(a: ir.ArrayLike) -> ir.Array:
 
     Source: numpy.sort_complex.
     """
-    (a,) = operands("sort_complex", a)
+    (a,) = promotion.operands("sort_complex", a)
     return _sort_complex(a)
 
 
@@ -228,19 +221,19 @@ def sort_complex(a: ir.ArrayLike) -> ir.Array:
 def _sort_complex(a: ir.Array) -> ir.Array:
     ordered = lax.sort(a, np.ndim(a) - 1)
     dtype = ordered.dtype
-    if dtype in COMPLEX_DTYPES:
-        return convert(ordered, dtype)
-    wide = dtype == np.float64 or (dtype not in FLOAT_DTYPES and dtype.itemsize == 8)
+    if dtype in promotion.COMPLEX_DTYPES:
+        return promotion.convert(ordered, dtype)
+    wide = dtype == np.float64 or (dtype not in promotion.FLOAT_DTYPES and dtype.itemsize == 8)
     return lax.convert_element_type(ordered, np.complex128 if wide else np.complex64)
 
 
 def _check_kth(name: str, a: ir.Array, kth: int, axis: int) -> tuple[int, int]:
-    axis = canonical_axis(axis, np.ndim(a))
+    axis = promotion.canonical_axis(axis, np.ndim(a))
     size = np.shape(a)[axis]
     kth = as_int(kth)
     if not -size <= kth < size:
         raise ValueError(f"{name}: kth={kth}, but the axis has {size} elements, counted from 0.")
-    if ir.get_aval(a).dtype in COMPLEX_DTYPES:
+    if ir.get_aval(a).dtype in promotion.COMPLEX_DTYPES:
         raise NotImplementedError(f"{name} is not defined for complex numbers; use sort.")
     return kth % size if size else 0, axis
 
@@ -267,10 +260,12 @@ def partition(a: ir.ArrayLike, kth: int, axis: int = -1) -> ir.Array:
 
     Source: numpy.partition.
     """
-    (a,) = operands("partition", a)
+    (a,) = promotion.operands("partition", a)
     kth, axis = _check_kth("partition", a, kth, axis)
     if ir.get_aval(a).dtype == np.bool_:
-        return convert(_partition(convert(a, _UINT8), kth=kth, axis=axis), np.bool_)
+        return promotion.convert(
+            _partition(promotion.convert(a, _UINT8), kth=kth, axis=axis), np.bool_
+        )
     return _partition(a, kth=kth, axis=axis)
 
 
@@ -314,10 +309,10 @@ def argpartition(a: ir.ArrayLike, kth: int, axis: int = -1) -> ir.Array:
 
     Source: numpy.argpartition.
     """
-    (a,) = operands("argpartition", a)
+    (a,) = promotion.operands("argpartition", a)
     kth, axis = _check_kth("argpartition", a, kth, axis)
     if ir.get_aval(a).dtype == np.bool_:
-        a = convert(a, _UINT8)
+        a = promotion.convert(a, _UINT8)
     return _argpartition(a, kth=kth, axis=axis)
 
 
@@ -330,11 +325,11 @@ def _argpartition(a: ir.Array, *, kth: int, axis: int) -> ir.Array:
     # The other positions: a mask of ones is 0 at the positions in ``below``; ``top_k`` of it gives
     # the rest in order.
     unused = lax.full(shape, 1.0, np.float32)
-    lead = [lax.broadcasted_iota(INT32, np.shape(below), d) for d in range(last)]
+    lead = [lax.broadcasted_iota(promotion.INT32, np.shape(below), d) for d in range(last)]
     unused = at(unused)[(*lead, below)].set(0.0)
     _, above = lax.top_k(unused, shape[last] - kth - 1, axis=last)
     positions = lax.concatenate([below, above], last)
-    return moveaxis(convert(positions, INT32, below.weak_type), -1, axis)
+    return moveaxis(promotion.convert(positions, promotion.INT32, below.weak_type), -1, axis)
 
 
 def top_k(
@@ -363,10 +358,10 @@ def top_k(
       >>> values.tolist(), positions.tolist()
       ([3, 2], [0, 2])
     """
-    (a,) = operands("top_k", a)
+    (a,) = promotion.operands("top_k", a)
     if mode not in ("largest", "smallest"):
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}.")
-    axis = canonical_axis(axis, np.ndim(a))
+    axis = promotion.canonical_axis(axis, np.ndim(a))
     result = _top_k(a, k=as_int(k), axis=axis, smallest=mode == "smallest")
     return result if mode == "smallest" else list(result)
 

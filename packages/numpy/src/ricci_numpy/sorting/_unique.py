@@ -8,15 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    INEXACT_DTYPES,
-    INT32,
-    canonical_axis,
-    constant,
-    constant_like,
-    convert,
-    operands,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import concrete_values
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
@@ -117,21 +109,21 @@ def unique(
 
     Source: numpy.unique.
     """
-    (ar,) = operands("unique", ar)
+    (ar,) = promotion.operands("unique", ar)
     shape = np.shape(ar)
     outputs = (return_index, return_inverse, return_counts)
     if axis is None:
         flat, along = ravel(ar), 0
         inverse_shape = shape
     else:
-        along = canonical_axis(axis, len(shape))
+        along = promotion.canonical_axis(axis, len(shape))
         flat, inverse_shape = moveaxis(ar, along, 0), (shape[along],)
     if size is None:
         traced = isinstance(ar, ir.Tracer)  # reading is_fully_addressable of a tracer raises
         if not traced and np.shape(flat)[0] and not getattr(ar, "is_fully_addressable", True):
             # Shards are in other processes, so that the elements are counted on the devices.
             first = sorted_with_firsts(flat, equal_nan=equal_nan)[1]
-            size = int(lax.reduce_sum(lax.convert_element_type(first, INT32), (0,)))
+            size = int(lax.reduce_sum(lax.convert_element_type(first, promotion.INT32), (0,)))
         else:
             concrete = size_deciding_values("unique", ar)
             concrete = concrete.ravel() if axis is None else np.moveaxis(concrete, along, 0)
@@ -146,7 +138,7 @@ def unique(
         "outputs": outputs,
         "has_fill": fill_value is not None,
     }
-    fills = () if fill_value is None else operands("unique", fill_value)
+    fills = () if fill_value is None else promotion.operands("unique", fill_value)
     step = _unique if ir.is_recording() else _unique_step
     values, *extras = step(flat, *fills, **settings)
     if axis is not None:
@@ -176,10 +168,10 @@ def sorted_with_firsts(x: ir.Array, *, equal_nan: bool) -> tuple[ir.Array, ir.Ar
     """The rows in order, whether each differs from the one before, and its position in ``x``."""
     shape = np.shape(x)
     if not shape[0]:
-        return x, lax.full((0,), True, ir.BOOL), lax.iota(INT32, 0)
+        return x, lax.full((0,), True, ir.BOOL), lax.iota(promotion.INT32, 0)
     if 0 in shape:  # all rows are equal
         places = lax.iota(ir.python_scalar_dtype(int), shape[0])
-        return x, lax.eq(places, constant(places, 0)), places
+        return x, lax.eq(places, promotion.constant(places, 0)), places
     columns = lax.transpose(lax.reshape(x, (shape[0], prod(shape[1:]))), (1, 0))
     # The last key of lexsort is its primary one, which must be the first column.
     order = lexsort(lax.rev(columns, (0,)))
@@ -187,7 +179,7 @@ def sorted_with_firsts(x: ir.Array, *, equal_nan: bool) -> tuple[ir.Array, ir.Ar
     this, other = lax.slice_in_dim(rows, 1, None), lax.slice_in_dim(rows, 0, -1)
     differs = lax.ne(this, other)
     dtype = ir.get_aval(x).dtype
-    if equal_nan and dtype in INEXACT_DTYPES:
+    if equal_nan and dtype in promotion.INEXACT_DTYPES:
         both_nan = lax.bitwise_and(lax.ne(this, this), lax.ne(other, other))
         differs = lax.bitwise_and(differs, lax.bitwise_not(both_nan))
     differs = lax.reduce_or(differs, tuple(range(1, len(shape))))
@@ -206,8 +198,8 @@ def _unique(
     rows, first, order = sorted_with_firsts(x, equal_nan=equal_nan)
     places = nonzero(first, size=size)[0]
     values = getitem(rows, places)
-    distinct = lax.reduce_sum(lax.convert_element_type(first, INT32), (0,))
-    inside = lax.lt(lax.iota(INT32, size), distinct)
+    distinct = lax.reduce_sum(lax.convert_element_type(first, promotion.INT32), (0,))
+    inside = lax.lt(lax.iota(promotion.INT32, size), distinct)
     if has_fill:
         fill = lax.convert_element_type(fills[0], dtype)
         mask = lax.expand_dims(inside, range(1, np.ndim(values)))
@@ -218,8 +210,8 @@ def _unique(
     if return_inverse:
         # The number of first elements up to an element, less 1, is the position of its value among
         # the distinct ones.
-        rank = lax.sub(lax.cumsum(lax.convert_element_type(first, INT32), 0), np.int32(1))
-        inverse = lax.full((count,), 0, INT32)
+        rank = lax.sub(lax.cumsum(lax.convert_element_type(first, promotion.INT32), 0), np.int32(1))
+        inverse = lax.full((count,), 0, promotion.INT32)
         results.append(at(inverse)[order].set(rank))
     if return_counts:
         # Equal elements are adjacent: counts are the distances between first elements. The fill
@@ -236,7 +228,11 @@ def _unique_of_empty(
 ) -> list[ir.Array]:
     dtype = ir.get_aval(x).dtype
     shape = (size, *np.shape(x)[1:])
-    fill = convert(fills[0], dtype, ir.get_aval(x).weak_type) if fills else constant_like(x, 0)
+    fill = (
+        promotion.convert(fills[0], dtype, ir.get_aval(x).weak_type)
+        if fills
+        else promotion.constant_like(x, 0)
+    )
     results = [lax.broadcast_in_dim(fill, shape, ())]
     integer = ir.python_scalar_dtype(int)
     results += [lax.full((0,), 0, integer) for w in outputs if w]

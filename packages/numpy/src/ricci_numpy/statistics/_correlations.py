@@ -6,16 +6,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    INEXACT_DTYPES,
-    common_dtype,
-    convert,
-    operands,
-    promote_dtypes,
-    promote_dtypes_inexact,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.linalg._products import dot
 from ricci_numpy.reductions._axis_reductions import sum
 from ricci_numpy.reductions._moments import mean
@@ -77,13 +68,13 @@ def cov(
 
 
 def _has_dtype(x: ir.ArrayLike, family: type[np.generic]) -> bool:
-    return ir.issubdtype(common_dtype(x)[0], family)
+    return ir.issubdtype(promotion.common_dtype(x)[0], family)
 
 
 def _checked(name: str, *args: ir.ArrayLike | None) -> list[Any]:
     """The operands; all but the first may be ``None``, and the first two must be matrices."""
     checked: list[Any] = [
-        x if x is None and i else operands(name, x)[0] for i, x in enumerate(args)
+        x if x is None and i else promotion.operands(name, x)[0] for i, x in enumerate(args)
     ]
     for x in checked[:2]:
         if x is not None and np.ndim(x) > 2:
@@ -96,7 +87,7 @@ def _result_dtype(name: str, dtype: ir.DTypeLike | None) -> np.dtype | None:
     if dtype is None:
         return None
     result_dtype = ir.explicit_dtype(dtype, name)
-    if result_dtype not in INEXACT_DTYPES:
+    if result_dtype not in promotion.INEXACT_DTYPES:
         raise ValueError(f"{name}: dtype must be a floating or complex one, got {dtype}.")
     return result_dtype
 
@@ -112,9 +103,9 @@ def _cov(
     ddof: int,
     dtype: np.dtype | None,
 ) -> ir.Array:
-    arrays = promote_dtypes_inexact(*(x for x in (m, y) if x is not None))
+    arrays = promotion.promote_dtypes_inexact(*(x for x in (m, y) if x is not None))
     if dtype is not None:
-        arrays = [convert(x, dtype) for x in arrays]
+        arrays = [promotion.convert(x, dtype) for x in arrays]
     variables = [atleast_2d(x) for x in arrays]
     if not rowvar:
         pairs = zip(variables, arrays, strict=True)
@@ -124,20 +115,20 @@ def _cov(
         raise ValueError(f"cov: m and y have different numbers of observations, {sizes}.")
     x = concatenate(variables, 0) if len(variables) > 1 else variables[0]
     if not x.shape[1]:
-        nan = strong_constant(x.dtype, np.nan)
+        nan = promotion.strong_constant(x.dtype, np.nan)
         return lax.full(() if x.shape[0] == 1 else (x.shape[0],) * 2, nan)
     weights = _weights(x, fweights, aweights)
     if weights is None:
         average = mean(x, 1)
-        total = strong_constant(x.dtype, x.shape[1])
-        freedom = strong_constant(x.dtype, x.shape[1] - ddof)
+        total = promotion.strong_constant(x.dtype, x.shape[1])
+        freedom = promotion.strong_constant(x.dtype, x.shape[1] - ddof)
     else:
         total = sum(weights)
         if aweights is not None and not _has_dtype(weights, np.inexact):
-            total = convert(total, x.dtype)
+            total = promotion.convert(total, x.dtype)
         average = divide(sum(multiply(x, lax.expand_dims(weights, (0,))), 1), total)
         freedom = _freedom(total, weights, aweights, ddof)
-    x, average = promote_dtypes(x, average)
+    x, average = promotion.promote_dtypes(x, average)
     x = lax.sub(x, lax.expand_dims(average, (1,)))
     weighted = x if weights is None else multiply(x, lax.expand_dims(weights, (0,)))
     covariances = divide(dot(x, conj(transpose(weighted))), freedom)
@@ -203,12 +194,14 @@ def _corrcoef(x: ir.Array, y: ir.Array | None, *, rowvar: bool, dtype: np.dtype 
     if not coefficients.ndim:
         return divide(coefficients, coefficients)
     deviations = sqrt(
-        lax.real(diag(coefficients)) if coefficients.dtype in COMPLEX_DTYPES else diag(coefficients)
+        lax.real(diag(coefficients))
+        if coefficients.dtype in promotion.COMPLEX_DTYPES
+        else diag(coefficients)
     )
-    deviations = convert(deviations, coefficients.dtype)
+    deviations = promotion.convert(deviations, coefficients.dtype)
     coefficients = divide(coefficients, lax.expand_dims(deviations, (1,)))
     coefficients = divide(coefficients, lax.expand_dims(deviations, (0,)))
     # Rounding must not make a coefficient greater than 1.
-    if coefficients.dtype in COMPLEX_DTYPES:
+    if coefficients.dtype in promotion.COMPLEX_DTYPES:
         return lax.complex(clip(lax.real(coefficients), -1, 1), clip(lax.imag(coefficients), -1, 1))
     return clip(coefficients, -1, 1)

@@ -10,22 +10,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
-from ricci_numpy._promotion import (
-    INEXACT_DTYPES,
-    INT32,
-    INTEGER_DTYPES,
-    common_dtype,
-    constant,
-    constant_like,
-    convert,
-    operands,
-    promote_args,
-    promote_args_inexact,
-    promote_args_numeric,
-    promote_shapes,
-    scalar_or_array,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
 
@@ -64,7 +49,7 @@ def power(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
 
     Source: numpy.power.
     """
-    base, exponent = operands("power", x1, x2)
+    base, exponent = promotion.operands("power", x1, x2)
     if isinstance(exponent, np.ndarray) and not exponent.shape:
         exponent = exponent[()]
     elif _is_concrete_integer(exponent):
@@ -73,30 +58,34 @@ def power(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
         if not hasattr(type(base), "aval"):
             base = asarray(base)
         if base.dtype == ir.BOOL:
-            base = convert(base, INT32)
+            base = promotion.convert(base, promotion.INT32)
         return lax.integer_pow(base, int(exponent))
     exponent_dtype = _dtype_of(exponent)
     if type(base) is int and exponent_dtype == ir.BOOL:
         base = ir.python_scalar_dtype(int).type(base)
-    dtype, weak = common_dtype(base)
-    together = dtype not in INEXACT_DTYPES or exponent_dtype not in INTEGER_DTYPES
+    dtype, weak = promotion.common_dtype(base)
+    together = (
+        dtype not in promotion.INEXACT_DTYPES or exponent_dtype not in promotion.INTEGER_DTYPES
+    )
     if together:  # integers of either sign may promote to floats
-        dtype, weak = common_dtype(base, exponent)
-    if dtype in INEXACT_DTYPES:
-        base = scalar_or_array(base, dtype, weak)
-        exponent = scalar_or_array(exponent, dtype, weak) if together else asarray(exponent)
-        return lax.pow(*promote_shapes("power", base, exponent))
+        dtype, weak = promotion.common_dtype(base, exponent)
+    if dtype in promotion.INEXACT_DTYPES:
+        base = promotion.scalar_or_array(base, dtype, weak)
+        exponent = (
+            promotion.scalar_or_array(exponent, dtype, weak) if together else asarray(exponent)
+        )
+        return lax.pow(*promotion.promote_shapes("power", base, exponent))
     # As in JAX, a power with a concrete exponent is weakly typed if the base is.
     is_concrete = not isinstance(exponent, ir.Tracer)
     if is_concrete and not np.ndim(exponent) and _dtype_of(base) == ir.BOOL:
-        base = convert(base, INT32)
+        base = promotion.convert(base, promotion.INT32)
     result = _integer_power(base, exponent)
     weak = is_concrete and exponent_dtype != ir.BOOL
-    return convert(result, result.dtype) if result.aval.weak_type and not weak else result
+    return promotion.convert(result, result.dtype) if result.aval.weak_type and not weak else result
 
 
 def _dtype_of(x: ir.ArrayLike) -> np.dtype:
-    return common_dtype(x)[0]
+    return promotion.common_dtype(x)[0]
 
 
 def _is_concrete_integer(x: ir.ArrayLike) -> bool:
@@ -105,25 +94,27 @@ def _is_concrete_integer(x: ir.ArrayLike) -> bool:
         hasattr(type(x), "aval")
         and not isinstance(x, ir.Tracer)
         and not np.ndim(x)
-        and _dtype_of(x) in INTEGER_DTYPES
+        and _dtype_of(x) in promotion.INTEGER_DTYPES
     )
 
 
 @ir.inlined("power")
 def _integer_power(x: ir.Array, n: ir.Array) -> ir.Array:
     """Integers to the power of integers, by squaring; negative powers are not defined."""
-    x, n = promote_args_numeric("power", x, n)
-    vanishes = lax.bitwise_and(lax.eq(x, constant(x, 0)), lax.ne(n, constant(n, 0)))
-    result = select_where(vanishes, constant(x, 0), constant(x, 1), "power")
+    x, n = promotion.promote_args_numeric("power", x, n)
+    vanishes = lax.bitwise_and(
+        lax.eq(x, promotion.constant(x, 0)), lax.ne(n, promotion.constant(n, 0))
+    )
+    result = select_where(vanishes, promotion.constant(x, 0), promotion.constant(x, 1), "power")
     # Six bits are enough: powers from 64 up of any integer but 0, 1 and -1 overflow 64 bits.
     for bit in range(6):
         if bit:
             x = lax.mul(x, x)
-            n = lax.shift_right_logical(n, constant(n, 1))
-        odd = lax.bitwise_and(n, constant(n, 1))
-        odd = lax.ne(odd, constant(odd, 0))
+            n = lax.shift_right_logical(n, promotion.constant(n, 1))
+        odd = lax.bitwise_and(n, promotion.constant(n, 1))
+        odd = lax.ne(odd, promotion.constant(odd, 0))
         result = select_where(odd, lax.mul(result, x), result, "power")
-    return convert(result, result.dtype) if result.shape else result
+    return promotion.convert(result, result.dtype) if result.shape else result
 
 
 def pow(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
@@ -161,7 +152,7 @@ def float_power(x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array:
 
     Source: numpy.float_power.
     """
-    return lax.pow(*promote_args_inexact("float_power", x, y))
+    return lax.pow(*promotion.promote_args_inexact("float_power", x, y))
 
 
 def fmax(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
@@ -183,7 +174,7 @@ def fmax(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
 
     Source: numpy.fmax.
     """
-    return _fmax(*operands("fmax", x1, x2))
+    return _fmax(*promotion.operands("fmax", x1, x2))
 
 
 def fmin(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
@@ -205,7 +196,7 @@ def fmin(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
 
     Source: numpy.fmin.
     """
-    return _fmin(*operands("fmin", x1, x2))
+    return _fmin(*promotion.operands("fmin", x1, x2))
 
 
 @ir.composite("fmax")
@@ -222,7 +213,7 @@ def _better(
     name: str, x1: ir.Array, x2: ir.Array, beats: Callable[[ir.Array, ir.Array], ir.Array]
 ) -> ir.Array:
     """The element that beats the other one, or the one that is not NaN."""
-    x1, x2 = promote_args(name, x1, x2)
+    x1, x2 = promotion.promote_args(name, x1, x2)
     if np.iscomplexobj(x1):
         equal = lax.eq(lax.real(x1), lax.real(x2))
         imaginary = beats(lax.imag(x1), lax.imag(x2))
@@ -253,26 +244,26 @@ def hypot(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
 
     Source: numpy.hypot.
     """
-    return _hypot(*operands("hypot", x1, x2))
+    return _hypot(*promotion.operands("hypot", x1, x2))
 
 
 @ir.composite("hypot")
 def _hypot(x1: ir.Array, x2: ir.Array) -> ir.Array:
-    x1, x2 = promote_args_inexact("hypot", x1, x2)
+    x1, x2 = promotion.promote_args_inexact("hypot", x1, x2)
     weak = ir.get_aval(x1).weak_type and ir.get_aval(x2).weak_type
     if np.iscomplexobj(x1):
         raise ValueError("hypot is not defined for complex numbers; take abs of them first.")
     x1, x2 = lax.abs(x1), lax.abs(x2)
-    infinity = strong_constant(x1.dtype, np.inf)
+    infinity = promotion.strong_constant(x1.dtype, np.inf)
     infinite = lax.bitwise_or(lax.eq(x1, infinity), lax.eq(x2, infinity))
     # large * sqrt(1 + (small / large)**2): no square leaves the range of the dtype.
     large, small = lax.max(x1, x2), lax.min(x1, x2)
-    vanishes = lax.eq(large, constant(large, 0))
-    ratio = lax.div(small, select_where(vanishes, constant(large, 1), large))
-    length = lax.mul(large, lax.sqrt(lax.add(constant(ratio, 1), lax.square(ratio))))
+    vanishes = lax.eq(large, promotion.constant(large, 0))
+    ratio = lax.div(small, select_where(vanishes, promotion.constant(large, 1), large))
+    length = lax.mul(large, lax.sqrt(lax.add(promotion.constant(ratio, 1), lax.square(ratio))))
     length = select_where(vanishes, large, length)
-    length = select_where(infinite, constant(length, np.inf), length)
-    return convert(length, length.dtype, weak)
+    length = select_where(infinite, promotion.constant(length, np.inf), length)
+    return promotion.convert(length, length.dtype, weak)
 
 
 def heaviside(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
@@ -292,13 +283,13 @@ def heaviside(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
 
     Source: numpy.heaviside.
     """
-    return _heaviside(*operands("heaviside", x1, x2))
+    return _heaviside(*promotion.operands("heaviside", x1, x2))
 
 
 @ir.composite("heaviside")
 def _heaviside(x1: ir.Array, x2: ir.Array) -> ir.Array:
-    x1, x2 = promote_args_inexact("heaviside", x1, x2)
-    zero, one = constant(x1, 0), constant(x1, 1)
+    x1, x2 = promotion.promote_args_inexact("heaviside", x1, x2)
+    zero, one = promotion.constant(x1, 0), promotion.constant(x1, 1)
     below, above = lax.lt(x1, zero), lax.gt(x1, zero)
     result = select_where(lax.ne(x1, x1), x1, x2, "heaviside")
     return select_where(below, zero, select_where(above, one, result, "heaviside"), "heaviside")
@@ -315,7 +306,7 @@ def _log_sum(
     undefined = lax.ne(difference, difference)
     small = lax.log1p(power(lax.neg(lax.abs(difference))))
     if scale != 1:
-        small = lax.mul(constant(small, scale), small)
+        small = lax.mul(promotion.constant(small, scale), small)
     return select_where(undefined, lax.add(x1, x2), lax.add(largest, small), "logaddexp")
 
 
@@ -325,11 +316,13 @@ def _complex_log_sum(
     first = lax.gt(lax.real(x1), lax.real(x2))
     largest = select_where(first, x1, x2, "logaddexp")
     difference = select_where(first, lax.sub(x2, x1), lax.sub(x1, x2), "logaddexp")
-    small = lax.mul(constant(difference, scale), lax.log1p(power(difference)))
+    small = lax.mul(promotion.constant(difference, scale), lax.log1p(power(difference)))
     total = lax.add(largest, small)
     angle = lax.imag(total)
-    turns = lax.round(lax.div(angle, constant(angle, full_turn)))
-    return lax.complex(lax.real(total), lax.sub(angle, lax.mul(turns, constant(angle, full_turn))))
+    turns = lax.round(lax.div(angle, promotion.constant(angle, full_turn)))
+    return lax.complex(
+        lax.real(total), lax.sub(angle, lax.mul(turns, promotion.constant(angle, full_turn)))
+    )
 
 
 def _differentiable(
@@ -352,13 +345,16 @@ def _differentiable(
 
     def weight(x: ir.Array, result: ir.Array) -> ir.Array:
         """The derivative by one operand: the share of its power in the sum."""
-        infinite = lax.eq(result, constant_like(result, np.inf))
+        infinite = lax.eq(result, promotion.constant_like(result, np.inf))
         # Infinities are replaced first, so that second derivatives hold no NaN.
-        finite = [select_where(infinite, constant_like(v, 0), v) for v in (x, result)]
+        finite = [select_where(infinite, promotion.constant_like(v, 0), v) for v in (x, result)]
         shares = power(lax.sub(*finite))
         chosen = lax.eq(x, result)
         return select_where(
-            infinite, select_where(chosen, constant_like(x, 1), constant_like(x, 0)), shares, name
+            infinite,
+            select_where(chosen, promotion.constant_like(x, 1), promotion.constant_like(x, 0)),
+            shares,
+            name,
         )
 
     @function.defjvp
@@ -383,16 +379,16 @@ _logaddexp2 = _differentiable(
 
 @ir.inlined("logaddexp")
 def _logaddexp_step(x1: ir.Array, x2: ir.Array) -> ir.Array:
-    return _logaddexp(*promote_args_inexact("logaddexp", x1, x2))
+    return _logaddexp(*promotion.promote_args_inexact("logaddexp", x1, x2))
 
 
 @ir.inlined("logaddexp2")
 def _logaddexp2_step(x1: ir.Array, x2: ir.Array) -> ir.Array:
-    return _logaddexp2(*promote_args_inexact("logaddexp2", x1, x2))
+    return _logaddexp2(*promotion.promote_args_inexact("logaddexp2", x1, x2))
 
 
 logaddexp = publish(
-    lambda x1, x2, /: _logaddexp_step(*operands("logaddexp", x1, x2)),
+    lambda x1, x2, /: _logaddexp_step(*promotion.operands("logaddexp", x1, x2)),
     "logaddexp",
     "The logarithm of the sum of the exponentials.",
     "round(float(jnp.logaddexp(0.0, 0.0)), 4)",
@@ -402,7 +398,7 @@ logaddexp = publish(
     gives=FLOATS,
 )
 logaddexp2 = publish(
-    lambda x1, x2, /: _logaddexp2_step(*operands("logaddexp2", x1, x2)),
+    lambda x1, x2, /: _logaddexp2_step(*promotion.operands("logaddexp2", x1, x2)),
     "logaddexp2",
     "The logarithm to base 2 of the sum of the powers of 2.",
     "round(float(jnp.logaddexp2(0.0, 0.0)), 3)",

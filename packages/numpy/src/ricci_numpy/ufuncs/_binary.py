@@ -10,17 +10,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, function_alias, get_aval
 from ricci_lax.authoring import BinaryFunction
-from ricci_numpy._promotion import (
-    FLOAT_DTYPES,
-    INEXACT_DTYPES,
-    INTEGER_DTYPES,
-    NUMERIC_DTYPES,
-    REAL_DTYPES,
-    convert,
-    promote_args,
-    promote_args_inexact,
-    promote_args_numeric,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 
 from ._factories import BOOLEANS, FLOATS, PROMOTED, binary, in_one_step, publish
@@ -66,7 +56,9 @@ def _row(
     kind = "bool" if result in ("True", "False") else "int"
     text = f"{kind}(jnp.{name}({arguments}))"
     function = binary(operation, accepted, general)
-    gives = BOOLEANS if kind == "bool" else FLOATS if accepted is INEXACT_DTYPES else PROMOTED
+    gives = (
+        BOOLEANS if kind == "bool" else FLOATS if accepted is promotion.INEXACT_DTYPES else PROMOTED
+    )
     return publish(function, name, summary, text, result, *parameters, gives=gives)
 
 
@@ -76,7 +68,7 @@ def _numbers(
     accepted: frozenset,
     summary: str,
     example: str,
-    promote: Callable[..., list[Array]] = promote_args,
+    promote: Callable[..., list[Array]] = promotion.promote_args,
     parameters: tuple[str, ...] = ("x1", "x2"),
 ) -> BinaryFunction:
     def general(x, y):
@@ -93,10 +85,10 @@ def _or_for_booleans(
     name: str, operation: Operation, on_booleans: Operation, summary: str, example: str
 ) -> BinaryFunction:
     def general(x, y):
-        x, y = promote_args(name, x, y)
+        x, y = promotion.promote_args(name, x, y)
         return (on_booleans if _is_boolean(x) else operation)(x, y)
 
-    return _row(name, operation, NUMERIC_DTYPES, general, summary, example, ("x1", "x2"))
+    return _row(name, operation, promotion.NUMERIC_DTYPES, general, summary, example, ("x1", "x2"))
 
 
 def _shift_right(x: Array, y: Array) -> Array:
@@ -108,21 +100,21 @@ def _ordering(name: str, operation: Operation, summary: str, example: str) -> Bi
     """A comparison of order; complex numbers compare by real, then by imaginary part."""
 
     def general(x, y):
-        x, y = promote_args(name, x, y)
+        x, y = promotion.promote_args(name, x, y)
         if not (np.iscomplexobj(x) or np.iscomplexobj(y)):
             return operation(x, y)
         equal = lax.eq(lax.real(x), lax.real(y))
         imaginary = operation(lax.imag(x), lax.imag(y))
         result = select_where(equal, imaginary, operation(lax.real(x), lax.real(y)), name)
         weak = get_aval(imaginary).weak_type
-        return convert(result, BOOL, weak)
+        return promotion.convert(result, BOOL, weak)
 
-    return _row(name, operation, REAL_DTYPES, general, summary, example, ("x", "y"))
+    return _row(name, operation, promotion.REAL_DTYPES, general, summary, example, ("x", "y"))
 
 
 def _logical(name: str, operation: Operation, summary: str, example: str) -> BinaryFunction:
     def general(x, y):
-        x, y = promote_args(name, x, y)
+        x, y = promotion.promote_args(name, x, y)
         return operation(truth(x), truth(y))
 
     return _row(name, operation, frozenset({BOOL}), general, summary, example, ("x1", "x2"))
@@ -141,33 +133,33 @@ multiply: BinaryFunction = _or_for_booleans(
     "2, 3 -> 6",
 )
 subtract: BinaryFunction = _numbers(
-    "subtract", lax.sub_p.bind, NUMERIC_DTYPES, "The difference.", "3, 2 -> 1"
+    "subtract", lax.sub_p.bind, promotion.NUMERIC_DTYPES, "The difference.", "3, 2 -> 1"
 )
 divide: BinaryFunction = _numbers(
     "divide",
     lax.div_p.bind,
-    INEXACT_DTYPES,
+    promotion.INEXACT_DTYPES,
     "The quotient, as a float or a complex number.",
     "6, 2 -> 3",
-    promote_args_inexact,
+    promotion.promote_args_inexact,
 )
 true_divide: BinaryFunction = function_alias(divide, "true_divide")
 arctan2: BinaryFunction = _numbers(
     "arctan2",
     lax.atan2_p.bind,
-    INEXACT_DTYPES,
+    promotion.INEXACT_DTYPES,
     "The angle of the point (x2, x1), in radians from -pi to pi: the ordinate comes first.",
     "0, 1 -> 0",
-    promote_args_inexact,
+    promotion.promote_args_inexact,
 )
 atan2: BinaryFunction = function_alias(arctan2, "atan2")
 nextafter: BinaryFunction = _numbers(
     "nextafter",
     lax.nextafter_p.bind,
-    FLOAT_DTYPES,
+    promotion.FLOAT_DTYPES,
     "The float next to ``x`` on the way to ``y``.",
     "1.0, 1.0 -> 1",
-    promote_args_inexact,
+    promotion.promote_args_inexact,
     _XY,
 )
 maximum: BinaryFunction = _numbers(
@@ -188,19 +180,19 @@ bitwise_xor: BinaryFunction = _numbers(
 left_shift: BinaryFunction = _numbers(
     "left_shift",
     lax.shift_left_p.bind,
-    INTEGER_DTYPES,
+    promotion.INTEGER_DTYPES,
     "The bits of ``x`` moved up by ``y`` places.",
     "3, 2 -> 12",
-    promote_args_numeric,
+    promotion.promote_args_numeric,
     _XY,
 )
 right_shift: BinaryFunction = _numbers(
     "right_shift",
     _shift_right,
-    INTEGER_DTYPES,
+    promotion.INTEGER_DTYPES,
     "The bits of ``x1`` moved down by ``x2`` places; the sign stays.",
     "12, 2 -> 3",
-    promote_args_numeric,
+    promotion.promote_args_numeric,
 )
 bitwise_left_shift: BinaryFunction = function_alias(left_shift, "bitwise_left_shift")
 bitwise_right_shift: BinaryFunction = function_alias(right_shift, "bitwise_right_shift")

@@ -8,19 +8,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import UnaryFunction
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    FLOAT_DTYPES,
-    INEXACT_DTYPES,
-    as_operand,
-    common_dtype,
-    constant,
-    convert,
-    operands,
-    promote_args,
-    promote_args_inexact,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import filled
 from ricci_numpy.reductions._axis_reductions import all as _all
@@ -60,16 +48,16 @@ def _by_kind(
     """A test of floats and complex numbers that has one result for all integers."""
 
     def general(x):
-        (x,) = operands(name, x)
+        (x,) = promotion.operands(name, x)
         x = asarray(x)
-        if x.dtype in FLOAT_DTYPES:
+        if x.dtype in promotion.FLOAT_DTYPES:
             return on_floats(x)
-        if x.dtype in COMPLEX_DTYPES:
+        if x.dtype in promotion.COMPLEX_DTYPES:
             return on_complex(x)
         return filled(x.shape, otherwise, ir.BOOL, False, name)
 
     example = f"bool(jnp.{name}({argument}))"
-    function = unary(on_floats, FLOAT_DTYPES, general)
+    function = unary(on_floats, promotion.FLOAT_DTYPES, general)
     return publish(function, name, summary, example, result, "x", gives=BOOLEANS)
 
 
@@ -80,7 +68,7 @@ def _finite(x: ir.Array) -> ir.Array:
 
 @ir.composite("isinf")
 def _infinite(x: ir.Array) -> ir.Array:
-    return lax.eq(lax.abs(x), strong_constant(x.dtype, np.inf))
+    return lax.eq(lax.abs(x), promotion.strong_constant(x.dtype, np.inf))
 
 
 @ir.composite("isinf")
@@ -157,14 +145,14 @@ def isneginf(x: ir.ArrayLike, /, out: None = None) -> ir.Array:
 def _is_infinity(name: str, x: ir.ArrayLike, out: None, value: float) -> ir.Array:
     if out is not None:
         raise NotImplementedError(f"{name}: out= is not supported, since arrays do not change.")
-    (x,) = operands(name, x)
+    (x,) = promotion.operands(name, x)
     x = asarray(x)
-    if x.dtype in COMPLEX_DTYPES:
+    if x.dtype in promotion.COMPLEX_DTYPES:
         raise ValueError(
             f"{name} is not defined for complex numbers; test their real and imaginary parts."
         )
-    if x.dtype in FLOAT_DTYPES:
-        return lax.eq(x, strong_constant(x.dtype, value))
+    if x.dtype in promotion.FLOAT_DTYPES:
+        return lax.eq(x, promotion.strong_constant(x.dtype, value))
     return filled(x.shape, False, ir.BOOL, False, name)
 
 
@@ -176,7 +164,7 @@ isnan: UnaryFunction = publish(
     unary(
         _differs_from_itself,
         ir.array_dtypes,
-        lambda x: _differs_from_itself(*promote_args("isnan", x)),
+        lambda x: _differs_from_itself(*promotion.promote_args("isnan", x)),
     ),
     "isnan",
     "Whether an element is NaN.",
@@ -203,13 +191,13 @@ def iscomplex(x: ir.ArrayLike) -> ir.Array:
 
     Source: numpy.iscomplex.
     """
-    return _iscomplex(*operands("iscomplex", x))
+    return _iscomplex(*promotion.operands("iscomplex", x))
 
 
 @ir.composite("iscomplex")
 def _iscomplex(x: ir.Array) -> ir.Array:
     part = imag(x)
-    return lax.ne(part, constant(part, 0))
+    return lax.ne(part, promotion.constant(part, 0))
 
 
 def isreal(x: ir.ArrayLike) -> ir.Array:
@@ -228,13 +216,13 @@ def isreal(x: ir.ArrayLike) -> ir.Array:
 
     Source: numpy.isreal.
     """
-    return _isreal(*operands("isreal", x))
+    return _isreal(*promotion.operands("isreal", x))
 
 
 @ir.composite("isreal")
 def _isreal(x: ir.Array) -> ir.Array:
     part = imag(x)
-    return lax.eq(part, constant(part, 0))
+    return lax.eq(part, promotion.constant(part, 0))
 
 
 def iscomplexobj(x: object) -> bool:
@@ -257,7 +245,7 @@ def iscomplexobj(x: object) -> bool:
         return False
     if isinstance(x, list | tuple):
         return any(map(iscomplexobj, x))
-    x = as_operand(x)
+    x = promotion.as_operand(x)
     dtype = getattr(x, "dtype", None)
     return ir.issubdtype(np.asarray(x).dtype if dtype is None else dtype, np.complexfloating)
 
@@ -361,7 +349,7 @@ def isclose(
 
     Source: numpy.isclose.
     """
-    args = operands("isclose", a, b, rtol, atol)
+    args = promotion.operands("isclose", a, b, rtol, atol)
     return _isclose(*args, equal_nan=bool(equal_nan))
 
 
@@ -369,18 +357,18 @@ def isclose(
 def _isclose(
     a: ir.Array, b: ir.Array, rtol: ir.Array, atol: ir.Array, *, equal_nan: bool
 ) -> ir.Array:
-    dtype = common_dtype(a, b)[0]
+    dtype = promotion.common_dtype(a, b)[0]
     if dtype == ir.BOOL or ir.is_extended(dtype):
-        return lax.eq(*promote_args("isclose", a, b))
-    a, b = promote_args_inexact("isclose", a, b)
+        return lax.eq(*promotion.promote_args("isclose", a, b))
+    a, b = promotion.promote_args_inexact("isclose", a, b)
     distance = lax.abs(lax.sub(a, b))
-    rtol, atol = (convert(x, distance.dtype) if x.weak_type else x for x in (rtol, atol))
+    rtol, atol = (promotion.convert(x, distance.dtype) if x.weak_type else x for x in (rtol, atol))
     allowed = add(atol, multiply(rtol, lax.abs(b)))
     near = lax.bitwise_and(isfinite(b), less_equal(distance, allowed))
     close = lax.bitwise_or(lax.eq(a, b), near)
     if equal_nan:
         close = lax.bitwise_or(close, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
-    return convert(close, ir.BOOL)
+    return promotion.convert(close, ir.BOOL)
 
 
 def allclose(
@@ -410,7 +398,7 @@ def allclose(
 
     Source: numpy.allclose.
     """
-    return _allclose(*operands("allclose", a, b, rtol, atol), equal_nan=bool(equal_nan))
+    return _allclose(*promotion.operands("allclose", a, b, rtol, atol), equal_nan=bool(equal_nan))
 
 
 @ir.composite("allclose")
@@ -480,8 +468,8 @@ def _all_equal(a: ir.Array, b: ir.Array, *, equal_nan: bool) -> ir.Array:
 
 
 def _equal(a: ir.Array, b: ir.Array, equal_nan: bool) -> ir.Array:
-    a, b = promote_args("array_equal", a, b)
+    a, b = promotion.promote_args("array_equal", a, b)
     result = lax.eq(a, b)
-    if not equal_nan or a.dtype not in INEXACT_DTYPES:
+    if not equal_nan or a.dtype not in promotion.INEXACT_DTYPES:
         return result
     return lax.bitwise_or(result, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))

@@ -6,20 +6,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    FLOAT_DTYPES,
-    INEXACT_DTYPES,
-    INTEGER_DTYPES,
-    common_dtype,
-    constant,
-    convert,
-    operands,
-    promote_args_inexact,
-    promote_dtypes_inexact,
-    promote_shapes,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import filled
@@ -57,24 +44,24 @@ def signbit(x: ir.ArrayLike, /) -> ir.Array:
 
     Source: numpy.signbit.
     """
-    (x,) = operands("signbit", x)
+    (x,) = promotion.operands("signbit", x)
     return _signbit(x)
 
 
 @ir.composite("signbit")
 def _signbit(x: ir.Array) -> ir.Array:
-    if x.dtype in COMPLEX_DTYPES:
+    if x.dtype in promotion.COMPLEX_DTYPES:
         raise ValueError(
             "signbit is not defined for complex numbers; test their real and imaginary parts."
         )
     if x.dtype == ir.BOOL:
         return filled(x.shape, False, ir.BOOL, False, "signbit")
-    if x.dtype in INTEGER_DTYPES:
-        return lax.lt(x, strong_constant(x.dtype, 0))
+    if x.dtype in promotion.INTEGER_DTYPES:
+        return lax.lt(x, promotion.strong_constant(x.dtype, 0))
     width = ir.itemsize_bits(x.dtype)
     bits = lax.bitcast_convert_type(x, np.dtype(f"int{width}"))
-    return convert(
-        lax.shift_right_arithmetic(bits, strong_constant(bits.dtype, width - 1)), ir.BOOL
+    return promotion.convert(
+        lax.shift_right_arithmetic(bits, promotion.strong_constant(bits.dtype, width - 1)), ir.BOOL
     )
 
 
@@ -97,12 +84,12 @@ def copysign(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
 
     Source: numpy.copysign.
     """
-    return _copysign(*operands("copysign", x1, x2))
+    return _copysign(*promotion.operands("copysign", x1, x2))
 
 
 @ir.composite("copysign")
 def _copysign(x1: ir.Array, x2: ir.Array) -> ir.Array:
-    x1, x2 = promote_args_inexact("copysign", x1, x2)
+    x1, x2 = promotion.promote_args_inexact("copysign", x1, x2)
     if np.iscomplexobj(x1) or np.iscomplexobj(x2):
         raise TypeError("copysign is not defined for complex numbers.")
     size = lax.abs(x1)
@@ -131,13 +118,13 @@ def modf(x: ir.ArrayLike, /, out: None = None) -> tuple[ir.Array, ir.Array]:
     """
     if out is not None:
         raise NotImplementedError("modf: out= is not supported, since arrays do not change.")
-    return _modf(*operands("modf", x))
+    return _modf(*promotion.operands("modf", x))
 
 
 @ir.composite("modf")
 def _modf(x: ir.Array) -> tuple[ir.Array, ir.Array]:
-    (x,) = promote_dtypes_inexact(x)
-    whole = select_where(lax.ge(x, constant(x, 0)), lax.floor(x), lax.ceil(x), "modf")
+    (x,) = promotion.promote_dtypes_inexact(x)
+    whole = select_where(lax.ge(x, promotion.constant(x, 0)), lax.floor(x), lax.ceil(x), "modf")
     return lax.sub(x, whole), whole
 
 
@@ -168,13 +155,13 @@ def frexp(x: ir.ArrayLike, /) -> tuple[ir.Array, ir.Array]:
 
     Source: numpy.frexp.
     """
-    return _frexp(*operands("frexp", x))
+    return _frexp(*promotion.operands("frexp", x))
 
 
 @ir.composite("frexp")
 def _frexp(x: ir.Array) -> tuple[ir.Array, ir.Array]:
-    (x,) = promote_dtypes_inexact(x)
-    if x.dtype not in FLOAT_DTYPES:
+    (x,) = promotion.promote_dtypes_inexact(x)
+    if x.dtype not in promotion.FLOAT_DTYPES:
         raise TypeError(f"frexp is not defined for dtype {x.dtype}.")
     return _mantissa_and_power(x)
 
@@ -184,28 +171,35 @@ def _mantissa_and_power(x: ir.Array) -> tuple[ir.Array, ir.Array]:
     dtype = x.dtype
     integer, mantissa, bias = _layout(dtype)
     # Subnormal numbers are scaled to be normal first, unless XLA has flushed them to zero.
-    tiny = lax.lt(lax.abs(x), strong_constant(dtype, ir.finfo(dtype).tiny))
-    scaled = select_where(tiny, lax.mul(x, strong_constant(dtype, 2.0**mantissa)), x)
+    tiny = lax.lt(lax.abs(x), promotion.strong_constant(dtype, ir.finfo(dtype).tiny))
+    scaled = select_where(tiny, lax.mul(x, promotion.strong_constant(dtype, 2.0**mantissa)), x)
     bits = lax.bitcast_convert_type(scaled, integer)
     # From the highest bit: the sign, the exponent plus the bias, and the fraction.
     field = (1 << (integer.itemsize * 8 - 1 - mantissa)) - 1
     exponent = lax.bitwise_and(
-        lax.shift_right_logical(bits, strong_constant(integer, mantissa)),
-        strong_constant(integer, field),
+        lax.shift_right_logical(bits, promotion.strong_constant(integer, mantissa)),
+        promotion.strong_constant(integer, field),
     )
-    sign_and_fraction = lax.bitwise_and(bits, strong_constant(integer, ~(field << mantissa)))
+    sign_and_fraction = lax.bitwise_and(
+        bits, promotion.strong_constant(integer, ~(field << mantissa))
+    )
     # With this exponent the absolute value is in [1/2, 1).
-    half = lax.bitwise_or(sign_and_fraction, strong_constant(integer, (bias - 1) << mantissa))
+    half = lax.bitwise_or(
+        sign_and_fraction, promotion.strong_constant(integer, (bias - 1) << mantissa)
+    )
     fraction = lax.bitcast_convert_type(half, dtype)
     power = lax.sub(
-        convert(exponent, np.dtype("int32")), strong_constant(np.dtype("int32"), bias - 1)
+        promotion.convert(exponent, np.dtype("int32")),
+        promotion.strong_constant(np.dtype("int32"), bias - 1),
     )
-    power = select_where(tiny, lax.sub(power, strong_constant(power.dtype, mantissa)), power)
-    zero = lax.eq(x, strong_constant(dtype, 0))
+    power = select_where(
+        tiny, lax.sub(power, promotion.strong_constant(power.dtype, mantissa)), power
+    )
+    zero = lax.eq(x, promotion.strong_constant(dtype, 0))
     special = lax.bitwise_or(zero, lax.bitwise_or(isinf(x), lax.ne(x, x)))
     return (
         select_where(special, x, fraction, "frexp"),
-        select_where(special, strong_constant(power.dtype, 0), power, "frexp"),
+        select_where(special, promotion.strong_constant(power.dtype, 0), power, "frexp"),
     )
 
 
@@ -227,14 +221,14 @@ def _scaled(x: ir.Array, n: ir.Array) -> ir.Array:
     """
     integer, mantissa, bias = _layout(x.dtype)
     limit = bias - 1
-    low, high = (strong_constant(n.dtype, value) for value in (-limit, limit))
+    low, high = (promotion.strong_constant(n.dtype, value) for value in (-limit, limit))
     factors = []
     # Three factors cover all powers between the smallest subnormal and the largest number.
     for _ in range(3):
         part = lax.min(lax.max(n, low), high)
         n = lax.sub(n, part)
-        field = lax.add(convert(part, integer), strong_constant(integer, bias))
-        bits = lax.shift_left(field, strong_constant(integer, mantissa))
+        field = lax.add(promotion.convert(part, integer), promotion.strong_constant(integer, bias))
+        bits = lax.shift_left(field, promotion.strong_constant(integer, mantissa))
         factors.append(lax.bitcast_convert_type(bits, x.dtype))
     for factor in reversed(factors):
         x = lax.mul(x, factor)
@@ -261,9 +255,9 @@ def ldexp(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
 
     Source: numpy.ldexp.
     """
-    x1, x2 = operands("ldexp", x1, x2)
-    first, second = common_dtype(x1)[0], common_dtype(x2)[0]
-    if first in COMPLEX_DTYPES or second in INEXACT_DTYPES:
+    x1, x2 = promotion.operands("ldexp", x1, x2)
+    first, second = promotion.common_dtype(x1)[0], promotion.common_dtype(x2)[0]
+    if first in promotion.COMPLEX_DTYPES or second in promotion.INEXACT_DTYPES:
         raise ValueError(
             f"ldexp takes real numbers and integers as exponents, got {first} and {second}."
         )
@@ -272,8 +266,8 @@ def ldexp(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
 
 @ir.composite("ldexp")
 def _ldexp(x1: ir.Array, x2: ir.Array) -> ir.Array:
-    (x,) = promote_dtypes_inexact(x1)
-    x, n = promote_shapes("ldexp", x, convert(x2, np.dtype("int32")))
+    (x,) = promotion.promote_dtypes_inexact(x1)
+    x, n = promotion.promote_shapes("ldexp", x, promotion.convert(x2, np.dtype("int32")))
     return _scaled(x, n)
 
 
@@ -293,15 +287,15 @@ def spacing(x: ir.ArrayLike, /) -> ir.Array:
 
     Source: numpy.spacing.
     """
-    return _spacing(*operands("spacing", x))
+    return _spacing(*promotion.operands("spacing", x))
 
 
 @ir.composite("spacing")
 def _spacing(x: ir.Array) -> ir.Array:
-    (x,) = promote_dtypes_inexact(x)
+    (x,) = promotion.promote_dtypes_inexact(x)
     info = ir.finfo(x.dtype)
-    smallest = strong_constant(x.dtype, info.smallest_subnormal)
-    infinity = strong_constant(x.dtype, np.inf)
+    smallest = promotion.strong_constant(x.dtype, info.smallest_subnormal)
+    infinity = promotion.strong_constant(x.dtype, np.inf)
     away, least = infinity, smallest
     # As in NumPy, the distance is negative for negative numbers, except in float16.
     if x.dtype != np.float16:
@@ -310,7 +304,7 @@ def _spacing(x: ir.Array) -> ir.Array:
         least = select_where(below, lax.neg(smallest), smallest, "spacing")
     away = lax.broadcast(away, x.shape) if not np.shape(away) else away
     step = lax.sub(lax.nextafter(x, away), x)
-    return select_where(lax.eq(step, strong_constant(x.dtype, 0)), least, step, "spacing")
+    return select_where(lax.eq(step, promotion.strong_constant(x.dtype, 0)), least, step, "spacing")
 
 
 def nan_to_num(
@@ -341,13 +335,13 @@ def nan_to_num(
 
     Source: numpy.nan_to_num.
     """
-    (x,) = operands("nan_to_num", x)
+    (x,) = promotion.operands("nan_to_num", x)
     x = asarray(x)
-    if x.dtype not in INEXACT_DTYPES:
+    if x.dtype not in promotion.INEXACT_DTYPES:
         return x
     lowest, highest = _ends(x.dtype)
     ends = (highest if posinf is None else posinf, lowest if neginf is None else neginf)
-    return _nan_to_num(x, *operands("nan_to_num", nan, *ends))
+    return _nan_to_num(x, *promotion.operands("nan_to_num", nan, *ends))
 
 
 @lru_cache(maxsize=64)
@@ -359,16 +353,16 @@ def _ends(dtype: np.dtype) -> tuple[np.floating, np.floating]:
 
 @ir.composite("nan_to_num")
 def _nan_to_num(x: ir.Array, nan: ir.Array, posinf: ir.Array, neginf: ir.Array) -> ir.Array:
-    if x.dtype in COMPLEX_DTYPES:
+    if x.dtype in promotion.COMPLEX_DTYPES:
         parts = lax.real(x), lax.imag(x)
         return lax.complex(*(_nan_to_num.fun(part, nan, posinf, neginf) for part in parts))
     x = _replace(lax.ne(x, x), nan, x)
-    x = _replace(lax.eq(x, strong_constant(x.dtype, np.inf)), posinf, x)
-    return _replace(lax.eq(x, strong_constant(x.dtype, -np.inf)), neginf, x)
+    x = _replace(lax.eq(x, promotion.strong_constant(x.dtype, np.inf)), posinf, x)
+    return _replace(lax.eq(x, promotion.strong_constant(x.dtype, -np.inf)), neginf, x)
 
 
 def _replace(mask: ir.Array, value: ir.Array, x: ir.Array) -> ir.Array:
-    return convert(select_where(mask, value, x, "nan_to_num"), x.dtype)
+    return promotion.convert(select_where(mask, value, x, "nan_to_num"), x.dtype)
 
 
 def bitwise_count(x: ir.ArrayLike, /) -> ir.Array:
@@ -390,13 +384,13 @@ def bitwise_count(x: ir.ArrayLike, /) -> ir.Array:
 
     Source: numpy.bitwise_count.
     """
-    return _bitwise_count(*operands("bitwise_count", x))
+    return _bitwise_count(*promotion.operands("bitwise_count", x))
 
 
 @ir.composite("bitwise_count")
 def _bitwise_count(x: ir.Array) -> ir.Array:
     if x.dtype == ir.BOOL:
-        x = convert(x, ir.python_scalar_dtype(int))
+        x = promotion.convert(x, ir.python_scalar_dtype(int))
     if not ir.issubdtype(x.dtype, np.unsignedinteger):
         x = lax.abs(x)
-    return convert(lax.population_count(x), np.dtype("uint8"))
+    return promotion.convert(lax.population_count(x), np.dtype("uint8"))

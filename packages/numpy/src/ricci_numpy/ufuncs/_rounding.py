@@ -6,15 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import BOOL, Array, ArrayLike, composite, python_scalar_dtype
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    INEXACT_DTYPES,
-    INTEGER_DTYPES,
-    constant,
-    convert,
-    operands,
-    promote_args,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.reductions._kinds import no_out
@@ -54,17 +46,17 @@ def clip(
     """
     if arr is None:
         raise ValueError("clip: the array to limit is missing.")
-    arguments = operands("clip", *[x for x in (arr, min, max) if x is not None])
+    arguments = promotion.operands("clip", *[x for x in (arr, min, max) if x is not None])
     return _clip(*arguments, lower=min is not None)
 
 
 @composite("clip")
 def _clip(arr: Array, *bounds: Array, lower: bool) -> Array:
-    if any(x.dtype in COMPLEX_DTYPES for x in (arr, *bounds)):
+    if any(x.dtype in promotion.COMPLEX_DTYPES for x in (arr, *bounds)):
         raise ValueError("clip is not defined for complex numbers: they have no order.")
     for i, bound in enumerate(bounds):
         limit = lax.max if i == 0 and lower else lax.min
-        arr = limit(*promote_args("clip", bound, arr))
+        arr = limit(*promotion.promote_args("clip", bound, arr))
     return arr
 
 
@@ -93,7 +85,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
 
     Source: numpy.round.
     """
-    (a,) = operands("round", a)
+    (a,) = promotion.operands("round", a)
     no_out("round", out)
     return _round(a, decimals=index(decimals))
 
@@ -103,14 +95,14 @@ def _round(a: Array, *, decimals: int) -> Array:
     a = asarray(a)
     if a.dtype == BOOL:
         raise ValueError("round is not defined for booleans.")
-    if a.dtype in INTEGER_DTYPES:
+    if a.dtype in promotion.INTEGER_DTYPES:
         if decimals < 0:
             raise NotImplementedError(
                 "round: with decimals below 0, integers would have to be rounded to tens, which "
                 "is not supported. Round a float."
             )
         return a
-    if a.dtype in COMPLEX_DTYPES:
+    if a.dtype in promotion.COMPLEX_DTYPES:
         return lax.complex(_rounded(lax.real(a), decimals), _rounded(lax.imag(a), decimals))
     return _rounded(a, decimals)
 
@@ -121,10 +113,10 @@ def _rounded(x: Array, decimals: int) -> Array:
         return lax.round(x, even)
     dtype = x.dtype
     if dtype.itemsize < 4:
-        x = convert(x, np.dtype("float32"))
-    factor = constant(x, 10.0**decimals)
+        x = promotion.convert(x, np.dtype("float32"))
+    factor = promotion.constant(x, 10.0**decimals)
     result = lax.div(lax.round(lax.mul(x, factor), even), factor)
-    return result if result.dtype == dtype else convert(result, dtype)
+    return result if result.dtype == dtype else promotion.convert(result, dtype)
 
 
 def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
@@ -162,14 +154,14 @@ def rint(x: ArrayLike, /) -> Array:
 
     Source: numpy.rint.
     """
-    (x,) = operands("rint", x)
+    (x,) = promotion.operands("rint", x)
     return _rint(x)
 
 
 @composite("rint")
 def _rint(x: Array) -> Array:
-    if x.dtype not in INEXACT_DTYPES:
-        return convert(x, python_scalar_dtype(float))
+    if x.dtype not in promotion.INEXACT_DTYPES:
+        return promotion.convert(x, python_scalar_dtype(float))
     return _round.fun(x, decimals=0)
 
 
@@ -189,12 +181,12 @@ def trunc(x: ArrayLike) -> Array:
 
     Source: numpy.trunc.
     """
-    (x,) = operands("trunc", x)
+    (x,) = promotion.operands("trunc", x)
     return _trunc(x)
 
 
 @composite("trunc")
 def _trunc(x: Array) -> Array:
-    if x.dtype not in INEXACT_DTYPES:
+    if x.dtype not in promotion.INEXACT_DTYPES:
         return x
-    return select_where(lax.lt(x, constant(x, 0)), lax.ceil(x), lax.floor(x), "trunc")
+    return select_where(lax.lt(x, promotion.constant(x, 0)), lax.ceil(x), lax.floor(x), "trunc")

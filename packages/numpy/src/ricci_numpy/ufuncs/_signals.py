@@ -4,18 +4,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, python_scalar_dtype
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    FLOAT_DTYPES,
-    INTEGER_DTYPES,
-    common_dtype,
-    constant,
-    convert,
-    inexact_dtype,
-    operands,
-    promote_dtypes_inexact,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.reductions._kinds import reduced_axes
@@ -45,18 +34,20 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
 
     Source: numpy.angle.
     """
-    return _angle(*operands("angle", z), deg=bool(deg))
+    return _angle(*promotion.operands("angle", z), deg=bool(deg))
 
 
 @composite("angle")
 def _angle(z: Array, *, deg: bool) -> Array:
-    if z.dtype in COMPLEX_DTYPES:
+    if z.dtype in promotion.COMPLEX_DTYPES:
         real, imaginary = lax.real(z), lax.imag(z)
         parts = imaginary, real
     else:
-        is_float, wide = z.dtype in FLOAT_DTYPES, python_scalar_dtype(float)
+        is_float, wide = z.dtype in promotion.FLOAT_DTYPES, python_scalar_dtype(float)
         if not is_float or not z.shape:
-            z = convert(z, z.dtype if is_float and z.dtype.itemsize > wide.itemsize else wide)
+            z = promotion.convert(
+                z, z.dtype if is_float and z.dtype.itemsize > wide.itemsize else wide
+            )
         parts = lax.full_like(z, 0), z
     radians = lax.atan2(*parts)
     return rad2deg(radians) if deg else radians
@@ -85,28 +76,28 @@ def sinc(x: ArrayLike, /) -> Array:
 
     Source: numpy.sinc.
     """
-    return _sinc(*operands("sinc", x))
+    return _sinc(*promotion.operands("sinc", x))
 
 
 @composite("sinc")
 def _sinc(x: Array) -> Array:
-    (x,) = promote_dtypes_inexact(x)
+    (x,) = promotion.promote_dtypes_inexact(x)
     infinite = isinf(x)
-    scaled = lax.mul(constant(x, np.pi), x)
-    one = constant(x, 1)
+    scaled = lax.mul(promotion.constant(x, np.pi), x)
+    one = promotion.constant(x, 1)
     scaled = select_where(infinite, one, scaled, "sinc")
     # At 0 the quotient and its derivatives are not defined, and near it they lose accuracy. The
     # power series is used below 1, where it is exact up to rounding (the first term that it
     # leaves out is y**14 / 15!).
     size = lax.abs(scaled)
-    near = lax.lt(size, constant(size, 1))
-    squared = lax.square(select_where(near, scaled, constant(x, 0), "sinc"))
-    series = constant(x, _SINC_SERIES[0])
+    near = lax.lt(size, promotion.constant(size, 1))
+    squared = lax.square(select_where(near, scaled, promotion.constant(x, 0), "sinc"))
+    series = promotion.constant(x, _SINC_SERIES[0])
     for coefficient in _SINC_SERIES[1:]:
-        series = lax.add(lax.mul(series, squared), constant(x, coefficient))
+        series = lax.add(lax.mul(series, squared), promotion.constant(x, coefficient))
     far = select_where(near, one, scaled, "sinc")
     result = select_where(near, series, lax.div(lax.sin(far), far), "sinc")
-    return select_where(infinite, constant(x, 0), result, "sinc")
+    return select_where(infinite, promotion.constant(x, 0), result, "sinc")
 
 
 def i0(x: ArrayLike) -> Array:
@@ -128,9 +119,9 @@ def i0(x: ArrayLike) -> Array:
 
     Source: numpy.i0.
     """
-    (x,) = promote_dtypes_inexact(*operands("i0", x))
+    (x,) = promotion.promote_dtypes_inexact(*promotion.operands("i0", x))
     x = asarray(x)
-    if x.dtype not in FLOAT_DTYPES:
+    if x.dtype not in promotion.FLOAT_DTYPES:
         raise ValueError(f"i0 is defined for real numbers only, got dtype {x.dtype}.")
     return _i0(x)
 
@@ -177,16 +168,16 @@ def unwrap(
 
     Source: numpy.unwrap.
     """
-    (p,) = operands("unwrap", p)
+    (p,) = promotion.operands("unwrap", p)
     p = asarray(p)
-    if p.dtype in COMPLEX_DTYPES:
+    if p.dtype in promotion.COMPLEX_DTYPES:
         raise ValueError("unwrap is not defined for complex numbers; take angle of them first.")
-    (turn,) = operands("unwrap", period)
-    dtype, _ = common_dtype(p, turn)
-    if dtype in COMPLEX_DTYPES:
+    (turn,) = promotion.operands("unwrap", period)
+    dtype, _ = promotion.common_dtype(p, turn)
+    if dtype in promotion.COMPLEX_DTYPES:
         raise ValueError(f"unwrap: the period must be real, got {period}.")
-    if dtype not in INTEGER_DTYPES:
-        dtype, _ = inexact_dtype(dtype)
+    if dtype not in promotion.INTEGER_DTYPES:
+        dtype, _ = promotion.inexact_dtype(dtype)
         half, ends_meet = divide(turn, 2), True
     elif hasattr(type(turn), "aval"):
         half, ends_meet = floor_divide(turn, 2), None
@@ -194,7 +185,7 @@ def unwrap(
         half, odd = divmod(int(turn), 2)
         ends_meet = odd == 0
     # An empty array is returned unchanged.
-    p = convert(p, dtype, p.weak_type and not p.size)
+    p = promotion.convert(p, dtype, p.weak_type and not p.size)
     (axis,) = reduced_axes("unwrap", axis, p.ndim)
     arguments = (p, turn, half) if discont is None else (p, turn, half, discont)
     return _unwrap(*arguments, axis=axis, ends_meet=ends_meet)
@@ -223,6 +214,10 @@ def _unwrap(
             up = logical_and(up, equal(period, add(half, half)))
         wrapped = select_where(up, half, wrapped, "unwrap")
     small = less(absolute(jumps), half if discont is None else discont)
-    added = select_where(small, strong_constant(dtype, 0), subtract(wrapped, jumps), "unwrap")
+    added = select_where(
+        small, promotion.strong_constant(dtype, 0), subtract(wrapped, jumps), "unwrap"
+    )
     first, later = lax.slice_in_dim(p, 0, 1, axis=axis), lax.slice_in_dim(p, 1, n, axis=axis)
-    return lax.concatenate([first, lax.add(later, lax.cumsum(convert(added, dtype), axis))], axis)
+    return lax.concatenate(
+        [first, lax.add(later, lax.cumsum(promotion.convert(added, dtype), axis))], axis
+    )
