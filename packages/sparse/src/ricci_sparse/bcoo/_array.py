@@ -11,19 +11,7 @@ from ricci_pytree import register_pytree_node_class
 from ricci_sparse._base import StoredParts
 from ricci_sparse.layouts import SparseInfo
 
-from ._layout import (
-    bcoo_fromdense_p,
-    bcoo_sort_indices_p,
-    bcoo_sum_duplicates_p,
-    bcoo_todense_p,
-    bcoo_transpose_p,
-    count_stored_elements,
-    count_unique_indices,
-    properties_of,
-    split_permutation,
-    split_shape,
-    validate,
-)
+from . import _layout as layout
 
 __all__ = ["BCOO"]
 
@@ -82,7 +70,7 @@ class BCOO(StoredParts):
         self.data, self.indices = map(jnp.asarray, args)
         self.indices_sorted = indices_sorted
         self.unique_indices = unique_indices
-        validate(self.data, self.indices, self.shape)
+        layout.validate(self.data, self.indices, self.shape)
 
     @property
     def nse(self) -> int:
@@ -144,7 +132,7 @@ class BCOO(StoredParts):
                 f"{n_dense} dense dimensions."
             )
         if nse is None:
-            count = count_stored_elements(mat, n_batch, n_dense)
+            count = layout.count_stored_elements(mat, n_batch, n_dense)
             if isinstance(count, ir.Tracer):
                 raise ir.ConcretizationTypeError(
                     count,
@@ -154,7 +142,7 @@ class BCOO(StoredParts):
             nse = int(count)
         params = {"n_batch": int(n_batch), "n_dense": int(n_dense)}
         dtype = jnp.dtype(index_dtype)
-        data, indices = bcoo_fromdense_p.bind(mat, nse=int(nse), index_dtype=dtype, **params)
+        data, indices = layout.bcoo_fromdense_p.bind(mat, nse=int(nse), index_dtype=dtype, **params)
         return cls((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
 
     @classmethod
@@ -200,7 +188,7 @@ class BCOO(StoredParts):
                 f"BCOO: an array of shape {shape} cannot have {n_batch} batch and {n_dense} dense "
                 f"dimensions and {nse} elements."
             )
-        batch, sizes, dense = split_shape(shape, n_batch, n_sparse)
+        batch, sizes, dense = layout.split_shape(shape, n_batch, n_sparse)
         data = jnp.zeros((*batch, nse, *dense), dtype)
         at = jnp.array(sizes, index_dtype)
         indices = jnp.broadcast_to(at, (*batch, nse, n_sparse))
@@ -240,11 +228,11 @@ class BCOO(StoredParts):
 
     def todense(self) -> ir.Array:
         """The dense array that it represents."""
-        return bcoo_todense_p.bind(self.data, self.indices, spinfo=self.info)
+        return layout.bcoo_todense_p.bind(self.data, self.indices, spinfo=self.info)
 
     def sort_indices(self) -> Self:
         """The same array with its indices in lexicographic order."""
-        parts = bcoo_sort_indices_p.bind(self.data, self.indices, spinfo=self.info)
+        parts = layout.bcoo_sort_indices_p.bind(self.data, self.indices, spinfo=self.info)
         return self._with(parts, self.info._replace(indices_sorted=True))
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> Self:
@@ -263,18 +251,20 @@ class BCOO(StoredParts):
             zero = self.data == 0
             for _ in range(self.n_dense):
                 zero = jnp.all(zero, axis=-1)
-            _, sizes, _ = split_shape(self.shape, self.n_batch, self.n_sparse)
+            _, sizes, _ = layout.split_shape(self.shape, self.n_batch, self.n_sparse)
             outside = jnp.array(sizes, indices.dtype)
             indices = jnp.where(zero[..., None], outside, indices)
         if nse is None:
-            count = count_unique_indices(indices, self.shape)
+            count = layout.count_unique_indices(indices, self.shape)
             if isinstance(count, ir.Tracer):
                 raise ValueError(
                     "bcoo_sum_duplicates: nse must be specified inside jit, vmap and other "
                     "transformations, where the number of different indices is not known."
                 )
             nse = int(count)
-        parts = bcoo_sum_duplicates_p.bind(self.data, indices, spinfo=self.info, nse=int(nse))
+        parts = layout.bcoo_sum_duplicates_p.bind(
+            self.data, indices, spinfo=self.info, nse=int(nse)
+        )
         return self._with(parts, SparseInfo(self.shape, True, True))
 
     def transpose(self, axes: Sequence[int] | None = None) -> "BCOO":
@@ -289,10 +279,10 @@ class BCOO(StoredParts):
         """
         order = range(self.ndim)[::-1] if axes is None else axes
         permutation = tuple(a + self.ndim if a < 0 else a for a in map(int, order))
-        split_permutation(permutation, properties_of(self.indices, self.shape))
+        layout.split_permutation(permutation, layout.properties_of(self.indices, self.shape))
         if permutation == tuple(range(self.ndim)):
             return self
-        parts = bcoo_transpose_p.bind(
+        parts = layout.bcoo_transpose_p.bind(
             self.data, self.indices, permutation=permutation, spinfo=self.info
         )
         shape = tuple(self.shape[d] for d in permutation)

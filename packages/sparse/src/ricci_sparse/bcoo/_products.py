@@ -11,15 +11,8 @@ from ricci_sparse._function_primitives import function_primitive
 from ricci_sparse._row_products import row_products, row_starts
 from ricci_sparse.layouts import SparseInfo
 
+from . import _layout as layout
 from ._array import BCOO
-from ._layout import (
-    bcoo_sum_duplicates_p,
-    is_inside,
-    linear,
-    properties_of,
-    split_shape,
-    whole_batches,
-)
 
 __all__ = ["bcoo_dot_general_p", "bcoo_dot_general_sampled_p", "bcoo_spdot_general_p"]
 
@@ -38,8 +31,8 @@ def _dot_general(
 ) -> Array:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     shape = lhs_spinfo.shape
-    n_batch, n_sparse, n_dense, _ = properties_of(indices, shape)
-    data, indices = whole_batches(data, indices, shape)
+    n_batch, n_sparse, n_dense, _ = layout.properties_of(indices, shape)
+    data, indices = layout.whole_batches(data, indices, shape)
     data, rhs = _promoted(data, rhs, preferred_element_type)
     # The right-hand side is mapped along the batches that it is multiplied with.
     partner = dict(zip((*lhs_contract, *lhs_batch), (*rhs_contract, *rhs_batch), strict=True))
@@ -94,10 +87,10 @@ def _as_matrix(
 ) -> Array:
     """The product as one matrix, of free dimensions as rows and contracted ones as columns."""
     n_rows, n_columns = (tuple(sizes[d] for d in dims) for dims in (rows, columns))
-    row = linear(indices[:, list(rows)], n_rows)
-    column = linear(indices[:, list(columns)], n_columns)
+    row = layout.linear(indices[:, list(rows)], n_rows)
+    column = layout.linear(indices[:, list(columns)], n_columns)
     # Clipped indices are padding, which counts as zero.
-    data = jnp.where(is_inside(indices, sizes), data, jnp.zeros((), data.dtype))
+    data = jnp.where(layout.is_inside(indices, sizes), data, jnp.zeros((), data.dtype))
     # Only the shape of indptr is used if the elements are not in order.
     indptr = jnp.zeros(prod(n_rows) + 1, row.dtype)
     if in_order:
@@ -201,13 +194,13 @@ def _spdot_general(
     has elements, duplicates are summed.
     """
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs = properties_of(lhs_indices, lhs_spinfo.shape)
-    rhs = properties_of(rhs_indices, rhs_spinfo.shape)
-    lhs_data, lhs_indices = whole_batches(lhs_data, lhs_indices, lhs_spinfo.shape)
-    rhs_data, rhs_indices = whole_batches(rhs_data, rhs_indices, rhs_spinfo.shape)
+    lhs = layout.properties_of(lhs_indices, lhs_spinfo.shape)
+    rhs = layout.properties_of(rhs_indices, rhs_spinfo.shape)
+    lhs_data, lhs_indices = layout.whole_batches(lhs_data, lhs_indices, lhs_spinfo.shape)
+    rhs_data, rhs_indices = layout.whole_batches(rhs_data, rhs_indices, rhs_spinfo.shape)
     lhs_data, rhs_data = (x.astype(preferred_element_type) for x in (lhs_data, rhs_data))
-    lhs_sizes = split_shape(lhs_spinfo.shape, lhs.n_batch, lhs.n_sparse)[1]
-    rhs_sizes = split_shape(rhs_spinfo.shape, rhs.n_batch, rhs.n_sparse)[1]
+    lhs_sizes = layout.split_shape(lhs_spinfo.shape, lhs.n_batch, lhs.n_sparse)[1]
+    rhs_sizes = layout.split_shape(rhs_spinfo.shape, rhs.n_batch, rhs.n_sparse)[1]
     lhs_at = tuple(d - lhs.n_batch for d in lhs_contract)
     rhs_at = tuple(d - rhs.n_batch for d in rhs_contract)
     lhs_free = tuple(d for d in range(lhs.n_sparse) if d not in lhs_at)
@@ -215,7 +208,9 @@ def _spdot_general(
     sizes = tuple(lhs_sizes[d] for d in lhs_free) + tuple(rhs_sizes[d] for d in rhs_free)
 
     def one(x: Array, at_x: Array, y: Array, at_y: Array) -> tuple[Array, Array]:
-        inside = is_inside(at_x, lhs_sizes)[:, None] & is_inside(at_y, rhs_sizes)[None]
+        inside = (
+            layout.is_inside(at_x, lhs_sizes)[:, None] & layout.is_inside(at_y, rhs_sizes)[None]
+        )
         same = at_x[:, None, list(lhs_at)] == at_y[None, :, list(rhs_at)] if lhs_at else None
         matched = inside if same is None else inside & jnp.all(same, axis=-1)
         data = jnp.where(matched, x[:, None] * y[None], jnp.zeros((), x.dtype)).ravel()
@@ -252,11 +247,11 @@ def _spdot_general(
 
 def reduced(data: Array, indices: Array, spinfo: SparseInfo) -> tuple[Array, Array]:
     """Sum duplicates if more elements are stored than the sparse dimensions have positions."""
-    n_batch, n_sparse, _, nse = properties_of(indices, spinfo.shape)
-    places = prod(split_shape(spinfo.shape, n_batch, n_sparse)[1])
+    n_batch, n_sparse, _, nse = layout.properties_of(indices, spinfo.shape)
+    places = prod(layout.split_shape(spinfo.shape, n_batch, n_sparse)[1])
     if nse <= places:
         return data, indices
-    return bcoo_sum_duplicates_p.bind(data, indices, spinfo=spinfo, nse=places)
+    return layout.bcoo_sum_duplicates_p.bind(data, indices, spinfo=spinfo, nse=places)
 
 
 bcoo_spdot_general_p: Primitive = function_primitive(

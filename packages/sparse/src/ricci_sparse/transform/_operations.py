@@ -13,25 +13,9 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import elementwise_primitives
 from ricci_ir import Array, Primitive, eval_trace, set_trace
+from ricci_sparse import bcoo
 from ricci_sparse._api import todense_p
 from ricci_sparse._base import is_sparse
-from ricci_sparse.bcoo import (
-    BCOO,
-    bcoo_broadcast_in_dim,
-    bcoo_concatenate,
-    bcoo_conv_general_dilated,
-    bcoo_dot_general,
-    bcoo_dynamic_slice,
-    bcoo_gather,
-    bcoo_multiply_dense,
-    bcoo_multiply_sparse,
-    bcoo_reduce_sum,
-    bcoo_reshape,
-    bcoo_rev,
-    bcoo_slice,
-    bcoo_squeeze,
-    bcoo_transpose,
-)
 from ricci_sparse.bcsr import BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general
 
 from ._values import (
@@ -50,19 +34,19 @@ from ._values import (
 # Elementwise functions of one operand
 
 
-def with_data[S: BCOO | BCSR](mat: S, data: Array) -> S:
+def with_data[S: bcoo.BCOO | BCSR](mat: S, data: Array) -> S:
     """The array with other elements at the same indices."""
     parts, info = mat.tree_flatten()
     return type(mat)((data, *parts[1:]), **info)  # pyright: ignore[reportArgumentType]
 
 
-def _without_duplicates[S: BCOO | BCSR](mat: S) -> S:
+def _without_duplicates[S: bcoo.BCOO | BCSR](mat: S) -> S:
     """Sum duplicates, so that nonlinear functions may be applied to the elements."""
     return mat if mat.unique_indices else mat.sum_duplicates(mat.nse, remove_zeros=False)
 
 
 def _applied(primitive: Primitive, linear: bool) -> Callable[..., ArrayOrSparse]:
-    def apply(x: BCOO | BCSR, **params: Any) -> ArrayOrSparse:
+    def apply(x: bcoo.BCOO | BCSR, **params: Any) -> ArrayOrSparse:
         mat = x if linear else _without_duplicates(x)
         return with_data(mat, primitive.bind(mat.data, **params))
 
@@ -112,7 +96,7 @@ for _primitive in (
     _set_rule(_primitive, _applied(_primitive, linear=_primitive is not lax.convert_element_type_p))
 
 
-def _integer_pow(x: BCOO | BCSR, *, y: int, **params: Any) -> ArrayOrSparse:
+def _integer_pow(x: bcoo.BCOO | BCSR, *, y: int, **params: Any) -> ArrayOrSparse:
     if y <= 0:
         raise NotImplementedError(
             f"sparsify: integer_pow with the exponent {y} of a sparse array would be dense. Use "
@@ -154,7 +138,7 @@ def _add(x: ArrayOrSparse, y: ArrayOrSparse, same: bool) -> ArrayOrSparse:
     return mat.todense() + dense
 
 
-def _joined(x: BCOO, y: BCOO, same: bool, what: str) -> BCOO:
+def _joined(x: bcoo.BCOO, y: bcoo.BCOO, same: bool, what: str) -> bcoo.BCOO:
     """The sum of two sparse arrays: the elements of both, or their sums if they share indices."""
     if x.shape != y.shape:
         raise NotImplementedError(
@@ -172,7 +156,7 @@ def _joined(x: BCOO, y: BCOO, same: bool, what: str) -> BCOO:
     wide = lambda p: jnp.broadcast_to(p, (*batch, *p.shape[n_batch:]))
     data = jnp.concatenate([wide(x.data), wide(y.data)], axis=n_batch)
     indices = jnp.concatenate([wide(x.indices), wide(y.indices)], axis=n_batch)
-    return BCOO((data, indices), shape=x.shape)
+    return bcoo.BCOO((data, indices), shape=x.shape)
 
 
 def _sub(x: ArrayOrSparse, y: ArrayOrSparse, same: bool) -> ArrayOrSparse:
@@ -188,17 +172,17 @@ def _mul(x: ArrayOrSparse, y: ArrayOrSparse, same: bool) -> ArrayOrSparse:
     if is_sparse(x) and is_sparse(y):
         if same and x.unique_indices:
             return with_data(x, x.data * y.data)
-        return bcoo_multiply_sparse(x, y)
+        return bcoo.bcoo_multiply_sparse(x, y)
     mat, dense = (x, y) if is_sparse(x) else (y, x)
-    return with_data(mat, bcoo_multiply_dense(mat, dense))
+    return with_data(mat, bcoo.bcoo_multiply_dense(mat, dense))
 
 
 def _div(x: ArrayOrSparse, y: ArrayOrSparse, same: bool) -> ArrayOrSparse:
     if is_sparse(y):
         return _refuse("a quotient by a sparse array")
-    divisors = bcoo_multiply_dense(with_data(x, jnp.ones_like(x.data)), y)
+    divisors = bcoo.bcoo_multiply_dense(with_data(x, jnp.ones_like(x.data)), y)
     # Padding gets the divisor 1.
-    inside = bcoo_multiply_dense(with_data(x, jnp.ones_like(x.data)), jnp.ones_like(y)) != 0
+    inside = bcoo.bcoo_multiply_dense(with_data(x, jnp.ones_like(x.data)), jnp.ones_like(y)) != 0
     return with_data(x, x.data / jnp.where(inside, divisors, jnp.ones_like(divisors)))
 
 
@@ -215,19 +199,19 @@ sparse_rules_bcoo[lax.add_any_p] = sparse_rules_bcoo[lax.add_p]
 # Reductions, products of matrices, and operations that move elements
 
 
-def _reduce_sum(x: BCOO, *, axes: Sequence[int], **params: Any) -> ArrayOrSparse:
-    result = bcoo_reduce_sum(x, axes=axes)
+def _reduce_sum(x: bcoo.BCOO, *, axes: Sequence[int], **params: Any) -> ArrayOrSparse:
+    result = bcoo.bcoo_reduce_sum(x, axes=axes)
     return result if result.shape else result.todense()
 
 
 def _dot_general(x: ArrayOrSparse, y: ArrayOrSparse, **params: Any) -> ArrayOrSparse:
-    result = bcoo_dot_general(
+    result = bcoo.bcoo_dot_general(
         x,
         y,
         dimension_numbers=params["dimension_numbers"],
         preferred_element_type=params["preferred_element_type"],
     )
-    return result.todense() if isinstance(result, BCOO) and not result.shape else result
+    return result.todense() if isinstance(result, bcoo.BCOO) and not result.shape else result
 
 
 def _row_dot_general(x: ArrayOrSparse, y: ArrayOrSparse, **params: Any) -> Array:
@@ -244,19 +228,19 @@ def _row_dot_general(x: ArrayOrSparse, y: ArrayOrSparse, **params: Any) -> Array
     )
 
 
-def _concatenate(*xs: ArrayOrSparse, dimension: int) -> BCOO:
-    return bcoo_concatenate(xs, dimension=dimension)
+def _concatenate(*xs: ArrayOrSparse, dimension: int) -> bcoo.BCOO:
+    return bcoo.bcoo_concatenate(xs, dimension=dimension)
 
 
-def _stack(*xs: ArrayOrSparse, axis: int) -> BCOO:
+def _stack(*xs: ArrayOrSparse, axis: int) -> bcoo.BCOO:
     expanded = []
     for x in xs:
-        if not isinstance(x, BCOO):
+        if not isinstance(x, bcoo.BCOO):
             raise ValueError("sparsify: BCOO arrays are joined with BCOO arrays only.")
         shape = (*x.shape[:axis], 1, *x.shape[axis:])
         dims = tuple(d + (d >= axis) for d in range(x.ndim))
-        expanded.append(bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=dims))
-    return bcoo_concatenate(expanded, dimension=axis)
+        expanded.append(bcoo.bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=dims))
+    return bcoo.bcoo_concatenate(expanded, dimension=axis)
 
 
 def _row_concatenate(*xs: ArrayOrSparse, dimension: int) -> BCSR:
@@ -267,15 +251,17 @@ def _row_concatenate(*xs: ArrayOrSparse, dimension: int) -> BCSR:
 
 def _dynamic_slice(
     x: ArrayOrSparse, *starts: Array, slice_sizes: Sequence[int], **params: Any
-) -> BCOO:
-    return bcoo_dynamic_slice(x, starts, slice_sizes)
+) -> bcoo.BCOO:
+    return bcoo.bcoo_dynamic_slice(x, starts, slice_sizes)
 
 
-def _gather(x: BCOO, indices: Array, **params: Any) -> BCOO:
+def _gather(x: bcoo.BCOO, indices: Array, **params: Any) -> bcoo.BCOO:
     mode = params["mode"]
     if mode is lax.GatherScatterMode.FILL_OR_DROP:
         raise NotImplementedError("bcoo_gather: mode='fill' not yet supported.")
-    return bcoo_gather(x, indices, params["dimension_numbers"], params["slice_sizes"], mode=mode)
+    return bcoo.bcoo_gather(
+        x, indices, params["dimension_numbers"], params["slice_sizes"], mode=mode
+    )
 
 
 def _with_parameters(fun: Callable[..., ArrayOrSparse], *names: str) -> SparseRule:
@@ -290,15 +276,15 @@ sparse_rules_bcoo |= {
     lax.stack_p: of_arrays(_stack),
     lax.dynamic_slice_p: of_arrays(_dynamic_slice),
     lax.gather_p: of_arrays(_gather),
-    lax.transpose_p: _with_parameters(bcoo_transpose, "permutation"),
+    lax.transpose_p: _with_parameters(bcoo.bcoo_transpose, "permutation"),
     lax.broadcast_in_dim_p: _with_parameters(
-        bcoo_broadcast_in_dim, "shape", "broadcast_dimensions"
+        bcoo.bcoo_broadcast_in_dim, "shape", "broadcast_dimensions"
     ),
-    lax.reshape_p: _with_parameters(bcoo_reshape, "new_sizes", "dimensions"),
-    lax.squeeze_p: _with_parameters(bcoo_squeeze, "dimensions"),
-    lax.rev_p: _with_parameters(bcoo_rev, "dimensions"),
-    lax.slice_p: _with_parameters(bcoo_slice, "start_indices", "limit_indices", "strides"),
-    lax.conv_general_dilated_p: of_arrays(bcoo_conv_general_dilated),
+    lax.reshape_p: _with_parameters(bcoo.bcoo_reshape, "new_sizes", "dimensions"),
+    lax.squeeze_p: _with_parameters(bcoo.bcoo_squeeze, "dimensions"),
+    lax.rev_p: _with_parameters(bcoo.bcoo_rev, "dimensions"),
+    lax.slice_p: _with_parameters(bcoo.bcoo_slice, "start_indices", "limit_indices", "strides"),
+    lax.conv_general_dilated_p: of_arrays(bcoo.bcoo_conv_general_dilated),
     todense_p: of_arrays(lambda *xs, **params: xs[0].todense()),
 }
 sparse_rules_bcsr |= {
