@@ -9,6 +9,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 
+from . import _primitives as primitives
 from ._key_arguments import check_key, check_keys, generator_of, is_key, staged, typed_keys
 from ._key_type import (
     Generator,
@@ -18,17 +19,6 @@ from ._key_type import (
     find_generator,
     key_type,
     name_or_spec,
-)
-from ._primitives import (
-    check_words,
-    random_clone_p,
-    random_fold_in_p,
-    random_seed_p,
-    random_split_p,
-    random_unwrap_p,
-    type_of,
-    unwrap,
-    wrap,
 )
 
 __all__ = [
@@ -46,12 +36,12 @@ __all__ = [
 
 @staged
 def _split(key: ir.Array, *, shape: tuple[int, ...]) -> ir.Array:
-    return random_unwrap_p.bind(random_split_p.bind(key, shape=shape))
+    return primitives.random_unwrap_p.bind(primitives.random_split_p.bind(key, shape=shape))
 
 
 @partial(staged, consumes=False)
 def _fold_in(key: ir.Array, data: ir.ArrayLike) -> ir.Array:
-    return random_unwrap_p.bind(random_fold_in_p.bind(key, data))
+    return primitives.random_unwrap_p.bind(primitives.random_fold_in_p.bind(key, data))
 
 
 def seed_integers(seed: ir.ArrayLike | None, name: str) -> ir.ArrayLike:
@@ -107,10 +97,10 @@ def _new_key(
     impl = find_generator(impl_spec)
     seed = seed_integers(seed, name)
     if ir.is_recording():
-        keys = random_seed_p.bind(seed, impl=impl)
-        return keys if typed else random_unwrap_p.bind(keys)
+        keys = primitives.random_seed_p.bind(seed, impl=impl)
+        return keys if typed else primitives.random_unwrap_p.bind(keys)
     words = words_of_seed(seed, impl)
-    return wrap(words, impl) if typed else words
+    return primitives.wrap(words, impl) if typed else words
 
 
 def key(
@@ -224,9 +214,9 @@ def split(key: ir.ArrayLike, num: SupportsIndex | Sequence[SupportsIndex] = 2) -
         raise ValueError(f"split: the number of keys must not be negative, got {num}.")
     if not ir.is_recording():
         words = _split(checked, shape=shape)
-        return wrap(words, generator_of(checked)) if typed else words
-    keys = random_split_p.bind(checked, shape=shape)
-    return keys if typed else random_unwrap_p.bind(keys)
+        return primitives.wrap(words, generator_of(checked)) if typed else words
+    keys = primitives.random_split_p.bind(checked, shape=shape)
+    return keys if typed else primitives.random_unwrap_p.bind(keys)
 
 
 def fold_in(key: ir.ArrayLike, data: ir.ArrayLike) -> ir.Array:
@@ -279,9 +269,9 @@ def fold_in(key: ir.ArrayLike, data: ir.ArrayLike) -> ir.Array:
         data = np.uint32(data)  # pyright: ignore[reportArgumentType]  # NumPy raises for complex numbers
     if not ir.is_recording():
         words = _fold_in(checked, data)
-        return wrap(words, generator_of(checked)) if typed else words
-    keys = random_fold_in_p.bind(checked, data)
-    return keys if typed else random_unwrap_p.bind(keys)
+        return primitives.wrap(words, generator_of(checked)) if typed else words
+    keys = primitives.random_fold_in_p.bind(checked, data)
+    return keys if typed else primitives.random_unwrap_p.bind(keys)
 
 
 def clone(key: ir.Array) -> ir.Array:
@@ -302,8 +292,12 @@ def clone(key: ir.Array) -> ir.Array:
       [0 3]
     """
     if ir.is_recording():
-        return random_clone_p.bind(key)
-    return wrap(unwrap(key), key.dtype._impl) if is_key(key) else ir.as_array(key)
+        return primitives.random_clone_p.bind(key)
+    return (
+        primitives.wrap(primitives.unwrap(key), key.dtype._impl)
+        if is_key(key)
+        else ir.as_array(key)
+    )
 
 
 def key_data(keys: ir.ArrayLike) -> ir.Array:
@@ -330,7 +324,7 @@ def key_data(keys: ir.ArrayLike) -> ir.Array:
     if not is_key(keys) and not ir.is_recording():
         return ir.as_array(keys)
     words_or_keys: ir.Array = keys  # pyright: ignore[reportAssignmentType]  # by check_keys
-    return unwrap(typed_keys(words_or_keys))
+    return primitives.unwrap(typed_keys(words_or_keys))
 
 
 def wrap_key_data(
@@ -363,8 +357,8 @@ def wrap_key_data(
         raise ValueError("wrap_key_data takes impl or dtype, not both: each names the generator.")
     generator = find_generator(dtype if dtype is not None else impl)
     words = ir.as_array(key_bits_array)
-    check_words(np.shape(words), type_of(words).dtype, generator)
-    return wrap(words, generator)
+    primitives.check_words(np.shape(words), primitives.type_of(words).dtype, generator)
+    return primitives.wrap(words, generator)
 
 
 def key_impl(keys: ir.ArrayLike) -> str | GeneratorSpec:

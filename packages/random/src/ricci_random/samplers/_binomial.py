@@ -10,15 +10,7 @@ import ricci_numpy as jnp
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
-from ._parameters import (
-    as_shape,
-    broadcasts_to,
-    common_shape,
-    float_dtype,
-    float_info,
-    sampled_shape,
-    to_shape,
-)
+from . import _parameters as parameters
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
 from ._uniform import _uniform
 
@@ -50,7 +42,7 @@ def _stirling_tail(k: ir.Array) -> ir.Array:
     is_tabulated = k <= greatest
     # The series is evaluated at the end of the table for all larger numbers. There it is not
     # quite Stirling's tail, but it decides which proposals JAX accepts.
-    k = lax.clamp(float_info(k.dtype)(0), k, float_info(k.dtype)(greatest))
+    k = lax.clamp(parameters.float_info(k.dtype)(0), k, parameters.float_info(k.dtype)(greatest))
     square = (k + 1) * (k + 1)
     series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)
     index = lax.convert_element_type(lax.floor(k), np.int32)
@@ -162,7 +154,7 @@ def _binomial(
     key: ir.Array, n: ir.ArrayLike, p: ir.ArrayLike, *, shape: ir.Shape, dtype: np.dtype
 ) -> ir.Array:
     n, p = _parameters(n, p)
-    return binomial_of(key, to_shape(n, shape), to_shape(p, shape), dtype)
+    return binomial_of(key, parameters.to_shape(n, shape), parameters.to_shape(p, shape), dtype)
 
 
 def binomial(
@@ -196,8 +188,8 @@ def binomial(
     generation", 1988; for others, Hörmann, "The generation of binomial random variates", 1993.
     """
     key = check_key(key, "binomial")
-    result_dtype = float_dtype("binomial", dtype)
-    sizes = sampled_shape("binomial", shape, n, p)
+    result_dtype = parameters.float_dtype("binomial", dtype)
+    sizes = parameters.sampled_shape("binomial", shape, n, p)
     return _binomial(key, n, p, shape=sizes, dtype=result_dtype)
 
 
@@ -212,7 +204,7 @@ def _multinomial(
     unroll: int | bool,
 ) -> ir.Array:
     n, p = _parameters(n, p)
-    n, p = to_shape(n, shape[:-1]), to_shape(p, shape)
+    n, p = parameters.to_shape(n, shape[:-1]), parameters.to_shape(p, shape)
     # Each category in turn gets a binomial part of the remaining draws. Its probability
     # is the category's share of the remaining probability.
     p = jnp.moveaxis(p, -1, 0)
@@ -270,9 +262,9 @@ def multinomial(
         raise ValueError(
             "multinomial: p must be a vector of probabilities or an array of them, got a scalar."
         )
-    common = (*common_shape("multinomial", n_shape, p_shape[:-1]), p_shape[-1])
-    sizes = common if shape is None else as_shape(shape)
-    if not broadcasts_to(common, sizes):
+    common = (*parameters.common_shape("multinomial", n_shape, p_shape[:-1]), p_shape[-1])
+    sizes = common if shape is None else parameters.as_shape(shape)
+    if not parameters.broadcasts_to(common, sizes):
         raise ValueError(
             f"multinomial: n of shape {n_shape} and p of shape {p_shape} broadcast to {common}, "
             f"which does not broadcast to the shape {sizes} of the samples."

@@ -11,19 +11,10 @@ from ricci_lax.authoring import with_out_sharding
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
+from . import _parameters as parameters
 from ._gamma import Method, gamma_rule
 from ._inversion import _exponential
 from ._normal import _normal
-from ._parameters import (
-    Sharding,
-    as_shape,
-    broadcasts_to,
-    float_dtype,
-    sample,
-    sampled_shape,
-    to_shape,
-    with_rank_unless_scalar,
-)
 from ._uniform import _rademacher
 
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "generalized_normal", "t"]
@@ -34,7 +25,7 @@ def _beta(key: Array, a: Array, b: Array, *, shape: Shape, dtype: np.dtype, meth
     draw = gamma_rule("beta", method)
     a, b = lax.convert_element_type(a, dtype), lax.convert_element_type(b, dtype)
     key_a, key_b = subkeys(key)
-    a, b = to_shape(a, shape), to_shape(b, shape)
+    a, b = parameters.to_shape(a, shape), parameters.to_shape(b, shape)
     # The gamma numbers may be too small for the dtype. So their logarithms are drawn, and the
     # greater one is subtracted from both before exponentiating.
     log_a = draw(key_a, a, shape=shape, dtype=dtype, log_space=True)
@@ -52,7 +43,7 @@ def beta(
     dtype: DTypeLike | None = None,
     *,
     method: Method = "exact",
-    out_sharding: Sharding = None,
+    out_sharding: parameters.Sharding = None,
 ) -> Array:
     """Numbers of the beta distribution, of density proportional to x^(a - 1) (1 - x)^(b - 1).
 
@@ -75,7 +66,7 @@ def beta(
     Source: x / (x + y) for gamma numbers x and y; as for ``gamma``.
     """
     gamma_rule("beta", method)
-    return sample("beta", _beta, key, (a, b), shape, dtype, out_sharding, method=method)
+    return parameters.sample("beta", _beta, key, (a, b), shape, dtype, out_sharding, method=method)
 
 
 @staged
@@ -97,7 +88,7 @@ def dirichlet(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Sharding = None,
+    out_sharding: parameters.Sharding = None,
 ) -> Array:
     """Vectors of the Dirichlet distribution: positive numbers that add up to 1.
 
@@ -124,14 +115,14 @@ def dirichlet(
     Source: gamma numbers over their sum; as for ``gamma``.
     """
     key = check_key(key, "dirichlet")
-    result_dtype = float_dtype("dirichlet", dtype)
+    result_dtype = parameters.float_dtype("dirichlet", dtype)
     lead = type_of(alpha).shape[:-1]
     if not type_of(alpha).ndim:
         raise ValueError(
             "dirichlet: alpha must be a vector of concentrations or an array of them, got a scalar."
         )
-    sizes = lead if shape is None else as_shape(shape)
-    if not broadcasts_to(lead, sizes):
+    sizes = lead if shape is None else parameters.as_shape(shape)
+    if not parameters.broadcasts_to(lead, sizes):
         raise ValueError(
             f"dirichlet: the leading dimensions {lead} of alpha do not broadcast to the shape "
             f"{sizes} of the samples."
@@ -154,7 +145,7 @@ def chisquare(
     dtype: DTypeLike | None = None,
     *,
     method: Method = "exact",
-    out_sharding: Sharding = None,
+    out_sharding: parameters.Sharding = None,
 ) -> Array:
     """Numbers of the chi-square distribution: sums of the squares of ``df`` normal numbers.
 
@@ -175,7 +166,9 @@ def chisquare(
       (2,)
     """
     gamma_rule("chisquare", method)
-    return sample("chisquare", _chisquare, key, (df,), shape, dtype, out_sharding, method=method)
+    return parameters.sample(
+        "chisquare", _chisquare, key, (df,), shape, dtype, out_sharding, method=method
+    )
 
 
 @staged
@@ -185,8 +178,8 @@ def _f(key: Array, dfnum: Array, dfden: Array, *, shape: Shape, dtype: np.dtype)
     key_den, key_num = subkeys(key)
     num = _chisquare(key_num, dfnum, shape=shape, dtype=dtype, method="exact")
     den = _chisquare(key_den, dfden, shape=shape, dtype=dtype, method="exact")
-    num = num / with_rank_unless_scalar(dfnum, shape)
-    return num / (den / with_rank_unless_scalar(dfden, shape))
+    num = num / parameters.with_rank_unless_scalar(dfnum, shape)
+    return num / (den / parameters.with_rank_unless_scalar(dfden, shape))
 
 
 def f(
@@ -196,7 +189,7 @@ def f(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Sharding = None,
+    out_sharding: parameters.Sharding = None,
 ) -> Array:
     """Numbers of the F distribution: ratios of two chi-square numbers, each over its degrees.
 
@@ -217,7 +210,7 @@ def f(
       >>> random.f(random.key(0), 2.0, 5.0, (2,)).shape
       (2,)
     """
-    return sample("f", _f, key, (dfnum, dfden), shape, dtype, out_sharding)
+    return parameters.sample("f", _f, key, (dfnum, dfden), shape, dtype, out_sharding)
 
 
 @staged
@@ -228,7 +221,7 @@ def _t(key: Array, df: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     draw = gamma_rule("t", "exact")
     # 2 g is chi-square with df degrees of freedom, and df / 2 g = half / g.
     g = draw(gamma_key, half, shape=shape, dtype=dtype, log_space=False)
-    return x * lax.sqrt(with_rank_unless_scalar(half, shape) / g)
+    return x * lax.sqrt(parameters.with_rank_unless_scalar(half, shape) / g)
 
 
 def t(
@@ -237,7 +230,7 @@ def t(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Sharding = None,
+    out_sharding: parameters.Sharding = None,
 ) -> Array:
     """Numbers of Student's t distribution: a normal number over sqrt(c / df), c being chi-square.
 
@@ -257,7 +250,7 @@ def t(
       >>> random.t(random.key(0), 3.0, (2,)).shape
       (2,)
     """
-    return sample("t", _t, key, (df,), shape, dtype, out_sharding)
+    return parameters.sample("t", _t, key, (df,), shape, dtype, out_sharding)
 
 
 @staged
@@ -276,7 +269,7 @@ def generalized_normal(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Sharding = None,
+    out_sharding: parameters.Sharding = None,
 ) -> Array:
     """Numbers of the generalized normal distribution, of density proportional to exp(-|x|^p).
 
@@ -296,8 +289,8 @@ def generalized_normal(
       >>> random.generalized_normal(random.key(0), 3.0, (2,)).shape
       (2,)
     """
-    name, sizes = "generalized_normal", as_shape(shape)
-    return sample(name, _generalized_normal, key, (p,), sizes, dtype, out_sharding)
+    name, sizes = "generalized_normal", parameters.as_shape(shape)
+    return parameters.sample(name, _generalized_normal, key, (p,), sizes, dtype, out_sharding)
 
 
 @staged
@@ -319,7 +312,7 @@ def ball(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Sharding = None,
+    out_sharding: parameters.Sharding = None,
 ) -> Array:
     """Points uniform in the unit ball of a p-norm.
 
@@ -347,12 +340,12 @@ def ball(
     l_p^n-ball", 2005.
     """
     key = check_key(key, "ball")
-    result_dtype = float_dtype("ball", dtype)
+    result_dtype = parameters.float_dtype("ball", dtype)
     dimensions = index(d)
-    sizes = as_shape(shape)
+    sizes = parameters.as_shape(shape)
     if dimensions < 0:
         raise TypeError(f"ball: the number of dimensions d must not be negative, got {d}.")
-    sampled_shape("ball", (*sizes, dimensions), p)
+    parameters.sampled_shape("ball", (*sizes, dimensions), p)
     return with_out_sharding(
         _ball(key, p, d=dimensions, shape=sizes, dtype=result_dtype), out_sharding
     )
