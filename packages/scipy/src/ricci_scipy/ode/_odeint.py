@@ -14,13 +14,7 @@ import ricci_numpy as jnp
 import ricci_pytree as pytree
 from ricci_autodiff import vjp
 
-from ._dormand_prince import (
-    initial_step_size,
-    interp_fit_dopri,
-    mean_error_ratio,
-    optimal_step_size,
-    runge_kutta_step,
-)
+from . import _dormand_prince as dormand_prince
 
 __all__ = ["odeint", "ravel_first_arg"]
 
@@ -165,7 +159,7 @@ def _integrate(
     limited = lambda step: (step if isinf(hmax) else jnp.minimum(step, hmax)).astype(ts.dtype)
     start = sign * ts[0]
     f0 = slope(y0, start)
-    first = limited(initial_step_size(slope, start, y0, 4, rtol, atol, f0))
+    first = limited(dormand_prince.initial_step_size(slope, start, y0, 4, rtol, atol, f0))
     constant = jnp.stack([*[jnp.zeros_like(y0)] * 4, y0])
     progress = _Progress(y0, f0, start, first, start, constant)
 
@@ -177,10 +171,12 @@ def _integrate(
 
         def step(state: tuple[Any, _Progress]) -> tuple[Any, _Progress]:
             count, now = state
-            y, f, error, slopes = runge_kutta_step(slope, now.y, now.slope, now.time, now.step)
-            ratio = mean_error_ratio(error, rtol, atol, now.y, y)
-            size = limited(optimal_step_size(now.step, ratio))
-            polynomial = interp_fit_dopri(now.y, y, slopes, now.step)
+            y, f, error, slopes = dormand_prince.runge_kutta_step(
+                slope, now.y, now.slope, now.time, now.step
+            )
+            ratio = dormand_prince.mean_error_ratio(error, rtol, atol, now.y, y)
+            size = limited(dormand_prince.optimal_step_size(now.step, ratio))
+            polynomial = dormand_prince.interp_fit_dopri(now.y, y, slopes, now.step)
             after = _Progress(y, f, now.time + now.step, size, now.time, polynomial)
             accepted = ratio <= 1
             choose = lambda new, old: jnp.where(accepted, new, old)
