@@ -7,7 +7,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, Shape, exact_scalar, promote_types
-from ricci_numpy.authoring import logsumexp, softmax
+from ricci_numpy.authoring import check_choice, logsumexp, softmax
 
 __all__ = ["dot_product_attention"]
 
@@ -169,11 +169,7 @@ def _check_implementation(implementation: str | None) -> None:
             "dot_product_attention: implementation 'cudnn' is not available; use None or 'xla', "
             "which computes the same with operations that XLA fuses."
         )
-    if implementation not in (None, "xla"):
-        raise ValueError(
-            f"dot_product_attention: implementation={implementation!r} is unknown; it is None or "
-            "'xla'."
-        )
+    check_choice("dot_product_attention", "implementation", implementation, (None, "xla"))
 
 
 def _check_dtypes(

@@ -12,7 +12,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_lax.authoring import with_out_sharding
-from ricci_numpy.authoring import as_axis, logsumexp, reduced_axes, to_inexact
+from ricci_numpy.authoring import as_axis, check_choice, logsumexp, reduced_axes, to_inexact
 
 __all__ = ["logmeanexp", "one_hot", "standardize"]
 
@@ -90,10 +90,7 @@ def standardize(
 
     Source: the normalization of Ioffe and Szegedy, "Batch normalization", 2015.
     """
-    if algorithm not in ("fast", "stable"):
-        raise ValueError(
-            f"standardize: algorithm={algorithm!r} is unknown; it is 'fast' or 'stable'."
-        )
+    check_choice("standardize", "algorithm", algorithm, ("fast", "stable"))
     # Arrays are operands of the composite, whose names are one of its settings. A
     # number for epsilon is a setting as well.
     arrays: dict[str, ir.ArrayLike | None] = {"mean": mean, "variance": variance, "where": where}

@@ -11,6 +11,7 @@ from ml_dtypes import float4_e2m1fn, float8_e4m3fn, float8_e8m0fnu
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_numpy.authoring import check_choice
 
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 
@@ -276,11 +277,7 @@ def scaled_dot_general(
 
     Source: the OCP Microscaling Formats (MX) specification, 1.0.
     """
-    if implementation not in (None, "cudnn"):
-        raise ValueError(
-            f"scaled_dot_general: implementation={implementation!r} is unknown; it is None or "
-            "'cudnn'."
-        )
+    check_choice("scaled_dot_general", "implementation", implementation, (None, "cudnn"))
     dtype = ir.explicit_dtype(preferred_element_type, "scaled_dot_general")
     if configs is None:
         return lax.dot_general(lhs, rhs, dimension_numbers, preferred_element_type=dtype)

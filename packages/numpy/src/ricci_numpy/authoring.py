@@ -6,6 +6,7 @@ functions. Users do not need them, so they are not among the names of ``ricci_nu
 
 from ricci_numpy.arrays._dtypes import array_namespaces as array_namespaces
 
+from ._choices import check_choice as check_choice
 from ._promotion import COMPLEX_DTYPES as COMPLEX_DTYPES
 from ._promotion import canonical_axes as canonical_axes
 from ._promotion import canonical_axis as canonical_axis

@@ -9,7 +9,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, Tracer, inlined
-from ricci_numpy.authoring import check_arraylike, operands
+from ricci_numpy.authoring import check_arraylike, check_choice, operands
 
 
 def _mirror(i: Array, size: int) -> Array:
@@ -225,10 +225,7 @@ class RegularGridInterpolator:
 
 
 def _check_method(method: str) -> None:
-    if method not in ("linear", "nearest"):
-        raise ValueError(
-            f"RegularGridInterpolator: method={method!r} is unknown; it is 'linear' or 'nearest'."
-        )
+    check_choice("RegularGridInterpolator", "method", method, ("linear", "nearest"))
 
 
 def _outside(values: Array, xi: Array, grid: Sequence[Array], fill: ArrayLike) -> Array:

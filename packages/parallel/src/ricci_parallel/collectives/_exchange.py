@@ -10,19 +10,10 @@ from ricci_lax import expand_dims, squeeze
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
+from . import _named_axes as named_axes
 from ._casts import varied
 from ._lowering import channel, is_alone, on_words, replica_groups
 from ._members import arranged, in_groups, shape_of, sizes_around, split_dimension
-from ._named_axes import (
-    Groups,
-    array_axis,
-    as_groups,
-    axis_names,
-    check_divisible,
-    group_size,
-    named,
-    outside,
-)
 from ._varying import exchanges_parts
 
 __all__ = ["all_to_all", "all_to_all_p", "pswapaxes"]
@@ -31,7 +22,7 @@ __all__ = ["all_to_all", "all_to_all_p", "pswapaxes"]
 def _type(
     aval: ir.ShapedArray,
     *,
-    axis_index_groups: Groups | None,
+    axis_index_groups: named_axes.Groups | None,
     axis_name: Hashable,
     axis_size: int,
     concat_axis: int,
@@ -48,20 +39,20 @@ def _lower(
     ctx: Lowering,
     x: Value,
     *,
-    axis_index_groups: Groups | None,
+    axis_index_groups: named_axes.Groups | None,
     axis_name: Hashable,
     axis_size: int,
     concat_axis: int,
     split_axis: int,
     tiled: bool,
 ) -> Value:
-    if is_alone(ctx, named(axis_name=axis_name), axis_index_groups):
+    if is_alone(ctx, named_axes.named(axis_name=axis_name), axis_index_groups):
         return x
     if not ctx.out.size:
         return ctx.constant(0, ctx.out)  # StableHLO exchanges no empty arrays
     attributes = (
         f"{channel}, concat_dimension = {concat_axis} : i64, "
-        f"{replica_groups(ctx, named(axis_name=axis_name), axis_index_groups)}, "
+        f"{replica_groups(ctx, named_axes.named(axis_name=axis_name), axis_index_groups)}, "
         f"split_count = {axis_size} : i64, split_dimension = {split_axis} : i64"
     )
     return ctx.generic("stablehlo.all_to_all", [x], [ctx.out], attributes)[0]
@@ -77,7 +68,7 @@ def _batch(
     axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], **params: Any
 ) -> tuple[ir.Array, int]:
     (x,), (dim,) = args, dims
-    if axis.name in named(axis_name=params["axis_name"]):
+    if axis.name in named_axes.named(axis_name=params["axis_name"]):
         return _exchange_examples(axis, x, dim, params)
     assert dim is not None  # else the axis is named
     shifted = {k: params[k] + (params[k] >= dim) for k in ("split_axis", "concat_axis")}
@@ -92,7 +83,7 @@ def _exchange_examples(
     The split axis holds a part for each member. Along the mapped axis, to send them is to swap the
     batch with the parts; along the others, the collective exchanges them.
     """
-    names, groups = named(axis_name=params["axis_name"]), params["axis_index_groups"]
+    names, groups = named_axes.named(axis_name=params["axis_name"]), params["axis_index_groups"]
     split, concat = params["split_axis"], params["concat_axis"]
     if groups is not None:
         whole = {**params, "axis_index_groups": None}
@@ -128,8 +119,8 @@ all_to_all_p: ir.Primitive = ir.define(
     jvp=linear,
     transpose=_transpose,
     batch=_batch,
-    axis_names=named,
-    host=outside,
+    axis_names=named_axes.named,
+    host=named_axes.outside,
     lower=_lower,
     extended_lower=on_words(_lower),
     sharding=exchanges_parts,
@@ -146,9 +137,9 @@ def _exchanged(
     axis_index_groups: Sequence[Sequence[int]] | None,
     tiled: bool,
 ) -> ir.PyTree:
-    names = axis_names(what, axis_name)
-    groups = as_groups(what, names, axis_index_groups)
-    count = group_size(names, groups)
+    names = named_axes.axis_names(what, axis_name)
+    groups = named_axes.as_groups(what, names, axis_index_groups)
+    count = named_axes.group_size(names, groups)
     shared = {
         "axis_index_groups": groups,
         "axis_name": tuple(axis_name) if isinstance(axis_name, list) else axis_name,
@@ -158,9 +149,9 @@ def _exchanged(
 
     def one(leaf: ir.ArrayLike) -> ir.Array:
         shape = shape_of(leaf)
-        split = array_axis(what, split_axis, len(shape), shape)
-        concat = array_axis(what, concat_axis, len(shape), shape)
-        check_divisible(what, "split_axis", split, shape, count, names, tiled)
+        split = named_axes.array_axis(what, split_axis, len(shape), shape)
+        concat = named_axes.array_axis(what, concat_axis, len(shape), shape)
+        named_axes.check_divisible(what, "split_axis", split, shape, count, names, tiled)
         leaf = varied(leaf, names)
         if tiled or split == concat:
             return all_to_all_p.bind(leaf, split_axis=split, concat_axis=concat, **shared)

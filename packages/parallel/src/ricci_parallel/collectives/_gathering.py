@@ -15,30 +15,12 @@ from ricci_lax.authoring import check_dtype, numeric
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
+from . import _named_axes as named_axes
+from . import _varying as varying
 from ._axis_index import axis_index
 from ._casts import varied
 from ._lowering import channel, is_alone, on_words, replica_groups
 from ._members import arranged, in_groups, shape_of, sizes_around, split_dimension
-from ._named_axes import (
-    AxisNames,
-    Groups,
-    array_axis,
-    as_groups,
-    axis_names,
-    check_divisible,
-    group_size,
-    named,
-    outside,
-)
-from ._varying import (
-    gathers,
-    gathers_to_invarying,
-    gathers_to_reduced,
-    scatters,
-    scatters_unreduced,
-    state_of,
-    typed_axes,
-)
 
 __all__ = [
     "all_gather",
@@ -55,10 +37,10 @@ def _gathered_type(
     aval: ir.ShapedArray,
     *,
     all_gather_dimension: int,
-    axis_name: AxisNames,
+    axis_name: named_axes.AxisNames,
     axis_size: int,
     tiled: bool,
-    axis_index_groups: Groups | None = None,
+    axis_index_groups: named_axes.Groups | None = None,
 ) -> ir.ShapedArray:
     shape = list(aval.shape)
     if tiled:
@@ -73,10 +55,10 @@ def _gather_lower(
     x: Value,
     *,
     all_gather_dimension: int,
-    axis_name: AxisNames,
+    axis_name: named_axes.AxisNames,
     axis_size: int,
     tiled: bool,
-    axis_index_groups: Groups | None = None,
+    axis_index_groups: named_axes.Groups | None = None,
 ) -> Value:
     out = ctx.out
     if not out.size:
@@ -157,8 +139,8 @@ def _gather(
         batch=lambda axis, args, dims, **params: _gather_batch(
             primitive, axis, args[0], dims[0], params
         ),
-        axis_names=named,
-        host=outside,
+        axis_names=named_axes.named,
+        host=named_axes.outside,
         lower=_gather_lower,
         extended_lower=on_words(_gather_lower),
         sharding=sharding,
@@ -167,7 +149,7 @@ def _gather(
 
 
 # The values of all members, stacked along a new dimension, or joined along an existing one.
-all_gather_p: ir.Primitive = _gather("all_gather", _gather_transpose, gathers)
+all_gather_p: ir.Primitive = _gather("all_gather", _gather_transpose, varying.gathers)
 
 
 def _invariant_transpose(
@@ -175,7 +157,7 @@ def _invariant_transpose(
     x: ir.Array,
     *,
     all_gather_dimension: int,
-    axis_name: AxisNames,
+    axis_name: named_axes.AxisNames,
     axis_size: int,
     tiled: bool,
 ) -> list[ir.Array]:
@@ -198,25 +180,27 @@ def _reduced_transpose(
 
 
 all_gather_invariant_p: ir.Primitive = _gather(
-    "all_gather_invariant", _invariant_transpose, gathers_to_invarying
+    "all_gather_invariant", _invariant_transpose, varying.gathers_to_invarying
 )
 all_gather_reduced_p: ir.Primitive = _gather(
-    "all_gather_reduced", _reduced_transpose, gathers_to_reduced
+    "all_gather_reduced", _reduced_transpose, varying.gathers_to_reduced
 )
 
 
 def _scattered_type(
     aval: ir.ShapedArray,
     *,
-    axis_name: AxisNames,
+    axis_name: named_axes.AxisNames,
     axis_size: int,
     scatter_dimension: int,
     tiled: bool,
-    axis_index_groups: Groups | None = None,
+    axis_index_groups: named_axes.Groups | None = None,
 ) -> ir.ShapedArray:
     what, argument = "psum_scatter", "scatter_dimension"
     check_dtype(what, aval, numeric)
-    check_divisible(what, argument, scatter_dimension, aval.shape, axis_size, axis_name, tiled)
+    named_axes.check_divisible(
+        what, argument, scatter_dimension, aval.shape, axis_size, axis_name, tiled
+    )
     shape = list(aval.shape)
     if tiled:
         shape[scatter_dimension] //= axis_size
@@ -229,11 +213,11 @@ def _scatter_lower(
     ctx: Lowering,
     x: Value,
     *,
-    axis_name: AxisNames,
+    axis_name: named_axes.AxisNames,
     axis_size: int,
     scatter_dimension: int,
     tiled: bool,
-    axis_index_groups: Groups | None = None,
+    axis_index_groups: named_axes.Groups | None = None,
 ) -> Value:
     out = ctx.out
     if not out.size:
@@ -322,16 +306,16 @@ def _scatter(
         jvp=linear,
         transpose=transpose,
         batch=ir.derived(_scatter_batch),
-        axis_names=named,
-        host=outside,
+        axis_names=named_axes.named,
+        host=named_axes.outside,
         lower=_scatter_lower,
         sharding=sharding,
     )
 
 
-reduce_scatter_p: ir.Primitive = _scatter("reduce_scatter", _scatter_transpose, scatters)
+reduce_scatter_p: ir.Primitive = _scatter("reduce_scatter", _scatter_transpose, varying.scatters)
 unreduced_reduce_scatter_p: ir.Primitive = _scatter(
-    "unreduced_reduce_scatter", _unreduced_transpose, scatters_unreduced
+    "unreduced_reduce_scatter", _unreduced_transpose, varying.scatters_unreduced
 )
 
 
@@ -378,8 +362,8 @@ def all_gather(
       >>> ricci.vmap(lambda x: lax.all_gather(x, "i", tiled=True), axis_name="i")(x)[0].tolist()
       [1, 2, 3, 4]
     """
-    names = axis_names("all_gather", axis_name)
-    groups = as_groups("all_gather", names, axis_index_groups)
+    names = named_axes.axis_names("all_gather", axis_name)
+    groups = named_axes.as_groups("all_gather", names, axis_index_groups)
     if to not in ("varying", "invarying", "reduced"):
         raise ValueError(
             f"all_gather: to={to!r} is not one of 'varying', 'invarying' and 'reduced'."
@@ -389,18 +373,20 @@ def all_gather(
             f"all_gather with to={to!r} and axis_index_groups: values that the members of a group "
             "share are not shared along the whole axis. Leave out `to`, or the groups."
         )
-    typed = typed_axes(names)
+    typed = varying.typed_axes(names)
     if to == "reduced" and not typed:
         raise ValueError(
             "all_gather: to='reduced' is for values whose types say along which axes they vary, "
             "as under shard_map with check_vma. Leave it out."
         )
-    size = group_size(names, groups)
+    size = named_axes.group_size(names, groups)
 
     def one(leaf: ArrayLike) -> Array:
         shape = shape_of(leaf)
         params: dict[str, Any] = {
-            "all_gather_dimension": array_axis("all_gather", axis, len(shape) + (not tiled), shape),
+            "all_gather_dimension": named_axes.array_axis(
+                "all_gather", axis, len(shape) + (not tiled), shape
+            ),
             "axis_name": names,
             "axis_size": size,
             "tiled": bool(tiled),
@@ -452,21 +438,23 @@ def psum_scatter(
       >>> ricci.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(parts)
       Array([2., 4.], dtype=float32)
     """
-    names = axis_names("psum_scatter", axis_name)
-    groups = as_groups("psum_scatter", names, axis_index_groups)
-    size = group_size(names, groups)
+    names = named_axes.axis_names("psum_scatter", axis_name)
+    groups = named_axes.as_groups("psum_scatter", names, axis_index_groups)
+    size = named_axes.group_size(names, groups)
 
     def one(leaf: ArrayLike) -> Array:
         aval = get_aval(leaf)
-        place = array_axis("psum_scatter", scatter_dimension, aval.ndim, aval.shape)
-        check_divisible("psum_scatter", "scatter_dimension", place, aval.shape, size, names, tiled)
+        place = named_axes.array_axis("psum_scatter", scatter_dimension, aval.ndim, aval.shape)
+        named_axes.check_divisible(
+            "psum_scatter", "scatter_dimension", place, aval.shape, size, names, tiled
+        )
         params: dict[str, Any] = {
             "axis_name": names,
             "axis_size": size,
             "scatter_dimension": place,
             "tiled": bool(tiled),
         }
-        if any(state_of(aval, name) == "unreduced" for name in typed_axes(names)):
+        if any(varying.state_of(aval, name) == "unreduced" for name in varying.typed_axes(names)):
             if groups is not None:
                 raise NotImplementedError(
                     "psum_scatter of terms of a sum over the whole axis cannot be in groups; leave "

@@ -13,18 +13,10 @@ from ricci_batching import Axis, batched_at
 from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
+from . import _lowering as lowering
 from ._all_reduce import psum_p
 from ._axis_index import axis_index
 from ._casts import varied
-from ._lowering import (
-    channel,
-    device_groups,
-    device_pairs,
-    id_table,
-    is_alone,
-    on_words,
-    replica_groups,
-)
 from ._members import rows_of, shape_of, sizes_around
 from ._named_axes import AxisNames, axis_names, named, outside, shown
 from ._varying import keeps_varying
@@ -69,11 +61,11 @@ def _same_type(aval: ir.ShapedArray, **_: object) -> ir.ShapedArray:
 
 
 def _permute_lower(ctx: Lowering, x: Value, *, axis_name: AxisNames, perm: Pairs) -> Value:
-    if is_alone(ctx, axis_name):
+    if lowering.is_alone(ctx, axis_name):
         # With a single member, the only possible pair is (0, 0). Without it, the member receives
         # zeros.
         return x if perm else ctx.constant(0, x.aval)
-    attributes = f"{channel}, {device_pairs(ctx, axis_name, perm)}"
+    attributes = f"{lowering.channel}, {lowering.device_pairs(ctx, axis_name, perm)}"
     return ctx.generic("stablehlo.collective_permute", [x], [x.aval], attributes)[0]
 
 
@@ -154,7 +146,7 @@ ppermute_p: ir.Primitive = ir.define(
     axis_names=named,
     host=outside,
     lower=_permute_lower,
-    extended_lower=on_words(_permute_lower),
+    extended_lower=lowering.on_words(_permute_lower),
     sharding=keeps_varying,
 )
 
@@ -239,13 +231,13 @@ def pshuffle(
 
 def _broadcast_lower(ctx: Lowering, x: Value, *, axis_name: Hashable, source: int) -> Value:
     names = named(axis_name=axis_name)
-    if is_alone(ctx, names):
+    if lowering.is_alone(ctx, names):
         return x
     # The first member of a replica group is the source of ``collective_broadcast``.
     if ctx.platform in ("cuda", "rocm"):
-        rows = device_groups(ctx.module.axis_sizes, names, None)
+        rows = lowering.device_groups(ctx.module.axis_sizes, names, None)
         rows = [[row[source], *row[:source], *row[source + 1 :]] for row in rows]
-        attributes = f"{channel}, replica_groups = {id_table(rows)}"
+        attributes = f"{lowering.channel}, replica_groups = {lowering.id_table(rows)}"
         return ctx.generic("stablehlo.collective_broadcast", [x], [x.aval], attributes)[0]
     if not x.aval.size:
         return x
@@ -254,8 +246,8 @@ def _broadcast_lower(ctx: Lowering, x: Value, *, axis_name: Hashable, source: in
     one, all_ = (x.aval.update(shape=(n, *x.shape)) for n in (1, size))
     row = ctx.emit("stablehlo.reshape", [x], one)
     attributes = (
-        f"all_gather_dim = 0 : i64, {channel}, {replica_groups(ctx, names, None)}, "
-        "use_global_device_ids"
+        f"all_gather_dim = 0 : i64, {lowering.channel}, "
+        f"{lowering.replica_groups(ctx, names, None)}, use_global_device_ids"
     )
     rows = ctx.generic("stablehlo.all_gather", [row], [all_], attributes)[0]
     limits = ", ".join([f"{source}:{source + 1}", *(f"0:{n}" for n in x.shape)])
@@ -307,7 +299,7 @@ pbroadcast_p: ir.Primitive = ir.define(
     axis_names=named,
     host=outside,
     lower=_broadcast_lower,
-    extended_lower=on_words(_broadcast_lower),
+    extended_lower=lowering.on_words(_broadcast_lower),
     sharding=keeps_varying,
 )
 

@@ -12,6 +12,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_lax.authoring import with_out_sharding
+from ricci_numpy.authoring import check_choice
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import type_of
 
@@ -403,8 +404,7 @@ def gumbel_mode(mode: str | None) -> str:
     """
     if mode is None:
         return "high" if ir.config.jax_high_dynamic_range_gumbel else "low"
-    if mode not in ("high", "low"):
-        raise ValueError(f"gumbel: mode={mode!r} is unknown; it is 'high' or 'low'.")
+    check_choice("gumbel", "mode", mode, ("high", "low"))
     return mode
 
 

@@ -11,6 +11,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_lax.authoring import with_out_sharding
+from ricci_numpy.authoring import check_choice
 from ricci_random.keys._key_arguments import check_key, generator_of, staged
 from ricci_random.keys._primitives import subkeys
 
@@ -211,8 +212,7 @@ def poisson(
     result_dtype = ir.explicit_dtype(int if dtype is None else dtype, "poisson")
     if not ir.issubdtype(result_dtype, np.integer):
         raise ValueError(f"poisson: samples are integers, got dtype={result_dtype}.")
-    if method not in ("exact", "approximate"):
-        raise ValueError(f"poisson: method={method!r} is unknown; it is 'exact' or 'approximate'.")
+    check_choice("poisson", "method", method, ("exact", "approximate"))
     impl = generator_of(key).name
     if method == "exact" and impl != "threefry2x32":
         raise NotImplementedError(

@@ -9,6 +9,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_lax.authoring import with_out_sharding
+from ricci_numpy.authoring import check_choice
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
@@ -309,8 +310,7 @@ def bernoulli(
       True
     """
     key = check_key(key, "bernoulli")
-    if mode not in ("high", "low"):
-        raise ValueError(f"bernoulli: mode={mode!r} is unknown; it is 'high' or 'low'.")
+    check_choice("bernoulli", "mode", mode, ("high", "low"))
     dtype = type_of(p).dtype
     if not ir.issubdtype(dtype, np.floating):
         raise TypeError(

@@ -9,7 +9,13 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
-from ricci_numpy.authoring import canonical_axes, canonical_axis, operands, promote_dtypes_inexact
+from ricci_numpy.authoring import (
+    canonical_axes,
+    canonical_axis,
+    check_choice,
+    operands,
+    promote_dtypes_inexact,
+)
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
@@ -17,8 +23,7 @@ __all__ = ["dct", "dctn", "idct", "idctn"]
 def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Array:
     if type != 2:
         raise NotImplementedError(f"{name}: type={type} is not available; only type 2 is.")
-    if norm not in (None, "backward", "ortho"):
-        raise ValueError(f"{name}: norm={norm!r} is unknown; it is None, 'backward' or 'ortho'.")
+    check_choice(name, "norm", norm, (None, "backward", "ortho"))
     x = jnp.asarray(promote_dtypes_inexact(*operands(name, x))[0])
     return x.astype(np.promote_types(x.dtype, "float32"))
 

@@ -17,7 +17,7 @@ from ricci_lax.linalg import lu as lu_of
 from ricci_lax.linalg import qr as qr_of
 from ricci_lax.linalg import schur as schur_of
 from ricci_lax.linalg import svd as svd_of
-from ricci_numpy.authoring import adjoint, matrices
+from ricci_numpy.authoring import adjoint, check_choice, matrices
 
 __all__ = ["cholesky", "eigh", "hessenberg", "lu", "polar", "qr", "rsf2csf", "schur", "svd"]
 
@@ -234,8 +234,7 @@ def qr(
 
     Source: scipy.linalg.qr.
     """
-    if mode not in ("full", "r", "economic"):
-        raise ValueError(f"qr: mode={mode!r} is unknown; it is 'full', 'economic' or 'r'.")
+    check_choice("qr", "mode", mode, ("full", "economic", "r"))
     factors = _qr(*from_lists("qr", a), is_full=mode in ("full", "r"), pivoting=bool(pivoting))
     return tuple(factors[1:]) if mode == "r" else tuple(factors)
 
@@ -419,10 +418,8 @@ def polar(
     (a,) = (jnp.asarray(x) for x in from_lists("polar", a))
     if a.ndim < 2:
         raise ValueError(f"polar: matrices are needed, got shape {a.shape}.")
-    if side not in ("right", "left"):
-        raise ValueError(f"polar: side={side!r} is unknown; it is 'right' or 'left'.")
-    if method not in ("qdwh", "svd"):
-        raise ValueError(f"polar: method={method!r} is unknown; it is 'qdwh' or 'svd'.")
+    check_choice("polar", "side", side, ("right", "left"))
+    check_choice("polar", "method", method, ("qdwh", "svd"))
     m, n = a.shape[-2:]
     if method == "qdwh" and (m < n if side == "right" else m >= n and m != n):
         raise NotImplementedError(
@@ -477,8 +474,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
 
     Source: scipy.linalg.schur.
     """
-    if output not in ("real", "complex"):
-        raise ValueError(f"schur: output={output!r} is unknown; it is 'real' or 'complex'.")
+    check_choice("schur", "output", output, ("real", "complex"))
     t, z = _schur(*matrices("schur", a), is_complex=output == "complex")
     return t, z
 

@@ -13,7 +13,7 @@ from ricci_batching import vmap
 from ricci_ir import Array, ArrayLike, composite, inlined
 from ricci_lax.linalg import schur as schur_of
 from ricci_lax.linalg import triangular_solve
-from ricci_numpy.authoring import adjoint, matrices, promote_dtypes
+from ricci_numpy.authoring import adjoint, check_choice, matrices, promote_dtypes
 
 from ._factors import from_lists, precise_dot, qr, rsf2csf, schur
 from ._systems import square_matrices
@@ -191,10 +191,7 @@ def expm_frechet(
         raise ValueError(
             f"expm_frechet: A and E must be matrices of one shape, got {a.shape} and {e.shape}."
         )
-    if method not in (None, "SPS", "blockEnlarge"):
-        raise ValueError(
-            f"expm_frechet: method={method!r} is unknown; it is 'SPS' or 'blockEnlarge'."
-        )
+    check_choice("expm_frechet", "method", method, (None, "SPS", "blockEnlarge"))
     value, change = jvp(expm, (a,), (e,))
     return (value, change) if compute_expm else change
 
@@ -364,10 +361,7 @@ def solve_sylvester(
             f"solve_sylvester: A of shape {a.shape} and B of shape {b.shape} need a C of shape "
             f"{needed}, or of several such matrices, got {c.shape}."
         )
-    if method not in ("schur", "eigen"):
-        raise ValueError(
-            f"solve_sylvester: method={method!r} is unknown; it is 'schur' or 'eigen'."
-        )
+    check_choice("solve_sylvester", "method", method, ("schur", "eigen"))
     return _sylvester(a, b, c, method=method, tol=float(tol))
 
 
@@ -452,8 +446,7 @@ def qr_multiply(
 
     Source: scipy.linalg.qr_multiply.
     """
-    if mode not in ("right", "left"):
-        raise ValueError(f"qr_multiply: mode={mode!r} is unknown; it is 'right' or 'left'.")
+    check_choice("qr_multiply", "mode", mode, ("right", "left"))
     a, c = (jnp.asarray(x) for x in matrices("qr_multiply", a, c))
     q, *factors = qr(a, mode="economic", pivoting=pivoting)
     is_vector = c.ndim == 1

@@ -8,7 +8,13 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_numpy.authoring import convert, operands, promote_dtypes, promote_dtypes_inexact
+from ricci_numpy.authoring import (
+    check_choice,
+    convert,
+    operands,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
 
 __all__ = [
     "block_diag",
@@ -305,10 +311,7 @@ def convolution_matrix(a: ir.ArrayLike, n: int, mode: str = "full") -> ir.Array:
         raise ValueError(
             f"convolution_matrix: both vectors must have elements, got shape {a.shape} and n={n}."
         )
-    if mode not in ("full", "same", "valid"):
-        raise ValueError(
-            f"convolution_matrix: mode={mode!r} is unknown; it is 'full', 'same' or 'valid'."
-        )
+    check_choice("convolution_matrix", "mode", mode, ("full", "same", "valid"))
     left_out = {"full": 0, "same": min(n, m) - 1, "valid": 2 * (min(n, m) - 1)}[mode]
     before = left_out // 2
     zero = jnp.zeros((*a.shape[:-1], n - 1), a.dtype)
@@ -338,8 +341,7 @@ def dft(n: int, scale: str | None = None, *, dtype: ir.DTypeLike | None = None) 
     Source: scipy.linalg.dft.
     """
     n = index(n)
-    if scale not in (None, "sqrtn", "n"):
-        raise ValueError(f"dft: scale={scale!r} is unknown; it is None, 'sqrtn' or 'n'.")
+    check_choice("dft", "scale", scale, (None, "sqrtn", "n"))
     result_dtype = jnp.result_type(complex) if dtype is None else ir.explicit_dtype(dtype, "dft")
     # The exponents are reduced modulo n as integers, which is exact.
     places = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
@@ -499,10 +501,7 @@ def leslie(f: ir.ArrayLike, s: ir.ArrayLike) -> ir.Array:
 
 def _binomials(name: str, n: int, kind: str | None, sign: int) -> ir.Array:
     """Pascal's matrix for ``sign`` 1, and its inverse for -1."""
-    if kind not in (None, "symmetric", "lower", "upper"):
-        raise ValueError(
-            f"{name}: kind={kind!r} is unknown; it is 'symmetric', 'lower' or 'upper'."
-        )
+    check_choice(name, "kind", kind, (None, "symmetric", "lower", "upper"))
     n = index(n)
     # The inverse of the lower triangular matrix has the same elements with alternating signs.
     signs = [[sign ** ((i + j) % 2) if j <= i else 0 for j in range(n)] for i in range(n)]

@@ -7,7 +7,7 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, composite
 from ricci_lax.linalg import lu as lu_of
 from ricci_lax.linalg import lu_pivots_to_permutation, triangular_solve
-from ricci_numpy.authoring import matrices
+from ricci_numpy.authoring import check_choice, matrices
 
 from ._factors import cholesky, from_lists, precise_dot
 
@@ -238,10 +238,7 @@ def solve(
 
     Source: scipy.linalg.solve.
     """
-    if assume_a not in ("gen", "sym", "her", "pos"):
-        raise ValueError(
-            f"solve: assume_a={assume_a!r} is unknown; it is 'gen', 'sym', 'her' or 'pos'."
-        )
+    check_choice("solve", "assume_a", assume_a, ("gen", "sym", "her", "pos"))
     if assume_a != "pos":
         return jnp.linalg.solve(a, b)
     a, b, is_vector = _system("solve", a, b)
@@ -323,8 +320,7 @@ def lu_solve(
 
     Source: scipy.linalg.lu_solve.
     """
-    if trans not in (0, 1, 2):
-        raise ValueError(f"lu_solve: trans={trans!r} is unknown; it is 0, 1 or 2.")
+    check_choice("lu_solve", "trans", trans, (0, 1, 2))
     factors, b, is_vector = _system("lu_solve", lu_and_piv[0], b)
     pivots = jnp.asarray(lu_and_piv[1])
     pivots = jnp.broadcast_to(pivots, (*factors.shape[:-2], pivots.shape[-1]))

@@ -7,7 +7,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, composite
-from ricci_numpy.authoring import canonical_axes, operands, promote_dtypes_inexact
+from ricci_numpy.authoring import canonical_axes, check_choice, operands, promote_dtypes_inexact
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
 
@@ -16,8 +16,7 @@ _MODES = ("full", "same", "valid")
 
 def _arrays(name: str, in1: ArrayLike, in2: ArrayLike, mode: str) -> tuple[Array, Array]:
     """The operands as arrays of one inexact dtype and one rank, with elements."""
-    if mode not in _MODES:
-        raise ValueError(f"{name}: mode={mode!r} is unknown; it is 'full', 'same' or 'valid'.")
+    check_choice(name, "mode", mode, _MODES)
     x, y = (jnp.asarray(v) for v in promote_dtypes_inexact(*operands(name, in1, in2)))
     if x.ndim != y.ndim:
         raise ValueError(f"{name}: the operands must have one rank, got {x.shape} and {y.shape}.")
@@ -91,10 +90,7 @@ def convolve(
 
     Source: scipy.signal.convolve.
     """
-    if method not in ("auto", "direct", "fft"):
-        raise ValueError(
-            f"convolve: method={method!r} is unknown; it is 'auto', 'direct' or 'fft'."
-        )
+    check_choice("convolve", "method", method, ("auto", "direct", "fft"))
     x, y = _arrays("convolve", in1, in2, mode)
     x, y, _ = _in_order("convolve", x, y, mode)
     if method == "fft":
@@ -128,10 +124,7 @@ def correlate(
 
     Source: scipy.signal.correlate.
     """
-    if method not in ("auto", "direct", "fft"):
-        raise ValueError(
-            f"correlate: method={method!r} is unknown; it is 'auto', 'direct' or 'fft'."
-        )
+    check_choice("correlate", "method", method, ("auto", "direct", "fft"))
     x, y = _arrays("correlate", in1, in2, mode)
     return convolve(x, jnp.conj(jnp.flip(y)), mode, method, precision)
 

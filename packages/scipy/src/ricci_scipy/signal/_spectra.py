@@ -9,7 +9,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
-from ricci_numpy.authoring import canonical_axis, operands, promote_dtypes_inexact
+from ricci_numpy.authoring import canonical_axis, check_choice, operands, promote_dtypes_inexact
 
 from ._windows import Window, as_window
 from ._windows import detrend as detrend_along
@@ -107,8 +107,7 @@ def _spectrum(
 
 
 def _checked_scaling(name: str, scaling: str) -> None:
-    if scaling not in ("density", "spectrum"):
-        raise ValueError(f"{name}: scaling={scaling!r} is unknown; it is 'density' or 'spectrum'.")
+    check_choice(name, "scaling", scaling, ("density", "spectrum"))
 
 
 def _as_signals(name: str, axis: int, *args: ArrayLike) -> list[Array]:
@@ -188,8 +187,7 @@ def stft(
 
     Source: scipy.signal.stft.
     """
-    if boundary not in _BOUNDARIES:
-        raise ValueError(f"stft: boundary={boundary!r} is unknown; it is one of {_BOUNDARIES}.")
+    check_choice("stft", "boundary", boundary, _BOUNDARIES)
     (x,) = _as_signals("stft", axis, x)
     axis = canonical_axis(axis, x.ndim)
     _warn_of_length("stft", nperseg, window, x.shape[-1])

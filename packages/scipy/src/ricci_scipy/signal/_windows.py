@@ -7,7 +7,13 @@ import numpy as np
 
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
-from ricci_numpy.authoring import canonical_axis, convert, operands, promote_dtypes_inexact
+from ricci_numpy.authoring import (
+    canonical_axis,
+    check_choice,
+    convert,
+    operands,
+    promote_dtypes_inexact,
+)
 
 __all__ = ["detrend"]
 
@@ -179,8 +185,7 @@ def detrend(
 
     Source: scipy.signal.detrend.
     """
-    if type not in ("linear", "constant"):
-        raise ValueError(f"detrend: type={type!r} is unknown; it is 'linear' or 'constant'.")
+    check_choice("detrend", "type", type, ("linear", "constant"))
     (x,) = (jnp.asarray(v) for v in promote_dtypes_inexact(*operands("detrend", data)))
     axis = canonical_axis(axis, x.ndim)
     if type == "constant":

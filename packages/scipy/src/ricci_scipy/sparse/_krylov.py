@@ -9,6 +9,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, PyTree, eval_shape
+from ricci_numpy.authoring import check_choice
 from ricci_numpy.flatten_util import ravel_pytree
 from ricci_pytree import tree_leaves, tree_map, tree_structure
 
@@ -402,10 +403,7 @@ def gmres(
 
     Source: Saad and Schultz, "GMRES", 1986.
     """
-    if solve_method not in ("batched", "incremental"):
-        raise ValueError(
-            f"gmres: solve_method={solve_method!r} is unknown; it is 'batched' or 'incremental'."
-        )
+    check_choice("gmres", "solve_method", solve_method, ("batched", "incremental"))
     if restart < 1:
         raise ValueError(f"gmres: restart must be positive, got {restart}.")
     method = partial(_gmres, restart=restart)

@@ -9,14 +9,8 @@ from collections.abc import Iterable
 from ricci_ir import Primitive
 from ricci_testing.examples._table import cases
 
+from . import _derivatives as derivatives
 from ._batching import check_batched_derivatives, check_batching, check_nested_batching
-from ._derivatives import (
-    check_checkpoint,
-    check_derivatives,
-    check_linear_transpose,
-    check_linearize,
-    check_second_order,
-)
 from ._jaxprs import check_well_formed
 from ._jets import check_jets
 from ._shardings import check_shardings, check_unreduced
@@ -25,12 +19,12 @@ from ._types import Law, check_abstract_type
 # The laws that need no compiler, by the statements that they check.
 LAWS: dict[str, Law] = {
     "the abstract type is the type computed": check_abstract_type,
-    "derivatives are those of finite differences": check_derivatives,
-    "second derivatives are those of finite differences": check_second_order,
+    "derivatives are those of finite differences": derivatives.check_derivatives,
+    "second derivatives are those of finite differences": derivatives.check_second_order,
     "jets are nested jvp": check_jets,
-    "linearize is jvp": check_linearize,
-    "linear_transpose is the transpose": check_linear_transpose,
-    "checkpoint changes nothing": check_checkpoint,
+    "linearize is jvp": derivatives.check_linearize,
+    "linear_transpose is the transpose": derivatives.check_linear_transpose,
+    "checkpoint changes nothing": derivatives.check_checkpoint,
     "vmap is the loop": check_batching,
     "vmap of vmap is the loop in a loop": check_nested_batching,
     "vmap of derivatives is the loop": check_batched_derivatives,
