@@ -83,10 +83,6 @@ _NAMES = {
 # Kernels: functions of the nonnegative distance in samples
 
 
-def _triangle(x: Array) -> Array:
-    return jnp.maximum(0.0, jnp.subtract(1.0, jnp.abs(x)))
-
-
 def _cubic(a: float) -> Callable[[Array], Array]:
     """Keys' piecewise cubic, whose slope at distance 1 is ``a``."""
 
@@ -112,7 +108,7 @@ def _lanczos(radius: float) -> Callable[[Array], Array]:
 
 
 _KERNELS: dict[ResizeMethod, Callable[[Array], Array]] = {
-    ResizeMethod.LINEAR: _triangle,
+    ResizeMethod.LINEAR: lambda x: jnp.maximum(0.0, jnp.subtract(1.0, jnp.abs(x))),
     ResizeMethod.LANCZOS3: _lanczos(3.0),
     ResizeMethod.LANCZOS5: _lanczos(5.0),
     ResizeMethod.CUBIC: _cubic(-0.5),

@@ -41,6 +41,14 @@ def dtype_of(x: ir.ArrayLike) -> np.dtype:
     return aval.dtype
 
 
+def no_out(name: str, out: object) -> None:
+    """Raise if ``out`` is given: arrays do not change, so results are not written to one."""
+    if out is not None:
+        raise NotImplementedError(
+            f"{name}: out= is not supported, since arrays do not change. Use the result."
+        )
+
+
 def check_arraylike(name: str, *args: object) -> None:
     """Raise unless every operand is an array or a scalar.
 

@@ -227,7 +227,7 @@ def pmap[**P, R](
         check_slices(name, size, axis_size, over)
         if over not in whole:
             whole[over] = compiled(over)
-        axis = _unnamed_axis(axis_name)
+        axis = UNNAMED if axis_name is None else axis_name
         dynamic, keywords = tree.unflatten(joined(leaves, dims, over, axis))
         full = list(dynamic)
         for i in sorted(static):
@@ -255,10 +255,6 @@ class _Cut(ir.TupleRecord):
     dims: Sequence[int | None]
     static: set[int]
     names: Callable[[], list[str]]
-
-
-def _unnamed_axis(axis_name: Hashable) -> Hashable:
-    return UNNAMED if axis_name is None else axis_name
 
 
 def _check_axes(name: str, axes: ir.PyTree) -> None:

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import ricci_ir as ir
-from ricci_autodiff import Tape
 from ricci_batching import Axis
 from ricci_ir import Array, api_boundary, get_aval
 from ricci_lax import DebugEffect
@@ -33,12 +32,6 @@ def _jvp(
 ) -> tuple[list[Any], list[Any]]:
     inspect_sharding_p.bind(*primals, **params)
     return [], []
-
-
-def _linearize(
-    tape: Tape, primals: Sequence[ir.ArrayLike], tangents: Sequence[Any], **params: object
-) -> tuple[list[Any], list[Any]]:
-    return _jvp(primals, tangents, **params)
 
 
 def _batch(
@@ -82,7 +75,7 @@ inspect_sharding_p: ir.Primitive = ir.define(
     memo=False,
     effects=lambda params: _effects,
     jvp=_jvp,
-    linearize=_linearize,
+    linearize=lambda tape, primals, tangents, **params: _jvp(primals, tangents, **params),
     transpose=lambda cts, x, **params: [None],
     batch=_batch,
     lower=_lower,

@@ -11,10 +11,6 @@ from ._jaxprs import numpy_dtype, run_jaxpr_numpy
 from ._widening import Rule
 
 
-def _cond(index: np.ndarray, *operands: np.ndarray, branches: tuple[Jaxpr, ...], **_: Any) -> list:
-    return run_jaxpr_numpy(branches[int(index)], operands)
-
-
 def _while(
     *operands: np.ndarray,
     cond_jaxpr: Jaxpr,
@@ -64,7 +60,7 @@ def _platform_index(*, platforms: tuple[tuple[str, ...] | None, ...]) -> np.ndar
 
 control_flow_rules: dict[str, Rule] = {
     "platform_index": _platform_index,
-    "cond": _cond,
+    "cond": lambda index, *operands, branches, **_: run_jaxpr_numpy(branches[int(index)], operands),
     "while": _while,
     "scan": _scan,
 }

@@ -66,10 +66,6 @@ def _shift_right_arithmetic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(signed >> count).view(x.dtype)
 
 
-def _population_count(x: np.ndarray) -> np.ndarray:
-    return np.bitwise_count(_unsigned(x)).astype(x.dtype)
-
-
 def _leading_zeros(x: np.ndarray) -> np.ndarray:
     length = np.vectorize(int.bit_length, otypes=[np.int64])(_unsigned(x).astype(object))
     return (_bits(x.dtype) - length).astype(x.dtype)
@@ -119,14 +115,6 @@ def _angle(y: np.ndarray, x: np.ndarray) -> np.ndarray:
     if y.dtype.kind != "c":
         return np.arctan2(y, x)
     return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
-
-
-def _logistic(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
-
-
-def _clamp(low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
-    return np.minimum(np.maximum(x, low), high)
 
 
 def _total_order(x: np.ndarray) -> np.ndarray:
@@ -207,10 +195,6 @@ def _reduce_precision(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int, 
     return np.where(np.isfinite(x), rounded, x).astype(x.dtype)
 
 
-def _nextafter(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.nextafter(x, y)
-
-
 elementwise_rules: dict[str, Rule] = {
     **_named(
         {
@@ -227,7 +211,7 @@ elementwise_rules: dict[str, Rule] = {
             "atanh": np.arctanh,
             "cbrt": np.cbrt,
             "ceil": np.ceil,
-            "clamp": _clamp,
+            "clamp": lambda low, x, high: np.minimum(np.maximum(x, low), high),
             "clz": _leading_zeros,
             "complex": _complex,
             "conj": _conjugate,
@@ -248,7 +232,7 @@ elementwise_rules: dict[str, Rule] = {
             "log": np.log,
             "log1p": np.log1p,
             "log2": np.log2,
-            "logistic": _logistic,
+            "logistic": lambda x: 1 / (1 + np.exp(-x)),
             "lt": np.less,
             "lt_to": _in_total_order(np.less),
             "max": np.maximum,
@@ -259,7 +243,7 @@ elementwise_rules: dict[str, Rule] = {
             "not": np.invert,
             "one_minus_square": lambda x: (1 - x) * (1 + x),
             "or": np.bitwise_or,
-            "population_count": _population_count,
+            "population_count": lambda x: np.bitwise_count(_unsigned(x)).astype(x.dtype),
             "pow": _power,
             "real": np.real,
             "rem": _remainder,
@@ -286,7 +270,7 @@ elementwise_rules: dict[str, Rule] = {
     "copy": lambda x, **params: x,
     "name": lambda x, **params: x,
     "integer_pow": widened(_integer_power),
-    "nextafter": _ignoring_params(_nextafter),
+    "nextafter": _ignoring_params(np.nextafter),
     "optimization_barrier": lambda *operands, **params: operands,
     "reduce_precision": widened(_reduce_precision),
     "round": widened(_round),

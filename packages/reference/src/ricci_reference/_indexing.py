@@ -21,12 +21,6 @@ def _window(x: np.ndarray, starts: Sequence[np.ndarray], sizes: Sequence[int]) -
     return tuple(slice(first, first + size) for first, size in zip(firsts, sizes, strict=True))
 
 
-def _dynamic_slice(
-    x: np.ndarray, *starts: np.ndarray, slice_sizes: tuple[int, ...], **params: Any
-) -> np.ndarray:
-    return x[_window(x, starts, slice_sizes)]
-
-
 def _dynamic_update_slice(
     x: np.ndarray, update: np.ndarray, *starts: np.ndarray, **params: Any
 ) -> np.ndarray:
@@ -205,7 +199,7 @@ def _one_by_one(
 
 
 indexing_rules: dict[str, Rule] = {
-    "dynamic_slice": _dynamic_slice,
+    "dynamic_slice": lambda x, *starts, slice_sizes, **params: x[_window(x, starts, slice_sizes)],
     "dynamic_update_slice": _dynamic_update_slice,
     "gather": _gather,
     "scatter": _scatter_rule(None),

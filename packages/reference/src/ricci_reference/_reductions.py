@@ -25,14 +25,6 @@ def _zero(dtype: np.dtype) -> int:
     return 0
 
 
-def _one(dtype: np.dtype) -> int:
-    return 1
-
-
-def _all_ones(dtype: np.dtype) -> int:
-    return True if dtype.kind == "b" else -1
-
-
 def _arg(find: Callable[..., np.ndarray]) -> Rule:
     def rule(
         x: np.ndarray, *, axes: tuple[Any, ...], index_dtype: np.dtype, **params: Any
@@ -89,11 +81,11 @@ reduction_rules: dict[str, Rule] = {
     "cumprod": _cumulative(np.multiply),
     "cumsum": _cumulative(np.add),
     "reduce": _reduce,
-    "reduce_and": _reduction(np.bitwise_and, _all_ones),
+    "reduce_and": _reduction(np.bitwise_and, lambda dtype: True if dtype.kind == "b" else -1),
     "reduce_max": _reduction(np.maximum, lowest),
     "reduce_min": _reduction(np.minimum, highest),
     "reduce_or": _reduction(np.bitwise_or, _zero),
-    "reduce_prod": _reduction(np.multiply, _one),
+    "reduce_prod": _reduction(np.multiply, lambda dtype: 1),
     "reduce_sum": _reduction(np.add, _zero),
     "reduce_xor": _reduction(np.bitwise_xor, _zero),
 }

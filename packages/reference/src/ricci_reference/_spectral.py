@@ -103,10 +103,6 @@ def _geqrf(x: np.ndarray) -> Sequence[np.ndarray]:
     return np.swapaxes(packed, -1, -2), taus
 
 
-def _geqp3(x: np.ndarray, pivots: np.ndarray, *, use_magma: bool | None) -> Sequence[np.ndarray]:
-    return _each(_factored, 3, x, pivots)
-
-
 def _householder_product(a: np.ndarray, taus: np.ndarray) -> np.ndarray:
     def one(a: np.ndarray, taus: np.ndarray) -> tuple[Any, ...]:
         return (_times_unitary(a, taus, np.eye(*a.shape, dtype=a.dtype), False),)
@@ -222,7 +218,7 @@ def _tridiagonalized(a: np.ndarray, *, lower: bool) -> tuple[Any, ...]:
 
 spectral_rules: dict[str, Rule] = {
     "eigh": _eigh,
-    "geqp3": _geqp3,
+    "geqp3": lambda x, pivots, *, use_magma: _each(_factored, 3, x, pivots),
     "geqrf": _geqrf,
     "householder_product": _householder_product,
     "ormqr": _ormqr,

@@ -12,10 +12,6 @@ from ._elementwise import convert
 from ._widening import Rule, widen
 
 
-def _unstack(x: np.ndarray, *, axis: int, **params: Any) -> list[np.ndarray]:
-    return list(np.moveaxis(x, axis, 0))
-
-
 def pad(x: np.ndarray, value: ArrayLike, config: Sequence[tuple[int, int, int]]) -> np.ndarray:
     """``x`` with padding ``(low, high, interior)`` along each dimension; negative ones crop."""
     for axis, (low, high, interior) in enumerate(config):
@@ -74,5 +70,5 @@ structural_rules: dict[str, Rule] = {
     "stack": lambda *xs, axis, **params: np.stack(xs, axis),
     "threefry2x32": lambda *words, **params: threefry2x32_numpy(*words),
     "tile": lambda x, *, reps, **params: np.tile(x, reps),
-    "unstack": _unstack,
+    "unstack": lambda x, *, axis, **params: list(np.moveaxis(x, axis, 0)),
 }

@@ -185,16 +185,12 @@ def _conv_general_dilated(
     return convert(result.transpose(np.argsort(dimension_numbers.out_spec)), dtype)
 
 
-def _zero(dtype: np.dtype) -> int:
-    return 0
-
-
 window_rules: dict[str, Rule] = {
     "conv_general_dilated": _conv_general_dilated,
     "reduce_window": _reduce_window,
     "reduce_window_max": _windowed(np.maximum, lowest),
     "reduce_window_min": _windowed(np.minimum, highest),
-    "reduce_window_sum": _windowed(np.add, _zero),
+    "reduce_window_sum": _windowed(np.add, lambda dtype: 0),
     "select_and_gather_add": widened(_select_and_gather_add),
     "select_and_scatter": _select_and_scatter,
     "select_and_scatter_add": widened(_select_and_scatter_add),

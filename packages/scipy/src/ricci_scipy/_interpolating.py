@@ -18,21 +18,13 @@ def _mirror(i: Array, size: int) -> Array:
     return jnp.abs((i + (size - 1)) % period - (size - 1))
 
 
-def _reflect(i: Array, size: int) -> Array:
-    """The index in an array that is mirrored about its outer edges.
-
-    On a grid twice as fine the edges are elements, so ``_mirror`` applies.
-    """
-    return jnp.floor_divide(_mirror(2 * i + 1, 2 * size + 1), 2)
-
-
 # By mode, the index of the element to read for an index out of bounds.
 _INDICES: dict[str, Callable[[Array, int], Array]] = {
     "constant": lambda i, size: i,
     "nearest": lambda i, size: jnp.clip(i, 0, size - 1),
     "wrap": lambda i, size: i % size,
     "mirror": _mirror,
-    "reflect": _reflect,
+    "reflect": lambda i, size: jnp.floor_divide(_mirror(2 * i + 1, 2 * size + 1), 2),
 }
 
 

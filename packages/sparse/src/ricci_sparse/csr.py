@@ -55,9 +55,10 @@ csr_matmat_p: Primitive = function_primitive("csr_matmat", _matmul)
 
 
 class _Compressed(StoredParts):
-    """The base class of CSR and CSC matrices."""
+    """The base class of CSR and CSC matrices, which store lines: rows or columns."""
 
     _parts: ClassVar[tuple[str, ...]] = ("data", "indices", "indptr")
+    _lines: ClassVar[int]  # the dimension whose positions are the lines
 
     data: Array
     indices: Array
@@ -80,28 +81,36 @@ class _Compressed(StoredParts):
             )
         return {"args": (self.data, self.indices, self.indptr), "shape": self.shape[::-1]}
 
+    @classmethod
+    def _empty(
+        cls,
+        shape: Sequence[int],
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> Self:
+        if len(shape) != 2:
+            raise ValueError(f"CSR and CSC matrices must have ndim=2, got shape {tuple(shape)}.")
+        starts = jnp.zeros(shape[cls._lines] + 1, index_dtype)
+        return cls((jnp.zeros(0, dtype), jnp.zeros(0, index_dtype), starts), shape=shape)
 
-def _eye_parts(
-    lines: int, width: int, k: int, dtype: DTypeLike | None, index_dtype: DTypeLike
-) -> tuple[Array, Array, Array]:
-    """The parts of a matrix with ones on a diagonal, of ``lines`` rows (CSR) or columns (CSC)."""
-    count = max(min(lines + min(k, 0), width - max(k, 0)), 0)
-    before = max(-k, 0)
-    positions = jnp.arange(lines + 1, dtype=index_dtype) - before
-    indices = jnp.arange(count, dtype=index_dtype) + max(k, 0)
-    return jnp.ones(count, dtype), indices, jnp.clip(positions, 0, count)
-
-
-def _empty_parts(
-    shape: Sequence[int], lines: int, dtype: DTypeLike | None, index_dtype: DTypeLike
-) -> tuple[Array, Array, Array]:
-    if len(shape) != 2:
-        raise ValueError(f"CSR and CSC matrices must have ndim=2, got shape {tuple(shape)}.")
-    return (
-        jnp.zeros(0, dtype),
-        jnp.zeros(0, index_dtype),
-        jnp.zeros(shape[lines] + 1, index_dtype),
-    )
+    @classmethod
+    def _eye(
+        cls,
+        N: int,
+        M: int,
+        k: int,
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> Self:
+        # Line i holds one element, in position i + k, unless that is out of bounds.
+        lines, width, k = (M, N, -k) if cls._lines else (N, M, k)
+        count = max(min(lines + min(k, 0), width - max(k, 0)), 0)
+        positions = jnp.arange(lines + 1, dtype=index_dtype) - max(-k, 0)
+        indices = jnp.arange(count, dtype=index_dtype) + max(k, 0)
+        parts = (jnp.ones(count, dtype), indices, jnp.clip(positions, 0, count))
+        return cls(parts, shape=(N, M))
 
 
 @register_pytree_node_class
@@ -121,6 +130,8 @@ class CSR(_Compressed):
       Array([ 4., 13.], dtype=float32)
     """
 
+    _lines = 0
+
     @classmethod
     def fromdense(
         cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
@@ -130,28 +141,6 @@ class CSR(_Compressed):
         count = count_nonzeros("CSR.fromdense", mat) if nse is None else int(nse)
         parts = csr_fromdense_p.bind(mat, nse=count, index_dtype=jnp.dtype(index_dtype))
         return cls(tuple(parts), shape=mat.shape)
-
-    @classmethod
-    def _empty(
-        cls,
-        shape: Sequence[int],
-        *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
-    ) -> Self:
-        return cls(_empty_parts(shape, 0, dtype, index_dtype), shape=shape)
-
-    @classmethod
-    def _eye(
-        cls,
-        N: int,
-        M: int,
-        k: int,
-        *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
-    ) -> Self:
-        return cls(_eye_parts(N, M, k, dtype, index_dtype), shape=(N, M))
 
     def todense(self) -> Array:
         """The dense matrix that it represents."""
@@ -186,6 +175,8 @@ class CSC(_Compressed):
       ([1, 0], [0, 1, 2])
     """
 
+    _lines = 1
+
     @classmethod
     def fromdense(
         cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
@@ -194,28 +185,6 @@ class CSC(_Compressed):
         mat = matrix("CSC.fromdense", mat)
         other = CSR.fromdense(mat.T, nse=nse, index_dtype=index_dtype)
         return cls((other.data, other.indices, other.indptr), shape=mat.shape)
-
-    @classmethod
-    def _empty(
-        cls,
-        shape: Sequence[int],
-        *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
-    ) -> Self:
-        return cls(_empty_parts(shape, 1, dtype, index_dtype), shape=shape)
-
-    @classmethod
-    def _eye(
-        cls,
-        N: int,
-        M: int,
-        k: int,
-        *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
-    ) -> Self:
-        return cls(_eye_parts(M, N, -k, dtype, index_dtype), shape=(N, M))
 
     def todense(self) -> Array:
         """The dense matrix that it represents."""

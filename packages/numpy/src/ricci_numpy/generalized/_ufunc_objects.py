@@ -16,7 +16,7 @@ from ricci_numpy.arrays._broadcasting import broadcast, select_where
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.reductions import _axis_reductions as _reductions
 from ricci_numpy.reductions import _cumulative
-from ricci_numpy.reductions._kinds import checked_mask, keep_axes, no_out, reduced_axes
+from ricci_numpy.reductions._kinds import checked_mask, keep_axes, reduced_axes
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs import _binary as _ufuncs_binary
@@ -160,7 +160,7 @@ class ufunc(ir.PickledByName):
           ValueError: if there are no elements and the function has no identity.
         """
         self._check_binary("reduce")
-        no_out(f"{self.__name__}.reduce", out)
+        promotion.no_out(f"{self.__name__}.reduce", out)
         if faster := self._faster["reduce"]:
             return faster(
                 a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
@@ -201,7 +201,7 @@ class ufunc(ir.PickledByName):
     ) -> ir.Array:
         """The results of combining the elements so far, along an axis."""
         self._check_binary("accumulate")
-        no_out(f"{self.__name__}.accumulate", out)
+        promotion.no_out(f"{self.__name__}.accumulate", out)
         name = f"{self.__name__}.accumulate"
         (a,) = promotion.operands(name, a)
         if axis is None or isinstance(axis, tuple):
@@ -295,7 +295,7 @@ class ufunc(ir.PickledByName):
         """
         self._check_binary("reduceat")
         name = f"{self.__name__}.reduceat"
-        no_out(name, out)
+        promotion.no_out(name, out)
         a, indices = promotion.operands(name, a, indices)
         a, indices = asarray(a, dtype=dtype), asarray(indices)
         if indices.ndim != 1:

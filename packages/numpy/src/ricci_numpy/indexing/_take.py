@@ -80,8 +80,7 @@ def take(
 
     Source: numpy.take.
     """
-    if out is not None:
-        raise NotImplementedError("take: arrays cannot be written to; leave out= out.")
+    promotion.no_out("take", out)
     if mode == "raise":
         raise NotImplementedError(
             "take: compiled code cannot raise; use mode 'fill', 'clip' or 'wrap'."
@@ -311,8 +310,7 @@ def choose(
 
     Source: numpy.choose.
     """
-    if out is not None:
-        raise NotImplementedError("choose: arrays cannot be written to; leave out= out.")
+    promotion.no_out("choose", out)
     cases = list(choices) if isinstance(choices, Sequence) else list(lax.unstack(choices, 0))
     a, *cases = promotion.operands("choose", a, *cases)
     check_integers("choose", a, ValueError)
@@ -379,8 +377,7 @@ def compress(
 
     Source: numpy.compress.
     """
-    if out is not None:
-        raise NotImplementedError("compress: arrays cannot be written to; leave out= out.")
+    promotion.no_out("compress", out)
     condition, a, fill_value = promotion.operands("compress", condition, a, fill_value)
     if np.ndim(condition) != 1:
         raise ValueError(

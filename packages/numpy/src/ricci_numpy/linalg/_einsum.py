@@ -14,7 +14,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import checked_out_sharding, resolved_by
-from ricci_numpy._promotion import convert
+from ricci_numpy._promotion import convert, no_out
 from ricci_numpy._promotion import operands as checked_operands
 
 from ._partial_sums import NamedPlacement, partial_sums
@@ -382,8 +382,7 @@ def einsum(
 
     Source: numpy.einsum.
     """
-    if out is not None:
-        raise NotImplementedError("einsum: arrays cannot be written to; leave out= out.")
+    no_out("einsum", out)
     arguments: Sequence[Any] = operands
     if not isinstance(subscripts, str):
         subscripts, arguments = _interleaved((subscripts, *operands))

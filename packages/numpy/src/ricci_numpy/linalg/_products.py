@@ -440,8 +440,7 @@ def outer(a: ir.ArrayLike, b: ir.ArrayLike, out: None = None) -> ir.Array:
 
     Source: numpy.outer.
     """
-    if out is not None:
-        raise NotImplementedError("outer: arrays cannot be written to; leave out= out.")
+    promotion.no_out("outer", out)
     a, b = promotion.promote_dtypes(*promotion.operands("outer", a, b))
     aval = ir.get_aval(a)
     times = lax.bitwise_and if aval.dtype == ir.BOOL else lax.mul

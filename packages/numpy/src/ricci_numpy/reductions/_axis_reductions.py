@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import convert, strong_constant
+from ricci_numpy._promotion import convert, no_out, strong_constant
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
 from . import _kinds as kinds
@@ -106,7 +106,7 @@ def _extreme(
     initial: ir.ArrayLike | None,
     mask: ir.ArrayLike | None,
 ) -> ir.Array:
-    kinds.no_out(name, out)
+    no_out(name, out)
     a, mask, initial, axes = kinds.reduction_operands(name, a, axis, mask, initial)
     if initial is None:
         aval = ir.get_aval(a)
@@ -127,7 +127,7 @@ def _extreme(
 def _logical(
     name: str, a: ir.ArrayLike, axis: ir.Axis, out: None, keepdims: bool, mask: ir.ArrayLike | None
 ) -> ir.Array:
-    kinds.no_out(name, out)
+    no_out(name, out)
     a, mask, _, axes = kinds.reduction_operands(name, a, axis, mask)
     return _STEPS[name](a, mask, axes=axes, keepdims=bool(keepdims))
 
@@ -210,7 +210,7 @@ def sum(
         if plain is not None:
             total = plain(a)
             return kinds.keep_axes(total, plain.params["axes"]) if keepdims else total
-    kinds.no_out("sum", out)
+    no_out("sum", out)
     dtype = chosen_dtype(dtype, "sum")
     return _total("sum", a, axis, dtype, keepdims, initial, where, promote_integers)
 
@@ -243,7 +243,7 @@ def prod(
 
     Source: numpy.prod.
     """
-    kinds.no_out("prod", out)
+    no_out("prod", out)
     dtype = chosen_dtype(dtype, "prod")
     return _total("prod", a, axis, dtype, keepdims, initial, where, promote_integers)
 
@@ -445,7 +445,7 @@ def ptp(
 
     Source: numpy.ptp.
     """
-    kinds.no_out("ptp", out)
+    no_out("ptp", out)
     a, *_, axes = kinds.reduction_operands("ptp", a, axis)
     return _ptp(a, axes=axes, keepdims=bool(keepdims))
 

@@ -8,11 +8,11 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import INEXACT_DTYPES, convert, operands, strong_constant
+from ricci_numpy._promotion import INEXACT_DTYPES, convert, no_out, operands, strong_constant
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
-from ._kinds import no_out, reduced_axes, sum_dtype
+from ._kinds import reduced_axes, sum_dtype
 
 __all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "nancumprod", "nancumsum"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Primitive, inlined, python_scalar_dtype
-from ricci_numpy._promotion import operands
+from ricci_numpy._promotion import no_out, operands
 from ricci_numpy.arrays._creation import asarray
 
-from ._kinds import keep_axes, no_out, reduced_axes
+from ._kinds import keep_axes, reduced_axes
 
 __all__ = ["argmax", "argmin"]
 

@@ -49,14 +49,6 @@ def reduced_axes(name: str, axis: ir.Axis, ndim: int) -> tuple[int, ...]:
     return axes
 
 
-def no_out(name: str, out: object) -> None:
-    """Raise if ``out`` is given: arrays do not change, so results are not written to one."""
-    if out is not None:
-        raise NotImplementedError(
-            f"{name}: out= is not supported, since arrays do not change. Use the result."
-        )
-
-
 def keep_axes(x: ir.Array, axes: tuple[int, ...]) -> ir.Array:
     """A reduced array with sizes of 1 where the reduced axes were."""
     return lax.expand_dims(x, axes) if axes else x

@@ -12,7 +12,7 @@ from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
 from ._axis_reductions import sum
-from ._kinds import accumulated_dtype, checked_mask, keep_axes, no_out, reduced_axes
+from ._kinds import accumulated_dtype, checked_mask, keep_axes, reduced_axes
 
 __all__ = ["mean", "std", "var"]
 
@@ -75,7 +75,7 @@ def mean(
 
     Source: numpy.mean.
     """
-    no_out("mean", out)
+    promotion.no_out("mean", out)
     dtype = chosen_dtype(dtype, "mean")
     return mean_of("mean", a, axis, dtype, keepdims, where)
 
@@ -165,7 +165,7 @@ def var(
 
     Source: numpy.var.
     """
-    no_out("var", out)
+    promotion.no_out("var", out)
     dtype = chosen_dtype(dtype, "var")
     return _variance("var", a, axis, dtype, _ddof("var", ddof, correction), keepdims, where, mean)
 
@@ -205,7 +205,7 @@ def std(
 
     Source: numpy.std.
     """
-    no_out("std", out)
+    promotion.no_out("std", out)
     dtype = chosen_dtype(dtype, "std")
     if dtype is not None and dtype not in promotion.INEXACT_DTYPES:
         raise ValueError(f"std: dtype must be one of floats or complex, got {dtype}.")

@@ -6,13 +6,13 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import INEXACT_DTYPES, convert, strong_constant
+from ricci_numpy._promotion import INEXACT_DTYPES, convert, no_out, strong_constant
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import chosen_dtype
 
 from ._axis_reductions import all, max, min, prod, sum
 from ._extreme_indices import argmax, argmin, index_of_extreme
-from ._kinds import keep_axes, no_out, reduction_operands
+from ._kinds import keep_axes, reduction_operands
 from ._moments import mean_of, real_dtype, squared_modulus, variance_dtypes
 
 __all__ = [

@@ -7,13 +7,12 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import INT32, canonical_axes, constant_like, convert, operands
+from ricci_numpy._promotion import INT32, canonical_axes, constant_like, convert, no_out, operands
 from ricci_numpy.arrays._creation import chosen_dtype
 from ricci_numpy.indexing._at import at
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import where_step
 from ricci_numpy.reductions._axis_reductions import sum
-from ricci_numpy.reductions._kinds import no_out
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 

@@ -176,10 +176,7 @@ def stack(
 
     Source: numpy.stack.
     """
-    if out is not None:
-        raise NotImplementedError(
-            "stack: out= is not supported, since arrays do not change. Use the result."
-        )
+    promotion.no_out("stack", out)
     if _is_one_array(arrays):
         return _stack_rows(arrays, axis, dtype)
     if not len(arrays):

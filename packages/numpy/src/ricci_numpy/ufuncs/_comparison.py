@@ -143,8 +143,7 @@ def isneginf(x: ir.ArrayLike, /, out: None = None) -> ir.Array:
 
 
 def _is_infinity(name: str, x: ir.ArrayLike, out: None, value: float) -> ir.Array:
-    if out is not None:
-        raise NotImplementedError(f"{name}: out= is not supported, since arrays do not change.")
+    promotion.no_out(name, out)
     (x,) = promotion.operands(name, x)
     x = asarray(x)
     if x.dtype in promotion.COMPLEX_DTYPES:

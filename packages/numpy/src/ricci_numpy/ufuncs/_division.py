@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, composite, issubdtype
+from ricci_ir import Array, ArrayLike, composite, issubdtype
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -24,10 +24,6 @@ from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, select_
 from ._unary import abs as size_of
 
 __all__ = ["divmod", "floor_divide", "fmod", "gcd", "lcm", "mod", "remainder"]
-
-
-def _is_unsigned(dtype: DTypeLike) -> bool:
-    return issubdtype(dtype, np.unsignedinteger)
 
 
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -71,7 +67,7 @@ def _floor_divide(x1: Array, x2: Array) -> Array:
     if dtype in FLOAT_DTYPES:
         return _float_divmod(x1, x2)[0]
     quotient = lax.div(x1, x2)
-    if _is_unsigned(dtype):
+    if issubdtype(dtype, np.unsignedinteger):
         return quotient
     # lax.div rounds towards zero: an inexact quotient of operands with different signs is too large
     # by 1.

@@ -116,8 +116,7 @@ def modf(x: ir.ArrayLike, /, out: None = None) -> tuple[ir.Array, ir.Array]:
 
     Source: numpy.modf.
     """
-    if out is not None:
-        raise NotImplementedError("modf: out= is not supported, since arrays do not change.")
+    promotion.no_out("modf", out)
     return _modf(*promotion.operands("modf", x))
 
 

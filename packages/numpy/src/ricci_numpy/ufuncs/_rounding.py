@@ -9,7 +9,6 @@ from ricci_ir import BOOL, Array, ArrayLike, composite, python_scalar_dtype
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.reductions._kinds import no_out
 
 __all__ = ["around", "clip", "rint", "round", "trunc"]
 
@@ -86,7 +85,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     Source: numpy.round.
     """
     (a,) = promotion.operands("round", a)
-    no_out("round", out)
+    promotion.no_out("round", out)
     return _round(a, decimals=index(decimals))
 
 

@@ -119,10 +119,6 @@ def _log10(x: ir.Array) -> ir.Array:
     return lax.mul(logarithm, strong_constant(logarithm.dtype, _log10_of_e))
 
 
-def _reciprocal(x: ir.Array) -> ir.Array:
-    return lax.integer_pow(x, -1)
-
-
 arccos: UnaryFunction = to_float(
     "arccos", lax.acos, "The angle in radians that has a cosine.", "1.0", "0.0"
 )
@@ -163,7 +159,7 @@ sqrt: UnaryFunction = to_float(
 tan: UnaryFunction = to_float("tan", lax.tan, "The tangent of an angle in radians.", "0.0", "0.0")
 tanh: UnaryFunction = to_float("tanh", lax.tanh, "The hyperbolic tangent.", "0.0", "0.0")
 reciprocal: UnaryFunction = to_float(
-    "reciprocal", _reciprocal, "One divided by ``x``.", "4.0", "0.25"
+    "reciprocal", lambda x: lax.integer_pow(x, -1), "One divided by ``x``.", "4.0", "0.25"
 )
 deg2rad: UnaryFunction = to_float(
     "deg2rad", _scaled(np.pi / 180), "Degrees in radians.", "0.0", "0.0"

@@ -67,16 +67,12 @@ def _compares(primitive: Primitive, combine: Callable[..., Array]) -> Callable[.
         rank = ctx.out.ndim + 1
 
         def on_words(*xs):
-            x, y = (_with_leading_ones(x, rank) for x in xs)
+            x, y = (lax.expand_dims(x, tuple(range(rank - x.ndim))) for x in xs)
             return combine(primitive.bind(x, y), (rank - 1,))
 
         return traced(on_words)(ctx, *map(_as_words, operands))
 
     return lower
-
-
-def _with_leading_ones(x: Array, rank: int) -> Array:
-    return lax.expand_dims(x, tuple(range(rank - x.ndim)))
 
 
 _MOVING_PRIMITIVES = (

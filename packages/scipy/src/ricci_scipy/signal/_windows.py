@@ -58,14 +58,6 @@ _OTHER_NAMES = {
 }
 
 
-def _kaiser(m: int, beta: float) -> np.ndarray:
-    return np.kaiser(m, beta)
-
-
-def _gaussian(m: int, std: float) -> np.ndarray:
-    return np.exp(-0.5 * ((np.arange(m) - (m - 1) / 2) / std) ** 2)
-
-
 def _tukey(m: int, alpha: float = 0.5) -> np.ndarray:
     if alpha <= 0:
         return np.ones(m)
@@ -81,8 +73,8 @@ def _triang(m: int) -> np.ndarray:
 _SHAPES: dict[str, Callable[..., np.ndarray]] = {
     "bartlett": np.bartlett,
     "cosine": lambda m: np.sin(np.pi / m * (np.arange(m) + 0.5)),
-    "gaussian": _gaussian,
-    "kaiser": _kaiser,
+    "gaussian": lambda m, std: np.exp(-0.5 * ((np.arange(m) - (m - 1) / 2) / std) ** 2),
+    "kaiser": np.kaiser,
     "triang": _triang,
     "tukey": _tukey,
 }

@@ -249,12 +249,6 @@ def _row_concatenate(*xs: ArrayOrSparse, dimension: int) -> BCSR:
     return bcsr_concatenate(xs, dimension=dimension)
 
 
-def _dynamic_slice(
-    x: ArrayOrSparse, *starts: Array, slice_sizes: Sequence[int], **params: Any
-) -> bcoo.BCOO:
-    return bcoo.bcoo_dynamic_slice(x, starts, slice_sizes)
-
-
 def _gather(x: bcoo.BCOO, indices: Array, **params: Any) -> bcoo.BCOO:
     mode = params["mode"]
     if mode is lax.GatherScatterMode.FILL_OR_DROP:
@@ -274,7 +268,9 @@ sparse_rules_bcoo |= {
     lax.dot_general_p: of_arrays(_dot_general),
     lax.concatenate_p: of_arrays(_concatenate),
     lax.stack_p: of_arrays(_stack),
-    lax.dynamic_slice_p: of_arrays(_dynamic_slice),
+    lax.dynamic_slice_p: of_arrays(
+        lambda x, *starts, slice_sizes, **params: bcoo.bcoo_dynamic_slice(x, starts, slice_sizes)
+    ),
     lax.gather_p: of_arrays(_gather),
     lax.transpose_p: _with_parameters(bcoo.bcoo_transpose, "permutation"),
     lax.broadcast_in_dim_p: _with_parameters(

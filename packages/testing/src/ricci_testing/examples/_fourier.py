@@ -28,10 +28,6 @@ _REAL = [
 ]
 
 
-def _halved(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (*shape[:-1], shape[-1] // 2 + 1)
-
-
 def _example(shape: Shape, dtype: npt.DTypeLike, kind: lax.FftType, lengths: Shape) -> Example:
     return Example((array_of(*shape, dtype=dtype),), {"fft_type": kind, "fft_lengths": lengths})
 
@@ -41,7 +37,7 @@ def fourier_examples() -> dict[str, list[Example]]:
     transforms = [
         *(_example(s, C64, kind, n) for kind in (_KINDS.FFT, _KINDS.IFFT) for s, n in _COMPLEX),
         *(_example(s, F32, _KINDS.RFFT, n) for s, n in _REAL),
-        *(_example(_halved(s), C64, _KINDS.IRFFT, n) for s, n in _REAL),
+        *(_example((*s[:-1], s[-1] // 2 + 1), C64, _KINDS.IRFFT, n) for s, n in _REAL),
         _example((2, 4), np.complex128, _KINDS.FFT, (4,)),
         _example((2, 5), np.float64, _KINDS.RFFT, (5,)),
     ]

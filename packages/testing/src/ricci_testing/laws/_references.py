@@ -62,7 +62,7 @@ def _step(source: random.Random, depth: int, counter: bool) -> Step:
         return Step(
             kind, target, at=_element(source, counter), body=make(counter), other=make(counter)
         )
-    forms = source.choice([_element, _row, _column, _block, _whole])
+    forms = source.choice([_element, _row, _column, _block, lambda source, counter: ...])
     return Step(kind, target, of, forms(source, counter), forms(source, counter))
 
 
@@ -85,10 +85,6 @@ def _column(source: random.Random, counter: bool) -> Any:
 def _block(source: random.Random, counter: bool) -> Any:
     start = source.randrange(3)
     return slice(start, start + 2), slice(0, 2)
-
-
-def _whole(source: random.Random, counter: bool) -> Any:
-    return ...
 
 
 def _substitute(index: Any, i: Any) -> Any:
