@@ -45,6 +45,7 @@ from .calculus import *
 from .generalized import *
 from .indexing import *
 from .linalg._einsum import *
+from .linalg._outer_products import *
 from .linalg._products import *
 from .linalg._vector_products import *
 from .methods import _methods as _methods

@@ -50,6 +50,6 @@ from .manual._experimental import experimental_shard_map as experimental_shard_m
 from .manual._primitive import shard_map_p as shard_map_p
 from .manual._shard_map import Infer as Infer
 from .manual._shard_map import shard_map as shard_map
-from .manual._shard_map import smap as smap
+from .manual._smap import smap as smap
 
 _export_names(globals())

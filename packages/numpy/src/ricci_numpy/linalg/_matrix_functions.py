@@ -26,10 +26,10 @@ from ricci_numpy.ufuncs._binary import greater
 from ._decompositions import svd
 from ._einsum import einsum
 from ._norms import norm
+from ._outer_products import outer as outer_of_any
+from ._outer_products import tensordot as tensordot_over
 from ._products import dot
 from ._products import matmul as matmul_to
-from ._products import outer as outer_of_any
-from ._products import tensordot as tensordot_over
 from ._products import vecdot as vecdot_along
 from ._solvers import inv, real_eps
 from ._vector_products import cross as cross_of_any

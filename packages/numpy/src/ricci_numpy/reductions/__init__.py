@@ -6,3 +6,4 @@ from ._cumulative import *
 from ._extreme_indices import *
 from ._moments import *
 from ._nan_functions import *
+from ._quantiles import *

@@ -3,4 +3,5 @@
 from ._diagonals import *
 from ._grids import *
 from ._ranges import *
+from ._spaced import *
 from ._triangles import *

@@ -25,7 +25,8 @@ from ricci_numpy.shapes._reshaping import atleast_1d
 from ricci_numpy.ufuncs._division import remainder
 from ricci_numpy.ufuncs._rounding import clip
 
-from ._ranges import arange, linspace
+from ._ranges import arange
+from ._spaced import linspace
 
 __all__ = ["c_", "ix_", "mgrid", "ogrid", "r_", "ravel_multi_index", "unravel_index"]
 

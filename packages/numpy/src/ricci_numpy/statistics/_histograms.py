@@ -19,7 +19,7 @@ from ricci_numpy.indexing._where import counted, where_step
 from ricci_numpy.reductions._axis_reductions import max as _max
 from ricci_numpy.reductions._axis_reductions import min as _min
 from ricci_numpy.reductions._axis_reductions import sum
-from ricci_numpy.sequences._ranges import linspace
+from ricci_numpy.sequences._spaced import linspace
 from ricci_numpy.shapes._joining import concatenate
 from ricci_numpy.shapes._reshaping import atleast_2d, ravel
 from ricci_numpy.shapes._transposing import transpose

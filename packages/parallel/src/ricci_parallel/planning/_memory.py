@@ -8,7 +8,8 @@ from ricci_parallel.reports._hlo_text import Computation, HloModule, Instruction
 from ricci_xla import Executable
 
 from ._buffers import Leaf
-from ._live_ranges import Buffer, EntryMemory
+from ._entry_memory_types import Buffer
+from ._live_ranges import EntryMemory
 
 __all__ = ["LiveBuffer", "Memory", "Owner"]
 

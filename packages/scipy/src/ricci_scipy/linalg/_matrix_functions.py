@@ -15,7 +15,8 @@ from ricci_lax.linalg import schur as schur_of
 from ricci_lax.linalg import triangular_solve
 from ricci_numpy.authoring import adjoint, check_choice, matrices, promote_dtypes
 
-from ._factors import from_lists, precise_dot, qr, rsf2csf, schur
+from ._factors import from_lists, precise_dot, qr
+from ._schur import rsf2csf, schur
 from ._systems import square_matrices
 
 __all__ = ["expm", "expm_frechet", "funm", "qr_multiply", "solve_sylvester", "sqrtm"]

@@ -1,4 +1,4 @@
-"""The gamma function and those defined by it: beta, factorials, incomplete gamma and beta, zeta."""
+"""The gamma function, its logarithm and its incomplete integrals; factorials."""
 
 from collections.abc import Callable
 from math import log, pi
@@ -8,17 +8,12 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, get_aval, issubdtype
+from ricci_ir import Array, ArrayLike
 from ricci_numpy.authoring import operands, promote_dtypes_inexact
 
 from ._elementwise import elementwise, polynomial
 
 __all__ = [
-    "beta",
-    "betainc",
-    "betaln",
-    "comb",
-    "digamma",
     "factorial",
     "gamma",
     "gammainc",
@@ -28,8 +23,6 @@ __all__ = [
     "loggamma",
     "multigammaln",
     "poch",
-    "polygamma",
-    "zeta",
 ]
 
 _HALF_LOG_TURN = float(0.5 * np.log(2 * np.pi))
@@ -183,30 +176,6 @@ def gamma(x: ArrayLike) -> Array:
     return jnp.exp(_complex_loggamma(x)) if jnp.iscomplexobj(x) else _gamma(x)
 
 
-def _betaln_of_positive(a: Array, b: Array) -> Array:
-    """The logarithm of the beta function for arguments above 0."""
-    small, large = jnp.minimum(a, b), jnp.maximum(a, b)
-    log_gamma = lax.lgamma(small)
-    plain = log_gamma + lax.lgamma(large) - lax.lgamma(a + b)
-    usable = (large >= 10) & (small > 0) & (large < np.inf)
-    p, q = jnp.where(usable, small, 1.0), jnp.where(usable, large, 10.0)
-    # The large terms of Stirling's series cancel; the sums below omit them.
-    correction = _stirling_correction(q) - _stirling_correction(p + q)
-    # (p + q - 1/2) log(1 + p/q), without overflow of the sum. A quotient below the spacing of
-    # floats may underflow, and its logarithm is p/q.
-    log = jnp.log1p(p / q)
-    tiny = p < q * float(jnp.finfo(p.dtype).eps)
-    spread = jnp.where(tiny, p - 0.5 * (p / q), (q - 0.5) * log + p * log)
-    one_large = log_gamma - p * jnp.log(q) - spread + p + correction
-    r = jnp.maximum(p, 10.0)
-    both_large = (
-        _HALF_LOG_TURN + (r - 0.5) * jnp.log(r / q) - 0.5 * jnp.log(q) - spread
-        + _stirling_correction(r) + correction
-    )  # fmt: skip
-    plain = jnp.where(large == np.inf, -np.inf, plain)
-    return jnp.where(usable, jnp.where(p < 10, one_large, both_large), plain)
-
-
 def _sine_of_turns(*terms: Array) -> Array:
     """sin(π x) for a sum of numbers, zero at integers, from the distances to them."""
     whole = [jnp.round(x) for x in terms]
@@ -225,93 +194,6 @@ def _is_integer(x: Array) -> Array:
 
 def _is_odd(x: Array) -> Array:
     return jnp.abs(lax.rem(jnp.where(jnp.isinf(x), 0, x), jnp.full_like(x, 2.0))) == 1
-
-
-def _signed_betaln(a: Array, b: Array) -> tuple[Array, Array]:
-    """The logarithm of the beta function's magnitude, and its sign, for all real arguments.
-
-    Arguments of 0 or less are reflected by Γ(x) Γ(1 - x) = π / sin(πx), so that the logarithm is
-    that of a factor, plus or minus that of the beta function of other arguments, above 0.
-    """
-    a, b = jnp.minimum(a, b), jnp.maximum(a, b)
-    none, both = a > 0, b <= 0
-    below = ~none & ~both & (a + b < 1)
-    above = ~none & ~both & ~below
-    p = jnp.where(below, (1 - b) - a, jnp.where(above, a + b, jnp.where(both, 1 - a, a)))
-    q = jnp.where(above, -a, jnp.where(both, 1 - b, b))
-    log = _betaln_of_positive(p, q)
-    of_a, of_b, of_sum = _sine_of_turns(a), _sine_of_turns(b), _sine_of_turns(a, b)
-    at_pole = ~none & _is_integer(a) | both & _is_integer(b)
-    divisor = jnp.where(at_pole, 1.0, of_a)
-    # Where both sines are zero their quotient is the limit along the line of integers b.
-    quotient = jnp.where(_is_integer(b), jnp.where(_is_odd(b), -1.0, 1.0), of_sum / divisor)
-    factor = jnp.where(below, quotient, np.pi / (-jnp.where(a == 0, 1, a) * divisor))
-    of_both = np.pi * of_sum / (divisor * jnp.where(at_pole, 1.0, of_b) * ((1 - a) - b))
-    factor = jnp.where(both, of_both, factor)
-    factor = jnp.where(none, 1.0, factor)
-    log = jnp.log(jnp.abs(factor)) + jnp.where(none | below, log, -log)
-    # Only an integer b beside it takes away the pole of an integer a.
-    infinite = at_pole & ~(below & _is_integer(b) & (a > -np.inf))
-    sign = jnp.where(infinite, 1.0, jnp.sign(factor))
-    return jnp.where(infinite, np.inf, log), sign
-
-
-@lax.custom_jvp
-def _betaln(a: Array, b: Array) -> Array:
-    reflected = lambda a, b: _signed_betaln(a, b)[0]
-    return _where_any((a <= 0) | (b <= 0), reflected, _betaln_of_positive, a, b)
-
-
-@_betaln.defjvp
-def _betaln_jvp(primals, tangents):
-    (a, b), (ta, tb) = primals, tangents
-    # The sum may overflow; the function is the logarithm there.
-    small, large = jnp.minimum(a, b), jnp.maximum(a, b)
-    log_sum = jnp.log(large) + jnp.log1p(small / large)
-    total = jnp.where(jnp.isinf(a + b), log_sum, lax.digamma(a + b))
-    return _betaln(a, b), ta * (lax.digamma(a) - total) + tb * (lax.digamma(b) - total)
-
-
-@elementwise(weak=True)
-def betaln(a: ArrayLike, b: ArrayLike) -> Array:
-    """The logarithm of the beta function's magnitude, without cancellation for large arguments.
-
-    Args:
-      a, b: real numbers.
-
-    Returns:
-      An array of the shape that the arguments broadcast to, of a float dtype.
-
-    Example:
-      >>> from ricci.scipy import special
-      >>> round(float(special.betaln(2.0, 3.0)), 5)
-      -2.48491
-
-    Source: Didonato and Morris, ACM Trans. Math. Softw. 18 (1992) 360.
-    """
-    return _betaln(cast(Array, a), cast(Array, b))
-
-
-@elementwise()
-def beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """The beta function, Γ(a) Γ(b) / Γ(a + b).
-
-    Args:
-      a, b: real numbers.
-
-    Returns:
-      An array of the shape that the arguments broadcast to, of a float dtype.
-
-    Example:
-      >>> from ricci.scipy import special
-      >>> round(float(special.beta(2.0, 3.0)), 5)
-      0.08333
-
-    Source: DLMF 5.12.1.
-    """
-    a, b = cast(Array, a), cast(Array, b)
-    sign = _where_any((a <= 0) | (b <= 0), lambda a, b: _signed_betaln(a, b)[1], _one, a, b)
-    return lax.stop_gradient(sign) * jnp.exp(_betaln(a, b))
 
 
 @elementwise(weak=True)
@@ -344,43 +226,6 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
             "math.factorial for Python integers."
         )
     return _factorial(n)
-
-
-def log_choices(n: Array, k: Array) -> Array:
-    """The logarithm of the binomial coefficient, n over k; exactly 0 where k is 0 or n."""
-    n = jnp.where(k == 0, lax.stop_gradient(n), n)
-    log = -jnp.log1p(n) - _betaln(n - k + 1, k + 1)
-    return log - jnp.where((k == 0) | (k == n), lax.stop_gradient(log), 0.0)
-
-
-@elementwise(weak=True)
-def _comb(n: ArrayLike, k: ArrayLike) -> Array:
-    n, k = cast(Array, n), cast(Array, k)
-    inside = (k >= 0) & (n >= k) & (n >= 0)
-    m, j = jnp.where(inside, n, 1.0), jnp.where(inside, k, 0.0)
-    return jnp.where(inside, jnp.exp(log_choices(m, j)), 0.0)
-
-
-def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """The number of ways to choose k of N things.
-
-    Args:
-      N, k: real numbers; the result is 0 unless 0 ≤ k ≤ N.
-      repetition: whether a thing may be chosen more than once.
-
-    Returns:
-      An array of the shape that the arguments broadcast to, of a float dtype.
-
-    Example:
-      >>> from ricci.scipy import special
-      >>> round(float(special.comb(5, 2)), 3)
-      10.0
-    """
-    if not repetition:
-        return _comb(N, k)
-    N, k = jnp.asarray(N), jnp.asarray(k)
-    nothing = (N == 0) & (k == 0)
-    return jnp.where(nothing, 1.0, _comb(jnp.where(nothing, 1, N) + k - 1, k))
 
 
 @elementwise()
@@ -474,27 +319,6 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 
 
 @elementwise(weak=True, widen=False)
-def digamma(x: ArrayLike) -> Array:
-    """The derivative of log Γ.
-
-    Args:
-      x: real numbers.
-
-    Returns:
-      An array of the shape of ``x``, of a float dtype.
-
-    Example:
-      >>> from ricci.scipy import special
-      >>> round(float(special.digamma(1.0)), 5)
-      -0.57722
-
-    Source: DLMF 5.2.2.
-    """
-    # The pole at zero has a sign, as zero has.
-    return jnp.where(jnp.equal(x, 0), jnp.copysign(np.inf, jnp.negative(x)), lax.digamma(x))
-
-
-@elementwise(weak=True, widen=False)
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The lower regularized incomplete gamma function.
 
@@ -534,129 +358,3 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     Source: DLMF 8.2.4.
     """
     return lax.igammac(a, x)
-
-
-@elementwise(weak=True, widen=False)
-def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function.
-
-    Args:
-      a, b: numbers above 0.
-      x: numbers between 0 and 1.
-
-    Returns:
-      An array of the shape that the arguments broadcast to, of a float dtype.
-
-    Example:
-      >>> from ricci.scipy import special
-      >>> round(float(special.betainc(2.0, 3.0, 0.5)), 4)
-      0.6875
-
-    Source: DLMF 8.17.2.
-    """
-    return lax.betainc(a, b, x)
-
-
-@elementwise(weak=True, widen=False)
-def _polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    edge = jnp.logical_or(jnp.less_equal(x, 0), jnp.equal(x, np.inf))
-    return _where_any(edge, _reflected_polygamma, lax.polygamma, n, x)
-
-
-def _reflected_polygamma(n: Array, x: Array) -> Array:
-    order = jnp.maximum(n, 1.0)
-    size = jnp.exp(lax.lgamma(order + 1)) * _hurwitz(order + 1, x)
-    value = jnp.where(_is_odd(n), size, -size)
-    right = jnp.where(x == np.inf, 0.0, lax.polygamma(n, jnp.where(x < np.inf, x, 1.0)))
-    return jnp.where(n == 0, digamma(x), jnp.where(x > 0, right, value))
-
-
-def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    """The n-th derivative of ``digamma``.
-
-    Args:
-      n: integers from 0.
-      x: real numbers.
-
-    Returns:
-      An array of the shape that the arguments broadcast to, of a float dtype.
-
-    Raises:
-      ValueError: if ``n`` is not of an integer dtype.
-
-    Example:
-      >>> from ricci.scipy import special
-      >>> round(float(special.polygamma(1, 1.0)), 5)
-      1.64493
-
-    Source: DLMF 5.15.
-    """
-    aval = get_aval(n)
-    if not issubdtype(aval.dtype, np.integer):
-        raise ValueError(f"polygamma: n must be of an integer dtype, got {aval.dtype.name}.")
-    return _polygamma(n, x)
-
-
-@elementwise(weak=True, widen=False)
-def _zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    usual = jnp.logical_and(jnp.greater(q, 0), jnp.less(q, 1e8))
-    edge = jnp.logical_not(jnp.logical_and(usual, jnp.less(x, 1000)))
-    return _where_any(edge, _hurwitz, lax.zeta, x, q)
-
-
-def _hurwitz(x: Array, q: Array) -> Array:
-    """The zeta function with its poles, limits, and reflection to offsets above 0."""
-    # The sum over all integers, ζ(x, q) + (-1)ˣ ζ(x, 1 - q), has period 1 in q.
-    negative = (q < 0) & ~_is_integer(q)
-    part = jnp.where(negative, q - jnp.floor(q), 0.5)
-    steep = x > 1000
-    order = jnp.where(steep | ~(x > 1), 2.0, x)
-    mirror = lax.zeta(order, jnp.where(negative, jnp.ceil(q) - q, 0.5))
-    shifted = lax.zeta(order, 1 - jnp.where(negative, q, -0.5))
-    whole = lax.zeta(order, part)
-    reflected = jnp.where(_is_odd(order), (whole - mirror) + shifted, (whole + mirror) - shifted)
-    # Only integer powers of negative numbers are real.
-    reflected = jnp.where(_is_integer(x), jnp.where(steep, np.inf, reflected), np.nan)
-    far = q >= 1e8
-    near = lax.zeta(order, jnp.where((q > 0) & ~far, q, 1.0))
-    # What Euler and Maclaurin's sum has beside terms that vanish for large offsets.
-    base = jnp.where(far & (q < np.inf), q, 1e8)
-    large = (1 / (order - 1) + 0.5 / base) * jnp.exp((1 - order) * jnp.log(base))
-    large = jnp.where(q == np.inf, 0.0, large)
-    # Later terms are smaller than any rounding error, or all of them underflow.
-    power = jnp.where(steep & (x < np.inf), x, 1e4)
-    start = jnp.where((q > 0) & (q < np.inf), q, 1.0)
-    few = jnp.exp(-power * jnp.log(start)) + jnp.exp(-power * jnp.log(start + 1))
-    few = jnp.where(q == np.inf, 0.0, few)
-    few = jnp.where(x == np.inf, jnp.where(q > 1, 0.0, jnp.where(q == 1, 1.0, np.inf)), few)
-    value = jnp.where(steep, few, jnp.where(far, large, near))
-    value = jnp.where(negative, reflected, jnp.where(q <= 0, np.inf, value))
-    undefined = (x < 1) | jnp.isnan(x) | jnp.isnan(q)
-    return jnp.where(undefined, np.nan, jnp.where(x == 1, np.inf, value))
-
-
-def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
-    """The Hurwitz zeta function, Σ 1 / (k + q)ˣ.
-
-    Args:
-      x: numbers above 1.
-      q: numbers above 0.
-
-    Returns:
-      An array of the shape that the arguments broadcast to, of a float dtype.
-
-    Raises:
-      NotImplementedError: if ``q`` is not given.
-
-    Example:
-      >>> from ricci.scipy import special
-      >>> round(float(special.zeta(2.0, 1.0)), 5)
-      1.64493
-
-    Source: DLMF 25.11.1.
-    """
-    if q is None:
-        raise NotImplementedError(
-            "zeta: q must be given. zeta(x, 1.0) is Riemann's zeta function for x > 1."
-        )
-    return _zeta(x, q)

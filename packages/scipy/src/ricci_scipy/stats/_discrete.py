@@ -7,7 +7,7 @@ import numpy as np
 import ricci_numpy as jnp
 from ricci_ir import Array
 from ricci_scipy import special
-from ricci_scipy.special._gamma_functions import log_choices
+from ricci_scipy.special._beta_functions import log_choices
 
 from ._distribution import Example, distribution
 
