@@ -110,6 +110,8 @@ class Reader:
         return [value(atom) for atom in jaxpr.outvars]
 
     def _step(self, eqn: ir.JaxprEqn, operands: list[Value]) -> list[Value]:
+        # From the most specific reading to the least: control flow, operations on keys, calls,
+        # operations at positions, programs in parameters, and any other operation.
         handler = _STRUCTURED.get(eqn.primitive.name)
         if handler is not None:
             return handler(self, eqn, operands)
@@ -192,6 +194,8 @@ class Reader:
         depth = max(
             (self.state.symbols.depths[i] for array in ids for i in array.flat), default=depth
         )
+        # Value numbering: the key of a result's element is the operation, its parameters, and the
+        # numbers of its operands' elements.
         meaning = (
             eqn.primitive.name,
             repr(eqn.params),

@@ -162,6 +162,8 @@ def _pivoted(
     Returns:
       The three diagonals of the upper triangular factor, and the right-hand sides.
     """
+    # A row exchange puts a third element right of the diagonal: ``second``. Rows are compared
+    # relative to their largest sums, which makes the pivots independent of their scaling.
     second = np.zeros_like(d)
     du[-1] = 0
     scale = np.abs(d[0]) + np.abs(du[0])

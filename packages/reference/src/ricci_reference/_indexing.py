@@ -109,6 +109,8 @@ def _gather(
     **params: Any,
 ) -> np.ndarray:
     numbers = dimension_numbers
+    # The windows' starts are clamped by the operand's bounds; mode FILL_OR_DROP replaces the
+    # elements of those that were not inside.
     windows = _Windows(
         x.shape,
         positions,

@@ -114,6 +114,8 @@ def _lower_series(a: float, x: float) -> float:
 
 def _upper_fraction(a: float, x: float) -> float:
     """Q(a, x) by its continued fraction (DLMF 8.9.2), with Lentz's algorithm."""
+    # Lentz: h is the product of the quotients c d of successive convergents; _TINY replaces a zero
+    # denominator.
     b = x + 1 - a
     c, d = 1 / _TINY, 1 / b
     h = d
@@ -201,6 +203,8 @@ def _betainc(a: float, b: float, x: float) -> float:
         return x
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
     front = math.exp(a * math.log(x) + b * math.log1p(-x) - log_beta)
+    # The fraction converges fast below the mean; above it the symmetry I(x; a, b) = 1 - I(1 - x; b,
+    # a) is used.
     if x < (a + 1) / (a + b + 2):
         return front * _beta_fraction(a, b, x) / a
     return 1 - front * _beta_fraction(b, a, 1 - x) / b

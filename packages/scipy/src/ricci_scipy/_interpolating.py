@@ -231,6 +231,8 @@ def _outside(values: Array, xi: Array, grid: Sequence[Array], fill: ArrayLike) -
 @inlined("interpolate")
 def _interpolated(values: Array, xi: Array, *grid: Array, method: str) -> Array:
     """The values at the points ``xi``: of the nearest corner of the cell, or multilinear."""
+    # ``cells`` are the lower corners of the cells that hold the points, ``shares`` the positions in
+    # them from 0 to 1. Points outside belong to the cells at the edge, which extrapolates.
     cells, shares = [], []
     for d, points in enumerate(grid):
         i = jnp.clip(jnp.searchsorted(points, xi[:, d]) - 1, 0, points.shape[0] - 2)
@@ -241,6 +243,7 @@ def _interpolated(values: Array, xi: Array, *grid: Array, method: str) -> Array:
         nearest = [jnp.where(s <= 0.5, i, i + 1) for i, s in zip(cells, shares, strict=True)]
         return values[tuple(nearest)]
     extra = [1] * (values.ndim - len(grid))
+    # A corner's weight is the volume of the box between the point and the opposite corner.
     total: Any = 0
     for corner in product((0, 1), repeat=len(grid)):
         weight: Any = 1

@@ -73,6 +73,9 @@ def _lower(
     *,
     in_order: bool,
 ) -> Any:
+    # jaxlib's kernel for CPUs takes rows in order and several columns. A few columns are widened to
+    # what it needs; where rows are not in order, sorting them first is worth its cost for many
+    # columns.
     operands = (data, rows, columns, indptr, x)
     width = x.shape[1] if len(x.shape) == 2 else 1
     fits = data.dtype in _DTYPES and ctx.out.size and data.shape[0]

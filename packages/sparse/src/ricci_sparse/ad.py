@@ -192,6 +192,8 @@ def _jacobian(
         arguments = _Arguments(transform.__name__, argnums, args)
         out_tree: Any = None
 
+        # Derivatives are taken with respect to the stored elements alone: the indices are integers,
+        # so a sparse argument is its data, put back into the array inside the function.
         def of_data(data: Any) -> Any:
             nonlocal out_tree
             tree = fun(*arguments.with_data(data), **params)
@@ -222,6 +224,7 @@ def _argument_jacobian(x: Any, jacobian: Array) -> Any:
             "Jacobians by sparse arrays are BCOO or BCSR arrays, but the argument is a "
             f"{type(x).__name__}."
         )
+    # The outputs' dimensions become batches, which all share the argument's indices.
     outer = jacobian.shape[: jacobian.ndim - x.data.ndim]
     info = x.info._replace(shape=(*outer, *x.shape))._asdict()
     indices = jnp.broadcast_to(x.indices, (*outer, *x.indices.shape))

@@ -1,4 +1,4 @@
-"""Arrays made from values: ``array``, ``asarray``, and what they share."""
+"""Arrays made from values: ``array``, ``asarray``, ``astype`` and ``copy``."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn

@@ -84,6 +84,9 @@ def _transformed(
     ndim = np.ndim(a)
     if hermitian and kind is lax.FftType.IRFFT:
         a = conj(a)
+    # A spectrum of real data of length n has n // 2 + 1 numbers, so that the length of the inverse
+    # transform is ambiguous by one: without ``s`` it is even. hfft is irfft of the conjugate with
+    # the opposite scale, ihfft the conjugate of rfft.
     last = tuple(range(ndim - len(axes), ndim))
     x = moveaxis(a, axes, last)
     sizes = np.shape(x)[ndim - len(axes) :]

@@ -389,6 +389,8 @@ def _reduceat(func: Combine, rows: ir.Array, starts: ir.Array) -> ir.Array:
     count = rows.shape[0]
     last = lax.full_like(starts, count, shape=(1,))
     ends = lax.concatenate([lax.slice_in_dim(starts, 1, None), last], 0)
+    # One loop over all rows; row i is combined with the states of the segments that contain it. A
+    # segment that does not ascend is its first row alone.
     state = take(rows, starts, axis=0)
     combined = _combined_type(func, state, state)
     dtype, weak = combined.dtype, combined.weak_type

@@ -348,6 +348,8 @@ def _scatter(
     x = convert(x, dtype, weak)
     values = scalar_or_array(values, dtype, weak)
     values = _fit(values, plan.final_shape())
+    # The values have the shape of ``x[index]``. Scatter wants them without the dimensions that
+    # ``None`` adds, and in the order of the operand, not reversed.
     if plan.new:
         values = lax.squeeze(values, plan.new)
     if plan.reverse:

@@ -165,6 +165,8 @@ def _step(aval: ir.ShapedArray, count: int, forms: tuple) -> dict[str, Any]:
 
 def _windows_now(x: ir.Array, index: tuple) -> ir.Array | None:
     """``x[index]`` if the index has ints, slices, ``None`` and ``...`` only, else ``None``."""
+    # The positions are operands and the forms static, so that ``x[0]``, ``x[1]``, ... share an
+    # executable. A part that spans its dimension has no position.
     aval = x.aval
     sizes = aval.shape
     forms: list[tuple | None] = []

@@ -234,6 +234,10 @@ def read_index(shape: tuple[int, ...], index: ir.Index) -> ParsedIndex:
 
 
 def _read_parts(shape: tuple[int, ...], parts: list, missing: int) -> ParsedIndex:
+    # Reads the parts from left to right: ``axis`` is the dimension of ``x`` that the next part
+    # indexes, ``sizes`` the shape of the indexed array with a dimension of size 1 for each boolean
+    # scalar, which selects all of it or nothing. ``gap`` is where an empty ``...`` stands: it
+    # separates arrays as a slice does.
     entries: list[tuple] = []
     sizes: list[int] = []
     added: list[int] = []

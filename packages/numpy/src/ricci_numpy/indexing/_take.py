@@ -127,6 +127,7 @@ def _take(
     elif mode is not _MODES.CLIP and promotion.dtype_of(indices).kind == "i":
         negative = lax.lt(indices, promotion.constant(indices, 0))
         indices = where_step(negative, lax.add(indices, promotion.constant(indices, size)), indices)
+    # Each index collapses the taken axis; the dimensions of the indices take its place.
     rank = len(picked)
     dims = lax.GatherDimensionNumbers(
         offset_dims=(*range(axis), *range(axis + rank, len(shape) + rank - 1)),
@@ -273,6 +274,8 @@ def _take_by_mask(arr: ir.Array, indices: ir.Array, axis: int) -> ir.Array:
     spread = lambda x, last: lax.broadcast_in_dim(x, full, [d + (d > last) for d in range(rank)])
     positions = lax.broadcasted_iota(promotion.dtype_of(indices), full, axis + 1)
     values = spread(arr, axis - 1)
+    # ``full`` has the axis of the indices followed by that of the array; along the latter the mask
+    # selects one element for each index.
     matches = lax.eq(spread(indices, axis), positions)
     if promotion.dtype_of(arr) == np.dtype(bool):
         return lax.reduce_or(lax.bitwise_and(matches, values), (axis + 1,))

@@ -240,6 +240,8 @@ def _det_by_elimination(a: ir.Array) -> Any:
     at = lambda row, j: lax.index_in_dim(row, j, rank - 2, keepdims=False)
     exchanges: list[ir.Array] = []
     for k in range(size - 1):
+        # Comparing each row with the pivot's brings the largest to the top. Where the whole column
+        # is zero nothing is eliminated: the pivot is 0, and so is the product.
         for i in range(k + 1, size):
             larger = lax.gt(lax.abs(at(rows[i], k)), lax.abs(at(rows[k], k)))
             column = lax.expand_dims(larger, (rank - 2,))

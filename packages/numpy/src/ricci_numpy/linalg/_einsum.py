@@ -68,6 +68,7 @@ def _read(subscripts: str, shapes: tuple[ir.Shape, ...]) -> Expression:
                     f"einsum: {label!r} in {subscripts!r} is not a label; use letters."
                 )
     terms, dots = _expand_dots(subscripts, terms, shapes)
+    # Without an arrow the output has the labels that occur once, in alphabetical order.
     counts = Counter("".join(terms))
     if arrow:
         output = right.replace("...", dots)
@@ -242,6 +243,8 @@ def _run(
     contractor: Callable[..., ir.Array],
     target: NamedPlacement | None = None,
 ) -> ir.Array:
+    # ``order`` names positions in the list of what is left to contract; a result goes to its end. A
+    # label is summed over as soon as no other operand and not the output has it.
     work = [_Operand(*item) for item in zip(arrays, expression.inputs, strict=True)]
     for step, chosen in enumerate(order):
         parts = [work[i] for i in sorted(chosen)]

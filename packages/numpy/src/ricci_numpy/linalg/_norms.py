@@ -132,6 +132,8 @@ def _matrix_norm(x: ir.Array, ord: Order, axes: tuple[int, ...], keepdims: bool)
     if ord is None or ord in ("f", "fro"):
         return lax.sqrt(sum(_squares(x), axis=axes, keepdims=keepdims))
     row, column = axes
+    # The norms 1 and infinity are the largest sums of a column and of a row, 2 and the nuclear one
+    # the largest and the sum of the singular values; negative orders take the least.
     if ord in (1, -1, np.inf, -np.inf):
         summed, other = (row, column) if ord in (1, -1) else (column, row)
         sums = sum(lax.abs(x), axis=summed, keepdims=keepdims)

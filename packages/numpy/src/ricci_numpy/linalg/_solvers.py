@@ -251,6 +251,8 @@ def _least_squares(
         cutoff = convert(rcond, eps.dtype)
         least = where(lax.lt(cutoff, strong_constant(eps.dtype, 0)), eps, cutoff)
     zero, one = strong_constant(eps.dtype, 0), strong_constant(eps.dtype, 1)
+    # The solution of least norm inverts the singular values that count, and drops the others. The
+    # divisor is 1 where they are dropped, so that derivatives are finite.
     largest = lax.index_in_dim(s, 0, keepdims=False)
     counts = lax.bitwise_and(lax.gt(s, zero), lax.ge(s, lax.mul(least, largest)))
     rank = sum(lax.convert_element_type(counts, np.int32))
@@ -322,6 +324,9 @@ def _pinv(a: ir.Array, rtol: ir.ArrayLike | None, *, hermitian: bool) -> ir.Arra
             if ir.is_symbolic_dim(most)
             else strong_constant(eps.dtype, ir.finfo(dtype).eps * np.asarray(10 * most, eps.dtype))
         )
+    # The pseudo-inverse of u s vᴴ is v s⁻¹ uᴴ, with 0 for the reciprocals of singular values below
+    # the threshold: they are infinite here, so that the quotient is 0 and has no NaN derivative.
+    # The decomposed matrix is the conjugate, so transposes stand for adjoints.
     u, s, vh = svd(conj(a), full_matrices=False, hermitian=hermitian)
     last = np.ndim(s) - 1
     threshold = convert(rtol, eps.dtype)

@@ -175,6 +175,8 @@ def _bits_as(x: ir.Array, dtype: np.dtype) -> ir.Array:
         return lax.bitcast_convert_type(x, dtype)
     if not shape:
         raise ValueError(f"x.view: a scalar of dtype {x.aval.dtype} cannot be read as {dtype}.")
+    # XLA's cast adds a dimension for the parts of an element, or removes that of the parts; NumPy's
+    # last axis absorbs it.
     if old > new:
         parts = lax.bitcast_convert_type(x, dtype)
         return lax.reshape(parts, (*shape[:-1], shape[-1] * (old // new)))

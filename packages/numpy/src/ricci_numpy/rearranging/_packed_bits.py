@@ -74,6 +74,7 @@ def _packbits(a: ir.Array, *, axis: int | None, bitorder: str) -> ir.Array:
     padding = (*((0, 0, 0),) * (bits.ndim - 1), (0, missing, 0))
     bits = lax.pad(bits, _BYTE.type(0), padding)
     bits = lax.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // _PER_BYTE, _PER_BYTE))
+    # The bits of a byte are different powers of two, so their sum has no carries.
     places = lax.broadcast_in_dim(_shifts(bitorder), bits.shape, (bits.ndim - 1,))
     packed = sum(lax.shift_left(bits, places), -1, _BYTE)
     return packed if axis is None else moveaxis(packed, -1, axis)
@@ -119,6 +120,7 @@ def unpackbits(
 def _unpackbits(a: ir.Array, *, axis: int | None, count: int | None, bitorder: str) -> ir.Array:
     a = ravel(a) if axis is None else moveaxis(atleast_1d(a), axis, -1)
     shape = (*a.shape, _PER_BYTE)
+    # Each byte meets the eight masks along a new last axis, in the order of the bits.
     masks = lax.broadcast_in_dim(np.left_shift(_BYTE.type(1), _shifts(bitorder)), shape, (a.ndim,))
     bits = lax.bitwise_and(lax.broadcast_in_dim(a, shape, tuple(range(a.ndim))), masks)
     bits = convert(lax.ne(bits, _BYTE.type(0)), _BYTE)

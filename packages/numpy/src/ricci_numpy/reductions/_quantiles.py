@@ -403,6 +403,7 @@ def _dynamic(
         place = lax.max(zero, lax.sub(lax.ceil(lax.mul(q, sizes)), one))
     else:
         place = lax.mul(q, last)
+    # A quantile lies between the columns next to its place; their weights are the distances.
     floor, ceil = lax.floor(place), lax.ceil(place)
     low, high = (lax.max(zero, lax.min(x, last)) for x in (floor, ceil))
     below, above = (_columns(rows, promotion.convert(x, _INDEX)) for x in (low, high))
@@ -450,6 +451,9 @@ def _weighted(
         weights = select_where(invalid, promotion.strong_constant(weights.dtype, 0), weights)
     else:
         rows = select_where(keep_axes(_any(invalid, 1), (1,)), nan, rows)
+    # In sorted order the running sum of the weights is the distribution function, times the total:
+    # the number of sums below q times the total is the column of the quantile. NaNs sort last; with
+    # weight 0 they are never reached.
     rows, weights = lax.sort((rows, weights), dimension=1, num_keys=1)
     sums = lax.cumsum(weights, 1)
     total = lax.slice_in_dim(sums, rows.shape[1] - 1, rows.shape[1], axis=1)

@@ -112,6 +112,8 @@ def _unravel_index(indices: ir.Array, *, sizes: tuple[int, ...]) -> tuple[ir.Arr
     indices = widened(indices, total)
     if promotion.dtype_of(indices).kind == "i":
         indices = wrapped(indices, total)
+    # Indices out of bounds are clipped. Then the coordinates are the digits in the mixed base of
+    # the sizes, the last one first.
     last = total - 1
     if not ir.is_symbolic_dim(last):
         last = min(last, int(ir.iinfo(promotion.dtype_of(indices)).max))

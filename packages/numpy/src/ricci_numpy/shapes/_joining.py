@@ -439,6 +439,7 @@ def _depths(form: _Form, depth: int) -> list[int]:
 @ir.composite("block")
 def _block(*leaves: ir.Array, form: _Form, depth: int) -> ir.Array:
     rank = max(depth, *(np.ndim(x) for x in leaves))
+    # Lists of depth 1 are joined along the last axis, those of depth 2 along the one before.
     remaining = iter(leaves)
 
     def join(part: _Form, level: int) -> ir.Array:

@@ -93,6 +93,7 @@ def _searchsorted(
     if method != "compare_all":
         unrolled = method == "scan_unrolled" or ir.surely_at_most(size, _UNROLLED_LENGTH)
         return _search_by_halving(keys, values, side, unrolled)
+    # The position is the number of elements before the value: all are compared at once.
     wide = [lax.expand_dims(key, range(1, np.ndim(v) + 1)) for key in keys]
     is_before = _before(wide, [lax.expand_dims(value, (0,)) for value in values], side)
     return lax.reduce_sum(lax.convert_element_type(is_before, INT32), (0,))

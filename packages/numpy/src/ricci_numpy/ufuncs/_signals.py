@@ -206,6 +206,9 @@ def _unwrap(
     dtype = p.dtype
     if n == 0:
         return p
+    # Each jump is replaced by the one in [-half, half) that differs from it by multiples of the
+    # period, unless it is small already. The changes add up along the axis. A jump of exactly half
+    # a period keeps its sign, as in NumPy.
     jumps = lax.sub(lax.slice_in_dim(p, 1, n, axis=axis), lax.slice_in_dim(p, 0, n - 1, axis=axis))
     wrapped = subtract(remainder(add(jumps, half), period), half)
     if ends_meet is not False:

@@ -35,6 +35,8 @@ def _extremum_jvp(primitive: ir.Primitive) -> Callable[..., tuple[Any, Any]]:
         if type(tangent) is Zero:
             return result, Zero.from_primal(result)
         aval: Any = ir.get_aval(tangent)
+        # Among several members that hold the extreme value each counts alike, as in a reduction
+        # over an axis.
         chosen = lax.convert_element_type(lax.eq(x, result), aval.dtype)
         count = total(chosen, **params)
         return result, lax.div(total(lax.mul(tangent, chosen), **params), count)

@@ -132,6 +132,9 @@ def _linearized(
 def _make_linearized(
     jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...], shards: Shards
 ) -> tuple[ad.Linearized, Specs]:
+    # Residuals leave the shards as results and enter the tangent program as arguments, so each has
+    # a spec. One that differs between devices but has no first dimension free to be sharded travels
+    # with another one of size 1, which the tangent program removes.
     split = ad.linearize_jaxpr(jaxpr, nonzeros)
     results = len(jaxpr.outvars)
     first_new = len(jaxpr.invars) + results
@@ -248,6 +251,9 @@ def _transposed(
     ct_specs = list(compress(out_specs, nonzeros))
     result_specs = list(compress(compress(in_specs, linear), out_nonzeros))
 
+    # Without types of varying values, specs alone say what differs between devices: a result that
+    # is replicated over n devices enters each of them with 1/n of its cotangent, and the cotangent
+    # of a replicated argument is the sum over them.
     def by_specs(*args: ir.Array) -> list[ir.Array]:
         cts = [
             _split_cotangent(ct, spec, shards)
@@ -258,6 +264,8 @@ def _transposed(
             _sum_cotangents(x, spec, shards) for x, spec in zip(outs, result_specs, strict=True)
         ]
 
+    # With types, the sums over devices are transposes of the casts that the jaxpr contains, so only
+    # axes that the types leave varying but the specs do not are summed over here.
     sums = [
         _axes_to_sum(aval, named_axes_of(spec), shards)
         for aval, spec in zip(transposed.out_avals, result_specs, strict=True)

@@ -150,6 +150,8 @@ def _batch_rule(primitive: ir.Primitive) -> Callable[..., tuple[list[ir.Array], 
         axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], **params: Any
     ) -> tuple[list[ir.Array], list[int | None]]:
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
+        # The batch becomes one more dimension of the shards. If it is sharded over manual axes,
+        # each device maps over its part of the batch, and the specs name these axes for it.
         names = axis.spmd_name if axis.sharding is None else axis.sharding.parts[0]
         sharded = names is not None and shards.manual.issuperset(spec_axes(names))
         names = names if sharded else None
@@ -312,6 +314,8 @@ def _discharge_rule(primitive: ir.Primitive) -> Callable[..., list[Any]]:
         """Run the jaxpr on the references' arrays, and write their new values back."""
         manual, check_vma = params["newly_manual_axes"], params["check_vma"]
         pure = in_scope(mesh, manual, lambda: ir.discharged(jaxpr), check_vma)
+        # A reference's array is sharded as the reference was, so its new value, an additional
+        # result, has the spec of the argument.
         outs = primitive.bind(
             *ir.as_values(args, ir.reference_arguments(jaxpr)),
             jaxpr=pure.jaxpr,

@@ -59,6 +59,7 @@ class PrintingTrace(ir.JaxprTrace):
 
     def _jaxpr_of(self, var: Any) -> ir.Jaxpr | None:
         """The jaxpr of a variable alone; ``None`` if it has effects, or constants to be traced."""
+        # Backwards, an equation is needed if one of its results is.
         needed = {var}
         eqns: list[ir.JaxprEqn] = []
         for eqn in reversed(self.eqns):

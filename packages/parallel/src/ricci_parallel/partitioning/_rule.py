@@ -377,6 +377,7 @@ def _expand(
             )
         dims = [(f"{batching}{i}",) for i in range(leading)]
     dims += [tuple(f) if isinstance(f, CompoundFactor) else (f,) for f in named]
+    # A factor that is a dimension by itself has its size, the least one where several have it.
     seen: set[str] = set()
     for size, factors in zip(shape, dims, strict=True):
         for factor in factors:

@@ -258,6 +258,9 @@ def _update_source(
     computation: Computation, instruction: Instruction, module: HloModule
 ) -> Instruction | None:
     """Return the instruction that computes a dynamic-update-slice's update operand, or None."""
+    # The update is the operand 1 of the instruction, or, of a fusion, that of its root. An operand
+    # that is a parameter of the fusion is computed by the instruction that the fusion is called
+    # with.
     inner = None
     update = instruction
     if instruction.opcode == "fusion":

@@ -83,6 +83,10 @@ class ProgramCheck:
         digests = self._known.setdefault(program.processes, set())
         if digest in digests:
             return
+        # Modules that are new to a group of processes are numbered in the order of their first
+        # runs. If all run the same programs, the n-th is the same everywhere: rank 0 of the group
+        # publishes its digest, the others compare, and a barrier keeps any from running before
+        # that.
         number = len(digests)
         digests.add(digest)
         mine = _Fingerprint(

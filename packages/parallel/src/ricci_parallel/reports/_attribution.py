@@ -202,6 +202,9 @@ class Attribution:
         primitive = _primitive(name)
         argument = self.lines.arguments.get(name) if line is None else None
         value = argument or self.lines.computed(line, primitive)
+        # A collective is written where the program calls its primitive. One that only moves data,
+        # and is not written, is there because a value's producer and its user are sharded in two
+        # ways: the user's line is then the one to change.
         written = primitive in self.lines.collectives and argument is None
         moved = kind in MOVES and not written
         user = self.user(occurrence.site, occurrence.result) if moved else None
@@ -213,6 +216,8 @@ class Attribution:
             computation.instructions[o].shape for o in operands if o in computation.instructions
         ]
         contributed = sum(map(shape_bytes, shapes))
+        # A permutation between different devices sends each array once, so it counts as a group of
+        # 2.
         pairs = read_pairs(occurrence.attributes) if kind == "collective-permute" else []
         if kind == "collective-permute":
             size = 2 if any(a != b for a, b in pairs) else 1

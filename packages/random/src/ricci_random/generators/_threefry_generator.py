@@ -168,6 +168,8 @@ def _bits(keys: ir.Array, bit_width: int, shape: ir.Shape) -> ir.Array:
     lead, size = keys.shape[:-1], prod(shape)
     if not size:
         return lax.full((*lead, *shape), 0, dtype)
+    # The form of before threefry_partitionable: the counters of all words are cut into two halves,
+    # one for each word of a block, so that the bits depend on the size of the whole array.
     words = _in_halves(keys, -(-size * bit_width // 32))
     if bit_width == 64:
         y0, y1 = (lax.slice_in_dim(words, i, i + size, axis=-1) for i in (0, size))

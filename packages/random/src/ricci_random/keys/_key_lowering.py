@@ -33,6 +33,8 @@ def _moves_elements(primitive: Primitive) -> Callable[..., Any]:
             _as_words(x).shape[-1] for x, is_key in zip(operands, keys, strict=True) if is_key
         )
 
+        # A key is a row of words, its last dimension. An operation that moves keys moves these
+        # rows, which is what it does under vmap over the words.
         def on_words(*xs):
             dims = [x.ndim - 1 if is_key else None for x, is_key in zip(xs, keys, strict=True)]
             outs, out_dims = batch_rules[primitive](Axis(size), xs, dims, **params)

@@ -74,6 +74,9 @@ def _inverted(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.Ar
 def _rejected(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.Array:
     """Hörmann's algorithm BTRS, for p ≤ 1/2 and means from 10 on."""
     deviation = lax.sqrt(n * p * (1 - p))
+    # As for PTRS, but the hat is fitted to the binomial density; the constants are those of
+    # Hörmann, J. Stat. Comput. Simul. 46 (1993) 101. Ratios to the density at the mode avoid the
+    # binomial coefficients' overflow.
     b = 1.15 + 2.53 * deviation
     hat = TableMountain(
         a=-0.0873 + 0.0248 * b + 0.01 * p,

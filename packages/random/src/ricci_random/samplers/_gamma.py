@@ -53,6 +53,9 @@ def _gamma_approx(
     work = np.dtype("float32") if dtype.itemsize < 4 else dtype
     a = to_shape(lax.convert_element_type(a, work), shape)
     normal_key, raise_key = subkeys(key)
+    # The cube root of a gamma number with a large shape is nearly normal (Wilson and Hilferty); the
+    # polynomial corrects the rest. The shape is raised by _RAISED first, and lowered again: a gamma
+    # number of shape a + 1 times u^(1/a) has the shape a.
     raised = a + float(_RAISED)
     twice = 2.0 * raised
     x = _normal(normal_key, shape=shape, dtype=work)

@@ -140,6 +140,9 @@ def _poisson_rejection(
 ) -> ir.Array:
     """Hörmann's algorithm PTRS, for rates from 10 on."""
     log_lam = lax.log(lam)
+    # Transformed rejection with squeeze: a uniform pair is mapped to a table-mountain hat over the
+    # density; ``v_r`` is the part accepted without computing the density. The constants are those
+    # of Hörmann, Insurance: Mathematics and Economics 12 (1993) 39.
     b = 0.931 + 2.53 * lax.sqrt(lam)
     hat = TableMountain(
         a=-0.059 + 0.02483 * b,

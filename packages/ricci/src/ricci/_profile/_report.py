@@ -156,6 +156,7 @@ def _timeline(
     width = max(1e-12, (end - start) / 1e9 / _BINS)
     share = lambda amount: [round(float(x), 3) for x in amount.between(edges) / width]
     kinds = {kind: share(amount) for kind, amount in amounts.items()}
+    # Time of no other kind is Python's.
     remaining = 1 - np.sum(list(kinds.values()), axis=0)
     kinds[PYTHON] = [round(max(0.0, float(x)), 3) for x in remaining]
     return {
@@ -233,6 +234,7 @@ def _programs(
         entry = row(step.name, places[step.key])
         entry[step.kind] += (step.end - step.start) / 1e9
         entry[f"{step.kind}s"] += 1
+    # XLA names the module of a jitted function jit_<name>; steps have the function's name.
     for run in runtime.runs:
         entry = row(run.module.removeprefix("jit_"), None)
         entry["run"] += (run.end - run.start) / 1e9

@@ -115,6 +115,8 @@ def _operations(events: Iterable[_Event], offset: int) -> list[Operation]:
     ordered = sorted(
         (event for event in events if "hlo_op" in event.facts), key=lambda e: (e.start, -e.end)
     )
+    # Events of a thread nest. The stack ``open_`` holds those that have not ended when the next one
+    # starts; its last one is the parent, from whose time the event's is taken.
     inside = [0] * len(ordered)
     open_: list[int] = []
     for i, event in enumerate(ordered):
@@ -143,6 +145,8 @@ def _runs(
     groups: dict[str, list[Operation]] = defaultdict(list)
     for op in operations:
         groups[op.run].append(op)
+    # Devices run the modules of a queue in the order of their launches. So the oldest launch of a
+    # module that has no run yet belongs to its next run, unless it is later than that.
     starts = [start for start, _, _ in calls]
     waiting: dict[str, deque[int]] = defaultdict(deque)
     for time in launches:

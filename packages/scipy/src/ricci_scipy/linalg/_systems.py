@@ -50,6 +50,8 @@ def _system(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
             f"{name}: a matrix of shape {a.shape} and a right-hand side of shape {b.shape} are not "
             "a linear system: they must be of shapes (..., n, n) and (n,) or (..., n, k)."
         )
+    # As in NumPy before version 2: with one dimension less than a, and its leading shape, b is a
+    # batch of vectors.
     is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.ndim > 1 and a.shape[:-1] == b.shape)
     rows = b.shape[-1] if is_vector else b.shape[-2]
     if rows != a.shape[-1]:

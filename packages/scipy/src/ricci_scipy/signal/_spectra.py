@@ -40,6 +40,7 @@ def _extended(x: Array, n: int, boundary: str | None) -> Array:
         return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(n, n)])
     if boundary == "constant":
         return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(n, n)], mode="edge")
+    # Even: mirrored without the end itself; odd: mirrored through the end's value.
     left, right = x[..., n:0:-1], x[..., -2 : -n - 2 : -1]
     if boundary == "odd":
         left, right = 2 * x[..., :1] - left, 2 * x[..., -1:] - right
@@ -456,6 +457,8 @@ def _istft(
 def _added(parts: Array, step: int) -> Array:
     """The sum of overlapping segments (the last axis), each shifted by ``step`` from the last."""
     *lead, count, size = parts.shape
+    # A segment is cut into blocks of ``step`` elements: the i-th block of each segment falls on the
+    # grid, i places later. So the sum is one of ``blocks`` shifted arrays, without a scatter.
     blocks = -(-size // step)
     parts = jnp.pad(parts, [(0, 0)] * (len(lead) + 1) + [(0, blocks * step - size)])
     parts = parts.reshape(*lead, count, blocks, step)

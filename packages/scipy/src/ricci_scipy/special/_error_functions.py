@@ -282,6 +282,8 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
 def _normal_quantile(p: Array) -> Array:
     ratio = lambda x, row: polynomial(x, row[0]) / polynomial(x, row[1])
     q = p - 0.5
+    # A rational function of q² in the middle, and of sqrt(-log p) in the tails, where the quantile
+    # grows like it.
     central = jnp.abs(q) <= 0.425
     middle = jnp.where(central, q, 0.0)
     near = middle * ratio(0.180625 - middle * middle, tables.NORMAL_QUANTILE_CENTER)

@@ -49,6 +49,8 @@ def _bounded_terms(n: Array, x: Array) -> Array:
         pole = gap == 0
         term = (-x) ** k / float(natural_factorial(k)) / jnp.where(pole, 1.0, gap)
         total = total + jnp.where(pole, 0.0, term)
+    # For an integer order one term of the series has a pole: the one with the logarithm replaces
+    # it.
     order = jnp.maximum(n, 1.0)
     sign = jnp.where(lax.rem(order, jnp.full_like(order, 2)) == 0, -1.0, 1.0)
     power = jnp.where(order == 1, 1.0, jnp.exp((order - 1) * jnp.log(x) - lax.lgamma(order)))
@@ -74,6 +76,8 @@ def convert_like(i: ArrayLike, x: Array) -> Array:
 @lax.custom_jvp
 def _expn(n: Array, x: Array) -> Array:
     """En(x) for x ≥ 0, by the series up to 1 and by the continued fraction beyond."""
+    # Each formula is evaluated in its domain alone, at a fixed point elsewhere, so that gradients
+    # are finite. E0(x) is exp(-x) / x, and En(0) is 1 / (n - 1).
     small = x <= 1
     inside = x > 0
     near = _bounded_terms(n, jnp.where(small & inside, x, 0.5))

@@ -102,6 +102,8 @@ def _ranks(a: Array, method: str) -> Array:
         order = jnp.argsort(a)
         return jnp.zeros(size, int).at[order].set(jnp.arange(1, size + 1))
     ordered = jnp.sort(a)
+    # Equal values take the places from ``first`` to ``last`` - 1 in sorted order: their rank is the
+    # least, the largest or the mean of these; dense ranks count the different values before.
     first = jnp.searchsorted(ordered, a, side="left")
     if method == "dense":
         new = jnp.concatenate([jnp.ones(1, bool), ordered[1:] != ordered[:-1]])

@@ -235,6 +235,8 @@ def _function(
             value = _quantile(formula, support, x, shapes)
             value = value * place["scale"] if "scale" in place else value
             return value + place["loc"] if "loc" in place else value
+        # The density of loc + scale * z is that of z divided by the scale; distribution functions
+        # do not change, and quantiles are mapped back.
         z = x - place["loc"] if "loc" in place else x
         z = z / place["scale"] if "scale" in place else z
         value = _inside(name, formula, support, z, shapes)

@@ -28,6 +28,7 @@ def _dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         )
     if x.shape[0] != alpha.shape[0]:
         x = jnp.concatenate([x, 1 - x.sum(axis=0, keepdims=True)])
+    # The last coordinate may be left out: the coordinates add up to 1.
     normalizer = jnp.sum(special.gammaln(alpha)) - special.gammaln(jnp.sum(alpha))
     weights = alpha.reshape(-1, *(1,) * (x.ndim - 1))
     log = jnp.sum(special.xlogy(weights - 1, x), axis=0) - normalizer

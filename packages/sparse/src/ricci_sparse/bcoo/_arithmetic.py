@@ -198,6 +198,8 @@ def _multiply_sparse(
     sizes = jnp.broadcast_shapes(lhs_sizes, rhs_sizes)
     dtype = jnp.promote_types(lhs_data.dtype, rhs_data.dtype)
 
+    # All pairs of stored elements are compared: the product has len(x) * len(y) elements, of which
+    # those whose indices differ are padding. Along a dimension of size 1 every index matches.
     def one(x: Array, at_x: Array, y: Array, at_y: Array) -> tuple[Array, Array]:
         matched = is_inside(at_x, lhs_sizes)[:, None] & is_inside(at_y, rhs_sizes)[None]
         columns = []

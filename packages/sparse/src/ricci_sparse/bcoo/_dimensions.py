@@ -122,6 +122,7 @@ def _merged_batches(data: Array, indices: Array, shape: Shape, n_batch: int) -> 
     old, n_sparse, _, nse = properties_of(indices, shape)
     data, indices = whole_batches(data, indices, shape)
     batch, merged = shape[:n_batch], shape[n_batch:old]
+    # The positions along the merged dimensions become the first columns of the indices.
     columns = [
         jnp.broadcast_to(
             jnp.arange(size, dtype=indices.dtype).reshape(-1, *(1,) * (old - n_batch - d)),
@@ -141,6 +142,8 @@ def _spread_dense(data: Array, indices: Array, count: int) -> tuple[Array, Array
     sizes = data.shape[n_batch + 1 : n_batch + 1 + count]
     total = prod(sizes)
     batch, nse = data.shape[:n_batch], data.shape[n_batch]
+    # Every element of a block of ``total`` numbers becomes one with the block's indices and its own
+    # position in the block.
     places = np.indices(sizes).reshape(count, total).T
     outer = (*indices.shape[:n_batch], nse, total)
     at = [
@@ -154,6 +157,8 @@ def _spread_dense(data: Array, indices: Array, count: int) -> tuple[Array, Array
 def _split_batch(data: Array, indices: Array, size: int) -> tuple[Array, Array]:
     """Make the first sparse dimension a batch: elements of other batches become zeros."""
     n_batch = indices.ndim - 2
+    # Each batch stores all elements, those of other batches as zeros: the number of elements of the
+    # fullest batch is unknown under tracing.
     columns = indices[..., None, :, 0]
     numbers = jnp.arange(size, dtype=indices.dtype).reshape(size, 1)
     matches = jnp.broadcast_to(numbers, (*columns.shape[:-2], size, 1)) == columns
@@ -253,6 +258,8 @@ def _broadcast(
 ) -> tuple[Array, Array]:
     n_batch, n_sparse, n_dense, nse = properties_of(indices, old)
     batch_dims, dense_dims = dims[:n_batch], dims[n_batch + n_sparse :]
+    # New dimensions before the first sparse one become batch dimensions, those after the last one
+    # dense ones; in between, their only index is 0, which is valid because their size is 1.
     leading_sizes = lambda x: [
         x.shape[batch_dims.index(d)] if d in batch_dims else shape[d] for d in range(first)
     ]

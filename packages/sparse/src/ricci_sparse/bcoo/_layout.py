@@ -172,6 +172,7 @@ def _fromdense(
     def positions(mask: Array) -> Array:
         if not n_sparse:
             return jnp.zeros((nse, 0), index_dtype)
+        # Places beyond the number of nonzeros get the sizes as indices: padding.
         columns = jnp.nonzero(mask, size=nse, fill_value=sizes)
         return jnp.stack(columns, axis=-1).astype(index_dtype)
 
@@ -248,6 +249,8 @@ def _sum_duplicates(
 
     def one(data: Array, indices: Array) -> tuple[Array, Array]:
         data, indices, number = _grouped(data, indices, sizes)
+        # ``number`` is the place of an element's group of equal indices. Places without a group
+        # keep the indices out of bounds, which mark padding.
         outside = jnp.broadcast_to(jnp.array(sizes, indices.dtype), (nse, len(sizes)))
         zeros = jnp.zeros((nse, *data.shape[1:]), data.dtype)
         added = zeros.at[number].add(data, mode="drop", indices_are_sorted=True)

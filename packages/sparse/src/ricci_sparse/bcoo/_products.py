@@ -105,6 +105,8 @@ def _by_elements(
     data: Array, indices: Array, rhs: Array, sizes: Dims, rows: Dims, columns: Dims, in_order: bool
 ) -> Array:
     """The product as a gather, elementwise products and a scatter."""
+    # Element i is multiplied by the row of ``rhs`` at its contracted indices, and added to the
+    # result at its free ones. Padding gathers zeros and scatters out of bounds.
     dense = data.shape[1:]
     if columns:
         at = tuple(indices[:, d] for d in columns)

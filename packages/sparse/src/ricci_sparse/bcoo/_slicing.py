@@ -77,6 +77,8 @@ def _slice(
         )
         for i in range(3)
     )
+    # An index stays if it is a start plus a multiple of the step; its new position is that
+    # multiple. Others become padding, so the number of stored elements does not change.
     in_slice = (indices >= a) & (indices < b) & ((indices - a) % s == 0)
     new = tuple(-(-(b - a) // s) for a, b, s in bounds)
     return _masked(data, (indices - a) // s, jnp.all(in_slice, axis=-1), new)

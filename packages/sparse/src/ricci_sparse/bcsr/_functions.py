@@ -68,6 +68,7 @@ def _matrix_product(
     nse = data.shape[0]
     dtype = jnp.promote_types(jnp.promote_types(indices.dtype, indptr.dtype), jnp.int32)
     indptr = jnp.clip(indptr.astype(dtype), 0, nse)
+    # ``indptr`` may end before the last stored element; what follows is padding.
     stored = jnp.arange(nse, dtype=dtype) < indptr[-1]
     inside = (indices >= 0) & (indices < n_columns)
     data = jnp.where(inside & stored, data, jnp.zeros((), data.dtype))

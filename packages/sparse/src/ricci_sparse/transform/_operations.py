@@ -151,6 +151,7 @@ def _joined(x: bcoo.BCOO, y: bcoo.BCOO, same: bool, what: str) -> bcoo.BCOO:
         )
     if same:
         return with_data(x, x.data + y.data)
+    # Elements with equal indices may then be stored twice; their sum is the element.
     n_batch = x.n_batch
     batch = np.broadcast_shapes(*(p.shape[:n_batch] for m in (x, y) for p in (m.data, m.indices)))
     wide = lambda p: jnp.broadcast_to(p, (*batch, *p.shape[n_batch:]))

@@ -123,6 +123,8 @@ def _axes(mapped: Sequence[int], ranks: Sequence[int]) -> Iterator[tuple[int | N
             axes[i] = axis_of(k, ranks[i])
         choices.setdefault(tuple(axes))
 
+    # An axis past an operand's rank counts as its last one. With k % 2, neighbours in the list are
+    # mapped over opposite ends.
     for axis in range(max(ranks[i] for i in mapped) + 1):
         add(lambda k, rank, axis=axis: min(axis, rank))
     add(lambda k, rank: -1)

@@ -227,6 +227,8 @@ def _check_derivative(steps: Sequence[Step], values: np.ndarray, seed: int) -> N
     ends = [values + step * direction, values - step * direction]
     for end in ends:
         run_on_arrays(steps, end)
+    # The tangent along a random direction is the difference quotient of the centre, with an error
+    # of second order in the step.
     differences = (ends[0] - ends[1]) / (2 * step)
     with ir.enable_x64(True):
         _, tangents = jvp(_function(steps), tuple(values), tuple(direction))
