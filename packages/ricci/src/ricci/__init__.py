@@ -174,28 +174,21 @@ jacobian = jacrev
 _guard_public(globals())
 remat, jacobian = checkpoint, jacrev  # each one function under two names, as in JAX
 
+_MODULES = (
+    "api_util distributed export extend ffi image interpreters nn parallel profiler scipy typing"
+).split()
+
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
     _load, __dir__ = _lazy_names(
         globals(),
-        {
+        {name: f".{name}" for name in _MODULES}
+        | {
             "__version__": "._version:__version__",
-            "api_util": ".api_util",
             "bucketed": "ricci_buckets:bucketed",
             "check": "ricci_check:check",
-            "distributed": ".distributed",
-            "export": ".export",
-            "extend": ".extend",
-            "ffi": ".ffi",
-            "image": ".image",
-            "interpreters": ".interpreters",
             "memory_plan": "ricci_parallel.planning:memory_plan",
-            "nn": ".nn",
-            "parallel": ".parallel",
-            "profiler": ".profiler",
             "roll": "ricci_lax.rolling:roll",
             "rolled_layers": "ricci_lax.rolling:rolled_layers",
-            "scipy": ".scipy",
-            "typing": ".typing",
             "warm_start": "ricci_xla.warm:warm_start",
         },
     )

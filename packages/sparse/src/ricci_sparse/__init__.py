@@ -21,16 +21,7 @@ from .coo import coo_matvec as coo_matvec
 from .coo import coo_matvec_p as coo_matvec_p
 from .coo import coo_todense as coo_todense
 from .coo import coo_todense_p as coo_todense_p
-from .csr import CSC as CSC
-from .csr import CSR as CSR
-from .csr import csr_fromdense as csr_fromdense
-from .csr import csr_fromdense_p as csr_fromdense_p
-from .csr import csr_matmat as csr_matmat
-from .csr import csr_matmat_p as csr_matmat_p
-from .csr import csr_matvec as csr_matvec
-from .csr import csr_matvec_p as csr_matvec_p
-from .csr import csr_todense as csr_todense
-from .csr import csr_todense_p as csr_todense_p
+from .csr import *
 from .layouts import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
 from .layouts import SparseEfficiencyError as SparseEfficiencyError
 from .layouts import SparseEfficiencyWarning as SparseEfficiencyWarning

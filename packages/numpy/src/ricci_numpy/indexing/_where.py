@@ -282,7 +282,7 @@ def _filled(positions: ir.Array, fill: ir.ArrayLike, count: ir.ArrayLike) -> ir.
     if ir.get_aval(fill).dtype not in promotion.INEXACT_DTYPES:
         fill = lax.convert_element_type(fill, positions.dtype)
     filled = where_step(lax.lt(places, count), positions, fill)
-    return convert(filled, filled.dtype)
+    return promotion.convert(filled, filled.dtype)
 
 
 def counted(places: ir.Array, weights: ir.Array, length: int) -> ir.Array:

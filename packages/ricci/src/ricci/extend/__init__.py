@@ -25,15 +25,6 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
         globals(),
         {
             name: f".{name}"
-            for name in (
-                "backend",
-                "lowering",
-                "mlir",
-                "pallas",
-                "random",
-                "sharding",
-                "source_info_util",
-                "xla",
-            )
+            for name in "backend lowering mlir pallas random sharding source_info_util xla".split()
         },
     )

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Literal, overload
 
+import numpy as np
+
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import vmap
