@@ -59,6 +59,9 @@ __all__ = [
     "uint64",
 ]
 
+# Which conversions are allowed, from none to all.
+type Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+
 
 class ScalarType(type):
     """The class of scalar types such as ``float32``; calling one makes an array of its dtype."""
@@ -250,11 +253,7 @@ def result_type(*args: ir.ArrayLike | ir.DTypeLike) -> np.dtype:
     return ir.result_type(*args)
 
 
-def can_cast(
-    from_: ir.DTypeLike,
-    to: ir.DTypeLike,
-    casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
-) -> bool:
+def can_cast(from_: ir.DTypeLike, to: ir.DTypeLike, casting: Casting = "safe") -> bool:
     """Whether values of one dtype can be cast to another under a rule.
 
     Args:

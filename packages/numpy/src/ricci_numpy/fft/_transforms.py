@@ -24,6 +24,9 @@ __all__ = [
     "rfftn",
 ]
 
+# The sizes or the axes of a transform: those of the array without them.
+type Dims = Sequence[int] | None
+
 
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along one dimension.
@@ -183,10 +186,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 
 def fft2(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: str | None = None,
+    a: ArrayLike, s: Dims = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
     """The discrete Fourier transform along two dimensions.
 
@@ -215,10 +215,7 @@ def fft2(
 
 
 def ifft2(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: str | None = None,
+    a: ArrayLike, s: Dims = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
     """The inverse of ``fft2``.
 
@@ -247,10 +244,7 @@ def ifft2(
 
 
 def rfft2(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: str | None = None,
+    a: ArrayLike, s: Dims = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
     """The transform of real numbers along two dimensions: half of the last one.
 
@@ -279,10 +273,7 @@ def rfft2(
 
 
 def irfft2(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: str | None = None,
+    a: ArrayLike, s: Dims = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
     """The inverse of ``rfft2``.
 
@@ -310,12 +301,7 @@ def irfft2(
     return transform("irfft2", FftType.IRFFT, a, s, axes, norm, only=2)
 
 
-def fftn(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: str | None = None,
-) -> Array:
+def fftn(a: ArrayLike, s: Dims = None, axes: Dims = None, norm: str | None = None) -> Array:
     """The discrete Fourier transform along several dimensions.
 
     Args:
@@ -342,12 +328,7 @@ def fftn(
     return transform("fftn", FftType.FFT, a, s, axes, norm)
 
 
-def ifftn(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: str | None = None,
-) -> Array:
+def ifftn(a: ArrayLike, s: Dims = None, axes: Dims = None, norm: str | None = None) -> Array:
     """The inverse of ``fftn``.
 
     Args:
@@ -374,12 +355,7 @@ def ifftn(
     return transform("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
-def rfftn(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: str | None = None,
-) -> Array:
+def rfftn(a: ArrayLike, s: Dims = None, axes: Dims = None, norm: str | None = None) -> Array:
     """The transform of real numbers along several dimensions: half of the last one.
 
     Args:
@@ -406,12 +382,7 @@ def rfftn(
     return transform("rfftn", FftType.RFFT, a, s, axes, norm)
 
 
-def irfftn(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: str | None = None,
-) -> Array:
+def irfftn(a: ArrayLike, s: Dims = None, axes: Dims = None, norm: str | None = None) -> Array:
     """The inverse of ``rfftn``.
 
     Args:

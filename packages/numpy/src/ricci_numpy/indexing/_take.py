@@ -18,6 +18,9 @@ from ._where import nonzero, where_step
 
 __all__ = ["choose", "compress", "extract", "take", "take_along_axis"]
 
+# Arrays to choose from.
+type Choices = ir.ArrayLike | Sequence[ir.ArrayLike]
+
 _MODES = lax.GatherScatterMode
 
 
@@ -282,12 +285,7 @@ def _take_by_mask(arr: ir.Array, indices: ir.Array, axis: int) -> ir.Array:
     return lax.reduce_sum(lax.select(matches, values, lax.full_like(values, 0)), (axis + 1,))
 
 
-def choose(
-    a: ir.ArrayLike,
-    choices: ir.ArrayLike | Sequence[ir.ArrayLike],
-    out: None = None,
-    mode: str = "raise",
-) -> ir.Array:
+def choose(a: ir.ArrayLike, choices: Choices, out: None = None, mode: str = "raise") -> ir.Array:
     """The elements of several arrays, chosen by number.
 
     Args:

@@ -16,6 +16,9 @@ from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
 
+# What pads the indices of each dimension: one value for all of them, or one each.
+type FillValues = ir.ArrayLike | tuple[ir.ArrayLike, ...] | None
+
 
 def _as_mask(x: ir.ArrayLike) -> ir.ArrayLike:
     aval = ir.get_aval(x)
@@ -44,7 +47,7 @@ def where(
     /,
     *,
     size: int | None = None,
-    fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...] | None = None,
+    fill_value: FillValues = None,
 ) -> tuple[ir.Array, ...]: ...
 @overload
 def where(condition: ir.ArrayLike, x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array: ...
@@ -55,7 +58,7 @@ def where(
     /,
     *,
     size: int | None = None,
-    fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...] | None = None,
+    fill_value: FillValues = None,
 ) -> ir.Array | tuple[ir.Array, ...]:
     """The elements of ``x`` where a condition holds, those of ``y`` elsewhere.
 
@@ -166,10 +169,7 @@ _select_step = ir.composite("select")(_select)
 
 
 def nonzero(
-    a: ir.ArrayLike,
-    *,
-    size: int | None = None,
-    fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...] | None = None,
+    a: ir.ArrayLike, *, size: int | None = None, fill_value: FillValues = None
 ) -> tuple[ir.Array, ...]:
     """The positions of the elements that are not zero: an index array for each dimension.
 
@@ -303,10 +303,7 @@ _positions_step = ir.composite("nonzero")(_positions)
 
 
 def flatnonzero(
-    a: ir.ArrayLike,
-    *,
-    size: int | None = None,
-    fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...] | None = None,
+    a: ir.ArrayLike, *, size: int | None = None, fill_value: FillValues = None
 ) -> ir.Array:
     """The positions of the elements that are not zero, in the flattened array.
 
@@ -331,10 +328,7 @@ def flatnonzero(
 
 
 def argwhere(
-    a: ir.ArrayLike,
-    *,
-    size: int | None = None,
-    fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...] | None = None,
+    a: ir.ArrayLike, *, size: int | None = None, fill_value: FillValues = None
 ) -> ir.Array:
     """The positions of the elements that are not zero, one a row.
 

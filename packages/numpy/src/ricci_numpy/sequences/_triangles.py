@@ -31,6 +31,9 @@ __all__ = [
     "triu_indices_from",
 ]
 
+# A function like ``triu`` and ``tril``.
+type MaskFunction = Callable[[ir.Array, int], ir.ArrayLike]
+
 _INT = np.dtype("int32")
 
 
@@ -340,11 +343,7 @@ def triu_indices_from(arr: ir.ArrayLike, k: int = 0) -> tuple[ir.Array, ir.Array
 
 
 def mask_indices(
-    n: int,
-    mask_func: Callable[[ir.Array, int], ir.ArrayLike],
-    k: int = 0,
-    *,
-    size: int | None = None,
+    n: int, mask_func: MaskFunction, k: int = 0, *, size: int | None = None
 ) -> tuple[ir.Array, ir.Array]:
     """The rows and columns of the elements that a function such as ``triu`` keeps.
 

@@ -24,6 +24,9 @@ __all__ = [
     "vstack",
 ]
 
+# Arrays to join: a sequence of them, or the parts of one along its first axis.
+type Arrays = Sequence[ir.ArrayLike] | ir.Array | np.ndarray
+
 
 type _Form = tuple[_Form, ...] | None
 
@@ -45,9 +48,7 @@ def _common(
 
 @ir.may_return_operand
 def concatenate(
-    arrays: Sequence[ir.ArrayLike] | ir.Array | np.ndarray,
-    axis: int | None = 0,
-    dtype: ir.DTypeLike | None = None,
+    arrays: Arrays, axis: int | None = 0, dtype: ir.DTypeLike | None = None
 ) -> ir.Array:
     """Join arrays along one of their dimensions.
 
@@ -139,10 +140,7 @@ def concat(arrays: Sequence[ir.ArrayLike], /, *, axis: int | None = 0) -> ir.Arr
 
 
 def stack(
-    arrays: Sequence[ir.ArrayLike] | ir.Array | np.ndarray,
-    axis: int = 0,
-    out: None = None,
-    dtype: ir.DTypeLike | None = None,
+    arrays: Arrays, axis: int = 0, out: None = None, dtype: ir.DTypeLike | None = None
 ) -> ir.Array:
     """Join arrays of one shape along a new dimension.
 
@@ -201,7 +199,7 @@ def _stack_rows(arrays: ir.Array | np.ndarray, axis: int, dtype: ir.DTypeLike | 
     return concatenate(rows, axis)
 
 
-def _parts(name: str, tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray) -> list[Any]:
+def _parts(name: str, tup: Arrays) -> list[Any]:
     """The arrays to join: those of a sequence, or the rows of one array."""
     if _is_one_array(tup):
         return list(lax.unstack(tup, 0))
@@ -211,11 +209,7 @@ def _parts(name: str, tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray) -> li
     return list(tup)
 
 
-def _each(
-    at_least: Callable[[ir.ArrayLike], ir.Array],
-    name: str,
-    tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray,
-) -> list[ir.Array]:
+def _each(at_least: Callable[[ir.ArrayLike], ir.Array], name: str, tup: Arrays) -> list[ir.Array]:
     """The arrays to join, with the least number of dimensions that ``at_least`` gives them."""
     return [at_least(x) for x in _parts(name, tup)]
 
@@ -228,7 +222,7 @@ def _has_open_rows(tup: object) -> TypeGuard[ir.Array | np.ndarray]:
 def _joined(
     at_least: Callable[[ir.ArrayLike], ir.Array],
     name: str,
-    tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray,
+    tup: Arrays,
     axis: int,
     dtype: ir.DTypeLike | None = None,
 ) -> ir.Array:
@@ -245,9 +239,7 @@ def _joined(
     return x if dtype is None else lax.convert_element_type(x, dtype)
 
 
-def hstack(
-    tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray, dtype: ir.DTypeLike | None = None
-) -> ir.Array:
+def hstack(tup: Arrays, dtype: ir.DTypeLike | None = None) -> ir.Array:
     """Join arrays along the second dimension, vectors and scalars along the first.
 
     Args:
@@ -274,9 +266,7 @@ def hstack(
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
-def vstack(
-    tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray, dtype: ir.DTypeLike | None = None
-) -> ir.Array:
+def vstack(tup: Arrays, dtype: ir.DTypeLike | None = None) -> ir.Array:
     """Join arrays along the first dimension, vectors as rows.
 
     Args:
@@ -299,9 +289,7 @@ def vstack(
     return _joined(atleast_2d, "vstack", tup, 0, dtype)
 
 
-def dstack(
-    tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray, dtype: ir.DTypeLike | None = None
-) -> ir.Array:
+def dstack(tup: Arrays, dtype: ir.DTypeLike | None = None) -> ir.Array:
     """Join arrays along the third dimension.
 
     Args:
@@ -324,7 +312,7 @@ def dstack(
     return _joined(atleast_3d, "dstack", tup, 2, dtype)
 
 
-def column_stack(tup: Sequence[ir.ArrayLike] | ir.Array | np.ndarray) -> ir.Array:
+def column_stack(tup: Arrays) -> ir.Array:
     """Join vectors as the columns of a matrix, and matrices side by side.
 
     Args:

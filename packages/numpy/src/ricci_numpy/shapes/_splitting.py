@@ -13,11 +13,12 @@ from ricci_numpy._promotion import canonical_axis, check_arraylike, operands
 
 __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
 
+# The number of equal parts, or the positions at which to split.
+type Sections = int | Sequence[int] | np.ndarray
+
 
 @ir.may_return_operand
-def array_split(
-    ary: ir.ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
-) -> list[ir.Array]:
+def array_split(ary: ir.ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[ir.Array]:
     """Split an array into parts, nearly equal ones if their number is given.
 
     Args:
@@ -43,9 +44,7 @@ def array_split(
 
 
 @ir.may_return_operand
-def split(
-    ary: ir.ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray, axis: int = 0
-) -> list[ir.Array]:
+def split(ary: ir.ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[ir.Array]:
     """Split an array into parts, equal ones if their number is given.
 
     Args:
@@ -115,9 +114,7 @@ def _nearly_equal(part: int, remainder: int, count: int) -> list[int]:
     return [part + 1] * remainder + [part] * (count - remainder)
 
 
-def hsplit(
-    ary: ir.ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
-) -> list[ir.Array]:
+def hsplit(ary: ir.ArrayLike, indices_or_sections: Sections) -> list[ir.Array]:
     """Split an array along the second dimension, a vector along the first; see ``split``.
 
     Args:
@@ -138,9 +135,7 @@ def hsplit(
     return _split("split", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
-def vsplit(
-    ary: ir.ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
-) -> list[ir.Array]:
+def vsplit(ary: ir.ArrayLike, indices_or_sections: Sections) -> list[ir.Array]:
     """Split an array along the first dimension; see ``split``.
 
     Args:
@@ -160,9 +155,7 @@ def vsplit(
     return _split("split", ary, indices_or_sections, 0)
 
 
-def dsplit(
-    ary: ir.ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
-) -> list[ir.Array]:
+def dsplit(ary: ir.ArrayLike, indices_or_sections: Sections) -> list[ir.Array]:
     """Split an array along the third dimension; see ``split``.
 
     Args:

@@ -11,7 +11,7 @@ from ricci_batching import Axis
 from ricci_lax import add, iota, mul
 from ricci_stablehlo import Lowering, Value, axes_left, mesh_position, on_each_device
 
-from ._named_axes import axis_names, named, outside
+from ._named_axes import AxisNameLike, axis_names, named, outside
 from ._varying import made_varying
 
 __all__ = ["axis_index", "axis_index_p", "axis_size"]
@@ -53,7 +53,7 @@ axis_index_p: ir.Primitive = ir.define(
 
 
 @ir.api_boundary
-def axis_index(axis_name: Hashable | Sequence[Hashable]) -> ir.Array:
+def axis_index(axis_name: AxisNameLike) -> ir.Array:
     """The position along a named axis, an ``int32`` scalar; along several axes, in row-major order.
 
     Args:
@@ -87,7 +87,7 @@ def axis_index(axis_name: Hashable | Sequence[Hashable]) -> ir.Array:
 
 
 @ir.api_boundary
-def axis_size(axis_name: Hashable | Sequence[Hashable]) -> int:
+def axis_size(axis_name: AxisNameLike) -> int:
     """The number of members of a named axis; of several axes, the product.
 
     Args:

@@ -22,7 +22,7 @@ from ricci_pytree import tree_map
 from ricci_stablehlo import Lowering, Value
 
 from ._all_reduce import axes_of, lower_all_reduce, psum_p, reduce_batch, sum_over
-from ._named_axes import AxisNames, Groups, as_names, outside, shown
+from ._named_axes import AxisNameLike, AxisNames, Groups, as_names, outside, shown
 from ._varying import manual_axes, state_change, state_of, typed_axes
 
 __all__ = [
@@ -148,7 +148,7 @@ _between: dict[tuple[str, str], ir.Primitive] = {
 
 
 @ir.api_boundary
-def pcast(x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], *, to: str) -> ir.PyTree:
+def pcast(x: ir.PyTree, axis_name: AxisNameLike, *, to: str) -> ir.PyTree:
     """Cast values between the states of types along manual axes of a mesh; elements do not change.
 
     Args:

@@ -131,10 +131,10 @@ all_to_all_p: ir.Primitive = ir.define(
 def _exchanged(
     what: str,
     x: ir.PyTree,
-    axis_name: Hashable | Sequence[Hashable],
+    axis_name: named_axes.AxisNameLike,
     split_axis: int,
     concat_axis: int,
-    axis_index_groups: Sequence[Sequence[int]] | None,
+    axis_index_groups: named_axes.GroupsLike,
     tiled: bool,
 ) -> ir.PyTree:
     names = named_axes.axis_names(what, axis_name)
@@ -171,11 +171,11 @@ def _exchanged(
 @ir.api_boundary
 def all_to_all(
     x: ir.PyTree,
-    axis_name: Hashable | Sequence[Hashable],
+    axis_name: named_axes.AxisNameLike,
     split_axis: int,
     concat_axis: int,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: named_axes.GroupsLike = None,
     tiled: bool = False,
 ) -> ir.PyTree:
     """Exchange parts: each member splits its values among all, and joins the received parts.
@@ -214,10 +214,10 @@ def all_to_all(
 @ir.api_boundary
 def pswapaxes(
     x: ir.PyTree,
-    axis_name: Hashable | Sequence[Hashable],
+    axis_name: named_axes.AxisNameLike,
     axis: int,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: named_axes.GroupsLike = None,
 ) -> ir.PyTree:
     """Swap a named axis with an axis of the array, which has the same size.
 

@@ -322,9 +322,9 @@ unreduced_reduce_scatter_p: ir.Primitive = _scatter(
 @api_boundary
 def all_gather(
     x: PyTree,
-    axis_name: Hashable | Sequence[Hashable],
+    axis_name: named_axes.AxisNameLike,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: named_axes.GroupsLike = None,
     axis: int = 0,
     tiled: bool = False,
     to: str = "varying",
@@ -403,10 +403,10 @@ def all_gather(
 @api_boundary
 def psum_scatter(
     x: PyTree,
-    axis_name: Hashable | Sequence[Hashable],
+    axis_name: named_axes.AxisNameLike,
     *,
     scatter_dimension: int = 0,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: named_axes.GroupsLike = None,
     tiled: bool = False,
 ) -> PyTree:
     """Sum over a named axis, and give each member one part of the sum.

@@ -6,17 +6,20 @@ from typing import Any, NoReturn
 from ricci_ir import ArrayLike, axis_size
 from ricci_lax.authoring import canonical_axis
 
+# A name, or several, of which the members of all combinations are the members.
+type AxisNameLike = Hashable | Sequence[Hashable]
 type AxisNames = tuple[Hashable, ...]
 # The members of each group, by their positions along the axes.
 type Groups = tuple[tuple[int, ...], ...]
+type GroupsLike = Sequence[Sequence[int]] | None
 
 
-def as_names(axis_name: Hashable | Sequence[Hashable]) -> AxisNames:
+def as_names(axis_name: AxisNameLike) -> AxisNames:
     """Return a name, or a tuple or list of names, as a tuple."""
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
-def axis_names(what: str, axis_name: Hashable | Sequence[Hashable]) -> AxisNames:
+def axis_names(what: str, axis_name: AxisNameLike) -> AxisNames:
     """Return the names of the axes that a collective goes over.
 
     Args:
@@ -39,7 +42,7 @@ def axis_names(what: str, axis_name: Hashable | Sequence[Hashable]) -> AxisNames
 
 
 def as_groups(
-    what: str, names: AxisNames, groups: Sequence[Sequence[int]] | None, *, equal: bool = True
+    what: str, names: AxisNames, groups: GroupsLike, *, equal: bool = True
 ) -> Groups | None:
     """Return the argument ``axis_index_groups`` as tuples.
 

@@ -18,7 +18,7 @@ from ._all_reduce import psum_p
 from ._axis_index import axis_index
 from ._casts import varied
 from ._members import rows_of, shape_of, sizes_around
-from ._named_axes import AxisNames, axis_names, named, outside, shown
+from ._named_axes import AxisNameLike, AxisNames, axis_names, named, outside, shown
 from ._varying import keeps_varying
 
 __all__ = ["pbroadcast", "pbroadcast_p", "ppermute", "ppermute_p", "pshuffle"]
@@ -152,9 +152,7 @@ ppermute_p: ir.Primitive = ir.define(
 
 
 @ir.api_boundary
-def ppermute(
-    x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[tuple[int, int]]
-) -> ir.PyTree:
+def ppermute(x: ir.PyTree, axis_name: AxisNameLike, perm: Sequence[tuple[int, int]]) -> ir.PyTree:
     """Send the values of each member to another member.
 
     Args:
@@ -185,9 +183,7 @@ def ppermute(
     return _permuted("ppermute", x, axis_name, perm)
 
 
-def _permuted(
-    what: str, x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[Any]
-) -> ir.PyTree:
+def _permuted(what: str, x: ir.PyTree, axis_name: AxisNameLike, perm: Sequence[Any]) -> ir.PyTree:
     names = axis_names(what, axis_name)
     pairs = as_pairs(what, names, perm)
     return tree_map(
@@ -196,9 +192,7 @@ def _permuted(
 
 
 @ir.api_boundary
-def pshuffle(
-    x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[int]
-) -> ir.PyTree:
+def pshuffle(x: ir.PyTree, axis_name: AxisNameLike, perm: Sequence[int]) -> ir.PyTree:
     """Give each member the values of another member: member ``i`` gets those of ``perm[i]``.
 
     Args:
@@ -305,7 +299,7 @@ pbroadcast_p: ir.Primitive = ir.define(
 
 
 @ir.api_boundary
-def pbroadcast(x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], source: int) -> ir.PyTree:
+def pbroadcast(x: ir.PyTree, axis_name: AxisNameLike, source: int) -> ir.PyTree:
     """Give all members the values of one member.
 
     Args:

@@ -1,6 +1,6 @@
 """``ragged_all_to_all``: an exchange of parts whose sizes are known only at run time."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -18,7 +18,18 @@ from ._exchange import all_to_all_p
 from ._gathering import all_gather_p
 from ._lowering import CHANNEL, device_groups, id_table
 from ._members import shape_of
-from ._named_axes import AxisNames, Groups, as_groups, axis_names, group_size, named, outside, shown
+from ._named_axes import (
+    AxisNameLike,
+    AxisNames,
+    Groups,
+    GroupsLike,
+    as_groups,
+    axis_names,
+    group_size,
+    named,
+    outside,
+    shown,
+)
 from ._varying import exchanges_rows
 
 __all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
@@ -272,8 +283,8 @@ def ragged_all_to_all(
     output_offsets: ir.ArrayLike,
     recv_sizes: ir.ArrayLike,
     *,
-    axis_name: Hashable | Sequence[Hashable],
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_name: AxisNameLike,
+    axis_index_groups: GroupsLike = None,
 ) -> ir.Array:
     """Exchange ranges of rows whose sizes are arrays.
 

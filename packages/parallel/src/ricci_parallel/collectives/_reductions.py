@@ -3,7 +3,7 @@
 An enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the names: to its devices or its batch.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -18,7 +18,7 @@ from ricci_pytree import tree_map
 from ._all_reduce import all_reduce_rule, axes_of, reduce_batch, reduced_type
 from ._casts import total, varied
 from ._members import shape_of
-from ._named_axes import array_axis, as_groups, axis_names, outside
+from ._named_axes import AxisNameLike, GroupsLike, array_axis, as_groups, axis_names, outside
 from ._varying import extremum
 
 __all__ = ["pmax", "pmax_p", "pmean", "pmin", "pmin_p", "psum"]
@@ -73,12 +73,7 @@ class _Reduced:
 
     __slots__ = ("groups", "names", "positions", "what")
 
-    def __init__(
-        self,
-        what: str,
-        axis_name: Hashable | Sequence[Hashable],
-        groups: Sequence[Sequence[int]] | None,
-    ):
+    def __init__(self, what: str, axis_name: AxisNameLike, groups: GroupsLike):
         axes = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
         self.what = what
         self.positions = tuple(name for name in axes if isinstance(name, int))
@@ -111,10 +106,7 @@ class _Reduced:
 
 @ir.api_boundary
 def psum(
-    x: ir.PyTree,
-    axis_name: Hashable | Sequence[Hashable],
-    *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    x: ir.PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None
 ) -> ir.PyTree:
     """Sum ``x`` over a named axis.
 
@@ -179,10 +171,7 @@ def _as_number(x: ir.ArrayLike) -> ir.ArrayLike:
 
 @ir.api_boundary
 def pmean(
-    x: ir.PyTree,
-    axis_name: Hashable | Sequence[Hashable],
-    *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    x: ir.PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None
 ) -> ir.PyTree:
     """Average ``x`` over a named axis; ``psum`` describes the arguments.
 
@@ -232,10 +221,7 @@ def _extreme(primitive: ir.Primitive) -> Callable[..., ir.Array]:
 
 @ir.api_boundary
 def pmax(
-    x: ir.PyTree,
-    axis_name: Hashable | Sequence[Hashable],
-    *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    x: ir.PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None
 ) -> ir.PyTree:
     """Maximize ``x`` over a named axis; ``psum`` describes the arguments.
 
@@ -258,10 +244,7 @@ def pmax(
 
 @ir.api_boundary
 def pmin(
-    x: ir.PyTree,
-    axis_name: Hashable | Sequence[Hashable],
-    *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    x: ir.PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None
 ) -> ir.PyTree:
     """Minimize ``x`` over a named axis; ``psum`` describes the arguments.
 

@@ -1,6 +1,6 @@
 """``psend`` and ``precv``: point-to-point transfers, as two operations ordered by a token."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import ricci_ir as ir
@@ -11,7 +11,7 @@ from ricci_stablehlo import Lowering, Value
 
 from ._casts import varied
 from ._lowering import channel, device_pairs
-from ._named_axes import AxisNames, axis_names, named, outside
+from ._named_axes import AxisNameLike, AxisNames, axis_names, named, outside
 from ._permutation import Pairs, as_pairs
 from ._varying import made_varying, sends
 
@@ -87,9 +87,7 @@ def _warn_deprecated(name: str) -> None:
 
 
 @ir.api_boundary
-def psend(
-    x: ir.PyTree, axis_name: Hashable | Sequence[Hashable], perm: Sequence[tuple[int, int]]
-) -> ir.PyTree:
+def psend(x: ir.PyTree, axis_name: AxisNameLike, perm: Sequence[tuple[int, int]]) -> ir.PyTree:
     """Send the values of members to other members, which receive them with ``precv``.
 
     Args:
@@ -123,10 +121,7 @@ def psend(
 
 @ir.api_boundary
 def precv(
-    token: object,
-    out_shape: Any,
-    axis_name: Hashable | Sequence[Hashable],
-    perm: Sequence[tuple[int, int]],
+    token: object, out_shape: Any, axis_name: AxisNameLike, perm: Sequence[tuple[int, int]]
 ) -> ir.Array:
     """Receive the values that members send with ``psend``.
 

@@ -21,6 +21,9 @@ from ._work import work_of
 
 __all__ = ["Plan", "StepTime", "Traffic", "plan"]
 
+# Devices to plan for that need not exist; those of the process without it.
+type Topology = xla.TopologyDescription | str | None
+
 _SHOWN_OWNERS = 12
 # Matches the path from an argument to one of its leaves.
 _LEAF = re.compile(r"[\[.].*")
@@ -254,12 +257,7 @@ def shown_seconds(seconds: float) -> str:
     return f"{seconds / 1e-6:.1f} us"
 
 
-def plan(
-    f: Callable[..., Any],
-    *args: object,
-    topology: xla.TopologyDescription | str | None = None,
-    **kwargs: object,
-) -> Plan:
+def plan(f: Callable[..., Any], *args: object, topology: Topology = None, **kwargs: object) -> Plan:
     """Compile a function for devices that may be absent, and return its costs on each.
 
     Args:

@@ -20,6 +20,9 @@ __all__ = [
     "bcoo_transpose_p",
 ]
 
+# The batch, sparse and dense sizes of an array.
+type ShapeParts = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
 
 class BCOOProperties(NamedTuple):
     """The numbers of batch, sparse and dense dimensions and of stored elements.
@@ -90,9 +93,7 @@ def validate(data: Shaped, indices: Shaped, shape: tuple[int, ...]) -> BCOOPrope
     return props
 
 
-def split_shape(
-    shape: tuple[int, ...], n_batch: int, n_sparse: int
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+def split_shape(shape: tuple[int, ...], n_batch: int, n_sparse: int) -> ShapeParts:
     """The batch, sparse and dense parts of a shape."""
     cut = n_batch + n_sparse
     return tuple(shape[:n_batch]), tuple(shape[n_batch:cut]), tuple(shape[cut:])
@@ -312,9 +313,7 @@ bcoo_sum_duplicates_p: Primitive = function_primitive(
 )
 
 
-def split_permutation(
-    permutation: Sequence[int], props: BCOOProperties
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+def split_permutation(permutation: Sequence[int], props: BCOOProperties) -> ShapeParts:
     """Split a permutation into those of the batch, sparse and dense dimensions, each from 0.
 
     Raises:

@@ -12,14 +12,11 @@ import ricci_lax as lax
 
 from ._example import C64, F32, I8, I32, U32, Example, array_of, captured
 
+type Pads = Sequence[int] | Sequence[Sequence[int]]
+
 
 def _ragged(
-    numbers: tuple,
-    ragged: int,
-    groups: tuple,
-    *shapes: ir.Shape,
-    sizes: Sequence[int] | Sequence[Sequence[int]],
-    **options: Any,
+    numbers: tuple, ragged: int, groups: tuple, *shapes: ir.Shape, sizes: Pads, **options: Any
 ):
     ragged_numbers = lax.RaggedDotDimensionNumbers(numbers, (ragged,), groups)
     dtype = options.pop("dtype", F32)

@@ -11,6 +11,9 @@ import numpy as np
 
 from ._client import Leaf, Oracle, Request, Result, evaluate_with, shared_oracle
 
+# One for all dtypes, or by the names of dtypes.
+type Tolerance = Mapping[str, float] | float | None
+
 # About a hundred roundings of each dtype; the error of a wrong formula is far larger.
 RTOL: Mapping[str, float] = MappingProxyType(
     {
@@ -57,7 +60,7 @@ def compare(
     theirs: Result,
     *,
     source: str = "",
-    rtol: Mapping[str, float] | float | None = None,
+    rtol: Tolerance = None,
     atol: float | None = None,
 ) -> None:
     """Compare two results leaf by leaf: paths, dtypes, shapes, weak types, values; or errors.
@@ -93,7 +96,7 @@ def assert_same(
     /,
     *,
     config: Mapping[str, Any] | None = None,
-    rtol: Mapping[str, float] | float | None = None,
+    rtol: Tolerance = None,
     atol: float | None = None,
     namespace: Mapping[str, Any] | None = None,
     oracle: Oracle | None = None,
@@ -182,11 +185,7 @@ def _compare_errors(ours: Result, theirs: Result, source: str) -> None:
 
 
 def _compare_values(
-    ours: Leaf,
-    theirs: Leaf,
-    source: str,
-    rtol: Mapping[str, float] | float | None,
-    atol: float | None,
+    ours: Leaf, theirs: Leaf, source: str, rtol: Tolerance, atol: float | None
 ) -> None:
     if ours.kind == "text":
         if ours.value != theirs.value:
@@ -231,9 +230,7 @@ def _mark_differences(
     return wrong, f"; largest error {largest:.3g}{scale}, rtol {rtol:.3g}"
 
 
-def _tolerance(
-    leaf: Leaf, dtype: np.dtype, rtol: Mapping[str, float] | float | None
-) -> float | None:
+def _tolerance(leaf: Leaf, dtype: np.dtype, rtol: Tolerance) -> float | None:
     """The relative error allowed; None for types that are compared exactly."""
     name = {"float": "float64", "complex": "complex128"}.get(leaf.dtype, leaf.dtype)
     if name.startswith(("key<", "int", "uint", "bool")) or dtype.kind in "iub":
