@@ -11,7 +11,9 @@ from ricci_lax.elementwise import add, complex, convert_element_type, imag, real
 from ricci_lax.elementwise._factories import real_part
 from ricci_lax.reductions._window_shape import Padding, dilated, dilated_shape
 from ricci_lax.rules._checkify import checks_nan
+from ricci_lax.shapes._joining import concatenate
 from ricci_lax.shapes._rearranging import rev
+from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._reshaping import reshape
@@ -27,8 +29,14 @@ from ._convolution_shape import (
     spatial_sizes,
 )
 from ._precision import CanonicalPrecision, DotAlgorithm, PrecisionLike, canonicalize_precision
+from ._small_groups import write_small_groups
 
 __all__ = ["conv_general_dilated", "conv_general_dilated_p"]
+
+# So many groups may be convolved one by one on CPUs, each by an operation of its own, and arrays
+# must have so many elements that it pays.
+_MOST_GROUPS = 64
+_LEAST_SIZE = 4096
 
 # Splitting and merging dimensions
 
@@ -254,7 +262,30 @@ def _window_text(name: str, values: Sequence[int | tuple[int, int]]) -> str:
     return f"{name} = [{items}]"
 
 
-def _conv_lower(
+def _conv_lower(ctx: Lowering, lhs: Value, rhs: Value, **params) -> Value:
+    if 0 in (*lhs.shape, *rhs.shape, *ctx.out.shape):  # empty sums, which StableHLO rejects
+        return ctx.constant(0, ctx.out)
+    if ir.issubdtype(lhs.dtype, np.complexfloating):
+        return traced(_complex_conv)(ctx, lhs, rhs, **params)
+    groups = params["feature_group_count"] * params["batch_group_count"]
+    if groups > 1 and ctx.platform == "cpu" and _is_large(ctx, [lhs, rhs]):
+        result = write_small_groups(ctx, lhs, rhs, **params)
+        if result is not None:
+            return result
+        if groups <= _MOST_GROUPS:
+            return traced(_conv_by_groups)(ctx, lhs, rhs, **params)
+    return _write_conv(ctx, lhs, rhs, **params)
+
+
+def _is_large(ctx: Lowering, operands: Sequence[Value]) -> bool:
+    """Tell whether arrays on one device are so large that a larger module is worth its while."""
+    avals = [*(x.aval for x in operands), ctx.out]
+    if ctx.module.num_partitions > 1 or not all(ir.is_static_shape(x.shape) for x in avals):
+        return False
+    return max(x.size for x in avals) >= _LEAST_SIZE
+
+
+def _write_conv(
     ctx: Lowering,
     lhs: Value,
     rhs: Value,
@@ -267,27 +298,8 @@ def _conv_lower(
     feature_group_count: int,
     batch_group_count: int,
     precision: CanonicalPrecision,
-    preferred_element_type: np.dtype | None,
-    out_sharding,
+    **_: object,
 ) -> Value:
-    if 0 in (*lhs.shape, *rhs.shape, *ctx.out.shape):  # empty sums, which StableHLO rejects
-        return ctx.constant(0, ctx.out)
-    if ir.issubdtype(lhs.dtype, np.complexfloating):
-        return traced(_complex_conv)(
-            ctx,
-            lhs,
-            rhs,
-            window_strides=window_strides,
-            padding=padding,
-            lhs_dilation=lhs_dilation,
-            rhs_dilation=rhs_dilation,
-            dimension_numbers=dimension_numbers,
-            feature_group_count=feature_group_count,
-            batch_group_count=batch_group_count,
-            precision=precision,
-            preferred_element_type=preferred_element_type,
-            out_sharding=out_sharding,
-        )
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     if not all(map(ir.is_static_shape, padding)):
         lhs = _padded(ctx, lhs, lhs_spec, padding, lhs_dilation)
@@ -347,6 +359,38 @@ def _complex_conv(
     second = conv(x_real, sub(y_imag, y_real))
     third = conv(x_imag, add(y_real, y_imag))
     return complex(sub(first, third), add(first, second))
+
+
+def _conv_by_groups(
+    x: ir.Array,
+    y: ir.Array,
+    *,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: object,
+) -> ir.Array:
+    """Convolve each group alone: XLA's CPU backend computes groups one element at a time."""
+    groups = feature_group_count * batch_group_count
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    operands = x, y
+    dims = lhs_spec[feature_group_count > 1], rhs_spec[0]
+    sizes = [shape_of(a)[d] // groups for a, d in zip(operands, dims, strict=True)]
+
+    def conv(i: int) -> ir.Array:
+        parts = [
+            slice_in_dim(a, i * size, (i + 1) * size, 1, d)
+            for a, d, size in zip(operands, dims, sizes, strict=True)
+        ]
+        return conv_general_dilated_p.bind(
+            *parts,
+            dimension_numbers=dimension_numbers,
+            feature_group_count=1,
+            batch_group_count=1,
+            **params,
+        )
+
+    return concatenate([conv(i) for i in range(groups)], out_spec[1])
 
 
 def _conv_factors(
