@@ -9,22 +9,40 @@ import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
 from ricci_lax.elementwise._factories import BinaryFunction
-from ricci_lax.structure import broadcasted_iota
+from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, full_like, optimization_barrier
 from ricci_lax.structure._broadcasting import batched_axes, reduced_aval, reduction_factors
-from ricci_stablehlo import Lowering, Value
+from ricci_lax.structure._operand_types import shape_of
+from ricci_stablehlo import Lowering, Value, traced
 
-from ._axis_reductions import highest, lower_variadic_reduce, lowest
+from ._axis_reductions import highest, lower_variadic_reduce, lowest, reduce_max_p, reduce_min_p
 
 __all__ = ["argmax", "argmax_p", "argmin", "argmin_p"]
 
 
+# Below this many elements two reductions are no faster than one of pairs.
+_LEAST_SIZE = 4096
+
+
 def _arg_extremum(
-    name: str, better: BinaryFunction, identity: Callable[[np.dtype], ir.ArrayLike]
+    name: str,
+    better: BinaryFunction,
+    identity: Callable[[np.dtype], ir.ArrayLike],
+    extremum: ir.Primitive,
 ) -> ir.Primitive:
     """A primitive that computes the first index of an extremal element.
 
     A NaN is better than any number.
     """
+
+    def first_of_extremum(x: ir.Array, *, axes: ir.Shape, index_dtype: np.dtype) -> ir.Array:
+        """Reduce twice: to the extremum, which is NaN beside a NaN, then to its least index."""
+        shape, (axis,) = shape_of(x), axes
+        best = optimization_barrier(extremum.bind(x, axes=axes, out_sharding=None))
+        kept = [d for d in range(len(shape)) if d != axis]
+        is_best = bitwise_or(eq(x, broadcast_in_dim(best, shape, kept)), ne(x, x))
+        indices = broadcasted_iota(index_dtype, shape, axis)
+        last = full_like(indices, shape[axis] - 1)
+        return reduce_min_p.bind(select_n(is_best, last, indices), axes=axes, out_sharding=None)
 
     def abstract_eval(
         x: ir.ShapedArray, *, axes: ir.Shape, index_dtype: np.dtype
@@ -62,6 +80,8 @@ def _arg_extremum(
 
     def lower(ctx: Lowering, x: Value, *, axes: ir.Shape, index_dtype: np.dtype) -> Value:
         out, (axis,) = ctx.out, axes
+        if _is_slow_on_cpu(ctx, x, axis) and x.shape[axis] <= np.iinfo(index_dtype).max:
+            return traced(first_of_extremum)(ctx, x, axes=axes, index_dtype=index_dtype)
         scalars = [ir.ShapedArray((), x.dtype), ir.ShapedArray((), index_dtype)]
         jaxpr = ir.trace_to_jaxpr(choose, [*scalars, *scalars], origin=ir.no_origin)
         iota = ir.trace_to_jaxpr(
@@ -84,10 +104,16 @@ def _arg_extremum(
     return primitive
 
 
-argmax_p: ir.Primitive = _arg_extremum("argmax", gt, lowest)
+def _is_slow_on_cpu(ctx: Lowering, x: Value, axis: int) -> bool:
+    """Tell whether XLA's CPU backend reduces pairs one by one: along rows, and of narrow floats."""
+    if ctx.platform != "cpu" or not ir.is_static_shape(x.shape) or x.aval.size < _LEAST_SIZE:
+        return False
+    is_float = ir.issubdtype(x.dtype, np.floating)
+    return axis < len(x.shape) - 1 or (is_float and x.dtype.itemsize < 4)
 
 
-argmin_p: ir.Primitive = _arg_extremum("argmin", lt, highest)
+argmax_p: ir.Primitive = _arg_extremum("argmax", gt, lowest, reduce_max_p)
+argmin_p: ir.Primitive = _arg_extremum("argmin", lt, highest, reduce_min_p)
 
 
 def argmax(operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike) -> ir.Array:

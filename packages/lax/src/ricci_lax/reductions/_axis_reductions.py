@@ -1,4 +1,4 @@
-"""Reductions over axes by one operation: extrema, products, logical operations, argmax, argmin."""
+"""Reductions over axes by one operation: extrema, products, logical operations."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -9,7 +9,17 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import jvp_flat, not_linear, zero_derivative
-from ricci_lax.elementwise import bitwise_and, convert_element_type, div, eq, max, min, mul
+from ricci_lax.elementwise import (
+    bitwise_and,
+    convert_element_type,
+    div,
+    eq,
+    max,
+    min,
+    mul,
+    ne,
+    select_n,
+)
 from ricci_lax.rules._checkify import checks_nan, makes_no_nan
 from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure import _operand_types as operand_types
@@ -17,7 +27,7 @@ from ricci_lax.structure import full_like, reduce_sum, reshape, squeeze
 from ricci_lax.structure._broadcasting import batched_axes, reduced_aval, reduction_factors
 from ricci_lax.structure._resharding import resolved_by
 from ricci_lax.structure._transposing import lower_reduce
-from ricci_stablehlo import Lowering, Value, combining_region, int_array
+from ricci_stablehlo import Lowering, Value, combining_region, int_array, traced
 
 __all__ = [
     "reduce_and",
@@ -61,6 +71,28 @@ def _infinity(dtype: ir.DTypeLike, sign: int) -> ir.ArrayLike:
     return value[()]
 
 
+# XLA's CPU backend gives reductions of so many elements to its library YNNPACK.
+_LEAST_SIZE = 4096
+
+
+def loses_nans(ctx: Lowering, x: Value) -> bool:
+    """Tell whether XLA's maximum and minimum of all elements may be a number beside a NaN.
+
+    YNNPACK, by which XLA reduces on CPUs, takes the other operand where one is NaN.
+    """
+    if ctx.platform != "cpu" or not ir.issubdtype(x.dtype, np.floating):
+        return False
+    return not ir.is_static_shape(x.shape) or x.aval.size >= _LEAST_SIZE
+
+
+def _keeping_nans(
+    combine: Callable[[ir.Array, ir.Array], ir.Array], scalars: Sequence[ir.ShapedArray]
+) -> ir.Jaxpr:
+    """A maximum or minimum of two scalars that YNNPACK does not compute."""
+    choose = lambda a, b: [select_n(ne(a, a), combine(a, b), a)]
+    return ir.trace_to_jaxpr(choose, scalars, origin=ir.no_origin)
+
+
 def lower_variadic_reduce(
     ctx: Lowering,
     operands: Sequence[Value],
@@ -75,6 +107,10 @@ def lower_variadic_reduce(
     """
     outs = list(ctx.outs)
     scalars = [init.aval for init in inits] * 2
+    names = [eqn.primitive.name for eqn in jaxpr.eqns]
+    alone = ctx.module.num_partitions == 1  # devices combine their results by one operation
+    if alone and names in (["max"], ["min"]) and loses_nans(ctx, operands[0]):
+        jaxpr = _keeping_nans({"max": max, "min": min}[names[0]], scalars)
     region = combining_region(ctx, "reduce", scalars, jaxpr)
     attributes = f"dimensions = {int_array(axes)}"
     return ctx.generic("stablehlo.reduce", [*operands, *inits], outs, attributes, [region])
@@ -111,14 +147,44 @@ def _reduction(
         return primitive.bind(args[0], axes=axes, **params), dim
 
     def lower(ctx: Lowering, x: Value, *, axes: ir.Shape, **params: object) -> Value:
+        if combine in (max, min) and loses_nans(ctx, x):
+            return write_with_nans(ctx, x, axes)
         if not ir.issubdtype(x.dtype, np.complexfloating) or op == "stablehlo.multiply":
             return lower_reduce(ctx, op, x, identity(x.dtype), axes)
+        return write_by_function(ctx, x, axes)
+
+    def write_by_function(ctx: Lowering, x: Value, axes: ir.Shape) -> Value:
         scalar = ir.ShapedArray((), x.dtype)
         jaxpr = ir.trace_to_jaxpr(
             lambda a, b: [combine(a, b)], [scalar, scalar], origin=ir.no_origin
         )
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_variadic_reduce(ctx, [x], [init], axes, jaxpr)[0]
+
+    def write_with_nans(ctx: Lowering, x: Value, axes: ir.Shape) -> Value:
+        """Write an extremum by YNNPACK, and where a sum is NaN, by elements.
+
+        A sum is NaN beside a NaN, and of opposite infinities. It costs as much as the extremum by
+        YNNPACK, which by elements costs up to ten times as much.
+        """
+        if ctx.module.num_partitions > 1:
+            result = lower_reduce(ctx, op, x, identity(x.dtype), axes)
+            return traced(lambda x, result: _nan_beside_nan(x, result, axes))(ctx, x, result)
+        if not ir.is_static_shape(x.shape):
+            return write_by_function(ctx, x, axes)
+        out = x.aval.update(shape=reduced_aval(x.aval, axes).shape)
+        has_nan = traced(lambda x: _any_nan(reduce_sum(x, axes)))(ctx, x)
+
+        def by_elements(inner: Lowering) -> list[Value]:
+            inner.outs = [out]
+            return [write_by_function(inner, x, axes)]
+
+        def by_library(inner: Lowering) -> list[Value]:
+            inner.outs = [out]
+            return [lower_reduce(inner, op, x, identity(x.dtype), axes)]
+
+        regions = [ctx.region([], by_elements), ctx.region([], by_library)]
+        return ctx.generic("stablehlo.if", [has_nan], [out], "", regions)[0]
 
     primitive = ir.define(
         name,
@@ -131,6 +197,15 @@ def _reduction(
         checkify=checkify,
     )
     return primitive
+
+
+def _any_nan(x: ir.Array) -> ir.Array:
+    return reduce_or_p.bind(ne(x, x), axes=tuple(range(len(operand_types.shape_of(x)))))
+
+
+def _nan_beside_nan(x: ir.Array, extremum: ir.Array, axes: ir.Shape) -> ir.Array:
+    has_nan = reduce_or_p.bind(ne(x, x), axes=axes)
+    return select_n(has_nan, extremum, full_like(extremum, np.nan))
 
 
 def _extremum_jvp(primitive: Callable[[], ir.Primitive]) -> Callable[..., Any]:
