@@ -236,6 +236,7 @@ def oracle_full(session: nox.Session) -> None:
         "oracle/test_calls_oracle.py",
         "devices/test_places.py",
         "surface/test_example_libraries.py",
+        "oracle/test_kernel_programs.py",
         "oracle/test_sparse_oracle.py",
         "effects/test_mutable_references.py",
         "surface/test_library_programs.py",

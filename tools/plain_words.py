@@ -62,6 +62,7 @@ CEILINGS = {
     "export": Ceiling(0, 0, 0),
     "ir": Ceiling(0, 0, 0),
     "jax": Ceiling(0, 0, 0),
+    "kernels": Ceiling(0, 0, 0),
     "lax": Ceiling(0, 0, 0),
     "nn": Ceiling(0, 0, 0),
     "numpy": Ceiling(0, 0, 0),

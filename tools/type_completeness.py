@@ -40,6 +40,7 @@ FLOORS = {
     "ricci_examples": Floor(unknown=0, typed=100.0),
     "ricci_export": Floor(unknown=0, typed=100.0),
     "ricci_ir": Floor(unknown=0, typed=99.5),
+    "ricci_kernels": Floor(unknown=0, typed=100.0),
     "ricci_lax": Floor(unknown=0, typed=98.0),
     "ricci_nn": Floor(unknown=0, typed=100.0),
     "ricci_numpy": Floor(unknown=0, typed=98.5),

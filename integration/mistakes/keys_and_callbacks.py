@@ -144,7 +144,7 @@ from ricci.experimental import jax2tf  # here
     Mistake(
         "a module of kernels that is absent",
         """
-import ricci.experimental.pallas as pl  # here
+import ricci.experimental.pallas.mosaic_gpu as plgpu  # here
 """,
         "ModuleNotFoundError",
         ("pallas", "ffi"),

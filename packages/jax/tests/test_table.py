@@ -58,7 +58,7 @@ def test_no_module_of_the_table_of_private_names_is_loaded_with_jax():
     assert done.stdout == "0\n", done.stderr
 
 
-@pytest.mark.parametrize("name", ["pallas", "pallas.triton", "pallas.tpu", "mosaic", "mosaic.gpu"])
+@pytest.mark.parametrize("name", ["pallas.fuser", "pallas.mosaic_gpu", "mosaic", "mosaic.gpu"])
 def test_kernel_languages_import_and_refuse_calls(name):
     language = importlib.import_module(f"jax.experimental.{name}")
 
@@ -69,6 +69,14 @@ def test_kernel_languages_import_and_refuse_calls(name):
     for kernel in (Block, language.BlockSpec, language.MemorySpace.VMEM):
         with pytest.raises(NotImplementedError, match="kernels written in Python"):
             kernel((8, 128))
+
+
+@pytest.mark.parametrize("name", ["pallas", "pallas.tpu", "pallas.triton"])
+def test_kernel_languages_are_those_of_ricci(name):
+    ours = importlib.import_module(f"ricci.experimental.{name}")
+    theirs = importlib.import_module(f"jax.experimental.{name}")
+    assert all(getattr(theirs, n) is getattr(ours, n) for n in ours.__all__)
+    assert set(ours.__all__) <= set(dir(theirs))
 
 
 def test_a_name_that_is_not_in_the_table():

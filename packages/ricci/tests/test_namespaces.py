@@ -66,6 +66,7 @@ def test_unknown_attribute():
         "ricci_compat",
         "ricci_examples",
         "ricci_export",
+        "ricci_kernels",
         "ricci_parallel.reports",
         "ricci_sparse",
         "ricci_storage",

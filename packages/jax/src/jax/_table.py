@@ -26,12 +26,9 @@ TABLE: dict[str, dict[str, str]] = {
         for name in (
             "mosaic",
             "mosaic.gpu",
-            "pallas",
             "pallas.fuser",
             "pallas.mosaic_gpu",
-            "pallas.tpu",
             "pallas.tpu_sc",
-            "pallas.triton",
         )
     },
     # keras, where an option asks for it on a TPU

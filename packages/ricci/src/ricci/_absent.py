@@ -11,8 +11,8 @@ from ricci_ir import api_boundary, explained, hide_frames, similar_names
 from . import _borrowed as _borrowed  # its finder comes before the one of this module
 
 _KERNELS = (
-    "kernels written in Python are not supported. Write the operation with lax or numpy, which XLA "
-    "fuses, or call a compiled kernel with ffi.ffi_call"
+    "experimental.pallas interprets kernels, and compiles them for no device yet. Write the "
+    "operation with lax or numpy, which XLA fuses, or call a compiled kernel with ffi.ffi_call"
 )
 # The replacement of a module, and of all modules inside of it. Programs written for earlier
 # versions of JAX import some that it no longer has.
@@ -45,7 +45,10 @@ MODULES = {
     "experimental.mosaic": _KERNELS,
     "experimental.optimizers": "use example_libraries.optimizers",
     "experimental.overlap": "XLA schedules communication: compiler options of jit steer it",
-    "experimental.pallas": _KERNELS,
+    "experimental.pallas.fuser": _KERNELS,
+    "experimental.pallas.mosaic_gpu": _KERNELS,
+    "experimental.pallas.ops": _KERNELS,
+    "experimental.pallas.tpu_sc": _KERNELS,
     "experimental.roofline": "use memory_plan and jit(f).lower(...).compile().cost_analysis()",
     "experimental.scheduling_groups": "use experimental.xla_metadata.set_xla_metadata",
     "experimental.source_mapper": "use jit(f).lower(...).as_text(debug_info=True)",

@@ -117,7 +117,8 @@ class AbstractRef(AbstractValue):
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """The type in short, such as ``Ref{float32[3]}``."""
-        return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
+        space = "" if self.memory_space is None else f"<{self.memory_space}>"
+        return f"Ref{space}{{{self.inner_aval.str_short(short_dtypes)}}}"
 
     def __str__(self) -> str:
         return self.str_short()

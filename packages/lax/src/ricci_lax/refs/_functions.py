@@ -75,6 +75,14 @@ class TransformedRef:
         """Add a value at an index."""
         addupdate(self, idx, x)
 
+    def get(self) -> ir.Array:
+        """Read the part."""
+        return get(self, ...)
+
+    def set(self, value: ir.ArrayLike) -> None:
+        """Write to the part."""
+        set(self, ..., value)
+
     def __repr__(self) -> str:
         return f"TransformedRef({self.ref!r}, shape={self.shape})"
 

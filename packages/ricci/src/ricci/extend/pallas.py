@@ -1,4 +1,4 @@
-"""Pallas, kernels written in Python for one block of an array: not supported."""
+"""Extensions of the compilers of kernels written in Python (Pallas): not supported."""
 
 import typing as _typing
 from collections.abc import Callable as _Callable
@@ -6,8 +6,8 @@ from collections.abc import Callable as _Callable
 from ricci_ir import guard_public as _guard_public
 
 _ADVICE = (
-    "kernels written in Python (Pallas) are not supported. Write the operation with lax or numpy, "
-    "which XLA fuses, or call a kernel that is compiled already with ricci.ffi.ffi_call."
+    "kernels written in Python (Pallas) are interpreted, not compiled, so their compilers cannot be "
+    "extended. Call a kernel that is compiled already with ricci.ffi.ffi_call."
 )
 
 

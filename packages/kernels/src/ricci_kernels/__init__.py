@@ -1,0 +1,47 @@
+"""Kernels in Python, functions of references to blocks of arrays: ``jax.experimental.pallas``."""
+
+from typing import Any as _Any
+
+from ricci_ir import export_names as _export_names
+
+from . import triton as _triton
+from ._absent import other_names as _other_names
+from ._accesses import masked_load as _masked_load
+from ._accesses import masked_store as _masked_store
+from ._accesses import view as _view
+from ._calls import *
+from ._control import *
+from ._copies import *
+from ._debugging import *
+from ._integers import *
+from ._memory_spaces import *
+from ._meshes import *
+from ._primitive import *
+from ._programs import *
+from ._specs import *
+
+
+def _load(ref: _Any, idx: _Any, *, mask: _Any = None, other: _Any = None, **_: object) -> _Any:
+    return _masked_load(_view(ref, idx), mask, other)
+
+
+def _store(ref: _Any, idx: _Any, val: _Any, *, mask: _Any = None, **_: object) -> None:
+    _masked_store(_view(ref, idx), val, mask)
+
+
+_atomics = "add and cas max min or xchg xor"
+__getattr__ = _other_names(
+    __name__,
+    "enable_debug_checks enable_poison_buffers lower_as_mlir pallas_export_experimental select_ref",
+    {
+        "dot": ("jnp.dot, or plgpu.dot", _triton.dot),
+        "load": ("ref[index], or plgpu.load(ref.at[index], mask=mask, other=other)", _load),
+        "store": ("ref[index] = value, or plgpu.store(ref.at[index], value, mask=mask)", _store),
+        **{
+            f"atomic_{name}": (f"plgpu.atomic_{name}", getattr(_triton, f"atomic_{name}"))
+            for name in _atomics.split()
+        },
+    },
+)
+
+_export_names(globals())

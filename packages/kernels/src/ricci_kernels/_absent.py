@@ -1,0 +1,68 @@
+"""Names of JAX's kernel languages that are not implemented, and names under which it had others.
+
+Libraries import such names before they need them, so they exist: as classes that may be subclassed,
+subscripted and named in annotations. To call one raises an error.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import ricci_ir as ir
+
+__all__: list[str] = []
+
+
+class AbsentType(type):
+    """The type of the names, whose attributes are names as well."""
+
+    def __getattr__(cls, name: str) -> type:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return absent_name(f"{cls.__name__}.{name}")
+
+    def __call__(cls, *args: object, **kwargs: object) -> NoReturn:
+        raise NotImplementedError(
+            f"{cls.__name__} is not supported in kernels written in Python (Pallas). They are "
+            "interpreted, not compiled for devices: write the operation with lax or numpy, which "
+            "XLA fuses, or call a compiled kernel with jax.ffi.ffi_call."
+        )
+
+
+class AbsentName(metaclass=AbsentType):
+    """The base of the names."""
+
+    def __class_getitem__(cls, item: object) -> type:
+        return cls
+
+
+def absent_name(name: str) -> type:
+    """Return a class for a name that is not implemented.
+
+    Args:
+      name: the name.
+    """
+    return AbsentType(name, (AbsentName,), {})
+
+
+def other_names(
+    module: str, absent: str, renamed: Mapping[str, tuple[str, Any]]
+) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module with such names.
+
+    Args:
+      module: the module's name.
+      absent: the names that are not implemented, separated by spaces.
+      renamed: for each name that JAX has dropped, how to write it now, and the object.
+    """
+    names = frozenset(absent.split())
+
+    def __getattr__(name: str) -> Any:
+        if name in renamed:
+            advice, value = renamed[name]
+            ir.warn_user(f"{name} is deprecated: use {advice}.", DeprecationWarning)
+            return value
+        if name in names:
+            return absent_name(name)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return __getattr__

@@ -1,0 +1,150 @@
+"""Masked reads and writes of references, and atomic operations."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_lax.refs import TransformedRef
+
+__all__: list[str] = []
+
+
+def masked_load(ref: Any, mask: Any, other: Any) -> Any:
+    """Read a reference or a view of one.
+
+    Args:
+      ref: the reference, or ``ref.at[index]``.
+      mask: which elements to read; the others may be out of bounds.
+      other: the value of those; by default unspecified.
+    """
+    if mask is None:
+        return ref[...]
+    positions = _positions(ref)
+    value = ref[...] if positions is None else _base(ref)[...].at[positions].get(mode="clip")
+    return value if other is None else jnp.where(mask, value, jnp.asarray(other, value.dtype))
+
+
+def masked_store(ref: Any, value: Any, mask: Any) -> None:
+    """Write to a reference or a view of one, where a mask holds.
+
+    Args:
+      ref: the reference, or ``ref.at[index]``.
+      value: an array of its shape and dtype.
+      mask: which elements to write; the others may be out of bounds.
+    """
+    if mask is None:
+        ref[...] = value
+        return
+    positions = _positions(ref)
+    if positions is None:
+        ref[...] = jnp.where(mask, value, ref[...])
+        return
+    base = _base(ref)
+    whole = base[...]
+    # A position past the end is dropped.
+    first = jnp.where(mask, positions[0], np.int32(whole.shape[0]))
+    base[...] = whole.at[(first, *positions[1:])].set(value, mode="drop")
+
+
+def _base(ref: Any) -> Any:
+    return ref.ref if isinstance(ref, TransformedRef) else ref
+
+
+def _positions(ref: Any) -> tuple[Any, ...] | None:
+    """The positions of a view's elements along each dimension, or ``None`` for a whole reference.
+
+    They have the shape of the view.
+    """
+    if not isinstance(ref, TransformedRef) or len(ref.transforms) != 1:
+        return None
+    (form,) = ref.transforms
+    operands = iter(ref.operands)
+    arrays = []
+    for part in form:
+        start: Any = next(operands) if part.start is None else np.int32(part.start)
+        if part.kind == "window":
+            steps = np.arange(part.size, dtype=np.int32) * np.int32(part.step)
+            start = lax.add(lax.convert_element_type(start, np.int32), steps)
+        arrays.append((part.kind, start))
+    windows = [i for i, (kind, _) in enumerate(arrays) if kind == "window"]
+    if any(kind == "array" for kind, _ in arrays) and windows:
+        return None
+    spread = []
+    for i, (_, x) in enumerate(arrays):
+        if i in windows:
+            place = windows.index(i)
+            shape = [1] * len(windows)
+            shape[place] = x.shape[0]
+            x = lax.reshape(x, shape)
+        spread.append(x)
+    return tuple([jnp.broadcast_to(x, ref.shape) for x in spread])
+
+
+def view(ref: Any, index: Any) -> Any:
+    """The view of a reference at an index, with a dimension for each part."""
+    if index is None or index is Ellipsis or index == ():
+        return ref
+    return ref.at[index]
+
+
+def atomic(name: str, operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """The atomic operation of a name: it returns the old value and writes the operation's result.
+
+    Args:
+      name: its name.
+      operation: from the old value and the operand to the new value.
+    """
+
+    def update(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any | None = None) -> Any:
+        part = view(x_ref_or_view, idx)
+        old = part[...]
+        val = jnp.broadcast_to(jnp.asarray(val, old.dtype), old.shape)
+        if name == "atomic_add":
+            added = val if mask is None else jnp.where(mask, val, jnp.zeros((), val.dtype))
+            part.addupdate(added)
+        else:
+            new = operation(old, val)
+            part[...] = new if mask is None else jnp.where(mask, new, old)
+        return old
+
+    update.__name__ = update.__qualname__ = name
+    update.__doc__ = f"""Apply ``{name.removeprefix("atomic_")}`` to a part of a reference at once.
+
+    Args:
+      x_ref_or_view: the reference, or a view of one.
+      idx: the index of the part.
+      val: the operand.
+      mask: where to write.
+
+    Returns:
+      The old value.
+    """
+    return update
+
+
+atomic_add = atomic("atomic_add", jnp.add)
+atomic_and = atomic("atomic_and", jnp.bitwise_and)
+atomic_max = atomic("atomic_max", jnp.maximum)
+atomic_min = atomic("atomic_min", jnp.minimum)
+atomic_or = atomic("atomic_or", jnp.bitwise_or)
+atomic_xchg = atomic("atomic_xchg", lambda old, new: new)
+atomic_xor = atomic("atomic_xor", jnp.bitwise_xor)
+
+
+def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
+    """Replace the value of a reference to a scalar, if it equals another.
+
+    Args:
+      ref: the reference, or a view of one.
+      cmp: the expected value.
+      val: the new value.
+
+    Returns:
+      The old value.
+    """
+    old = ref[...]
+    ref[...] = jnp.where(old == cmp, jnp.asarray(val, old.dtype), old)
+    return old

@@ -1,0 +1,197 @@
+"""Semaphores, and copies between the memories of a device.
+
+Interpreted, a copy happens when it starts, and semaphores are counters: nothing waits, since the
+steps of a kernel run one after the other.
+"""
+
+import enum
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+
+__all__ = ["DeviceIdType", "semaphore_read", "semaphore_signal", "semaphore_wait"]
+
+
+class DeviceIdType(enum.Enum):
+    """Names of devices: by the position in the mesh, or by the number."""
+
+    MESH = "mesh"
+    LOGICAL = "logical"
+
+
+def semaphore_read(sem_or_view: Any) -> Any:
+    """The count of a semaphore.
+
+    Args:
+      sem_or_view: a reference to one, or a view of one of several.
+
+    Returns:
+      An int32 scalar.
+    """
+    return sem_or_view[...]
+
+
+def semaphore_signal(
+    sem_or_view: Any,
+    inc: Any = 1,
+    *,
+    device_id: Any = None,
+    device_id_type: DeviceIdType = DeviceIdType.MESH,
+    core_index: Any = None,
+) -> None:
+    """Add to a semaphore.
+
+    Args:
+      sem_or_view: a reference to it, or a view of one of several.
+      inc: how much.
+      device_id, device_id_type, core_index: whose semaphore it is, on several devices.
+
+    Raises:
+      NotImplementedError: for that of another device.
+    """
+    if device_id is not None:
+        raise NotImplementedError(
+            "semaphore_signal: semaphores of other devices are not supported. Leave out device_id."
+        )
+    _add(sem_or_view, inc)
+
+
+def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) -> None:
+    """Wait for a semaphore, and subtract from it; interpreted, nothing waits.
+
+    Args:
+      sem_or_view: a reference to it, or a view of one of several.
+      value: the count to wait for.
+      decrement: whether to subtract it.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def kernel(out, sem):
+      ...     pl.semaphore_signal(sem, 3)
+      ...     pl.semaphore_wait(sem, 2)
+      ...     out[...] = pl.semaphore_read(sem)
+      >>> count = pl.pallas_call(
+      ...     kernel,
+      ...     ricci.ShapeDtypeStruct((), np.int32),
+      ...     scratch_shapes=[pltpu.SemaphoreType.REGULAR],
+      ...     interpret=True,
+      ... )
+      >>> count()
+      Array(1, dtype=int32)
+    """
+    if decrement:
+        _add(sem_or_view, -value)
+
+
+def _add(sem: Any, count: Any) -> None:
+    sem[...] = lax.add(sem[...], jnp.asarray(count, np.int32))
+
+
+class AsyncCopyDescriptor:
+    """A copy between two references.
+
+    Attributes:
+      src_ref, dst_ref: the references, or views of them.
+      sem: the semaphore that the copy adds to.
+    """
+
+    def __init__(self, src_ref: Any, dst_ref: Any, sem: Any, add: bool = False):
+        if src_ref.shape != dst_ref.shape or src_ref.dtype != dst_ref.dtype:
+            raise ValueError(
+                f"a copy from a reference of shape {src_ref.shape} and dtype {src_ref.dtype} to "
+                f"one of shape {dst_ref.shape} and dtype {dst_ref.dtype}: they must be the same."
+            )
+        self.src_ref, self.dst_ref, self.sem, self._add = src_ref, dst_ref, sem, add
+
+    def start(self, priority: int = 0, *, add: bool = False) -> None:
+        """Start the copy.
+
+        Args:
+          priority: of no effect.
+          add: whether to add to the destination instead of replacing it.
+        """
+        value = self.src_ref[...]
+        if add or self._add:
+            self.dst_ref.addupdate(value)
+        else:
+            self.dst_ref[...] = value
+        if self.sem is not None:
+            _add(self.sem, 1)
+
+    def wait(self) -> None:
+        """Wait for the end of the copy."""
+        if self.sem is not None:
+            _add(self.sem, -1)
+
+    def wait_send(self) -> None:
+        """Wait until the source may be written again; of no effect."""
+
+    def wait_recv(self) -> None:
+        """Wait for the end of the copy; see ``wait``."""
+        self.wait()
+
+
+def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopyDescriptor:
+    """Describe a copy, which its method ``start`` begins and ``wait`` waits for.
+
+    Args:
+      src_ref, dst_ref: references of one shape and dtype, or views of them.
+      sem: a semaphore for copies.
+
+    Raises:
+      ValueError: if shapes or dtypes differ.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def kernel(x, out, sem):
+      ...     copy = pltpu.make_async_copy(x.at[pl.ds(1, 2)], out, sem)
+      ...     copy.start()
+      ...     copy.wait()
+      >>> middle = pl.pallas_call(
+      ...     kernel,
+      ...     ricci.ShapeDtypeStruct((2,), np.float32),
+      ...     in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+      ...     scratch_shapes=[pltpu.SemaphoreType.DMA],
+      ...     interpret=True,
+      ... )
+      >>> middle(np.float32([1, 2, 3, 4]))
+      Array([2., 3.], dtype=float32)
+    """
+    return AsyncCopyDescriptor(src_ref, dst_ref, sem)
+
+
+def async_copy(
+    src_ref: Any, dst_ref: Any, sem: Any, *, priority: int = 0, add: bool = False
+) -> AsyncCopyDescriptor:
+    """Start a copy.
+
+    Args:
+      src_ref, dst_ref, sem: see ``make_async_copy``.
+      priority: of no effect.
+      add: whether to add to the destination instead of replacing it.
+
+    Returns:
+      Its descriptor, whose method ``wait`` waits for it.
+    """
+    copy = AsyncCopyDescriptor(src_ref, dst_ref, sem, add)
+    copy.start(priority)
+    return copy
+
+
+def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
+    """Copy one reference to another, and wait.
+
+    Args:
+      src_ref, dst_ref: see ``make_async_copy``.
+      add: whether to add to the destination instead of replacing it.
+    """
+    AsyncCopyDescriptor(src_ref, dst_ref, None, add).start()

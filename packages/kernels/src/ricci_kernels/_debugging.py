@@ -1,0 +1,173 @@
+"""Printing and checking in kernels, uninitialized arrays, and the cost of a function."""
+
+import string
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+import ricci_lax as lax
+from ricci_lax import debug_print as _print
+from ricci_numpy import broadcast_to as broadcast_to
+from ricci_pytree import tree_flatten, tree_unflatten
+
+from ._specs import CostEstimate
+
+__all__ = [
+    "broadcast_to",
+    "debug_check",
+    "debug_print",
+    "delay",
+    "empty",
+    "empty_like",
+    "estimate_cost",
+    "reciprocal",
+]
+
+
+def debug_print(fmt: str, *args: Any) -> None:
+    """Print values from within a kernel, in each step that reaches this call.
+
+    Args:
+      fmt: a format string with a placeholder ``{}`` for each value, or none, and then the values
+        are printed after it.
+      args: the values.
+    """
+    has_fields = any(field is not None for _, field, _, _ in string.Formatter().parse(fmt))
+    if args and not has_fields:
+        fmt = " ".join([fmt, *["{}"] * len(args)])
+    _print(fmt, *args)
+
+
+def debug_check(condition: Any, message: str) -> None:
+    """Declare that a condition holds; not checked when interpreted.
+
+    Args:
+      condition: the condition.
+      message: what to say if it does not hold.
+    """
+    del condition, message
+
+
+def delay(nanos: Any) -> None:
+    """Wait in a kernel; of no effect when interpreted.
+
+    Args:
+      nanos: the time in nanoseconds.
+    """
+    del nanos
+
+
+def reciprocal(x: Any, *, approx: bool = False) -> Any:
+    """The reciprocal of floats.
+
+    Args:
+      x: an array of floats.
+      approx: whether a device may compute it with less precision; of no effect when interpreted.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.experimental.pallas import reciprocal
+      >>> reciprocal(np.float32([2, 4]))
+      Array([0.5 , 0.25], dtype=float32)
+    """
+    del approx
+    return lax.div(lax.full_like(x, 1), x)
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+    """Make an array of unspecified elements, which are 0.
+
+    Args:
+      shape: its shape.
+      dtype: its dtype.
+      out_sharding: its sharding.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.experimental.pallas import empty
+      >>> empty((2,), np.float32).shape
+      (2,)
+    """
+    return lax.full(tuple(shape), 0, dtype, sharding=out_sharding)
+
+
+def empty_like(x: Any) -> Any:
+    """Make arrays of unspecified elements, with the types of others.
+
+    Args:
+      x: an array, a ``ShapeDtypeStruct``, or a pytree of them.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.experimental.pallas import empty_like
+      >>> empty_like(np.ones(2, np.float32)).shape
+      (2,)
+    """
+    leaves, tree = tree_flatten(x)
+    return tree_unflatten(tree, [empty(leaf.shape, leaf.dtype) for leaf in leaves])
+
+
+_arithmetic = frozenset(("add", "sub", "mul", "div"))
+_transcendental = frozenset(("exp", "exp2", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh"))
+
+
+def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEstimate:
+    """Estimate the cost of a function from its jaxpr.
+
+    Args:
+      fun: the function.
+      args, kwargs: its arguments: arrays, or ``ShapeDtypeStruct``.
+
+    Returns:
+      A ``CostEstimate``, whose bytes are those of arguments and results.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci.numpy as jnp
+      >>> from ricci.experimental.pallas import estimate_cost
+      >>> estimate_cost(lambda x: x * jnp.sin(x), np.ones(8, np.float32))
+      CostEstimate(flops=8, transcendentals=8, bytes_accessed=64, remote_bytes_transferred=0)
+    """
+    leaves, tree = tree_flatten((args, kwargs))
+
+    def flat(*xs: Any) -> list[Any]:
+        positional, named = tree_unflatten(tree, xs)
+        return tree_flatten(fun(*positional, **named))[0]
+
+    avals = [x.aval if hasattr(x, "aval") else _type_of(x) for x in leaves]
+    jaxpr = ir.trace_to_jaxpr(flat, avals)
+    flops, transcendentals = _count(jaxpr)
+    moved = [*jaxpr.in_avals, *jaxpr.out_avals]
+    size = sum(prod(a.shape) * np.dtype(a.dtype).itemsize for a in moved)  # pyright: ignore
+    return CostEstimate(flops, transcendentals, size)
+
+
+def _type_of(x: Any) -> Any:
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return ir.ShapedArray(tuple(x.shape), ir.canonicalize_dtype(x.dtype))
+    return ir.get_aval(x)
+
+
+def _count(jaxpr: ir.Jaxpr) -> tuple[int, int]:
+    flops = transcendentals = 0
+    for eqn in jaxpr.eqns:
+        name = eqn.primitive.name
+        size = prod(eqn.outvars[0].aval.shape) if eqn.outvars else 0  # pyright: ignore
+        if name in _arithmetic:
+            flops += size
+        elif name in _transcendental:
+            transcendentals += size
+        elif name == "integer_pow":
+            flops += size * abs(eqn.params["y"])
+        elif name == "dot_general":
+            (contracted, _), _ = eqn.params["dimension_numbers"]
+            shape = eqn.invars[0].aval.shape  # pyright: ignore
+            flops += 2 * size * prod(shape[d] for d in contracted)
+        elif name in ("jit", "custom_jvp_call", "custom_vjp_call", "checkpoint"):
+            for inner in ir.jaxprs_in_params(eqn.params):
+                more = _count(inner)
+                flops, transcendentals = flops + more[0], transcendentals + more[1]
+    return flops, transcendentals

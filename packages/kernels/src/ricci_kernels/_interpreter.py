@@ -1,0 +1,223 @@
+"""A kernel call as a function of arrays: a loop over the grid of the discharged kernel.
+
+Inputs that no step writes are constants of the loop; outputs, scratch buffers and written inputs
+are its carry, which XLA updates in place. So a step costs its blocks, not the arrays.
+"""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+import ricci_lax as lax
+
+from ._grid_mapping import BlockMapping, GridMapping, index_of
+from ._memory_spaces import TPUMemorySpace
+from ._programs import with_positions
+from ._specs import Element
+
+
+def uninitialized(aval: Any) -> ir.Array:
+    """Return an array of the values of memory that nothing was written to.
+
+    They are those of JAX's interpreter: NaN, the least integer of a signed type but int16, else 0.
+    """
+    return lax.full(aval.shape, _filler(aval.dtype), aval.dtype)
+
+
+def initial_value(ref: Any) -> ir.Array:
+    """The first value of a buffer that a kernel allocates: semaphores begin at 0."""
+    if ref.memory_space is TPUMemorySpace.SEMAPHORE:
+        return lax.full(ref.shape, 0, ref.dtype)
+    return uninitialized(ref.inner_aval)
+
+
+def _filler(dtype: Any) -> Any:
+    if ir.issubdtype(dtype, np.inexact):
+        return float("nan")
+    if ir.issubdtype(dtype, np.signedinteger) and dtype != np.int16:
+        return int(ir.iinfo(dtype).min)
+    return 0
+
+
+def interpreted(
+    jaxpr: ir.Jaxpr,
+    mapping: GridMapping,
+    aliases: tuple[tuple[int, int], ...],
+    out_avals: Sequence[ir.ShapedArray],
+) -> ir.Jaxpr:
+    """The jaxpr of arrays of a kernel call; cached on the kernel's jaxpr.
+
+    Args:
+      jaxpr: the kernel's, whose arguments are references.
+      mapping: its grid.
+      aliases: pairs of an operand, without the sizes of the grid, and the output that is its
+        buffer.
+      out_avals: the types of the results.
+    """
+    key = ("interpreted", mapping, aliases, tuple(out_avals))
+    return jaxpr.derived(key, lambda: _Call(jaxpr, mapping, aliases, out_avals).trace())
+
+
+class _Call:
+    """A kernel call that is being interpreted."""
+
+    def __init__(
+        self,
+        jaxpr: ir.Jaxpr,
+        mapping: GridMapping,
+        aliases: tuple[tuple[int, int], ...],
+        out_avals: Sequence[ir.ShapedArray],
+    ):
+        self.mapping = mapping
+        self.out_avals = out_avals
+        self.scalar_count = mapping.num_index_operands
+        # The alias of an output, among the blocks: inputs, then outputs.
+        self.aliased = {out: operand - self.scalar_count for operand, out in aliases}
+        rank, dynamic = len(mapping.grid), mapping.dynamic_axes
+        kernel = with_positions(jaxpr, mapping.vmapped, rank, dynamic)
+        self.before = rank + len(dynamic)  # the kernel's arguments that are not references
+        self.kernel = ir.discharged(kernel)
+        written = [i - self.before for i in self.kernel.written]
+        # Writes to prefetched scalars end with the step.
+        self.written = [i for i in written if i >= self.scalar_count]
+        self.refs: list[Any] = jaxpr.in_avals
+        self.debug_info = jaxpr.debug_info
+
+    def trace(self) -> ir.Jaxpr:
+        """The jaxpr of the whole call."""
+        mapping = self.mapping
+        sizes = [ir.ShapedArray((), np.dtype("int32"))] * mapping.num_dynamic_grid_bounds
+        inputs = [m.array_aval for m in mapping.block_mappings[: mapping.num_inputs]]
+        scalars = [ref.inner_aval for ref in self.refs[: self.scalar_count]]
+        avals = [*sizes, *scalars, *inputs]
+        return ir.trace_to_jaxpr(self.run, avals, self.debug_info)
+
+    def run(self, *args: ir.Array) -> list[Any]:
+        """Run all steps."""
+        mapping, scalars = self.mapping, self.scalar_count
+        count = mapping.num_dynamic_grid_bounds
+        sizes = iter(args[:count])
+        grid = [next(sizes) if size is None else size for size in mapping.grid]
+        buffers: list[Any] = [*args[count : count + scalars], *self.padded(args[count + scalars :])]
+        first_scratch = scalars + mapping.num_inputs + mapping.num_outputs
+        buffers += [initial_value(ref) for ref in self.refs[first_scratch:]]
+        carried = sorted({self.owner(i) for i in self.written})
+
+        def step(positions: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+            current = list(buffers)
+            for i, value in zip(carried, values, strict=True):
+                current[i] = value
+            self.step(positions, args[:count], current)
+            return [current[i] for i in carried]
+
+        final = _over_grid(grid, step, [buffers[i] for i in carried])
+        for i, value in zip(carried, final, strict=True):
+            buffers[i] = value
+        start = scalars + mapping.num_inputs
+        return [self.result(i, buffers[self.owner(start + i)]) for i in range(mapping.num_outputs)]
+
+    def owner(self, operand: int) -> int:
+        """The operand whose buffer one has: an aliased output is in the buffer of its input."""
+        start = self.scalar_count + self.mapping.num_inputs
+        alias = self.aliased.get(operand - start)
+        return operand if alias is None else self.scalar_count + alias
+
+    def padded(self, inputs: Sequence[ir.Array]) -> list[Any]:
+        """The inputs and outputs, with room for blocks that reach over the end."""
+        mapping = self.mapping
+        mappings = mapping.block_mappings
+        pads = [m.padding for m in mappings]
+        for out, operand in self.aliased.items():
+            both = zip(pads[operand], pads[mapping.num_inputs + out], strict=True)
+            pads[operand] = tuple([(max(a, c), max(b, d)) for (a, b), (c, d) in both])
+        blocks: list[Any] = [_pad(x, p) for x, p in zip(inputs, pads, strict=False)]
+        for i, m in enumerate(mappings[mapping.num_inputs :]):
+            if i in self.aliased:
+                blocks.append(None)
+                continue
+            aval = m.array_aval
+            added = [low + n + high for n, (low, high) in zip(aval.shape, m.padding, strict=True)]
+            blocks.append(uninitialized(ir.ShapedArray(tuple(added), aval.dtype)))
+        return blocks
+
+    def result(self, i: int, buffer: ir.Array) -> ir.Array:
+        """An output without its padding."""
+        shape = self.out_avals[i].shape
+        if buffer.shape == shape:
+            return buffer
+        place = self.mapping.num_inputs + i
+        starts = [low for low, _ in self.mapping.block_mappings[place].padding]
+        ends = [low + n for low, n in zip(starts, shape, strict=True)]
+        return lax.slice(buffer, starts, ends)
+
+    def step(self, positions: Sequence[Any], sizes: Sequence[Any], buffers: list[Any]) -> None:
+        """Run one step; replaces the buffers that it writes."""
+        mapping, scalars = self.mapping, self.scalar_count
+        values = list(buffers)
+        starts: dict[int, Any] = {}
+        for i, m in enumerate(mapping.block_mappings, scalars):
+            buffer = buffers[self.owner(i)]
+            if buffer.shape != m.sizes:
+                starts[i] = _starts(m, index_of(m, positions, buffers[:scalars]))
+                buffer = lax.dynamic_slice(buffer, starts[i], m.sizes)
+            values[i] = lax.squeeze(buffer, m.squeezed_dims) if m.squeezed_dims else buffer
+        program = self.kernel.jaxpr
+        outs = ir.eval_jaxpr(program, program.consts, *positions, *sizes, *values)
+        outs = outs[len(outs) - len(self.written) :]
+        for i, value in zip(self.written, outs, strict=True):
+            place = self.owner(i)
+            if scalars <= i < scalars + len(mapping.block_mappings):
+                m = mapping.block_mappings[i - scalars]
+                value = lax.expand_dims(value, m.squeezed_dims) if m.squeezed_dims else value
+                if i in starts:
+                    value = lax.dynamic_update_slice(buffers[place], value, starts[i])
+            buffers[place] = value
+
+
+def _starts(mapping: BlockMapping, index: Sequence[Any]) -> list[Any]:
+    """The first element of a block along each dimension."""
+    return [
+        i if isinstance(dim, Element) or size == 1 else lax.mul(i, np.int32(size))
+        for i, size, dim in zip(index, mapping.sizes, mapping.block_shape, strict=True)
+    ]
+
+
+def _pad(x: ir.Array, padding: Sequence[tuple[int, int]]) -> ir.Array:
+    if not any(low or high for low, high in padding):
+        return x
+    fill = np.asarray(_filler(x.dtype), x.dtype)
+    return lax.pad(x, fill, [(low, high, 0) for low, high in padding])
+
+
+def _over_grid(grid: Sequence[Any], step: Any, values: list[Any]) -> list[Any]:
+    """Run a step for each position in a grid, the last axis fastest."""
+    static = all(isinstance(size, int) for size in grid)
+    if static and (prod(grid) <= 0 or any(size <= 0 for size in grid)):
+        return values
+    if static and prod(grid) == 1:
+        return step([np.int32(0)] * len(grid), values)
+    total = prod(grid) if static else _product(grid)
+
+    def body(linear: Any, carry: list[Any]) -> list[Any]:
+        positions = []
+        linear = _int32(linear)  # a loop of static bounds counts in the default integer type
+        for size in reversed(grid):
+            positions.insert(0, lax.rem(linear, _int32(size)) if len(grid) > 1 else linear)
+            linear = lax.div(linear, _int32(size)) if len(grid) > 1 else linear
+        return step(positions, carry)
+
+    return lax.fori_loop(np.int32(0), _int32(total), body, values)
+
+
+def _int32(x: Any) -> Any:
+    return np.int32(x) if isinstance(x, int) else lax.convert_element_type(x, np.int32)
+
+
+def _product(grid: Sequence[Any]) -> ir.Array:
+    total: Any = np.int32(1)
+    for size in grid:
+        total = lax.mul(total, lax.max(_int32(size), np.int32(0)))
+    return total

@@ -1,0 +1,169 @@
+"""Pipelines inside of kernels: ``emit_pipeline`` and meshes of cores."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_numpy.authoring import Window
+
+from ._accesses import masked_store
+from ._interpreter import uninitialized
+from ._programs import Frame, entered
+from ._specs import BlockSpec, BoundedSlice, Element, Indirect, Squeezed
+
+__all__: list[str] = []
+
+
+def emit_pipeline(
+    body: Callable[..., Any],
+    *,
+    grid: Sequence[Any],
+    in_specs: Any = (),
+    out_specs: Any = (),
+    tiling: Any = None,
+    core_axis: Any = None,
+    core_axis_name: Any = None,
+    dimension_semantics: Any = None,
+    trace_scopes: bool = True,
+    no_pipelining: bool = False,
+) -> Callable[..., None]:
+    """Make a function of references from one of references to their blocks, inside of a kernel.
+
+    Args:
+      body: a function of references to a block of each input and each output, and to scratch
+        buffers; it runs once for each step of the grid, the last axis fastest.
+      grid: the number of steps along each axis.
+      in_specs, out_specs: a ``BlockSpec`` for each input and output. A dimension may be a
+        ``BoundedSlice``, whose index is ``ds(start, size)``.
+      tiling, core_axis, core_axis_name, dimension_semantics, trace_scopes, no_pipelining: for the
+        compiler; of no effect when interpreted.
+
+    Returns:
+      A function of the references, with the option ``scratches``.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def double(x, out):
+      ...     out[...] = x[...] * 2
+      >>> def kernel(x, out):
+      ...     blocks = pl.BlockSpec((2,), lambda i: (i,))
+      ...     pltpu.emit_pipeline(double, grid=(2,), in_specs=[blocks], out_specs=[blocks])(x, out)
+      >>> run = pl.pallas_call(kernel, ricci.ShapeDtypeStruct((4,), np.float32), interpret=True)
+      >>> run(np.float32([1, 2, 3, 4]))
+      Array([2., 4., 6., 8.], dtype=float32)
+    """
+    sizes = tuple(grid) if isinstance(grid, list | tuple) else (grid,)
+    inputs = [in_specs] if isinstance(in_specs, BlockSpec) else list(in_specs)
+    outputs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
+
+    def pipeline(*refs: Any, scratches: Sequence[Any] = ()) -> None:
+        if len(refs) != len(inputs) + len(outputs):
+            raise ValueError(
+                f"emit_pipeline: the pipeline has {len(inputs)} in_specs and {len(outputs)} "
+                f"out_specs, and is called with {len(refs)} references."
+            )
+
+        def step(linear: Any, carry: Any) -> Any:
+            positions: list[Any] = []
+            linear = lax.convert_element_type(linear, np.int32)
+            for size in reversed(sizes):
+                size = np.int32(size) if isinstance(size, int) else size
+                positions.insert(0, lax.rem(linear, size))
+                linear = lax.div(linear, size)
+            frame = Frame(sizes, lambda axis: positions[axis])
+            entered(frame, None, lambda: _run(body, positions, refs, inputs, outputs, scratches))
+            return carry
+
+        total: Any = np.int32(prod(sizes)) if all(isinstance(n, int) for n in sizes) else None
+        if total is None:
+            total = np.int32(1)
+            for size in sizes:
+                total = lax.mul(total, jnp.asarray(size, np.int32))
+        lax.fori_loop(np.int32(0), total, step, ())
+
+    return pipeline
+
+
+def _run(
+    body: Callable[..., Any],
+    positions: Sequence[Any],
+    refs: Sequence[Any],
+    inputs: Sequence[BlockSpec],
+    outputs: Sequence[BlockSpec],
+    scratches: Sequence[Any],
+) -> None:
+    """Run the body on the blocks of one step."""
+    blocks = []
+    views = [
+        _block(spec, ref, positions) for spec, ref in zip((*inputs, *outputs), refs, strict=True)
+    ]
+    for ref, (index, mask, dropped) in zip(refs, views, strict=True):
+        value = ref[...].at[index].get(mode="clip") if mask is not None else ref.at[index][...]
+        if mask is not None:
+            value = jnp.where(mask, value, uninitialized(ir.get_aval(value)))
+        blocks.append(lax.refs.new_ref(lax.squeeze(value, dropped) if dropped else value))
+    body(*blocks, *scratches)
+    written = zip(refs[len(inputs) :], views[len(inputs) :], blocks[len(inputs) :], strict=True)
+    for ref, (index, mask, dropped), block in written:
+        value = lax.expand_dims(block[...], dropped) if dropped else block[...]
+        if mask is None:
+            ref.at[index][...] = value
+        else:
+            masked_store(ref.at[tuple(index)], value, mask)
+
+
+def _block(spec: BlockSpec, ref: Any, positions: Sequence[Any]) -> tuple[Any, Any, tuple[int, ...]]:
+    """The index of a block, the mask of its elements that exist, and its squeezed dimensions."""
+    if spec.block_shape is None:
+        return (slice(None),) * len(ref.shape), None, ()
+    index = spec.index_map(*positions) if spec.index_map else (0,) * len(ref.shape)
+    places = (
+        list(index) if isinstance(index, list | tuple) and type(index) is not Window else [index]
+    )
+    starts, counts, sizes, dropped = [], [], [], []
+    partial = False
+    for axis, (dim, place, length) in enumerate(
+        zip(spec.block_shape, places, ref.shape, strict=True)
+    ):
+        if isinstance(dim, Indirect):
+            raise NotImplementedError(
+                "emit_pipeline: blocks with an Indirect dimension are not interpreted."
+            )
+        size = 1 if dim is None or isinstance(dim, Squeezed) else getattr(dim, "block_size", dim)
+        if dim is None or isinstance(dim, Squeezed):
+            dropped.append(axis)
+        count: Any = size
+        if isinstance(dim, BoundedSlice):
+            start, count, partial = place.start, place.size, True
+        elif isinstance(dim, Element):
+            start, partial = place, True
+        else:
+            start = place * size
+            partial = partial or bool(length % size)
+        starts.append(start)
+        counts.append(count)
+        sizes.append(size)
+    if not partial:
+        return (
+            tuple([Window(s, n) for s, n in zip(starts, sizes, strict=True)]),
+            None,
+            tuple(dropped),
+        )
+    arrays, mask = [], None
+    rank = len(sizes)
+    for axis, (start, count, size) in enumerate(zip(starts, counts, sizes, strict=True)):
+        shape = [size if i == axis else 1 for i in range(rank)]
+        steps = np.arange(size, dtype=np.int32).reshape(shape)
+        place = jnp.asarray(start, np.int32) + steps
+        inside = (steps < count) & (place < ref.shape[axis]) & (place >= 0)
+        arrays.append(jnp.broadcast_to(place, tuple(sizes)))
+        mask = inside if mask is None else mask & inside
+    return tuple(arrays), jnp.broadcast_to(mask, tuple(sizes)), tuple(dropped)

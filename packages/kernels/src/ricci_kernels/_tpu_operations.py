@@ -1,0 +1,148 @@
+"""Operations of kernels for TPUs on arrays and references."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_lax as lax
+import ricci_numpy as jnp
+
+from ._accesses import masked_load, masked_store
+from ._debugging import reciprocal as _reciprocal
+
+__all__ = [
+    "bitcast",
+    "is_tpu_device",
+    "load",
+    "reciprocal",
+    "roll",
+    "store",
+    "touch",
+    "with_memory_space_constraint",
+]
+
+
+def load(ref: Any, *, mask: Any = None) -> Any:
+    """Read a reference, or a view of one.
+
+    Args:
+      ref: the reference, or ``ref.at[index]``.
+      mask: which elements are read; the others are unspecified.
+    """
+    del mask
+    return masked_load(ref, None, None)
+
+
+def store(ref: Any, val: Any, *, mask: Any = None) -> None:
+    """Write to a reference, or to a view of one.
+
+    Args:
+      ref: the reference, or ``ref.at[index]``.
+      val: an array of its shape and dtype.
+      mask: which elements to write.
+    """
+    masked_store(ref, val, mask)
+
+
+def roll(
+    x: Any, shift: Any, axis: int, *, stride: int | None = None, stride_axis: int | None = None
+) -> Any:
+    """Rotate an array along a dimension.
+
+    Args:
+      x: the array.
+      shift: by how many elements, an int or a traced scalar.
+      axis: the dimension.
+      stride: how much more each position along ``stride_axis`` is rotated than the one before it.
+      stride_axis: another dimension.
+
+    Raises:
+      ValueError: if only one of ``stride`` and ``stride_axis`` is given.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.roll(np.int32([1, 2, 3]), 1, 0)
+      Array([3, 1, 2], dtype=int32)
+    """
+    if (stride is None) != (stride_axis is None):
+        raise ValueError("roll: stride and stride_axis are given together, or neither.")
+    if stride is None or stride_axis is None:
+        return jnp.roll(x, shift, axis)
+    rows = lax.index_in_dim
+    parts = [
+        jnp.roll(rows(x, i, stride_axis, keepdims=True), shift + i * stride, axis)
+        for i in range(x.shape[stride_axis])
+    ]
+    return jnp.concatenate(parts, stride_axis)
+
+
+def bitcast(x: Any, ty: Any) -> Any:
+    """Reinterpret the bits of an array; the last dimension but one changes with the width.
+
+    Args:
+      x: an array of rank 2 or more.
+      ty: the dtype of the result.
+
+    Raises:
+      ValueError: if the rank is less, or the dimension is not divisible.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.bitcast(np.float32([[1.0]]), np.int16)
+      Array([[    0],
+             [16256]], dtype=int16)
+    """
+    shape = x.shape
+    if len(shape) < 2:
+        raise ValueError("Not implemented: bitcast 1D")
+    old, new = (8 * np.dtype(d).itemsize for d in (x.dtype, ty))
+    if old == new:
+        return lax.bitcast_convert_type(x, ty)
+    if old > new:
+        parts = jnp.moveaxis(lax.bitcast_convert_type(x, ty), -1, -2)
+        return lax.reshape(parts, (*shape[:-2], shape[-2] * (old // new), shape[-1]))
+    count = new // old
+    if shape[-2] % count:
+        raise ValueError(
+            f"bitcast of {x.dtype} to {np.dtype(ty)} joins {count} rows, but there are {shape[-2]}."
+        )
+    grouped = lax.reshape(x, (*shape[:-2], shape[-2] // count, count, shape[-1]))
+    return lax.bitcast_convert_type(jnp.moveaxis(grouped, -2, -1), ty)
+
+
+def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
+    """The reciprocal of floats.
+
+    Args:
+      x: an array of floats.
+      approx, full_range: the precision on a device; of no effect when interpreted.
+    """
+    del full_range
+    return _reciprocal(x, approx=approx)
+
+
+def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
+    """Declare in which memory an array is; of no effect when interpreted.
+
+    Args:
+      x: the array.
+      memory_space: the memory.
+    """
+    del memory_space
+    return x
+
+
+def touch(ref: Any) -> None:
+    """Declare that a reference is used; of no effect when interpreted.
+
+    Args:
+      ref: the reference.
+    """
+    del ref
+
+
+def is_tpu_device() -> bool:
+    """Whether kernels are compiled for a TPU: never, yet."""
+    return False

@@ -1,0 +1,74 @@
+"""Names for kernels on TPUs: ``jax.experimental.pallas.tpu``. Kernels are interpreted."""
+
+from ricci_ir import export_names as _export_names
+
+from ._absent import other_names as _other_names
+from ._copies import DeviceIdType as _DeviceIdType
+from ._copies import async_copy as async_copy
+from ._copies import make_async_copy as make_async_copy
+from ._copies import semaphore_read as _semaphore_read
+from ._copies import semaphore_signal as _semaphore_signal
+from ._copies import semaphore_wait as _semaphore_wait
+from ._copies import sync_copy as sync_copy
+from ._memory_spaces import ANY as _ANY
+from ._memory_spaces import HOST as _HOST
+from ._memory_spaces import SemaphoreType as SemaphoreType
+from ._memory_spaces import TPUMemorySpace as MemorySpace
+from ._memory_spaces import dma_semaphore as dma_semaphore
+from ._meshes import TensorCoreMesh as TensorCoreMesh
+from ._meshes import create_tensorcore_mesh as create_tensorcore_mesh
+from ._pipelines import emit_pipeline as emit_pipeline
+from ._specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
+from ._tpu_operations import bitcast as bitcast
+from ._tpu_operations import is_tpu_device as is_tpu_device
+from ._tpu_operations import load as load
+from ._tpu_operations import reciprocal as reciprocal
+from ._tpu_operations import roll as roll
+from ._tpu_operations import store as store
+from ._tpu_operations import touch as touch
+from ._tpu_operations import with_memory_space_constraint as with_memory_space_constraint
+from ._tpu_parameters import ARBITRARY as ARBITRARY
+from ._tpu_parameters import CORE_PARALLEL as CORE_PARALLEL
+from ._tpu_parameters import PARALLEL as PARALLEL
+from ._tpu_parameters import SUBCORE_PARALLEL as SUBCORE_PARALLEL
+from ._tpu_parameters import BufferType as BufferType
+from ._tpu_parameters import CompilerParams as CompilerParams
+from ._tpu_parameters import CoreType as CoreType
+from ._tpu_parameters import GridDimensionSemantics as GridDimensionSemantics
+from ._tpu_parameters import InterpretParams as InterpretParams
+from ._tpu_parameters import SideEffectType as SideEffectType
+from ._tpu_parameters import Tiling as Tiling
+from ._tpu_parameters import force_tpu_interpret_mode as force_tpu_interpret_mode
+from ._tpu_parameters import reset_tpu_interpret_mode_state as reset_tpu_interpret_mode_state
+from ._tpu_parameters import set_tpu_interpret_mode as set_tpu_interpret_mode
+
+VMEM: MemorySpace = MemorySpace.VMEM
+VMEM_SHARED: MemorySpace = MemorySpace.VMEM_SHARED
+SMEM: MemorySpace = MemorySpace.SMEM
+CMEM: MemorySpace = MemorySpace.CMEM
+HBM: MemorySpace = MemorySpace.HBM
+SEMAPHORE: MemorySpace = MemorySpace.SEMAPHORE
+
+__getattr__ = _other_names(
+    __name__,
+    "ACC BufferedRef BufferedRefBase ChipVersion LoweringException PipelineStep TpuInfo annotate "
+    "async_remote_copy conv core core_barrier einshape emit_pipeline_with_allocations "
+    "emit_pipeline_with_async_prefetch get_barrier_semaphore get_tpu_info get_tpu_info_for_chip "
+    "make_async_remote_copy matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo "
+    "matmul_push_rhs pack_elementwise prng_random_bits prng_seed run_on_first_core sample_block "
+    "stateful_bernoulli stateful_bits stateful_normal stateful_uniform stochastic_round "
+    "to_pallas_key trace_value unpack_elementwise",
+    {
+        "ANY": ("pl.ANY", _ANY),
+        "HOST": ("pl.HOST", _HOST),
+        "DeviceIdType": ("pl.DeviceIdType", _DeviceIdType),
+        "TPUCompilerParams": ("pltpu.CompilerParams", CompilerParams),
+        "TPUInterpretParams": ("pltpu.InterpretParams", InterpretParams),
+        "TPUMemorySpace": ("pltpu.MemorySpace", MemorySpace),
+        "semaphore_read": ("pl.semaphore_read", _semaphore_read),
+        "semaphore_signal": ("pl.semaphore_signal", _semaphore_signal),
+        "semaphore_wait": ("pl.semaphore_wait", _semaphore_wait),
+    },
+)
+
+_export_names(globals())

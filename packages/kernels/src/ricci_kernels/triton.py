@@ -1,0 +1,142 @@
+"""Names for kernels on GPUs: ``jax.experimental.pallas.triton``. Kernels are interpreted."""
+
+from dataclasses import dataclass as _dataclass
+from typing import Any as _Any
+
+import ricci_lax as _lax
+import ricci_numpy as _jnp
+from ricci_ir import export_names as _export_names
+
+from ._absent import other_names as _other_names
+from ._accesses import atomic_add as atomic_add
+from ._accesses import atomic_and as atomic_and
+from ._accesses import atomic_cas as atomic_cas
+from ._accesses import atomic_max as atomic_max
+from ._accesses import atomic_min as atomic_min
+from ._accesses import atomic_or as atomic_or
+from ._accesses import atomic_xchg as atomic_xchg
+from ._accesses import atomic_xor as atomic_xor
+from ._accesses import masked_load as _masked_load
+from ._accesses import masked_store as _masked_store
+from ._specs import CompilerParams as _CompilerParams
+
+CUSTOM_CALL_TARGET_NAME: str = "triton_kernel_call"
+
+
+@_dataclass(frozen=True)
+class CompilerParams(_CompilerParams):
+    """Parameters of the compiler for GPUs; of no effect when interpreted.
+
+    Args:
+      num_warps: the number of warps of a program.
+      num_stages: the number of stages of its pipelines.
+    """
+
+    num_warps: int | None = None
+    num_stages: int | None = None
+
+
+def load(
+    ref: _Any,
+    *,
+    mask: _Any = None,
+    other: _Any = None,
+    cache_modifier: str | None = None,
+    eviction_policy: str | None = None,
+    volatile: bool = False,
+) -> _Any:
+    """Read a reference, or a view of one.
+
+    Args:
+      ref: the reference, or ``ref.at[index]``.
+      mask: which elements are read; the others may be out of bounds.
+      other: the value of those.
+      cache_modifier, eviction_policy, volatile: for the compiler; of no effect when interpreted.
+
+    Returns:
+      An array of the reference's shape.
+    """
+    del cache_modifier, eviction_policy, volatile
+    return _masked_load(ref, mask, other)
+
+
+def store(ref: _Any, val: _Any, *, mask: _Any = None, eviction_policy: str | None = None) -> None:
+    """Write to a reference, or to a view of one.
+
+    Args:
+      ref: the reference, or ``ref.at[index]``.
+      val: an array of its shape and dtype.
+      mask: which elements are written; the others may be out of bounds.
+      eviction_policy: for the compiler; of no effect when interpreted.
+    """
+    del eviction_policy
+    _masked_store(ref, val, mask)
+
+
+def dot(
+    a: _Any,
+    b: _Any,
+    trans_a: bool = False,
+    trans_b: bool = False,
+    allow_tf32: bool | None = None,
+    precision: _Any = None,
+) -> _Any:
+    """The product of two matrices, in float32 for floats of fewer bits.
+
+    Args:
+      a, b: the matrices.
+      trans_a, trans_b: whether each is transposed first.
+      allow_tf32: whether a device may round float32 to fewer bits; of no effect when interpreted.
+      precision: see ``lax.dot_general``.
+
+    Raises:
+      ValueError: if a rank is not 2.
+    """
+    del allow_tf32
+    if a.ndim != 2 or b.ndim != 2:
+        raise ValueError("`a` and `b` must be 2D arrays.")
+    a, b = (x.T if flag else x for x, flag in ((a, trans_a), (b, trans_b)))
+    kind = _jnp.int32 if _jnp.issubdtype(a.dtype, _jnp.integer) else _jnp.float32
+    wide = None if a.dtype == _jnp.float64 else kind
+    return _jnp.dot(a, b, precision=precision, preferred_element_type=wide)
+
+
+def approx_tanh(x: _Any) -> _Any:
+    """The hyperbolic tangent; a device may compute it with less precision.
+
+    Args:
+      x: an array of floats.
+    """
+    return _lax.tanh(x)
+
+
+def debug_barrier() -> None:
+    """Wait for all threads of a program; of no effect when interpreted."""
+
+
+def max_contiguous(x: _Any, values: _Any) -> _Any:
+    """Declare how many consecutive elements indices have, for the compiler.
+
+    Args:
+      x: the indices.
+      values: the numbers; not checked.
+
+    Returns:
+      ``x``.
+    """
+    del values
+    return x
+
+
+def is_gpu_device() -> bool:
+    """Whether kernels are compiled for a GPU: never, yet."""
+    return False
+
+
+__getattr__ = _other_names(
+    __name__,
+    "GpuInfo GpuVersion elementwise_inline_asm get_gpu_info get_gpu_info_from_version",
+    {"TritonCompilerParams": ("plgpu.CompilerParams", CompilerParams)},
+)
+
+_export_names(globals())
