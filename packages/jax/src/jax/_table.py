@@ -23,13 +23,7 @@ TABLE: dict[str, dict[str, str]] = {
     "experimental.jax2tf": {"convert": f"{UNSUPPORTED}:convert"},  # equinox, neural-tangents
     **{  # aqt, jax_md, tokamax
         f"experimental.{name}": {"*": f"{KERNELS}:*"}
-        for name in (
-            "mosaic",
-            "mosaic.gpu",
-            "pallas.fuser",
-            "pallas.mosaic_gpu",
-            "pallas.tpu_sc",
-        )
+        for name in ("mosaic", "mosaic.gpu", "pallas.fuser", "pallas.mosaic_gpu", "pallas.tpu_sc")
     },
     # keras, where an option asks for it on a TPU
     "experimental.pallas.ops": {},
