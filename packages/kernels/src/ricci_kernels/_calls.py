@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_lax import convert_element_type
 from ricci_pytree import tree_flatten, tree_unflatten
 
 from ._grid_mapping import GridMapping, block_mapping, flatten_specs, place_of
@@ -111,7 +112,9 @@ def pallas_call(
     out_avals = tuple([_out_aval(x) for x in struct_leaves])
     flat_out_specs = flatten_specs("out_specs", spec.out_specs, "out_shape", out_types)
     sizes = tuple([size if isinstance(size, int) else None for size in spec.grid])
-    bounds = [size for size in spec.grid if not isinstance(size, int)]
+    bounds = [
+        convert_element_type(size, np.int32) for size in spec.grid if not isinstance(size, int)
+    ]
     traced: ir.Cache[Any, _Traced] = ir.Cache("kernels", 256)
     dictionary = tuple(sorted(metadata.items())) if metadata is not None else None
 

@@ -9,6 +9,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_pytree import tree_flatten, tree_unflatten
 
+from ._integers import cdiv
 from ._interpreter import initial_value
 from ._memory_spaces import MemoryRef, MemorySpace, SemaphoreType, buffer_type
 
@@ -46,8 +47,8 @@ def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
     return decorate
 
 
-def _none(fun: Callable[..., Any], *args: Any) -> None:
-    fun(*args)
+def _none(fun: Callable[[], Any]) -> None:
+    fun()
 
 
 def loop(
@@ -87,35 +88,22 @@ def loop(
         raise ValueError(f"loop: step must be positive, got {step}.")
 
     def decorate(fun: Callable[..., Any]) -> Any:
-        start, end, stride = _common(lower), _common(upper), _common(step)
-        static = all(isinstance(x, int) for x in (start, end, stride))
-        if static:
-            count: Any = max(-((start - end) // stride), 0)
-        else:
-            span = lax.sub(_array(end), _array(start))
-            count = lax.div(lax.add(span, _array(stride - 1)), _array(stride))
+        count = cdiv(upper - lower, step)
+        is_plain = all(isinstance(x, int) for x in (lower, step)) and (lower, step) == (0, 1)
 
         def body(k: Any, carry: Any) -> Any:
-            k = lax.convert_element_type(k, np.int32)
-            i = k if static and (start, stride) == (0, 1) else k * stride + start
+            i = k if is_plain else k * step + lower
             if init_carry is None:
-                _none(fun, i)
+                fun(i)
                 return carry
             return fun(i, carry)
 
-        first = () if init_carry is None else init_carry
-        result = lax.fori_loop(_array(0), _array(count), body, first, unroll=unroll)
+        result = lax.fori_loop(
+            0, count, body, () if init_carry is None else init_carry, unroll=unroll
+        )
         return None if init_carry is None else result
 
     return decorate
-
-
-def _common(x: Any) -> Any:
-    return int(x) if isinstance(x, int | np.integer) else x
-
-
-def _array(x: Any) -> Any:
-    return np.int32(x) if isinstance(x, int) else lax.convert_element_type(x, np.int32)
 
 
 # Runs a jaxpr whose last arguments are references to new buffers; the operands are the others.

@@ -114,7 +114,7 @@ def kernel(
     def call(*args: Any) -> Any:
         leaves, tree = tree_flatten(args)
         outs, out_tree = tree_flatten(out_type)
-        return pallas_call(
+        results = pallas_call(
             body,
             out_type,
             grid=grid,
@@ -128,6 +128,7 @@ def kernel(
             name=name,
             metadata=metadata,
         )(*args)
+        return list(results) if isinstance(out_type, list) else results
 
     return call
 
