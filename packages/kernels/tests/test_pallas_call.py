@@ -1,5 +1,7 @@
 """``pallas_call``: blocks, grids, buffers, and the transformations of calls."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ HALVES = {
 }
 
 
-def call(kernel, shape=(8,), dtype=np.float32, **options):
+def call(kernel, shape=(8,), dtype: type = np.float32, **options):
     return pl.pallas_call(kernel, ir.ShapeDtypeStruct(shape, dtype), interpret=True, **options)
 
 
@@ -318,7 +320,7 @@ MISTAKES = {
         ValueError,
         "captures references",
     ),
-    "index map": (lambda: pl.BlockSpec(lambda i: i, (4,)), TypeError, "not a function"),
+    "index map": (lambda: pl.BlockSpec(*WRONG_ORDER), TypeError, "not a function"),
     "scratch": (lambda: call(double, scratch_shapes=[3])(X), TypeError, r"scratch_shapes\[0\]"),
     "prefetch": (
         lambda: call(double, grid_spec=pltpu.PrefetchScalarGridSpec(2, grid=1))(X),
@@ -326,6 +328,7 @@ MISTAKES = {
         "prefetches 2 scalars",
     ),
 }
+WRONG_ORDER: tuple[Any, ...] = (lambda i: i, (4,))
 CAPTURED = lax.refs.new_ref(X)
 
 

@@ -1,5 +1,6 @@
 """Kernels in Python, functions of references to blocks of arrays: ``jax.experimental.pallas``."""
 
+from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 from ricci_ir import export_names as _export_names
@@ -30,7 +31,7 @@ def _store(ref: _Any, idx: _Any, val: _Any, *, mask: _Any = None, **_: object) -
 
 
 _atomics = "add and cas max min or xchg xor"
-__getattr__ = _other_names(
+__getattr__: _Callable[[str], _Any] = _other_names(
     __name__,
     "enable_debug_checks enable_poison_buffers lower_as_mlir pallas_export_experimental select_ref",
     {

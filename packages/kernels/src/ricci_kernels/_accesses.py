@@ -125,13 +125,13 @@ def atomic(name: str, operation: Callable[[Any, Any], Any]) -> Callable[..., Any
     return update
 
 
-atomic_add = atomic("atomic_add", jnp.add)
-atomic_and = atomic("atomic_and", jnp.bitwise_and)
-atomic_max = atomic("atomic_max", jnp.maximum)
-atomic_min = atomic("atomic_min", jnp.minimum)
-atomic_or = atomic("atomic_or", jnp.bitwise_or)
-atomic_xchg = atomic("atomic_xchg", lambda old, new: new)
-atomic_xor = atomic("atomic_xor", jnp.bitwise_xor)
+atomic_add: Callable[..., Any] = atomic("atomic_add", jnp.add)
+atomic_and: Callable[..., Any] = atomic("atomic_and", jnp.bitwise_and)
+atomic_max: Callable[..., Any] = atomic("atomic_max", jnp.maximum)
+atomic_min: Callable[..., Any] = atomic("atomic_min", jnp.minimum)
+atomic_or: Callable[..., Any] = atomic("atomic_or", jnp.bitwise_or)
+atomic_xchg: Callable[..., Any] = atomic("atomic_xchg", lambda old, new: new)
+atomic_xor: Callable[..., Any] = atomic("atomic_xor", jnp.bitwise_xor)
 
 
 def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:

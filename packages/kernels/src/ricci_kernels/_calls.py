@@ -301,7 +301,7 @@ def _with_captured(title: str, jaxpr: ir.Jaxpr, mapping: GridMapping) -> _Traced
         )
     avals = [_operand_aval(title, x) for x in consts]
     _, empty_tree = tree_flatten(())
-    scalars = jaxpr.in_avals[: mapping.num_index_operands]
+    scalars: list[Any] = jaxpr.in_avals[: mapping.num_index_operands]
     added = [
         block_mapping(
             no_block_spec, a, "a captured array", mapping.grid, scalars, empty_tree, MemorySpace.ANY

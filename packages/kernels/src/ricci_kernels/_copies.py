@@ -101,6 +101,10 @@ class AsyncCopyDescriptor:
       sem: the semaphore that the copy adds to.
     """
 
+    src_ref: Any
+    dst_ref: Any
+    sem: Any
+
     def __init__(self, src_ref: Any, dst_ref: Any, sem: Any, add: bool = False):
         if src_ref.shape != dst_ref.shape or src_ref.dtype != dst_ref.dtype:
             raise ValueError(

@@ -49,17 +49,17 @@ class BlockMapping(ir.TupleRecord):
     @property
     def sizes(self) -> tuple[int, ...]:
         """The number of elements of a block along each dimension of the operand."""
-        return tuple([1 if d == squeezed else d.block_size for d in self.block_shape])
+        return tuple([1 if isinstance(d, Squeezed) else d.block_size for d in self.block_shape])
 
     @property
     def squeezed_dims(self) -> tuple[int, ...]:
         """The dimensions that the kernel does not see."""
-        return tuple([i for i, d in enumerate(self.block_shape) if d == squeezed])
+        return tuple([i for i, d in enumerate(self.block_shape) if isinstance(d, Squeezed)])
 
     @property
     def ref_aval(self) -> ir.AbstractRef:
         """The type of the kernel's reference to a block."""
-        shape = tuple([d.block_size for d in self.block_shape if d != squeezed])
+        shape = tuple([d.block_size for d in self.block_shape if not isinstance(d, Squeezed)])
         return ir.AbstractRef(ir.ShapedArray(shape, self.array_aval.dtype), self.memory_space)
 
     @property
@@ -173,9 +173,8 @@ def block_mapping(
             f"Block shape for {origin} (= {dims}) must have the same number of dimensions as the "
             f"array shape {aval.shape}."
         )
-    negative = [d for d in dims if d != squeezed and d.block_size < 0]
-    if negative:
-        raise ValueError(f"Block shape for {origin} has the negative size {negative[0]}.")
+    if any(not isinstance(d, Squeezed) and d.block_size < 0 for d in dims):
+        raise ValueError(f"Block shape for {origin} (= {dims}) has a negative size.")
     if spec.index_map is None:
         zeros = (0,) * len(dims)
         jaxpr = _traced_map(lambda *_: zeros, None, dims, origin, grid, scalars, scalar_tree)
@@ -212,7 +211,7 @@ def _traced_map(
                 f"returning {len(leaves)} values: {_types(leaves)}"
             )
         for i, x in enumerate(leaves):
-            kind = ir.get_aval(x) if _is_value(x) else None
+            kind: Any = ir.get_aval(x) if _is_value(x) else None
             if kind is None or kind.shape or not ir.issubdtype(kind.dtype, np.integer):
                 text = type(x).__name__ if kind is None else kind.str_short()
                 raise ValueError(

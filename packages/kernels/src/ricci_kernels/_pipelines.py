@@ -60,7 +60,7 @@ def emit_pipeline(
       >>> run(np.float32([1, 2, 3, 4]))
       Array([2., 4., 6., 8.], dtype=float32)
     """
-    sizes = tuple(grid) if isinstance(grid, list | tuple) else (grid,)
+    sizes: tuple[Any, ...] = tuple(grid) if isinstance(grid, list | tuple) else (grid,)
     inputs = [in_specs] if isinstance(in_specs, BlockSpec) else list(in_specs)
     outputs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
 
@@ -125,9 +125,8 @@ def _block(spec: BlockSpec, ref: Any, positions: Sequence[Any]) -> tuple[Any, An
     if spec.block_shape is None:
         return (slice(None),) * len(ref.shape), None, ()
     index = spec.index_map(*positions) if spec.index_map else (0,) * len(ref.shape)
-    places = (
-        list(index) if isinstance(index, list | tuple) and type(index) is not Window else [index]
-    )
+    is_tuple = isinstance(index, list | tuple) and type(index) is not Window
+    places: list[Any] = list(index) if is_tuple else [index]
     starts, counts, sizes, dropped = [], [], [], []
     partial = False
     for axis, (dim, place, length) in enumerate(
@@ -137,8 +136,9 @@ def _block(spec: BlockSpec, ref: Any, positions: Sequence[Any]) -> tuple[Any, An
             raise NotImplementedError(
                 "emit_pipeline: blocks with an Indirect dimension are not interpreted."
             )
-        size = 1 if dim is None or isinstance(dim, Squeezed) else getattr(dim, "block_size", dim)
-        if dim is None or isinstance(dim, Squeezed):
+        is_squeezed = dim is None or isinstance(dim, Squeezed)
+        size: Any = 1 if is_squeezed else getattr(dim, "block_size", dim)
+        if is_squeezed:
             dropped.append(axis)
         count: Any = size
         if isinstance(dim, BoundedSlice):
@@ -157,7 +157,8 @@ def _block(spec: BlockSpec, ref: Any, positions: Sequence[Any]) -> tuple[Any, An
             None,
             tuple(dropped),
         )
-    arrays, mask = [], None
+    arrays: list[Any] = []
+    mask: Any = None
     rank = len(sizes)
     for axis, (start, count, size) in enumerate(zip(starts, counts, sizes, strict=True)):
         shape = [size if i == axis else 1 for i in range(rank)]

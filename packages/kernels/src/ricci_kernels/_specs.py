@@ -174,7 +174,12 @@ class GridSpec:
       (3,)
     """
 
-    num_scalar_prefetch = 0
+    grid: tuple[Any, ...]
+    grid_names: tuple[Any, ...] | None
+    in_specs: Any
+    out_specs: Any
+    scratch_shapes: Any
+    num_scalar_prefetch: int = 0
 
     def __init__(
         self,

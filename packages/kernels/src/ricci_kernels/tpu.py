@@ -1,5 +1,8 @@
 """Names for kernels on TPUs: ``jax.experimental.pallas.tpu``. Kernels are interpreted."""
 
+from collections.abc import Callable as _Callable
+from typing import Any as _Any
+
 from ricci_ir import export_names as _export_names
 
 from ._absent import other_names as _other_names
@@ -49,7 +52,7 @@ CMEM: MemorySpace = MemorySpace.CMEM
 HBM: MemorySpace = MemorySpace.HBM
 SEMAPHORE: MemorySpace = MemorySpace.SEMAPHORE
 
-__getattr__ = _other_names(
+__getattr__: _Callable[[str], _Any] = _other_names(
     __name__,
     "ACC BufferedRef BufferedRefBase ChipVersion LoweringException PipelineStep TpuInfo annotate "
     "async_remote_copy conv core core_barrier einshape emit_pipeline_with_allocations "

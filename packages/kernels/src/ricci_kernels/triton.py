@@ -1,5 +1,6 @@
 """Names for kernels on GPUs: ``jax.experimental.pallas.triton``. Kernels are interpreted."""
 
+from collections.abc import Callable as _Callable
 from dataclasses import dataclass as _dataclass
 from typing import Any as _Any
 
@@ -133,7 +134,7 @@ def is_gpu_device() -> bool:
     return False
 
 
-__getattr__ = _other_names(
+__getattr__: _Callable[[str], _Any] = _other_names(
     __name__,
     "GpuInfo GpuVersion elementwise_inline_asm get_gpu_info get_gpu_info_from_version",
     {"TritonCompilerParams": ("plgpu.CompilerParams", CompilerParams)},
