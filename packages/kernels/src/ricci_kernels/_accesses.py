@@ -90,12 +90,13 @@ def view(ref: Any, index: Any) -> Any:
     return ref.at[index]
 
 
-def atomic(name: str, operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def atomic(name: str, operation: Callable[[Any, Any], Any], shown: str) -> Callable[..., Any]:
     """The atomic operation of a name: it returns the old value and writes the operation's result.
 
     Args:
       name: its name.
       operation: from the old value and the operand to the new value.
+      shown: the result of the example.
     """
 
     def update(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any | None = None) -> Any:
@@ -121,17 +122,26 @@ def atomic(name: str, operation: Callable[[Any, Any], Any]) -> Callable[..., Any
 
     Returns:
       The old value.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental.pallas import triton as plgpu
+      >>> ref = ricci.new_ref(np.int32([5, 6]))
+      >>> old = plgpu.{name}(ref, 0, 3)
+      >>> ref
+      Ref([{shown}, 6], dtype=int32)
     """
     return update
 
 
-atomic_add: Callable[..., Any] = atomic("atomic_add", jnp.add)
-atomic_and: Callable[..., Any] = atomic("atomic_and", jnp.bitwise_and)
-atomic_max: Callable[..., Any] = atomic("atomic_max", jnp.maximum)
-atomic_min: Callable[..., Any] = atomic("atomic_min", jnp.minimum)
-atomic_or: Callable[..., Any] = atomic("atomic_or", jnp.bitwise_or)
-atomic_xchg: Callable[..., Any] = atomic("atomic_xchg", lambda old, new: new)
-atomic_xor: Callable[..., Any] = atomic("atomic_xor", jnp.bitwise_xor)
+atomic_add: Callable[..., Any] = atomic("atomic_add", jnp.add, "8")
+atomic_and: Callable[..., Any] = atomic("atomic_and", jnp.bitwise_and, "1")
+atomic_max: Callable[..., Any] = atomic("atomic_max", jnp.maximum, "5")
+atomic_min: Callable[..., Any] = atomic("atomic_min", jnp.minimum, "3")
+atomic_or: Callable[..., Any] = atomic("atomic_or", jnp.bitwise_or, "7")
+atomic_xchg: Callable[..., Any] = atomic("atomic_xchg", lambda old, new: new, "3")
+atomic_xor: Callable[..., Any] = atomic("atomic_xor", jnp.bitwise_xor, "6")
 
 
 def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
@@ -144,6 +154,16 @@ def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
 
     Returns:
       The old value.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental.pallas import triton as plgpu
+      >>> ref = ricci.new_ref(np.int32([5, 6]))
+      >>> int(plgpu.atomic_cas(ref.at[0], 5, 9))
+      5
+      >>> ref
+      Ref([9, 6], dtype=int32)
     """
     old = ref[...]
     ref[...] = jnp.where(old == cmp, jnp.asarray(val, old.dtype), old)

@@ -191,6 +191,9 @@ def with_scoped(
     Args:
       types, collective_axes, kw_types: see ``run_scoped``.
 
+    Returns:
+      A function from such a function to one without them.
+
     Example:
       >>> import numpy as np
       >>> import ricci
@@ -248,6 +251,9 @@ def empty_ref_like(x: Any) -> Any:
     Args:
       x: an array, a ``ShapeDtypeStruct``, a buffer type, or a pytree of them.
 
+    Returns:
+      A reference, or a pytree of them.
+
     Example:
       >>> import numpy as np
       >>> from ricci.experimental import pallas as pl
@@ -270,6 +276,9 @@ def get_global(what: MemoryRef | SemaphoreType) -> Any:
 
     Args:
       what: the buffer, or the semaphore.
+
+    Returns:
+      The reference.
 
     Example:
       >>> from ricci.experimental import pallas as pl

@@ -30,6 +30,15 @@ def semaphore_read(sem_or_view: Any) -> Any:
 
     Returns:
       An int32 scalar.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> count = ricci.new_ref(np.int32(0))
+      >>> pl.semaphore_signal(count, 2)
+      >>> int(pl.semaphore_read(count))
+      2
     """
     return sem_or_view[...]
 
@@ -51,6 +60,15 @@ def semaphore_signal(
 
     Raises:
       NotImplementedError: for that of another device.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> count = ricci.new_ref(np.int32(0))
+      >>> pl.semaphore_signal(count, 2)
+      >>> int(pl.semaphore_read(count))
+      2
     """
     if device_id is not None:
         raise NotImplementedError(
@@ -148,6 +166,9 @@ def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopyDescriptor
       src_ref, dst_ref: references of one shape and dtype, or views of them.
       sem: a semaphore for copies.
 
+    Returns:
+      The copy's descriptor.
+
     Raises:
       ValueError: if shapes or dtypes differ.
 
@@ -185,6 +206,15 @@ def async_copy(
 
     Returns:
       Its descriptor, whose method ``wait`` waits for it.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> x, y = ricci.new_ref(np.float32([1, 2])), ricci.new_ref(np.float32([0, 0]))
+      >>> pltpu.async_copy(x, y, ricci.new_ref(np.int32(0))).wait()
+      >>> y
+      Ref([1., 2.], dtype=float32)
     """
     copy = AsyncCopyDescriptor(src_ref, dst_ref, sem, add)
     copy.start(priority)
@@ -197,5 +227,14 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
     Args:
       src_ref, dst_ref: see ``make_async_copy``.
       add: whether to add to the destination instead of replacing it.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> x, y = ricci.new_ref(np.float32([1, 2])), ricci.new_ref(np.float32([5, 5]))
+      >>> pltpu.sync_copy(x, y, add=True)
+      >>> y
+      Ref([6., 7.], dtype=float32)
     """
     AsyncCopyDescriptor(src_ref, dst_ref, None, add).start()

@@ -34,6 +34,21 @@ def debug_print(fmt: str, *args: Any) -> None:
       fmt: a format string with a placeholder ``{}`` for each value, or none, and then the values
         are printed after it.
       args: the values.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> def kernel(out):
+      ...     pl.debug_print("step {}", pl.program_id(0))
+      ...     out[...] = np.int32(0)
+      >>> run = pl.pallas_call(
+      ...     kernel, ricci.ShapeDtypeStruct((), np.int32), grid=2, interpret=True
+      ... )
+      >>> ricci.block_until_ready(run()); ricci.effects_barrier()
+      step 0
+      step 1
+      Array(0, dtype=int32)
     """
     has_fields = any(field is not None for _, field, _, _ in string.Formatter().parse(fmt))
     if args and not has_fields:
@@ -46,7 +61,11 @@ def debug_check(condition: Any, message: str) -> None:
 
     Args:
       condition: the condition.
-      message: what to say if it does not hold.
+      message: the message if it does not hold.
+
+    Example:
+      >>> from ricci.experimental import pallas as pl
+      >>> pl.debug_check(True, "holds")
     """
     del condition, message
 
@@ -56,6 +75,10 @@ def delay(nanos: Any) -> None:
 
     Args:
       nanos: the time in nanoseconds.
+
+    Example:
+      >>> from ricci.experimental import pallas as pl
+      >>> pl.delay(100)
     """
     del nanos
 
@@ -66,6 +89,9 @@ def reciprocal(x: Any, *, approx: bool = False) -> Any:
     Args:
       x: an array of floats.
       approx: whether a device may compute it with less precision; of no effect when interpreted.
+
+    Returns:
+      An array of the same shape and dtype.
 
     Example:
       >>> import numpy as np
@@ -85,6 +111,9 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
       dtype: its dtype.
       out_sharding: its sharding.
 
+    Returns:
+      The array.
+
     Example:
       >>> import numpy as np
       >>> from ricci.experimental.pallas import empty
@@ -99,6 +128,9 @@ def empty_like(x: Any) -> Any:
 
     Args:
       x: an array, a ``ShapeDtypeStruct``, or a pytree of them.
+
+    Returns:
+      An array, or a pytree of them.
 
     Example:
       >>> import numpy as np

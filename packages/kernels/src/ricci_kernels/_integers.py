@@ -51,6 +51,9 @@ def cdiv(a: Any, b: Any) -> Any:
       a: an int or an integer array: how much there is.
       b: an int or an integer array: the size of a part.
 
+    Returns:
+      An int, or an integer array.
+
     Example:
       >>> from ricci.experimental.pallas import cdiv
       >>> cdiv(7, 2)
@@ -66,6 +69,9 @@ def align_to(a: Any, alignment: Any) -> Any:
       a: an int or an integer array.
       alignment: the number of which the result is a multiple.
 
+    Returns:
+      An int, or an integer array.
+
     Example:
       >>> from ricci.experimental.pallas import align_to
       >>> align_to(5, 4)
@@ -76,6 +82,12 @@ def align_to(a: Any, alignment: Any) -> Any:
 
 def next_power_of_2(x: int) -> int:
     """The least power of 2 that is not less than a number.
+
+    Args:
+      x: the number.
+
+    Returns:
+      An int.
 
     Raises:
       ValueError: if the number is negative.
@@ -92,6 +104,12 @@ def next_power_of_2(x: int) -> int:
 
 def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The distance in memory between neighbours along each dimension, in elements.
+
+    Args:
+      shape: the shape of an array.
+
+    Returns:
+      An int for each dimension.
 
     Example:
       >>> from ricci.experimental.pallas import strides_from_shape

@@ -69,6 +69,12 @@ class MemoryRef:
     Attributes:
       inner_aval: the type of the array in it.
       memory_space: where it is.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.SMEM((2,), np.int32).shape
+      (2,)
     """
 
     inner_aval: ir.ShapedArray

@@ -21,6 +21,11 @@ class TensorCoreMesh:
     Attributes:
       axis_name: the name of their axis.
       num_cores: how many.
+
+    Example:
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.TensorCoreMesh(axis_name="core", num_cores=2).shape
+      {'core': 2}
     """
 
     axis_name: str
@@ -38,6 +43,14 @@ def create_tensorcore_mesh(axis_name: str, num_cores: int | None = None) -> Tens
     Args:
       axis_name: the name of their axis.
       num_cores: how many; by default 1.
+
+    Returns:
+      A ``TensorCoreMesh``.
+
+    Example:
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.create_tensorcore_mesh("core").num_cores
+      1
     """
     return TensorCoreMesh(axis_name, 1 if num_cores is None else num_cores)
 
@@ -74,6 +87,9 @@ def kernel(
 
     Returns:
       A function of the inputs.
+
+    Raises:
+      NotImplementedError: for several meshes.
 
     Example:
       >>> import numpy as np
@@ -142,6 +158,17 @@ def core_map(mesh: Any, **options: Any) -> Callable[[Callable[[], None]], None]:
 
     Returns:
       A function that runs a function without arguments, which closes over references.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def double(ref):
+      ...     @pl.core_map(pltpu.TensorCoreMesh(axis_name="core"))
+      ...     def _():
+      ...         ref[...] = ref[...] * 2
+      >>> pl.run_state(double)(np.float32([1, 2]))
+      Array([2., 4.], dtype=float32)
     """
     del options
 

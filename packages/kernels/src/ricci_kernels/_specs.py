@@ -33,6 +33,11 @@ class Blocked:
 
     Attributes:
       block_size: the number of elements.
+
+    Example:
+      >>> from ricci.experimental import pallas as pl
+      >>> pl.BlockSpec((pl.Blocked(8), 128), lambda i: (i, 0)).block_shape
+      (Blocked(block_size=8), 128)
     """
 
     block_size: int
@@ -40,7 +45,13 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Squeezed:
-    """A dimension of a block with one element, which the kernel's reference does not have."""
+    """A dimension of a block with one element, which the kernel's reference does not have.
+
+    Example:
+      >>> from ricci.experimental import pallas as pl
+      >>> pl.squeezed
+      Squeezed()
+    """
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,25 @@ class Element:
     Attributes:
       block_size: the number of elements.
       padding: how many elements are added before and after the array's.
+
+    Example:
+      Windows of three elements around each:
+
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> def center(x, out):
+      ...     out[0] = x[1] * 10
+      >>> tenfold = pl.pallas_call(
+      ...     center,
+      ...     ricci.ShapeDtypeStruct((4,), np.float32),
+      ...     grid=4,
+      ...     in_specs=[pl.BlockSpec((pl.Element(3, padding=(1, 1)),), lambda i: (i,))],
+      ...     out_specs=pl.BlockSpec((1,), lambda i: (i,)),
+      ...     interpret=True,
+      ... )
+      >>> tenfold(np.float32([1, 2, 3, 4]))
+      Array([10., 20., 30., 40.], dtype=float32)
     """
 
     block_size: int
@@ -62,6 +92,11 @@ class BoundedSlice:
 
     Attributes:
       block_size: the largest size.
+
+    Example:
+      >>> from ricci.experimental import pallas as pl
+      >>> pl.BlockSpec((pl.BoundedSlice(8),), lambda i: (pl.ds(i * 8, i),)).block_shape
+      (BoundedSlice(block_size=8),)
     """
 
     block_size: int
@@ -69,10 +104,15 @@ class BoundedSlice:
 
 @dataclass(frozen=True)
 class Indirect:
-    """A dimension of a block whose index is an array of positions: for ``emit_pipeline``.
+    """A dimension of a block whose index is an array of positions; not supported yet.
 
     Attributes:
       block_size: the number of elements.
+
+    Example:
+      >>> from ricci.experimental import pallas as pl
+      >>> pl.Indirect(8)
+      Indirect(block_size=8)
     """
 
     block_size: int
@@ -99,6 +139,11 @@ class Buffered:
       use_lookahead: whether the pipeline looks for the next block that differs.
       revisit: see ``RevisitMode``.
       prefetched_count: the number of blocks that are there before the first step.
+
+    Example:
+      >>> from ricci.experimental import pallas as pl
+      >>> pl.BlockSpec((8, 128), lambda i: (i, 0), pipeline_mode=pl.Buffered(2)).pipeline_mode
+      Buffered(buffer_count=2, use_lookahead=False, revisit=None, prefetched_count=0)
     """
 
     buffer_count: int
@@ -264,6 +309,11 @@ class CostEstimate:
       transcendentals: the number of transcendental functions.
       bytes_accessed: the bytes read and written.
       remote_bytes_transferred: the bytes sent to other devices.
+
+    Example:
+      >>> from ricci.experimental import pallas as pl
+      >>> pl.CostEstimate(flops=100, transcendentals=0, bytes_accessed=64).flops
+      100
     """
 
     flops: int
@@ -273,7 +323,14 @@ class CostEstimate:
 
 
 class CompilerParams:
-    """The base of the compiler's parameters for a platform; of no effect when interpreted."""
+    """The base of the compiler's parameters for a platform; of no effect when interpreted.
+
+    Example:
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> isinstance(pltpu.CompilerParams(), pl.CompilerParams)
+      True
+    """
 
 
 type Metadata = Mapping[str, str]

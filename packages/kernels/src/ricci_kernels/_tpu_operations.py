@@ -28,6 +28,16 @@ def load(ref: Any, *, mask: Any = None) -> Any:
     Args:
       ref: the reference, or ``ref.at[index]``.
       mask: which elements are read; the others are unspecified.
+
+    Returns:
+      An array of the reference's shape.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.load(ricci.new_ref(np.float32([1, 2, 3])).at[1:])
+      Array([2., 3.], dtype=float32)
     """
     del mask
     return masked_load(ref, None, None)
@@ -40,6 +50,15 @@ def store(ref: Any, val: Any, *, mask: Any = None) -> None:
       ref: the reference, or ``ref.at[index]``.
       val: an array of its shape and dtype.
       mask: which elements to write.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> ref = ricci.new_ref(np.float32([1, 2]))
+      >>> pltpu.store(ref, np.float32([7, 8]), mask=np.array([True, False]))
+      >>> ref
+      Ref([7., 2.], dtype=float32)
     """
     masked_store(ref, val, mask)
 
@@ -55,6 +74,9 @@ def roll(
       axis: the dimension.
       stride: how much more each position along ``stride_axis`` is rotated than the one before it.
       stride_axis: another dimension.
+
+    Returns:
+      An array of the same shape and dtype.
 
     Raises:
       ValueError: if only one of ``stride`` and ``stride_axis`` is given.
@@ -83,6 +105,9 @@ def bitcast(x: Any, ty: Any) -> Any:
     Args:
       x: an array of rank 2 or more.
       ty: the dtype of the result.
+
+    Returns:
+      An array of that dtype.
 
     Raises:
       ValueError: if the rank is less, or the dimension is not divisible.
@@ -118,6 +143,15 @@ def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
     Args:
       x: an array of floats.
       approx, full_range: the precision on a device; of no effect when interpreted.
+
+    Returns:
+      An array of the same shape and dtype.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.reciprocal(np.float32([2, 4]), approx=True)
+      Array([0.5 , 0.25], dtype=float32)
     """
     del full_range
     return _reciprocal(x, approx=approx)
@@ -129,6 +163,15 @@ def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
     Args:
       x: the array.
       memory_space: the memory.
+
+    Returns:
+      The array.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.with_memory_space_constraint(np.ones(2), pltpu.VMEM).shape
+      (2,)
     """
     del memory_space
     return x
@@ -139,10 +182,22 @@ def touch(ref: Any) -> None:
 
     Args:
       ref: the reference.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.touch(ricci.new_ref(np.ones(2)))
     """
     del ref
 
 
 def is_tpu_device() -> bool:
-    """Whether kernels are compiled for a TPU: never, yet."""
+    """Whether kernels are compiled for a TPU: never, yet.
+
+    Example:
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.is_tpu_device()
+      False
+    """
     return False

@@ -81,11 +81,17 @@ class CompilerParams(_CompilerParams):
 
     Args:
       dimension_semantics: for each axis of the grid ``"parallel"`` or ``"arbitrary"``.
-      allow_input_fusion, vmem_limit_bytes, collective_id, has_side_effects, flags,
-        internal_scratch_in_bytes, serialization_format, disable_bounds_checks,
-        disable_semaphore_checks, skip_device_barrier, allow_collective_id_without_custom_barrier,
-        shape_invariant_numerics, use_tc_tiling_on_sc, needs_layout_passes,
-        fuse_transposed_lhs_in_matmul, opt_level: as in JAX.
+      allow_input_fusion, vmem_limit_bytes, collective_id, has_side_effects: as in JAX.
+      flags, internal_scratch_in_bytes, serialization_format: as in JAX.
+      disable_bounds_checks, disable_semaphore_checks, skip_device_barrier: as in JAX.
+      allow_collective_id_without_custom_barrier, shape_invariant_numerics: as in JAX.
+      use_tc_tiling_on_sc, needs_layout_passes: as in JAX.
+      fuse_transposed_lhs_in_matmul, opt_level: as in JAX.
+
+    Example:
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.CompilerParams(dimension_semantics=["parallel"]).dimension_semantics
+      ('parallel',)
     """
 
     dimension_semantics: Sequence[Any] | None = None
@@ -124,9 +130,15 @@ class InterpretParams:
     simulated: the options are of no effect.
 
     Args:
-      detect_races, out_of_bounds_reads, skip_floating_point_ops, uninitialized_memory,
-        num_cores_or_threads, vector_clock_size, logging_mode, dma_execution_mode, random_seed,
-        grid_point_recorder, allow_hbm_allocation_in_run_scoped, buffer_bounds: as in JAX.
+      detect_races, out_of_bounds_reads, skip_floating_point_ops: as in JAX.
+      uninitialized_memory, num_cores_or_threads, vector_clock_size: as in JAX.
+      logging_mode, dma_execution_mode, random_seed, grid_point_recorder: as in JAX.
+      allow_hbm_allocation_in_run_scoped, buffer_bounds: as in JAX.
+
+    Example:
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.InterpretParams(detect_races=True).detect_races
+      True
     """
 
     detect_races: bool = False
@@ -153,6 +165,21 @@ def force_tpu_interpret_mode(params: InterpretParams = InterpretParams()) -> Any
 
     Args:
       params: as ``interpret`` of ``pallas_call``.
+
+    Returns:
+      A context manager.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def double(x, out):
+      ...     out[...] = x[...] * 2
+      >>> run = pl.pallas_call(double, ricci.ShapeDtypeStruct((2,), np.float32))
+      >>> with pltpu.force_tpu_interpret_mode():
+      ...     run(np.float32([1, 2]))
+      Array([2., 4.], dtype=float32)
     """
     with forced_interpretation(params):
         yield
@@ -163,6 +190,19 @@ def set_tpu_interpret_mode(params: InterpretParams | None = InterpretParams()) -
 
     Args:
       params: as ``interpret`` of ``pallas_call``; ``None`` ends it.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def double(x, out):
+      ...     out[...] = x[...] * 2
+      >>> run = pl.pallas_call(double, ricci.ShapeDtypeStruct((2,), np.float32))
+      >>> pltpu.set_tpu_interpret_mode()
+      >>> run(np.float32([1, 2]))
+      Array([2., 4.], dtype=float32)
+      >>> pltpu.set_tpu_interpret_mode(None)
     """
     _everywhere[0] = params
 
@@ -176,4 +216,9 @@ def interpretation(interpret: Any) -> Any:
 
 
 def reset_tpu_interpret_mode_state() -> None:
-    """Forget what an interrupted simulation left; of no effect."""
+    """Forget the state of an interrupted simulation; of no effect.
+
+    Example:
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.reset_tpu_interpret_mode_state()
+    """

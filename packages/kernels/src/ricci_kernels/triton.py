@@ -31,6 +31,11 @@ class CompilerParams(_CompilerParams):
     Args:
       num_warps: the number of warps of a program.
       num_stages: the number of stages of its pipelines.
+
+    Example:
+      >>> from ricci.experimental.pallas import triton as plgpu
+      >>> plgpu.CompilerParams(num_warps=4).num_warps
+      4
     """
 
     num_warps: int | None = None
@@ -56,6 +61,14 @@ def load(
 
     Returns:
       An array of the reference's shape.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental.pallas import triton as plgpu
+      >>> ref = ricci.new_ref(np.float32([1, 2, 3]))
+      >>> plgpu.load(ref, mask=np.array([True, True, False]), other=-1.0)
+      Array([ 1.,  2., -1.], dtype=float32)
     """
     del cache_modifier, eviction_policy, volatile
     return _masked_load(ref, mask, other)
@@ -69,6 +82,15 @@ def store(ref: _Any, val: _Any, *, mask: _Any = None, eviction_policy: str | Non
       val: an array of its shape and dtype.
       mask: which elements are written; the others may be out of bounds.
       eviction_policy: for the compiler; of no effect when interpreted.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental.pallas import triton as plgpu
+      >>> ref = ricci.new_ref(np.float32([1, 2]))
+      >>> plgpu.store(ref, np.float32([7, 8]), mask=np.array([False, True]))
+      >>> ref
+      Ref([1., 8.], dtype=float32)
     """
     del eviction_policy
     _masked_store(ref, val, mask)
@@ -90,8 +112,17 @@ def dot(
       allow_tf32: whether a device may round float32 to fewer bits; of no effect when interpreted.
       precision: see ``lax.dot_general``.
 
+    Returns:
+      A matrix.
+
     Raises:
       ValueError: if a rank is not 2.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci.experimental.pallas import triton as plgpu
+      >>> plgpu.dot(np.float32([[1, 2]]), np.float32([[3, 4]]), trans_b=True)
+      Array([[11.]], dtype=float32)
     """
     del allow_tf32
     if a.ndim != 2 or b.ndim != 2:
@@ -107,12 +138,25 @@ def approx_tanh(x: _Any) -> _Any:
 
     Args:
       x: an array of floats.
+
+    Returns:
+      An array of the same shape and dtype.
+
+    Example:
+      >>> from ricci.experimental.pallas import triton as plgpu
+      >>> float(plgpu.approx_tanh(0.0))
+      0.0
     """
     return _lax.tanh(x)
 
 
 def debug_barrier() -> None:
-    """Wait for all threads of a program; of no effect when interpreted."""
+    """Wait for all threads of a program; of no effect when interpreted.
+
+    Example:
+      >>> from ricci.experimental.pallas import triton as plgpu
+      >>> plgpu.debug_barrier()
+    """
 
 
 def max_contiguous(x: _Any, values: _Any) -> _Any:
@@ -124,13 +168,24 @@ def max_contiguous(x: _Any, values: _Any) -> _Any:
 
     Returns:
       ``x``.
+
+    Example:
+      >>> from ricci.experimental.pallas import triton as plgpu
+      >>> plgpu.max_contiguous(16, 8)
+      16
     """
     del values
     return x
 
 
 def is_gpu_device() -> bool:
-    """Whether kernels are compiled for a GPU: never, yet."""
+    """Whether kernels are compiled for a GPU: never, yet.
+
+    Example:
+      >>> from ricci.experimental.pallas import triton as plgpu
+      >>> plgpu.is_gpu_device()
+      False
+    """
     return False
 
 
