@@ -14,7 +14,9 @@ import ricci
 import ricci.numpy as jnp
 from ricci import debug, lax
 from ricci.custom_batching import custom_vmap
+from ricci.experimental import pallas
 from ricci.experimental.custom_partitioning import custom_partitioning
+from ricci.experimental.pallas import tpu
 from ricci.experimental.sparse import sparsify
 from ricci.extend import linear_util
 from ricci.sharding import AbstractMesh, AxisType, PartitionSpec, auto_axes
@@ -53,6 +55,7 @@ CONTEXT_VALUES = {
     "pmap": (None, "an axis"),
     "user_context": ("fast", "exact"),
     "rolled_layers": (False, True),
+    "force_tpu_interpret_mode": (None, tpu.InterpretParams()),
 }
 USER_CONTEXT = ricci.make_user_context("fast")
 
@@ -124,6 +127,13 @@ def _custom_vjp(f):
     function = ricci.custom_vjp(f)
     function.defvjp(lambda x: (f(x), None), lambda _, cotangent: (f(cotangent),))
     return function
+
+
+def _kernel(f):
+    def kernel(x, out):
+        out[...] = f(x[...])
+
+    return pallas.pallas_call(kernel, ricci.ShapeDtypeStruct((), np.float32), interpret=True)
 
 
 def _custom_vmap(f):
@@ -250,6 +260,7 @@ WAYS = {
     "pmap": _through(ricci.pmap, lambda g, x: g(x[None])[0]),
     "custom_partitioning": _partitioned,
     "auto_axes": _auto_axes,
+    "pallas_call": _kernel,
     "bucketed": _through(ricci.bucketed, lambda g, x: g(x[None])[0]),
     "sparsify": sparsify,
     "a cache of a library's own": _cached,
@@ -311,6 +322,7 @@ OF_USERS = {
     "functions under other axis types",
     "functions with a partitioning",
     "functions with custom rules",
+    "kernels",
     "programs of jit",
     "programs of xla_computation",
     "programs on shards",

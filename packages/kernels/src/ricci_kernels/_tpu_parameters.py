@@ -155,8 +155,8 @@ class InterpretParams:
     buffer_bounds: str = "logical"
 
 
-# Whether kernels are interpreted that do not ask for it.
-forced_interpretation: ir.State = ir.State("force_tpu_interpret_mode", None, None)
+# The interpretation of kernels that do not ask for one.
+forced_interpretation: ir.State = ir.define_context("force_tpu_interpret_mode")
 
 
 @contextmanager
@@ -204,15 +204,12 @@ def set_tpu_interpret_mode(params: InterpretParams | None = InterpretParams()) -
       Array([2., 4.], dtype=float32)
       >>> pltpu.set_tpu_interpret_mode(None)
     """
-    _everywhere[0] = params
-
-
-_everywhere: list[InterpretParams | None] = [None]
+    forced_interpretation.set_global(params)
 
 
 def interpretation(interpret: Any) -> Any:
     """The mode of a call: its own, or the one that is forced."""
-    return interpret or forced_interpretation.value or _everywhere[0] or False
+    return interpret or forced_interpretation.value or False
 
 
 def reset_tpu_interpret_mode_state() -> None:
