@@ -8,6 +8,7 @@ import ricci_lax as lax
 from ricci_batching import Axis
 
 from ._grid_mapping import BlockMapping, GridMapping
+from ._interpreter import varying_aval
 from ._programs import program_id_p
 from ._specs import squeezed
 
@@ -65,7 +66,12 @@ def batched(
     jaxpr: ir.Jaxpr = params["jaxpr"]
     if any(selected):
         jaxpr = _kernel_of_batch(jaxpr, selected, axis.size, changed.vmapped)
-    out_avals = tuple([ir.ShapedArray((axis.size, *a.shape), a.dtype) for a in params["out_avals"]])
+    out_avals = tuple(
+        [
+            varying_aval(ir.ShapedArray((axis.size, *a.shape), a.dtype), ir.varying(a))
+            for a in params["out_avals"]
+        ]
+    )
     return operands, {**params, "grid_mapping": changed, "jaxpr": jaxpr, "out_avals": out_avals}
 
 
@@ -100,7 +106,11 @@ def _with_dim(
 def _batched_refs(refs: Sequence[Any], selected: Sequence[bool], size: int) -> list[Any]:
     """The types of references to the scalars of all examples."""
     return [
-        ref.update(ir.ShapedArray((size, *ref.shape), ref.dtype)) if mapped else ref
+        ref.update(
+            varying_aval(ir.ShapedArray((size, *ref.shape), ref.dtype), ir.varying(ref.inner_aval))
+        )
+        if mapped
+        else ref
         for ref, mapped in zip(refs, selected, strict=True)
     ]
 

@@ -10,6 +10,7 @@ from ricci_lax import convert_element_type
 from ricci_pytree import tree_flatten, tree_unflatten
 
 from ._grid_mapping import GridMapping, block_mapping, flatten_specs, place_of
+from ._interpreter import varying_aval, varying_ref
 from ._memory_spaces import MemorySpace, buffer_type
 from ._primitive import pallas_call_p
 from ._programs import entered, traced_frame
@@ -122,21 +123,28 @@ def pallas_call(
         count = spec.num_scalar_prefetch
         leaves, in_tree = tree_flatten(args)
         avals = tuple([_operand_aval(place_of(kernel), x) for x in leaves])
-        key = (in_tree, avals, ir.trace_context())
+        axes = _axes_of((*bounds, *leaves))
+        key = (in_tree, avals, axes, ir.trace_context())
         result = traced.recall(key)
         if result is None:
-            result = _trace(
-                kernel, spec, sizes, args[:count], args[count:], out_avals, out_tree, flat_out_specs
+            operands = args[:count], args[count:]
+            trace = lambda axes: _trace(
+                kernel, spec, sizes, *operands, out_avals, out_tree, flat_out_specs, axes
             )
+            result = trace(axes)
+            if not axes.issuperset(_axes_of(result.consts)):
+                result = trace(axes | _axes_of(result.consts))
             if not any(map(ir.is_traced, result.consts)):
                 traced.put(key, result)
             if debug:
                 print(f"The kernel jaxpr for pallas_call {place_of(kernel)}:\n{result.jaxpr}")
         aliases = _aliases(input_output_aliases, avals, out_avals)
+        operands = [*bounds, *leaves, *result.consts]
+        axes |= _axes_of(result.consts)
+        if axes:
+            operands = [ir.cast_varying(x, axes) for x in operands]
         outs = pallas_call_p.bind(
-            *bounds,
-            *leaves,
-            *result.consts,
+            *operands,
             compiler_params=compiler_params,
             cost_estimate=cost_estimate,
             debug=debug,
@@ -147,11 +155,16 @@ def pallas_call(
             mesh=None,
             metadata=dictionary,
             name=name,
-            out_avals=out_avals,
+            out_avals=tuple([varying_aval(a, axes) for a in out_avals]),
         )
         return tree_unflatten(out_tree, outs)
 
     return call
+
+
+def _axes_of(values: Sequence[Any]) -> frozenset[Any]:
+    """The manual axes along which one of some values varies."""
+    return frozenset[Any]().union(*[ir.varying(ir.get_aval(x)) for x in values])
 
 
 def _grid_spec(
@@ -228,8 +241,9 @@ def _trace(
     out_avals: Sequence[ir.ShapedArray],
     out_tree: Any,
     out_specs: Sequence[Any],
+    axes: frozenset[Any],
 ) -> _Traced:
-    """Trace a kernel and its index maps."""
+    """Trace a kernel and its index maps; its references' values vary along manual axes."""
     title = f"the pallas_call {place_of(kernel)}"
     if len(scalars) < spec.num_scalar_prefetch:
         raise ValueError(
@@ -240,7 +254,8 @@ def _trace(
     scalar_leaves, scalar_tree = tree_flatten(scalars)
     input_leaves, input_tree = tree_flatten(inputs)
     scalar_refs = [
-        ir.AbstractRef(_operand_aval(title, x), MemorySpace.DEFAULT) for x in scalar_leaves
+        varying_ref(ir.AbstractRef(_operand_aval(title, x), MemorySpace.DEFAULT), axes)
+        for x in scalar_leaves
     ]
     names = [f"args[{i}]" for i in range(len(input_leaves))]
     names += ["outputs" if len(out_avals) == 1 else f"outputs[{i}]" for i in range(len(out_avals))]
@@ -253,7 +268,8 @@ def _trace(
     )
     scratch_leaves, scratch_tree = tree_flatten(_scratch(spec.scratch_shapes))
     scratch = [buffer_type(x, f"scratch_shapes[{i}]") for i, x in enumerate(scratch_leaves)]
-    refs = [*scalar_refs, *[m.ref_aval for m in mappings], *[s.get_ref_aval() for s in scratch]]
+    blocks = [*[m.ref_aval for m in mappings], *[s.get_ref_aval() for s in scratch]]
+    refs = [*scalar_refs, *[varying_ref(ref, axes) for ref in blocks]]
     ends = np.cumsum([len(scalar_refs), len(input_leaves), len(out_avals)])
 
     def flat(*xs: Any) -> list[Any]:
@@ -282,7 +298,7 @@ def _trace(
     mapping = GridMapping(sizes, spec.grid_names, mappings, *count)
     if not jaxpr.consts:
         return _Traced(jaxpr, mapping, [])
-    return _with_captured(title, jaxpr, mapping)
+    return _with_captured(title, jaxpr, mapping, axes)
 
 
 def _scratch(shapes: Any) -> Any:
@@ -291,7 +307,9 @@ def _scratch(shapes: Any) -> Any:
     return tuple(shapes) if isinstance(shapes, list | tuple) else (shapes,)
 
 
-def _with_captured(title: str, jaxpr: ir.Jaxpr, mapping: GridMapping) -> _Traced:
+def _with_captured(
+    title: str, jaxpr: ir.Jaxpr, mapping: GridMapping, axes: frozenset[Any]
+) -> _Traced:
     """A kernel whose captured arrays are its last inputs, each a whole block."""
     consts = jaxpr.consts
     if any(map(ir.is_reference, consts)):
@@ -309,7 +327,8 @@ def _with_captured(title: str, jaxpr: ir.Jaxpr, mapping: GridMapping) -> _Traced
         for a in avals
     ]
     place = mapping.num_index_operands + mapping.num_inputs
-    refs = [*jaxpr.in_avals[:place], *[m.ref_aval for m in added], *jaxpr.in_avals[place:]]
+    captured_refs = [varying_ref(m.ref_aval, axes) for m in added]
+    refs = [*jaxpr.in_avals[:place], *captured_refs, *jaxpr.in_avals[place:]]
 
     def flat(*xs: Any) -> list[Any]:
         captured = [ref[...] for ref in xs[place : place + len(consts)]]

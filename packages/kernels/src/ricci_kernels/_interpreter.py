@@ -27,6 +27,19 @@ def uninitialized(aval: Any) -> ir.Array:
     return lax.full(aval.shape, _filler(aval.dtype), aval.dtype)
 
 
+def varying_aval(aval: ir.ShapedArray, axes: frozenset[Any]) -> ir.ShapedArray:
+    """The type of values that vary along manual axes."""
+    if not axes:
+        return aval
+    sharding = ir.make_type_sharding(None, ((),) * aval.ndim, axes)
+    return ir.ShapedArray(aval.shape, aval.dtype, sharding=sharding)
+
+
+def varying_ref(ref: ir.AbstractRef, axes: frozenset[Any]) -> ir.AbstractRef:
+    """The type of references to values that vary along manual axes."""
+    return ref.update(varying_aval(ref.inner_aval, axes)) if axes else ref
+
+
 def initial_value(ref: Any) -> ir.Array:
     """The first value of a buffer that a kernel allocates: semaphores begin at 0."""
     if ref.memory_space is TPUMemorySpace.SEMAPHORE:
@@ -58,7 +71,15 @@ def interpreted(
       out_avals: the types of the results.
     """
     key = ("interpreted", mapping, aliases, tuple(out_avals))
-    return jaxpr.derived(key, lambda: _Call(jaxpr, mapping, aliases, out_avals).trace())
+
+    def trace() -> ir.Jaxpr:
+        # A call may be lowered outside of its ``shard_map``; casts to varying values need names.
+        axes = ir.varying(out_avals[0]) if out_avals else ()
+        unbound = [(name, 1) for name in axes if name not in ir.axis_sizes.value]
+        with ir.extend_axes(unbound):
+            return _Call(jaxpr, mapping, aliases, out_avals).trace()
+
+    return jaxpr.derived(key, trace)
 
 
 class _Call:
@@ -84,15 +105,18 @@ class _Call:
         # Writes to prefetched scalars end with the step.
         self.written = [i for i in written if i >= self.scalar_count]
         self.refs: list[Any] = jaxpr.in_avals
+        # The manual axes of an enclosing ``shard_map`` along which all operands and results vary.
+        self.varying = ir.varying(out_avals[0]) if out_avals else frozenset()
         self.debug_info = jaxpr.debug_info
 
     def trace(self) -> ir.Jaxpr:
         """The jaxpr of the whole call."""
         mapping = self.mapping
-        sizes = [ir.ShapedArray((), np.dtype("int32"))] * mapping.num_dynamic_grid_bounds
+        sizes: list[Any] = [ir.ShapedArray((), np.dtype("int32"))]
+        sizes *= mapping.num_dynamic_grid_bounds
         inputs = [m.array_aval for m in mapping.block_mappings[: mapping.num_inputs]]
         scalars = [ref.inner_aval for ref in self.refs[: self.scalar_count]]
-        avals = [*sizes, *scalars, *inputs]
+        avals = [varying_aval(a, self.varying) for a in (*sizes, *scalars, *inputs)]
         return ir.trace_to_jaxpr(self.run, avals, self.debug_info)
 
     def run(self, *args: ir.Array) -> list[Any]:
@@ -103,7 +127,7 @@ class _Call:
         grid = [next(sizes) if size is None else size for size in mapping.grid]
         buffers: list[Any] = [*args[count : count + scalars], *self.padded(args[count + scalars :])]
         first_scratch = scalars + mapping.num_inputs + mapping.num_outputs
-        buffers += [initial_value(ref) for ref in self.refs[first_scratch:]]
+        buffers += [self.cast(initial_value(ref)) for ref in self.refs[first_scratch:]]
         carried = sorted({self.owner(i) for i in self.written})
 
         def step(positions: Sequence[Any], values: Sequence[Any]) -> list[Any]:
@@ -140,8 +164,12 @@ class _Call:
                 continue
             aval = m.array_aval
             added = [low + n + high for n, (low, high) in zip(aval.shape, m.padding, strict=True)]
-            blocks.append(uninitialized(ir.ShapedArray(tuple(added), aval.dtype)))
+            blocks.append(self.cast(uninitialized(ir.ShapedArray(tuple(added), aval.dtype))))
         return blocks
+
+    def cast(self, x: ir.Array) -> Any:
+        """Cast a new buffer to the type of values that vary as the operands do."""
+        return ir.cast_varying(x, self.varying) if self.varying else x
 
     def result(self, i: int, buffer: ir.Array) -> ir.Array:
         """An output without its padding."""
