@@ -5,14 +5,17 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_lax.refs import TransformedRef
 
 __all__: list[str] = []
 
+type Reference = ir.Ref | TransformedRef
 
-def masked_load(ref: Any, mask: Any, other: Any) -> Any:
+
+def masked_load(ref: Reference, mask: ir.ArrayLike | None, other: ir.ArrayLike | None) -> ir.Array:
     """Read a reference or a view of one.
 
     Args:
@@ -27,7 +30,7 @@ def masked_load(ref: Any, mask: Any, other: Any) -> Any:
     return value if other is None else jnp.where(mask, value, jnp.asarray(other, value.dtype))
 
 
-def masked_store(ref: Any, value: Any, mask: Any) -> None:
+def masked_store(ref: Reference, value: ir.ArrayLike, mask: ir.ArrayLike | None) -> None:
     """Write to a reference or a view of one, where a mask holds.
 
     Args:
@@ -49,11 +52,11 @@ def masked_store(ref: Any, value: Any, mask: Any) -> None:
     base[...] = whole.at[(first, *positions[1:])].set(value, mode="drop")
 
 
-def _base(ref: Any) -> Any:
+def _base(ref: Reference) -> ir.Ref:
     return ref.ref if isinstance(ref, TransformedRef) else ref
 
 
-def _positions(ref: Any) -> tuple[Any, ...] | None:
+def _positions(ref: Reference) -> tuple[Any, ...] | None:
     """The positions of a view's elements along each dimension, or ``None`` for a whole reference.
 
     They have the shape of the view.
@@ -83,14 +86,16 @@ def _positions(ref: Any) -> tuple[Any, ...] | None:
     return tuple([jnp.broadcast_to(x, ref.shape) for x in spread])
 
 
-def view(ref: Any, index: Any) -> Any:
+def view(ref: Reference, index: Any) -> Reference:
     """The view of a reference at an index, with a dimension for each part."""
     if index is None or index is Ellipsis or index == ():
         return ref
     return ref.at[index]
 
 
-def atomic(name: str, operation: Callable[[Any, Any], Any], shown: str) -> Callable[..., Any]:
+def atomic(
+    name: str, operation: Callable[[ir.Array, ir.Array], ir.ArrayLike], shown: str
+) -> Callable[..., ir.Array]:
     """The atomic operation of a name: it returns the old value and writes the operation's result.
 
     Args:
@@ -99,7 +104,9 @@ def atomic(name: str, operation: Callable[[Any, Any], Any], shown: str) -> Calla
       shown: the result of the example.
     """
 
-    def update(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any | None = None) -> Any:
+    def update(
+        x_ref_or_view: Reference, idx: Any, val: ir.ArrayLike, *, mask: ir.ArrayLike | None = None
+    ) -> ir.Array:
         part = view(x_ref_or_view, idx)
         old = part[...]
         val = jnp.broadcast_to(jnp.asarray(val, old.dtype), old.shape)
@@ -135,16 +142,16 @@ def atomic(name: str, operation: Callable[[Any, Any], Any], shown: str) -> Calla
     return update
 
 
-atomic_add: Callable[..., Any] = atomic("atomic_add", jnp.add, "8")
-atomic_and: Callable[..., Any] = atomic("atomic_and", jnp.bitwise_and, "1")
-atomic_max: Callable[..., Any] = atomic("atomic_max", jnp.maximum, "5")
-atomic_min: Callable[..., Any] = atomic("atomic_min", jnp.minimum, "3")
-atomic_or: Callable[..., Any] = atomic("atomic_or", jnp.bitwise_or, "7")
-atomic_xchg: Callable[..., Any] = atomic("atomic_xchg", lambda old, new: new, "3")
-atomic_xor: Callable[..., Any] = atomic("atomic_xor", jnp.bitwise_xor, "6")
+atomic_add: Callable[..., ir.Array] = atomic("atomic_add", jnp.add, "8")
+atomic_and: Callable[..., ir.Array] = atomic("atomic_and", jnp.bitwise_and, "1")
+atomic_max: Callable[..., ir.Array] = atomic("atomic_max", jnp.maximum, "5")
+atomic_min: Callable[..., ir.Array] = atomic("atomic_min", jnp.minimum, "3")
+atomic_or: Callable[..., ir.Array] = atomic("atomic_or", jnp.bitwise_or, "7")
+atomic_xchg: Callable[..., ir.Array] = atomic("atomic_xchg", lambda old, new: new, "3")
+atomic_xor: Callable[..., ir.Array] = atomic("atomic_xor", jnp.bitwise_xor, "6")
 
 
-def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
+def atomic_cas(ref: Reference, cmp: ir.ArrayLike, val: ir.ArrayLike) -> ir.Array:
     """Replace the value of a reference to a scalar, if it equals another.
 
     Args:

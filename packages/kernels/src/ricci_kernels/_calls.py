@@ -1,6 +1,7 @@
 """``pallas_call``: a kernel applied to the blocks of arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,9 +128,16 @@ def pallas_call(
         key = (in_tree, avals, axes, ir.trace_context())
         result = traced.recall(key)
         if result is None:
-            operands = args[:count], args[count:]
-            trace = lambda axes: _trace(
-                kernel, spec, sizes, *operands, out_avals, out_tree, flat_out_specs, axes
+            trace = partial(
+                _trace,
+                kernel,
+                spec,
+                sizes,
+                args[:count],
+                args[count:],
+                out_avals,
+                out_tree,
+                flat_out_specs,
             )
             result = trace(axes)
             if not axes.issuperset(_axes_of(result.consts)):

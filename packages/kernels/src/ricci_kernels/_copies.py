@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+
+from ._accesses import Reference
 
 __all__ = ["DeviceIdType", "semaphore_read", "semaphore_signal", "semaphore_wait"]
 
@@ -22,7 +25,7 @@ class DeviceIdType(enum.Enum):
     LOGICAL = "logical"
 
 
-def semaphore_read(sem_or_view: Any) -> Any:
+def semaphore_read(sem_or_view: Reference) -> ir.Array:
     """The count of a semaphore.
 
     Args:
@@ -44,8 +47,8 @@ def semaphore_read(sem_or_view: Any) -> Any:
 
 
 def semaphore_signal(
-    sem_or_view: Any,
-    inc: Any = 1,
+    sem_or_view: Reference,
+    inc: ir.ArrayLike = 1,
     *,
     device_id: Any = None,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
@@ -77,7 +80,9 @@ def semaphore_signal(
     _add(sem_or_view, inc)
 
 
-def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) -> None:
+def semaphore_wait(
+    sem_or_view: Reference, value: int | ir.Array = 1, *, decrement: bool = True
+) -> None:
     """Wait for a semaphore, and subtract from it; interpreted, nothing waits.
 
     Args:
@@ -107,7 +112,7 @@ def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) 
         _add(sem_or_view, -value)
 
 
-def _add(sem: Any, count: Any) -> None:
+def _add(sem: Reference, count: ir.ArrayLike) -> None:
     sem[...] = lax.add(sem[...], jnp.asarray(count, np.int32))
 
 
@@ -119,11 +124,13 @@ class AsyncCopyDescriptor:
       sem: the semaphore that the copy adds to.
     """
 
-    src_ref: Any
-    dst_ref: Any
-    sem: Any
+    src_ref: Reference
+    dst_ref: Reference
+    sem: Reference | None
 
-    def __init__(self, src_ref: Any, dst_ref: Any, sem: Any, add: bool = False):
+    def __init__(
+        self, src_ref: Reference, dst_ref: Reference, sem: Reference | None, add: bool = False
+    ):
         if src_ref.shape != dst_ref.shape or src_ref.dtype != dst_ref.dtype:
             raise ValueError(
                 f"a copy from a reference of shape {src_ref.shape} and dtype {src_ref.dtype} to "
@@ -159,7 +166,7 @@ class AsyncCopyDescriptor:
         self.wait()
 
 
-def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopyDescriptor:
+def make_async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference) -> AsyncCopyDescriptor:
     """Describe a copy, which its method ``start`` begins and ``wait`` waits for.
 
     Args:
@@ -195,7 +202,7 @@ def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopyDescriptor
 
 
 def async_copy(
-    src_ref: Any, dst_ref: Any, sem: Any, *, priority: int = 0, add: bool = False
+    src_ref: Reference, dst_ref: Reference, sem: Reference, *, priority: int = 0, add: bool = False
 ) -> AsyncCopyDescriptor:
     """Start a copy.
 
@@ -221,7 +228,7 @@ def async_copy(
     return copy
 
 
-def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
+def sync_copy(src_ref: Reference, dst_ref: Reference, *, add: bool = False) -> None:
     """Copy one reference to another, and wait.
 
     Args:

@@ -1,7 +1,7 @@
 """Printing and checking in kernels, uninitialized arrays, and the cost of a function."""
 
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def debug_print(fmt: str, *args: Any) -> None:
+def debug_print(fmt: str, *args: ir.ArrayLike) -> None:
     """Print values from within a kernel, in each step that reaches this call.
 
     Args:
@@ -56,7 +56,7 @@ def debug_print(fmt: str, *args: Any) -> None:
     _print(fmt, *args)
 
 
-def debug_check(condition: Any, message: str) -> None:
+def debug_check(condition: ir.ArrayLike, message: str) -> None:
     """Declare that a condition holds; not checked when interpreted.
 
     Args:
@@ -70,7 +70,7 @@ def debug_check(condition: Any, message: str) -> None:
     del condition, message
 
 
-def delay(nanos: Any) -> None:
+def delay(nanos: ir.ArrayLike) -> None:
     """Wait in a kernel; of no effect when interpreted.
 
     Args:
@@ -83,7 +83,7 @@ def delay(nanos: Any) -> None:
     del nanos
 
 
-def reciprocal(x: Any, *, approx: bool = False) -> Any:
+def reciprocal(x: ir.ArrayLike, *, approx: bool = False) -> ir.Array:
     """The reciprocal of floats.
 
     Args:
@@ -103,7 +103,7 @@ def reciprocal(x: Any, *, approx: bool = False) -> Any:
     return lax.div(lax.full_like(x, 1), x)
 
 
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: Sequence[int], dtype: ir.DTypeLike, *, out_sharding: Any = None) -> ir.Array:
     """Make an array of unspecified elements, which are 0.
 
     Args:

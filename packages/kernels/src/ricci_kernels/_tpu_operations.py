@@ -1,14 +1,14 @@
 """Operations of kernels for TPUs on arrays and references."""
 
-from typing import Any
-
 import numpy as np
 
+import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 
-from ._accesses import masked_load, masked_store
+from ._accesses import Reference, masked_load, masked_store
 from ._debugging import reciprocal as _reciprocal
+from ._memory_spaces import MemorySpace, TPUMemorySpace
 
 __all__ = [
     "bitcast",
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def load(ref: Any, *, mask: Any = None) -> Any:
+def load(ref: Reference, *, mask: ir.ArrayLike | None = None) -> ir.Array:
     """Read a reference, or a view of one.
 
     Args:
@@ -43,7 +43,7 @@ def load(ref: Any, *, mask: Any = None) -> Any:
     return masked_load(ref, None, None)
 
 
-def store(ref: Any, val: Any, *, mask: Any = None) -> None:
+def store(ref: Reference, val: ir.ArrayLike, *, mask: ir.ArrayLike | None = None) -> None:
     """Write to a reference, or to a view of one.
 
     Args:
@@ -64,8 +64,13 @@ def store(ref: Any, val: Any, *, mask: Any = None) -> None:
 
 
 def roll(
-    x: Any, shift: Any, axis: int, *, stride: int | None = None, stride_axis: int | None = None
-) -> Any:
+    x: ir.Array,
+    shift: ir.ArrayLike,
+    axis: int,
+    *,
+    stride: int | None = None,
+    stride_axis: int | None = None,
+) -> ir.Array:
     """Rotate an array along a dimension.
 
     Args:
@@ -99,7 +104,7 @@ def roll(
     return jnp.concatenate(parts, stride_axis)
 
 
-def bitcast(x: Any, ty: Any) -> Any:
+def bitcast(x: ir.Array, ty: ir.DTypeLike) -> ir.Array:
     """Reinterpret the bits of an array; the last dimension but one changes with the width.
 
     Args:
@@ -137,7 +142,7 @@ def bitcast(x: Any, ty: Any) -> Any:
     return lax.bitcast_convert_type(jnp.moveaxis(grouped, -2, -1), ty)
 
 
-def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
+def reciprocal(x: ir.ArrayLike, *, approx: bool = False, full_range: bool = True) -> ir.Array:
     """The reciprocal of floats.
 
     Args:
@@ -157,7 +162,7 @@ def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
     return _reciprocal(x, approx=approx)
 
 
-def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
+def with_memory_space_constraint[T](x: T, memory_space: MemorySpace | TPUMemorySpace) -> T:
     """Declare in which memory an array is; of no effect when interpreted.
 
     Args:
@@ -177,7 +182,7 @@ def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
     return x
 
 
-def touch(ref: Any) -> None:
+def touch(ref: Reference) -> None:
     """Declare that a reference is used; of no effect when interpreted.
 
     Args:

@@ -1,14 +1,18 @@
 """Names for kernels on GPUs: ``jax.experimental.pallas.triton``. Kernels are interpreted."""
 
 from collections.abc import Callable as _Callable
+from collections.abc import Sequence as _Sequence
 from dataclasses import dataclass as _dataclass
 from typing import Any as _Any
 
 import ricci_lax as _lax
 import ricci_numpy as _jnp
+from ricci_ir import Array as _Array
+from ricci_ir import ArrayLike as _ArrayLike
 from ricci_ir import export_names as _export_names
 
 from ._absent import other_names as _other_names
+from ._accesses import Reference as _Reference
 from ._accesses import atomic_add as atomic_add
 from ._accesses import atomic_and as atomic_and
 from ._accesses import atomic_cas as atomic_cas
@@ -43,14 +47,14 @@ class CompilerParams(_CompilerParams):
 
 
 def load(
-    ref: _Any,
+    ref: _Reference,
     *,
-    mask: _Any = None,
-    other: _Any = None,
+    mask: _ArrayLike | None = None,
+    other: _ArrayLike | None = None,
     cache_modifier: str | None = None,
     eviction_policy: str | None = None,
     volatile: bool = False,
-) -> _Any:
+) -> _Array:
     """Read a reference, or a view of one.
 
     Args:
@@ -74,7 +78,13 @@ def load(
     return _masked_load(ref, mask, other)
 
 
-def store(ref: _Any, val: _Any, *, mask: _Any = None, eviction_policy: str | None = None) -> None:
+def store(
+    ref: _Reference,
+    val: _ArrayLike,
+    *,
+    mask: _ArrayLike | None = None,
+    eviction_policy: str | None = None,
+) -> None:
     """Write to a reference, or to a view of one.
 
     Args:
@@ -97,13 +107,13 @@ def store(ref: _Any, val: _Any, *, mask: _Any = None, eviction_policy: str | Non
 
 
 def dot(
-    a: _Any,
-    b: _Any,
+    a: _Array,
+    b: _Array,
     trans_a: bool = False,
     trans_b: bool = False,
     allow_tf32: bool | None = None,
     precision: _Any = None,
-) -> _Any:
+) -> _Array:
     """The product of two matrices, in float32 for floats of fewer bits.
 
     Args:
@@ -133,7 +143,7 @@ def dot(
     return _jnp.dot(a, b, precision=precision, preferred_element_type=wide)
 
 
-def approx_tanh(x: _Any) -> _Any:
+def approx_tanh(x: _ArrayLike) -> _Array:
     """The hyperbolic tangent; a device may compute it with less precision.
 
     Args:
@@ -159,7 +169,7 @@ def debug_barrier() -> None:
     """
 
 
-def max_contiguous(x: _Any, values: _Any) -> _Any:
+def max_contiguous[T](x: T, values: _Sequence[int] | int) -> T:
     """Declare how many consecutive elements indices have, for the compiler.
 
     Args:
