@@ -84,7 +84,8 @@ def test_an_index_in_a_loop_is_found_once(marked):
     ],
 )
 def test_narrowing(fun, args, found):
-    assert [(f.code, f.severity) for f in check(fun, select="RC2")(*args)] == found
+    report = check(fun, select=["RC201", "RC202"])(*args)
+    assert [(f.code, f.severity) for f in report] == found
 
 
 def test_nothing_is_narrowed_where_64_bits_are_on():
@@ -141,6 +142,32 @@ def test_promoted_carries(fun, args, message, wrap, marked):
         report = check(fun, select="RC302")(*args)
         assert marked(report) == (["RC302"] if message else [])
         assert message is None or message in report[0].message
+
+
+# Promotion
+
+INT32, UINT32 = np.int32([1]), np.uint32([1])
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["", "jit"])
+@pytest.mark.parametrize(
+    ("fun", "args", "message"),
+    [
+        (lambda x, y: x + y, [UINT32, INT32], "warning: uint32 is promoted to int32"),
+        (lambda x, y: x / y, [INT32, np.float16([1])], "which rounds integers above 2**11"),
+        (lambda x, y: x * y, [INT32, VECTOR], "note: int32 is promoted to float32"),
+        (lambda x, y: x * y, [np.int16([1]), VECTOR], None),
+        (lambda x, y: x * y.astype(x.dtype), [UINT32, INT32], None),
+        (lambda x, y: x < y, [UINT32, INT32], None),  # by value
+        (lambda x: x * 0.5 + 1, [INT32], None),
+    ],
+)
+def test_promotions_that_lose_digits(fun, args, message, wrap):
+    fun = wrap(fun)
+    for _ in range(2):
+        report = check(fun, select="RC203")(*args)
+        assert len(report) == (message is not None)
+        assert message is None or message in f"{report[0].severity}: {report[0].message}"
 
 
 # Constants

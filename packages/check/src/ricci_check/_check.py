@@ -18,7 +18,14 @@ from ricci_pytree import PyTreeDef, argument_paths, tree_flatten, tree_unflatten
 from ._reader import Reader
 from ._report import Finding, Report, finding
 from ._rules import chosen_rules
-from ._types import constants, described, narrowed_arguments, type_drift, unused_donations
+from ._types import (
+    constants,
+    described,
+    digits_lost,
+    narrowed_arguments,
+    type_drift,
+    unused_donations,
+)
 from ._values import is_tracked
 
 __all__ = ["check"]
@@ -321,6 +328,8 @@ def _of_event(event: object) -> list[Finding]:
                 finding("RC302", source, _promotion(name, loop, old, new))
                 for name, old, new in event.changes
             ]
+        case ir.DigitsLost(source=source, old=old, new=new) if source.code is not None:
+            return [digits_lost(source, old, new)]
         case ir.NotReversible(source=source):
             message = f"{event.operation} cannot be differentiated in reverse mode"
             return [finding("RC602", source, message)]

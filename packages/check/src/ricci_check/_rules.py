@@ -71,6 +71,13 @@ _TABLE = (
         "Make it int32 to show that this is meant, or turn on jax_enable_x64.",
     ),
     Rule(
+        "RC203",
+        "promotion-loses-digits",
+        "warning",
+        "integers are promoted to a dtype that does not hold all of them",
+        "Convert the operands to a dtype that holds both, or show by astype that this is meant.",
+    ),
+    Rule(
         "RC301",
         "type-drift",
         "warning",

@@ -71,6 +71,18 @@ def _loss(x: object, target: np.dtype) -> str:
     return f": {wrong.size} of its numbers overflow, such as {wrong[0]}" if wrong.size else ""
 
 
+def digits_lost(source: ir.Source, old: np.dtype, new: np.dtype) -> Finding:
+    """Return the finding of integers promoted to a dtype that does not hold all of theirs.
+
+    Floats of 32 bits hold what programs count, so that those are a note.
+    """
+    if ir.issubdtype(new, np.integer):
+        return finding("RC203", source, f"{old} is promoted to {new}, where some numbers wrap")
+    info = ir.finfo(new)
+    message = f"{old} is promoted to {new}, which rounds integers above 2**{info.nmant + 1}"
+    return finding("RC203", source, message, "warning" if info.bits < 32 else "note")
+
+
 def type_drift(
     in_tree: PyTreeDef, names: Sequence[str], jaxpr: ir.Jaxpr, out_tree: PyTreeDef, where: ir.Source
 ) -> Iterator[Finding]:

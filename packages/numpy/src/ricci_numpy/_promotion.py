@@ -5,10 +5,12 @@ Python scalar of that dtype stays a Python scalar, which is a literal in jaxprs.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from operator import index as as_int
 from typing import Any, SupportsIndex
 
 import numpy as np
+from ml_dtypes import iinfo
 
 import ricci_ir as ir
 from ricci_lax import broadcast_in_dim, convert_element_type, convert_element_type_p
@@ -177,9 +179,37 @@ def common_dtype(*args: ir.ArrayLike) -> tuple[np.dtype, bool]:
     return pairs[0] if len(pairs) == 1 else ir.lattice_result_type(*pairs)
 
 
+@lru_cache(1024)
+def is_lossy(x: np.dtype, y: np.dtype, promoted: np.dtype) -> bool:
+    """Whether converting integers of two dtypes to the promoted dtype changes some of them."""
+    return any(d in INTEGER_DTYPES and not holds_integers(promoted, d) for d in (x, y))
+
+
+def holds_integers(target: np.dtype, integers: np.dtype) -> bool:
+    """Whether a dtype of numbers holds every integer of another dtype."""
+    limits = iinfo(integers)
+    if target in INEXACT_DTYPES:
+        info = ir.finfo(target)
+        return limits.bits - (limits.min < 0) <= info.nmant + 1 and info.max >= limits.max
+    wide = iinfo(target)
+    return wide.min <= limits.min and limits.max <= wide.max
+
+
+def _notify_losses(args: tuple[Any, ...], promoted: np.dtype) -> None:
+    """Notify observers of integers that promotion to a number's dtype may change."""
+    avals: list[Any] = [ir.get_aval(x) for x in args]
+    if promoted not in NUMERIC_DTYPES or any(aval.weak_type for aval in avals):
+        return
+    for dtype in dict.fromkeys(aval.dtype for aval in avals):
+        if dtype in INTEGER_DTYPES and not holds_integers(promoted, dtype):
+            ir.notify(ir.DigitsLost(ir.current_source(), dtype, promoted))
+
+
 def promote_dtypes(*args: Any) -> list[ir.Array]:
     """The operands with one dtype, by the promotion lattice."""
     dtype, weak = common_dtype(*args)
+    if ir.is_observed():
+        _notify_losses(args, dtype)
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 
@@ -195,7 +225,10 @@ def inexact_dtype(dtype: Any, weak: bool = False) -> tuple[np.dtype, bool]:
 
 def promote_dtypes_inexact(*args: Any) -> list[ir.Array]:
     """Like ``promote_dtypes``, with integers and booleans becoming floats."""
-    dtype, weak = inexact_dtype(*common_dtype(*args))
+    common, weak = common_dtype(*args)
+    if ir.is_observed():
+        _notify_losses(args, common)
+    dtype, weak = inexact_dtype(common, weak)
     return [scalar_or_array(x, dtype, weak) for x in args]
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "CarryPromoted",
     "CondSelected",
     "current_source",
+    "DigitsLost",
     "DonatingCall",
     "is_observed",
     "exempt_from_retracing",
@@ -59,6 +60,19 @@ class CarryPromoted(TupleRecord):
     source: Source
     loop: str
     changes: tuple[tuple[str, Any, Any], ...]
+
+
+class DigitsLost(TupleRecord):
+    """Integers were promoted to a dtype that does not hold all integers of theirs.
+
+    Attributes:
+      source: the place where the user called the operation.
+      old, new: the dtype of the integers, and the one that they are promoted to.
+    """
+
+    source: Source
+    old: Any
+    new: Any
 
 
 class NotReversible(TupleRecord):
@@ -107,7 +121,13 @@ class ProgramCompiled(TupleRecord):
 
 
 Event = (
-    TraceAbandoned | CondSelected | CarryPromoted | NotReversible | DonatingCall | ProgramCompiled
+    TraceAbandoned
+    | CondSelected
+    | CarryPromoted
+    | DigitsLost
+    | NotReversible
+    | DonatingCall
+    | ProgramCompiled
 )
 
 

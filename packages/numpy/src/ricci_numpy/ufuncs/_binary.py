@@ -14,6 +14,7 @@ from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 
 from ._factories import BOOLEANS, FLOATS, PROMOTED, binary, in_one_step, publish
+from ._mixed_comparison import compared_by_value
 from ._unary import EXACT_DTYPES, UNSIGNED_DTYPES, truth
 
 __all__ = [
@@ -98,8 +99,12 @@ def _shift_right(x: Array, y: Array) -> Array:
 
 def _ordering(name: str, operation: Operation, summary: str, example: str) -> BinaryFunction:
     """A comparison of order; complex numbers compare by real, then by imaginary part."""
+    symbol = operation.__self__.name
 
     def general(x, y):
+        exact = compared_by_value(name, symbol, x, y)
+        if exact is not None:
+            return exact
         x, y = promotion.promote_args(name, x, y)
         if not (np.iscomplexobj(x) or np.iscomplexobj(y)):
             return operation(x, y)
@@ -110,6 +115,16 @@ def _ordering(name: str, operation: Operation, summary: str, example: str) -> Bi
         return promotion.convert(result, BOOL, weak)
 
     return _row(name, operation, promotion.REAL_DTYPES, general, summary, example, ("x", "y"))
+
+
+def _equality(name: str, operation: Operation, summary: str, example: str) -> BinaryFunction:
+    symbol = operation.__self__.name
+
+    def general(x, y):
+        exact = compared_by_value(name, symbol, x, y)
+        return operation(*promotion.promote_args(name, x, y)) if exact is None else exact
+
+    return _row(name, operation, array_dtypes, general, summary, example, ("x", "y"))
 
 
 def _logical(name: str, operation: Operation, summary: str, example: str) -> BinaryFunction:
@@ -196,21 +211,11 @@ right_shift: BinaryFunction = _numbers(
 )
 bitwise_left_shift: BinaryFunction = function_alias(left_shift, "bitwise_left_shift")
 bitwise_right_shift: BinaryFunction = function_alias(right_shift, "bitwise_right_shift")
-equal: BinaryFunction = _numbers(
-    "equal",
-    lax.eq_p.bind,
-    array_dtypes,
-    "Whether two elements are equal.",
-    "2, 2 -> True",
-    parameters=_XY,
+equal: BinaryFunction = _equality(
+    "equal", lax.eq_p.bind, "Whether two elements are equal.", "2, 2 -> True"
 )
-not_equal: BinaryFunction = _numbers(
-    "not_equal",
-    lax.ne_p.bind,
-    array_dtypes,
-    "Whether two elements differ.",
-    "2, 2 -> False",
-    parameters=_XY,
+not_equal: BinaryFunction = _equality(
+    "not_equal", lax.ne_p.bind, "Whether two elements differ.", "2, 2 -> False"
 )
 less: BinaryFunction = _ordering(
     "less", lax.lt_p.bind, "Whether ``x`` is smaller than ``y``.", "2, 3 -> True"

@@ -13,7 +13,7 @@ from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import filled
 from ricci_numpy.reductions._axis_reductions import all as _all
 
-from ._binary import add, less_equal, multiply
+from ._binary import add, equal, less_equal, multiply
 from ._factories import BOOLEANS, publish, unary
 from ._unary import imag
 
@@ -467,8 +467,7 @@ def _all_equal(a: ir.Array, b: ir.Array, *, equal_nan: bool) -> ir.Array:
 
 
 def _equal(a: ir.Array, b: ir.Array, equal_nan: bool) -> ir.Array:
-    a, b = promotion.promote_args("array_equal", a, b)
-    result = lax.eq(a, b)
-    if not equal_nan or a.dtype not in promotion.INEXACT_DTYPES:
+    result = equal(a, b)
+    if not equal_nan or not promotion.INEXACT_DTYPES.issuperset((a.dtype, b.dtype)):
         return result
     return lax.bitwise_or(result, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
