@@ -6,15 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import ricci_ir as ir
 import ricci_numpy as jnp
 from ricci_autodiff import jvp
 from ricci_batching import vmap
-from ricci_ir import clear_caches, enable_x64
 
 pytestmark = pytest.mark.usefixtures("backend")
 
 OPERATORS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
-INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["bfloat16", "float16", "float32", "float64"]
 
 
@@ -34,27 +33,53 @@ def _values(dtype: str) -> np.ndarray:
     return np.array(sorted(n for n in near if info.min <= n <= info.max), dtype)
 
 
-def _expected(operation, a: np.ndarray, b: np.ndarray) -> list[list[bool]]:
+@ir.composite("comparisons")
+def _comparisons(a, b):
+    """All comparisons of two vectors, both ways round."""
+    return [operation(*pair) for operation in OPERATORS for pair in ((a, b), (b, a))]
+
+
+def _expected(a: np.ndarray, b: np.ndarray) -> list[list[list[bool]]]:
     """Python compares ints with floats exactly."""
-    kinds = [float if x.dtype.name in FLOATS else int for x in (a, b)]
-    return [[operation(kinds[0](x), kinds[1](y)) for y in b] for x in a]
+    one, other = ([(float if x.dtype.name in FLOATS else int)(n) for n in x] for x in (a, b))
+    ways = [(lambda f, x, y: f(x, y)), (lambda f, x, y: f(y, x))]
+    return [
+        [[way(operation, x, y) for y in other] for x in one]
+        for operation in OPERATORS
+        for way in ways
+    ]
 
 
-def _pairs(width: int):
-    wide = width == 64
-    names = [d for d in INTEGERS + FLOATS if wide or not d.endswith("64")]
-    return [(a, b) for a in names for b in names if a != b and (a in INTEGERS or b in INTEGERS)]
-
-
-@pytest.mark.parametrize("operation", OPERATORS)
+@pytest.mark.parametrize(
+    ("one", "others"),
+    [
+        ("int8", "int16 uint8 uint32 bfloat16 float16"),
+        ("int16", "uint16 bfloat16 float16 float32"),
+        ("int32", "uint8 uint32 bfloat16 float16 float32"),
+        ("uint8", "bfloat16"),
+        ("uint16", "bfloat16"),
+        ("uint32", "bfloat16 float16 float32"),
+    ],
+)
 @pytest.mark.parametrize("width", [32, 64])
-def test_comparisons_of_two_dtypes_are_exact(operation, width):
-    with enable_x64(width == 64):
-        for one, other in _pairs(width):
-            a, b = _values(one), _values(other)
-            result = operation(jnp.asarray(a)[:, None], jnp.asarray(b))
-            differ = np.asarray(result) != np.array(_expected(operation, a, b))
-            assert not differ.any(), (one, other, [(a[i], b[j]) for i, j in np.argwhere(differ)])
+def test_comparisons_of_two_dtypes_are_exact(one, others, width):
+    _check_pairs(one, others, width)
+
+
+@pytest.mark.parametrize("one", ["int64", "uint64"])
+def test_comparisons_with_wide_integers_are_exact(one):
+    others = "int8 int32 int64 uint8 uint32 uint64 bfloat16 float16 float32 float64"
+    _check_pairs(one, others.replace(f" {one}", ""), 64)
+
+
+def _check_pairs(one: str, others: str, width: int) -> None:
+    with ir.enable_x64(width == 64):
+        a = _values(one)
+        for other in others.split():
+            b = _values(other)
+            results = _comparisons(jnp.asarray(a)[:, None], jnp.asarray(b)[None])
+            differ = np.stack(results) != np.array(_expected(a, b))
+            assert not differ.any(), (other, [(k, a[i], b[j]) for k, i, j in np.argwhere(differ)])
 
 
 def test_comparisons_stay_exact_under_transformations_and_after_clearing_caches():
@@ -64,7 +89,7 @@ def test_comparisons_stay_exact_under_transformations_and_after_clearing_caches(
         assert jvp(lambda z: jnp.less(x, y) * z, (1.0,), (1.0,))[1].tolist() == [0.0, 0.0, 0.0]
         assert (x[:, None] > y).tolist() == [[True] * 3, [True] * 3, [False, True, False]]
         assert (jnp.uint32([]) < jnp.int32([])).shape == (0,)
-        clear_caches()
+        ir.clear_caches()
 
 
 @pytest.mark.parametrize(
