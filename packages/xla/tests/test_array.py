@@ -149,6 +149,16 @@ def test_dlpack_shares_memory():
     assert y.tolist() == [0, 1, 2, 3]
 
 
+def test_from_dlpack_copies_memory_that_its_owner_does_not_share():
+    x = np.arange(4, dtype="int32")
+    x.flags.writeable = False
+    for copy in (None, True):
+        np.testing.assert_array_equal(from_dlpack(x, copy=copy), x)
+    assert from_dlpack(x[:0]).shape == (0,)
+    with pytest.raises(ValueError, match="copy=False forbids a copy"):
+        from_dlpack(x, copy=False)
+
+
 def test_from_dlpack_raises_on_other_objects():
     with pytest.raises(TypeError, match="__dlpack__"):
         from_dlpack([1, 2])
