@@ -223,6 +223,39 @@ def test_register_dataclass_with_a_field_that_init_does_not_take(pt):
         pt.register_dataclass(make())
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+def test_dataclasses_whose_init_takes_other_arguments_are_rebuilt_from_their_fields(pt, frozen):
+    @functools.partial(pt.register_dataclass, data_fields=["x"], meta_fields=["n"])
+    @dataclasses.dataclass(frozen=frozen)
+    class Scaled:
+        x: object
+        n: int
+        label: str = dataclasses.field(init=False, default="none")
+
+        def __init__(self, unscaled):
+            object.__setattr__(self, "x", unscaled * 2)
+            object.__setattr__(self, "n", 3)
+
+    mapped = pt.tree_map(lambda x: x + 1, Scaled(5))
+    assert (type(mapped), mapped.x, mapped.n, mapped.label) == (Scaled, 11, 3, "none")
+    ((path, leaf),) = pt.tree_flatten_with_path(Scaled(5))[0]
+    assert (pt.keystr(path), leaf) == (".x", 10)
+    assert pt.tree_structure(Scaled(1)) == pt.tree_structure(Scaled(2))
+
+
+def test_an_init_that_takes_the_fields_is_called(pt):
+    @pt.register_dataclass
+    @dataclasses.dataclass
+    class Doubled:
+        x: object
+
+        def __init__(self, x=0):
+            self.x = x
+            self.double = 2 * x
+
+    assert pt.tree_map(lambda x: x + 1, Doubled(1)).double == 4
+
+
 def test_register_dataclass_with_keyword_only_fields(pt):
     @functools.partial(pt.register_dataclass, data_fields=["b", "a"], meta_fields=[])
     @dataclasses.dataclass

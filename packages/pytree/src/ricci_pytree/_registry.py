@@ -1,12 +1,13 @@
 """Registering classes as containers, in the registries of the active engine."""
 
 import dataclasses
+import inspect
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import methodcaller
 from typing import Any, NamedTuple
 
-from ._engine import DictKey, PyTreeRegistry
+from ._engine import DictKey, GetAttrKey, PyTreeRegistry
 
 # Ricci's registries. jaxlib's global one is left to JAX, which registers the same types there.
 default_registry: PyTreeRegistry = PyTreeRegistry()
@@ -316,7 +317,8 @@ def register_dataclass[C: type](
       Static fields are hashed and compared: give them numbers, strings and tuples, not arrays.
 
       Objects are also made with tracers, and with whatever ``tree.map`` returns, for their fields:
-      ``__post_init__`` must accept these.
+      ``__post_init__`` must accept these. If the dataclass has an ``__init__`` of its own that does
+      not take the fields by keyword, the fields are set without a call of it.
 
     See also:
       ``register_pytree_node``, for other classes; ``tree.static``, for such a field.
@@ -337,14 +339,54 @@ def register_dataclass[C: type](
     if data_fields is None or meta_fields is None:
         data_fields, meta_fields = _declared_fields(nodetype, drop_fields)
     _check_fields(nodetype, tuple(data_fields), tuple(meta_fields), drop_fields)
+    names = (*data_fields, *meta_fields)
+    if not _init_accepts(nodetype, names):
+        _register_without_init(nodetype, tuple(data_fields), tuple(meta_fields))
+        return nodetype
     for registry in _registries:
         registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
-    names = (*data_fields, *meta_fields)
     registered_nodes[nodetype] = RegisteredNode(
         _one_level,
         lambda data, children: nodetype(**dict(zip(names, (*children, *data), strict=True))),
     )
     return nodetype
+
+
+def _init_accepts(nodetype: type, names: tuple[str, ...]) -> bool:
+    """Whether a class takes its fields as keywords; a dataclass's own __init__ may not."""
+    code = getattr(nodetype.__init__, "__code__", None)
+    is_generated = code is None or code.co_filename == "<string>"
+    if is_generated or not dataclasses.is_dataclass(nodetype):
+        return True
+    try:
+        inspect.signature(nodetype).bind(**dict.fromkeys(names))
+    except TypeError:
+        return False
+    return True
+
+
+def _register_without_init(
+    nodetype: type, data_fields: tuple[str, ...], meta_fields: tuple[str, ...]
+) -> None:
+    """Register a dataclass whose objects are made by setting their fields."""
+    defaults = {
+        field.name: field.default
+        for field in dataclasses.fields(nodetype)
+        if field.default is not dataclasses.MISSING
+    }
+
+    def flatten_with_keys(x: object) -> tuple[list[Any], tuple[Any, ...]]:
+        children = [(GetAttrKey(name), getattr(x, name)) for name in data_fields]
+        return children, tuple(getattr(x, name) for name in meta_fields)
+
+    def unflatten(data: tuple[Any, ...], children: Iterable[Any]) -> Any:
+        x = object.__new__(nodetype)
+        values = zip((*data_fields, *meta_fields), (*children, *data), strict=True)
+        for name, value in {**defaults, **dict(values)}.items():
+            object.__setattr__(x, name, value)
+        return x
+
+    register_pytree_with_keys(nodetype, flatten_with_keys, unflatten)
 
 
 def _declared_fields(nodetype: type, drop_fields: Sequence[str]) -> tuple[list[str], list[str]]:
