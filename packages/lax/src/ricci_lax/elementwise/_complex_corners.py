@@ -82,8 +82,15 @@ def _log(x: Array, z: Array) -> Array:
     return complex(_where(bitwise_or(_infinite(a), _infinite(b)), inf, re), im)
 
 
+def _negative(x: Array) -> Array:
+    """Whether numbers or zeros have a minus sign, which a comparison of zeros ignores."""
+    return lt(div(scalar_like(x, 1), x), scalar_like(x, 0))
+
+
 def _sqrt(x: Array, z: Array) -> Array:
     (a, b), (re, im) = _parts(x), _parts(z)
+    # At the cut, the negative real axis, the result has the sign of b.
+    im = _where(bitwise_and(_is(b, 0.0), _negative(b)), neg(abs(im)), im)
     steep = _infinite(b)
     level = bitwise_and(_is(b, 0.0), ge(a, scalar_like(a, 0)))
     im = _where(bitwise_and(_is(a, -inf), ne(b, b)), inf, im)
@@ -94,23 +101,26 @@ def _sqrt(x: Array, z: Array) -> Array:
 
 def _asinh(x: Array, z: Array) -> Array:
     (a, b), (re, im) = _parts(x), _parts(z)
-    level = _is(b, 0.0)
-    return complex(_where(bitwise_and(_is(a, 0.0), level), a, re), _where(level, b, im))
+    level, upright = _is(b, 0.0), _is(a, 0.0)
+    # At the cut, the imaginary axis beyond ±i, the result has the sign of a.
+    re = _where(upright, _where(_negative(a), neg(abs(re)), abs(re)), re)
+    return complex(_where(bitwise_and(upright, level), a, re), _where(level, b, im))
 
 
 def _acosh(x: Array, z: Array) -> Array:
     (a, b), (re, im) = _parts(x), _parts(z)
     im = _where(bitwise_and(_is(a, 0.0), ne(b, b)), pi / 2, im)
-    # The result has the sign of b, also where that is a zero: 1 / b is infinite there, and has the
-    # sign that a comparison of b itself ignores.
-    below = lt(div(scalar_like(b, 1), b), scalar_like(b, 0))
-    return complex(re, _where(bitwise_and(_is(b, 0.0), below), neg(abs(im)), im))
+    # The result has the sign of b, also where that is a zero.
+    return complex(re, _where(bitwise_and(_is(b, 0.0), _negative(b)), neg(abs(im)), im))
 
 
 def _acos(x: Array, z: Array) -> Array:
     (a, b), (re, im) = _parts(x), _parts(z)
-    between = bitwise_and(_is(b, 0.0), le(abs(a), scalar_like(a, 1)))
+    level = _is(b, 0.0)
+    between = bitwise_and(level, le(abs(a), scalar_like(a, 1)))
     re = _where(bitwise_and(_is(a, 0.0), ne(b, b)), pi / 2, re)
+    # At the cut, the real axis beyond ±1, the result has the sign that b has not.
+    im = _where(level, _where(_negative(b), abs(im), neg(abs(im))), im)
     return complex(re, _where(between, neg(b), im))
 
 
