@@ -94,6 +94,31 @@ def test_limits_of_steps():
     assert np.isnan(odeint(lambda y, t: jnp.sqrt(-y), 1.0, np.float32([0.0, 1.0]))[-1])
 
 
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("wrap", [lambda f: f, jit])
+def test_steps_that_leave_the_domain_are_shortened(wrap, wide):
+    with enable_x64(wide):
+        tolerances = {"rtol": 1e-4, "atol": 1e-5}
+        times = np.array([0.0, 1.0, 1.9], "float64" if wide else "float32")
+        run = wrap(lambda y: odeint(lambda y, t: -jnp.sqrt(y), y, times, **tolerances))
+        np.testing.assert_allclose(run(1.0), (1 - times / 2) ** 2, atol=1e-3)
+        pull = wrap(
+            grad(lambda y: odeint(lambda y, t: -jnp.sqrt(y), y, times[:2], **tolerances)[1])
+        )
+        np.testing.assert_allclose(pull(1.0), 0.5, atol=1e-3)
+        run = wrap(
+            lambda y: odeint(lambda y, t: 1 / jnp.sqrt(1 - t), y, times * 0.525, **tolerances)
+        )
+        np.testing.assert_allclose(run(0.0), 2 - 2 * np.sqrt(1 - times * 0.525), atol=2e-3)
+
+
+def test_no_state_is_returned_from_beyond_a_singularity():
+    times = np.float32([0.0, 0.5, 2.0])
+    found = odeint(lambda y, t: 1 / jnp.sqrt(1 - t), 0.0, times, rtol=1e-4, atol=1e-4)
+    assert np.isclose(found[1], 2 - np.sqrt(2), atol=1e-3)
+    assert np.isnan(found[2])
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

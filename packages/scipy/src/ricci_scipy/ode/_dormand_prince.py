@@ -199,7 +199,7 @@ def optimal_step_size(
 
     Args:
       last_step: the size of the last step.
-      mean_error_ratio: its error, relative to the tolerance.
+      mean_error_ratio: its error, relative to the tolerance; after NaN the step shrinks the most.
       safety: by how much to stay below.
       ifactor, dfactor: the most and the least by which the size changes; it does not shrink after
         a step that was exact enough.
@@ -220,6 +220,7 @@ def optimal_step_size(
     # The error of a step is proportional to a power, the order, of its size.
     factor: Any = jnp.clip(safety * some ** (-1.0 / order), least, ifactor)
     change: Any = jnp.where(ratio == 0, ifactor, factor)
+    change = jnp.where(jnp.isnan(ratio), dfactor, change)
     return change.astype(ratio.dtype) * last_step
 
 
@@ -262,4 +263,5 @@ def initial_step_size(
     flat = largest <= 1e-15
     step = (0.01 / jnp.where(flat, 1, largest)) ** (1.0 / (order + 1.0))
     step = jnp.where(flat, jnp.maximum(1e-6, guess * 1e-3), step)
-    return jnp.minimum(100.0 * guess, step)
+    # The state of the guess may lie outside of the slope's domain.
+    return jnp.minimum(100.0 * guess, jnp.where(jnp.isnan(step), guess, step))

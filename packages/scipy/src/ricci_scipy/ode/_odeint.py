@@ -176,6 +176,9 @@ def _integrate(
             )
             ratio = dormand_prince.mean_error_ratio(error, rtol, atol, now.y, y)
             size = limited(dormand_prince.optimal_step_size(now.step, ratio))
+            # Next to a singularity no step is short enough, and none of size 0 is tried.
+            is_stuck = jnp.isnan(ratio) & (now.time + size == now.time)
+            size = jnp.where(is_stuck, 0, size).astype(ts.dtype)
             polynomial = dormand_prince.interp_fit_dopri(now.y, y, slopes, now.step)
             after = _Progress(y, f, now.time + now.step, size, now.time, polynomial)
             accepted = ratio <= 1
@@ -185,8 +188,9 @@ def _integrate(
         _, progress = lax.while_loop(going, step, (np.int32(0), progress))
         length = progress.time - progress.before
         part = (target - progress.before) / jnp.where(length > 0, length, 1)
-        # A step whose size is not a number was tried where the slope is not finite.
-        part = jnp.where(jnp.isnan(progress.step) & (progress.time < target), jnp.nan, part)
+        # The slope was not finite at the state, or after each step from it.
+        is_lost = ~(progress.step > 0) & (progress.time < target)
+        part = jnp.where(is_lost, jnp.nan, part)
         return progress, jnp.polyval(progress.polynomial, part.astype(ts.dtype)).astype(y0.dtype)
 
     _, ys = lax.scan(advance, progress, sign * ts[1:])
