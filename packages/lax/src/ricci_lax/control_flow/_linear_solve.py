@@ -142,7 +142,23 @@ def _trace(
         return [*results, *aux_leaves]
 
     jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("custom_linear_solve", what))
-    return _Traced(ir.convert_constvars(jaxpr), jaxpr.consts, aux_tree), jaxpr
+    return _Traced(_shared(what, ir.convert_constvars(jaxpr)), jaxpr.consts, aux_tree), jaxpr
+
+
+_shared_jaxprs: ir.Cache[tuple[Any, ...], ir.Jaxpr] = ir.Cache("functions of linear solves", 256)
+
+
+def _shared(what: str, jaxpr: ir.Jaxpr) -> ir.Jaxpr:
+    """Return the cached jaxpr equal to this one, which has executables, or this one.
+
+    Solvers pass new functions in each call, so that these do not identify the jaxpr.
+    """
+    key = what, tuple(v.aval for v in jaxpr.invars), tuple(eqn.primitive for eqn in jaxpr.eqns)
+    cached = _shared_jaxprs.recall(key)
+    if cached is not None and ir.same_program(cached, jaxpr):
+        return cached
+    _shared_jaxprs.put(key, jaxpr)
+    return jaxpr
 
 
 def _check_like_b(

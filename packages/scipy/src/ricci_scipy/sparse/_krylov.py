@@ -86,8 +86,12 @@ def _solved(
     M: Operator | Array | np.ndarray | None,
     *,
     is_symmetric: bool,
-) -> tuple[PyTree, None]:
-    """Check the arguments of a solver, and run its method as a linear solve with derivatives."""
+    has_info: bool = False,
+) -> tuple[PyTree, Any]:
+    """Check the arguments of a solver, and run its method as a linear solve with derivatives.
+
+    With ``has_info`` the method returns a pair of the solution and of the state of convergence.
+    """
     b = tree_map(_as_inexact, b)
     operator = _operator(name, "A", A)
     precondition = _identity if M is None else _operator(name, "M", M)
@@ -111,10 +115,11 @@ def _solved(
 
     # The transpose of a Hermitian matrix is its conjugate: only a real one is its own transpose.
     is_real = not any(jnp.iscomplexobj(x) for x in tree_leaves(b))
-    x = lax.custom_linear_solve(
-        operator, b, solve, transpose_solve=solve, symmetric=is_symmetric and is_real
+    symmetric = is_symmetric and is_real
+    solution: Any = lax.custom_linear_solve(
+        operator, b, solve, transpose_solve=solve, symmetric=symmetric, has_aux=has_info
     )
-    return x, None
+    return solution if has_info else (solution, None)
 
 
 def _as_inexact(x: ArrayLike) -> Array:
@@ -225,7 +230,7 @@ def _gmres(
     maxiter: int,
     M: Operator,
     restart: int,
-) -> PyTree:
+) -> tuple[PyTree, Array]:
     """GMRES, preconditioned from the left; pytrees are flattened to vectors."""
     flat_b, unravel = ravel_pytree(b)
     start, _ = ravel_pytree(x0)
@@ -246,8 +251,11 @@ def _gmres(
         x = x + _best_in_krylov_space(apply, r, restart)
         return x, target - apply(x), k + 1
 
-    x = lax.while_loop(goes_on, step, (start, target - apply(start), 0))[0]
-    return unravel(x)
+    x, r, k = lax.while_loop(goes_on, step, (start, target - apply(start), 0))
+    left = jnp.linalg.norm(r)
+    # Every comparison with NaN is false, and ends the loop.
+    info = jnp.where(left <= limit, 0, jnp.where(jnp.isnan(left), -1, jnp.maximum(k, 1)))
+    return unravel(x), info
 
 
 def _best_in_krylov_space(apply: Callable[[Array], Array], r: Array, restart: int) -> Array:
@@ -375,7 +383,7 @@ def gmres(
     maxiter: int | None = None,
     M: Operator | Array | np.ndarray | None = None,
     solve_method: str = "batched",
-) -> tuple[PyTree, None]:
+) -> tuple[PyTree, Array]:
     """The solution of ``A x = b`` by the generalised minimal residual method, for any ``A``.
 
     Args:
@@ -388,7 +396,8 @@ def gmres(
         checked once for each space.
 
     Returns:
-      The solution, like ``b``, and ``None``.
+      The solution, like ``b``, and an integer: 0 if the solver converged, -1 if it met NaN, and
+      otherwise the number of spaces, at least 1, after which the residual was too large.
 
     Raises:
       TypeError, ValueError: as ``cg``; ``ValueError`` also for an unknown ``solve_method`` or a
@@ -397,9 +406,9 @@ def gmres(
     Example:
       >>> import numpy as np
       >>> from ricci.scipy.sparse import linalg
-      >>> x, _ = linalg.gmres(np.float32([[2.0, 1.0], [0.0, 4.0]]), np.float32([3.0, 4.0]))
-      >>> x.round(3).tolist()
-      [1.0, 1.0]
+      >>> x, info = linalg.gmres(np.float32([[2.0, 1.0], [0.0, 4.0]]), np.float32([3.0, 4.0]))
+      >>> x.round(3).tolist(), int(info)
+      ([1.0, 1.0], 0)
 
     Source: Saad and Schultz, "GMRES", 1986.
     """
@@ -407,4 +416,6 @@ def gmres(
     if restart < 1:
         raise ValueError(f"gmres: restart must be positive, got {restart}.")
     method = partial(_gmres, restart=restart)
-    return _solved("gmres", method, A, b, x0, tol, atol, maxiter, M, is_symmetric=False)
+    return _solved(
+        "gmres", method, A, b, x0, tol, atol, maxiter, M, is_symmetric=False, has_info=True
+    )
