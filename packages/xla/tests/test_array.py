@@ -152,8 +152,8 @@ def test_dlpack_shares_memory():
 def test_from_dlpack_copies_memory_that_its_owner_does_not_share():
     x = np.arange(4, dtype="int32")
     x.flags.writeable = False
-    for copy in (None, True):
-        np.testing.assert_array_equal(from_dlpack(x, copy=copy), x)
+    for copies in (None, True):
+        np.testing.assert_array_equal(from_dlpack(x, copy=copies), x)
     assert from_dlpack(x[:0]).shape == (0,)
     with pytest.raises(ValueError, match="copy=False forbids a copy"):
         from_dlpack(x, copy=False)

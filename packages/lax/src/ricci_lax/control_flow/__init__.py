@@ -10,3 +10,4 @@ from ._platform import *
 from ._scan import *
 from ._sequential_vmap import *
 from ._while import *
+from ._while_loop import *

@@ -1,6 +1,6 @@
 """``while_loop``: repeat a function as long as a condition is true."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import compress, count
 from typing import Any
 
@@ -14,14 +14,12 @@ from ricci_lax.elementwise._comparison import select_n
 from ricci_lax.reductions._axis_reductions import reduce_or
 from ricci_lax.structure._broadcasting import broadcast_in_dim
 from ricci_lax.structure._operand_types import shape_of
-from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, traced
 
-from . import _bodies as bodies
 from . import _while_programs as while_programs
 from ._series import while_series
 
-__all__ = ["while_loop", "while_p"]
+__all__ = ["while_p"]
 
 
 # Derivatives
@@ -378,73 +376,6 @@ while_p: ir.Primitive = ir.define(
 )
 
 
-def while_loop[T](
-    cond_fun: Callable[[T], ir.ArrayLike], body_fun: Callable[[T], T], init_val: T
-) -> T:
-    """Apply ``body_fun`` to a carry repeatedly, as long as ``cond_fun`` of it is true.
-
-    Args:
-      cond_fun: from the carry to a boolean scalar.
-      body_fun: from the carry to the next, of the same structure, shapes and dtypes.
-      init_val: the carry to start from, a pytree of arrays.
-
-    Returns:
-      The first carry for which ``cond_fun`` is false, a pytree like ``init_val``.
-
-    Raises:
-      TypeError: if ``body_fun`` changes the structure or a type of the carry, or ``cond_fun``
-        returns something else than a boolean scalar.
-
-    Example:
-      A fixed point, up to a tolerance. The number of steps is bounded, as it should be where a loop
-      may not converge.
-
-      >>> import ricci.numpy as jnp
-      >>> from ricci import lax
-      >>> def fixed_point(f, x, tolerance=1e-5):
-      ...     def unsettled(carry):
-      ...         step, old, new = carry
-      ...         return (step < 100) & (jnp.abs(new - old) > tolerance)
-      ...     def advance(carry):
-      ...         step, _, x = carry
-      ...         return step + 1, x, f(x)
-      ...     return lax.while_loop(unsettled, advance, (0, x, f(x)))
-      >>> step, _, x = fixed_point(jnp.cos, 1.0)
-      >>> round(float(x), 3)
-      0.739
-
-    Notes:
-      Forward-mode differentiation works. Reverse mode with respect to values that change in the
-      loop raises an error, since the number of residuals is not known: use ``scan`` or
-      ``fori_loop`` with static bounds, or ``custom_root`` and ``custom_linear_solve`` for
-      iterations until convergence.
-
-      Under ``vmap`` with a condition that differs between examples, the loop runs until the last
-      has ended; the others keep their values.
-
-    See also:
-      ``scan``, ``fori_loop``.
-    """
-    if not (callable(cond_fun) and callable(body_fun)):
-        raise TypeError("while_loop: cond_fun and body_fun must be functions of the carry.")
-    leaves, tree = tree_flatten(init_val)
-    if ir.disable_jit_state.value and not any(isinstance(x, ir.Tracer) for x in leaves):
-        carry = tree_unflatten(tree, map(ir.as_array, leaves))
-        while cond_fun(carry):
-            carry = body_fun(carry)
-        return carry
-    _, args_tree = tree_flatten((init_val,))
-    names = lambda: argument_paths((init_val,), {}, body_fun)
-    avals = bodies.leaf_avals("while_loop", names, leaves)
-    body, avals = bodies.trace_carry("while_loop", body_fun, args_tree, avals, (), len(leaves))
-    bodies.check_carry("while_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
-    condition = bodies.trace_body("while_loop", cond_fun, args_tree, avals)
-    _check_condition(cond_fun, condition)
-    carry = bodies.initial_carry(leaves, avals)
-    outs = bind_while(condition.jaxpr, condition.consts, body.jaxpr, body.consts, carry)
-    return tree_unflatten(tree, outs)
-
-
 def bind_while(
     condition: ir.Jaxpr,
     cond_consts: Sequence[Any],
@@ -476,16 +407,3 @@ def bind_while(
         )
     )
     return [next(outs) if moves else x for x, moves in zip(carry, moving, strict=True)]
-
-
-def _check_condition(fun: Callable, condition: bodies.Body) -> None:
-    avals = condition.out_avals
-    if len(avals) == 1 and avals[0].shape == () and avals[0].dtype == np.bool_:
-        return
-    result = ", ".join(a.str_short() for a in avals) or "nothing"
-    if condition.out_tree.num_leaves != 1 or condition.out_tree.num_nodes != 1:
-        result = f"{condition.out_tree}"
-    raise TypeError(
-        f"while_loop: {bodies.function_name(fun)} must return a boolean scalar, whether to "
-        f"continue, but it returned {result}. Compare, and reduce with .any() or .all()."
-    )

@@ -10,7 +10,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_batching import vmap
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.control_flow._while import while_loop
+from ricci_lax.control_flow._while_loop import while_loop
 from ricci_lax.elementwise._arithmetic import abs as magnitude
 from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_not, eq, gt, lt, select_n
