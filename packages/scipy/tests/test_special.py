@@ -241,3 +241,32 @@ def test_derivative_of_erfcinv_is_the_reciprocal_slope_of_erfc(y):
 def test_erfcinv_is_steep_at_the_ends():
     assert grad(special.erfcinv)(0.0) == -np.inf
     assert grad(special.erfcinv)(2.0) == -np.inf
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize(
+    ("a", "x", "lower"),  # of SciPy
+    [
+        (1e4, 1e4, 0.5013298083399552),
+        (1e6, 1.001e6, 0.8413447863683402),
+        (1e6, 1.003e6, 1 - 0.0013617406462175913),
+        (1e8, 1e8 + 2e4, 0.9772444692251447),
+        (1e10, 1e10, 0.5000013298076014),
+        (1e20, 1e20, 0.500000000013298),
+    ],
+)
+def test_incomplete_gamma_functions_of_large_orders(a, x, lower, wide):
+    with enable_x64(wide):
+        dtype = np.float64 if wide else np.float32
+        a, x = dtype(a), dtype(x)
+        accuracy = {"rtol": 1e-8} if wide else {"rtol": 2e-3}
+        for _ in range(2):
+            np.testing.assert_allclose(special.gammainc(a, x), lower, **accuracy)
+            np.testing.assert_allclose(vmap(special.gammainc)(a[None], x[None]), lower, **accuracy)
+        np.testing.assert_allclose(special.gammaincc(a, x), 1 - lower, rtol=1e-7 if wide else 4e-2)
+
+
+def test_large_and_small_orders_share_an_array():
+    a, x = np.float32([1.0, 1e8, 0.0]), np.float32([2.0, 1e8, 1.0])
+    np.testing.assert_allclose(special.gammainc(a, x), [0.8646647, 0.5000133, 1.0], rtol=1e-5)
+    np.testing.assert_allclose(special.gammaincc(a, x), [0.1353353, 0.4999867, 0.0], rtol=1e-5)

@@ -379,7 +379,7 @@ def _register_without_init(
         children = [(GetAttrKey(name), getattr(x, name)) for name in data_fields]
         return children, tuple(getattr(x, name) for name in meta_fields)
 
-    def unflatten(data: tuple[Any, ...], children: Iterable[Any]) -> Any:
+    def unflatten(data: tuple[Any, ...], children: Iterable[Any]) -> object:
         x = object.__new__(nodetype)
         values = zip((*data_fields, *meta_fields), (*children, *data), strict=True)
         for name, value in {**defaults, **dict(values)}.items():

@@ -14,6 +14,7 @@ from ricci_stablehlo import Lowering, Value, traced
 
 from . import _iterations as iterations
 from ._functions import digamma, lgamma
+from ._uniform_gamma import is_uniform, uniform_gamma
 
 __all__ = [
     "igamma",
@@ -66,18 +67,23 @@ def _inside(a: Array, x: Array) -> ArrayLike:
     return iterations.all_of(gt(a, zero), gt(x, zero), is_finite(a), is_finite(x))
 
 
-def _for_series(a, x):
-    # The loop runs until the slowest element has converged. Elements that the fraction serves, or
-    # that lie at an edge, get parameters for which the series ends soon.
-    used = bitwise_and(_inside(a, x), bitwise_not(_use_fraction(a, x)))
+def _for_series(a: Array, x: Array, others: Array) -> list[Array]:
+    # The loop runs until the slowest element has converged. Elements that another formula serves,
+    # or that lie at an edge, get parameters for which the series ends soon.
+    used = _all(_inside(a, x), bitwise_not(bitwise_or(_use_fraction(a, x), others)))
     one = filled_like(x, 1)
     return [select(used, a, one), select(used, x, one)]
 
 
-def _for_fraction(a, x):
+def _for_fraction(a: Array, x: Array, others: Array) -> list[Array]:
     # Likewise for the fraction.
-    used = bitwise_and(_inside(a, x), _use_fraction(a, x))
+    used = _all(_inside(a, x), _use_fraction(a, x), bitwise_not(others))
     return [select(used, a, filled_like(x, 1)), select(used, x, filled_like(x, 2))]
+
+
+def _without_expansion(a: Array, x: Array) -> Array:
+    """No element: the derivatives by ``a`` come from the series and the fraction."""
+    return ne(filled_like(x, 1), filled_like(x, 1))
 
 
 def _scale(a: Array, x: Array, gamma_of: Array) -> Array:
@@ -107,6 +113,7 @@ def _gamma_p(a: Array, x: Array, series: Array, fraction: Array) -> Array:
         sub(filled_like(x, 1), mul(_scale(a, x, a), fraction)),
         mul(_scale(a, x, _next(a)), series),
     )
+    value = select(is_uniform(a, x), uniform_gamma(a, x, upper=False), value)
     return select(_inside(a, x), value, _edges(a, x, 0, 1))
 
 
@@ -116,6 +123,7 @@ def _gamma_q(a: Array, x: Array, series: Array, fraction: Array) -> Array:
         mul(_scale(a, x, a), fraction),
         sub(filled_like(x, 1), mul(_scale(a, x, _next(a)), series)),
     )
+    value = select(is_uniform(a, x), uniform_gamma(a, x, upper=True), value)
     return select(_inside(a, x), value, _edges(a, x, 1, 0))
 
 
@@ -161,7 +169,8 @@ def _gamma(finish: Callable[..., Array], derivative: bool = False) -> Callable[.
     def lower(ctx: Lowering, operands: list[Value]) -> Value:
         limits = []
         for iteration, prepare in ((_series, _for_series), (_fraction, _for_fraction)):
-            parameters = traced(prepare)(ctx, *operands)
+            others = traced(_without_expansion if derivative else is_uniform)(ctx, *operands)
+            parameters = traced(prepare)(ctx, *operands, others)
             if derivative:
                 limits += iteration.with_derivative().lower(ctx, parameters, parts=2)
             else:

@@ -130,7 +130,7 @@ def from_dlpack(
     return move_array(array, single_device_sharding(target), copy=bool(copy))
 
 
-def _exported(external_array: Any, stream: object, copy: bool | None) -> Any:
+def _exported(external_array: Any, stream: object, copy: bool | None) -> object:
     """The capsule of an external array; of one that it refuses to share, of a copy.
 
     The runtime takes capsules from before DLPack 1.0, which cannot say that memory is read-only.
