@@ -190,7 +190,8 @@ def holds_integers(target: np.dtype, integers: np.dtype) -> bool:
     limits = iinfo(integers)
     if target in INEXACT_DTYPES:
         info = ir.finfo(target)
-        return limits.bits - (limits.min < 0) <= info.nmant + 1 and info.max >= limits.max
+        digits = limits.bits - (limits.min < 0)
+        return digits <= info.nmant + 1 and float(info.max) >= limits.max
     wide = iinfo(target)
     return wide.min <= limits.min and limits.max <= wide.max
 

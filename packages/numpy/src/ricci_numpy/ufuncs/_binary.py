@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, array_dtypes, function_alias, get_aval
+from ricci_ir import BOOL, Array, ArrayLike, Primitive, array_dtypes, function_alias, get_aval
 from ricci_lax.authoring import BinaryFunction
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
@@ -97,9 +97,10 @@ def _shift_right(x: Array, y: Array) -> Array:
     return (lax.shift_right_logical if unsigned else lax.shift_right_arithmetic)(x, y)
 
 
-def _ordering(name: str, operation: Operation, summary: str, example: str) -> BinaryFunction:
+def _ordering(name: str, primitive: Primitive, summary: str, example: str) -> BinaryFunction:
     """A comparison of order; complex numbers compare by real, then by imaginary part."""
-    symbol = operation.__self__.name
+    operation: Operation = primitive.bind
+    symbol = primitive.name
 
     def general(x, y):
         exact = compared_by_value(name, symbol, x, y)
@@ -117,8 +118,9 @@ def _ordering(name: str, operation: Operation, summary: str, example: str) -> Bi
     return _row(name, operation, promotion.REAL_DTYPES, general, summary, example, ("x", "y"))
 
 
-def _equality(name: str, operation: Operation, summary: str, example: str) -> BinaryFunction:
-    symbol = operation.__self__.name
+def _equality(name: str, primitive: Primitive, summary: str, example: str) -> BinaryFunction:
+    operation: Operation = primitive.bind
+    symbol = primitive.name
 
     def general(x, y):
         exact = compared_by_value(name, symbol, x, y)
@@ -212,22 +214,22 @@ right_shift: BinaryFunction = _numbers(
 bitwise_left_shift: BinaryFunction = function_alias(left_shift, "bitwise_left_shift")
 bitwise_right_shift: BinaryFunction = function_alias(right_shift, "bitwise_right_shift")
 equal: BinaryFunction = _equality(
-    "equal", lax.eq_p.bind, "Whether two elements are equal.", "2, 2 -> True"
+    "equal", lax.eq_p, "Whether two elements are equal.", "2, 2 -> True"
 )
 not_equal: BinaryFunction = _equality(
-    "not_equal", lax.ne_p.bind, "Whether two elements differ.", "2, 2 -> False"
+    "not_equal", lax.ne_p, "Whether two elements differ.", "2, 2 -> False"
 )
 less: BinaryFunction = _ordering(
-    "less", lax.lt_p.bind, "Whether ``x`` is smaller than ``y``.", "2, 3 -> True"
+    "less", lax.lt_p, "Whether ``x`` is smaller than ``y``.", "2, 3 -> True"
 )
 less_equal: BinaryFunction = _ordering(
-    "less_equal", lax.le_p.bind, "Whether ``x`` is at most ``y``.", "2, 3 -> True"
+    "less_equal", lax.le_p, "Whether ``x`` is at most ``y``.", "2, 3 -> True"
 )
 greater: BinaryFunction = _ordering(
-    "greater", lax.gt_p.bind, "Whether ``x`` is larger than ``y``.", "2, 3 -> False"
+    "greater", lax.gt_p, "Whether ``x`` is larger than ``y``.", "2, 3 -> False"
 )
 greater_equal: BinaryFunction = _ordering(
-    "greater_equal", lax.ge_p.bind, "Whether ``x`` is at least ``y``.", "2, 3 -> False"
+    "greater_equal", lax.ge_p, "Whether ``x`` is at least ``y``.", "2, 3 -> False"
 )
 logical_and: BinaryFunction = _logical(
     "logical_and", lax.and_p.bind, "Whether both are not zero.", "2, 0 -> False"
