@@ -72,7 +72,8 @@ def tanh(x: ArrayLike, /) -> Array:
 
 @composite("sparse_sigmoid")
 def _sparse_sigmoid(x: Array) -> Array:
-    return jnp.multiply(0.5, jnp.clip(jnp.add(x, 1.0), 0.0, 2.0))
+    # Clipped before the sum, which rounds numbers beside 1 to 2.
+    return jnp.multiply(0.5, jnp.add(jnp.clip(x, -1.0, 1.0), 1.0))
 
 
 def sparse_sigmoid(x: ArrayLike) -> Array:
@@ -95,9 +96,22 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
     return _sparse_sigmoid(x)
 
 
+@lax.custom_jvp
+def _over_one_plus_size(x: Array) -> Array:
+    return jnp.divide(x, jnp.add(jnp.abs(x), 1))
+
+
+@_over_one_plus_size.defjvp
+def _over_one_plus_size_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (x,) = primals
+    # The quotient rule's 1 / (1 + |x|) - |x| / (1 + |x|)² cancels for large x.
+    share = lax.div(lax.full_like(x, 1), jnp.add(jnp.abs(x), 1))
+    return _over_one_plus_size(x), lax.mul(tangents[0], lax.mul(share, share))
+
+
 @composite("soft_sign")
 def _soft_sign(x: Array) -> Array:
-    return jnp.divide(x, jnp.add(jnp.abs(x), 1))
+    return _over_one_plus_size(to_inexact(x, "soft_sign"))
 
 
 def soft_sign(x: ArrayLike) -> Array:
@@ -212,8 +226,12 @@ def log1mexp(x: ArrayLike) -> Array:
     return jnp.where(is_near, near, far)
 
 
-# The derivative exp(-x) / (1 - exp(-x)) is 1 / (exp(x) - 1).
-log1mexp.defjvps(lambda g, y, x: jnp.divide(g, jnp.expm1(x)))
+# The derivative 1 / (exp(x) - 1), without the overflow of exp(x).
+log1mexp.defjvps(
+    lambda g, y, x: jnp.divide(
+        jnp.multiply(g, jnp.exp(jnp.negative(x))), jnp.negative(jnp.expm1(jnp.negative(x)))
+    )
+)
 
 
 @composite("silu")
@@ -302,10 +320,12 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """
     array: Array = to_inexact(x, "gelu")
     if approximate:
-        root = np.sqrt(2 / np.pi).astype(array.dtype)
-        inner = jnp.add(array, jnp.multiply(0.044715, lax.integer_pow(array, 3)))
-        cdf = jnp.multiply(0.5, jnp.add(1.0, jnp.tanh(jnp.multiply(root, inner))))
-        return jnp.multiply(array, cdf)
+        root = np.sqrt(8 / np.pi).astype(array.dtype)
+        # Beyond 32 the distribution function is 0 or 1, and the cube may be infinite.
+        near = jnp.clip(array, -32.0, 32.0)
+        inner = jnp.add(near, jnp.multiply(0.044715, lax.integer_pow(near, 3)))
+        # logistic(2 z) is (1 + tanh(z)) / 2, which cancels for negative z.
+        return jnp.multiply(array, lax.logistic(jnp.multiply(root, inner)))
     root = np.sqrt(0.5).astype(array.dtype)
     half = jnp.multiply(0.5, array)
     # The distribution function is erfc(-x / √2) / 2; 1 + erf(x / √2) would cancel for negative x.

@@ -19,6 +19,8 @@ from .examples._rules import example_rules as example_rules
 from .examples._rules import exempt_rules as exempt_rules
 from .examples._rules import samples as samples
 from .examples._rules import without_examples as without_examples
+from .examples._slopes import SLOPES as SLOPES
+from .examples._slopes import Slope as Slope
 from .examples._table import cases as cases
 from .examples._table import examples as examples
 from .examples._variants import variants as variants
@@ -36,6 +38,8 @@ from .laws._jets import check_jets as check_jets
 from .laws._laws import LAWS as LAWS
 from .laws._laws import check_laws as check_laws
 from .laws._references import check_references as check_references
+from .laws._slopes import check_slope as check_slope
+from .laws._slopes import slope_points as slope_points
 from .laws._types import Law as Law
 from .laws._types import assert_results_close as assert_results_close
 from .laws._types import check_abstract_type as check_abstract_type

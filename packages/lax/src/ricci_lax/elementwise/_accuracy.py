@@ -105,8 +105,7 @@ def accurate(
         accepted,
         *derivative,
         from_result=True,
-        shown=ir.hides(accuracy=None),
-        **rules,
+        **{"shown": ir.hides(accuracy=None), **rules},
     )
 
 

@@ -132,12 +132,19 @@ ad.with_type.provide(as_typed)
 ad.scaled_tangent.provide(lambda x, factor: mul(x, factories.scalar_like(x, factor)))
 
 
+def _div_by_divisor(t, x, y):
+    # In -x / y² the square may leave the dtype; XLA merges (x / y) / y to that, too. The order is
+    # the same when it is transposed.
+    inverse = reciprocal(y)
+    return mul(mul(mul(neg(t), inverse), x), inverse)
+
+
 div_p: ir.Primitive = factories.nary(
     "div",
     "stablehlo.divide",
     operands.numeric,
     lambda t, x, y: div(t, y),
-    lambda t, x, y: mul(mul(neg(t), x), integer_pow(y, -2)),
+    _div_by_divisor,
     jet=ad.quotient(mul),
     transpose=lambda ct, x, y: (factories.sum_to(div(ct, y), x.aval.shape), None),
     sums=ir.SumsRule("none"),

@@ -27,8 +27,8 @@ from ._accuracy import (
     accurately,
     emit_accurately,
 )
-from ._arithmetic import div, integer_pow, mul, one_minus_square, replace_zero, square
-from ._comparison import eq, select
+from ._arithmetic import abs, div, integer_pow, mul, one_minus_square, replace_zero, square
+from ._comparison import eq, gt, lt, select
 from ._complex_corners import with_corners
 from ._conversion import converted
 from ._factories import (
@@ -42,6 +42,7 @@ from ._factories import (
     unary_function,
 )
 from ._linear import add, complex, imag, neg, real, sub
+from ._piecewise_linear import max
 
 __all__ = [
     "acos",
@@ -102,9 +103,13 @@ __all__ = [
 
 def _exp2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
     out = ctx.out
-    ln2 = ctx.broadcast_to(ctx.constant(np.log(2.0), out.update(shape=())), out.shape)
-    scaled = ctx.emit("stablehlo.multiply", [ln2, x], out)
-    return emit_accurately(ctx, "stablehlo.exponential", scaled, out, accuracy)
+    # Rounded to 8 or 11 bits, x ln 2 would lose up to a third of the result.
+    wide = out.update(dtype=np.dtype("float32")) if out.dtype.itemsize < 4 else out
+    x = x if wide is out else ctx.emit("stablehlo.convert", [x], wide)
+    ln2 = ctx.broadcast_to(ctx.constant(np.log(2.0), wide.update(shape=())), out.shape)
+    scaled = ctx.emit("stablehlo.multiply", [ln2, x], wide)
+    power = emit_accurately(ctx, "stablehlo.exponential", scaled, wide, accuracy)
+    return power if wide is out else ctx.emit("stablehlo.convert", [power], out)
 
 
 def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
@@ -120,6 +125,19 @@ def _divided_by_ln2(x: ir.Array) -> ir.Array:
     return mul(x, scalar_like(x, 1 / np.log(2.0)))
 
 
+def in_wide_floats(fun: Callable[..., ir.Array]) -> Callable[..., ir.Array]:
+    """``fun``, computed in float32 for narrower floats, whose steps would round and overflow."""
+
+    def apply(*xs: ir.Array, **params: Any) -> ir.Array:
+        dtype = array_aval(xs[0]).dtype
+        if dtype.itemsize >= 4:
+            return fun(*xs, **params)
+        wide = [converted(x, np.dtype("float32")) for x in xs]
+        return converted(fun(*wide, **params), dtype)
+
+    return apply
+
+
 def _logistic(x: ir.Array, *, accuracy: Accuracy = None) -> ir.Array:
     # Where exp(-x) overflows, the quotient is 0, which is right.
     one = scalar_like(x, 1)
@@ -130,12 +148,6 @@ def _logistic_derivative(t, y, x, *, accuracy=None):
     if accuracy is None:
         return mul(t, mul(y, sub(scalar_like(y, 1), y)))
     return mul(t, mul(y, logistic(neg(x))))
-
-
-def _expm1_derivative(t, y, x, *, accuracy=None):
-    if accuracy is None:
-        return mul(t, add(y, scalar_like(y, 1)))
-    return mul(t, exp(x, accuracy=accuracy))
 
 
 def _tanh_derivative(t, y, x, *, accuracy=None):
@@ -150,18 +162,19 @@ exp_p: ir.Primitive = accurate("exp", "stablehlo.exponential", inexact, lambda t
 exp2_p: ir.Primitive = accurate(
     "exp2", _exp2_lower, inexact, lambda t, y, x: mul(log(strong_like(y, 2)), mul(t, y))
 )
+# The derivative y + 1 would cancel where y is near -1.
 expm1_p: ir.Primitive = accurate(
     "expm1",
     "stablehlo.exponential_minus_one",
     inexact,
-    jvp=per_operand_with_result(_expm1_derivative),
+    jvp=per_operand(lambda t, x, **params: mul(t, in_wide_floats(exp)(x, **params))),
 )
 log_p: ir.Primitive = accurate("log", "stablehlo.log", inexact, lambda t, y, x: div(t, x))
 log1p_p: ir.Primitive = accurate(
     "log1p", "stablehlo.log_plus_one", inexact, lambda t, y, x: div(t, add(x, scalar_like(x, 1)))
 )
 log2_p: ir.Primitive = accurate(
-    "log2", _log2_lower, inexact, lambda t, y, x: div(t, mul(x, log(strong_like(x, 2))))
+    "log2", _log2_lower, inexact, lambda t, y, x: mul(t, div(strong_like(x, 1 / np.log(2.0)), x))
 )
 tanh_p: ir.Primitive = accurate(
     "tanh", "stablehlo.tanh", inexact, jvp=per_operand_with_result(_tanh_derivative)
@@ -201,14 +214,30 @@ logistic: AccurateFunction = accurate_function(
 
 # Roots
 
+
+def _sqrt_jvp(t, y, x, *, accuracy=None, flat_at_zero=False):
+    # The derivative at 0 is infinite; of norms, whose squares have the derivative 0 there, the
+    # parameter makes it finite, so that their product is the subgradient 0.
+    y = replace_zero(y) if flat_at_zero else y
+    return mul(t, div(strong_like(x, 0.5), y))
+
+
+def _sqrt_lower(ctx: Lowering, x: Value, *, accuracy=None, flat_at_zero=False) -> Value:
+    return with_corners("sqrt", accurately("stablehlo.sqrt"))(ctx, x, accuracy=accuracy)
+
+
 sqrt_p: ir.Primitive = accurate(
-    "sqrt", "stablehlo.sqrt", inexact, lambda t, y, x: mul(t, div(strong_like(x, 0.5), y))
+    "sqrt",
+    _sqrt_lower,
+    inexact,
+    jvp=per_operand_with_result(_sqrt_jvp),
+    shown=ir.hides(accuracy=None, flat_at_zero=True),
 )
 rsqrt_p: ir.Primitive = accurate(
     "rsqrt",
     "stablehlo.rsqrt",
     inexact,
-    lambda t, y, x: mul(t, mul(strong_like(x, -0.5), div(y, x))),
+    lambda t, y, x: mul(t, div(mul(strong_like(x, -0.5), y), x)),
 )
 cbrt_p: ir.Primitive = accurate(
     "cbrt",
@@ -298,6 +327,22 @@ tan: AccurateFunction = accurate_function(
 )
 
 
+@in_wide_floats
+def _over_one_plus_square(x: ir.Array) -> ir.Array:
+    return div(strong_like(x, 1), add(strong_like(x, 1), square(x)))
+
+
+@in_wide_floats
+def _over_root_of_one_plus_square(x: ir.Array) -> ir.Array:
+    one, dtype = scalar_like(x, 1), array_aval(x).dtype
+    inverse_root = rsqrt(add(square(x), one))
+    if ir.issubdtype(dtype, np.complexfloating):
+        return inverse_root
+    # Of numbers whose square may be infinite it is 1 / |x|; the bound is far below their size.
+    bound = scalar_like(x, 2.0 ** (ir.finfo(dtype).maxexp // 2 - 4))
+    return max(inverse_root, div(one, max(abs(x), bound)))
+
+
 def _chlo(name: str, derivative: Callable[..., ir.Array], **rules: Any) -> ir.Primitive:
     lower = with_corners(name, lower_to(f"chlo.{name}"))
     return nary(name, lower, inexact, derivative, **rules)
@@ -305,12 +350,10 @@ def _chlo(name: str, derivative: Callable[..., ir.Array], **rules: Any) -> ir.Pr
 
 asin_p: ir.Primitive = _chlo("asin", lambda t, x: mul(t, rsqrt(one_minus_square(x))))
 acos_p: ir.Primitive = _chlo("acos", lambda t, x: mul(t, neg(rsqrt(one_minus_square(x)))))
-atan_p: ir.Primitive = _chlo("atan", lambda t, x: div(t, add(strong_like(x, 1), square(x))))
+atan_p: ir.Primitive = _chlo("atan", lambda t, x: mul(t, _over_one_plus_square(x)))
 sinh_p: ir.Primitive = _chlo("sinh", lambda t, x: mul(t, cosh(x)))
 cosh_p: ir.Primitive = _chlo("cosh", lambda t, x: mul(t, sinh(x)))
-asinh_p: ir.Primitive = _chlo(
-    "asinh", lambda t, x: mul(t, rsqrt(add(square(x), scalar_like(x, 1))))
-)
+asinh_p: ir.Primitive = _chlo("asinh", lambda t, x: mul(t, _over_root_of_one_plus_square(x)))
 # Two roots, since that of the product x² - 1 has other branch cuts for complex x.
 acosh_p: ir.Primitive = _chlo(
     "acosh",
@@ -344,16 +387,31 @@ atanh: UnaryFunction = unary_function(
 )
 
 
-def _norm_squared(x: ir.Array, y: ir.Array) -> ir.Array:
-    return add(square(x), square(y))
+def _power_of_two(size: ir.Array) -> ir.Array:
+    """A power of two that brings the squares of large and small positive numbers into the dtype."""
+    exponent = ir.finfo(array_aval(size).dtype).maxexp
+    bound, power = 2.0 ** (exponent // 2 - 4), 2.0 ** (exponent * 5 // 8)
+    small, large = lt(size, scalar_like(size, 1 / bound)), gt(size, scalar_like(size, bound))
+    factor = select(small, filled_like(size, power), filled_like(size, 1))
+    return select(large, filled_like(size, 1 / power), factor)
+
+
+@in_wide_floats
+def _over_norm_squared(z: ir.Array, x: ir.Array, y: ir.Array) -> ir.Array:
+    """z / (x² + y²), of real numbers without overflow and underflow of the squares."""
+    if ir.issubdtype(array_aval(x).dtype, np.complexfloating):
+        return div(z, add(square(x), square(y)))
+    factor = _power_of_two(max(abs(x), abs(y)))
+    squares = add(square(mul(factor, x)), square(mul(factor, y)))
+    return mul(factor, div(mul(factor, z), squares))
 
 
 atan2_p: ir.Primitive = nary(
     "atan2",
     "stablehlo.atan2",
     inexact,
-    lambda t, x, y: mul(t, div(y, _norm_squared(x, y))),
-    lambda t, x, y: mul(t, div(neg(x), _norm_squared(x, y))),
+    lambda t, x, y: mul(t, _over_norm_squared(y, x, y)),
+    lambda t, x, y: mul(t, _over_norm_squared(neg(x), x, y)),
 )
 atan2: BinaryFunction = binary_function(
     atan2_p,

@@ -4,7 +4,16 @@ from collections.abc import Callable
 
 from ricci_ir import Array, ArrayLike, Primitive, unsupported
 from ricci_lax.elementwise._arithmetic import div, mul, reciprocal
-from ricci_lax.elementwise._comparison import bitwise_and, bitwise_not, eq, ge, gt, ne, select
+from ricci_lax.elementwise._comparison import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    eq,
+    ge,
+    gt,
+    ne,
+    select,
+)
 from ricci_lax.elementwise._factories import filled_like, nary
 from ricci_lax.elementwise._linear import add, neg, sub
 from ricci_lax.elementwise._piecewise_linear import is_finite
@@ -70,14 +79,14 @@ def _inside(a: Array, x: Array) -> ArrayLike:
 def _for_series(a: Array, x: Array, others: Array) -> list[Array]:
     # The loop runs until the slowest element has converged. Elements that another formula serves,
     # or that lie at an edge, get parameters for which the series ends soon.
-    used = _all(_inside(a, x), bitwise_not(bitwise_or(_use_fraction(a, x), others)))
+    used = iterations.all_of(_inside(a, x), bitwise_not(bitwise_or(_use_fraction(a, x), others)))
     one = filled_like(x, 1)
     return [select(used, a, one), select(used, x, one)]
 
 
 def _for_fraction(a: Array, x: Array, others: Array) -> list[Array]:
     # Likewise for the fraction.
-    used = _all(_inside(a, x), _use_fraction(a, x), bitwise_not(others))
+    used = iterations.all_of(_inside(a, x), _use_fraction(a, x), bitwise_not(others))
     return [select(used, a, filled_like(x, 1)), select(used, x, filled_like(x, 2))]
 
 

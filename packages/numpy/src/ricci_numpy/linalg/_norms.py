@@ -4,8 +4,16 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import COMPLEX_DTYPES, canonical_axes, operands, promote_dtypes_inexact
+from ricci_numpy._promotion import (
+    COMPLEX_DTYPES,
+    canonical_axes,
+    convert,
+    operands,
+    promote_dtypes_inexact,
+)
 from ricci_numpy.reductions._axis_reductions import max, min, sum
+from ricci_numpy.reductions._kinds import accumulated_dtype
+from ricci_numpy.reductions._moments import root_of_sum
 from ricci_numpy.shapes._reshaping import expand_dims
 from ricci_numpy.shapes._transposing import moveaxis
 
@@ -17,10 +25,16 @@ __all__ = ["matrix_norm", "norm", "vector_norm"]
 Order = float | ir.Array | str | None
 
 
-def _squares(x: ir.Array) -> ir.Array:
-    if ir.get_aval(x).dtype in COMPLEX_DTYPES:
-        return lax.real(lax.mul(x, lax.conj(x)))
-    return lax.mul(x, x)
+def _euclidean(x: ir.Array, axis: ir.Axis, keepdims: bool) -> ir.Array:
+    """The root of the sum of squares; its derivative at 0 is the subgradient 0."""
+    dtype = ir.get_aval(x).dtype
+    if dtype in COMPLEX_DTYPES:
+        squares = lax.real(lax.mul(x, lax.conj(x)))
+    else:
+        x = convert(x, accumulated_dtype(dtype))  # squares of float16 beyond 255 are infinite
+        squares = lax.mul(x, x)
+    root = root_of_sum(sum(squares, axis=axis, keepdims=keepdims))
+    return root if dtype in COMPLEX_DTYPES else convert(root, dtype)
 
 
 def norm(
@@ -84,7 +98,7 @@ def norm(
 def _norm(x: ir.Array, *, ord: Order, axes: tuple[int, ...] | None, keepdims: bool) -> ir.Array:
     (x,) = promote_dtypes_inexact(x)
     if axes is None:
-        return lax.sqrt(sum(_squares(x), keepdims=keepdims))
+        return _euclidean(x, None, keepdims)
     if len(axes) == 1:
         return _vector_norm(x, 2 if ord is None else ord, axes, keepdims)
     return _matrix_norm(x, ord, axes, keepdims)
@@ -96,7 +110,7 @@ def _vector_norm(
     if isinstance(ord, str):
         raise ValueError(f"norm: ord={ord!r} is not defined for vectors.")
     if ord == 2:
-        return lax.sqrt(sum(_squares(x), axis=axes, keepdims=keepdims))
+        return _euclidean(x, axes, keepdims)
     if ord == np.inf:
         return max(lax.abs(x), axis=axes, keepdims=keepdims, initial=0)
     if ord == -np.inf:
@@ -130,7 +144,7 @@ def _count(x: ir.Array, axes: tuple[int, ...], keepdims: bool) -> ir.Array:
 
 def _matrix_norm(x: ir.Array, ord: Order, axes: tuple[int, ...], keepdims: bool) -> ir.Array:
     if ord is None or ord in ("f", "fro"):
-        return lax.sqrt(sum(_squares(x), axis=axes, keepdims=keepdims))
+        return _euclidean(x, axes, keepdims)
     row, column = axes
     # The norms 1 and infinity are the largest sums of a column and of a row, 2 and the nuclear one
     # the largest and the sum of the singular values; negative orders take the least.

@@ -194,8 +194,7 @@ def std(
       ValueError: as ``var`` does.
 
     As in NumPy the sum is divided by the number of elements; for an estimate from a sample give
-    ``ddof=1``. The gradient is NaN where all elements are equal, since the root has an infinite
-    slope at 0: add a small number to the variance before the root.
+    ``ddof=1``. Where all elements are equal the gradient is the subgradient 0.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -291,9 +290,28 @@ def _variance(
     )
 
 
+def root_of_sum(total: ir.Array) -> ir.Array:
+    """The root of a sum of squares, whose derivative is 0 where the sum is."""
+    return lax.sqrt_p.bind(total, flat_at_zero=True)
+
+
 @ir.composite("_std")
-def _std(*arrays: object, **settings: object) -> ir.Array:
-    return lax.sqrt(_var.fun(*arrays, **settings))
+def _std(
+    a: ir.Array,
+    *arrays: ir.Array | None,
+    axes: tuple[int, ...],
+    dtype: np.dtype | None,
+    ddof: Any,
+    keepdims: bool,
+) -> ir.Array:
+    settings = {"axes": axes, "dtype": dtype, "ddof": ddof, "keepdims": keepdims}
+    computed, result_dtype = variance_dtypes("std", a.dtype, dtype)
+    if result_dtype.itemsize >= 4:
+        return root_of_sum(_var.fun(a, *arrays, **settings))
+    # Rounded to a narrow dtype, the variance may be infinite or 0.
+    return promotion.convert(
+        root_of_sum(_var.fun(promotion.convert(a, computed), *arrays, **settings)), result_dtype
+    )
 
 
 @ir.composite("_var")

@@ -325,6 +325,15 @@ def _complex_log_sum(
     )
 
 
+def _logistic(x: ir.Array, factor: float) -> ir.Array:
+    """The logistic function of ``factor * x``, a product that narrow floats do not round."""
+    if factor == 1:
+        return lax.logistic(x)
+    wide = x if x.dtype.itemsize >= 4 else lax.convert_element_type(x, np.float32)
+    share = lax.logistic(lax.mul(promotion.constant_like(wide, factor), wide))
+    return lax.convert_element_type(share, x.dtype)
+
+
 def _differentiable(
     name: str, power: UnaryFunction, scale: float, full_turn: float
 ) -> BinaryFunction:
@@ -343,17 +352,20 @@ def _differentiable(
     value.__name__ = name
     function = lax.custom_jvp(value)
 
-    def weight(x: ir.Array, result: ir.Array) -> ir.Array:
-        """The derivative by one operand: the share of its power in the sum."""
+    def weight(x: ir.Array, other: ir.Array, result: ir.Array) -> ir.Array:
+        """The derivative by ``x``: the share of its power in the sum.
+
+        A power of ``x - result`` would have the rounding of the result.
+        """
         infinite = lax.eq(result, promotion.constant_like(result, np.inf))
         # Infinities are replaced first, so that second derivatives hold no NaN.
-        finite = [select_where(infinite, promotion.constant_like(v, 0), v) for v in (x, result)]
-        shares = power(lax.sub(*finite))
+        finite = [select_where(infinite, promotion.constant_like(v, 0), v) for v in (x, other)]
+        share = _logistic(lax.sub(*finite), 1 / scale)
         chosen = lax.eq(x, result)
         return select_where(
             infinite,
             select_where(chosen, promotion.constant_like(x, 1), promotion.constant_like(x, 0)),
-            shares,
+            share,
             name,
         )
 
@@ -365,7 +377,7 @@ def _differentiable(
         if np.iscomplexobj(result):
             shares = [power(lax.sub(x, result)) for x in (x1, x2)]
         else:
-            shares = [weight(x, result) for x in (x1, x2)]
+            shares = [weight(x1, x2, result), weight(x2, x1, result)]
         return result, lax.add(lax.mul(t1, shares[0]), lax.mul(t2, shares[1]))
 
     return function
