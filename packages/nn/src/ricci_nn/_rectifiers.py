@@ -152,7 +152,8 @@ def softplus(x: ArrayLike) -> Array:
 def _sparse_plus(x: Array) -> Array:
     x = jnp.asarray(x)
     low, high = jnp.less_equal(x, -1.0), jnp.greater_equal(x, 1.0)
-    middle = jnp.divide(lax.integer_pow(jnp.add(x, 1.0), 2), 4)
+    # Halved first, since twice the largest number, the derivative of the square, is infinite.
+    middle = lax.integer_pow(jnp.divide(jnp.add(x, 1.0), 2), 2)
     return jnp.where(low, 0.0, jnp.where(high, x, middle))
 
 

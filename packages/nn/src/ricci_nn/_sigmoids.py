@@ -226,12 +226,8 @@ def log1mexp(x: ArrayLike) -> Array:
     return jnp.where(is_near, near, far)
 
 
-# The derivative 1 / (exp(x) - 1), without the overflow of exp(x).
-log1mexp.defjvps(
-    lambda g, y, x: jnp.divide(
-        jnp.multiply(g, jnp.exp(jnp.negative(x))), jnp.negative(jnp.expm1(jnp.negative(x)))
-    )
-)
+# The derivative exp(-x) / (1 - exp(-x)) is 1 / (exp(x) - 1).
+log1mexp.defjvps(lambda g, y, x: jnp.divide(g, jnp.expm1(x)))
 
 
 @composite("silu")
@@ -320,12 +316,10 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """
     array: Array = to_inexact(x, "gelu")
     if approximate:
-        root = np.sqrt(8 / np.pi).astype(array.dtype)
-        # Beyond 32 the distribution function is 0 or 1, and the cube may be infinite.
-        near = jnp.clip(array, -32.0, 32.0)
-        inner = jnp.add(near, jnp.multiply(0.044715, lax.integer_pow(near, 3)))
-        # logistic(2 z) is (1 + tanh(z)) / 2, which cancels for negative z.
-        return jnp.multiply(array, lax.logistic(jnp.multiply(root, inner)))
+        root = np.sqrt(2 / np.pi).astype(array.dtype)
+        inner = jnp.add(array, jnp.multiply(0.044715, lax.integer_pow(array, 3)))
+        cdf = jnp.multiply(0.5, jnp.add(1.0, jnp.tanh(jnp.multiply(root, inner))))
+        return jnp.multiply(array, cdf)
     root = np.sqrt(0.5).astype(array.dtype)
     half = jnp.multiply(0.5, array)
     # The distribution function is erfc(-x / √2) / 2; 1 + erf(x / √2) would cancel for negative x.

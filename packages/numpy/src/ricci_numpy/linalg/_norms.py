@@ -60,8 +60,7 @@ def norm(
       ValueError: if there is no such norm, or not one or two dimensions.
       TypeError: if ``x`` is not an array.
 
-    The derivative of the vector norm at 0 is NaN. Where a vector may be 0, take the root of the sum
-    of squares plus a small number, or give the norm a harmless argument by ``where``.
+    The derivative of the Euclidean norm at 0, where it has a kink, is the subgradient 0.
 
     Example:
       >>> import ricci
@@ -72,7 +71,7 @@ def norm(
       >>> float(jnp.linalg.norm(x, ord=jnp.inf)), float(jnp.linalg.norm(x[0], ord=1))
       (7.0, 7.0)
       >>> ricci.grad(jnp.linalg.norm)(jnp.zeros(2)).tolist()
-      [nan, nan]
+      [0.0, 0.0]
 
     See also:
       ``linalg.vector_norm``, ``linalg.matrix_norm``.

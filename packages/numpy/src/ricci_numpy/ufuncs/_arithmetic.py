@@ -326,12 +326,11 @@ def _complex_log_sum(
 
 
 def _logistic(x: ir.Array, factor: float) -> ir.Array:
-    """The logistic function of ``factor * x``, a product that narrow floats do not round."""
-    if factor == 1:
-        return lax.logistic(x)
+    """The logistic function of ``factor * x``, in float32 for narrow floats."""
     wide = x if x.dtype.itemsize >= 4 else lax.convert_element_type(x, np.float32)
-    share = lax.logistic(lax.mul(promotion.constant_like(wide, factor), wide))
-    return lax.convert_element_type(share, x.dtype)
+    if factor != 1:
+        wide = lax.mul(promotion.constant_like(wide, factor), wide)
+    return lax.convert_element_type(lax.logistic(wide), x.dtype)
 
 
 def _differentiable(
