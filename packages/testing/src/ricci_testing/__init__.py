@@ -20,6 +20,7 @@ from .examples._rules import exempt_rules as exempt_rules
 from .examples._rules import samples as samples
 from .examples._rules import without_examples as without_examples
 from .examples._slopes import SLOPES as SLOPES
+from .examples._slopes import WITHOUT_SLOPES as WITHOUT_SLOPES
 from .examples._slopes import Slope as Slope
 from .examples._table import cases as cases
 from .examples._table import examples as examples

@@ -16,11 +16,12 @@ _ORDINARY = (0.0, 1.5, -1.5, -40.0, 88.0, -88.0, 700.0)
 def slope_points(dtype: np.dtype, count: int = 200) -> np.ndarray:
     """Points of the whole range of a dtype: of all sizes, on a grid, and around 1.
 
-    Numbers below the least normal one are left out, which processors may treat as 0.
+    Numbers below twice the least normal one are left out: processors may treat as 0 what is below
+    it, half of them for example.
     """
     info = ir.finfo(dtype)
     smallest, largest, step = (float(x) for x in (info.tiny, info.max, info.eps))
-    exponents = np.linspace(np.log2(smallest), np.log2(largest), count * 3 // 10)
+    exponents = np.linspace(np.log2(smallest) + 1, np.log2(largest), count * 3 // 10)
     grid = np.linspace(-20, 20, count * 3 // 10 + 1)
     near_one = np.multiply.outer((1, -1), (1 - step, 1 + step)).ravel()
     with np.errstate(over="ignore"):
@@ -93,5 +94,8 @@ def _errors(
     flushed = 128 * smallest if dtype != np.float16 else 2 * smallest * step
     overflown = np.isinf(actual) & (abs(exact) > largest * (1 - 4 * step))
     near_root = (abs(points) < 4) & (error < slope.root * step)
-    accepted = (error <= flushed) | (overflown & (np.sign(actual) == np.sign(exact))) | near_root
+    small = error <= slope.absolute * step
+    accepted = (
+        small | (error <= flushed) | (overflown & (np.sign(actual) == np.sign(exact))) | near_root
+    )
     return np.where(accepted, 0, np.where(np.isnan(actual), np.inf, error / unit)).astype(float)
