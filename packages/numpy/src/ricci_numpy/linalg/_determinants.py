@@ -1,5 +1,6 @@
 """Determinants of square matrices, and their signs and logarithms."""
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,15 +8,18 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import geqrf_p
+from ricci_lax.custom import custom_vmap
 from ricci_lax.linalg import lu, triangular_solve
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.indexing._take import take_along_axis
 from ricci_numpy.indexing._where import where
-from ricci_numpy.reductions._axis_reductions import any, count_nonzero, prod, sum
+from ricci_numpy.reductions._axis_reductions import any, count_nonzero, max, prod, sum
 from ricci_numpy.sequences._diagonals import diagonal, trace
+from ricci_numpy.sequences._triangles import tril, triu
 
 from ._decompositions import check_square
+from ._products import matmul
 from ._solvers import solve
 
 __all__ = ["det", "slogdet"]
@@ -195,7 +199,8 @@ def det(a: ir.ArrayLike) -> ir.Array:
       a: an array of shape ``(..., n, n)``.
 
     Returns:
-      An array of shape ``(...)``. Derivatives are right for singular matrices as well.
+      An array of shape ``(...)``. Derivatives are right for singular matrices of any rank as well.
+      Second ones are not where a pivot other than the last is zero but for rounding.
 
     Raises:
       TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
@@ -278,23 +283,47 @@ def _det_jvp(
     return determinant, trace(change, axis1=-1, axis2=-2)
 
 
+def _det_by_elimination_jvp(
+    primals: tuple[ir.Array, ...], tangents: tuple[ir.Array, ...]
+) -> tuple[ir.Array, ir.Array]:
+    """By cofactors, which are polynomials of the elements, and so are right at any rank."""
+    (a,), (t,) = primals, tangents
+    terms = [lax.mul(x, y) for x, y in zip(_cofactors(a), _elements(t), strict=True)]
+    return _det_by_elimination(a), functools.reduce(lax.add, terms)
+
+
+def _cofactors(a: ir.Array) -> list[ir.Array]:
+    """The cofactors of matrices of size 2 or 3, row by row."""
+    elements = _elements(a)
+    if len(elements) == 4:
+        upper_left, upper_right, lower_left, lower_right = elements
+        return [lower_right, lax.neg(lower_left), lax.neg(upper_right), upper_left]
+    # The minors of cyclic rows and columns have the signs of the cofactors.
+    at = lambda i, j: elements[3 * (i % 3) + j % 3]
+    return [
+        _small_det([at(i + 1, j + 1), at(i + 1, j + 2), at(i + 2, j + 1), at(i + 2, j + 2)])
+        for i in range(3)
+        for j in range(3)
+    ]
+
+
 _det.defjvp(_det_jvp)
-_det_by_elimination.defjvp(_det_jvp)
+_det_by_elimination.defjvp(_det_by_elimination_jvp)
 
 
 def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
-    """The determinants of ``a``, and ``adjugate(a) @ b``, for ranks down to one less than full.
+    """The determinants of ``a``, and ``adjugate(a) @ b``.
 
     With ``a = P L U``, the adjugate is ``det(a) U⁻¹ L⁻¹ P⁻¹``. The last pivot may be zero, but its
     inverse times the determinant is the product of the other pivots: so it is replaced by the
-    inverse of that product, and the last row is not scaled by the determinant. Below that rank the
-    adjugate is zero.
+    inverse of that product, and the last row is not scaled by the determinant. Where ``a`` is
+    singular, the factors are those of ``a Q``, and the adjugate is ``Q adjugate(a Q)``.
     """
     shape = np.shape(a)
     rank, size = len(shape), shape[-1]
     a, b = broadcast(a, shape), broadcast(b, shape)
     dtype = promotion.dtype_of(a)
-    factors, pivots, permutation = lu(a)
+    factors, pivots, permutation, singular = _regular_lu(a)
     parity = _parity(count_nonzero(_exchanges(pivots), axis=-1), dtype)
     # Products of the leading pivots: the last one is the determinant, and the one before it is the
     # determinant divided by the last pivot.
@@ -305,14 +334,8 @@ def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
     last_pivot = lax.expand_dims(
         lax.div(promotion.strong_constant(dtype, 1), at(size - 2)), (rank - 2,)
     )
-    corner = _is_corner(size)
-    replaced = lax.expand_dims(last_pivot, (rank - 2,))
-    factors = where(corner, replaced, factors)
-    invertible = _solves(factors)
-    deficient = lax.expand_dims(lax.bitwise_not(invertible), (rank - 2, rank - 1))
-    zero = promotion.strong_constant(dtype, 0)
-    x = where(deficient, zero, b)
-    x = take_along_axis(x, lax.expand_dims(permutation, (rank - 1,)), rank - 2)
+    factors = where(_is_corner(size), lax.expand_dims(last_pivot, (rank - 2,)), factors)
+    x = take_along_axis(b, lax.expand_dims(permutation, (rank - 1,)), rank - 2)
     x = triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
     scaled = lax.mul(
         lax.slice_in_dim(x, 0, size - 1, axis=rank - 2),
@@ -320,8 +343,110 @@ def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
     )
     # The last row gets its factor from the pivot that was replaced.
     x = lax.concatenate([scaled, lax.slice_in_dim(x, size - 1, size, axis=rank - 2)], rank - 2)
-    x = triangular_solve(factors, x, left_side=True)
-    return determinant, where(deficient, zero, x)
+    x = _mixed(triangular_solve(factors, x, left_side=True), singular, rank - 2)
+    # The rounding of a determinant that is zero, without its derivative.
+    rounding = where(singular, lax.stop_gradient(determinant), promotion.strong_constant(dtype, 0))
+    return lax.sub(determinant, rounding), x
+
+
+@lax.custom_jvp
+def _regular_lu(a: ir.Array) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array]:
+    """Factors, pivots and permutation of ``a``, and whether it is singular.
+
+    If so, they are those of ``a Q``, whose last pivots only are zero, and perturbed by about as
+    much as rounding may. The adjugate and its derivatives, which are polynomials of the elements,
+    change by as little.
+    """
+    return _factors_of_batches(a)
+
+
+@custom_vmap
+def _factors_of_batches(a: ir.Array) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array]:
+    last = np.ndim(a) - 1
+    results = lu(a)
+    singular = lax.bitwise_not(_solves(results[0]))
+
+    def factors_of_others() -> list[ir.Array]:
+        mask = lax.expand_dims(singular, (last - 1, last))
+        perturbed = where(mask, lax.add(a, _rounding_noise(a)), a)
+        return lu(_mixed(perturbed, singular, last))
+
+    return (*lax.cond(any(singular), factors_of_others, lambda: results), singular)
+
+
+@_factors_of_batches.def_vmap
+def _factors_of_mapped(
+    size: int, mapped: list[bool], a: ir.Array
+) -> tuple[tuple[ir.Array, ...], tuple[bool, ...]]:
+    """The rule that keeps the condition one of all matrices."""
+    return _factors_of_batches(a), (True,) * 4
+
+
+@_regular_lu.defjvp
+def _regular_lu_jvp(
+    primals: tuple[ir.Array, ...], tangents: tuple[ir.Array, ...]
+) -> tuple[tuple[ir.Array, ...], tuple[Any, ...]]:
+    """``P⁻¹ da`` is ``dL U + L dU``, so that ``L⁻¹ P⁻¹ da U⁻¹`` is ``L⁻¹ dL + dU U⁻¹``."""
+    (a,), (t,) = primals, tangents
+    results = factors, _, permutation, singular = _regular_lu(a)
+    column = np.ndim(a) - 1
+    t = _mixed(t, singular, column)
+    t = take_along_axis(t, lax.expand_dims(permutation, (column,)), column - 1)
+    t = triangular_solve(factors, t, left_side=True, lower=True, unit_diagonal=True)
+    t = triangular_solve(factors, t)
+    dot = functools.partial(matmul, precision=lax.Precision.HIGHEST)
+    strict = tril(t, -1)
+    lower = lax.add(dot(tril(factors, -1), strict), strict)
+    upper = dot(triu(t), triu(factors))
+    zeros = [np.zeros(np.shape(x), ir.float0) for x in results[1:]]
+    return results, (lax.add(lower, upper), *zeros)
+
+
+def _mixed(x: ir.Array, singular: ir.Array, axis: int) -> ir.Array:
+    """Where matrices are singular, ``x Q`` for the last axis, ``Q x`` for the one before it.
+
+    ``Q`` is the product of two reflections ``1 - 2 w wᵀ``, with vectors that have no zeros: it has
+    the determinant 1, and mixes up to two zero columns with all others.
+    """
+    dtype, shape = promotion.dtype_of(x), np.shape(x)
+    last = len(shape) - 1
+    matrices = lax.expand_dims(singular, (last - 1, last))
+
+    def product(x: ir.Array) -> ir.Array:
+        for phase in (1, 2) if axis == last else (2, 1):
+            index = lax.iota(ir.finfo(dtype).dtype, shape[axis])
+            w = lax.cos(lax.mul(promotion.constant_like(index, phase), lax.square(index)))
+            w = lax.add(w, promotion.constant_like(index, 2))
+            w = lax.convert_element_type(lax.div(w, lax.sqrt(sum(lax.square(w)))), dtype)
+            # The barrier keeps the compiler from computing it for each element.
+            w = lax.broadcast_in_dim(lax.optimization_barrier(w), shape, (axis,))
+            part = where(matrices, _sum(lax.mul(w, x), axis), promotion.strong_constant(dtype, 0))
+            x = lax.sub(x, lax.mul(lax.mul(promotion.strong_constant(dtype, 2), w), part))
+        return x
+
+    return lax.cond(any(singular), product, lambda x: x, x)
+
+
+def _sum(x: ir.Array, axis: int) -> ir.Array:
+    """The sums along an axis, in the shape of ``x``."""
+    return broadcast(sum(x, axis=axis, keepdims=True), np.shape(x))
+
+
+def _rounding_noise(a: ir.Array) -> ir.Array:
+    """Arbitrary numbers of about the rounding of the largest element of each matrix."""
+    real = ir.finfo(promotion.dtype_of(a)).dtype
+    shape = np.shape(a)
+    last = len(shape) - 1
+    i, j = (lax.broadcasted_iota(real, shape, axis) for axis in (last - 1, last))
+    size = max(lax.abs(a), axis=(-2, -1), keepdims=True)
+    zero = promotion.strong_constant(real, 0)
+    size = where(lax.eq(size, zero), promotion.strong_constant(real, 1), size)
+    i_phase = lax.mul(lax.square(i), promotion.strong_constant(real, 0.7))
+    j_phase = lax.mul(lax.square(j), promotion.strong_constant(real, 1.3))
+    both = lax.mul(lax.mul(i, j), promotion.strong_constant(real, 2.1))
+    noise = lax.cos(lax.add(lax.add(i_phase, j_phase), both))
+    noise = lax.mul(noise, promotion.strong_constant(real, 4 * float(ir.finfo(real).eps)))
+    return lax.convert_element_type(lax.mul(noise, broadcast(size, shape)), promotion.dtype_of(a))
 
 
 def _is_corner(size: int) -> ir.Array:
