@@ -63,11 +63,18 @@ _REMAINDER = "eq jit(2) lt name=_where name=remainder ne(2)"
 
 _EQUAL = "the derivative is finite where eigenvalues or singular values are equal (JAX: NaN)"
 
+_SLOPE = "the derivative does not cancel, nor leave the dtype"
+
 _NOTHING = "nothing more"
 _REORDERED = "the same words, otherwise"
 
 # fmt: off
 EXPECTED: list[Expected] = [
+    Expected("asinh", "jaxpr", "*", "abs div max(2)", _NOTHING, _SLOPE),
+    Expected("atan2", "jaxpr", "*",
+             "abs(4) broadcast_in_dim(6) gt(2) lt(2) max(2) mul(8) select_n(4)", _NOTHING, _SLOPE),
+    Expected("expm1", "jaxpr", "*", "exp", "add", _SLOPE),
+    Expected("rsqrt", "jaxpr", "*", _REORDERED, _REORDERED, _SLOPE),
     Expected(f"{_COMPARISONS} {_SORTS}", "jaxpr", "jvp", _NOTHING, "broadcast_in_dim", _FLOAT0),
     Expected("linalg.lu", "jaxpr", "jvp", _NOTHING, "broadcast_in_dim(2)", _FLOAT0),
     Expected("linalg.lu", "jaxpr", "jvp", "dtype=int32(8)",
