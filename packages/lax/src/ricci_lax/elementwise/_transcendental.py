@@ -328,8 +328,8 @@ tan: AccurateFunction = accurate_function(
 
 
 @in_wide_floats
-def _over_one_plus_square(x: ir.Array) -> ir.Array:
-    return div(strong_like(x, 1), add(strong_like(x, 1), square(x)))
+def _atan_derivative(t: ir.Array, x: ir.Array) -> ir.Array:
+    return div(t, add(strong_like(x, 1), square(x)))
 
 
 @in_wide_floats
@@ -350,7 +350,7 @@ def _chlo(name: str, derivative: Callable[..., ir.Array], **rules: Any) -> ir.Pr
 
 asin_p: ir.Primitive = _chlo("asin", lambda t, x: mul(t, rsqrt(one_minus_square(x))))
 acos_p: ir.Primitive = _chlo("acos", lambda t, x: mul(t, neg(rsqrt(one_minus_square(x)))))
-atan_p: ir.Primitive = _chlo("atan", lambda t, x: mul(t, _over_one_plus_square(x)))
+atan_p: ir.Primitive = _chlo("atan", _atan_derivative)
 sinh_p: ir.Primitive = _chlo("sinh", lambda t, x: mul(t, cosh(x)))
 cosh_p: ir.Primitive = _chlo("cosh", lambda t, x: mul(t, sinh(x)))
 asinh_p: ir.Primitive = _chlo("asinh", lambda t, x: mul(t, _over_root_of_one_plus_square(x)))

@@ -19,7 +19,7 @@ from ricci_lax.elementwise._factories import (
     unary_function,
 )
 from ricci_lax.elementwise._linear import add, neg, sub
-from ricci_lax.elementwise._transcendental import exp, log, sqrt
+from ricci_lax.elementwise._transcendental import exp, in_wide_floats, log, sqrt
 from ricci_lax.structure._operand_types import array_aval, floating
 from ricci_stablehlo import traced
 
@@ -47,8 +47,13 @@ __all__ = [
 # Error function
 
 
+@in_wide_floats
+def _exp_of_negative_square(x: Array) -> Array:
+    return exp(neg(square(x)))
+
+
 def _gaussian(t, x, factor: float):
-    return mul(strong_like(x, factor), mul(t, exp(neg(square(x)))))
+    return mul(strong_like(x, factor), mul(t, _exp_of_negative_square(x)))
 
 
 sqrt_pi = pi**0.5

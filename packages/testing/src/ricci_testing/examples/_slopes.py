@@ -99,7 +99,7 @@ SLOPES: dict[str, Slope] = {
     "sqrt": Slope(lambda x: 1 / (2 * np.sqrt(x)), positive),
     "square": Slope(lambda x: 2 * x),
     "tan": Slope(lambda x: 1 / np.cos(x) ** 2),
-    "tanh": Slope(lambda x: 4 * logistic_slope(2 * x), absolute=4, exempt=_STORED),
+    "tanh": Slope(lambda x: 4 * logistic_slope(2 * x), absolute=16, exempt=_STORED),
 }
 
 # Primitives of one operand whose derivatives have no reference in wide floats.
