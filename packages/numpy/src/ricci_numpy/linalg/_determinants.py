@@ -371,14 +371,15 @@ def _factors_of_batches(a: ir.Array) -> tuple[ir.Array, ir.Array, ir.Array, ir.A
         perturbed = where(mask, lax.add(a, _rounding_noise(a)), a)
         return lu(_mixed(perturbed, singular, last))
 
-    return (*lax.cond(any(singular), factors_of_others, lambda: results), singular)
+    factors, pivots, permutation = lax.cond(any(singular), factors_of_others, lambda: results)
+    return factors, pivots, permutation, singular
 
 
 @_factors_of_batches.def_vmap
 def _factors_of_mapped(
     size: int, mapped: list[bool], a: ir.Array
 ) -> tuple[tuple[ir.Array, ...], tuple[bool, ...]]:
-    """The rule that keeps the condition one of all matrices."""
+    """Factorisation of the whole batch, under one condition for all its matrices."""
     return _factors_of_batches(a), (True,) * 4
 
 
@@ -403,7 +404,7 @@ def _regular_lu_jvp(
 
 
 def _mixed(x: ir.Array, singular: ir.Array, axis: int) -> ir.Array:
-    """Where matrices are singular, ``x Q`` for the last axis, ``Q x`` for the one before it.
+    """``x Q`` for the last axis, ``Q x`` for the one before it, and ``x`` for regular matrices.
 
     ``Q`` is the product of two reflections ``1 - 2 w wᵀ``, with vectors that have no zeros: it has
     the determinant 1, and mixes up to two zero columns with all others.
