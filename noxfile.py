@@ -232,6 +232,7 @@ def oracle_full(session: nox.Session) -> None:
         "oracle/test_arrays_oracle.py",
         "oracle/test_dtypes_oracle.py",
         "oracle/test_strict_modes.py",
+        "oracle/test_parity.py",
         "oracle/test_weak_types.py",
         "oracle/test_calls_oracle.py",
         "devices/test_places.py",

@@ -18,6 +18,7 @@ lax_calls = importlib.import_module("lax_cases.bad_differences")
 lax_functions = importlib.import_module("lax_cases.differences")
 numpy_calls = importlib.import_module("numpy_cases.differences")
 accepted = importlib.import_module("device_cases.accepted")
+parity = importlib.import_module("parity_cases")
 names = importlib.import_module("surface")
 table = importlib.import_module("jax._table")
 absent = importlib.import_module("jax._unsupported")
@@ -30,6 +31,7 @@ FILES = {
     "integration/lax_cases/bad_differences.py",
     "integration/numpy_cases/differences.py",
     "integration/data/device_differences.txt",
+    "integration/parity_cases/accepted.txt",
     "packages/jax/src/jax/_table.py",
     "packages/jax/src/jax/_unsupported.py",
 }
@@ -133,6 +135,15 @@ def devices() -> str:
         for row in accepted.ACCEPTED
     )
     return _markdown(("program", "Ricci", "JAX", "why"), rows)
+
+
+def programs() -> str:
+    """Return the table of accepted differences of whole programs."""
+    rows = (
+        (row.title, f"`{row.theirs}`", f"`{row.ours}`", row.reason)
+        for row in parity.ACCEPTED.values()
+    )
+    return _markdown(("program", "JAX", "Ricci", "why"), rows)
 
 
 def errors() -> str:

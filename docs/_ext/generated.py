@@ -26,6 +26,7 @@ TEXTS = {
     "lax": differences.lax,
     "printed": differences.printed,
     "devices": differences.devices,
+    "programs": differences.programs,
     "edges": differences.edges,
     "errors": differences.errors,
     "numbers": measured.numbers,
