@@ -1,6 +1,6 @@
-"""Programs that once differed from JAX's, as blocks of `programs.txt`, and the accepted differences.
+"""Programs that once differed from JAX's, and the differences that are accepted.
 
-A block begins with ``## `` and the program's title; what the program shows is compared. A row of
+A block of `programs.txt` begins with ``## `` and the program's title; what the program shows is compared. A row of
 `accepted.txt` is ``title | ours | theirs | reason``, where ``*`` is any text in what is shown.
 """
 
