@@ -10,6 +10,7 @@ __all__ = [
     "Tangent",
     "Zero",
     "add_tangents",
+    "cotangent_aval",
     "has_tangent",
     "instantiate",
     "join_tangents",

@@ -66,7 +66,7 @@ def _pull_back(
             if primitive not in transposes_zeros:
                 zeros.update(a for a in eqn.invars if type(a) is not ir.Literal and a not in known)
                 continue
-            ct = [Zero(tangent_aval(var.aval)) for var in eqn.outvars]
+            ct = [Zero(cotangent_aval(var.aval)) for var in eqn.outvars]
             ct = ct if primitive.multiple_results else ct[0]
         # An equation that was recorded under other settings, as inside of ``enable_x64``, is
         # transposed under these.
@@ -167,7 +167,7 @@ def _collect(eqn: ir.JaxprEqn, cotangents: dict[ir.Atom, Tangent]) -> list[Tange
     if all(ct is None for ct in cts):
         return None
     return [
-        Zero(tangent_aval(var.aval)) if ct is None else ct
+        Zero(cotangent_aval(var.aval)) if ct is None else ct
         for ct, var in zip(cts, eqn.outvars, strict=True)
     ]
 
@@ -277,7 +277,7 @@ def transpose_flat(
 
 def _cotangent(cotangents: dict[ir.Atom, Tangent], var: ir.Var) -> Tangent:
     cotangent = cotangents.get(var)
-    return Zero(tangent_aval(var.aval)) if cotangent is None else cotangent
+    return Zero(cotangent_aval(var.aval)) if cotangent is None else cotangent
 
 
 def transpose_jaxpr(
@@ -334,7 +334,7 @@ def _transpose_jaxpr(
         nonlinear, nonzero_cts = iter(flat[: len(arg_avals)]), iter(flat[len(arg_avals) :])
         args = [None if is_linear else next(nonlinear) for is_linear in linear]
         cts: list[Tangent] = [
-            next(nonzero_cts) if nz else Zero(tangent_aval(v.aval))
+            next(nonzero_cts) if nz else Zero(cotangent_aval(v.aval))
             for nz, v in zip(ct_nonzeros, jaxpr.outvars, strict=True)
         ]
         results = transpose_flat(jaxpr, linear, args, cts, required=required)

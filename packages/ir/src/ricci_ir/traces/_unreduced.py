@@ -24,12 +24,18 @@ class SumsRule(TupleRecord):
 
     Attributes:
       terms: ``"all"`` if it is linear in all of its operands together, ``"one"`` if it is linear in
-        each of them with the others fixed, ``"none"`` if no operand may be unreduced.
+        each of them with the others fixed, ``"first"`` if in the first of them with the others
+        fixed, ``"none"`` if no operand may be unreduced.
       keeps_reduced: whether the result of reduced operands is reduced.
+      needs_reduced: whether all operands must be reduced, or sharded, along an axis where one is.
+      beside: the first and last positions, as a slice, of operands that choose elements, such as
+        indices and predicates: their shardings do not matter.
     """
 
-    terms: Literal["all", "one", "none"]
+    terms: Literal["all", "one", "first", "none"]
     keeps_reduced: bool = True
+    needs_reduced: bool = True
+    beside: slice = slice(0, 0)
 
 
 # Sums, and operations that move elements: all operands are unreduced over the same axes.
@@ -44,7 +50,7 @@ type SumsOfBlock = SumsRule | Callable[..., SumsRule | None] | None
 
 
 def sums_of(aval: AbstractValue) -> tuple[AxisNames, AxisNames]:
-    """The ``Explicit`` axes along which values of a type are unreduced and reduced."""
+    """Return the ``Explicit`` axes along which values of a type are unreduced and reduced."""
     sharding = aval.type_sharding
     return (no_axes, no_axes) if sharding is None else sharding.sums
 
@@ -52,7 +58,7 @@ def sums_of(aval: AbstractValue) -> tuple[AxisNames, AxisNames]:
 def sums_of_result(
     name: str, rule: SumsOfBlock, avals: Sequence[AbstractValue], params: dict[str, Any]
 ) -> tuple[AxisNames, AxisNames] | None:
-    """The axes along which a result is unreduced and reduced; ``None`` if no operand is.
+    """Return the axes along which a result is unreduced and reduced; ``None`` if no operand is.
 
     Args:
       name: the operation.
@@ -64,24 +70,30 @@ def sums_of_result(
       ShardingTypeError: if the operands do not match.
       NotImplementedError: if an operand is unreduced and the operation has no ``sums`` rule.
     """
+    if callable(rule):
+        rule = rule(*avals, **params)
+    choosing: Sequence[AbstractValue] = ()
+    if rule is not None and rule.beside != slice(0, 0):
+        choosing = avals[rule.beside]
+        avals = [aval for i, aval in enumerate(avals) if i not in range(len(avals))[rule.beside]]
     operand_axes = [sums_of(aval) for aval in avals]
     unreduced = no_axes.union(*(terms for terms, _ in operand_axes))
     reduced = no_axes.union(*(done for _, done in operand_axes))
     if not (unreduced or reduced):
         return None
-    if callable(rule):
-        rule = rule(*avals, **params)
     if unreduced:
         _check_terms(name, rule, avals, operand_axes, unreduced)
         # A product of an unreduced and a reduced operand is unreduced: sum(t_i) * y = sum(t_i * y).
         return unreduced, reduced - unreduced
     # Where another operand is sharded over a reduced axis, so is the result, instead of reduced.
-    sharded: set[Hashable] = set()
+    sharded: set[Hashable] = {
+        n for aval in choosing for part in getattr(aval.type_sharding, "parts", ()) for n in part
+    }
     for aval, (_, done) in zip(avals, operand_axes, strict=True):
         parts = {n for part in getattr(aval.type_sharding, "parts", ()) for n in part}
         sharded |= parts
         wrong = reduced - done - parts
-        if wrong and getattr(aval, "ndim", 0):
+        if wrong and getattr(aval, "ndim", 0) and (rule is None or rule.needs_reduced):
             raise ShardingTypeError(
                 f"{name} of {_types(avals)}: an operand is reduced along {_axes(wrong)}, so the "
                 "others must be reduced along it as well, or sharded over it. Call "
@@ -100,7 +112,7 @@ def _check_terms(
 ) -> None:
     """Check that an operation may be applied to unreduced operands."""
     advice = "Compute the sum first, with jax.sharding.reshard(x, P(...))."
-    if rule is None:
+    if rule is None or rule.terms == "none" and len(avals) == 1:
         raise NotImplementedError(
             f"{name} of {_types(avals)}: an operand is unreduced along {_axes(unreduced)}, and "
             f"this operation cannot be applied to the terms of a sum. {advice}"
@@ -113,8 +125,12 @@ def _check_terms(
             )
         return
     several = sum(bool(terms) for terms, _ in operand_axes) > 1
-    unmatched = any(unreduced - terms - done for terms, done in operand_axes)
-    if several or rule.terms == "none" or unmatched:
+    unmatched = any(
+        unreduced - terms - done and getattr(aval, "ndim", 0)
+        for aval, (terms, done) in zip(avals, operand_axes, strict=True)
+    )
+    misplaced = rule.terms == "none" or rule.terms == "first" and not operand_axes[0][0]
+    if several or misplaced or unmatched:
         raise ShardingTypeError(
             f"{name} of {_types(avals)}: an operand is unreduced along {_axes(unreduced)}; the "
             f"other must be reduced along it, and the operation a product of elements. {advice}"

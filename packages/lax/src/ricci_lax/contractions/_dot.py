@@ -289,7 +289,7 @@ def _dot_general_factors(
 dot_general_p: ir.Primitive = ir.define(
     "dot_general",
     sharding=ir.makes_sharding(ir.factors(_dot_general_factors)),
-    sums=ir.SumsRule("none", keeps_reduced=False),
+    sums=ir.SumsRule("none", keeps_reduced=False, needs_reduced=False),
     abstract_eval=_dot_general_aval,
     **bilinear(_transpose_lhs, _transpose_rhs),
     batch=_dot_general_batch,

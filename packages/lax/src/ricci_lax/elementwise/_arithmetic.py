@@ -147,7 +147,7 @@ div_p: ir.Primitive = factories.nary(
     _div_by_divisor,
     jet=ad.quotient(mul),
     transpose=lambda ct, x, y: (factories.sum_to(div(ct, y), x.aval.shape), None),
-    sums=ir.SumsRule("none"),
+    sums=lambda x, y: ir.SumsRule("first" if ir.issubdtype(x.dtype, np.inexact) else "none"),
     exact=exact.divide,
     checkify=checks_division,
 )

@@ -311,6 +311,7 @@ def _select_n_factors(which: ir.ShapedArray, *cases: ir.ShapedArray) -> ir.Facto
 select_n_p: ir.Primitive = ir.define(
     "select_n",
     sharding=ir.factors(_select_n_factors),
+    sums=ir.SumsRule("all", beside=slice(0, 1)),
     abstract_eval=_select_n_aval,
     **linear_given(_select_n_tangent),
     transpose=_select_n_transpose,

@@ -274,6 +274,7 @@ def _reduce_precision_aval(
 reduce_precision_p: ir.Primitive = ir.define(
     "reduce_precision",
     sharding=ir.by_element,
+    sums=ir.linear_in_all,
     abstract_eval=_reduce_precision_aval,
     jvp=linear,
     transpose=lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)],

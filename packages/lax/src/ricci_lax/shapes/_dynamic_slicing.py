@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import ricci_ir as ir
-from ricci_autodiff import instantiate, is_undefined_primal, linear_given
+from ricci_autodiff import cotangent_aval, instantiate, is_undefined_primal, linear_given
 from ricci_batching import batch_rules
 from ricci_lax.elementwise import add, convert_element_type, lt, select_n
 from ricci_lax.structure._broadcasting import expand_dims, zeros_of
@@ -75,7 +75,7 @@ def _dynamic_slice_tangent(result, primals, tangents, *, slice_sizes):
 
 def _dynamic_slice_transpose(ct, x, *indices, slice_sizes):
     # Both operations move a start that is out of bounds in the same way, so that positions agree.
-    into = dynamic_update_slice_p.bind(zeros_of(x.aval), ct, *indices)
+    into = dynamic_update_slice_p.bind(zeros_of(cotangent_aval(x.aval)), ct, *indices)
     return [into, *[None] * len(indices)]
 
 
@@ -107,6 +107,7 @@ def _dynamic_slice_lower(ctx: Lowering, x: Value, *indices: Value, slice_sizes: 
 dynamic_slice_p: ir.Primitive = ir.define(
     "dynamic_slice",
     sharding=ir.factors(lambda *avals, slice_sizes: sliced_dimensions(avals, slice_sizes)),
+    sums=ir.SumsRule("all", beside=slice(1, None)),
     abstract_eval=_dynamic_slice_aval,
     **linear_given(_dynamic_slice_tangent, tangent_first=True),
     transpose=_dynamic_slice_transpose,
@@ -266,7 +267,7 @@ def _dynamic_update_slice_transpose(ct, x, update, *indices):
     like = update.aval if is_undefined_primal(update) else array_aval(update)
     if is_undefined_primal(x):
         # The replaced elements have no influence on the result.
-        ct_x = dynamic_update_slice_p.bind(ct, zeros_of(like), *indices)
+        ct_x = dynamic_update_slice_p.bind(ct, zeros_of(cotangent_aval(like)), *indices)
     if is_undefined_primal(update):
         ct_update = dynamic_slice_p.bind(ct, *indices, slice_sizes=like.shape)
     return [ct_x, ct_update, *[None] * len(indices)]
@@ -306,6 +307,7 @@ def _dynamic_update_slice_factors(
 dynamic_update_slice_p: ir.Primitive = ir.define(
     "dynamic_update_slice",
     sharding=ir.factors(_dynamic_update_slice_factors),
+    sums=ir.SumsRule("all", beside=slice(2, None)),
     abstract_eval=_dynamic_update_slice_aval,
     **linear_given(_dynamic_update_slice_tangent),
     transpose=_dynamic_update_slice_transpose,

@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 
 import ricci_ir as ir
-from ricci_autodiff import is_undefined_primal, linear_given
+from ricci_autodiff import cotangent_aval, is_undefined_primal, linear_given
 from ricci_batching import move_dim
 from ricci_lax.elementwise import add, lt, rem, select_n
 from ricci_lax.elementwise._comparison import write_select
@@ -207,9 +207,12 @@ def _gather_transpose(
     # The fields of both correspond one to one: the slices that a gather reads are a scatter's
     # windows.
     dims = numbering.ScatterDimensionNumbers(*dimension_numbers)
+    aval, sharding = operand.aval.strip_weak_type(), array_aval(ct).type_sharding
+    if sharding is not None and sharding.sums[0]:
+        aval = cotangent_aval(aval)
     # Scatter is defined on top of this module.
     into = ir.primitives["scatter-add"].bind(
-        zeros_of(operand.aval.strip_weak_type()),
+        zeros_of(aval),
         indices,
         ct,
         dimension_numbers=dims,
@@ -251,9 +254,17 @@ def _gather_factors(
     return ir.FactorMap((of_operand, (*batches.values(), None)), (result,), advice=advice)
 
 
+def _gather_sums(
+    *avals: ir.ShapedArray, mode: numbering.GatherScatterMode, **params: object
+) -> ir.SumsRule:
+    """Unreduced terms may be read, but not filled: that takes two operations, see ``SumsRule``."""
+    return ir.SumsRule("none" if mode is numbering.FILL else "all", beside=slice(1, 2))
+
+
 gather_p: ir.Primitive = ir.define(
     "gather",
     sharding=ir.factors(_gather_factors),
+    sums=_gather_sums,
     abstract_eval=_gather_aval,
     **linear_given(_gather_tangent),
     transpose=_gather_transpose,

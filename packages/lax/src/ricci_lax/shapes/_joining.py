@@ -188,6 +188,7 @@ def _split_factors(x: ir.ShapedArray, *, sizes: ir.Shape, axis: int) -> ir.Facto
 split_p: ir.Primitive = ir.define(
     "split",
     sharding=ir.factors(_split_factors),
+    sums=ir.linear_in_all,
     abstract_eval=_split_aval,
     multiple_results=True,
     jvp=linear,

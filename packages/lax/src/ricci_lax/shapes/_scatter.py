@@ -182,6 +182,7 @@ def _scatter(
     accepts: Sequence[type] | None,
     jvp: Callable[..., Any],
     transpose: Callable[..., Any],
+    sums: ir.SumsRule | None = None,
 ) -> ir.Primitive:
     """A primitive of the family, and all its rules but the derivatives."""
 
@@ -193,6 +194,7 @@ def _scatter(
     primitive = ir.define(
         name,
         sharding=ir.factors(_scatter_factors),
+        sums=sums,
         abstract_eval=abstract_eval,
         # No memo, which would keep the jaxpr among the parameters alive; ``_scatter_aval``
         # caches the part that does not depend on the jaxpr.
@@ -233,7 +235,9 @@ def _linear_transpose(
     return [ct if is_undefined_primal(operand) else None, None, ct_updates]
 
 
-scatter_add_p: ir.Primitive = _scatter("scatter-add", numeric, _linear_jvp, _linear_transpose)
+scatter_add_p: ir.Primitive = _scatter(
+    "scatter-add", numeric, _linear_jvp, _linear_transpose, ir.SumsRule("all", beside=slice(1, 2))
+)
 scatter_sub_p: ir.Primitive = _scatter("scatter-sub", numeric, _linear_jvp, _linear_transpose)
 
 
@@ -399,7 +403,9 @@ def _set_transpose(
     return [ct_operand, None, ct_updates]
 
 
-scatter_p: ir.Primitive = _scatter("scatter", None, _set_jvp, _set_transpose)
+scatter_p: ir.Primitive = _scatter(
+    "scatter", None, _set_jvp, _set_transpose, ir.SumsRule("all", beside=slice(1, 2))
+)
 
 
 # The public functions.

@@ -11,6 +11,7 @@ from ricci_lax.elementwise import select_n, sub
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure import broadcast_in_dim, full, reduce_sum, squeeze
+from ricci_lax.structure._broadcasting import zeros_of
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
 from ricci_stablehlo import Lowering, Value, write_pad, write_slice
 
@@ -312,6 +313,7 @@ def _pad_lower(
 pad_p: ir.Primitive = ir.define(
     "pad",
     sharding=ir.factors(ir.same_dimensions),
+    sums=ir.linear_in_all,
     abstract_eval=_pad_aval,
     jvp=linear,
     transpose=_pad_transpose,
@@ -352,4 +354,15 @@ def pad(
     Source: StableHLO ``pad``.
     """
     config = tuple(ir.to_sizes(triple) for triple in padding_config)
+    aval = array_aval(operand)
+    if (sharding := aval.type_sharding) is not None and sharding.sums[0]:
+        padding_value = _term_of(padding_value, aval, sharding)
     return pad_p.bind(operand, padding_value, padding_config=config)
+
+
+def _term_of(value: ir.ArrayLike, aval: ir.ShapedArray, sharding: Any) -> ir.ArrayLike:
+    """Return a scalar as one term on each device of a sum: possible for zero alone."""
+    if isinstance(value, ir.Tracer) or shape_of(value) or value:
+        return value
+    scalar = aval.update(shape=(), weak_type=False)
+    return zeros_of(scalar.with_sharding(sharding.update(parts=())))
