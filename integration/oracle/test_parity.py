@@ -13,7 +13,7 @@ pytest.importorskip("ricci_xla", reason="programs are compiled")
 
 from parity_cases import ACCEPTED, PROGRAMS, outputs
 
-from ricci_testing import Oracle, find_interpreter
+from ricci_testing import find_interpreter
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
 TITLES = list(PROGRAMS) if EVERYTHING else random.Random("parity").sample(list(PROGRAMS), 24)

@@ -1,7 +1,7 @@
 """Programs that once differed from JAX's, and the differences that are accepted.
 
-A block of `programs.txt` begins with ``## `` and the program's title; what the program shows is compared. A row of
-`accepted.txt` is ``title | ours | theirs | reason``, where ``*`` is any text in what is shown.
+A block of `programs.txt` begins with ``## `` and the program's title; what the program shows is
+compared. A row of `accepted.txt` is ``title | ours | theirs | reason``, where ``*`` is any text.
 """
 
 import json

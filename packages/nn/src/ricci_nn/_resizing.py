@@ -73,7 +73,7 @@ _NAMES = {
     "cubic": ResizeMethod.CUBIC,
     "bicubic": ResizeMethod.CUBIC,
     "tricubic": ResizeMethod.CUBIC,
-    "cubic-pytorch": ResizeMethod.CUBIC_PYTORCH,
+    **dict.fromkeys(("cubic-pytorch", "bicubic-pytorch"), ResizeMethod.CUBIC_PYTORCH),
     "lanczos3": ResizeMethod.LANCZOS3,
     "lanczos5": ResizeMethod.LANCZOS5,
     "area": ResizeMethod.AREA,

@@ -1,6 +1,6 @@
 """``reshard``, and functions that run with mesh axes of another type."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, overload
 
@@ -191,9 +191,10 @@ def auto_axes(
                 "Missing required keyword argument: 'out_sharding'. auto_axes cannot know how the "
                 "results are sharded: pass out_sharding=P(...), to it or to the function."
             )
-        mesh, chosen = _axes_of("auto_axes", axes, xla.AxisType.Explicit)
-        inner = _with_types(mesh, chosen, xla.AxisType.Auto)
         leaves, tree = pytree.tree_flatten((args, kwargs))
+        places = (*pytree.tree_leaves(out), *leaves)
+        mesh, chosen = _axes_of("auto_axes", axes, xla.AxisType.Explicit, places)
+        inner = _with_types(mesh, chosen, xla.AxisType.Auto)
         eager = _is_eager(leaves)
         if eager:
             leaves = [_placed(x, inner) for x in leaves]
@@ -267,9 +268,10 @@ def explicit_axes(
                 "Missing required keyword argument: 'in_sharding'. explicit_axes cannot know how "
                 "the arguments are sharded: pass in_sharding=P(...), to it or to the function."
             )
-        mesh, chosen = _axes_of("explicit_axes", axes, xla.AxisType.Auto)
-        inner = _with_types(mesh, chosen, xla.AxisType.Explicit)
         leaves, tree = pytree.tree_flatten(args)
+        places = (*pytree.tree_leaves(in_spec), *leaves)
+        mesh, chosen = _axes_of("explicit_axes", axes, xla.AxisType.Auto, places)
+        inner = _with_types(mesh, chosen, xla.AxisType.Explicit)
         eager = _is_eager((leaves, kwargs))
         with _in_force(inner, eager):
             specs = pytree.flatten_axes("explicit_axes in_sharding", tree, in_spec)
@@ -298,10 +300,20 @@ def _type_of(x: ir.ArrayLike) -> ir.ShapedArray:
     return ir.get_aval(x)  # pyright: ignore[reportReturnType]
 
 
+def _mesh_of(place: Any) -> xla.AbstractMesh | None:
+    """Return the mesh of a sharding, or of an array's type."""
+    if isinstance(place, xla.NamedSharding):
+        return place.mesh.abstract_mesh
+    sharding = getattr(getattr(place, "aval", None), "type_sharding", None)
+    return None if sharding is None else sharding.mesh
+
+
 def _axes_of(
-    what: str, axes: MeshAxes, kind: xla.AxisType
+    what: str, axes: MeshAxes, kind: xla.AxisType, places: Sequence[Any]
 ) -> tuple[xla.AbstractMesh, ir.AxisNames]:
     mesh: xla.AbstractMesh | None = ir.current_mesh.value
+    if mesh is None:
+        mesh = next(filter(None, map(_mesh_of, places)), None)
     if mesh is None:
         raise ValueError(f"{what}: no mesh is in force. Call it inside `with set_mesh(mesh):`.")
     names = (axes,) if isinstance(axes, str) else axes

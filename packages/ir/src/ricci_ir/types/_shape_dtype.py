@@ -21,6 +21,7 @@ __all__ = [
     "argument_aval",
     "described_type",
     "format_type",
+    "sharding_of_spec",
     "result_aval",
     "symbolic_args_specs",
     "typeof",
@@ -28,6 +29,10 @@ __all__ = [
 
 # The class of formats, which have the attributes ``layout`` and ``sharding``.
 format_type: Hook[Callable[[Any, Any], Any]] = Hook("layouts", provided_by="ricci_xla")
+# Resolves a spec on the current mesh; shardings are returned unchanged.
+sharding_of_spec: Hook[Callable[[Any], Any]] = Hook(
+    "shardings", provided_by="ricci_xla", default=lambda sharding: sharding
+)
 
 _fields = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref", "_memory_space")
 
@@ -99,6 +104,13 @@ class ShapeDtypeStruct:
         object.__setattr__(self, "_format", None if layout is None else sharding)
         if hasattr(sharding, "layout"):
             sharding = sharding.sharding
+        if sharding is not None:
+            sharding = sharding_of_spec.call(sharding)
+        if len(getattr(sharding, "spec", ())) > len(shape):
+            raise ValueError(
+                f"ShapeDtypeStruct: {sharding.spec} is too long for an array of {len(shape)} "
+                "dimensions. Shorten it."
+            )
         values = (shape, dtype, sharding, weak_type, manual_axis_type, is_ref, _memory_space)
         for field, value in zip(_fields, values, strict=True):
             object.__setattr__(self, field, value)

@@ -1,5 +1,6 @@
 """``pure_callback`` and ``io_callback``: calls of Python functions from executables."""
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ricci_stablehlo import Lowering, Value, axes_left, host_call, tokens_at
 from ._vmap_methods import by_vmap_method, check_vmap_method, sequentially, vmap_methods
 
 __all__ = ["io_callback", "io_callback_p", "pure_callback", "pure_callback_p"]
+_log = logging.getLogger("ricci.callbacks")
 
 
 class FlatCallback:
@@ -126,6 +128,7 @@ def _runner(what: str) -> Callable[..., list[Any]]:
             out = callback(*map(_strong, host_arrays(args)))
         except Exception as error:
             name = name_of(callback.callback_func)
+            _log.exception("%s of %s failed", what, name)
             raise ir.CallbackError(
                 f"{what}: {name} failed. {type(error).__name__}: {error}"
             ) from error

@@ -66,6 +66,9 @@ def _reshape_lower(
     return write_reshape(ctx, x, out)
 
 
+_ADVICE = "Specify the sharding of the result: lax.reshape(x, sizes, out_sharding=P(...))."
+
+
 def _reshape_factors(x: ir.ShapedArray, *, new_sizes: ir.Shape, **params: object) -> ir.FactorMap:
     """Sharding factors: merged dimensions keep their axes; a split one passes its to the first.
 
@@ -79,8 +82,7 @@ def _reshape_factors(x: ir.ShapedArray, *, new_sizes: ir.Shape, **params: object
             for i in old:
                 operand[i] = i
             results[new[0]] = old[0] if len(old) == 1 else tuple(old)
-    advice = "Specify the sharding of the result: lax.reshape(x, sizes, out_sharding=P(...))."
-    return ir.FactorMap((tuple(operand),), (tuple(results),), advice=advice)
+    return ir.FactorMap((tuple(operand),), (tuple(results),), advice=_ADVICE)
 
 
 def _groups(old_sizes: ir.Shape, new_sizes: ir.Shape) -> Iterator[tuple[list[int], list[int]]]:
@@ -119,6 +121,16 @@ class _ReshapeSharding(ir.factors):
             return super().__call__(name, avals, evaluate, params, sums)
         first, others = list(sharding.parts), {}
         for old, new in _groups(x.shape, new_sizes):
+            sharded = [bool(first[i]) for i in old]
+            if len(new) == 1 and sharded != sorted(sharded, reverse=True):
+                # The elements of a device would be strided in the merged dimension.
+                if not ir.lenient_sharding.value:
+                    raise ir.ShardingTypeError(
+                        f"{name} of {x.str_short(True)} to {new_sizes}: of the dimensions that "
+                        f"are merged a later one is sharded, but not an earlier one. {_ADVICE}"
+                    )
+                first = [() if i in old else part for i, part in enumerate(first)]
+                x = x.with_sharding(sharding.update(parts=tuple(first)))
             if len(old) == 1 and len(first[old[0]]) > 1:
                 parts = _shared_axes(first[old[0]], [new_sizes[i] for i in new], sharding.mesh)
                 if parts is not None:

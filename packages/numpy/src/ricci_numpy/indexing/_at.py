@@ -275,7 +275,7 @@ def _update(
         )
     x = target.array
     values = as_operand(values) if is_arraylike(values) else asarray(values)
-    if type(values) is int and ir.is_narrowed(x.dtype):
+    if type(values) is int and (ir.is_narrowed(x.dtype) or x.dtype == np.uint32):
         values = ir.exact_scalar(values, x.dtype)  # it may be larger than the default dtype holds
     recording = ir.is_recording()
     index = read_index(x.shape, target.index)

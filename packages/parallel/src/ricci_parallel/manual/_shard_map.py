@@ -153,16 +153,16 @@ def shard_map(
             axis_names=axis_names,
             check_vma=check_vma,
         )
-    fun = f
-    name = getattr(fun, "__name__", type(fun).__name__)
+    name = getattr(f, "__name__", type(f).__name__)
 
-    @ir.looks_like(fun)
+    @ir.looks_like(f)
     @ir.api_boundary
     def on_mesh(*args: object) -> Any:
+        fun, args, given_specs = _bind_objects(f, args, in_specs)
         call_mesh, manual = _mesh_and_axes(name, mesh, _as_axes(name, axis_names))
         leaves, tree = pytree.tree_flatten(args)
         avals, names = _types_of(name, fun, args, leaves)
-        specs = _in_specs(name, in_specs, tree, leaves, call_mesh, manual)
+        specs = _in_specs(name, given_specs, tree, leaves, call_mesh, manual)
         check_inputs(name, specs, avals, names, call_mesh, manual)
         _check_explicit(name, specs, avals, names, call_mesh, manual)
         call = _Call(fun, name, call_mesh, manual, check_vma, out_specs, specs, leaves)
@@ -191,6 +191,40 @@ def _with_spec_of_user(x: ir.Array, mesh: Mesh, spec: PartitionSpec) -> ir.Array
     # The shards are the same, so no data moves: a new array refers to the same buffers.
     parts = [shard.data for shard in x.addressable_shards]
     return make_array_from_single_device_arrays(x.shape, sharding, parts)
+
+
+def _bind_objects(
+    fun: Callable[..., Any], args: tuple[Any, ...], in_specs: ir.PyTree
+) -> tuple[Callable[..., Any], tuple[Any, ...], ir.PyTree]:
+    """Bind the arguments that hold other objects than arrays, whose entry of ``in_specs`` is None.
+
+    Returns:
+      The function of the other arguments, these, and their entries of ``in_specs``.
+    """
+    if not (isinstance(in_specs, tuple | list) and len(in_specs) == len(args)):
+        return fun, args, in_specs
+    bound = {
+        i: arg
+        for i, (spec, arg) in enumerate(zip(in_specs, args, strict=True))
+        if spec is None and not all(map(_has_type, pytree.tree_leaves(arg)))
+    }
+    if not bound:
+        return fun, args, in_specs
+
+    def of_arrays(*arrays: Any) -> Any:
+        others = iter(arrays)
+        return fun(*(bound[i] if i in bound else next(others) for i in range(len(args))))
+
+    free = [i for i in range(len(args)) if i not in bound]
+    return of_arrays, tuple(args[i] for i in free), tuple(in_specs[i] for i in free)
+
+
+def _has_type(x: object) -> bool:
+    try:
+        ir.get_aval(x)
+    except TypeError:
+        return False
+    return True
 
 
 def _types_of(

@@ -98,7 +98,9 @@ def warn_captured(name: str, jaxpr: ir.Jaxpr, consts: Sequence[ir.ArrayLike]) ->
     )
 
 
-def _bytes(aval: ir.ShapedArray) -> int:
+def _bytes(aval: ir.AbstractValue) -> int:
+    if not isinstance(aval, ir.ShapedArray):  # a token
+        return 0
     return aval.size * getattr(aval.dtype, "itemsize", 0)
 
 

@@ -31,7 +31,7 @@ def embed_short_constants(jaxpr: ir.Jaxpr, placement: Placement, consts: Sequenc
     literals: dict[int, ir.Literal] = {}
     for var, const in zip(jaxpr.invars, consts, strict=False):
         if _is_small(const):
-            literals[id(var)] = ir.Literal(np.asarray(const), var.aval)
+            literals[id(var)] = ir.Literal(np.asarray(const, var.aval.dtype), var.aval)
         elif type(const) is np.ndarray and ir.is_array_dtype(const.dtype) and is_splat(const):
             # The literal is a scalar with the type of the whole array; lowering broadcasts it.
             literals[id(var)] = ir.Literal(const.flat[0], var.aval)
@@ -49,11 +49,15 @@ def embed_short_constants(jaxpr: ir.Jaxpr, placement: Placement, consts: Sequenc
 
 def _is_small(const: Any) -> bool:
     """Whether a constant is a small array that is not committed to a device."""
+    if isinstance(const, int | float | complex):  # of a class that derives from Python's
+        return True
+    if not isinstance(const, ArrayImpl | np.ndarray | np.generic):
+        return False
     if not ir.is_array_dtype(const.dtype) or const.dtype.itemsize * const.size > LITERAL_LIMIT:
         return False
     if isinstance(const, ArrayImpl):
         return not const.committed and not const.is_deleted()
-    return isinstance(const, np.ndarray | np.generic)
+    return True
 
 
 def move_results(jaxpr: ir.Jaxpr, placement: Placement, consts: Sequence[Any]) -> ir.Jaxpr:

@@ -8,7 +8,12 @@ import ricci_ir as ir
 
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
-from ._current_mesh import arranged_as, empty_abstract_mesh, sharding_in_program
+from ._current_mesh import (
+    arranged_as,
+    empty_abstract_mesh,
+    sharding_in_program,
+    sharding_on_devices,
+)
 from ._mesh import Mesh
 from ._sharding_types import NamedSharding
 from ._spec import PartitionSpec
@@ -100,5 +105,12 @@ def _read(ndim: int, sharding: object) -> ir.TypeSharding | None:
     return explicit_sharding(ndim, sharding)
 
 
+def _resolved(sharding: object) -> object:
+    if not isinstance(sharding, PartitionSpec):
+        return sharding
+    return sharding_on_devices(sharding, "ShapeDtypeStruct", TypeError)
+
+
 ir.show_sharding.provide(_shown)
+ir.sharding_of_spec.provide(_resolved)
 ir.read_sharding.provide(_read)
