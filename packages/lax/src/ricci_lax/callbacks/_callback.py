@@ -118,6 +118,15 @@ def checked_results(
     return results
 
 
+def _logged(what: str, callback: FlatCallback, *arrays: ir.ArrayLike) -> ir.PyTree:
+    """Call the function, and log its exception, which the runtime replaces by one of its own."""
+    try:
+        return callback(*arrays)
+    except Exception:
+        _log.exception("%s of %s failed", what, name_of(callback.callback_func))
+        raise
+
+
 def _runner(what: str) -> Callable[..., list[Any]]:
     """Make the eager rule, which calls the function immediately."""
 
@@ -125,10 +134,9 @@ def _runner(what: str) -> Callable[..., list[Any]]:
         *args: ir.ArrayLike, callback: FlatCallback, result_avals: tuple, **params: object
     ) -> list[Any]:
         try:
-            out = callback(*map(_strong, host_arrays(args)))
+            out = _logged(what, callback, *map(_strong, host_arrays(args)))
         except Exception as error:
             name = name_of(callback.callback_func)
-            _log.exception("%s of %s failed", what, name)
             raise ir.CallbackError(
                 f"{what}: {name} failed. {type(error).__name__}: {error}"
             ) from error
@@ -166,7 +174,9 @@ def _writer(what: str) -> Callable[..., list[Value]]:
                 f"out axis_names, or call {name_of(callback.callback_func)} outside of the "
                 "shard_map."
             )
-        fun = lambda *arrays: checked_results(what, callback, callback(*arrays), result_avals)
+        fun = lambda *arrays: checked_results(
+            what, callback, _logged(what, callback, *arrays), result_avals
+        )
         return host_call(
             ctx, fun, operands, outs, has_side_effect=effectful, device=_device_of(sharding)
         )

@@ -107,6 +107,15 @@ class ufunc(ir.PickledByName):
         self._loops = loops(self.func)
         self._faster = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
+    def _key(self) -> tuple[Any, ...]:
+        return self.__wrapped__, self._nin, self._nout, self._nargs, self._identity, self.__name__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or type(other) is ufunc and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key()[:3])
+
     @property
     def nin(self) -> int:
         """The number of operands."""

@@ -50,7 +50,19 @@ def tile(A: ir.ArrayLike, reps: ir.ShapeLike) -> ir.Array:
     rank = max(np.ndim(A), len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     A = lax.expand_dims(A, range(rank - np.ndim(A)))
+    sharding: Any = getattr(ir.get_aval(A), "type_sharding", None)
+    if sharding is not None and not ir.lenient_sharding.value:
+        _check_not_sharded(A, sharding.parts, counts)
     return lax.tile(A, counts) if rank else ir.as_array(A)
+
+
+def _check_not_sharded(x: ir.ArrayLike, parts: ir.Parts, counts: Sequence[int]) -> None:
+    for i, (part, count) in enumerate(zip(parts, counts, strict=True)):
+        if part and count != 1:
+            raise ir.ShardingTypeError(
+                f"tile of {ir.get_aval(x).str_short(True)}: dimension {i} is sharded and repeated "
+                f"{count} times. Move the array to another sharding with reshard before."
+            )
 
 
 def repeat(
