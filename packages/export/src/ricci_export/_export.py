@@ -89,6 +89,10 @@ def export(
     See also:
       ``deserialize``; ``serialize_executable``, for executables of one machine; ``warm_start``.
     """
+    if not hasattr(fun_jit, "trace") and str(getattr(fun_jit, "__module__", "")).startswith(
+        "ricci"
+    ):
+        fun_jit = xla.jit(fun_jit)  # a function of the NumPy API, for example
     if not (callable(fun_jit) and hasattr(fun_jit, "trace")):
         raise ValueError(
             f"export takes a function that jit returned, got {fun_jit!r}. Write export(jit(f))."

@@ -269,8 +269,7 @@ def explicit_axes(
                 "the arguments are sharded: pass in_sharding=P(...), to it or to the function."
             )
         leaves, tree = pytree.tree_flatten(args)
-        places = (*pytree.tree_leaves(in_spec), *leaves)
-        mesh, chosen = _axes_of("explicit_axes", axes, xla.AxisType.Auto, places)
+        mesh, chosen = _axes_of("explicit_axes", axes, xla.AxisType.Auto)
         inner = _with_types(mesh, chosen, xla.AxisType.Explicit)
         eager = _is_eager((leaves, kwargs))
         with _in_force(inner, eager):
@@ -309,7 +308,7 @@ def _mesh_of(place: Any) -> xla.AbstractMesh | None:
 
 
 def _axes_of(
-    what: str, axes: MeshAxes, kind: xla.AxisType, places: Sequence[Any]
+    what: str, axes: MeshAxes, kind: xla.AxisType, places: Sequence[Any] = ()
 ) -> tuple[xla.AbstractMesh, ir.AxisNames]:
     mesh: xla.AbstractMesh | None = ir.current_mesh.value
     if mesh is None:

@@ -24,7 +24,7 @@ def dft(n: int, scale: str | None = None, *, dtype: ir.DTypeLike | None = None) 
       A complex matrix of shape ``(n, n)``.
 
     Raises:
-      ValueError: if the scale is unknown.
+      ValueError: if the scale is unknown, or the dtype is not complex.
 
     Example:
       >>> from ricci.scipy import linalg
@@ -36,6 +36,8 @@ def dft(n: int, scale: str | None = None, *, dtype: ir.DTypeLike | None = None) 
     n = index(n)
     check_choice("dft", "scale", scale, (None, "sqrtn", "n"))
     result_dtype = jnp.result_type(complex) if dtype is None else ir.explicit_dtype(dtype, "dft")
+    if not ir.issubdtype(result_dtype, np.complexfloating):
+        raise ValueError(f"dft: dtype must be complex, got {result_dtype}.")
     # The exponents are reduced modulo n as integers, which is exact.
     places = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
     powers = np.exp(-2j * np.pi * np.arange(n) / max(n, 1))[places] if n else np.zeros((0, 0))

@@ -76,7 +76,7 @@ class _Field(NamedTuple):
 
 def _checked_slope(slope: ir.PyTree, state: _Layout) -> ir.PyTree:
     leaves, tree = pytree.tree_flatten(slope)
-    if tree != state.tree:
+    if len(leaves) != len(state.shapes):
         raise ValueError(
             "odeint: func must return the slope as a pytree of the structure of the state: "
             f"expected {state.tree}, got {tree}."
@@ -88,7 +88,7 @@ def _checked_slope(slope: ir.PyTree, state: _Layout) -> ir.PyTree:
                 "odeint: func must return a slope of the shape of the state: expected "
                 f"{shape}, got {aval.shape}."
             )
-    return slope
+    return pytree.tree_unflatten(state.tree, leaves)
 
 
 class _AdjointField(NamedTuple):
