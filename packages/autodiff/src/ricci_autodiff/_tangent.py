@@ -138,9 +138,20 @@ def tangent_aval(aval: ir.AbstractValue) -> ir.AbstractValue:
 
 
 def cotangent_aval(aval: ir.AbstractValue) -> ir.AbstractValue:
-    """Like ``tangent_aval``, with the ``unreduced`` and ``reduced`` mesh axes swapped.
+    """Return the type of cotangents: ``unreduced`` and ``reduced`` mesh axes are swapped.
 
     The cotangent of a partial sum is replicated, and vice versa.
+
+    Args:
+      aval: the type of the primal value.
+
+    Returns:
+      The type of its cotangents.
+
+    Example:
+      >>> from ricci_ir import ShapedArray
+      >>> cotangent_aval(ShapedArray((2,), "int32")).dtype.names is None
+      True
     """
     tangent: Any = tangent_aval(aval)
     sharding = tangent.type_sharding

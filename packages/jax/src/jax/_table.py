@@ -19,7 +19,7 @@ TABLE: dict[str, dict[str, str]] = {
         for name in ("colocated_cpu_devices", "colocated_python", "colocated_python_class")
     },
     "experimental.colocated_python.func": {},
-    "experimental.key_reuse": {},  # its import turns nothing on: the option jax_debug_key_reuse does
+    "experimental.key_reuse": {},  # the option jax_debug_key_reuse turns it on
     "experimental.colocated_python.serialization": {"DeviceList": "ricci_xla:DeviceList"},
     "experimental.jax2tf": {"convert": f"{UNSUPPORTED}:convert"},  # equinox, neural-tangents
     **{  # aqt, jax_md, tokamax

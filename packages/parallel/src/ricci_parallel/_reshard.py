@@ -299,16 +299,16 @@ def _type_of(x: ir.ArrayLike) -> ir.ShapedArray:
     return ir.get_aval(x)  # pyright: ignore[reportReturnType]
 
 
-def _mesh_of(place: Any) -> xla.AbstractMesh | None:
+def _mesh_of(place: object) -> xla.AbstractMesh | None:
     """Return the mesh of a sharding, or of an array's type."""
     if isinstance(place, xla.NamedSharding):
         return place.mesh.abstract_mesh
     sharding = getattr(getattr(place, "aval", None), "type_sharding", None)
-    return None if sharding is None else sharding.mesh
+    return getattr(sharding, "mesh", None)
 
 
 def _axes_of(
-    what: str, axes: MeshAxes, kind: xla.AxisType, places: Sequence[Any] = ()
+    what: str, axes: MeshAxes, kind: xla.AxisType, places: Sequence[object] = ()
 ) -> tuple[xla.AbstractMesh, ir.AxisNames]:
     mesh: xla.AbstractMesh | None = ir.current_mesh.value
     if mesh is None:

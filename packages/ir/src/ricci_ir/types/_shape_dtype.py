@@ -106,9 +106,9 @@ class ShapeDtypeStruct:
             sharding = sharding.sharding
         if sharding is not None:
             sharding = sharding_of_spec.call(sharding)
-        if len(getattr(sharding, "spec", ())) > len(shape):
+        if len(spec := getattr(sharding, "spec", ())) > len(shape):
             raise ValueError(
-                f"ShapeDtypeStruct: {sharding.spec} is too long for an array of {len(shape)} "
+                f"ShapeDtypeStruct: {spec} is too long for an array of {len(shape)} "
                 "dimensions. Shorten it."
             )
         values = (shape, dtype, sharding, weak_type, manual_axis_type, is_ref, _memory_space)

@@ -1,6 +1,7 @@
 """Slices at computed positions: reading and replacing them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,8 @@ def _dynamic_slice_tangent(result, primals, tangents, *, slice_sizes):
 
 def _dynamic_slice_transpose(ct, x, *indices, slice_sizes):
     # Both operations move a start that is out of bounds in the same way, so that positions agree.
-    into = dynamic_update_slice_p.bind(zeros_of(cotangent_aval(x.aval)), ct, *indices)
+    aval: Any = cotangent_aval(x.aval)
+    into = dynamic_update_slice_p.bind(zeros_of(aval), ct, *indices)
     return [into, *[None] * len(indices)]
 
 
@@ -267,7 +269,8 @@ def _dynamic_update_slice_transpose(ct, x, update, *indices):
     like = update.aval if is_undefined_primal(update) else array_aval(update)
     if is_undefined_primal(x):
         # The replaced elements have no influence on the result.
-        ct_x = dynamic_update_slice_p.bind(ct, zeros_of(cotangent_aval(like)), *indices)
+        aval: Any = cotangent_aval(like)
+        ct_x = dynamic_update_slice_p.bind(ct, zeros_of(aval), *indices)
     if is_undefined_primal(update):
         ct_update = dynamic_slice_p.bind(ct, *indices, slice_sizes=like.shape)
     return [ct_x, ct_update, *[None] * len(indices)]

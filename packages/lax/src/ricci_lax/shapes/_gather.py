@@ -1,7 +1,7 @@
 """Gather: reading slices of an array at computed positions."""
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -207,7 +207,8 @@ def _gather_transpose(
     # The fields of both correspond one to one: the slices that a gather reads are a scatter's
     # windows.
     dims = numbering.ScatterDimensionNumbers(*dimension_numbers)
-    aval, sharding = operand.aval.strip_weak_type(), array_aval(ct).type_sharding
+    aval: Any = operand.aval.strip_weak_type()
+    sharding = array_aval(ct).type_sharding
     if sharding is not None and sharding.sums[0]:
         aval = cotangent_aval(aval)
     # Scatter is defined on top of this module.
@@ -257,7 +258,7 @@ def _gather_factors(
 def _gather_sums(
     *avals: ir.ShapedArray, mode: numbering.GatherScatterMode, **params: object
 ) -> ir.SumsRule:
-    """Unreduced terms may be read, but not filled: that takes two operations, see ``SumsRule``."""
+    """Return the rule for unreduced terms, which are not filled: that takes two operations."""
     return ir.SumsRule("none" if mode is numbering.FILL else "all", beside=slice(1, 2))
 
 

@@ -97,6 +97,7 @@ class ufunc(ir.PickledByName):
         exact: bool = False,
     ):
         update_wrapper(self, func)
+        self._wrapped = func
         self.__name__: str = name or ("partial" if isinstance(func, partial) else func.__name__)
         self._nin: int = operator.index(nin)
         self._nout: int = operator.index(nout)
@@ -108,7 +109,7 @@ class ufunc(ir.PickledByName):
         self._faster = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
     def _key(self) -> tuple[Any, ...]:
-        return self.__wrapped__, self._nin, self._nout, self._nargs, self._identity, self.__name__
+        return self._wrapped, self._nin, self._nout, self._nargs, self._identity, self.__name__
 
     def __eq__(self, other: object) -> bool:
         return self is other or type(other) is ufunc and self._key() == other._key()

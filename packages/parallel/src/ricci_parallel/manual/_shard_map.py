@@ -211,7 +211,7 @@ def _bind_objects(
     if not bound:
         return fun, args, in_specs
 
-    def of_arrays(*arrays: Any) -> Any:
+    def of_arrays(*arrays: object) -> object:
         others = iter(arrays)
         return fun(*(bound[i] if i in bound else next(others) for i in range(len(args))))
 
