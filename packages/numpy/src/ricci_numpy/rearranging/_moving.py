@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 from operator import index as as_int
+from typing import Any
 
 import numpy as np
 
