@@ -119,7 +119,7 @@ def checked_results(
 
 
 def _logged(what: str, callback: FlatCallback, *arrays: ir.ArrayLike) -> ir.PyTree:
-    """Call the function, and log its exception, which the runtime replaces by one of its own."""
+    """Call the function, and log its exception, which the runtime replaces by another."""
     try:
         return callback(*arrays)
     except Exception:

@@ -38,8 +38,8 @@ def _arg_extremum(
         """Reduce twice: to the extremum, which is NaN beside a NaN, then to its least index."""
         shape, (axis,) = shape_of(x), axes
         best = optimization_barrier(extremum.bind(x, axes=axes, out_sharding=None))
-        kept = [d for d in range(len(shape)) if d != axis]
-        is_best = bitwise_or(eq(x, broadcast_in_dim(best, shape, kept)), ne(x, x))
+        others = [d for d in range(len(shape)) if d != axis]
+        is_best = bitwise_or(eq(x, broadcast_in_dim(best, shape, others)), ne(x, x))
         indices = broadcasted_iota(index_dtype, shape, axis)
         last = full_like(indices, shape[axis] - 1)
         return reduce_min_p.bind(select_n(is_best, last, indices), axes=axes, out_sharding=None)

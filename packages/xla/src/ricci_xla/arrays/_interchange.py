@@ -1,5 +1,6 @@
 """Exchange of arrays with other processes and libraries: pickling and DLPack."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def from_dlpack(
     if copy is False and target != source:
         raise ValueError(f"from_dlpack: moving the array from {source} to {target} needs a copy.")
     stream = None if platform == "cpu" else source.get_stream_for_external_ready_events()
-    capsule = _exported(external_array, stream, copy)
+    capsule = _exported(external_array.__dlpack__, stream, copy)
     try:
         array = with_types(
             lambda: runtime.dlpack_managed_tensor_to_buffer(
@@ -130,20 +131,20 @@ def from_dlpack(
     return move_array(array, single_device_sharding(target), copy=bool(copy))
 
 
-def _exported(external_array: Any, stream: object, copy: bool | None) -> object:
+def _exported(export: Callable[..., object], stream: object, copy: bool | None) -> object:
     """The capsule of an external array; of one that it refuses to share, of a copy.
 
     The runtime takes capsules from before DLPack 1.0, which cannot say that memory is read-only.
     """
     try:
-        return external_array.__dlpack__(stream=stream)
+        return export(stream=stream)
     except BufferError as error:
         if copy is False:
             raise ValueError(
                 f"from_dlpack: the memory cannot be shared, and copy=False forbids a copy: {error}"
             ) from None
         try:
-            return external_array.__dlpack__(stream=stream, copy=True)
+            return export(stream=stream, copy=True)
         except TypeError:  # an exporter from before DLPack 1.0
             raise error from None
 
