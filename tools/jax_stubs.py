@@ -6,6 +6,7 @@ They lie in packages/jax, where git ignores them; its sdist and its wheel hold t
 as text, since builds have nothing installed that it could be imported with.
 """
 
+import ast
 import re
 import runpy
 from pathlib import Path
@@ -16,8 +17,9 @@ JAX = PACKAGES / "jax" / "src" / "jax"
 INNER = re.compile(r"^ *from \. import (\w+) as \1$", re.MULTILINE)
 SPECIAL = re.compile(r"^from \S+ import (__\w+__) as \1$", re.MULTILINE)  # which no star brings
 # The distributions are modules that ``ricci.scipy.stats`` makes; checkers see any names in them.
-DISTRIBUTIONS = PACKAGES / "scipy" / "src" / "ricci_scipy" / "stats" / "__init__.py"
-DISTRIBUTION = re.compile(r"^from \._(?:continuous|discrete|multivariate) import (\w+)", re.M)
+STATS = PACKAGES / "scipy" / "src" / "ricci_scipy" / "stats"
+DISTRIBUTIONS = ("_continuous.py", "_discrete.py", "_multivariate.py")
+PUBLIC = re.compile(r"^__all__ = (\[[^]]*\])", re.MULTILINE)
 ANY_NAME = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 
 
@@ -41,8 +43,9 @@ def stubs() -> dict[str, str]:
     texts["__init__.pyi"] += "".join(
         f"from .version import {n} as {n}\n" for n in ("__version__", "__version_info__")
     )
-    for name in DISTRIBUTION.findall(DISTRIBUTIONS.read_text(encoding="utf-8")):
-        texts[f"scipy/stats/{name}.pyi"] = ANY_NAME
+    for file in DISTRIBUTIONS:
+        for names in PUBLIC.findall((STATS / file).read_text(encoding="utf-8")):
+            texts |= {f"scipy/stats/{name}.pyi": ANY_NAME for name in ast.literal_eval(names)}
     return texts
 
 

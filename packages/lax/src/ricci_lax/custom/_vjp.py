@@ -522,7 +522,6 @@ class custom_vjp[**P, R](CustomFunction[P, R]):
           >>> round(float(ricci.grad(f)(0.0)), 4)
           0.9093
           >>> ricci.ad_checkpoint.print_saved_residuals(f, 0.0)
-          f32[] from the argument x
           f32[] named 'saved by defremat' from ...
         """
         self._define(recomputable(self.name, fwd, rem), bwd, False, False, rem)

@@ -192,7 +192,6 @@ def custom_remat[**P, R](
       >>> round(float(ricci.grad(ricci.checkpoint(wave))(0.0)), 4)
       0.5403
       >>> ricci.ad_checkpoint.print_saved_residuals(ricci.checkpoint(wave), 0.0)
-      f32[] from the argument x
       f32[] named 'saved by defremat' from ...
 
     See also:

@@ -4,6 +4,7 @@ A formula is a function of the standardized variable and the shape parameters. F
 formula are derived from others: ``pdf`` from ``logpdf``, ``sf`` from ``cdf``, ...
 """
 
+import builtins
 import math
 import sys
 from collections.abc import Callable, Mapping
@@ -99,7 +100,9 @@ class Example(NamedTuple):
         value = self.density if is_density else self.probability
         if function.endswith("sf"):
             value = 1 - value
-        return self.arguments, round(math.log(value) if function.startswith("log") else value, 4)
+        return self.arguments, builtins.round(
+            math.log(value) if function.startswith("log") else value, 4
+        )
 
 
 def distribution(

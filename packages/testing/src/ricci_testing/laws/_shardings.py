@@ -93,7 +93,8 @@ def check_unreduced(primitive: ir.Primitive, example: Example) -> str | None:
     if not all(isinstance(a, ir.ShapedArray) and ir.issubdtype(a.dtype, np.inexact) for a in avals):
         return "its operands are not floating-point numbers"
     positions = range(len(avals))
-    for chosen in [positions] if rule.terms == "all" else [[i] for i in positions]:
+    by_rule = {"all": [positions], "one": [[i] for i in positions], "first": [[0]]}
+    for chosen in by_rule[rule.terms]:
         whole, left, right = (list(example.args) for _ in range(3))
         for i in chosen:
             operand = np.asarray(example.args[i])
