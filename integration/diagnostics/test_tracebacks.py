@@ -110,6 +110,8 @@ WITHOUT_BOUNDARIES = {
     "ricci.core.Jaxpr",
     "ricci.core.ShapedArray",
     "ricci.experimental.jet.JetTracer",
+    "ricci.experimental.pallas.semaphore",
+    "ricci.experimental.pallas.tpu.dma_semaphore",
     "ricci.extend.core.primitives.register_call_primitive_rules",
     "ricci.extend.linear_util.WrappedFun",
     "ricci.extend.source_info_util.SourceInfo",

@@ -341,6 +341,7 @@ OF_RICCI = {
     "einsum",
     "first calls",
     "first calls of promoted operands",
+    "functions of linear solves",  # found by the jaxpr of each new trace
     "index steps",
     "layouts",
     "products",

@@ -115,9 +115,13 @@ class State(PickledByName):
 
     def _store(self, value: object) -> None:
         with _lock:
-            self._global = value
+            before, self._global = self._global, value
             if self.traced:
-                _keys.refresh()
+                try:
+                    _keys.refresh()
+                except TypeError:  # a value without a hash cannot be part of a key
+                    self._global = before
+                    raise
 
     def get_local(self) -> Any:
         """The override of this thread, or ``UNSET``."""
@@ -315,6 +319,7 @@ class _Keys:
         Existing keys are extended by its default, since jaxprs that were traced under them did not
         read it. So the late import of a package does not invalidate caches.
         """
+        hash(state._global)  # raises TypeError before anything has changed
         keys = list(self.interned.values())
         self.states.append(state)
         self.interned.clear()

@@ -204,6 +204,11 @@ def set_tpu_interpret_mode(params: InterpretParams | None = InterpretParams()) -
       Array([2., 4.], dtype=float32)
       >>> pltpu.set_tpu_interpret_mode(None)
     """
+    if not (params is None or isinstance(params, InterpretParams)):
+        raise TypeError(
+            "set_tpu_interpret_mode: params must be an InterpretParams or None, got a "
+            f"{type(params).__name__}."
+        )
     forced_interpretation.set_global(params)
 
 

@@ -55,10 +55,8 @@ def host_call(
     in_avals = tuple(_physical(x.aval) for x in operands)
     module = ctx.module
     module.host_callbacks.append(HostCallback(fun, in_avals, tuple(map(_physical, outs))))
-    annotations = ""
-    if module.num_partitions > 1 and not module.manual:
-        annotations = _on_device(ctx, outs, device)
-    return ctx.custom_call(
+    on_device = module.num_partitions > 1 and not module.manual
+    results = ctx.custom_call(
         target,
         operands,
         outs,
@@ -66,8 +64,19 @@ def host_call(
         has_side_effect=has_side_effect,
         operand_layouts=[_row_major(aval) for aval in in_avals],
         result_layouts=[_row_major(_physical(aval)) for aval in outs],
-        annotations=annotations,
+        annotations=_on_device(ctx, outs, device) if on_device else "",
     )
+    return [_replicated(ctx, x) for x in results] if on_device else results
+
+
+def _replicated(ctx: Lowering, x: Value) -> Value:
+    """Copy a result of one device to all; unconstrained, the others would hold zeros."""
+    if not (ctx.module.shardy and isinstance(x.aval, ShapedArray)):
+        return x
+    meshes = ctx.module.meshes.values()
+    symbol = next(iter(meshes), None) or ctx.module.mesh([("devices", ctx.module.num_partitions)])
+    rank = _physical(x.aval).ndim
+    return ctx.constrained(x, f"<@{symbol}, [{', '.join(['{}'] * rank)}]>")
 
 
 def _physical(aval: AbstractValue) -> AbstractValue:

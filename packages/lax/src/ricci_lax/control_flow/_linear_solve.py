@@ -151,8 +151,11 @@ _shared_jaxprs: ir.Cache[tuple[Any, ...], ir.Jaxpr] = ir.Cache("functions of lin
 def _shared(what: str, jaxpr: ir.Jaxpr) -> ir.Jaxpr:
     """Return the cached jaxpr equal to this one, which has executables, or this one.
 
-    Solvers pass new functions in each call, so that these do not identify the jaxpr.
+    Solvers pass new functions in each call, so that these do not identify the jaxpr. Where calls
+    are recorded, the executables are those of the whole.
     """
+    if ir.is_recording():
+        return jaxpr
     key = what, tuple(v.aval for v in jaxpr.invars), tuple(eqn.primitive for eqn in jaxpr.eqns)
     cached = _shared_jaxprs.recall(key)
     if cached is not None and ir.same_program(cached, jaxpr):

@@ -212,12 +212,16 @@ class CustomFunction[**P, R](ir.PickledByName):
         """The function's name in messages and jaxprs."""
         return getattr(self.fun, "__name__", type(self.fun).__name__)
 
-    def __getattr__(self, name: str) -> Any:
-        # The rules of a function with other custom rules, on which this one is stacked.
-        fun = self.__dict__.get("fun")
-        if isinstance(fun, CustomFunction) and not name.startswith("_"):
-            return getattr(fun, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", obj=self)
+    if not TYPE_CHECKING:  # checkers report misspelt methods
+
+        def __getattr__(self, name: str) -> Any:
+            # The rules of a function with other custom rules, on which this one is stacked.
+            fun = self.__dict__.get("fun")
+            if isinstance(fun, CustomFunction) and not name.startswith("_"):
+                return getattr(fun, name)
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}", obj=self
+            )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function; each kind of rule binds another primitive."""
