@@ -32,6 +32,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CALLS)
 def test_the_extremum_beside_a_nan_is_nan(name, dtype):
@@ -61,6 +62,7 @@ def test_the_extremum_of_a_sharded_array_beside_a_nan_is_nan(axis):
     np.testing.assert_array_equal(ricci.jit(lambda x: jnp.max(x, axis))(sharded), x.max(axis))
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", INDICES)
 @pytest.mark.parametrize("dtype", [*DTYPES, "int32", "bool", "uint8"])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES, ids=str)
