@@ -18,15 +18,14 @@ CHANNELS_LAST = ("NHWC", "HWIO", "NHWC")
 MIXED = ("CHNW", "WOHI", "HNWC")
 # Groups, input features and results of each, the kernel's sizes, and other options.
 CASES = {
-    "depthwise": (16, 1, 1, (3, 3), {}),
-    "two results each": (16, 1, 2, (3, 3), {}),
-    "two inputs each": (16, 2, 3, (2, 3), {}),
-    "strides": (16, 1, 1, (3, 3), {"window_strides": (2, 3)}),
-    "dilated kernels": (16, 1, 2, (3, 2), {"rhs_dilation": (2, 1)}),
-    "dilated operands": (8, 2, 1, (3, 2), {"lhs_dilation": (2, 3)}),
-    "negative padding": (16, 1, 1, (3, 3), {"padding": [(-1, 2), (3, -2)]}),
+    "depthwise": (4, 1, 1, (3, 3), {}),
+    "two results each": (4, 1, 2, (3, 3), {}),
+    "two inputs each": (4, 2, 3, (2, 3), {}),
+    "strides": (4, 1, 1, (3, 3), {"window_strides": (2, 3)}),
+    "dilated kernels": (4, 1, 2, (3, 2), {"rhs_dilation": (2, 1)}),
+    "dilated operands": (4, 2, 1, (3, 2), {"lhs_dilation": (2, 3)}),
+    "negative padding": (4, 1, 1, (3, 3), {"padding": [(-1, 2), (3, -2)]}),
     "many inputs each": (2, 24, 8, (3, 3), {}),
-    "more groups than operations": (80, 9, 9, (3, 3), {}),
 }
 
 
@@ -35,7 +34,7 @@ def functions(case, numbers):
     groups, inputs, outputs, window, options = case
     rng = np.random.default_rng(groups)
     letters = {"N": 2, "C": groups * inputs, "O": groups * outputs, "I": inputs}
-    x_sizes, kernel_sizes = letters | {"H": 19, "W": 17}, letters | {"H": window[0], "W": window[1]}
+    x_sizes, kernel_sizes = letters | {"H": 29, "W": 27}, letters | {"H": window[0], "W": window[1]}
     x = rng.standard_normal([x_sizes[letter] for letter in numbers[0]])
     kernel = rng.standard_normal([kernel_sizes[letter] for letter in numbers[1]])
     options = {"window_strides": (1, 1), "padding": [(1, 1)] * 2, **options}
@@ -67,7 +66,7 @@ def with_gradients(function):
     return ricci.jit(compute)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("numbers", [CHANNELS_FIRST, CHANNELS_LAST, MIXED], ids="-".join)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_are_those_of_each_group_alone(name, numbers):
