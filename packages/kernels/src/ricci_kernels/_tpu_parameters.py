@@ -191,6 +191,9 @@ def set_tpu_interpret_mode(params: InterpretParams | None = InterpretParams()) -
     Args:
       params: as ``interpret`` of ``pallas_call``; ``None`` ends it.
 
+    Raises:
+      TypeError: if ``params`` is neither.
+
     Example:
       >>> import numpy as np
       >>> import ricci
