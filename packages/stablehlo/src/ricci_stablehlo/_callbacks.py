@@ -71,12 +71,12 @@ def host_call(
 
 def _replicated(ctx: Lowering, x: Value) -> Value:
     """Copy a result of one device to all; unconstrained, the others would hold zeros."""
-    if not (ctx.module.shardy and isinstance(x.aval, ShapedArray)):
+    aval = _physical(x.aval)
+    if not (ctx.module.shardy and isinstance(aval, ShapedArray)):
         return x
     meshes = ctx.module.meshes.values()
     symbol = next(iter(meshes), None) or ctx.module.mesh([("devices", ctx.module.num_partitions)])
-    rank = _physical(x.aval).ndim
-    return ctx.constrained(x, f"<@{symbol}, [{', '.join(['{}'] * rank)}]>")
+    return ctx.constrained(x, f"<@{symbol}, [{', '.join(['{}'] * aval.ndim)}]>")
 
 
 def _physical(aval: AbstractValue) -> AbstractValue:
