@@ -17,13 +17,15 @@ import pytest
 
 pytest.importorskip("ricci_xla", reason="programs are compiled")
 
+from oracle_programs import disagreements
+
 import ricci
 import ricci.numpy as jnp
 from ricci import lax
 from ricci.debug import find_nan
 from ricci.experimental import checkify
 from ricci_ir import live_program
-from ricci_testing import Oracle, Request, compare, evaluate_with, ricci_namespace, shared_oracle
+from ricci_testing import Oracle, Request, evaluate_with, ricci_namespace, shared_oracle
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
 DATA = Path(__file__).parents[1] / "data"
@@ -44,19 +46,8 @@ def new(x):
 @pytest.mark.parametrize("wide", [False, True], ids=["32", "64"])
 def test_programs_with_references_agree_with_jax(wide):
     lines = LINES if EVERYTHING else random.Random(f"{wide}").sample(LINES, 12)
-    config = {"jax_enable_x64": wide}
-    requests = [Request(START + line.replace(" ;; ", "\n"), {}, config) for line in lines]
-    theirs = shared_oracle().run_many(requests, timeout=900.0)
-    wrong = []
-    for line, request, their in zip(lines, requests, theirs, strict=True):
-        our = evaluate_with(ricci_namespace(), request.source, {}, config=config)
-        accepted = {our.error.name, *our.error.bases} if our.error else {None}
-        if their.error and their.error.name in accepted:
-            continue
-        try:
-            compare(our, their, rtol=1e-5)
-        except AssertionError as error:
-            wrong.append(f"{line}\n{error}")
+    programs = {line: START + line.replace(" ;; ", "\n") for line in lines}
+    wrong = disagreements(programs, {"jax_enable_x64": wide})
     assert not wrong, "\n\n".join(wrong)
 
 

@@ -12,7 +12,9 @@ import pytest
 
 pytest.importorskip("ricci_xla", reason="programs are compiled")
 
-from ricci_testing import Oracle, Request, compare, evaluate_with, ricci_namespace, shared_oracle
+from oracle_programs import disagreements
+
+from ricci_testing import Oracle
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
 TEXT = (Path(__file__).parents[1] / "data" / "library_programs.txt").read_text()
@@ -37,16 +39,6 @@ A = jnp.arange(4.0)
 @pytest.mark.parametrize("wide", [False, True], ids=["32", "64"])
 def test_library_programs_agree_with_jax(wide):
     names = list(PROGRAMS) if EVERYTHING else random.Random(f"{wide}").sample(list(PROGRAMS), 6)
-    config = {"jax_enable_x64": wide}
-    requests = [Request(START + PROGRAMS[name].rstrip(), {}, config) for name in names]
-    theirs = shared_oracle().run_many(requests, timeout=900.0)
-    wrong = []
-    for name, request, their in zip(names, requests, theirs, strict=True):
-        our = evaluate_with(ricci_namespace(), request.source, {}, config=config)
-        if their.error and our.error and their.error.name in (our.error.name, *our.error.bases):
-            continue
-        try:
-            compare(our, their, rtol=1e-5)
-        except AssertionError as error:
-            wrong.append(f"{name}\n{error}")
+    programs = {name: START + PROGRAMS[name].rstrip() for name in names}
+    wrong = disagreements(programs, {"jax_enable_x64": wide})
     assert not wrong, "\n\n".join(wrong)
