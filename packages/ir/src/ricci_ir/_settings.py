@@ -115,13 +115,11 @@ class State(PickledByName):
 
     def _store(self, value: object) -> None:
         with _lock:
-            before, self._global = self._global, value
             if self.traced:
-                try:
-                    _keys.refresh()
-                except TypeError:  # a value without a hash cannot be part of a key
-                    self._global = before
-                    raise
+                hash(value)  # raises TypeError before anything has changed
+            self._global = value
+            if self.traced:
+                _keys.refresh()
 
     def get_local(self) -> Any:
         """The override of this thread, or ``UNSET``."""

@@ -75,7 +75,7 @@ def _infinity(dtype: ir.DTypeLike, sign: int) -> ir.ArrayLike:
 _LEAST_SIZE = 4096
 
 
-def loses_nans(ctx: Lowering, x: Value) -> bool:
+def _loses_nans(ctx: Lowering, x: Value) -> bool:
     """Tell whether XLA's maximum and minimum of all elements may be a number beside a NaN.
 
     YNNPACK, by which XLA reduces on CPUs, takes the other operand where one is NaN.
@@ -109,7 +109,7 @@ def lower_variadic_reduce(
     scalars = [init.aval for init in inits] * 2
     names = [eqn.primitive.name for eqn in jaxpr.eqns]
     alone = ctx.module.num_partitions == 1  # devices combine their results by one operation
-    if alone and names in (["max"], ["min"]) and loses_nans(ctx, operands[0]):
+    if alone and names in (["max"], ["min"]) and _loses_nans(ctx, operands[0]):
         jaxpr = _keeping_nans({"max": max, "min": min}[names[0]], scalars)
     region = combining_region(ctx, "reduce", scalars, jaxpr)
     attributes = f"dimensions = {int_array(axes)}"
@@ -147,7 +147,7 @@ def _reduction(
         return primitive.bind(args[0], axes=axes, **params), dim
 
     def lower(ctx: Lowering, x: Value, *, axes: ir.Shape, **params: object) -> Value:
-        if combine in (max, min) and loses_nans(ctx, x):
+        if combine in (max, min) and _loses_nans(ctx, x):
             return write_with_nans(ctx, x, axes)
         if not ir.issubdtype(x.dtype, np.complexfloating) or op == "stablehlo.multiply":
             return lower_reduce(ctx, op, x, identity(x.dtype), axes)
