@@ -10,6 +10,7 @@ from typing import Any, final
 
 import ricci_ir as ir
 import ricci_pytree as pytree
+from ricci_ir import ArrayLike, Jaxpr, JaxprEqn, PyTree, ShapedArray, Var
 
 from ._linearize import residuals_to_variables
 from ._tangent import Zero, instantiate, tangent_aval
@@ -28,8 +29,8 @@ class Signature(ir.TupleRecord):
 
     in_tree: pytree.PyTreeDef
     out_tree: pytree.PyTreeDef
-    in_avals: tuple[ir.ShapedArray, ...]
-    out_avals: tuple[ir.ShapedArray, ...]
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
     smooth: tuple[bool, ...]
     reduce_axes: tuple[Any, ...] = ()
 
@@ -40,8 +41,8 @@ class Tangents(ir.TupleRecord):
     The tangent of a result is ``None`` if it is zero.
     """
 
-    arguments: tuple[ir.Var, ...]
-    results: tuple[ir.Var | None, ...]
+    arguments: tuple[Var, ...]
+    results: tuple[Var | None, ...]
 
 
 class Template:
@@ -58,14 +59,12 @@ class Template:
 
     __slots__ = ("eqns", "primals", "variables")
 
-    def __init__(
-        self, eqns: list[ir.JaxprEqn], variables: list[ir.Var], primals: tuple[int | None, ...]
-    ):
+    def __init__(self, eqns: list[JaxprEqn], variables: list[Var], primals: tuple[int | None, ...]):
         self.eqns = eqns
         self.variables = variables
         self.primals = primals
 
-    def filled(self, values: Sequence[ir.ArrayLike]) -> list[ir.JaxprEqn]:
+    def filled(self, values: Sequence[ArrayLike]) -> list[JaxprEqn]:
         """Return the equations with residuals in place of the variables."""
         literals: dict[ir.Atom, ir.Atom] = {
             var: ir.Literal(value, var.aval)
@@ -73,9 +72,9 @@ class Template:
         }
         return [eqn.reading([literals.get(atom, atom) for atom in eqn.invars]) for eqn in self.eqns]
 
-    def jaxpr(self, tangents: Tangents) -> ir.Jaxpr:
+    def jaxpr(self, tangents: Tangents) -> Jaxpr:
         """Return the jaxpr that maps the residuals and the arguments' tangents to the results'."""
-        return ir.Jaxpr(
+        return Jaxpr(
             [],
             [*self.variables, *tangents.arguments],
             [var for var in tangents.results if var is not None],
@@ -92,7 +91,7 @@ def shown_type(value: object) -> str:
 
 
 def without_residuals(
-    eqns: Sequence[ir.JaxprEqn], primal_ids: Sequence[int] = ()
+    eqns: Sequence[JaxprEqn], primal_ids: Sequence[int] = ()
 ) -> tuple[list[Any], Template]:
     """Split equations into their residuals and a template.
 
@@ -120,17 +119,17 @@ class LinearProgram:
         self.signature: Signature = signature
 
     @property
-    def jaxpr(self) -> ir.Jaxpr:
+    def jaxpr(self) -> Jaxpr:
         """The jaxpr, which takes the residuals and the tangents of the differentiated arguments."""
         return self.template.jaxpr(self.tangents)
 
     @property
-    def args(self) -> tuple[ir.Jaxpr]:
+    def args(self) -> tuple[Jaxpr]:
         """A tuple of the jaxpr, an attribute that programs written for JAX read."""
         return (self.jaxpr,)
 
     @ir.api_boundary
-    def __call__(self, residuals: Sequence[ir.ArrayLike], *tangents: ir.PyTree) -> ir.PyTree:
+    def __call__(self, residuals: Sequence[ArrayLike], *tangents: PyTree) -> PyTree:
         """Return the tangent of the result for one tangent of each argument."""
         signature = self.signature
         leaves, tree = pytree.tree_flatten(tangents)
@@ -143,7 +142,7 @@ class LinearProgram:
             checked_tangent("linearize", i, aval, t, tangents)
             for i, (aval, t) in enumerate(zip(signature.in_avals, leaves, strict=True))
         ]
-        env: dict[ir.Var, Any] = dict(zip(self.template.variables, residuals, strict=True))
+        env: dict[Var, Any] = dict(zip(self.template.variables, residuals, strict=True))
         smooth = compress(checked, signature.smooth)
         for var, tangent in zip(self.tangents.arguments, smooth, strict=True):
             env[var] = instantiate(tangent)
@@ -155,9 +154,7 @@ class LinearProgram:
         return pytree.tree_unflatten(signature.out_tree, map(ir.as_array, outs))
 
 
-def pushforward(
-    eqns: list[ir.JaxprEqn], tangents: Tangents, signature: Signature
-) -> pytree.Partial:
+def pushforward(eqns: list[JaxprEqn], tangents: Tangents, signature: Signature) -> pytree.Partial:
     """Make the function that ``linearize`` returns: a ``LinearProgram`` and its residuals."""
     values, template = without_residuals(eqns)
     return pytree.Partial(LinearProgram(template, tangents, signature), values)

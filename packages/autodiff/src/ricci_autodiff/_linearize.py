@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import AbstractValue, ArrayLike, Atom, Jaxpr, Primitive, Var
 
 from ._jvp import JVPTrace, without_dead_code
 from ._partial_eval import recompute_cheap
@@ -36,10 +37,10 @@ class TangentTracer(ir.Tracer):
 
     __slots__ = ("atom",)
 
-    def __init__(self, trace: "Tape", var: ir.Var):
+    def __init__(self, trace: "Tape", var: Var):
         self._trace = trace
         self.aval: Any = var.aval
-        self.atom: ir.Var = var
+        self.atom: Var = var
 
 
 class Tape(ir.EquationTrace):
@@ -52,16 +53,16 @@ class Tape(ir.EquationTrace):
 
     parent: ir.Trace  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def new_tangent(self, aval: ir.AbstractValue) -> TangentTracer:
+    def new_tangent(self, aval: AbstractValue) -> TangentTracer:
         """Return the tangent of an argument of the differentiated function."""
-        return TangentTracer(self, ir.Var(aval))
+        return TangentTracer(self, Var(aval))
 
     def has(self, value: object) -> TypeGuard[TangentTracer]:
         """Whether a value is a tangent of this tape."""
         return type(value) is TangentTracer and value._trace is self
 
     def process(
-        self, primitive: ir.Primitive, args: tuple[ir.ArrayLike, ...], params: dict[str, Any]
+        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
     ) -> Any:
         """Record an operation on tangents of this tape; apply others in the parent trace."""
         for arg in args:
@@ -80,11 +81,11 @@ class Tape(ir.EquationTrace):
         return self.parent.process(primitive, args, params)
 
     def record(
-        self, primitive: ir.Primitive, args: Sequence[ir.ArrayLike], params: dict[str, Any]
+        self, primitive: Primitive, args: Sequence[ArrayLike], params: dict[str, Any]
     ) -> Any:
         """Append an operation on tangents, and return its results, which are new tangents."""
-        atoms: list[ir.Atom] = []
-        avals: list[ir.AbstractValue] = []
+        atoms: list[Atom] = []
+        avals: list[AbstractValue] = []
         for arg in args:
             if type(arg) is TangentTracer and arg._trace is self:
                 atoms.append(arg.atom)
@@ -101,10 +102,10 @@ class Tape(ir.EquationTrace):
             return self.record(primitive, mismatch.cast(self, args, avals), params)
         effects = ir.no_effects if primitive.effects is None else primitive.effects(params)
         if primitive.multiple_results:
-            outvars = [ir.Var(aval) for aval in result]
+            outvars = [Var(aval) for aval in result]
             self.append_equation(atoms, outvars, primitive, params, effects)
             return [TangentTracer(self, var) for var in outvars]
-        var = ir.Var(result)
+        var = Var(result)
         self.append_equation(atoms, [var], primitive, params, effects)
         return TangentTracer(self, var)
 
@@ -119,7 +120,7 @@ class LinearizeTrace(JVPTrace):
         self.tape: Tape = Tape(parent)
 
     def process(
-        self, primitive: ir.Primitive, args: tuple[ir.ArrayLike, ...], params: dict[str, Any]
+        self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
     ) -> Any:
         """Linearize an operation, unless no operand has a tangent.
 
@@ -153,12 +154,12 @@ class LinearizeTrace(JVPTrace):
             return [self.join(r, self._on_tape(r, t)) for r, t in zip(result, tangent, strict=True)]
         return self.join(result, self._on_tape(result, tangent))
 
-    def shown(self, primal: ir.ArrayLike, tangent: ir.ArrayLike) -> str:
+    def shown(self, primal: ArrayLike, tangent: ArrayLike) -> str:
         """The printed form of a tracer."""
         kind = ir.get_aval(tangent).str_short(short_dtypes=True)
         return f"GradTracer(primal={primal}, typeof(tangent)={kind})"
 
-    def _on_tape(self, result: ir.ArrayLike, tangent: Tangent) -> Tangent:
+    def _on_tape(self, result: ArrayLike, tangent: Tangent) -> Tangent:
         """Return the tangent of a result: ``Zero`` unless it is on the tape.
 
         It is linear in the tangents of the arguments, so if it depends on none of them it is zero.
@@ -170,8 +171,8 @@ class LinearizeTrace(JVPTrace):
 
 def _linearize_one(
     tape: Tape,
-    primitive: ir.Primitive,
-    primals: Sequence[ir.ArrayLike],
+    primitive: Primitive,
+    primals: Sequence[ArrayLike],
     tangents: Sequence[Tangent],
     params: dict[str, Any],
 ) -> tuple[Any, Any]:
@@ -195,10 +196,10 @@ def _linearize_one(
 
 def linearize_call(
     tape: Tape,
-    primals: Sequence[ir.ArrayLike],
+    primals: Sequence[ArrayLike],
     tangents: Sequence[Tangent],
     *,
-    jaxpr: ir.Jaxpr,
+    jaxpr: Jaxpr,
     name: str,
     typed: bool = False,
     donated_invars: tuple[bool, ...] = (),
@@ -248,7 +249,7 @@ def _last_used_forward(donated: Sequence[bool], linearized: "Linearized") -> lis
     ]
 
 
-def _typed_for(jaxpr: ir.Jaxpr, tangents: Sequence[Any]) -> ir.Jaxpr:
+def _typed_for(jaxpr: Jaxpr, tangents: Sequence[Any]) -> Jaxpr:
     """Retrace a jaxpr whose last arguments are tangents with the weak types of these tangents."""
     count = len(jaxpr.invars) - len(tangents)
     avals: list[Any] = jaxpr.in_avals
@@ -274,20 +275,20 @@ class Linearized(ir.TupleRecord):
       tangent_avals: the types of the nonzero tangents of the arguments.
     """
 
-    forward: ir.Jaxpr
-    tangent: ir.Jaxpr
+    forward: Jaxpr
+    tangent: Jaxpr
     residuals: tuple[int, ...]
     nonzeros: tuple[bool, ...]
-    tangent_avals: list[ir.AbstractValue]
+    tangent_avals: list[AbstractValue]
 
 
-def linearize_jaxpr(jaxpr: ir.Jaxpr, nonzeros: Sequence[bool]) -> Linearized:
+def linearize_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool]) -> Linearized:
     """Linearize a jaxpr with respect to the arguments that have tangents; cached on the jaxpr."""
     nonzeros = tuple(nonzeros)
     return jaxpr.derived(("linearize", nonzeros), lambda: _linearize_jaxpr(jaxpr, nonzeros))
 
 
-def _linearize_jaxpr(jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
+def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
     live = without_dead_code(jaxpr)
 
     def run(*args: ir.Array) -> Run:
@@ -300,13 +301,11 @@ def _linearize_jaxpr(jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...]) -> Linearized:
 
 # A tape, the tangents of its arguments, the forward results, and the tangent of each result of a
 # jaxpr (``None`` if it is zero).
-type Run = tuple[
-    Tape, Sequence[TangentTracer], Sequence[ir.ArrayLike], Sequence[TangentTracer | None]
-]
+type Run = tuple[Tape, Sequence[TangentTracer], Sequence[ArrayLike], Sequence[TangentTracer | None]]
 
 
 def forward_and_tangent(
-    jaxpr: ir.Jaxpr, run: Callable[..., Run], avals: Sequence[ir.AbstractValue]
+    jaxpr: Jaxpr, run: Callable[..., Run], avals: Sequence[AbstractValue]
 ) -> Linearized:
     """Trace the forward jaxpr of ``run(*args)``, and make the tangent jaxpr of its tape.
 
@@ -319,7 +318,7 @@ def forward_and_tangent(
     positions: tuple[int, ...] = ()
     out_nonzeros: tuple[bool, ...] = ()
 
-    def fun(*args: ir.StagedTracer) -> list[ir.ArrayLike]:
+    def fun(*args: ir.StagedTracer) -> list[ArrayLike]:
         nonlocal tangent_jaxpr, positions, out_nonzeros
         # Under the jaxpr trace, operations on primals are recorded in the forward jaxpr, and those
         # on tangents on the tape. The residuals are the tracers of the former that the latter
@@ -355,8 +354,8 @@ def forward_and_tangent(
 
 
 def _recompute_residuals(
-    trace: ir.JaxprTrace, tangent_jaxpr: ir.Jaxpr, residuals: list[ir.StagedTracer]
-) -> tuple[ir.Jaxpr, list[ir.StagedTracer]]:
+    trace: ir.JaxprTrace, tangent_jaxpr: Jaxpr, residuals: list[ir.StagedTracer]
+) -> tuple[Jaxpr, list[ir.StagedTracer]]:
     """Move the computation of cheap residuals into the tangent jaxpr; see ``recompute_cheap``."""
     # Each residual costs memory from the forward pass to the backward pass, and cheap equations are
     # faster to repeat than to read from memory.
@@ -371,10 +370,8 @@ def _recompute_residuals(
 
 
 def linearize_flat(
-    fun: Callable[..., Sequence[ir.ArrayLike]],
-    primals: Sequence[ir.ArrayLike],
-    nonzeros: Sequence[bool],
-) -> tuple[Tape, list[TangentTracer], list[ir.ArrayLike], list[TangentTracer | Zero]]:
+    fun: Callable[..., Sequence[ArrayLike]], primals: Sequence[ArrayLike], nonzeros: Sequence[bool]
+) -> tuple[Tape, list[TangentTracer], list[ArrayLike], list[TangentTracer | Zero]]:
     """Run a flat function, and record its derivative.
 
     Args:
@@ -423,21 +420,19 @@ rewrite_differentiated: ir.State = ir.State("rewrite_differentiated", None, lamb
 
 
 def linearize_function(
-    fun: Callable[..., Sequence[ir.ArrayLike]],
-    primals: Sequence[ir.ArrayLike],
-    nonzeros: Sequence[bool],
-) -> tuple[Tape, list[TangentTracer], list[ir.ArrayLike], list[TangentTracer | Zero]]:
+    fun: Callable[..., Sequence[ArrayLike]], primals: Sequence[ArrayLike], nonzeros: Sequence[bool]
+) -> tuple[Tape, list[TangentTracer], list[ArrayLike], list[TangentTracer | Zero]]:
     """``linearize_flat`` of a user's function, or of what replaces it."""
     return linearize_flat(rewrite_differentiated.value(fun), primals, nonzeros)
 
 
 def tape_to_jaxpr(
     tape: Tape,
-    in_vars: Sequence[ir.Var],
-    out_vars: Sequence[ir.Var],
+    in_vars: Sequence[Var],
+    out_vars: Sequence[Var],
     residual_trace: ir.Trace,
     debug_info: ir.DebugInfo = ir.unknown_debug_info,
-) -> tuple[ir.Jaxpr, list[ir.StagedTracer]]:
+) -> tuple[Jaxpr, list[ir.StagedTracer]]:
     """Return the jaxpr of a tape, without dead equations.
 
     Args:
@@ -457,12 +452,12 @@ def tape_to_jaxpr(
     eqns, residuals, const_vars, consts = residuals_to_variables(live, residual_trace)
     invars = [*(residual.atom for residual in residuals), *in_vars]
     effects = ir.join_effects(eqn.effects for eqn in eqns)
-    return ir.Jaxpr(const_vars, invars, out_vars, eqns, effects, debug_info, consts), residuals
+    return Jaxpr(const_vars, invars, out_vars, eqns, effects, debug_info, consts), residuals
 
 
 def residuals_to_variables(
     eqns: Sequence[ir.JaxprEqn], trace: ir.Trace | None = None
-) -> tuple[list[ir.JaxprEqn], list[ir.StagedTracer], list[ir.Var], list[Any]]:
+) -> tuple[list[ir.JaxprEqn], list[ir.StagedTracer], list[Var], list[Any]]:
     """Replace the residuals in a tape's equations, which are literals, by variables.
 
     Args:
@@ -474,10 +469,10 @@ def residuals_to_variables(
       of all other arrays. Scalars that are not arrays stay literals.
     """
     tracers: dict[int, ir.StagedTracer] = {}
-    variables: dict[int, ir.Var] = {}
+    variables: dict[int, Var] = {}
     values: list[Any] = []
 
-    def atom(operand: ir.Atom) -> ir.Atom:
+    def atom(operand: Atom) -> Atom:
         if type(operand) is not ir.Literal:
             return operand
         value = operand.val
@@ -491,7 +486,7 @@ def residuals_to_variables(
             if not isinstance(value, np.ndarray) or (trace is not None and value.ndim == 0):
                 return operand
         if id(value) not in variables:
-            variables[id(value)] = ir.Var(operand.aval)
+            variables[id(value)] = Var(operand.aval)
             values.append(value)
         return variables[id(value)]
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import compress
 
 import ricci_ir as ir
+from ricci_ir import AbstractValue, Array, Atom, Jaxpr, JaxprEqn, Var
 
 from ._tangent import Zero, instantiate, tangent_aval
 
@@ -19,14 +20,14 @@ class Split(ir.TupleRecord):
       known_results: for each result of the jaxpr, whether ``known`` returns it.
     """
 
-    known: ir.Jaxpr
-    unknown: ir.Jaxpr
+    known: Jaxpr
+    unknown: Jaxpr
     known_results: tuple[bool, ...]
 
 
 def dependent(
-    jaxpr: ir.Jaxpr, arguments: Sequence[bool], effects: bool = False
-) -> tuple[set[ir.Atom], tuple[bool, ...]]:
+    jaxpr: Jaxpr, arguments: Sequence[bool], effects: bool = False
+) -> tuple[set[Atom], tuple[bool, ...]]:
     """Find the variables of a jaxpr that depend on some of its arguments.
 
     Args:
@@ -46,7 +47,7 @@ def dependent(
     """
     # One forward pass is enough: equations are in dependency order, so when one is reached, its
     # operands are marked already if they ever will be.
-    marked: set[ir.Atom] = set(compress(jaxpr.invars, arguments))
+    marked: set[Atom] = set(compress(jaxpr.invars, arguments))
     for eqn in jaxpr.eqns:
         if (effects and eqn.effects) or not marked.isdisjoint(eqn.invars):
             marked.update(eqn.outvars)
@@ -54,7 +55,7 @@ def dependent(
 
 
 def split_jaxpr(
-    jaxpr: ir.Jaxpr, unknown: Sequence[bool], unknown_results: Sequence[bool] | None = None
+    jaxpr: Jaxpr, unknown: Sequence[bool], unknown_results: Sequence[bool] | None = None
 ) -> Split:
     """Split a jaxpr by which of its arguments are known; cached on the jaxpr.
 
@@ -70,7 +71,7 @@ def split_jaxpr(
 
 
 def _split_jaxpr(
-    jaxpr: ir.Jaxpr, unknown: tuple[bool, ...], results: tuple[bool, ...] | None
+    jaxpr: Jaxpr, unknown: tuple[bool, ...], results: tuple[bool, ...] | None
 ) -> Split:
     marked, unknown_results = dependent(jaxpr, unknown)
     if results is not None:
@@ -87,10 +88,10 @@ def _split_jaxpr(
     constants = set(jaxpr.constvars)
     pairs = list(zip(jaxpr.outvars, unknown_results, strict=True))
     read = [atom for eqn in unknown_eqns for atom in eqn.invars]
-    candidates: dict[ir.Var, None] = {
+    candidates: dict[Var, None] = {
         atom: None
         for atom in (*read, *(v for v, u in pairs if u))
-        if type(atom) is ir.Var and atom not in marked and atom not in constants
+        if type(atom) is Var and atom not in marked and atom not in constants
     }
     recomputed, residuals = recompute_cheap(known_eqns, candidates)
     known_outs = [*(v for v, u in pairs if not u), *residuals]
@@ -107,8 +108,8 @@ def _split_jaxpr(
 
 
 def recompute_cheap(
-    eqns: Iterable[ir.JaxprEqn], residuals: Iterable[ir.Var]
-) -> tuple[list[ir.JaxprEqn], list[ir.Var]]:
+    eqns: Iterable[JaxprEqn], residuals: Iterable[Var]
+) -> tuple[list[JaxprEqn], list[Var]]:
     """Find equations to recompute in a second jaxpr instead of passing their results to it.
 
     These cost next to nothing: arrays made of literals, such as zeros, and casts to varying values.
@@ -125,16 +126,16 @@ def recompute_cheap(
     cheap = {eqn.outvars[0]: eqn for eqn in eqns if _is_cheap(eqn)}
     if not cheap:
         return [], list(residuals)
-    recomputed: set[ir.Var] = set()
-    remaining: dict[ir.Var, None] = {}
+    recomputed: set[Var] = set()
+    remaining: dict[Var, None] = {}
     for var in residuals:
         # Follow a chain of casts back, to an array made of literals or to the first variable that
         # is not cheap, which remains a residual in place of the casts' result.
-        atom: ir.Atom = var
-        while type(atom) is ir.Var and atom in cheap:
+        atom: Atom = var
+        while type(atom) is Var and atom in cheap:
             recomputed.add(atom)
             operands = cheap[atom].invars
-            if not operands or type(operands[0]) is not ir.Var:
+            if not operands or type(operands[0]) is not Var:
                 break
             atom = operands[0]
         else:
@@ -142,7 +143,7 @@ def recompute_cheap(
     return [eqn for var, eqn in cheap.items() if var in recomputed], list(remaining)
 
 
-def _is_cheap(eqn: ir.JaxprEqn) -> bool:
+def _is_cheap(eqn: JaxprEqn) -> bool:
     """Whether an equation is a cast, or makes an array of literals."""
     primitive = eqn.primitive
     if primitive is ir.varying_cast.call:
@@ -150,16 +151,13 @@ def _is_cheap(eqn: ir.JaxprEqn) -> bool:
     return (
         primitive in ir.exact_rules
         and not primitive.multiple_results
-        and not any(type(atom) is ir.Var for atom in eqn.invars)
+        and not any(type(atom) is Var for atom in eqn.invars)
     )
 
 
 def program(
-    jaxpr: ir.Jaxpr,
-    invars: Sequence[ir.Var],
-    eqns: Sequence[ir.JaxprEqn],
-    outvars: Sequence[ir.Atom],
-) -> ir.Jaxpr:
+    jaxpr: Jaxpr, invars: Sequence[Var], eqns: Sequence[JaxprEqn], outvars: Sequence[Atom]
+) -> Jaxpr:
     """Make a jaxpr of some of a jaxpr's equations, closed over the same constants."""
     return jaxpr.replace(
         invars=list(invars),
@@ -170,11 +168,8 @@ def program(
 
 
 def with_zeros(
-    jaxpr: ir.Jaxpr,
-    present: Sequence[bool],
-    returned: Sequence[bool],
-    avals: Iterable[ir.AbstractValue],
-) -> ir.Jaxpr:
+    jaxpr: Jaxpr, present: Sequence[bool], returned: Sequence[bool], avals: Iterable[AbstractValue]
+) -> Jaxpr:
     """Return a jaxpr that instantiates some zero tangents among its results.
 
     Args:
@@ -188,7 +183,7 @@ def with_zeros(
         return jaxpr
     tangent_avals = tuple(map(tangent_aval, avals))
 
-    def fun(*args: ir.Array) -> list[ir.Array]:
+    def fun(*args: Array) -> list[Array]:
         nonzeros = iter(ir.eval_jaxpr(jaxpr, jaxpr.consts, *args))
         tangents = [
             next(nonzeros) if p else Zero(a) for p, a in zip(present, tangent_avals, strict=True)

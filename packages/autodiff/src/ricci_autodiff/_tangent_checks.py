@@ -6,25 +6,26 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_pytree as pytree
+from ricci_ir import AbstractValue, ArrayLike, PyTree, ShapedArray
 
 from ._tangent import Tangent, Zero, has_tangent, instantiate, tangent_aval
 
 
-def unperturbed(aval: ir.ShapedArray) -> ir.ArrayLike:
+def unperturbed(aval: ShapedArray) -> ArrayLike:
     """Return the cotangent of an argument that is not differentiated: zeros of its tangent type."""
     if has_tangent(aval):
         return ir.as_array(instantiate(Zero(tangent_aval(aval))))
     return np.zeros(aval.shape, ir.float0)
 
 
-def strong(value: ir.ArrayLike, aval: ir.ShapedArray) -> ir.ArrayLike:
+def strong(value: ArrayLike, aval: ShapedArray) -> ArrayLike:
     """Convert a Python scalar to the dtype of ``aval``, unless that is weak."""
     if type(value) in (float, complex) and not aval.weak_type and has_tangent(aval):
         return ir.exact_scalar(value, aval.dtype)
     return value
 
 
-def with_float0(tangent: Tangent) -> ir.ArrayLike:
+def with_float0(tangent: Tangent) -> ArrayLike:
     """Convert a tangent to an array; a ``Zero`` of an integer becomes zeros of dtype ``float0``."""
     if type(tangent) is Zero and tangent.aval.dtype == ir.float0:
         return np.zeros(tangent.aval.shape, ir.float0)
@@ -32,7 +33,7 @@ def with_float0(tangent: Tangent) -> ir.ArrayLike:
 
 
 def checked_tangent(
-    transform: str, i: int, aval: ir.ShapedArray, tangent: Tangent, tree: ir.PyTree
+    transform: str, i: int, aval: ShapedArray, tangent: Tangent, tree: PyTree
 ) -> Tangent:
     """Check a tangent from the user against its primal.
 
@@ -57,13 +58,7 @@ def checked_tangent(
 
 
 def check_type(
-    transform: str,
-    what: str,
-    of: str,
-    i: int,
-    aval: ir.AbstractValue,
-    value: ir.ArrayLike,
-    tree: ir.PyTree,
+    transform: str, what: str, of: str, i: int, aval: AbstractValue, value: ArrayLike, tree: PyTree
 ) -> None:
     """Raise an error unless ``value`` has the tangent type of ``aval``.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import ArrayLike, Jaxpr, JaxprEqn, ShapedArray, Source, Tracer
 from ricci_reference import rule_for
 
 from ._keys import KeyUse, key_readers
@@ -19,7 +20,7 @@ from ._values import AnalysisState, Value, is_keys, is_tracked, may_hold_keys
 
 
 def check_bounds(
-    state: AnalysisState, eqn: ir.JaxprEqn, operands: Sequence[Value], positions: Positions
+    state: AnalysisState, eqn: JaxprEqn, operands: Sequence[Value], positions: Positions
 ) -> None:
     """Report the known positions of a slice, gather or scatter that lie outside of the array."""
     shape = operands[0].aval.shape
@@ -77,20 +78,20 @@ class Reader:
       keys: the uses of random keys up to it.
     """
 
-    def __init__(self, source: ir.Source):
+    def __init__(self, source: Source):
         self.state = AnalysisState(source)
         self.keys = KeyUse(self.state)
 
-    def constant(self, x: ir.ArrayLike) -> Value:
+    def constant(self, x: ArrayLike) -> Value:
         """Return the value of a constant; known if it is a small array of integers or keys."""
         aval = ir.get_aval(x)
-        if isinstance(x, ir.Tracer) or not is_tracked(aval):
+        if isinstance(x, Tracer) or not is_tracked(aval):
             return Value(aval, 0)
         if is_keys(aval):
             return self.keys.constant(x, aval)
         return Value(aval, 0, np.asarray(x).astype(aval.dtype))
 
-    def read(self, jaxpr: ir.Jaxpr, args: Sequence[Value]) -> list[Value]:
+    def read(self, jaxpr: Jaxpr, args: Sequence[Value]) -> list[Value]:
         """Read a jaxpr on the values of its arguments; return those of its results."""
         env: dict[ir.Var | ir.Literal, Value] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
@@ -109,7 +110,7 @@ class Reader:
             self.state.source = caller
         return [value(atom) for atom in jaxpr.outvars]
 
-    def _step(self, eqn: ir.JaxprEqn, operands: list[Value]) -> list[Value]:
+    def _step(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
         # From the most specific reading to the least: control flow, operations on keys, calls,
         # operations at positions, programs in parameters, and any other operation.
         handler = _STRUCTURED.get(eqn.primitive.name)
@@ -132,7 +133,7 @@ class Reader:
 
     # Equations without jaxprs
 
-    def _plain(self, eqn: ir.JaxprEqn, operands: list[Value], has_jaxprs: bool) -> list[Value]:
+    def _plain(self, eqn: JaxprEqn, operands: list[Value], has_jaxprs: bool) -> list[Value]:
         depth = max((x.depth for x in operands), default=0)
         if eqn.effects:
             depth = self.state.depth
@@ -148,7 +149,7 @@ class Reader:
 
     def _computed(
         self,
-        eqn: ir.JaxprEqn,
+        eqn: JaxprEqn,
         rule: Callable[..., Any],
         avals: Sequence[Any],
         arrays: list[np.ndarray | None],
@@ -162,11 +163,7 @@ class Reader:
         ]
 
     def _moved(
-        self,
-        eqn: ir.JaxprEqn,
-        rule: Callable[..., Any],
-        avals: Sequence[Any],
-        operands: list[Value],
+        self, eqn: JaxprEqn, rule: Callable[..., Any], avals: Sequence[Any], operands: list[Value]
     ) -> list[Value] | None:
         """Return the results of an operation that only moves elements, or ``None`` for another one.
 
@@ -184,7 +181,7 @@ class Reader:
         return [self.state.symbols.value(aval, x) for aval, x in zip(avals, results, strict=True)]
 
     def _alike(
-        self, eqn: ir.JaxprEqn, avals: Sequence[Any], operands: list[Value], depth: int
+        self, eqn: JaxprEqn, avals: Sequence[Any], operands: list[Value], depth: int
     ) -> list[Value]:
         """Return results whose symbols depend on the operation and its operands' symbols alone.
 
@@ -211,7 +208,7 @@ class Reader:
 
     # Jaxprs in equations
 
-    def _call(self, eqn: ir.JaxprEqn, jaxpr: ir.Jaxpr, operands: list[Value]) -> list[Value]:
+    def _call(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
         if len(jaxpr.invars) != len(operands) or not _is_worth_reading(jaxpr):
             depth = max((x.depth for x in operands), default=0)
             return [self.state.unknown(v.aval, depth) for v in eqn.outvars]
@@ -226,9 +223,7 @@ class Reader:
                 self.state.call_name = None
         return self.read(jaxpr, operands)
 
-    def _other_program(
-        self, eqn: ir.JaxprEqn, jaxpr: ir.Jaxpr, operands: list[Value]
-    ) -> list[Value]:
+    def _other_program(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
         """Read a jaxpr whose arguments may differ in type from the equation's operands.
 
         An operand of another type, such as a batch of arguments, becomes unknown.
@@ -241,7 +236,7 @@ class Reader:
         depth = max((x.depth for x in operands), default=0)
         return [self.state.unknown(v.aval, depth) for v in eqn.outvars]
 
-    def _scan(self, eqn: ir.JaxprEqn, operands: list[Value]) -> list[Value]:
+    def _scan(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
         params = eqn.params
         jaxpr, length = params["jaxpr"], params["length"]
         start = params["num_consts"]
@@ -263,7 +258,7 @@ class Reader:
         ]
         return [*last, *ys]
 
-    def _while(self, eqn: ir.JaxprEqn, operands: list[Value]) -> list[Value]:
+    def _while(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
         params = eqn.params
         middle = params["cond_nconsts"]
         start = middle + params["body_nconsts"]
@@ -310,13 +305,13 @@ class Reader:
             return False
         return bool(np.array_equal(self.state.symbols.ids(x), self.state.symbols.ids(y)))
 
-    def _stacked(self, y: Value, aval: ir.ShapedArray) -> Value:
+    def _stacked(self, y: Value, aval: ShapedArray) -> Value:
         """Return the stacked outputs of a loop: known if they are the same in every iteration."""
         if y.depth <= self.state.depth and y.ids is not None and is_tracked(aval):
             return self.state.symbols.value(aval, np.broadcast_to(y.ids, aval.shape))
         return self.state.unknown(aval)
 
-    def _cond(self, eqn: ir.JaxprEqn, operands: list[Value]) -> list[Value]:
+    def _cond(self, eqn: JaxprEqn, operands: list[Value]) -> list[Value]:
         branches = eqn.params["branches"]
         results = self.keys.alternatives(
             [lambda b=branch: self.read(b, operands[1:]) for branch in branches]
@@ -349,17 +344,17 @@ class _Silence:
 _STRUCTURED = {"scan": Reader._scan, "while": Reader._while, "cond": Reader._cond}
 
 
-def _is_internal(jaxpr: ir.Jaxpr) -> bool:
+def _is_internal(jaxpr: Jaxpr) -> bool:
     """Whether a jaxpr is one of Ricci's own, rather than traced from the user's code."""
     return all(eqn.raw_source[0] is None for eqn in jaxpr.eqns)
 
 
-def _is_worth_reading(jaxpr: ir.Jaxpr) -> bool:
+def _is_worth_reading(jaxpr: Jaxpr) -> bool:
     """Whether a jaxpr may give findings, or values that other equations depend on."""
     return jaxpr.derived("is worth checking", lambda: (_may_matter(jaxpr),))[0]
 
 
-def _may_matter(jaxpr: ir.Jaxpr) -> bool:
+def _may_matter(jaxpr: Jaxpr) -> bool:
     if any(is_tracked(aval) for aval in jaxpr.out_avals):
         return True
     for eqn in jaxpr.eqns:

@@ -14,6 +14,7 @@ import ricci_ir as ir
 import ricci_xla as xla
 from ricci_autodiff import linear
 from ricci_pytree import flatten_axes, tree_flatten
+from ricci_xla import Mesh, NamedSharding, PartitionSpec
 
 from ._device_put import device_put
 
@@ -30,9 +31,7 @@ __all__ = [
 ]
 
 
-def _scaled(
-    shape: ir.Shape, global_mesh: xla.Mesh, pspec: xla.PartitionSpec, inverse: bool
-) -> ir.Shape:
+def _scaled(shape: ir.Shape, global_mesh: Mesh, pspec: PartitionSpec, inverse: bool) -> ir.Shape:
     """Return the shape of a global array, given that of this process's part; or the inverse."""
     whole, mine = global_mesh.shape, global_mesh.local_mesh.shape
     sizes = list(shape)
@@ -46,7 +45,7 @@ def _scaled(
 
 
 def ltg_abstract_eval(
-    arr: ir.ShapedArray, *, global_mesh: xla.Mesh, pspec: xla.PartitionSpec
+    arr: ir.ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec
 ) -> ir.ShapedArray:
     """Return the type of a global array, given that of this process's part.
 
@@ -62,7 +61,7 @@ def ltg_abstract_eval(
 
 
 def gtl_abstract_eval(
-    arr: ir.ShapedArray, *, global_mesh: xla.Mesh, pspec: xla.PartitionSpec
+    arr: ir.ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec
 ) -> ir.ShapedArray:
     """Return the type of this process's part of a global array.
 
@@ -78,7 +77,7 @@ def gtl_abstract_eval(
 
 
 def host_local_array_to_global_array_impl(
-    arr: Any, *, global_mesh: xla.Mesh, pspec: xla.PartitionSpec
+    arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec
 ) -> ir.Array:
     """Make one global array of this process's part of it.
 
@@ -95,13 +94,13 @@ def host_local_array_to_global_array_impl(
         return arr.dtype.from_physical(host_local_array_to_global_array_impl(arr.physical, **words))
     if isinstance(arr, xla.ArrayImpl) and not arr.is_fully_addressable:
         return arr
-    local = device_put(arr, xla.NamedSharding(global_mesh.local_mesh, pspec))
+    local = device_put(arr, NamedSharding(global_mesh.local_mesh, pspec))
     shape = _scaled(local.shape, global_mesh, pspec, False)
-    return _rewrapped(local, shape, xla.NamedSharding(global_mesh, pspec))
+    return _rewrapped(local, shape, NamedSharding(global_mesh, pspec))
 
 
 def global_array_to_host_local_array_impl(
-    arr: Any, *, global_mesh: xla.Mesh, pspec: xla.PartitionSpec
+    arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec
 ) -> ir.Array:
     """Take this process's part of one global array.
 
@@ -118,12 +117,12 @@ def global_array_to_host_local_array_impl(
         return arr.dtype.from_physical(global_array_to_host_local_array_impl(arr.physical, **words))
     if isinstance(arr, xla.ArrayImpl) and arr.is_fully_addressable:
         return arr
-    whole = device_put(arr, xla.NamedSharding(global_mesh, pspec))
+    whole = device_put(arr, NamedSharding(global_mesh, pspec))
     shape = _scaled(whole.shape, global_mesh, pspec, True)
-    return _rewrapped(whole, shape, xla.NamedSharding(global_mesh.local_mesh, pspec))
+    return _rewrapped(whole, shape, NamedSharding(global_mesh.local_mesh, pspec))
 
 
-def _rewrapped(array: Any, shape: ir.Shape, sharding: xla.NamedSharding) -> ir.Array:
+def _rewrapped(array: Any, shape: ir.Shape, sharding: NamedSharding) -> ir.Array:
     """Return an array of the same shards with another shape and sharding."""
     if array.shape == shape and array.sharding == sharding:
         return array
@@ -138,13 +137,13 @@ def _batch(which: Callable[[], ir.Primitive]) -> Callable[..., tuple[ir.Array, i
         args: Sequence[Any],
         dims: Sequence[int],
         *,
-        pspec: xla.PartitionSpec,
+        pspec: PartitionSpec,
         **params: object,
     ) -> tuple[ir.Array, int]:
         (x,), (dim,) = args, dims
         entries = [*pspec.partitions, *[None] * (np.ndim(x) - 1 - len(pspec.partitions))]
         entries.insert(dim, axis.spmd_name)
-        return which().bind(x, pspec=xla.PartitionSpec(*entries), **params), dim
+        return which().bind(x, pspec=PartitionSpec(*entries), **params), dim
 
     return rule
 
@@ -154,8 +153,8 @@ def ltg_batcher(
     axis_data: object,
     vals_in: Sequence[Any],
     dims_in: Sequence[int],
-    global_mesh: xla.Mesh,
-    pspec: xla.PartitionSpec,
+    global_mesh: Mesh,
+    pspec: PartitionSpec,
 ) -> tuple[ir.Array, int]:
     """The batching rule of both primitives, as JAX names it."""
     rule = _batch(lambda: host_local_array_to_global_array_p)
@@ -191,9 +190,7 @@ global_array_to_host_local_array_p: ir.Primitive = ir.define(
 )
 
 
-def _each(
-    primitive: ir.Primitive, arrays: ir.PyTree, mesh: xla.Mesh, pspecs: ir.PyTree
-) -> ir.PyTree:
+def _each(primitive: ir.Primitive, arrays: ir.PyTree, mesh: Mesh, pspecs: ir.PyTree) -> ir.PyTree:
     leaves, tree = tree_flatten(arrays)
     if pspecs is None:
         raise ValueError(
@@ -201,7 +198,7 @@ def _each(
             "in every process."
         )
     specs = flatten_axes(f"{primitive.name}: pspecs", tree, pspecs)
-    wrong = [spec for spec in specs if not isinstance(spec, xla.PartitionSpec)]
+    wrong = [spec for spec in specs if not isinstance(spec, PartitionSpec)]
     if wrong:
         raise ValueError(
             f"{primitive.name}: pspecs has {wrong[0]!r}, where a PartitionSpec was expected. Pass "
@@ -213,15 +210,15 @@ def _each(
     )
 
 
-def _for_rank(spec: xla.PartitionSpec, ndim: int) -> xla.PartitionSpec:
+def _for_rank(spec: PartitionSpec, ndim: int) -> PartitionSpec:
     """Drop empty entries of a spec past an array's rank."""
     entries = spec.partitions
     extra = entries[ndim:]
-    return xla.PartitionSpec(*entries[:ndim]) if extra and not any(extra) else spec
+    return PartitionSpec(*entries[:ndim]) if extra and not any(extra) else spec
 
 
 def host_local_array_to_global_array(
-    local_inputs: ir.PyTree, global_mesh: xla.Mesh, pspecs: ir.PyTree
+    local_inputs: ir.PyTree, global_mesh: Mesh, pspecs: ir.PyTree
 ) -> ir.PyTree:
     """Make arrays over the devices of all processes, of which each process holds a part.
 
@@ -255,7 +252,7 @@ def host_local_array_to_global_array(
 
 
 def global_array_to_host_local_array(
-    global_inputs: ir.PyTree, global_mesh: xla.Mesh, pspecs: ir.PyTree
+    global_inputs: ir.PyTree, global_mesh: Mesh, pspecs: ir.PyTree
 ) -> ir.PyTree:
     """Return the part of this process of arrays over the devices of all processes.
 

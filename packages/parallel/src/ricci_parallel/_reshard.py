@@ -8,6 +8,7 @@ import ricci_ir as ir
 import ricci_pytree as pytree
 import ricci_xla as xla
 from ricci_lax.authoring import reshard_to
+from ricci_xla import AbstractMesh, NamedSharding, PartitionSpec
 
 from ._device_put import device_put
 from ._sharding_constraint import is_typed
@@ -27,7 +28,7 @@ class KeywordDecorator(Protocol):
     def __call__[R](self, f: Callable[..., R], /) -> Callable[..., R]: ...
 
 
-def as_out_sharding(sharding: object, what: str = "out_sharding") -> xla.NamedSharding:
+def as_out_sharding(sharding: object, what: str = "out_sharding") -> NamedSharding:
     """Check a requested result sharding, and return it as a ``NamedSharding``.
 
     Args:
@@ -38,12 +39,12 @@ def as_out_sharding(sharding: object, what: str = "out_sharding") -> xla.NamedSh
       TypeError: if it is neither.
       ValueError: if there is no mesh, or it is another one, or an axis is not ``Explicit``.
     """
-    in_force: xla.AbstractMesh | None = ir.current_mesh.value
-    if isinstance(sharding, xla.PartitionSpec):
+    in_force: AbstractMesh | None = ir.current_mesh.value
+    if isinstance(sharding, PartitionSpec):
         sharding = xla.sharding_in_program(sharding, what, ValueError)
     elif sharding is None:
         raise ValueError(f"{what} is None. Pass a PartitionSpec; P() means the whole everywhere.")
-    elif not isinstance(sharding, xla.NamedSharding):
+    elif not isinstance(sharding, NamedSharding):
         raise TypeError(
             f"{what} must be a PartitionSpec or a NamedSharding, got {sharding!r} of type "
             f"{type(sharding).__name__}. To put an array on a device, call device_put."
@@ -289,19 +290,17 @@ def explicit_axes(
     return under_explicit
 
 
-def _named(
-    mesh: xla.AbstractMesh, spec: xla.PartitionSpec | xla.NamedSharding
-) -> xla.NamedSharding:
-    return xla.NamedSharding(mesh, spec) if isinstance(spec, xla.PartitionSpec) else spec
+def _named(mesh: AbstractMesh, spec: PartitionSpec | NamedSharding) -> NamedSharding:
+    return NamedSharding(mesh, spec) if isinstance(spec, PartitionSpec) else spec
 
 
 def _type_of(x: ir.ArrayLike) -> ir.ShapedArray:
     return ir.get_aval(x)  # pyright: ignore[reportReturnType]
 
 
-def _mesh_of(place: object) -> xla.AbstractMesh | None:
+def _mesh_of(place: object) -> AbstractMesh | None:
     """Return the mesh of a sharding, or of an array's type."""
-    if isinstance(place, xla.NamedSharding):
+    if isinstance(place, NamedSharding):
         return place.mesh.abstract_mesh
     sharding = getattr(getattr(place, "aval", None), "type_sharding", None)
     return getattr(sharding, "mesh", None)
@@ -309,8 +308,8 @@ def _mesh_of(place: object) -> xla.AbstractMesh | None:
 
 def _axes_of(
     what: str, axes: MeshAxes, kind: xla.AxisType, places: Sequence[object] = ()
-) -> tuple[xla.AbstractMesh, ir.AxisNames]:
-    mesh: xla.AbstractMesh | None = ir.current_mesh.value
+) -> tuple[AbstractMesh, ir.AxisNames]:
+    mesh: AbstractMesh | None = ir.current_mesh.value
     if mesh is None:
         mesh = next(filter(None, map(_mesh_of, places)), None)
     if mesh is None:
@@ -325,7 +324,7 @@ def _axes_of(
     return mesh, frozenset(names)
 
 
-def _with_types(mesh: xla.AbstractMesh, axes: ir.AxisNames, kind: xla.AxisType) -> xla.AbstractMesh:
+def _with_types(mesh: AbstractMesh, axes: ir.AxisNames, kind: xla.AxisType) -> AbstractMesh:
     types = zip(mesh.axis_names, mesh.axis_types, strict=True)
     return mesh.update(
         axis_types=[kind if name in axes else axis_type for name, axis_type in types]
@@ -333,7 +332,7 @@ def _with_types(mesh: xla.AbstractMesh, axes: ir.AxisNames, kind: xla.AxisType) 
 
 
 def _without(
-    aval: ir.ShapedArray, mesh: xla.AbstractMesh, axes: ir.AxisNames
+    aval: ir.ShapedArray, mesh: AbstractMesh, axes: ir.AxisNames
 ) -> ir.TypeSharding | None:
     """Return the sharding of a type without some axes, on another mesh."""
     sharding = aval.type_sharding
@@ -350,16 +349,14 @@ def _is_eager(args: ir.PyTree) -> bool:
 
 
 @contextmanager
-def _in_force(mesh: xla.AbstractMesh, eager: bool) -> Iterator[None]:
+def _in_force(mesh: AbstractMesh, eager: bool) -> Iterator[None]:
     """Put a mesh with other axis types in force, and its devices if operations run in it."""
     devices = xla.on_set_devices(mesh) if eager else xla.device_mesh.value
     with ir.current_mesh(mesh), xla.device_mesh(devices):
         yield
 
 
-def _placed(
-    x: ir.ArrayLike, mesh: xla.AbstractMesh, spec: xla.PartitionSpec | None = None
-) -> ir.ArrayLike:
+def _placed(x: ir.ArrayLike, mesh: AbstractMesh, spec: PartitionSpec | None = None) -> ir.ArrayLike:
     """An array moved to a mesh of the current devices; unchanged if none are set.
 
     Args:
@@ -371,8 +368,8 @@ def _placed(
     if devices is None:
         return x
     if spec is None:
-        current: Any = getattr(getattr(x, "sharding", None), "spec", xla.PartitionSpec())
-        spec = xla.PartitionSpec(*current.partitions)
+        current: Any = getattr(getattr(x, "sharding", None), "spec", PartitionSpec())
+        spec = PartitionSpec(*current.partitions)
         if current.unreduced or current.reduced:
             x = _moved("auto_axes", x, spec)
-    return device_put(x, xla.NamedSharding(devices, spec))
+    return device_put(x, NamedSharding(devices, spec))

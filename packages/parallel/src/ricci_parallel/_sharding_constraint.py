@@ -12,6 +12,7 @@ from ricci_autodiff import linear
 from ricci_batching import Axis
 from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
 from ricci_stablehlo import Lowering, Value, string
+from ricci_xla import AbstractMesh, Mesh, NamedSharding, PartitionSpec, Sharding
 
 __all__ = ["sharding_constraint_p", "with_sharding_constraint"]
 
@@ -34,9 +35,7 @@ def _names(part: Hashable) -> tuple[Hashable, ...]:
     return part if isinstance(part, tuple) else (part,)
 
 
-def _batched_sharding(
-    sharding: xla.Sharding, ndim: int, dim: int, spmd_name: Hashable
-) -> xla.Sharding:
+def _batched_sharding(sharding: Sharding, ndim: int, dim: int, spmd_name: Hashable) -> Sharding:
     """Return the sharding of a batch, given that of its examples.
 
     Args:
@@ -49,7 +48,7 @@ def _batched_sharding(
     Raises:
       ValueError: if the examples are sharded over one of these mesh axes already.
     """
-    if not isinstance(sharding, xla.NamedSharding):
+    if not isinstance(sharding, NamedSharding):
         return sharding
     used = {name for _, name in sharding.spec._axis_names()}
     twice = [name for name in _names(spmd_name) if name in used]
@@ -65,7 +64,7 @@ def _batched_sharding(
     spec.insert(dim, free if spmd_name is None else spmd_name)
     while spec and spec[-1] is None:
         spec.pop()
-    return sharding.update(spec=xla.PartitionSpec(*spec))
+    return sharding.update(spec=PartitionSpec(*spec))
 
 
 def _constraint_batch(
@@ -73,7 +72,7 @@ def _constraint_batch(
     args: Sequence[ir.ArrayLike],
     dims: Sequence[int],
     *,
-    sharding: xla.Sharding,
+    sharding: Sharding,
     unconstrained_dims: frozenset[int],
     **params: object,
 ) -> tuple[ir.Array, int]:
@@ -92,12 +91,10 @@ def _constraint_batch(
     return result, dim
 
 
-def _constraint_lower(
-    ctx: Lowering, x: Value, *, sharding: xla.Sharding, **params: object
-) -> Value:
+def _constraint_lower(ctx: Lowering, x: Value, *, sharding: Sharding, **params: object) -> Value:
     ndim = ir.physical_aval(x.aval).ndim
-    if isinstance(sharding, xla.NamedSharding):
-        if isinstance(sharding.mesh, xla.AbstractMesh):
+    if isinstance(sharding, NamedSharding):
+        if isinstance(sharding.mesh, AbstractMesh):
             if ctx.module.num_partitions == 1:
                 return x  # one device, where every sharding is trivial
             _check_size(sharding.mesh, ctx.module.num_partitions)
@@ -120,7 +117,7 @@ def _dimension_text(part: object, explicit: Sequence[Hashable]) -> str:
     return f"{{{', '.join([*names, '?'] if part is xla.UNCONSTRAINED else names)}}}"
 
 
-def _check_size(mesh: xla.AbstractMesh, devices: int) -> None:
+def _check_size(mesh: AbstractMesh, devices: int) -> None:
     if mesh.size != devices:
         raise ValueError(
             f"with_sharding_constraint: the sharding has {mesh}, which is for {mesh.size} "
@@ -131,21 +128,19 @@ def _check_size(mesh: xla.AbstractMesh, devices: int) -> None:
 
 def is_typed(sharding: object) -> bool:
     """Whether the types of arrays with a sharding include it, that is, it has ``Explicit`` axes."""
-    return isinstance(sharding, xla.NamedSharding) and bool(
-        sharding.mesh.abstract_mesh.explicit_axes
-    )
+    return isinstance(sharding, NamedSharding) and bool(sharding.mesh.abstract_mesh.explicit_axes)
 
 
-def mesh_of_sharding(sharding: xla.Sharding) -> xla.Mesh | None:
+def mesh_of_sharding(sharding: Sharding) -> Mesh | None:
     """Return the mesh that an operation with this sharding requires; one device has no axes."""
     if isinstance(sharding, xla.SingleDeviceSharding):
-        return xla.Mesh(np.array(sharding._device_assignment[0], dtype=object), ())
-    if isinstance(sharding, xla.NamedSharding) and isinstance(sharding.mesh, xla.Mesh):
+        return Mesh(np.array(sharding._device_assignment[0], dtype=object), ())
+    if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
         return sharding.mesh
     return None
 
 
-def _move_now(x: ir.ArrayLike, sharding: xla.Sharding, *, strict: bool) -> ir.Array:
+def _move_now(x: ir.ArrayLike, sharding: Sharding, *, strict: bool) -> ir.Array:
     """Move an array to a sharding eagerly.
 
     Args:
@@ -158,7 +153,7 @@ def _move_now(x: ir.ArrayLike, sharding: xla.Sharding, *, strict: bool) -> ir.Ar
       ValueError: if ``x`` is committed to other devices.
     """
     target = _decided(sharding, x)
-    current: xla.Sharding | None = getattr(x, "sharding", None)
+    current: Sharding | None = getattr(x, "sharding", None)
     if current is None or not getattr(x, "committed", False):
         return xla.device_put(x, target)
     source, destination = current._device_assignment, target._device_assignment
@@ -172,17 +167,17 @@ def _move_now(x: ir.ArrayLike, sharding: xla.Sharding, *, strict: bool) -> ir.Ar
     return xla.device_put(x, target)
 
 
-def _decided(sharding: xla.Sharding, x: ir.ArrayLike) -> xla.Sharding:
+def _decided(sharding: Sharding, x: ir.ArrayLike) -> Sharding:
     """Replace unconstrained entries of a sharding by those of the array's current sharding."""
-    if not isinstance(sharding, xla.NamedSharding):
+    if not isinstance(sharding, NamedSharding):
         return sharding
-    current: xla.Sharding | None = getattr(x, "sharding", None)
-    if isinstance(sharding.mesh, xla.AbstractMesh):
+    current: Sharding | None = getattr(x, "sharding", None)
+    if isinstance(sharding.mesh, AbstractMesh):
         sharding = _with_devices(sharding, current)
     if xla.UNCONSTRAINED not in sharding.spec:
         return sharding
     current_spec: tuple[Any, ...] = ()
-    if isinstance(current, xla.NamedSharding) and current.mesh == sharding.mesh:
+    if isinstance(current, NamedSharding) and current.mesh == sharding.mesh:
         current_spec = tuple(current.spec)
     used = {name for _, name in sharding.spec._axis_names()}
     spec = [
@@ -191,10 +186,10 @@ def _decided(sharding: xla.Sharding, x: ir.ArrayLike) -> xla.Sharding:
     ]
     while spec and spec[-1] is None:
         spec.pop()
-    return sharding.update(spec=xla.PartitionSpec(*spec))
+    return sharding.update(spec=PartitionSpec(*spec))
 
 
-def _with_devices(sharding: xla.NamedSharding, current: xla.Sharding | None) -> xla.NamedSharding:
+def _with_devices(sharding: NamedSharding, current: Sharding | None) -> NamedSharding:
     """Replace a sharding's abstract mesh by devices: those that are set, or the array's.
 
     Raises:
@@ -204,11 +199,11 @@ def _with_devices(sharding: xla.NamedSharding, current: xla.Sharding | None) -> 
     device_mesh = xla.on_set_devices(mesh.abstract_mesh)
     if (
         device_mesh is None
-        and isinstance(current, xla.NamedSharding)
+        and isinstance(current, NamedSharding)
         and current.num_devices == mesh.size
     ):
         grid = np.array(current._device_assignment, dtype=object).reshape(mesh.axis_sizes)
-        device_mesh = xla.Mesh(grid, mesh.axis_names, mesh.axis_types)
+        device_mesh = Mesh(grid, mesh.axis_names, mesh.axis_types)
     if device_mesh is None:
         raise TypeError(
             f"with_sharding_constraint: the sharding has {mesh}, which has no devices, and the "
@@ -232,16 +227,16 @@ sharding_constraint_p: ir.Primitive = ir.define(
 )
 
 
-def _as_sharding(sharding: object, what: str) -> xla.Sharding:
+def _as_sharding(sharding: object, what: str) -> Sharding:
     """Return a sharding; a ``PartitionSpec`` is one on the mesh that is set."""
     if sharding is None:
         raise ValueError(
             f"with_sharding_constraint: {what} has the sharding None. Give a sharding, or a "
             "PartitionSpec inside `with set_mesh(mesh):`; an empty PartitionSpec means replicated."
         )
-    if isinstance(sharding, xla.PartitionSpec):
+    if isinstance(sharding, PartitionSpec):
         return xla.sharding_in_program(sharding, "with_sharding_constraint")
-    if not isinstance(sharding, xla.Sharding):
+    if not isinstance(sharding, Sharding):
         raise TypeError(
             f"with_sharding_constraint: the sharding of {what} is {sharding!r}, which is neither a "
             "sharding nor a PartitionSpec."
@@ -249,10 +244,10 @@ def _as_sharding(sharding: object, what: str) -> xla.Sharding:
     return sharding
 
 
-def _check(sharding: xla.Sharding, x: ir.ArrayLike, what: str) -> None:
+def _check(sharding: Sharding, x: ir.ArrayLike, what: str) -> None:
     """Raise ``ValueError`` unless a sharding fits an array, and names axes of type ``Auto``."""
     aval = ir.get_aval(x)
-    if not isinstance(sharding, xla.NamedSharding):
+    if not isinstance(sharding, NamedSharding):
         return
     now = ir.context.trace is ir.eval_trace and not isinstance(x, ir.Tracer)
     xla.check_fits(sharding, aval.shape, f"with_sharding_constraint: {what}", evenly=now)
@@ -269,9 +264,9 @@ def _check(sharding: xla.Sharding, x: ir.ArrayLike, what: str) -> None:
             )
 
 
-def _check_in_shards(sharding: xla.NamedSharding, what: str) -> None:
+def _check_in_shards(sharding: NamedSharding, what: str) -> None:
     """Raise ``ValueError`` if a function on shards constrains one of its manual axes."""
-    inside: xla.AbstractMesh | None = ir.current_mesh.value
+    inside: AbstractMesh | None = ir.current_mesh.value
     if inside is None or not inside.manual_axes:
         return
     manual = inside.manual_axes
@@ -289,14 +284,14 @@ def _check_in_shards(sharding: xla.NamedSharding, what: str) -> None:
         )
 
 
-def _is_an_assertion(sharding: xla.Sharding) -> bool:
+def _is_an_assertion(sharding: Sharding) -> bool:
     """Whether a sharding has ``Explicit`` axes alone, so that the constraint checks a type."""
-    if not isinstance(sharding, xla.NamedSharding):
+    if not isinstance(sharding, NamedSharding):
         return False
     return bool(sharding.mesh.axis_names) and sharding.mesh.are_all_axes_explicit
 
 
-def _assert_type(sharding: xla.Sharding, x: ir.ArrayLike, what: str) -> None:
+def _assert_type(sharding: Sharding, x: ir.ArrayLike, what: str) -> None:
     aval = ir.get_aval(x)
     if xla.UNCONSTRAINED in sharding.spec.partitions:  # pyright: ignore
         raise ValueError(
@@ -313,20 +308,20 @@ def _assert_type(sharding: xla.Sharding, x: ir.ArrayLike, what: str) -> None:
         )
 
 
-def _free_dims(sharding: xla.Sharding) -> frozenset[int]:
-    if not isinstance(sharding, xla.NamedSharding):
+def _free_dims(sharding: Sharding) -> frozenset[int]:
+    if not isinstance(sharding, NamedSharding):
         return frozenset()
     return frozenset(d for d, part in enumerate(sharding.spec) if part is xla.UNCONSTRAINED)
 
 
-def constrain(x: ir.ArrayLike, sharding: xla.Sharding, what: str = "a value") -> ir.Array:
+def constrain(x: ir.ArrayLike, sharding: Sharding, what: str = "a value") -> ir.Array:
     """Constrain the sharding of one array: eagerly, or as an operation of the traced function.
 
     ``what`` is the array's name in errors.
     """
     if ir.context.trace is ir.eval_trace and not isinstance(x, ir.Tracer):
         return _move_now(x, sharding, strict=True)
-    if isinstance(sharding, xla.NamedSharding):
+    if isinstance(sharding, NamedSharding):
         _check_in_shards(sharding, what)
     return sharding_constraint_p.bind(
         x,

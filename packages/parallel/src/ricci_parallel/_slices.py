@@ -17,6 +17,7 @@ import ricci_xla as xla
 from ricci_batching import vmap
 from ricci_lax import expand_dims, squeeze
 from ricci_pytree import PyTreeDef, flatten_axes, keystr, tree_flatten_with_path, tree_unflatten
+from ricci_xla import AbstractMesh, Device, Mesh, NamedSharding, PartitionSpec, Sharding
 
 from .manual._primitive import bind_on_shards, shard_map_p, trace_on_shards
 from .manual._specs import AnyMesh
@@ -50,9 +51,9 @@ class Slices(ir.TupleRecord):
     info: ir.DebugInfo
 
 
-def call_on_slices(call: Slices, available: Sequence[xla.Device]) -> ir.PyTree:
+def call_on_slices(call: Slices, available: Sequence[Device]) -> ir.PyTree:
     """Run a call on the first of the devices, or within an enclosing ``pmap``."""
-    outer: xla.AbstractMesh | None = ir.current_mesh.value
+    outer: AbstractMesh | None = ir.current_mesh.value
     if enclosing.value is not None and outer is not None:
         return _inside(call, outer)
     _check_count(call, call.size, len(available))
@@ -69,7 +70,7 @@ def call_on_slices(call: Slices, available: Sequence[xla.Device]) -> ir.PyTree:
     return _bound(call, traced)
 
 
-def _inside(call: Slices, outer: xla.AbstractMesh) -> ir.PyTree:
+def _inside(call: Slices, outer: AbstractMesh) -> ir.PyTree:
     """Run a call inside a function that ``pmap`` runs.
 
     It takes the next axis of the mesh. If that belongs to another ``pmap``, or there is one of this
@@ -85,7 +86,7 @@ def _inside(call: Slices, outer: xla.AbstractMesh) -> ir.PyTree:
     else:
         free = name not in outer.axis_names
         if free:
-            mesh = xla.AbstractMesh(
+            mesh = AbstractMesh(
                 (*outer.axis_sizes, call.size),
                 (*outer.axis_names, name),
                 (*outer.axis_types, xla.AxisType.Auto),
@@ -111,12 +112,8 @@ def _check_count(call: Slices, needed: int, available: int) -> None:
         )
 
 
-def _mesh(
-    devices: Sequence[xla.Device], sizes: Sequence[int], names: Sequence[Hashable]
-) -> xla.Mesh:
-    return xla.Mesh(
-        np.array(devices[: prod(sizes)], dtype=object).reshape(tuple(sizes)), tuple(names)
-    )
+def _mesh(devices: Sequence[Device], sizes: Sequence[int], names: Sequence[Hashable]) -> Mesh:
+    return Mesh(np.array(devices[: prod(sizes)], dtype=object).reshape(tuple(sizes)), tuple(names))
 
 
 def _deepest(jaxpr: ir.Jaxpr, mesh: AnyMesh) -> AnyMesh:
@@ -140,14 +137,14 @@ class _Traced(ir.TupleRecord):
     jaxpr: ir.Jaxpr
     mesh: AnyMesh
     axis: Hashable
-    in_specs: list[xla.PartitionSpec]
-    out_specs: list[xla.PartitionSpec]
+    in_specs: list[PartitionSpec]
+    out_specs: list[PartitionSpec]
     tree: PyTreeDef
 
 
 def _traced(call: Slices, mesh: AnyMesh, axis: Hashable) -> _Traced:
     tree: Any = None  # fun sets both
-    out_specs: list[xla.PartitionSpec] = []
+    out_specs: list[PartitionSpec] = []
 
     # A shard has size 1 along the mapped axis: it is removed before the call, and added to results.
     def fun(*shards: ir.Array) -> list[ir.ArrayLike]:
@@ -181,8 +178,8 @@ def _bound(call: Slices, traced: _Traced) -> ir.PyTree:
     return tree_unflatten(traced.tree, outs)
 
 
-def _spec(dim: int | None, axis: Hashable) -> xla.PartitionSpec:
-    return xla.PartitionSpec() if dim is None else xla.PartitionSpec(*(None,) * dim, axis)
+def _spec(dim: int | None, axis: Hashable) -> PartitionSpec:
+    return PartitionSpec() if dim is None else PartitionSpec(*(None,) * dim, axis)
 
 
 def _out_dim(out: ir.ArrayLike, target: int, what: str) -> int:
@@ -196,14 +193,14 @@ def _out_dim(out: ir.ArrayLike, target: int, what: str) -> int:
     return target % ndim
 
 
-def argument_shardings(jaxpr: ir.Jaxpr) -> list[xla.Sharding | None]:
+def argument_shardings(jaxpr: ir.Jaxpr) -> list[Sharding | None]:
     """Return the sharding of each argument of a mapped function, read from its jaxpr.
 
     It is ``None`` for functions with a ``pmap`` inside, which may shard it further.
     """
-    shardings: dict[int, xla.Sharding] = {}
+    shardings: dict[int, Sharding] = {}
     for eqn in jaxpr.eqns:
         if eqn.primitive is shard_map_p and len(eqn.params["mesh"].axis_names) == 1:
             for atom, spec in zip(eqn.invars, eqn.params["in_specs"], strict=True):
-                shardings.setdefault(id(atom), xla.NamedSharding(eqn.params["mesh"], spec))
+                shardings.setdefault(id(atom), NamedSharding(eqn.params["mesh"], spec))
     return [shardings.get(id(var)) for var in jaxpr.invars]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import Primitive, ShapedArray, Tracer
 
 from ._array import ReferenceArray
 from ._jaxprs import from_numpy, numpy_dtype, run_jaxpr, to_array, to_numpy
@@ -17,9 +18,7 @@ class ReferenceBackend:
 
     name = "reference"
 
-    def evaluate(
-        self, primitive: ir.Primitive, args: tuple[Any, ...], params: dict[str, Any]
-    ) -> Any:
+    def evaluate(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars; return its result or results.
 
         A primitive without a rule may be defined by a jaxpr, or by a function of arrays.
@@ -28,7 +27,7 @@ class ReferenceBackend:
           NotImplementedError: if the primitive has no rule and no such definition.
         """
         for arg in args:
-            if isinstance(arg, ir.Tracer):
+            if isinstance(arg, Tracer):
                 raise ir.leaked_tracer(arg, primitive)
         rule = rule_for(primitive)
         if rule is None and primitive in ir.host_rules:
@@ -62,14 +61,14 @@ class ReferenceBackend:
             return _wrap(primitive, result, out, operands)
         return [_wrap(primitive, x, aval, operands) for x, aval in zip(result, out, strict=True)]
 
-    def operation(self, primitive: ir.Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
         """Return a function of arrays that applies a primitive with these parameters."""
         return lambda *args: self.evaluate(primitive, args, params)
 
     def dispatcher(self, composite: ir.OneStep) -> None:
         """Return ``None``: a composite is evaluated one operation at a time."""
 
-    def array(self, value: np.ndarray, aval: ir.ShapedArray) -> ReferenceArray:
+    def array(self, value: np.ndarray, aval: ShapedArray) -> ReferenceArray:
         """Return an array with a copy of a NumPy array's values."""
         return ReferenceArray(np.array(value, aval.dtype), aval)
 
@@ -97,10 +96,7 @@ class ReferenceBackend:
 
 
 def _wrap(
-    primitive: ir.Primitive,
-    result: np.ndarray | ir.Token,
-    aval: ir.ShapedArray,
-    operands: list[Any],
+    primitive: Primitive, result: np.ndarray | ir.Token, aval: ShapedArray, operands: list[Any]
 ) -> Any:
     if type(result) is ir.Token:
         return result

@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, Tracer
 from ricci_pytree import register_pytree_node_class
 
 from ._base import JAXSparse
@@ -41,14 +42,14 @@ class COOInfo(NamedTuple):
     cols_sorted: bool = False
 
 
-def count_nonzeros(name: str, mat: ir.Array) -> int:
+def count_nonzeros(name: str, mat: Array) -> int:
     """The number of elements of an array that are not zero.
 
     Raises:
       ConcretizationTypeError: if it is traced.
     """
     count = jnp.sum(mat != 0)
-    if isinstance(count, ir.Tracer):
+    if isinstance(count, Tracer):
         raise ir.ConcretizationTypeError(
             count,
             f"{name} counts the elements to store, whose number is unknown during tracing. "
@@ -57,7 +58,7 @@ def count_nonzeros(name: str, mat: ir.Array) -> int:
     return int(count)
 
 
-def matrix(name: str, mat: ir.ArrayLike) -> ir.Array:
+def matrix(name: str, mat: ArrayLike) -> Array:
     """Convert to an array of two dimensions.
 
     Raises:
@@ -69,7 +70,7 @@ def matrix(name: str, mat: ir.ArrayLike) -> ir.Array:
     return mat
 
 
-def check_factor(name: str, shape: Sequence[int], x: Any, transpose: bool, ndim: int) -> ir.Array:
+def check_factor(name: str, shape: Sequence[int], x: Any, transpose: bool, ndim: int) -> Array:
     """Convert and check the right-hand side of a product with a matrix.
 
     Raises:
@@ -87,14 +88,14 @@ def check_factor(name: str, shape: Sequence[int], x: Any, transpose: bool, ndim:
 
 
 def product(
-    data: ir.Array,
-    rows: ir.Array,
-    columns: ir.Array,
-    indptr: ir.Array | None,
-    x: ir.Array,
+    data: Array,
+    rows: Array,
+    columns: Array,
+    indptr: Array | None,
+    x: Array,
     shape: Sequence[int],
     in_order: bool,
-) -> ir.Array:
+) -> Array:
     """The product of a matrix, whose elements out of bounds count as zero.
 
     Args:
@@ -122,33 +123,29 @@ def product(
     return row_products(data, rows, columns, starts, x, in_order=in_order)
 
 
-def _todense(data: ir.Array, row: ir.Array, col: ir.Array, *, spinfo: COOInfo) -> ir.Array:
+def _todense(data: Array, row: Array, col: Array, *, spinfo: COOInfo) -> Array:
     return jnp.zeros(spinfo.shape, data.dtype).at[row, col].add(data, mode="drop")
 
 
-def _fromdense(
-    mat: ir.Array, *, nse: int, index_dtype: ir.DTypeLike
-) -> tuple[ir.Array, ir.Array, ir.Array]:
+def _fromdense(mat: Array, *, nse: int, index_dtype: DTypeLike) -> tuple[Array, Array, Array]:
     row, col = jnp.nonzero(mat, size=nse, fill_value=mat.shape)
     data = mat.at[row, col].get(mode="fill", fill_value=0)
     return data, row.astype(index_dtype), col.astype(index_dtype)
 
 
 def _matmul(
-    data: ir.Array, row: ir.Array, col: ir.Array, x: ir.Array, *, spinfo: COOInfo, transpose: bool
-) -> ir.Array:
+    data: Array, row: Array, col: Array, x: Array, *, spinfo: COOInfo, transpose: bool
+) -> Array:
     shape, rows_sorted, cols_sorted = spinfo
     if transpose:
         return product(data, col, row, None, x, shape[::-1], cols_sorted)
     return product(data, row, col, None, x, shape, rows_sorted)
 
 
-coo_todense_p: ir.Primitive = function_primitive("coo_todense", _todense)
-coo_fromdense_p: ir.Primitive = function_primitive(
-    "coo_fromdense", _fromdense, multiple_results=True
-)
-coo_matvec_p: ir.Primitive = function_primitive("coo_matvec", _matmul)
-coo_matmat_p: ir.Primitive = function_primitive("coo_matmat", _matmul)
+coo_todense_p: Primitive = function_primitive("coo_todense", _todense)
+coo_fromdense_p: Primitive = function_primitive("coo_fromdense", _fromdense, multiple_results=True)
+coo_matvec_p: Primitive = function_primitive("coo_matvec", _matmul)
+coo_matmat_p: Primitive = function_primitive("coo_matmat", _matmul)
 
 
 @register_pytree_node_class
@@ -172,15 +169,15 @@ class COO(JAXSparse):
 
     _parts: ClassVar[tuple[str, ...]] = ("data", "row", "col")
 
-    data: ir.Array
-    row: ir.Array
-    col: ir.Array
+    data: Array
+    row: Array
+    col: Array
     _rows_sorted: bool
     _cols_sorted: bool
 
     def __init__(
         self,
-        args: tuple[ir.Array, ir.Array, ir.Array],
+        args: tuple[Array, Array, Array],
         *,
         shape: Sequence[int],
         rows_sorted: bool = False,
@@ -202,7 +199,7 @@ class COO(JAXSparse):
 
     @classmethod
     def fromdense(
-        cls, mat: ir.ArrayLike, *, nse: int | None = None, index_dtype: ir.DTypeLike = np.int32
+        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
     ) -> Self:
         """The elements of a matrix that are not zero: see ``BCOO.fromdense``."""
         mat = matrix("COO.fromdense", mat)
@@ -215,8 +212,8 @@ class COO(JAXSparse):
         cls,
         shape: Sequence[int],
         *,
-        dtype: ir.DTypeLike | None = None,
-        index_dtype: ir.DTypeLike = "int32",
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
     ) -> Self:
         if len(shape) != 2:
             raise ValueError(f"COO must have ndim=2, got shape {tuple(shape)}.")
@@ -230,8 +227,8 @@ class COO(JAXSparse):
         M: int,
         k: int,
         *,
-        dtype: ir.DTypeLike | None = None,
-        index_dtype: ir.DTypeLike = "int32",
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
     ) -> Self:
         count = max(min(N + min(k, 0), M - max(k, 0)), 0)
         positions = jnp.arange(count, dtype=index_dtype)
@@ -246,7 +243,7 @@ class COO(JAXSparse):
         parts = tuple(x[order] for x in (self.data, self.row, self.col))
         return type(self)(parts, shape=self.shape, rows_sorted=True)  # pyright: ignore
 
-    def todense(self) -> ir.Array:
+    def todense(self) -> Array:
         """The dense matrix that it represents."""
         return coo_todense_p.bind(self.data, self.row, self.col, spinfo=self._info)
 
@@ -264,7 +261,7 @@ class COO(JAXSparse):
     def __matmul__(self, other: Any) -> Any:
         return matmul(self, other, coo_matvec, coo_matmat)
 
-    def tree_flatten(self) -> tuple[tuple[ir.Array, ir.Array, ir.Array], dict[str, Any]]:
+    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
         """The arrays, and the static properties."""
         return (self.data, self.row, self.col), self._info._asdict()
 
@@ -279,7 +276,7 @@ class COO(JAXSparse):
         return new
 
 
-def matmul(mat: Any, other: Any, matvec: Any, matmat: Any, **params: Any) -> ir.Array:
+def matmul(mat: Any, other: Any, matvec: Any, matmat: Any, **params: Any) -> Array:
     """The product of a matrix with a dense vector or matrix.
 
     Raises:
@@ -299,7 +296,7 @@ def matmul(mat: Any, other: Any, matvec: Any, matmat: Any, **params: Any) -> ir.
     return (matvec if other.ndim == 1 else matmat)(mat, other, **params)
 
 
-def coo_todense(mat: COO) -> ir.Array:
+def coo_todense(mat: COO) -> Array:
     """The dense matrix that a COO matrix represents.
 
     Args:
@@ -318,9 +315,7 @@ def coo_todense(mat: COO) -> ir.Array:
     return mat.todense()
 
 
-def coo_fromdense(
-    mat: ir.Array, *, nse: int | None = None, index_dtype: ir.DTypeLike = np.int32
-) -> COO:
+def coo_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> COO:
     """The elements of a matrix that are not zero: see ``COO.fromdense``.
 
     Args:
@@ -339,7 +334,7 @@ def coo_fromdense(
     return COO.fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
-def coo_matvec(mat: COO, v: ir.Array, transpose: bool = False) -> ir.Array:
+def coo_matvec(mat: COO, v: Array, transpose: bool = False) -> Array:
     """The product of a COO matrix and a vector.
 
     Args:
@@ -365,7 +360,7 @@ def coo_matvec(mat: COO, v: ir.Array, transpose: bool = False) -> ir.Array:
     return coo_matvec_p.bind(*parts, v, spinfo=mat._info, transpose=bool(transpose))
 
 
-def coo_matmat(mat: COO, B: ir.Array, *, transpose: bool = False) -> ir.Array:
+def coo_matmat(mat: COO, B: Array, *, transpose: bool = False) -> Array:
     """The product of a COO matrix and a dense one: see ``coo_matvec``.
 
     Args:

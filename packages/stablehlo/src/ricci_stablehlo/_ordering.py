@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import ricci_ir as ir
+from ricci_ir import Jaxpr, JaxprEqn, Primitive, Var
 
 __all__ = ["order_rules", "ordered_among", "thread_tokens", "tokens_at", "with_tokens"]
 
 # The equations that replace one with ordered effects, and the tokens that they return.
-type _Ordered = tuple[list[ir.JaxprEqn], list[ir.Var]]
-type OrderRule = Callable[[ir.JaxprEqn, tuple[ir.Effect, ...], list[ir.Var]], _Ordered]
+type _Ordered = tuple[list[JaxprEqn], list[Var]]
+type OrderRule = Callable[[JaxprEqn, tuple[ir.Effect, ...], list[Var]], _Ordered]
 
 # ``rule(eqn, effects, tokens)`` takes one token for each of the effects. It returns equations that
 # compute the same and thread the tokens, and the new tokens.
@@ -27,8 +28,8 @@ def ordered_among(effects: Iterable[ir.Effect]) -> tuple[ir.Effect, ...]:
 
 
 def thread_tokens(
-    jaxpr: ir.Jaxpr, effects: Sequence[ir.Effect] | None = None, position: int = 0
-) -> ir.Jaxpr:
+    jaxpr: Jaxpr, effects: Sequence[ir.Effect] | None = None, position: int = 0
+) -> Jaxpr:
     """Return the jaxpr that takes a token for each ordered effect, and returns new tokens.
 
     The returned tokens are ahead of the other results.
@@ -43,10 +44,10 @@ def thread_tokens(
     return jaxpr.derived(key, lambda: _thread(jaxpr, effects, position))
 
 
-def _thread(jaxpr: ir.Jaxpr, effects: tuple[ir.Effect, ...], position: int) -> ir.Jaxpr:
-    in_tokens = [ir.Var(ir.abstract_token) for _ in effects]
-    current: dict[ir.Effect, ir.Var] = dict(zip(effects, in_tokens, strict=True))
-    eqns: list[ir.JaxprEqn] = []
+def _thread(jaxpr: Jaxpr, effects: tuple[ir.Effect, ...], position: int) -> Jaxpr:
+    in_tokens = [Var(ir.abstract_token) for _ in effects]
+    current: dict[ir.Effect, Var] = dict(zip(effects, in_tokens, strict=True))
+    eqns: list[JaxprEqn] = []
     # An equation takes the current token of each of its effects. The tokens that it returns are
     # current from then on, so that the next equation with the effect waits for it.
     for eqn in jaxpr.eqns:
@@ -68,8 +69,8 @@ def _thread(jaxpr: ir.Jaxpr, effects: tuple[ir.Effect, ...], position: int) -> i
 
 
 def tokens_at(
-    position: int | Callable[[ir.JaxprEqn], int],
-    **changes: Callable[[ir.JaxprEqn, tuple[ir.Effect, ...]], Any],
+    position: int | Callable[[JaxprEqn], int],
+    **changes: Callable[[JaxprEqn, tuple[ir.Effect, ...]], Any],
 ) -> OrderRule:
     """Make an order rule: the same operation, with tokens at a position among its operands.
 
@@ -81,7 +82,7 @@ def tokens_at(
         equation and the effects.
     """
 
-    def rule(eqn: ir.JaxprEqn, effects: tuple[ir.Effect, ...], tokens: list[ir.Var]) -> _Ordered:
+    def rule(eqn: JaxprEqn, effects: tuple[ir.Effect, ...], tokens: list[Var]) -> _Ordered:
         params = {**eqn.params, **{name: change(eqn, effects) for name, change in changes.items()}}
         index = position if isinstance(position, int) else position(eqn)
         return with_tokens(eqn, eqn.primitive, params, tokens, index)
@@ -90,14 +91,10 @@ def tokens_at(
 
 
 def with_tokens(
-    eqn: ir.JaxprEqn,
-    primitive: ir.Primitive,
-    params: dict[str, Any],
-    tokens: list[ir.Var],
-    position: int,
+    eqn: JaxprEqn, primitive: Primitive, params: dict[str, Any], tokens: list[Var], position: int
 ) -> _Ordered:
     """Add tokens to an equation's operands, and new tokens ahead of its results."""
-    following = [ir.Var(ir.abstract_token) for _ in tokens]
+    following = [Var(ir.abstract_token) for _ in tokens]
     written = eqn.replace(
         primitive=primitive,
         params=params,
@@ -107,7 +104,7 @@ def with_tokens(
     return [written], following
 
 
-def _called_with_tokens(primitive: ir.Primitive) -> OrderRule:
+def _called_with_tokens(primitive: Primitive) -> OrderRule:
     """Return the order rule of a primitive that calls a jaxpr: call that jaxpr with tokens."""
     callee = ir.program_rules.get(primitive)
     if callee is None:
@@ -116,7 +113,7 @@ def _called_with_tokens(primitive: ir.Primitive) -> OrderRule:
             "Use unordered effects there (ordered=False)."
         )
 
-    def rule(eqn: ir.JaxprEqn, effects: tuple[ir.Effect, ...], tokens: list[ir.Var]) -> _Ordered:
+    def rule(eqn: JaxprEqn, effects: tuple[ir.Effect, ...], tokens: list[Var]) -> _Ordered:
         jaxpr, name = callee(**eqn.params)
         # A plain call takes the place of the primitive. That is right here, since tokens are
         # threaded right before lowering, after the transformations that would use the primitive's

@@ -10,14 +10,15 @@ from typing import Any, cast
 import ricci_ir as ir
 from ricci_autodiff._jet_kinds import JetRule
 from ricci_autodiff._tangent import has_tangent
+from ricci_ir import ArrayLike, Jaxpr, Primitive, Tracer
 
 __all__ = ["Coefficient", "JetTracer"]
 
 # A coefficient of a series; ``None`` is a zero.
-type Coefficient = ir.ArrayLike | None
+type Coefficient = ArrayLike | None
 
 
-no_rules: Mapping[ir.Primitive, JetRule] = {}
+no_rules: Mapping[Primitive, JetRule] = {}
 
 
 class CircularSeries(Exception):
@@ -62,18 +63,16 @@ class Expansion:
         return rows[k][index]
 
 
-class JetTracer(ir.Tracer):
+class JetTracer(Tracer):
     """A power series: one of the results in an expansion."""
 
     __slots__ = ("expansion", "index", "primal")
     is_differentiated = True
 
-    def __init__(
-        self, trace: "SeriesTrace", primal: ir.ArrayLike, expansion: Expansion, index: int
-    ):
+    def __init__(self, trace: "SeriesTrace", primal: ArrayLike, expansion: Expansion, index: int):
         self._trace = trace
         self.aval: Any = ir.get_aval(primal)
-        self.primal: ir.ArrayLike = primal
+        self.primal: ArrayLike = primal
         self.expansion: Expansion = expansion
         self.index: int = index
 
@@ -89,10 +88,10 @@ class JetTracer(ir.Tracer):
 
     def concrete(self) -> Any:
         """The primal value if it is known now, else ``None``."""
-        return self.primal.concrete() if isinstance(self.primal, ir.Tracer) else self.primal
+        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
 
     def _origin_message(self) -> str:
-        return self.primal._origin_message() if isinstance(self.primal, ir.Tracer) else ""
+        return self.primal._origin_message() if isinstance(self.primal, Tracer) else ""
 
     def __repr__(self) -> str:
         return f"JetTracer(primal={self.primal})"
@@ -115,11 +114,9 @@ class SeriesTrace(ir.Trace):
 
     parent: ir.Trace  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def __init__(
-        self, parent: ir.Trace, order: int, rules: Mapping[ir.Primitive, JetRule] = no_rules
-    ):
+    def __init__(self, parent: ir.Trace, order: int, rules: Mapping[Primitive, JetRule] = no_rules):
         super().__init__(parent)
-        self.rules: Mapping[ir.Primitive, JetRule] = rules
+        self.rules: Mapping[Primitive, JetRule] = rules
         self.order: int = order
         self.depth: int = 0
         self.memo: dict[Any, Any] = {}
@@ -136,10 +133,10 @@ class SeriesTrace(ir.Trace):
 
     def push(
         self,
-        jaxpr: ir.Jaxpr,
+        jaxpr: Jaxpr,
         flags: Sequence[Sequence[bool]],
         returned: Sequence[Sequence[bool]] | None = None,
-    ) -> tuple[ir.Jaxpr, list[tuple[bool, ...]]]:
+    ) -> tuple[Jaxpr, list[tuple[bool, ...]]]:
         """Return the jaxpr that computes the series of a jaxpr's results: see ``jet_jaxpr``."""
         raise NotImplementedError
 
@@ -147,7 +144,7 @@ class SeriesTrace(ir.Trace):
         """Whether a value is a series of this trace."""
         return isinstance(value, JetTracer) and value._trace is self
 
-    def primal(self, x: Any) -> ir.ArrayLike:
+    def primal(self, x: Any) -> ArrayLike:
         """Return the coefficient of order 0: the value at the point of expansion."""
         return x.primal if self.has(x) else x
 
@@ -161,14 +158,14 @@ class SeriesTrace(ir.Trace):
         """Return the coefficients of an operand from order 1 on."""
         return x.terms if self.has(x) else [None] * self.order
 
-    def series(self, primal: ir.ArrayLike, terms: Sequence[Coefficient]) -> Any:
+    def series(self, primal: ArrayLike, terms: Sequence[Coefficient]) -> Any:
         """Return a tracer for a value and its coefficients from order 1 on, or a constant value."""
         if all(term is None for term in terms):
             return primal
         return JetTracer(self, primal, Expansion([(term,) for term in (primal, *terms)]), 0)
 
     def results(
-        self, values: Sequence[ir.ArrayLike], next_row: Callable[[int], Sequence[Coefficient]]
+        self, values: Sequence[ArrayLike], next_row: Callable[[int], Sequence[Coefficient]]
     ) -> list[Any]:
         """Return tracers for an operation's results; the values of discrete ones.
 

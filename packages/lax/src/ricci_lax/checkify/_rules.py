@@ -8,6 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import Zero, tangent_aval
+from ricci_ir import Array, DTypeLike, Jaxpr, Primitive
 from ricci_lax import shapes
 from ricci_lax.control_flow import cond_p, scan_p, while_p
 from ricci_lax.custom._jvp import custom_jvp, custom_jvp_call_p
@@ -27,7 +28,7 @@ from ._exceptions import OOBError
 from ._log import Checked, Log
 
 
-def _check(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _check(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     log.absorb_error(tree_unflatten(params["err_tree"], operands))
     return []
 
@@ -35,7 +36,7 @@ def _check(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> l
 # Calls
 
 
-def _jit(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _jit(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     jaxpr = params["jaxpr"]
     checked = log.checked(jaxpr)
     if jaxpr in ir.staged_call.inlined:
@@ -43,7 +44,7 @@ def _jit(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> lis
     return log.absorb(checked, jit_p.bind(*operands, **{**params, "jaxpr": checked.jaxpr}))
 
 
-def _checkpoint(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _checkpoint(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["jaxpr"])
     return log.absorb(checked, remat_p.bind(*operands, **{**params, "jaxpr": checked.jaxpr}))
 
@@ -51,7 +52,7 @@ def _checkpoint(log: Log, primitive: ir.Primitive, operands: list, params: dict)
 # Branches
 
 
-def _cond(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _cond(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     branches = params["branches"]
     each = [log.checked(branch, collapse=True) for branch in branches]
     # The branches must return the same types: each returns a slot for every kind of error of any.
@@ -77,7 +78,7 @@ def _joined(effects: Sequence[ErrorEffect], first: Sequence, second: Sequence) -
     return [leaf for e in effects for leaf in earlier(one[e], other[e]).leaves]
 
 
-def _scan(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _scan(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     jaxpr, consts, carry = params["jaxpr"], params["num_consts"], params["num_carry"]
     body = log.checked(jaxpr, collapse=True)
     count = body.leaf_count
@@ -93,13 +94,13 @@ def _scan(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> li
     return log.absorb(body, outs)
 
 
-def _carrying(body: Checked, jaxpr: ir.Jaxpr, consts: int) -> ir.Jaxpr:
+def _carrying(body: Checked, jaxpr: Jaxpr, consts: int) -> Jaxpr:
     """The body of a checked scan; the first error is part of its carry."""
     count, effects = body.leaf_count, body.effects
     if not count:
         return body.jaxpr
 
-    def fun(*args: ir.Array) -> list[Any]:
+    def fun(*args: Array) -> list[Any]:
         before, operands = args[consts : consts + count], args[consts + count :]
         outs = ir.eval_jaxpr(body.jaxpr, body.jaxpr.consts, *args[:consts], *operands)
         return [*_joined(effects, before, outs[:count]), *outs[count:]]
@@ -109,7 +110,7 @@ def _carrying(body: Checked, jaxpr: ir.Jaxpr, consts: int) -> ir.Jaxpr:
     return ir.trace_to_jaxpr(fun, [*avals[:consts], *errors, *avals[consts:]], jaxpr.debug_info)
 
 
-def _while(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _while(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
     cond_count, body_count = params["cond_nconsts"], params["body_nconsts"]
     if condition.out_avals[0].shape:
@@ -152,22 +153,17 @@ def _while(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> l
 
 
 def _looping(
-    test: Checked,
-    step: Checked,
-    condition: ir.Jaxpr,
-    body: ir.Jaxpr,
-    cond_count: int,
-    body_count: int,
-) -> tuple[ir.Jaxpr, ir.Jaxpr]:
+    test: Checked, step: Checked, condition: Jaxpr, body: Jaxpr, cond_count: int, body_count: int
+) -> tuple[Jaxpr, Jaxpr]:
     """The condition and the body of a checked while loop; the first error is part of the carry."""
     effects, count = step.effects, step.leaf_count
     errors = step.jaxpr.out_avals[:count]
 
-    def again(*args: ir.Array) -> list[Any]:
+    def again(*args: Array) -> list[Any]:
         consts, carry = args[:cond_count], args[cond_count + count :]
         return ir.eval_jaxpr(test.jaxpr, test.jaxpr.consts, *consts, *carry)[count:]
 
-    def program(*args: ir.Array) -> list[Any]:
+    def program(*args: Array) -> list[Any]:
         cond_consts, operands = args[:cond_count], args[cond_count:]
         consts, before, carry = (
             operands[:body_count],
@@ -195,7 +191,7 @@ def _looping(
     )
 
 
-_rules: dict[ir.Primitive, Callable[..., list[Any]]] = {
+_rules: dict[Primitive, Callable[..., list[Any]]] = {
     check_p: _check,
     jit_p: _jit,
     remat_p: _checkpoint,
@@ -240,7 +236,7 @@ class CheckedRule:
         return repr(self.rule)
 
 
-def _custom_jvp(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _custom_jvp(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["call_jaxpr"])
     rule = CheckedRule(checked, params["jvp"]) if checked.effects else params["jvp"]
     outs = custom_jvp_call_p.bind(*operands, **{**params, "call_jaxpr": checked.jaxpr, "jvp": rule})
@@ -274,7 +270,7 @@ class CheckedRules:
         return self.bwd(tree, residuals, cts[self.checked.leaf_count :], avals)
 
 
-def _custom_vjp(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _custom_vjp(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["call_jaxpr"])
     changed = {**params, "call_jaxpr": checked.jaxpr}
     if checked.effects:
@@ -290,7 +286,7 @@ def _custom_of(rule: Any) -> custom_vjp[..., Any]:
     return rules.custom if hasattr(rules, "custom") else _custom_of(rules.fwd)
 
 
-def _custom_vmap(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _custom_vmap(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["call"])
     log.absorb(checked, _errors(checked, operands))
     # Bind the function without checks: the user's batching rule returns its plain results.
@@ -305,9 +301,9 @@ check_rules.define(custom_vmap_p, _custom_vmap)
 
 def _report(
     log: Log,
-    primitive: ir.Primitive,
+    primitive: Primitive,
     shape: tuple[int, ...],
-    indices: ir.Array,
+    indices: Array,
     axes: Sequence[int],
     sizes: Sequence[int],
 ) -> None:
@@ -338,13 +334,13 @@ def _report(
     log.report(OOBError, failed, (primitive.name, tuple(shape)), shapes.concatenate(entry, 0))
 
 
-def _tiled(values: Sequence[int], count: int, dtype: ir.DTypeLike) -> ir.Array:
+def _tiled(values: Sequence[int], count: int, dtype: DTypeLike) -> Array:
     """Numbers repeated ``count`` times in all; computed, since inner jaxprs have no constants."""
     rows = count // len(values)
     return reshape(shapes.concatenate([full((rows, 1), v, dtype) for v in values], 1), (count,))
 
 
-def _stacked(starts: Sequence[Any]) -> ir.Array:
+def _stacked(starts: Sequence[Any]) -> Array:
     """Scalar start indices as one vector."""
     wide = np.int64 if any(ir.get_aval(s).dtype.itemsize == 8 for s in starts) else np.int32  # pyright: ignore
     rows = [broadcast_in_dim(convert_element_type(s, wide), (1,), ()) for s in starts]
@@ -352,28 +348,28 @@ def _stacked(starts: Sequence[Any]) -> ir.Array:
 
 
 def _check_starts(
-    log: Log, primitive: ir.Primitive, x: ir.Array, starts: list, sizes: Sequence[int]
+    log: Log, primitive: Primitive, x: Array, starts: list, sizes: Sequence[int]
 ) -> None:
     if OOBError in log.enabled and starts:
         shape = shape_of(x)
         _report(log, primitive, shape, _stacked(starts), range(len(shape)), sizes)
 
 
-def _dynamic_slice(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _dynamic_slice(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     x, *starts = operands
     _check_starts(log, primitive, x, starts, params["slice_sizes"])
     return bound(primitive, operands, params)
 
 
 def _dynamic_update_slice(
-    log: Log, primitive: ir.Primitive, operands: list, params: dict
+    log: Log, primitive: Primitive, operands: list, params: dict
 ) -> list[Any]:
     x, update, *starts = operands
     _check_starts(log, primitive, x, starts, shape_of(update))
     return bound(primitive, operands, params)
 
 
-def _gather(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _gather(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     # In every mode, as in JAX: one index in a mapped function is a gather that clips.
     if OOBError in log.enabled:
         x, indices = operands
@@ -382,7 +378,7 @@ def _gather(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> 
     return bound(primitive, operands, params)
 
 
-def _scatter(log: Log, primitive: ir.Primitive, operands: list, params: dict) -> list[Any]:
+def _scatter(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     results = bound(primitive, operands, params)
     if OOBError in log.enabled:
         x, indices, updates = operands

@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import bilinear
+from ricci_ir import Array, ArrayLike, DTypeLike, FactorMap, Shape, ShapedArray
 from ricci_lax.elementwise import add, complex, convert_element_type, imag, real, sub
 from ricci_lax.elementwise._factories import real_part
 from ricci_lax.reductions._window_shape import Padding, dilated, dilated_shape
@@ -41,7 +42,7 @@ _LEAST_SIZE = 4096
 # Splitting and merging dimensions
 
 
-def _merge(x: ir.Array, source: int, target: int) -> ir.Array:
+def _merge(x: Array, source: int, target: int) -> Array:
     """Move a dimension in front of another (counted without it) and merge the two."""
     shape = shape_of(x)
     order = [d for d in range(len(shape)) if d != source]
@@ -52,14 +53,14 @@ def _merge(x: ir.Array, source: int, target: int) -> ir.Array:
     return reshape(x, sizes, order)
 
 
-def _split(x: ir.Array, dim: int, outer: int) -> ir.Array:
+def _split(x: Array, dim: int, outer: int) -> Array:
     """Split a dimension in two, the first of the given size."""
     shape = shape_of(x)
     inner = shape[dim] // outer if outer else 0
     return reshape(x, (*shape[:dim], outer, inner, *shape[dim + 1 :]))
 
 
-def _regrouped(x: ir.Array, groups: int, source: int, target: int) -> ir.Array:
+def _regrouped(x: Array, groups: int, source: int, target: int) -> Array:
     """Move the groups in one dimension to another.
 
     The dimension ``source`` of size ``g * n`` becomes ``n``; ``target`` of size ``m`` becomes
@@ -77,24 +78,24 @@ def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
     return (spec[1], spec[0], *spec[2:])
 
 
-def _converted(x: ir.Array, dtype: ir.DTypeLike) -> ir.Array:
+def _converted(x: Array, dtype: DTypeLike) -> Array:
     return x if array_aval(x).dtype == dtype else convert_element_type(x, dtype)
 
 
 def _transpose_lhs(
-    ct: ir.Array,
-    lhs: ir.ShapedArray,
-    rhs: ir.Array,
+    ct: Array,
+    lhs: ShapedArray,
+    rhs: Array,
     *,
-    window_strides: ir.Shape,
+    window_strides: Shape,
     padding: Padding,
-    lhs_dilation: ir.Shape,
-    rhs_dilation: ir.Shape,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
     **params: object,
-) -> ir.Array:
+) -> Array:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     spatial = rhs_spec[2:]
     # The cotangent is convolved with the reversed kernel. Strides and the dilation of the operand
@@ -139,19 +140,19 @@ def _transpose_lhs(
 
 
 def _transpose_rhs(
-    ct: ir.Array,
-    lhs: ir.Array,
-    rhs: ir.ShapedArray,
+    ct: Array,
+    lhs: Array,
+    rhs: ShapedArray,
     *,
-    window_strides: ir.Shape,
+    window_strides: Shape,
     padding: Padding,
-    lhs_dilation: ir.Shape,
-    rhs_dilation: ir.Shape,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
     **params: object,
-) -> ir.Array:
+) -> Array:
     if 0 in shape_of(ct):
         return zeros_of(rhs)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -200,7 +201,7 @@ def _conv_batch(
     feature_group_count: int,
     batch_group_count: int,
     **params: object,
-) -> tuple[ir.Array, int]:
+) -> tuple[Array, int]:
     (lhs, rhs), (lhs_dim, rhs_dim), size = args, dims, axis.size
     lhs_spec, rhs_spec, out_spec = dimension_numbers
 
@@ -239,7 +240,7 @@ def _conv_batch(
     return _split(out, out_spec[1], size), out_spec[1]
 
 
-def _merge_inside(x: ir.Array, source: int, target: int, groups: int) -> ir.Array:
+def _merge_inside(x: Array, source: int, target: int, groups: int) -> Array:
     """Like ``_merge``, but the groups in ``target`` stay outermost."""
     if groups == 1:
         return _merge(x, source, target)
@@ -290,10 +291,10 @@ def _write_conv(
     lhs: Value,
     rhs: Value,
     *,
-    window_strides: ir.Shape,
+    window_strides: Shape,
     padding: Padding,
-    lhs_dilation: ir.Shape,
-    rhs_dilation: ir.Shape,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
@@ -330,28 +331,26 @@ def _write_conv(
     return result
 
 
-def _padded(
-    ctx: Lowering, lhs: Value, spec: ir.Shape, padding: Padding, dilation: ir.Shape
-) -> Value:
+def _padded(ctx: Lowering, lhs: Value, spec: Shape, padding: Padding, dilation: Shape) -> Value:
     """Pad an operand explicitly: symbolic padding, and dilation between its elements."""
     config = [(0, 0, 0)] * len(lhs.shape)
     shape = list(lhs.shape)
     for d, (low, high), gap in zip(spec[2:], padding, dilation, strict=True):
         config[d] = low, high, gap - 1
         shape[d] = low + high + dilated(shape[d], gap)
-    zero = ctx.constant(0, ir.ShapedArray((), lhs.dtype))
+    zero = ctx.constant(0, ShapedArray((), lhs.dtype))
     return write_pad(ctx, lhs, zero, config, lhs.aval.update(shape=tuple(shape)))
 
 
 def _complex_conv(
-    x: ir.Array, y: ir.Array, *, preferred_element_type: np.dtype | None, **params: object
-) -> ir.Array:
+    x: Array, y: Array, *, preferred_element_type: np.dtype | None, **params: object
+) -> Array:
     """Convolve complex arrays by three real convolutions instead of four, after Gauss."""
     dtype = preferred_element_type
     if dtype is not None:
         dtype = real_part(dtype)
 
-    def conv(a: ir.Array, b: ir.Array) -> ir.Array:
+    def conv(a: Array, b: Array) -> Array:
         return conv_general_dilated_p.bind(a, b, preferred_element_type=dtype, **params)
 
     x_real, x_imag, y_real, y_imag = real(x), imag(x), real(y), imag(y)
@@ -362,14 +361,14 @@ def _complex_conv(
 
 
 def _conv_by_groups(
-    x: ir.Array,
-    y: ir.Array,
+    x: Array,
+    y: Array,
     *,
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
     **params: object,
-) -> ir.Array:
+) -> Array:
     """Convolve each group alone: XLA's CPU backend computes groups one element at a time."""
     groups = feature_group_count * batch_group_count
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -377,7 +376,7 @@ def _conv_by_groups(
     dims = lhs_spec[feature_group_count > 1], rhs_spec[0]
     sizes = [shape_of(a)[d] // groups for a, d in zip(operands, dims, strict=True)]
 
-    def conv(i: int) -> ir.Array:
+    def conv(i: int) -> Array:
         parts = [
             slice_in_dim(a, i * size, (i + 1) * size, 1, d)
             for a, d, size in zip(operands, dims, sizes, strict=True)
@@ -394,18 +393,14 @@ def _conv_by_groups(
 
 
 def _conv_factors(
-    lhs: ir.ShapedArray,
-    rhs: ir.ShapedArray,
-    *,
-    dimension_numbers: ConvDimensionNumbers,
-    **params: object,
-) -> ir.FactorMap:
+    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: ConvDimensionNumbers, **params: object
+) -> FactorMap:
     """The sharding factors: batches and the result's features may be sharded."""
     numbers = dimension_numbers
     batch, features = 0, 1
     dims = range(lhs.ndim)
     of_result = {numbers.out_spec[0]: batch, numbers.out_spec[1]: features}
-    return ir.FactorMap(
+    return FactorMap(
         (
             tuple(batch if i == numbers.lhs_spec[0] else None for i in dims),
             tuple(features if i == numbers.rhs_spec[0] else None for i in dims),
@@ -427,8 +422,8 @@ conv_general_dilated_p: ir.Primitive = ir.define(
 
 @ir.public
 def conv_general_dilated(
-    lhs: ir.ArrayLike,
-    rhs: ir.ArrayLike,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None,
@@ -437,9 +432,9 @@ def conv_general_dilated(
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
-    preferred_element_type: ir.DTypeLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: object = None,
-) -> ir.Array:
+) -> Array:
     """Convolve a batch of arrays with a bank of kernels (which are not flipped).
 
     Args:

@@ -8,6 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import bilinear
+from ricci_ir import Array, ArrayLike, DTypeLike, FactorMap, Primitive, ShapedArray
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._operand_types import array_aval, bind_placed, shape_of
@@ -30,7 +31,7 @@ DotDimensionNumbers = tuple[
 
 
 def _check_operand(
-    side: str, aval: ir.ShapedArray, contracting: Sequence[int], batch: Sequence[int]
+    side: str, aval: ShapedArray, contracting: Sequence[int], batch: Sequence[int]
 ) -> None:
     if not all(0 <= d < aval.ndim for d in (*contracting, *batch)):
         raise TypeError(
@@ -57,14 +58,14 @@ def _free(ndim: int, *used: Sequence[int]) -> tuple[int, ...]:
 
 
 def _dot_general_aval(
-    lhs: ir.ShapedArray,
-    rhs: ir.ShapedArray,
+    lhs: ShapedArray,
+    rhs: ShapedArray,
     *,
     dimension_numbers: DotDimensionNumbers,
     precision: CanonicalPrecision,
     preferred_element_type: np.dtype | None,
     out_sharding,
-) -> ir.ShapedArray:
+) -> ShapedArray:
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     _check_operand("lhs", lhs, lhs_contracting, lhs_batch)
     _check_operand("rhs", rhs, rhs_contracting, rhs_batch)
@@ -79,15 +80,11 @@ def _dot_general_aval(
     lhs_free = tuple(lhs.shape[d] for d in _free(lhs.ndim, lhs_contracting, lhs_batch))
     rhs_free = tuple(rhs.shape[d] for d in _free(rhs.ndim, rhs_contracting, rhs_batch))
     dtype, weak = _result_dtype(lhs, rhs, preferred_element_type)
-    return ir.ShapedArray((*batch_sizes, *lhs_free, *rhs_free), dtype, weak)
+    return ShapedArray((*batch_sizes, *lhs_free, *rhs_free), dtype, weak)
 
 
 def _mismatch(
-    kind: str,
-    lhs: ir.ShapedArray,
-    lhs_dims: Sequence[int],
-    rhs: ir.ShapedArray,
-    rhs_dims: Sequence[int],
+    kind: str, lhs: ShapedArray, lhs_dims: Sequence[int], rhs: ShapedArray, rhs_dims: Sequence[int]
 ) -> str:
     return (
         f"dot_general: the {kind} dimensions of operands of shapes {lhs.shape} and {rhs.shape} "
@@ -97,7 +94,7 @@ def _mismatch(
 
 
 def _result_dtype(
-    lhs: ir.ShapedArray, rhs: ir.ShapedArray, preferred: np.dtype | None
+    lhs: ShapedArray, rhs: ShapedArray, preferred: np.dtype | None
 ) -> tuple[np.dtype, bool]:
     """The dtype of a product, and whether it is weak."""
     dtype, weak = lhs.dtype, lhs.weak_type and rhs.weak_type
@@ -115,7 +112,7 @@ def _result_dtype(
     return preferred, weak
 
 
-def _reach(dtype: ir.DTypeLike) -> tuple[int, int, float]:
+def _reach(dtype: DTypeLike) -> tuple[int, int, float]:
     """The promotion order of a dtype in products: by kind, bits, then range."""
     kinds = (np.bool_, np.integer, np.floating, np.complexfloating)
     kind = next(i for i, kind in enumerate(kinds) if ir.issubdtype(dtype, kind))
@@ -124,20 +121,20 @@ def _reach(dtype: ir.DTypeLike) -> tuple[int, int, float]:
     return kind, ir.itemsize_bits(dtype), float(ir.issubdtype(dtype, np.signedinteger))
 
 
-def _bits(dtype: ir.DTypeLike) -> int:
+def _bits(dtype: DTypeLike) -> int:
     """The bits of a number, or of one of the two parts of a complex number."""
     return ir.itemsize_bits(dtype) // (2 if ir.issubdtype(dtype, np.complexfloating) else 1)
 
 
 def _transpose_lhs(
-    ct: ir.Array,
-    x: ir.ShapedArray,
-    y: ir.Array,
+    ct: Array,
+    x: ShapedArray,
+    y: Array,
     *,
     dimension_numbers: DotDimensionNumbers,
     swap: bool = False,
     **params: object,
-) -> ir.Array:
+) -> Array:
     """The cotangent of the left operand ``x``; with ``swap``, ``x`` is the right operand."""
     (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
     y_ndim = len(shape_of(y))
@@ -168,19 +165,14 @@ def _transpose_lhs(
 
 
 def _transpose_rhs(
-    ct: ir.Array,
-    x: ir.Array,
-    y: ir.ShapedArray,
-    *,
-    dimension_numbers: DotDimensionNumbers,
-    **params: object,
-) -> ir.Array:
+    ct: Array, x: Array, y: ShapedArray, *, dimension_numbers: DotDimensionNumbers, **params: object
+) -> Array:
     (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
     swapped = ((y_contracting, x_contracting), (y_batch, x_batch))
     return _transpose_lhs(ct, y, x, dimension_numbers=swapped, swap=True, **params)
 
 
-def _batch_part(x: ir.ArrayLike, dim: int | None) -> tuple[Any, ...]:
+def _batch_part(x: ArrayLike, dim: int | None) -> tuple[Any, ...]:
     """The mesh axes that a batch is sharded over."""
     sharding = array_aval(x).type_sharding
     return () if dim is None or sharding is None else sharding.parts[dim]
@@ -248,7 +240,7 @@ def _is_float8(x: Value) -> bool:
     return x.dtype.name.startswith("float8")
 
 
-def _converted(ctx: Lowering, x: Value, dtype: ir.DTypeLike) -> Value:
+def _converted(ctx: Lowering, x: Value, dtype: DTypeLike) -> Value:
     if x.dtype == dtype:
         return x
     return ctx.emit("stablehlo.convert", [x], x.aval.update(dtype=dtype), full=True)
@@ -265,12 +257,8 @@ def _dot_general_shown(
 
 
 def _dot_general_factors(
-    lhs: ir.ShapedArray,
-    rhs: ir.ShapedArray,
-    *,
-    dimension_numbers: DotDimensionNumbers,
-    **params: object,
-) -> ir.FactorMap:
+    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: DotDimensionNumbers, **params: object
+) -> FactorMap:
     """The sharding factors: the dimensions of ``lhs``, then those only of ``rhs``."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     left = tuple(range(lhs.ndim))
@@ -283,10 +271,10 @@ def _dot_general_factors(
     )
     advice = "Specify the sharding of the result: pass out_sharding=P(...)."
     summed = frozenset(lhs_contracting)
-    return ir.FactorMap((left, right), (result,), summed=summed, advice=advice)
+    return FactorMap((left, right), (result,), summed=summed, advice=advice)
 
 
-dot_general_p: ir.Primitive = ir.define(
+dot_general_p: Primitive = ir.define(
     "dot_general",
     sharding=ir.makes_sharding(ir.factors(_dot_general_factors)),
     sums=ir.SumsRule("none", keeps_reduced=False, needs_reduced=False),
@@ -301,14 +289,14 @@ dot_general_p: ir.Primitive = ir.define(
 
 @ir.public
 def dot_general(
-    lhs: ir.ArrayLike,
-    rhs: ir.ArrayLike,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     dimension_numbers: DotDimensionNumbers,
     precision: PrecisionLike = None,
-    preferred_element_type: ir.DTypeLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
     *,
     out_sharding: object = None,
-) -> ir.Array:
+) -> Array:
     """Multiply two arrays and sum over pairs of dimensions.
 
     Args:
@@ -385,14 +373,14 @@ def dot_general(
 
 @ir.public
 def dot(
-    lhs: ir.ArrayLike,
-    rhs: ir.ArrayLike,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
-    preferred_element_type: ir.DTypeLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: object = None,
-) -> ir.Array:
+) -> Array:
     """The product of two vectors or matrices; any contraction with ``dimension_numbers``.
 
     Args:
@@ -427,7 +415,7 @@ def dot(
     )
 
 
-def batch_matmul(lhs: ir.ArrayLike, rhs: ir.ArrayLike, precision: PrecisionLike = None) -> ir.Array:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products of two batches of matrices: all but the last two dimensions pair up.
 
     Args:

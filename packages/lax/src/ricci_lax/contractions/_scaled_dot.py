@@ -9,6 +9,7 @@ from ml_dtypes import bfloat16, float8_e8m0fnu
 import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, instantiate, jvp_flat, not_linear
 from ricci_batching import batched_at
+from ricci_ir import Array, ArrayLike, DTypeLike, ShapedArray
 from ricci_lax.elementwise import convert_element_type, mul
 from ricci_lax.staged_calls._composite import attribute_fields, lower_composite
 from ricci_lax.structure import broadcast_in_dim, full, reshape
@@ -22,9 +23,7 @@ __all__ = ["scaled_dot"]
 _bf16 = np.dtype(bfloat16)
 
 
-def _check_scale(
-    side: str, x: ir.ShapedArray, scale: ir.ShapedArray, contracting: Sequence[int]
-) -> None:
+def _check_scale(side: str, x: ShapedArray, scale: ShapedArray, contracting: Sequence[int]) -> None:
     for d, (size, count) in enumerate(zip(x.shape, scale.shape, strict=True)):
         if d not in contracting:
             if size != count:
@@ -45,14 +44,14 @@ def _check_scale(
 
 
 def _scaled_dot_aval(
-    lhs: ir.ShapedArray,
-    rhs: ir.ShapedArray,
-    lhs_scale: ir.ShapedArray,
-    rhs_scale: ir.ShapedArray,
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    lhs_scale: ShapedArray,
+    rhs_scale: ShapedArray,
     *,
     dimension_numbers: DotDimensionNumbers,
     preferred_element_type: np.dtype,
-) -> ir.ShapedArray:
+) -> ShapedArray:
     avals = (lhs, rhs, lhs_scale, rhs_scale)
     if any(aval.ndim != lhs.ndim for aval in avals):
         raise TypeError(
@@ -69,19 +68,17 @@ def _scaled_dot_aval(
             )
     _check_scale("lhs", lhs, lhs_scale, lhs_contracting)
     _check_scale("rhs", rhs, rhs_scale, rhs_contracting)
-    return ir.ShapedArray(product.shape, preferred_element_type)
+    return ShapedArray(product.shape, preferred_element_type)
 
 
-def _product_aval(
-    lhs: ir.ShapedArray, rhs: ir.ShapedArray, numbers: DotDimensionNumbers
-) -> ir.ShapedArray:
+def _product_aval(lhs: ShapedArray, rhs: ShapedArray, numbers: DotDimensionNumbers) -> ShapedArray:
     """The type of the product of the operands in bfloat16."""
     wide = [aval.update(dtype=_bf16, weak_type=False) for aval in (lhs, rhs)]
     jaxpr = ir.trace_to_jaxpr(lambda x, y: [dot_general(x, y, numbers)], wide)
     return jaxpr.outvars[0].aval
 
 
-def _unscaled(x: ir.Array, scale: ir.Array, contracting: Sequence[int]) -> ir.Array:
+def _unscaled(x: Array, scale: Array, contracting: Sequence[int]) -> Array:
     """An operand times its scales, each of which is repeated over its block."""
     shape = shape_of(x)
     for d in sorted(contracting, reverse=True):
@@ -99,14 +96,14 @@ def _unscaled(x: ir.Array, scale: ir.Array, contracting: Sequence[int]) -> ir.Ar
 
 
 def _decomposed(
-    lhs: ir.Array,
-    rhs: ir.Array,
-    lhs_scale: ir.Array,
-    rhs_scale: ir.Array,
+    lhs: Array,
+    rhs: Array,
+    lhs_scale: Array,
+    rhs_scale: Array,
     *,
     dimension_numbers: DotDimensionNumbers,
     preferred_element_type: np.dtype,
-) -> ir.Array:
+) -> Array:
     """The scaled product, computed as a product of bfloat16 arrays."""
     (lhs_contracting, rhs_contracting), _ = dimension_numbers
     return dot_general(
@@ -182,14 +179,14 @@ scaled_dot_p = ir.define(
 
 
 def scaled_dot(
-    lhs: ir.ArrayLike,
-    rhs: ir.ArrayLike,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
-    lhs_scale: ir.ArrayLike | None = None,
-    rhs_scale: ir.ArrayLike | None = None,
+    lhs_scale: ArrayLike | None = None,
+    rhs_scale: ArrayLike | None = None,
     dimension_numbers: DotDimensionNumbers | None = None,
-    preferred_element_type: ir.DTypeLike | None = None,
-) -> ir.Array:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Multiply arrays whose blocks along the contracted dimensions have scales.
 
     Args:
@@ -243,7 +240,7 @@ def scaled_dot(
     )
 
 
-def _ones(x: ir.ArrayLike, contracting: Sequence[int]) -> ir.Array:
+def _ones(x: ArrayLike, contracting: Sequence[int]) -> Array:
     sizes = array_aval(x)
     shape = tuple(1 if d in contracting else n for d, n in enumerate(sizes.shape))
     return convert_element_type(full(shape, 1, _bf16), np.dtype(float8_e8m0fnu))

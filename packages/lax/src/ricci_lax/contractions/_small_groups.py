@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import Array, Shape, ShapedArray
 from ricci_lax.elementwise._arithmetic import div, mul, rem
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.elementwise._linear import add
@@ -38,10 +39,10 @@ def write_small_groups(
     lhs: Value,
     rhs: Value,
     *,
-    window_strides: ir.Shape,
+    window_strides: Shape,
     padding: Padding,
-    lhs_dilation: ir.Shape,
-    rhs_dilation: ir.Shape,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
@@ -60,7 +61,7 @@ def write_small_groups(
     is_narrow = ir.issubdtype(out.dtype, np.floating) and out.dtype.itemsize < 4
     dtype = np.dtype(np.float32) if is_narrow else out.dtype
 
-    def operand(x: ir.Array) -> ir.Array:
+    def operand(x: Array) -> Array:
         config = [(0, 0, 0)] * len(lhs.shape)
         for d, (low, high), gap in zip(lhs_spec[2:], padding, lhs_dilation, strict=True):
             config[d] = low, high, gap - 1
@@ -68,17 +69,17 @@ def write_small_groups(
         x = convert_element_type(x, dtype)
         return optimization_barrier(pad(x, full_like(x, 0, shape=()), config))
 
-    def kernel_in_order(y: ir.Array) -> ir.Array:
+    def kernel_in_order(y: Array) -> Array:
         return transpose(convert_element_type(y, dtype), _order(rhs_spec, lhs_spec))
 
-    def converted(result: ir.Array) -> ir.Array:
+    def converted(result: Array) -> Array:
         return convert_element_type(result, out.dtype)
 
     inputs = rhs.shape[rhs_spec[1]]
     is_forward = batch_group_count == 1 < feature_group_count
     if is_forward and inputs * prod(window) <= _MOST_TERMS:
 
-        def forward(x: ir.Array, y: ir.Array) -> ir.Array:
+        def forward(x: Array, y: Array) -> Array:
             y = convert_element_type(y, dtype)
             result = _sum_of_shifts(
                 operand(x), y, lhs_spec, rhs_spec, counts, window_strides, rhs_dilation
@@ -94,7 +95,7 @@ def write_small_groups(
             ctx, x, y, lhs_spec, (inputs, *counts), strides=rhs_dilation, steps=window_strides
         )
 
-        def derivative(*sums: ir.Array) -> ir.Array:
+        def derivative(*sums: Array) -> Array:
             rows = concatenate([reshape(total, (1, out.shape[out_spec[1]])) for total in sums], 0)
             result = reshape(rows, (inputs, *counts, out.shape[out_spec[1]]))
             last = len(out.shape) - 1
@@ -104,15 +105,13 @@ def write_small_groups(
     return None
 
 
-def _order(source: ir.Shape, target: ir.Shape) -> list[int]:
+def _order(source: Shape, target: Shape) -> list[int]:
     """The permutation that brings dimensions of the roles ``source`` to those of ``target``."""
     order = dict(zip(target, source, strict=True))
     return [order[d] for d in range(len(order))]
 
 
-def _shifted(
-    x: ir.Array, dims: ir.Shape, starts: ir.Shape, counts: ir.Shape, strides: ir.Shape
-) -> ir.Array:
+def _shifted(x: Array, dims: Shape, starts: Shape, counts: Shape, strides: Shape) -> Array:
     """So many elements of some dimensions, from given starts on, with given strides."""
     limits, steps = list(shape_of(x)), [1] * len(shape_of(x))
     begins = [0] * len(limits)
@@ -122,14 +121,14 @@ def _shifted(
 
 
 def _sum_of_shifts(
-    x: ir.Array,
-    kernel: ir.Array,
-    lhs_spec: ir.Shape,
-    rhs_spec: ir.Shape,
-    counts: ir.Shape,
-    strides: ir.Shape,
-    dilation: ir.Shape,
-) -> ir.Array:
+    x: Array,
+    kernel: Array,
+    lhs_spec: Shape,
+    rhs_spec: Shape,
+    counts: Shape,
+    strides: Shape,
+    dilation: Shape,
+) -> Array:
     """The convolution of a padded operand, its dimensions in the operand's order."""
     features = lhs_spec[1]
     inputs = shape_of(kernel)[rhs_spec[1]]
@@ -157,14 +156,7 @@ def _sum_of_shifts(
 
 
 def _write_sums_of_rows(
-    ctx: Lowering,
-    x: Value,
-    y: Value,
-    spec: ir.Shape,
-    counts: ir.Shape,
-    *,
-    strides: ir.Shape,
-    steps: ir.Shape,
+    ctx: Lowering, x: Value, y: Value, spec: Shape, counts: Shape, *, strides: Shape, steps: Shape
 ) -> list[Value]:
     """Write the sums over products of rows of ``y`` and of ``x``, for each shift of ``x``.
 
@@ -191,12 +183,12 @@ def _write_sums_of_rows(
     shape[position : position + 1] = group_count, y.shape[groups] // group_count
     terms = list(product(*map(range, counts)))
 
-    def row(x: ir.Array, indices: list[ir.Array]) -> ir.Array:
+    def row(x: Array, indices: list[Array]) -> Array:
         for d, i in sorted(zip(loops, indices, strict=True), reverse=True):
             x = at_index(x, i, d)
         return x
 
-    def step(i: ir.Array, *values: ir.Array) -> list[ir.Array]:
+    def step(i: Array, *values: Array) -> list[Array]:
         *totals, x, y = values
         length = np.int32(lengths[-1])
         indices = [i] if len(loops) == 1 else [div(i, length), rem(i, length)]
@@ -223,7 +215,7 @@ def _write_sums_of_rows(
         return results
 
     lengths_of_y = y.shape
-    start = ctx.constant(0, ir.ShapedArray(tuple(shape), x.dtype))
+    start = ctx.constant(0, ShapedArray(tuple(shape), x.dtype))
     totals = write_loop(ctx, prod(lengths), step, [start] * len(terms), [x, y])
     others = tuple(d for d in range(len(shape)) if d not in (position, position + 1))
     return [traced(lambda total: reduce_sum(total, others))(ctx, total) for total in totals]

@@ -12,6 +12,7 @@ from typing import Any
 import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import batch_jaxpr
+from ricci_ir import Array, Jaxpr, Var
 from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.rules._saving import Saving
 from ricci_lax.staged_calls._staged_call import inlined
@@ -19,12 +20,12 @@ from ricci_lax.structure._broadcasting import zeros_of
 
 from ._remat_policy import RematPlan, remat_plan
 
-type Branches = tuple[ir.Jaxpr, ...]
+type Branches = tuple[Jaxpr, ...]
 Flags = tuple[bool, ...]
 
 
 def per_branch(
-    key: Hashable, branches: tuple[ir.Jaxpr, ...], build: Callable[[], Any]
+    key: Hashable, branches: tuple[Jaxpr, ...], build: Callable[[], Any]
 ) -> tuple[Any, ...]:
     """Return ``build()``, derived from all branches and cached on the first of them."""
     # The key holds the branches weakly: the cache belongs to the first one, and a strong reference
@@ -32,7 +33,7 @@ def per_branch(
     return branches[0].derived((key, *map(weakref.ref, branches)), build)
 
 
-def forwarded_operand(branches: Sequence[ir.Jaxpr], result: int) -> int | None:
+def forwarded_operand(branches: Sequence[Jaxpr], result: int) -> int | None:
     """The operand that every branch returns as this result, if there is one."""
     places = {id(var): i for i, var in enumerate(branches[0].invars)}
     operand = places.get(id(branches[0].outvars[result]))
@@ -43,8 +44,8 @@ def forwarded_operand(branches: Sequence[ir.Jaxpr], result: int) -> int | None:
 
 
 def without_forwarded(
-    branches: Sequence[ir.Jaxpr],
-) -> tuple[tuple[ir.Jaxpr, ...], list[int | None]] | tuple[()]:
+    branches: Sequence[Jaxpr],
+) -> tuple[tuple[Jaxpr, ...], list[int | None]] | tuple[()]:
     """The branches without forwarded operands, and each result's forwarded operand, if any."""
     forwarded = [forwarded_operand(branches, i) for i in range(len(branches[0].outvars))]
     if not any(i is not None for i in forwarded):
@@ -122,13 +123,13 @@ def _slots_for(avals: Sequence[Any], slots: list[Any]) -> list[int]:
 
 
 def _forward_branch(
-    jaxpr: ir.Jaxpr,
+    jaxpr: Jaxpr,
     home: Sequence[int],
     fixed: int,
     slots: Sequence[Any],
     count: int,
     residuals: Sequence[int],
-) -> ir.Jaxpr:
+) -> Jaxpr:
     """The forward branch with its residuals in their slots; zeros fill the other slots."""
     arguments = len(jaxpr.invars)
     source = {
@@ -137,7 +138,7 @@ def _forward_branch(
         if place >= fixed
     }
 
-    def fun(*args: ir.Array) -> list[Any]:
+    def fun(*args: Array) -> list[Any]:
         outs = ir.eval_jaxpr(jaxpr, jaxpr.consts, *args)
         filled = [
             outs[source[i]] if i in source else zeros_of(aval) for i, aval in enumerate(slots)
@@ -149,12 +150,10 @@ def _forward_branch(
     return ir.trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info)
 
 
-def _tangent_branch(
-    jaxpr: ir.Jaxpr, home: Sequence[int], places: Sequence[tuple[int, Any]]
-) -> ir.Jaxpr:
+def _tangent_branch(jaxpr: Jaxpr, home: Sequence[int], places: Sequence[tuple[int, Any]]) -> Jaxpr:
     """A tangent branch that takes the residuals of all branches ahead of the tangents."""
     variables = dict(zip(home, jaxpr.invars, strict=False))
-    leading = [variables.get(place) or ir.Var(aval) for place, aval in places]
+    leading = [variables.get(place) or Var(aval) for place, aval in places]
     return jaxpr.replace(invars=[*leading, *jaxpr.invars[len(home) :]])
 
 
@@ -241,8 +240,7 @@ def saved_in_branches(
         residuals = [
             *(_variable(plan, branch.outvars[i]) for i in saved_results),
             *(
-                next((v for v, h in zip(saved, home, strict=True) if h == slot), None)
-                or ir.Var(aval)
+                next((v for v, h in zip(saved, home, strict=True) if h == slot), None) or Var(aval)
                 for slot, aval in enumerate(slots)
             ),
         ]
@@ -262,12 +260,12 @@ def _saves(plan: RematPlan, atom: object) -> bool:
     return any(v is atom for v in plan.saved)
 
 
-def _variable(plan: RematPlan, atom: Any) -> ir.Var:
+def _variable(plan: RematPlan, atom: Any) -> Var:
     """The variable of a saved result in the second pass of a branch."""
-    return atom if _saves(plan, atom) else ir.Var(atom.aval)
+    return atom if _saves(plan, atom) else Var(atom.aval)
 
 
-def _is_constant(branch: ir.Jaxpr, atom: object) -> bool:
+def _is_constant(branch: Jaxpr, atom: object) -> bool:
     """Whether a result of a branch is a literal, or filled with one."""
     if type(atom) is ir.Literal:
         return True

@@ -7,6 +7,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_stablehlo as hlo
 from ricci_lax.elementwise._comparison import compare
+from ricci_stablehlo import Lowering, Value
 
 from . import _scan_programs as programs
 
@@ -19,16 +20,8 @@ _counter = ir.ShapedArray((), np.dtype(np.int32))
 
 
 def lower_loop(
-    ctx: hlo.Lowering,
-    *operands: hlo.Value,
-    jaxpr,
-    length,
-    num_consts,
-    num_carry,
-    reverse,
-    unroll,
-    **params,
-) -> list[hlo.Value]:
+    ctx: Lowering, *operands: Value, jaxpr, length, num_consts, num_carry, reverse, unroll, **params
+) -> list[Value]:
     outs = list(ctx.outs)
     consts, carry, xs = programs.sections(operands, num_consts, num_carry)
     rows = length if ir.surely_at_least(length, 1) else ir.max_dim(length, 1)
@@ -43,7 +36,7 @@ def lower_loop(
     block = _block(unroll, length)
     start = ctx.constant(0, _counter)
 
-    def iterate(inner: hlo.Lowering, i: hlo.Value, values: Sequence[hlo.Value]) -> list[hlo.Value]:
+    def iterate(inner: Lowering, i: Value, values: Sequence[Value]) -> list[Value]:
         """One iteration: the values are the carry and the buffers."""
         # The counter always ascends; a reversed loop counts its slices from the end.
         place = i
@@ -61,7 +54,7 @@ def lower_loop(
             ),
         ]
 
-    def iterate_from(inner: hlo.Lowering, i: hlo.Value, values: Sequence[hlo.Value], count: int):
+    def iterate_from(inner: Lowering, i: Value, values: Sequence[Value], count: int):
         """Several iterations, and the counter after them."""
         one = inner.constant(1, _counter)
         for _ in range(count):
@@ -69,10 +62,10 @@ def lower_loop(
             i = inner.emit("stablehlo.add", [i, one], _counter)
         return [i, *values]
 
-    def condition(inner: hlo.Lowering, i: hlo.Value, *values: hlo.Value) -> list[hlo.Value]:
+    def condition(inner: Lowering, i: Value, *values: Value) -> list[Value]:
         return [compare(inner, "LT", i, inner.constant(length - length % block, _counter))]
 
-    def body(inner: hlo.Lowering, i: hlo.Value, *values: hlo.Value) -> list[hlo.Value]:
+    def body(inner: Lowering, i: Value, *values: Value) -> list[Value]:
         return iterate_from(inner, i, values, block)
 
     values = [start, *carry, *buffers]
@@ -90,22 +83,22 @@ def lower_loop(
     return results
 
 
-def _with_rows(ctx: hlo.Lowering, x: hlo.Value, rows: int) -> hlo.Value:
+def _with_rows(ctx: Lowering, x: Value, rows: int) -> Value:
     """Pad an empty array with a row of zeros."""
     aval = x.aval.update(shape=(rows, *x.shape[1:]))
     physical = _physical(aval)
     config = [(0, rows - x.shape[0], 0), *[(0, 0, 0)] * (physical.ndim - 1)]
     zero = ctx.constant(0, ir.ShapedArray((), physical.dtype))
-    x = hlo.Value(x.name, _physical(x.aval))
-    return hlo.Value(hlo.write_pad(ctx, x, zero, config, physical).name, aval)
+    x = Value(x.name, _physical(x.aval))
+    return Value(hlo.write_pad(ctx, x, zero, config, physical).name, aval)
 
 
-def _first_rows(ctx: hlo.Lowering, x: hlo.Value, rows: int) -> hlo.Value:
+def _first_rows(ctx: Lowering, x: Value, rows: int) -> Value:
     aval = x.aval.update(shape=(rows, *x.shape[1:]))
     physical = _physical(aval)
     zeros, ones = (0,) * physical.ndim, (1,) * physical.ndim
-    x = hlo.Value(x.name, _physical(x.aval))
-    return hlo.Value(hlo.write_slice(ctx, x, zeros, physical.shape, ones, physical).name, aval)
+    x = Value(x.name, _physical(x.aval))
+    return Value(hlo.write_slice(ctx, x, zeros, physical.shape, ones, physical).name, aval)
 
 
 def _block(unroll: int, length: int) -> int:
@@ -122,32 +115,32 @@ def _physical(aval: ir.ShapedArray) -> ir.ShapedArray:
     return aval.dtype.physical_aval(aval) if isinstance(aval.dtype, ir.ExtendedDType) else aval
 
 
-def _zeros(ctx: hlo.Lowering, aval: ir.ShapedArray) -> hlo.Value:
+def _zeros(ctx: Lowering, aval: ir.ShapedArray) -> Value:
     physical = _physical(aval)
     zero = ctx.constant(np.zeros((), physical.dtype), physical.update(shape=(), weak_type=False))
-    return hlo.Value(ctx.broadcast_to(zero, physical.shape).name, aval)
+    return Value(ctx.broadcast_to(zero, physical.shape).name, aval)
 
 
-def _indices(ctx: hlo.Lowering, place: hlo.Value, rank: int) -> list[hlo.Value]:
+def _indices(ctx: Lowering, place: Value, rank: int) -> list[Value]:
     zero = [ctx.constant(0, _counter)] if rank > 1 else []
     return [place, *zero * (rank - 1)]
 
 
-def _slice(ctx: hlo.Lowering, x: hlo.Value, place: hlo.Value) -> hlo.Value:
+def _slice(ctx: Lowering, x: Value, place: Value) -> Value:
     physical = _physical(x.aval)
     sizes = (1, *physical.shape[1:])
-    operands = [hlo.Value(x.name, physical), *_indices(ctx, place, len(sizes))]
+    operands = [Value(x.name, physical), *_indices(ctx, place, len(sizes))]
     array, *places = operands
     row = hlo.write_dynamic_slice(ctx, array, places, sizes, physical.update(shape=sizes))
     out = ctx.reshape(row, sizes[1:])
-    return hlo.Value(out.name, x.aval.update(shape=x.aval.shape[1:]))
+    return Value(out.name, x.aval.update(shape=x.aval.shape[1:]))
 
 
-def _update(ctx: hlo.Lowering, buffer: hlo.Value, y: hlo.Value, place: hlo.Value) -> hlo.Value:
+def _update(ctx: Lowering, buffer: Value, y: Value, place: Value) -> Value:
     physical = _physical(buffer.aval)
     sizes = (1, *physical.shape[1:])
-    y = hlo.Value(y.name, _physical(y.aval))
+    y = Value(y.name, _physical(y.aval))
     row = ctx.broadcast(y, sizes, range(1, len(sizes)))
-    operands = [hlo.Value(buffer.name, physical), row, *_indices(ctx, place, len(sizes))]
+    operands = [Value(buffer.name, physical), row, *_indices(ctx, place, len(sizes))]
     updated = ctx.emit("stablehlo.dynamic_update_slice", operands, physical, full=True)
-    return hlo.Value(updated.name, buffer.aval)
+    return Value(updated.name, buffer.aval)

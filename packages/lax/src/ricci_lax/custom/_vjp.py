@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import ricci_autodiff as ad
 import ricci_ir as ir
-from ricci_ir import PyTree, Tracer, UnexpectedTracerError, api_boundary, check_distinct
+from ricci_ir import JaxprEqn, PyTree, Tracer, UnexpectedTracerError, api_boundary, check_distinct
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 
@@ -131,7 +131,7 @@ def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
 _WRAPPED: tuple[type, ...] = (BatchedRules, LiveRules, RecomputedRules)
 
 
-def with_values_of_functions(eqn: ir.JaxprEqn) -> ir.JaxprEqn:
+def with_values_of_functions(eqn: JaxprEqn) -> JaxprEqn:
     """A call whose forward rule returns only residuals if the user set ``optimize_remat``."""
     fwd = eqn.params["fwd"]
     rules = fwd.__self__
@@ -253,7 +253,7 @@ custom_vjp_tangent_p: ir.Primitive = ir.define(
 )
 
 
-def _tapped(eqn: ir.JaxprEqn) -> tuple[ir.JaxprEqn, tuple[ad.LogTap, ...]]:
+def _tapped(eqn: JaxprEqn) -> tuple[JaxprEqn, tuple[ad.LogTap, ...]]:
     """Add operands for logs to an equation, and to the jaxprs in it."""
     params = eqn.params
     if eqn.primitive is custom_vjp_tangent_p:
@@ -290,9 +290,7 @@ def _run_backward(
 
 
 @ad.tap_logs.provide
-def _tap_equations(
-    eqns: Sequence[ir.JaxprEqn],
-) -> tuple[Sequence[ir.JaxprEqn], Sequence[ad.LogTap]]:
+def _tap_equations(eqns: Sequence[JaxprEqn]) -> tuple[Sequence[JaxprEqn], Sequence[ad.LogTap]]:
     pairs = [_tapped(eqn) for eqn in eqns]
     return [eqn for eqn, _ in pairs], [tap for _, taps in pairs for tap in taps]
 

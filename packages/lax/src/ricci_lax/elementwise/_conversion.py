@@ -8,6 +8,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, linear, linear_given, not_linear, zero_derivative
 from ricci_batching import elementwise, move_dim
+from ricci_ir import Array, ArrayLike, DTypeLike, FactorMap, Primitive, ShapedArray
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._operand_types import array_aval, check_dtype, floating
 from ricci_stablehlo import Lowering, Value
@@ -27,9 +28,7 @@ __all__ = [
 # convert_element_type
 
 
-def _convert_aval(
-    x: ir.ShapedArray, *, new_dtype: np.dtype, weak_type: bool, sharding
-) -> ir.ShapedArray:
+def _convert_aval(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool, sharding) -> ShapedArray:
     if ir.is_extended(x.dtype) or ir.is_extended(new_dtype):
         are_keys = all(
             ir.issubdtype(d, ir.prng_key) for d in (x.dtype, new_dtype) if ir.is_extended(d)
@@ -44,7 +43,7 @@ def _convert_aval(
         raise ValueError(
             f"convert_element_type: {x.str_short()} cannot be converted to {new_dtype}: {why}"
         )
-    return ir.ShapedArray(x.shape, new_dtype, weak_type)
+    return ShapedArray(x.shape, new_dtype, weak_type)
 
 
 def _convert_tangent(result, primals, tangents, **params):
@@ -69,9 +68,7 @@ def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: ob
     return ctx.emit("stablehlo.convert", [x], out)
 
 
-def _convert_sums(
-    x: ir.ShapedArray, *, new_dtype: np.dtype, **params: object
-) -> ir.SumsRule | None:
+def _convert_sums(x: ShapedArray, *, new_dtype: np.dtype, **params: object) -> ir.SumsRule | None:
     """Unreduced terms may be converted, but not from floats to integers, nor to booleans.
 
     Nor if it takes two operations, see ``SumsRule``.
@@ -84,7 +81,7 @@ def _convert_sums(
     return None if cuts or twice or new_dtype == np.bool_ else ir.linear_in_all
 
 
-convert_element_type_p: ir.Primitive = ir.define(
+convert_element_type_p: Primitive = ir.define(
     "convert_element_type",
     sharding=ir.by_element,
     sums=_convert_sums,
@@ -100,15 +97,15 @@ convert_element_type_p: ir.Primitive = ir.define(
 
 @overload
 def converted(
-    x: ir.Array, dtype: ir.DTypeLike, weak_type: bool = False, sharding: object = None
-) -> ir.Array: ...
+    x: Array, dtype: DTypeLike, weak_type: bool = False, sharding: object = None
+) -> Array: ...
 @overload
 def converted(
-    x: ir.ArrayLike, dtype: ir.DTypeLike, weak_type: bool = False, sharding: object = None
-) -> ir.ArrayLike: ...
+    x: ArrayLike, dtype: DTypeLike, weak_type: bool = False, sharding: object = None
+) -> ArrayLike: ...
 def converted(
-    x: ir.ArrayLike, dtype: ir.DTypeLike, weak_type: bool = False, sharding: object = None
-) -> ir.ArrayLike:
+    x: ArrayLike, dtype: DTypeLike, weak_type: bool = False, sharding: object = None
+) -> ArrayLike:
     """``x`` with a canonical dtype; ``x`` itself if that is its type."""
     if type(x) is int and not weak_type and dtype != ir.float0:
         return ir.unnarrowed(
@@ -130,7 +127,7 @@ def converted(
 
 
 @ir.may_return_operand
-def convert_element_type(operand: ir.ArrayLike, new_dtype: ir.DTypeLike) -> ir.Array:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """An array with its elements converted to another dtype, as C++ would.
 
     Args:
@@ -170,7 +167,7 @@ def convert_element_type(operand: ir.ArrayLike, new_dtype: ir.DTypeLike) -> ir.A
 # bitcast_convert_type
 
 
-def _bitcast_aval(x: ir.ShapedArray, *, new_dtype: np.dtype) -> ir.ShapedArray:
+def _bitcast_aval(x: ShapedArray, *, new_dtype: np.dtype) -> ShapedArray:
     old = x.dtype
     old_bits, new_bits = ir.itemsize_bits(old), ir.itemsize_bits(new_dtype)
     shape = x.shape
@@ -192,7 +189,7 @@ def _bitcast_aval(x: ir.ShapedArray, *, new_dtype: np.dtype) -> ir.ShapedArray:
             f"bitcast_convert_type: the bits of {old} cannot be read as {new_dtype}: "
             "booleans and complex numbers are reinterpreted only as themselves."
         )
-    return ir.ShapedArray(shape, new_dtype)
+    return ShapedArray(shape, new_dtype)
 
 
 def _bitcast_batch(_axis, args, dims, *, new_dtype):
@@ -203,16 +200,16 @@ def _bitcast_batch(_axis, args, dims, *, new_dtype):
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), dim
 
 
-def _bitcast_factors(x: ir.ShapedArray, *, new_dtype: np.dtype) -> ir.FactorMap:
+def _bitcast_factors(x: ShapedArray, *, new_dtype: np.dtype) -> FactorMap:
     """The sharding factors: a wider result lacks the last dimension, a narrower one has another."""
     dims = tuple(range(x.ndim))
     old, new = x.dtype.itemsize, np.dtype(new_dtype).itemsize
     if old < new:
-        return ir.FactorMap(((*dims[:-1], None),), (dims[:-1],))
-    return ir.FactorMap((dims,), ((*dims, None) if old > new else dims,))
+        return FactorMap(((*dims[:-1], None),), (dims[:-1],))
+    return FactorMap((dims,), ((*dims, None) if old > new else dims,))
 
 
-bitcast_convert_type_p: ir.Primitive = ir.define(
+bitcast_convert_type_p: Primitive = ir.define(
     "bitcast_convert_type",
     sharding=ir.factors(_bitcast_factors),
     abstract_eval=_bitcast_aval,
@@ -225,7 +222,7 @@ bitcast_convert_type_p: ir.Primitive = ir.define(
 )
 
 
-def bitcast_convert_type(operand: ir.ArrayLike, new_dtype: ir.DTypeLike) -> ir.Array:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of an array's elements, read as another dtype.
 
     Args:
@@ -255,8 +252,8 @@ def bitcast_convert_type(operand: ir.ArrayLike, new_dtype: ir.DTypeLike) -> ir.A
 
 
 def _reduce_precision_aval(
-    x: ir.ShapedArray, *, exponent_bits: int, mantissa_bits: int
-) -> ir.ShapedArray:
+    x: ShapedArray, *, exponent_bits: int, mantissa_bits: int
+) -> ShapedArray:
     check_dtype("reduce_precision", x, floating)
     if exponent_bits < 1:
         raise ValueError(
@@ -271,7 +268,7 @@ def _reduce_precision_aval(
     return x
 
 
-reduce_precision_p: ir.Primitive = ir.define(
+reduce_precision_p: Primitive = ir.define(
     "reduce_precision",
     sharding=ir.by_element,
     sums=ir.linear_in_all,
@@ -285,7 +282,7 @@ reduce_precision_p: ir.Primitive = ir.define(
 )
 
 
-def reduce_precision(operand: ir.ArrayLike, exponent_bits: int, mantissa_bits: int) -> ir.Array:
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round to the values of a narrower floating-point format, with the same dtype.
 
     Args:

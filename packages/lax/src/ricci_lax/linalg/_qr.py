@@ -8,6 +8,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, is_undefined_primal, not_linear
 from ricci_batching import leading_dims
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray
 from ricci_lax.contractions._precision import Precision
 from ricci_lax.elementwise import add, conj, mul, real, sub
 from ricci_lax.elementwise._conversion import converted
@@ -44,7 +45,7 @@ _NO_DERIVATIVE = ir.unsupported(
 )
 
 
-def _vectors(x: ir.ShapedArray, size: int, dtype: np.dtype | None = None) -> ir.ShapedArray:
+def _vectors(x: ShapedArray, size: int, dtype: np.dtype | None = None) -> ShapedArray:
     """The type of one vector for each matrix of a batch."""
     return x.update(shape=(*x.shape[:-2], size), dtype=x.dtype if dtype is None else dtype)
 
@@ -57,7 +58,7 @@ def _unitary(routine: str, dtype: np.dtype) -> str:
 # geqrf: the matrix R above the diagonal, and below it the reflectors' vectors without their ones.
 
 
-def _geqrf_aval(x: ir.ShapedArray):
+def _geqrf_aval(x: ShapedArray):
     check_matrices("geqrf", x)
     return [x, _vectors(x, ir.min_dim(*x.shape[-2:]))]
 
@@ -70,7 +71,7 @@ def _geqrf_lower(ctx: Lowering, x: Value):
     return call_kernel(ctx, target, [x], outs, batch_rank, {}, {0: 0})
 
 
-geqrf_p: ir.Primitive = ir.define(
+geqrf_p: Primitive = ir.define(
     "geqrf",
     sharding=ir.unsharded_matrices,
     abstract_eval=_geqrf_aval,
@@ -84,7 +85,7 @@ geqrf_p: ir.Primitive = ir.define(
 # geqp3: the same with columns exchanged; where to, counted from 1, is the second result.
 
 
-def _geqp3_aval(x: ir.ShapedArray, pivots: ir.ShapedArray, *, use_magma):
+def _geqp3_aval(x: ShapedArray, pivots: ShapedArray, *, use_magma):
     check_matrices("geqp3", x)
     expected = _vectors(x, x.shape[-1], _INT32)
     if (pivots.shape, pivots.dtype) != (expected.shape, expected.dtype):
@@ -113,7 +114,7 @@ def _geqp3_lower(ctx: Lowering, x: Value, pivots: Value, *, use_magma):
     return call_kernel(ctx, target, [x, pivots], outs, batch_rank, attributes, {0: 0, 1: 1})
 
 
-geqp3_p: ir.Primitive = ir.define(
+geqp3_p: Primitive = ir.define(
     "geqp3",
     sharding=ir.unsharded_matrices,
     abstract_eval=_geqp3_aval,
@@ -127,9 +128,7 @@ geqp3_p: ir.Primitive = ir.define(
 # householder_product, ormqr: reflectors made into a matrix, or applied to one.
 
 
-def _check_reflectors(
-    name: str, a: ir.ShapedArray, taus: ir.ShapedArray, *others: ir.ShapedArray
-) -> None:
+def _check_reflectors(name: str, a: ShapedArray, taus: ShapedArray, *others: ShapedArray) -> None:
     check_matrices(name, a)
     matrix_dtype(name, taus)
     for other in others:
@@ -152,7 +151,7 @@ def _check_reflectors(
         )
 
 
-def _householder_product_aval(a: ir.ShapedArray, taus: ir.ShapedArray) -> ir.ShapedArray:
+def _householder_product_aval(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
     _check_reflectors("householder_product", a, taus)
     if a.shape[-2] < a.shape[-1]:
         raise ValueError(
@@ -171,7 +170,7 @@ def _householder_product_lower(ctx: Lowering, a: Value, taus: Value) -> Value:
     return call_kernel(ctx, target, [a, taus], outs, batch_rank, {}, {0: 0})[0]
 
 
-householder_product_p: ir.Primitive = ir.define(
+householder_product_p: Primitive = ir.define(
     "householder_product",
     sharding=ir.unsharded_matrices,
     abstract_eval=_householder_product_aval,
@@ -182,7 +181,7 @@ householder_product_p: ir.Primitive = ir.define(
 )
 
 
-def householder_product(a: ir.ArrayLike, taus: ir.ArrayLike) -> ir.Array:
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first columns of a product of Householder reflectors.
 
     Args:
@@ -210,7 +209,7 @@ def householder_product(a: ir.ArrayLike, taus: ir.ArrayLike) -> ir.Array:
     return householder_product_p.bind(a, taus)
 
 
-def _ormqr_aval(a: ir.ShapedArray, taus: ir.ShapedArray, c: ir.ShapedArray, *, left, transpose):
+def _ormqr_aval(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left, transpose):
     _check_reflectors("ormqr", a, taus, c)
     side, size = ("rows", c.shape[-2]) if left else ("columns", c.shape[-1])
     if size != a.shape[-2]:
@@ -221,9 +220,7 @@ def _ormqr_aval(a: ir.ShapedArray, taus: ir.ShapedArray, c: ir.ShapedArray, *, l
     return c.update(weak_type=a.weak_type and taus.weak_type and c.weak_type)
 
 
-def _ormqr_explicitly(
-    a: ir.Array, taus: ir.ArrayLike, c: ir.Array, *, left: bool, transpose: bool
-) -> ir.Array:
+def _ormqr_explicitly(a: Array, taus: ArrayLike, c: Array, *, left: bool, transpose: bool) -> Array:
     """The product with the explicit unitary matrix, for platforms without a kernel."""
     rows = shape_of(a)[-2]
     count = shape_of(taus)[-1]
@@ -264,7 +261,7 @@ def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
     return None, None, conjugated(moved)
 
 
-ormqr_p: ir.Primitive = ir.define(
+ormqr_p: Primitive = ir.define(
     "ormqr",
     sharding=ir.unsharded_matrices,
     abstract_eval=_ormqr_aval,
@@ -276,13 +273,8 @@ ormqr_p: ir.Primitive = ir.define(
 
 
 def ormqr(
-    a: ir.ArrayLike,
-    taus: ir.ArrayLike,
-    c: ir.ArrayLike,
-    *,
-    left: bool = True,
-    transpose: bool = False,
-) -> ir.Array:
+    a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
+) -> Array:
     """Multiply by the unitary matrix of a QR decomposition, represented by its reflectors.
 
     Args:
@@ -316,7 +308,7 @@ def ormqr(
 # qr
 
 
-def _qr_aval(x: ir.ShapedArray, *, pivoting, full_matrices, use_magma):
+def _qr_aval(x: ShapedArray, *, pivoting, full_matrices, use_magma):
     check_matrices("qr", x)
     *batch, rows, columns = x.shape
     inner = rows if full_matrices else ir.min_dim(rows, columns)
@@ -328,7 +320,7 @@ def _index_dtype() -> np.dtype:
     return ir.canonicalize_dtype(np.int64)
 
 
-def _widened(x: ir.ArrayLike, columns: int) -> ir.Array:
+def _widened(x: ArrayLike, columns: int) -> Array:
     """Matrices with further columns of zeros."""
     rank = len(shape_of(x))
     more = columns - shape_of(x)[-1]
@@ -336,7 +328,7 @@ def _widened(x: ir.ArrayLike, columns: int) -> ir.Array:
 
 
 def _qr_from_reflectors(
-    x: ir.Array, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
+    x: Array, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
 ) -> list:
     *batch, rows, columns = shape_of(x)
     dtype = dtype_of(x)
@@ -368,7 +360,7 @@ def _qr_from_reflectors(
     return [q, upper_triangle(r, 0, _index_dtype()), *pivots]
 
 
-def _difference_to_reals(x: ir.Array) -> ir.Array:
+def _difference_to_reals(x: Array) -> Array:
     return sub(x, converted(real(x), dtype_of(x)) if is_complex(x) else x)
 
 
@@ -413,12 +405,12 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
 
 
 def _completed(
-    q: ir.ArrayLike,
-    q_first: ir.ArrayLike,
-    dq: ir.ArrayLike,
-    dr: ir.ArrayLike,
-    matmul: Callable[[ir.ArrayLike, ir.ArrayLike], ir.Array],
-) -> tuple[ir.Array, ir.Array]:
+    q: ArrayLike,
+    q_first: ArrayLike,
+    dq: ArrayLike,
+    dr: ArrayLike,
+    matmul: Callable[[ArrayLike, ArrayLike], Array],
+) -> tuple[Array, Array]:
     """The tangents of a full unitary matrix and of R's rows of zeros, from those of the others.
 
     A product of n reflectors is ``1 - V T Vᴴ``. So with ``W = Q₂₁ (Q₁₁ - 1)⁻¹``, where Q's first n
@@ -441,14 +433,14 @@ def _completed(
     return concatenate([dq, d_others], rank - 1), concatenate([dr, zeros], rank - 2)
 
 
-def _solve_adjoint(a: ir.Array, b: ir.ArrayLike) -> ir.Array:
+def _solve_adjoint(a: Array, b: ArrayLike) -> Array:
     """The solution x of ``aᴴ x = bᴴ``."""
     factors, _, permutation = lu(a)
     return _solve_adjoint_by_lu(factors, permutation, adjoint(b))
 
 
 @ir.composite("_lu_solve")
-def _solve_adjoint_by_lu(factors: ir.ArrayLike, permutation: ir.ArrayLike, b: ir.Array) -> ir.Array:
+def _solve_adjoint_by_lu(factors: ArrayLike, permutation: ArrayLike, b: Array) -> Array:
     solve = partial(triangular_solve, factors, left_side=True, transpose_a=True)
     solve = partial(solve, conjugate_a=is_complex(b))
     # From p a = l u follows aᴴ = uᴴ lᴴ p: two solves, then the inverse permutation, by sorting.
@@ -461,7 +453,7 @@ def _solve_adjoint_by_lu(factors: ir.ArrayLike, permutation: ir.ArrayLike, b: ir
     return rows_at(x, inverse)
 
 
-qr_p: ir.Primitive = ir.define(
+qr_p: Primitive = ir.define(
     "qr",
     sharding=ir.unsharded_matrices,
     abstract_eval=_qr_aval,
@@ -474,12 +466,12 @@ qr_p: ir.Primitive = ir.define(
 
 
 def qr(
-    x: ir.ArrayLike,
+    x: ArrayLike,
     *,
     pivoting: bool = False,
     full_matrices: bool = True,
     use_magma: bool | None = None,
-) -> tuple[ir.Array, ...]:
+) -> tuple[Array, ...]:
     """Decompose matrices into a unitary one times an upper triangular one, ``x = Q R``.
 
     Args:

@@ -7,6 +7,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal, not_linear
 from ricci_batching import batched_at, leading_dims, move_dim
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray
 from ricci_lax.elementwise import div, mul, neg, sub
 from ricci_lax.elementwise._factories import filled_like, real_part, scalar_like
 from ricci_lax.shapes._counted_loops import at_index, with_index, write_loop
@@ -25,7 +26,7 @@ __all__ = ["tridiagonal", "tridiagonal_p", "tridiagonal_solve", "tridiagonal_sol
 _NAMES = ("dl", "d", "du", "b")
 
 
-def _tridiagonal_solve_aval(*avals: ir.ShapedArray, perturb_singular: bool) -> ir.ShapedArray:
+def _tridiagonal_solve_aval(*avals: ShapedArray, perturb_singular: bool) -> ShapedArray:
     d, b = avals[1], avals[3]
     shown = ", ".join(f"{name}: {x.str_short()}" for name, x in zip(_NAMES, avals, strict=True))
     for name, aval in zip(_NAMES, avals, strict=True):
@@ -47,10 +48,10 @@ def _tridiagonal_solve_aval(*avals: ir.ShapedArray, perturb_singular: bool) -> i
             f"tridiagonal_solve: b must have the shape of the diagonals and one dimension more, "
             f"for the right-hand sides, but the operands are {shown}."
         )
-    return ir.ShapedArray(b.shape, b.dtype, all(aval.weak_type for aval in avals))
+    return ShapedArray(b.shape, b.dtype, all(aval.weak_type for aval in avals))
 
 
-def _add_rows(x: ir.Array, rows: ir.Array, start: int) -> ir.Array:
+def _add_rows(x: Array, rows: Array, start: int) -> Array:
     """``x`` with ``rows`` added to its rows from ``start``."""
     rank = len(shape_of(x))
     numbers = ScatterDimensionNumbers(tuple(range(rank)), (), (rank - 2,))
@@ -66,7 +67,7 @@ def _add_rows(x: ir.Array, rows: ir.Array, start: int) -> ir.Array:
     )
 
 
-def _multiply(dl: ir.ArrayLike, d: ir.Array, du: ir.ArrayLike, x: ir.Array) -> ir.Array:
+def _multiply(dl: ArrayLike, d: Array, du: ArrayLike, x: Array) -> Array:
     """The products of tridiagonal matrices with ``x``."""
     *batch, n = shape_of(d)
     axis = len(batch)
@@ -97,7 +98,7 @@ def _tridiagonal_solve_jvp(primals, tangents, **params):
     return x, tridiagonal_solve_p.bind(*diagonals, rhs, **params)
 
 
-def _part(x: ir.ArrayLike, start: int, stop: int, axis: int) -> ir.Array:
+def _part(x: ArrayLike, start: int, stop: int, axis: int) -> Array:
     """The elements of ``x`` from ``start`` to ``stop`` along an axis."""
     shape = shape_of(x)
     starts, limits = [0] * len(shape), list(shape)
@@ -105,22 +106,22 @@ def _part(x: ir.ArrayLike, start: int, stop: int, axis: int) -> ir.Array:
     return slice(x, starts, limits)
 
 
-def _all_but_first(x: ir.ArrayLike) -> ir.Array:
+def _all_but_first(x: ArrayLike) -> Array:
     axis = len(shape_of(x)) - 1
     return _part(x, 1, shape_of(x)[axis], axis)
 
 
-def _all_but_last(x: ir.ArrayLike) -> ir.Array:
+def _all_but_last(x: ArrayLike) -> Array:
     axis = len(shape_of(x)) - 1
     return _part(x, 0, shape_of(x)[axis] - 1, axis)
 
 
-def _zero(x: ir.ArrayLike) -> ir.Array:
+def _zero(x: ArrayLike) -> Array:
     """A zero for each batch of diagonals."""
     return broadcast_in_dim(scalar_like(x, 0), (*shape_of(x)[:-1], 1), ())
 
 
-def _transposed(dl: ir.ArrayLike, du: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
+def _transposed(dl: ArrayLike, du: ArrayLike) -> tuple[Array, Array]:
     """The lower and upper diagonals of the transposed matrices."""
     axis = len(shape_of(dl)) - 1
     # Row i of a transposed matrix has a[i - 1, i], which is du[i - 1], left of its diagonal.
@@ -128,7 +129,7 @@ def _transposed(dl: ir.ArrayLike, du: ir.ArrayLike) -> tuple[ir.Array, ir.Array]
     return lower, concatenate([_all_but_first(dl), _zero(dl)], axis)
 
 
-def _in_matrix(dl: ir.ArrayLike, du: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
+def _in_matrix(dl: ArrayLike, du: ArrayLike) -> tuple[Array, Array]:
     """The lower and upper diagonals with zeros where elements lie outside of the matrices."""
     axis = len(shape_of(dl)) - 1
     lower = concatenate([_zero(dl), _all_but_first(dl)], axis)
@@ -158,13 +159,13 @@ def _tridiagonal_solve_batch(axis, args, dims, **params):
 
 
 def _eliminate(
-    i: ir.ArrayLike,
-    ratio: ir.ArrayLike,
-    rhs: ir.Array,
-    above: ir.ArrayLike,
-    xs: ir.ArrayLike,
-    *operands: ir.ArrayLike,
-) -> list[ir.Array]:
+    i: ArrayLike,
+    ratio: ArrayLike,
+    rhs: Array,
+    above: ArrayLike,
+    xs: ArrayLike,
+    *operands: ArrayLike,
+) -> list[Array]:
     """Row ``i`` with the element left of its diagonal eliminated and the diagonal made one."""
     # With c[i] = du[i] / (d[i] - dl[i] c[i - 1]) the system becomes x[i] + c[i] x[i + 1] = y[i],
     # where y[i] = (b[i] - dl[i] y[i - 1]) / (d[i] - dl[i] c[i - 1]).
@@ -177,9 +178,7 @@ def _eliminate(
     return [ratio, rhs, with_index(above, ratio, i, axis), with_index(xs, rhs, i, axis)]
 
 
-def _substitute(
-    i: ir.ArrayLike, x: ir.Array, xs: ir.ArrayLike, above: ir.ArrayLike
-) -> list[ir.Array]:
+def _substitute(i: ArrayLike, x: Array, xs: ArrayLike, above: ArrayLike) -> list[Array]:
     """The solution in row ``n - 1 - i``, given that in the row below."""
     axis = len(shape_of(above)) - 1
     row = sub(np.int32(shape_of(above)[-1] - 1), i)
@@ -218,7 +217,7 @@ def _tridiagonal_solve_lower(ctx: Lowering, *operands: Value, perturb_singular: 
     if ctx.platform == "cpu":
         # The kernel overwrites all operands: the diagonals with its factors, ``b`` with the
         # solution.
-        outs = [*(x.aval for x in operands), ir.ShapedArray(out.shape[:-2], np.dtype(np.int32))]
+        outs = [*(x.aval for x in operands), ShapedArray(out.shape[:-2], np.dtype(np.int32))]
         target, aliases = kernels.lapack("gtsv", out.dtype), {i: i for i in range(4)}
         results = kernels.call_kernel(ctx, target, operands, outs, batch_rank, {}, aliases)
         return kernels.nan_where_failed(ctx, results[3], results[4], batch_rank)
@@ -229,7 +228,7 @@ def _tridiagonal_solve_lower(ctx: Lowering, *operands: Value, perturb_singular: 
     return _write_elimination(ctx, *operands)
 
 
-tridiagonal_solve_p: ir.Primitive = ir.define(
+tridiagonal_solve_p: Primitive = ir.define(
     "tridiagonal_solve",
     sharding=ir.unsharded(lambda dl, *_, **params: dl.ndim - 1),
     abstract_eval=_tridiagonal_solve_aval,
@@ -241,13 +240,8 @@ tridiagonal_solve_p: ir.Primitive = ir.define(
 
 
 def tridiagonal_solve(
-    dl: ir.ArrayLike,
-    d: ir.ArrayLike,
-    du: ir.ArrayLike,
-    b: ir.ArrayLike,
-    *,
-    perturb_singular: bool = False,
-) -> ir.Array:
+    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
+) -> Array:
     """Solve linear systems ``a x = b`` whose matrices ``a`` are tridiagonal.
 
     Args:
@@ -279,7 +273,7 @@ def tridiagonal_solve(
     return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=bool(perturb_singular))
 
 
-def _tridiagonal_aval(a: ir.ShapedArray, *, lower):
+def _tridiagonal_aval(a: ShapedArray, *, lower):
     kernels.check_matrices("tridiagonal", a, square=True)
     *batch, size, _ = a.shape
     if size == 0:
@@ -303,14 +297,14 @@ def _tridiagonal_lower(ctx: Lowering, a: Value, *, lower):
     else:
         target = kernels.lapack("hetrd" if a.dtype.kind == "c" else "sytrd", a.dtype)
         attributes = {"uplo": kernels.char("L" if lower else "U")}
-    info = ir.ShapedArray(a.shape[:-2], np.dtype(np.int32))
+    info = ShapedArray(a.shape[:-2], np.dtype(np.int32))
     *results, failed = kernels.call_kernel(
         ctx, target, [a], [*outs, info], batch_rank, attributes, {0: 0}
     )
     return [kernels.nan_where_failed(ctx, result, failed, batch_rank) for result in results]
 
 
-tridiagonal_p: ir.Primitive = ir.define(
+tridiagonal_p: Primitive = ir.define(
     "tridiagonal",
     sharding=ir.unsharded_matrices,
     abstract_eval=_tridiagonal_aval,
@@ -324,7 +318,7 @@ tridiagonal_p: ir.Primitive = ir.define(
 )
 
 
-def tridiagonal(a: ir.ArrayLike, *, lower: bool = True) -> list[ir.Array]:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     """Reduce Hermitian matrices to real tridiagonal ones, ``T = Qᴴ a Q`` with Q unitary.
 
     Args:

@@ -12,6 +12,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_batching import elementwise_primitives
+from ricci_ir import ArrayLike, Jaxpr, JaxprEqn, Primitive
 from ricci_lax.control_flow._while import while_p
 from ricci_lax.elementwise._comparison import select_n_p
 
@@ -52,7 +53,7 @@ class Step:
 
     def __init__(
         self,
-        primitive: ir.Primitive,
+        primitive: Primitive,
         operands: Sequence[Any],
         params: dict[str, Any],
         place: Location,
@@ -115,7 +116,7 @@ class Hit:
 
     def __init__(
         self,
-        primitive: ir.Primitive,
+        primitive: Primitive,
         operands: Sequence[Any],
         result: np.ndarray,
         mask: np.ndarray,
@@ -148,7 +149,7 @@ class Endless(BaseException):
 _LONGEST = 2000  # iterations of a loop with a NaN in the carry
 
 
-def host(x: ir.ArrayLike) -> np.ndarray | None:
+def host(x: ArrayLike) -> np.ndarray | None:
     """The values of an array of real or complex numbers, or ``None`` for others."""
     dtype = getattr(ir.get_aval(x), "dtype", None)
     if (
@@ -160,7 +161,7 @@ def host(x: ir.ArrayLike) -> np.ndarray | None:
     return np.asarray(x)
 
 
-def shown(x: ir.ArrayLike) -> np.ndarray | None:
+def shown(x: ArrayLike) -> np.ndarray | None:
     """The values of an operand for the report, or ``None`` if NumPy does not have its type."""
     dtype = getattr(ir.get_aval(x), "dtype", None)
     return np.asarray(x) if isinstance(dtype, np.dtype) and not ir.is_reference(x) else None
@@ -199,7 +200,7 @@ class Watch:
             hits.update((id(h), h) for h in self._derived.get(id(x), (None, ()))[1])
         return tuple(hits.values())
 
-    def add_argument(self, array: ir.ArrayLike, name: str) -> None:
+    def add_argument(self, array: ArrayLike, name: str) -> None:
         """Record an argument of the function."""
         if ir.is_reference(array):
             array = array.read(shared=True)  # pyright: ignore[reportAttributeAccessIssue]
@@ -207,7 +208,7 @@ class Watch:
         if values is not None and not np.isfinite(values).all():
             self._arguments[id(array)] = Argument(array, values, name)
 
-    def made(self, array: ir.ArrayLike, element: Callable[..., Any], *sources: ir.ArrayLike) -> Any:
+    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
         """Take note that the array holds elements of ``sources``; returns the array."""
         values = host(array)
         if values is not None:
@@ -219,7 +220,7 @@ class Watch:
         return array
 
     def _remember(
-        self, array: ir.ArrayLike, maker: Step | Moved, number: int, operands: Sequence[Any]
+        self, array: ArrayLike, maker: Step | Moved, number: int, operands: Sequence[Any]
     ) -> None:
         # Python scalars have no unique id; an operand that is returned has an origin already.
         if hasattr(type(array), "aval") and all(x is not array for x in operands):
@@ -228,11 +229,7 @@ class Watch:
     # Running
 
     def apply(
-        self,
-        primitive: ir.Primitive,
-        operands: Sequence[Any],
-        params: dict[str, Any],
-        place: Location,
+        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any], place: Location
     ) -> list[Any]:
         """Run an operation, stepping into its jaxprs."""
         if any(map(ir.is_reference, operands)) and primitive in ir.discharge_rules:
@@ -256,7 +253,7 @@ class Watch:
         return results
 
     def _discharge(
-        self, primitive: ir.Primitive, operands: Sequence[Any], params: dict[str, Any]
+        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         """Run an operation on references by its discharge rule, on the referenced arrays."""
         with ir.set_trace(WatchTrace(self)):
@@ -264,7 +261,7 @@ class Watch:
         return list(results) if primitive.multiple_results else [results]
 
     def run(
-        self, jaxpr: ir.Jaxpr, operands: Sequence[Any], place: Location, label: str | None = None
+        self, jaxpr: Jaxpr, operands: Sequence[Any], place: Location, label: str | None = None
     ) -> list[Any]:
         """Evaluate a jaxpr of the operation at ``place``."""
         env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
@@ -279,7 +276,7 @@ class Watch:
 
     def computed(
         self,
-        primitive: ir.Primitive,
+        primitive: Primitive,
         operands: Sequence[Any],
         results: Sequence[Any],
         place: Location,
@@ -345,7 +342,7 @@ class WatchTrace(ir.Trace):
         """The trace of evaluation, since all values are concrete: nothing is being traced."""
         return ir.eval_trace
 
-    def process(self, primitive: ir.Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Run an operation at its location."""
         names, origin = ir.context.name_stack, ir.context.origin
         place = Location(origin or ir.caller_source(3)[:2], names, names)
@@ -354,7 +351,7 @@ class WatchTrace(ir.Trace):
         return results if primitive.multiple_results else results[0]
 
 
-def inside(place: Location, eqn: ir.JaxprEqn, label: str | None) -> Location:
+def inside(place: Location, eqn: JaxprEqn, label: str | None) -> Location:
     """The location of an equation in the jaxpr of an operation at ``place``."""
     code, offset, names = eqn.raw_source
     return Location(
@@ -366,21 +363,19 @@ def inside(place: Location, eqn: ir.JaxprEqn, label: str | None) -> Location:
     )
 
 
-def _is_users(jaxpr: ir.Jaxpr) -> bool:
+def _is_users(jaxpr: Jaxpr) -> bool:
     """Whether a jaxpr has equations from user code, not only from a function of Ricci's."""
     return jaxpr.derived("holds user code", lambda: (_holds_user_code(jaxpr),))[0]
 
 
-def _holds_user_code(jaxpr: ir.Jaxpr) -> bool:
+def _holds_user_code(jaxpr: Jaxpr) -> bool:
     return any(
         eqn.raw_source[0] is not None or any(map(_is_users, ir.jaxprs_in_params(eqn.params)))
         for eqn in jaxpr.eqns
     )
 
 
-def _fresh(
-    primitive: ir.Primitive, operands: Sequence[Any], values: np.ndarray
-) -> np.ndarray | None:
+def _fresh(primitive: Primitive, operands: Sequence[Any], values: np.ndarray) -> np.ndarray | None:
     """The mask of NaNs and infinities in a result that its operands do not have, or ``None``."""
     fresh = np.zeros(values.shape, bool)
     matched = primitive in elementwise_primitives
@@ -407,14 +402,14 @@ class Runs:
 
     __slots__ = ("_place", "_primitive", "_runs", "_since", "_watch")
 
-    def __init__(self, watch: Watch, place: Location, primitive: ir.Primitive, since: int):
+    def __init__(self, watch: Watch, place: Location, primitive: Primitive, since: int):
         self._watch = watch
         self._place = place
         self._primitive = primitive
         self._since = since
         self._runs = 0  # of a while loop's jaxprs, with a NaN in its carry
 
-    def run(self, jaxpr: ir.Jaxpr, operands: Sequence[Any], place: str | None = None) -> list[Any]:
+    def run(self, jaxpr: Jaxpr, operands: Sequence[Any], place: str | None = None) -> list[Any]:
         """Evaluate an inner jaxpr of the operation."""
         if self._primitive is while_p:
             self._check_end(operands)
@@ -435,9 +430,7 @@ class Runs:
         values = host(operand)
         return values is not None and bool(np.isnan(values).any())
 
-    def step(
-        self, eqn: ir.JaxprEqn, operands: Sequence[Any], place: str | None = None
-    ) -> list[Any]:
+    def step(self, eqn: JaxprEqn, operands: Sequence[Any], place: str | None = None) -> list[Any]:
         """Run one equation."""
         location = inside(self._place, eqn, place)
         with ir.SettingsSwitch() as switch:
@@ -446,7 +439,7 @@ class Runs:
 
     def computed(
         self,
-        eqn: ir.JaxprEqn,
+        eqn: JaxprEqn,
         operands: Sequence[Any],
         results: Sequence[Any],
         place: str | None = None,
@@ -455,6 +448,6 @@ class Runs:
         location = inside(self._place, eqn, place)
         self._watch.computed(eqn.primitive, operands, results, location, eqn.params, whole=False)
 
-    def made(self, array: ir.ArrayLike, element: Callable[..., Any], *sources: ir.ArrayLike) -> Any:
+    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
         """Take note that the array holds elements of ``sources``; returns the array."""
         return self._watch.made(array, element, *sources)

@@ -7,6 +7,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
+from ricci_ir import Array, ArrayLike, Primitive, Shape, ShapedArray, ShapeLike
 from ricci_lax.shapes import dynamic_update_index_in_dim, slice
 from ricci_lax.structure import full, squeeze
 from ricci_lax.structure._operand_types import (
@@ -50,13 +51,8 @@ class RandomAlgorithm(IntEnum):
 
 
 def _rng_bit_generator_aval(
-    key: ir.ShapedArray,
-    *,
-    shape: ir.Shape,
-    dtype: np.dtype,
-    algorithm: RandomAlgorithm,
-    out_sharding,
-) -> list[ir.ShapedArray]:
+    key: ShapedArray, *, shape: Shape, dtype: np.dtype, algorithm: RandomAlgorithm, out_sharding
+) -> list[ShapedArray]:
     words = _KEYS.get(key.dtype.name)
     if words is None or key.shape != (words,):
         raise TypeError(
@@ -69,7 +65,7 @@ def _rng_bit_generator_aval(
             "for the unsigned dtype of as many bits, and convert."
         )
     check_nonnegative("rng_bit_generator", shape)
-    return [ir.ShapedArray(key.shape, key.dtype), ir.ShapedArray(shape, dtype)]
+    return [ShapedArray(key.shape, key.dtype), ShapedArray(shape, dtype)]
 
 
 def _rng_bit_generator_batch(axis, args, dims, *, shape, **params):
@@ -86,7 +82,7 @@ def _rng_bit_generator_lower(
     ctx: Lowering, key: Value, *, algorithm: RandomAlgorithm, **params: object
 ) -> list[Value]:
     key_aval, bits = ctx.outs
-    state = ir.ShapedArray((2,), np.dtype(np.uint64))
+    state = ShapedArray((2,), np.dtype(np.uint64))
     narrow = key.dtype != state.dtype
     pairs = key_aval.update(shape=(2, 2))
     # The operation's state is uint64[2]: each pair of 32-bit words is read as one word.
@@ -100,9 +96,7 @@ def _rng_bit_generator_lower(
     return [new_key, drawn]
 
 
-def _write_bits(
-    ctx: Lowering, key: Value, algorithm: str, outs: list[ir.ShapedArray]
-) -> list[Value]:
+def _write_bits(ctx: Lowering, key: Value, algorithm: str, outs: list[ShapedArray]) -> list[Value]:
     if not ir.is_static_shape(outs[1].shape):
         return ctx.custom_call(
             "stablehlo.dynamic_rng_bit_generator",
@@ -118,7 +112,7 @@ def _write_bits(
 
 
 # Operand: the key, uint32[4] or uint64[2].
-rng_bit_generator_p: ir.Primitive = ir.define(
+rng_bit_generator_p: Primitive = ir.define(
     "rng_bit_generator",
     sharding=ir.unsharded(),
     abstract_eval=_rng_bit_generator_aval,
@@ -131,13 +125,13 @@ rng_bit_generator_p: ir.Primitive = ir.define(
 
 
 def rng_bit_generator(
-    key: ir.ArrayLike,
-    shape: ir.ShapeLike,
+    key: ArrayLike,
+    shape: ShapeLike,
     dtype: ir.DTypeLike = np.uint32,
     algorithm: RandomAlgorithm | int = RandomAlgorithm.RNG_DEFAULT,
     *,
     out_sharding: object = None,
-) -> tuple[ir.Array, ir.Array]:
+) -> tuple[Array, Array]:
     """Random bits from one of the compiler's generators.
 
     Under ``vmap`` all examples draw from the first one's key, and only that key changes.
@@ -193,7 +187,7 @@ def _algorithm(number: int) -> RandomAlgorithm:
 # rng_uniform
 
 
-def _rng_uniform_aval(a: ir.ShapedArray, b: ir.ShapedArray, *, shape: ir.Shape) -> ir.ShapedArray:
+def _rng_uniform_aval(a: ShapedArray, b: ShapedArray, *, shape: Shape) -> ShapedArray:
     if a.dtype != b.dtype:
         raise ValueError(
             f"rng_uniform: the bounds differ in dtype: {a.str_short()} and {b.str_short()}. "
@@ -210,10 +204,10 @@ def _rng_uniform_aval(a: ir.ShapedArray, b: ir.ShapedArray, *, shape: ir.Shape) 
             f"{a.dtype}. Draw others, and convert them."
         )
     check_nonnegative("rng_uniform", shape)
-    return ir.ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
+    return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
 
 
-def _rng_uniform_lower(ctx: Lowering, a: Value, b: Value, *, shape: ir.Shape) -> Value:
+def _rng_uniform_lower(ctx: Lowering, a: Value, b: Value, *, shape: Shape) -> Value:
     out = ctx.out
     sizes = ctx.constant(np.asarray(shape, np.int64))
     return ctx.emit("stablehlo.rng", [a, b, sizes], out, ", distribution = UNIFORM", full=True)
@@ -225,7 +219,7 @@ _STATEFUL = (
 )
 
 # Operands: the lower and the upper bound, scalars.
-rng_uniform_p: ir.Primitive = ir.define(
+rng_uniform_p: Primitive = ir.define(
     "rng_uniform",
     sharding=ir.unsharded(),
     abstract_eval=_rng_uniform_aval,
@@ -236,7 +230,7 @@ rng_uniform_p: ir.Primitive = ir.define(
 )
 
 
-def rng_uniform(a: ir.ArrayLike, b: ir.ArrayLike, shape: ir.ShapeLike) -> ir.Array:
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array:
     """Random numbers between two bounds, different ones with every call.
 
     They come from the device's state, so they cannot be reproduced, mapped over or

@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
+from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, Shape, ShapedArray
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
 from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, full_like, optimization_barrier
@@ -26,15 +27,15 @@ _LEAST_SIZE = 4096
 def _arg_extremum(
     name: str,
     better: BinaryFunction,
-    identity: Callable[[np.dtype], ir.ArrayLike],
-    extremum: ir.Primitive,
-) -> ir.Primitive:
+    identity: Callable[[np.dtype], ArrayLike],
+    extremum: Primitive,
+) -> Primitive:
     """A primitive that computes the first index of an extremal element.
 
     A NaN is better than any number.
     """
 
-    def first_of_extremum(x: ir.Array, *, axes: ir.Shape, index_dtype: np.dtype) -> ir.Array:
+    def first_of_extremum(x: Array, *, axes: Shape, index_dtype: np.dtype) -> Array:
         """Reduce twice: to the extremum, which is NaN beside a NaN, then to its least index."""
         shape, (axis,) = shape_of(x), axes
         best = optimization_barrier(extremum.bind(x, axes=axes, out_sharding=None))
@@ -44,9 +45,7 @@ def _arg_extremum(
         last = full_like(indices, shape[axis] - 1)
         return reduce_min_p.bind(select_n(is_best, last, indices), axes=axes, out_sharding=None)
 
-    def abstract_eval(
-        x: ir.ShapedArray, *, axes: ir.Shape, index_dtype: np.dtype
-    ) -> ir.ShapedArray:
+    def abstract_eval(x: ShapedArray, *, axes: Shape, index_dtype: np.dtype) -> ShapedArray:
         (axis,) = axes
         if ir.issubdtype(x.dtype, np.complexfloating):
             raise TypeError(
@@ -65,24 +64,24 @@ def _arg_extremum(
                 f"argmin, argmax: index_dtype={index_dtype} cannot count positions; give an "
                 "integer dtype."
             )
-        return ir.ShapedArray(reduced_aval(x, axes).shape, index_dtype)
+        return ShapedArray(reduced_aval(x, axes).shape, index_dtype)
 
     def batch(axis, args, dims, *, axes, index_dtype):
         axes, dim = batched_axes(axes, dims[0])
         return primitive.bind(args[0], axes=axes, index_dtype=index_dtype), dim
 
-    def choose(x: ir.Array, i: ir.Array, y: ir.Array, j: ir.Array) -> list[ir.Array]:
+    def choose(x: Array, i: Array, y: Array, j: Array) -> list[Array]:
         # The order of a reduction is not specified: the smaller index decides between equal
         # elements, and a NaN, unequal to itself, wins over every number.
         first = bitwise_or(better(x, y), ne(x, x))
         first_index = bitwise_or(first, bitwise_and(eq(x, y), lt(i, j)))
         return [select_n(first, y, x), select_n(first_index, j, i)]
 
-    def lower(ctx: Lowering, x: Value, *, axes: ir.Shape, index_dtype: np.dtype) -> Value:
+    def lower(ctx: Lowering, x: Value, *, axes: Shape, index_dtype: np.dtype) -> Value:
         out, (axis,) = ctx.out, axes
         if _is_slow_on_cpu(ctx, x, axis) and x.shape[axis] <= np.iinfo(index_dtype).max:
             return traced(first_of_extremum)(ctx, x, axes=axes, index_dtype=index_dtype)
-        scalars = [ir.ShapedArray((), x.dtype), ir.ShapedArray((), index_dtype)]
+        scalars = [ShapedArray((), x.dtype), ShapedArray((), index_dtype)]
         jaxpr = ir.trace_to_jaxpr(choose, [*scalars, *scalars], origin=ir.no_origin)
         iota = ir.trace_to_jaxpr(
             lambda: [broadcasted_iota(index_dtype, x.shape, axis)], [], origin=ir.no_origin
@@ -112,11 +111,11 @@ def _is_slow_on_cpu(ctx: Lowering, x: Value, axis: int) -> bool:
     return axis < len(x.shape) - 1 or (is_float and x.dtype.itemsize < 4)
 
 
-argmax_p: ir.Primitive = _arg_extremum("argmax", gt, lowest, reduce_max_p)
-argmin_p: ir.Primitive = _arg_extremum("argmin", lt, highest, reduce_min_p)
+argmax_p: Primitive = _arg_extremum("argmax", gt, lowest, reduce_max_p)
+argmin_p: Primitive = _arg_extremum("argmin", lt, highest, reduce_min_p)
 
 
-def argmax(operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike) -> ir.Array:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the greatest element along an axis; the first of equals, or of NaNs.
 
     Args:
@@ -140,7 +139,7 @@ def argmax(operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike) -> ir.Ar
     return _bind_arg(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike) -> ir.Array:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the least element along an axis; the first of equals, or of NaNs.
 
     Args:
@@ -164,8 +163,6 @@ def argmin(operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike) -> ir.Ar
     return _bind_arg(argmin_p, operand, axis, index_dtype)
 
 
-def _bind_arg(
-    primitive: ir.Primitive, operand: ir.ArrayLike, axis: int, index_dtype: ir.DTypeLike
-) -> ir.Array:
+def _bind_arg(primitive: Primitive, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     dtype = ir.explicit_dtype(index_dtype, primitive.name)
     return primitive.bind(operand, axes=(index(axis),), index_dtype=dtype)

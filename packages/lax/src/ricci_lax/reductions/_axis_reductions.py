@@ -9,6 +9,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import jvp_flat, not_linear, zero_derivative
+from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, Shape, ShapedArray
 from ricci_lax.elementwise import (
     bitwise_and,
     convert_element_type,
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 
-def lowest(dtype: ir.DTypeLike) -> ir.ArrayLike:
+def lowest(dtype: DTypeLike) -> ArrayLike:
     """The least value of a dtype, which a maximum starts from."""
     if ir.issubdtype(dtype, np.bool_):
         return np.bool_(False)
@@ -54,7 +55,7 @@ def lowest(dtype: ir.DTypeLike) -> ir.ArrayLike:
     return _infinity(dtype, -1)
 
 
-def highest(dtype: ir.DTypeLike) -> ir.ArrayLike:
+def highest(dtype: DTypeLike) -> ArrayLike:
     """The greatest value of a dtype, which a minimum starts from."""
     if ir.issubdtype(dtype, np.bool_):
         return np.bool_(True)
@@ -63,7 +64,7 @@ def highest(dtype: ir.DTypeLike) -> ir.ArrayLike:
     return _infinity(dtype, 1)
 
 
-def _infinity(dtype: ir.DTypeLike, sign: int) -> ir.ArrayLike:
+def _infinity(dtype: DTypeLike, sign: int) -> ArrayLike:
     """Infinity, or the extreme finite value of a dtype without infinities."""
     value = np.asarray(sign * np.inf, np.float32).astype(dtype)
     if not ir.issubdtype(dtype, np.complexfloating) and not np.isinf(value.astype(np.float32)):
@@ -86,7 +87,7 @@ def _loses_nans(ctx: Lowering, x: Value) -> bool:
 
 
 def _keeping_nans(
-    combine: Callable[[ir.Array, ir.Array], ir.Array], scalars: Sequence[ir.ShapedArray]
+    combine: Callable[[Array, Array], Array], scalars: Sequence[ShapedArray]
 ) -> ir.Jaxpr:
     """A maximum or minimum of two scalars that YNNPACK does not compute."""
     choose = lambda a, b: [select_n(ne(a, a), combine(a, b), a)]
@@ -120,13 +121,13 @@ def _reduction(
     name: str,
     op: str,
     accepted: Sequence[type],
-    identity: Callable[[np.dtype], ir.ArrayLike],
-    combine: Callable[[ir.Array, ir.Array], ir.ArrayLike],
+    identity: Callable[[np.dtype], ArrayLike],
+    combine: Callable[[Array, Array], ArrayLike],
     *,
     message: str | None = None,
     jvp: object = zero_derivative,
     checkify: object = checks_nan,
-) -> ir.Primitive:
+) -> Primitive:
     """A primitive that combines the elements along some axes.
 
     Args:
@@ -136,7 +137,7 @@ def _reduction(
       message: the error message for a dtype that is not accepted.
     """
 
-    def abstract_eval(x: ir.ShapedArray, *, axes: ir.Shape, **params: object) -> ir.ShapedArray:
+    def abstract_eval(x: ShapedArray, *, axes: Shape, **params: object) -> ShapedArray:
         if message is not None and not any(ir.issubdtype(x.dtype, kind) for kind in accepted):
             raise TypeError(f"{message}, got {x.dtype}.")
         operand_types.check_dtype(name, x, accepted)
@@ -146,22 +147,22 @@ def _reduction(
         axes, dim = batched_axes(axes, dims[0])
         return primitive.bind(args[0], axes=axes, **params), dim
 
-    def lower(ctx: Lowering, x: Value, *, axes: ir.Shape, **params: object) -> Value:
+    def lower(ctx: Lowering, x: Value, *, axes: Shape, **params: object) -> Value:
         if combine in (max, min) and _loses_nans(ctx, x):
             return write_with_nans(ctx, x, axes)
         if not ir.issubdtype(x.dtype, np.complexfloating) or op == "stablehlo.multiply":
             return lower_reduce(ctx, op, x, identity(x.dtype), axes)
         return write_by_function(ctx, x, axes)
 
-    def write_by_function(ctx: Lowering, x: Value, axes: ir.Shape) -> Value:
-        scalar = ir.ShapedArray((), x.dtype)
+    def write_by_function(ctx: Lowering, x: Value, axes: Shape) -> Value:
+        scalar = ShapedArray((), x.dtype)
         jaxpr = ir.trace_to_jaxpr(
             lambda a, b: [combine(a, b)], [scalar, scalar], origin=ir.no_origin
         )
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_variadic_reduce(ctx, [x], [init], axes, jaxpr)[0]
 
-    def write_with_nans(ctx: Lowering, x: Value, axes: ir.Shape) -> Value:
+    def write_with_nans(ctx: Lowering, x: Value, axes: Shape) -> Value:
         """Write an extremum by YNNPACK, and where a sum is NaN, by elements.
 
         A sum is NaN beside a NaN, and of opposite infinities. It costs as much as the extremum by
@@ -199,16 +200,16 @@ def _reduction(
     return primitive
 
 
-def _any_nan(x: ir.Array) -> ir.Array:
+def _any_nan(x: Array) -> Array:
     return reduce_or_p.bind(ne(x, x), axes=tuple(range(len(operand_types.shape_of(x)))))
 
 
-def _nan_beside_nan(x: ir.Array, extremum: ir.Array, axes: ir.Shape) -> ir.Array:
+def _nan_beside_nan(x: Array, extremum: Array, axes: Shape) -> Array:
     has_nan = reduce_or_p.bind(ne(x, x), axes=axes)
     return select_n(has_nan, extremum, full_like(extremum, np.nan))
 
 
-def _extremum_jvp(primitive: Callable[[], ir.Primitive]) -> Callable[..., Any]:
+def _extremum_jvp(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
     """The jvp rule of a maximum or minimum: the mean over the elements that attain it."""
 
     def jvp(primals, tangents, *, axes, out_sharding):
@@ -226,11 +227,11 @@ def _extremum_jvp(primitive: Callable[[], ir.Primitive]) -> Callable[..., Any]:
 
 
 def fold_axes(
-    operands: Sequence[ir.ArrayLike],
-    inits: Sequence[ir.ArrayLike],
+    operands: Sequence[ArrayLike],
+    inits: Sequence[ArrayLike],
     axes: Sequence[int],
-    combine: Callable[[Sequence[ir.Array], Sequence[ir.Array]], Sequence[ir.Array]],
-) -> list[ir.Array]:
+    combine: Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]],
+) -> list[Array]:
     """Combine the elements along axes with an elementwise function, by halving repeatedly.
 
     Args:
@@ -260,7 +261,7 @@ def fold_axes(
     return [squeeze(x, (0,)) for x in xs]
 
 
-def _product_tangent(x: ir.Array, t: ir.Array, axes: Sequence[int]) -> ir.Array:
+def _product_tangent(x: Array, t: Array, axes: Sequence[int]) -> Array:
     """The tangent of a product of any number of elements: each one's, times all the others.
 
     The others are the products of those before and of those after, so that zeros do no harm.
@@ -290,14 +291,14 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
 
     # A tree of multiplications, differentiated: dividing the product by each element would fail at
     # zeros.
-    def product(x: ir.Array) -> list[ir.Array]:
+    def product(x: Array) -> list[Array]:
         return fold_axes([x], [one], axes, lambda a, b: [mul(a[0], b[0])])
 
     (result,), (tangent,) = jvp_flat(product, primals, tangents)
     return result, tangent
 
 
-reduce_max_p: ir.Primitive = _reduction(
+reduce_max_p: Primitive = _reduction(
     "reduce_max",
     "stablehlo.maximum",
     operand_types.anything,
@@ -306,7 +307,7 @@ reduce_max_p: ir.Primitive = _reduction(
     jvp=_extremum_jvp(lambda: reduce_max_p),
     checkify=makes_no_nan,
 )
-reduce_min_p: ir.Primitive = _reduction(
+reduce_min_p: Primitive = _reduction(
     "reduce_min",
     "stablehlo.minimum",
     operand_types.anything,
@@ -315,7 +316,7 @@ reduce_min_p: ir.Primitive = _reduction(
     jvp=_extremum_jvp(lambda: reduce_min_p),
     checkify=makes_no_nan,
 )
-reduce_prod_p: ir.Primitive = _reduction(
+reduce_prod_p: Primitive = _reduction(
     "reduce_prod",
     "stablehlo.multiply",
     operand_types.numeric,
@@ -325,27 +326,25 @@ reduce_prod_p: ir.Primitive = _reduction(
 )
 
 
-def _logical_reduction(
-    name: str, op: str, identity: Callable[[np.dtype], ir.ArrayLike]
-) -> ir.Primitive:
+def _logical_reduction(name: str, op: str, identity: Callable[[np.dtype], ArrayLike]) -> Primitive:
     message = "only booleans and integers can be combined bit by bit"
     return _reduction(name, op, operand_types.logical, identity, bitwise_and, message=message)
 
 
-reduce_and_p: ir.Primitive = _logical_reduction(
+reduce_and_p: Primitive = _logical_reduction(
     "reduce_and", "stablehlo.and", lambda dtype: np.asarray(-1).astype(dtype)[()]
 )
-reduce_or_p: ir.Primitive = _logical_reduction(
+reduce_or_p: Primitive = _logical_reduction(
     "reduce_or", "stablehlo.or", lambda dtype: np.zeros((), dtype)[()]
 )
-reduce_xor_p: ir.Primitive = _logical_reduction(
+reduce_xor_p: Primitive = _logical_reduction(
     "reduce_xor", "stablehlo.xor", lambda dtype: np.zeros((), dtype)[()]
 )
 
 
 def _reduced(
-    primitive: ir.Primitive, operand: ir.ArrayLike, axes: Sequence[int], out_sharding: object
-) -> ir.Array:
+    primitive: Primitive, operand: ArrayLike, axes: Sequence[int], out_sharding: object
+) -> Array:
     axes = tuple(map(index, axes))
     if out_sharding is None:
         return primitive.bind(operand, axes=axes, out_sharding=None)
@@ -353,9 +352,7 @@ def _reduced(
     return resolved_by(out_sharding, apply)
 
 
-def reduce_max(
-    operand: ir.ArrayLike, axes: Sequence[int], *, out_sharding: object = None
-) -> ir.Array:
+def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
     """The greatest element of an array over some of its axes.
 
     Without elements, it is the least value of the dtype (minus infinity). Equal greatest elements
@@ -383,9 +380,7 @@ def reduce_max(
     return _reduced(reduce_max_p, operand, axes, out_sharding)
 
 
-def reduce_min(
-    operand: ir.ArrayLike, axes: Sequence[int], *, out_sharding: object = None
-) -> ir.Array:
+def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
     """The least element of an array over some of its axes; see ``reduce_max``.
 
     Args:
@@ -408,7 +403,7 @@ def reduce_min(
     return _reduced(reduce_min_p, operand, axes, out_sharding)
 
 
-def reduce_prod(operand: ir.ArrayLike, axes: Sequence[int]) -> ir.Array:
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The product of an array over some of its axes, in the array's own dtype.
 
     Args:
@@ -431,7 +426,7 @@ def reduce_prod(operand: ir.ArrayLike, axes: Sequence[int]) -> ir.Array:
     return reduce_prod_p.bind(operand, axes=tuple(map(index, axes)))
 
 
-def reduce_and(operand: ir.ArrayLike, axes: Sequence[int]) -> ir.Array:
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The conjunction of booleans, or of the bits of integers, over some axes.
 
     Args:
@@ -454,7 +449,7 @@ def reduce_and(operand: ir.ArrayLike, axes: Sequence[int]) -> ir.Array:
     return reduce_and_p.bind(operand, axes=tuple(map(index, axes)))
 
 
-def reduce_or(operand: ir.ArrayLike, axes: Sequence[int]) -> ir.Array:
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The disjunction of booleans, or of the bits of integers, over some axes.
 
     Args:
@@ -477,7 +472,7 @@ def reduce_or(operand: ir.ArrayLike, axes: Sequence[int]) -> ir.Array:
     return reduce_or_p.bind(operand, axes=tuple(map(index, axes)))
 
 
-def reduce_xor(operand: ir.ArrayLike, axes: Sequence[int]) -> ir.Array:
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The exclusive disjunction of booleans, or of the bits of integers, over some axes.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, instantiate, jvp_flat, not_linear
 from ricci_batching import batch_flat, batched_at
+from ricci_ir import Array, ArrayLike, DTypeLike, Jaxpr, PyTree, ShapedArray
 from ricci_lax.elementwise import add, bitwise_and, bitwise_or, bitwise_xor, max, min, mul
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._broadcasting import batched_axes, reduce_sum, reduced_aval
@@ -21,20 +22,20 @@ from . import _axis_reductions as axis_reductions
 __all__ = ["reduce", "reduce_p"]
 
 
-def _zero(dtype: ir.DTypeLike) -> ir.ArrayLike:
+def _zero(dtype: DTypeLike) -> ArrayLike:
     return np.zeros((), dtype)[()]
 
 
-def _one(dtype: ir.DTypeLike) -> ir.ArrayLike:
+def _one(dtype: DTypeLike) -> ArrayLike:
     return np.ones((), dtype)[()]
 
 
-def _all_ones(dtype: ir.DTypeLike) -> ir.ArrayLike:
+def _all_ones(dtype: DTypeLike) -> ArrayLike:
     return np.asarray(-1).astype(dtype)[()]
 
 
 # Computations with a specialised reduction: their identity and this reduction.
-_monoids: dict[Any, tuple[Callable[[np.dtype], ir.ArrayLike], Callable[..., ir.Array]]] = {
+_monoids: dict[Any, tuple[Callable[[np.dtype], ArrayLike], Callable[..., Array]]] = {
     add: (_zero, reduce_sum),
     mul: (_one, axis_reductions.reduce_prod),
     max: (axis_reductions.lowest, axis_reductions.reduce_max),
@@ -45,14 +46,12 @@ _monoids: dict[Any, tuple[Callable[[np.dtype], ir.ArrayLike], Callable[..., ir.A
 }
 
 
-def is_known_value(x: ir.ArrayLike, value: ir.ArrayLike) -> bool:
+def is_known_value(x: ArrayLike, value: ArrayLike) -> bool:
     """Whether ``x`` is a concrete scalar equal to a NumPy value."""
     return not isinstance(x, ir.Tracer) and not shape_of(x) and bool(np.asarray(x) == value)
 
 
-def is_identity(
-    x: ir.ArrayLike, identity: Callable[..., ir.ArrayLike], dtype: ir.DTypeLike
-) -> bool:
+def is_identity(x: ArrayLike, identity: Callable[..., ArrayLike], dtype: DTypeLike) -> bool:
     """Whether ``x`` is a computation's identity, ``identity(dtype)``, of whichever dtype.
 
     Infinity counts as the highest or lowest number of dtypes that lack it.
@@ -64,11 +63,8 @@ def is_identity(
 
 
 def trace_computation(
-    name: str,
-    computation: Callable[..., ir.PyTree],
-    tree: PyTreeDef,
-    avals: Sequence[ir.ShapedArray],
-) -> ir.Jaxpr:
+    name: str, computation: Callable[..., PyTree], tree: PyTreeDef, avals: Sequence[ShapedArray]
+) -> Jaxpr:
     """The jaxpr of a function of two pytrees of scalars that returns such a pytree.
 
     Raises:
@@ -76,7 +72,7 @@ def trace_computation(
       NotImplementedError: if it uses traced values from outside.
     """
 
-    def flat(*scalars: ir.Array) -> list[ir.Array]:
+    def flat(*scalars: Array) -> list[Array]:
         count = len(avals)
         lhs, rhs = (tree_unflatten(tree, part) for part in (scalars[:count], scalars[count:]))
         leaves, out_tree = tree_flatten(computation(lhs, rhs))
@@ -105,7 +101,7 @@ def trace_computation(
 
 
 def check_initial_values(
-    name: str, operands: Sequence[ir.ShapedArray], inits: Sequence[ir.ShapedArray]
+    name: str, operands: Sequence[ShapedArray], inits: Sequence[ShapedArray]
 ) -> None:
     """Raise ``TypeError`` unless each initial value has the dtype of its operand."""
     if any(init.dtype != x.dtype for x, init in zip(operands, inits, strict=True)):
@@ -116,8 +112,8 @@ def check_initial_values(
 
 
 def _reduce_aval(
-    *avals: ir.ShapedArray, computation, jaxpr: ir.Jaxpr, dimensions: ir.Shape
-) -> list[ir.ShapedArray]:
+    *avals: ShapedArray, computation, jaxpr: Jaxpr, dimensions: ir.Shape
+) -> list[ShapedArray]:
     operands, inits = _halves(avals)
     check_initial_values("reduce", operands, inits)
     if any(x.shape != operands[0].shape for x in operands):
@@ -134,17 +130,17 @@ def _halves[T](values: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     return values[:count], values[count:]
 
 
-def _fold(jaxpr: ir.Jaxpr, dimensions: Sequence[int], *args: ir.Array) -> list[ir.Array]:
+def _fold(jaxpr: Jaxpr, dimensions: Sequence[int], *args: Array) -> list[Array]:
     """The reduction, without the initial values, by operations on halves."""
     operands, inits = _halves(args)
 
-    def combine(lefts: Sequence[ir.Array], rights: Sequence[ir.Array]) -> list[ir.Array]:
+    def combine(lefts: Sequence[Array], rights: Sequence[Array]) -> list[Array]:
         return ir.eval_jaxpr(jaxpr, jaxpr.consts, *lefts, *rights)
 
     return axis_reductions.fold_axes(operands, inits, dimensions, combine)
 
 
-def _is_discrete(tangent: ir.Array | Zero) -> bool:
+def _is_discrete(tangent: Array | Zero) -> bool:
     """Whether a tangent is that of an array of integers or booleans."""
     return type(tangent) is Zero and tangent.aval.dtype == ir.float0
 
@@ -180,13 +176,13 @@ def _reduce_batch(axis, args, dims, *, computation, jaxpr, dimensions):
 
 
 def _reduce_lower(
-    ctx: Lowering, *args: Value, computation, jaxpr: ir.Jaxpr, dimensions: ir.Shape
+    ctx: Lowering, *args: Value, computation, jaxpr: Jaxpr, dimensions: ir.Shape
 ) -> list[Value]:
     operands, inits = _halves(args)
     return axis_reductions.lower_variadic_reduce(ctx, operands, inits, dimensions, jaxpr)
 
 
-def _reduce_factors(*avals: ir.ShapedArray, dimensions: ir.Shape, **params: object) -> ir.FactorMap:
+def _reduce_factors(*avals: ShapedArray, dimensions: ir.Shape, **params: object) -> ir.FactorMap:
     operands, inits = _halves(avals)
     dims = tuple(range(operands[0].ndim))
     remaining = tuple(i for i in dims if i not in dimensions)
@@ -212,12 +208,12 @@ reduce_p: ir.Primitive = ir.define(
 
 
 def reduce(
-    operands: ir.PyTree,
-    init_values: ir.PyTree,
-    computation: Callable[[Any, Any], ir.PyTree],
+    operands: PyTree,
+    init_values: PyTree,
+    computation: Callable[[Any, Any], PyTree],
     dimensions: Sequence[int],
     out_sharding: object = None,
-) -> ir.PyTree:
+) -> PyTree:
     """Combine the elements of arrays along some dimensions with any computation.
 
     Args:
@@ -287,7 +283,7 @@ def reduce(
     return tree_unflatten(tree, [with_out_sharding(r, out_sharding) for r in results])
 
 
-def strong_scalar(x: ir.ArrayLike) -> ir.ArrayLike:
+def strong_scalar(x: ArrayLike) -> ArrayLike:
     """A Python scalar as a NumPy scalar of its default dtype; other values unchanged."""
     if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
         return np.asarray(x, array_aval(x).dtype)[()]

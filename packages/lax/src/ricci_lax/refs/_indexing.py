@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import Array, ArrayLike, ShapedArray, Tracer
 from ricci_lax.elementwise._conversion import convert_element_type, converted
 from ricci_lax.elementwise._linear import add
 from ricci_lax.shapes import dynamic_slice, dynamic_update_slice
@@ -39,7 +40,7 @@ class Part(ir.TupleRecord):
 type Form = tuple[Part, ...]
 
 
-def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ir.ArrayLike]]:
+def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ArrayLike]]:
     """Split an index into its form and its operands.
 
     Args:
@@ -67,13 +68,13 @@ def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ir.ArrayL
     place = dots[0] if dots else len(parts)
     parts[place : place + 1] = whole
     form: list[Part] = []
-    operands: list[ir.ArrayLike] = []
+    operands: list[ArrayLike] = []
     for axis, (part, size) in enumerate(zip(parts, shape, strict=True)):
         form.append(_read_part(part, size, axis, operands))
     return tuple(form), operands
 
 
-def _read_part(part: Any, size: int, axis: int, operands: list[ir.ArrayLike]) -> Part:
+def _read_part(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Part:
     if isinstance(part, slice):
         return _read_slice(part, size, axis)
     if type(part).__name__ == "Window":
@@ -102,7 +103,7 @@ def _read_part(part: Any, size: int, axis: int, operands: list[ir.ArrayLike]) ->
         operands.append(part)
         if aval.shape:
             return Part(ARRAY)
-        if not isinstance(part, ir.Tracer):
+        if not isinstance(part, Tracer):
             _checked(int(part), size, axis)
         return Part(ONE)
     return Part(ONE, _checked(as_int(part), size, axis))
@@ -111,7 +112,7 @@ def _read_part(part: Any, size: int, axis: int, operands: list[ir.ArrayLike]) ->
 class _described:
     """The description of a tracer's array, for an error message."""
 
-    def __init__(self, value: object, aval: ir.ShapedArray):
+    def __init__(self, value: object, aval: ShapedArray):
         self.aval = aval
 
     def _origin_message(self) -> str:
@@ -140,9 +141,9 @@ def _read_slice(part: slice, size: int, axis: int) -> Part:
     return Part(WINDOW, start, max(-((start - stop) // step), 0), step)
 
 
-def _read_window(part: Any, size: int, axis: int, operands: list[ir.ArrayLike]) -> Part:
+def _read_window(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Part:
     start, span = part.start, (part.size - 1) * part.stride + 1 if part.size else 0
-    concrete = not isinstance(start, ir.Tracer)
+    concrete = not isinstance(start, Tracer)
     if concrete and not ir.is_symbolic_dim(size) and not 0 <= int(start) <= size - span:
         raise ValueError(
             f"a window of {part.size} elements from {int(start)} on, with step {part.stride}, is "
@@ -165,7 +166,7 @@ def _has_arrays(form: Form) -> bool:
     return any(part.kind == ARRAY for part in form)
 
 
-def _is_known(x: ir.Array, form: Form) -> bool:
+def _is_known(x: Array, form: Form) -> bool:
     """Whether a concrete array is indexed with static numbers, for which its brackets are fast."""
     return (
         ir.context.trace is ir.eval_trace
@@ -174,9 +175,7 @@ def _is_known(x: ir.Array, form: Form) -> bool:
     )
 
 
-def _starts(
-    form: Form, shape: tuple[int, ...], operands: Sequence[ir.ArrayLike]
-) -> list[ir.ArrayLike]:
+def _starts(form: Form, shape: tuple[int, ...], operands: Sequence[ArrayLike]) -> list[ArrayLike]:
     """The first position along each dimension."""
     positions = iter(operands)
     starts: list[Any] = []
@@ -192,7 +191,7 @@ def _singles(form: Form) -> tuple[int, ...]:
     return tuple(i for i, part in enumerate(form) if part.kind == ONE)
 
 
-def read_at(x: ir.Array, form: Form, operands: Sequence[ir.ArrayLike]) -> ir.Array:
+def read_at(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
     """The part of an array at an index. Positions out of bounds are clamped."""
     shape = x.shape
     if is_whole(form, shape):
@@ -215,9 +214,7 @@ def read_at(x: ir.Array, form: Form, operands: Sequence[ir.ArrayLike]) -> ir.Arr
     return squeeze(window, singles) if singles else window
 
 
-def written_at(
-    x: ir.Array, form: Form, operands: Sequence[ir.ArrayLike], value: ir.Array
-) -> ir.Array:
+def written_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array) -> Array:
     """The array with the part at an index replaced."""
     if is_whole(form, x.shape):
         return converted(value, x.dtype)  # pyright: ignore[reportReturnType]
@@ -231,16 +228,14 @@ def written_at(
     return dynamic_update_slice(x, update, _starts(form, x.shape, operands))
 
 
-def added_at(
-    x: ir.Array, form: Form, operands: Sequence[ir.ArrayLike], value: ir.Array
-) -> ir.Array:
+def added_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array) -> Array:
     """The array with a value added at an index; it is added at repeated positions repeatedly."""
     if _has_arrays(form):
         return x.at[_numpy_index(form, operands)].add(value)  # pyright: ignore
     return written_at(x, form, operands, add(read_at(x, form, operands), value))
 
 
-def _numpy_index(form: Form, operands: Sequence[ir.ArrayLike]) -> tuple[Any, ...]:
+def _numpy_index(form: Form, operands: Sequence[ArrayLike]) -> tuple[Any, ...]:
     """The index in the form of the brackets of arrays."""
     positions = iter(operands)
     brackets: list[Any] = []
@@ -264,8 +259,8 @@ def operand_count(form: Form) -> int:
 
 
 def split_operands(
-    forms: Sequence[Form], operands: Sequence[ir.ArrayLike]
-) -> list[Sequence[ir.ArrayLike]]:
+    forms: Sequence[Form], operands: Sequence[ArrayLike]
+) -> list[Sequence[ArrayLike]]:
     """The operands of each of several indices."""
     groups, start = [], 0
     for form in forms:

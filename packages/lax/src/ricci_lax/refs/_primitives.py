@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, Tracer
 from ricci_lax.structure._broadcasting import zeros_of
 
 from ._indexing import (
@@ -43,7 +44,7 @@ _SMALL = 1 << 14
 # Several indices, one after the other
 
 
-def read_part(x: ir.Array, forms: Forms, operands: Sequence[Any]) -> ir.Array:
+def read_part(x: Array, forms: Forms, operands: Sequence[Any]) -> Array:
     """The part of an array at several indices."""
     for form, positions in zip(forms, split_operands(forms, operands), strict=True):
         x = read_at(x, form, positions)
@@ -51,12 +52,8 @@ def read_part(x: ir.Array, forms: Forms, operands: Sequence[Any]) -> ir.Array:
 
 
 def _updated(
-    update: Callable[..., ir.Array],
-    x: ir.Array,
-    forms: Forms,
-    operands: Sequence[Any],
-    value: ir.Array,
-) -> ir.Array:
+    update: Callable[..., Array], x: Array, forms: Forms, operands: Sequence[Any], value: Array
+) -> Array:
     """``update`` applied at the innermost of several indices."""
     if not forms:
         return update(x, (), (), value)
@@ -76,24 +73,22 @@ def shape_behind(form: Form, shape: tuple[int, ...], operands: Sequence[Any]) ->
     if not any(part.kind == ARRAY for part in form):
         return tuple(part.size for part in form if part.kind == WINDOW) if form else shape
     run = lambda x, *given: [read_at(x, form, given)]
-    avals = [ir.ShapedArray(shape, np.float32), *(x.aval for x in operands)]
+    avals = [ShapedArray(shape, np.float32), *(x.aval for x in operands)]
     return ir.trace_to_jaxpr(run, avals).out_avals[0].shape  # pyright: ignore
 
 
 # Eager steps
 
 
-def _write(x: ir.Array, value: ir.Array, *operands: ir.Array, transforms: Forms) -> ir.Array:
+def _write(x: Array, value: Array, *operands: Array, transforms: Forms) -> Array:
     return _updated(written_at, x, transforms, operands, value)
 
 
-def _add(x: ir.Array, value: ir.Array, *operands: ir.Array, transforms: Forms) -> ir.Array:
+def _add(x: Array, value: Array, *operands: Array, transforms: Forms) -> Array:
     return _updated(added_at, x, transforms, operands, value)
 
 
-def _swap(
-    x: ir.Array, value: ir.Array, *operands: ir.Array, transforms: Forms
-) -> tuple[ir.Array, ir.Array]:
+def _swap(x: Array, value: Array, *operands: Array, transforms: Forms) -> tuple[Array, Array]:
     old = read_part(x, transforms, operands)
     return _write(x, value, *operands, transforms=transforms), old
 
@@ -108,7 +103,7 @@ _swap_steps = (ir.Composite(_swap, "ref_swap"), ir.Composite(_swap, "ref_swap", 
 
 
 def _step_operands(
-    ref: ir.Ref, value: ir.ArrayLike, operands: Sequence[ir.ArrayLike], transforms: Forms
+    ref: ir.Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms
 ) -> tuple[Forms, list[Any]] | None:
     """The indices of a step with positions as operands, or ``None`` if no step supports them.
 
@@ -116,7 +111,7 @@ def _step_operands(
     """
     if ir.context.trace is not ir.eval_trace or type(ref) is not ir.Ref or ref.size <= _SMALL:
         return None
-    if ir.is_extended(ref.dtype) or any(isinstance(x, ir.Tracer) for x in (value, *operands)):
+    if ir.is_extended(ref.dtype) or any(isinstance(x, Tracer) for x in (value, *operands)):
         return None
     shape = ref.shape
     forms: list[Form] = []
@@ -149,8 +144,8 @@ def _step_operands(
 def _apply(
     steps: tuple[ir.Composite[Any], ir.Composite[Any]],
     ref: ir.Ref,
-    value: ir.ArrayLike,
-    operands: Sequence[ir.ArrayLike],
+    value: ArrayLike,
+    operands: Sequence[ArrayLike],
     transforms: Forms,
 ) -> Any:
     """Apply a step to the array of a reference, donating the array if the reference owns it."""
@@ -161,27 +156,21 @@ def _apply(
     return steps[ref.is_owned](ref.read(), value, *positions, transforms=forms)
 
 
-def write(
-    ref: ir.Ref, value: ir.ArrayLike, operands: Sequence[ir.ArrayLike], transforms: Forms
-) -> None:
+def write(ref: ir.Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> None:
     """Write to a reference eagerly."""
     with ir.locked((ref,)):
         new = _apply(_write_steps, ref, value, operands, transforms)
         _settle(ref, new, value)
 
 
-def add(
-    ref: ir.Ref, value: ir.ArrayLike, operands: Sequence[ir.ArrayLike], transforms: Forms
-) -> None:
+def add(ref: ir.Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> None:
     """Add to a reference eagerly."""
     with ir.locked((ref,)):
         new = _apply(_add_steps, ref, value, operands, transforms)
         _settle(ref, new, value)
 
 
-def swap(
-    ref: ir.Ref, value: ir.ArrayLike, operands: Sequence[ir.ArrayLike], transforms: Forms
-) -> ir.Array:
+def swap(ref: ir.Ref, value: ArrayLike, operands: Sequence[ArrayLike], transforms: Forms) -> Array:
     """Write to a reference eagerly, and return the previous value."""
     with ir.locked((ref,)):
         new, old = _apply(_swap_steps, ref, value, operands, transforms)
@@ -192,13 +181,13 @@ def swap(
     return old
 
 
-def _settle(ref: ir.Ref, new: ir.Array, value: ir.ArrayLike) -> None:
+def _settle(ref: ir.Ref, new: Array, value: ArrayLike) -> None:
     """Write a new array; the reference owns it if it is neither the value nor the old array."""
     if new is not ref.read():
         ref.write(new, fresh=new is not value)
 
 
-def _part_aval(ref: ir.AbstractRef, *operands: ir.ShapedArray, transforms: Forms) -> ir.ShapedArray:
+def _part_aval(ref: ir.AbstractRef, *operands: ShapedArray, transforms: Forms) -> ShapedArray:
     """The type of the part of a reference at some indices."""
     inner = ref.inner_aval
     if all(is_whole(form, ref.shape) for form in transforms):
@@ -226,7 +215,7 @@ def _place_text(ref: Any, operands: Sequence[Any], transforms: Forms, atom: Any)
 # Reading and writing
 
 
-def _get_discharge(ref: Any, *operands: ir.ArrayLike, transforms: Forms) -> ir.Array:
+def _get_discharge(ref: Any, *operands: ArrayLike, transforms: Forms) -> Array:
     x = ref.read()
     part = read_part(x, transforms, operands)
     # The whole array is not copied: from then on the reference shares it with the caller.
@@ -248,7 +237,7 @@ def _swap_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
     return [binder(old), ", ", place, " <- ", place, ", ", atom(value)]
 
 
-def _addupdate_discharge(ref: Any, value: Any, *operands: ir.ArrayLike, transforms: Forms) -> list:
+def _addupdate_discharge(ref: Any, value: Any, *operands: ArrayLike, transforms: Forms) -> list:
     add(ref, value, operands, transforms)
     return []
 
@@ -270,7 +259,7 @@ _rules: dict[str, Any] = {
 }
 
 # Operands: the reference and the positions of its indices.
-get_p: ir.Primitive = ir.define(
+get_p: Primitive = ir.define(
     "get",
     abstract_eval=_part_aval,
     effects=lambda params: _reading,
@@ -280,7 +269,7 @@ get_p: ir.Primitive = ir.define(
 )
 
 # Operands: the reference, the new value, and the positions. The result is the old value.
-swap_p: ir.Primitive = ir.define(
+swap_p: Primitive = ir.define(
     "swap",
     abstract_eval=lambda ref, value, *operands, transforms: _part_aval(
         ref, *operands, transforms=transforms
@@ -292,7 +281,7 @@ swap_p: ir.Primitive = ir.define(
 )
 
 # Operands: the reference, the value to add, and the positions.
-addupdate_p: ir.Primitive = ir.define(
+addupdate_p: Primitive = ir.define(
     "addupdate",
     abstract_eval=lambda ref, value, *operands, transforms: [],
     multiple_results=True,
@@ -310,7 +299,7 @@ _making = frozenset({ir.inside_effect})
 
 # Creating and freeing
 
-new_ref_p: ir.Primitive = ir.define(
+new_ref_p: Primitive = ir.define(
     "new_ref",
     abstract_eval=lambda init, *, memory_space, kind, pin: ir.AbstractRef(init, memory_space, kind),
     effects=lambda params: _making,
@@ -320,7 +309,7 @@ new_ref_p: ir.Primitive = ir.define(
     **_rules,
 )
 
-empty_ref_p: ir.Primitive = ir.define(
+empty_ref_p: Primitive = ir.define(
     "empty_ref",
     abstract_eval=lambda *, ty, memory_space, pin: ir.AbstractRef(ty, memory_space),
     effects=lambda params: _making,
@@ -330,7 +319,7 @@ empty_ref_p: ir.Primitive = ir.define(
     **_rules,
 )
 
-freeze_p: ir.Primitive = ir.define(
+freeze_p: Primitive = ir.define(
     "freeze",
     abstract_eval=lambda ref: ref.inner_aval,
     effects=lambda params: _reading,
@@ -344,7 +333,7 @@ def _free_discharge(ref: Any) -> list[Any]:
     return []
 
 
-free_ref_p: ir.Primitive = ir.define(
+free_ref_p: Primitive = ir.define(
     "free_ref",
     abstract_eval=lambda ref: [],
     multiple_results=True,

@@ -10,6 +10,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at, move_dim
+from ricci_ir import Array, ArrayLike, FactorMap, Jaxpr, Primitive, ShapedArray
 from ricci_lax.elementwise import add, div, eq, max, min, mul, neg, select, sub
 from ricci_lax.elementwise._factories import BinaryFunction, scalar
 from ricci_lax.structure import broadcasted_iota, full, full_like, reshape
@@ -49,10 +50,7 @@ _UINT32 = np.dtype("uint32")
 
 
 def _check_shapes(
-    operand: ir.ShapedArray,
-    indices: ir.ShapedArray,
-    updates: ir.ShapedArray,
-    dims: ScatterDimensionNumbers,
+    operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, dims: ScatterDimensionNumbers
 ) -> None:
     ndim = len(dims.update_window_dims) + indices.ndim - 1
     if updates.ndim != ndim:
@@ -102,11 +100,8 @@ def _check_shapes(
 
 @lru_cache(maxsize=4096)
 def _scatter_aval(
-    operand: ir.ShapedArray,
-    indices: ir.ShapedArray,
-    updates: ir.ShapedArray,
-    dims: ScatterDimensionNumbers,
-) -> ir.ShapedArray:
+    operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, dims: ScatterDimensionNumbers
+) -> ShapedArray:
     name = "scatter_dims_to_operand_dims"
     check_index_map("scatter", name, dims.scatter_dims_to_operand_dims, indices, operand.ndim)
     check_dtypes_match("scatter", (operand, updates))
@@ -114,7 +109,7 @@ def _scatter_aval(
     return operand
 
 
-def _scatter_batch(primitive: ir.Primitive) -> Callable[..., tuple[ir.Array, int]]:
+def _scatter_batch(primitive: Primitive) -> Callable[..., tuple[Array, int]]:
     def batch(axis, args, batch_dims, *, dimension_numbers, **params):
         operand, indices, updates = args
         dims: ScatterDimensionNumbers = dimension_numbers
@@ -141,13 +136,13 @@ def _scatter_batch(primitive: ir.Primitive) -> Callable[..., tuple[ir.Array, int
 
 
 def _scatter_factors(
-    operand: ir.ShapedArray,
-    indices: ir.ShapedArray,
-    updates: ir.ShapedArray,
+    operand: ShapedArray,
+    indices: ShapedArray,
+    updates: ShapedArray,
     *,
     dimension_numbers: ScatterDimensionNumbers,
     **params: object,
-) -> ir.FactorMap:
+) -> FactorMap:
     """The sharding factors: dimensions that updates cover, or that are batches, may be sharded."""
     dims = dimension_numbers
     batches = {i: operand.ndim + i for i in range(indices.ndim - 1)}
@@ -172,7 +167,7 @@ def _scatter_factors(
     )
     of_indices = (*(f if f in inner else None for f in batches.values()), None)
     advice = "Specify the sharding of the result: x.at[index].set(y, out_sharding=P(...))."
-    return ir.FactorMap(
+    return FactorMap(
         (tuple(of_operand), of_indices, of_updates), (tuple(of_operand),), advice=advice
     )
 
@@ -183,7 +178,7 @@ def _scatter(
     jvp: Callable[..., Any],
     transpose: Callable[..., Any],
     sums: ir.SumsRule | None = None,
-) -> ir.Primitive:
+) -> Primitive:
     """A primitive of the family, and all its rules but the derivatives."""
 
     def abstract_eval(operand, indices, updates, *, dimension_numbers, **params):
@@ -208,7 +203,7 @@ def _scatter(
     return primitive
 
 
-def _update_cotangent(ct, indices, updates, dims, mode) -> ir.Array:
+def _update_cotangent(ct, indices, updates, dims, mode) -> Array:
     """The cotangent of the updates: a gather at their positions."""
     params = window_reading(dims, updates.aval.shape, len(shape_of(ct)), mode)
     return gather_p.bind(ct, indices, **params)
@@ -235,10 +230,10 @@ def _linear_transpose(
     return [ct if is_undefined_primal(operand) else None, None, ct_updates]
 
 
-scatter_add_p: ir.Primitive = _scatter(
+scatter_add_p: Primitive = _scatter(
     "scatter-add", numeric, _linear_jvp, _linear_transpose, ir.SumsRule("all", beside=slice(1, 2))
 )
-scatter_sub_p: ir.Primitive = _scatter("scatter-sub", numeric, _linear_jvp, _linear_transpose)
+scatter_sub_p: Primitive = _scatter("scatter-sub", numeric, _linear_jvp, _linear_transpose)
 
 
 def _add_at(operand, indices, updates, params):
@@ -275,7 +270,7 @@ def _mul_transpose(primitive, ct, operand, indices, updates, **params):
     return [primitive.bind(ct, indices, updates, **params), None, None]
 
 
-scatter_mul_p: ir.Primitive = _scatter("scatter-mul", numeric, _mul_jvp, _mul_transpose)
+scatter_mul_p: Primitive = _scatter("scatter-mul", numeric, _mul_jvp, _mul_transpose)
 
 
 # scatter-min and scatter-max: values that attain the extremum share the gradient equally.
@@ -325,8 +320,8 @@ def _not_linear(primitive, ct, *args, **params):
     raise NotImplementedError(f"the transpose of {primitive.name!r}: the operation is not linear")
 
 
-scatter_min_p: ir.Primitive = _scatter("scatter-min", None, _extremal_jvp, _not_linear)
-scatter_max_p: ir.Primitive = _scatter("scatter-max", None, _extremal_jvp, _not_linear)
+scatter_min_p: Primitive = _scatter("scatter-min", None, _extremal_jvp, _not_linear)
+scatter_max_p: Primitive = _scatter("scatter-max", None, _extremal_jvp, _not_linear)
 
 
 # scatter: updates replace elements.
@@ -403,7 +398,7 @@ def _set_transpose(
     return [ct_operand, None, ct_updates]
 
 
-scatter_p: ir.Primitive = _scatter(
+scatter_p: Primitive = _scatter(
     "scatter", None, _set_jvp, _set_transpose, ir.SumsRule("all", beside=slice(1, 2))
 )
 
@@ -412,16 +407,16 @@ scatter_p: ir.Primitive = _scatter(
 
 
 def bind_scatter(
-    primitive: ir.Primitive,
-    operand: ir.ArrayLike,
-    indices: ir.ArrayLike,
-    updates: ir.ArrayLike,
+    primitive: Primitive,
+    operand: ArrayLike,
+    indices: ArrayLike,
+    updates: ArrayLike,
     dims: ScatterDimensionNumbers,
     sorted_: bool,
     unique: bool,
     mode: str | GatherScatterMode | None,
-    jaxpr: ir.Jaxpr | None,
-) -> ir.Array:
+    jaxpr: Jaxpr | None,
+) -> Array:
     """Bind a scatter; ``jaxpr`` combines an element with its update, if there is one."""
     return primitive.bind(
         operand,
@@ -437,18 +432,18 @@ def bind_scatter(
 
 
 def _public(
-    primitive: ir.Primitive, combine: BinaryFunction | None, name: str, what: str, result: str
+    primitive: Primitive, combine: BinaryFunction | None, name: str, what: str, result: str
 ):
     def scatter(
-        operand: ir.ArrayLike,
-        scatter_indices: ir.ArrayLike,
-        updates: ir.ArrayLike,
+        operand: ArrayLike,
+        scatter_indices: ArrayLike,
+        updates: ArrayLike,
         dimension_numbers: ScatterDimensionNumbers,
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-    ) -> ir.Array:
+    ) -> Array:
         jaxpr = None if combine is None else combiner(combine, array_aval(operand).dtype)
         flags = indices_are_sorted, unique_indices
         return bind_scatter(

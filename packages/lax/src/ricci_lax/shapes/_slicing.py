@@ -7,6 +7,7 @@ from typing import Any
 import ricci_ir as ir
 from ricci_autodiff import is_undefined_primal, linear
 from ricci_batching import batched_at, move_dim
+from ricci_ir import Array, ArrayLike, FactorMap, Primitive, Shape, ShapedArray
 from ricci_lax.elementwise import select_n, sub
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure import _exact_rules as exact
@@ -21,8 +22,8 @@ __all__ = ["index_in_dim", "pad", "pad_p", "slice", "slice_in_dim", "slice_p"]
 
 
 def _slice_aval(
-    x: ir.ShapedArray, *, start_indices: ir.Shape, limit_indices: ir.Shape, strides: ir.Shape | None
-) -> ir.ShapedArray:
+    x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
+) -> ShapedArray:
     names = ("start_indices", "limit_indices", "strides")
     values = (start_indices, limit_indices, (1,) * x.ndim if strides is None else strides)
     for name, value in zip(names, values, strict=True):
@@ -79,31 +80,26 @@ def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
 
 
 def _slice_lower(
-    ctx: Lowering,
-    x: Value,
-    *,
-    start_indices: ir.Shape,
-    limit_indices: ir.Shape,
-    strides: ir.Shape | None,
+    ctx: Lowering, x: Value, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
 ) -> Value:
     strides = (1,) * len(start_indices) if strides is None else strides
     return write_slice(ctx, x, start_indices, limit_indices, strides, ctx.out)
 
 
-def sliced_dimensions(operands: Sequence[ir.ShapedArray], sizes: ir.Shape) -> ir.FactorMap:
+def sliced_dimensions(operands: Sequence[ShapedArray], sizes: Shape) -> FactorMap:
     """Sharding factors of a slice: the first operand's; a one-element slice is replicated."""
     dims = tuple(range(len(sizes)))
     scalars = ((),) * (len(operands) - 1)
     if prod(sizes) == 1:
-        return ir.FactorMap((dims, *scalars), ((None,) * len(sizes),), reduced=frozenset(dims))
-    return ir.FactorMap((dims, *scalars), (dims,))
+        return FactorMap((dims, *scalars), ((None,) * len(sizes),), reduced=frozenset(dims))
+    return FactorMap((dims, *scalars), (dims,))
 
 
-def _slice_factors(x: ir.ShapedArray, **params: Any) -> ir.FactorMap:
+def _slice_factors(x: ShapedArray, **params: Any) -> FactorMap:
     return sliced_dimensions((x,), _slice_aval(x, **params).shape)
 
 
-slice_p: ir.Primitive = ir.define(
+slice_p: Primitive = ir.define(
     "slice",
     sharding=ir.factors(_slice_factors),
     sums=ir.linear_in_all,
@@ -117,11 +113,11 @@ slice_p: ir.Primitive = ir.define(
 
 
 def slice(
-    operand: ir.ArrayLike,
+    operand: ArrayLike,
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> ir.Array:
+) -> Array:
     """A part of an array, at a fixed position.
 
     Args:
@@ -153,12 +149,12 @@ def slice(
 
 
 def slice_in_dim(
-    operand: ir.ArrayLike,
+    operand: ArrayLike,
     start_index: int | None,
     limit_index: int | None,
     stride: int = 1,
     axis: int = 0,
-) -> ir.Array:
+) -> Array:
     """A part of an array along one axis; negative positions count from the end.
 
     Args:
@@ -194,9 +190,7 @@ def slice_in_dim(
     return slice(operand, starts, limits, strides)
 
 
-def index_in_dim(
-    operand: ir.ArrayLike, index: int, axis: int = 0, keepdims: bool = True
-) -> ir.Array:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One position of an array along an axis.
 
     Args:
@@ -236,8 +230,8 @@ PaddingConfig = Sequence[tuple[int, int, int]]
 
 
 def _pad_aval(
-    x: ir.ShapedArray, padding_value: ir.ShapedArray, *, padding_config: PaddingConfig
-) -> ir.ShapedArray:
+    x: ShapedArray, padding_value: ShapedArray, *, padding_config: PaddingConfig
+) -> ShapedArray:
     if x.dtype != padding_value.dtype:
         raise TypeError(
             f"pad: the operand is {x.dtype} and padding_value is {padding_value.dtype}. "
@@ -267,7 +261,7 @@ def _pad_aval(
             f"pad: padding_config {padding_config} cuts off more than an operand of shape "
             f"{x.shape} has; a size would be negative, as in {shape}."
         )
-    return ir.ShapedArray(shape, x.dtype, x.weak_type and padding_value.weak_type)
+    return ShapedArray(shape, x.dtype, x.weak_type and padding_value.weak_type)
 
 
 def _pad_transpose(ct, x, padding_value, *, padding_config):
@@ -310,7 +304,7 @@ def _pad_lower(
     return write_pad(ctx, x, padding_value, padding_config, ctx.out)
 
 
-pad_p: ir.Primitive = ir.define(
+pad_p: Primitive = ir.define(
     "pad",
     sharding=ir.factors(ir.same_dimensions),
     sums=ir.linear_in_all,
@@ -323,9 +317,7 @@ pad_p: ir.Primitive = ir.define(
 )
 
 
-def pad(
-    operand: ir.ArrayLike, padding_value: ir.ArrayLike, padding_config: PaddingConfig
-) -> ir.Array:
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: PaddingConfig) -> Array:
     """Add copies of a value around an array, and between its elements.
 
     Args:
@@ -360,7 +352,7 @@ def pad(
     return pad_p.bind(operand, padding_value, padding_config=config)
 
 
-def _term_of(value: ir.ArrayLike, aval: ir.ShapedArray, sharding: Any) -> ir.ArrayLike:
+def _term_of(value: ArrayLike, aval: ShapedArray, sharding: Any) -> ArrayLike:
     """Return a scalar as one term on each device of a sum: possible for zero alone."""
     if isinstance(value, ir.Tracer) or shape_of(value) or value:
         return value

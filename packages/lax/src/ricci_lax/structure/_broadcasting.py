@@ -9,6 +9,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import move_dim
+from ricci_ir import Array, ArrayLike, FactorMap, Primitive, Shape, ShapedArray
 from ricci_lax.rules._checkify import checks_nan
 from ricci_stablehlo import Lowering, Value, write_broadcast
 
@@ -40,8 +41,8 @@ __all__ = [
 
 
 def _broadcast_in_dim_aval(
-    x: ir.ShapedArray, *, shape: ir.Shape, broadcast_dimensions: ir.Shape, sharding
-) -> ir.ShapedArray:
+    x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape, sharding
+) -> ShapedArray:
     dims = broadcast_dimensions
     check_nonnegative("broadcast_in_dim", shape)
     if len(dims) != x.ndim:
@@ -94,7 +95,7 @@ def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sh
 
 
 def _broadcast_in_dim_lower(
-    ctx: Lowering, x: Value, *, broadcast_dimensions: ir.Shape, **params: object
+    ctx: Lowering, x: Value, *, broadcast_dimensions: Shape, **params: object
 ) -> Value:
     return write_broadcast(ctx, x, broadcast_dimensions, ctx.out)
 
@@ -102,21 +103,21 @@ def _broadcast_in_dim_lower(
 _broadcast_in_dim_usual = ir.hides(broadcast_dimensions=(), sharding=None)
 
 
-def _broadcast_in_dim_shown(*, shape: ir.Shape, **params: object) -> dict[str, Any]:
+def _broadcast_in_dim_shown(*, shape: Shape, **params: object) -> dict[str, Any]:
     return _broadcast_in_dim_usual(**params)  # the result's type has the shape
 
 
 def _broadcast_in_dim_factors(
-    x: ir.ShapedArray, *, shape: ir.Shape, broadcast_dimensions: ir.Shape, **params: object
-) -> ir.FactorMap:
+    x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape, **params: object
+) -> FactorMap:
     dims: list[int | None] = [None] * len(shape)
     for i, d in enumerate(broadcast_dimensions):
         if x.shape[i] == shape[d]:
             dims[d] = i
-    return ir.FactorMap((tuple(range(x.ndim)),), (tuple(dims),))
+    return FactorMap((tuple(range(x.ndim)),), (tuple(dims),))
 
 
-broadcast_in_dim_p: ir.Primitive = ir.define(
+broadcast_in_dim_p: Primitive = ir.define(
     "broadcast_in_dim",
     sharding=ir.makes_sharding(ir.factors(_broadcast_in_dim_factors)),
     sums=ir.linear_in_all,
@@ -132,12 +133,12 @@ broadcast_in_dim_p: ir.Primitive = ir.define(
 
 @ir.may_return_operand
 def broadcast_in_dim(
-    operand: ir.ArrayLike,
+    operand: ArrayLike,
     shape: Sequence[int],
     broadcast_dimensions: Sequence[int],
     *,
     out_sharding: object = None,
-) -> ir.Array:
+) -> Array:
     """Repeat an array along new dimensions, and along those of size 1.
 
     Args:
@@ -178,9 +179,7 @@ def broadcast_in_dim(
 
 
 @ir.may_return_operand
-def broadcast(
-    operand: ir.ArrayLike, sizes: Sequence[int], *, out_sharding: object = None
-) -> ir.Array:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None) -> Array:
     """Repeat an array along new leading dimensions of the given sizes.
 
     Args:
@@ -203,7 +202,7 @@ def broadcast(
 
 
 @ir.may_return_operand
-def expand_dims(array: ir.ArrayLike, dimensions: Sequence[int]) -> ir.Array:
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Insert dimensions of size 1, at these positions of the result.
 
     Args:
@@ -272,7 +271,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def broadcast_to_rank(x: ir.ArrayLike, rank: int) -> ir.Array:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Add leading dimensions of size 1 to an array up to a number of dimensions.
 
     Args:
@@ -294,7 +293,7 @@ def broadcast_to_rank(x: ir.ArrayLike, rank: int) -> ir.Array:
 # reduce_sum
 
 
-def reduced_aval(x: ir.ShapedArray, axes: Sequence[int]) -> ir.ShapedArray:
+def reduced_aval(x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
     """The type of a reduction of an array over some of its axes.
 
     Raises:
@@ -315,7 +314,7 @@ def batched_axes(axes: Sequence[int], dim: int) -> tuple[tuple[int, ...], int]:
     return tuple(a + (a >= dim) for a in axes), dim - sum(a < dim for a in axes)
 
 
-def _reduce_sum_aval(x: ir.ShapedArray, *, axes: ir.Shape, out_sharding) -> ir.ShapedArray:
+def _reduce_sum_aval(x: ShapedArray, *, axes: Shape, out_sharding) -> ShapedArray:
     check_dtype("reduce_sum", x, numeric)
     return reduced_aval(x, axes)
 
@@ -334,14 +333,14 @@ def _reduce_sum_batch(axis, args, dims, *, axes, out_sharding):
     return reduce_sum_p.bind(args[0], axes=axes, out_sharding=out_sharding), dim
 
 
-def reduction_factors(*avals: ir.ShapedArray, axes: ir.Shape, **params: object) -> ir.FactorMap:
+def reduction_factors(*avals: ShapedArray, axes: Shape, **params: object) -> FactorMap:
     """The factor map of a reduction over axes, which may be sharded."""
     dims = tuple(range(avals[0].ndim))
     remaining = tuple(i for i in dims if i not in axes)
-    return ir.FactorMap((dims,) * len(avals), (remaining,), frozenset(axes))
+    return FactorMap((dims,) * len(avals), (remaining,), frozenset(axes))
 
 
-reduce_sum_p: ir.Primitive = ir.define(
+reduce_sum_p: Primitive = ir.define(
     "reduce_sum",
     sharding=ir.makes_sharding(ir.factors(reduction_factors)),
     sums=ir.linear_in_all,
@@ -354,9 +353,7 @@ reduce_sum_p: ir.Primitive = ir.define(
 )
 
 
-def reduce_sum(
-    operand: ir.ArrayLike, axes: Sequence[int], *, out_sharding: object = None
-) -> ir.Array:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
     """The sum of an array over some of its axes, in the array's own dtype.
 
     Args:
@@ -390,7 +387,7 @@ def reduce_sum(
     return bind_placed(reduce_sum_p, (operand,), rank, out_sharding, {"axes": axes}, "out_sharding")
 
 
-def weak_scalar(value: Any) -> ir.ArrayLike:
+def weak_scalar(value: Any) -> ArrayLike:
     """A weakly typed scalar of the value and dtype of another, of NumPy or an array.
 
     It is a Python scalar, unless those of its kind have another width now.
@@ -404,12 +401,12 @@ def weak_scalar(value: Any) -> ir.ArrayLike:
     )
 
 
-def zeros_of(aval: ir.ShapedArray) -> ir.Array:
+def zeros_of(aval: ShapedArray) -> Array:
     """An array of zeros of a given type."""
     if aval.dtype == ir.float0:
         return ir.as_array(np.zeros(aval.shape, ir.float0))
     if isinstance(aval.dtype, ir.ExtendedDType):
-        words = aval.dtype.physical_aval(ir.ShapedArray((), aval.dtype))
+        words = aval.dtype.physical_aval(ShapedArray((), aval.dtype))
         zero = aval.dtype.from_physical(zeros_of(words))
     else:
         zero = ir.exact_scalar(0, aval.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import move_dim
+from ricci_ir import Array, ArrayLike, FactorMap, Primitive, Shape, ShapedArray
 from ricci_stablehlo import Lowering, Value, write_reshape
 
 from . import _exact_rules as exact
@@ -20,8 +21,8 @@ __all__ = ["collapse", "reshape", "reshape_p", "squeeze", "squeeze_p"]
 
 
 def _reshape_aval(
-    x: ir.ShapedArray, *, new_sizes: ir.Shape, dimensions: ir.Shape | None, sharding
-) -> ir.ShapedArray:
+    x: ShapedArray, *, new_sizes: Shape, dimensions: Shape | None, sharding
+) -> ShapedArray:
     if any(size < 0 for size in new_sizes):
         raise TypeError(
             f"reshape: the new shape {new_sizes} has a negative size. Work the size out "
@@ -57,9 +58,7 @@ def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
     return reshape_p.bind(x, new_sizes=sizes, dimensions=dimensions, sharding=sharding), 0
 
 
-def _reshape_lower(
-    ctx: Lowering, x: Value, *, dimensions: ir.Shape | None, **params: object
-) -> Value:
+def _reshape_lower(ctx: Lowering, x: Value, *, dimensions: Shape | None, **params: object) -> Value:
     out = ctx.out
     if dimensions is not None:
         x = lower_transpose(ctx, x, dimensions)
@@ -69,7 +68,7 @@ def _reshape_lower(
 _ADVICE = "Specify the sharding of the result: lax.reshape(x, sizes, out_sharding=P(...))."
 
 
-def _reshape_factors(x: ir.ShapedArray, *, new_sizes: ir.Shape, **params: object) -> ir.FactorMap:
+def _reshape_factors(x: ShapedArray, *, new_sizes: Shape, **params: object) -> FactorMap:
     """Sharding factors: merged dimensions keep their axes; a split one passes its to the first.
 
     Dimensions of size 1 are left out. The others are grouped so that each group of the operand has
@@ -82,10 +81,10 @@ def _reshape_factors(x: ir.ShapedArray, *, new_sizes: ir.Shape, **params: object
             for i in old:
                 operand[i] = i
             results[new[0]] = old[0] if len(old) == 1 else tuple(old)
-    return ir.FactorMap((tuple(operand),), (tuple(results),), advice=_ADVICE)
+    return FactorMap((tuple(operand),), (tuple(results),), advice=_ADVICE)
 
 
-def _groups(old_sizes: ir.Shape, new_sizes: ir.Shape) -> Iterator[tuple[list[int], list[int]]]:
+def _groups(old_sizes: Shape, new_sizes: Shape) -> Iterator[tuple[list[int], list[int]]]:
     """Yield groups of old and of new dimensions, which have equal sizes, without sizes of 1."""
     old_dims = [i for i, size in enumerate(old_sizes) if size != 1]
     new_dims = [i for i, size in enumerate(new_sizes) if size != 1]
@@ -157,7 +156,7 @@ def _shared_axes(axes: tuple, sizes: Sequence[int], mesh: Any) -> list[tuple] | 
     return None if axes else [*parts, *[()] * (len(sizes) - len(parts))]
 
 
-reshape_p: ir.Primitive = ir.define(
+reshape_p: Primitive = ir.define(
     "reshape",
     sharding=ir.makes_sharding(_ReshapeSharding(_reshape_factors)),
     sums=ir.linear_in_all,
@@ -172,12 +171,12 @@ reshape_p: ir.Primitive = ir.define(
 
 @ir.may_return_operand
 def reshape(
-    operand: ir.ArrayLike,
+    operand: ArrayLike,
     new_sizes: Sequence[int],
     dimensions: Sequence[int] | None = None,
     *,
     out_sharding: object = None,
-) -> ir.Array:
+) -> Array:
     """Change the shape of an array to another of the same size.
 
     Args:
@@ -219,7 +218,7 @@ def reshape(
 # squeeze
 
 
-def _check_ones(shape: ir.Shape, dimensions: ir.Shape) -> None:
+def _check_ones(shape: Shape, dimensions: Shape) -> None:
     if any(shape[d] != 1 for d in dimensions):
         raise ValueError(
             f"squeeze: of dimensions {tuple(dimensions)} of shape {shape}, one has a size other "
@@ -227,7 +226,7 @@ def _check_ones(shape: ir.Shape, dimensions: ir.Shape) -> None:
         )
 
 
-def _squeeze_aval(x: ir.ShapedArray, *, dimensions: ir.Shape) -> ir.ShapedArray:
+def _squeeze_aval(x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
     if not all(0 <= d < x.ndim for d in dimensions):
         raise ValueError(
             f"squeeze: dimensions {tuple(dimensions)} are not all dimensions of shape {x.shape}."
@@ -241,12 +240,12 @@ def _squeeze_batch(axis, args, dims, *, dimensions):
     return squeeze_p.bind(x, dimensions=tuple(d + 1 for d in dimensions)), 0
 
 
-def _squeeze_factors(x: ir.ShapedArray, *, dimensions: ir.Shape) -> ir.FactorMap:
+def _squeeze_factors(x: ShapedArray, *, dimensions: Shape) -> FactorMap:
     dims = tuple(range(x.ndim))
-    return ir.FactorMap((dims,), (tuple(i for i in dims if i not in dimensions),))
+    return FactorMap((dims,), (tuple(i for i in dims if i not in dimensions),))
 
 
-squeeze_p: ir.Primitive = ir.define(
+squeeze_p: Primitive = ir.define(
     "squeeze",
     sharding=ir.factors(_squeeze_factors),
     sums=ir.linear_in_all,
@@ -260,7 +259,7 @@ squeeze_p: ir.Primitive = ir.define(
 
 
 @ir.may_return_operand
-def squeeze(array: ir.ArrayLike, dimensions: Sequence[int]) -> ir.Array:
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Remove dimensions of size 1.
 
     Args:
@@ -293,9 +292,7 @@ def squeeze(array: ir.ArrayLike, dimensions: Sequence[int]) -> ir.Array:
 
 
 @ir.may_return_operand
-def collapse(
-    operand: ir.ArrayLike, start_dimension: int, stop_dimension: int | None = None
-) -> ir.Array:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge a range of dimensions into one; an empty range inserts a dimension of size 1.
 
     Args:

@@ -5,16 +5,14 @@ from typing import NoReturn
 
 import numpy as np
 
-import ricci_ir as ir
+from ricci_ir import Array, DTypeLike
 
 from ._creation import asarray
 
 __all__ = ["frombuffer", "fromfile", "fromiter", "fromstring"]
 
 
-def frombuffer(
-    buffer: Buffer, dtype: ir.DTypeLike = float, count: int = -1, offset: int = 0
-) -> ir.Array:
+def frombuffer(buffer: Buffer, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """An array of the bytes of a buffer, copied.
 
     Args:
@@ -36,7 +34,7 @@ def frombuffer(
     return asarray(np.frombuffer(buffer, np.dtype(dtype), count, offset))
 
 
-def fromstring(string: str, dtype: ir.DTypeLike = float, count: int = -1, *, sep: str) -> ir.Array:
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """An array of the numbers in a text.
 
     Args:

@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, Axis
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.indexing._brackets import getitem
@@ -24,18 +25,18 @@ from ricci_numpy.ufuncs._unary import abs
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid"]
 
 
-def _optional_operands(name: str, *args: ir.ArrayLike | None) -> list[Any]:
+def _optional_operands(name: str, *args: ArrayLike | None) -> list[Any]:
     """The operands, of which some may be ``None``."""
     return [x if x is None else promotion.operands(name, x)[0] for x in args]
 
 
 def diff(
-    a: ir.ArrayLike,
+    a: ArrayLike,
     n: int = 1,
     axis: int = -1,
-    prepend: ir.ArrayLike | None = None,
-    append: ir.ArrayLike | None = None,
-) -> ir.Array:
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
+) -> Array:
     """The differences of neighbouring elements along a dimension.
 
     Args:
@@ -68,8 +69,8 @@ def diff(
 
 @ir.composite("diff")
 def _diff(
-    a: ir.Array, prepend: ir.ArrayLike | None, append: ir.ArrayLike | None, *, n: int, axis: int
-) -> ir.Array:
+    a: Array, prepend: ArrayLike | None, append: ArrayLike | None, *, n: int, axis: int
+) -> Array:
     if n == 0:
         return a
     if n < 0:
@@ -87,7 +88,7 @@ def _diff(
     return a
 
 
-def _step(a: ir.Array, axis: int) -> ir.Array:
+def _step(a: Array, axis: int) -> Array:
     """The differences of neighbours."""
     size = a.shape[axis]
     after = lax.slice_in_dim(a, ir.min_dim(1, size), size, axis=axis)
@@ -96,8 +97,8 @@ def _step(a: ir.Array, axis: int) -> ir.Array:
 
 
 def ediff1d(
-    ary: ir.ArrayLike, to_end: ir.ArrayLike | None = None, to_begin: ir.ArrayLike | None = None
-) -> ir.Array:
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
     """The differences of neighbours in the flattened array.
 
     Args:
@@ -127,7 +128,7 @@ def ediff1d(
 
 
 @ir.composite("ediff1d")
-def _ediff1d(ary: ir.Array, to_end: ir.ArrayLike | None, to_begin: ir.ArrayLike | None) -> ir.Array:
+def _ediff1d(ary: Array, to_end: ArrayLike | None, to_begin: ArrayLike | None) -> Array:
     differences = _step(ravel(ary), 0) if np.ndim(ary) != 1 else _step(ary, 0)
     begin, end = (
         x if x is None else ravel(promotion.convert(x, differences.dtype))
@@ -138,8 +139,8 @@ def _ediff1d(ary: ir.Array, to_end: ir.ArrayLike | None, to_begin: ir.ArrayLike 
 
 
 def gradient(
-    f: ir.ArrayLike, *varargs: ir.ArrayLike, axis: ir.Axis = None, edge_order: int | None = None
-) -> ir.Array | list[ir.Array]:
+    f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: int | None = None
+) -> Array | list[Array]:
     """The derivatives of a sampled function, by central differences inside and one-sided at ends.
 
     Args:
@@ -198,18 +199,16 @@ def gradient(
 
 
 @ir.composite("gradient")
-def _gradient(
-    f: ir.Array, *distances: ir.ArrayLike, axes: tuple[int, ...]
-) -> ir.Array | list[ir.Array]:
+def _gradient(f: Array, *distances: ArrayLike, axes: tuple[int, ...]) -> Array | list[Array]:
     f, *steps = promotion.promote_dtypes_inexact(f, *distances)
     derivatives = [_derivative(f, h, axis) for h, axis in zip(steps, axes, strict=True)]
     return derivatives if len(derivatives) > 1 else derivatives[0]
 
 
-def _derivative(f: ir.Array, h: ir.Array, axis: int) -> ir.Array:
+def _derivative(f: Array, h: Array, axis: int) -> Array:
     size = f.shape[axis]
 
-    def part(x: ir.Array, start: int, stop: int) -> ir.Array:
+    def part(x: Array, start: int, stop: int) -> Array:
         return lax.slice_in_dim(x, start, stop, axis=axis)
 
     first = lax.sub(part(f, 1, 2), part(f, 0, 1))
@@ -238,8 +237,8 @@ def _derivative(f: ir.Array, h: ir.Array, axis: int) -> ir.Array:
 
 
 def trapezoid(
-    y: ir.ArrayLike, x: ir.ArrayLike | None = None, dx: ir.ArrayLike = 1.0, axis: int = -1
-) -> ir.Array:
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
     """The integral of a sampled function along a dimension, by the trapezoidal rule.
 
     Args:
@@ -276,7 +275,7 @@ def trapezoid(
 
 
 @ir.composite("trapezoid")
-def _trapezoid(y: ir.Array, dx: ir.Array, *, axis: int) -> ir.Array:
+def _trapezoid(y: Array, dx: Array, *, axis: int) -> Array:
     y, dx = promotion.promote_dtypes(*promotion.promote_dtypes_inexact(y), dx)
     y = moveaxis(y, axis, -1)
     half = promotion.strong_constant(y.dtype, 0.5)
@@ -291,13 +290,13 @@ def _trapezoid(y: ir.Array, dx: ir.Array, *, axis: int) -> ir.Array:
 
 
 @ir.composite("trapezoid")
-def _trapezoid_at(y: ir.Array, x: ir.Array, *, axis: int) -> ir.Array:
+def _trapezoid_at(y: Array, x: Array, *, axis: int) -> Array:
     y, x = promotion.promote_dtypes_inexact(y, x)
     total = _weighted_sum(_step(x, x.ndim - 1), moveaxis(y, axis, -1))
     return lax.mul(promotion.strong_constant(total.dtype, 0.5), total)
 
 
-def _weighted_sum(weights: ir.Array, y: ir.Array) -> ir.Array:
+def _weighted_sum(weights: Array, y: Array) -> Array:
     """The sums of neighbours along the last dimension, multiplied by weights and summed."""
     last = y.ndim - 1
     after, before = lax.slice_in_dim(y, 1, None, axis=last), lax.slice_in_dim(y, 0, -1, axis=last)
@@ -312,13 +311,13 @@ _EXTRAPOLATE = "extrapolate"
 
 
 def interp(
-    x: ir.ArrayLike,
-    xp: ir.ArrayLike,
-    fp: ir.ArrayLike,
-    left: ir.ArrayLike | str | None = None,
-    right: ir.ArrayLike | str | None = None,
-    period: ir.ArrayLike | None = None,
-) -> ir.Array:
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
+    period: ArrayLike | None = None,
+) -> Array:
     """The values between given points of a function, by straight lines.
 
     Args:
@@ -374,12 +373,8 @@ def interp(
 
 @ir.composite("_interp")
 def _interp(
-    x: ir.Array,
-    xp: ir.Array,
-    fp: ir.Array,
-    *settings: ir.ArrayLike,
-    modes: tuple[tuple[str, str], ...],
-) -> ir.Array:
+    x: Array, xp: Array, fp: Array, *settings: ArrayLike, modes: tuple[tuple[str, str], ...]
+) -> Array:
     remaining = iter(settings)
     values = {name: next(remaining) for name, mode in modes if mode != _EXTRAPOLATE}
     extrapolated = {name for name, mode in modes if mode == _EXTRAPOLATE}
@@ -409,9 +404,7 @@ def _interp(
     return result
 
 
-def _periodic(
-    x: ir.Array, xp: ir.Array, fp: ir.Array, period: ir.Array
-) -> tuple[ir.Array, ir.Array, ir.Array]:
+def _periodic(x: Array, xp: Array, fp: Array, period: Array) -> tuple[Array, Array, Array]:
     """The points within one period in order, with one more from the period on either side."""
     x, xp = remainder(x, period), remainder(xp, period)
     xp, fp = lax.sort((xp, fp), num_keys=1)

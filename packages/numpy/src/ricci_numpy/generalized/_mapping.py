@@ -15,6 +15,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
+from ricci_ir import Array, ArrayLike, DTypeLike, ShapedArray, ShapeLike
 from ricci_numpy._promotion import as_elements, convert
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
@@ -187,7 +188,7 @@ def _checked(
             # Instances of a class that is a pytree have the shape that they say.
             shape = getattr(result, "shape", None)
             if shape is None:
-                shape = cast(ir.ShapedArray, ir.get_aval(result)).shape
+                shape = cast(ShapedArray, ir.get_aval(result)).shape
             if len(shape) != len(names):
                 raise ValueError(
                     f"a result of shape {shape} does not have the core dimensions {names} {hint}."
@@ -198,7 +199,7 @@ def _checked(
     return checked
 
 
-def _map_leading(fun: Callable[..., Any], arrays: list[ir.Array], counts: list[int]) -> Any:
+def _map_leading(fun: Callable[..., Any], arrays: list[Array], counts: list[int]) -> Any:
     """Map a function over the broadcast leading dimensions of arrays, ``counts`` of each."""
     loop = broadcast_shapes(*(x.shape[:n] for x, n in zip(arrays, counts, strict=True)))
     squeezed = []
@@ -225,11 +226,7 @@ def _expanded[T](out: T, axes: tuple[int, ...]) -> T:
 
 
 def fromfunction[R](
-    function: Callable[..., R],
-    shape: ir.ShapeLike,
-    *,
-    dtype: ir.DTypeLike = float,
-    **kwargs: object,
+    function: Callable[..., R], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object
 ) -> R:
     """The values of a function at the indices of the elements of an array.
 
@@ -259,16 +256,16 @@ def fromfunction[R](
     return mapped(*(arange(size, dtype=dtype) for size in sizes))
 
 
-Combine = Callable[[ir.Array, ir.Array], ir.Array]
+Combine = Callable[[Array, Array], Array]
 
 
 class Loops(ir.TupleRecord):
     """The loops of one function; rows are the parts of an array along its first axis."""
 
-    reduce: Callable[..., ir.Array]
-    accumulate: Callable[..., ir.Array]
-    at: Callable[..., ir.Array]
-    reduceat: Callable[..., ir.Array]
+    reduce: Callable[..., Array]
+    accumulate: Callable[..., Array]
+    at: Callable[..., Array]
+    reduceat: Callable[..., Array]
 
 
 def loops(func: Combine) -> Loops:
@@ -278,14 +275,14 @@ def loops(func: Combine) -> Loops:
 
 
 def _combined_type(
-    func: Combine, state: ir.Array | ir.ShapedArray, row: ir.Array | ir.ShapedArray
+    func: Combine, state: Array | ShapedArray, row: Array | ShapedArray
 ) -> ir.ShapeDtypeStruct:
     """The type of the results of ``func``, whose dtype the carry of a loop has from the start."""
-    avals = [ir.ShapedArray(x.shape, x.dtype, x.weak_type) for x in (state, row)]
+    avals = [ShapedArray(x.shape, x.dtype, x.weak_type) for x in (state, row)]
     return ir.eval_shape(func, *avals)
 
 
-def _combined(func: Combine, state: ir.Array, row: ir.Array) -> ir.Array:
+def _combined(func: Combine, state: Array, row: Array) -> Array:
     """``func`` of both, with a boolean state converted to the row's dtype, as by promotion.
 
     The conversion is explicit, so that it works under strict promotion, too.
@@ -295,18 +292,18 @@ def _combined(func: Combine, state: ir.Array, row: ir.Array) -> ir.Array:
     return func(state, row)
 
 
-def _row(rows: ir.Array, i: ir.ArrayLike) -> ir.Array:
+def _row(rows: Array, i: ArrayLike) -> Array:
     return lax.dynamic_index_in_dim(rows, i, 0, keepdims=False)
 
 
 def _reduce(
-    func: Combine, rows: ir.Array, initial: ir.Array | None = None, where: ir.Array | None = None
-) -> ir.Array:
+    func: Combine, rows: Array, initial: Array | None = None, where: Array | None = None
+) -> Array:
     if initial is None:
         start, state = 1, lax.index_in_dim(rows, 0, 0, keepdims=False)
     else:
         start, state = 0, broadcast_to(as_elements(initial, rows.dtype), rows.shape[1:])
-    part = ir.ShapedArray(rows.shape[1:], rows.dtype)
+    part = ShapedArray(rows.shape[1:], rows.dtype)
     dtype = _combined_type(func, state, part).dtype
 
     def body(i, state):
@@ -319,14 +316,10 @@ def _reduce(
 
 
 def _accumulate(
-    func: Combine,
-    rows: ir.Array,
-    *,
-    dtype: np.dtype | None = None,
-    identity: ir.ArrayLike | None = None,
-) -> ir.Array:
+    func: Combine, rows: Array, *, dtype: np.dtype | None = None, identity: ArrayLike | None = None
+) -> Array:
     """The rows combined so far; ``identity`` leaves every row unchanged, where there is one."""
-    part = ir.ShapedArray(rows.shape[1:], rows.dtype)
+    part = ShapedArray(rows.shape[1:], rows.dtype)
     result: np.dtype = dtype or _combined_type(func, part, part).dtype
     if ir.surely_at_most(rows.shape[0], 0):
         return convert(rows, result)
@@ -353,9 +346,7 @@ def _accumulate(
     return lax.scan(counted_step, (np.int32(0), first), rows)[1]
 
 
-def _at(
-    func: Combine, a: ir.Array, places: ir.Array, values: ir.Array, *, wrap: bool = False
-) -> ir.Array:
+def _at(func: Combine, a: Array, places: Array, values: Array, *, wrap: bool = False) -> Array:
     """Update elements of a vector one after the other; places beyond its end are ignored.
 
     With ``wrap``, negative places count from the end.
@@ -368,8 +359,8 @@ def _at(
         places = select_where(lax.lt(places, zero), lax.add(places, limit), places)
         inside = lax.bitwise_and(lax.ge(places, zero), lax.lt(places, limit))
         places = convert(select_where(inside, places, limit), np.int32)
-    element = ir.ShapedArray((), a.dtype, a.weak_type)
-    value = ir.ShapedArray((), values.dtype, values.weak_type)
+    element = ShapedArray((), a.dtype, a.weak_type)
+    value = ShapedArray((), values.dtype, values.weak_type)
     dtype = _combined_type(func, element, value).dtype
 
     def body(i, a):
@@ -384,7 +375,7 @@ def _at(
     return lax.fori_loop(0, places.shape[0], body, convert(a, dtype))
 
 
-def _reduceat(func: Combine, rows: ir.Array, starts: ir.Array) -> ir.Array:
+def _reduceat(func: Combine, rows: Array, starts: Array) -> Array:
     """Combine the rows from ``starts[i]`` to ``starts[i + 1] - 1``, for every ``i`` at once."""
     count = rows.shape[0]
     last = lax.full_like(starts, count, shape=(1,))

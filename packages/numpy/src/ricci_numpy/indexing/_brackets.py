@@ -12,6 +12,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, ShapedArray
 from ricci_numpy._promotion import constant_like, dtype_of
 
 from ._entries import DYNAMIC, INT, NEW, SLICE, WINDOW, ParsedIndex, check_not_empty, read_index
@@ -53,7 +54,7 @@ _mode_names = {
 }
 
 
-def getitem(x: ir.Array, index: ir.Index) -> ir.Array:
+def getitem(x: Array, index: ir.Index) -> Array:
     """``x[index]``, by NumPy's rules.
 
     Indices out of bounds are moved to the nearest element, since compiled code cannot raise.
@@ -104,12 +105,12 @@ def _check_position(index: int, size: int, axis: int, wrap: bool = True) -> None
 # The hot paths: ints and slices, outside of any trace. Positions are operands of an
 # executable, which is cached by the array's type and the form of the index.
 
-_rows: ir.Cache[tuple[ir.ShapedArray, bool], tuple[int, dict[str, Any]]] = ir.Cache("rows", 4096)
+_rows: ir.Cache[tuple[ShapedArray, bool], tuple[int, dict[str, Any]]] = ir.Cache("rows", 4096)
 _steps: ir.Cache[tuple, dict[str, Any]] = ir.Cache("index steps", 4096)
 _INT_FORM = (1, 1, False, True)
 
 
-def _row(x: ir.Array, index: int) -> ir.Array:
+def _row(x: Array, index: int) -> Array:
     key = x.aval, ir.enable_x64.value
     row = _rows.entries.get(key)
     if row is None:
@@ -141,7 +142,7 @@ def _check_size(index: int) -> None:
             raise OverflowError(f"the index {index} is too large for {limits.dtype}.")
 
 
-def _row_step(aval: ir.ShapedArray) -> tuple[int, dict[str, Any]]:
+def _row_step(aval: ShapedArray) -> tuple[int, dict[str, Any]]:
     if not aval.shape:
         read_index((), 0)  # raises
     size = aval.shape[0]
@@ -149,21 +150,21 @@ def _row_step(aval: ir.ShapedArray) -> tuple[int, dict[str, Any]]:
     return size, _step(aval, 1, _row_forms(aval))
 
 
-def _row_forms(aval: ir.ShapedArray) -> tuple:
+def _row_forms(aval: ShapedArray) -> tuple:
     return (_INT_FORM, *((n, 1, False, False) for n in aval.shape[1:]))
 
 
-def _step(aval: ir.ShapedArray, count: int, forms: tuple) -> dict[str, Any]:
+def _step(aval: ShapedArray, count: int, forms: tuple) -> dict[str, Any]:
     """The staged call that cuts windows at ``count`` given positions."""
 
-    def windows(x: ir.Array, *starts: ir.Array) -> list[ir.Array]:
+    def windows(x: Array, *starts: Array) -> list[Array]:
         return [_cut(x, starts, forms)]
 
     jaxpr = ir.trace_to_jaxpr(windows, (aval, *(ir.get_aval(0),) * count))
     return {"jaxpr": jaxpr, "name": "getitem"}
 
 
-def _windows_now(x: ir.Array, index: tuple) -> ir.Array | None:
+def _windows_now(x: Array, index: tuple) -> Array | None:
     """``x[index]`` if the index has ints, slices, ``None`` and ``...`` only, else ``None``."""
     # The positions are operands and the forms static, so that ``x[0]``, ``x[1]``, ... share an
     # executable. A part that spans its dimension has no position.
@@ -236,18 +237,18 @@ def _window(part: slice, size: int) -> tuple[tuple | None, int]:
     return (1 - reach if count else 0, -step, True, False), start + reach
 
 
-def _window_at(x: ir.Array, starts: tuple, sizes: tuple[int, ...]) -> ir.Array:
+def _window_at(x: Array, starts: tuple, sizes: tuple[int, ...]) -> Array:
     return lax.dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
 
 
-def _cut(x: ir.Array, starts: Sequence[ir.ArrayLike], forms: tuple) -> ir.Array:
+def _cut(x: Array, starts: Sequence[ArrayLike], forms: tuple) -> Array:
     """Windows of an array, each form ``(span, stride, reversed, squeezed)`` or ``None``.
 
     A window that spans its dimension has no start in ``starts``; ``None`` is a new dimension.
     """
     remaining = iter(starts)
     entries: list[tuple] = []
-    begin: list[ir.ArrayLike] = []
+    begin: list[ArrayLike] = []
     sizes: list[int] = []
     strides: list[int] = []
     reverse: list[int] = []
@@ -275,21 +276,21 @@ def _cut(x: ir.Array, starts: Sequence[ir.ArrayLike], forms: tuple) -> ir.Array:
 
 
 @ir.composite("getitem")
-def _windows(x: ir.Array, *starts: ir.ArrayLike, forms: tuple) -> ir.Array:
+def _windows(x: Array, *starts: ArrayLike, forms: tuple) -> Array:
     return _cut(x, starts, forms)
 
 
 def _getitem(
-    x: ir.Array,
+    x: Array,
     index: ParsedIndex,
     *,
     mode: lax.GatherScatterMode | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    fill_value: ir.ArrayLike | None = None,
+    fill_value: ArrayLike | None = None,
     wrap: bool = True,
     strategy: Strategy = "auto",
-) -> ir.Array:
+) -> Array:
     clips = mode is None or mode is _MODES.CLIP or mode is _MODES.PROMISE_IN_BOUNDS
     if not index.has_array and clips and strategy != "gather":
         static = not index.has_dynamic and strategy != "dynamic_slice"
@@ -329,7 +330,7 @@ def _is_position(at: int, size: int, wrap: bool) -> bool:
 # All positions concrete: slice, rev, squeeze, broadcast_in_dim.
 
 
-def _static(x: ir.Array, index: ParsedIndex) -> ir.Array:
+def _static(x: Array, index: ParsedIndex) -> Array:
     starts: list[int] = []
     limits: list[int] = []
     strides: list[int] = []
@@ -374,9 +375,7 @@ def _span(entry: tuple) -> tuple[int, int, int]:
     return low, start + 1, -step
 
 
-def _arranged(
-    x: ir.Array, reverse: list[int], squeeze: list[int], entries: list[tuple]
-) -> ir.Array:
+def _arranged(x: Array, reverse: list[int], squeeze: list[int], entries: list[tuple]) -> Array:
     if reverse:
         x = lax.rev_p.bind(x, dimensions=tuple(reverse))
     if squeeze:
@@ -392,7 +391,7 @@ def new_dimensions(entries: list[tuple]) -> tuple[int, ...]:
     return tuple(i for i, kind in enumerate(result_kinds) if kind == NEW)
 
 
-def _static_step(x: ir.Array, index: ParsedIndex) -> ir.Array:
+def _static_step(x: Array, index: ParsedIndex) -> Array:
     starts: list[int] = []
     forms: list[tuple | None] = []
     for entry in index.entries:
@@ -419,8 +418,8 @@ def _static_step(x: ir.Array, index: ParsedIndex) -> ir.Array:
 # A single index that is traced, or out of bounds: dynamic_slice.
 
 
-def _dynamic(x: ir.Array, index: ParsedIndex, wrap: bool) -> ir.Array:
-    positions: list[ir.ArrayLike] = []
+def _dynamic(x: Array, index: ParsedIndex, wrap: bool) -> Array:
+    positions: list[ArrayLike] = []
     sizes: list[int] = []
     reverse: list[int] = []
     squeeze: list[int] = []
@@ -455,13 +454,13 @@ def _dynamic(x: ir.Array, index: ParsedIndex, wrap: bool) -> ir.Array:
     return _arranged(_window_at(x, tuple(starts), tuple(sizes)), reverse, squeeze, index.entries)
 
 
-def _wrapped_start(start: ir.ArrayLike, size: int) -> ir.ArrayLike:
+def _wrapped_start(start: ArrayLike, size: int) -> ArrayLike:
     return start if dtype_of(start).kind == "u" else wrapped(widened(start, size), size)
 
 
-def _dynamic_step(x: ir.Array, index: ParsedIndex, wrap: bool) -> ir.Array:
+def _dynamic_step(x: Array, index: ParsedIndex, wrap: bool) -> Array:
     form: list[tuple] = []
-    operands: list[ir.ArrayLike] = []
+    operands: list[ArrayLike] = []
     for entry in index.entries:
         if entry[0] in (INT, DYNAMIC):
             form.append((DYNAMIC,))
@@ -476,8 +475,8 @@ def _dynamic_step(x: ir.Array, index: ParsedIndex, wrap: bool) -> ir.Array:
 
 @ir.composite("getitem")
 def _dynamic_windows(
-    x: ir.Array, *operands: ir.ArrayLike, form: tuple, shape: tuple, wrap: bool
-) -> ir.Array:
+    x: Array, *operands: ArrayLike, form: tuple, shape: tuple, wrap: bool
+) -> Array:
     remaining = iter(operands)
     entries = []
     for entry in form:
@@ -493,14 +492,14 @@ def _dynamic_windows(
 
 
 def _gather(
-    x: ir.Array,
-    operands: list[ir.ArrayLike],
+    x: Array,
+    operands: list[ArrayLike],
     form: GatherForm,
     mode: lax.GatherScatterMode,
     indices_are_sorted: bool,
     unique_indices: bool,
-    fill_value: ir.ArrayLike | None,
-) -> ir.Array:
+    fill_value: ArrayLike | None,
+) -> Array:
     plan = form.plan(operands)
     if plan.indices is None:
         result = x
@@ -524,23 +523,21 @@ def _gather(
 
 
 @ir.composite("getitem")
-def _gather_step(
-    x: ir.Array, *operands: ir.ArrayLike, form: GatherForm, options: tuple
-) -> ir.Array:
+def _gather_step(x: Array, *operands: ArrayLike, form: GatherForm, options: tuple) -> Array:
     return _gather(x, list(operands), form, *options)
 
 
 def get_at(
-    x: ir.Array,
+    x: Array,
     index: ir.Index,
     *,
     mode: ModeLike = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    fill_value: ir.ArrayLike | None = None,
+    fill_value: ArrayLike | None = None,
     wrap_negative_indices: bool = True,
     strategy: Strategy = "auto",
-) -> ir.Array:
+) -> Array:
     """``x[index]`` with a choice of what happens to indices out of bounds; see ``x.at[].get``."""
     parsed, mode = read_index(x.shape, index), as_mode(mode)
     if strategy != "auto":

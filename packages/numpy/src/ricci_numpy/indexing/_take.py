@@ -6,6 +6,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, Tracer
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 from ricci_numpy.shapes._reshaping import ravel
@@ -19,12 +20,12 @@ from ._where import nonzero, where_step
 __all__ = ["choose", "compress", "extract", "take", "take_along_axis"]
 
 # Arrays to choose from.
-type Choices = ir.ArrayLike | Sequence[ir.ArrayLike]
+type Choices = ArrayLike | Sequence[ArrayLike]
 
 _MODES = lax.GatherScatterMode
 
 
-def check_integers(name: str, indices: ir.ArrayLike, error: type[Exception] = TypeError) -> None:
+def check_integers(name: str, indices: ArrayLike, error: type[Exception] = TypeError) -> None:
     """Raise unless indices have an integer dtype."""
     aval = ir.get_aval(indices)
     if not ir.issubdtype(aval.dtype, np.integer):
@@ -35,15 +36,15 @@ def check_integers(name: str, indices: ir.ArrayLike, error: type[Exception] = Ty
 
 
 def take(
-    a: ir.ArrayLike,
-    indices: ir.ArrayLike,
+    a: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
     mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: ir.ArrayLike | None = None,
-) -> ir.Array:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The elements of an array at given positions along a dimension.
 
     Args:
@@ -109,15 +110,15 @@ def take(
 
 @ir.composite("_take")
 def _take(
-    a: ir.Array,
-    indices: ir.Array,
+    a: Array,
+    indices: Array,
     *,
     axis: int | None,
     mode: lax.GatherScatterMode | str,
     unique_indices: bool,
     indices_are_sorted: bool,
-    fill_value: ir.ArrayLike | None,
-) -> ir.Array:
+    fill_value: ArrayLike | None,
+) -> Array:
     if axis is None:
         a, axis = ravel(a), 0
     shape, picked = np.shape(a), np.shape(indices)
@@ -150,14 +151,14 @@ def _take(
 
 
 def take_along_axis(
-    arr: ir.ArrayLike,
-    indices: ir.ArrayLike,
+    arr: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = -1,
     mode: ModeLike = None,
-    fill_value: ir.ArrayLike | None = None,
+    fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool = True,
-) -> ir.Array:
+) -> Array:
     """The elements at positions that are given for each of the other dimensions separately.
 
     Args:
@@ -215,14 +216,14 @@ def take_along_axis(
 
 @ir.composite("take_along_axis")
 def _take_along_axis(
-    arr: ir.Array,
-    indices: ir.Array,
+    arr: Array,
+    indices: Array,
     *,
     axis: int | None,
     mode: lax.GatherScatterMode,
-    fill_value: ir.ArrayLike | None,
+    fill_value: ArrayLike | None,
     wrap: bool,
-) -> ir.Array:
+) -> Array:
     if axis is None:
         arr, axis = ravel(arr), 0
     shape, picked = np.shape(arr), np.shape(indices)
@@ -268,7 +269,7 @@ def _take_along_axis(
     return lax.gather(arr, indices, dims, sizes, mode=mode, fill_value=fill_value)
 
 
-def _take_by_mask(arr: ir.Array, indices: ir.Array, axis: int) -> ir.Array:
+def _take_by_mask(arr: Array, indices: Array, axis: int) -> Array:
     """The elements as sums over one-hot masks: 0 for those out of bounds."""
     rank = np.ndim(arr)
     others = lambda x: tuple(n for d, n in enumerate(np.shape(x)) if d != axis)
@@ -285,7 +286,7 @@ def _take_by_mask(arr: ir.Array, indices: ir.Array, axis: int) -> ir.Array:
     return lax.reduce_sum(lax.select(matches, values, lax.full_like(values, 0)), (axis + 1,))
 
 
-def choose(a: ir.ArrayLike, choices: Choices, out: None = None, mode: str = "raise") -> ir.Array:
+def choose(a: ArrayLike, choices: Choices, out: None = None, mode: str = "raise") -> Array:
     """The elements of several arrays, chosen by number.
 
     Args:
@@ -317,7 +318,7 @@ def choose(a: ir.ArrayLike, choices: Choices, out: None = None, mode: str = "rai
     check_integers("choose", a, ValueError)
     count = len(cases)
     if mode == "raise":
-        if isinstance(a, ir.Tracer):
+        if isinstance(a, Tracer):
             raise ir.ConcretizationTypeError(
                 a,
                 "choose: mode='raise' compares the values of a with the number of choices. "
@@ -344,14 +345,14 @@ def choose(a: ir.ArrayLike, choices: Choices, out: None = None, mode: str = "rai
 
 
 def compress(
-    condition: ir.ArrayLike,
-    a: ir.ArrayLike,
+    condition: ArrayLike,
+    a: ArrayLike,
     axis: int | None = None,
     *,
     size: int | None = None,
-    fill_value: ir.ArrayLike = 0,
+    fill_value: ArrayLike = 0,
     out: None = None,
-) -> ir.Array:
+) -> Array:
     """The parts of an array along a dimension for which a condition holds.
 
     Args:
@@ -411,12 +412,8 @@ def compress(
 
 
 def extract(
-    condition: ir.ArrayLike,
-    arr: ir.ArrayLike,
-    *,
-    size: int | None = None,
-    fill_value: ir.ArrayLike = 0,
-) -> ir.Array:
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
+) -> Array:
     """The elements for which a condition holds, in one dimension.
 
     Args:

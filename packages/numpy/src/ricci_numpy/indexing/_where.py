@@ -9,6 +9,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
+from ricci_ir import Array, ArrayLike, Tracer
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.arrays._creation import asarray, astype, from_host, placed
@@ -17,16 +18,16 @@ from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
 
 # What pads the indices of each dimension: one value for all of them, or one each.
-type FillValues = ir.ArrayLike | tuple[ir.ArrayLike, ...] | None
+type FillValues = ArrayLike | tuple[ArrayLike, ...] | None
 
 
-def _as_mask(x: ir.ArrayLike) -> ir.ArrayLike:
+def _as_mask(x: ArrayLike) -> ArrayLike:
     aval = ir.get_aval(x)
     return x if aval.dtype == ir.BOOL else lax.ne(x, ir.exact_scalar(0, aval.dtype))
 
 
 @ir.composite("_where")
-def where_step(condition: ir.ArrayLike, x: ir.ArrayLike, y: ir.ArrayLike) -> ir.Array:
+def where_step(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     """``where`` with three operands, as one step."""
     if ir.get_aval(condition).dtype != ir.BOOL:
         condition = lax.ne(condition, promotion.constant(condition, 0))
@@ -41,25 +42,25 @@ def where_step(condition: ir.ArrayLike, x: ir.ArrayLike, y: ir.ArrayLike) -> ir.
 
 @overload
 def where(
-    condition: ir.ArrayLike,
+    condition: ArrayLike,
     x: None = None,
     y: None = None,
     /,
     *,
     size: int | None = None,
     fill_value: FillValues = None,
-) -> tuple[ir.Array, ...]: ...
+) -> tuple[Array, ...]: ...
 @overload
-def where(condition: ir.ArrayLike, x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array: ...
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
 def where(
-    condition: ir.ArrayLike,
-    x: ir.ArrayLike | None = None,
-    y: ir.ArrayLike | None = None,
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
     /,
     *,
     size: int | None = None,
     fill_value: FillValues = None,
-) -> ir.Array | tuple[ir.Array, ...]:
+) -> Array | tuple[Array, ...]:
     """The elements of ``x`` where a condition holds, those of ``y`` elsewhere.
 
     Args:
@@ -116,8 +117,8 @@ def where(
 
 
 def select(
-    condlist: Sequence[ir.ArrayLike], choicelist: Sequence[ir.ArrayLike], default: ir.ArrayLike = 0
-) -> ir.Array:
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+) -> Array:
     """The elements of the first choice whose condition holds.
 
     Args:
@@ -154,7 +155,7 @@ def select(
     return _select_step(*arguments, count=count)
 
 
-def _select(*arguments: ir.ArrayLike, count: int) -> ir.Array:
+def _select(*arguments: ArrayLike, count: int) -> Array:
     conditions = [_as_mask(x) for x in arguments[:count]]
     *choices, default = promotion.promote_dtypes(*arguments[count:])
     shape = broadcast_shape("select", *map(np.shape, (*conditions, *choices, default)))
@@ -169,8 +170,8 @@ _select_step = ir.composite("select")(_select)
 
 
 def nonzero(
-    a: ir.ArrayLike, *, size: int | None = None, fill_value: FillValues = None
-) -> tuple[ir.Array, ...]:
+    a: ArrayLike, *, size: int | None = None, fill_value: FillValues = None
+) -> tuple[Array, ...]:
     """The positions of the elements that are not zero: an index array for each dimension.
 
     Args:
@@ -212,7 +213,7 @@ def nonzero(
             "nonzero: a scalar has no positions to list. Make it a vector first, with atleast_1d."
         )
     if size is None:
-        value = a.concrete() if isinstance(a, ir.Tracer) else a
+        value = a.concrete() if isinstance(a, Tracer) else a
         if value is None:
             raise ir.ConcretizationTypeError(
                 a,
@@ -241,7 +242,7 @@ def _own_device(x: object) -> object:
     return sharding if alone else None
 
 
-def _fills(fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...], ndim: int) -> tuple[ir.Array, ...]:
+def _fills(fill_value: ArrayLike | tuple[ArrayLike, ...], ndim: int) -> tuple[Array, ...]:
     if not isinstance(fill_value, tuple) and not np.ndim(fill_value):
         fill_value = (fill_value,) * ndim
     if not isinstance(fill_value, tuple) or len(fill_value) != ndim:
@@ -251,7 +252,7 @@ def _fills(fill_value: ir.ArrayLike | tuple[ir.ArrayLike, ...], ndim: int) -> tu
     return tuple(promotion.operands("nonzero", *fill_value))
 
 
-def _positions(a: ir.Array, *fills: ir.ArrayLike, size: int) -> list[ir.Array]:
+def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
     shape = np.shape(a)
     mask = _as_mask(a)
     integer = ir.python_scalar_dtype(int)
@@ -277,7 +278,7 @@ def _positions(a: ir.Array, *fills: ir.ArrayLike, size: int) -> list[ir.Array]:
     return [_filled(i, f, total) for i, f in zip(coordinates, fills, strict=True)]
 
 
-def _filled(positions: ir.Array, fill: ir.ArrayLike, count: ir.ArrayLike) -> ir.Array:
+def _filled(positions: Array, fill: ArrayLike, count: ArrayLike) -> Array:
     places = lax.iota(np.dtype(np.int32), np.shape(positions)[0])
     if ir.get_aval(fill).dtype not in promotion.INEXACT_DTYPES:
         fill = lax.convert_element_type(fill, positions.dtype)
@@ -285,7 +286,7 @@ def _filled(positions: ir.Array, fill: ir.ArrayLike, count: ir.ArrayLike) -> ir.
     return promotion.convert(filled, filled.dtype)
 
 
-def counted(places: ir.Array, weights: ir.Array, length: int) -> ir.Array:
+def counted(places: Array, weights: Array, length: int) -> Array:
     """The sum of the weights at each place below ``length``; places must not be negative."""
     dims = lax.ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
@@ -302,9 +303,7 @@ def counted(places: ir.Array, weights: ir.Array, length: int) -> ir.Array:
 _positions_step = ir.composite("nonzero")(_positions)
 
 
-def flatnonzero(
-    a: ir.ArrayLike, *, size: int | None = None, fill_value: FillValues = None
-) -> ir.Array:
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: FillValues = None) -> Array:
     """The positions of the elements that are not zero, in the flattened array.
 
     Args:
@@ -327,9 +326,7 @@ def flatnonzero(
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(
-    a: ir.ArrayLike, *, size: int | None = None, fill_value: FillValues = None
-) -> ir.Array:
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: FillValues = None) -> Array:
     """The positions of the elements that are not zero, one a row.
 
     Args:
@@ -358,8 +355,8 @@ def argwhere(
 
 
 def _element(
-    case: Callable[..., ir.ArrayLike], args: Sequence[object], kw: Mapping[str, object], x: ir.Array
-) -> ir.ArrayLike:
+    case: Callable[..., ArrayLike], args: Sequence[object], kw: Mapping[str, object], x: Array
+) -> ArrayLike:
     """The value that a function of ``piecewise`` has for an element."""
     value = case(x, *args, **kw)
     if np.ndim(value):
@@ -369,9 +366,7 @@ def _element(
     return value
 
 
-def _conditions(
-    condlist: Sequence[ir.ArrayLike] | ir.Array | np.ndarray, ndim: int
-) -> list[ir.ArrayLike]:
+def _conditions(condlist: Sequence[ArrayLike] | Array | np.ndarray, ndim: int) -> list[ArrayLike]:
     """The conditions of ``piecewise`` as a list; a single one need not be in a list."""
     if isinstance(condlist, list | tuple):
         return [promotion.as_operand(condition) for condition in condlist]
@@ -380,12 +375,12 @@ def _conditions(
 
 
 def piecewise(
-    x: ir.ArrayLike,
-    condlist: Sequence[ir.ArrayLike] | ir.Array | np.ndarray,
-    funclist: Sequence[ir.ArrayLike | Callable[..., ir.ArrayLike]],
+    x: ArrayLike,
+    condlist: Sequence[ArrayLike] | Array | np.ndarray,
+    funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
     *args: object,
     **kw: object,
-) -> ir.Array:
+) -> Array:
     """A function defined by cases.
 
     Args:
@@ -427,7 +422,7 @@ def piecewise(
         )
     dtype = ir.get_aval(x).dtype
 
-    def filling(case: ir.ArrayLike | Callable[..., ir.ArrayLike]) -> ir.Array:
+    def filling(case: ArrayLike | Callable[..., ArrayLike]) -> Array:
         if callable(case):
             each = partial(_element, case, args, kw)
             for _ in range(x.ndim):

@@ -4,6 +4,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, Axis
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     canonical_axes,
@@ -22,10 +23,10 @@ from ._decompositions import svd
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 
 # The order of a norm; a traced one is for norms of vectors only.
-Order = float | ir.Array | str | None
+Order = float | Array | str | None
 
 
-def _euclidean(x: ir.Array, axis: ir.Axis, keepdims: bool) -> ir.Array:
+def _euclidean(x: Array, axis: Axis, keepdims: bool) -> Array:
     """The root of the sum of squares; its derivative at 0 is the subgradient 0."""
     dtype = ir.get_aval(x).dtype
     if dtype in COMPLEX_DTYPES:
@@ -37,9 +38,7 @@ def _euclidean(x: ir.Array, axis: ir.Axis, keepdims: bool) -> ir.Array:
     return root if dtype in COMPLEX_DTYPES else convert(root, dtype)
 
 
-def norm(
-    x: ir.ArrayLike, ord: Order = None, axis: ir.Axis = None, keepdims: bool = False
-) -> ir.Array:
+def norm(x: ArrayLike, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """The norm of vectors or of matrices.
 
     Args:
@@ -94,7 +93,7 @@ def norm(
 
 
 @ir.composite("norm")
-def _norm(x: ir.Array, *, ord: Order, axes: tuple[int, ...] | None, keepdims: bool) -> ir.Array:
+def _norm(x: Array, *, ord: Order, axes: tuple[int, ...] | None, keepdims: bool) -> Array:
     (x,) = promote_dtypes_inexact(x)
     if axes is None:
         return _euclidean(x, None, keepdims)
@@ -104,8 +103,8 @@ def _norm(x: ir.Array, *, ord: Order, axes: tuple[int, ...] | None, keepdims: bo
 
 
 def _vector_norm(
-    x: ir.Array, ord: float | ir.Array | str, axes: tuple[int, ...], keepdims: bool
-) -> ir.Array:
+    x: Array, ord: float | Array | str, axes: tuple[int, ...], keepdims: bool
+) -> Array:
     if isinstance(ord, str):
         raise ValueError(f"norm: ord={ord!r} is not defined for vectors.")
     if ord == 2:
@@ -134,14 +133,14 @@ def _vector_norm(
     return lax.pow(total, root)
 
 
-def _count(x: ir.Array, axes: tuple[int, ...], keepdims: bool) -> ir.Array:
+def _count(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     aval = ir.get_aval(x)
     differs = lax.ne(x, ir.exact_scalar(0, aval.dtype))
     real = lax.real(x).dtype if aval.dtype in COMPLEX_DTYPES else aval.dtype
     return sum(lax.convert_element_type(differs, real), axis=axes, keepdims=keepdims)
 
 
-def _matrix_norm(x: ir.Array, ord: Order, axes: tuple[int, ...], keepdims: bool) -> ir.Array:
+def _matrix_norm(x: Array, ord: Order, axes: tuple[int, ...], keepdims: bool) -> Array:
     if ord is None or ord in ("f", "fro"):
         return _euclidean(x, axes, keepdims)
     row, column = axes
@@ -166,13 +165,8 @@ def _matrix_norm(x: ir.Array, ord: Order, axes: tuple[int, ...], keepdims: bool)
 
 
 def vector_norm(
-    x: ir.ArrayLike,
-    /,
-    *,
-    axis: ir.Axis = None,
-    keepdims: bool = False,
-    ord: float | ir.Array | str = 2,
-) -> ir.Array:
+    x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: float | Array | str = 2
+) -> Array:
     """The norm of vectors; of all elements if no axis is given.
 
     Args:
@@ -203,14 +197,14 @@ def vector_norm(
 
 @ir.inlined("vector_norm")
 def _norm_of_vectors(
-    x: ir.Array, *, ord: float | ir.Array | str, axes: tuple[int, ...], keepdims: bool
-) -> ir.Array:
+    x: Array, *, ord: float | Array | str, axes: tuple[int, ...], keepdims: bool
+) -> Array:
     if not ir.issubdtype(ir.get_aval(x).dtype, np.inexact):
         x = lax.convert_element_type(x, ir.python_scalar_dtype(float))  # as wide as floats are here
     return _vector_norm(x, ord, axes, keepdims)
 
 
-def matrix_norm(x: ir.ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> ir.Array:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
     """The norm of the matrices in the last two dimensions.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
+from ricci_ir import Array, ArrayLike, DTypeLike
 from ricci_lax.authoring import solve as solve_batch
 from ricci_numpy._promotion import (
     convert,
@@ -37,7 +38,7 @@ __all__ = ["inv", "lstsq", "pinv", "solve", "tensorinv", "tensorsolve"]
 _HIGHEST = lax.Precision.HIGHEST
 
 
-def solve(a: ir.ArrayLike, b: ir.ArrayLike) -> ir.Array:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solutions ``x`` of ``a @ x = b``.
 
     Args:
@@ -86,14 +87,14 @@ def solve(a: ir.ArrayLike, b: ir.ArrayLike) -> ir.Array:
 
 
 @ir.composite("solve")
-def _solve(a: ir.Array, b: ir.Array) -> ir.Array:
+def _solve(a: Array, b: Array) -> Array:
     a, b = promote_dtypes_inexact(a, b)
     if np.ndim(b) > 1:
         return _solve_broadcast(a, b)
     return lax.squeeze(_solve_broadcast(a, lax.expand_dims(b, (1,))), (np.ndim(a) - 1,))
 
 
-def _solve_broadcast(a: ir.Array, b: ir.Array) -> ir.Array:
+def _solve_broadcast(a: Array, b: Array) -> Array:
     """Solutions for matrices of right-hand sides; each matrix is factorised once."""
     lead_a, lead_b = np.shape(a)[:-2], np.shape(b)[:-2]
     if lead_a == lead_b:
@@ -104,7 +105,7 @@ def _solve_broadcast(a: ir.Array, b: ir.Array) -> ir.Array:
     return lax.expand_dims(x, [d for d, size in enumerate(lead) if size == 1])
 
 
-def _without_ones(x: ir.Array, rank: int) -> tuple[ir.Array, list[int]]:
+def _without_ones(x: Array, rank: int) -> tuple[Array, list[int]]:
     """Squeeze leading dimensions of size 1; also return the result's dimensions of the others."""
     lead = np.shape(x)[:-2]
     ones = [d for d, size in enumerate(lead) if size == 1]
@@ -112,7 +113,7 @@ def _without_ones(x: ir.Array, rank: int) -> tuple[ir.Array, list[int]]:
     return lax.squeeze(x, ones), others
 
 
-def _solve_over(a: ir.Array, dims_a: list[int], b: ir.Array, dims_b: list[int]) -> ir.Array:
+def _solve_over(a: Array, dims_a: list[int], b: Array, dims_b: list[int]) -> Array:
     """Solve, mapped over each leading dimension that only one of the operands has."""
     union = sorted({*dims_a, *dims_b})
     alone = [d for d in union if d not in dims_a or d not in dims_b]
@@ -125,7 +126,7 @@ def _solve_over(a: ir.Array, dims_a: list[int], b: ir.Array, dims_b: list[int]) 
     return vmap(inner, tuple(axes), union.index(dim))(a, b)
 
 
-def inv(a: ir.ArrayLike) -> ir.Array:
+def inv(a: ArrayLike) -> Array:
     """The inverses of square matrices.
 
     Args:
@@ -151,25 +152,21 @@ def inv(a: ir.ArrayLike) -> ir.Array:
 
 
 @ir.composite("inv")
-def _inv(a: ir.Array) -> ir.Array:
+def _inv(a: Array) -> Array:
     (a,) = promote_dtypes_inexact(a)
     shape = np.shape(a)
     return solve(a, broadcast(eye(shape[-1], dtype=dtype_of(a)), shape))
 
 
-def real_eps(dtype: ir.DTypeLike) -> Any:
+def real_eps(dtype: DTypeLike) -> Any:
     """The gap between 1 and the next number, as a scalar of the dtype's real part."""
     real = ir.finfo(dtype).dtype
     return strong_constant(real, ir.finfo(dtype).eps)
 
 
 def lstsq(
-    a: ir.ArrayLike,
-    b: ir.ArrayLike,
-    rcond: ir.ArrayLike | None = None,
-    *,
-    numpy_resid: bool = False,
-) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array]:
+    a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
     """The solutions ``x`` of least norm that make the norm of ``a @ x - b`` least.
 
     Args:
@@ -214,9 +211,7 @@ def lstsq(
 
 
 @ir.composite("_lstsq")
-def _lstsq(
-    a: ir.Array, b: ir.Array, rcond: ir.ArrayLike | None
-) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array]:
+def _lstsq(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, Array, Array, Array]:
     a, b = promote_dtypes_inexact(a, b)
     dtype = dtype_of(a)
     rows, columns = np.shape(a)
@@ -233,9 +228,7 @@ def _lstsq(
     return reshaped("lstsq", x, (columns,)) if is_vector else x, residuals, rank, s
 
 
-def _least_squares(
-    a: ir.Array, b: ir.Array, rcond: ir.ArrayLike | None
-) -> tuple[ir.Array, ir.Array, ir.Array]:
+def _least_squares(a: Array, b: Array, rcond: ArrayLike | None) -> tuple[Array, Array, Array]:
     """The solutions for matrices of right-hand sides, the rank and the singular values."""
     dtype = dtype_of(a)
     u, s, vh = svd(a, full_matrices=False)
@@ -263,12 +256,12 @@ def _least_squares(
 
 
 def pinv(
-    a: ir.ArrayLike,
-    rtol: ir.ArrayLike | None = None,
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
     hermitian: bool = False,
     *,
-    rcond: ir.ArrayLike | None = None,
-) -> ir.Array:
+    rcond: ArrayLike | None = None,
+) -> Array:
     """The pseudo-inverses of matrices, of Moore and Penrose.
 
     Args:
@@ -300,7 +293,7 @@ def pinv(
     return _pinv_with_rule(a, rtol, bool(hermitian))
 
 
-def _pinv_of(a: ir.ArrayLike, rtol: ir.ArrayLike | None, hermitian: bool) -> ir.Array:
+def _pinv_of(a: ArrayLike, rtol: ArrayLike | None, hermitian: bool) -> Array:
     (a,) = operands("pinv", a)
     return _pinv(a, None if rtol is None else asarray(rtol), hermitian=hermitian)
 
@@ -310,7 +303,7 @@ _pinv_with_rule = lax.custom_jvp(_pinv_of, nondiff_argnums=(1, 2))
 
 
 @ir.composite("_pinv")
-def _pinv(a: ir.Array, rtol: ir.ArrayLike | None, *, hermitian: bool) -> ir.Array:
+def _pinv(a: Array, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
     (a,) = promote_dtypes_inexact(a)
     *lead, rows, columns = np.shape(a)
     dtype = dtype_of(a)
@@ -339,11 +332,8 @@ def _pinv(a: ir.Array, rtol: ir.ArrayLike | None, *, hermitian: bool) -> ir.Arra
 
 
 def _pinv_jvp(
-    rtol: ir.ArrayLike | None,
-    hermitian: bool,
-    primals: tuple[ir.Array, ...],
-    tangents: tuple[ir.Array, ...],
-) -> tuple[ir.Array, ir.Array]:
+    rtol: ArrayLike | None, hermitian: bool, primals: tuple[Array, ...], tangents: tuple[Array, ...]
+) -> tuple[Array, Array]:
     """``dP = -P da P + P Pᴴ daᴴ (1 - a P) + (1 - P a) daᴴ Pᴴ P``, for a constant rank."""
     (a,), (t,) = primals, tangents
     p = _pinv_with_rule(a, rtol, hermitian)
@@ -358,14 +348,14 @@ def _pinv_jvp(
     return p, lax.sub(change, mul(mul(p, a), right))
 
 
-def _symmetrized(x: ir.Array) -> ir.Array:
+def _symmetrized(x: Array) -> Array:
     return lax.div(lax.add(x, adjoint(x)), strong_constant(dtype_of(x), 2))
 
 
 _pinv_with_rule.defjvp(_pinv_jvp)
 
 
-def tensorinv(a: ir.ArrayLike, ind: int = 2) -> ir.Array:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of an array for ``tensordot``: that of a matrix of its first and last dimensions.
 
     Args:
@@ -401,7 +391,7 @@ def tensorinv(a: ir.ArrayLike, ind: int = 2) -> ir.Array:
     return reshaped("tensorinv", inv(matrix), (*columns, *rows))
 
 
-def tensorsolve(a: ir.ArrayLike, b: ir.ArrayLike, axes: Sequence[int] | None = None) -> ir.Array:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The solution ``x`` of ``tensordot(a, x, axes=x.ndim) = b``.
 
     Args:

@@ -8,6 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike
 from ricci_numpy._promotion import canonical_axis, convert, dtype_of, operands
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import asarray
@@ -21,17 +22,17 @@ from ._moving import flip
 
 __all__ = ["pad"]
 
-WidthsLike = ir.ArrayLike | Sequence[Any] | Mapping[int, Any]
+WidthsLike = ArrayLike | Sequence[Any] | Mapping[int, Any]
 Widths = tuple[tuple[int, int], ...]
-type Values = ir.ArrayLike | list[Values] | tuple[Values, ...]
+type Values = ArrayLike | list[Values] | tuple[Values, ...]
 
 
 def pad(
-    array: ir.ArrayLike,
+    array: ArrayLike,
     pad_width: WidthsLike,
     mode: str | Callable[..., Any] = "constant",
     **kwargs: object,
-) -> ir.Array:
+) -> Array:
     """An array with elements added before and after each dimension.
 
     Args:
@@ -76,7 +77,7 @@ def pad(
     return convert(_padded(array, widths, mode, kwargs), aval.dtype, aval.weak_type)
 
 
-def _padded(array: ir.Array, widths: Widths, mode: str, kwargs: Mapping[str, Any]) -> ir.Array:
+def _padded(array: Array, widths: Widths, mode: str, kwargs: Mapping[str, Any]) -> Array:
     ndim = len(widths)
     if mode not in _allowed:
         raise NotImplementedError(
@@ -156,7 +157,7 @@ def _check_pairs(name: str, shape: tuple[int, ...], ndim: int, *also: tuple[int,
         )
 
 
-def _pairs_of_values(name: str, value: Values, ndim: int) -> tuple[list[ir.Array], tuple]:
+def _pairs_of_values(name: str, value: Values, ndim: int) -> tuple[list[Array], tuple]:
     """The different values of a keyword, and for each dimension the numbers of its two values."""
     shape = _shape_of_values(name, value)
     _check_pairs(name, shape, ndim, (1, 1), (ndim, 1))
@@ -174,7 +175,7 @@ def _shape_of_values(name: str, value: Values) -> tuple[int, ...]:
     return len(value), *shapes.pop()
 
 
-def _elements(value: Values) -> list[ir.ArrayLike]:
+def _elements(value: Values) -> list[ArrayLike]:
     if isinstance(value, list | tuple):
         return [x for row in value for x in _elements(row)]
     if np.ndim(value):
@@ -183,7 +184,7 @@ def _elements(value: Values) -> list[ir.ArrayLike]:
 
 
 @ir.composite("_pad")
-def _pad_constant(x: ir.Array, *values: ir.ArrayLike, widths: Widths, form: tuple) -> ir.Array:
+def _pad_constant(x: Array, *values: ArrayLike, widths: Widths, form: tuple) -> Array:
     dtype = dtype_of(x)
     values = tuple(convert(v, dtype) for v in values)
     if len(values) == 1:
@@ -197,7 +198,7 @@ def _pad_constant(x: ir.Array, *values: ir.ArrayLike, widths: Widths, form: tupl
 
 
 @ir.composite("_pad")
-def _pad(x: ir.Array, *, widths: Widths, mode: str, settings: tuple) -> ir.Array:
+def _pad(x: Array, *, widths: Widths, mode: str, settings: tuple) -> Array:
     for axis, (before, after) in enumerate(widths):
         if not before and not after:
             continue
@@ -207,24 +208,24 @@ def _pad(x: ir.Array, *, widths: Widths, mode: str, settings: tuple) -> ir.Array
     return x
 
 
-def _part(x: ir.Array, axis: int, start: int, limit: int) -> ir.Array:
+def _part(x: Array, axis: int, start: int, limit: int) -> Array:
     return lax.slice_in_dim(x, start, limit, axis=axis)
 
 
-def _repeated(edge: ir.Array, axis: int, count: int) -> ir.Array:
+def _repeated(edge: Array, axis: int, count: int) -> Array:
     """A part of size 1, repeated."""
     shape = np.shape(edge)
     return lax.broadcast_in_dim(edge, (*shape[:axis], count, *shape[axis + 1 :]), range(len(shape)))
 
 
-def _edge(x: ir.Array, axis: int, before: int, after: int) -> ir.Array:
+def _edge(x: Array, axis: int, before: int, after: int) -> Array:
     size = np.shape(x)[axis]
     first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, size)
     parts = [_repeated(first, axis, before), x, _repeated(last, axis, after)]
     return lax.concatenate(parts, axis)
 
 
-def _mirrored(x: ir.Array, axis: int, before: int, after: int, offset: int, odd: bool) -> ir.Array:
+def _mirrored(x: Array, axis: int, before: int, after: int, offset: int, odd: bool) -> Array:
     """``x`` extended by its mirror images, which leave out ``offset`` elements at the edge."""
     period = np.shape(x)[axis] - offset
     if not period:  # a single element has no image but itself
@@ -248,7 +249,7 @@ def _mirrored(x: ir.Array, axis: int, before: int, after: int, offset: int, odd:
     return x
 
 
-def _opposite(edge: ir.Array, image: ir.Array) -> ir.Array:
+def _opposite(edge: Array, image: Array) -> Array:
     """The reflection of ``image`` in the value of an edge: twice the edge minus it."""
     two = np.asarray(2).astype(dtype_of(edge))[()]
     return lax.sub(lax.mul(two, edge), image)
@@ -260,19 +261,15 @@ def _is_odd(reflect_type: str) -> bool:
     return reflect_type == "odd"
 
 
-def _reflect(
-    x: ir.Array, axis: int, before: int, after: int, reflect_type: str = "even"
-) -> ir.Array:
+def _reflect(x: Array, axis: int, before: int, after: int, reflect_type: str = "even") -> Array:
     return _mirrored(x, axis, before, after, 1, _is_odd(reflect_type))
 
 
-def _symmetric(
-    x: ir.Array, axis: int, before: int, after: int, reflect_type: str = "even"
-) -> ir.Array:
+def _symmetric(x: Array, axis: int, before: int, after: int, reflect_type: str = "even") -> Array:
     return _mirrored(x, axis, before, after, 0, _is_odd(reflect_type))
 
 
-def _wrap(x: ir.Array, axis: int, before: int, after: int) -> ir.Array:
+def _wrap(x: Array, axis: int, before: int, after: int) -> Array:
     size = np.shape(x)[axis]
     (whole_before, lead), (whole_after, tail) = divmod(before, size), divmod(after, size)
     parts = [x] * (whole_before + whole_after + 1)
@@ -283,15 +280,15 @@ def _wrap(x: ir.Array, axis: int, before: int, after: int) -> ir.Array:
     return lax.concatenate(parts, axis)
 
 
-def _empty(x: ir.Array, axis: int, before: int, after: int) -> ir.Array:
-    def anything(count: int) -> ir.Array:
+def _empty(x: Array, axis: int, before: int, after: int) -> Array:
+    def anything(count: int) -> Array:
         shape = (*np.shape(x)[:axis], count, *np.shape(x)[axis + 1 :])
         return lax.full(shape, 0, dtype_of(x))
 
     return lax.concatenate([anything(before), x, anything(after)], axis)
 
 
-_modes: dict[str, Callable[..., ir.Array]] = {
+_modes: dict[str, Callable[..., Array]] = {
     "edge": _edge,
     "empty": _empty,
     "reflect": _reflect,
@@ -301,7 +298,7 @@ _modes: dict[str, Callable[..., ir.Array]] = {
 
 
 @ir.composite("_pad")
-def _pad_ramp(x: ir.Array, *values: ir.ArrayLike, widths: Widths, form: tuple) -> ir.Array:
+def _pad_ramp(x: Array, *values: ArrayLike, widths: Widths, form: tuple) -> Array:
     for axis, ((before, after), (i, j)) in enumerate(zip(widths, form, strict=True)):
         size = np.shape(x)[axis]
         first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, size)
@@ -314,7 +311,7 @@ def _pad_ramp(x: ir.Array, *values: ir.ArrayLike, widths: Widths, form: tuple) -
     return x
 
 
-def _ramp(start: ir.ArrayLike, edge: ir.Array, axis: int, count: int) -> ir.Array:
+def _ramp(start: ArrayLike, edge: Array, axis: int, count: int) -> Array:
     """Evenly spaced steps from a value towards an edge, which is not reached."""
     dtype = dtype_of(edge)
     inner = dtype if ir.issubdtype(dtype, np.inexact) else np.dtype(np.float32)
@@ -330,7 +327,7 @@ def _ramp(start: ir.ArrayLike, edge: ir.Array, axis: int, count: int) -> ir.Arra
     return lax.convert_element_type(ramp, dtype)
 
 
-_statistics: dict[str, Callable[..., ir.Array]] = {
+_statistics: dict[str, Callable[..., Array]] = {
     "maximum": maximum_of,
     "mean": mean,
     "median": lambda x, axis, keepdims: _median(x, axis),
@@ -338,7 +335,7 @@ _statistics: dict[str, Callable[..., ir.Array]] = {
 }
 
 
-def _median(x: ir.Array, axis: int) -> ir.Array:
+def _median(x: Array, axis: int) -> Array:
     ordered = lax.sort(x, axis)
     size = np.shape(x)[axis]
     low = _part(ordered, axis, (size - 1) // 2, (size - 1) // 2 + 1)
@@ -347,7 +344,7 @@ def _median(x: ir.Array, axis: int) -> ir.Array:
 
 
 @ir.composite("_pad")
-def _pad_statistic(x: ir.Array, *, widths: Widths, mode: str, lengths: Widths | None) -> ir.Array:
+def _pad_statistic(x: Array, *, widths: Widths, mode: str, lengths: Widths | None) -> Array:
     statistic = _statistics[mode]
     dtype = dtype_of(x)
     for axis, (before, after) in enumerate(widths):
@@ -365,9 +362,7 @@ def _pad_statistic(x: ir.Array, *, widths: Widths, mode: str, lengths: Widths | 
     return x
 
 
-def _pad_by(
-    array: ir.Array, widths: Widths, function: Callable, kwargs: dict[str, Any]
-) -> ir.Array:
+def _pad_by(array: Array, widths: Widths, function: Callable, kwargs: dict[str, Any]) -> Array:
     zero = np.zeros((), dtype_of(array))[()]
     x = lax.pad(array, zero, [(a, b, 0) for a, b in widths])
     for axis, pair in enumerate(widths):

@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, Axis, DTypeLike, Shape
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
@@ -23,8 +24,8 @@ def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
 
 
 def masked_count(
-    name: str, mask: ir.ArrayLike, shape: ir.Shape, axis: ir.Axis, dtype: np.dtype, keepdims: bool
-) -> ir.Array:
+    name: str, mask: ArrayLike, shape: Shape, axis: Axis, dtype: np.dtype, keepdims: bool
+) -> Array:
     """The number of elements that a mask selects for each result, as an array of ``dtype``."""
     mask = checked_mask(name, mask)
     if np.shape(mask) != shape:
@@ -33,14 +34,14 @@ def masked_count(
 
 
 def mean(
-    a: ir.ArrayLike,
-    axis: ir.Axis = None,
-    dtype: ir.DTypeLike | None = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: ir.ArrayLike | None = None,
-) -> ir.Array:
+    where: ArrayLike | None = None,
+) -> Array:
     """The arithmetic mean along axes.
 
     Args:
@@ -82,12 +83,12 @@ def mean(
 
 def mean_of(
     name: str,
-    a: ir.ArrayLike,
-    axis: ir.Axis,
+    a: ArrayLike,
+    axis: Axis,
     dtype: np.dtype | None,
     keepdims: bool,
-    mask: ir.ArrayLike | None,
-) -> ir.Array:
+    mask: ArrayLike | None,
+) -> Array:
     """``mean``, with a dtype that has been checked, for the function ``name``."""
     (a,) = promotion.operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
@@ -98,13 +99,8 @@ def mean_of(
 
 @ir.inlined("mean")
 def _mean(
-    a: ir.Array,
-    where: ir.Array | None,
-    *,
-    axes: tuple[int, ...],
-    dtype: np.dtype | None,
-    keepdims: bool,
-) -> ir.Array:
+    a: Array, where: Array | None, *, axes: tuple[int, ...], dtype: np.dtype | None, keepdims: bool
+) -> Array:
     a = asarray(a)
     result_dtype = promotion.inexact_dtype(a.dtype)[0] if dtype is None else dtype
     computed = accumulated_dtype(result_dtype) if dtype is None else result_dtype
@@ -121,17 +117,17 @@ def _mean(
 
 
 def var(
-    a: ir.ArrayLike,
-    axis: ir.Axis = None,
-    dtype: ir.DTypeLike | None = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: ir.ArrayLike | None = None,
-    mean: ir.ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: float | None = None,
-) -> ir.Array:
+) -> Array:
     """The variance along axes: the mean of the squared distances from the mean.
 
     Args:
@@ -171,17 +167,17 @@ def var(
 
 
 def std(
-    a: ir.ArrayLike,
-    axis: ir.Axis = None,
-    dtype: ir.DTypeLike | None = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: ir.ArrayLike | None = None,
-    mean: ir.ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: float | None = None,
-) -> ir.Array:
+) -> Array:
     """The standard deviation along axes, the square root of the variance; see ``var``.
 
     Args:
@@ -212,7 +208,7 @@ def std(
     return _variance("std", a, axis, dtype, freedom, keepdims, where, mean)
 
 
-def _ddof(name: str, ddof: ir.ArrayLike, correction: ir.ArrayLike | None) -> ir.ArrayLike:
+def _ddof(name: str, ddof: ArrayLike, correction: ArrayLike | None) -> ArrayLike:
     if correction is None:
         return ddof
     if not (type(ddof) is int and ddof == 0):
@@ -253,7 +249,7 @@ def real_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype in promotion.COMPLEX_DTYPES else dtype
 
 
-def squared_modulus(x: ir.Array) -> ir.Array:
+def squared_modulus(x: Array) -> Array:
     """The square of each element's absolute value."""
     if x.dtype in promotion.COMPLEX_DTYPES:
         return lax.real(lax.mul(x, lax.conj(x)))
@@ -262,14 +258,14 @@ def squared_modulus(x: ir.Array) -> ir.Array:
 
 def _variance(
     name: str,
-    a: ir.ArrayLike,
-    axis: ir.Axis,
+    a: ArrayLike,
+    axis: Axis,
     dtype: np.dtype | None,
-    ddof: ir.ArrayLike,
+    ddof: ArrayLike,
     keepdims: bool,
-    mask: ir.ArrayLike | None,
-    mean: ir.ArrayLike | None,
-) -> ir.Array:
+    mask: ArrayLike | None,
+    mean: ArrayLike | None,
+) -> Array:
     (a,) = promotion.operands(name, a)
     axes = reduced_axes(name, axis, np.ndim(a))
     if mask is not None:
@@ -290,20 +286,20 @@ def _variance(
     )
 
 
-def root_of_sum(total: ir.Array) -> ir.Array:
+def root_of_sum(total: Array) -> Array:
     """The root of a sum of squares, whose derivative is 0 where the sum is."""
     return lax.sqrt_p.bind(total, flat_at_zero=True)
 
 
 @ir.composite("_std")
 def _std(
-    a: ir.Array,
-    *arrays: ir.Array | None,
+    a: Array,
+    *arrays: Array | None,
     axes: tuple[int, ...],
     dtype: np.dtype | None,
     ddof: Any,
     keepdims: bool,
-) -> ir.Array:
+) -> Array:
     settings = {"axes": axes, "dtype": dtype, "ddof": ddof, "keepdims": keepdims}
     computed, result_dtype = variance_dtypes("std", a.dtype, dtype)
     if result_dtype.itemsize >= 4:
@@ -316,16 +312,16 @@ def _std(
 
 @ir.composite("_var")
 def _var(
-    a: ir.Array,
-    where: ir.Array | None,
-    mean: ir.Array | None,
-    traced_ddof: ir.Array | None,
+    a: Array,
+    where: Array | None,
+    mean: Array | None,
+    traced_ddof: Array | None,
     *,
     axes: tuple[int, ...],
     dtype: np.dtype | None,
     ddof: Any,
     keepdims: bool,
-) -> ir.Array:
+) -> Array:
     name = "var"
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
     a = promotion.convert(a, computed)

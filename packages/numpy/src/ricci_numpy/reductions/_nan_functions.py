@@ -6,6 +6,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, Axis, DTypeLike
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, no_out, strong_constant
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import chosen_dtype
@@ -28,14 +29,14 @@ __all__ = [
 ]
 
 
-def _filled(name: str, a: ir.Array, value: float) -> ir.Array:
+def _filled(name: str, a: Array, value: float) -> Array:
     """The array with ``value`` in place of NaNs."""
     if a.dtype not in INEXACT_DTYPES:
         return a
     return select_where(lax.ne(a, a), strong_constant(a.dtype, value), a, name)
 
 
-def _valid(a: ir.Array, where: ir.Array | None) -> ir.Array:
+def _valid(a: Array, where: Array | None) -> Array:
     """The mask of the elements that are not NaN and that ``where`` selects."""
     valid = lax.eq(a, a)
     if where is None:
@@ -43,7 +44,7 @@ def _valid(a: ir.Array, where: ir.Array | None) -> ir.Array:
     return select_where(where, valid, strong_constant(valid.dtype, False))
 
 
-def _total_step(name: str, reduction: Callable[..., ir.Array], neutral: float) -> ir.Composite:
+def _total_step(name: str, reduction: Callable[..., Array], neutral: float) -> ir.Composite:
     """A sum or product with ``neutral`` in place of NaNs."""
 
     @ir.composite(name)
@@ -53,7 +54,7 @@ def _total_step(name: str, reduction: Callable[..., ir.Array], neutral: float) -
     return step
 
 
-def _extreme_step(name: str, reduction: Callable[..., ir.Array], neutral: float) -> ir.Composite:
+def _extreme_step(name: str, reduction: Callable[..., Array], neutral: float) -> ir.Composite:
     """An extreme with ``neutral`` in place of NaNs; NaN if all elements are."""
 
     @ir.composite(name)
@@ -67,7 +68,7 @@ def _extreme_step(name: str, reduction: Callable[..., ir.Array], neutral: float)
     return step
 
 
-def _index_step(name: str, find: Callable[..., ir.Array], neutral: float) -> ir.Composite:
+def _index_step(name: str, find: Callable[..., Array], neutral: float) -> ir.Composite:
     """The index of an extreme with ``neutral`` in place of NaNs; -1 if all elements are NaN."""
 
     @ir.composite(f"_{name}")
@@ -93,28 +94,28 @@ _STEPS = {
 
 def _reduce(
     name: str,
-    a: ir.ArrayLike,
-    axis: ir.Axis,
+    a: ArrayLike,
+    axis: Axis,
     out: None,
     keepdims: bool,
-    initial: ir.ArrayLike | None,
-    mask: ir.ArrayLike | None,
+    initial: ArrayLike | None,
+    mask: ArrayLike | None,
     **settings: object,
-) -> ir.Array:
+) -> Array:
     no_out(name, out)
     a, mask, initial, axes = reduction_operands(name, a, axis, mask, initial)
     return _STEPS[name](a, initial, mask, axes=axes, keepdims=bool(keepdims), **settings)
 
 
 def nansum(
-    a: ir.ArrayLike,
-    axis: ir.Axis = None,
-    dtype: ir.DTypeLike | None = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ir.ArrayLike | None = None,
-    where: ir.ArrayLike | None = None,
-) -> ir.Array:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The sum of the elements that are not NaN; see ``sum``.
 
     Args:
@@ -135,14 +136,14 @@ def nansum(
 
 
 def nanprod(
-    a: ir.ArrayLike,
-    axis: ir.Axis = None,
-    dtype: ir.DTypeLike | None = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ir.ArrayLike | None = None,
-    where: ir.ArrayLike | None = None,
-) -> ir.Array:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The product of the elements that are not NaN; see ``prod``.
 
     Args:
@@ -163,13 +164,13 @@ def nanprod(
 
 
 def nanmax(
-    a: ir.ArrayLike,
-    axis: ir.Axis = None,
+    a: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ir.ArrayLike | None = None,
-    where: ir.ArrayLike | None = None,
-) -> ir.Array:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The largest element that is not NaN; see ``max``.
 
     Args:
@@ -189,13 +190,13 @@ def nanmax(
 
 
 def nanmin(
-    a: ir.ArrayLike,
-    axis: ir.Axis = None,
+    a: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     keepdims: bool = False,
-    initial: ir.ArrayLike | None = None,
-    where: ir.ArrayLike | None = None,
-) -> ir.Array:
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """The smallest element that is not NaN; see ``min``.
 
     Args:
@@ -215,8 +216,8 @@ def nanmin(
 
 
 def nanargmax(
-    a: ir.ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> ir.Array:
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first largest element that is not NaN, -1 if all are; see ``argmax``.
 
     Args:
@@ -236,8 +237,8 @@ def nanargmax(
 
 
 def nanargmin(
-    a: ir.ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> ir.Array:
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
     """The index of the first smallest element that is not NaN, -1 if all are; see ``argmin``.
 
     Args:
@@ -257,13 +258,13 @@ def nanargmin(
 
 
 def nanmean(
-    a: ir.ArrayLike,
-    axis: ir.Axis = None,
-    dtype: ir.DTypeLike | None = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    where: ir.ArrayLike | None = None,
-) -> ir.Array:
+    where: ArrayLike | None = None,
+) -> Array:
     """The mean of the elements that are not NaN; see ``mean``.
 
     Args:
@@ -287,28 +288,23 @@ def nanmean(
 
 @ir.composite("nanmean")
 def _nanmean(
-    a: ir.Array,
-    mask: ir.Array | None,
-    *,
-    axes: tuple[int, ...],
-    dtype: np.dtype | None,
-    keepdims: bool,
-) -> ir.Array:
+    a: Array, mask: Array | None, *, axes: tuple[int, ...], dtype: np.dtype | None, keepdims: bool
+) -> Array:
     if a.dtype in INEXACT_DTYPES:
         mask = _valid(a, mask)
     return mean_of("nanmean", a, axes, dtype, keepdims, mask)
 
 
 def nanvar(
-    a: ir.ArrayLike,
-    axis: ir.Axis = None,
-    dtype: ir.DTypeLike | None = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: ir.ArrayLike | None = None,
-    mean: ir.ArrayLike | None = None,
-) -> ir.Array:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The variance of the elements that are not NaN; see ``var``.
 
     Args:
@@ -328,15 +324,15 @@ def nanvar(
 
 
 def nanstd(
-    a: ir.ArrayLike,
-    axis: ir.Axis = None,
-    dtype: ir.DTypeLike | None = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: ir.ArrayLike | None = None,
-    mean: ir.ArrayLike | None = None,
-) -> ir.Array:
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The standard deviation of the elements that are not NaN; see ``std``.
 
     Args:
@@ -357,15 +353,15 @@ def nanstd(
 
 def _nan_variance(
     name: str,
-    a: ir.ArrayLike,
-    axis: ir.Axis,
-    dtype: ir.DTypeLike | None,
+    a: ArrayLike,
+    axis: Axis,
+    dtype: DTypeLike | None,
     out: None,
-    ddof: ir.ArrayLike,
+    ddof: ArrayLike,
     keepdims: bool,
-    mask: ir.ArrayLike | None,
-    mean: ir.ArrayLike | None,
-) -> ir.Array:
+    mask: ArrayLike | None,
+    mean: ArrayLike | None,
+) -> Array:
     no_out(name, out)
     dtype = chosen_dtype(dtype, name)
     a, mask, mean, axes = reduction_operands(name, a, axis, mask, mean)
@@ -374,21 +370,21 @@ def _nan_variance(
 
 
 @ir.composite("nanstd")
-def _nanstd(*arrays: object, **settings: object) -> ir.Array:
+def _nanstd(*arrays: object, **settings: object) -> Array:
     return lax.sqrt(_nanvar.fun(*arrays, **settings))
 
 
 @ir.composite("nanvar")
 def _nanvar(
-    a: ir.Array,
-    where: ir.Array | None,
-    mean: ir.Array | None,
-    ddof: ir.Array,
+    a: Array,
+    where: Array | None,
+    mean: Array | None,
+    ddof: Array,
     *,
     axes: tuple[int, ...],
     dtype: np.dtype | None,
     keepdims: bool,
-) -> ir.Array:
+) -> Array:
     name = "nanvar"
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
     a = convert(a, computed)

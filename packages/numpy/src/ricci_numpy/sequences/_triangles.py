@@ -8,6 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, select_where
 from ricci_numpy.arrays._creation import asarray, checked_dtype, from_host, placed
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 # A function like ``triu`` and ``tril``.
-type MaskFunction = Callable[[ir.Array, int], ir.ArrayLike]
+type MaskFunction = Callable[[Array, int], ArrayLike]
 
 _INT = np.dtype("int32")
 
@@ -46,7 +47,7 @@ def _sides(name: str, n: SupportsIndex, m: SupportsIndex | None) -> tuple[int, i
     return n, m
 
 
-def _int32(k: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
+def _int32(k: ArrayLike, shape: Shape) -> ArrayLike:
     """The offset of a diagonal of a matrix."""
     return (
         promotion.strong_constant(_INT, near_offset(k, shape))
@@ -55,7 +56,7 @@ def _int32(k: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
     )
 
 
-def _row_and_column(shape: ir.Shape, k: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
+def _row_and_column(shape: Shape, k: ArrayLike) -> tuple[Array, Array]:
     """The numbers of rows, moved by the diagonal's offset, and of columns."""
     offset = _int32(k, shape)
     rows = lax.add(lax.broadcasted_iota(_INT, shape, 0), offset)
@@ -65,11 +66,11 @@ def _row_and_column(shape: ir.Shape, k: ir.ArrayLike) -> tuple[ir.Array, ir.Arra
 def eye(
     N: int,
     M: int | None = None,
-    k: int | ir.Array = 0,
-    dtype: ir.DTypeLike | None = None,
+    k: int | Array = 0,
+    dtype: DTypeLike | None = None,
     *,
     device: object = None,
-) -> ir.Array:
+) -> Array:
     """A matrix with ones on a diagonal and zeros elsewhere.
 
     Args:
@@ -97,11 +98,11 @@ def eye(
     return placed(_eye(*_offset("eye", k), shape=shape, k=_static_offset(k), dtype=dtype), device)
 
 
-def _static_offset(k: int | ir.Array) -> int | None:
+def _static_offset(k: int | Array) -> int | None:
     return None if hasattr(type(k), "aval") else index(k)
 
 
-def _offset(name: str, k: int | ir.Array) -> tuple[int | ir.Array, ...]:
+def _offset(name: str, k: int | Array) -> tuple[int | Array, ...]:
     """The offset of a diagonal, if it is an array."""
     (k,) = promotion.operands(name, k)
     refusal = ValueError if name == "eye" else TypeError  # as in JAX
@@ -117,15 +118,13 @@ def _offset(name: str, k: int | ir.Array) -> tuple[int | ir.Array, ...]:
 
 
 @ir.inlined("eye")
-def _eye(
-    offset: ir.ArrayLike = 0, *, shape: ir.Shape, k: int | None, dtype: ir.DTypeLike
-) -> ir.Array:
+def _eye(offset: ArrayLike = 0, *, shape: Shape, k: int | None, dtype: DTypeLike) -> Array:
     offset = _int32(offset if k is None else k, shape)
     rows, columns = (lax.broadcasted_iota(_INT, shape, i) for i in (0, 1))
     return promotion.convert(lax.eq(lax.add(rows, offset), columns), dtype)
 
 
-def identity(n: int, dtype: ir.DTypeLike | None = None) -> ir.Array:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """A square matrix with ones on the main diagonal; see ``eye``.
 
     Args:
@@ -145,9 +144,7 @@ def identity(n: int, dtype: ir.DTypeLike | None = None) -> ir.Array:
     return eye(n, dtype=dtype)
 
 
-def tri(
-    N: int, M: int | None = None, k: int | ir.Array = 0, dtype: ir.DTypeLike | None = None
-) -> ir.Array:
+def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike | None = None) -> Array:
     """A matrix with ones on and below a diagonal and zeros above.
 
     Args:
@@ -170,14 +167,12 @@ def tri(
 
 
 @ir.inlined("tri")
-def _tri(
-    offset: ir.ArrayLike = 0, *, shape: ir.Shape, k: int | None, dtype: ir.DTypeLike
-) -> ir.Array:
+def _tri(offset: ArrayLike = 0, *, shape: Shape, k: int | None, dtype: DTypeLike) -> Array:
     rows, columns = _row_and_column(shape, offset if k is None else k)
     return promotion.convert(lax.ge(rows, columns), dtype)
 
 
-def _triangle(name: str, m: ir.ArrayLike, k: int, lower: bool) -> ir.Array:
+def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
     (m,) = promotion.operands(name, m)
     m = asarray(m)
     if m.ndim < 2:
@@ -186,23 +181,23 @@ def _triangle(name: str, m: ir.ArrayLike, k: int, lower: bool) -> ir.Array:
 
 
 @ir.composite("tril")
-def _tril(m: ir.Array, *, k: int) -> ir.Array:
+def _tril(m: Array, *, k: int) -> Array:
     return _cut("tril", m, k, True)
 
 
 @ir.composite("triu")
-def _triu(m: ir.Array, *, k: int) -> ir.Array:
+def _triu(m: Array, *, k: int) -> Array:
     return _cut("triu", m, k - 1, False)
 
 
-def _cut(name: str, m: ir.Array, offset: int, lower: bool) -> ir.Array:
+def _cut(name: str, m: Array, offset: int, lower: bool) -> Array:
     rows, columns = _row_and_column(m.shape[-2:], offset)
     mask = broadcast(lax.ge(rows, columns), m.shape)
     zero = lax.full((), 0, m.dtype) if ir.is_extended(m.dtype) else promotion.constant_like(m, 0)
     return select_where(mask, m, zero, name) if lower else select_where(mask, zero, m, name)
 
 
-def tril(m: ir.ArrayLike, k: int = 0) -> ir.Array:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """The matrices with zeros above a diagonal.
 
     Args:
@@ -228,7 +223,7 @@ def tril(m: ir.ArrayLike, k: int = 0) -> ir.Array:
     return _triangle("tril", m, k, True)
 
 
-def triu(m: ir.ArrayLike, k: int = 0) -> ir.Array:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """The matrices with zeros below a diagonal; see ``tril``.
 
     Args:
@@ -247,7 +242,7 @@ def triu(m: ir.ArrayLike, k: int = 0) -> ir.Array:
     return _triangle("triu", m, k, False)
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ir.Array, ir.Array]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the elements on and below a diagonal of a matrix.
 
     Args:
@@ -268,7 +263,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ir.Array, ir
     return from_host(rows), from_host(columns)
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ir.Array, ir.Array]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the elements on and above a diagonal of a matrix; see ``tril_indices``.
 
     Args:
@@ -288,14 +283,14 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ir.Array, ir
     return from_host(rows), from_host(columns)
 
 
-def _matrix_shape(name: str, arr: ir.ArrayLike) -> tuple[int, int]:
+def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:
     shape = np.shape(promotion.as_operand(arr))
     if len(shape) != 2:
         raise ValueError(f"{name} takes a matrix, got an array of shape {shape}.")
     return shape
 
 
-def tril_indices_from(arr: ir.ArrayLike, k: int = 0) -> tuple[ir.Array, ir.Array]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """The indices of the elements on and below a diagonal of a given matrix.
 
     Args:
@@ -319,7 +314,7 @@ def tril_indices_from(arr: ir.ArrayLike, k: int = 0) -> tuple[ir.Array, ir.Array
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr: ir.ArrayLike, k: int = 0) -> tuple[ir.Array, ir.Array]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """The indices of the elements on and above a diagonal of a given matrix.
 
     Args:
@@ -344,7 +339,7 @@ def triu_indices_from(arr: ir.ArrayLike, k: int = 0) -> tuple[ir.Array, ir.Array
 
 def mask_indices(
     n: int, mask_func: MaskFunction, k: int = 0, *, size: int | None = None
-) -> tuple[ir.Array, ir.Array]:
+) -> tuple[Array, Array]:
     """The rows and columns of the elements that a function such as ``triu`` keeps.
 
     Args:
@@ -370,7 +365,7 @@ def mask_indices(
     return rows, columns
 
 
-def diag_indices(n: int, ndim: int = 2) -> tuple[ir.Array, ...]:
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array with equal sizes.
 
     Args:
@@ -396,7 +391,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[ir.Array, ...]:
     return (lax.iota(int, n),) * ndim
 
 
-def diag_indices_from(arr: ir.ArrayLike) -> tuple[ir.Array, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of a given array with equal sizes.
 
     Args:

@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, DTypeLike
 from ricci_numpy import _promotion as promotion
 
 from ._reshaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshaped
@@ -25,19 +26,17 @@ __all__ = [
 ]
 
 # Arrays to join: a sequence of them, or the parts of one along its first axis.
-type Arrays = Sequence[ir.ArrayLike] | ir.Array | np.ndarray
+type Arrays = Sequence[ArrayLike] | Array | np.ndarray
 
 
 type _Form = tuple[_Form, ...] | None
 
 
-def _is_one_array(x: object) -> TypeGuard[ir.Array | np.ndarray]:
+def _is_one_array(x: object) -> TypeGuard[Array | np.ndarray]:
     return hasattr(type(x), "aval") or isinstance(x, np.ndarray)
 
 
-def _common(
-    name: str, arrays: Sequence[ir.ArrayLike], dtype: ir.DTypeLike | None
-) -> list[ir.Array]:
+def _common(name: str, arrays: Sequence[ArrayLike], dtype: DTypeLike | None) -> list[Array]:
     """The arrays converted to ``dtype``, by default the one that they promote to."""
     checked = promotion.operands(name, *arrays)
     if dtype is None:
@@ -47,9 +46,7 @@ def _common(
 
 
 @ir.may_return_operand
-def concatenate(
-    arrays: Arrays, axis: int | None = 0, dtype: ir.DTypeLike | None = None
-) -> ir.Array:
+def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along one of their dimensions.
 
     Args:
@@ -102,9 +99,7 @@ def concatenate(
     return lax.concatenate(parts, axis)
 
 
-def _merge_rows(
-    arrays: ir.Array | np.ndarray, axis: int | None, dtype: ir.DTypeLike | None
-) -> ir.Array:
+def _merge_rows(arrays: Array | np.ndarray, axis: int | None, dtype: DTypeLike | None) -> Array:
     """``concatenate`` of the rows of one array."""
     (arrays,) = _common("concatenate", [arrays], dtype)
     shape = np.shape(arrays)
@@ -120,7 +115,7 @@ def _merge_rows(
     return reshaped("concatenate", moveaxis(arrays, 0, axis), tuple(sizes))
 
 
-def concat(arrays: Sequence[ir.ArrayLike], /, *, axis: int | None = 0) -> ir.Array:
+def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     """Join arrays along one of their dimensions; see ``concatenate``.
 
     Args:
@@ -139,9 +134,7 @@ def concat(arrays: Sequence[ir.ArrayLike], /, *, axis: int | None = 0) -> ir.Arr
     return concatenate(arrays, axis)
 
 
-def stack(
-    arrays: Arrays, axis: int = 0, out: None = None, dtype: ir.DTypeLike | None = None
-) -> ir.Array:
+def stack(arrays: Arrays, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """Join arrays of one shape along a new dimension.
 
     Args:
@@ -189,7 +182,7 @@ def stack(
     return lax.stack(parts, promotion.canonical_axis(axis, len(shapes[0]) + 1))
 
 
-def _stack_rows(arrays: ir.Array | np.ndarray, axis: int, dtype: ir.DTypeLike | None) -> ir.Array:
+def _stack_rows(arrays: Array | np.ndarray, axis: int, dtype: DTypeLike | None) -> Array:
     """``stack`` of the rows of one array."""
     (arrays,) = _common("stack", [arrays], dtype)
     axis = promotion.canonical_axis(axis, np.ndim(arrays))
@@ -209,23 +202,23 @@ def _parts(name: str, tup: Arrays) -> list[Any]:
     return list(tup)
 
 
-def _each(at_least: Callable[[ir.ArrayLike], ir.Array], name: str, tup: Arrays) -> list[ir.Array]:
+def _each(at_least: Callable[[ArrayLike], Array], name: str, tup: Arrays) -> list[Array]:
     """The arrays to join, with the least number of dimensions that ``at_least`` gives them."""
     return [at_least(x) for x in _parts(name, tup)]
 
 
-def _has_open_rows(tup: object) -> TypeGuard[ir.Array | np.ndarray]:
+def _has_open_rows(tup: object) -> TypeGuard[Array | np.ndarray]:
     """Whether the argument is one array with a symbolic number of rows."""
     return _is_one_array(tup) and ir.is_symbolic_dim(np.shape(tup)[0])
 
 
 def _joined(
-    at_least: Callable[[ir.ArrayLike], ir.Array],
+    at_least: Callable[[ArrayLike], Array],
     name: str,
     tup: Arrays,
     axis: int,
-    dtype: ir.DTypeLike | None = None,
-) -> ir.Array:
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The arrays joined; a symbolic number of rows of one array is joined by reshaping."""
     if not _has_open_rows(tup):
         return concatenate(_each(at_least, name, tup), axis, dtype)
@@ -239,7 +232,7 @@ def _joined(
     return x if dtype is None else lax.convert_element_type(x, dtype)
 
 
-def hstack(tup: Arrays, dtype: ir.DTypeLike | None = None) -> ir.Array:
+def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the second dimension, vectors and scalars along the first.
 
     Args:
@@ -266,7 +259,7 @@ def hstack(tup: Arrays, dtype: ir.DTypeLike | None = None) -> ir.Array:
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
-def vstack(tup: Arrays, dtype: ir.DTypeLike | None = None) -> ir.Array:
+def vstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the first dimension, vectors as rows.
 
     Args:
@@ -289,7 +282,7 @@ def vstack(tup: Arrays, dtype: ir.DTypeLike | None = None) -> ir.Array:
     return _joined(atleast_2d, "vstack", tup, 0, dtype)
 
 
-def dstack(tup: Arrays, dtype: ir.DTypeLike | None = None) -> ir.Array:
+def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the third dimension.
 
     Args:
@@ -312,7 +305,7 @@ def dstack(tup: Arrays, dtype: ir.DTypeLike | None = None) -> ir.Array:
     return _joined(atleast_3d, "dstack", tup, 2, dtype)
 
 
-def column_stack(tup: Arrays) -> ir.Array:
+def column_stack(tup: Arrays) -> Array:
     """Join vectors as the columns of a matrix, and matrices side by side.
 
     Args:
@@ -341,7 +334,7 @@ def column_stack(tup: Arrays) -> ir.Array:
     return concatenate(columns, 1)
 
 
-def append(arr: ir.ArrayLike, values: ir.ArrayLike, axis: int | None = None) -> ir.Array:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """An array with others appended; flattened if no axis is given.
 
     Args:
@@ -368,13 +361,13 @@ def append(arr: ir.ArrayLike, values: ir.ArrayLike, axis: int | None = None) -> 
 
 
 @ir.composite("append")
-def _append(arr: ir.Array, values: ir.Array, *, axis: int | None) -> ir.Array:
+def _append(arr: Array, values: Array, *, axis: int | None) -> Array:
     if axis is None:
         return concatenate([ravel(arr), ravel(values)], 0)
     return concatenate([arr, values], axis)
 
 
-def block(arrays: ir.ArrayLike | Sequence[Any]) -> ir.Array:
+def block(arrays: ArrayLike | Sequence[Any]) -> Array:
     """An array put together from blocks, given as nested lists.
 
     The innermost lists are joined along the last dimension, those around them along the one
@@ -425,12 +418,12 @@ def _depths(form: _Form, depth: int) -> list[int]:
 
 
 @ir.composite("block")
-def _block(*leaves: ir.Array, form: _Form, depth: int) -> ir.Array:
+def _block(*leaves: Array, form: _Form, depth: int) -> Array:
     rank = max(depth, *(np.ndim(x) for x in leaves))
     # Lists of depth 1 are joined along the last axis, those of depth 2 along the one before.
     remaining = iter(leaves)
 
-    def join(part: _Form, level: int) -> ir.Array:
+    def join(part: _Form, level: int) -> Array:
         if part is None:
             x = next(remaining)
             return lax.expand_dims(x, tuple(range(rank - np.ndim(x))))

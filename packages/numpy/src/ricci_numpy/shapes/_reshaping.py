@@ -8,6 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, Axis, Shape, ShapeLike
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import axis_tuple, check_arraylike, operands
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, common_sharding
@@ -27,14 +28,14 @@ __all__ = [
 ]
 
 
-def checked_operand(name: str, x: ir.ArrayLike) -> Any:
+def checked_operand(name: str, x: ArrayLike) -> Any:
     """The operand of the function ``name``, checked."""
     if hasattr(type(x), "aval"):
         return x
     return operands(name, x)[0]
 
 
-def _inferred(shape: ir.Shape, sizes: ir.Shape) -> ir.Shape:
+def _inferred(shape: Shape, sizes: Shape) -> Shape:
     """``sizes`` with -1 replaced by the size that keeps the number of elements."""
     if -1 not in sizes:
         return sizes
@@ -53,15 +54,15 @@ def _inferred(shape: ir.Shape, sizes: ir.Shape) -> ir.Shape:
     return tuple((total // product if product else 0) if n == -1 else n for n in sizes)
 
 
-def _columnwise(a: ir.ArrayLike, old_shape: ir.Shape, sizes: ir.Shape) -> ir.Array:
+def _columnwise(a: ArrayLike, old_shape: Shape, sizes: Shape) -> Array:
     """Another shape, the first dimension changing fastest in both."""
     result = lax.reshape(a, sizes[::-1], tuple(range(len(old_shape)))[::-1])
     return lax.transpose(result, tuple(range(len(sizes)))[::-1])
 
 
 def reshaped(
-    name: str, a: ir.ArrayLike, shape: ir.ShapeLike, order: str = "C", out_sharding: object = None
-) -> ir.Array:
+    name: str, a: ArrayLike, shape: ShapeLike, order: str = "C", out_sharding: object = None
+) -> Array:
     """An operand of the function ``name`` in another shape, as an array."""
     a = checked_operand(name, a)
     old_shape = np.shape(a)
@@ -78,13 +79,13 @@ def reshaped(
 
 
 def reshape(
-    a: ir.ArrayLike,
-    shape: ir.ShapeLike,
+    a: ArrayLike,
+    shape: ShapeLike,
     order: str = "C",
     *,
     copy: bool | None = None,
     out_sharding: object = None,
-) -> ir.Array:
+) -> Array:
     """An array's elements in another shape.
 
     Args:
@@ -127,7 +128,7 @@ def reshape(
 
 
 @ir.may_return_operand
-def ravel(a: ir.ArrayLike, order: str = "C", *, out_sharding: object = None) -> ir.Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Array:
     """An array's elements in one dimension.
 
     Args:
@@ -155,7 +156,7 @@ def ravel(a: ir.ArrayLike, order: str = "C", *, out_sharding: object = None) -> 
 
 
 @ir.may_return_operand
-def squeeze(a: ir.ArrayLike, axis: ir.Axis = None) -> ir.Array:
+def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """An array without dimensions of size 1: all, or those of ``axis``.
 
     Args:
@@ -185,7 +186,7 @@ def squeeze(a: ir.ArrayLike, axis: ir.Axis = None) -> ir.Array:
 
 
 @ir.may_return_operand
-def expand_dims(a: ir.ArrayLike, axis: int | Sequence[int]) -> ir.Array:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """An array with new dimensions of size 1, at these positions of the result.
 
     Args:
@@ -214,9 +215,7 @@ def expand_dims(a: ir.ArrayLike, axis: int | Sequence[int]) -> ir.Array:
 
 
 @ir.may_return_operand
-def broadcast_to(
-    array: ir.ArrayLike, shape: ir.ShapeLike, *, out_sharding: object = None
-) -> ir.Array:
+def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = None) -> Array:
     """An array repeated to a shape that its own shape broadcasts to.
 
     Args:
@@ -258,7 +257,7 @@ def broadcast_to(
 
 
 @ir.may_return_operand
-def broadcast_arrays(*args: ir.ArrayLike) -> tuple[ir.Array, ...]:
+def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """Arrays repeated to the shape that their shapes broadcast to.
 
     Args:
@@ -286,7 +285,7 @@ def broadcast_arrays(*args: ir.ArrayLike) -> tuple[ir.Array, ...]:
     return tuple(ir.as_array(broadcast(x, shape, sharding)) for x in args)
 
 
-def broadcast_shapes(*shapes: ir.ShapeLike) -> ir.Shape:
+def broadcast_shapes(*shapes: ShapeLike) -> Shape:
     """The shape that shapes broadcast to.
 
     Args:
@@ -315,24 +314,24 @@ def broadcast_shapes(*shapes: ir.ShapeLike) -> ir.Shape:
 
 
 @ir.composite("atleast_1d")
-def _atleast_1d(x: ir.Array) -> ir.Array:
+def _atleast_1d(x: Array) -> Array:
     return x if np.ndim(x) else lax.expand_dims(x, (0,))
 
 
 @ir.composite("atleast_2d")
-def _atleast_2d(x: ir.Array) -> ir.Array:
+def _atleast_2d(x: Array) -> Array:
     return lax.expand_dims(x, tuple(range(2 - np.ndim(x)))) if np.ndim(x) < 2 else x
 
 
 @ir.composite("atleast_3d")
-def _atleast_3d(x: ir.Array) -> ir.Array:
+def _atleast_3d(x: Array) -> Array:
     new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(np.ndim(x))
     return lax.expand_dims(x, new) if new else x
 
 
 def _at_least(
-    step: ir.Composite, rank: int, args: tuple[ir.ArrayLike, ...]
-) -> ir.Array | tuple[ir.Array, ...]:
+    step: ir.Composite, rank: int, args: tuple[ArrayLike, ...]
+) -> Array | tuple[Array, ...]:
     """One array, or a tuple of several, with at least ``rank`` dimensions, which ``step`` adds."""
     check_arraylike(step.name, *args)
     # An array that has them is returned unchanged; jaxprs have the call, as JAX's do.
@@ -346,12 +345,10 @@ def _at_least(
 
 
 @overload
-def atleast_1d(x: ir.ArrayLike, /) -> ir.Array: ...
+def atleast_1d(x: ArrayLike, /) -> Array: ...
 @overload
-def atleast_1d(
-    x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike
-) -> tuple[ir.Array, ...]: ...
-def atleast_1d(*arys: ir.ArrayLike) -> ir.Array | tuple[ir.Array, ...]:
+def atleast_1d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> tuple[Array, ...]: ...
+def atleast_1d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
     """Arrays with one dimension at least; a tuple of them for several arguments.
 
     Args:
@@ -374,12 +371,10 @@ def atleast_1d(*arys: ir.ArrayLike) -> ir.Array | tuple[ir.Array, ...]:
 
 
 @overload
-def atleast_2d(x: ir.ArrayLike, /) -> ir.Array: ...
+def atleast_2d(x: ArrayLike, /) -> Array: ...
 @overload
-def atleast_2d(
-    x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike
-) -> tuple[ir.Array, ...]: ...
-def atleast_2d(*arys: ir.ArrayLike) -> ir.Array | tuple[ir.Array, ...]:
+def atleast_2d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> tuple[Array, ...]: ...
+def atleast_2d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
     """Arrays with two dimensions at least, new ones in front; a tuple for several arguments.
 
     Args:
@@ -402,12 +397,10 @@ def atleast_2d(*arys: ir.ArrayLike) -> ir.Array | tuple[ir.Array, ...]:
 
 
 @overload
-def atleast_3d(x: ir.ArrayLike, /) -> ir.Array: ...
+def atleast_3d(x: ArrayLike, /) -> Array: ...
 @overload
-def atleast_3d(
-    x: ir.ArrayLike, y: ir.ArrayLike, /, *arys: ir.ArrayLike
-) -> tuple[ir.Array, ...]: ...
-def atleast_3d(*arys: ir.ArrayLike) -> ir.Array | tuple[ir.Array, ...]:
+def atleast_3d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> tuple[Array, ...]: ...
+def atleast_3d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
     """Arrays with three dimensions at least; a tuple of them for several arguments.
 
     A vector of size ``n`` gets shape ``(1, n, 1)``, a matrix ``(m, n, 1)``.
@@ -432,8 +425,8 @@ def atleast_3d(*arys: ir.ArrayLike) -> ir.Array | tuple[ir.Array, ...]:
 
 
 def reshape_method(
-    x: ir.Array, *sizes: ir.ShapeLike, order: str = "C", out_sharding: object = None
-) -> ir.Array:
+    x: Array, *sizes: ShapeLike, order: str = "C", out_sharding: object = None
+) -> Array:
     """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``: see ``reshape``."""
     shape: Any = sizes
     if len(sizes) == 1 and (

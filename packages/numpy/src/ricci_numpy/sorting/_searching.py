@@ -4,6 +4,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -25,13 +26,13 @@ _UNROLLED_LENGTH = 32
 
 
 def searchsorted(
-    a: ir.ArrayLike,
-    v: ir.ArrayLike,
+    a: ArrayLike,
+    v: ArrayLike,
     side: str = "left",
-    sorter: ir.ArrayLike | None = None,
+    sorter: ArrayLike | None = None,
     *,
     method: str = "scan",
-) -> ir.Array:
+) -> Array:
     """The positions at which values are inserted in a sorted vector to keep it sorted.
 
     Args:
@@ -79,9 +80,7 @@ def searchsorted(
 
 
 @ir.composite("searchsorted")
-def _searchsorted(
-    a: ir.Array, v: ir.Array, sorter: ir.Array | None, *, side: str, method: str
-) -> ir.Array:
+def _searchsorted(a: Array, v: Array, sorter: Array | None, *, side: str, method: str) -> Array:
     if sorter is not None:
         a = _looked_up(a, sorter)
     size = np.shape(a)[0]
@@ -99,7 +98,7 @@ def _searchsorted(
     return lax.reduce_sum(lax.convert_element_type(is_before, INT32), (0,))
 
 
-def _integer_keys(x: ir.Array) -> list[ir.Array]:
+def _integer_keys(x: Array) -> list[Array]:
     """Integers in NumPy's order of the elements: -0 equals 0, all NaNs are equal and come last."""
     dtype = ir.get_aval(x).dtype
     if dtype in COMPLEX_DTYPES:
@@ -123,7 +122,7 @@ def _integer_keys(x: ir.Array) -> list[ir.Array]:
     ]
 
 
-def _before(keys: list[ir.Array], values: list[ir.Array], side: str) -> ir.Array:
+def _before(keys: list[Array], values: list[Array], side: str) -> Array:
     """Whether elements of the sorted vector come before the values' insertion points."""
     *earlier, (key, value) = zip(keys, values, strict=True)
     is_before = lax.lt(key, value) if side == "left" else lax.le(key, value)
@@ -133,14 +132,12 @@ def _before(keys: list[ir.Array], values: list[ir.Array], side: str) -> ir.Array
     return is_before
 
 
-def _search_by_halving(
-    keys: list[ir.Array], values: list[ir.Array], side: str, unrolled: bool
-) -> ir.Array:
+def _search_by_halving(keys: list[Array], values: list[Array], side: str, unrolled: bool) -> Array:
     """The number of elements before each value, computed bit by bit from the highest."""
     size = np.shape(keys[0])[0]
     last, one = strong_constant(_UINT32, size), np.uint32(1)
 
-    def add_bit(count: ir.Array, bit: ir.ArrayLike) -> tuple[ir.Array, None]:
+    def add_bit(count: Array, bit: ArrayLike) -> tuple[Array, None]:
         larger = lax.add(count, bit)
         elements = [_looked_up(key, lax.sub(larger, one)) for key in keys]
         # The larger count is right if its last element is before the value: the array is sorted.
@@ -163,7 +160,7 @@ def _bit_length(size: int) -> int:
     return int(most).bit_length() if most < 1 << 32 else 32
 
 
-def _looked_up(a: ir.Array, positions: ir.ArrayLike) -> ir.Array:
+def _looked_up(a: Array, positions: ArrayLike) -> Array:
     rank = np.ndim(positions)
     dims = lax.GatherDimensionNumbers(
         offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,)
@@ -173,7 +170,7 @@ def _looked_up(a: ir.Array, positions: ir.ArrayLike) -> ir.Array:
     )
 
 
-def _search_by_sorting(a: ir.Array, v: ir.Array, side: str) -> ir.Array:
+def _search_by_sorting(a: Array, v: Array, side: str) -> Array:
     # A value's rank among the elements and values, less its rank among the values alone, is the
     # number of elements before it. Sorts are stable, so the order of concatenation breaks ties.
     flat = ravel(v)
@@ -185,7 +182,7 @@ def _search_by_sorting(a: ir.Array, v: ir.Array, side: str) -> ir.Array:
     return lax.reshape(lax.sub(among_both, _ranks(flat)), np.shape(v))
 
 
-def _ranks(x: ir.Array) -> ir.Array:
+def _ranks(x: Array) -> Array:
     """The position of each element in the sorted order."""
     size = np.shape(x)[0]
     turn = lax.iota(INT32, size)
@@ -195,8 +192,8 @@ def _ranks(x: ir.Array) -> ir.Array:
 
 
 def digitize(
-    x: ir.ArrayLike, bins: ir.ArrayLike, right: bool = False, *, method: str | None = None
-) -> ir.Array:
+    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
+) -> Array:
     """The number of the bin that each element falls into.
 
     Args:
@@ -226,7 +223,7 @@ def digitize(
 
 
 @ir.composite("digitize")
-def _digitize(x: ir.Array, bins: ir.Array, *, right: bool, method: str) -> ir.Array:
+def _digitize(x: Array, bins: Array, *, right: bool, method: str) -> Array:
     size = np.shape(bins)[0]
     if size == 0:
         return lax.full(np.shape(x), 0, INT32)

@@ -4,6 +4,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._where import nonzero, where_step
@@ -20,13 +21,13 @@ _FEW_OTHERS = 64
 
 
 def isin(
-    element: ir.ArrayLike,
-    test_elements: ir.ArrayLike,
+    element: ArrayLike,
+    test_elements: ArrayLike,
     assume_unique: bool = False,
     invert: bool = False,
     *,
     method: str = "auto",
-) -> ir.Array:
+) -> Array:
     """Whether each element is among others.
 
     Args:
@@ -64,7 +65,7 @@ def isin(
 
 
 @ir.composite("_in1d")
-def _isin(element: ir.Array, others: ir.Array, *, invert: bool, method: str) -> ir.Array:
+def _isin(element: Array, others: Array, *, invert: bool, method: str) -> Array:
     element, others = promotion.promote_dtypes(element, others)
     count = np.shape(others)[0]
     if not count or not np.shape(element)[0]:
@@ -85,18 +86,14 @@ def _isin(element: ir.Array, others: ir.Array, *, invert: bool, method: str) -> 
     return lax.ne(nearest, element) if invert else lax.eq(nearest, element)
 
 
-def _pair(name: str, ar1: ir.ArrayLike, ar2: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
+def _pair(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     x, y = promotion.promote_dtypes(*promotion.operands(name, ar1, ar2))
     return ravel(x), ravel(y)
 
 
 def union1d(
-    ar1: ir.ArrayLike,
-    ar2: ir.ArrayLike,
-    *,
-    size: int | None = None,
-    fill_value: ir.ArrayLike | None = None,
-) -> ir.Array:
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The elements of either array, sorted, each once.
 
     Args:
@@ -118,13 +115,13 @@ def union1d(
 
 
 def setdiff1d(
-    ar1: ir.ArrayLike,
-    ar2: ir.ArrayLike,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: ir.ArrayLike | None = None,
-) -> ir.Array:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The elements of the first array that are not in the second, sorted, each once.
 
     Args:
@@ -155,21 +152,19 @@ def setdiff1d(
     return _gathered(x, outside, size, fill_value, _is_weak(x))
 
 
-def _setdiff_sized(
-    x: ir.Array, y: ir.Array, size: int, fill_value: ir.ArrayLike | None
-) -> ir.Array:
+def _setdiff_sized(x: Array, y: Array, size: int, fill_value: ArrayLike | None) -> Array:
     rows, first, _ = sorted_with_firsts(x, equal_nan=True)
     selected = lax.bitwise_and(first, isin(rows, y, invert=True))
     return _gathered(rows, selected, size, fill_value, _is_weak(x))
 
 
-def _is_weak(x: ir.Array) -> bool:
+def _is_weak(x: Array) -> bool:
     return ir.get_aval(x).weak_type
 
 
 def _gathered(
-    x: ir.Array, mask: ir.Array, size: int, fill_value: ir.ArrayLike | None, weak_type: bool = False
-) -> ir.Array:
+    x: Array, mask: Array, size: int, fill_value: ArrayLike | None, weak_type: bool = False
+) -> Array:
     """The elements that a mask picks, as many as ``size``."""
     dtype = ir.get_aval(x).dtype
     fill = 0 if fill_value is None else fill_value
@@ -185,14 +180,14 @@ def _gathered(
 
 
 def intersect1d(
-    ar1: ir.ArrayLike,
-    ar2: ir.ArrayLike,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: ir.ArrayLike | None = None,
-) -> ir.Array | tuple[ir.Array, ir.Array, ir.Array]:
+    fill_value: ArrayLike | None = None,
+) -> Array | tuple[Array, Array, Array]:
     """The elements of both arrays, sorted, each once.
 
     Args:
@@ -246,13 +241,13 @@ def intersect1d(
 
 
 def setxor1d(
-    ar1: ir.ArrayLike,
-    ar2: ir.ArrayLike,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: ir.ArrayLike | None = None,
-) -> ir.Array:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """The elements of exactly one of the arrays, sorted, each once.
 
     Args:
@@ -286,7 +281,7 @@ def setxor1d(
     return _gathered(rows, selected, size, fill_value)
 
 
-def _in_one_alone(x: ir.Array, y: ir.Array) -> tuple[ir.Array, ir.Array]:
+def _in_one_alone(x: Array, y: Array) -> tuple[Array, Array]:
     """The elements of both vectors, sorted, and a mask of those that one has and the other lacks.
 
     The sort is stable, so in a run of equal elements those of x come first: a value is in y alone

@@ -6,6 +6,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, DTypeLike
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.linalg._products import dot
 from ricci_numpy.reductions._axis_reductions import sum
@@ -22,15 +23,15 @@ __all__ = ["corrcoef", "cov"]
 
 
 def cov(
-    m: ir.ArrayLike,
-    y: ir.ArrayLike | None = None,
+    m: ArrayLike,
+    y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
-    fweights: ir.ArrayLike | None = None,
-    aweights: ir.ArrayLike | None = None,
-    dtype: ir.DTypeLike | None = None,
-) -> ir.Array:
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The covariances of variables.
 
     Args:
@@ -67,11 +68,11 @@ def cov(
     return _cov(m, y, fweights, aweights, rowvar=bool(rowvar), ddof=ddof, dtype=dtype)
 
 
-def _has_dtype(x: ir.ArrayLike, family: type[np.generic]) -> bool:
+def _has_dtype(x: ArrayLike, family: type[np.generic]) -> bool:
     return ir.issubdtype(promotion.common_dtype(x)[0], family)
 
 
-def _checked(name: str, *args: ir.ArrayLike | None) -> list[Any]:
+def _checked(name: str, *args: ArrayLike | None) -> list[Any]:
     """The operands; all but the first may be ``None``, and the first two must be matrices."""
     checked: list[Any] = [
         x if x is None and i else promotion.operands(name, x)[0] for i, x in enumerate(args)
@@ -82,7 +83,7 @@ def _checked(name: str, *args: ir.ArrayLike | None) -> list[Any]:
     return checked
 
 
-def _result_dtype(name: str, dtype: ir.DTypeLike | None) -> np.dtype | None:
+def _result_dtype(name: str, dtype: DTypeLike | None) -> np.dtype | None:
     """The requested dtype, checked."""
     if dtype is None:
         return None
@@ -94,15 +95,15 @@ def _result_dtype(name: str, dtype: ir.DTypeLike | None) -> np.dtype | None:
 
 @ir.composite("cov")
 def _cov(
-    m: ir.Array,
-    y: ir.Array | None,
-    fweights: ir.Array | None,
-    aweights: ir.Array | None,
+    m: Array,
+    y: Array | None,
+    fweights: Array | None,
+    aweights: Array | None,
     *,
     rowvar: bool,
     ddof: int,
     dtype: np.dtype | None,
-) -> ir.Array:
+) -> Array:
     arrays = promotion.promote_dtypes_inexact(*(x for x in (m, y) if x is not None))
     if dtype is not None:
         arrays = [promotion.convert(x, dtype) for x in arrays]
@@ -135,7 +136,7 @@ def _cov(
     return lax.squeeze(covariances, (0, 1)) if covariances.shape == (1, 1) else covariances
 
 
-def _weights(x: ir.Array, fweights: ir.Array | None, aweights: ir.Array | None) -> ir.Array | None:
+def _weights(x: Array, fweights: Array | None, aweights: Array | None) -> Array | None:
     """The weight of each observation, as a vector; ``None`` if all are equal."""
     product = None
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
@@ -150,7 +151,7 @@ def _weights(x: ir.Array, fweights: ir.Array | None, aweights: ir.Array | None) 
     return product
 
 
-def _freedom(total: ir.Array, weights: ir.Array, aweights: ir.Array | None, ddof: int) -> ir.Array:
+def _freedom(total: Array, weights: Array, aweights: Array | None, ddof: int) -> Array:
     """Degrees of freedom: the divisor of the weighted sum of products."""
     if not ddof:
         return total
@@ -160,11 +161,8 @@ def _freedom(total: ir.Array, weights: ir.Array, aweights: ir.Array | None, ddof
 
 
 def corrcoef(
-    x: ir.ArrayLike,
-    y: ir.ArrayLike | None = None,
-    rowvar: bool = True,
-    dtype: ir.DTypeLike | None = None,
-) -> ir.Array:
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
+) -> Array:
     """The correlation coefficients of variables: covariances over products of deviations.
 
     Args:
@@ -189,7 +187,7 @@ def corrcoef(
 
 
 @ir.composite("corrcoef")
-def _corrcoef(x: ir.Array, y: ir.Array | None, *, rowvar: bool, dtype: np.dtype | None) -> ir.Array:
+def _corrcoef(x: Array, y: Array | None, *, rowvar: bool, dtype: np.dtype | None) -> Array:
     coefficients = cov(x, y, rowvar, dtype=dtype)
     if not coefficients.ndim:
         return divide(coefficients, coefficients)

@@ -10,6 +10,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import INT32, convert, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._broadcasting import concrete_values
@@ -30,13 +31,13 @@ __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histo
 
 
 def bincount(
-    x: ir.ArrayLike,
-    weights: ir.ArrayLike | None = None,
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
     minlength: int = 0,
     *,
     length: int | None = None,
     out_sharding: object = None,
-) -> ir.Array:
+) -> Array:
     """Count each number from 0 up in a vector of integers.
 
     Args:
@@ -91,7 +92,7 @@ _SIZE_ADVICE = "How long the result of bincount is depends on values. Give binco
 
 
 @ir.composite("bincount")
-def _bincount(x: ir.Array, weights: ir.Array | None = None, *, length: int) -> ir.Array:
+def _bincount(x: Array, weights: Array | None = None, *, length: int) -> Array:
     x = convert(x, INT32) if x.dtype == ir.BOOL else x
     # Negative numbers count as 0.
     places = lax.max(x, strong_constant(x.dtype, 0)) if x.dtype.kind == "i" else x
@@ -100,7 +101,7 @@ def _bincount(x: ir.Array, weights: ir.Array | None = None, *, length: int) -> i
     return counted(places, weights, length)
 
 
-def checked_bins(name: str, bins: ir.ArrayLike | str) -> int | ir.Array:
+def checked_bins(name: str, bins: ArrayLike | str) -> int | Array:
     """The number of bins, or the vector of their edges."""
     if isinstance(bins, str):
         raise NotImplementedError(
@@ -119,7 +120,7 @@ def checked_bins(name: str, bins: ir.ArrayLike | str) -> int | ir.Array:
     return count
 
 
-def checked_ends(name: str, range_: Sequence[ir.ArrayLike] | None) -> tuple[Any, ...]:
+def checked_ends(name: str, range_: Sequence[ArrayLike] | None) -> tuple[Any, ...]:
     """The lower and the upper end of the range, if there is one."""
     if range_ is None:
         return ()
@@ -131,7 +132,7 @@ def checked_ends(name: str, range_: Sequence[ir.ArrayLike] | None) -> tuple[Any,
     return ends
 
 
-def edges_of(a: ir.Array, bins: int | ir.Array, ends: Sequence[ir.Array]) -> ir.Array:
+def edges_of(a: Array, bins: int | Array, ends: Sequence[Array]) -> Array:
     """The edges of bins in the dtype of ``a``."""
     if not isinstance(bins, int):
         return convert(bins, a.dtype)
@@ -148,7 +149,7 @@ def edges_of(a: ir.Array, bins: int | ir.Array, ends: Sequence[ir.Array]) -> ir.
     return linspace(low, high, bins + 1, dtype=a.dtype)
 
 
-def _with_edges(bins: int | ir.Array, *arguments: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _with_edges(bins: int | Array, *arguments: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The operands and settings of a step: edges are an operand, a number of bins is a setting."""
     if isinstance(bins, int):
         return (None, *arguments), {"bins": bins}
@@ -156,11 +157,11 @@ def _with_edges(bins: int | ir.Array, *arguments: object) -> tuple[tuple[Any, ..
 
 
 def histogram_bin_edges(
-    a: ir.ArrayLike,
-    bins: ir.ArrayLike = 10,
-    range: Sequence[ir.ArrayLike] | None = None,
-    weights: ir.ArrayLike | None = None,
-) -> ir.Array:
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+) -> Array:
     """The edges of the bins that ``histogram`` counts in.
 
     Args:
@@ -189,19 +190,19 @@ def histogram_bin_edges(
 
 
 @ir.composite("histogram_bin_edges")
-def _histogram_bin_edges(edges: Any, a: ir.Array, *ends: ir.Array, bins: int | None) -> ir.Array:
+def _histogram_bin_edges(edges: Any, a: Array, *ends: Array, bins: int | None) -> Array:
     (a,) = promote_dtypes_inexact(a)
     return edges_of(asarray(a), edges if bins is None else bins, ends)
 
 
 def histogram(
-    a: ir.ArrayLike,
-    bins: ir.ArrayLike = 10,
-    range: Sequence[ir.ArrayLike] | None = None,
-    weights: ir.ArrayLike | None = None,
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
     out_sharding: object = None,
-) -> tuple[ir.Array, ir.Array]:
+) -> tuple[Array, Array]:
     """Count the elements in each of several bins.
 
     Args:
@@ -245,7 +246,7 @@ def histogram(
     args, settings = _with_edges(bins, a, weight, *checked_ends("histogram", range))
     edges: Any = None
 
-    def counts() -> ir.Array:
+    def counts() -> Array:
         nonlocal edges
         numbers, edges = _histogram(*args, **settings, density=bool(density))
         return numbers
@@ -255,13 +256,8 @@ def histogram(
 
 @ir.composite("histogram")
 def _histogram(
-    edges: Any,
-    a: ir.Array,
-    weights: ir.Array | None,
-    *ends: ir.Array,
-    bins: int | None,
-    density: bool,
-) -> tuple[ir.Array, ir.Array]:
+    edges: Any, a: Array, weights: Array | None, *ends: Array, bins: int | None, density: bool
+) -> tuple[Array, Array]:
     if weights is None:
         (a,) = promote_dtypes_inexact(a)
     else:
@@ -269,9 +265,7 @@ def _histogram(
         weights = ravel(weights)
     a = ravel(a)
     edges = edges_of(a, edges if bins is None else bins, ends)
-    weight: ir.Array = (
-        lax.full(a.shape, strong_constant(a.dtype, 1)) if weights is None else weights
-    )
+    weight: Array = lax.full(a.shape, strong_constant(a.dtype, 1)) if weights is None else weights
     count = edges.shape[0]
     counts = lax.slice_in_dim(counted(bin_numbers(a, edges), weight, count), 1, count)
     if density:
@@ -279,7 +273,7 @@ def _histogram(
     return counts, edges
 
 
-def bin_numbers(a: ir.Array, edges: ir.Array) -> ir.Array:
+def bin_numbers(a: Array, edges: Array) -> Array:
     """The number of each element's bin, counted from 1.
 
     Elements below the first edge get 0, elements above the last one the number of edges.
@@ -292,13 +286,13 @@ def bin_numbers(a: ir.Array, edges: ir.Array) -> ir.Array:
 
 
 def histogram2d(
-    x: ir.ArrayLike,
-    y: ir.ArrayLike,
-    bins: ir.ArrayLike | Sequence[Any] = 10,
-    range: Sequence[Sequence[ir.ArrayLike] | None] | None = None,
-    weights: ir.ArrayLike | None = None,
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: ArrayLike | Sequence[Any] = 10,
+    range: Sequence[Sequence[ArrayLike] | None] | None = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
-) -> tuple[ir.Array, ir.Array, ir.Array]:
+) -> tuple[Array, Array, Array]:
     """Count the points of a plane in each of several rectangles.
 
     Args:
@@ -334,12 +328,12 @@ def histogram2d(
 
 
 def histogramdd(
-    sample: ir.ArrayLike,
-    bins: ir.ArrayLike | Sequence[Any] = 10,
-    range: Sequence[Sequence[ir.ArrayLike] | None] | None = None,
-    weights: ir.ArrayLike | None = None,
+    sample: ArrayLike,
+    bins: ArrayLike | Sequence[Any] = 10,
+    range: Sequence[Sequence[ArrayLike] | None] | None = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
-) -> tuple[ir.Array, list[ir.Array]]:
+) -> tuple[Array, list[Array]]:
     """Count the points of a space in each of several boxes.
 
     Args:
@@ -407,13 +401,13 @@ def histogramdd(
 
 @ir.composite("histogramdd")
 def _histogramdd(
-    sample: ir.Array,
-    weights: ir.Array | None,
-    *optional: ir.Array,
+    sample: Array,
+    weights: Array | None,
+    *optional: Array,
     bins: tuple[int | None, ...],
     ranged: tuple[bool, ...],
     density: bool,
-) -> list[ir.Array]:
+) -> list[Array]:
     """The counts, then the edges in each direction.
 
     Args:
@@ -436,7 +430,7 @@ def _histogramdd(
     for column, each, size in zip(columns, edges, shape, strict=True):
         places = lax.add(lax.mul(places, np.int32(size)), bin_numbers(column, each))
     one = strong_constant(ir.python_scalar_dtype(int), 1)
-    weight: ir.Array = lax.full(places.shape, one) if weights is None else weights
+    weight: Array = lax.full(places.shape, one) if weights is None else weights
     counts = lax.reshape(counted(places, weight, prod(shape)), shape)
     # The first and the last place in each direction count the points outside of the bins.
     counts = lax.slice(counts, (1,) * len(shape), tuple(size - 1 for size in shape))

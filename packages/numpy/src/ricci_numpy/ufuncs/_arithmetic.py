@@ -9,6 +9,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike, Tracer
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
@@ -19,7 +20,7 @@ from ._factories import FLOATS, publish
 __all__ = ["float_power", "fmax", "fmin", "heaviside", "hypot", "pow", "power"]
 
 
-def power(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The first operand to the power of the second.
 
     Args:
@@ -76,7 +77,7 @@ def power(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
         )
         return lax.pow(*promotion.promote_shapes("power", base, exponent))
     # As in JAX, a power with a concrete exponent is weakly typed if the base is.
-    is_concrete = not isinstance(exponent, ir.Tracer)
+    is_concrete = not isinstance(exponent, Tracer)
     if is_concrete and not np.ndim(exponent) and _dtype_of(base) == ir.BOOL:
         base = promotion.convert(base, promotion.INT32)
     result = _integer_power(base, exponent)
@@ -84,22 +85,22 @@ def power(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
     return promotion.convert(result, result.dtype) if result.aval.weak_type and not weak else result
 
 
-def _dtype_of(x: ir.ArrayLike) -> np.dtype:
+def _dtype_of(x: ArrayLike) -> np.dtype:
     return promotion.common_dtype(x)[0]
 
 
-def _is_concrete_integer(x: ir.ArrayLike) -> bool:
+def _is_concrete_integer(x: ArrayLike) -> bool:
     """Whether a value is a concrete array of rank 0 of an integer dtype."""
     return (
         hasattr(type(x), "aval")
-        and not isinstance(x, ir.Tracer)
+        and not isinstance(x, Tracer)
         and not np.ndim(x)
         and _dtype_of(x) in promotion.INTEGER_DTYPES
     )
 
 
 @ir.inlined("power")
-def _integer_power(x: ir.Array, n: ir.Array) -> ir.Array:
+def _integer_power(x: Array, n: Array) -> Array:
     """Integers to the power of integers, by squaring; negative powers are not defined."""
     x, n = promotion.promote_args_numeric("power", x, n)
     vanishes = lax.bitwise_and(
@@ -117,7 +118,7 @@ def _integer_power(x: ir.Array, n: ir.Array) -> ir.Array:
     return promotion.convert(result, result.dtype) if result.shape else result
 
 
-def pow(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
+def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The first operand to the power of the second; see ``power``.
 
     Args:
@@ -136,7 +137,7 @@ def pow(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
     return power(x1, x2)
 
 
-def float_power(x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array:
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The first operand to the power of the second, as floats.
 
     Args:
@@ -155,7 +156,7 @@ def float_power(x: ir.ArrayLike, y: ir.ArrayLike, /) -> ir.Array:
     return lax.pow(*promotion.promote_args_inexact("float_power", x, y))
 
 
-def fmax(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of two elements; where one is NaN, the other one.
 
     Args:
@@ -177,7 +178,7 @@ def fmax(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
     return _fmax(*promotion.operands("fmax", x1, x2))
 
 
-def fmin(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of two elements; where one is NaN, the other one.
 
     Args:
@@ -200,18 +201,16 @@ def fmin(x1: ir.ArrayLike, x2: ir.ArrayLike) -> ir.Array:
 
 
 @ir.composite("fmax")
-def _fmax(x1: ir.Array, x2: ir.Array) -> ir.Array:
+def _fmax(x1: Array, x2: Array) -> Array:
     return _better("fmax", x1, x2, lax.gt)
 
 
 @ir.composite("fmin")
-def _fmin(x1: ir.Array, x2: ir.Array) -> ir.Array:
+def _fmin(x1: Array, x2: Array) -> Array:
     return _better("fmin", x1, x2, lax.lt)
 
 
-def _better(
-    name: str, x1: ir.Array, x2: ir.Array, beats: Callable[[ir.Array, ir.Array], ir.Array]
-) -> ir.Array:
+def _better(name: str, x1: Array, x2: Array, beats: Callable[[Array, Array], Array]) -> Array:
     """The element that beats the other one, or the one that is not NaN."""
     x1, x2 = promotion.promote_args(name, x1, x2)
     if np.iscomplexobj(x1):
@@ -223,7 +222,7 @@ def _better(
     return select_where(lax.bitwise_or(first, lax.ne(x2, x2)), x1, x2, name)
 
 
-def hypot(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The length of the hypotenuse over two legs, without overflow on the way.
 
     Args:
@@ -248,7 +247,7 @@ def hypot(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
 
 
 @ir.composite("hypot")
-def _hypot(x1: ir.Array, x2: ir.Array) -> ir.Array:
+def _hypot(x1: Array, x2: Array) -> Array:
     x1, x2 = promotion.promote_args_inexact("hypot", x1, x2)
     weak = ir.get_aval(x1).weak_type and ir.get_aval(x2).weak_type
     if np.iscomplexobj(x1):
@@ -266,7 +265,7 @@ def _hypot(x1: ir.Array, x2: ir.Array) -> ir.Array:
     return promotion.convert(length, length.dtype, weak)
 
 
-def heaviside(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The step function: 0 for negative elements, 1 for positive ones, ``x2`` at 0.
 
     Args:
@@ -287,7 +286,7 @@ def heaviside(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
 
 
 @ir.composite("heaviside")
-def _heaviside(x1: ir.Array, x2: ir.Array) -> ir.Array:
+def _heaviside(x1: Array, x2: Array) -> Array:
     x1, x2 = promotion.promote_args_inexact("heaviside", x1, x2)
     zero, one = promotion.constant(x1, 0), promotion.constant(x1, 1)
     below, above = lax.lt(x1, zero), lax.gt(x1, zero)
@@ -295,9 +294,7 @@ def _heaviside(x1: ir.Array, x2: ir.Array) -> ir.Array:
     return select_where(below, zero, select_where(above, one, result, "heaviside"), "heaviside")
 
 
-def _log_sum(
-    x1: ir.Array, x2: ir.Array, power: UnaryFunction, scale: float, full_turn: float
-) -> ir.Array:
+def _log_sum(x1: Array, x2: Array, power: UnaryFunction, scale: float, full_turn: float) -> Array:
     if np.iscomplexobj(x1):
         return _complex_log_sum(x1, x2, power, scale, full_turn)
     largest = lax.max(x1, x2)
@@ -311,8 +308,8 @@ def _log_sum(
 
 
 def _complex_log_sum(
-    x1: ir.Array, x2: ir.Array, power: UnaryFunction, scale: float, full_turn: float
-) -> ir.Array:
+    x1: Array, x2: Array, power: UnaryFunction, scale: float, full_turn: float
+) -> Array:
     first = lax.gt(lax.real(x1), lax.real(x2))
     largest = select_where(first, x1, x2, "logaddexp")
     difference = select_where(first, lax.sub(x2, x1), lax.sub(x1, x2), "logaddexp")
@@ -325,7 +322,7 @@ def _complex_log_sum(
     )
 
 
-def _logistic(x: ir.Array, factor: float) -> ir.Array:
+def _logistic(x: Array, factor: float) -> Array:
     """The logistic function of ``factor * x``, in float32 for narrow floats."""
     wide = x if x.dtype.itemsize >= 4 else lax.convert_element_type(x, np.float32)
     if factor != 1:
@@ -351,7 +348,7 @@ def _differentiable(
     value.__name__ = name
     function = lax.custom_jvp(value)
 
-    def weight(x: ir.Array, other: ir.Array, result: ir.Array) -> ir.Array:
+    def weight(x: Array, other: Array, result: Array) -> Array:
         """The derivative by ``x``: the share of its power in the sum.
 
         A power of ``x - result`` would have the rounding of the result.
@@ -389,12 +386,12 @@ _logaddexp2 = _differentiable(
 
 
 @ir.inlined("logaddexp")
-def _logaddexp_step(x1: ir.Array, x2: ir.Array) -> ir.Array:
+def _logaddexp_step(x1: Array, x2: Array) -> Array:
     return _logaddexp(*promotion.promote_args_inexact("logaddexp", x1, x2))
 
 
 @ir.inlined("logaddexp2")
-def _logaddexp2_step(x1: ir.Array, x2: ir.Array) -> ir.Array:
+def _logaddexp2_step(x1: Array, x2: Array) -> Array:
     return _logaddexp2(*promotion.promote_args_inexact("logaddexp2", x1, x2))
 
 

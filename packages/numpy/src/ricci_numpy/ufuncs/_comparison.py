@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_ir import Array, ArrayLike
 from ricci_lax.authoring import UnaryFunction
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._creation import asarray
@@ -38,8 +39,8 @@ __all__ = [
 
 def _by_kind(
     name: str,
-    on_floats: Callable[[ir.Array], ir.Array],
-    on_complex: Callable[[ir.Array], ir.Array],
+    on_floats: Callable[[Array], Array],
+    on_complex: Callable[[Array], Array],
     otherwise: bool,
     summary: str,
     argument: str,
@@ -62,17 +63,17 @@ def _by_kind(
 
 
 @ir.inlined("isfinite")
-def _finite(x: ir.Array) -> ir.Array:
+def _finite(x: Array) -> Array:
     return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
 
 
 @ir.composite("isinf")
-def _infinite(x: ir.Array) -> ir.Array:
+def _infinite(x: Array) -> Array:
     return lax.eq(lax.abs(x), promotion.strong_constant(x.dtype, np.inf))
 
 
 @ir.composite("isinf")
-def _infinite_complex(x: ir.Array) -> ir.Array:
+def _infinite_complex(x: Array) -> Array:
     return lax.bitwise_or(_infinite.fun(lax.real(x)), _infinite.fun(lax.imag(x)))
 
 
@@ -96,7 +97,7 @@ isinf: UnaryFunction = _by_kind(
 )
 
 
-def isposinf(x: ir.ArrayLike, /, out: None = None) -> ir.Array:
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether an element is positive infinity.
 
     Args:
@@ -119,7 +120,7 @@ def isposinf(x: ir.ArrayLike, /, out: None = None) -> ir.Array:
     return _is_infinity("isposinf", x, out, np.inf)
 
 
-def isneginf(x: ir.ArrayLike, /, out: None = None) -> ir.Array:
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether an element is negative infinity.
 
     Args:
@@ -142,7 +143,7 @@ def isneginf(x: ir.ArrayLike, /, out: None = None) -> ir.Array:
     return _is_infinity("isneginf", x, out, -np.inf)
 
 
-def _is_infinity(name: str, x: ir.ArrayLike, out: None, value: float) -> ir.Array:
+def _is_infinity(name: str, x: ArrayLike, out: None, value: float) -> Array:
     promotion.no_out(name, out)
     (x,) = promotion.operands(name, x)
     x = asarray(x)
@@ -155,7 +156,7 @@ def _is_infinity(name: str, x: ir.ArrayLike, out: None, value: float) -> ir.Arra
     return filled(x.shape, False, ir.BOOL, False, name)
 
 
-def _differs_from_itself(x: ir.Array) -> ir.Array:
+def _differs_from_itself(x: Array) -> Array:
     return lax.ne(x, x)
 
 
@@ -174,7 +175,7 @@ isnan: UnaryFunction = publish(
 )
 
 
-def iscomplex(x: ir.ArrayLike) -> ir.Array:
+def iscomplex(x: ArrayLike) -> Array:
     """Whether an element has an imaginary part that is not 0.
 
     Args:
@@ -194,12 +195,12 @@ def iscomplex(x: ir.ArrayLike) -> ir.Array:
 
 
 @ir.composite("iscomplex")
-def _iscomplex(x: ir.Array) -> ir.Array:
+def _iscomplex(x: Array) -> Array:
     part = imag(x)
     return lax.ne(part, promotion.constant(part, 0))
 
 
-def isreal(x: ir.ArrayLike) -> ir.Array:
+def isreal(x: ArrayLike) -> Array:
     """Whether an element has no imaginary part, or one of 0.
 
     Args:
@@ -219,7 +220,7 @@ def isreal(x: ir.ArrayLike) -> ir.Array:
 
 
 @ir.composite("isreal")
-def _isreal(x: ir.Array) -> ir.Array:
+def _isreal(x: Array) -> Array:
     part = imag(x)
     return lax.eq(part, promotion.constant(part, 0))
 
@@ -313,12 +314,12 @@ def iterable(y: Any) -> bool:
 
 
 def isclose(
-    a: ir.ArrayLike,
-    b: ir.ArrayLike,
-    rtol: ir.ArrayLike = 1e-05,
-    atol: ir.ArrayLike = 1e-08,
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
-) -> ir.Array:
+) -> Array:
     """Whether elements are equal within ``atol + rtol * abs(b)``.
 
     Args:
@@ -353,9 +354,7 @@ def isclose(
 
 
 @ir.composite("isclose")
-def _isclose(
-    a: ir.Array, b: ir.Array, rtol: ir.Array, atol: ir.Array, *, equal_nan: bool
-) -> ir.Array:
+def _isclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -> Array:
     dtype = promotion.common_dtype(a, b)[0]
     if dtype == ir.BOOL or ir.is_extended(dtype):
         return lax.eq(*promotion.promote_args("isclose", a, b))
@@ -371,12 +370,12 @@ def _isclose(
 
 
 def allclose(
-    a: ir.ArrayLike,
-    b: ir.ArrayLike,
-    rtol: ir.ArrayLike = 1e-05,
-    atol: ir.ArrayLike = 1e-08,
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
-) -> ir.Array:
+) -> Array:
     """Whether all elements are equal within a tolerance; see ``isclose``.
 
     Args:
@@ -401,15 +400,13 @@ def allclose(
 
 
 @ir.composite("allclose")
-def _allclose(
-    a: ir.Array, b: ir.Array, rtol: ir.Array, atol: ir.Array, *, equal_nan: bool
-) -> ir.Array:
+def _allclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -> Array:
     return _all(_isclose.fun(a, b, rtol, atol, equal_nan=equal_nan))
 
 
 def array_equal(
-    a1: ir.ArrayLike | Sequence[Any], a2: ir.ArrayLike | Sequence[Any], equal_nan: bool = False
-) -> ir.Array:
+    a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any], equal_nan: bool = False
+) -> Array:
     """Whether two arrays have one shape and equal elements.
 
     Args:
@@ -435,7 +432,7 @@ def array_equal(
     return _all_equal(a1, a2, equal_nan=bool(equal_nan))
 
 
-def array_equiv(a1: ir.ArrayLike | Sequence[Any], a2: ir.ArrayLike | Sequence[Any]) -> ir.Array:
+def array_equiv(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) -> Array:
     """Whether two arrays broadcast against each other and then are equal.
 
     Args:
@@ -462,11 +459,11 @@ def array_equiv(a1: ir.ArrayLike | Sequence[Any], a2: ir.ArrayLike | Sequence[An
 
 
 @ir.inlined("array_equal")
-def _all_equal(a: ir.Array, b: ir.Array, *, equal_nan: bool) -> ir.Array:
+def _all_equal(a: Array, b: Array, *, equal_nan: bool) -> Array:
     return _all(_equal(a, b, equal_nan))
 
 
-def _equal(a: ir.Array, b: ir.Array, equal_nan: bool) -> ir.Array:
+def _equal(a: Array, b: Array, equal_nan: bool) -> Array:
     result = equal(a, b)
     if not equal_nan or not promotion.INEXACT_DTYPES.issuperset((a.dtype, b.dtype)):
         return result

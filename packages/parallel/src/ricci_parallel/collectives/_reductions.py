@@ -12,6 +12,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_autodiff import Zero, axis_sum, not_linear
+from ricci_ir import Array, ArrayLike, Primitive, PyTree
 from ricci_lax.authoring import anything, scalar_like
 from ricci_pytree import tree_map
 
@@ -24,11 +25,11 @@ from ._varying import extremum
 __all__ = ["pmax", "pmax_p", "pmean", "pmin", "pmin_p", "psum"]
 
 
-def _extremum_jvp(primitive: ir.Primitive) -> Callable[..., tuple[Any, Any]]:
+def _extremum_jvp(primitive: Primitive) -> Callable[..., tuple[Any, Any]]:
     """Return the jvp rule: the mean tangent of the members that have the extreme value."""
 
     def jvp(
-        primals: Sequence[ir.ArrayLike], tangents: Sequence[Any], **params: Any
+        primals: Sequence[ArrayLike], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
         (x,), (tangent,) = primals, tangents
         result = primitive.bind(x, **params)
@@ -44,7 +45,7 @@ def _extremum_jvp(primitive: ir.Primitive) -> Callable[..., tuple[Any, Any]]:
     return jvp
 
 
-def _extremum(name: str, op: str, reduce: Callable[..., ir.Array]) -> ir.Primitive:
+def _extremum(name: str, op: str, reduce: Callable[..., Array]) -> Primitive:
     return ir.define(
         name,
         abstract_eval=reduced_type(name, anything),
@@ -58,8 +59,8 @@ def _extremum(name: str, op: str, reduce: Callable[..., ir.Array]) -> ir.Primiti
     )
 
 
-pmax_p: ir.Primitive = _extremum("pmax", "stablehlo.maximum", lax.reduce_max)
-pmin_p: ir.Primitive = _extremum("pmin", "stablehlo.minimum", lax.reduce_min)
+pmax_p: Primitive = _extremum("pmax", "stablehlo.maximum", lax.reduce_max)
+pmin_p: Primitive = _extremum("pmin", "stablehlo.minimum", lax.reduce_min)
 
 
 class _Reduced:
@@ -86,8 +87,8 @@ class _Reduced:
         self.groups = as_groups(what, self.names, groups, equal=False)
 
     def apply(
-        self, collective: Callable[..., ir.Array], reduce: Callable[..., ir.Array], x: ir.ArrayLike
-    ) -> ir.ArrayLike:
+        self, collective: Callable[..., Array], reduce: Callable[..., Array], x: ArrayLike
+    ) -> ArrayLike:
         """Reduce one array: by ``reduce`` over dimensions, by ``collective`` over named axes."""
         if self.positions:
             shape = shape_of(x)
@@ -105,9 +106,7 @@ class _Reduced:
 
 
 @ir.api_boundary
-def psum(
-    x: ir.PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None
-) -> ir.PyTree:
+def psum(x: PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None) -> PyTree:
     """Sum ``x`` over a named axis.
 
     Args:
@@ -146,10 +145,10 @@ def psum(
     return tree_map(_summed(_Reduced("psum", axis_name, axis_index_groups)), x)
 
 
-def _summed(over: _Reduced) -> Callable[[ir.ArrayLike], ir.ArrayLike]:
+def _summed(over: _Reduced) -> Callable[[ArrayLike], ArrayLike]:
     size = over.known_size()
 
-    def one(leaf: ir.ArrayLike) -> ir.ArrayLike:
+    def one(leaf: ArrayLike) -> ArrayLike:
         if _is_constant(leaf) and not over.positions and size is not None:
             # All members have the same number, so the sum is known without communication.
             return leaf * leaf.dtype.type(size) if isinstance(leaf, np.generic) else leaf * size
@@ -164,15 +163,13 @@ def _is_constant(x: object) -> bool:
     return isinstance(x, int | float | complex) and not isinstance(x, bool)
 
 
-def _as_number(x: ir.ArrayLike) -> ir.ArrayLike:
+def _as_number(x: ArrayLike) -> ArrayLike:
     aval = ir.get_aval(x)
     return lax.convert_element_type(x, np.dtype("int32")) if aval.dtype == np.bool_ else x
 
 
 @ir.api_boundary
-def pmean(
-    x: ir.PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None
-) -> ir.PyTree:
+def pmean(x: PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None) -> PyTree:
     """Average ``x`` over a named axis; ``psum`` describes the arguments.
 
     Args:
@@ -195,7 +192,7 @@ def pmean(
     if members is None:  # it differs between the groups
         members = total(ir.as_array(np.int32(1)), axes=over.names, axis_index_groups=over.groups)
 
-    def one(leaf: ir.ArrayLike) -> ir.ArrayLike:
+    def one(leaf: ArrayLike) -> ArrayLike:
         shape = shape_of(leaf) if over.positions else ()
         count = prod([shape[i] for i in over.positions])
         value = add(leaf)
@@ -215,14 +212,12 @@ def pmean(
     return tree_map(one, x)
 
 
-def _extreme(primitive: ir.Primitive) -> Callable[..., ir.Array]:
+def _extreme(primitive: Primitive) -> Callable[..., Array]:
     return lambda x, *, axes, **params: primitive.bind(varied(x, axes), axes=axes, **params)
 
 
 @ir.api_boundary
-def pmax(
-    x: ir.PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None
-) -> ir.PyTree:
+def pmax(x: PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None) -> PyTree:
     """Maximize ``x`` over a named axis; ``psum`` describes the arguments.
 
     Args:
@@ -243,9 +238,7 @@ def pmax(
 
 
 @ir.api_boundary
-def pmin(
-    x: ir.PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None
-) -> ir.PyTree:
+def pmin(x: PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = None) -> PyTree:
     """Minimize ``x`` over a named axis; ``psum`` describes the arguments.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Any
 
 import ricci_ir as ir
 from ricci_batching import Axis, batch_flat
+from ricci_ir import Array, ArrayLike, AxisNames, Jaxpr, Primitive, ShapedArray
 from ricci_lax import create_token_p, reshape
 from ricci_stablehlo import Lowering, Value, of_function, string, thread_tokens
 from ricci_xla import Mesh, PartitionSpec
@@ -29,8 +30,8 @@ from ._steps import as_batch, run_in_steps
 
 
 def check_shards(
-    log: Any, primitive: ir.Primitive, operands: Sequence[ir.ArrayLike], params: dict[str, Any]
-) -> list[ir.Array]:
+    log: Any, primitive: Primitive, operands: Sequence[ArrayLike], params: dict[str, Any]
+) -> list[Array]:
     """The checkify rule of ``shard_map``: each device reports its own errors.
 
     Args:
@@ -53,10 +54,10 @@ def check_shards(
     return log.absorb(checked, primitive.bind(*operands, **changed))
 
 
-def _with_axis(jaxpr: ir.Jaxpr, count: int) -> ir.Jaxpr:
+def _with_axis(jaxpr: Jaxpr, count: int) -> Jaxpr:
     """Add a leading axis, sharded over the devices, to the first results of a jaxpr."""
 
-    def fun(*args: ir.Array) -> list[ir.Array]:
+    def fun(*args: Array) -> list[Array]:
         outs = ir.eval_jaxpr(jaxpr, jaxpr.consts, *args)
         errors = [reshape(x, (1, *ir.get_aval(x).shape)) for x in outs[:count]]  # pyright: ignore
         return [*errors, *outs[count:]]
@@ -65,13 +66,13 @@ def _with_axis(jaxpr: ir.Jaxpr, count: int) -> ir.Jaxpr:
 
 
 def trace_on_shards(
-    fun: Callable[..., Sequence[ir.ArrayLike]],
+    fun: Callable[..., Sequence[ArrayLike]],
     mesh: AnyMesh,
-    manual: ir.AxisNames,
+    manual: AxisNames,
     in_specs: Sequence[PartitionSpec],
-    args: Sequence[ir.ArrayLike],
+    args: Sequence[ArrayLike],
     debug_info: ir.DebugInfo,
-) -> ir.Jaxpr:
+) -> Jaxpr:
     """Trace a flat function on shards, whose types do not record along which axes they vary.
 
     Args:
@@ -90,13 +91,13 @@ def trace_on_shards(
 
 
 def bind_on_shards(
-    jaxpr: ir.Jaxpr,
+    jaxpr: Jaxpr,
     mesh: AnyMesh,
-    manual: ir.AxisNames,
+    manual: AxisNames,
     in_specs: Sequence[PartitionSpec],
     out_specs: Sequence[PartitionSpec],
-    args: Sequence[ir.ArrayLike],
-) -> list[ir.Array]:
+    args: Sequence[ArrayLike],
+) -> list[Array]:
     """Apply ``shard_map`` to a jaxpr of ``trace_on_shards``."""
     consts = tuple(jaxpr.consts)
     return shard_map_p.bind(
@@ -112,13 +113,13 @@ def bind_on_shards(
 
 
 def shard_map_call(
-    fun: Callable[..., Sequence[ir.ArrayLike]],
+    fun: Callable[..., Sequence[ArrayLike]],
     mesh: Mesh,
     in_specs: Sequence[PartitionSpec],
     out_specs: Callable[[], Sequence[PartitionSpec]],
-    args: Sequence[ir.ArrayLike],
+    args: Sequence[ArrayLike],
     debug_info: ir.DebugInfo,
-) -> list[ir.Array]:
+) -> list[Array]:
     """Run a flat function on shards over all axes of a mesh; see ``trace_on_shards``.
 
     ``out_specs`` returns the partition specs of the results; it is called after ``fun`` was traced.
@@ -132,23 +133,23 @@ def _abstract_eval(
     *avals: ir.AbstractValue,
     check_vma: bool,
     in_specs: Specs,
-    jaxpr: ir.Jaxpr,
+    jaxpr: Jaxpr,
     mesh: AnyMesh,
-    newly_manual_axes: ir.AxisNames,
+    newly_manual_axes: AxisNames,
     out_specs: Specs,
-) -> list[ir.ShapedArray]:
+) -> list[ShapedArray]:
     return [
         whole_aval(aval, mesh, spec, newly_manual_axes)  # pyright: ignore[reportArgumentType]
         for aval, spec in zip(jaxpr.out_avals, out_specs, strict=True)
     ]
 
 
-def _batch_rule(primitive: ir.Primitive) -> Callable[..., tuple[list[ir.Array], list[int | None]]]:
+def _batch_rule(primitive: Primitive) -> Callable[..., tuple[list[Array], list[int | None]]]:
     """Return the batching rule. With ``spmd_axis_name`` the batch is sharded over that axis."""
 
     def batch(
-        axis: Axis, args: Sequence[ir.ArrayLike], dims: Sequence[int | None], **params: Any
-    ) -> tuple[list[ir.Array], list[int | None]]:
+        axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], **params: Any
+    ) -> tuple[list[Array], list[int | None]]:
         shards, in_specs, out_specs = Shards.of(params), params["in_specs"], params["out_specs"]
         # The batch becomes one more dimension of the shards. If it is sharded over manual axes,
         # each device maps over its part of the batch, and the specs name these axes for it.
@@ -174,19 +175,19 @@ def _batch_rule(primitive: ir.Primitive) -> Callable[..., tuple[list[ir.Array], 
 
 
 def _batched(
-    jaxpr: ir.Jaxpr,
+    jaxpr: Jaxpr,
     axis: Axis,
     dims: Sequence[int | None],
     names: Hashable,
     shards: Shards,
     out_dims: list[int | None],
-) -> ir.Jaxpr:
+) -> Jaxpr:
     """Batch the jaxpr of shards; ``out_dims`` is set to the batch dimensions of its results."""
 
-    def make() -> tuple[ir.Jaxpr, tuple[int | None, ...]]:
+    def make() -> tuple[Jaxpr, tuple[int | None, ...]]:
         dims_out: Sequence[int | None] = ()
 
-        def fun(*xs: ir.Array) -> Sequence[ir.ArrayLike]:
+        def fun(*xs: Array) -> Sequence[ArrayLike]:
             nonlocal dims_out
             run = lambda *examples: ir.eval_jaxpr(jaxpr, jaxpr.consts, *examples)
             values, dims_out = batch_flat(run, axis, xs, dims)
@@ -203,9 +204,7 @@ def _batched(
     return batched
 
 
-def _batched_aval(
-    aval: Any, size: int, dim: int, names: Hashable, check_vma: bool
-) -> ir.ShapedArray:
+def _batched_aval(aval: Any, size: int, dim: int, names: Hashable, check_vma: bool) -> ShapedArray:
     shape = (*aval.shape[:dim], size, *aval.shape[dim:])
     added = frozenset(spec_axes(names)) if check_vma else frozenset()
     outer = aval.type_sharding
@@ -214,7 +213,7 @@ def _batched_aval(
     else:
         parts = (*outer.parts[:dim], (), *outer.parts[dim:])
         sharding = outer.update(parts=parts, varying=outer.varying | added)
-    return ir.ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
+    return ShapedArray(shape, aval.dtype, aval.weak_type, sharding=sharding)
 
 
 def _lower(
@@ -222,9 +221,9 @@ def _lower(
     *operands: Value,
     check_vma: bool,
     in_specs: Specs,
-    jaxpr: ir.Jaxpr,
+    jaxpr: Jaxpr,
     mesh: AnyMesh,
-    newly_manual_axes: ir.AxisNames,
+    newly_manual_axes: AxisNames,
     out_specs: Specs,
 ) -> list[Value]:
     outs = list(ctx.outs)
@@ -246,7 +245,7 @@ def _lower(
     finally:
         module.axis_sizes, module.manual = outer, was_manual
 
-    def shardings(specs: Specs, avals: Sequence[ir.ShapedArray]) -> str:
+    def shardings(specs: Specs, avals: Sequence[ShapedArray]) -> str:
         ranks = [ir.physical_aval(aval).ndim for aval in avals]
         texts = [sharding_text(symbol, s, n, closed) for s, n in zip(specs, ranks, strict=True)]
         return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
@@ -299,18 +298,16 @@ def _order(
     return [eqn.replace(params={**eqn.params, "jaxpr": inner})], tokens
 
 
-def _steps_rule(primitive: ir.Primitive) -> Callable[..., list[ir.Array]]:
-    def steps(log: Any, *operands: ir.ArrayLike, **params: Any) -> list[ir.Array]:
+def _steps_rule(primitive: Primitive) -> Callable[..., list[Array]]:
+    def steps(log: Any, *operands: ArrayLike, **params: Any) -> list[Array]:
         avals = _abstract_eval(*map(ir.get_aval, operands), **params)
         return run_in_steps(log, operands, avals, shard_map_call, params)
 
     return steps
 
 
-def _discharge_rule(primitive: ir.Primitive) -> Callable[..., list[Any]]:
-    def rule(
-        *args: Any, jaxpr: ir.Jaxpr, mesh: Any, in_specs: Specs, out_specs: Specs, **params: Any
-    ):
+def _discharge_rule(primitive: Primitive) -> Callable[..., list[Any]]:
+    def rule(*args: Any, jaxpr: Jaxpr, mesh: Any, in_specs: Specs, out_specs: Specs, **params: Any):
         """Run the jaxpr on the references' arrays, and write their new values back."""
         manual, check_vma = params["newly_manual_axes"], params["check_vma"]
         pure = in_scope(mesh, manual, lambda: ir.discharged(jaxpr), check_vma)
@@ -336,7 +333,7 @@ def _discharge_rule(primitive: ir.Primitive) -> Callable[..., list[Any]]:
 # enclosing ``shard_map``, partitions over the other axes. ``in_specs`` split the operands into
 # shards, ``out_specs`` join the results from shards. With ``check_vma`` the types inside record
 # along which axes values vary.
-shard_map_p: ir.Primitive = ir.define(
+shard_map_p: Primitive = ir.define(
     "shard_map",
     abstract_eval=_abstract_eval,
     multiple_results=True,

@@ -7,6 +7,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
@@ -22,20 +23,13 @@ _HARMLESS_P, _HARMLESS_N, _EVEN = 0.01, 10_000.0, 0.5
 _INVERTED_TO = 10.0  # the largest mean for which trials are counted; BTRS needs a larger one
 # log(k!) less Stirling's approximation (k + 1/2) log(k + 1) - (k + 1) + log(2 π) / 2, for k from 0.
 _STIRLING_TAILS = (
-    0.0810614667953272,
-    0.0413406959554092,
-    0.0276779256849983,
-    0.02079067210376509,
-    0.0166446911898211,
-    0.0138761288230707,
-    0.0118967099458917,
-    0.0104112652619720,
-    0.00925546218271273,
-    0.00833056343336287,
-)
+    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
+    0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
+    0.00925546218271273, 0.00833056343336287,
+)  # fmt: skip
 
 
-def _stirling_tail(k: ir.Array) -> ir.Array:
+def _stirling_tail(k: Array) -> Array:
     """The error of Stirling's approximation of log(k!): from the table, or by its series."""
     greatest = len(_STIRLING_TAILS) - 1
     table = jnp.asarray(np.array(_STIRLING_TAILS, k.dtype))
@@ -49,7 +43,7 @@ def _stirling_tail(k: ir.Array) -> ir.Array:
     return lax.select(is_tabulated, table.at[index].get(mode="promise_in_bounds"), series)
 
 
-def _inverted(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.Array:
+def _inverted(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     """Count the successes in ``n`` trials by drawing the numbers of trials between them.
 
     The number of trials up to a success is geometric: the ceiling of log(u) / log(1 - p) for a
@@ -71,7 +65,7 @@ def _inverted(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.Ar
     return count - 1
 
 
-def _rejected(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.Array:
+def _rejected(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     """Hörmann's algorithm BTRS, for p ≤ 1/2 and means from 10 on."""
     deviation = lax.sqrt(n * p * (1 - p))
     # As for PTRS, but the hat is fitted to the binomial density; the constants are those of
@@ -94,7 +88,7 @@ def _rejected(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.Ar
     return transformed_rejection(key, hat, log_density, is_outside, n, most_rounds(dtype))
 
 
-def _log_density(n: ir.Array, odds: ir.Array, mode: ir.Array, k: ir.Array) -> ir.Array:
+def _log_density(n: Array, odds: Array, mode: Array, k: Array) -> Array:
     """The logarithm of the probability of ``k`` over that of the mode.
 
     The factorials of both binomial coefficients are written by Stirling's formula with its tail,
@@ -111,7 +105,7 @@ def _log_density(n: ir.Array, odds: ir.Array, mode: ir.Array, k: ir.Array) -> ir
     return total
 
 
-def binomial_of(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.Array:
+def binomial_of(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     """Draw from the binomial distribution, inside a sampler; ``n`` and ``p`` of one type.
 
     The rarer outcome is counted, successes or failures, as BTRS is for p ≤ 1/2.
@@ -145,7 +139,7 @@ def binomial_of(key: ir.Array, n: ir.Array, p: ir.Array, dtype: np.dtype) -> ir.
     return lax.select(stays, result, lax.convert_element_type(trials, dtype) - result)
 
 
-def _parameters(n: ir.ArrayLike, p: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
+def _parameters(n: ArrayLike, p: ArrayLike) -> tuple[Array, Array]:
     """Both parameters as arrays of the dtype of the probabilities."""
     n, p = jnp.asarray(n), jnp.asarray(p)
     dtype = ir.result_type(float, p)
@@ -153,20 +147,18 @@ def _parameters(n: ir.ArrayLike, p: ir.ArrayLike) -> tuple[ir.Array, ir.Array]:
 
 
 @partial(staged, inline=True)
-def _binomial(
-    key: ir.Array, n: ir.ArrayLike, p: ir.ArrayLike, *, shape: ir.Shape, dtype: np.dtype
-) -> ir.Array:
+def _binomial(key: Array, n: ArrayLike, p: ArrayLike, *, shape: Shape, dtype: np.dtype) -> Array:
     n, p = _parameters(n, p)
     return binomial_of(key, parameters.to_shape(n, shape), parameters.to_shape(p, shape), dtype)
 
 
 def binomial(
-    key: ir.ArrayLike,
-    n: ir.ArrayLike,
-    p: ir.ArrayLike,
-    shape: ir.ShapeLike | None = None,
-    dtype: ir.DTypeLike | None = None,
-) -> ir.Array:
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Numbers of the binomial distribution: the successes in ``n`` trials of probability ``p``.
 
     Args:
@@ -198,14 +190,8 @@ def binomial(
 
 @partial(staged, inline=True)
 def _multinomial(
-    key: ir.Array,
-    n: ir.ArrayLike,
-    p: ir.ArrayLike,
-    *,
-    shape: ir.Shape,
-    dtype: np.dtype,
-    unroll: int | bool,
-) -> ir.Array:
+    key: Array, n: ArrayLike, p: ArrayLike, *, shape: Shape, dtype: np.dtype, unroll: int | bool
+) -> Array:
     n, p = _parameters(n, p)
     n, p = parameters.to_shape(n, shape[:-1]), parameters.to_shape(p, shape)
     # Each category in turn gets a binomial part of the remaining draws. Its probability
@@ -226,14 +212,14 @@ def _multinomial(
 
 
 def multinomial(
-    key: ir.ArrayLike,
-    n: ir.ArrayLike,
-    p: ir.ArrayLike,
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
     *,
-    shape: ir.ShapeLike | None = None,
-    dtype: ir.DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     unroll: int | bool = 1,
-) -> ir.Array:
+) -> Array:
     """Counts of the multinomial distribution: how often ``n`` draws hit each category.
 
     Args:

@@ -14,6 +14,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_autodiff import not_linear, per_operand_with_result
 from ricci_batching import batched_at, vmap
+from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, Shape, ShapeLike
 from ricci_random.keys._derivation import key_dtype
 from ricci_random.keys._key_arguments import staged
 from ricci_random.keys._key_type import CIPHERS
@@ -46,9 +47,7 @@ _COEFFICIENTS = (
 
 
 @staged
-def _gamma_approx(
-    key: ir.Array, a: ir.Array, *, shape: ir.Shape, dtype: np.dtype, log_space: bool
-) -> ir.Array:
+def _gamma_approx(key: Array, a: Array, *, shape: Shape, dtype: np.dtype, log_space: bool) -> Array:
     """Draw approximate gamma numbers, inside a sampler; computed in float32 at least."""
     work = np.dtype("float32") if dtype.itemsize < 4 else dtype
     a = to_shape(lax.convert_element_type(a, work), shape)
@@ -72,7 +71,7 @@ def _gamma_approx(
     return number if dtype == work else lax.convert_element_type(number, dtype)
 
 
-def _draw(key: ir.Array, a: ir.Array, log_space: bool) -> ir.Array:
+def _draw(key: Array, a: Array, log_space: bool) -> Array:
     """One number of the gamma distribution, by the method of Marsaglia and Tsang.
 
     For a normal number x, d (1 + c x)³ with d = a - 1/3 and c = 1 / sqrt(9 d) nearly has the
@@ -108,7 +107,7 @@ def _draw(key: ir.Array, a: ir.Array, log_space: bool) -> ir.Array:
     return d * v * boost
 
 
-def _positive_proposal(key: ir.Array, c: ir.Array) -> tuple[ir.Array, ir.Array]:
+def _positive_proposal(key: Array, c: Array) -> tuple[Array, Array]:
     """A normal number ``x`` for which ``v = 1 + c x`` is positive, and ``v``."""
     number = float_info(c.dtype)
 
@@ -171,7 +170,7 @@ def _random_gamma(keys, a, *, log_space):
     return lax.reshape(lax.map(lambda each: draw(*each), (keys, a)), shape)
 
 
-random_gamma_p: ir.Primitive = ir.define(
+random_gamma_p: Primitive = ir.define(
     "random_gamma",
     sharding=ir.by_element,
     abstract_eval=_random_gamma_aval,
@@ -183,9 +182,7 @@ random_gamma_p: ir.Primitive = ir.define(
 
 
 @staged
-def _gamma(
-    key: ir.Array, a: ir.Array, *, shape: ir.Shape, dtype: np.dtype, log_space: bool
-) -> ir.Array:
+def _gamma(key: Array, a: Array, *, shape: Shape, dtype: np.dtype, log_space: bool) -> Array:
     a = to_shape(lax.convert_element_type(a, dtype), shape)
     return random_gamma_p.bind(key, a, log_space=log_space)
 
@@ -194,7 +191,7 @@ type Method = Literal["exact", "approximate"]
 _METHODS = {"exact": _gamma, "approximate": _gamma_approx}
 
 
-def gamma_rule(name: str, method: str) -> Callable[..., ir.Array]:
+def gamma_rule(name: str, method: str) -> Callable[..., Array]:
     """Look up the staged function that draws gamma numbers by a method.
 
     Raises:
@@ -206,14 +203,14 @@ def gamma_rule(name: str, method: str) -> Callable[..., ir.Array]:
 
 
 def gamma(
-    key: ir.ArrayLike,
-    a: ir.ArrayLike,
-    shape: ir.ShapeLike | None = None,
-    dtype: ir.DTypeLike | None = None,
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     method: Method = "exact",
     out_sharding: Sharding = None,
-) -> ir.Array:
+) -> Array:
     """Numbers of the gamma distribution, of density x^(a - 1) exp(-x) / Γ(a) for x > 0.
 
     Samples have implicit derivatives by ``a``: those at a fixed quantile of the
@@ -247,14 +244,14 @@ def gamma(
 
 
 def loggamma(
-    key: ir.ArrayLike,
-    a: ir.ArrayLike,
-    shape: ir.ShapeLike | None = None,
-    dtype: ir.DTypeLike | None = None,
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     method: Method = "exact",
     out_sharding: Sharding = None,
-) -> ir.Array:
+) -> Array:
     """Logarithms of gamma numbers, accurate also for numbers that are too small for the dtype.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike
 from ricci_lax.authoring import with_out_sharding
 from ricci_numpy.authoring import check_choice
 from ricci_random.keys._key_arguments import check_key, staged
@@ -43,19 +44,19 @@ __all__ = [
 
 
 @staged
-def _exponential(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
+def _exponential(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
     # 1 - u lies in (0, 1], so that its logarithm is finite; log1p is accurate for small u.
     return lax.neg(lax.log1p(lax.neg(u)))
 
 
 def exponential(
-    key: ir.ArrayLike,
-    shape: ir.ShapeLike = (),
-    dtype: ir.DTypeLike | None = None,
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> ir.Array:
+) -> Array:
     """Numbers of the exponential distribution, of density exp(-x) for x ≥ 0.
 
     Args:
@@ -73,19 +74,19 @@ def exponential(
 
 
 @staged
-def _laplace(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
+def _laplace(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     # The bounds exclude -1 and 1, where the logarithm of 1 - |u| is infinite.
     u = _uniform(key, float_info(dtype).above_minus_one, 1.0, shape=shape, dtype=dtype)
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
 def laplace(
-    key: ir.ArrayLike,
-    shape: ir.ShapeLike = (),
-    dtype: ir.DTypeLike | None = None,
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> ir.Array:
+) -> Array:
     """Numbers of the Laplace distribution, of density exp(-|x|) / 2.
 
     Args:
@@ -103,19 +104,19 @@ def laplace(
 
 
 @staged
-def _logistic(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
+def _logistic(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     # The inverse of the sigmoid is log(u) - log(1 - u), which is infinite at 0 and at 1.
     u = _uniform(key, float_info(dtype).tiny, 1.0, shape=shape, dtype=dtype)
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
 
 def logistic(
-    key: ir.ArrayLike,
-    shape: ir.ShapeLike = (),
-    dtype: ir.DTypeLike | None = None,
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> ir.Array:
+) -> Array:
     """Numbers of the logistic distribution, whose cumulative function is the sigmoid.
 
     Args:
@@ -133,7 +134,7 @@ def logistic(
 
 
 @staged
-def _cauchy(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
+def _cauchy(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     info = float_info(dtype)
     # The inverse distribution function tan(π (u - 1/2)) has a pole at 0.
     u = _uniform(key, info.eps, 1.0, shape=shape, dtype=dtype)
@@ -141,12 +142,12 @@ def _cauchy(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
 
 
 def cauchy(
-    key: ir.ArrayLike,
-    shape: ir.ShapeLike = (),
-    dtype: ir.DTypeLike | None = None,
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> ir.Array:
+) -> Array:
     """Numbers of the Cauchy distribution, of density 1 / (π (1 + x²)).
 
     Args:
@@ -164,7 +165,7 @@ def cauchy(
 
 
 @staged
-def _pareto(key: ir.Array, b: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
+def _pareto(key: Array, b: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     b = lax.convert_element_type(b, dtype)
     # For x = exp(e / b): P(x > t) = P(e > b log t) = t^-b.
     e = _exponential(key, shape=shape, dtype=dtype)
@@ -172,13 +173,13 @@ def _pareto(key: ir.Array, b: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> 
 
 
 def pareto(
-    key: ir.ArrayLike,
-    b: ir.ArrayLike,
-    shape: ir.ShapeLike | None = None,
-    dtype: ir.DTypeLike | None = None,
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> ir.Array:
+) -> Array:
     """Numbers of the Pareto distribution, of density b / x^(b + 1) for x ≥ 1.
 
     Args:
@@ -198,7 +199,7 @@ def pareto(
 
 
 @staged
-def _rayleigh(key: ir.Array, scale: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
+def _rayleigh(key: Array, scale: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
     # P(x > t) = exp(-t² / 2 scale²), which is set equal to u and solved for t.
     scale = to_shape(lax.convert_element_type(scale, dtype), shape)
@@ -206,13 +207,13 @@ def _rayleigh(key: ir.Array, scale: ir.Array, *, shape: ir.Shape, dtype: np.dtyp
 
 
 def rayleigh(
-    key: ir.ArrayLike,
-    scale: ir.ArrayLike,
-    shape: ir.ShapeLike | None = None,
-    dtype: ir.DTypeLike | None = None,
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> ir.Array:
+) -> Array:
     """Numbers of the Rayleigh distribution, of density x exp(-x² / 2 scale²) / scale².
 
     Args:
@@ -232,14 +233,8 @@ def rayleigh(
 
 
 def _triangular(
-    key: ir.Array,
-    left: ir.ArrayLike,
-    mode: ir.ArrayLike,
-    right: ir.ArrayLike,
-    *,
-    shape: ir.Shape,
-    dtype: np.dtype,
-) -> ir.Array:
+    key: Array, left: ArrayLike, mode: ArrayLike, right: ArrayLike, *, shape: Shape, dtype: np.dtype
+) -> Array:
     left, right, mode = (
         to_shape(lax.convert_element_type(x, dtype), shape) for x in (left, right, mode)
     )
@@ -255,15 +250,15 @@ def _triangular(
 
 
 def triangular(
-    key: ir.ArrayLike,
-    left: ir.ArrayLike,
-    mode: ir.ArrayLike,
-    right: ir.ArrayLike,
-    shape: ir.ShapeLike | None = None,
-    dtype: ir.DTypeLike | None = None,
+    key: ArrayLike,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> ir.Array:
+) -> Array:
     """Numbers of the triangular distribution.
 
     Its density rises linearly from 0 at ``left`` to ``mode``, and falls linearly to 0 at ``right``.
@@ -287,25 +282,20 @@ def triangular(
 
 @staged
 def _weibull_min(
-    key: ir.Array,
-    scale: ir.ArrayLike,
-    concentration: ir.ArrayLike,
-    *,
-    shape: ir.Shape,
-    dtype: np.dtype,
-) -> ir.Array:
+    key: Array, scale: ArrayLike, concentration: ArrayLike, *, shape: Shape, dtype: np.dtype
+) -> Array:
     u = _uniform(key, 0, 1, shape=shape, dtype=dtype)
     e = lax.neg(lax.log1p(lax.neg(u)))
     return jnp.multiply(jnp.power(e, jnp.divide(1.0, concentration)), scale)
 
 
 def weibull_min(
-    key: ir.ArrayLike,
-    scale: ir.ArrayLike,
-    concentration: ir.ArrayLike,
-    shape: ir.ShapeLike = (),
-    dtype: ir.DTypeLike | None = None,
-) -> ir.Array:
+    key: ArrayLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Numbers of the Weibull distribution, of distribution function 1 - exp(-(x / scale)^k).
 
     Args:
@@ -328,8 +318,8 @@ def weibull_min(
 
 @staged
 def _geometric(
-    key: ir.Array, p: ir.ArrayLike, *, shape: ir.Shape, dtype: np.dtype, float_type: np.dtype
-) -> ir.Array:
+    key: Array, p: ArrayLike, *, shape: Shape, dtype: np.dtype, float_type: np.dtype
+) -> Array:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=float_type)
     # P(x > k) = (1 - p)^k, so that x = floor(log(u) / log(1 - p)) + 1. The logarithm of u = 0 would
     # be infinite; it counts as 1.
@@ -340,13 +330,13 @@ def _geometric(
 
 
 def geometric(
-    key: ir.ArrayLike,
-    p: ir.ArrayLike,
-    shape: ir.ShapeLike | None = None,
-    dtype: ir.DTypeLike | None = None,
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: Sharding = None,
-) -> ir.Array:
+) -> Array:
     """Numbers of the geometric distribution: the number of trials up to the first success.
 
     Args:
@@ -380,7 +370,7 @@ def geometric(
 
 
 @staged
-def _gumbel(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype, mode: str) -> ir.Array:
+def _gumbel(key: Array, *, shape: Shape, dtype: np.dtype, mode: str) -> Array:
     info = float_info(dtype)
     if mode == "low":
         u = uniform_upper_first(key, 1.0, info.tiny, shape=shape, dtype=dtype)
@@ -409,13 +399,13 @@ def gumbel_mode(mode: str | None) -> str:
 
 
 def gumbel(
-    key: ir.ArrayLike,
-    shape: ir.ShapeLike = (),
-    dtype: ir.DTypeLike | None = None,
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
     mode: Literal["high", "low"] | None = None,
     *,
     out_sharding: Sharding = None,
-) -> ir.Array:
+) -> Array:
     """Numbers of the Gumbel distribution, of distribution function exp(-exp(-x)).
 
     Args:

@@ -13,6 +13,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_pytree as pytree
 from ricci_autodiff import vjp
+from ricci_ir import Array, ArrayLike, PyTree
 
 from . import _dormand_prince as dormand_prince
 
@@ -27,12 +28,12 @@ class _Layout(NamedTuple):
     dtypes: tuple[Any, ...]
 
     @staticmethod
-    def of(tree: ir.PyTree) -> "_Layout":
+    def of(tree: PyTree) -> "_Layout":
         leaves, treedef = pytree.tree_flatten(tree)
         avals: list[Any] = list(map(ir.get_aval, leaves))
         return _Layout(treedef, tuple(a.shape for a in avals), tuple(a.dtype for a in avals))
 
-    def ravel(self, tree: ir.PyTree) -> ir.Array:
+    def ravel(self, tree: PyTree) -> Array:
         """The vector, of the dtype that all leaves' dtypes promote to."""
         leaves = pytree.tree_flatten(tree)[0]
         if not leaves:
@@ -40,7 +41,7 @@ class _Layout(NamedTuple):
         dtype = jnp.result_type(*self.dtypes)
         return jnp.concatenate([jnp.ravel(jnp.asarray(x)).astype(dtype) for x in leaves])
 
-    def unravel(self, flat: ir.Array) -> ir.PyTree:
+    def unravel(self, flat: Array) -> PyTree:
         ends = list(accumulate(map(prod, self.shapes)))
         leaves = [
             _of_dtype(flat[end - prod(shape) : end].reshape(shape), dtype)
@@ -49,7 +50,7 @@ class _Layout(NamedTuple):
         return pytree.tree_unflatten(self.tree, leaves)
 
 
-def _of_dtype(x: ir.Array, dtype: Any) -> ir.Array:
+def _of_dtype(x: Array, dtype: Any) -> Array:
     if ir.issubdtype(x.dtype, np.complexfloating) and not ir.issubdtype(dtype, np.complexfloating):
         x = x.real
     return x.astype(dtype)
@@ -62,19 +63,19 @@ class _Field(NamedTuple):
     share a compiled solver.
     """
 
-    func: Callable[..., ir.PyTree]
+    func: Callable[..., PyTree]
     state: _Layout
     args: pytree.PyTreeDef
     consts: int
 
-    def __call__(self, y: ir.Array, t: ir.ArrayLike, *leaves: ir.Array) -> ir.Array:
+    def __call__(self, y: Array, t: ArrayLike, *leaves: Array) -> Array:
         count = len(leaves) - self.consts
         args = pytree.tree_unflatten(self.args, leaves[:count])
         slope = self.func(self.state.unravel(y), t, *args, *leaves[count:])
         return self.state.ravel(_checked_slope(slope, self.state)).astype(y.dtype)
 
 
-def _checked_slope(slope: ir.PyTree, state: _Layout) -> ir.PyTree:
+def _checked_slope(slope: PyTree, state: _Layout) -> PyTree:
     leaves, tree = pytree.tree_flatten(slope)
     if len(leaves) != len(state.shapes):
         raise ValueError(
@@ -101,11 +102,11 @@ class _AdjointField(NamedTuple):
     field: Any
     layout: _Layout
 
-    def __call__(self, z: ir.Array, t: ir.ArrayLike, *leaves: ir.Array) -> ir.Array:
+    def __call__(self, z: Array, t: ArrayLike, *leaves: Array) -> Array:
         y, ct, _ = self.layout.unravel(z)
         smooth = _differentiable_flags(leaves)
 
-        def slope(y: ir.Array, *chosen: ir.Array) -> ir.Array:
+        def slope(y: Array, *chosen: Array) -> Array:
             remaining = iter(chosen)
             arguments = [next(remaining) if s else x for x, s in zip(leaves, smooth, strict=True)]
             return self.field(y, t, *arguments)
@@ -140,17 +141,15 @@ class _Progress(NamedTuple):
     The polynomial gives states in between, from ``before`` to ``time``.
     """
 
-    y: ir.Array
-    slope: ir.Array
-    time: ir.Array
-    step: ir.Array
-    before: ir.Array
-    polynomial: ir.Array
+    y: Array
+    slope: Array
+    time: Array
+    step: Array
+    before: Array
+    polynomial: Array
 
 
-def _integrate(
-    field: Any, options: _Options, y0: ir.Array, ts: ir.Array, *leaves: ir.Array
-) -> ir.Array:
+def _integrate(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Array) -> Array:
     """The states at all times, of which the first is that of ``y0``."""
     # Where times decrease, the variable of the integration is the negative of the time.
     sign = jnp.where(ts[-1] < ts[0], -1, 1).astype(ts.dtype)
@@ -163,8 +162,8 @@ def _integrate(
     constant = jnp.stack([*[jnp.zeros_like(y0)] * 4, y0])
     progress = _Progress(y0, f0, start, first, start, constant)
 
-    def advance(progress: _Progress, target: ir.Array) -> tuple[_Progress, ir.Array]:
-        def going(state: tuple[Any, _Progress]) -> ir.Array:
+    def advance(progress: _Progress, target: Array) -> tuple[_Progress, Array]:
+        def going(state: tuple[Any, _Progress]) -> Array:
             count, now = state
             more = (now.time < target) & (now.step > 0)
             return more if isinf(mxstep) else more & (count < mxstep)
@@ -197,25 +196,21 @@ def _integrate(
     return jnp.concatenate([y0[None], ys])
 
 
-def _signed(sign: ir.Array, y: ir.Array) -> ir.Array:
+def _signed(sign: Array, y: Array) -> Array:
     return sign.astype(y.dtype)
 
 
 @partial(lax.custom_vjp, nondiff_argnums=(0, 1))
-def _odeint(
-    field: Any, options: _Options, y0: ir.Array, ts: ir.Array, *leaves: ir.Array
-) -> ir.Array:
+def _odeint(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Array) -> Array:
     return _run_step(_integrate_step, field, options, y0, ts, *leaves)
 
 
-def _odeint_fwd(
-    field: Any, options: _Options, y0: ir.Array, ts: ir.Array, *leaves: ir.Array
-) -> Any:
+def _odeint_fwd(field: Any, options: _Options, y0: Array, ts: Array, *leaves: Array) -> Any:
     ys = _odeint(field, options, y0, ts, *leaves)  # differentiable, for higher derivatives
     return ys, (ys, ts, leaves)
 
 
-def _odeint_bwd(field: Any, options: _Options, residuals: Any, cts: ir.Array) -> tuple[Any, ...]:
+def _odeint_bwd(field: Any, options: _Options, residuals: Any, cts: Array) -> tuple[Any, ...]:
     ys, ts, leaves = residuals
     y_ct, t_ct, *smooth_cts = _run_step(_pull_back_step, field, options, ys, ts, cts, *leaves)
     remaining = iter(smooth_cts)
@@ -233,8 +228,8 @@ _odeint.defvjp(_odeint_fwd, _odeint_bwd)
 
 
 def _pull_back(
-    field: Any, options: _Options, ys: ir.Array, ts: ir.Array, cts: ir.Array, *leaves: ir.Array
-) -> tuple[ir.Array, ...]:
+    field: Any, options: _Options, ys: Array, ts: Array, cts: Array, *leaves: Array
+) -> tuple[Array, ...]:
     """The cotangents of the first state, of the times and of the arguments.
 
     From each time back to the one before, the state is integrated together with the cotangents. A
@@ -246,7 +241,7 @@ def _pull_back(
     backward = _AdjointField(field, layout)
     along = lambda ct, y, t: jnp.sum(ct * field(y, t, *leaves)).real.astype(ts.dtype)
 
-    def back(carry: tuple[ir.Array, Any], row: tuple[ir.Array, ...]) -> tuple[Any, ir.Array]:
+    def back(carry: tuple[Array, Any], row: tuple[Array, ...]) -> tuple[Any, Array]:
         # The cotangent of the state at t is complete once its own output's is added. The state is
         # integrated back too, from the stored one: no steps of the forward run are saved.
         ct, sums = carry
@@ -273,7 +268,7 @@ _pull_back_step = ir.composite("odeint_adjoint")(
 )
 
 
-def _run_step(step: Any, field: Any, options: _Options, *arrays: ir.Array) -> Any:
+def _run_step(step: Any, field: Any, options: _Options, *arrays: Array) -> Any:
     """Run an executable; while tracing, its operations, since ``field`` may close over tracers."""
     run = step.fun if ir.is_recording() else step
     return run(*arrays, field=field, options=options)
@@ -281,15 +276,15 @@ def _run_step(step: Any, field: Any, options: _Options, *arrays: ir.Array) -> An
 
 @ir.api_boundary
 def odeint(
-    func: Callable[..., ir.PyTree],
-    y0: ir.PyTree,
-    t: ir.ArrayLike,
-    *args: ir.PyTree,
+    func: Callable[..., PyTree],
+    y0: PyTree,
+    t: ArrayLike,
+    *args: PyTree,
     rtol: float = 1.4e-8,
     atol: float = 1.4e-8,
     mxstep: float = inf,
     hmax: float = inf,
-) -> ir.PyTree:
+) -> PyTree:
     """Solve an initial value problem by the adaptive method of Dormand and Prince.
 
     ``jit``, ``vmap`` and reverse-mode differentiation apply. Gradients, with respect to ``y0``,
@@ -338,7 +333,7 @@ def odeint(
     return _unraveled_rows(layout, ys)
 
 
-def _unraveled_rows(layout: _Layout, rows: ir.Array) -> ir.PyTree:
+def _unraveled_rows(layout: _Layout, rows: Array) -> PyTree:
     count = rows.shape[0]
     ends = list(accumulate(map(prod, layout.shapes)))
     leaves = [
@@ -348,7 +343,7 @@ def _unraveled_rows(layout: _Layout, rows: ir.Array) -> ir.PyTree:
     return pytree.tree_unflatten(layout.tree, leaves)
 
 
-def _checked_times(t: ir.ArrayLike) -> ir.Array:
+def _checked_times(t: ArrayLike) -> Array:
     ts = jnp.asarray(t)
     if not ir.issubdtype(ts.dtype, np.floating) or ts.ndim != 1:
         raise TypeError(
@@ -360,7 +355,7 @@ def _checked_times(t: ir.ArrayLike) -> ir.Array:
     return ts
 
 
-def _checked_state(leaf: ir.ArrayLike) -> ir.Array:
+def _checked_state(leaf: ArrayLike) -> Array:
     state = jnp.asarray(leaf)
     if not ir.issubdtype(state.dtype, np.inexact):
         raise TypeError(
@@ -370,7 +365,7 @@ def _checked_state(leaf: ir.ArrayLike) -> ir.Array:
     return state
 
 
-def _check_argument(leaf: object, i: int, args: tuple[ir.PyTree, ...]) -> None:
+def _check_argument(leaf: object, i: int, args: tuple[PyTree, ...]) -> None:
     try:
         ir.get_aval(leaf)
     except TypeError:
@@ -382,8 +377,8 @@ def _check_argument(leaf: object, i: int, args: tuple[ir.PyTree, ...]) -> None:
 
 
 def ravel_first_arg(
-    f: Callable[..., ir.PyTree], unravel: Callable[[ir.Array], ir.PyTree]
-) -> Callable[..., ir.Array]:
+    f: Callable[..., PyTree], unravel: Callable[[Array], PyTree]
+) -> Callable[..., Array]:
     """A function of a pytree as a function of a vector that returns a vector.
 
     Args:
@@ -403,7 +398,7 @@ def ravel_first_arg(
       [-1.0, -1.0, 3.0]
     """
 
-    def raveled(y: ir.Array, *args: ir.PyTree) -> ir.Array:
+    def raveled(y: Array, *args: PyTree) -> Array:
         result = f(unravel(y), *args)
         return _Layout.of(result).ravel(result)
 

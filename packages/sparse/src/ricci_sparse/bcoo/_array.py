@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_numpy as jnp
+from ricci_ir import Array, ArrayLike, DTypeLike, Tracer
 from ricci_pytree import register_pytree_node_class
 from ricci_sparse._base import StoredParts
 from ricci_sparse.layouts import SparseInfo
@@ -53,14 +54,14 @@ class BCOO(StoredParts):
 
     _parts: ClassVar[tuple[str, ...]] = ("data", "indices")
 
-    data: ir.Array
-    indices: ir.Array
+    data: Array
+    indices: Array
     indices_sorted: bool
     unique_indices: bool
 
     def __init__(
         self,
-        args: tuple[ir.Array, ir.Array],
+        args: tuple[Array, Array],
         *,
         shape: Sequence[int],
         indices_sorted: bool = False,
@@ -105,10 +106,10 @@ class BCOO(StoredParts):
     @classmethod
     def fromdense(
         cls,
-        mat: ir.ArrayLike,
+        mat: ArrayLike,
         *,
         nse: int | None = None,
-        index_dtype: ir.DTypeLike = np.int32,
+        index_dtype: DTypeLike = np.int32,
         n_dense: int = 0,
         n_batch: int = 0,
     ) -> Self:
@@ -133,7 +134,7 @@ class BCOO(StoredParts):
             )
         if nse is None:
             count = layout.count_stored_elements(mat, n_batch, n_dense)
-            if isinstance(count, ir.Tracer):
+            if isinstance(count, Tracer):
                 raise ir.ConcretizationTypeError(
                     count,
                     "BCOO.fromdense counts the elements to store, whose number is unknown during "
@@ -147,12 +148,7 @@ class BCOO(StoredParts):
 
     @classmethod
     def from_scipy_sparse(
-        cls,
-        mat: Any,
-        *,
-        index_dtype: ir.DTypeLike | None = None,
-        n_dense: int = 0,
-        n_batch: int = 0,
+        cls, mat: Any, *, index_dtype: DTypeLike | None = None, n_dense: int = 0, n_batch: int = 0
     ) -> Self:
         """A matrix of SciPy.
 
@@ -175,8 +171,8 @@ class BCOO(StoredParts):
         cls,
         shape: Sequence[int],
         *,
-        dtype: ir.DTypeLike | None = None,
-        index_dtype: ir.DTypeLike = "int32",
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
         n_dense: int = 0,
         n_batch: int = 0,
         nse: int = 0,
@@ -201,8 +197,8 @@ class BCOO(StoredParts):
         M: int,
         k: int,
         *,
-        dtype: ir.DTypeLike | None = None,
-        index_dtype: ir.DTypeLike = "int32",
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
         n_batch: int = 0,
         n_dense: int = 0,
     ) -> Self:
@@ -226,7 +222,7 @@ class BCOO(StoredParts):
         data = jnp.ones(count, dtype)
         return cls((data, indices), shape=(N, M), indices_sorted=True, unique_indices=True)
 
-    def todense(self) -> ir.Array:
+    def todense(self) -> Array:
         """The dense array that it represents."""
         return layout.bcoo_todense_p.bind(self.data, self.indices, spinfo=self.info)
 
@@ -256,7 +252,7 @@ class BCOO(StoredParts):
             indices = jnp.where(zero[..., None], outside, indices)
         if nse is None:
             count = layout.count_unique_indices(indices, self.shape)
-            if isinstance(count, ir.Tracer):
+            if isinstance(count, Tracer):
                 raise ValueError(
                     "bcoo_sum_duplicates: nse must be specified inside jit, vmap and other "
                     "transformations, where the number of different indices is not known."
@@ -301,11 +297,11 @@ class BCOO(StoredParts):
     if TYPE_CHECKING:  # set by _methods
 
         def __abs__(self) -> "BCOO": ...
-        def __truediv__(self, other: ir.ArrayLike) -> "BCOO": ...
-        def __rtruediv__(self, other: ir.ArrayLike) -> "BCOO": ...
-        def __pow__(self, other: ir.ArrayLike) -> "BCOO": ...
+        def __truediv__(self, other: ArrayLike) -> "BCOO": ...
+        def __rtruediv__(self, other: ArrayLike) -> "BCOO": ...
+        def __pow__(self, other: ArrayLike) -> "BCOO": ...
         def __iter__(self) -> Iterator["BCOO"]: ...
-        def astype(self, dtype: ir.DTypeLike) -> "BCOO":
+        def astype(self, dtype: DTypeLike) -> "BCOO":
             """The array with elements of another dtype."""
             ...
 
@@ -313,7 +309,7 @@ class BCOO(StoredParts):
             """The array in another shape."""
             ...
 
-    def _with(self, parts: Sequence[ir.Array], info: SparseInfo) -> Self:
+    def _with(self, parts: Sequence[Array], info: SparseInfo) -> Self:
         """An array with these parts, of the same class."""
         return type(self)((parts[0], parts[1]), **info._asdict())
 

@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any
 
 import ricci_ir as ir
+from ricci_ir import Array, Jaxpr, Primitive, Tracer
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_sparse._base import is_sparse
 
@@ -27,7 +28,7 @@ from ._values import (
 __all__ = ["SparseTrace", "SparseTracer", "eval_sparse", "sparsify", "sparsify_raw"]
 
 
-class SparseTracer(ir.Tracer):
+class SparseTracer(Tracer):
     """Tracer of a sparse value in ``sparsify``.
 
     Args:
@@ -65,9 +66,7 @@ class SparseTrace(ir.Trace):
         self.tag: object = tag
         self.spenv: SparsifyEnv = spenv
 
-    def process(
-        self, primitive: ir.Primitive, args: tuple[Any, ...], params: dict[str, Any]
-    ) -> Any:
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive by its rule, or unchanged if no operand is sparse."""
         assert self.parent is not None
         is_own = [isinstance(x, SparseTracer) and x._trace is self for x in args]
@@ -109,10 +108,7 @@ def _run(
 
 
 def eval_sparse(
-    jaxpr: ir.Jaxpr,
-    consts: Sequence[ir.Array],
-    spvalues: Sequence[SparsifyValue],
-    spenv: SparsifyEnv,
+    jaxpr: Jaxpr, consts: Sequence[Array], spvalues: Sequence[SparsifyValue], spenv: SparsifyEnv
 ) -> Sequence[SparsifyValue]:
     """Evaluate a jaxpr with values that may be sparse.
 
@@ -149,7 +145,7 @@ def sparsify_raw(f: Callable[..., Any]) -> Callable[..., tuple[Sequence[Any], An
         avals = spvalues_to_avals(spenv, flat)
         out_tree: Any = None
 
-        def fun(*xs: ir.Array) -> list[Any]:
+        def fun(*xs: Array) -> list[Any]:
             nonlocal out_tree
             leaves, out_tree = tree_flatten(f(*tree_unflatten(in_tree, xs), **params))
             return leaves

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import Array, Jaxpr, Primitive, ShapedArray, Tracer
 from ricci_pytree import PyTreeDef, tree_leaves, tree_structure
 from ricci_xla.arrays import ArrayImpl, array_from_host, from_dlpack
 from ricci_xla.arrays._donation import name_repeated
@@ -27,7 +28,7 @@ from . import _first_calls as first_calls
 __all__ = ["XlaBackend", "xla_backend"]
 
 _leaf = tree_structure(0)
-_MAY_HAVE_JAXPRS = frozenset({ir.Jaxpr, tuple})  # types of parameters that are or contain jaxprs
+_MAY_HAVE_JAXPRS = frozenset({Jaxpr, tuple})  # types of parameters that are or contain jaxprs
 
 
 def _list_tree(count: int) -> PyTreeDef:
@@ -42,9 +43,7 @@ class XlaBackend:
     def __init__(self):
         self._callables: ir.Cache[Any, Callable[..., Any]] = ir.Cache("single operations", 4096)
 
-    def evaluate(
-        self, primitive: ir.Primitive, args: tuple[Any, ...], params: dict[str, Any]
-    ) -> Any:
+    def evaluate(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive to arrays, NumPy arrays or scalars."""
         rule = ir.program_rules.get(primitive)
         if rule is not None:
@@ -64,7 +63,7 @@ class XlaBackend:
             function = self.operation(primitive, params)
         return function(*args)
 
-    def operation(self, primitive: ir.Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    def operation(self, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
         """Return a function that applies a primitive with these parameters.
 
         Some primitives have a rule for it: a jaxpr, a Python function on the host, or a Python
@@ -94,7 +93,7 @@ class XlaBackend:
         """Return a function that applies a composite; C++ dispatches its cached calls."""
         return _composite_callable(composite)
 
-    def array(self, value: object, aval: ir.ShapedArray) -> ir.Array:
+    def array(self, value: object, aval: ShapedArray) -> Array:
         """Return a NumPy array's values as an array on the current mesh or the default device."""
         sharding = None if device_mesh.value is None else default_sharding()
         if not ir.is_recording():
@@ -102,7 +101,7 @@ class XlaBackend:
         with unguarded():
             return array_from_host(np.asarray(value), aval, sharding)
 
-    def from_dlpack(self, x: object, device: Any, copy: bool | None) -> ir.Array:
+    def from_dlpack(self, x: object, device: Any, copy: bool | None) -> Array:
         """Import an array of another library, sharing its memory if possible."""
         return from_dlpack(x, device, copy)
 
@@ -116,7 +115,7 @@ class XlaBackend:
 
 
 def _eagerly(
-    primitive: ir.Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
+    primitive: Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
 ) -> Any:
     """Apply a primitive by a Python function of arrays."""
     trace = _trace_of(args, primitive)
@@ -126,7 +125,7 @@ def _eagerly(
 
 
 def _on_host(
-    primitive: ir.Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
+    primitive: Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
 ) -> list[Any]:
     """Apply a primitive that calls Python, such as a callback, without compiling it."""
     trace = _trace_of(args, primitive)
@@ -157,9 +156,7 @@ def _is_addressable(x: object) -> bool:
     return sharding is None or sharding.is_fully_addressable
 
 
-def _callable_of(
-    owner: ir.Jaxpr, primitive: ir.Primitive, params: dict[str, Any]
-) -> Callable[..., Any]:
+def _callable_of(owner: Jaxpr, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
     """Return a function that applies a primitive, cached on a jaxpr among its parameters.
 
     It refers to jaxprs weakly, so that the owner can be freed; callers hold the parameters.
@@ -174,9 +171,9 @@ def _callable_of(
 
 def _weak(value: object) -> Any:
     """Replace the jaxprs in a parameter by weak references."""
-    if type(value) is ir.Jaxpr:
+    if type(value) is Jaxpr:
         return weakref.ref(value)
-    if type(value) is tuple and ir.Jaxpr in map(type, value):
+    if type(value) is tuple and Jaxpr in map(type, value):
         return tuple(map(_weak, value))
     return value
 
@@ -190,7 +187,7 @@ def _strong(value: object) -> Any:
     return value
 
 
-def _primitive_callable(primitive: ir.Primitive, weak: dict[str, Any]) -> Callable[..., Any]:
+def _primitive_callable(primitive: Primitive, weak: dict[str, Any]) -> Callable[..., Any]:
     """Return a function that applies a primitive: by NumPy at first, then by an executable.
 
     Args:
@@ -232,7 +229,7 @@ def _primitive_callable(primitive: ir.Primitive, weak: dict[str, Any]) -> Callab
     return function
 
 
-def _jaxpr_callable(jaxpr: ir.Jaxpr, name: str, donated: tuple[bool, ...]) -> Callable[..., Any]:
+def _jaxpr_callable(jaxpr: Jaxpr, name: str, donated: tuple[bool, ...]) -> Callable[..., Any]:
     """Return a function that runs a jaxpr, cached on it; callers must hold the jaxpr.
 
     Args:
@@ -245,7 +242,7 @@ def _jaxpr_callable(jaxpr: ir.Jaxpr, name: str, donated: tuple[bool, ...]) -> Ca
 
 
 def _make_jaxpr_callable(
-    owner: weakref.ref[ir.Jaxpr], name: str, donated: tuple[bool, ...]
+    owner: weakref.ref[Jaxpr], name: str, donated: tuple[bool, ...]
 ) -> Callable[..., Any]:
     def on_miss(*args: object) -> tuple[Any, FastPath | None]:
         jaxpr = owner()
@@ -306,7 +303,7 @@ def _donating(args: Sequence[Any], results: int) -> Options:
 
 
 def _run(
-    jaxpr: ir.Jaxpr,
+    jaxpr: Jaxpr,
     name: str,
     out_tree: PyTreeDef,
     args: Sequence[Any],
@@ -318,7 +315,7 @@ def _run(
     return compile_program(program, args, options).call(args)
 
 
-def _trace_of(args: tuple[Any, ...], primitive: ir.Primitive | None) -> ir.Trace | None:
+def _trace_of(args: tuple[Any, ...], primitive: Primitive | None) -> ir.Trace | None:
     """Return the innermost trace among the arguments' tracers, if there are any.
 
     There are, in a call inside ``ensure_compile_time_eval`` whose arguments are traced.
@@ -329,7 +326,7 @@ def _trace_of(args: tuple[Any, ...], primitive: ir.Primitive | None) -> ir.Trace
     """
     innermost = None
     for x in args:
-        if not isinstance(x, ir.Tracer):
+        if not isinstance(x, Tracer):
             continue
         if not x._trace.is_usable or not ir.eval_trace.accepts(x):
             raise ir.leaked_tracer(x, primitive)
@@ -341,7 +338,7 @@ def _trace_of(args: tuple[Any, ...], primitive: ir.Primitive | None) -> ir.Trace
 
 
 def _in_trace(
-    trace: ir.Trace, primitive: ir.Primitive, args: tuple[Any, ...], params: dict[str, Any]
+    trace: ir.Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]
 ) -> Any:
     with ir.set_trace(trace):
         return primitive.bind(*args, **params)

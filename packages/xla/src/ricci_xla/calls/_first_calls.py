@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import Array, ArrayLike, Primitive, ShapedArray
 from ricci_xla.arrays import ArrayImpl, array_from_host
 from ricci_xla.compile._value_checks import checks_errors, checks_results
 from ricci_xla.devices import Device, device_mesh, get_default_device
@@ -26,11 +27,8 @@ _DTYPES = frozenset(
 
 
 def compute(
-    primitive: ir.Primitive,
-    avals: tuple[Any, ...],
-    args: Sequence[ir.ArrayLike],
-    params: dict[str, Any],
-) -> list[ir.Array] | None:
+    primitive: Primitive, avals: tuple[Any, ...], args: Sequence[ArrayLike], params: dict[str, Any]
+) -> list[Array] | None:
     """Compute an operation with NumPy; return ``None`` if its result might differ from XLA's.
 
     NumPy is not used if results are checked, if a transfer guard would report copies that XLA does
@@ -76,7 +74,7 @@ def compute(
     ]
 
 
-def _is_on(x: ir.ArrayLike, device: Device) -> bool:
+def _is_on(x: ArrayLike, device: Device) -> bool:
     """Whether an operand is an uncommitted array on a device, or a NumPy array or a scalar."""
     if isinstance(x, ArrayImpl):
         return not x.committed and not x.is_deleted() and x.devices() == {device}
@@ -84,7 +82,7 @@ def _is_on(x: ir.ArrayLike, device: Device) -> bool:
 
 
 def _is_simple(aval: object) -> bool:
-    return type(aval) is ir.ShapedArray and aval.dtype in _DTYPES and aval.size <= _MAX_SIZE
+    return type(aval) is ShapedArray and aval.dtype in _DTYPES and aval.size <= _MAX_SIZE
 
 
 def _has_subnormals(x: np.ndarray) -> bool:
