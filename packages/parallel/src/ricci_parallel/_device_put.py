@@ -9,18 +9,11 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+import ricci_pytree as pytree
 import ricci_xla as xla
 from ricci_autodiff import Tape, Zero
 from ricci_ir import Array, ArrayLike, PyTree, get_aval
 from ricci_lax import expand_dims
-from ricci_pytree import (
-    flatten_axes,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_map,
-    tree_unflatten,
-)
 from ricci_stablehlo import Lowering, Value
 
 from ._sharding_constraint import is_typed, mesh_of_sharding
@@ -279,22 +272,22 @@ def device_put(
       ``make_array_from_process_local_data``, for several hosts.
     """
     try:
-        leaves, tree = tree_flatten(x)
+        leaves, tree = pytree.tree_flatten(x)
         if ir.context.trace is ir.eval_trace and not any(
             isinstance(leaf, ir.Tracer) for leaf in leaves
         ):
             return xla.device_put(x, device, src=src, donate=donate, may_alias=may_alias)
-        places = tuple(flatten_axes("device_put: device", tree, device))
+        places = tuple(pytree.flatten_axes("device_put: device", tree, device))
         places = tuple(map(_place, places))
-        for (path, leaf), place in zip(tree_flatten_with_path(x)[0], places, strict=True):
+        for (path, leaf), place in zip(pytree.tree_flatten_with_path(x)[0], places, strict=True):
             if is_typed(place):
-                xla.check_fits(place, np.shape(leaf), f"device_put: x{keystr(path)}")  # pyright: ignore
-        donated = flatten_axes("device_put: donate", tree, donate)
-        aliased = flatten_axes("device_put: may_alias", tree, may_alias)
+                xla.check_fits(place, np.shape(leaf), f"device_put: x{pytree.keystr(path)}")  # pyright: ignore
+        donated = pytree.flatten_axes("device_put: donate", tree, donate)
+        aliased = pytree.flatten_axes("device_put: may_alias", tree, may_alias)
         how = tuple(map(xla.copy_semantics, donated, aliased))
-        srcs = tuple(flatten_axes("device_put: src", tree, src))
+        srcs = tuple(pytree.flatten_axes("device_put: src", tree, src))
         results = device_put_p.bind(*leaves, devices=places, srcs=srcs, copy_semantics=how)
-        return tree_unflatten(tree, results)
+        return pytree.tree_unflatten(tree, results)
     except Exception as error:
         ir.leave(error)
         raise
@@ -334,7 +327,7 @@ def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[xla.Device]) 
             f"device_put_sharded: {len(shards)} shards were given for {len(devices)} devices. "
             "Give one for each device."
         )
-    trees = [tree_flatten(shard) for shard in shards]
+    trees = [pytree.tree_flatten(shard) for shard in shards]
     for i, (_, tree) in enumerate(trees):
         if tree != trees[0][1]:
             raise ValueError(
@@ -343,8 +336,10 @@ def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[xla.Device]) 
             )
     parts = list(zip(*(leaves for leaves, _ in trees), strict=True))
     for k, leaves in enumerate(parts):
-        _check_same_types(leaves, lambda k=k: keystr(tree_flatten_with_path(shards[0])[0][k][0]))
-    return tree_unflatten(trees[0][1], [_stacked(leaves, devices) for leaves in parts])
+        _check_same_types(
+            leaves, lambda k=k: pytree.keystr(pytree.tree_flatten_with_path(shards[0])[0][k][0])
+        )
+    return pytree.tree_unflatten(trees[0][1], [_stacked(leaves, devices) for leaves in parts])
 
 
 def device_put_replicated(x: PyTree, devices: Sequence[xla.Device]) -> PyTree:
@@ -370,7 +365,7 @@ def device_put_replicated(x: PyTree, devices: Sequence[xla.Device]) -> PyTree:
         raise ValueError(
             f"device_put_replicated: give a sequence of at least one device, got {devices!r}."
         )
-    return tree_map(lambda leaf: _stacked([leaf] * len(devices), devices), x)
+    return pytree.tree_map(lambda leaf: _stacked([leaf] * len(devices), devices), x)
 
 
 def _check_same_types(leaves: Sequence[ArrayLike], path: Callable[[], str]) -> None:

@@ -6,16 +6,7 @@ It offers the same names as jaxlib's module ``pytree``, and is used where jaxlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
-from ._python_nodes import (
-    DICT,
-    LIST,
-    NONE,
-    TUPLE,
-    NodeType,
-    custom_node,
-    dataclass_node,
-    namedtuple_node,
-)
+from . import _python_nodes as python_nodes
 from ._python_nodes import DictKey as DictKey
 from ._python_nodes import FlattenedIndexKey as FlattenedIndexKey
 from ._python_nodes import GetAttrKey as GetAttrKey
@@ -50,10 +41,14 @@ class PyTreeRegistry:
         enable_list: bool = True,
         enable_dict: bool = True,
     ) -> None:
-        built_in = ((enable_none, NONE), (enable_tuple, TUPLE), (enable_list, LIST))
+        built_in = (
+            (enable_none, python_nodes.NONE),
+            (enable_tuple, python_nodes.TUPLE),
+            (enable_list, python_nodes.LIST),
+        )
         self._nodes = {node.type: node for enabled, node in built_in if enabled}
         if enable_dict:
-            self._nodes[dict] = DICT
+            self._nodes[dict] = python_nodes.DICT
         self._namedtuples = enable_namedtuple
         self._leaf = PyTreeDef(self, None)
 
@@ -62,12 +57,12 @@ class PyTreeRegistry:
         # its __module__ and __name__.
         return self.__name__
 
-    def node_type(self, kind: type) -> NodeType | None:
+    def node_type(self, kind: type) -> python_nodes.NodeType | None:
         """The node type of a class, or ``None`` if its objects are leaves."""
         node = self._nodes.get(kind)
         if node is None and self._namedtuples and isinstance(kind, type):
             if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-                return namedtuple_node(kind)
+                return python_nodes.namedtuple_node(kind)
         return node
 
     def is_node(self, type: type) -> bool:
@@ -82,15 +77,15 @@ class PyTreeRegistry:
         to_iterable_with_keys: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
     ) -> None:
         """Register a type as a container."""
-        self._add(custom_node(type, to_iterable, from_iterable, to_iterable_with_keys))
+        self._add(python_nodes.custom_node(type, to_iterable, from_iterable, to_iterable_with_keys))
 
     def register_dataclass_node(
         self, type: type, data_fields: Sequence[str], meta_fields: Sequence[str], /
     ) -> None:
         """Register a class with named attributes as a container."""
-        self._add(dataclass_node(type, tuple(data_fields), tuple(meta_fields)))
+        self._add(python_nodes.dataclass_node(type, tuple(data_fields), tuple(meta_fields)))
 
-    def _add(self, node: NodeType) -> None:
+    def _add(self, node: python_nodes.NodeType) -> None:
         if self._nodes.setdefault(node.type, node) is not node:
             raise ValueError(f"{node.type!r} is already registered as a tree node")
 
@@ -161,7 +156,7 @@ def treedef_tuple(registry: PyTreeRegistry, treedefs: Sequence[PyTreeDef], /) ->
     """The structure of a tuple whose items have these structures."""
     if any(treedef._registry is not registry for treedef in treedefs):
         raise ValueError("treedef_tuple needs structures made by one registry")
-    return PyTreeDef(registry, TUPLE, None, tuple(treedefs))
+    return PyTreeDef(registry, python_nodes.TUPLE, None, tuple(treedefs))
 
 
 def all_leaves(registry: PyTreeRegistry, iterable: Iterable[Any], /) -> bool:

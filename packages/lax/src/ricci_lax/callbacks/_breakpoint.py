@@ -6,14 +6,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-from ricci_ir import (
-    CallbackError,
-    TupleRecord,
-    api_boundary,
-    get_aval,
-    is_internal_module,
-    shown_file,
-)
+import ricci_ir as ir
 
 from ._debug import debug_callback
 
@@ -30,7 +23,7 @@ _HELP = """\
 Other input is run as Python, with the variables of this frame."""
 
 
-class StackFrame(TupleRecord):
+class StackFrame(ir.TupleRecord):
     """A line of the user's code on the stack of the breakpoint, and the names of its module."""
 
     file: str
@@ -39,7 +32,7 @@ class StackFrame(TupleRecord):
     names: dict[str, Any]
 
     def __str__(self) -> str:
-        return f"{shown_file(self.file)}:{self.line} in {self.function}"
+        return f"{ir.shown_file(self.file)}:{self.line} in {self.function}"
 
 
 class Prompt:
@@ -89,7 +82,9 @@ class Prompt:
             if line in ("c", "continue", "cont"):
                 return
             if line in ("q", "quit", "exit"):
-                raise CallbackError(f"debug.breakpoint: q stopped the program at {self.frames[0]}.")
+                raise ir.CallbackError(
+                    f"debug.breakpoint: q stopped the program at {self.frames[0]}."
+                )
             self._command(line, word, argument)
 
     def _command(self, line: str, word: str, argument: str) -> None:
@@ -152,7 +147,7 @@ class Prompt:
 _MOVES = {"u": 1, "up": 1, "d": -1, "down": -1}
 
 
-@api_boundary
+@ir.api_boundary
 def debug_breakpoint(
     *,
     backend: str | None = None,
@@ -231,7 +226,7 @@ def _frames(filtered: bool) -> list[FrameType]:
     """The frames of the callers, the innermost first."""
     frame, frames = sys._getframe(1), []
     while frame is not None:
-        if not (filtered and is_internal_module(frame.f_globals.get("__name__"))):
+        if not (filtered and ir.is_internal_module(frame.f_globals.get("__name__"))):
             frames.append(frame)
         frame = frame.f_back
     return frames
@@ -242,7 +237,7 @@ def _variables(frame: FrameType) -> dict[str, Any]:
     arrays: dict[str, Any] = {}
     for name, value in frame.f_locals.items():
         try:
-            get_aval(value)
+            ir.get_aval(value)
         except TypeError:
             continue
         arrays[name] = value

@@ -7,18 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import (
-    ArrayLike,
-    Jaxpr,
-    PyTree,
-    api_boundary,
-    as_array,
-    caller_source,
-    config,
-    convert_constvars,
-    ensure_compile_time_eval,
-    get_aval,
-)
+import ricci_ir as ir
 from ricci_lax.control_flow._bodies import trace_body
 from ricci_lax.elementwise._comparison import bitwise_not
 from ricci_lax.staged_calls._staged_call import jit_p
@@ -96,21 +85,21 @@ def checkify[**P, R](
         ) from None
 
     @wraps(f)
-    @api_boundary
+    @ir.api_boundary
     def checked_fun(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
         # The arguments are closed over: they may be of any type, not only arrays.
         checked = wraps(f)(lambda: f(*args, **kwargs))
         body = trace_body("checkify", checked, _no_arguments, (), allowed=None)
-        log = Log(enabled, caller_source(1))
+        log = Log(enabled, ir.caller_source(1))
         results = run(log, body.jaxpr, body.consts)
-        return tree_map(as_array, log.error()), tree_unflatten(body.out_tree, results)
+        return tree_map(ir.as_array, log.error()), tree_unflatten(body.out_tree, results)
 
     return checked_fun
 
 
-@api_boundary
+@ir.api_boundary
 def check(
-    pred: ArrayLike, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwargs: PyTree
+    pred: ir.ArrayLike, msg: str, *fmt_args: ir.PyTree, debug: bool = False, **fmt_kwargs: ir.PyTree
 ) -> None:
     """Check that a condition is true, with a message for when it is not.
 
@@ -142,8 +131,10 @@ def check(
     _check("check", pred, msg, fmt_args, fmt_kwargs, debug)
 
 
-@api_boundary
-def debug_check(pred: ArrayLike, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) -> None:
+@ir.api_boundary
+def debug_check(
+    pred: ir.ArrayLike, msg: str, *fmt_args: ir.PyTree, **fmt_kwargs: ir.PyTree
+) -> None:
     """A ``check`` that is left out of functions compiled without ``checkify``.
 
     Args:
@@ -159,9 +150,11 @@ def debug_check(pred: ArrayLike, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTr
     _check("debug_check", pred, msg, fmt_args, fmt_kwargs, True)
 
 
-def _check(what: str, pred: ArrayLike, msg: object, args: tuple, kwargs: dict, debug: bool) -> None:
+def _check(
+    what: str, pred: ir.ArrayLike, msg: object, args: tuple, kwargs: dict, debug: bool
+) -> None:
     try:
-        aval = get_aval(pred)
+        aval = ir.get_aval(pred)
     except TypeError:
         aval = None
     if aval is None or aval.shape or aval.dtype != np.bool_:
@@ -180,7 +173,7 @@ def _check(what: str, pred: ArrayLike, msg: object, args: tuple, kwargs: dict, d
                 f"of type {type(leaf).__name__}. Format static values into the message "
                 "itself."
             )
-    log = Log(frozenset({FailedCheckError}), caller_source(2))
+    log = Log(frozenset({FailedCheckError}), ir.caller_source(2))
     failed = np.bool_(not pred) if isinstance(pred, bool | np.bool_) else bitwise_not(pred)
     log.report(FailedCheckError, failed, (msg,), (args, kwargs))
     bind_check(log.error(), debug)
@@ -188,13 +181,13 @@ def _check(what: str, pred: ArrayLike, msg: object, args: tuple, kwargs: dict, d
 
 def _is_array(leaf: object) -> bool:
     try:
-        get_aval(leaf)
+        ir.get_aval(leaf)
     except TypeError:
         return False
     return True
 
 
-@api_boundary
+@ir.api_boundary
 def check_error(error: Error) -> None:
     """Raise the error in an ``Error``, if any.
 
@@ -220,10 +213,10 @@ def check_error(error: Error) -> None:
 
 
 _kinds = {"nan": nan_checks, "divide": div_checks, "oob": index_checks}
-_options = [config.state(f"jax_error_checking_behavior_{kind}") for kind in _kinds]
+_options = [ir.config.state(f"jax_error_checking_behavior_{kind}") for kind in _kinds]
 
 
-def find_error(jaxpr: Jaxpr, args: Sequence[Any], **kinds: bool) -> JaxException | None:
+def find_error(jaxpr: ir.Jaxpr, args: Sequence[Any], **kinds: bool) -> JaxException | None:
     """Run a jaxpr with checks, and return its first error; ``None`` if there is none.
 
     Args:
@@ -238,10 +231,10 @@ def find_error(jaxpr: Jaxpr, args: Sequence[Any], **kinds: bool) -> JaxException
         return None
     operands = [*checked.jaxpr.consts, *args]
     with ExitStack() as stack:
-        stack.enter_context(ensure_compile_time_eval())
+        stack.enter_context(ir.ensure_compile_time_eval())
         for option in _options:  # off, so that the checked jaxpr is not checked again
             stack.enter_context(option("ignore"))
-        program = convert_constvars(checked.jaxpr)
+        program = ir.convert_constvars(checked.jaxpr)
         results = jit_p.bind(*operands, jaxpr=program, name="checked")
         slots = slots_of(checked.effects, results[: checked.leaf_count])
         return error_of(slots, checked.sites).get_exception()

@@ -14,15 +14,7 @@ from ricci_lax.elementwise._comparison import bitwise_and, lt
 from ricci_lax.elementwise._linear import add
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
-from ._bodies import (
-    Body,
-    check_carry,
-    function_name,
-    initial_carry,
-    leaf_avals,
-    trace_body,
-    trace_carry,
-)
+from . import _bodies as bodies
 from ._cond import cond
 from ._loops import scan
 from ._while import bind_while
@@ -100,12 +92,12 @@ def while_loop[T](
         return carry
     _, args_tree = tree_flatten((init_val,))
     names = lambda: argument_paths((init_val,), {}, body_fun)
-    avals = leaf_avals("while_loop", names, leaves)
-    body, avals = trace_carry("while_loop", body_fun, args_tree, avals, (), len(leaves))
-    check_carry("while_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
-    condition = trace_body("while_loop", cond_fun, args_tree, avals)
+    avals = bodies.leaf_avals("while_loop", names, leaves)
+    body, avals = bodies.trace_carry("while_loop", body_fun, args_tree, avals, (), len(leaves))
+    bodies.check_carry("while_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
+    condition = bodies.trace_body("while_loop", cond_fun, args_tree, avals)
     _check_condition(cond_fun, condition)
-    carry = initial_carry(leaves, avals)
+    carry = bodies.initial_carry(leaves, avals)
     if max_steps is None:
         outs = bind_while(condition.jaxpr, condition.consts, body.jaxpr, body.consts, carry)
     else:
@@ -125,7 +117,9 @@ def _checked_bound(max_steps: object) -> int:
     return bound
 
 
-def _bind_bounded(condition: Body, body: Body, carry: Sequence[Any], max_steps: int) -> list[Any]:
+def _bind_bounded(
+    condition: bodies.Body, body: bodies.Body, carry: Sequence[Any], max_steps: int
+) -> list[Any]:
     """Run a loop of at most ``max_steps`` steps; returns the last carry.
 
     It runs as a loop that counts its steps. Its derivative is that of a scan whose steps are
@@ -161,7 +155,7 @@ def _bind_bounded(condition: Body, body: Body, carry: Sequence[Any], max_steps: 
     return loop(*condition.consts, *body.consts, *carry)
 
 
-def _check_condition(fun: Callable, condition: Body) -> None:
+def _check_condition(fun: Callable, condition: bodies.Body) -> None:
     avals = condition.out_avals
     if len(avals) == 1 and avals[0].shape == () and avals[0].dtype == np.bool_:
         return
@@ -169,6 +163,6 @@ def _check_condition(fun: Callable, condition: Body) -> None:
     if condition.out_tree.num_leaves != 1 or condition.out_tree.num_nodes != 1:
         result = f"{condition.out_tree}"
     raise TypeError(
-        f"while_loop: {function_name(fun)} must return a boolean scalar, whether to continue, but "
-        f"it returned {result}. Compare, and reduce with .any() or .all()."
+        f"while_loop: {bodies.function_name(fun)} must return a boolean scalar, whether to "
+        f"continue, but it returned {result}. Compare, and reduce with .any() or .all()."
     )

@@ -5,19 +5,9 @@ from functools import wraps
 from itertools import compress
 from typing import Any
 
+import ricci_ir as ir
 from ricci_autodiff import SymbolicZero, Zero, instantiate, tangent_aval
 from ricci_batching import Axis, BatchTrace, batch_flat, batch_jaxpr, batched_at
-from ricci_ir import (
-    AbstractValue,
-    Jaxpr,
-    PyTree,
-    ShapedArray,
-    Tracer,
-    TupleRecord,
-    eval_jaxpr,
-    float0,
-    get_aval,
-)
 from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_lax.structure._names import KeptName, name_p, substitute_p
 from ricci_pytree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
@@ -27,11 +17,11 @@ from ._call import BatchedEagerCall, rule_pair
 
 
 def joint_batch(
-    call_jaxpr: Jaxpr,
+    call_jaxpr: ir.Jaxpr,
     axis: Axis,
     dims: Sequence[int | None],
     dims_of_rule: Callable[[Sequence[Any]], Sequence[int | None]],
-) -> tuple[Jaxpr, Sequence[int | None]]:
+) -> tuple[ir.Jaxpr, Sequence[int | None]]:
     """The batched jaxpr of a function, whose results are batched at axis 0 or not at all.
 
     A result is not batched if neither the function nor its rule makes it depend on the batch.
@@ -115,7 +105,9 @@ class BatchedRule:
             for v, d, target in zip(values, flat_dims, [*out_dims, *out_dims], strict=True)
         ]
         out_tangents = [
-            Zero(aval) if type(aval := get_aval(t)) is ShapedArray and aval.dtype == float0 else t
+            Zero(aval)
+            if type(aval := ir.get_aval(t)) is ir.ShapedArray and aval.dtype == ir.float0
+            else t
             for t in values[half:]
         ]
         return values[:half], out_tangents
@@ -137,7 +129,7 @@ def _one_example(zero: Zero | SymbolicZero, dim: int | None) -> Zero | SymbolicZ
     return type(zero)(zero.aval.update(shape=(*shape[:dim], *shape[dim + 1 :])))
 
 
-class BatchedResiduals(TupleRecord):
+class BatchedResiduals(ir.TupleRecord):
     """The structure of an example's residuals; the batch dimensions of those and of the outputs."""
 
     tree: Any
@@ -309,14 +301,14 @@ class RecomputedRules:
 
     __slots__ = ("fwd", "jaxpr")
 
-    def __init__(self, fwd: Callable[..., Any], jaxpr: Jaxpr):
+    def __init__(self, fwd: Callable[..., Any], jaxpr: ir.Jaxpr):
         self.fwd = fwd
         self.jaxpr = jaxpr
 
     def forward(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[Any, Any, Any]:
         """Return the function's results, the rule's residuals and their structure."""
         _, residuals, tree = self.fwd(primals, perturbed)
-        return eval_jaxpr(self.jaxpr, self.jaxpr.consts, *primals), residuals, tree
+        return ir.eval_jaxpr(self.jaxpr, self.jaxpr.consts, *primals), residuals, tree
 
 
 _SAVED = KeptName("saved by defremat")
@@ -331,7 +323,7 @@ def recomputable(
     """
 
     @wraps(fwd)
-    def forward(*args: PyTree) -> tuple[PyTree, PyTree]:
+    def forward(*args: ir.PyTree) -> tuple[ir.PyTree, ir.PyTree]:
         out, saved = rule_pair(name, "forward rule", "saved", fwd(*args))
         saved = tree_map(_named, saved)
         again, residuals = rule_pair(name, "recomputation", "residuals", rem(saved, *args))
@@ -340,16 +332,16 @@ def recomputable(
     return forward
 
 
-def _named(x: PyTree) -> PyTree:
-    is_array = isinstance(x, Tracer) or hasattr(x, "dtype")
+def _named(x: ir.PyTree) -> ir.PyTree:
+    is_array = isinstance(x, ir.Tracer) or hasattr(x, "dtype")
     return name_p.bind(x, name=_SAVED) if is_array else x
 
 
-def _substituted(name: str, out: PyTree, again: PyTree) -> PyTree:
+def _substituted(name: str, out: ir.PyTree, again: ir.PyTree) -> ir.PyTree:
     """The output of the forward rule, with that of the recomputation as its substitute."""
     leaves, tree = tree_flatten(out)
     others, other_tree = tree_flatten(again)
-    types, other_types = ([_strong(get_aval(x)) for x in values] for values in (leaves, others))
+    types, other_types = ([_strong(ir.get_aval(x)) for x in values] for values in (leaves, others))
     if tree != other_tree or types != other_types:
         raise TypeError(
             f"the custom VJP recomputation of {name} must return an output like that of its "
@@ -359,9 +351,9 @@ def _substituted(name: str, out: PyTree, again: PyTree) -> PyTree:
     return tree_unflatten(tree, map(substitute_p.bind, leaves, others))
 
 
-def _strong(aval: AbstractValue) -> AbstractValue:
-    return aval.strip_weak_type() if isinstance(aval, ShapedArray) else aval
+def _strong(aval: ir.AbstractValue) -> ir.AbstractValue:
+    return aval.strip_weak_type() if isinstance(aval, ir.ShapedArray) else aval
 
 
-def _shown(tree: PyTreeDef, types: Sequence[AbstractValue]) -> str:
+def _shown(tree: PyTreeDef, types: Sequence[ir.AbstractValue]) -> str:
     return str(tree_unflatten(tree, [aval.str_short() for aval in types]))

@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import numpy as np
 
 import ricci_ir as ir
+import ricci_pytree as pytree
 from ricci_autodiff import Zero, tangent_aval
 from ricci_batching import BatchTracer
-from ricci_pytree import (
-    argument_paths,
-    broadcast_prefix,
-    register_pytree_node,
-    tree_flatten,
-    tree_unflatten,
-    treedef_is_leaf,
-)
 
 from ._accumulators import ValAccum, accumulator
 from ._backward_logs import checked_pair
@@ -33,11 +26,11 @@ class _Traced(ir.TupleRecord):
     consts: list[Any]
 
     def __call__(self, *args: ir.PyTree) -> Sequence[Any]:
-        return ir.eval_jaxpr(self.jaxpr, self.consts, *tree_flatten(args)[0])
+        return ir.eval_jaxpr(self.jaxpr, self.consts, *pytree.tree_flatten(args)[0])
 
 
 # Residuals are pytrees of arrays: the constants of the traced function are the leaves.
-register_pytree_node(
+pytree.register_pytree_node(
     _Traced,
     lambda traced: (traced.consts, (traced.jaxpr, traced.form)),
     lambda static, consts: _Traced(static[0], static[1], list(consts)),
@@ -145,14 +138,14 @@ def custom_gradient(
 
     def traced_rule(rule: Callable[..., Any], out: ir.PyTree, args: tuple[Any, ...]) -> _Traced:
         """The rule as a function of the leaves of the cotangent."""
-        leaves, out_tree = tree_flatten(out)
+        leaves, out_tree = pytree.tree_flatten(out)
 
         def flat_rule(*cts: ir.Array) -> tuple[Sequence[Any], Any]:
-            ct = tree_unflatten(out_tree, cts)
+            ct = pytree.tree_unflatten(out_tree, cts)
             if with_accums is not None:
-                return tree_flatten(_accumulated(name, rule, ct, args, with_accums))
+                return pytree.tree_flatten(_accumulated(name, rule, ct, args, with_accums))
             result = rule(ct)
-            return tree_flatten(checked_pair(name, result) if with_logs else (result, None))
+            return pytree.tree_flatten(checked_pair(name, result) if with_logs else (result, None))
 
         return _traced(name, flat_rule, [tangent_aval(ir.get_aval(leaf)) for leaf in leaves])
 
@@ -162,23 +155,25 @@ def custom_gradient(
 
     def fwd_saving(*args: ir.PyTree) -> tuple[ir.PyTree, _Traced]:
         out, again = _pair(name, fun(*args))
-        leaves, tree = tree_flatten(args)
+        leaves, tree = pytree.tree_flatten(args)
         _callable(name, again)
 
         def flat_again(*args: ir.Array) -> tuple[Sequence[Any], Any]:
-            inner = tree_unflatten(tree, args)
+            inner = pytree.tree_unflatten(tree, args)
             out, rule = _pair(name, again(*inner))
-            results, form = tree_flatten((out, traced_rule(_callable(name, rule), out, inner)))
+            results, form = pytree.tree_flatten(
+                (out, traced_rule(_callable(name, rule), out, inner))
+            )
             return results, form
 
         return out, _traced(name, flat_again, list(map(ir.get_aval, leaves)))
 
     def rem(again: _Traced, *args: ir.PyTree) -> tuple[ir.PyTree, _Traced]:
-        return tree_unflatten(again.form, again(*args))
+        return pytree.tree_unflatten(again.form, again(*args))
 
     def bwd_with_logs(pullback: _Traced, ct: ir.PyTree) -> tuple[tuple[ir.PyTree, ...], Any]:
-        cts, logs = tree_unflatten(pullback.form, pullback(ct))
-        return (cts,) if treedef_is_leaf(pullback.form.children()[0]) else cts, logs
+        cts, logs = pytree.tree_unflatten(pullback.form, pullback(ct))
+        return (cts,) if pytree.treedef_is_leaf(pullback.form.children()[0]) else cts, logs
 
     def bwd(pullback: _Traced, ct: ir.PyTree) -> tuple[ir.PyTree, ...]:
         return bwd_with_logs(pullback, ct)[0]
@@ -209,18 +204,18 @@ def _accumulated(
     name: str, rule: Callable[..., Any], ct: ir.PyTree, args: tuple[Any, ...], kinds: ir.PyTree
 ) -> tuple[ir.PyTree, dict[Any, Any] | None]:
     """The cotangents that a rule adds to accumulators of these kinds, and its log."""
-    for kind in broadcast_prefix(kinds, args, is_leaf=lambda x: isinstance(x, type)):
+    for kind in pytree.broadcast_prefix(kinds, args, is_leaf=lambda x: isinstance(x, type)):
         if kind is not ValAccum:
             raise TypeError(
                 "custom_gradient: with_accums must be ValAccum, or a prefix of the arguments' "
                 f"structure with ValAccum as its leaves, but {kind!r} is a leaf."
             )
-    leaves, tree = tree_flatten(args)
+    leaves, tree = pytree.tree_flatten(args)
     accums = [accumulator(ir.get_aval(leaf)) for leaf in leaves]
-    _, logs = checked_pair(name, (None, rule(ct, *tree_unflatten(tree, accums))))
+    _, logs = checked_pair(name, (None, rule(ct, *pytree.tree_unflatten(tree, accums))))
     # Where there are no terms, None represents zeros.
     sums = [None if type(total := accum.freeze()) is Zero else total for accum in accums]
-    return tree_unflatten(tree, sums), logs
+    return pytree.tree_unflatten(tree, sums), logs
 
 
 def _pair(name: str, out: object) -> tuple[Any, Any]:
@@ -271,13 +266,13 @@ def closure_convert(fun: Callable, *example_args: ir.PyTree) -> tuple[Callable, 
         raise TypeError(
             f"closure_convert needs a function, got {fun!r} of type {type(fun).__name__}."
         )
-    leaves, tree = tree_flatten(example_args)
+    leaves, tree = pytree.tree_flatten(example_args)
     avals = [_example_aval(i, leaf, example_args) for i, leaf in enumerate(leaves)]
     out_tree: Any = None
 
     def flat(*flat_args: ir.Array) -> list[Any]:
         nonlocal out_tree
-        results, out_tree = tree_flatten(fun(*tree_unflatten(tree, flat_args)))
+        results, out_tree = pytree.tree_flatten(fun(*pytree.tree_unflatten(tree, flat_args)))
         return results
 
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -291,7 +286,7 @@ def closure_convert(fun: Callable, *example_args: ir.PyTree) -> tuple[Callable, 
     def converted_fun(*args_and_consts: ir.PyTree) -> ir.PyTree:
         count = len(args_and_consts) - len(hoisted)
         args = args_and_consts[: max(count, 0)]
-        flat_args, args_tree = tree_flatten(args)
+        flat_args, args_tree = pytree.tree_flatten(args)
         if args_tree != tree:
             raise TypeError(
                 "the function that closure_convert made takes arguments of the structure of the "
@@ -300,7 +295,7 @@ def closure_convert(fun: Callable, *example_args: ir.PyTree) -> tuple[Callable, 
             )
         consts = iter(args_and_consts[count:])
         values = [next(consts) if m else const for const, m in zip(fixed, moved, strict=True)]
-        return tree_unflatten(out_tree, ir.eval_jaxpr(jaxpr, values, *flat_args))
+        return pytree.tree_unflatten(out_tree, ir.eval_jaxpr(jaxpr, values, *flat_args))
 
     return converted_fun, hoisted
 
@@ -316,5 +311,5 @@ def _example_aval(i: int, leaf: object, example_args: tuple) -> ir.AbstractValue
     try:
         return ir.argument_aval(leaf)
     except TypeError as error:
-        path = argument_paths(example_args, {}, None)[i]
+        path = pytree.argument_paths(example_args, {}, None)[i]
         raise TypeError(f"closure_convert: example argument {path}: {error}") from None

@@ -15,21 +15,9 @@ from ricci_lax.structure._operand_types import (
 )
 from ricci_stablehlo import Lowering, Value
 
+from . import _factories as factories
 from ._arithmetic import mul
 from ._comparison import compare, eq, gt, select_n, write_select
-from ._factories import (
-    BinaryFunction,
-    UnaryFunction,
-    binary_function,
-    filled_like,
-    in_full_shape,
-    nary,
-    nary_aval,
-    real_part,
-    repeat_to,
-    to_bool,
-    unary_function,
-)
 
 __all__ = [
     "RoundingMethod",
@@ -60,34 +48,36 @@ _rounding_ops = {
     RoundingMethod.TO_NEAREST_EVEN: "stablehlo.round_nearest_even",
 }
 
-round_p: Primitive = nary(
+round_p: Primitive = factories.nary(
     "round",
     lambda ctx, x, *, rounding_method: ctx.emit(_rounding_ops[rounding_method], [x], ctx.out),
     floating,
     checkify=makes_no_nan,
 )
-ceil_p: Primitive = nary("ceil", "stablehlo.ceil", floating, checkify=makes_no_nan)
-is_finite_p: Primitive = nary(
+ceil_p: Primitive = factories.nary("ceil", "stablehlo.ceil", floating, checkify=makes_no_nan)
+is_finite_p: Primitive = factories.nary(
     "is_finite",
     "stablehlo.is_finite",
     floating,
-    abstract_eval=nary_aval("is_finite", floating, to_bool),
+    abstract_eval=factories.nary_aval("is_finite", floating, factories.to_bool),
 )
 
 
 def _step_derivative(t: ArrayLike, x1: ArrayLike, x2: ArrayLike) -> ArrayLike:
     """The tangent of the start: between numbers of one exponent the step is constant."""
-    return repeat_to(t, broadcast_result_shape("nextafter", array_aval(x1), array_aval(x2)))
+    return factories.repeat_to(
+        t, broadcast_result_shape("nextafter", array_aval(x1), array_aval(x2))
+    )
 
 
-nextafter_p: Primitive = nary(
+nextafter_p: Primitive = factories.nary(
     "nextafter", "chlo.next_after", floating, _step_derivative, None, checkify=makes_no_nan
 )
 
-ceil: UnaryFunction = unary_function(
+ceil: factories.UnaryFunction = factories.unary_function(
     ceil_p, "Elementwise rounding up.", "lax.ceil(jnp.array([-1.5, 1.5])).tolist() -> [-1.0, 2.0]"
 )
-is_finite: UnaryFunction = unary_function(
+is_finite: factories.UnaryFunction = factories.unary_function(
     is_finite_p,
     "Elementwise test for neither infinity nor NaN.",
     "lax.is_finite(jnp.array([1.0, jnp.inf, jnp.nan])).tolist() -> [True, False, False]",
@@ -137,7 +127,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
 def _share(larger: ArrayLike, same: ArrayLike, like: ArrayLike) -> Array:
     """The factor of an operand's tangent: 1 where it is the result, 1/2 where both operands are."""
-    one, none, half = (filled_like(like, value, weak=False) for value in (1, 0, 0.5))
+    one, none, half = (factories.filled_like(like, value, weak=False) for value in (1, 0, 0.5))
     return select_n(larger, select_n(same, none, half), one)
 
 
@@ -145,7 +135,7 @@ def _complex_order(direction: str) -> Callable[[Lowering, Value, Value], Value]:
     """The lowering for complex numbers, ordered by real parts, then by imaginary ones."""
 
     def lower(ctx: Lowering, x: Value, y: Value) -> Value:
-        part = x.aval.update(dtype=real_part(x.dtype))
+        part = x.aval.update(dtype=factories.real_part(x.dtype))
         a, c = (ctx.emit("stablehlo.real", [z], part) for z in (x, y))
         same, further = compare(ctx, "EQ", a, c), compare(ctx, direction, a, c)
         b, d = (ctx.emit("stablehlo.imag", [z], part) for z in (x, y))
@@ -161,12 +151,12 @@ def _extreme(
     """A primitive; ``passes(result, x, y)`` is the factor of the tangent of ``x``."""
 
     def lower(ctx: Lowering, x: Value, y: Value) -> Value:
-        full = in_full_shape(ctx, [x, y])
+        full = factories.in_full_shape(ctx, [x, y])
         if issubdtype(x.dtype, np.complexfloating):
             return _complex_order(direction)(ctx, *full)
         return ctx.emit(op, full, ctx.out)
 
-    return nary(
+    return factories.nary(
         name,
         lower,
         anything,
@@ -183,13 +173,13 @@ max_p: Primitive = _extreme(
 min_p: Primitive = _extreme(
     "min", "stablehlo.minimum", "LT", lambda result, x, y: _share(gt(y, x), eq(y, x), result)
 )
-max: BinaryFunction = binary_function(
+max: factories.BinaryFunction = factories.binary_function(
     max_p,
     "Elementwise larger one of two elements; NaN if either is. Complex numbers are ordered by "
     "their real parts, then by their imaginary ones.",
     "lax.max(jnp.array([1.0, 5.0]), 3.0).tolist() -> [3.0, 5.0]",
 )
-min: BinaryFunction = binary_function(
+min: factories.BinaryFunction = factories.binary_function(
     min_p,
     "Elementwise smaller one of two elements; NaN if either is. Complex numbers are ordered by "
     "their real parts, then by their imaginary ones.",

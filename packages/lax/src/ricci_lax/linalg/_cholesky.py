@@ -16,17 +16,7 @@ from ricci_lax.shapes._counted_loops import at_index, with_index, write_loop
 from ricci_lax.structure._operand_types import array_aval
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._kernels import (
-    call_kernel,
-    char,
-    check_matrices,
-    check_square,
-    flag,
-    gpu_kernel,
-    is_gpu,
-    lapack,
-    nan_where_failed,
-)
+from . import _kernels as kernels
 from ._matrices import adjoint, identity, in_batch, lower_triangle
 from ._triangular_solve import matmul, matrix_transpose, triangular_solve
 
@@ -43,8 +33,8 @@ __all__ = [
 
 
 def _cholesky_aval(x: ir.ShapedArray) -> ir.ShapedArray:
-    check_square("cholesky", x)
-    check_matrices("cholesky", x)
+    kernels.check_square("cholesky", x)
+    kernels.check_matrices("cholesky", x)
     return x
 
 
@@ -52,15 +42,17 @@ def _cholesky_lower(ctx: Lowering, x: Value) -> Value:
     out = ctx.out
     batch_rank = len(x.shape) - 2
     info = ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))
-    if is_gpu(ctx):
-        target, attributes = gpu_kernel(ctx, "solver_potrf"), {"lower": flag(True)}
+    if kernels.is_gpu(ctx):
+        target, attributes = kernels.gpu_kernel(ctx, "solver_potrf"), {"lower": kernels.flag(True)}
     elif ctx.platform == "cpu":
-        target, attributes = lapack("potrf", x.dtype), {"uplo": char("L")}
+        target, attributes = kernels.lapack("potrf", x.dtype), {"uplo": kernels.char("L")}
     else:
         factor = ctx.emit("stablehlo.cholesky", [x], out, ", lower = true")
         return traced(lower_triangle)(ctx, factor)
-    factor, failed = call_kernel(ctx, target, [x], [out, info], batch_rank, attributes, {0: 0})
-    factor = nan_where_failed(ctx, factor, failed, batch_rank)
+    factor, failed = kernels.call_kernel(
+        ctx, target, [x], [out, info], batch_rank, attributes, {0: 0}
+    )
+    factor = kernels.nan_where_failed(ctx, factor, failed, batch_rank)
     # The kernels leave the upper triangle unchanged.
     return traced(lower_triangle)(ctx, factor)
 
@@ -108,7 +100,7 @@ cholesky_p: ir.Primitive = ir.define(
 def _symmetrized(x: ir.ArrayLike) -> ir.Array:
     """``(x + xᴴ) / 2``, floating."""
     aval = array_aval(x)
-    check_square("cholesky", aval)
+    kernels.check_square("cholesky", aval)
     transposed = adjoint(x)
     is_bool = aval.dtype == np.bool_
     total = bitwise_or(x, transposed) if is_bool else add(x, transposed)
@@ -199,7 +191,7 @@ def _rotate_row(i: ir.ArrayLike, r: ir.ArrayLike, w: ir.Array) -> list[ir.Array]
 def _cholesky_update_lower(ctx: Lowering, r: Value, w: Value) -> Value:
     if ctx.platform == "cuda":
         return ctx.custom_call(
-            gpu_kernel(ctx, "_cholesky_update"),
+            kernels.gpu_kernel(ctx, "_cholesky_update"),
             [r, w],
             [ctx.out, w.aval],
             backend_config={},
@@ -291,10 +283,10 @@ def _symmetric_product_lower(
     factors = [ctx.constant(alpha, number), ctx.constant(beta, number)]
     rows = tuple(range(c.aval.ndim - 1, -1, -1))
     return ctx.custom_call(
-        gpu_kernel(ctx, "solver_syrk"),
+        kernels.gpu_kernel(ctx, "solver_syrk"),
         [a, c, *factors],
         [out],
-        backend_config={"transpose": flag(False)},
+        backend_config={"transpose": kernels.flag(False)},
         operand_layouts=[rows, rows, (), ()],
         result_layouts=[rows],
         output_operand_aliases={0: 1},

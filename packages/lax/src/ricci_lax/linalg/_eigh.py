@@ -15,17 +15,7 @@ from ricci_lax.shapes._slicing import slice_in_dim
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._kernels import (
-    call_kernel,
-    char,
-    check_matrices,
-    check_square,
-    flag,
-    gpu_kernel,
-    is_gpu,
-    lapack,
-    nan_where_failed,
-)
+from . import _kernels as kernels
 from ._matrices import adjoint, dtype_of, product
 from ._rotations import inverse_gaps, rotation
 
@@ -75,8 +65,8 @@ def check_in_bounds(name: str, subset: tuple[int, int], size: int) -> None:
 
 
 def _eigh_aval(x: ir.ShapedArray, *, lower, sort_eigenvalues, subset_by_index, algorithm):
-    check_square("eigh", x)
-    check_matrices("eigh", x)
+    kernels.check_square("eigh", x)
+    kernels.check_matrices("eigh", x)
     check_subset("eigh", subset_by_index)
     *batch, size, _ = x.shape
     count = size if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
@@ -107,14 +97,19 @@ def _eigh_lower(ctx: Lowering, x: Value, *, lower, sort_eigenvalues, subset_by_i
             "TPU. Leave it out and take part of the results."
         )
     info = ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))
-    if is_gpu(ctx):
-        target = gpu_kernel(ctx, "solver_syevd")
-        attributes = {"algorithm": f"{_GPU_ALGORITHMS[algorithm]} : ui8", "lower": flag(lower)}
+    if kernels.is_gpu(ctx):
+        target = kernels.gpu_kernel(ctx, "solver_syevd")
+        attributes = {
+            "algorithm": f"{_GPU_ALGORITHMS[algorithm]} : ui8",
+            "lower": kernels.flag(lower),
+        }
     else:
-        target = lapack("heevd" if x.dtype.kind == "c" else "syevd", x.dtype)
-        attributes = {"mode": char("V"), "uplo": char("L" if lower else "U")}
-    *results, failed = call_kernel(ctx, target, [x], [*outs, info], batch_rank, attributes, {0: 0})
-    return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
+        target = kernels.lapack("heevd" if x.dtype.kind == "c" else "syevd", x.dtype)
+        attributes = {"mode": kernels.char("V"), "uplo": kernels.char("L" if lower else "U")}
+    *results, failed = kernels.call_kernel(
+        ctx, target, [x], [*outs, info], batch_rank, attributes, {0: 0}
+    )
+    return [kernels.nan_where_failed(ctx, result, failed, batch_rank) for result in results]
 
 
 def _eigh_on_tpu(
@@ -179,7 +174,7 @@ eigh_p: ir.Primitive = ir.define(
 def _symmetrized(x: ir.ArrayLike) -> ir.Array:
     """The mean of matrices and their adjoints, in a floating dtype."""
     aval = array_aval(x)
-    check_square("eigh", aval)
+    kernels.check_square("eigh", aval)
     if ir.issubdtype(aval.dtype, np.inexact):
         return _half_sum_with_adjoint(x)
     # The sum of booleans is their disjunction, as in NumPy.

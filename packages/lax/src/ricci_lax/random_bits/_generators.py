@@ -9,13 +9,8 @@ from ricci_autodiff import not_linear, zero_derivative
 from ricci_batching import move_dim
 from ricci_ir import Array, ArrayLike, Primitive, Shape, ShapedArray, ShapeLike
 from ricci_lax.shapes import dynamic_update_index_in_dim, slice
+from ricci_lax.structure import _operand_types as operand_types
 from ricci_lax.structure import full, squeeze
-from ricci_lax.structure._operand_types import (
-    as_sizes,
-    check_nonnegative,
-    shape_of,
-    with_out_sharding,
-)
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 __all__ = [
@@ -64,7 +59,7 @@ def _rng_bit_generator_aval(
             f"rng_bit_generator: random bits are of dtype {', '.join(_BITS)}, not {dtype}. Ask "
             "for the unsigned dtype of as many bits, and convert."
         )
-    check_nonnegative("rng_bit_generator", shape)
+    operand_types.check_nonnegative("rng_bit_generator", shape)
     return [ShapedArray(key.shape, key.dtype), ShapedArray(shape, dtype)]
 
 
@@ -73,7 +68,7 @@ def _rng_bit_generator_batch(axis, args, dims, *, shape, **params):
     keys, batched = move_dim(args[0], dims[0], 0), (axis.size, *shape)
     if not axis.size:
         return [keys, full(batched, 0, params["dtype"])], [0, 0]
-    first = squeeze(slice(keys, (0, 0), (1, shape_of(keys)[1])), (0,))
+    first = squeeze(slice(keys, (0, 0), (1, operand_types.shape_of(keys)[1])), (0,))
     new_key, bits = rng_bit_generator_p.bind(first, shape=batched, **params)
     return [dynamic_update_index_in_dim(keys, new_key, 0, 0), bits], [0, 0]
 
@@ -166,12 +161,12 @@ def rng_bit_generator(
         algorithm = _algorithm(algorithm)
     new_key, bits = rng_bit_generator_p.bind(
         key,
-        shape=as_sizes(shape),
+        shape=operand_types.as_sizes(shape),
         dtype=np.dtype(ir.explicit_dtype(dtype, "rng_bit_generator")),
         algorithm=algorithm,
         out_sharding=None,
     )
-    return new_key, with_out_sharding(bits, out_sharding)
+    return new_key, operand_types.with_out_sharding(bits, out_sharding)
 
 
 def _algorithm(number: int) -> RandomAlgorithm:
@@ -203,7 +198,7 @@ def _rng_uniform_aval(a: ShapedArray, b: ShapedArray, *, shape: Shape) -> Shaped
             f"rng_uniform: numbers of dtype {', '.join(_DRAWN)} can be drawn, but the bounds are "
             f"{a.dtype}. Draw others, and convert them."
         )
-    check_nonnegative("rng_uniform", shape)
+    operand_types.check_nonnegative("rng_uniform", shape)
     return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
 
 
@@ -256,4 +251,4 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array:
 
     Source: StableHLO ``rng``.
     """
-    return rng_uniform_p.bind(a, b, shape=as_sizes(shape))
+    return rng_uniform_p.bind(a, b, shape=operand_types.as_sizes(shape))

@@ -13,18 +13,7 @@ from ml_dtypes import iinfo
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_numpy._promotion import (
-    COMPLEX_DTYPES,
-    FLOAT_DTYPES,
-    INTEGER_DTYPES,
-    NUMERIC_DTYPES,
-    convert,
-    holds_integers,
-    is_lossy,
-    operands,
-    promote_shapes,
-    strong_constant,
-)
+from ricci_numpy import _promotion as promotion
 
 Operation = Callable[..., ir.Array]
 
@@ -41,30 +30,32 @@ def compared_by_value(
       function: the public function, for errors.
       name: as for ``compare_exactly``.
     """
-    x, y = operands(function, x, y)
+    x, y = promotion.operands(function, x, y)
     (a, weak_a), (b, weak_b) = types = [(v.dtype, v.weak_type) for v in map(ir.get_aval, (x, y))]
     dtypes = {a, b}
-    if INTEGER_DTYPES.isdisjoint(dtypes) or not dtypes <= NUMERIC_DTYPES:
+    if promotion.INTEGER_DTYPES.isdisjoint(dtypes) or not dtypes <= promotion.NUMERIC_DTYPES:
         return None
     if (type(x) is int) != (type(y) is int):
         return _compared_with_number(name, x, y)
-    if a == b or ((weak_a or weak_b) and not dtypes <= INTEGER_DTYPES):
+    if a == b or ((weak_a or weak_b) and not dtypes <= promotion.INTEGER_DTYPES):
         return None
     promoted, _ = ir.lattice_result_type(*types)
-    if not is_lossy(a, b, promoted):
+    if not promotion.is_lossy(a, b, promoted):
         return None
-    x, y = promote_shapes(function, convert(x, a, weak_a), convert(y, b, weak_b))
-    return (_complex if dtypes & COMPLEX_DTYPES else compare_exactly)(name, x, y)
+    x, y = promotion.promote_shapes(
+        function, promotion.convert(x, a, weak_a), promotion.convert(y, b, weak_b)
+    )
+    return (_complex if dtypes & promotion.COMPLEX_DTYPES else compare_exactly)(name, x, y)
 
 
 def _complex(name: str, x: ir.Array, y: ir.Array) -> ir.Array:
     """Compare a complex number with an integer: by real, then by imaginary part."""
     if name == "ne":
         return lax.bitwise_not(_complex("eq", x, y))
-    if y.dtype in COMPLEX_DTYPES:
+    if y.dtype in promotion.COMPLEX_DTYPES:
         return _complex(_REVERSED[name], y, x)
     imaginary = lax.imag(x)
-    level = _OPERATIONS[name](imaginary, strong_constant(imaginary.dtype, 0))
+    level = _OPERATIONS[name](imaginary, promotion.strong_constant(imaginary.dtype, 0))
     level = lax.bitwise_and(compare_exactly("eq", lax.real(x), y), level)
     if name == "eq":
         return level
@@ -83,7 +74,7 @@ def _compared_with_number(name: str, x: ir.ArrayLike, y: ir.ArrayLike) -> ir.Arr
     if type(y) is not int:
         return None
     dtype = ir.get_aval(x).dtype
-    if dtype not in INTEGER_DTYPES or _is_within(y, dtype):
+    if dtype not in promotion.INTEGER_DTYPES or _is_within(y, dtype):
         return None
     if not _is_within(y, ir.python_scalar_dtype(int)):
         return None
@@ -107,9 +98,11 @@ def compare_exactly(name: str, x: ir.Array, y: ir.Array) -> ir.Array:
     """
     if name == "ne":
         return lax.bitwise_not(compare_exactly("eq", x, y))
-    if x.dtype in FLOAT_DTYPES or (_is_unsigned(x) and ir.issubdtype(y.dtype, np.signedinteger)):
+    if x.dtype in promotion.FLOAT_DTYPES or (
+        _is_unsigned(x) and ir.issubdtype(y.dtype, np.signedinteger)
+    ):
         return compare_exactly(_REVERSED[name], y, x)
-    on_pair = _integer_with_float if y.dtype in FLOAT_DTYPES else _signed_with_integer
+    on_pair = _integer_with_float if y.dtype in promotion.FLOAT_DTYPES else _signed_with_integer
     return on_pair(name, x, y)
 
 
@@ -131,11 +124,11 @@ def _signed_with_integer(name: str, x: ir.Array, y: ir.Array) -> ir.Array:
     """Compare two signed or two unsigned integers, or a signed with an unsigned one."""
     wide = max(x.dtype, y.dtype, key=lambda d: iinfo(d).bits)
     if _is_unsigned(x) == _is_unsigned(y):
-        return _OPERATIONS[name](convert(x, wide), convert(y, wide))
+        return _OPERATIONS[name](promotion.convert(x, wide), promotion.convert(y, wide))
     # A conversion of a signed integer extends its sign, so only those below 0 change.
     unsigned = np.dtype(f"uint{max(8, 8 * wide.itemsize)}")
-    magnitudes = _OPERATIONS[name](convert(x, unsigned), convert(y, unsigned))
-    negative = lax.lt(x, strong_constant(x.dtype, 0))
+    magnitudes = _OPERATIONS[name](promotion.convert(x, unsigned), promotion.convert(y, unsigned))
+    negative = lax.lt(x, promotion.strong_constant(x.dtype, 0))
     if name in ("lt", "le"):
         return lax.bitwise_or(negative, magnitudes)
     return lax.bitwise_and(lax.bitwise_not(negative), magnitudes)
@@ -143,22 +136,22 @@ def _signed_with_integer(name: str, x: ir.Array, y: ir.Array) -> ir.Array:
 
 def _integer_with_float(name: str, x: ir.Array, y: ir.Array) -> ir.Array:
     wide = np.dtype(np.float64 if ir.enable_x64.value else np.float32)
-    if holds_integers(wide, x.dtype):
-        return _OPERATIONS[name](convert(x, wide), convert(y, wide))
+    if promotion.holds_integers(wide, x.dtype):
+        return _OPERATIONS[name](promotion.convert(x, wide), promotion.convert(y, wide))
     if y.dtype.itemsize < 4:
-        y = convert(y, np.dtype(np.float32))
+        y = promotion.convert(y, np.dtype(np.float32))
     limits = iinfo(x.dtype)
     # Both ends are powers of 2 (or 0), which floats of 32 bits hold.
-    low = strong_constant(y.dtype, float(limits.min))
-    end = strong_constant(y.dtype, float(limits.max + 1))
+    low = promotion.strong_constant(y.dtype, float(limits.min))
+    end = promotion.strong_constant(y.dtype, float(limits.max + 1))
     if name == "eq":
         within = lax.bitwise_and(lax.ge(y, low), lax.lt(y, end))
         whole = lax.floor(y)
-        same = lax.eq(x, convert(whole, x.dtype))
+        same = lax.eq(x, promotion.convert(whole, x.dtype))
         return lax.bitwise_and(lax.bitwise_and(within, lax.eq(whole, y)), same)
     # x < y just if x < ceil(y), and x <= y just if x <= floor(y). An end beyond the integers
     # decides by itself; NaN fails every test.
-    rounded = convert((lax.ceil if name in ("lt", "ge") else lax.floor)(y), x.dtype)
+    rounded = promotion.convert((lax.ceil if name in ("lt", "ge") else lax.floor)(y), x.dtype)
     inner = _OPERATIONS[name](x, rounded)
     if name in ("lt", "le"):
         return lax.bitwise_or(lax.ge(y, end), lax.bitwise_and(lax.ge(y, low), inner))

@@ -12,24 +12,13 @@ from ricci_autodiff import Zero, instantiate, is_undefined_primal
 from ricci_batching import Axis, batched_at, vmap
 from ricci_stablehlo import Lowering, Value, traced
 
+from . import _named_axes as named_axes
 from ._axis_index import axis_index
 from ._casts import varied
 from ._exchange import all_to_all_p
 from ._gathering import all_gather_p
 from ._lowering import CHANNEL, device_groups, id_table
 from ._members import shape_of
-from ._named_axes import (
-    AxisNameLike,
-    AxisNames,
-    Groups,
-    GroupsLike,
-    as_groups,
-    axis_names,
-    group_size,
-    named,
-    outside,
-    shown,
-)
 from ._varying import exchanges_rows
 
 __all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
@@ -41,8 +30,8 @@ def _type(
     operand: ir.ShapedArray,
     output: ir.ShapedArray,
     *offsets: ir.ShapedArray,
-    axis_index_groups: Groups | None,
-    axis_name: AxisNames,
+    axis_index_groups: named_axes.Groups | None,
+    axis_name: named_axes.AxisNames,
 ) -> ir.ShapedArray:
     if operand.dtype != output.dtype or operand.shape[1:] != output.shape[1:]:
         raise ValueError(
@@ -119,11 +108,11 @@ def _by_gathering(
     operand: ir.Array,
     output: ir.Array,
     *offsets: ir.Array,
-    axis_index_groups: Groups | None,
-    axis_name: AxisNames,
+    axis_index_groups: named_axes.Groups | None,
+    axis_name: named_axes.AxisNames,
 ) -> ir.Array:
     """Evaluate it by gathering all values, for platforms whose compilers lack the operation."""
-    size = group_size(axis_name, axis_index_groups)
+    size = named_axes.group_size(axis_name, axis_index_groups)
     gathered = [
         all_gather_p.bind(
             x,
@@ -149,7 +138,10 @@ _lower_by_gathering = traced(_by_gathering)
 
 
 def _lower(
-    ctx: Lowering, *operands: Value, axis_index_groups: Groups | None, axis_name: AxisNames
+    ctx: Lowering,
+    *operands: Value,
+    axis_index_groups: named_axes.Groups | None,
+    axis_name: named_axes.AxisNames,
 ) -> Value:
     module = ctx.module
     if module.platform == "cpu":
@@ -192,7 +184,7 @@ def _transpose(
             x,
             axis_index_groups=groups,
             axis_name=names,
-            axis_size=group_size(names, groups),
+            axis_size=named_axes.group_size(names, groups),
             concat_axis=0,
             split_axis=0,
             tiled=True,
@@ -240,7 +232,7 @@ def _batch(
         receive = lambda member, output_row: _received(member, output_row, operand, *offsets[:3])
         return vmap(receive)(lax.iota(np.int32, axis.size), output), 0
     # Every member sends a part for each example. The examples' rows come one after another.
-    members = group_size(params["axis_name"], params["axis_index_groups"])
+    members = named_axes.group_size(params["axis_name"], params["axis_index_groups"])
 
     def joined(x: ir.Array) -> ir.Array:
         return lax.reshape(x, (shape_of(x)[0] * shape_of(x)[1], *shape_of(x)[2:]))
@@ -267,8 +259,8 @@ ragged_all_to_all_p: ir.Primitive = ir.define(
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
-    axis_names=named,
-    host=outside,
+    axis_names=named_axes.named,
+    host=named_axes.outside,
     lower=_lower,
     sharding=exchanges_rows,
 )
@@ -283,8 +275,8 @@ def ragged_all_to_all(
     output_offsets: ir.ArrayLike,
     recv_sizes: ir.ArrayLike,
     *,
-    axis_name: AxisNameLike,
-    axis_index_groups: GroupsLike = None,
+    axis_name: named_axes.AxisNameLike,
+    axis_index_groups: named_axes.GroupsLike = None,
 ) -> ir.Array:
     """Exchange ranges of rows whose sizes are arrays.
 
@@ -324,13 +316,13 @@ def ragged_all_to_all(
 
     Source: XLA's ``ragged-all-to-all``.
     """
-    names = axis_names("ragged_all_to_all", axis_name)
-    groups = as_groups("ragged_all_to_all", names, axis_index_groups)
-    count, size = prod(shape_of(input_offsets)), group_size(names, groups)
+    names = named_axes.axis_names("ragged_all_to_all", axis_name)
+    groups = named_axes.as_groups("ragged_all_to_all", names, axis_index_groups)
+    count, size = prod(shape_of(input_offsets)), named_axes.group_size(names, groups)
     if not count or count % size:
         raise ValueError(
             f"ragged_all_to_all: input_offsets has {count} entries, but there must be one, or "
-            f"several, for each of the {size} members of {shown(names)}."
+            f"several, for each of the {size} members of {named_axes.shown(names)}."
         )
     operands = (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes)
     params: dict[str, Any] = {"axis_index_groups": groups, "axis_name": names}

@@ -6,15 +6,9 @@ from typing import Any, Final, final, overload
 
 import ricci_ir as ir
 import ricci_pytree as pytree
+import ricci_xla as xla
 from ricci_lax import expand_dims
 from ricci_parallel._reshard import Decorator
-from ricci_xla import (
-    AxisType,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    make_array_from_single_device_arrays,
-)
 
 from ._primitive import shard_map_p
 from ._printed_shards import PrintingTrace
@@ -168,7 +162,7 @@ def shard_map(
         call = _Call(fun, name, call_mesh, manual, check_vma, out_specs, specs, leaves)
         jaxpr, consts, results, out_tree = call.trace(tree, avals, names)
         outs = call.bind(jaxpr, consts, results)
-        if isinstance(call_mesh, Mesh):
+        if isinstance(call_mesh, xla.Mesh):
             outs = [
                 _with_spec_of_user(x, call_mesh, spec)
                 for x, spec in zip(outs, results, strict=True)
@@ -178,19 +172,19 @@ def shard_map(
     return on_mesh
 
 
-def _with_spec_of_user(x: ir.Array, mesh: Mesh, spec: PartitionSpec) -> ir.Array:
+def _with_spec_of_user(x: ir.Array, mesh: xla.Mesh, spec: xla.PartitionSpec) -> ir.Array:
     """Give a result that is an array the sharding whose spec is as the user wrote it.
 
     The executable's is equivalent, without axes of size one or ``None`` at the end.
     """
     if isinstance(x, ir.Tracer) or ir.is_extended(x.dtype) or x.weak_type:
         return x
-    sharding = NamedSharding(mesh, spec, memory_kind=x.sharding.memory_kind)
+    sharding = xla.NamedSharding(mesh, spec, memory_kind=x.sharding.memory_kind)
     if x.sharding == sharding or not x.sharding.is_equivalent_to(sharding, x.ndim):
         return x
     # The shards are the same, so no data moves: a new array refers to the same buffers.
     parts = [shard.data for shard in x.addressable_shards]
-    return make_array_from_single_device_arrays(x.shape, sharding, parts)
+    return xla.make_array_from_single_device_arrays(x.shape, sharding, parts)
 
 
 def _bind_objects(
@@ -291,7 +285,7 @@ def _in_specs(
     leaves: Sequence[ir.ArrayLike],
     mesh: AnyMesh,
     manual: ir.AxisNames,
-) -> list[PartitionSpec]:
+) -> list[xla.PartitionSpec]:
     """Return the spec of each argument."""
     if in_specs is not Infer:
         entries = pytree.flatten_axes("shard_map in_specs", tree, in_specs)
@@ -302,19 +296,19 @@ def _in_specs(
             f"shard_map of {function}: in_specs can be left out only if all axes of the mesh are "
             f"Explicit, but {implicit} are Auto. Pass in_specs."
         )
-    specs: list[PartitionSpec] = []
+    specs: list[xla.PartitionSpec] = []
     for x in leaves:
         aval = ir.get_aval(x)
         parts = aval.type_sharding.parts if aval.type_sharding is not None else ((),) * aval.ndim
         manual_parts = [tuple(n for n in part if n in manual) for part in parts]
-        specs.append(PartitionSpec(*(p[0] if len(p) == 1 else p or None for p in manual_parts)))
+        specs.append(xla.PartitionSpec(*(p[0] if len(p) == 1 else p or None for p in manual_parts)))
     return specs
 
 
-def _as_spec(function: str, which: str, spec: object) -> PartitionSpec:
+def _as_spec(function: str, which: str, spec: object) -> xla.PartitionSpec:
     if spec is None:
-        return PartitionSpec()
-    if not isinstance(spec, PartitionSpec):
+        return xla.PartitionSpec()
+    if not isinstance(spec, xla.PartitionSpec):
         raise TypeError(
             f"shard_map of {function}: {which} must hold PartitionSpecs, got {spec!r} of type "
             f"{type(spec).__name__}. Write P('x', None)."
@@ -324,7 +318,7 @@ def _as_spec(function: str, which: str, spec: object) -> PartitionSpec:
 
 def _check_explicit(
     function: str,
-    specs: Sequence[PartitionSpec],
+    specs: Sequence[xla.PartitionSpec],
     avals: Sequence[Any],
     names: Sequence[str],
     mesh: AnyMesh,
@@ -335,7 +329,7 @@ def _check_explicit(
     If some axes do not become manual, arguments are moved, as JAX does.
     """
     kinds = zip(mesh.abstract_mesh.axis_names, mesh.abstract_mesh.axis_types, strict=True)
-    explicit = frozenset(n for n, kind in kinds if kind is AxisType.Explicit and n in manual)
+    explicit = frozenset(n for n, kind in kinds if kind is xla.AxisType.Explicit and n in manual)
     if not explicit or not manual.issuperset(mesh.axis_names):
         return
     for spec, aval, name in zip(specs, avals, names, strict=True):
@@ -373,7 +367,7 @@ class _Call:
         manual: ir.AxisNames,
         check_vma: bool,
         out_specs: ir.PyTree,
-        in_specs: Sequence[PartitionSpec],
+        in_specs: Sequence[xla.PartitionSpec],
         leaves: Sequence[ir.ArrayLike],
     ):
         self.fun = fun
@@ -393,7 +387,7 @@ class _Call:
             *consts,
             *self.leaves,
             check_vma=self.check_vma,
-            in_specs=(*(PartitionSpec(),) * len(consts), *self.in_specs),
+            in_specs=(*(xla.PartitionSpec(),) * len(consts), *self.in_specs),
             jaxpr=jaxpr,
             mesh=self.mesh,
             newly_manual_axes=self.manual,
@@ -408,7 +402,7 @@ class _Call:
             shard_aval(aval, self.mesh, spec, self.manual, self.check_vma)
             for aval, spec in zip(avals, self.in_specs, strict=True)
         ]
-        results: list[PartitionSpec] = []
+        results: list[xla.PartitionSpec] = []
         out_tree: Any = None
 
         def flat(*xs: ir.Array) -> list[ir.ArrayLike]:
@@ -473,13 +467,13 @@ class _Call:
             return [ir.cast_varying(stacked, self.manual) if self.check_vma else stacked]
 
         traced = self._scoped_jaxpr(flat, shards, jaxpr.debug_info)
-        out_specs = (PartitionSpec(axes),)
+        out_specs = (xla.PartitionSpec(axes),)
         closed = self._cached(traced, (*key, len(jaxpr.eqns), jaxpr.out_avals[0]), out_specs)
         return self.bind(closed, traced.consts, out_specs)[0]
 
     def _result_specs(
         self, out: ir.PyTree, tree: pytree.PyTreeDef, outs: Sequence[ir.ArrayLike]
-    ) -> list[PartitionSpec]:
+    ) -> list[xla.PartitionSpec]:
         entries = pytree.flatten_axes("shard_map out_specs", tree, self.out_specs)
         specs = [_as_spec(self.name, "out_specs", spec) for spec in entries]
         paths = [

@@ -9,13 +9,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, inlined
-from ricci_numpy.authoring import (
-    canonical_axes,
-    canonical_axis,
-    check_choice,
-    operands,
-    promote_dtypes_inexact,
-)
+from ricci_numpy import authoring
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
@@ -23,8 +17,8 @@ __all__ = ["dct", "dctn", "idct", "idctn"]
 def _checked(name: str, x: ArrayLike, type: int, norm: str | None) -> Array:
     if type != 2:
         raise NotImplementedError(f"{name}: type={type} is not available; only type 2 is.")
-    check_choice(name, "norm", norm, (None, "backward", "ortho"))
-    x = jnp.asarray(promote_dtypes_inexact(*operands(name, x))[0])
+    authoring.check_choice(name, "norm", norm, (None, "backward", "ortho"))
+    x = jnp.asarray(authoring.promote_dtypes_inexact(*authoring.operands(name, x))[0])
     return x.astype(np.promote_types(x.dtype, "float32"))
 
 
@@ -96,7 +90,7 @@ def _backward(x: Array, *, axis: int, ortho: bool) -> Array:
 
 def _one(name: str, x: ArrayLike, type: int, n: int | None, axis: int, norm: str | None) -> Array:
     x = _checked(name, x, type, norm)
-    axis = canonical_axis(axis, x.ndim)
+    axis = authoring.canonical_axis(axis, x.ndim)
     if n is not None:
         x = _fitted(name, x, {axis: index(n)})
     return _transform(name, x, (axis,), norm)
@@ -113,7 +107,7 @@ def _many(
     x = _checked(name, x, type, norm)
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
-    dims = canonical_axes(
+    dims = authoring.canonical_axes(
         axes if np.ndim(axes) == 0 else tuple(cast(Sequence[int], axes)), x.ndim, "axes"
     )
     if s is not None:

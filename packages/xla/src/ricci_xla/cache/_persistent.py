@@ -9,13 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
-from ricci_ir import (
-    config,
-    explain_cache_misses,
-    record_event,
-    record_event_duration_secs,
-    warn_user,
-)
+import ricci_ir as ir
 from ricci_xla.devices._runtime_types import (
     CompileOptions,
     Device,
@@ -31,13 +25,13 @@ from ._key import ProgramKey, program_key
 
 __all__ = ["cached_compile", "is_cached", "reset_cache", "set_cache_dir", "use_xla_caches"]
 
-_folder = config.state("jax_compilation_cache_dir")
-_raises = config.state("jax_raise_persistent_cache_errors")
-_with_names = config.state("jax_compilation_cache_include_metadata_in_key")
-_min_seconds = config.state("jax_persistent_cache_min_compile_time_secs")
-_min_bytes = config.state("jax_persistent_cache_min_entry_size_bytes")
-_max_bytes = config.state("jax_compilation_cache_max_size")
-_xla_caches = config.state("jax_persistent_cache_enable_xla_caches")
+_folder = ir.config.state("jax_compilation_cache_dir")
+_raises = ir.config.state("jax_raise_persistent_cache_errors")
+_with_names = ir.config.state("jax_compilation_cache_include_metadata_in_key")
+_min_seconds = ir.config.state("jax_persistent_cache_min_compile_time_secs")
+_min_bytes = ir.config.state("jax_persistent_cache_min_entry_size_bytes")
+_max_bytes = ir.config.state("jax_compilation_cache_max_size")
+_xla_caches = ir.config.state("jax_persistent_cache_enable_xla_caches")
 
 _log = logging.getLogger("ricci.compilation_cache")
 
@@ -87,7 +81,7 @@ def set_cache_dir(path: str | os.PathLike[str]) -> None:
       True
       >>> ricci.config.update("jax_compilation_cache_dir", before)
     """
-    config.update("jax_compilation_cache_dir", os.fspath(path))
+    ir.config.update("jax_compilation_cache_dir", os.fspath(path))
 
 
 def cached_compile(
@@ -109,15 +103,15 @@ def cached_compile(
         return compile(options)
     if not _state.used:
         _state.used = True
-        record_event("/jax/compilation_cache/tasks_using_cache")
-    record_event("/jax/compilation_cache/compile_requests_use_cache")
+        ir.record_event("/jax/compilation_cache/tasks_using_cache")
+    ir.record_event("/jax/compilation_cache/compile_requests_use_cache")
     start = perf_counter()
     key = program_key(text, devices, options, with_names=_with_names.value)
     if not options.executable_build_options.debug_options.xla_dump_to:  # a hit would write nothing
         loaded = _load(folder, key, devices, options, start)
         if loaded is not None:
             return loaded
-    if explain_cache_misses.value:
+    if ir.explain_cache_misses.value:
         _explain(folder, key)
     use_xla_caches(options, devices[0].platform, folder.path)
     start = perf_counter()
@@ -184,11 +178,11 @@ def _load(
         )
         return None
     took = perf_counter() - start
-    record_event("/jax/compilation_cache/cache_hits")
-    record_event_duration_secs(
+    ir.record_event("/jax/compilation_cache/cache_hits")
+    ir.record_event_duration_secs(
         "/jax/compilation_cache/compile_time_saved_sec", entry.seconds - took
     )
-    record_event_duration_secs("/jax/compilation_cache/cache_retrieval_time_sec", took)
+    ir.record_event_duration_secs("/jax/compilation_cache/cache_retrieval_time_sec", took)
     _log.debug("%s was found in the compilation cache: %s", key.name, path)
     return loaded
 
@@ -229,7 +223,7 @@ def _store(
             cause=error,
         )
         return
-    record_event("/jax/compilation_cache/cache_misses")
+    ir.record_event("/jax/compilation_cache/cache_misses")
     _log.debug("%s was written to the compilation cache: %s", key.name, path)
 
 
@@ -245,7 +239,7 @@ def _fail(
         raise cause if cause is not None else kind(message)
     if (what, kind.__name__) not in _state.warned:
         _state.warned.add((what, kind.__name__))
-        warn_user(message)
+        ir.warn_user(message)
 
 
 def _explain(folder: CacheFolder, key: ProgramKey) -> None:

@@ -16,18 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ricci_ir import (
-    Jaxpr,
-    ProgramCompiled,
-    ShapedArray,
-    State,
-    TupleRecord,
-    config,
-    current_source,
-    is_observed,
-    notify,
-    warn_user,
-)
+import ricci_ir as ir
 from ricci_stablehlo import without_locations
 from ricci_xla.arrays._layout import Layout, MemorySpace, in_memory
 from ricci_xla.devices._jaxlib_options import unguarded
@@ -55,12 +44,12 @@ from ._sizes import check_sizes, size_error
 
 __all__ = ["SharedProgram", "check_shared_programs", "two_stage_compilation"]
 
-_folder = config.state("jax_dump_ir_to")
+_folder = ir.config.state("jax_dump_ir_to")
 _counter = itertools.count()
 _MODES = ("stablehlo", "jaxpr")
 
 
-def dump_program(name: str, jaxpr: Jaxpr, text: str) -> None:
+def dump_program(name: str, jaxpr: ir.Jaxpr, text: str) -> None:
     """Write a jaxpr or its module to the folder that ``jax_dump_ir_to`` names, if it is set.
 
     Args:
@@ -75,17 +64,17 @@ def dump_program(name: str, jaxpr: Jaxpr, text: str) -> None:
         return
     folder = _dump_folder(_folder.value)
     file_name = re.sub(r"[^\w.-]", "_", name)
-    modes = (config.jax_dump_ir_modes or "").split(",")
+    modes = (ir.config.jax_dump_ir_modes or "").split(",")
     for mode in filter(None, map(str.strip, modes)):
         number = next(_counter)
         if mode == "stablehlo":
-            with_locations = config.jax_include_debug_info_in_dumps
+            with_locations = ir.config.jax_include_debug_info_in_dumps
             path = folder / f"jax_ir{number:04d}_jit_{file_name}_compile.mlir"
             path.write_text(text if with_locations else without_locations(text))
         elif mode == "jaxpr":
             (folder / f"jax_{number:06d}_{file_name}.jaxpr.txt").write_text(f"{jaxpr}\n")
         else:
-            warn_user(
+            ir.warn_user(
                 f"jax_dump_ir_modes names {mode!r}, which is not supported; give "
                 f"{' or '.join(_MODES)}, or both with a comma."
             )
@@ -105,7 +94,7 @@ def _dump_folder(name: str) -> Path:
     return folder
 
 
-class SharedProgram(TupleRecord):
+class SharedProgram(ir.TupleRecord):
     """A module that several processes run together.
 
     Attributes:
@@ -155,7 +144,7 @@ if TYPE_CHECKING:
 
 
 _VARIABLE = "RICCI_TWO_STAGE_COMPILATION"
-two_stage_compilation: State = State(
+two_stage_compilation: ir.State = ir.State(
     "two_stage_compilation", None, os.environ.get(_VARIABLE, "").lower() in ("1", "true", "on")
 )
 """Whether functions are compiled in two stages; off unless ``RICCI_TWO_STAGE_COMPILATION`` is set.
@@ -234,8 +223,8 @@ def compile_lowered(
     program: Program, lowered: LoweredProgram, options: Options, *, in_stages: bool = False
 ) -> CompiledProgram:
     """Compile a lowered function; ``in_stages`` as for ``compile_program``."""
-    if program.origin and is_observed():
-        notify(_compilation(program))
+    if program.origin and ir.is_observed():
+        ir.notify(_compilation(program))
     devices = lowered.placement.devices
     dump_program(program.name, program.jaxpr, lowered.text)
     check_sizes(program, devices)
@@ -252,12 +241,12 @@ def compile_lowered(
     return CompiledProgram(program, _executable(program, lowered, loaded, optimized))
 
 
-def _compilation(program: Program) -> ProgramCompiled:
+def _compilation(program: Program) -> ir.ProgramCompiled:
     """Return the event of a compilation, for observers."""
     avals = program.jaxpr.in_avals[len(program.consts) :]
     arguments = tuple(zip(program.arg_names, avals, strict=True))
-    source = current_source()
-    return ProgramCompiled(source, program.origin, arguments, program.static, program.jaxpr)
+    source = ir.current_source()
+    return ir.ProgramCompiled(source, program.origin, arguments, program.static, program.jaxpr)
 
 
 def _compile_module(
@@ -331,7 +320,7 @@ def _executable(
         loaded,
         jaxpr.in_avals[count:],
         [
-            placed_aval(aval, sharding) if isinstance(aval, ShapedArray) else aval
+            placed_aval(aval, sharding) if isinstance(aval, ir.ShapedArray) else aval
             for aval, sharding in zip(jaxpr.out_avals, out_shardings, strict=True)
         ],
         in_shardings=in_shardings[count:],

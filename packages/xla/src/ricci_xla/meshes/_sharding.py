@@ -7,20 +7,11 @@ from ricci_ir import leave, similar_names
 from ricci_xla.devices import Device, DeviceList, DuplicateSpecError, is_described
 from ricci_xla.devices._registration import introduce_spec_check
 
+from . import _shard_shapes as shard_shapes
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
 from ._encodings import hlo_sharding
 from ._mesh import Mesh
-from ._shard_shapes import (
-    addressable_devices_indices_map,
-    check_compatible_aval,
-    devices_indices_map,
-    devices_of,
-    is_abstract,
-    is_equivalent_to,
-    num_devices,
-    shard_shape,
-)
 from ._sharding_types import (
     GSPMDSharding,
     HloSharding,
@@ -189,7 +180,7 @@ def _gspmd_get_replicated(
 def _memory_kind(self: Any) -> str | None:
     """The kind of the devices' memory that holds the array."""
     kind = self._memory_kind
-    if kind is not None or is_abstract(self):
+    if kind is not None or shard_shapes.is_abstract(self):
         return kind
     try:
         return self._internal_device_list.default_memory_kind
@@ -220,7 +211,7 @@ def _gspmd(devices: tuple[Device, ...], form: OpSharding, kind: str | None) -> G
 
 
 def _addressable(self: Sharding) -> DeviceList:
-    return devices_of(self).addressable_device_list
+    return shard_shapes.devices_of(self).addressable_device_list
 
 
 _SHARDING_DOC = """The distribution of an array's shards over devices.
@@ -283,7 +274,7 @@ _members: dict[type, dict[str, Any]] = {
     Sharding: {
         "__doc__": _SHARDING_DOC,
         "device_set": property(
-            lambda self: set(devices_of(self)), doc="The devices that hold a part."
+            lambda self: set(shard_shapes.devices_of(self)), doc="The devices that hold a part."
         ),
         "addressable_devices": property(
             lambda self: set(_addressable(self)),
@@ -294,21 +285,21 @@ _members: dict[type, dict[str, Any]] = {
             doc="Whether a device of this process holds a part.",
         ),
         "is_fully_addressable": property(
-            lambda self: devices_of(self).is_fully_addressable,
+            lambda self: shard_shapes.devices_of(self).is_fully_addressable,
             doc="Whether all devices belong to this process.",
         ),
         "is_fully_replicated": property(_is_fully_replicated),
         "memory_kind": property(_memory_kind),
-        "num_devices": property(num_devices),
+        "num_devices": property(shard_shapes.num_devices),
         # Libraries that write checkpoints (orbax) read these two.
-        "_device_assignment": property(lambda self: tuple(devices_of(self))),
+        "_device_assignment": property(lambda self: tuple(shard_shapes.devices_of(self))),
         "_addressable_device_assignment": property(lambda self: tuple(_addressable(self))),
         "__reduce__": _reduce_sharding,
-        "addressable_devices_indices_map": addressable_devices_indices_map,
-        "check_compatible_aval": check_compatible_aval,
-        "devices_indices_map": devices_indices_map,
-        "is_equivalent_to": is_equivalent_to,
-        "shard_shape": shard_shape,
+        "addressable_devices_indices_map": shard_shapes.addressable_devices_indices_map,
+        "check_compatible_aval": shard_shapes.check_compatible_aval,
+        "devices_indices_map": shard_shapes.devices_indices_map,
+        "is_equivalent_to": shard_shapes.is_equivalent_to,
+        "shard_shape": shard_shapes.shard_shape,
         "with_memory_kind": _with_memory_kind,
         "_to_xla_hlo_sharding": hlo_sharding,
     },

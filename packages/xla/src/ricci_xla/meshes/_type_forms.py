@@ -6,14 +6,9 @@ from typing import Any
 
 import ricci_ir as ir
 
+from . import _current_mesh as current_mesh
 from ._abstract_mesh import AbstractMesh
 from ._axes import AxisType
-from ._current_mesh import (
-    arranged_as,
-    empty_abstract_mesh,
-    sharding_in_program,
-    sharding_on_devices,
-)
 from ._mesh import Mesh
 from ._sharding_types import NamedSharding
 from ._spec import PartitionSpec
@@ -29,7 +24,7 @@ def _replicated(mesh: AbstractMesh | Mesh, ndim: int) -> NamedSharding:
 def _shown(aval: ir.ShapedArray) -> NamedSharding:
     """The sharding of a type; without one, replicated over the current mesh."""
     type_sharding = aval.type_sharding
-    mesh = ir.current_mesh.value or empty_abstract_mesh
+    mesh = ir.current_mesh.value or current_mesh.empty_abstract_mesh
     if type_sharding is None:
         return _replicated(mesh, aval.ndim)
     return _named(type_sharding, mesh if type_sharding.mesh is None else type_sharding.mesh)
@@ -89,13 +84,13 @@ def typed_sharding(aval: ir.AbstractValue, mesh: Mesh) -> NamedSharding | None:
     if axes is not None and axes.shape_tuple != mesh.shape_tuple:
         if not axes.are_all_axes_explicit:
             return None
-        mesh = arranged_as(mesh, axes)
+        mesh = current_mesh.arranged_as(mesh, axes)
     return _named(type_sharding, mesh)
 
 
 def _read(ndim: int, sharding: object) -> ir.TypeSharding | None:
     if isinstance(sharding, PartitionSpec):
-        sharding = sharding_in_program(sharding, "out_sharding", ValueError)
+        sharding = current_mesh.sharding_in_program(sharding, "out_sharding", ValueError)
     spec = getattr(sharding, "spec", ())
     if len(spec) > ndim:
         raise ValueError(
@@ -108,7 +103,7 @@ def _read(ndim: int, sharding: object) -> ir.TypeSharding | None:
 def _resolved(sharding: object) -> object:
     if not isinstance(sharding, PartitionSpec):
         return sharding
-    return sharding_on_devices(sharding, "ShapeDtypeStruct", TypeError)
+    return current_mesh.sharding_on_devices(sharding, "ShapeDtypeStruct", TypeError)
 
 
 ir.show_sharding.provide(_shown)
