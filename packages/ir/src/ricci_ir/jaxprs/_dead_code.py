@@ -176,7 +176,6 @@ def live_equations(
     out_vars: Sequence[Atom],
     known_vars: Collection[Var] = (),
     effects: bool = True,
-    final: bool = False,
 ) -> list[JaxprEqn]:
     """The equations that some variables depend on, and those with effects, in order.
 
@@ -185,9 +184,8 @@ def live_equations(
       out_vars: the variables.
       known_vars: variables whose values are known, so that their equations are dead.
       effects: whether equations stay that have effects but whose results are not needed.
-      final: see ``live_program``.
     """
-    return _live(eqns, set(out_vars), known_vars, effects, final)
+    return _live(eqns, set(out_vars), known_vars, effects, final=False)
 
 
 def _live(

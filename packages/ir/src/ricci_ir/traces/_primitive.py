@@ -19,6 +19,7 @@ from ricci_ir.types._aval import AbstractValue
 from ._sharding_rule_kinds import makes_sharding
 from ._sharding_rules import result_types
 from ._trace import Trace, context
+from ._unreduced import SumsOfBlock
 
 __all__ = [
     "define",
@@ -117,12 +118,16 @@ class Primitive(PickledByName):
     def types_of_results(self, avals: Sequence[AbstractValue], params: dict[str, Any]) -> Any:
         """Result types from ``abstract_eval``, with shardings from the rule. Not cached."""
         if self.makes_sharding:
-            return result_types(self, sharding_rules[self], avals, params, sum_rules.get(self))
+            return result_types(self, sharding_rules[self], avals, params)
         for aval in avals:
             if aval.type_sharding is not None:
-                rule, sums = sharding_rules.get(self), sum_rules.get(self)
-                return result_types(self, rule, avals, params, sums)
+                return result_types(self, sharding_rules.get(self), avals, params)
         return self.abstract_eval(*avals, **params)
+
+    @property
+    def sum_rule(self) -> SumsOfBlock:
+        """The rule of kind ``sums``, or None."""
+        return sum_rules.get(self)
 
     def bind_with_trace(
         self, trace: Trace, args: Sequence[Any], avals: object, params: dict[str, Any]

@@ -6,7 +6,6 @@ from typing import Any
 from ricci_ir.types import AbstractValue, TypeSharding
 
 from ._sharding_rules import ResultTypes, ShardingRule, drop_shardings
-from ._unreduced import SumsOfBlock
 
 __all__ = ["by_program", "each_its_own", "makes_sharding", "own_sharding", "without_sharding"]
 
@@ -31,15 +30,10 @@ class _ByProgram:
     joins: bool = False
 
     def __call__(
-        self,
-        name: str,
-        avals: Sequence[AbstractValue],
-        evaluate: Callable[..., Any],
-        params: dict[str, Any],
-        sums: SumsOfBlock = None,
+        self, primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
     ) -> ResultTypes:
         """See ``ShardingRule``."""
-        return evaluate(*avals, **params)
+        return primitive.abstract_eval(*avals, **params)
 
 
 by_program: ShardingRule = _ByProgram()
@@ -59,15 +53,10 @@ class own_sharding:
         self.joins: bool = joins
 
     def __call__(
-        self,
-        name: str,
-        avals: Sequence[AbstractValue],
-        evaluate: Callable[..., Any],
-        params: dict[str, Any],
-        sums: SumsOfBlock = None,
+        self, primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
     ) -> ResultTypes:
         """See ``ShardingRule``."""
-        _, results, several = drop_shardings(avals, evaluate, params)
+        _, results, several = drop_shardings(primitive, avals, params)
         shardings = self.make(avals, results, **params)
         typed = [r.with_sharding(s) for r, s in zip(results, shardings, strict=True)]
         return typed if several else typed[0]
@@ -86,15 +75,10 @@ class makes_sharding:
         self.joins: bool = rule.joins
 
     def __call__(
-        self,
-        name: str,
-        avals: Sequence[AbstractValue],
-        evaluate: Callable[..., Any],
-        params: dict[str, Any],
-        sums: SumsOfBlock = None,
+        self, primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
     ) -> ResultTypes:
         """See ``ShardingRule``."""
-        return self.rule(name, avals, evaluate, params, sums)
+        return self.rule(primitive, avals, params)
 
 
 # Each result is one of the operands, unchanged.

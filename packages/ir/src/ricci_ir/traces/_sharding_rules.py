@@ -34,7 +34,7 @@ from ricci_ir.types._type_sharding import (
 from ._named_axes import axis_sizes
 from ._observe import current_source
 from ._trace import Trace, context
-from ._unreduced import SumsOfBlock, sums_of, sums_of_result
+from ._unreduced import sums_of, sums_of_result
 
 __all__ = [
     "FactorMap",
@@ -91,21 +91,13 @@ class ShardingRule(Protocol):
     joins: bool
 
     def __call__(
-        self,
-        name: str,
-        avals: Sequence[AbstractValue],
-        evaluate: Callable[..., Any],
-        params: dict[str, Any],
-        sums: SumsOfBlock = None,
+        self, primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
     ) -> ResultTypes:
         """The result type, or list of types.
 
         Args:
-          name: the primitive's name.
-          avals: the types of the operands.
-          evaluate: the primitive's ``abstract_eval``.
-          params: the parameters.
-          sums: the primitive's rule of kind ``sums``, if it has one.
+          primitive: the operation.
+          avals, params: the types of the operands, and the parameters.
         """
         ...
 
@@ -153,11 +145,7 @@ def varying(aval: AbstractValue) -> AxisNames:
 
 
 def result_types(
-    primitive: Any,
-    rule: ShardingRule | None,
-    avals: Sequence[AbstractValue],
-    params: dict[str, Any],
-    sums: SumsOfBlock = None,
+    primitive: Any, rule: ShardingRule | None, avals: Sequence[Any], params: dict[str, Any]
 ) -> ResultTypes:
     """The result types of an operation, some of whose operands' types have a sharding.
 
@@ -165,7 +153,6 @@ def result_types(
       primitive: the operation.
       rule: its rule; ``None`` for a primitive that was not defined with ``define``.
       avals, params: the types of the operands, and the parameters.
-      sums: its rule of kind ``sums``, if it has one.
 
     Raises:
       ShardingTypeError: if the result's sharding is ambiguous or impossible.
@@ -180,7 +167,7 @@ def result_types(
                 if not auto_pcast.value:
                     raise _different_axes(primitive.name, avals)
                 raise VaryingMismatch(axes)
-    return rule(primitive.name, avals, primitive.abstract_eval, params, sums)
+    return rule(primitive, avals, params)
 
 
 def _different_axes(name: str, avals: Sequence[AbstractValue]) -> ValueError:
@@ -206,18 +193,14 @@ class factors:
         self.make: Callable[..., FactorMap] = make
 
     def __call__(
-        self,
-        name: str,
-        avals: Sequence[AbstractValue],
-        evaluate: Callable[..., Any],
-        params: dict[str, Any],
-        sums: SumsOfBlock = None,
+        self, primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
     ) -> ResultTypes:
         """See ``ShardingRule``."""
-        plain, results, several = drop_shardings(avals, evaluate, params)
+        name = primitive.name
+        plain, results, several = drop_shardings(primitive, avals, params)
         target = params.get("out_sharding") or params.get("sharding")
         manual = _manual(avals)
-        sum_axes = sums_of_result(name, sums, avals, params)
+        sum_axes = sums_of_result(name, primitive.sum_rule, avals, params)
         if sum_axes is not None:
             explicit = no_axes.union(*(axes for a in avals for axes in sums_of(a)))
             unreduced, reduced = sum_axes
@@ -260,11 +243,11 @@ class factors:
 
 
 def drop_shardings(
-    avals: Sequence[AbstractValue], evaluate: Callable[..., Any], params: dict[str, Any]
+    primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
 ) -> tuple[list[Any], list[Any], bool]:
     """The types of operands and results without shardings; and whether the results are a list."""
     plain = [aval.plain if isinstance(aval, ShapedArray) else aval for aval in avals]
-    result = evaluate(*plain, **params)
+    result = primitive.abstract_eval(*plain, **params)
     several = isinstance(result, list | tuple)
     return plain, list(result) if several else [result], several
 

@@ -19,7 +19,7 @@ from ricci_ir._errors import (
     UnexpectedTracerError,
 )
 from ricci_ir._traceback_filtering import api_boundary, without_boundaries
-from ricci_ir.types import AbstractValue, ShapedArray, check_index, check_number, check_truth
+from ricci_ir.types import AbstractValue, check_index, check_number, check_truth
 
 from ._array_type import Array, register_array_type
 
@@ -32,7 +32,6 @@ __all__ = [
     "eval_trace",
     "EvalTrace",
     "is_concrete",
-    "is_scalar_type",
     "is_under",
     "leaked_tracer",
     "library_trace_rules",
@@ -446,11 +445,6 @@ def eval_context() -> set_trace:
 def is_concrete(x: object) -> bool:
     """Whether ``x`` has a value: it is not a tracer, or is one with a concrete array."""
     return not isinstance(x, Tracer) or x.concrete() is not None
-
-
-def is_scalar_type(aval: AbstractValue) -> bool:
-    """Whether a type is an array type of rank 0."""
-    return isinstance(aval, ShapedArray) and not aval.shape
 
 
 def enclosing[T: Trace](kind: type[T]) -> T | None:

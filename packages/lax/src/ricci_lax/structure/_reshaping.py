@@ -112,12 +112,12 @@ class _ReshapeSharding(ir.factors):
 
     __slots__ = ()
 
-    def __call__(self, name, avals, evaluate, params, sums=None):
+    def __call__(self, primitive, avals, params):
         x: Any = avals[0]
         new_sizes = params["new_sizes"]
         sharding = x.type_sharding
         if params["sharding"] is not None or sharding is None or sharding.mesh is None:
-            return super().__call__(name, avals, evaluate, params, sums)
+            return super().__call__(primitive, avals, params)
         first, others = list(sharding.parts), {}
         for old, new in _groups(x.shape, new_sizes):
             sharded = [bool(first[i]) for i in old]
@@ -125,7 +125,7 @@ class _ReshapeSharding(ir.factors):
                 # The elements of a device would be strided in the merged dimension.
                 if not ir.lenient_sharding.value:
                     raise ir.ShardingTypeError(
-                        f"{name} of {x.str_short(True)} to {new_sizes}: of the dimensions that "
+                        f"reshape of {x.str_short(True)} to {new_sizes}: of the dimensions that "
                         f"are merged a later one is sharded, but not an earlier one. {_ADVICE}"
                     )
                 first = [() if i in old else part for i, part in enumerate(first)]
@@ -136,7 +136,7 @@ class _ReshapeSharding(ir.factors):
                     first[old[0]] = parts[0]
                     others.update(zip(new[1:], parts[1:], strict=True))
         x = x.with_sharding(sharding.update(parts=tuple(first))) if others else x
-        result: Any = super().__call__(name, [x], evaluate, params, sums)
+        result: Any = super().__call__(primitive, [x], params)
         if not others:
             return result
         parts = [others.get(i, part) for i, part in enumerate(result.type_sharding.parts)]

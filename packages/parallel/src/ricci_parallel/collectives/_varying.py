@@ -158,16 +158,11 @@ class _Sends:
     joins: bool = False
 
     def __call__(
-        self,
-        name: str,
-        avals: Sequence[Any],
-        evaluate: Callable[..., Any],
-        params: dict[str, Any],
-        sums: ir.SumsOfBlock = None,
+        self, primitive: ir.Primitive, avals: Sequence[Any], params: dict[str, Any]
     ) -> Any:
         """See ``ricci_ir.ShardingRule``."""
         require_varying(avals[0], axes_over(params))
-        return evaluate(*avals, **params)
+        return primitive.abstract_eval(*avals, **params)
 
 
 sends: _Sends = _Sends()

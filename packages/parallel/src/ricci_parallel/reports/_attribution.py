@@ -286,15 +286,13 @@ class Attribution:
                 if user.name in seen:
                     continue
                 seen.add(user.name)
-                consumer = self._computing(computation, name, user)
+                consumer = self._computing(name, user)
                 if consumer is not None:
                     return consumer
                 names.append(user.name)
         return None
 
-    def _computing(
-        self, computation: Computation, name: str, user: Instruction
-    ) -> Instruction | None:
+    def _computing(self, name: str, user: Instruction) -> Instruction | None:
         """Return the instruction in ``user`` that computes with a value, if there is one."""
         opcode = user.opcode
         if opcode == "fusion":
