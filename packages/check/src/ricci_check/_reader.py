@@ -19,9 +19,7 @@ from ._positions import ALL_OPERANDS, Positions, follow_rules, is_followed, posi
 from ._values import AnalysisState, Value, is_keys, is_tracked, may_hold_keys
 
 
-def check_bounds(
-    state: AnalysisState, eqn: JaxprEqn, operands: Sequence[Value], positions: Positions
-) -> None:
+def check_bounds(state: AnalysisState, operands: Sequence[Value], positions: Positions) -> None:
     """Report the known positions of a slice, gather or scatter that lie outside of the array."""
     shape = operands[0].aval.shape
     starts = [operands[i] for i in positions.operands]
@@ -126,7 +124,7 @@ class Reader:
         positions = position_rules.get(eqn.primitive)
         if positions is not None:
             avals = [x.aval for x in operands]
-            check_bounds(self.state, eqn, operands, positions(avals, eqn.params))
+            check_bounds(self.state, operands, positions(avals, eqn.params))
         elif len(inner) == 1 and len(inner[0].invars) == len(operands):
             return self._other_program(eqn, inner[0], operands)
         return self._plain(eqn, operands, bool(inner))

@@ -171,11 +171,11 @@ def _checked_series(
         )
     order = next(iter(lengths.values()), 0)
     rows: list[list[Coefficient]] = []
-    for i, (terms, primal, aval) in enumerate(zip(series, primals, avals, strict=True)):
+    for i, (terms, aval) in enumerate(zip(series, avals, strict=True)):
         if isinstance(terms, ZeroSeries):
             rows.append([None] * order)
         else:
-            rows.append([_checked_term(terms[k], primal, aval, i, k) for k in range(order)])
+            rows.append([_checked_term(terms[k], aval, i, k) for k in range(order)])
     return rows, order
 
 
@@ -189,7 +189,7 @@ def _length(terms: Any, i: int) -> int:
         ) from None
 
 
-def _checked_term(term: Any, primal: Any, aval: ir.ShapedArray, i: int, k: int) -> Coefficient:
+def _checked_term(term: Any, aval: ir.ShapedArray, i: int, k: int) -> Coefficient:
     """A term as an array of the tangent type of its primal."""
     if isinstance(term, ZeroTerm):
         return None

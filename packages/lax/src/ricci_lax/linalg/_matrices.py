@@ -9,14 +9,9 @@ from ricci_lax.contractions._dot import dot_general
 from ricci_lax.elementwise import add, conj, eq, ge, lt, select_n
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._factories import filled_like, scalar
-from ricci_lax.shapes._dimension_numbers import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-)
+from ricci_lax.shapes._dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from ricci_lax.shapes._gather import gather
 from ricci_lax.shapes._joining import concatenate
-from ricci_lax.shapes._scatter import scatter
 from ricci_lax.shapes._slicing import slice
 from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, iota, transpose
 from ricci_lax.structure._operand_types import array_aval, shape_of
@@ -143,20 +138,6 @@ def diagonal(x: ArrayLike) -> Array:
         (*batch, 1, 1),
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
     )
-
-
-def with_diagonal(x: ArrayLike) -> Array:
-    """Square matrices with these diagonals, zero elsewhere."""
-    *batch, size = shape_of(x)
-    rank = len(batch)
-    indices = iota(_INT32, size)
-    zeros = broadcast_in_dim(scalar(0, dtype_of(x)), (*batch, size, size), ())
-    numbers = ScatterDimensionNumbers(
-        update_window_dims=tuple(range(rank)),
-        inserted_window_dims=(rank, rank + 1),
-        scatter_dims_to_operand_dims=(rank, rank + 1),
-    )
-    return scatter(zeros, _diagonal_places(indices), x, numbers)
 
 
 def _on_or_below(x: ArrayLike, diagonal: int, index: np.dtype) -> Array:

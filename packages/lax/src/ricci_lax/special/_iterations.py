@@ -25,10 +25,6 @@ _limit = 2000  # steps at most
 State = tuple[Array, ...]
 
 
-def sum_of(*terms: ArrayLike) -> ArrayLike:
-    return reduce(add, terms)
-
-
 def all_of(*conditions: ArrayLike) -> ArrayLike:
     return reduce(bitwise_and, conditions)
 

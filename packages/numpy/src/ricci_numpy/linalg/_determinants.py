@@ -166,7 +166,7 @@ def _slogdet_small_jvp(
         a, b, c, d = elements
         terms = [lax.mul(x, y) for x, y in zip(changes, (d, c, b, a), strict=True)]
         change = lax.add(lax.sub(lax.sub(terms[0], terms[1]), terms[2]), terms[3])
-    return (sign, log), _slogdet_tangents(sign, log, lax.div(change, _small_det(elements)))
+    return (sign, log), _slogdet_tangents(sign, lax.div(change, _small_det(elements)))
 
 
 def _slogdet_jvp(
@@ -175,10 +175,10 @@ def _slogdet_jvp(
     """The tangent of the logarithm of the determinant is the trace of ``a⁻¹ da``."""
     (a,), (t,) = primals, tangents
     sign, log = slogdet(a)
-    return (sign, log), _slogdet_tangents(sign, log, trace(solve(a, t), axis1=-1, axis2=-2))
+    return (sign, log), _slogdet_tangents(sign, trace(solve(a, t), axis1=-1, axis2=-2))
 
 
-def _slogdet_tangents(sign: ir.Array, log: ir.Array, change: ir.Array) -> tuple[ir.Array, ir.Array]:
+def _slogdet_tangents(sign: ir.Array, change: ir.Array) -> tuple[ir.Array, ir.Array]:
     if promotion.dtype_of(change) not in promotion.COMPLEX_DTYPES:
         return lax.full_like(sign, 0), change
     size = lax.real(change)

@@ -174,8 +174,8 @@ class Cipher(TupleRecord):
         return lax.concatenate([lax.expand_dims(x, (last,)) for x in words[: self.key_words]], last)
 
 
-philox2: Generator = register_generator(Cipher(_philox2, 1, 2).generator("philox2x32", "phx2"))
-philox4: Generator = register_generator(Cipher(_philox4, 2, 4).generator("philox4x32", "phx4"))
-threefry4: Generator = register_generator(
+register_generator(Cipher(_philox2, 1, 2).generator("philox2x32", "phx2"))
+register_generator(Cipher(_philox4, 2, 4).generator("philox4x32", "phx4"))
+register_generator(
     Cipher(_threefry4, 4, 4, folds=True, seeds_key=True).generator("threefry4x32", "fry4")
 )

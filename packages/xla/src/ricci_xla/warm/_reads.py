@@ -15,7 +15,6 @@ _INTROSPECTION = frozenset(
     "__globals__ __builtins__ __subclasses__ f_back f_builtins f_globals f_locals gi_frame "
     "cr_frame ag_frame tb_frame".split()
 )
-_GLOBAL_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _ATTRIBUTE_LOADS = ("LOAD_ATTR", "LOAD_METHOD")
 
 
