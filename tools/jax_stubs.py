@@ -19,7 +19,7 @@ SPECIAL = re.compile(r"^from \S+ import (__\w+__) as \1$", re.MULTILINE)  # whic
 # The distributions are modules that ``ricci.scipy.stats`` makes; checkers see any names in them.
 STATS = PACKAGES / "scipy" / "src" / "ricci_scipy" / "stats"
 DISTRIBUTIONS = ("_continuous.py", "_discrete.py", "_multivariate.py")
-PUBLIC = re.compile(r"^__all__ = (\[[^]]*\])", re.MULTILINE)
+PUBLIC = re.compile(r"^__all__ \+?= (\[[^]]*\])", re.MULTILINE)
 ANY_NAME = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 
 

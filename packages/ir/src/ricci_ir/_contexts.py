@@ -8,15 +8,8 @@ from typing import Any
 
 from ._settings import Override, State, trace_on
 
-__all__ = [
-    "current_mesh",
-    "define_context",
-    "lenient_sharding",
-    "make_user_context",
-    "operation_metadata",
-    "rolled_layers",
-    "varying_axes",
-]
+__all__ = ["current_mesh", "define_context", "lenient_sharding", "make_user_context"]
+__all__ += ["operation_metadata", "rolled_layers", "varying_axes"]
 
 
 def define_context(name: str, default: object = None, per_equation: bool = False) -> State:

@@ -9,17 +9,8 @@ from typing import Any
 from ._by_name import PickledByName
 from ._option_kinds import Bool, Kind
 
-__all__ = [
-    "follow_trace_key",
-    "global_trace_key",
-    "Override",
-    "SettingsSwitch",
-    "settings_keys",
-    "State",
-    "trace_key",
-    "TraceKey",
-    "UNSET",
-]
+__all__ = ["follow_trace_key", "global_trace_key", "Override", "SettingsSwitch", "settings_keys"]
+__all__ += ["State", "trace_key", "TraceKey", "UNSET"]
 
 
 class _Unset:

@@ -17,22 +17,9 @@ from ._function_copies import replace_constants
 from ._namespaces import export_names
 from ._tracebacks import hide_frames, is_own_frame
 
-__all__ = [
-    "api_boundary",
-    "boundary",
-    "check_callable",
-    "guard_class",
-    "guard_public",
-    "is_boundary",
-    "leave",
-    "looks_like",
-    "may_return_operand",
-    "on_results",
-    "public",
-    "unguarded",
-    "user_arguments",
-    "without_boundaries",
-]
+__all__ = ["api_boundary", "boundary", "check_callable", "guard_class", "guard_public"]
+__all__ += ["is_boundary", "leave", "looks_like", "may_return_operand", "on_results", "public"]
+__all__ += ["unguarded", "user_arguments", "without_boundaries"]
 
 
 def _name_function(exc: Exception, name: str) -> None:

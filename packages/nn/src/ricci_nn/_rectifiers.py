@@ -11,18 +11,8 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, composite, get_aval
 
-__all__ = [
-    "celu",
-    "elu",
-    "identity",
-    "leaky_relu",
-    "relu",
-    "relu6",
-    "selu",
-    "softplus",
-    "sparse_plus",
-    "squareplus",
-]
+__all__ = ["celu", "elu", "identity", "leaky_relu", "relu", "relu6", "selu", "softplus"]
+__all__ += ["sparse_plus", "squareplus"]
 
 
 def typed_composite[**P](name: str) -> Callable[[Callable[P, Array]], Callable[P, Array]]:

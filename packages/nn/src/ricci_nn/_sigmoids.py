@@ -9,23 +9,9 @@ from ricci_numpy.authoring import operands, to_inexact
 
 from ._rectifiers import relu6, softplus, typed_composite
 
-__all__ = [
-    "gelu",
-    "glu",
-    "hard_sigmoid",
-    "hard_silu",
-    "hard_swish",
-    "hard_tanh",
-    "log1mexp",
-    "log_sigmoid",
-    "mish",
-    "sigmoid",
-    "silu",
-    "soft_sign",
-    "sparse_sigmoid",
-    "swish",
-    "tanh",
-]
+__all__ = ["gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "log1mexp"]
+__all__ += ["log_sigmoid", "mish", "sigmoid", "silu", "soft_sign", "sparse_sigmoid", "swish"]
+__all__ += ["tanh"]
 
 
 def sigmoid(x: ArrayLike) -> Array:

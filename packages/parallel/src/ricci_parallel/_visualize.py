@@ -13,12 +13,8 @@ from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 from ricci_xla import Device, Mesh, NamedSharding, Sharding, ShardingInspector, undivided
 
-__all__ = [
-    "inspect_array_sharding",
-    "inspect_sharding_p",
-    "visualize_array_sharding",
-    "visualize_sharding",
-]
+__all__ = ["inspect_array_sharding", "inspect_sharding_p", "visualize_array_sharding"]
+__all__ += ["visualize_sharding"]
 
 type _Callback = Callable[[Sharding], None]
 

@@ -22,22 +22,9 @@ from ._mapping import tree_reduce as reduce
 from ._mapping import tree_reduce_associative as reduce_associative
 from ._mapping import tree_transpose as transpose
 
-__all__ = [
-    "all",
-    "broadcast",
-    "flatten",
-    "flatten_with_path",
-    "leaves",
-    "leaves_with_path",
-    "map",
-    "map_with_path",
-    "reduce",
-    "reduce_associative",
-    "static",
-    "structure",
-    "transpose",
-    "unflatten",
-]
+__all__ = ["all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map"]
+__all__ += ["map_with_path", "reduce", "reduce_associative", "static", "structure", "transpose"]
+__all__ += ["unflatten"]
 
 
 def static(**kwargs: Any) -> Any:

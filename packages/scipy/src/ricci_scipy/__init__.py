@@ -19,21 +19,8 @@ if _typing.TYPE_CHECKING:
     from . import special as special
     from . import stats as stats
 
-__all__ = [
-    "cluster",
-    "fft",
-    "integrate",
-    "interpolate",
-    "linalg",
-    "ndimage",
-    "ode",
-    "optimize",
-    "signal",
-    "sparse",
-    "spatial",
-    "special",
-    "stats",
-]
+__all__ = ["cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "ode", "optimize"]
+__all__ += ["signal", "sparse", "spatial", "special", "stats"]
 
 # Namespaces are imported when first used.
 if not _typing.TYPE_CHECKING:  # type checkers would accept any attribute

@@ -14,15 +14,8 @@ from ._base import is_sparse
 from .bcoo import BCOO
 from .bcsr import BCSR
 
-__all__ = [
-    "flatten_fun_for_sparse_ad",
-    "grad",
-    "is_sparse",
-    "jacfwd",
-    "jacobian",
-    "jacrev",
-    "value_and_grad",
-]
+__all__ = ["flatten_fun_for_sparse_ad", "grad", "is_sparse", "jacfwd", "jacobian", "jacrev"]
+__all__ += ["value_and_grad"]
 
 
 class _Arguments:

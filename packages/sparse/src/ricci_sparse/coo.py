@@ -14,18 +14,8 @@ from ._base import JAXSparse
 from ._function_primitives import function_primitive
 from ._row_products import row_products, row_starts
 
-__all__ = [
-    "COO",
-    "COOInfo",
-    "coo_fromdense",
-    "coo_fromdense_p",
-    "coo_matmat",
-    "coo_matmat_p",
-    "coo_matvec",
-    "coo_matvec_p",
-    "coo_todense",
-    "coo_todense_p",
-]
+__all__ = ["COO", "COOInfo", "coo_fromdense", "coo_fromdense_p", "coo_matmat", "coo_matmat_p"]
+__all__ += ["coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p"]
 
 
 class COOInfo(NamedTuple):

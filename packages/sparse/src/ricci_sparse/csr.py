@@ -14,18 +14,8 @@ from ._base import JAXSparse, StoredParts
 from ._function_primitives import function_primitive
 from .coo import check_factor, count_nonzeros, matmul, matrix, product
 
-__all__ = [
-    "CSC",
-    "CSR",
-    "csr_fromdense",
-    "csr_fromdense_p",
-    "csr_matmat",
-    "csr_matmat_p",
-    "csr_matvec",
-    "csr_matvec_p",
-    "csr_todense",
-    "csr_todense_p",
-]
+__all__ = ["CSC", "CSR", "csr_fromdense", "csr_fromdense_p", "csr_matmat", "csr_matmat_p"]
+__all__ += ["csr_matvec", "csr_matvec_p", "csr_todense", "csr_todense_p"]
 
 
 def _todense(data: Array, indices: Array, indptr: Array, *, shape: tuple[int, ...]) -> Array:

@@ -6,15 +6,8 @@ from typing import Any, NamedTuple
 from ricci_batching import vmap
 from ricci_ir import Array
 
-__all__ = [
-    "CuSparseEfficiencyWarning",
-    "Shape",
-    "SparseEfficiencyError",
-    "SparseEfficiencyWarning",
-    "SparseInfo",
-    "broadcasting_vmap",
-    "nfold_vmap",
-]
+__all__ = ["CuSparseEfficiencyWarning", "Shape", "SparseEfficiencyError", "SparseEfficiencyWarning"]
+__all__ += ["SparseInfo", "broadcasting_vmap", "nfold_vmap"]
 
 type Shape = tuple[int, ...]
 

@@ -11,13 +11,8 @@ from ricci_ir import AxisNames, Parts, ShapedArray, is_static_shape, no_axes
 
 from ._types import dense, element_type, scalar_literal, string
 
-__all__ = [
-    "attribute",
-    "batch_annotations",
-    "batch_partitionable",
-    "custom_call_attributes",
-    "parts_text",
-]
+__all__ = ["attribute", "batch_annotations", "batch_partitionable", "custom_call_attributes"]
+__all__ += ["parts_text"]
 
 _BARE = r"[A-Za-z_][A-Za-z0-9_$.]*"
 _INT64 = range(-(2**63), 2**63)

@@ -21,15 +21,8 @@ from ._types import int_array, int_list, string, tensor_type
 from ._values import Value
 from ._writer import Writer
 
-__all__ = [
-    "write_broadcast",
-    "write_dynamic_slice",
-    "write_gather",
-    "write_iota",
-    "write_pad",
-    "write_reshape",
-    "write_slice",
-]
+__all__ = ["write_broadcast", "write_dynamic_slice", "write_gather", "write_iota", "write_pad"]
+__all__ += ["write_reshape", "write_slice"]
 
 
 def write_broadcast(ctx: Writer, x: Value, dims: Sequence[int], out: ir.ShapedArray) -> Value:

@@ -6,16 +6,8 @@ import numpy as np
 
 import ricci_ir as ir
 
-__all__ = [
-    "dense",
-    "element_type",
-    "int_array",
-    "int_list",
-    "is_splat",
-    "scalar_literal",
-    "string",
-    "tensor_type",
-]
+__all__ = ["dense", "element_type", "int_array", "int_list", "is_splat", "scalar_literal", "string"]
+__all__ += ["tensor_type"]
 
 _special_names = {
     "bool": "i1",

@@ -14,13 +14,8 @@ from ricci_xla import Format, Sharding, make_array_from_callback, process_count,
 from ._specs import Spec, array_metadata, dtype_name, open_array, shared_context, tensorstore
 from ._specs import chunk_layout as default_chunks
 
-__all__ = [
-    "async_deserialize",
-    "async_serialize",
-    "estimate_read_memory_footprint",
-    "run_deserialization",
-    "run_serialization",
-]
+__all__ = ["async_deserialize", "async_serialize", "estimate_read_memory_footprint"]
+__all__ += ["run_deserialization", "run_serialization"]
 
 type Destination = Sharding | Format | ShapeDtypeStruct
 

@@ -17,13 +17,8 @@ from ricci_xla import JaxRuntimeError, process_count, process_index
 from ._arrays import Destination, all_of, async_serialize, run, run_deserialization
 from ._specs import Spec, zarr_spec
 
-__all__ = [
-    "AsyncManager",
-    "BarrierTimeoutError",
-    "GlobalAsyncCheckpointManager",
-    "GlobalAsyncCheckpointManagerBase",
-    "logger",
-]
+__all__ = ["AsyncManager", "BarrierTimeoutError", "GlobalAsyncCheckpointManager"]
+__all__ += ["GlobalAsyncCheckpointManagerBase", "logger"]
 
 
 class BarrierTimeoutError(Exception):

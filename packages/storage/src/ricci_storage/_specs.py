@@ -13,15 +13,9 @@ import numpy as np
 
 from ricci_ir import Array
 
-__all__ = [
-    "combine_kvstores",
-    "get_tensorstore_spec",
-    "is_remote_storage",
-    "is_tensorstore_spec_leaf",
-    "merge_nested_ts_specs",
-    "verify_tensorstore_spec",
-    "zarr_spec",
-]
+__all__ = ["combine_kvstores", "get_tensorstore_spec", "is_remote_storage"]
+__all__ += ["is_tensorstore_spec_leaf", "merge_nested_ts_specs", "verify_tensorstore_spec"]
+__all__ += ["zarr_spec"]
 
 _CACHED_BYTES = 10_000_000_000
 _AT_ONCE = 128

@@ -12,17 +12,8 @@ from ricci_xla.authoring import load_mlir
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
-__all__ = [
-    "ConstantHandler",
-    "dense_int_array",
-    "dense_int_elements",
-    "i32_attr",
-    "i64_attr",
-    "ir_attribute",
-    "ir_constant",
-    "ir_constants",
-    "register_constant_handler",
-]
+__all__ = ["ConstantHandler", "dense_int_array", "dense_int_elements", "i32_attr", "i64_attr"]
+__all__ += ["ir_attribute", "ir_constant", "ir_constants", "register_constant_handler"]
 
 
 class ConstantHandler(Protocol):

@@ -13,18 +13,9 @@ from ._modules import create_function, merge_mlir_modules, module_of_jaxpr, symb
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
-__all__ = [
-    "AxisContext",
-    "LoweringParameters",
-    "LoweringResult",
-    "LoweringRule",
-    "LoweringRuleContext",
-    "ModuleContext",
-    "SPMDAxisContext",
-    "ShapePolyLoweringState",
-    "ShardingContext",
-    "TokenSet",
-]
+__all__ = ["AxisContext", "LoweringParameters", "LoweringResult", "LoweringRule"]
+__all__ += ["LoweringRuleContext", "ModuleContext", "SPMDAxisContext", "ShapePolyLoweringState"]
+__all__ += ["ShardingContext", "TokenSet"]
 
 
 class ShardingContext(NamedTuple):

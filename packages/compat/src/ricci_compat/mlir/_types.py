@@ -15,17 +15,9 @@ from ._contexts import ModuleContext
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
-__all__ = [
-    "aval_to_ir_type",
-    "aval_to_ir_types",
-    "dtype_to_ir_type",
-    "flatten_ir_types",
-    "flatten_ir_values",
-    "ir_type_handlers",
-    "shape_tensor",
-    "token_type",
-    "unflatten_ir_values_like_types",
-]
+__all__ = ["aval_to_ir_type", "aval_to_ir_types", "dtype_to_ir_type", "flatten_ir_types"]
+__all__ += ["flatten_ir_values", "ir_type_handlers", "shape_tensor", "token_type"]
+__all__ += ["unflatten_ir_values_like_types"]
 
 # The MLIR value or type of one value of a jaxpr, or several.
 type IrTypes = ir.Type | Sequence[ir.Type]

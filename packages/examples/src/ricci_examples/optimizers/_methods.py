@@ -12,17 +12,8 @@ import ricci_numpy as jnp
 from ._schedules import make_schedule
 from ._state import Schedule, optimizer
 
-__all__ = [
-    "adagrad",
-    "adam",
-    "adamax",
-    "momentum",
-    "nesterov",
-    "rmsprop",
-    "rmsprop_momentum",
-    "sgd",
-    "sm3",
-]
+__all__ = ["adagrad", "adam", "adamax", "momentum", "nesterov", "rmsprop", "rmsprop_momentum"]
+__all__ += ["sgd", "sm3"]
 
 type _Functions = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
 type _StepSize = float | Schedule

@@ -8,14 +8,8 @@ import ricci_numpy as jnp
 
 from ._state import Schedule
 
-__all__ = [
-    "constant",
-    "exponential_decay",
-    "inverse_time_decay",
-    "make_schedule",
-    "piecewise_constant",
-    "polynomial_decay",
-]
+__all__ = ["constant", "exponential_decay", "inverse_time_decay", "make_schedule"]
+__all__ += ["piecewise_constant", "polynomial_decay"]
 
 
 def constant(step_size: float) -> Schedule:

@@ -8,24 +8,9 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, PyTree
 from ricci_pytree import PyTreeDef, register_pytree_node, tree_flatten, tree_leaves, tree_map
 
-__all__ = [
-    "InitFn",
-    "JoinPoint",
-    "Optimizer",
-    "OptimizerState",
-    "Params",
-    "ParamsFn",
-    "Schedule",
-    "State",
-    "Step",
-    "UpdateFn",
-    "Updates",
-    "clip_grads",
-    "l2_norm",
-    "optimizer",
-    "pack_optimizer_state",
-    "unpack_optimizer_state",
-]
+__all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn", "Schedule"]
+__all__ += ["State", "Step", "UpdateFn", "Updates", "clip_grads", "l2_norm", "optimizer"]
+__all__ += ["pack_optimizer_state", "unpack_optimizer_state"]
 
 Params = Any
 """Parameters: any pytree of arrays."""

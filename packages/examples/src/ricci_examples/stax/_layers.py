@@ -11,28 +11,9 @@ from ricci_nn.initializers import Initializer, glorot_normal, normal, ones, zero
 
 from ._combinators import Layer, stateless
 
-__all__ = [
-    "BatchNorm",
-    "Dense",
-    "Dropout",
-    "Elu",
-    "Exp",
-    "Flatten",
-    "Gelu",
-    "Identity",
-    "LeakyRelu",
-    "LogSoftmax",
-    "Relu",
-    "Selu",
-    "Sigmoid",
-    "Softmax",
-    "Softplus",
-    "Tanh",
-    "elementwise",
-    "glorot",
-    "logsoftmax",
-    "randn",
-]
+__all__ = ["BatchNorm", "Dense", "Dropout", "Elu", "Exp", "Flatten", "Gelu", "Identity"]
+__all__ += ["LeakyRelu", "LogSoftmax", "Relu", "Selu", "Sigmoid", "Softmax", "Softplus", "Tanh"]
+__all__ += ["elementwise", "glorot", "logsoftmax", "randn"]
 
 glorot = glorot_normal
 randn = normal

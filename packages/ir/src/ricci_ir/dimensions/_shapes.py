@@ -8,21 +8,9 @@ from ._expressions import Size, SymbolicDimension
 from ._parsing import DimensionParser
 from ._scope import SymbolicScope
 
-__all__ = [
-    "as_size",
-    "is_static_shape",
-    "is_symbolic_dim",
-    "max_dim",
-    "min_dim",
-    "slice_positions",
-    "surely_at_least",
-    "surely_at_most",
-    "surely_different",
-    "symbolic_dim_bounds",
-    "symbolic_shape",
-    "to_sizes",
-    "typical_size",
-]
+__all__ = ["as_size", "is_static_shape", "is_symbolic_dim", "max_dim", "min_dim", "slice_positions"]
+__all__ += ["surely_at_least", "surely_at_most", "surely_different", "symbolic_dim_bounds"]
+__all__ += ["symbolic_shape", "to_sizes", "typical_size"]
 
 
 def symbolic_shape(

@@ -11,15 +11,8 @@ from ricci_ir.traces import ArrayLike, RuleTable, rule_table
 
 from ._jaxpr import Jaxpr, JaxprEqn
 
-__all__ = [
-    "ArrayMove",
-    "Steps",
-    "array_moves",
-    "first_error",
-    "non_finite_report",
-    "rolled_jaxpr",
-    "step_rules",
-]
+__all__ = ["ArrayMove", "Steps", "array_moves", "first_error", "non_finite_report", "rolled_jaxpr"]
+__all__ += ["step_rules"]
 
 
 class Steps(Protocol):

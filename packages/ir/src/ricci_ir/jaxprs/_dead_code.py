@@ -16,21 +16,9 @@ from ._effects import no_effects, only_droppable, program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
 from ._staged_call import donation, program_rules, staged_call
 
-__all__ = [
-    "EquationRule",
-    "LiveCall",
-    "LiveProgram",
-    "dead_code_rules",
-    "fixpoint",
-    "live_call",
-    "live_equation",
-    "live_equations",
-    "live_loop",
-    "live_program",
-    "may_have_dead_code",
-    "narrowed",
-    "needed_by",
-]
+__all__ = ["EquationRule", "LiveCall", "LiveProgram", "dead_code_rules", "fixpoint", "live_call"]
+__all__ += ["live_equation", "live_equations", "live_loop", "live_program", "may_have_dead_code"]
+__all__ += ["narrowed", "needed_by"]
 
 
 def fixpoint[S, R](step: Callable[[S], tuple[R, S]], state: S) -> tuple[R, S]:

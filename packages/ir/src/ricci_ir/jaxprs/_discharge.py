@@ -18,17 +18,8 @@ from ._evaluate import eval_jaxpr
 from ._jaxpr import Jaxpr, JaxprEqn
 from ._staging import JaxprTrace, trace_to_jaxpr
 
-__all__ = [
-    "as_values",
-    "discharge_as_call",
-    "discharge_call",
-    "discharged",
-    "DischargedProgram",
-    "free_references",
-    "reference_arguments",
-    "without_references",
-    "write_back",
-]
+__all__ = ["as_values", "discharge_as_call", "discharge_call", "discharged", "DischargedProgram"]
+__all__ += ["free_references", "reference_arguments", "without_references", "write_back"]
 
 
 class DischargeTrace(JaxprTrace):

@@ -13,19 +13,8 @@ from ricci_ir.types._aval import AbstractValue, get_aval
 
 from ._effects import no_effects
 
-__all__ = [
-    "Atom",
-    "convert_constvars",
-    "DebugInfo",
-    "DropVar",
-    "Jaxpr",
-    "JaxprEqn",
-    "jaxprs_in_params",
-    "Literal",
-    "subjaxprs",
-    "unknown_debug_info",
-    "Var",
-]
+__all__ = ["Atom", "convert_constvars", "DebugInfo", "DropVar", "Jaxpr", "JaxprEqn"]
+__all__ += ["jaxprs_in_params", "Literal", "subjaxprs", "unknown_debug_info", "Var"]
 
 _lock = threading.RLock()
 _python_numbers = frozenset({int, float, complex})

@@ -15,14 +15,8 @@ from ricci_ir.types import AbstractValue, ShapedArray, argument_aval, described_
 from ._jaxpr import DebugInfo, Jaxpr
 from ._staging import JaxprTrace, TypeTrace, trace_to_jaxpr
 
-__all__ = [
-    "check_pair",
-    "check_results",
-    "eval_shape",
-    "has_stages",
-    "make_jaxpr",
-    "register_described",
-]
+__all__ = ["check_pair", "check_results", "eval_shape", "has_stages", "make_jaxpr"]
+__all__ += ["register_described"]
 
 # For functions of these types ``eval_shape(fun, *args)`` is ``describe(fun, *args)``.
 _describers: dict[type, Callable[..., Any]] = {}

@@ -11,18 +11,8 @@ from ricci_ir._traceback_filtering import looks_like
 
 from ._trace import ContextBlock, context
 
-__all__ = [
-    "is_differentiated",
-    "is_transposed",
-    "jvp_stack",
-    "named_call",
-    "named_scope",
-    "NameStack",
-    "scope_path",
-    "Transformation",
-    "transposed_stack",
-    "vmap_stack",
-]
+__all__ = ["is_differentiated", "is_transposed", "jvp_stack", "named_call", "named_scope"]
+__all__ += ["NameStack", "scope_path", "Transformation", "transposed_stack", "vmap_stack"]
 
 
 class Transformation(str):

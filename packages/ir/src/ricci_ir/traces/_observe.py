@@ -13,21 +13,9 @@ from ricci_ir._source import Source, caller_source
 
 from ._trace import ContextBlock, Trace, context
 
-__all__ = [
-    "CarryPromoted",
-    "CondSelected",
-    "current_source",
-    "DigitsLost",
-    "DonatingCall",
-    "is_observed",
-    "exempt_from_retracing",
-    "active_cache",
-    "notify",
-    "NotReversible",
-    "observing",
-    "ProgramCompiled",
-    "TraceAbandoned",
-]
+__all__ = ["CarryPromoted", "CondSelected", "current_source", "DigitsLost", "DonatingCall"]
+__all__ += ["is_observed", "exempt_from_retracing", "active_cache", "notify", "NotReversible"]
+__all__ += ["observing", "ProgramCompiled", "TraceAbandoned"]
 
 
 class TraceAbandoned(TupleRecord):

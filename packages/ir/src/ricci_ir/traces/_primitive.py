@@ -21,22 +21,9 @@ from ._sharding_rules import result_types
 from ._trace import Trace, context
 from ._unreduced import SumsOfBlock
 
-__all__ = [
-    "define",
-    "defined_at",
-    "derived",
-    "eager_rules",
-    "exact_rules",
-    "Primitive",
-    "primitive_classes",
-    "primitives",
-    "reference_rules",
-    "rule_table",
-    "RuleTable",
-    "sharding_rules",
-    "sum_rules",
-    "unsupported",
-]
+__all__ = ["define", "defined_at", "derived", "eager_rules", "exact_rules", "Primitive"]
+__all__ += ["primitive_classes", "primitives", "reference_rules", "rule_table", "RuleTable"]
+__all__ += ["sharding_rules", "sum_rules", "unsupported"]
 
 
 @without_boundaries

@@ -36,20 +36,9 @@ from ._observe import current_source
 from ._trace import Trace, context
 from ._unreduced import sums_of, sums_of_result
 
-__all__ = [
-    "FactorMap",
-    "ShardingRule",
-    "VaryingMismatch",
-    "by_element",
-    "cast_varying",
-    "except_dimension",
-    "factors",
-    "same_dimensions",
-    "unsharded",
-    "unsharded_matrices",
-    "varying",
-    "varying_cast",
-]
+__all__ = ["FactorMap", "ShardingRule", "VaryingMismatch", "by_element", "cast_varying"]
+__all__ += ["except_dimension", "factors", "same_dimensions", "unsharded", "unsharded_matrices"]
+__all__ += ["varying", "varying_cast"]
 
 # The result of ``abstract_eval``: a type, or a list of them for a primitive with several results.
 type ResultTypes = AbstractValue | Sequence[AbstractValue]

@@ -23,22 +23,9 @@ from ricci_ir.types import AbstractValue, check_index, check_number, check_truth
 
 from ._array_type import Array, register_array_type
 
-__all__ = [
-    "check_derivative",
-    "context",
-    "enclosing",
-    "eval_context",
-    "ContextBlock",
-    "eval_trace",
-    "EvalTrace",
-    "is_concrete",
-    "is_under",
-    "leaked_tracer",
-    "library_trace_rules",
-    "set_trace",
-    "Trace",
-    "Tracer",
-]
+__all__ = ["check_derivative", "context", "enclosing", "eval_context", "ContextBlock", "eval_trace"]
+__all__ += ["EvalTrace", "is_concrete", "is_under", "leaked_tracer", "library_trace_rules"]
+__all__ += ["set_trace", "Trace", "Tracer"]
 
 
 # For type checkers a tracer is an ``Array``; at run time ``Array`` recognises registered classes.

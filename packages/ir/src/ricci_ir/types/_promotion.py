@@ -19,14 +19,8 @@ from ricci_ir._option_kinds import ExplicitX64Mode, NumpyDtypePromotion
 
 from . import _dtypes as dtypes
 
-__all__ = [
-    "dtype_and_weak_type",
-    "is_weakly_typed",
-    "lattice_result_type",
-    "promote_types",
-    "result_type",
-    "TypePromotionError",
-]
+__all__ = ["dtype_and_weak_type", "is_weakly_typed", "lattice_result_type", "promote_types"]
+__all__ += ["result_type", "TypePromotionError"]
 
 
 class TypePromotionError(ValueError):

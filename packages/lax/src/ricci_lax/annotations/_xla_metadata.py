@@ -20,17 +20,9 @@ from ricci_stablehlo import (
     tokens_at,
 )
 
-__all__ = [
-    "annotated_call",
-    "call_annotated",
-    "fuse_limit",
-    "must_fuse_call",
-    "set_xla_metadata",
-    "xla_metadata_call",
-    "xla_metadata_call2",
-    "xla_metadata_call_p",
-    "xla_metadata_value_p",
-]
+__all__ = ["annotated_call", "call_annotated", "fuse_limit", "must_fuse_call", "set_xla_metadata"]
+__all__ += ["xla_metadata_call", "xla_metadata_call2", "xla_metadata_call_p"]
+__all__ += ["xla_metadata_value_p"]
 
 
 def annotated_call(

@@ -17,21 +17,9 @@ from ._error import Error, bind_check, error_of, slots_of
 from ._exceptions import DivisionByZeroError, FailedCheckError, JaxException, NaNError, OOBError
 from ._log import Enabled, Log, run
 
-__all__ = [
-    "ErrorCategory",
-    "all_checks",
-    "automatic_checks",
-    "check",
-    "check_error",
-    "checkify",
-    "debug_check",
-    "div_checks",
-    "find_error",
-    "float_checks",
-    "index_checks",
-    "nan_checks",
-    "user_checks",
-]
+__all__ = ["ErrorCategory", "all_checks", "automatic_checks", "check", "check_error", "checkify"]
+__all__ += ["debug_check", "div_checks", "find_error", "float_checks", "index_checks", "nan_checks"]
+__all__ += ["user_checks"]
 
 ErrorCategory = type[JaxException]
 

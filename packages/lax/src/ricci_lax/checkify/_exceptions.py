@@ -9,15 +9,8 @@ import numpy as np
 from ricci_ir import PyTree, Source
 from ricci_pytree import PyTreeDef, tree_unflatten
 
-__all__ = [
-    "BatchedError",
-    "DivisionByZeroError",
-    "FailedCheckError",
-    "JaxException",
-    "JaxRuntimeError",
-    "NaNError",
-    "OOBError",
-]
+__all__ = ["BatchedError", "DivisionByZeroError", "FailedCheckError", "JaxException"]
+__all__ += ["JaxRuntimeError", "NaNError", "OOBError"]
 
 # The text of NumPy's IndexError; its fields are an OOBError's payload.
 _OUT_OF_BOUNDS = "index {} is out of bounds for axis {} with size {}"

@@ -18,13 +18,8 @@ from ._convolution import conv_general_dilated
 from ._dot import dot_general
 from ._precision import PrecisionLike
 
-__all__ = [
-    "conv",
-    "conv_general_dilated_local",
-    "conv_general_dilated_patches",
-    "conv_transpose",
-    "conv_with_general_padding",
-]
+__all__ = ["conv", "conv_general_dilated_local", "conv_general_dilated_patches", "conv_transpose"]
+__all__ += ["conv_with_general_padding"]
 
 
 def conv(

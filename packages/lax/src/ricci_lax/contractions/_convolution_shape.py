@@ -11,15 +11,9 @@ from ricci_lax.reductions._window_shape import Padding, dilated_shape, padtype_t
 
 from ._precision import CanonicalPrecision
 
-__all__ = [
-    "ConvDimensionNumbers",
-    "ConvGeneralDilatedDimensionNumbers",
-    "conv_dimension_numbers",
-    "conv_general_permutations",
-    "conv_general_shape_tuple",
-    "conv_shape_tuple",
-    "conv_transpose_shape_tuple",
-]
+__all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv_dimension_numbers"]
+__all__ += ["conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple"]
+__all__ += ["conv_transpose_shape_tuple"]
 
 
 class ConvDimensionNumbers(NamedTuple):

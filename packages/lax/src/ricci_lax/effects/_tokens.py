@@ -7,15 +7,8 @@ from ricci_autodiff import Zero, instantiate, not_linear
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 
-__all__ = [
-    "DebugEffect",
-    "OrderedDebugEffect",
-    "after_all",
-    "after_all_p",
-    "create_token",
-    "create_token_p",
-    "dce_sink",
-]
+__all__ = ["DebugEffect", "OrderedDebugEffect", "after_all", "after_all_p", "create_token"]
+__all__ += ["create_token_p", "dce_sink"]
 
 
 class AllowedEffect(ir.Effect):

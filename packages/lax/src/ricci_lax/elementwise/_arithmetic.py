@@ -20,29 +20,9 @@ from ._comparison import bitwise_or, compare, eq, ge, select_n, write_select
 from ._conversion import converted
 from ._linear import add, add_any, conj, imag, neg, real, sub
 
-__all__ = [
-    "abs",
-    "abs_p",
-    "div",
-    "div_p",
-    "floor",
-    "floor_p",
-    "integer_pow",
-    "integer_pow_p",
-    "mul",
-    "mul_p",
-    "mulhi",
-    "mulhi_p",
-    "one_minus_square",
-    "one_minus_square_p",
-    "reciprocal",
-    "rem",
-    "rem_p",
-    "sign",
-    "sign_p",
-    "square",
-    "square_p",
-]
+__all__ = ["abs", "abs_p", "div", "div_p", "floor", "floor_p", "integer_pow", "integer_pow_p"]
+__all__ += ["mul", "mul_p", "mulhi", "mulhi_p", "one_minus_square", "one_minus_square_p"]
+__all__ += ["reciprocal", "rem", "rem_p", "sign", "sign_p", "square", "square_p"]
 
 # Products
 

@@ -16,14 +16,8 @@ from ricci_stablehlo import Lowering, Value
 from ._comparison import compare
 from ._factories import real_part
 
-__all__ = [
-    "bitcast_convert_type",
-    "bitcast_convert_type_p",
-    "convert_element_type",
-    "convert_element_type_p",
-    "reduce_precision",
-    "reduce_precision_p",
-]
+__all__ = ["bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type"]
+__all__ += ["convert_element_type_p", "reduce_precision", "reduce_precision_p"]
 
 # convert_element_type
 

@@ -15,23 +15,8 @@ from ricci_stablehlo import Lowering, Value, tensor_type
 
 from . import _factories as factories
 
-__all__ = [
-    "add",
-    "add_any_p",
-    "add_p",
-    "complex",
-    "complex_p",
-    "conj",
-    "conj_p",
-    "imag",
-    "imag_p",
-    "neg",
-    "neg_p",
-    "real",
-    "real_p",
-    "sub",
-    "sub_p",
-]
+__all__ = ["add", "add_any_p", "add_p", "complex", "complex_p", "conj", "conj_p", "imag", "imag_p"]
+__all__ += ["neg", "neg_p", "real", "real_p", "sub", "sub_p"]
 
 neg_p: Primitive = factories.nary(
     "neg",

@@ -19,21 +19,8 @@ from . import _factories as factories
 from ._arithmetic import mul
 from ._comparison import compare, eq, gt, select_n, write_select
 
-__all__ = [
-    "RoundingMethod",
-    "ceil",
-    "ceil_p",
-    "is_finite",
-    "is_finite_p",
-    "max",
-    "max_p",
-    "min",
-    "min_p",
-    "nextafter",
-    "nextafter_p",
-    "round",
-    "round_p",
-]
+__all__ = ["RoundingMethod", "ceil", "ceil_p", "is_finite", "is_finite_p", "max", "max_p", "min"]
+__all__ += ["min_p", "nextafter", "nextafter_p", "round", "round_p"]
 
 
 class RoundingMethod(enum.IntEnum):

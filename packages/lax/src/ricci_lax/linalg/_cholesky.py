@@ -20,14 +20,8 @@ from . import _kernels as kernels
 from ._matrices import adjoint, identity, in_batch, lower_triangle
 from ._triangular_solve import matmul, matrix_transpose, triangular_solve
 
-__all__ = [
-    "cholesky",
-    "cholesky_p",
-    "cholesky_update",
-    "cholesky_update_p",
-    "symmetric_product",
-    "symmetric_product_p",
-]
+__all__ = ["cholesky", "cholesky_p", "cholesky_update", "cholesky_update_p", "symmetric_product"]
+__all__ += ["symmetric_product_p"]
 
 # cholesky
 

@@ -13,13 +13,8 @@ from ricci_lax.structure import _operand_types as operand_types
 from ricci_lax.structure import full, squeeze
 from ricci_stablehlo import Lowering, Value, tensor_type
 
-__all__ = [
-    "RandomAlgorithm",
-    "rng_bit_generator",
-    "rng_bit_generator_p",
-    "rng_uniform",
-    "rng_uniform_p",
-]
+__all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform"]
+__all__ += ["rng_uniform_p"]
 
 _KEYS = {"uint32": 4, "uint64": 2}  # the number of words in a key of 128 bits
 _BITS = ("uint8", "uint16", "uint32", "uint64")

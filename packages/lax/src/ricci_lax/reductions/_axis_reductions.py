@@ -30,20 +30,9 @@ from ricci_lax.structure._resharding import resolved_by
 from ricci_lax.structure._transposing import lower_reduce
 from ricci_stablehlo import Lowering, Value, combining_region, int_array, traced
 
-__all__ = [
-    "reduce_and",
-    "reduce_and_p",
-    "reduce_max",
-    "reduce_max_p",
-    "reduce_min",
-    "reduce_min_p",
-    "reduce_or",
-    "reduce_or_p",
-    "reduce_prod",
-    "reduce_prod_p",
-    "reduce_xor",
-    "reduce_xor_p",
-]
+__all__ = ["reduce_and", "reduce_and_p", "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p"]
+__all__ += ["reduce_or", "reduce_or_p", "reduce_prod", "reduce_prod_p", "reduce_xor"]
+__all__ += ["reduce_xor_p"]
 
 
 def lowest(dtype: DTypeLike) -> ArrayLike:

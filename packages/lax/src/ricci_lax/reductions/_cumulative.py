@@ -24,19 +24,8 @@ from ._axis_reductions import highest, lowest
 from ._row_scans import RowScan
 from ._window_shape import lower_reduce_window
 
-__all__ = [
-    "associative_scan",
-    "cumlogsumexp",
-    "cumlogsumexp_p",
-    "cummax",
-    "cummax_p",
-    "cummin",
-    "cummin_p",
-    "cumprod",
-    "cumprod_p",
-    "cumsum",
-    "cumsum_p",
-]
+__all__ = ["associative_scan", "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin"]
+__all__ += ["cummin_p", "cumprod", "cumprod_p", "cumsum", "cumsum_p"]
 
 
 def associative_scan(

@@ -24,13 +24,8 @@ from ._axis_reductions import highest, lowest
 from ._reduce import check_initial_values, is_identity, strong_scalar, trace_computation
 from ._window_selection import select_and_gather_add_p
 
-__all__ = [
-    "reduce_window",
-    "reduce_window_max_p",
-    "reduce_window_min_p",
-    "reduce_window_p",
-    "reduce_window_sum_p",
-]
+__all__ = ["reduce_window", "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p"]
+__all__ += ["reduce_window_sum_p"]
 
 
 def _window_aval(name: str, x: ir.ShapedArray, window: dict[str, Any]) -> ir.ShapedArray:

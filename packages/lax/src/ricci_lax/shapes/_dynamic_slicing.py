@@ -20,16 +20,9 @@ from ._joining import check_dtypes_match, stack_scalars, unstack
 from ._scatter import scatter_p
 from ._slicing import sliced_dimensions
 
-__all__ = [
-    "dynamic_index_in_dim",
-    "dynamic_slice",
-    "dynamic_slice_in_dim",
-    "dynamic_slice_p",
-    "dynamic_update_index_in_dim",
-    "dynamic_update_slice",
-    "dynamic_update_slice_in_dim",
-    "dynamic_update_slice_p",
-]
+__all__ = ["dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_slice_p"]
+__all__ += ["dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim"]
+__all__ += ["dynamic_update_slice_p"]
 
 # dynamic_slice
 

@@ -31,20 +31,9 @@ from ._gather import gather_p
 from ._joining import check_dtypes_match
 from ._scatter_lowering import lower_scatter, window_reading
 
-__all__ = [
-    "scatter",
-    "scatter_add",
-    "scatter_add_p",
-    "scatter_max",
-    "scatter_max_p",
-    "scatter_min",
-    "scatter_min_p",
-    "scatter_mul",
-    "scatter_mul_p",
-    "scatter_p",
-    "scatter_sub",
-    "scatter_sub_p",
-]
+__all__ = ["scatter", "scatter_add", "scatter_add_p", "scatter_max", "scatter_max_p", "scatter_min"]
+__all__ += ["scatter_min_p", "scatter_mul", "scatter_mul_p", "scatter_p", "scatter_sub"]
+__all__ += ["scatter_sub_p"]
 
 _UINT32 = np.dtype("uint32")
 

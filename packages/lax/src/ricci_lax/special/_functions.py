@@ -23,26 +23,9 @@ from ricci_lax.elementwise._transcendental import exp, in_wide_floats, log, sqrt
 from ricci_lax.structure._operand_types import array_aval, floating
 from ricci_stablehlo import traced
 
-__all__ = [
-    "bessel_i0e",
-    "bessel_i0e_p",
-    "bessel_i1e",
-    "bessel_i1e_p",
-    "digamma",
-    "digamma_p",
-    "erf",
-    "erf_inv",
-    "erf_inv_p",
-    "erf_p",
-    "erfc",
-    "erfc_p",
-    "lgamma",
-    "lgamma_p",
-    "polygamma",
-    "polygamma_p",
-    "zeta",
-    "zeta_p",
-]
+__all__ = ["bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "digamma", "digamma_p"]
+__all__ += ["erf", "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "lgamma", "lgamma_p"]
+__all__ += ["polygamma", "polygamma_p", "zeta", "zeta_p"]
 
 # Error function
 

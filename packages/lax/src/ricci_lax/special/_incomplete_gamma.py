@@ -25,16 +25,8 @@ from . import _iterations as iterations
 from ._functions import digamma, lgamma
 from ._uniform_gamma import is_uniform, uniform_gamma
 
-__all__ = [
-    "igamma",
-    "igamma_grad_a",
-    "igamma_grad_a_p",
-    "igamma_p",
-    "igammac",
-    "igammac_p",
-    "random_gamma_grad",
-    "random_gamma_grad_p",
-]
+__all__ = ["igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p"]
+__all__ += ["random_gamma_grad", "random_gamma_grad_p"]
 
 
 # P(a, x) = exp(a log x - x - lgamma(a + 1)) * sum of x^n / ((a + 1) ... (a + n)).

@@ -10,13 +10,8 @@ from ricci_stablehlo import Lowering, Value, tensor_type
 
 from . import _exact_rules as exact
 
-__all__ = [
-    "copy_p",
-    "optimization_barrier",
-    "optimization_barrier_p",
-    "stop_gradient",
-    "stop_gradient_p",
-]
+__all__ = ["copy_p", "optimization_barrier", "optimization_barrier_p", "stop_gradient"]
+__all__ += ["stop_gradient_p"]
 
 
 stop_gradient_p: ir.Primitive = ir.define(

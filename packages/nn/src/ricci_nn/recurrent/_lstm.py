@@ -23,16 +23,8 @@ from ricci_ir import Array, ArrayLike, api_boundary, composite
 from ricci_nn._sigmoids import sigmoid
 from ricci_random import bernoulli, fold_in, key, uniform
 
-__all__ = [
-    "get_num_params_in_lstm",
-    "init_lstm_weight",
-    "lstm",
-    "lstm_bwd",
-    "lstm_fwd",
-    "lstm_ref",
-    "swap_lstm_gates",
-    "unpack_lstm_weights",
-]
+__all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref"]
+__all__ += ["swap_lstm_gates", "unpack_lstm_weights"]
 
 type _ByLayer = dict[int, Array]
 

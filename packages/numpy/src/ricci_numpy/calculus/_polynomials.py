@@ -15,17 +15,8 @@ from ricci_numpy.ufuncs._arithmetic import power
 
 from ._convolution import convolve
 
-__all__ = [
-    "poly",
-    "polyadd",
-    "polyder",
-    "polydiv",
-    "polyint",
-    "polymul",
-    "polysub",
-    "polyval",
-    "vander",
-]
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval"]
+__all__ += ["vander"]
 
 
 def poly(seq_of_zeros: ir.ArrayLike) -> ir.Array:

@@ -7,22 +7,8 @@ from ricci_lax import FftType
 
 from ._dimensions import transform, transform_1d
 
-__all__ = [
-    "fft",
-    "fft2",
-    "fftn",
-    "hfft",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ihfft",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "rfft",
-    "rfft2",
-    "rfftn",
-]
+__all__ = ["fft", "fft2", "fftn", "hfft", "ifft", "ifft2", "ifftn", "ihfft", "irfft", "irfft2"]
+__all__ += ["irfftn", "rfft", "rfft2", "rfftn"]
 
 # The sizes or the axes of a transform: those of the array without them.
 type Dims = Sequence[int] | None

@@ -34,19 +34,8 @@ from ._products import vecdot as vecdot_along
 from ._solvers import inv, real_eps
 from ._vector_products import cross as cross_of_any
 
-__all__ = [
-    "cond",
-    "cross",
-    "diagonal",
-    "matmul",
-    "matrix_power",
-    "matrix_rank",
-    "multi_dot",
-    "outer",
-    "tensordot",
-    "trace",
-    "vecdot",
-]
+__all__ = ["cond", "cross", "diagonal", "matmul", "matrix_power", "matrix_rank", "multi_dot"]
+__all__ += ["outer", "tensordot", "trace", "vecdot"]
 
 
 def matrix_power(a: ArrayLike, n: int) -> Array:

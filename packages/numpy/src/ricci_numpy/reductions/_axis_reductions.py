@@ -11,19 +11,8 @@ from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
 from . import _kinds as kinds
 
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "count_nonzero",
-    "max",
-    "min",
-    "minmax",
-    "prod",
-    "ptp",
-    "sum",
-]
+__all__ = ["all", "amax", "amin", "any", "count_nonzero", "max", "min", "minmax", "prod", "ptp"]
+__all__ += ["sum"]
 
 _FLOAT32 = np.dtype("float32")
 

@@ -16,17 +16,8 @@ from ._extreme_indices import argmax, argmin, index_of_extreme
 from ._kinds import keep_axes, reduction_operands
 from ._moments import mean_of, real_dtype, squared_modulus, variance_dtypes
 
-__all__ = [
-    "nanargmax",
-    "nanargmin",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
-]
+__all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum"]
+__all__ += ["nanvar"]
 
 
 def _filled(name: str, a: Array, value: float) -> Array:

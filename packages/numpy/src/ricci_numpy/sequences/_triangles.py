@@ -17,20 +17,8 @@ from ricci_numpy.indexing._where import nonzero
 
 from ._diagonals import near_offset
 
-__all__ = [
-    "diag_indices",
-    "diag_indices_from",
-    "eye",
-    "identity",
-    "mask_indices",
-    "tri",
-    "tril",
-    "tril_indices",
-    "tril_indices_from",
-    "triu",
-    "triu_indices",
-    "triu_indices_from",
-]
+__all__ = ["diag_indices", "diag_indices_from", "eye", "identity", "mask_indices", "tri", "tril"]
+__all__ += ["tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from"]
 
 # A function like ``triu`` and ``tril``.
 type MaskFunction = Callable[[Array, int], ArrayLike]

@@ -13,17 +13,8 @@ from ricci_numpy import _promotion as promotion
 from ._reshaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshaped
 from ._transposing import moveaxis
 
-__all__ = [
-    "append",
-    "block",
-    "column_stack",
-    "concat",
-    "concatenate",
-    "dstack",
-    "hstack",
-    "stack",
-    "vstack",
-]
+__all__ = ["append", "block", "column_stack", "concat", "concatenate", "dstack", "hstack", "stack"]
+__all__ += ["vstack"]
 
 # Arrays to join: a sequence of them, or the parts of one along its first axis.
 type Arrays = Sequence[ArrayLike] | Array | np.ndarray

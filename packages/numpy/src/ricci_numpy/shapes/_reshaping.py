@@ -14,18 +14,8 @@ from ricci_numpy._promotion import axis_tuple, check_arraylike, operands
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, common_sharding
 from ricci_numpy.arrays._filling import as_shape
 
-__all__ = [
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
-    "expand_dims",
-    "ravel",
-    "reshape",
-    "squeeze",
-]
+__all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes"]
+__all__ += ["broadcast_to", "expand_dims", "ravel", "reshape", "squeeze"]
 
 
 def checked_operand(name: str, x: ArrayLike) -> Any:

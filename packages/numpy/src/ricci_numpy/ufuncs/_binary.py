@@ -17,23 +17,9 @@ from ._factories import BOOLEANS, FLOATS, PROMOTED, binary, in_one_step, publish
 from ._mixed_comparison import compared_by_value
 from ._unary import EXACT_DTYPES, UNSIGNED_DTYPES, truth
 
-__all__ = [
-    "arctan2",
-    "atan2",
-    "bitwise_left_shift",
-    "bitwise_right_shift",
-    "divide",
-    "equal",
-    "greater",
-    "greater_equal",
-    "left_shift",
-    "less",
-    "less_equal",
-    "nextafter",
-    "not_equal",
-    "right_shift",
-    "true_divide",
-]
+__all__ = ["arctan2", "atan2", "bitwise_left_shift", "bitwise_right_shift", "divide", "equal"]
+__all__ += ["greater", "greater_equal", "left_shift", "less", "less_equal", "nextafter"]
+__all__ += ["not_equal", "right_shift", "true_divide"]
 
 Operation = Callable[..., Array]
 

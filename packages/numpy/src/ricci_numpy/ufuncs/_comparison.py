@@ -18,23 +18,9 @@ from ._binary import add, equal, less_equal, multiply
 from ._factories import BOOLEANS, publish, unary
 from ._unary import imag
 
-__all__ = [
-    "allclose",
-    "array_equal",
-    "array_equiv",
-    "isclose",
-    "iscomplex",
-    "iscomplexobj",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "isreal",
-    "isrealobj",
-    "isscalar",
-    "iterable",
-]
+__all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplex", "iscomplexobj"]
+__all__ += ["isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar"]
+__all__ += ["iterable"]
 
 
 def _by_kind(

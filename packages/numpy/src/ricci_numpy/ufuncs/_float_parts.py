@@ -13,16 +13,8 @@ from ricci_numpy.arrays._filling import filled
 
 from ._comparison import isinf
 
-__all__ = [
-    "bitwise_count",
-    "copysign",
-    "frexp",
-    "ldexp",
-    "modf",
-    "nan_to_num",
-    "signbit",
-    "spacing",
-]
+__all__ = ["bitwise_count", "copysign", "frexp", "ldexp", "modf", "nan_to_num", "signbit"]
+__all__ += ["spacing"]
 
 
 def signbit(x: ir.ArrayLike, /) -> ir.Array:

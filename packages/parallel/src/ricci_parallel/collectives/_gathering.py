@@ -22,15 +22,8 @@ from ._casts import varied
 from ._lowering import channel, is_alone, on_words, replica_groups
 from ._members import arranged, in_groups, shape_of, sizes_around, split_dimension
 
-__all__ = [
-    "all_gather",
-    "all_gather_invariant_p",
-    "all_gather_p",
-    "all_gather_reduced_p",
-    "psum_scatter",
-    "reduce_scatter_p",
-    "unreduced_reduce_scatter_p",
-]
+__all__ = ["all_gather", "all_gather_invariant_p", "all_gather_p", "all_gather_reduced_p"]
+__all__ += ["psum_scatter", "reduce_scatter_p", "unreduced_reduce_scatter_p"]
 
 
 def _gathered_type(

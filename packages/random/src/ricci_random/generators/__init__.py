@@ -9,12 +9,5 @@ from ._rbg_generators import rbg as rbg_prng_impl
 from ._rbg_generators import unsafe_rbg as unsafe_rbg_prng_impl
 from ._threefry_generator import threefry as threefry_prng_impl
 
-__all__ = [
-    "define_prng_impl",
-    "random_seed",
-    "rbg_prng_impl",
-    "seed_with_impl",
-    "threefry_2x32",
-    "threefry_prng_impl",
-    "unsafe_rbg_prng_impl",
-]
+__all__ = ["define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry_2x32"]
+__all__ += ["threefry_prng_impl", "unsafe_rbg_prng_impl"]

@@ -29,18 +29,8 @@ from ._parameters import (
 )
 from ._uniform import _uniform, uniform_upper_first
 
-__all__ = [
-    "cauchy",
-    "exponential",
-    "geometric",
-    "gumbel",
-    "laplace",
-    "logistic",
-    "pareto",
-    "rayleigh",
-    "triangular",
-    "weibull_min",
-]
+__all__ = ["cauchy", "exponential", "geometric", "gumbel", "laplace", "logistic", "pareto"]
+__all__ += ["rayleigh", "triangular", "weibull_min"]
 
 
 @staged

@@ -25,16 +25,8 @@ from ._parameters import (
 )
 from ._uniform import _rademacher, _uniform
 
-__all__ = [
-    "double_sided_maxwell",
-    "lognormal",
-    "maxwell",
-    "multivariate_normal",
-    "normal",
-    "orthogonal",
-    "truncated_normal",
-    "wald",
-]
+__all__ = ["double_sided_maxwell", "lognormal", "maxwell", "multivariate_normal", "normal"]
+__all__ += ["orthogonal", "truncated_normal", "wald"]
 
 
 @staged

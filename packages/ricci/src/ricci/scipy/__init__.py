@@ -18,20 +18,8 @@ if _typing.TYPE_CHECKING:
     from . import special as special
     from . import stats as stats
 
-__all__ = [
-    "cluster",
-    "fft",
-    "integrate",
-    "interpolate",
-    "linalg",
-    "ndimage",
-    "optimize",
-    "signal",
-    "sparse",
-    "spatial",
-    "special",
-    "stats",
-]
+__all__ = ["cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal"]
+__all__ += ["sparse", "spatial", "special", "stats"]
 
 # One namespace costs the import of that one.
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there

@@ -15,17 +15,8 @@ from ricci_numpy.authoring import (
     promote_dtypes_inexact,
 )
 
-__all__ = [
-    "block_diag",
-    "circulant",
-    "companion",
-    "convolution_matrix",
-    "fiedler",
-    "fiedler_companion",
-    "hankel",
-    "leslie",
-    "toeplitz",
-]
+__all__ = ["block_diag", "circulant", "companion", "convolution_matrix", "fiedler"]
+__all__ += ["fiedler_companion", "hankel", "leslie", "toeplitz"]
 
 
 def _vectors(name: str, *args: ir.ArrayLike) -> list[ir.Array]:

@@ -11,16 +11,8 @@ from ricci_numpy.authoring import check_choice, matrices
 
 from ._factors import cholesky, from_lists, precise_dot
 
-__all__ = [
-    "cho_factor",
-    "cho_solve",
-    "det",
-    "inv",
-    "lu_factor",
-    "lu_solve",
-    "solve",
-    "solve_triangular",
-]
+__all__ = ["cho_factor", "cho_solve", "det", "inv", "lu_factor", "lu_solve", "solve"]
+__all__ += ["solve_triangular"]
 
 _TRANSPOSITIONS = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
 

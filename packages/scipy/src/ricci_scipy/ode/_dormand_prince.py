@@ -13,15 +13,8 @@ from typing import Any
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike
 
-__all__ = [
-    "abs2",
-    "fit_4th_order_polynomial",
-    "initial_step_size",
-    "interp_fit_dopri",
-    "mean_error_ratio",
-    "optimal_step_size",
-    "runge_kutta_step",
-]
+__all__ = ["abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri"]
+__all__ += ["mean_error_ratio", "optimal_step_size", "runge_kutta_step"]
 
 # The stages: the time of each, as a part of the step, and the weights of the stages before it.
 _STAGES: tuple[tuple[float, tuple[float, ...]], ...] = (

@@ -12,19 +12,8 @@ from ricci_ir import Array, ArrayLike, canonicalize_dtype
 from . import _error_coefficients as tables
 from ._elementwise import chebyshev, elementwise, pieces, polynomial
 
-__all__ = [
-    "dawsn",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfinv",
-    "log_ndtr",
-    "ndtr",
-    "ndtri",
-    "owens_t",
-    "wofz",
-]
+__all__ = ["dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"]
+__all__ += ["owens_t", "wofz"]
 
 _ROOT_HALF = float(np.sqrt(0.5))
 _ROOT_PI = float(np.sqrt(np.pi))

@@ -13,12 +13,8 @@ from ._array import BCOO
 from ._dimensions import bcoo_update_layout
 from ._layout import bcoo_extract_p, is_inside, properties_of, split_shape, whole_batches
 
-__all__ = [
-    "bcoo_conv_general_dilated",
-    "bcoo_multiply_dense",
-    "bcoo_multiply_sparse",
-    "bcoo_reduce_sum",
-]
+__all__ = ["bcoo_conv_general_dilated", "bcoo_multiply_dense", "bcoo_multiply_sparse"]
+__all__ += ["bcoo_reduce_sum"]
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:

@@ -13,17 +13,9 @@ from ._array import BCOO
 from ._layout import bcoo_extract_p, first_of_duplicates
 from ._products import bcoo_dot_general_p, bcoo_dot_general_sampled_p, spdot_general
 
-__all__ = [
-    "bcoo_dot_general",
-    "bcoo_dot_general_sampled",
-    "bcoo_eliminate_zeros",
-    "bcoo_extract",
-    "bcoo_fromdense",
-    "bcoo_sort_indices",
-    "bcoo_sum_duplicates",
-    "bcoo_todense",
-    "bcoo_transpose",
-]
+__all__ = ["bcoo_dot_general", "bcoo_dot_general_sampled", "bcoo_eliminate_zeros", "bcoo_extract"]
+__all__ += ["bcoo_fromdense", "bcoo_sort_indices", "bcoo_sum_duplicates", "bcoo_todense"]
+__all__ += ["bcoo_transpose"]
 
 
 def bcoo_todense(mat: BCOO) -> Array:

@@ -10,15 +10,8 @@ from ricci_ir import Array, ArrayLike, DTypeLike, Primitive
 from ricci_sparse._function_primitives import function_primitive
 from ricci_sparse.layouts import SparseInfo, over_batches
 
-__all__ = [
-    "BCOOProperties",
-    "bcoo_extract_p",
-    "bcoo_fromdense_p",
-    "bcoo_sort_indices_p",
-    "bcoo_sum_duplicates_p",
-    "bcoo_todense_p",
-    "bcoo_transpose_p",
-]
+__all__ = ["BCOOProperties", "bcoo_extract_p", "bcoo_fromdense_p", "bcoo_sort_indices_p"]
+__all__ += ["bcoo_sum_duplicates_p", "bcoo_todense_p", "bcoo_transpose_p"]
 
 # The batch, sparse and dense sizes of an array.
 type ShapeParts = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]

@@ -17,17 +17,9 @@ from ricci_sparse.layouts import SparseInfo
 from ._array import BCSR
 from ._layout import bcsr_extract_p, rows_of, with_rows
 
-__all__ = [
-    "bcsr_broadcast_in_dim",
-    "bcsr_concatenate",
-    "bcsr_dot_general",
-    "bcsr_dot_general_p",
-    "bcsr_eliminate_zeros",
-    "bcsr_extract",
-    "bcsr_fromdense",
-    "bcsr_sum_duplicates",
-    "bcsr_todense",
-]
+__all__ = ["bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general", "bcsr_dot_general_p"]
+__all__ += ["bcsr_eliminate_zeros", "bcsr_extract", "bcsr_fromdense", "bcsr_sum_duplicates"]
+__all__ += ["bcsr_todense"]
 
 
 def _dot_general(

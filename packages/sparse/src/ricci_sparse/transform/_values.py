@@ -13,16 +13,8 @@ from ricci_sparse._base import is_sparse
 from ricci_sparse.bcoo import BCOO
 from ricci_sparse.bcsr import BCSR
 
-__all__ = [
-    "ArrayOrSparse",
-    "SparsifyEnv",
-    "SparsifyValue",
-    "arrays_to_spvalues",
-    "sparse_rules_bcoo",
-    "sparse_rules_bcsr",
-    "spvalues_to_arrays",
-    "spvalues_to_avals",
-]
+__all__ = ["ArrayOrSparse", "SparsifyEnv", "SparsifyValue", "arrays_to_spvalues"]
+__all__ += ["sparse_rules_bcoo", "sparse_rules_bcsr", "spvalues_to_arrays", "spvalues_to_avals"]
 
 ArrayOrSparse = Any  # an array, or a sparse one
 

@@ -22,11 +22,8 @@ from ._array_impl import ArrayImpl
 from ._layout import Format, in_format, in_layout, special_layout
 from ._placement import move_array
 
-__all__ = [
-    "make_array_from_callback",
-    "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays",
-]
+__all__ = ["make_array_from_callback", "make_array_from_process_local_data"]
+__all__ += ["make_array_from_single_device_arrays"]
 
 
 def _check_sharding(user: str, sharding: object) -> None:

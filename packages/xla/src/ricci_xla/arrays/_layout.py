@@ -14,16 +14,8 @@ from ricci_xla.meshes import Sharding, SingleDeviceSharding, single_device_shard
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
 
-__all__ = [
-    "HOST_MEMORY",
-    "AutoLayout",
-    "Format",
-    "Layout",
-    "MemorySpace",
-    "in_memory",
-    "layout_of",
-    "physical_layout",
-]
+__all__ = ["HOST_MEMORY", "AutoLayout", "Format", "Layout", "MemorySpace", "in_memory", "layout_of"]
+__all__ += ["physical_layout"]
 
 
 class AutoLayout:

@@ -16,14 +16,8 @@ from ricci_xla.meshes._sharding_types import Sharding
 
 from ._executable import Executable
 
-__all__ = [
-    "default_registry",
-    "fast_path",
-    "FastPath",
-    "make_fast_callable",
-    "shard_arg",
-    "shard_args",
-]
+__all__ = ["default_registry", "fast_path", "FastPath", "make_fast_callable", "shard_arg"]
+__all__ += ["shard_args"]
 
 runtime.set_tracer_class(ir.Tracer)
 

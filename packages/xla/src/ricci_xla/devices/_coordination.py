@@ -6,12 +6,8 @@ from ricci_ir import TupleRecord
 
 from ._jaxlib import runtime
 
-__all__ = [
-    "connect_to_coordinator",
-    "Security",
-    "start_coordination_service",
-    "start_preemption_service",
-]
+__all__ = ["connect_to_coordinator", "Security", "start_coordination_service"]
+__all__ += ["start_preemption_service"]
 
 
 class Security(TupleRecord):

@@ -7,20 +7,9 @@ from ricci_ir import Array
 from ._client import get_backend, platform_alias
 from ._runtime_types import Client, Device
 
-__all__ = [
-    "default_backend",
-    "device_count",
-    "devices",
-    "host_count",
-    "host_id",
-    "host_ids",
-    "live_arrays",
-    "local_device_count",
-    "local_devices",
-    "process_count",
-    "process_index",
-    "process_indices",
-]
+__all__ = ["default_backend", "device_count", "devices", "host_count", "host_id", "host_ids"]
+__all__ += ["live_arrays", "local_device_count", "local_devices", "process_count", "process_index"]
+__all__ += ["process_indices"]
 
 
 def devices(backend: str | Client | None = None) -> list[Device]:

@@ -5,15 +5,8 @@ jaxlib has no stubs. The file ``_runtime_types.pyi`` tells type checkers what th
 
 from ._jaxlib import runtime
 
-__all__ = [
-    "ArrayCopySemantics",
-    "Client",
-    "Device",
-    "DeviceList",
-    "JaxRuntimeError",
-    "PjitFunctionCache",
-    "XlaRuntimeError",
-]
+__all__ = ["ArrayCopySemantics", "Client", "Device", "DeviceList", "JaxRuntimeError"]
+__all__ += ["PjitFunctionCache", "XlaRuntimeError"]
 
 ArrayCopySemantics = runtime.ArrayCopySemantics
 Client = runtime.Client

@@ -24,18 +24,8 @@ from ._jax_file import looks_like_jax, read_jax_file, write_jax_file
 from ._module_text import from_portable
 from ._records import ExportedRecord, checked, export_file
 
-__all__ = [
-    "LoadedFunction",
-    "argument_names",
-    "leaf_name",
-    "load",
-    "module_text",
-    "read_export",
-    "sizes_of_call",
-    "with_sizes",
-    "write_export",
-    "write_jax_export",
-]
+__all__ = ["LoadedFunction", "argument_names", "leaf_name", "load", "module_text", "read_export"]
+__all__ += ["sizes_of_call", "with_sizes", "write_export", "write_jax_export"]
 
 
 def argument_names(in_tree: PyTreeDef) -> list[str]:

@@ -13,17 +13,9 @@ from ricci_pytree import PyTreeDef
 from ricci_xla import files
 from ricci_xla.meshes import AbstractDevice, AbstractMesh, NamedSharding, placed_aval
 
-__all__ = [
-    "AbstractShardingRecord",
-    "decode_abstract_sharding",
-    "encode_abstract_sharding",
-    "export_file",
-    "ExportedRecord",
-    "named_tuple_form",
-    "node_forms",
-    "Signature",
-    "signature_of",
-]
+__all__ = ["AbstractShardingRecord", "decode_abstract_sharding", "encode_abstract_sharding"]
+__all__ += ["export_file", "ExportedRecord", "named_tuple_form", "node_forms", "Signature"]
+__all__ += ["signature_of"]
 
 # The classes of tree nodes that users have registered for exports.
 node_forms: files.NodeForms = files.NodeForms()

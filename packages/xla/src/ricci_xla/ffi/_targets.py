@@ -11,15 +11,9 @@ from ricci_ir import api_boundary
 from ricci_stablehlo import batch_partitionable
 from ricci_xla.devices._jaxlib import runtime, xla_client
 
-__all__ = [
-    "TypeRegistration",
-    "include_dir",
-    "pycapsule",
-    "register_ffi_target",
-    "register_ffi_target_as_batch_partitionable",
-    "register_ffi_type",
-    "register_ffi_type_id",
-]
+__all__ = ["TypeRegistration", "include_dir", "pycapsule", "register_ffi_target"]
+__all__ += ["register_ffi_target_as_batch_partitionable", "register_ffi_type"]
+__all__ += ["register_ffi_type_id"]
 
 _STAGES = ("instantiate", "prepare", "initialize", "execute")
 _TYPE_FIELDS = ("type_id", "type_info")

@@ -14,14 +14,8 @@ from ._container import FileError
 from ._plain import PlainRecord, decode_plain, encode_plain
 from ._types import MeshAxesRecord, TypeRecord, decode_axes, encode_axes, encode_type
 
-__all__ = [
-    "ShardingRecord",
-    "SpecRecord",
-    "decode_sharding",
-    "decode_spec",
-    "encode_sharding",
-    "encode_spec",
-]
+__all__ = ["ShardingRecord", "SpecRecord", "decode_sharding", "decode_spec", "encode_sharding"]
+__all__ += ["encode_spec"]
 
 
 class SpecRecord(msgspec.Struct, frozen=True):

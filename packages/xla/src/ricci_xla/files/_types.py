@@ -11,14 +11,8 @@ from ricci_xla.meshes import AbstractMesh, AxisType
 from ._container import FileError
 from ._plain import PlainRecord, decode_plain, encode_plain
 
-__all__ = [
-    "decode_axes",
-    "decode_type",
-    "encode_axes",
-    "encode_type",
-    "MeshAxesRecord",
-    "TypeRecord",
-]
+__all__ = ["decode_axes", "decode_type", "encode_axes", "encode_type", "MeshAxesRecord"]
+__all__ += ["TypeRecord"]
 
 
 class MeshAxesRecord(msgspec.Struct, frozen=True):

@@ -19,15 +19,8 @@ from ._sharding import single_device_sharding
 from ._sharding_types import NamedSharding, Sharding
 from ._spec import PartitionSpec
 
-__all__ = [
-    "default_sharding",
-    "empty_abstract_mesh",
-    "empty_mesh",
-    "on_set_devices",
-    "sharding_in_program",
-    "sharding_on_devices",
-    "with_set_devices",
-]
+__all__ = ["default_sharding", "empty_abstract_mesh", "empty_mesh", "on_set_devices"]
+__all__ += ["sharding_in_program", "sharding_on_devices", "with_set_devices"]
 
 empty_mesh: Mesh = Mesh(np.empty((), dtype=object), ())
 empty_abstract_mesh: AbstractMesh = AbstractMesh((), ())

@@ -5,14 +5,8 @@ jaxlib has no stubs. The file ``_sharding_types.pyi`` tells type checkers what t
 
 from ricci_xla.devices._jaxlib import hlo, runtime
 
-__all__ = [
-    "GSPMDSharding",
-    "HloSharding",
-    "NamedSharding",
-    "OpSharding",
-    "Sharding",
-    "SingleDeviceSharding",
-]
+__all__ = ["GSPMDSharding", "HloSharding", "NamedSharding", "OpSharding", "Sharding"]
+__all__ += ["SingleDeviceSharding"]
 
 Sharding = runtime.Sharding
 SingleDeviceSharding = runtime.SingleDeviceSharding
