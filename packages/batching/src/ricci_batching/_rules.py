@@ -233,9 +233,7 @@ def batched_at(x: ir.ArrayLike, dim: int | None, axis: Axis, target: int) -> ir.
       >>> batched_at(jnp.ones((2, 3)), 1, Axis(3, None, None), 0).shape
       (3, 2)
     """
-    if dim is None:
-        return add_dim(x, axis, target)
-    return move_dim(x, dim, target)
+    return add_dim(x, axis, target) if dim is None else move_dim(x, dim, target)
 
 
 # The primitives whose rule is ``elementwise``.

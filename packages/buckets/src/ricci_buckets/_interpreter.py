@@ -73,9 +73,7 @@ class Site:
           axes: the dimensions whose padding is replaced; by default all.
         """
         mask = self.extents.mask(aval, axes or range(len(aval.shape)))
-        if mask is None:
-            return x
-        return select(mask, x, self.filled(fill, mask.shape, aval))
+        return x if mask is None else select(mask, x, self.filled(fill, mask.shape, aval))
 
     def filled(self, fill: Any, shape: Sequence[int], aval: ir.ShapedArray) -> ir.Array:
         """An array of one value, of the dtype of ``aval``."""

@@ -196,9 +196,7 @@ class KeyUse:
                 return f"the key of seed {'…' if number is None else number}"
             case ("key", _, *words):
                 numbers = [self.symbols.number(i) for i in words]
-                if None not in numbers:
-                    return f"the key {numbers}"
-                return self.name(words[0])
+                return f"the key {numbers}" if None not in numbers else self.name(words[0])
             case ("word", key, _):
                 return self.name(key)
         return "a key"

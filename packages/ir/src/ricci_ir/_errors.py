@@ -46,9 +46,7 @@ class JAXIndexError(IndexError):
 
 def _describe(tracer: object) -> str:
     aval = getattr(tracer, "aval", None)
-    if aval is None:
-        return str(tracer)
-    return f"a traced array of type {aval.str_short()}"
+    return str(tracer) if aval is None else f"a traced array of type {aval.str_short()}"
 
 
 _ESCAPED = (

@@ -389,6 +389,4 @@ def assert_close(
 
 
 def _comparable(x: np.ndarray) -> np.ndarray:
-    if x.dtype.kind in "iub":
-        return x.astype(np.longdouble)
-    return _wide(x)
+    return x.astype(np.longdouble) if x.dtype.kind in "iub" else _wide(x)

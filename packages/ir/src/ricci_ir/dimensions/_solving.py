@@ -69,9 +69,7 @@ class _Problem:
         self.how.require(value, zero, text, shown)
 
     def value(self, x: Size) -> Any:
-        if isinstance(x, int):
-            return x
-        return x.evaluate(self.solved, self.how.operations)
+        return x if isinstance(x, int) else x.evaluate(self.solved, self.how.operations)
 
     def less(self, x: object, y: object) -> Any:
         operations = self.how.operations

@@ -283,9 +283,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     if len(set(dims)) != len(dims):
         raise ValueError(f"squeeze: dimensions {dims} name one dimension twice.")
     _check_ones(shape, dims)
-    if not dims:
-        return ir.as_array(array)
-    return squeeze_p.bind(array, dimensions=dims)
+    return ir.as_array(array) if not dims else squeeze_p.bind(array, dimensions=dims)
 
 
 # collapse

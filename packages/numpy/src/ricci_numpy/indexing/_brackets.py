@@ -295,9 +295,7 @@ def _getitem(
     if not index.has_array and clips and strategy != "gather":
         static = not index.has_dynamic and strategy != "dynamic_slice"
         if static and _is_in_bounds(index, wrap):
-            if ir.is_recording():
-                return _static(x, index)
-            return _static_step(x, index)
+            return _static(x, index) if ir.is_recording() else _static_step(x, index)
         if not any(e[0] == SLICE and e[3] not in (1, -1) for e in index.entries):
             return _dynamic(x, index, wrap) if ir.is_recording() else _dynamic_step(x, index, wrap)
     options = (

@@ -85,9 +85,7 @@ def _matmul(self, other: Any, /) -> Array:
 
 def _rmatmul(self, other: Any, /) -> Array:
     """``other @ self``."""
-    if not is_arraylike(other):
-        return _refuse("@", other)
-    return matmul(other, self)
+    return _refuse("@", other) if not is_arraylike(other) else matmul(other, self)
 
 
 def _power(self, exponent: Any, /) -> Any:

@@ -165,9 +165,7 @@ def _nan(dtype: ir.DTypeLike) -> ir.Array:
 
 
 def _of_dtype(x: ir.ArrayLike, dtype: np.dtype) -> ir.ArrayLike:
-    if hasattr(type(x), "aval"):
-        return convert(x, dtype)
-    return ir.exact_scalar(x, dtype)
+    return convert(x, dtype) if hasattr(type(x), "aval") else ir.exact_scalar(x, dtype)
 
 
 def _between(

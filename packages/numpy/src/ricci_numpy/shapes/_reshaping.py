@@ -20,9 +20,7 @@ __all__ += ["broadcast_to", "expand_dims", "ravel", "reshape", "squeeze"]
 
 def checked_operand(name: str, x: ArrayLike) -> Any:
     """The operand of the function ``name``, checked."""
-    if hasattr(type(x), "aval"):
-        return x
-    return operands(name, x)[0]
+    return x if hasattr(type(x), "aval") else operands(name, x)[0]
 
 
 def _inferred(shape: Shape, sizes: Shape) -> Shape:

@@ -200,6 +200,4 @@ def unstack(x: ir.ArrayLike, /, *, axis: int = 0) -> tuple[ir.Array, ...]:
     if not np.ndim(x):
         raise ValueError("unstack needs an array of at least one dimension.")
     axis = canonical_axis(axis, np.ndim(x))
-    if not np.shape(x)[axis]:
-        return ()
-    return tuple(lax.unstack(x, axis))
+    return () if not np.shape(x)[axis] else tuple(lax.unstack(x, axis))

@@ -229,6 +229,4 @@ def logsumexp(
 
 def reduced_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
     """The axes to reduce, counted from the start."""
-    if axis is None:
-        return tuple(range(ndim))
-    return tuple(a % ndim for a in axis_tuple(axis))
+    return tuple(range(ndim)) if axis is None else tuple(a % ndim for a in axis_tuple(axis))

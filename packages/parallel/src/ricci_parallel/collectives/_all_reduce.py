@@ -78,9 +78,7 @@ def reduce_batch(reduce: Callable[[ir.ArrayLike, int | None, int], ir.ArrayLike]
 
 def sum_over(x: ir.ArrayLike, dim: int | None, size: int) -> ir.Array:
     """Sum a batch; a value that is the same for all examples is multiplied by their number."""
-    if dim is None:
-        return mul(x, scalar_of(x, size))
-    return reduce_sum(x, (dim,))
+    return mul(x, scalar_of(x, size)) if dim is None else reduce_sum(x, (dim,))
 
 
 def scalar_of(x: ir.ArrayLike, value: int) -> np.number:

@@ -113,9 +113,7 @@ def layout_leaves(name: str, tree: PyTreeDef, shardings: ir.PyTree) -> Layouts |
     """Return the layout of each leaf of a tree, from formats; ``None`` if no leaf has one."""
     leaves = flatten_axes(f"jit {name}", tree, shardings)
     layouts = tuple(leaf.layout if isinstance(leaf, Format) else None for leaf in leaves)
-    if all(layout is None for layout in layouts):
-        return None
-    return layouts
+    return None if all(layout is None for layout in layouts) else layouts
 
 
 def _sharding(
