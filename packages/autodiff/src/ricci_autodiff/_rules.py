@@ -16,23 +16,10 @@ import ricci_ir as ir
 
 from ._tangent import Tangent, Zero, add_tangents, instantiate
 
-__all__ = [
-    "TransposeRule",
-    "UndefinedPrimal",
-    "bilinear",
-    "is_undefined_primal",
-    "jvp_rules",
-    "linear",
-    "linearize_rules",
-    "not_linear",
-    "per_operand",
-    "per_operand_with_result",
-    "ruled_programs",
-    "split_rules",
-    "transpose_rules",
-    "required_operands",
-    "zero_derivative",
-]
+__all__ = ["TransposeRule", "UndefinedPrimal", "bilinear", "is_undefined_primal", "jvp_rules"]
+__all__ += ["linear", "linearize_rules", "not_linear", "per_operand", "per_operand_with_result"]
+__all__ += ["ruled_programs", "split_rules", "transpose_rules", "required_operands"]
+__all__ += ["zero_derivative"]
 
 # ``rule(primals, tangents, **params)`` returns the results and their tangents. A trace applies the
 # primitive itself, without its rule, where all tangents are ``Zero``: a rule of one operand always

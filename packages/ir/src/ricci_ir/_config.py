@@ -12,48 +12,18 @@ from ._options import OPTIONS, Status
 from ._settings import UNSET, Override, State, trace_on
 from ._source import warn_user
 
-__all__ = [
-    "Config",
-    "allow_f16_reductions",
-    "array_garbage_collection_guard",
-    "auto_pcast",
-    "check_tracer_leaks",
-    "checking_leaks",
-    "config",
-    "debug_infs",
-    "debug_key_reuse",
-    "debug_nans",
-    "default_device",
-    "default_matmul_precision",
-    "default_prng_impl",
-    "define_option",
-    "disable_jit",
-    "disable_jit_state",
-    "enable_checks",
-    "enable_custom_prng",
-    "enable_x64",
-    "explain_cache_misses",
-    "explicit_x64_dtypes",
-    "from_environment",
-    "jax2tf_associative_scan_reductions",
-    "legacy_prng_key",
-    "log_checkpoint_residuals",
-    "log_compiles",
-    "no_execution",
-    "no_tracing",
-    "numpy_dtype_promotion",
-    "numpy_rank_promotion",
-    "random_seed_offset",
-    "remove_size_one_mesh_axis_from_type",
-    "softmax_custom_jvp",
-    "thread_guard",
-    "threefry_partitionable",
-    "traceback_filtering",
-    "transfer_guard",
-    "transfer_guard_device_to_device",
-    "transfer_guard_device_to_host",
-    "transfer_guard_host_to_device",
-]
+__all__ = ["Config", "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast"]
+__all__ += ["check_tracer_leaks", "checking_leaks", "config", "debug_infs", "debug_key_reuse"]
+__all__ += ["debug_nans", "default_device", "default_matmul_precision", "default_prng_impl"]
+__all__ += ["define_option", "disable_jit", "disable_jit_state", "enable_checks"]
+__all__ += ["enable_custom_prng", "enable_x64", "explain_cache_misses", "explicit_x64_dtypes"]
+__all__ += ["from_environment", "jax2tf_associative_scan_reductions", "legacy_prng_key"]
+__all__ += ["log_checkpoint_residuals", "log_compiles", "no_execution", "no_tracing"]
+__all__ += ["numpy_dtype_promotion", "numpy_rank_promotion", "random_seed_offset"]
+__all__ += ["remove_size_one_mesh_axis_from_type", "softmax_custom_jvp", "thread_guard"]
+__all__ += ["threefry_partitionable", "traceback_filtering", "transfer_guard"]
+__all__ += ["transfer_guard_device_to_device", "transfer_guard_device_to_host"]
+__all__ += ["transfer_guard_host_to_device"]
 
 
 class Config:

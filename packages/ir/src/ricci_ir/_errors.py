@@ -5,22 +5,11 @@ from typing import ClassVar
 from ._messages import explained
 from ._tracer_names import called_in_frames
 
-__all__ = [
-    "CallbackError",
-    "ConcretizationTypeError",
-    "InconclusiveDimensionOperation",
-    "JAXIndexError",
-    "JaxprTypeError",
-    "JAXTypeError",
-    "KeyReuseError",
-    "NonConcreteBooleanIndexError",
-    "ShardingTypeError",
-    "tracer_message",
-    "TracerArrayConversionError",
-    "TracerBoolConversionError",
-    "TracerIntegerConversionError",
-    "UnexpectedTracerError",
-]
+__all__ = ["CallbackError", "ConcretizationTypeError", "InconclusiveDimensionOperation"]
+__all__ += ["JAXIndexError", "JaxprTypeError", "JAXTypeError", "KeyReuseError"]
+__all__ += ["NonConcreteBooleanIndexError", "ShardingTypeError", "tracer_message"]
+__all__ += ["TracerArrayConversionError", "TracerBoolConversionError"]
+__all__ += ["TracerIntegerConversionError", "UnexpectedTracerError"]
 
 
 class _Explained(Exception):

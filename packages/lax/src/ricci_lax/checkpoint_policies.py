@@ -354,26 +354,11 @@ def save_and_offload_only_these_names(
     return SaveAndOffloadOnlyTheseNames(saved, offloaded, offload_src, offload_dst)
 
 
-__all__ = [
-    "DotsSaveable",
-    "Offloadable",
-    "Recompute",
-    "SaveAndOffloadOnlyTheseNames",
-    "SaveAnyNamesButThese",
-    "SaveAnythingExceptTheseNames",
-    "SaveFromBothPolicies",
-    "SaveOnlyTheseNames",
-    "Saveable",
-    "checkpoint_dots",
-    "checkpoint_dots_with_no_batch_dims",
-    "dots_saveable",
-    "dots_with_no_batch_dims_saveable",
-    "everything_saveable",
-    "nothing_saveable",
-    "offload_dot_with_no_batch_dims",
-    "save_and_offload_only_these_names",
-    "save_any_names_but_these",
-    "save_anything_except_these_names",
-    "save_from_both_policies",
-    "save_only_these_names",
-]
+__all__ = ["DotsSaveable", "Offloadable", "Recompute", "SaveAndOffloadOnlyTheseNames"]
+__all__ += ["SaveAnyNamesButThese", "SaveAnythingExceptTheseNames", "SaveFromBothPolicies"]
+__all__ += ["SaveOnlyTheseNames", "Saveable", "checkpoint_dots"]
+__all__ += ["checkpoint_dots_with_no_batch_dims", "dots_saveable"]
+__all__ += ["dots_with_no_batch_dims_saveable", "everything_saveable", "nothing_saveable"]
+__all__ += ["offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"]
+__all__ += ["save_any_names_but_these", "save_anything_except_these_names"]
+__all__ += ["save_from_both_policies", "save_only_these_names"]

@@ -12,28 +12,10 @@ import ricci_numpy as jnp
 import ricci_random as random
 from ricci_lax.authoring import as_sizes, with_out_sharding
 
-__all__ = [
-    "Initializer",
-    "constant",
-    "delta_orthogonal",
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "kaiming_normal",
-    "kaiming_uniform",
-    "lecun_normal",
-    "lecun_uniform",
-    "normal",
-    "ones",
-    "orthogonal",
-    "truncated_normal",
-    "uniform",
-    "variance_scaling",
-    "xavier_normal",
-    "xavier_uniform",
-    "zeros",
-]
+__all__ = ["Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform"]
+__all__ += ["he_normal", "he_uniform", "kaiming_normal", "kaiming_uniform", "lecun_normal"]
+__all__ += ["lecun_uniform", "normal", "ones", "orthogonal", "truncated_normal", "uniform"]
+__all__ += ["variance_scaling", "xavier_normal", "xavier_uniform", "zeros"]
 
 type Axes = int | Sequence[int]
 type Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]

@@ -18,17 +18,10 @@ from ricci_xla import Mesh, NamedSharding, PartitionSpec
 
 from ._device_put import device_put
 
-__all__ = [
-    "global_array_to_host_local_array",
-    "global_array_to_host_local_array_impl",
-    "global_array_to_host_local_array_p",
-    "gtl_abstract_eval",
-    "host_local_array_to_global_array",
-    "host_local_array_to_global_array_impl",
-    "host_local_array_to_global_array_p",
-    "ltg_abstract_eval",
-    "ltg_batcher",
-]
+__all__ = ["global_array_to_host_local_array", "global_array_to_host_local_array_impl"]
+__all__ += ["global_array_to_host_local_array_p", "gtl_abstract_eval"]
+__all__ += ["host_local_array_to_global_array", "host_local_array_to_global_array_impl"]
+__all__ += ["host_local_array_to_global_array_p", "ltg_abstract_eval", "ltg_batcher"]
 
 
 def _scaled(shape: ir.Shape, global_mesh: Mesh, pspec: PartitionSpec, inverse: bool) -> ir.Shape:

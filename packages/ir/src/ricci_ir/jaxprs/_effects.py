@@ -6,25 +6,11 @@ from typing import Any
 from ricci_ir.traces._references import uses_references
 from ricci_ir.types._references import AbstractRef
 
-__all__ = [
-    "accumulate_effect",
-    "control_flow_allowed_effects",
-    "custom_derivatives_allowed_effects",
-    "Effect",
-    "EffectTypeSet",
-    "Effects",
-    "inside_effect",
-    "join_effects",
-    "lowerable_effects",
-    "no_effects",
-    "only_droppable",
-    "ordered_effects",
-    "program_effects",
-    "read_effect",
-    "ReferenceEffect",
-    "remat_allowed_effects",
-    "write_effect",
-]
+__all__ = ["accumulate_effect", "control_flow_allowed_effects"]
+__all__ += ["custom_derivatives_allowed_effects", "Effect", "EffectTypeSet", "Effects"]
+__all__ += ["inside_effect", "join_effects", "lowerable_effects", "no_effects", "only_droppable"]
+__all__ += ["ordered_effects", "program_effects", "read_effect", "ReferenceEffect"]
+__all__ += ["remat_allowed_effects", "write_effect"]
 
 Effects = frozenset
 no_effects: frozenset[Any] = frozenset()

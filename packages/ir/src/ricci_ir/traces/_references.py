@@ -16,24 +16,10 @@ from ricci_ir.types import AbstractRef, AbstractValue
 from ._primitive import Primitive, RuleTable, primitive_classes, rule_table
 from ._trace import Trace, Tracer, context, leaked_tracer
 
-__all__ = [
-    "BracketedReference",
-    "check_distinct",
-    "check_distinct_operands",
-    "check_returned",
-    "check_takes_references",
-    "check_write",
-    "discharge_rules",
-    "DischargedPrimitive",
-    "is_reference",
-    "is_traced",
-    "locked",
-    "recorded_reference",
-    "Ref",
-    "reference_methods",
-    "refuse_reference",
-    "uses_references",
-]
+__all__ = ["BracketedReference", "check_distinct", "check_distinct_operands", "check_returned"]
+__all__ += ["check_takes_references", "check_write", "discharge_rules", "DischargedPrimitive"]
+__all__ += ["is_reference", "is_traced", "locked", "recorded_reference", "Ref", "reference_methods"]
+__all__ += ["refuse_reference", "uses_references"]
 
 # ``rule(*operands, **params)`` applies a primitive in the current trace to references that are read
 # and written by their methods, and returns its results. The primitives that read and write have

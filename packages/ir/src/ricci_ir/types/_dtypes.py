@@ -12,60 +12,16 @@ from ricci_ir._option_kinds import ExplicitX64Mode
 from ricci_ir._source import warn_user
 from ricci_ir._traceback_filtering import boundary, leave, user_arguments
 
-__all__ = [
-    "array_dtypes",
-    "bfloat16",
-    "BOOL",
-    "canonicalize_dtype",
-    "coerce_to_array_dtype",
-    "COMPLEXES",
-    "dtype",
-    "dtype_named",
-    "explicit_dtype",
-    "extended",
-    "extended_dtypes",
-    "ExtendedDType",
-    "finfo",
-    "float0",
-    "FLOAT4",
-    "float4_e2m1fn",
-    "FLOAT6",
-    "float6_e2m3fn",
-    "float6_e3m2fn",
-    "FLOAT8",
-    "float8_e3m4",
-    "float8_e4m3",
-    "float8_e4m3b11fnuz",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e5m2",
-    "float8_e5m2fnuz",
-    "float8_e8m0fnu",
-    "FLOATS",
-    "iinfo",
-    "instead_of",
-    "int1",
-    "int2",
-    "int4",
-    "INTS",
-    "is_array_dtype",
-    "is_extended",
-    "is_narrowed",
-    "is_wide",
-    "issubdtype",
-    "itemsize_bits",
-    "prng_key",
-    "python_scalar_dtype",
-    "python_scalar_dtypes",
-    "scalar_type_of",
-    "short_name",
-    "SMALL_INTS",
-    "to_tangent_dtype",
-    "uint1",
-    "uint2",
-    "uint4",
-    "UINTS",
-]
+__all__ = ["array_dtypes", "bfloat16", "BOOL", "canonicalize_dtype", "coerce_to_array_dtype"]
+__all__ += ["COMPLEXES", "dtype", "dtype_named", "explicit_dtype", "extended", "extended_dtypes"]
+__all__ += ["ExtendedDType", "finfo", "float0", "FLOAT4", "float4_e2m1fn", "FLOAT6"]
+__all__ += ["float6_e2m3fn", "float6_e3m2fn", "FLOAT8", "float8_e3m4", "float8_e4m3"]
+__all__ += ["float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"]
+__all__ += ["float8_e5m2fnuz", "float8_e8m0fnu", "FLOATS", "iinfo", "instead_of", "int1", "int2"]
+__all__ += ["int4", "INTS", "is_array_dtype", "is_extended", "is_narrowed", "is_wide", "issubdtype"]
+__all__ += ["itemsize_bits", "prng_key", "python_scalar_dtype", "python_scalar_dtypes"]
+__all__ += ["scalar_type_of", "short_name", "SMALL_INTS", "to_tangent_dtype", "uint1", "uint2"]
+__all__ += ["uint4", "UINTS"]
 
 bfloat16 = ml_dtypes.bfloat16
 float4_e2m1fn = ml_dtypes.float4_e2m1fn

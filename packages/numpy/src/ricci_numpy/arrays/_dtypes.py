@@ -12,52 +12,13 @@ import ricci_ir as ir
 
 from ._creation import asarray
 
-__all__ = [
-    "bfloat16",
-    "bool_",
-    "can_cast",
-    "cdouble",
-    "complex64",
-    "complex128",
-    "complex_",
-    "csingle",
-    "double",
-    "float4_e2m1fn",
-    "float6_e2m3fn",
-    "float6_e3m2fn",
-    "float8_e3m4",
-    "float8_e4m3",
-    "float8_e4m3b11fnuz",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e5m2",
-    "float8_e5m2fnuz",
-    "float8_e8m0fnu",
-    "float16",
-    "float32",
-    "float64",
-    "float_",
-    "int1",
-    "int2",
-    "int4",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "int_",
-    "isdtype",
-    "issubdtype",
-    "result_type",
-    "single",
-    "uint",
-    "uint1",
-    "uint2",
-    "uint4",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]
+__all__ = ["bfloat16", "bool_", "can_cast", "cdouble", "complex64", "complex128", "complex_"]
+__all__ += ["csingle", "double", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4"]
+__all__ += ["float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"]
+__all__ += ["float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "float_", "int1"]
+__all__ += ["int2", "int4", "int8", "int16", "int32", "int64", "int_", "isdtype", "issubdtype"]
+__all__ += ["result_type", "single", "uint", "uint1", "uint2", "uint4", "uint8", "uint16", "uint32"]
+__all__ += ["uint64"]
 
 # Which conversions are allowed, from none to all.
 type Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]

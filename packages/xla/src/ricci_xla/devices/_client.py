@@ -16,21 +16,10 @@ from ._jaxlib_options import unguarded
 from ._registration import introduce_array_types
 from ._runtime_types import Client, Device
 
-__all__ = [
-    "backend_xla_version",
-    "backends",
-    "backends_are_made",
-    "canonical_platform",
-    "clear_backends",
-    "default_device",
-    "get_backend",
-    "get_default_device",
-    "platform_alias",
-    "register_backend_cache",
-    "register_backend_factory",
-    "register_plugin",
-    "set_distributed_client",
-]
+__all__ = ["backend_xla_version", "backends", "backends_are_made", "canonical_platform"]
+__all__ += ["clear_backends", "default_device", "get_backend", "get_default_device"]
+__all__ += ["platform_alias", "register_backend_cache", "register_backend_factory"]
+__all__ += ["register_plugin", "set_distributed_client"]
 
 default_device: State = config.state("jax_default_device")
 
