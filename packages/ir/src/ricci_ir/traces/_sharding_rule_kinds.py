@@ -5,7 +5,7 @@ from typing import Any
 
 from ricci_ir.types import AbstractValue, TypeSharding
 
-from ._sharding_rules import ResultTypes, ShardingRule, drop_shardings
+from ._sharding_rules import ResultTypes, ShardingRule, TypedOperation, drop_shardings
 
 __all__ = ["by_program", "each_its_own", "makes_sharding", "own_sharding", "without_sharding"]
 
@@ -30,7 +30,7 @@ class _ByProgram:
     joins: bool = False
 
     def __call__(
-        self, primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
+        self, primitive: TypedOperation, avals: Sequence[AbstractValue], params: dict[str, Any]
     ) -> ResultTypes:
         """See ``ShardingRule``."""
         return primitive.abstract_eval(*avals, **params)
@@ -53,7 +53,7 @@ class own_sharding:
         self.joins: bool = joins
 
     def __call__(
-        self, primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
+        self, primitive: TypedOperation, avals: Sequence[AbstractValue], params: dict[str, Any]
     ) -> ResultTypes:
         """See ``ShardingRule``."""
         _, results, several = drop_shardings(primitive, avals, params)
@@ -75,7 +75,7 @@ class makes_sharding:
         self.joins: bool = rule.joins
 
     def __call__(
-        self, primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
+        self, primitive: TypedOperation, avals: Sequence[AbstractValue], params: dict[str, Any]
     ) -> ResultTypes:
         """See ``ShardingRule``."""
         return self.rule(primitive, avals, params)

@@ -34,7 +34,7 @@ from ricci_ir.types._type_sharding import (
 from ._named_axes import axis_sizes
 from ._observe import current_source
 from ._trace import Trace, context
-from ._unreduced import sums_of, sums_of_result
+from ._unreduced import SumsOfBlock, sums_of, sums_of_result
 
 __all__ = ["FactorMap", "ShardingRule", "VaryingMismatch", "by_element", "cast_varying"]
 __all__ += ["except_dimension", "factors", "same_dimensions", "unsharded", "unsharded_matrices"]
@@ -71,6 +71,18 @@ class FactorMap(TupleRecord):
     advice: str = "Move an operand with reshard before."
 
 
+class TypedOperation(Protocol):
+    """The part of a primitive that rules read."""
+
+    name: str
+    abstract_eval: Any
+
+    @property
+    def sum_rule(self) -> SumsOfBlock:
+        """The rule of kind ``sums``, or None."""
+        ...
+
+
 class ShardingRule(Protocol):
     """A rule of kind ``sharding``.
 
@@ -80,7 +92,7 @@ class ShardingRule(Protocol):
     joins: bool
 
     def __call__(
-        self, primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
+        self, primitive: TypedOperation, avals: Sequence[AbstractValue], params: dict[str, Any]
     ) -> ResultTypes:
         """The result type, or list of types.
 
@@ -134,7 +146,10 @@ def varying(aval: AbstractValue) -> AxisNames:
 
 
 def result_types(
-    primitive: Any, rule: ShardingRule | None, avals: Sequence[Any], params: dict[str, Any]
+    primitive: TypedOperation,
+    rule: ShardingRule | None,
+    avals: Sequence[AbstractValue],
+    params: dict[str, Any],
 ) -> ResultTypes:
     """The result types of an operation, some of whose operands' types have a sharding.
 
@@ -182,7 +197,7 @@ class factors:
         self.make: Callable[..., FactorMap] = make
 
     def __call__(
-        self, primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
+        self, primitive: TypedOperation, avals: Sequence[AbstractValue], params: dict[str, Any]
     ) -> ResultTypes:
         """See ``ShardingRule``."""
         name = primitive.name
@@ -232,7 +247,7 @@ class factors:
 
 
 def drop_shardings(
-    primitive: Any, avals: Sequence[AbstractValue], params: dict[str, Any]
+    primitive: TypedOperation, avals: Sequence[AbstractValue], params: dict[str, Any]
 ) -> tuple[list[Any], list[Any], bool]:
     """The types of operands and results without shardings; and whether the results are a list."""
     plain = [aval.plain if isinstance(aval, ShapedArray) else aval for aval in avals]
