@@ -158,6 +158,7 @@ def run_padded(
 def _apply(site: Site, operands: Sequence[Any]) -> Any:
     primitive = site.eqn.primitive
     try:
+        # A size for which a bucket's arrays have no room is refused here, with its operation.
         for aval in site.outs:
             site.extents.shape(getattr(aval, "shape", ()))
         role = ir.key_roles.get(primitive)
@@ -168,6 +169,8 @@ def _apply(site: Site, operands: Sequence[Any]) -> Any:
         if inner_jaxpr is not None:
             jaxpr, _ = inner_jaxpr(**site.params)
             return site.run(jaxpr, *operands)
+        # Without a rule or a jaxpr, an operation may be padded if it is elementwise: then the
+        # padding of its operands stays padding.
         padded = [i for i, aval in enumerate(site.ins) if is_padded(aval)]
         if not padded and not is_padded(*site.outs):
             return site.bind(*operands)

@@ -39,6 +39,7 @@ def _all_bits(dtype: np.dtype) -> ArrayLike:
 
 def _reduction(identity: Callable[[np.dtype], Any]) -> PaddingRule:
     def rule(site: Site, x: Array) -> Any:
+        # Padding becomes the operation's identity, which changes no result.
         aval = site.ins[0]
         return site.bind(site.masked(x, aval, identity(aval.dtype), site.params["axes"]))
 
@@ -87,6 +88,7 @@ def _top_k(site: Site, x: Array) -> Any:
                 f"the {k} greatest of {n} elements include padding if {n} is less than {k}",
                 f'add constraints=["{n} >= {k}"], and pass at least as many',
             )
+        # At least k elements are not padding, and padding comes after them and their equals.
         x = site.masked(x, aval, lowest(aval.dtype), (axis,))
     return site.bind(x)
 

@@ -101,6 +101,8 @@ def product(
     if not data.size or not x.size or not n_rows:
         return jnp.zeros((n_rows, *x.shape[1:]), dtype)
     numbers = jnp.promote_types(jnp.promote_types(rows.dtype, columns.dtype), jnp.int32)
+    # Elements out of bounds are padding. Their value becomes 0 and their indices are moved inside,
+    # so that the product needs no bounds.
     inside = (rows >= 0) & (rows < n_rows) & (columns >= 0) & (columns < n_columns)
     data = jnp.where(inside, data, jnp.zeros((), dtype))
     rows = jnp.clip(rows.astype(numbers), 0, n_rows - 1)
@@ -127,6 +129,7 @@ def _matmul(
     data: Array, row: Array, col: Array, x: Array, *, spinfo: COOInfo, transpose: bool
 ) -> Array:
     shape, rows_sorted, cols_sorted = spinfo
+    # Transposing exchanges rows and columns; sorted columns then are elements row by row.
     if transpose:
         return product(data, col, row, None, x, shape[::-1], cols_sorted)
     return product(data, row, col, None, x, shape, rows_sorted)

@@ -379,6 +379,7 @@ def _svd_of_hermitian(
     The vectors of ``Vh`` are those of ``U`` times the signs of ``w``; 0 counts as positive, so that
     those of singular matrices are orthonormal, too.
     """
+    # a = V diag(w) Vᴴ = V diag(|w|) (V diag(sign w))ᴴ, sorted by descending |w|.
     vectors, values = lax_eigh(a, subset_by_index=subset)
     last = np.ndim(values) - 1
     size = lax.abs(values)

@@ -189,6 +189,7 @@ def _pad_constant(x: Array, *values: ArrayLike, widths: Widths, form: tuple) -> 
     values = tuple(convert(v, dtype) for v in values)
     if len(values) == 1:
         return lax.pad(x, values[0], [(a, b, 0) for a, b in widths])
+    # Dimension by dimension, so that the corners get the values of the last, as NumPy's do.
     for d, ((before, after), (i, j)) in enumerate(zip(widths, form, strict=True)):
         for lead, tail, value in ((before, 0, values[i]), (0, after, values[j])):
             config = [(0, 0, 0)] * np.ndim(x)
@@ -199,6 +200,7 @@ def _pad_constant(x: Array, *values: ArrayLike, widths: Widths, form: tuple) -> 
 
 @ir.composite("_pad")
 def _pad(x: Array, *, widths: Widths, mode: str, settings: tuple) -> Array:
+    # Axis by axis, each from the result so far: the corners are images of images.
     for axis, (before, after) in enumerate(widths):
         if not before and not after:
             continue
@@ -271,6 +273,7 @@ def _symmetric(x: Array, axis: int, before: int, after: int, reflect_type: str =
 
 def _wrap(x: Array, axis: int, before: int, after: int) -> Array:
     size = np.shape(x)[axis]
+    # Whole copies of the array, and at each end the part of one more.
     (whole_before, lead), (whole_after, tail) = divmod(before, size), divmod(after, size)
     parts = [x] * (whole_before + whole_after + 1)
     if lead:
@@ -369,6 +372,7 @@ def _pad_by(array: Array, widths: Widths, function: Callable, kwargs: dict[str, 
         lead = moveaxis(x, axis, -1)
         shape = np.shape(lead)
         rows = lax.reshape(lead, (prod(shape[:-1]), shape[-1]))
+        # NumPy's protocol: the function gets a row, its widths and its axis, and fills the ends.
         done = [function(row, pair, axis, kwargs) for row in lax.unstack(rows, 0)]
         x = moveaxis(lax.reshape(lax.stack(done, 0), shape), -1, axis)
     return x

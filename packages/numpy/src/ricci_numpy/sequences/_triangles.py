@@ -179,6 +179,7 @@ def _triu(m: Array, *, k: int) -> Array:
 
 
 def _cut(name: str, m: Array, offset: int, lower: bool) -> Array:
+    # On and below diagonal k, row + k ≥ column. What is above it is the upper triangle of k + 1.
     rows, columns = _row_and_column(m.shape[-2:], offset)
     mask = broadcast(lax.ge(rows, columns), m.shape)
     zero = lax.full((), 0, m.dtype) if ir.is_extended(m.dtype) else promotion.constant_like(m, 0)

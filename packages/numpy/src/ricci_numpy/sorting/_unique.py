@@ -172,6 +172,8 @@ def sorted_with_firsts(x: ir.Array, *, equal_nan: bool) -> tuple[ir.Array, ir.Ar
     if 0 in shape:  # all rows are equal
         places = lax.iota(ir.python_scalar_dtype(int), shape[0])
         return x, lax.eq(places, promotion.constant(places, 0)), places
+    # In lexicographic order equal rows are neighbours: a row is the first of its value where it
+    # differs in any column from the row before.
     columns = lax.transpose(lax.reshape(x, (shape[0], prod(shape[1:]))), (1, 0))
     # The last key of lexsort is its primary one, which must be the first column.
     order = lexsort(lax.rev(columns, (0,)))
@@ -198,6 +200,7 @@ def _unique(
     rows, first, order = sorted_with_firsts(x, equal_nan=equal_nan)
     places = nonzero(first, size=size)[0]
     values = getitem(rows, places)
+    # Places past the last distinct row are padding: row 0, unless there is a value to fill with.
     distinct = lax.reduce_sum(lax.convert_element_type(first, promotion.INT32), (0,))
     inside = lax.lt(lax.iota(promotion.INT32, size), distinct)
     if has_fill:

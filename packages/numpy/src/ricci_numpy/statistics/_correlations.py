@@ -129,6 +129,8 @@ def _cov(
             total = promotion.convert(total, x.dtype)
         average = divide(sum(multiply(x, lax.expand_dims(weights, (0,))), 1), total)
         freedom = _freedom(total, weights, aweights, ddof)
+    # Rows are variables and columns observations: the covariances are the products of the centred
+    # rows with each other, weighted, over the degrees of freedom.
     x, average = promotion.promote_dtypes(x, average)
     x = lax.sub(x, lax.expand_dims(average, (1,)))
     weighted = x if weights is None else multiply(x, lax.expand_dims(weights, (0,)))
@@ -157,6 +159,7 @@ def _freedom(total: Array, weights: Array, aweights: Array | None, ddof: int) ->
         return total
     if aweights is None:
         return subtract(total, ddof)
+    # For weights w, of which a are the reliabilities: Σw - ddof Σ(w a) / Σw.
     return subtract(total, divide(multiply(ddof, sum(multiply(weights, abs(aweights)))), total))
 
 

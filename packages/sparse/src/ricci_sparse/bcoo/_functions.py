@@ -177,6 +177,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
     data = bcoo_extract_p.bind(sparr.indices, dense)
     unique = sparr.unique_indices if assume_unique is None else assume_unique
     if not unique:
+        # Only the first element of an index takes its value: summed, they are the dense element.
         first = first_of_duplicates(sparr.indices, sparr.shape)
         mask = first.reshape(*first.shape, *(1,) * sparr.n_dense)
         data = jnp.where(mask, data, jnp.zeros((), data.dtype))
@@ -270,6 +271,7 @@ def _dense_times(lhs: Array, rhs: BCOO, numbers: Any, dtype: DTypeLike | None) -
     n_batch = len(lhs_batch)
     n_lhs = lhs.ndim - n_batch - len(lhs_contract)
     n_rhs = rhs.ndim - n_batch - len(rhs_contract)
+    # The sparse operand's free dimensions came first; those of the left operand have to.
     batch = range(n_batch)
     of_rhs = range(n_batch, n_batch + n_rhs)
     of_lhs = range(n_batch + n_rhs, n_batch + n_rhs + n_lhs)

@@ -276,6 +276,7 @@ def deserialize_and_load(
                 f"{count}."
             )
     else:
+        # The devices of the same numbers, or else the first ones.
         local = get_backend(backend).local_devices()
         by_id = {device.id: device for device in local}
         devices = [by_id[i] for i in record.devices if i in by_id]

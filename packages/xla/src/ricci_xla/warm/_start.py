@@ -51,6 +51,8 @@ class Calls:
 
     def lookup(self, info: JitInfo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Call | None":
         """Return the call that is about to be traced, or ``None`` if it cannot be cached."""
+        # Calls whose results depend on more than their key, or whose trace someone watches, are not
+        # cached; nor are those of several processes, which would have to agree on a hit.
         if (
             ir.context.trace is not ir.eval_trace
             or ir.is_observed()
@@ -117,6 +119,8 @@ class Call:
 
     def __enter__(self) -> None:
         if self._reason is None:
+            # While the function is traced, the watch records the code that runs. Inner functions
+            # are traced again, since a jaxpr from the cache would hide theirs.
             self._watch.__enter__()
             self._retrace.__enter__()
             ir.exempt_from_retracing(self._jit_cache)
@@ -170,6 +174,7 @@ class Call:
         saved = self.bundle.saved_calls_of(self.function)
         if not saved:
             return "it is new"
+        # The saved call that differs in the fewest topics is the one that should have hit.
         nearest = min(
             ([topic for topic in self._key if r.key.get(topic) != self._key[topic]] for r in saved),
             key=len,
@@ -181,6 +186,7 @@ def _key(info: JitInfo, split: Split, avals: tuple[Any, ...], classes: Classes) 
     if any(special_layout(x) is not None for x in split.leaves):
         raise NoFingerprint("its arguments have layouts of their own")
     by_position, by_name = split.static
+    # A fingerprint for each topic, so that a miss can name the one that changed.
     topics = {
         "function": (info.fun,),
         "types": (split.tree, *(f"{aval} {aval.weak_type}" for aval in avals)),
