@@ -151,6 +151,7 @@ def _weights(
     # from its edge.
     centers = (iota + 0.5) * step - offset - 0.5
     if method == ResizeMethod.AREA:
+        # The weights of an output sample are the lengths of its overlaps with the input's samples.
         start = iota * step - offset
         ends = jnp.minimum((start + step)[None], (samples + 1.0)[:, None])
         starts = jnp.maximum(start[None], samples[:, None])
@@ -162,6 +163,7 @@ def _weights(
         wide = jnp.maximum(step, 1.0) if isinstance(step, Array) else max(step, 1.0)
         distances = jnp.abs(centers[None] - samples[:, None]) / (wide if antialias else 1.0)
         weights = _KERNELS[method](distances)
+    # Weights are normalized, so that a constant image is constant near its edges, too.
     total = jnp.sum(weights, axis=0, keepdims=True)
     shares = weights / jnp.where(total != 0, total, 1)
     shares = jnp.where(jnp.abs(total) > _NEGLIGIBLE, shares, 0)
@@ -197,6 +199,7 @@ def _resample(
 
 def _nearest(x: Array, shape: Shape, dims: Sequence[int]) -> Array:
     for d in dims:
+        # The input's sample in which the center of the output's sample lies.
         positions = (lax.iota(np.float32, shape[d]) + 0.5) * float(x.shape[d]) / float(shape[d])
         index = jnp.floor(positions).astype(np.int32)
         x = x.at[(slice(None),) * d + (index,)].get(mode="promise_in_bounds")

@@ -36,6 +36,7 @@ def _arg(find: Callable[..., np.ndarray]) -> Rule:
 
 def _cumulative(ufunc: np.ufunc) -> Rule:
     def rule(x: np.ndarray, *, axis: int, reverse: bool, **params: Any) -> np.ndarray:
+        # In reverse, the array is flipped before and after.
         ordered = np.flip(x, axis) if reverse else x
         result = ufunc.accumulate(ordered, axis=axis, dtype=x.dtype)
         return np.flip(result, axis) if reverse else result
@@ -56,6 +57,7 @@ def _cumlogsumexp(x: np.ndarray, *, axis: int, reverse: bool, **params: Any) -> 
 def _logaddexp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "f":
         return np.logaddexp(x, y)
+    # With the greater real part taken out, no exponential overflows.
     larger = np.where(np.real(x) > np.real(y), x, y)
     return larger + np.log(np.exp(x - larger) + np.exp(y - larger))
 
@@ -99,6 +101,7 @@ def _keys(x: np.ndarray) -> list[np.ndarray]:
 
 def _sort(*operands: np.ndarray, dimension: int, num_keys: int, **params: Any) -> list[np.ndarray]:
     keys = [key for x in operands[:num_keys] for key in _keys(x)]
+    # The last key of lexsort is its primary one.
     order = np.lexsort(keys[::-1], axis=dimension)
     return [np.take_along_axis(x, order, dimension) for x in operands]
 

@@ -78,6 +78,7 @@ def _chosen(select_prim: Primitive, rows: np.ndarray) -> np.ndarray:
 def _select_and_gather_add(
     tangents: np.ndarray, x: np.ndarray, *, select_prim: Primitive, **window: Any
 ) -> np.ndarray:
+    # A tangent is taken from where its window of the operand has the selected element.
     rows = _in_rows(windows(x, _worst(select_prim, x.dtype), **window))
     values = _in_rows(windows(tangents, 0, **window))
     chosen = _chosen(select_prim, rows)[..., np.newaxis]
@@ -180,6 +181,8 @@ def _conv_general_dilated(
         parts = parts.reshape(groups, x.shape[0] // groups, *parts.shape[1:])
     else:
         parts = parts.reshape(x.shape[0], groups, features_in, *parts.shape[2:]).swapaxes(0, 1)
+    # Each group of input features is multiplied with the kernels of its output features, and summed
+    # over features and window elements.
     result = np.einsum("gnipk,goik->ngop", parts, weights)
     result = result.reshape(len(result), features_out, *spatial)
     return convert(result.transpose(np.argsort(dimension_numbers.out_spec)), dtype)

@@ -285,6 +285,7 @@ def _trapezoid(y: Array, dx: Array, *, axis: int) -> Array:
         return lax.mul(half, sum(multiply(dx, pairs), axis))
     if np.ndim(dx):
         return lax.mul(half, _weighted_sum(dx, y))
+    # At equal distances every sample counts once, and the two ends count half.
     ends = lax.add(*(lax.index_in_dim(y, i, y.ndim - 1, keepdims=False) for i in (0, -1)))
     return multiply(dx, lax.sub(sum(y, -1), lax.mul(half, ends)))
 
