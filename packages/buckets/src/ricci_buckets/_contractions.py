@@ -235,13 +235,8 @@ matrix_rules: dict[Primitive, PaddingRule] = {
     linalg.triangular_solve_p: _triangular_solve,
     **dict.fromkeys(
         (
-            linalg.eig_p,
-            linalg.eigh_p,
-            linalg.householder_product_p,
-            linalg.qr_p,
-            linalg.schur_p,
-            linalg.svd_p,
-            linalg.tridiagonal_solve_p,
+            *(linalg.eig_p, linalg.eigh_p, linalg.householder_product_p, linalg.qr_p),
+            *(linalg.schur_p, linalg.svd_p, linalg.tridiagonal_solve_p),
         ),
         _batches_only,
     ),

@@ -185,12 +185,8 @@ indexing_rules: dict[Primitive, PaddingRule] = {
     lax.gather_p: _gather,
     **dict.fromkeys(
         (
-            lax.scatter_p,
-            lax.scatter_add_p,
-            lax.scatter_sub_p,
-            lax.scatter_mul_p,
-            lax.scatter_min_p,
-            lax.scatter_max_p,
+            *(lax.scatter_p, lax.scatter_add_p, lax.scatter_sub_p, lax.scatter_mul_p),
+            *(lax.scatter_min_p, lax.scatter_max_p),
         ),
         _scatter,
     ),

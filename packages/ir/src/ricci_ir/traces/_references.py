@@ -121,34 +121,13 @@ def _no_operator(name: str) -> Any:
 
 
 for _name in (
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "matmul",
-    "and",
-    "or",
-    "xor",
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"),
 ):
     for _prefix in ("", "r"):
         setattr(BracketedReference, f"__{_prefix}{_name}__", _no_operator(f"__{_name}__"))
 for _name in (
-    "neg",
-    "pos",
-    "abs",
-    "invert",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "float",
-    "int",
-    "bool",
-    "index",
-    "array",
+    *("neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "float", "int", "bool"),
+    *("index", "array"),
 ):
     setattr(BracketedReference, f"__{_name}__", _no_operator(f"__{_name}__"))
 

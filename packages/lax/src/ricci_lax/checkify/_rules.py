@@ -398,11 +398,7 @@ check_rules.define(shapes.dynamic_slice_p, _dynamic_slice)
 check_rules.define(shapes.dynamic_update_slice_p, _dynamic_update_slice)
 check_rules.define(shapes.gather_p, _gather)
 for _scatter_p in (
-    shapes.scatter_p,
-    shapes.scatter_add_p,
-    shapes.scatter_sub_p,
-    shapes.scatter_mul_p,
-    shapes.scatter_min_p,
-    shapes.scatter_max_p,
+    *(shapes.scatter_p, shapes.scatter_add_p, shapes.scatter_sub_p, shapes.scatter_mul_p),
+    *(shapes.scatter_min_p, shapes.scatter_max_p),
 ):
     check_rules.define(_scatter_p, _scatter)

@@ -78,25 +78,10 @@ def _compares(primitive: Primitive, combine: Callable[..., Array]) -> Callable[.
 
 
 _MOVING_PRIMITIVES = (
-    lax.broadcast_in_dim_p,
-    lax.concatenate_p,
-    lax.copy_p,
-    lax.dynamic_slice_p,
-    lax.dynamic_update_slice_p,
-    lax.gather_p,
-    lax.pad_p,
-    lax.reshape_p,
-    lax.rev_p,
-    lax.scatter_p,
-    lax.select_n_p,
-    lax.slice_p,
-    lax.sort_p,
-    lax.split_p,
-    lax.squeeze_p,
-    lax.stack_p,
-    lax.tile_p,
-    lax.transpose_p,
-    lax.unstack_p,
+    *(lax.broadcast_in_dim_p, lax.concatenate_p, lax.copy_p, lax.dynamic_slice_p),
+    *(lax.dynamic_update_slice_p, lax.gather_p, lax.pad_p, lax.reshape_p, lax.rev_p, lax.scatter_p),
+    *(lax.select_n_p, lax.slice_p, lax.sort_p, lax.split_p, lax.squeeze_p, lax.stack_p, lax.tile_p),
+    *(lax.transpose_p, lax.unstack_p),
 )
 for _primitive in _MOVING_PRIMITIVES:
     extended_lower_rules.define(_primitive, _moves_elements(_primitive))

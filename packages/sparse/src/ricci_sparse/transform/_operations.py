@@ -85,12 +85,7 @@ def _set_rule(primitive: Primitive, fun: Callable[..., ArrayOrSparse]) -> None:
 
 
 for _primitive in (
-    lax.neg_p,
-    lax.copy_p,
-    lax.convert_element_type_p,
-    lax.real_p,
-    lax.imag_p,
-    lax.conj_p,
+    *(lax.neg_p, lax.copy_p, lax.convert_element_type_p, lax.real_p, lax.imag_p, lax.conj_p),
 ):
     # A conversion to booleans or integers is not linear, but JAX applies it to each element.
     _set_rule(_primitive, _applied(_primitive, linear=_primitive is not lax.convert_element_type_p))

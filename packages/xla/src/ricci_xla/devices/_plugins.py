@@ -68,14 +68,8 @@ def _entry_points() -> Iterator[bytes]:
 _GOOGLE_PCI_VENDOR = "0x1ae0"
 # Variables that cloud services with TPUs set, and users who partition a machine's TPUs.
 _VARIABLES = (
-    "CLOUD_TPU_TASK_ID",
-    "COLAB_TPU_ADDR",
-    "TPU_NAME",
-    "TPU_PROCESS_BOUNDS",
-    "TPU_TOPOLOGY",
-    "TPU_VISIBLE_CHIPS",
-    "TPU_VISIBLE_DEVICES",
-    "TPU_WORKER_ID",
+    *("CLOUD_TPU_TASK_ID", "COLAB_TPU_ADDR", "TPU_NAME", "TPU_PROCESS_BOUNDS", "TPU_TOPOLOGY"),
+    *("TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_WORKER_ID"),
 )
 # Without a TPU, libtpu would query a metadata server of the cloud for these, for minutes, and let
 # only one process load it.

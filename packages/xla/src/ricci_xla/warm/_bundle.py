@@ -64,17 +64,10 @@ class Prefetch[R, T]:
 
 # Options for logging, caching and checks, which do not change results.
 _WITHOUT_EFFECT = (
-    "jax_compilation_cache",
-    "jax_enable_compilation_cache",
-    "jax_persistent_cache",
-    "jax_raise_persistent_cache",
-    "jax_log",
-    "jax_explain_cache_misses",
-    "jax_debug_log_modules",
-    "jax_dump_",
-    "jax_traceback_filtering",
-    "jax_tracer_error",
-    "jax_include_full_tracebacks_in_locations",
+    *("jax_compilation_cache", "jax_enable_compilation_cache", "jax_persistent_cache"),
+    *("jax_raise_persistent_cache", "jax_log", "jax_explain_cache_misses", "jax_debug_log_modules"),
+    *("jax_dump_", "jax_traceback_filtering"),
+    *("jax_tracer_error", "jax_include_full_tracebacks_in_locations"),
 )
 
 

@@ -49,12 +49,8 @@ from ._reads import reads_of
 
 _MOST_VALUES = 200_000
 _by_name = (
-    BuiltinFunctionType,
-    ClassMethodDescriptorType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    WrapperDescriptorType,
+    *(BuiltinFunctionType, ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
+    *(MethodDescriptorType, WrapperDescriptorType),
 )
 _locks = (type(threading.Lock()), type(threading.RLock()))
 

@@ -138,14 +138,8 @@ _IMPURE_FUNCTIONS = {
 }
 # Parts of NumPy and Ricci that read files or keep random state.
 _IMPURE_PARTS = (
-    "numpy.random",
-    "numpy._core.memmap",
-    "numpy.ctypeslib",
-    "numpy.lib._datasource",
-    "numpy.lib._npyio_impl",
-    "numpy.lib._format_impl",
-    "numpy.lib.format",
-    "ricci_storage",
+    *("numpy.random", "numpy._core.memmap", "numpy.ctypeslib", "numpy.lib._datasource"),
+    *("numpy.lib._npyio_impl", "numpy.lib._format_impl", "numpy.lib.format", "ricci_storage"),
 )
 # Generators of random numbers are pure if they are given a seed.
 _SEEDED = frozenset(
