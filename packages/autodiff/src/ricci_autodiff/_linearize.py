@@ -20,16 +20,8 @@ from ._references import dual_reference
 from ._rules import jvp_rules, linearize_rules, split_rules
 from ._tangent import Tangent, Zero, join_tangents, tangent_aval
 
-__all__ = [
-    "LinearizeTrace",
-    "Linearized",
-    "Tape",
-    "linearize_call",
-    "linearize_flat",
-    "linearize_jaxpr",
-    "rewrite_differentiated",
-    "tape_to_jaxpr",
-]
+__all__ = ["LinearizeTrace", "Linearized", "Tape", "linearize_call", "linearize_flat"]
+__all__ += ["linearize_jaxpr", "rewrite_differentiated", "tape_to_jaxpr"]
 
 
 class TangentTracer(ir.Tracer):

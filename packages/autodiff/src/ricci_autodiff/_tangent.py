@@ -5,21 +5,9 @@ from typing import Any, final
 
 import ricci_ir as ir
 
-__all__ = [
-    "SymbolicZero",
-    "Tangent",
-    "Zero",
-    "add_tangents",
-    "cotangent_aval",
-    "has_tangent",
-    "instantiate",
-    "join_tangents",
-    "scaled_tangent",
-    "tangent_aval",
-    "tangent_sum",
-    "with_type",
-    "zeros_of_type",
-]
+__all__ = ["SymbolicZero", "Tangent", "Zero", "add_tangents", "cotangent_aval", "has_tangent"]
+__all__ += ["instantiate", "join_tangents", "scaled_tangent", "tangent_aval", "tangent_sum"]
+__all__ += ["with_type", "zeros_of_type"]
 
 
 @final

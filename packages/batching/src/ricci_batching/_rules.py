@@ -12,25 +12,10 @@ import numpy as np
 
 import ricci_ir as ir
 
-__all__ = [
-    "Axis",
-    "BatchRule",
-    "add_dim",
-    "axis_name_rules",
-    "batch_broadcast",
-    "batch_of_type",
-    "batch_rules",
-    "batch_sum",
-    "batch_transpose",
-    "batched_at",
-    "closing_primitives",
-    "elementwise",
-    "elementwise_primitives",
-    "leading_dims",
-    "move_dim",
-    "moved_to",
-    "named_axes",
-]
+__all__ = ["Axis", "BatchRule", "add_dim", "axis_name_rules", "batch_broadcast", "batch_of_type"]
+__all__ += ["batch_rules", "batch_sum", "batch_transpose", "batched_at", "closing_primitives"]
+__all__ += ["elementwise", "elementwise_primitives", "leading_dims", "move_dim", "moved_to"]
+__all__ += ["named_axes"]
 
 batch_rules: ir.RuleTable = ir.rule_table("batch")
 # Rules of primitives that refer to named axes: ``rule(**params)`` returns the names.

@@ -15,12 +15,8 @@ from ricci_xla.exported import ExportedModule, lower_for_export, to_portable
 from ._checks import DisabledSafetyCheck, check_custom_calls
 from ._exported import Exported
 
-__all__ = [
-    "default_export_platform",
-    "export",
-    "maximum_supported_calling_convention_version",
-    "minimum_supported_calling_convention_version",
-]
+__all__ = ["default_export_platform", "export", "maximum_supported_calling_convention_version"]
+__all__ += ["minimum_supported_calling_convention_version"]
 
 # The calling conventions that can be written and read, by JAX's numbers.
 minimum_supported_calling_convention_version = 9

@@ -40,18 +40,9 @@ from ._check import check_jaxpr
 from ._effects import no_effects, program_effects
 from ._jaxpr import DebugInfo, DropVar, Jaxpr, JaxprEqn, Literal, Var, unknown_debug_info
 
-__all__ = [
-    "EquationTrace",
-    "JaxprTrace",
-    "StagedReference",
-    "StagedTracer",
-    "closes_over_tracers",
-    "drop_unused",
-    "ensure_compile_time_eval",
-    "is_recording",
-    "swap_staging_flag",
-    "trace_to_jaxpr",
-]
+__all__ = ["EquationTrace", "JaxprTrace", "StagedReference", "StagedTracer", "closes_over_tracers"]
+__all__ += ["drop_unused", "ensure_compile_time_eval", "is_recording", "swap_staging_flag"]
+__all__ += ["trace_to_jaxpr"]
 
 _no_params: dict[str, Any] = {}
 _python_scalars = frozenset({bool, int, float, complex})

@@ -16,16 +16,8 @@ from ._aval import AbstractValue, ShapedArray, get_aval, read_sharding
 from ._dtypes import ExtendedDType, canonicalize_dtype, explicit_dtype
 from ._references import AbstractRef
 
-__all__ = [
-    "ShapeDtypeStruct",
-    "argument_aval",
-    "described_type",
-    "format_type",
-    "sharding_of_spec",
-    "result_aval",
-    "symbolic_args_specs",
-    "typeof",
-]
+__all__ = ["ShapeDtypeStruct", "argument_aval", "described_type", "format_type", "sharding_of_spec"]
+__all__ += ["result_aval", "symbolic_args_specs", "typeof"]
 
 # The class of formats, which have the attributes ``layout`` and ``sharding``.
 format_type: Hook[Callable[[Any, Any], Any]] = Hook("layouts", provided_by="ricci_xla")

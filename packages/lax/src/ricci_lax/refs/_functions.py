@@ -11,17 +11,8 @@ from ricci_pytree import register_pytree_node
 from . import _primitives as primitives
 from ._indexing import Form, read_index
 
-__all__ = [
-    "TransformedRef",
-    "addupdate",
-    "empty_ref",
-    "free_ref",
-    "freeze",
-    "get",
-    "new_ref",
-    "set",
-    "swap",
-]
+__all__ = ["TransformedRef", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref"]
+__all__ += ["set", "swap"]
 
 
 @final

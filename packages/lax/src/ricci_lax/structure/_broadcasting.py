@@ -26,16 +26,8 @@ from ._operand_types import (
 )
 from ._transposing import inverse, lower_reduce, transpose
 
-__all__ = [
-    "broadcast",
-    "broadcast_in_dim",
-    "broadcast_in_dim_p",
-    "broadcast_shapes",
-    "broadcast_to_rank",
-    "expand_dims",
-    "reduce_sum",
-    "reduce_sum_p",
-]
+__all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_shapes"]
+__all__ += ["broadcast_to_rank", "expand_dims", "reduce_sum", "reduce_sum_p"]
 
 # broadcast_in_dim
 

@@ -26,24 +26,9 @@ from ricci_numpy.ufuncs._arithmetic import logaddexp2 as _logaddexp2
 
 from ._mapping import loops, vectorize
 
-__all__ = [
-    "add",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "frompyfunc",
-    "logaddexp",
-    "logaddexp2",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "subtract",
-    "ufunc",
-]
+__all__ = ["add", "bitwise_and", "bitwise_or", "bitwise_xor", "frompyfunc", "logaddexp"]
+__all__ += ["logaddexp2", "logical_and", "logical_or", "logical_xor", "maximum", "minimum"]
+__all__ += ["multiply", "negative", "subtract", "ufunc"]
 
 
 class ufunc(ir.PickledByName):

@@ -21,17 +21,8 @@ from ._key_type import (
     name_or_spec,
 )
 
-__all__ = [
-    "PRNGKey",
-    "clone",
-    "fold_in",
-    "key",
-    "key_data",
-    "key_dtype",
-    "key_impl",
-    "split",
-    "wrap_key_data",
-]
+__all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split"]
+__all__ += ["wrap_key_data"]
 
 
 @staged

@@ -13,17 +13,8 @@ from ricci_numpy.authoring import operands, promote_dtypes_inexact
 
 from ._elementwise import elementwise, polynomial
 
-__all__ = [
-    "factorial",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammaln",
-    "gammasgn",
-    "loggamma",
-    "multigammaln",
-    "poch",
-]
+__all__ = ["factorial", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "loggamma"]
+__all__ += ["multigammaln", "poch"]
 
 _HALF_LOG_TURN = float(0.5 * np.log(2 * np.pi))
 # Of the asymptotic series of log Γ, the highest power first: B(2k) / (2k (2k-1)) (DLMF 5.11.1).

@@ -30,17 +30,8 @@ from . import _array
 from ._array_impl import ArrayImpl
 from ._layout import Format, MemorySpace, in_format, in_memory, sharding_of_format
 
-__all__ = [
-    "array_from_host",
-    "as_sharding",
-    "block_until_ready",
-    "copy_semantics",
-    "copy_to_host_async",
-    "device_get",
-    "device_put",
-    "move_array",
-    "put_leaf",
-]
+__all__ = ["array_from_host", "as_sharding", "block_until_ready", "copy_semantics"]
+__all__ += ["copy_to_host_async", "device_get", "device_put", "move_array", "put_leaf"]
 
 _during_call = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _zero_copy = HostBufferSemantics.ZERO_COPY

@@ -15,11 +15,8 @@ from ._mesh import Mesh
 from ._sharding_types import GSPMDSharding, HloSharding, NamedSharding, OpSharding, Sharding
 from ._spec import PartitionSpec
 
-__all__ = [
-    "get_hlo_sharding_from_serialized_proto",
-    "get_op_sharding_from_serialized_proto",
-    "get_serialized_proto_from_hlo_sharding",
-]
+__all__ = ["get_hlo_sharding_from_serialized_proto", "get_op_sharding_from_serialized_proto"]
+__all__ += ["get_serialized_proto_from_hlo_sharding"]
 
 _KINDS = hlo.OpSharding.Type
 
