@@ -16,7 +16,7 @@ import nox
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from environments import Environment  # noqa: E402
+from environments import Environment, digest  # noqa: E402
 from import_census import libraries  # noqa: E402
 from workspace import (  # noqa: E402
     EXAMPLES,
@@ -78,7 +78,7 @@ def run_pytest(
     """
     bytecode = {"PYTHONDONTWRITEBYTECODE": ""}
     session.run(
-        environment.program("pytest"),
+        *(environment.python, "-P", "-m", "pytest"),
         *arguments,
         *session.posargs,
         env={**CPU_DEVICES, **oracle_variables(), **bytecode, **variables},
@@ -436,13 +436,18 @@ def release(session: nox.Session) -> None:
 def install_wheels(name: str, packages: tuple[str, ...], *, readmes: bool = True) -> Environment:
     """Return an environment of the packages' built wheels and what these declare.
 
-    What their tests need is in it as well, and the extras that their READMEs say to install.
+    What their tests need is in it as well, and the extras that their READMEs say to install. What
+    comes from elsewhere is installed once for all packages that need the same.
     """
     siblings, others = zip(*map(requirements_of_tests, packages), strict=True)
     extras = {package: readme_extras(package) for package in packages} if readmes else {}
     wheels, elsewhere = closure([*packages, *chain.from_iterable(siblings)], DIST, extras)
+    needed = {*elsewhere, *chain.from_iterable(others), *dependency_group("test")}
+    recipe = [sorted(needed)]
+    base = Environment(f"requirements-{digest(recipe, ())[:8]}")
+    base.make(recipe)
     environment = Environment(f"isolated-{name}")
-    environment.make([[*elsewhere, *chain.from_iterable(others), *dependency_group("test")]])
+    environment.make([], on=base)
     environment.refresh(wheels)
     return environment
 
@@ -478,7 +483,7 @@ def isolated(session: nox.Session, package: str) -> None:
     siblings, others = requirements_of_tests(package)
     tools = [*others, *dependency_group("test")]
     without = modules_beside([package, *siblings], DIST, {}, *tools)
-    few = {"RICCI_CASES_PER_TEST": "1", "RICCI_TESTS_PER_FILE": "8"}
+    few = {"RICCI_CASES_PER_TEST": "1", "RICCI_TESTS_PER_FILE": "3"}
     variables = {**few, "RICCI_WITHOUT": " ".join(without)}
     run_pytest(session, environment, f"packages/{package}/tests", **variables)
 

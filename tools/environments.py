@@ -10,8 +10,11 @@ import hashlib
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / ".nox"
@@ -40,6 +43,12 @@ class Environment:
         """The path of its interpreter."""
         return self.program("python")
 
+    @property
+    def packages(self) -> Path:
+        """The folder that its distributions are installed in."""
+        base = {"base": str(self.location), "platbase": str(self.location)}
+        return Path(sysconfig.get_path("purelib", "venv", base))
+
     def program(self, name: str) -> str:
         """Return the path of a program that is installed in it."""
         if sys.platform == "win32":
@@ -60,12 +69,20 @@ class Environment:
         pip.append("--no-compile")
         subprocess.run([*pip, *arguments], check=True, cwd=ROOT)
 
-    def make(self, recipe: Sequence[Sequence[str]], files: Iterable[Path] = ()) -> bool:
+    def make(
+        self,
+        recipe: Sequence[Sequence[str]],
+        files: Iterable[Path] = (),
+        on: "Environment | None" = None,
+    ) -> bool:
         """Make it from the recipe, unless it stands as the recipe and the files ask.
+
+        Sessions that run side by side may ask for the same environment: one makes it.
 
         Args:
             recipe: command lines for `install`, in order.
             files: what the recipe reads, beside its own words.
+            on: an environment, already made, whose distributions this one imports as well.
 
         Returns:
             Whether anything had to be done.
@@ -73,16 +90,21 @@ class Environment:
         Raises:
             subprocess.CalledProcessError: an installation failed; nothing is stamped.
         """
-        key = digest(recipe, files)
-        if self.is_current(".stamp", key):
-            return False
-        print(f"Setting up {self.location.relative_to(ROOT)}", flush=True)
-        shutil.rmtree(self.location, ignore_errors=True)
-        virtualenv = [sys.executable, "-m", "virtualenv", "--quiet", "--no-periodic-update"]
-        subprocess.run([*virtualenv, str(self.location)], check=True)
-        for arguments in recipe:
-            self.install(arguments)
-        (self.location / ".stamp").write_text(key)
+        path = [[str(on.packages)]] if on else []
+        key = digest([*recipe, *path], files)
+        ENVIRONMENTS.mkdir(exist_ok=True)
+        with FileLock(ENVIRONMENTS / f"{self.location.name}.lock"):
+            if self.is_current(".stamp", key):
+                return False
+            print(f"Setting up {self.location.relative_to(ENVIRONMENTS.parent)}", flush=True)
+            shutil.rmtree(self.location, ignore_errors=True)
+            virtualenv = [sys.executable, "-m", "virtualenv", "--quiet", "--no-periodic-update"]
+            subprocess.run([*virtualenv, str(self.location)], check=True)
+            for (line,) in path:
+                (self.packages / "requirements.pth").write_text(f"{line}\n")
+            for arguments in recipe:
+                self.install(arguments)
+            (self.location / ".stamp").write_text(key)
         return True
 
     def refresh(self, wheels: Sequence[Path]) -> bool:
