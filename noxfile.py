@@ -86,7 +86,7 @@ def run_pytest(
     )
 
 
-@nox.session
+@nox.session(allow_parallel=True)
 def lint(session: nox.Session) -> None:
     """Check style, docstrings, wording, names of builtins, and the changelog's draft."""
     environment = workspace()
@@ -119,7 +119,7 @@ def types(session: nox.Session) -> None:
     session.run(environment.python, "tools/any_annotations.py", external=True)
 
 
-@nox.session
+@nox.session(allow_parallel=True)
 def oracle(session: nox.Session) -> None:
     """Make the environment of the oracle: real JAX, which tests call in a process of its own."""
     ORACLE.make([dependency_group("oracle")])
@@ -175,11 +175,23 @@ def machines_short(session: nox.Session) -> None:
 def integration_cpu(session: nox.Session) -> None:
     """Run the tests through the public API on eight virtual CPU devices.
 
-    Of what is marked ``sampled`` only a sample: `pytest integration` runs all.
+    Of what is marked ``sampled`` only a sample: `nox -s integration-full` runs all.
     """
-    options = ["--ignore=integration/multihost", "-n", "auto"]
+    # Workers begin with a half each, so that few files divide their fixtures and compilations.
+    options = ["--ignore=integration/multihost", "-n", "auto", "--dist", "worksteal"]
     variables = {"RICCI_TEST_PLATFORM": "cpu", "RICCI_SAMPLE": "1"}
     run_pytest(session, workspace(), "integration", *options, **variables)
+
+
+@nox.session(name="integration-full")
+def integration_full(session: nox.Session) -> None:
+    """Run every case of the tests through the public API; arguments go to pytest.
+
+    Tables that have a session of their own are sampled here, too.
+    """
+    ORACLE.make([dependency_group("oracle")])
+    options = ["--ignore=integration/multihost", "-n", "auto", "--dist", "worksteal"]
+    run_pytest(session, workspace(), "integration", *options, RICCI_TEST_PLATFORM="cpu")
 
 
 @nox.session(name="integration-hosts")
@@ -415,7 +427,7 @@ def demo(session: nox.Session) -> None:
     session.run(environment.python, "tools/demo.py", *session.posargs, external=True)
 
 
-@nox.session
+@nox.session(allow_parallel=True)
 def build(session: nox.Session) -> None:
     """Build the sdist and the wheel of every package into dist/."""
     environment = Environment("build")

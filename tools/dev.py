@@ -24,17 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 OLDEST = (3, 12)
 NAMES = ("python3.12", "python3.13", "python3.14", "python3", "python")
-CHECKS = (
-    "lint",
-    "oracle",
-    "tests-together",
-    "doctest",
-    "machines-short",
-    "integration-cpu",
-    "integration-hosts",
-    "build",
-)
-ALONE = ("types", "layers", "isolated", "isolated-light")  # each keeps one core busy
+# Each keeps one core busy. The first ones make the environments of the others.
+ONE_CORE = ("lint", "oracle", "build", "isolated-light", "types", "layers", "isolated")
+ALL_CORES = ("tests-together", "doctest", "machines-short", "integration-cpu", "integration-hosts")
 VERSION_CODE = "import sys, venv, ensurepip; print(*sys.version_info[:2])"
 
 
@@ -118,10 +110,9 @@ def nox(*arguments):
 
 
 def test():
-    """Run every check: first those that use all cores, then those that use one, side by side."""
-    status = nox("-s", *CHECKS)
-    jobs = str(os.cpu_count() or 1)
-    return nox("--no-dependencies", "-j", jobs, "-s", *ALONE) or status
+    """Run every check: first those that use one core, side by side, then the others."""
+    status = nox("-j", str(os.cpu_count() or 1), "-s", *ONE_CORE)
+    return nox("-s", *ALL_CORES) or status
 
 
 def main(arguments):
