@@ -42,11 +42,13 @@ views = {
     "none": lambda x: None,
 }
 other = jax.devices()[-1]
+add = jax.jit(lambda a: a + 1, donate_argnums=0)
 ends = {
     "delete": lambda x: x.delete(),
-    "donate": lambda x: jax.jit(lambda a: a + 1, donate_argnums=0)(x).block_until_ready(),
+    "donate": lambda x: add(x).block_until_ready(),
     "move": lambda x: jax.device_put(x, other, donate=True).block_until_ready(),
 }
+gc.freeze()  # collections need not walk what is imported
 first = {"view": 0, "array": 1, "neither": None}
 for (view, look), (end, finish), (gone, index) in itertools.product(
     views.items(), ends.items(), first.items()

@@ -134,7 +134,7 @@ COMPUTED = {
 }
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", COMPUTED)
 def test_results_of_wide_operands_are_those_where_wide_dtypes_are_on(name, mode):
     compute = COMPUTED[name]

@@ -32,7 +32,7 @@ CALLS = {
 }
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CALLS)
 def test_the_extremum_beside_a_nan_is_nan(name, dtype):
@@ -41,8 +41,8 @@ def test_the_extremum_beside_a_nan_is_nan(name, dtype):
         if name == "scan":
             x = x.astype("float32")
         for call in (CALLS[name], ricci.jit(CALLS[name])):
-            assert not bool(jnp.isnan(call(x)))
-            assert bool(jnp.isnan(call(x.at[2500].set(jnp.nan))))
+            assert not np.isnan(call(x))
+            assert np.isnan(call(x.at[2500].set(jnp.nan)))
 
 
 @pytest.mark.parametrize("infinities", [[np.inf], [-np.inf], [np.inf, -np.inf]])
@@ -62,7 +62,7 @@ def test_the_extremum_of_a_sharded_array_beside_a_nan_is_nan(axis):
     np.testing.assert_array_equal(ricci.jit(lambda x: jnp.max(x, axis))(sharded), x.max(axis))
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", INDICES)
 @pytest.mark.parametrize("dtype", [*DTYPES, "int32", "bool", "uint8"])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES, ids=str)
@@ -73,11 +73,12 @@ def test_the_index_is_that_of_the_first_nan_or_extremum(shape, axis, dtype, name
     if "float" in dtype:
         samples.append(np.where(rng.random(shape) < 0.05, -np.inf, values))
         samples.append(np.where(rng.random(shape) < 0.05, np.nan, samples[1]))
+    index_dtypes = ["int32", "uint16", *(["int8"] if shape[axis] < 128 else [])]
+    call = ricci.jit(lambda x: [getattr(lax, name)(x, axis, t) for t in index_dtypes])
     with ricci.enable_x64(dtype == "float64"):
         for sample in samples:
             x = jnp.asarray(sample).astype(dtype)
             expected = INDICES[name](np.asarray(x, "float32"), axis)
-            for index_dtype in ["int32", "uint16", *(["int8"] if shape[axis] < 128 else [])]:
-                result = ricci.jit(lambda x, t=index_dtype: getattr(lax, name)(x, axis, t))(x)
+            for result, index_dtype in zip(call(x), index_dtypes, strict=True):
                 assert result.dtype == index_dtype
                 np.testing.assert_array_equal(result, expected)

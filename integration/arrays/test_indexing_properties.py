@@ -20,7 +20,7 @@ from ricci_ir import use_backend
 from ricci_reference import reference_backend
 from ricci_testing import Oracle, Result, compare, evaluate_with, ricci_namespace, shared_oracle
 
-COUNT = int(os.environ.get("RICCI_INDEX_CASES", "160"))
+COUNT = int(os.environ.get("RICCI_INDEX_CASES", "100"))
 BATCH = 20
 _needs_oracle = pytest.mark.skipif(
     not Oracle.available(), reason="oracle environment missing: run nox -s oracle"

@@ -291,7 +291,7 @@ def _checked(x):
         return [x * 3, jax.jit(triple)(x)]
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("source", SOURCES)
 def test_results_do_not_depend_on_the_layout(source, use):
@@ -323,7 +323,7 @@ DTYPES = ["int32", "complex64", "bool", "int8", "uint64", "float64", "complex128
 ORDERS += [((2, 3, 4), order, dtype) for dtype in DTYPES for order in [(2, 0, 1), (2, 1, 0)]]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("shape", "order", "dtype"), ORDERS, ids=str)
 def test_dlpack_keeps_values_in_every_order_of_dimensions(shape, order, dtype):
     value = aligned((np.arange(np.prod(shape)).reshape(shape) * 3 % 7).astype(dtype), order)

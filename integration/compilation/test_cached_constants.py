@@ -21,6 +21,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("first", [0.0, -0.0])
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_with_both_zeros(name, first):

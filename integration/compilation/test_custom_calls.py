@@ -299,6 +299,7 @@ def run(fun, *args):
 """
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     "source",
     [

@@ -70,7 +70,7 @@ def test_of_special_values(name, dtype):
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [

@@ -100,6 +100,7 @@ def test_results_are_those_of_the_function_itself(rows):
             np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg=row["name"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("file", "old", "new", "reason"),
     [

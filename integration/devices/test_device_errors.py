@@ -4,6 +4,7 @@ The programs are those of `device_cases` that must be refused; of which class th
 compared with the oracle by `test_device_programs.py`.
 """
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from ricci_testing import ricci_namespace
 
 BAD = [replace(c, probes=("eager",)) for c in cases() if c.topic in ("bad_input", "bad_calls")]
 MOST_LINES = 12
+SAMPLED = bool(os.environ.get("RICCI_SAMPLE"))
 
 
 def message(case) -> str:
@@ -31,8 +33,9 @@ def message(case) -> str:
 @pytest.mark.filterwarnings("ignore:Some donated buffers")
 @pytest.mark.parametrize("topic", ["bad_input", "bad_calls"])
 def test_errors_are_short(eight_devices, topic):
-    found = {case.name: message(case) for case in BAD if case.topic == topic and not case.says}
-    assert sum(map(bool, found.values())) > 100
+    cases = [case for case in BAD if case.topic == topic and not case.says]
+    found = {case.name: message(case) for case in cases[:: 2 if SAMPLED else 1]}
+    assert sum(map(bool, found.values())) > (50 if SAMPLED else 100)
     assert [name for name, text in found.items() if len(text.splitlines()) > MOST_LINES] == []
 
 

@@ -34,7 +34,7 @@ def result(running, job):
     return json.loads(out)[job]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(find_interpreter() is None, reason="no oracle: run nox -s oracle")
 @pytest.mark.parametrize("job", JOBS)
 def test_a_job_gives_the_same_with_no_more_work(job):

@@ -28,7 +28,7 @@ def observed(case, *probes):
     return {path: value for path, value in found.items() if "collectives" not in path}
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("first", ["eager", "compiled"])
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.title)
 def test_results_are_the_same_in_any_order(eight_devices, case, first):

@@ -108,6 +108,9 @@ jnp.stack([n, n])
 jax.pmap(lambda x: x + 1)(np.ones((2, 3), 'float32'))
 """.strip().splitlines()
 
+if os.environ.get("RICCI_SAMPLE"):
+    ACTIONS = ACTIONS[::2]
+
 # For an action, the outcomes by guard and level that differ: Ricci's, then JAX's. The shards of a
 # result on CPUs are in the host's memory, and reading them is no transfer.
 DIFFERENCES = {
@@ -170,7 +173,7 @@ def test_guards_forbid_the_same_transfers_as_jax():
         for place, mine, other in zip(places, our, their, strict=True)
         if mine != other
     }
-    assert differ == DIFFERENCES
+    assert differ == {key: pair for key, pair in DIFFERENCES.items() if key[0] in ACTIONS}
 
 
 def test_devices_can_be_used_first_under_a_guard():

@@ -30,7 +30,7 @@ def follow(program):
     return found
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(
     "program",
     [p for p in PROGRAMS if p.name not in NOT_FOLLOWED],

@@ -20,7 +20,7 @@ def example():
 
 @pytest.fixture(scope="module")
 def found(example):
-    shape = example.Shape(layers=3, width=64, heads=4, hidden=96, words=128, length=32)
+    shape = example.Shape(layers=2, width=64, heads=4, hidden=96, words=128, length=32)
     return shape, example.planned("cpu:8", 4, 2, shape)
 
 

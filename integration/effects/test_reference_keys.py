@@ -89,6 +89,7 @@ def test_the_table_has_each_operation_that_moves_keys():
     assert {primitive.name for primitive in extended_lower_rules} - apart == set(MOVED)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", MOVED)
 def test_keys_are_moved(name):
     function = MOVED[name]
@@ -171,7 +172,7 @@ ROUNDED = {
 SAMPLERS = {**EXACT, **ROUNDED}
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("impl", GENERATORS)
 def test_numbers_from_keys(name, impl):
@@ -188,6 +189,7 @@ def test_numbers_from_keys_inside(name):
         _check(_on_keys(function), _keys(), name in EXACT)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["uniform", "normal", "exponential"])
 def test_gradients_through_samplers(name):
     def loss(scale, k):

@@ -27,6 +27,6 @@ def build(source: str, folder: Path) -> ctypes.CDLL:
     if not library.exists():
         cuda = source.endswith(".cu")
         command = ["nvcc", "-Xcompiler"] if cuda else [str(compiler())]
-        command += ["-fPIC", "-shared", "-O2", "-std=c++17", f"-I{jax.ffi.include_dir()}"]
+        command += ["-fPIC", "-shared", "-O0", "-std=c++17", f"-I{jax.ffi.include_dir()}"]
         subprocess.run([*command, "-w", "-o", str(library), str(HERE / source)], check=True)
     return ctypes.CDLL(str(library))

@@ -40,7 +40,7 @@ def traced(line: str) -> str:
 
 @pytest.mark.parametrize("form", [eager, traced], ids=["array", "tracer"])
 def test_uses_of_an_array(form):
-    lines = LINES if EVERYTHING else random.Random(form.__name__).sample(LINES, 50)
+    lines = LINES if EVERYTHING else random.Random(form.__name__).sample(LINES, 30)
     requests = [Request(form(line), {"x": X}) for line in lines]
     wrong = []
     theirs = shared_oracle().run_many(requests, timeout=300.0)

@@ -42,7 +42,7 @@ def function(request):
     return request.param
 
 
-@pytest.mark.sampled(100)
+@pytest.mark.sampled(50)
 @_needs_oracle
 def test_the_class_is_jaxs(function):
     wrong = []
@@ -72,7 +72,7 @@ def test_the_message_is_short_our_own_and_names_the_function(function):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.sampled(100)
+@pytest.mark.sampled(50)
 def test_good_calls_work_after_bad_ones(function):
     ours(function)
     x = np.arange(3, dtype=np.float32)

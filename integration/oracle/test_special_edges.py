@@ -38,7 +38,7 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("width", ["float32", "float64"])
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_special_functions_at_the_edges_are_those_of_scipy(name, width):

@@ -84,7 +84,7 @@ def test_calls_of_numpy_and_lax(table, mode, form):
     if EVERYTHING:
         calls = [call for calls in by_function for call in calls]
     else:
-        calls = [draw.choice(calls) for calls in draw.sample(by_function, 8)]
+        calls = [draw.choice(calls) for calls in draw.sample(by_function, 6)]
     requests = [
         Request(
             call.source if form == "eager" else derived(call),
@@ -100,7 +100,7 @@ def test_calls_of_numpy_and_lax(table, mode, form):
 @pytest.mark.parametrize("wide", [False, True], ids=["32", "64"])
 @pytest.mark.parametrize("mode", MODES)
 def test_calls_of_the_other_libraries(mode, wide):
-    lines = LIBRARY if EVERYTHING else random.Random(f"{mode} {wide}").sample(LIBRARY, 8)
+    lines = LIBRARY if EVERYTHING else random.Random(f"{mode} {wide}").sample(LIBRARY, 6)
     config = {**MODES[mode], "jax_enable_x64": wide}
     wrong = failing([Request(OPERANDS + line, {}, config) for line in lines], IMPORTS)
     assert not wrong, "\n\n".join(wrong)

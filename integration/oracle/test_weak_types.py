@@ -222,7 +222,7 @@ def shown(result) -> list[str] | str:
 @pytest.mark.parametrize("wide", [False, True], ids=["narrow", "wide"])
 def test_types_are_those_of_jax(wide):
     config = {"jax_enable_x64": wide}
-    sources = SOURCES if EVERYTHING else random.Random(wide).sample(SOURCES, len(SOURCES) // 24)
+    sources = SOURCES if EVERYTHING else random.Random(wide).sample(SOURCES, len(SOURCES) // 36)
     requests = [Request(f"{PRELUDE}\n{source}", {}, config) for source in sources]
     answers = shared_oracle().run_many(requests, timeout=600)
     space = ricci_namespace()

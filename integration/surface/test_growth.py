@@ -48,7 +48,7 @@ def cases() -> list[Any]:
     return [call for call in calls() if scaled(call, SIZES[0], "first") is not None]
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("call", cases(), ids=lambda call: call.source)
 def test_work_grows_with_the_operands(call):
     jaxprs = [traced(scaled(call, n, "first")) for n in SIZES]

@@ -141,7 +141,7 @@ SLOPES = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("wide", [True, False], ids=["wide inside", "narrow inside"])
 @pytest.mark.parametrize("outer", [True, False], ids=["wide outside", "narrow outside"])
 @pytest.mark.parametrize("wrapper", WRAPPERS)

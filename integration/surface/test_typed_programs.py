@@ -9,7 +9,7 @@ import pytest
 PROGRAMS = sorted((Path(__file__).parents[1] / "typed" / "programs").glob("*.py"))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_typed_programs_run(program, monkeypatch):
     spec = importlib.util.spec_from_file_location(program.stem, program)

@@ -91,7 +91,7 @@ def test_calls_with_symbolic_sizes(case):
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-4)
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", bucket_cases.FUNCTIONS)
 def test_results_are_those_of_the_function(name):
     _check(bucket_cases.FUNCTIONS[name], (1, 6))

@@ -344,7 +344,7 @@ def named(cases):
     ]
 
 
-@pytest.mark.sampled(36)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(("prelude", "source", "inputs"), named(VALUES))
 def test_value(prelude, source, inputs):
     assert_same(f"{prelude}({source})({', '.join(inputs)})", **inputs)

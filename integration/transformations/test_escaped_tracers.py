@@ -113,7 +113,7 @@ def _leaked(leak, run):
     return [x for x in saved if isinstance(x, ricci.core.Tracer)]
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("leak", LEAKS)
@@ -132,7 +132,7 @@ def test_a_tracer_whose_trace_has_ended_is_an_error(leak, run, x64):
         assert float(ricci.grad(jnp.sin)(0.0)) == 1.0  # nothing is left behind
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 @pytest.mark.parametrize(
     ("leak", "run"),
@@ -219,7 +219,7 @@ def _in_thread(fun, *args):
         return other.submit(fun, *args).exception()
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_a_tracer_that_is_used_in_another_thread_is_an_error(transform, use):
@@ -342,7 +342,7 @@ CLOSURES = {
 DIFFERENTIATIONS = ("grad", "linearize", "vjp", "jvp", "jit of grad", "grad of jit", "vmap of grad")
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("run", DIFFERENTIATIONS)
 @pytest.mark.parametrize("closure", CLOSURES)

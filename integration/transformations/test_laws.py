@@ -34,14 +34,14 @@ def test_xla_agrees_with_the_reference(name):
     check_compiled(primitives[name], examples()[name], jit=jit, reference=reference_backend)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", NAMES)
 def test_xla_agrees_with_the_reference_on_other_dtypes_and_shapes(name):
     variants = cases(name)[len(examples()[name]) :]
     check_compiled(primitives[name], variants, jit=jit, reference=reference_backend)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", NAMES)
 def test_xla_agrees_with_the_reference_on_transformed_programs(name):
     # Of one example, always the same; `nox -s laws-full` takes all.

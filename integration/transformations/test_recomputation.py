@@ -160,7 +160,7 @@ FEWER = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("program", "place"), CHOSEN)
 def test_checkpoint_recomputes_the_same_operations_as_jax(oracle, program, place):
     source = f"{PREAMBLE}\ncounts({program!r}, {place!r})"
@@ -173,7 +173,7 @@ def test_checkpoint_recomputes_the_same_operations_as_jax(oracle, program, place
         compare(ours[:, column] - fewer, theirs[:, column], err_msg=f"{name}, by policy")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("program", [p for p, place in CHOSEN if place == "alone"])
 def test_policies_change_no_gradient(program):
     source = f"{PREAMBLE}\nvalues({program!r}, 'in the middle')"

@@ -290,7 +290,7 @@ def test_a_cached_trace_holds_for_the_named_axes_that_it_read(way, read):
     _check_two_surroundings(way, *NAMED_AXES[read]())
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(("way", "name"), PAIRS)
 def test_a_cached_trace_holds_for_the_setting_that_it_read(way, name):
     _check_two_surroundings(way, *SETTINGS[name]())

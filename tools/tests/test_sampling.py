@@ -27,7 +27,7 @@ def passed(directory: Path, *options: str) -> tuple[int, bool]:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-rA", "-s", "-p", "no:cacheprovider", *options],
         cwd=directory,
-        env={**os.environ, "RICCI_SAMPLE": "1"},
+        env={**os.environ, "RICCI_SAMPLE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
     )
@@ -43,7 +43,8 @@ def test_a_run_of_whole_files_takes_a_sample(tmp_path, options):
 
 
 @pytest.mark.parametrize(
-    "options", [("-k", "marked"), ("test_cases.py::test_marked",), ("-k", "marked", "-n", "1")]
+    "options",
+    [("-k", "marked"), ("test_cases.py::test_marked",), ("-k", "marked", "-p", "xdist", "-n", "1")],
 )
 def test_tests_selected_by_name_run_all_their_cases(tmp_path, options):
     count, sampled = passed(tmp_path, *options)

@@ -119,7 +119,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_jets_are_nested_jvp(name):
     fun = PROGRAMS[name]

@@ -18,7 +18,7 @@ def sequence(size, dtype, seed):
     return (x + 1j * random.randn(size)).astype(dtype) if dtype == "complex64" else x.astype(dtype)
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "int32"])

@@ -3,6 +3,6 @@
 import pytest
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 def test_result_is_jaxs(recorded, check):
     check(recorded)

@@ -31,7 +31,7 @@ def _compare(name, x, *arguments):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6 * scale)
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("norm", [None, "backward", "ortho", "forward"])
 @pytest.mark.parametrize(("n", "axis"), [(None, -1), (None, 0), (3, 2), (8, 1)])
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
@@ -39,7 +39,7 @@ def test_along_one_axis(name, n, axis, norm, backend):
     _compare(name, X if name in OF_REALS else C, n, axis, norm)
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("norm", [None, "ortho", "forward"])
 @pytest.mark.parametrize(
     ("s", "axes"), [(None, (-2, -1)), ((3, 6), (1, 2)), ((2, 4), (0, 2)), ((5, 3), (2, 0))]

@@ -76,7 +76,7 @@ def test_types_are_jaxs(types, outcome):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("expression", CASES)
 def test_value_is_numpys(expression, backend):
     found = _evaluate(expression, jnp, {k: jnp.asarray(v) for k, v in INPUTS.items()})
@@ -131,7 +131,7 @@ def weighted(result):
     return total
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("case", RECORDED, ids=[case["expression"] for case in RECORDED])
 def test_derivative_is_jaxs(case, backend):
     names = {k: jnp.asarray(v) for k, v in INPUTS.items()}

@@ -65,7 +65,7 @@ def _without_kind(expression):
     return expression.replace(', kind="stable"', "").replace("np.", "jnp.")
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("expression", CASES)
 def test_value_is_numpys(expression, backend):
     names = {"X": X, "M": M, "T": T, "N": N, "NAN": NAN, "B": B}

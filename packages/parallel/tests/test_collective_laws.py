@@ -31,7 +31,7 @@ def test_every_collective_has_examples_or_a_reason_against():
     assert all(p.name in COLLECTIVES or p.name in without_examples for p in DEFINED)
 
 
-@pytest.mark.sampled(48)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", COLLECTIVES)
 @pytest.mark.parametrize("law", LAWS)
 def test_law(law, name):
@@ -153,7 +153,7 @@ def test_steps_are_linear_and_transposed(name, wide):
         np.testing.assert_allclose(vmap(fun)(examples_of), [expected(x) for x in examples_of])
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("check_vma", [False, True])
 @pytest.mark.parametrize("name", COLLECTIVES)
 def test_results_on_devices_equal_those_of_a_batch(name, check_vma):

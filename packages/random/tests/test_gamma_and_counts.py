@@ -25,7 +25,7 @@ RECORDED = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("call", "expected"), RECORDED)
 def test_samples_are_as_recorded(call, expected):
     found = np.asarray(eval(f"random.{call}", {"random": random, "np": np, "K": KEY}))

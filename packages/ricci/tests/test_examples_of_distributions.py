@@ -18,7 +18,7 @@ def test_the_distributions_are_found():
     assert {"norm", "poisson", "truncnorm"} <= set(DISTRIBUTIONS)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_examples_of_a_distribution_run(name):
     distribution = DISTRIBUTIONS[name]

@@ -41,7 +41,7 @@ def sum_of(results):
     return sum(jnp.sum(jnp.real(x)) for x in tree_leaves(results))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("name", "f"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
 def test_jit_computes_python_numbers_as_arrays(name, f):
     tried = 0

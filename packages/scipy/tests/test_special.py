@@ -63,7 +63,7 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_gradients_are_the_slopes(name):
     point, function = DERIVATIVES[name], getattr(special, name)

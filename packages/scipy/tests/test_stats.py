@@ -26,7 +26,7 @@ DISTRIBUTIONS = {
 }
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("name", RECORDED)
 def test_values_are_those_of_scipy(name):
     (points,), parameters, expected = RECORDED[name]
@@ -38,7 +38,7 @@ def test_values_are_those_of_scipy(name):
     np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-6)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -58,7 +58,7 @@ def test_the_distribution_function_has_the_density_as_slope(name, arguments):
 INVERTIBLE = [n for n, m in DISTRIBUTIONS.items() if {"ppf", "pdf"} <= set(m.__all__)]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", INVERTIBLE)
 def test_quantiles_have_the_reciprocal_density_as_slope(name):
     distribution = DISTRIBUTIONS[name]
