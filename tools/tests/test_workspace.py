@@ -185,6 +185,20 @@ def test_an_environment_that_stands_is_not_made_again(
     assert environment.make([["a"]]) is False
 
 
+def test_an_environment_that_stands_on_another_imports_what_that_one_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("environments.ENVIRONMENTS", tmp_path)
+    base, beside, environment = map(Environment, ("base", "beside", "environment"))
+    base.make([])
+    (base.packages / "module_of_base.py").write_text("")
+    for each, on, status in ((environment, base, 0), (beside, None, 1)):
+        assert each.make([], on=on) is True
+        assert each.make([], on=on) is False
+        done = subprocess.run([each.python, "-c", "import module_of_base"], capture_output=True)
+        assert done.returncode == status, done.stderr
+
+
 def _siblings_for_tests(package: str) -> set[str]:
     """Return the modules of the workspace's packages that are installed where its tests run."""
     names = {distribution(name): name for name in PACKAGES}
