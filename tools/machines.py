@@ -85,7 +85,8 @@ MACHINES = (
     Machine(
         "last-place",
         plugins=("last_place",),
-        short=(_RECORDED, "packages/nn/src", "packages/numpy/src"),
+        # The recorded values meet other last places on the oldest processor.
+        short=("packages/nn/src", "packages/numpy/src"),
     ),
 )
 

@@ -29,6 +29,7 @@ def context():
     return context
 
 
+@pytest.mark.sampled(90)
 @pytest.mark.parametrize("name", NAMES)
 def test_xla_agrees_with_the_reference(name):
     check_compiled(primitives[name], examples()[name], jit=jit, reference=reference_backend)
