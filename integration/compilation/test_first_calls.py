@@ -91,6 +91,7 @@ def test_of_integers_of_all_sizes(name, dtype):
         assert check_same(primitives[name], [(args, {}), (pair, {})]) == 2
 
 
+@pytest.mark.sampled(55)
 @pytest.mark.parametrize("to", ["bool", *INTEGERS, "float32", "float64"])
 @pytest.mark.parametrize("dtype", [*INTEGERS, "float32", "float64"])
 def test_of_conversions_of_numbers_of_all_sizes(dtype, to):

@@ -129,6 +129,7 @@ INPUTS = {
 }
 
 
+@pytest.mark.sampled(26)
 @pytest.mark.parametrize("source", CASES)
 def test_as_in_jax(oracle, source):
     assert_same(PREAMBLE + source, oracle=oracle, **INPUTS)

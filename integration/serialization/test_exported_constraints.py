@@ -89,6 +89,7 @@ def test_constraint_over_an_abstract_mesh_holds_in_calls(eight_devices, name, ca
     assert result.tolist() == plain.tolist()
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("spec", [("x",), ("x", "y")])
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -185,6 +185,7 @@ def _draws(key):
     return *first, *second
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "transform",
     {

@@ -138,6 +138,7 @@ KINDS = re.findall(r'^        "(.+?)":', PREAMBLE, re.M)
 COMPARED = [program for program in PROGRAMS if program != "custom_vmap"]
 
 
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("program", COMPARED)
 def test_gradients_hold_no_more_than_those_of_jax(oracle, program):
     source = f"{PREAMBLE}\nrecorded({program!r})"
