@@ -1,8 +1,7 @@
 """Signatures as they are written in the source, so that types have their short names.
 
-At run time ``ArrayLike`` is a union of eight classes, which nobody wants to read. So annotations
-are taken from the source where the function has one of its own, and from its objects elsewhere, as
-for functions that a factory made.
+Annotations are taken from the source where the function has one of its own, and from its objects
+elsewhere, as for functions that a factory made.
 """
 
 import ast
@@ -14,11 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ricci_ir import ArrayLike, DTypeLike
+from ricci_ir import NamedUnion
 
 Parameter = inspect.Parameter
-# What is recognized in unions of objects. Other aliases stand for what is written out as often.
-ALIASES = {"ArrayLike": ArrayLike, "DTypeLike": DTypeLike}
 LONGEST_DEFAULT = 40
 
 
@@ -74,12 +71,11 @@ def annotation(note: Any) -> str:
         return note
     if note is Ellipsis:
         return "..."
-    for name, alias in ALIASES.items():
-        if note == alias:
-            return name
+    if isinstance(note, NamedUnion):
+        return note.name
     origin, arguments = typing.get_origin(note), typing.get_args(note)
     if origin in (typing.Union, types.UnionType):
-        return _union(list(arguments))
+        return " | ".join(map(annotation, arguments))
     if isinstance(note, list | tuple):
         return "[" + ", ".join(map(annotation, note)) + "]"
     if origin is typing.Literal:
@@ -87,17 +83,6 @@ def annotation(note: Any) -> str:
     if origin is not None and arguments:
         return f"{annotation(origin)}[{', '.join(map(annotation, arguments))}]"
     return getattr(note, "__name__", None) or str(note).removeprefix("typing.").lstrip("~+-")
-
-
-def _union(members: list[Any]) -> str:
-    """A union, in which the members of a known alias are its name."""
-    written = []
-    for name, alias in ALIASES.items():
-        known = typing.get_args(alias)
-        if all(k in members for k in known):
-            members = [m for m in members if m not in known]
-            written.append(name)
-    return " | ".join([*written, *map(annotation, members)])
 
 
 @cache

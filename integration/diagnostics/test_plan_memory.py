@@ -21,7 +21,6 @@ def status(name):
 plan = ricci.memory_plan(
     ricci.jit(plan_memory.step, donate_argnums=0),
     *(args := (plan_memory.parameters(), ricci.ShapeDtypeStruct((8, 256), np.int32))),
-    remedies=False,
 )
 arrays = ricci.tree.map(lambda x: ricci.device_put(np.zeros(x.shape, x.dtype)), args)
 step = ricci.jit(plan_memory.step, donate_argnums=0).lower(*arrays).compile()

@@ -94,7 +94,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_buffers_make_up_the_compilers_peak(name):
     f, args = PROGRAMS[name]
-    plan = memory_plan(f, *args, remedies=False)
+    plan = memory_plan(f, *args)
     stage = f if hasattr(f, "lower") else jit(f)
     stats = stage.lower(*args).compile().memory_analysis()
     taken = stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
@@ -106,7 +106,7 @@ def test_the_buffers_make_up_the_compilers_peak(name):
 
 
 def test_residuals_are_owned_by_the_lines_that_compute_them():
-    plan = memory_plan(grad(unrolled), X, X, remedies=False)
+    plan = memory_plan(grad(unrolled), X, X)
     kept = [row for row in plan.buffers if row.why == "kept for the backward pass"]
     assert {(row.file, row.line) for row in kept} == {(__file__, line_of(unrolled, "tanh"))}
     assert {row.function for row in kept} == {"unrolled"}
@@ -119,7 +119,7 @@ def test_residuals_are_owned_by_the_lines_that_compute_them():
 
 
 def test_stacked_residuals_of_a_scan_are_owned_by_its_body():
-    plan = memory_plan(grad(scanned), STACK, X, remedies=False)
+    plan = memory_plan(grad(scanned), STACK, X)
     line = line_of(scanned, "tanh")
     stacks = [row for row in plan.buffers if row.shape == (6, N, N) and row.line == line]
     kept = [row for row in stacks if row.why == "kept for the backward pass"]
@@ -178,8 +178,8 @@ def test_each_of_several_devices_has_its_part():
     mesh = make_mesh((8,), ("data",))
     x = described(8 * N, N, sharding=NamedSharding(mesh, P("data")))
     w = described(N, N, sharding=NamedSharding(mesh, P()))
-    plan = memory_plan(grad(unrolled), w, x, remedies=False)
-    one = memory_plan(grad(unrolled), X, X, remedies=False)
+    plan = memory_plan(grad(unrolled), w, x)
+    one = memory_plan(grad(unrolled), X, X)
     assert (plan.devices, one.devices) == (8, 1)
     assert plan.arguments == one.arguments == 2 * SIZE
     assert 0.9 <= plan.live_bytes / plan.peak_bytes <= 1.1
@@ -192,7 +192,7 @@ def remedies(plan, around):
 
 
 def test_remedies_equal_the_measured_checkpoints():
-    plan = memory_plan(grad(scanned), STACK, X)
+    plan = memory_plan(grad(scanned), STACK, X, remedies=True)
     found = remedies(plan, "the bodies of scans")["nothing_saveable"]
 
     def body(x, w):
@@ -215,14 +215,14 @@ def test_remedies_around_the_function_with_the_names_of_values():
             x = sin(checkpoint_name(tanh(sin(dot(x, w))), "tanh"))
         return total(x)
 
-    plan = memory_plan(jit(grad(jit(f))), X, X)
+    plan = memory_plan(jit(grad(jit(f))), remedies=True)(X, X)
     found = remedies(plan, "the differentiated function")
     policy = checkpoint_policies.save_only_these_names("tanh")
-    there = memory_plan(jit(grad(checkpoint(f, policy=policy))), X, X, remedies=False)
+    there = memory_plan(jit(grad(checkpoint(f, policy=policy))), X, X)
     assert found["save_only_these_names('tanh')"].peak_bytes == there.peak_bytes
     peaks = [row.peak_bytes for row in plan.remedies]
     assert peaks == sorted(peaks)
-    assert memory_plan(jit(grad(jit(f))), X, X, remedies=False).peak_bytes == plan.peak_bytes
+    assert memory_plan(jit(grad(jit(f))), X, X).peak_bytes == plan.peak_bytes
 
 
 def test_functions_that_cannot_be_checkpointed_have_no_remedies():
@@ -244,17 +244,17 @@ def test_functions_that_cannot_be_checkpointed_have_no_remedies():
         io_callback(lambda: None, None)
         return total(tanh(x))
 
-    plan = memory_plan(grad(silent), X)
+    plan = memory_plan(grad(silent), X, remedies=True)
     assert plan.remedies == () and plan.peak_bytes >= 2 * SIZE
 
 
 def test_no_remedies_without_derivatives_or_unasked():
-    assert memory_plan(unrolled, X, X).remedies == ()
-    assert memory_plan(grad(unrolled), X, X, remedies=False).remedies == ()
+    assert memory_plan(unrolled, X, X, remedies=True).remedies == ()
+    assert memory_plan(grad(unrolled), X, X).remedies == ()
 
 
 def test_the_picture_shows_the_peak_and_its_owners(tmp_path):
-    plan = memory_plan(grad(lambda w, x: unrolled(w, sub(x, 1.0))), X, X, remedies=False)
+    plan = memory_plan(grad(lambda w, x: unrolled(w, sub(x, 1.0))), X, X)
     plan.save(tmp_path / "plan.svg")
     root = ElementTree.parse(tmp_path / "plan.svg").getroot()
     texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
@@ -271,7 +271,7 @@ def test_arguments_that_are_not_functions_are_refused():
 
 
 def test_an_empty_function():
-    plan = memory_plan(lambda: ())
+    plan = memory_plan(lambda: ())()
     assert plan.peak_bytes == plan.live_bytes == 0
     assert plan.svg().startswith("<svg")
     assert "0 B at its peak" in str(plan)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import CodeType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -130,20 +130,38 @@ class Traced(NamedTuple):
     stage: Any = None
 
 
+@overload
 def check(
     fun: Callable[..., Any], *, select: Sequence[str] | None = None, ignore: Sequence[str] = ()
-) -> Callable[..., Report]:
+) -> Callable[..., Report]: ...
+@overload
+def check(
+    fun: Callable[..., Any],
+    *args: object,
+    select: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    **kwargs: object,
+) -> Report: ...
+def check(
+    fun: Callable[..., Any],
+    *args: object,
+    select: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    **kwargs: object,
+) -> Any:
     """Trace a function once, run nothing, and report what would go wrong or slow when it runs.
 
     Args:
       fun: a function of pytrees of arrays, jitted or not; ``grad(f)`` and ``vmap(f)`` are such.
+      args, kwargs: its arguments, or none: ``check(f, x)`` is ``check(f)(x)``.
       select: the rules to check, by code (``"RC101"``), by the beginning of codes (``"RC1"``) or
         by name; all of them by default.
       ignore: the rules that are not checked, named in the same way.
 
     Returns:
-      A function of ``fun``'s arguments that returns a ``Report``. Anything with ``shape`` and
-      ``dtype`` may take the place of an array; other arguments are passed to ``fun`` unchanged.
+      A function of ``fun``'s arguments that returns a ``Report``; with arguments, that report.
+      Anything with ``shape`` and ``dtype`` may take the place of an array; other arguments are
+      passed to ``fun`` unchanged.
 
     Raises:
       TypeError: if ``fun`` cannot be called.
@@ -161,16 +179,13 @@ def check(
     See also:
       The guide to checking, which lists the rules; ``python -m ricci_check``.
     """
-    if not callable(fun):
-        raise TypeError(f"check expects a function, got {fun!r:.60} of type {type(fun).__name__}.")
     chosen = chosen_rules(select, ignore)
 
-    def checked(*args: object, **kwargs: object) -> Report:
+    def check(fun: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, Any]) -> Report:
         report = _Check(fun, chosen).run(args, kwargs)
         return Report([f for f in report if f.code in chosen], report.exception)
 
-    checked.__name__ = checked.__qualname__ = f"check({_name(fun)})"
-    return checked
+    return ir.call_with_arguments(check, fun, args, kwargs)
 
 
 class _Check:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import overload
 
-from ricci_ir import ArrayMove, Source, shown_file
+from ricci_ir import ArrayMove, Source, html_table, shown_file
 
 from ._rules import RULES, SEVERITIES
 
@@ -135,6 +135,14 @@ class Report(Sequence[Finding]):
     def __repr__(self) -> str:
         return f"Report({', '.join(f'{f.code}:{f.line}' for f in self.findings)})"
 
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        """The findings as data, by field."""
+        return [asdict(f) for f in self.findings]
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows) if self.findings else str(self)
+
     def to_json(self, indent: int | None = None) -> str:
         """Return the findings as JSON: ``{"version": 1, "findings": [...]}``, by field.
 
@@ -143,8 +151,7 @@ class Report(Sequence[Finding]):
           >>> Report([]).to_json()
           '{"version": 1, "findings": []}'
         """
-        findings = [asdict(f) for f in self.findings]
-        return json.dumps({"version": 1, "findings": findings}, indent=indent)
+        return json.dumps({"version": 1, "findings": self.rows}, indent=indent)
 
     def raise_if_any(self, severity: str = "note") -> None:
         """Raise if there is a finding of this severity or a worse one.

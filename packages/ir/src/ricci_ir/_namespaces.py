@@ -54,6 +54,27 @@ def export_names(namespace: dict[str, Any], *modules: str) -> None:
         if name in modules or not (name.startswith("_") or isinstance(value, ModuleType))
     )
     namespace.setdefault("__dir__", partial(public_names, namespace))
+    module: str = namespace["__name__"]
+    package = module.partition(".")[0]
+    for name in namespace["__all__"]:
+        value = namespace[name]
+        if isinstance(value, type) and value.__name__ == name:
+            _name_publicly(value, module, package)
+
+
+def _name_publicly(cls: type, module: str, package: str) -> None:
+    """Name a class, in messages and pickles, by the outermost public module that exports it.
+
+    Modules of its own package, and of ``ricci``, whose root users see, count.
+    """
+    current = cls.__module__
+    if current.partition(".")[0] != package and not (
+        package == "ricci" and current.startswith("ricci")
+    ):
+        return
+    depth = module.count(".")
+    if "._" in current or current.partition(".")[0] != package or current.count(".") > depth:
+        cls.__module__ = module
 
 
 def lazy_names(

@@ -148,6 +148,7 @@ from . import tree_util as tree_util
 if _typing.TYPE_CHECKING:
     from ricci_buckets import bucketed as bucketed
     from ricci_check import check as check
+    from ricci_lax import find_nan as find_nan
     from ricci_lax.rolling import roll as roll
     from ricci_lax.rolling import rolled_layers as rolled_layers
     from ricci_parallel.planning import memory_plan as memory_plan
@@ -186,6 +187,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "__version__": "._version:__version__",
             "bucketed": "ricci_buckets:bucketed",
             "check": "ricci_check:check",
+            "find_nan": ".debug:find_nan",
             "memory_plan": "ricci_parallel.planning:memory_plan",
             "roll": "ricci_lax.rolling:roll",
             "rolled_layers": "ricci_lax.rolling:rolled_layers",

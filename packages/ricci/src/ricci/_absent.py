@@ -75,6 +75,28 @@ MODULES = {
 }
 # The namespaces in which a name is looked up that another namespace lacks.
 _HOMES = ("numpy", "lax", "nn", "random", "tree", "numpy.linalg", "numpy.fft", "scipy.special", "")
+# Names that NumPy and JAX have dropped, and what took their place.
+_HEIRS = {
+    "numpy": {
+        "Inf": "inf",
+        "NINF": "-inf",
+        "NaN": "nan",
+        "PINF": "inf",
+        "alltrue": "all",
+        "asfarray": "asarray(x, dtype=float)",
+        "cumproduct": "cumprod",
+        "find_common_type": "promote_types",
+        "fix": "trunc",
+        "in1d": "isin",
+        "infty": "inf",
+        "msort": "sort(x, axis=0)",
+        "product": "prod",
+        "round_": "round",
+        "row_stack": "vstack",
+        "sometrue": "any",
+        "trapz": "trapezoid",
+    }
+}
 _LOADED_LATER = ("nn", "scipy.special")  # at their first use
 
 
@@ -165,7 +187,10 @@ def or_advise(module: str, load: Callable[[str], Any] | None = None) -> Callable
             except AttributeError:
                 pass
         text = f"module {module!r} has no attribute {name!r}"
-        home = None if name.startswith("_") else _home_of(name)
+        heir = _HEIRS.get(module.partition(".")[2], {}).get(name)
+        home = None if heir or name.startswith("_") else _home_of(name)
+        if heir is not None:
+            text = f"{text}; in its place there is {heir}"
         if home is not None:
             text = f"{text}; there is {home}"
         # With the name and the object, Python looks for similar names itself.

@@ -1,4 +1,4 @@
-"""The public names of ``ricci_numpy.dlpack``, each a boundary where internal frames end."""
+"""Arrays exchanged with other libraries by the DLPack protocol: ``from_dlpack``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_numpy.dlpack import *

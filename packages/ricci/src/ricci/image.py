@@ -1,4 +1,4 @@
-"""The public names of ``ricci_nn.image``, each a boundary where internal frames end."""
+"""Resampling of images: ``resize``, ``scale_and_translate`` and their methods."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_nn.image import *

@@ -1,4 +1,4 @@
-"""The public names of ``ricci_numpy.ops``, each a boundary where internal frames end."""
+"""Reductions in segments: ``segment_sum``, ``segment_max`` and their kind."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_numpy.ops import *

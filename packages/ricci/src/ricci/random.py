@@ -1,4 +1,4 @@
-"""The public names of ``ricci_random``, each a boundary where internal frames end."""
+"""Random numbers that are determined by keys: keys, their splitting, and samplers."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_random import *

@@ -1,13 +1,13 @@
 """Types for annotations of arrays, dtypes, shapes and axes.
 
-They are plain unions, so that ``isinstance`` accepts them, unlike the objects of a ``type``
-statement. ``TypeAlias`` is written for mypy, which does not infer it in modules that import each
-other.
+Type checkers see plain unions. At run time they are ``NamedUnion``s, which signatures show by name
+and ``isinstance`` accepts, unlike the objects of a ``type`` statement. ``TypeAlias`` is written for
+mypy, which does not infer it in modules that import each other.
 """
 
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, Protocol, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -18,11 +18,66 @@ __all__ = [
     "Axis",
     "DTypeLike",
     "Index",
+    "NamedUnion",
     "PyTree",
     "Shape",
     "ShapeLike",
     "SupportsDType",
 ]
+
+
+class NamedUnion:
+    """A union of types that signatures show by its name: ``x: ArrayLike | None = None``.
+
+    Args:
+      name: the alias that is shown.
+      union: the union of types.
+
+    Example:
+      >>> import inspect
+      >>> from ricci_ir import Array, ArrayLike
+      >>> def where(condition: ArrayLike, x: ArrayLike | None = None) -> Array: ...
+      >>> list(inspect.signature(where).parameters.values())
+      [<Parameter "condition: ArrayLike">, <Parameter "x: ArrayLike | None = None">]
+    """
+
+    __slots__ = ("name", "union")
+
+    def __init__(self, name: str, union: Any) -> None:
+        self.name = name
+        self.union = union
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __or__(self, other: Any) -> "NamedUnion":
+        return NamedUnion(f"{self.name} | {_name(other)}", self.union | _types(other))
+
+    def __ror__(self, other: Any) -> "NamedUnion":
+        return NamedUnion(f"{_name(other)} | {self.name}", _types(other) | self.union)
+
+    def __eq__(self, other: object) -> bool:
+        return self.union == _types(other)
+
+    def __hash__(self) -> int:
+        return hash(self.union)
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, self.union)
+
+    @property
+    def __args__(self) -> tuple[Any, ...]:
+        return self.union.__args__
+
+
+def _types(annotation: Any) -> Any:
+    return annotation.union if type(annotation) is NamedUnion else annotation
+
+
+def _name(annotation: Any) -> str:
+    if annotation is None:
+        return "None"
+    return annotation.__qualname__ if isinstance(annotation, type) else str(annotation)
 
 
 class SupportsDType(Protocol):
@@ -62,3 +117,10 @@ PyTree: TypeAlias = Any
 
 Type checkers cannot know the registered classes, so this is ``Any``.
 """
+
+if not TYPE_CHECKING:
+    ArrayLike = NamedUnion("ArrayLike", ArrayLike)
+    DTypeLike = NamedUnion("DTypeLike", DTypeLike)
+    ShapeLike = NamedUnion("ShapeLike", ShapeLike)
+    Axis = NamedUnion("Axis", Axis)
+    Index = NamedUnion("Index", Index)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -54,15 +54,19 @@ def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFi
         return None if event is None else report(event, watch)
 
 
-@ir.api_boundary
+@overload
+def find_nan(fun: Callable[..., Any], *, inf: bool = False) -> Callable[..., NonFinite | None]: ...
+@overload
 def find_nan(
     fun: Callable[..., Any], *args: ir.PyTree, inf: bool = False, **kwargs: object
-) -> NonFinite | None:
+) -> NonFinite | None: ...
+@ir.api_boundary
+def find_nan(fun: Callable[..., Any], *args: Any, inf: bool = False, **kwargs: object) -> Any:
     """Run a function operation by operation, and find the operation that caused its NaN.
 
     Args:
       fun: any function of pytrees of arrays, also jitted, differentiated or mapped.
-      args, kwargs: its arguments.
+      args, kwargs: its arguments, or none: ``find_nan(f)(x)`` is ``find_nan(f, x)``.
       inf: whether to search for infinities as well; a NaN in the results is always found, with
         the infinity that caused it.
 
@@ -70,14 +74,32 @@ def find_nan(
       ``None`` if no result of ``fun`` contains a NaN; otherwise a ``NonFinite``, to print: the
       first operation whose NaN reaches a result, its source location, its operands, and its
       iteration, example and device. If it belongs to the backward pass of a gradient, also the
-      forward operation responsible, and a suggested fix.
+      forward operation responsible, and a suggested fix. Without arguments, a function of
+      ``fun``'s arguments that returns this.
+
+    Raises:
+      TypeError: if ``fun`` cannot be called.
 
     Example:
-      >>> from ricci import debug, lax
-      >>> found = debug.find_nan(lambda x: lax.mul(lax.log(lax.sub(x, 3.0)), 2.0), 1.0)
-      >>> found.operation, float(found.operands[0])
+      >>> import ricci
+      >>> from ricci import lax
+      >>> report = ricci.find_nan(lambda x: lax.mul(lax.log(lax.sub(x, 3.0)), 2.0))(1.0)
+      >>> report.operation, float(report.operands[0])
       ('log', -2.0)
     """
+
+    def find_nan(
+        fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> NonFinite | None:
+        return _find_in_call(fun, args, kwargs, inf)
+
+    return ir.call_with_arguments(find_nan, fun, args, kwargs)
+
+
+def _find_in_call(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], inf: bool
+) -> NonFinite | None:
+    """Run a call under a watch, and report the operation that caused the NaN in its results."""
     watch = Watch()
     leaves, _ = tree_flatten((args, kwargs))
     for leaf, path in zip(leaves, argument_paths(args, kwargs, fun), strict=True):

@@ -92,6 +92,22 @@ class NonFinite(ir.Record):
         """The text of that line."""
         return source_text(self.source)
 
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        """The operations of the report as data: the NaN's, its cause's and the forward one."""
+        events = [event for event in (self, self.cause) if event is not None]
+        rows = [
+            _row(event.kind, event.operation, event.source, event.index, event.operands)
+            for event in events
+        ]
+        if self.forward is not None:
+            at = self.forward
+            rows.append(_row("forward", at.operation, at.source, at.index, at.operands))
+        return rows
+
+    def _repr_html_(self) -> str:
+        return ir.html_table(self.rows, str(self))
+
     def __str__(self) -> str:
         if self.operation == "argument":
             if self.operands[0] is None:
@@ -152,6 +168,21 @@ class NonFinite(ir.Record):
         ]
         path = [*self.path, *examples]
         return [f"in {' > '.join(path)}"] if path else []
+
+
+def _row(
+    role: str, operation: str, source: ir.Source, index: tuple[int, ...], operands: Sequence[Any]
+) -> dict[str, object]:
+    return {
+        "role": role,
+        "operation": operation,
+        "file": source.file,
+        "line": source.line,
+        "function": source.function,
+        "text": source_text(source),
+        "index": index,
+        "operands": [x if isinstance(x, str) else _whole(x) for x in operands],
+    }
 
 
 def _in_part(operation: str, parts: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """A memory plan: the peak memory of an executable with its owners, as data, text and SVG."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ricci_ir import shown_file
@@ -164,6 +164,11 @@ class MemoryPlan:
             words = "less: temporaries that lie where results come later"
             cells.append((shown_bytes(-gaps), words, *[""] * 4))
         return aligned(cells)
+
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        """The lines and arguments that own the peak, as data, the largest first."""
+        return [asdict(owner) for owner in self.owners()]
 
     def owners(self) -> list[Owner]:
         """Group the buffers by line and reason, or by argument, the largest first."""

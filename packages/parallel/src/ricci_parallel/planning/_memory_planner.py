@@ -6,10 +6,10 @@ A function is compiled again with each checkpoint, for its saving and cost.
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from ricci_autodiff import rewrite_differentiated
-from ricci_ir import observing
+from ricci_ir import call_with_arguments, observing
 from ricci_lax import Differentiated, checkpoint_policies, recomputed, recomputed_in_scans
 from ricci_parallel.reports._attribution import Attribution
 from ricci_parallel.reports._device_groups import MeshAxes
@@ -115,25 +115,33 @@ def _changes(seen: Differentiated) -> Iterator[_Change]:
             yield _Change(name, around, partial(way, policy=policy))
 
 
+@overload
+def memory_plan(f: Callable[..., Any], *, remedies: bool = False) -> Callable[..., MemoryPlan]: ...
+@overload
 def memory_plan(
-    f: Callable[..., Any], *args: object, remedies: bool = True, **kwargs: object
-) -> MemoryPlan:
+    f: Callable[..., Any], *args: object, remedies: bool = False, **kwargs: object
+) -> MemoryPlan: ...
+def memory_plan(
+    f: Callable[..., Any], *args: object, remedies: bool = False, **kwargs: object
+) -> Any:
     """Compile a function, and return its peak memory on each device and the lines that own it.
 
     The function is not run.
 
     Args:
       f: a function of pytrees of arrays, jitted (with its shardings and donated arguments) or not.
-      *args: its arguments: arrays, or descriptions ``ShapeDtypeStruct(shape, dtype)``.
+      *args: its arguments: arrays, or descriptions ``ShapeDtypeStruct(shape, dtype)``; or none:
+        ``memory_plan(f)(x)`` is ``memory_plan(f, x)``.
       remedies: whether to measure the effect of ``checkpoint``: if the function differentiates
         something, it is compiled again with each of three policies, and with each around the bodies
         of scans as well, if there are any.
       **kwargs: its keyword arguments.
 
     Returns:
-      The plan. ``peak_bytes`` and the other sums are the compiler's, which is what the program
-      allocates on each device. The buffers that are live at the peak are estimated from the text of
-      the executable; see ``MemoryPlan``.
+      The plan; without arguments, a function of ``f``'s arguments that returns it. ``peak_bytes``
+      and the other sums are the compiler's, which is what the program allocates on each device. The
+      buffers that are live at the peak are estimated from the text of the executable; see
+      ``MemoryPlan``.
 
     Raises:
       TypeError: if ``f`` cannot be called.
@@ -142,25 +150,26 @@ def memory_plan(
       >>> import ricci
       >>> import ricci.numpy as jnp
       >>> x = ricci.ShapeDtypeStruct((1000, 1000), jnp.float32)
-      >>> plan = ricci.memory_plan(ricci.grad(lambda x: jnp.sum(jnp.tanh(x))), x)
+      >>> plan = ricci.memory_plan(ricci.grad(lambda x: jnp.sum(jnp.tanh(x))))(x)
       >>> plan.arguments, plan.results
       (4000000, 4000000)
 
     See also:
       ``MemoryPlan``; ``checkpoint``; ``ricci.parallel.plan``, for many devices.
     """
-    if not callable(f):
-        raise TypeError(
-            f"memory_plan expects a function, got {f!r:.60} of type {type(f).__name__}."
-        )
 
-    def trace() -> Traced:
-        return trace_call(f, args, kwargs)
+    def memory_plan(
+        f: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, Any]
+    ) -> MemoryPlan:
+        def trace() -> Traced:
+            return trace_call(f, args, kwargs)
 
-    traced = trace()
-    program = compile_with_lines(traced)
-    result = _make_plan(program, traced.fun_name)
-    return replace(result, remedies=remedies_of(trace, program)) if remedies else result
+        traced = trace()
+        program = compile_with_lines(traced)
+        result = _make_plan(program, traced.fun_name)
+        return replace(result, remedies=remedies_of(trace, program)) if remedies else result
+
+    return call_with_arguments(memory_plan, f, args, kwargs)
 
 
 def plan_of(traced: Traced) -> MemoryPlan:

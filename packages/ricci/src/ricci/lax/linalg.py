@@ -1,4 +1,4 @@
-"""The public names of ``ricci_lax.linalg``, each a boundary where internal frames end."""
+"""Decompositions and triangular solves as primitives: ``cholesky``, ``qr``, ``svd``, ``eigh``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_lax.linalg import *

@@ -1,4 +1,4 @@
-"""The public names of ``ricci_nn``, each a boundary where internal frames end."""
+"""Functions for neural networks: activations, normalization, attention, initializers."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""The public names of ``ricci_nn.initializers``, each a boundary where internal frames end."""
+"""Initial weights of layers, as functions of a key, a shape and a dtype."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_nn.initializers import *

@@ -1,4 +1,4 @@
-"""The public names of ``ricci_numpy``, each a boundary where internal frames end."""
+"""NumPy's functions on arrays that can be differentiated, batched and compiled."""
 
 import typing as _typing
 

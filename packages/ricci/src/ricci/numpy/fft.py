@@ -1,4 +1,4 @@
-"""The public names of ``ricci_numpy.fft``, each a boundary where internal frames end."""
+"""Discrete Fourier transforms, in one and several dimensions, of real and complex arrays."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_numpy.fft import *

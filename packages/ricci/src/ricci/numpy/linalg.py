@@ -1,4 +1,4 @@
-"""The public names of ``ricci_numpy.linalg``, each a boundary where internal frames end."""
+"""Linear algebra: products, decompositions, eigenvalues, norms, solving of equations."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_numpy.linalg import *

@@ -1,4 +1,4 @@
-"""The public names of ``ricci_scipy.fft``, each a boundary where internal frames end."""
+"""Discrete cosine transforms, in one and several dimensions."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_scipy.fft import *

@@ -1,4 +1,4 @@
-"""The public names of ``ricci_scipy.integrate``, each a boundary where internal frames end."""
+"""Integration of samples: ``trapezoid``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_scipy.integrate import *

@@ -1,4 +1,4 @@
-"""The public names of ``ricci_scipy.interpolate``, each a boundary where internal frames end."""
+"""Interpolation on regular grids: ``RegularGridInterpolator``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_scipy.interpolate import *

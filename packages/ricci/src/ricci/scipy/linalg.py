@@ -1,4 +1,4 @@
-"""The public names of ``ricci_scipy.linalg``, each a boundary where internal frames end."""
+"""Linear algebra beyond ``numpy.linalg``: matrix functions, Schur, LU, structured matrices."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_scipy.linalg import *

@@ -1,4 +1,4 @@
-"""The public names of ``ricci_scipy.ndimage``, each a boundary where internal frames end."""
+"""Interpolation of images: ``map_coordinates``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_scipy.ndimage import *

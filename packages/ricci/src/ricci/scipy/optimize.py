@@ -1,4 +1,4 @@
-"""The public names of ``ricci_scipy.optimize``, each a boundary where internal frames end."""
+"""Minimization of functions: ``minimize``, and its results."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_scipy.optimize import *

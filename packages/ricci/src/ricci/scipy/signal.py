@@ -1,4 +1,4 @@
-"""The public names of ``ricci_scipy.signal``, each a boundary where internal frames end."""
+"""Signals: convolution, correlation, short-time Fourier transforms, detrending."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_scipy.signal import *

@@ -1,4 +1,4 @@
-"""The public names of ``ricci_scipy.special``, each a boundary where internal frames end."""
+"""Special functions: gamma, beta, error, Bessel, zeta and hypergeometric functions."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_scipy.special import *

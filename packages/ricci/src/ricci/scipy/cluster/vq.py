@@ -1,4 +1,4 @@
-"""The public names of ``ricci_scipy.cluster.vq``, each a boundary where internal frames end."""
+"""Vector quantization: the nearest code of each observation, ``vq``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_scipy.cluster.vq import *

@@ -1,4 +1,4 @@
-"""The public names of ``ricci_scipy.sparse.linalg``, each a boundary where internal frames end."""
+"""Iterative solvers of linear systems: ``cg``, ``gmres``, ``bicgstab``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_scipy.sparse.linalg import *

@@ -1,4 +1,4 @@
-"""The names of ``ricci_scipy.spatial.transform``, each a boundary where internal frames end."""
+"""Rotations in three dimensions: ``Rotation`` and ``Slerp``."""
 
 from ricci_ir import guard_public as _guard_public
 from ricci_scipy.spatial.transform import *

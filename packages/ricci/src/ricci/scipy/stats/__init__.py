@@ -1,4 +1,4 @@
-"""The public names of ``ricci_scipy.stats``, each a boundary where internal frames end."""
+"""Statistics of samples, and distributions, each a module of its functions."""
 
 import sys
 from importlib.machinery import ModuleSpec as _ModuleSpec

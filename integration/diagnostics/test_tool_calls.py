@@ -1,0 +1,52 @@
+"""The calls of tools that take a function: ``tool(f)(x)``, ``tool(f, x)``, and rows of results."""
+
+import pytest
+
+import ricci
+import ricci.numpy as jnp
+
+X = jnp.array([1.0, -2.0])
+
+
+def logarithms(x):
+    return jnp.log(x) * x[7]
+
+
+TOOLS = [ricci.find_nan, ricci.check, ricci.memory_plan]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_arguments_come_at_once_or_later(tool):
+    now, later = tool(logarithms, X), tool(logarithms)(X)
+    by_name = tool(logarithms, x=X)
+    assert str(now) == str(later) == str(by_name) != ""
+    assert now.rows == later.rows != []
+    assert all(isinstance(key, str) for row in now.rows for key in row)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_tool_without_arguments_is_named_by_its_function(tool):
+    assert tool(logarithms).__name__ == f"{tool.__name__}(logarithms)"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_value_in_place_of_the_function_is_refused(tool):
+    with pytest.raises(TypeError, match=f"{tool.__name__} expects a function, got 3 of type int"):
+        tool(3)
+
+
+def test_functions_without_arguments_are_called_later():
+    assert ricci.find_nan(lambda: jnp.log(-1.0))().operation == "log"
+    assert ricci.memory_plan(lambda: jnp.ones(3))().results == 12
+
+
+def test_options_stand_beside_the_function():
+    infinite = ricci.find_nan(lambda x: 1.0 / x, inf=True)
+    assert infinite(jnp.zeros(())).kind == "inf"
+    assert len(ricci.check(logarithms, ignore=["RC5"])(X)) < len(ricci.check(logarithms)(X))
+
+
+@pytest.mark.parametrize("tool", [ricci.find_nan, ricci.check])
+def test_notebooks_show_a_table(tool):
+    html = tool(logarithms)(X)._repr_html_()
+    assert html.startswith("<table>") and "test_tool_calls.py" in html

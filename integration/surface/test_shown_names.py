@@ -1,0 +1,102 @@
+"""What users see of names: signatures, classes in messages, namespaces, and heirs of old names."""
+
+import inspect
+import pickle
+import pkgutil
+import re
+from importlib import import_module
+
+import pytest
+
+import jax
+import ricci
+import ricci.numpy as jnp
+
+NAMESPACES = [
+    name
+    for _, name, _ in pkgutil.walk_packages(ricci.__path__, "ricci.")
+    if not re.search(r"\._|extend\.mlir|experimental\.pallas\.", name)
+]
+
+
+def public_functions(namespace):
+    return [
+        value for name in namespace.__all__ if inspect.isfunction(value := getattr(namespace, name))
+    ]
+
+
+def test_where_is_shown_with_the_names_of_its_types():
+    shown = str(inspect.signature(jnp.where))
+    expected = "(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /"
+    assert shown.startswith(expected)
+    assert shown.endswith("-> ricci.Array | tuple[ricci.Array, ...]")
+
+
+# Classes of results and descriptions, which no namespace lists; JAX shows theirs so, too.
+UNLISTED = r"\w*Result|PathInfo|GeneratorSpec|BlockScaleConfig"
+
+
+@pytest.mark.parametrize("name", ["numpy", "lax", "nn", "random", "scipy.special", "numpy.linalg"])
+def test_no_signature_shows_a_private_module(name):
+    functions = public_functions(import_module(f"ricci.{name}"))
+    assert len(functions) > 10
+    shown = {
+        cls
+        for function in functions
+        for cls in re.findall(r"ricci[\w.]*\._[\w.]*", str(inspect.signature(function)))
+    }
+    assert [cls for cls in shown if not re.fullmatch(UNLISTED, cls.rpartition(".")[2])] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (ricci.Array, "ricci.Array"),
+        (jax.Array, "ricci.Array"),
+        (jnp.ndarray, "ricci.Array"),
+        (ricci.errors.TracerBoolConversionError, "ricci.errors.TracerBoolConversionError"),
+        (ricci.core.Tracer, "ricci.core.Tracer"),
+        (ricci.sharding.Mesh, "ricci.sharding.Mesh"),
+        (ricci.ShapeDtypeStruct, "ricci.ShapeDtypeStruct"),
+    ],
+)
+def test_classes_are_shown_and_pickled_by_their_public_name(value, name):
+    assert repr(value) == f"<class '{name}'>"
+    assert pickle.loads(pickle.dumps(value)) is value
+
+
+def test_public_classes_are_in_public_modules():
+    classes = {
+        f"{value.__module__}.{value.__qualname__}"
+        for name in NAMESPACES
+        for value in vars(import_module(name)).values()
+        if isinstance(value, type) and value.__module__.startswith("ricci")
+        if value.__name__ in getattr(import_module(name), "__all__", ())
+    }
+    assert len(classes) > 50
+    assert [name for name in sorted(classes) if "._" in name] == []
+
+
+def test_types_for_annotations_are_unions_that_isinstance_takes():
+    for union in (ricci.typing.ArrayLike, jax.typing.ArrayLike):
+        assert ricci.Array in union.__args__
+        assert isinstance(1.0, union) and not isinstance("1", union)
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_a_namespace_says_what_is_in_it(name):
+    first = (import_module(name).__doc__ or "").partition("\n")[0]
+    assert first.endswith(".")
+    assert "public names" not in first
+
+
+@pytest.mark.parametrize("package", [ricci, jax])
+@pytest.mark.parametrize(
+    ("name", "heir"), [("trapz", "trapezoid"), ("in1d", "isin"), ("row_stack", "vstack")]
+)
+def test_a_dropped_name_is_answered_with_its_heir(package, name, heir):
+    with pytest.raises(
+        AttributeError, match=f"no attribute '{name}'; in its place there is {heir}$"
+    ):
+        getattr(package.numpy, name)
+    assert hasattr(package.numpy, heir)
