@@ -1,6 +1,11 @@
 """Memory plans of programs on devices that are here."""
 
+import importlib
 import inspect
+import io
+import os
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from contextlib import nullcontext
 
@@ -8,7 +13,7 @@ import numpy as np
 import pytest
 
 from ricci_autodiff import grad, value_and_grad
-from ricci_ir import ShapeDtypeStruct, UnexpectedTracerError, clear_caches, enable_x64
+from ricci_ir import ShapeDtypeStruct, UnexpectedTracerError, clear_caches, enable_x64, named_scope
 from ricci_lax import (
     add,
     checkpoint,
@@ -323,3 +328,48 @@ def test_the_users_objects_are_as_before(fails):
         with pytest.raises(ValueError, match="x") if fails else nullcontext():
             plan_of(fun, X)
         assert calls == []
+
+
+def test_the_users_line_and_the_scope_stand_for_a_librarys_line(tmp_path, monkeypatch):
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "layers_of_a_library.py").write_text("def layer(f, x, w):\n    return f(x, w)\n")
+    monkeypatch.syspath_prepend(str(folder))
+    layer = importlib.import_module("layers_of_a_library").layer
+
+    def loss(w, x):
+        with named_scope("block"):
+            y = layer(lambda x, w: tanh(dot(x, w)), x, w)  # the user's line
+        return total(y)
+
+    for fun in (loss, jit(loss)):
+        plan = memory_plan(grad(fun))(X, X)
+        own = [row for row in plan.rows if row["scope"] == "block"]
+        assert own and all(row["file"] == __file__ for row in own)
+        assert "block" in str(plan)
+    lonely = memory_plan(lambda x: layer(dot, x, x))(X)
+    assert {row["file"] for row in lonely.rows if row["line"]} == {__file__}
+
+
+def test_a_librarys_own_line_is_named_where_no_user_calls_it(tmp_path):
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "run_alone.py").write_text(
+        "from ricci_lax import tanh\n"
+        "from ricci_parallel.planning import memory_plan\n"
+        "def layer(x):\n"
+        "    return tanh(x)\n"
+        "print([row['line'] for row in memory_plan(layer)(1.0).rows if row['line']])\n"
+    )
+    command = [sys.executable, "-m", "run_alone"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert printed.stdout == "[4]\n"
+
+
+def test_a_terminal_shows_what_is_compiled(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", terminal)
+    memory_plan(grad(unrolled), remedies=True)(X, X)
+    assert "memory_plan compiles 1 of 3: nothing_saveable around" in terminal.getvalue()

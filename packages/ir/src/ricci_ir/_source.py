@@ -5,7 +5,11 @@ line number is computed on demand.
 """
 
 import sys
+import sysconfig
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -20,11 +24,14 @@ __all__ = [
     "shown_file",
     "Source",
     "unknown_source",
+    "users_lines",
     "warn_user",
 ]
 
 _internal_roots: set[str] = {"ricci", "jaxlib", "contextlib", "functools", "importlib"}
 _internal_modules: dict[str | None, bool] = {}  # by module name; unbounded, like sys.modules
+# The table that ``caller_source`` reads: whether the frames of a module are passed over.
+_passed_modules: dict[str | None, bool] = _internal_modules
 
 
 class Source(NamedTuple):
@@ -145,22 +152,59 @@ def is_internal_module(name: str | None) -> bool:
     return internal
 
 
+@contextmanager
+def users_lines() -> Iterator[None]:
+    """Attribute operations to the nearest line outside of installed libraries, in a ``with`` block.
+
+    Where there is none, as when a library is run on its own, it is the innermost line as always.
+    The block counts for all threads.
+    """
+    global _passed_modules
+    outside, _passed_modules = _passed_modules, {}
+    try:
+        yield
+    finally:
+        _passed_modules = outside
+
+
+@cache
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return tuple({paths["purelib"], paths["platlib"], paths["stdlib"]})
+
+
+def _is_passed(name: str | None) -> bool:
+    """Whether ``caller_source`` passes over a module: an internal one, or a library's."""
+    passed = is_internal_module(name)
+    if _passed_modules is not _internal_modules:
+        file = getattr(sys.modules.get(name or ""), "__file__", None) or ""
+        folder = Path(file).parent
+        passed = passed or file.startswith(_library_folders()) or "site-packages" in folder.parts
+        _passed_modules[name] = passed
+    return passed
+
+
 def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple[Any, ...]:
     """The innermost frame of user code, at least ``depth`` calls up from this function.
 
     Returns the fields of a ``Source`` as a plain tuple, which is faster to build while tracing.
     """
     frame: FrameType | None = sys._getframe(depth)
-    internal = _internal_modules
+    passed = _passed_modules
     while frame is not None:
         module = frame.f_globals.get("__name__")
-        is_internal = internal.get(module)
+        is_passed = passed.get(module)
         # The table is read here directly, since a call for each frame would slow down tracing.
-        if is_internal or (is_internal is None and is_internal_module(module)):
+        if is_passed or (is_passed is None and _is_passed(module)):
             frame = frame.f_back
         else:
             return (frame.f_code, frame.f_lasti, name_stack)
-    return unknown_source
+    if passed is _internal_modules:
+        return unknown_source
+    frame = sys._getframe(depth)  # all of it is libraries': the innermost line of theirs
+    while frame is not None and is_internal_module(frame.f_globals.get("__name__")):
+        frame = frame.f_back
+    return unknown_source if frame is None else (frame.f_code, frame.f_lasti, name_stack)
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

@@ -1,5 +1,6 @@
 """The memory of an executable on each device, and the lines that own it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -77,6 +78,7 @@ class Owner:
       shape: the type of the largest, of which each device has this part.
       name: the argument's name, or the operation that computes them.
       file, line, function: the place in the user's code; ``""`` and 0 if unknown, as for arguments.
+      scope: the name scopes of the largest, as models set them: ``Model/block0/Dense_0``.
     """
 
     kind: str
@@ -87,6 +89,7 @@ class Owner:
     file: str
     line: int
     function: str
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class LiveBuffer:
       shape: its shape, of which each device has this part.
       operation: the operation that computes it, or the argument's name.
       file, line, function: the place in the user's code; ``""`` and 0 if unknown, as for arguments.
+      scope: the name scopes that it is computed in, without those of transformations.
     """
 
     why: str
@@ -112,6 +116,7 @@ class LiveBuffer:
     file: str
     line: int
     function: str
+    scope: str = ""
 
     @property
     def type(self) -> str:
@@ -140,18 +145,52 @@ def live_buffers(
     for buffer, position, size in memory.peak.buffers:
         origin = reasons.origin(buffer, position)
         line = module.line_of(origin) if origin is not None else None
-        name = origin.op_name.rpartition("/")[2] if origin is not None else ""
+        scope, name = ("", "") if origin is None else _scope_and_operation(origin.op_name)
         why, leaf = reasons.why(buffer, position), buffer.at(position)[1]
-        rows.append(_row(size, leaf, why, name, line, sources))
+        rows.append(_row(size, leaf, why, name, line, sources, scope))
     return tuple(sorted((row for row in rows if row.bytes), key=lambda row: -row.bytes))
 
 
 def _row(
-    size: int, leaf: Leaf, why: str, name: str, line: Line | None, sources: Attribution
+    size: int,
+    leaf: Leaf,
+    why: str,
+    name: str,
+    line: Line | None,
+    sources: Attribution,
+    scope: str = "",
 ) -> LiveBuffer:
     function = sources.lines.function(line) if line else ""
     place = (line.file, line.line, function) if line else ("", 0, "")
-    return LiveBuffer(why, size, leaf.dtype, leaf.sizes, name, *place)
+    return LiveBuffer(why, size, leaf.dtype, leaf.sizes, name, *place, scope)
+
+
+# What transformations put around the scopes of an operation, and into their path.
+_WRAPPERS = re.compile(r"\b(?:jvp|transpose|vmap|linearize|checkpoint|rematted_computation)\(")
+_OF_PROGRAMS = re.compile(r"(?:jit|pjit)\((.*)\)|shard_map|while|body|cond|branch_\d+_fun")
+
+
+def _scope_and_operation(op_name: str) -> tuple[str, str]:
+    """Return the name scopes in an instruction's path, and its operation.
+
+    Example:
+      >>> from ricci_parallel.planning._memory import _scope_and_operation
+      >>> _scope_and_operation("jit(loss)/transpose(jvp(Model))/block0/add")
+      ('Model/block0', 'add')
+    """
+    path, _, operation = op_name.rpartition("/")
+    scopes: list[str] = []
+    programs = {None}
+    for part in path.split("/"):
+        of_program = _OF_PROGRAMS.fullmatch(part)
+        if of_program is not None:
+            programs.add(of_program[1])
+            continue
+        scope = _WRAPPERS.sub("", part)
+        scope = scope if "(" in scope else scope.rstrip(")")
+        if scope and scope not in programs:  # some libraries name a scope like their function
+            scopes.append(scope)
+    return "/".join(scopes), operation
 
 
 class Reasons:
@@ -215,6 +254,7 @@ def owners_of(buffers: Sequence[LiveBuffer], exact: bool = False) -> tuple[Owner
             file=file,
             line=line,
             function=members[0].function,
+            scope=max(members, key=lambda row: row.bytes).scope,
         )
         for (kind, name, file, line), members in groups.items()
     ]

@@ -150,19 +150,20 @@ class MemoryPlan:
                 owner.function,
                 owner.name,
                 owner.shape + (f" and {owner.count - 1} more" if owner.count > 1 else ""),
+                owner.scope,
             )
             for owner in groups[:count]
         ]
         hidden = groups[count:]
         if hidden:
             size = shown_bytes(sum(owner.bytes for owner in hidden))
-            cells.append((size, f"in {len(hidden)} more rows", *[""] * 4))
+            cells.append((size, f"in {len(hidden)} more rows", *[""] * 5))
         gaps = self.peak_bytes - self.live_bytes
         if gaps > 0:
-            cells.append((shown_bytes(gaps), "gaps between them, constants", *[""] * 4))
+            cells.append((shown_bytes(gaps), "gaps between them, constants", *[""] * 5))
         elif gaps < 0:
             words = "less: temporaries that lie where results come later"
-            cells.append((shown_bytes(-gaps), words, *[""] * 4))
+            cells.append((shown_bytes(-gaps), words, *[""] * 5))
         return aligned(cells)
 
     @property

@@ -3,13 +3,14 @@
 A function is compiled again with each checkpoint, for its saving and cost.
 """
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, overload
 
 from ricci_autodiff import rewrite_differentiated
-from ricci_ir import call_with_arguments, observing
+from ricci_ir import call_with_arguments, observing, users_lines
 from ricci_lax import Differentiated, checkpoint_policies, recomputed, recomputed_in_scans
 from ricci_parallel.reports._attribution import Attribution
 from ricci_parallel.reports._device_groups import MeshAxes
@@ -75,7 +76,7 @@ def remedies_of(trace: Callable[[], Traced], program: LocatedProgram) -> tuple[R
         return ()
     now = costs_of(program)
     remedies: dict[tuple[int, str], Remedy] = {}
-    for change in _changes(seen):
+    for change in _with_progress(list(_changes(seen))):
         traced = _traced(trace, change.rewrite)
         if traced is None:
             continue
@@ -86,13 +87,25 @@ def remedies_of(trace: Callable[[], Traced], program: LocatedProgram) -> tuple[R
     return tuple(sorted(remedies.values(), key=lambda remedy: (remedy.peak_bytes, remedy.again)))
 
 
+def _with_progress(changes: Sequence[_Change]) -> Iterator[_Change]:
+    """Yield the changes; a terminal shows which one is compiled, in a line that goes again."""
+    terminal = sys.stderr if sys.stderr.isatty() else None
+    for number, change in enumerate(changes, 1):
+        if terminal is not None:
+            label = f"{number} of {len(changes)}: {change.policy} around {change.around}"
+            print(f"\r\x1b[Kmemory_plan compiles {label}", end="", file=terminal, flush=True)
+        yield change
+    if terminal is not None:
+        print("\r\x1b[K", end="", file=terminal, flush=True)
+
+
 def _traced(trace: Callable[[], Traced], rewrite: Callable[[Any], Any]) -> Traced | None:
     """Trace with other functions differentiated; ``None`` if these cannot be.
 
     Such are functions with effects that must not happen twice, and those that leave traced values
     elsewhere than in their results.
     """
-    with observing(lambda event: None, anew=True), rewrite_differentiated(rewrite):
+    with rewrite_differentiated(rewrite):
         try:
             return trace()
         except Exception:  # noqa: BLE001 (the function itself has been traced: this is no remedy)
@@ -162,7 +175,9 @@ def memory_plan(
         f: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, Any]
     ) -> MemoryPlan:
         def trace() -> Traced:
-            return trace_call(f, args, kwargs)
+            # Anew, since jaxprs in caches have the innermost lines, which may be a library's.
+            with observing(lambda event: None, anew=True), users_lines():
+                return trace_call(f, args, kwargs)
 
         traced = trace()
         program = compile_with_lines(traced)
