@@ -29,6 +29,11 @@ def chosen(which: Array, x: Array) -> Array:
     return lax.switch(which, [halved, tripled, negated], x)
 
 
+def doubled_or_negated(x: Array) -> Array:
+    either: Array = lax.cond(x > 0, lambda y: 2 * y, lambda y: -y, x)
+    return lax.switch(x > 3, [lambda y: 2 * y, lambda y: -y], either)
+
+
 def selected(x: Array) -> Array:
     return lax.select(x > 0, x, np.zeros_like(x))
 
@@ -37,4 +42,5 @@ def main() -> None:
     assert_type(collatz(np.asarray(6.0)), Array)
     assert float(collatz(np.asarray(6.0))) == 3.0
     assert float(chosen(np.asarray(2), np.asarray(6.0))) == -6.0
+    assert float(doubled_or_negated(np.asarray(-2.0))) == 4.0
     assert selected(np.asarray([-1.0, 2.0])).tolist() == [0.0, 2.0]

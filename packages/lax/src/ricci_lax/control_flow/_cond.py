@@ -1,7 +1,7 @@
 """``cond`` and ``switch``: run one of several functions, chosen by a value."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -255,13 +255,26 @@ cond_p: ir.Primitive = ir.define(
 _missing: Any = object()
 
 
+# The first form tells type checkers what a lambda's parameters are.
+@overload
+def cond[*Ts, R](
+    pred: ir.ArrayLike, true_fun: Callable[[*Ts], R], false_fun: Callable[[*Ts], R], *operands: *Ts
+) -> R: ...
+@overload
 def cond[R](
     pred: ir.ArrayLike,
     true_fun: Callable[..., R],
     false_fun: Callable[..., R],
     *operands: ir.PyTree,
     operand: ir.PyTree = _missing,
-) -> R:
+) -> R: ...
+def cond(
+    pred: ir.ArrayLike,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: ir.PyTree,
+    operand: ir.PyTree = _missing,
+) -> Any:
     """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``: only one of them runs.
 
     Args:
@@ -338,12 +351,23 @@ def _older_form(
     return (lambda x, _: true_fun(x), lambda _, y: false_fun(y), (true_operand, false_operand))
 
 
+@overload
+def switch[*Ts, R](
+    index: _bodies.IntegerScalar, branches: Sequence[Callable[[*Ts], R]], *operands: *Ts
+) -> R: ...
+@overload
 def switch[R](
     index: _bodies.IntegerScalar,
     branches: Sequence[Callable[..., R]],
     *operands: ir.PyTree,
     operand: ir.PyTree = _missing,
-) -> R:
+) -> R: ...
+def switch(
+    index: _bodies.IntegerScalar,
+    branches: Sequence[Callable[..., Any]],
+    *operands: ir.PyTree,
+    operand: ir.PyTree = _missing,
+) -> Any:
     """``branches[index](*operands)``, where only the chosen branch runs.
 
     Args:
