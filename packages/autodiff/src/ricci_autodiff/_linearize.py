@@ -406,9 +406,8 @@ def linearize_flat(
     return tape, in_tangents, results, out_tangents  # pyright: ignore[reportReturnType]
 
 
-# Applied to each user function that is differentiated. Cached jaxprs do not change: functions must
-# be traced again to see an override.
-rewrite_differentiated: ir.State = ir.State("rewrite_differentiated", None, lambda fun: fun)
+# Applied to each user function that is differentiated, as by ``fit_memory``; hashable.
+rewrite_differentiated: ir.State = ir.define_context("rewrite_differentiated", lambda fun: fun)
 
 
 def linearize_function(

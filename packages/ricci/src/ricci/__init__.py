@@ -151,6 +151,7 @@ if _typing.TYPE_CHECKING:
     from ricci_lax import find_nan as find_nan
     from ricci_lax.rolling import roll as roll
     from ricci_lax.rolling import rolled_layers as rolled_layers
+    from ricci_parallel.planning import fit_memory as fit_memory
     from ricci_parallel.planning import memory_plan as memory_plan
     from ricci_xla.warm import warm_start as warm_start
 
@@ -188,6 +189,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "bucketed": "ricci_buckets:bucketed",
             "check": "ricci_check:check",
             "find_nan": ".debug:find_nan",
+            "fit_memory": "ricci_parallel.planning:fit_memory",
             "memory_plan": "ricci_parallel.planning:memory_plan",
             "roll": "ricci_lax.rolling:roll",
             "rolled_layers": "ricci_lax.rolling:rolled_layers",

@@ -49,7 +49,7 @@ class Differentiated:
 
         def run(*leaves: object) -> Sequence[Any]:
             self.count += 1
-            jaxpr, consts = _traced(fun, leaves)
+            jaxpr, consts = traced_flat(fun, leaves)
             self._read(jaxpr)
             return eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
 
@@ -103,21 +103,21 @@ def recomputed_in_scans(fun: _Flat, policy: Policy | None) -> _Flat:
     """
 
     def run(*leaves: object) -> Sequence[Any]:
-        jaxpr, consts = _traced(fun, leaves)
-        jaxpr = _in_scans(jaxpr, policy)
+        jaxpr, consts = traced_flat(fun, leaves)
+        jaxpr = in_scans(jaxpr, policy)
         return eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
 
     return run
 
 
-def _traced(fun: _Flat, leaves: Sequence[Any]) -> tuple[Jaxpr, Sequence[Any]]:
+def traced_flat(fun: _Flat, leaves: Sequence[Any]) -> tuple[Jaxpr, Sequence[Any]]:
     """Trace a flat function to a jaxpr; also the values of its leading arguments, its constants."""
     _, tree = tree_flatten(tuple(leaves))
     body = trace_body("checkpoint", fun, tree, tuple(map(get_aval, leaves)), allowed=None)
     return body.jaxpr, body.consts
 
 
-def _in_scans(jaxpr: Jaxpr, policy: Policy | None) -> Jaxpr:
+def in_scans(jaxpr: Jaxpr, policy: Policy | None) -> Jaxpr:
     """A jaxpr with a checkpoint around the body of each scan; inner scans first."""
     eqns = []
     for eqn in jaxpr.eqns:
@@ -135,7 +135,7 @@ def _changed(value: object, is_scan: bool, policy: Policy | None) -> Any:
         return value if all(map(_is, changed, value)) else changed
     if not isinstance(value, Jaxpr):
         return value
-    inner = _in_scans(value, policy)
+    inner = in_scans(value, policy)
     if not is_scan:
         return inner
     # No barrier is needed: the forward and the backward pass are separate loops, which XLA does not

@@ -6,6 +6,7 @@ Imported when it is first used, since few programs need it.
 from ricci_ir import export_names as _export_names
 
 from ._chips import *
+from ._fit_memory import *
 from ._memory import *
 from ._memory_plan import *
 from ._memory_planner import *

@@ -1,0 +1,7 @@
+"""Recomputation in segments, for ``fit_memory``. Imported when it is first used."""
+
+from ricci_ir import export_names as _export_names
+
+from ._segments import *
+
+_export_names(globals())

@@ -1,0 +1,288 @@
+"""Recomputation in segments: a differentiated function under several checkpoints in a row.
+
+A checkpoint around a whole function saves little memory: its backward pass recomputes all residuals
+at once. Cut into segments, the function recomputes those of one segment at a time, from the values
+that cross the cut before it. Cuts are made where few bytes cross, as between the layers of a model.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+import ricci_autodiff as ad
+import ricci_ir as ir
+from ricci_lax.checkpoint_policies import Policy, decision
+from ricci_lax.contractions import conv_general_dilated_p, dot_general_p
+from ricci_lax.control_flow._remat_policy import remat_plan
+from ricci_lax.control_flow._scan import scan_p
+from ricci_lax.derivatives._checkpoint import remat_p
+from ricci_lax.derivatives._recomputation import in_scans, traced_flat
+from ricci_lax.rolling._pieces import size_in_bytes
+from ricci_lax.staged_calls._staged_call import inlined
+
+__all__ = [
+    "CostlySaved",
+    "Recomputation",
+    "SegmentCosts",
+    "SegmentedFunction",
+    "costs_per_byte",
+    "has_scans",
+    "operations",
+    "repeated_in_scans",
+    "segment_counts",
+    "traced_flat",
+]
+
+_SHORTEST = 4  # equations in a segment
+_FUNCTIONS = 10.0  # operations for an element of an elementary function
+_ELEMENTARY = frozenset(
+    "acos acosh asin asinh atan atan2 atanh cbrt cos cosh digamma erf erfc erf_inv exp exp2 expm1 "
+    "lgamma log log1p logistic pow rsqrt sin sinh sqrt tan tanh".split()
+)
+
+
+def operations(eqn: ir.JaxprEqn) -> float:
+    """Estimate the arithmetic operations of an equation, with the iterations of its loops."""
+    inner = sum(operations(e) for jaxpr in ir.jaxprs_in_params(eqn.params) for e in jaxpr.eqns)
+    if inner:
+        return inner * (eqn.params.get("length") or 1)
+    return _operations(eqn.primitive, [atom.aval for atom in eqn.invars], eqn.params) or float(
+        sum(_elements(var.aval) for var in eqn.outvars)
+    )
+
+
+def _operations(prim: ir.Primitive, avals: Sequence[Any], params: dict[str, Any]) -> float:
+    """The operations of a product, a convolution or an elementary function; 0 for others."""
+    if prim is dot_general_p:
+        ((contracted, _), (batch, _)) = params["dimension_numbers"]
+        lhs, rhs = (aval.shape for aval in avals)
+        shared = math.prod(lhs[i] for i in (*contracted, *batch))
+        return 2.0 * math.prod(lhs) * math.prod(rhs) / max(shared, 1)
+    if prim is conv_general_dilated_p:
+        out = prim.result_avals(tuple(avals), params)
+        kernel = avals[1].shape
+        features = kernel[params["dimension_numbers"].rhs_spec[0]]
+        return 2.0 * math.prod(out.shape) * math.prod(kernel) / max(features, 1)
+    return _FUNCTIONS * _elements(avals[0]) if prim.name in _ELEMENTARY else 0.0
+
+
+def _elements(aval: ir.AbstractValue) -> int:
+    return math.prod(getattr(aval, "shape", ()))
+
+
+class CostlySaved(ir.Record):
+    """A policy that saves results by their cost: many operations for each byte.
+
+    Attributes:
+      least: the operations for each byte from which on results are saved; ``inf`` saves none.
+    """
+
+    least: float
+
+    def __call__(self, prim: ir.Primitive, *avals: ir.AbstractValue, **params: object) -> bool:
+        return self.least < math.inf and cost_per_byte(prim, avals, params) >= self.least
+
+
+def cost_per_byte(
+    prim: ir.Primitive, avals: Sequence[ir.AbstractValue], params: dict[str, Any]
+) -> float:
+    """Return the operations for each byte of the result of a product or a convolution, or 0."""
+    if prim is not dot_general_p and prim is not conv_general_dilated_p:
+        return 0.0
+    out: Any = prim.result_avals(tuple(avals), params)
+    size = _elements(out) * np.dtype(out.dtype).itemsize
+    return _operations(prim, avals, params) / size if size else 0.0
+
+
+class Recomputation(ir.Record):
+    """A rewrite of differentiated functions: the residuals that are recomputed, and when.
+
+    Attributes:
+      segments: the number of segments.
+      recomputed: the number of segments, from the first, that have a checkpoint.
+      least: the cost from which on a checkpoint saves results; see ``CostlySaved``.
+      scans: whether the bodies of scans have checkpoints, too.
+    """
+
+    segments: int
+    recomputed: int
+    least: float
+    scans: bool
+
+    def __call__(self, fun: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+        """Return a flat function under the checkpoints."""
+
+        def run(*leaves: object) -> Sequence[Any]:
+            jaxpr, consts = traced_flat(fun, leaves)
+            policy = CostlySaved(self.least)
+            segmented = SegmentedFunction(jaxpr, self.segments, policy if self.scans else None)
+            return segmented.evaluate([*consts, *leaves], self.recomputed, policy)
+
+        return run
+
+
+class SegmentCosts(ir.TupleRecord):
+    """The costs of a segment.
+
+    Attributes:
+      crossing: the bytes that cross the cut before it.
+      residuals: the bytes of its residuals, if all are saved.
+      saved: those that its checkpoint saves.
+      again: the operations that its checkpoint repeats.
+    """
+
+    crossing: int
+    residuals: int
+    saved: int
+    again: float
+
+
+class _Segment(ir.TupleRecord):
+    jaxpr: ir.Jaxpr
+    crossing: int
+
+
+class SegmentedFunction:
+    """A jaxpr in segments.
+
+    Args:
+      jaxpr: the jaxpr of a differentiated function; its staged calls are inlined.
+      count: the number of segments; there are fewer if the jaxpr is short.
+      policy: the policy of checkpoints around the bodies of scans, or ``None`` without any.
+    """
+
+    def __init__(self, jaxpr: ir.Jaxpr, count: int, policy: Policy | None = None):
+        flat = inlined(jaxpr)
+        self.jaxpr: ir.Jaxpr = flat if policy is None else in_scans(flat, policy)
+        self.segments: list[_Segment] = _segments(self.jaxpr, count)
+
+    def evaluate(self, args: Sequence[Any], recomputed: int, policy: Policy) -> list[Any]:
+        """Evaluate the jaxpr in the current trace, its first segments under checkpoints."""
+        env: dict[Any, Any] = dict(
+            zip(self.jaxpr.all_invars, [*self.jaxpr.consts, *args], strict=True)
+        )
+        for i, (segment, _) in enumerate(self.segments):
+            if i < recomputed:
+                outs = remat_p.bind(
+                    *(env[var] for var in segment.invars),
+                    jaxpr=segment,
+                    policy=policy,
+                    prevent_cse=True,
+                    differentiated=False,
+                )
+                env.update(zip(segment.outvars, outs, strict=True))
+            else:
+                ir.run_equations(segment.eqns, env)
+        return [x.operand() if type(x) is ir.Literal else env[x] for x in self.jaxpr.outvars]
+
+    def costs(self, policy: Policy) -> list[SegmentCosts]:
+        """Return the costs of each segment under a policy."""
+        return [_costs(segment, policy) for segment in self.segments]
+
+
+def costs_per_byte(jaxpr: ir.Jaxpr) -> set[float]:
+    """Return the costs of a jaxpr's products and convolutions, also of those inside of calls."""
+    costs = {
+        cost_per_byte(eqn.primitive, [atom.aval for atom in eqn.invars], eqn.params)
+        for eqn in jaxpr.eqns
+    }
+    for eqn in jaxpr.eqns:
+        for inner in ir.jaxprs_in_params(eqn.params):
+            costs |= costs_per_byte(inner)
+    return costs - {0.0}
+
+
+def has_scans(jaxpr: ir.Jaxpr) -> bool:
+    """Whether there is a scan in a jaxpr, or in those that it holds."""
+    return any(
+        eqn.primitive is scan_p or any(map(has_scans, ir.jaxprs_in_params(eqn.params)))
+        for eqn in jaxpr.eqns
+    )
+
+
+def repeated_in_scans(jaxpr: ir.Jaxpr, policy: Policy) -> float:
+    """Estimate the operations that checkpoints around the bodies of scans repeat."""
+    total = 0.0
+    for eqn in jaxpr.eqns:
+        for inner in ir.jaxprs_in_params(eqn.params):
+            if eqn.primitive is scan_p:
+                unsaved = [e for e in inner.eqns if not decision(policy, e)]
+                total += eqn.params["length"] * sum(map(operations, unsaved))
+            else:
+                total += repeated_in_scans(inner, policy)
+    return total
+
+
+def segment_counts(jaxpr: ir.Jaxpr) -> list[int]:
+    """Return the numbers of segments to try for a jaxpr."""
+    most = max(1, len(inlined(jaxpr).eqns) // _SHORTEST)
+    return [n for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128) if n <= most]
+
+
+def _costs(segment: _Segment, policy: Policy) -> SegmentCosts:
+    jaxpr = segment.jaxpr
+    nonzeros = [ir.issubdtype(var.aval.dtype, np.inexact) for var in jaxpr.invars]
+    linear = ad.linearize_jaxpr(jaxpr, nonzeros)
+    arguments = {*linear.forward.invars, *linear.forward.constvars}
+    residuals = linear.tangent.invars[: len(linear.residuals)]
+    plan = remat_plan(linear.forward, policy, residuals)
+    size = lambda values: sum(size_in_bytes(v) for v in {*values} - arguments)
+    return SegmentCosts(
+        segment.crossing, size(residuals), size(plan.saved), sum(map(operations, plan.again))
+    )
+
+
+def _segments(jaxpr: ir.Jaxpr, count: int) -> list[_Segment]:
+    """Cut a jaxpr, where few bytes cross."""
+    last_use: dict[ir.Var, int] = {}
+    for i, eqn in enumerate(jaxpr.eqns):
+        last_use.update((atom, i) for atom in eqn.invars if type(atom) is ir.Var)
+    end = len(jaxpr.eqns)
+    last_use.update((atom, end) for atom in jaxpr.outvars if type(atom) is ir.Var)
+    crossing = [0] * (end + 1)  # the bytes of results that live across the place before an equation
+    computed = [0.0] * (end + 1)  # the bytes of all results until there
+    change = [0] * (end + 2)
+    for i, eqn in enumerate(jaxpr.eqns):
+        sizes = [(size_in_bytes(var), last_use.get(var, i)) for var in eqn.outvars]
+        computed[i + 1] = computed[i] + sum(size for size, _ in sizes)
+        for size, last in sizes:
+            change[i + 1] += size
+            change[last + 1] -= size
+    for i in range(1, end + 1):
+        crossing[i] = crossing[i - 1] + change[i]
+    cuts = [0, *_cuts(crossing, computed, count), end]
+    segments = []
+    for start, stop in pairwise(cuts):
+        eqns = jaxpr.eqns[start:stop]
+        inner = {var for eqn in eqns for var in eqn.outvars}
+        read = dict.fromkeys(a for eqn in eqns for a in eqn.invars if type(a) is ir.Var)
+        invars = [var for var in read if var not in inner]
+        outvars = [v for eqn in eqns for v in eqn.outvars if last_use.get(v, -1) >= stop]
+        piece = jaxpr.replace(
+            constvars=[],
+            consts=[],
+            invars=invars,
+            outvars=outvars,
+            eqns=eqns,
+            effects=ir.join_effects(eqn.effects for eqn in eqns),
+        )
+        segments.append(_Segment(piece, crossing[start]))
+    return segments
+
+
+def _cuts(crossing: Sequence[int], computed: Sequence[float], count: int) -> list[int]:
+    """Choose the places of cuts: near equal parts of the computed bytes, where few bytes cross."""
+    cuts: list[int] = []
+    total = computed[-1]
+    for j in range(1, count):
+        lowest, highest = total * (j - 0.5) / count, total * (j + 0.5) / count
+        start = int(np.searchsorted(computed, lowest))
+        stop = int(np.searchsorted(computed, highest, side="right"))
+        first = max(start, cuts[-1] + 1 if cuts else 1)
+        places = range(first, min(stop, len(computed) - 1))
+        if places:
+            cuts.append(min(places, key=lambda i: crossing[i]))
+    return cuts

@@ -1,0 +1,326 @@
+"""``fit_memory``: the same function with the recomputation that brings its peak under a limit.
+
+The choices are estimated on the jaxpr, and the cheapest that should fit is compiled: only the
+compiler's peak counts. What it differs by from the estimate corrects the next choice.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import ricci_ir as ir
+import ricci_lax.recomputation as rc
+from ricci_autodiff import rewrite_differentiated
+from ricci_parallel.reports._collective import shown_bytes
+from ricci_pytree import tree_flatten
+from ricci_xla import compile_with_lines, jit, trace_call
+
+from ._memory import memory_of
+
+__all__ = ["FittedFunction", "MemoryFit", "MemoryLimitError", "fit_memory"]
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12} | {
+    f"{letter}i": 2 ** (10 * power) for power, letter in enumerate("kmgt", 1)
+}
+_LIMIT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
+_TRIALS = 4  # executables compiled at most, beside the first
+_LEVELS = 5  # costs from which on results are saved, at most
+
+
+class MemoryLimitError(ValueError):
+    """The error of a function whose least possible peak is above the limit."""
+
+
+class MemoryFit(ir.Record):
+    """The result of planning: the recomputation of a function, and its peak. ``str`` is a report.
+
+    Attributes:
+      limit: the limit in bytes.
+      unlimited: the peak on each device of the function as it stands; the compiler's figure.
+      peak_bytes: the peak of the rewritten function; the compiler's figure.
+      recomputation: the rewrite, or ``None`` if the function fits as it stands.
+      again: the operations that are repeated, as a share of those of the forward pass; estimated.
+      compiled: the number of executables that were compiled for the plan.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> fit = ricci.fit_memory(ricci.grad(lambda x: jnp.sum(jnp.sin(x))), "1MB").plan(jnp.ones(9))
+      >>> fit.recomputation, fit.again
+      (None, 0.0)
+    """
+
+    limit: int
+    unlimited: int
+    peak_bytes: int
+    recomputation: rc.Recomputation | None
+    again: float
+    compiled: int
+
+    def __str__(self) -> str:
+        change = self.recomputation
+        if change is None:
+            return f"{shown_bytes(self.peak_bytes)} at its peak, under {shown_bytes(self.limit)}"
+        parts = f"{change.recomputed} of {change.segments} segments are recomputed"
+        if change.least < math.inf:
+            parts += f", but for results of {change.least:.3g} operations a byte or more"
+        scans = "; the bodies of scans are recomputed" if change.scans else ""
+        return (
+            f"{shown_bytes(self.peak_bytes)} at its peak, under {shown_bytes(self.limit)}; "
+            f"{shown_bytes(self.unlimited)} without recomputation\n"
+            f"  {parts}{scans}: {self.again:.0%} of the forward pass runs twice"
+        )
+
+
+def fit_memory[**P, R](f: Callable[P, R], limit: int | str) -> "FittedFunction[P, R]":
+    """Keep a function's peak memory under a limit, by recomputation in its backward passes.
+
+    Every function that ``f`` differentiates, also inside of what it calls, is cut into segments
+    where few bytes cross, as between the layers of a model. The backward pass recomputes some of
+    them instead of reading residuals, all but results that cost many operations for each byte. How
+    many segments, which of them, and which results are saved is chosen at the first call for
+    arguments of given types: the choice that repeats the fewest operations, as estimated, among
+    those whose peak is under the limit, as compiled.
+
+    Args:
+      f: a function of pytrees of arrays, jitted or not, which is compiled. A library's own jitted
+        functions, such as ``nnx.jit(step)``, are called as they are.
+      limit: the bytes on each device: a number, or a text such as ``"8GiB"`` or ``"500MB"``.
+
+    Returns:
+      A function with the arguments and results of ``f``, whose method ``plan`` returns the plan for
+      arguments, which may be ``ShapeDtypeStruct``s.
+
+    Raises:
+      TypeError: if ``f`` cannot be called.
+      ValueError: if the limit is not a number of bytes above 0.
+      MemoryLimitError: from a call, if no choice brings the peak under the limit. The message says
+        what the least peak is.
+
+    Example:
+      >>> import ricci
+      >>> import ricci.numpy as jnp
+      >>> def loss(w, x):
+      ...     for _ in range(8):
+      ...         x = jnp.tanh(jnp.sin(x @ w) * jnp.cos(x))
+      ...     return jnp.sum(x)
+      >>> w, x = jnp.eye(64), jnp.ones((512, 64))
+      >>> step = ricci.fit_memory(ricci.grad(loss), "2MB")
+      >>> fit = step.plan(w, x)
+      >>> fit.peak_bytes <= 2_000_000 < fit.unlimited
+      True
+      >>> bool(jnp.allclose(step(w, x), ricci.grad(loss)(w, x), rtol=1e-5))
+      True
+
+    See also:
+      ``memory_plan``, which lists what is in memory; ``checkpoint``, to choose by hand.
+    """
+    if not callable(f):
+        raise TypeError(f"fit_memory expects a function, got {f!r:.60} of type {type(f).__name__}.")
+    return FittedFunction(f, _bytes(limit))
+
+
+class FittedFunction[**P, R]:
+    """A function whose peak memory is kept under a limit, returned by ``fit_memory``.
+
+    Args:
+      f: the function.
+      limit: the limit in bytes.
+
+    Example:
+      >>> import ricci
+      >>> float(ricci.fit_memory(ricci.grad(lambda x: x**2), 1000)(3.0))
+      6.0
+    """
+
+    def __init__(self, f: Callable[P, R], limit: int):
+        self._fun: Callable[P, R] = f
+        self._call: Callable[P, R] = f if ir.has_stages(f) or hasattr(f, "trace") else jit(f)
+        self._limit: int = limit
+        self._fits: dict[Any, MemoryFit] = {}
+        update_wrapper(self, f, updated=())
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        change = self.plan(*args, **kwargs).recomputation
+        if change is None:
+            return self._call(*args, **kwargs)
+        with rewrite_differentiated(change):
+            return self._call(*args, **kwargs)
+
+    def plan(self, *args: P.args, **kwargs: P.kwargs) -> MemoryFit:
+        """Return the plan for these arguments, made once for their types and shardings."""
+        leaves, tree = tree_flatten((args, kwargs))
+        key = (tree, tuple(map(_kind, leaves)), ir.trace_key())
+        fit = self._fits.get(key)
+        if fit is None:
+            fit = self._fits[key] = _Planner(self._call, args, kwargs, self._limit).fit()
+        return fit
+
+
+def _kind(leaf: object) -> object:
+    """What a plan depends on of a leaf: its type and sharding, or itself if it is not an array."""
+    try:
+        return ir.argument_aval(leaf), getattr(leaf, "sharding", None)
+    except TypeError:
+        return leaf
+
+
+def _bytes(limit: object) -> int:
+    """Return the number of bytes that a limit says."""
+    size = limit
+    if isinstance(limit, str):
+        match = _LIMIT.fullmatch(limit)
+        unit = None if match is None else _UNITS.get(match[2].lower())
+        size = None if match is None or unit is None else float(match[1]) * unit
+    if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size < math.inf:
+        raise ValueError(
+            f"the limit must be a number of bytes above 0, or a text such as '8GiB', got {limit!r}."
+        )
+    return int(size)
+
+
+class _Choice(NamedTuple):
+    """A rewrite with its costs, as estimated: operations repeated, and bytes of residuals."""
+
+    recomputation: rc.Recomputation
+    again: float
+    bytes: float
+
+
+class _Planner:
+    """The search for a call's recomputation."""
+
+    def __init__(
+        self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], limit: int
+    ):
+        self.call, self.args, self.kwargs, self.limit = call, args, kwargs, limit
+        self.compiled = 0
+
+    def fit(self) -> MemoryFit:
+        """Compile the cheapest choices that should fit, until one does.
+
+        Raises:
+          MemoryLimitError: if none does.
+        """
+        unlimited, jaxprs = self._unlimited()
+        if unlimited <= self.limit:
+            return MemoryFit(self.limit, unlimited, unlimited, None, 0.0, self.compiled)
+        if not jaxprs:
+            raise MemoryLimitError(
+                f"the peak is {shown_bytes(unlimited)}, above {shown_bytes(self.limit)}, and the "
+                "function differentiates nothing whose residuals could be recomputed. "
+                "ricci.memory_plan lists what is in memory."
+            )
+        # The function with the most residuals decides; the rewrite applies to all of them.
+        residuals, forward, choices = max(map(_choices, jaxprs), key=lambda result: result[0])
+        offset = unlimited - residuals  # the peak without the residuals
+        peaks: dict[rc.Recomputation, int] = {}
+        best: tuple[_Choice, int] | None = None
+        for _ in range(_TRIALS):
+            choice = self._next(choices, offset, peaks, best)
+            if choice is None:
+                break
+            peak = self._peak(choice.recomputation)
+            peaks[choice.recomputation] = peak
+            offset += peak - (offset + choice.bytes)
+            if peak <= self.limit and (best is None or choice.again < best[0].again):
+                best = choice, peak
+            if best is not None and len(peaks) > 1:
+                break
+        if best is None:
+            least = min([unlimited, *peaks.values()])
+            raise MemoryLimitError(
+                f"the least peak that recomputation reaches is {shown_bytes(least)}, above "
+                f"{shown_bytes(self.limit)}; it is {shown_bytes(unlimited)} without. Take a "
+                "smaller batch, or spread the arrays over more devices; ricci.memory_plan lists "
+                "what is in memory."
+            )
+        choice, peak = best
+        again = choice.again / max(forward, 1.0)
+        return MemoryFit(self.limit, unlimited, peak, choice.recomputation, again, self.compiled)
+
+    def _next(
+        self,
+        choices: Sequence[_Choice],
+        offset: float,
+        peaks: dict[rc.Recomputation, int],
+        best: tuple[_Choice, int] | None,
+    ) -> _Choice | None:
+        """Choose the cheapest that should fit, or else the smallest; none that was compiled."""
+        new = [choice for choice in choices if choice.recomputation not in peaks]
+        fitting = [choice for choice in new if offset + choice.bytes <= self.limit]
+        if best is not None:
+            fitting = [choice for choice in fitting if choice.again < 0.9 * best[0].again]
+            return min(fitting, key=lambda choice: choice.again, default=None)
+        if fitting:
+            return min(fitting, key=lambda choice: (choice.again, choice.bytes))
+        return min(new, key=lambda choice: choice.bytes, default=None)
+
+    def _unlimited(self) -> tuple[int, list[ir.Jaxpr]]:
+        """Compile the call as it stands; return its peak and the jaxprs that it differentiates."""
+        jaxprs: list[ir.Jaxpr] = []
+
+        def look(fun: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*leaves: object) -> Sequence[Any]:
+                jaxpr, consts = rc.traced_flat(fun, leaves)
+                jaxprs.append(jaxpr)
+                return ir.eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
+
+            return run
+
+        return self._peak(look), jaxprs
+
+    def _peak(self, rewrite: Callable[[Any], Any]) -> int:
+        """Compile the call with its differentiated functions rewritten, and return its peak."""
+        with rewrite_differentiated(rewrite):
+            program = compile_with_lines(trace_call(self.call, self.args, self.kwargs))
+        self.compiled += 1
+        return memory_of(program.executable, 0).total
+
+
+def _choices(jaxpr: ir.Jaxpr) -> tuple[float, float, list[_Choice]]:
+    """List rewrites of a differentiated function.
+
+    Returns:
+      The bytes of its residuals and the operations of its forward pass, and the rewrites with their
+      costs.
+    """
+    whole = rc.SegmentedFunction(jaxpr, 1)
+    nothing = rc.CostlySaved(math.inf)
+    residuals = sum(cost.residuals for cost in whole.costs(nothing))
+    forward = sum(map(rc.operations, whole.jaxpr.eqns))
+    levels = sorted(rc.costs_per_byte(jaxpr))
+    levels = levels[:: -(-len(levels) // _LEVELS)] if levels else []
+    choices = []
+    for scans in {False, rc.has_scans(jaxpr)}:
+        for count in rc.segment_counts(jaxpr):
+            segmented = None if scans else rc.SegmentedFunction(jaxpr, count)
+            for least in [*levels, math.inf]:
+                policy = rc.CostlySaved(least)
+                pieces = segmented or rc.SegmentedFunction(jaxpr, count, policy)
+                costs = pieces.costs(policy)
+                in_scans = rc.repeated_in_scans(jaxpr, policy) if scans else 0.0
+                for recomputed in range(0 if scans else 1, len(costs) + 1):
+                    change = rc.Recomputation(count, recomputed, least, scans)
+                    again, size = _estimate(costs, recomputed)
+                    choices.append(_Choice(change, again + in_scans, size))
+    return residuals, forward, choices
+
+
+def _estimate(costs: Sequence[rc.SegmentCosts], recomputed: int) -> tuple[float, float]:
+    """Estimate the operations that are repeated, and the most bytes of residuals at a time.
+
+    The backward pass begins with what is saved of all segments, and goes from the last one to the
+    first; in each, its residuals stand beside what is saved of those before it.
+    """
+    stored = [
+        c.crossing + (c.saved if i < recomputed else c.residuals) for i, c in enumerate(costs)
+    ]
+    before = [0, *accumulate(stored)]
+    during = [
+        before[i] + c.crossing + (c.residuals if i < recomputed else 0) for i, c in enumerate(costs)
+    ]
+    return sum(c.again for c in costs[:recomputed]), max(before[-1], *during)
