@@ -33,6 +33,8 @@ from functools import cached_property
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, NoReturn
 
+import ricci_ir as ir
+
 ALONE = (
     "ricci_autodiff",
     "ricci_batching",
@@ -317,7 +319,7 @@ def census() -> Iterator[Entry]:
             for name in module.__all__:
                 thing = getattr(module, name)
                 inner = inspect.unwrap(thing)
-                package = str(getattr(inner, "__module__", None)).partition(".")[0]
+                package = ir.defining_module(inner).partition(".")[0]
                 own = package.startswith("ricci") and _is_documented(thing)
                 if not own or id(inner) in seen:
                     continue

@@ -131,7 +131,7 @@ class Traced(NamedTuple):
 
 
 @overload
-def check(
+def check(  # pyright: ignore[reportOverlappingOverload]
     fun: Callable[..., Any], *, select: Sequence[str] | None = None, ignore: Sequence[str] = ()
 ) -> Callable[..., Report]: ...
 @overload
@@ -148,7 +148,7 @@ def check(
     select: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     **kwargs: object,
-) -> Any:
+) -> Report | Callable[..., Report]:
     """Trace a function once, run nothing, and report what would go wrong or slow when it runs.
 
     Args:

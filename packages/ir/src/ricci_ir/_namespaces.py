@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = ["export_names", "lazy_names", "public_names"]
+__all__ = ["defining_module", "export_names", "lazy_names", "public_names"]
 
 
 def public_names(namespace: Mapping[str, Any], others: Iterable[str] = ()) -> list[str]:
@@ -62,18 +62,33 @@ def export_names(namespace: dict[str, Any], *modules: str) -> None:
             _name_publicly(value, module, package)
 
 
+# By the identity of a class that a namespace exports, the module that defines it.
+_defining_modules: dict[int, str] = {}
+
+
+def defining_module(value: object) -> str:
+    """Return the module that defines a function or class, which may be named by another.
+
+    Example:
+      >>> from ricci_ir import Array, defining_module
+      >>> defining_module(Array)
+      'ricci_ir.traces._array_type'
+    """
+    module = str(getattr(value, "__module__", None))
+    return _defining_modules.get(id(value), module) if isinstance(value, type) else module
+
+
 def _name_publicly(cls: type, module: str, package: str) -> None:
     """Name a class, in messages and pickles, by the outermost public module that exports it.
 
     Modules of its own package, and of ``ricci``, whose root users see, count.
     """
     current = cls.__module__
-    if current.partition(".")[0] != package and not (
-        package == "ricci" and current.startswith("ricci")
-    ):
+    root = current.partition(".")[0]
+    if root != package and not (package == "ricci" and root.startswith("ricci")):
         return
-    depth = module.count(".")
-    if "._" in current or current.partition(".")[0] != package or current.count(".") > depth:
+    if "._" in current or root != package or current.count(".") > module.count("."):
+        _defining_modules.setdefault(id(cls), current)
         cls.__module__ = module
 
 

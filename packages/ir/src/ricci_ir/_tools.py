@@ -10,7 +10,7 @@ __all__ = ["call_with_arguments", "html_table"]
 
 def call_with_arguments[R](
     run: Callable[..., R], fun: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, Any]
-) -> Any:
+) -> R | Callable[..., R]:
     """Call a tool with a function's arguments: now if there are any, else when they follow.
 
     So a tool is called as a transformation is, ``tool(f)(x)``, or in one go, ``tool(f, x)``.

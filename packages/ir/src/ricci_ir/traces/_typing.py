@@ -6,7 +6,7 @@ mypy, which does not infer it in modules that import each other.
 """
 
 from collections.abc import Sequence
-from types import EllipsisType
+from types import EllipsisType, UnionType
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -43,17 +43,17 @@ class NamedUnion:
 
     __slots__ = ("name", "union")
 
-    def __init__(self, name: str, union: Any) -> None:
+    def __init__(self, name: str, union: UnionType) -> None:
         self.name = name
         self.union = union
 
     def __repr__(self) -> str:
         return self.name
 
-    def __or__(self, other: Any) -> "NamedUnion":
+    def __or__(self, other: object) -> "NamedUnion":
         return NamedUnion(f"{self.name} | {_name(other)}", self.union | _types(other))
 
-    def __ror__(self, other: Any) -> "NamedUnion":
+    def __ror__(self, other: object) -> "NamedUnion":
         return NamedUnion(f"{_name(other)} | {self.name}", _types(other) | self.union)
 
     def __eq__(self, other: object) -> bool:
@@ -70,11 +70,11 @@ class NamedUnion:
         return self.union.__args__
 
 
-def _types(annotation: Any) -> Any:
-    return annotation.union if type(annotation) is NamedUnion else annotation
+def _types(annotation: object) -> UnionType:
+    return annotation.union if type(annotation) is NamedUnion else annotation  # pyright: ignore
 
 
-def _name(annotation: Any) -> str:
+def _name(annotation: object) -> str:
     if annotation is None:
         return "None"
     return annotation.__qualname__ if isinstance(annotation, type) else str(annotation)

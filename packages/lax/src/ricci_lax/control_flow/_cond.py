@@ -268,13 +268,13 @@ def cond[R](
     *operands: ir.PyTree,
     operand: ir.PyTree = _missing,
 ) -> R: ...
-def cond(
+def cond[R](
     pred: ir.ArrayLike,
-    true_fun: Callable[..., Any],
-    false_fun: Callable[..., Any],
+    true_fun: Callable[..., R],
+    false_fun: Callable[..., R],
     *operands: ir.PyTree,
     operand: ir.PyTree = _missing,
-) -> Any:
+) -> R:
     """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``: only one of them runs.
 
     Args:
@@ -362,12 +362,12 @@ def switch[R](
     *operands: ir.PyTree,
     operand: ir.PyTree = _missing,
 ) -> R: ...
-def switch(
+def switch[R](
     index: _bodies.IntegerScalar,
-    branches: Sequence[Callable[..., Any]],
+    branches: Sequence[Callable[..., R]],
     *operands: ir.PyTree,
     operand: ir.PyTree = _missing,
-) -> Any:
+) -> R:
     """``branches[index](*operands)``, where only the chosen branch runs.
 
     Args:

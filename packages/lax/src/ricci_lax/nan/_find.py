@@ -55,13 +55,15 @@ def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFi
 
 
 @overload
-def find_nan(fun: Callable[..., Any], *, inf: bool = False) -> Callable[..., NonFinite | None]: ...
+def find_nan(fun: Callable[..., Any], *, inf: bool = False) -> Callable[..., NonFinite | None]: ...  # pyright: ignore[reportOverlappingOverload]
 @overload
 def find_nan(
     fun: Callable[..., Any], *args: ir.PyTree, inf: bool = False, **kwargs: object
 ) -> NonFinite | None: ...
 @ir.api_boundary
-def find_nan(fun: Callable[..., Any], *args: Any, inf: bool = False, **kwargs: object) -> Any:
+def find_nan(
+    fun: Callable[..., Any], *args: ir.PyTree, inf: bool = False, **kwargs: object
+) -> NonFinite | Callable[..., NonFinite | None] | None:
     """Run a function operation by operation, and find the operation that caused its NaN.
 
     Args:

@@ -124,7 +124,7 @@ def fit_memory[**P, R](f: Callable[P, R], limit: int | str) -> "FittedFunction[P
 
 
 class FittedFunction[**P, R]:
-    """A function whose peak memory is kept under a limit, returned by ``fit_memory``.
+    """A function whose peak memory stays under a limit, returned by ``fit_memory``.
 
     Args:
       f: the function.
@@ -161,7 +161,7 @@ class FittedFunction[**P, R]:
 
 
 def _kind(leaf: object) -> object:
-    """What a plan depends on of a leaf: its type and sharding, or itself if it is not an array."""
+    """Return a leaf's type and sharding; the leaf itself if it is not an array."""
     try:
         return ir.argument_aval(leaf), getattr(leaf, "sharding", None)
     except TypeError:
@@ -169,7 +169,7 @@ def _kind(leaf: object) -> object:
 
 
 def _bytes(limit: object) -> int:
-    """Return the number of bytes that a limit says."""
+    """Parse a limit to a number of bytes."""
     size = limit
     if isinstance(limit, str):
         match = _LIMIT.fullmatch(limit)

@@ -180,7 +180,7 @@ def _scope_and_operation(op_name: str) -> tuple[str, str]:
     """
     path, _, operation = op_name.rpartition("/")
     scopes: list[str] = []
-    programs = {None}
+    programs: set[str | None] = {None}
     for part in path.split("/"):
         of_program = _OF_PROGRAMS.fullmatch(part)
         if of_program is not None:

@@ -129,14 +129,14 @@ def _changes(seen: Differentiated) -> Iterator[_Change]:
 
 
 @overload
-def memory_plan(f: Callable[..., Any], *, remedies: bool = False) -> Callable[..., MemoryPlan]: ...
+def memory_plan(f: Callable[..., Any], *, remedies: bool = False) -> Callable[..., MemoryPlan]: ...  # pyright: ignore[reportOverlappingOverload]
 @overload
 def memory_plan(
     f: Callable[..., Any], *args: object, remedies: bool = False, **kwargs: object
 ) -> MemoryPlan: ...
 def memory_plan(
     f: Callable[..., Any], *args: object, remedies: bool = False, **kwargs: object
-) -> Any:
+) -> MemoryPlan | Callable[..., MemoryPlan]:
     """Compile a function, and return its peak memory on each device and the lines that own it.
 
     The function is not run.
