@@ -16,6 +16,8 @@ OURS = {
         *(
             "bucketed",
             "check",
+            "find_nan",
+            "fit_memory",
             "memory_plan",
             "roll",
             "rolled_layers",
