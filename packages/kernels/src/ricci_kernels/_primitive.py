@@ -3,39 +3,53 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import Axis
 from ricci_stablehlo import Lowering, Value
 
 from ._batching import batched
-from ._interpreter import interpreted
+from ._compiled_calls import compiled_kernel_p
+from ._interpreter import interpreted, varying_aval
 
 __all__ = ["pallas_call_p"]
 
 
-def _program(
-    *,
-    jaxpr: ir.Jaxpr,
-    grid_mapping: Any,
-    input_output_aliases: Any,
-    out_avals: Any,
-    name: str | None,
-    interpret: Any,
-    **_: Any,
-) -> tuple[ir.Jaxpr, str]:
-    """The kernel as a jaxpr of arrays.
+def _program(**params: Any) -> tuple[ir.Jaxpr, str]:
+    """The kernel as a jaxpr of arrays: a loop over the grid, or one call that is compiled."""
+    jaxpr, mapping, out_avals = params["jaxpr"], params["grid_mapping"], params["out_avals"]
+    name = params["name"] or "pallas_call"
+    if params["interpret"]:
+        return interpreted(jaxpr, mapping, params["input_output_aliases"], out_avals), name
+    key = ("compiled", *(v for k, v in sorted(params.items()) if k != "jaxpr"))
+    scalars = [ref.inner_aval for ref in jaxpr.in_avals[: mapping.num_index_operands]]
+
+    def trace() -> ir.Jaxpr:
+        sizes = [ir.ShapedArray((), np.dtype("int32"))] * mapping.num_dynamic_grid_bounds
+        inputs = [m.array_aval for m in mapping.block_mappings[: mapping.num_inputs]]
+        axes = ir.varying(out_avals[0]) if out_avals else frozenset()
+        avals = [varying_aval(aval, axes) for aval in (*sizes, *scalars, *inputs)]
+        bind = lambda *operands: compiled_kernel_p.bind(*operands, **params)
+        return ir.trace_to_jaxpr(bind, avals, jaxpr.debug_info)
+
+    return jaxpr.derived(key, trace), name
+
+
+def _differentiable(**params: Any) -> tuple[ir.Jaxpr, str]:
+    """The program of a kernel that is differentiated.
 
     Raises:
-      ValueError: if it is not to be interpreted.
+      NotImplementedError: if it is compiled.
     """
-    if not interpret:
-        raise ValueError(
-            "Only interpret mode is supported on CPU backend. Pass interpret=True to pallas_call: "
-            "kernels are not compiled for other devices yet, either."
+    if not params["interpret"]:
+        raise NotImplementedError(
+            f"the kernel {params['name'] or params['jaxpr'].debug_info.func_name} is compiled, and "
+            "the derivative of a compiled kernel is not. Give its caller a custom_vjp, or pass "
+            "interpret=True to pallas_call."
         )
-    program = interpreted(jaxpr, grid_mapping, input_output_aliases, out_avals)
-    return program, name or "pallas_call"
+    return _program(**params)
 
 
 def _effects(params: dict[str, Any]) -> frozenset[Any]:
@@ -46,22 +60,22 @@ def _effects(params: dict[str, Any]) -> frozenset[Any]:
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-    program, name = _program(**params)
+    program, name = _differentiable(**params)
     return ad.jvp_rules[ir.staged_call.call](primals, tangents, jaxpr=program, name=name)
 
 
 def _linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-    program, name = _program(**params)
+    program, name = _differentiable(**params)
     return ad.linearize_call(tape, primals, tangents, jaxpr=program, name=name)
 
 
 def _split(tape: Any, args: Sequence[Any], **params: Any) -> Any:
-    program, name = _program(**params)
+    program, name = _differentiable(**params)
     return ad.split_call(tape, args, jaxpr=program, name=name)
 
 
 def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
-    program, name = _program(**params)
+    program, name = _differentiable(**params)
     return ad.transpose_rules[ir.staged_call.call](cts, *args, jaxpr=program, name=name)
 
 
