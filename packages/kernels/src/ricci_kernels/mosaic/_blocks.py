@@ -1,0 +1,192 @@
+"""Blocks of a kernel on a TPU: their alignment, their dtypes, and the memory that they take."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+from ricci_kernels._compiled_calls import KernelCall
+from ricci_kernels._grid_mapping import BlockMapping
+
+from ._writer import bits_of, space_name
+
+LANES, SUBLANES = 128, 8
+_MIB = 2**20
+# The memory for the blocks of one kernel that a compiler allows by default, by a part of the kind.
+_limits = {"v6": 32 * _MIB, "v5": 16 * _MIB, "v4": 16 * _MIB}
+_UNSUPPORTED = {
+    "float16": "bfloat16 or float32",
+    "float64": "float32",
+    "int64": "int32",
+    "uint64": "uint32",
+    "complex64": "two arrays of float32",
+    "complex128": "two arrays of float32",
+}
+
+
+class Buffer(ir.TupleRecord):
+    """The memory of a block or of a scratch buffer.
+
+    Attributes:
+      origin: its name in messages.
+      shape: its shape, as the kernel sees it or with squeezed dimensions.
+      dtype: its dtype.
+      space: the name of its memory space.
+      copies: 2 where the next block is fetched while one is computed with.
+      size: the bytes of all copies, in whole tiles.
+    """
+
+    origin: str
+    shape: tuple[int, ...]
+    dtype: Any
+    space: str
+    copies: int
+    size: int
+
+
+def block_space(mapping: BlockMapping) -> str:
+    """The name of the memory space of a block: a scalar is in scalar memory."""
+    return space_name(mapping.memory_space, "vmem" if mapping.block_shape else "smem")
+
+
+def is_windowed(mapping: BlockMapping) -> bool:
+    """Whether a block is a window that moves with the grid, instead of a whole array."""
+    return block_space(mapping) in ("vmem", "smem")
+
+
+def buffer_count(mapping: BlockMapping, steps: int | None) -> int:
+    """The number of copies of a block."""
+    mode = mapping.pipeline_mode
+    return 1 if steps == 1 or (mode is not None and mode.buffer_count == 1) else 2
+
+
+def plan(call: KernelCall) -> list[Buffer]:
+    """The memory of each block and scratch buffer of a call."""
+    buffers = []
+    for m in call.blocks:
+        space = block_space(m)
+        copies = buffer_count(m, call.num_steps) if is_windowed(m) else 0
+        buffers.append(_buffer(m.origin, m.sizes, m.array_aval.dtype, space, copies))
+    for i, ref in enumerate(call.scratch):
+        space = space_name(ref.memory_space)
+        buffers.append(_buffer(f"scratch_shapes[{i}]", ref.shape, ref.dtype, space, 1))
+    return buffers
+
+
+def _buffer(origin: str, shape: tuple[int, ...], dtype: Any, space: str, copies: int) -> Buffer:
+    bits = 32 if dtype == np.bool_ else bits_of(dtype)
+    padded = list(shape)
+    if space == "vmem" and padded:
+        tile = [SUBLANES * max(32 // bits, 1), LANES][-len(padded) :]
+        for i, n in enumerate(tile, len(padded) - len(tile)):
+            # A few rows take a tile of as many, rounded up to a power of 2.
+            n = min(n, 1 << max(padded[i] - 1, 0).bit_length()) if n != LANES else n
+            padded[i] = -(-padded[i] // n) * n
+    return Buffer(origin, shape, dtype, space, copies, copies * prod(padded) * bits // 8)
+
+
+def check_blocks(call: KernelCall, devices: Sequence[Any]) -> None:
+    """Check dtypes and blocks before a compiler sees them.
+
+    Raises:
+      ValueError: for a block that is not aligned, or if blocks need more memory than there is.
+      NotImplementedError: for an unsupported dtype.
+    """
+    for m in call.blocks:
+        _check_dtype(call, m.origin, m.array_aval.dtype)
+        _check_alignment(call, m)
+        mode = m.pipeline_mode
+        if mode is not None and mode.buffer_count not in (1, 2):
+            raise NotImplementedError(
+                f"the block of {m.origin} in {call.name} has pipeline_mode={mode}. Only single (1) "
+                "and double (2) buffering are supported: write pl.Buffered(2)."
+            )
+    for i, ref in enumerate(call.scratch):
+        if space_name(ref.memory_space) != "semaphore_mem":
+            _check_dtype(call, f"scratch_shapes[{i}]", ref.dtype)
+    _check_memory(call, devices)
+
+
+def _check_dtype(call: KernelCall, origin: str, dtype: Any) -> None:
+    replacement = _UNSUPPORTED.get(np.dtype(dtype).name)
+    if replacement is not None:
+        raise NotImplementedError(
+            f"{origin} of the kernel {call.name} has the dtype {np.dtype(dtype)}, which kernels on "
+            f"TPUs do not support. Use {replacement}."
+        )
+
+
+def _check_alignment(call: KernelCall, m: BlockMapping) -> None:
+    shape, block = m.array_aval.shape, m.sizes
+    space = block_space(m)
+    if not is_windowed(m):
+        if block != shape:
+            raise ValueError(
+                f"the block of {m.origin} in the kernel {call.name} has the shape {block}, the "
+                f"array {shape}, and it is in memory_space={m.memory_space}. There the kernel gets "
+                "the whole array: leave out block_shape, and copy parts of it with "
+                "pltpu.make_async_copy."
+            )
+        return
+    if space == "smem" or block == shape:
+        return
+    if len(block) == 1:
+        least = LANES * 32 // bits_of(m.array_aval.dtype)
+        (size,) = block
+        if size % 1024 and (size < least or size & (size - 1)):
+            raise ValueError(
+                f"the block of {m.origin} in the kernel {call.name} has the shape {block}, the "
+                f"array {shape}. A block of rank 1 on a TPU is the whole array, a multiple of "
+                f"1024, or a power of 2 of at least {least}: write {(max(1024, least),)}."
+            )
+        return
+    tile = (SUBLANES, LANES)
+    pairs = zip(block[-2:], shape[-2:], tile, strict=True)
+    if all(b == n or b % t == 0 for b, n, t in pairs):
+        return
+    aligned = [
+        b if b == n or b % t == 0 else n if n < t else -(-b // t) * t
+        for b, n, t in zip(block[-2:], shape[-2:], tile, strict=True)
+    ]
+    remedy = tuple([*block[:-2], *aligned])
+    squeezed = [d for d in m.squeezed_dims if d >= len(block) - 2]
+    hint = (
+        f" Dimension {squeezed[0]} is squeezed, which is a block of 1: move it to the front."
+        if squeezed
+        else ""
+    )
+    raise ValueError(
+        f"the block of {m.origin} in the kernel {call.name} has the shape {block}, the array "
+        f"{shape}. On a TPU the last two dimensions of a block are divisible by 8 and 128, or "
+        f"equal to those of the array: write {remedy}.{hint}"
+    )
+
+
+def memory_limit(call: KernelCall, devices: Sequence[Any]) -> int | None:
+    """The bytes of vector memory for a kernel's blocks; ``None`` where the device is unknown."""
+    limit = getattr(call.compiler_params, "vmem_limit_bytes", None)
+    if limit is not None:
+        return limit
+    kind = str(getattr(devices[0], "device_kind", "")) if len(devices) else ""
+    return next((size for name, size in _limits.items() if name in kind), None)
+
+
+def _check_memory(call: KernelCall, devices: Sequence[Any]) -> None:
+    buffers = [b for b in plan(call) if b.space == "vmem"]
+    limit, total = memory_limit(call, devices), sum(b.size for b in buffers)
+    if limit is None or total <= limit:
+        return
+    largest = sorted(buffers, key=lambda b: -b.size)[:6]
+    rows = "\n".join(
+        f"  {b.origin}: {np.dtype(b.dtype)}{list(b.shape)}, "
+        f"{'2 buffers' if b.copies == 2 else '1 buffer'}, {b.size / _MIB:.2f} MiB"
+        for b in largest
+    )
+    raise ValueError(
+        f"the blocks of the kernel {call.name} need {total / _MIB:.2f} MiB of vector memory, and "
+        f"it has {limit / _MIB:.2f} MiB:\n{rows}\nMake blocks smaller, pass "
+        "pipeline_mode=pl.Buffered(1) to a block that does not change, or raise vmem_limit_bytes "
+        "of pltpu.CompilerParams."
+    )

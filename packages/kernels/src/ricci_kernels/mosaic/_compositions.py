@@ -1,0 +1,262 @@
+"""The rules of functions that are compositions of others on a TPU.
+
+Sources: M. Abramowitz, I. Stegun, "Handbook of Mathematical Functions", chapter 4; W. Kahan,
+"Branch Cuts for Complex Elementary Functions"; C. Lanczos, "A Precision Approximation of the Gamma
+Function", SIAM J. Numer. Anal. 1 (1964), with the coefficients for g = 7; M. Giles, "Approximating
+the erfinv Function", GPU Computing Gems 2 (2010).
+"""
+
+from collections.abc import Callable
+from math import log, pi
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+import ricci_lax as lax
+
+from ._writer import composed, kind_of, mosaic_rules
+
+_LOG_2 = log(2)
+_LANCZOS = (
+    0.99999999999980993,
+    676.5203681218851,
+    -1259.1392167224028,
+    771.32342877765313,
+    -176.61502916214059,
+    12.507343278686905,
+    -0.13857109526572012,
+    9.9843695780195716e-6,
+    1.5056327351493116e-7,
+)
+_ERF_INV_CENTRAL = (
+    2.81022636e-08,
+    3.43273939e-07,
+    -3.5233877e-06,
+    -4.39150654e-06,
+    0.00021858087,
+    -0.00125372503,
+    -0.00417768164,
+    0.246640727,
+    1.50140941,
+)
+_ERF_INV_TAIL = (
+    -0.000200214257,
+    0.000100950558,
+    0.00134934322,
+    -0.00367342844,
+    0.00573950773,
+    -0.0076224613,
+    0.00943887047,
+    1.00167406,
+    2.83297682,
+)
+
+
+def _like(x: Any, value: float) -> Any:
+    return lax.full_like(x, value)
+
+
+def _where(flag: Any, x: Any, y: Any) -> Any:
+    return lax.select(flag, x, y)
+
+
+def _magnitude(function: Callable[[Any], Any], x: Any) -> Any:
+    """An odd function, from its values at magnitudes."""
+    size = function(lax.abs(x))
+    return _where(x < 0, -size, size)
+
+
+def _expm1(x: Any, **_: Any) -> Any:
+    half = lax.tanh(x * 0.5)
+    near = 2 * half / (1 - half)
+    return _where(lax.abs(x) < 0.5, near, lax.exp(x) - 1)
+
+
+def _sinh(x: Any, **_: Any) -> Any:
+    def positive(a: Any) -> Any:
+        small = _expm1(lax.min(a, _like(a, 1.0)))
+        large = lax.exp(a - _LOG_2) - lax.exp(-a - _LOG_2)
+        return _where(a < 1, (small + small / (small + 1)) * 0.5, large)
+
+    return _magnitude(positive, x)
+
+
+def _cosh(x: Any, **_: Any) -> Any:
+    a = lax.abs(x)
+    return lax.exp(a - _LOG_2) + lax.exp(-a - _LOG_2)
+
+
+def _cathetus(x: Any) -> Any:
+    return lax.sqrt((1 - x) * (1 + x))
+
+
+def _asinh(x: Any, **_: Any) -> Any:
+    def positive(a: Any) -> Any:
+        b = lax.min(a, _like(a, 1e9))
+        near = lax.log1p(b + b * b / (1 + lax.sqrt(b * b + 1)))
+        return _where(a < 1e9, near, lax.log(a) + _LOG_2)
+
+    return _magnitude(positive, x)
+
+
+def _acosh(x: Any, **_: Any) -> Any:
+    b = lax.min(x, _like(x, 1e9))
+    near = lax.log(b + lax.sqrt((b - 1) * (b + 1)))
+    return _where(x < 1e9, near, lax.log(x) + _LOG_2)
+
+
+def _cbrt(x: Any, **_: Any) -> Any:
+    def positive(a: Any) -> Any:
+        safe = lax.max(a, _like(a, float(np.finfo(np.float32).tiny)))
+        root = lax.exp(lax.log(safe) / 3)
+        root = root - (root - safe / (root * root)) / 3
+        return _where(a > 0, root, a)
+
+    return _magnitude(positive, x)
+
+
+def _lanczos(z: Any) -> tuple[Any, Any]:
+    """The sum of the series at ``z``, and its derivative."""
+    total, slope = _like(z, _LANCZOS[0]), _like(z, 0.0)
+    for i, c in enumerate(_LANCZOS[1:], 1):
+        term = c / (z + i)
+        total, slope = total + term, slope - term / (z + i)
+    return total, slope
+
+
+def _lgamma(x: Any, **_: Any) -> Any:
+    reflects = x < 0.5
+    z = _where(reflects, -x, x - 1)
+    total, _slope = _lanczos(z)
+    t = z + 7.5
+    value = (z + 0.5) * lax.log(t) - t + lax.log(total) + 0.5 * log(2 * pi)
+    fraction = lax.abs(x) - lax.floor(lax.abs(x))
+    folded = lax.min(fraction, 1 - fraction)
+    reflected = log(pi) - lax.log(lax.sin(pi * folded)) - value
+    return _where(reflects, reflected, value)
+
+
+def _digamma(x: Any, **_: Any) -> Any:
+    reflects = x < 0.5
+    z = _where(reflects, -x, x - 1)
+    total, slope = _lanczos(z)
+    t = z + 7.5
+    value = lax.log(t) + slope / total - 7 / t
+    fraction = x - lax.floor(x)
+    return _where(reflects, value - pi / lax.tan(pi * fraction), value)
+
+
+def _erf_inv(x: Any, **_: Any) -> Any:
+    w = -lax.log1p(-x * x)
+    is_central = w < 5
+    shifted = _where(is_central, w - 2.5, lax.sqrt(lax.max(w, _like(w, 5.0))) - 3)
+    value = _where(is_central, _like(x, _ERF_INV_CENTRAL[0]), _like(x, _ERF_INV_TAIL[0]))
+    for central, tail in zip(_ERF_INV_CENTRAL[1:], _ERF_INV_TAIL[1:], strict=True):
+        value = _where(is_central, _like(x, central), _like(x, tail)) + value * shifted
+    return _where(lax.abs(x) == 1, x * float("inf"), value * x)
+
+
+def _sign(x: Any, **_: Any) -> Any:
+    if kind_of(x.dtype) == "u":
+        return lax.min(x, _like(x, 1))
+    return _where(x > 0, _like(x, 1), _where(x < 0, _like(x, -1), x))
+
+
+def _integer_pow(x: Any, *, y: int, **_: Any) -> Any:
+    if y < 0:
+        return 1 / _integer_pow(x, y=-y)
+    result, power = None, x
+    while y:
+        if y & 1:
+            result = power if result is None else result * power
+        y >>= 1
+        power = power * power if y else power
+    return _like(x, 1) if result is None else result
+
+
+def _rem(x: Any, y: Any, **_: Any) -> Any:
+    quotient = x / y
+    truncated = _where(quotient < 0, lax.ceil(quotient), lax.floor(quotient))
+    return x - truncated * y
+
+
+def _nextafter(x: Any, y: Any, **_: Any) -> Any:
+    """The neighbour's bits: floats of one sign are ordered as their bits are."""
+    bits = lax.bitcast_convert_type(x, np.int32)
+    grows = lax.eq(lax.lt(x, y), lax.gt(bits, np.int32(-1)))
+    step = _where(grows, _like(bits, 1), _like(bits, -1))
+    least = _where(y > 0, _like(bits, 1), _like(bits, -(2**31) + 1))
+    moved = lax.bitcast_convert_type(_where(x == 0, least, bits + step), np.float32)
+    return _where(x == y, y, _where((x != x) | (y != y), x + y, moved))
+
+
+def _in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, computed in float32 for narrower floats."""
+
+    def wide(*operands: Any, **params: Any) -> Any:
+        dtype = operands[0].dtype
+        if kind_of(dtype) != "f" or dtype == np.float32:
+            return function(*operands, **params)
+        xs = [lax.convert_element_type(x, np.float32) for x in operands]
+        return lax.convert_element_type(function(*xs, **params), dtype)
+
+    return wide
+
+
+def _broadcast(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of operands of one shape."""
+
+    def same(*operands: Any, **params: Any) -> Any:
+        shape = np.broadcast_shapes(*[x.shape for x in operands])
+        xs = [
+            x if x.shape == shape else lax.broadcast_in_dim(x, shape, _dims(x, shape))
+            for x in operands
+        ]
+        return function(*xs, **params)
+
+    return same
+
+
+def _dims(x: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(range(len(shape) - x.ndim, len(shape)))
+
+
+_COMPOSITIONS: dict[ir.Primitive, Callable[..., Any]] = {
+    lax.acos_p: lambda x, **_: lax.atan2(_cathetus(x), x),
+    lax.acosh_p: _acosh,
+    lax.asin_p: lambda x, **_: lax.atan2(x, _cathetus(x)),
+    lax.asinh_p: _asinh,
+    lax.atan_p: lambda x, **_: lax.atan2(x, _like(x, 1.0)),
+    lax.atanh_p: lambda x, **_: 0.5 * (lax.log1p(x) - lax.log1p(-x)),
+    lax.cbrt_p: _cbrt,
+    lax.cosh_p: _cosh,
+    lax.digamma_p: _digamma,
+    lax.erf_inv_p: _erf_inv,
+    lax.erfc_p: lambda x, **_: 1 - lax.erf(x),
+    lax.expm1_p: _expm1,
+    lax.is_finite_p: lambda x, **_: lax.abs(x) < float("inf"),
+    lax.lgamma_p: _lgamma,
+    lax.log2_p: lambda x, **_: lax.log(x) * (1 / _LOG_2),
+    lax.nextafter_p: _broadcast(_nextafter),
+    lax.one_minus_square_p: lambda x, **_: (1 - x) * (1 + x),
+    lax.sign_p: _sign,
+    lax.sinh_p: _sinh,
+    lax.square_p: lambda x, **_: x * x,
+    lax.integer_pow_p: _integer_pow,
+}
+
+
+def _remainder(ctx: Any, x: Any, y: Any, **params: Any) -> Any:
+    kind = kind_of(x.dtype)
+    if kind == "f":
+        return composed(_in_float32(_broadcast(_rem)))(ctx, x, y, **params)
+    shape = ctx.out.shape
+    operands = [ctx.broadcast(v, shape) for v in (x, y)]
+    return ctx.emit("arith.remsi" if kind == "i" else "arith.remui", operands, ctx.out)
+
+
+for _primitive, _function in _COMPOSITIONS.items():
+    is_boolean = _primitive is lax.is_finite_p
+    mosaic_rules[_primitive] = composed(_function if is_boolean else _in_float32(_function))
+mosaic_rules[lax.rem_p] = _remainder

@@ -1,0 +1,125 @@
+"""The rules of matrix products and convolutions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+import ricci_lax as lax
+
+from ._elementwise import arithmetic, converted
+from ._reductions import reduced
+from ._writer import Value, Writer, bits_of, kind_of, mosaic_rules
+
+
+def _accumulator(dtype: Any) -> np.dtype:
+    return np.dtype("float32" if kind_of(dtype) == "f" else "int32")
+
+
+def _dot_general(ctx: Writer, x: Value, y: Value, **params: Any) -> Value:
+    (contracted, batched) = params["dimension_numbers"]
+    (x_contracted, y_contracted), (x_batched, y_batched) = contracted, batched
+    out = ctx.out
+    if kind_of(x.dtype) != kind_of(y.dtype) or kind_of(x.dtype) == "b":
+        raise ctx.refuse(f"it multiplies {x.dtype} by {y.dtype}. Convert both to one dtype.")
+    if len(x_contracted) != 1 or len(x_batched) > 1:
+        raise ctx.refuse(
+            f"it contracts {len(x_contracted)} dimensions, with {len(x_batched)} batch "
+            "dimensions. A matrix unit contracts one, with at most one batch dimension: reshape "
+            "the operands, or make the batch an axis of the grid."
+        )
+    if x.dtype != y.dtype and kind_of(x.dtype) == "f":
+        common = x.dtype if bits_of(x.dtype) > bits_of(y.dtype) else y.dtype
+        x, y = converted(ctx, x, common), converted(ctx, y, common)
+    sides = [
+        _matrix(ctx, x, x_contracted[0], x_batched),
+        _matrix(ctx, y, y_contracted[0], y_batched),
+    ]
+    accumulator = _accumulator(x.dtype)
+    if len(x.shape) == len(y.shape) == 1:
+        product = [converted(ctx, v, accumulator) for v in (x, y)]
+        total = reduced(ctx, lax.reduce_sum_p, arithmetic(ctx, lax.mul_p, *product), [0])
+        return converted(ctx, total, out.dtype)
+    result = _product(ctx, *sides, accumulator, params.get("precision"))
+    return converted(ctx, ctx.reshape(result, out.shape), out.dtype)
+
+
+type _Side = tuple[Value, int, list[int], tuple[int, ...]]
+
+
+def _matrix(ctx: Writer, x: Value, contracted: int, batched: Sequence[int]) -> _Side:
+    """An operand with one free dimension, its contracted, its free and its batch dimensions."""
+    free = [d for d in range(len(x.shape)) if d != contracted and d not in batched]
+    if len(free) == 1:
+        return x, contracted, free, tuple(batched)
+    if not free and not batched:
+        return ctx.reshape(x, (1, *x.shape)), 1, [0], ()
+    last = len(x.shape) - 1
+    if batched or contracted not in (0, last) or not free:
+        raise ctx.refuse(
+            f"an operand of shape {x.shape} has {len(free)} dimensions that are neither "
+            "contracted nor of the batch. Reshape it to one."
+        )
+    size = x.shape[contracted]
+    rows = int(np.prod([x.shape[d] for d in free]))
+    if contracted == last:
+        return ctx.reshape(x, (rows, size)), 1, [0], ()
+    return ctx.reshape(x, (size, rows)), 0, [1], ()
+
+
+def _product(
+    ctx: Writer, left: _Side, right: _Side, accumulator: np.dtype, precision: Any
+) -> Value:
+    x, x_contracted, x_free, x_batched = left
+    y, y_contracted, y_free, y_batched = right
+    shape = tuple([x.shape[d] for d in (*x_batched, *x_free)] + [y.shape[d] for d in y_free])
+    pairs = [0, *x_batched] if x_batched else []
+    pairs += [0, x_free[0], 1, y_free[0]]
+    lists = [[x_contracted], [y_contracted], x_free, y_free, pairs, x_batched, y_batched]
+    numbers = ", ".join(f"[{', '.join(map(str, part))}]" for part in lists)
+    fields = [f"dimension_numbers = #tpu.dot_dimension_numbers<{numbers}>"]
+    if _is_highest(precision):
+        fields.append("precision = #tpu.contract_precision<fp32>")
+    fields += [
+        f"{name} = false" for name in ("transpose_lhs", "transpose_lhs_hint", "transpose_rhs")
+    ]
+    aval = ir.ShapedArray(shape, accumulator)
+    return ctx.emit("tpu.matmul", [x, y, ctx.dense(0, aval)], aval, ", ".join(fields))
+
+
+def _is_highest(precision: Any) -> bool:
+    parts = precision if isinstance(precision, tuple | list) else (precision,)
+    return any(str(getattr(part, "name", part)).upper() == "HIGHEST" for part in parts)
+
+
+def _conv(ctx: Writer, x: Value, kernel: Value, **params: Any) -> Value:
+    out, numbers = ctx.out, params["dimension_numbers"]
+    lists: list[str] = []
+    for spec in (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec):
+        first, second, *spatial = spec
+        # A kernel's specification begins with its output features; the attribute's with the input.
+        if spec is numbers.rhs_spec:
+            first, second = second, first
+        lists += [str(first), str(second), f"[{', '.join(map(str, spatial))}]"]
+    array = lambda values: ", ".join(map(str, values))
+    flat = [n for pair in params["padding"] for n in pair]
+    fields = [
+        f"batch_group_count = {params['batch_group_count']} : i64",
+        f"dimension_numbers = #tpu.conv_dimension_numbers<{', '.join(lists)}>",
+        f"feature_group_count = {params['feature_group_count']} : i64",
+        f"lhs_dilation = array<i64: {array(params['lhs_dilation'])}>",
+        f"padding = array<i64: {array(flat)}>",
+        f"rhs_dilation = array<i64: {array(params['rhs_dilation'])}>",
+        f"window_reversal = array<i1: {array(['false'] * len(params['window_strides']))}>",
+        f"window_strides = array<i64: {array(params['window_strides'])}>",
+    ]
+    if _is_highest(params.get("precision")):
+        fields.append("precision = #tpu.contract_precision<fp32>")
+    aval = ir.ShapedArray(out.shape, _accumulator(x.dtype))
+    result = ctx.emit("tpu.conv", [x, kernel, ctx.dense(0, aval)], aval, ", ".join(fields))
+    return converted(ctx, result, out.dtype)
+
+
+mosaic_rules[lax.dot_general_p] = _dot_general
+mosaic_rules[lax.conv_general_dilated_p] = _conv

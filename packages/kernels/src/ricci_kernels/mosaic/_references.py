@@ -1,0 +1,256 @@
+"""The rules of reads and writes of references, and of buffers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import ricci_ir as ir
+from ricci_kernels._control import run_scoped_p
+from ricci_kernels._memory_spaces import SemaphoreType
+from ricci_lax import refs
+
+from ._elementwise import arithmetic, converted
+from ._writer import BOOL, INT32, Reference, Value, Writer, mosaic_rules, space_name, type_text
+
+_scalar = ir.ShapedArray((), INT32)
+
+
+class View(ir.TupleRecord):
+    """A part of a buffer.
+
+    Attributes:
+      starts: the first position along each dimension of the buffer.
+      sizes, steps: the number of positions, and the distance between them.
+      dims: the dimensions that the part has.
+    """
+
+    starts: tuple[int | Value, ...]
+    sizes: tuple[int, ...]
+    steps: tuple[int, ...]
+    dims: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the part."""
+        return tuple([self.sizes[d] for d in self.dims])
+
+
+def whole_view(ref: Reference) -> View:
+    """The view of a whole reference."""
+    zeros = (0,) * len(ref.shape)
+    return View(zeros, ref.shape, (1,) * len(ref.shape), ref.dims)
+
+
+def row_view(ref: Reference, place: Value) -> View:
+    """The view of the part at a position along the first dimension."""
+    rank = len(ref.shape)
+    zeros: tuple[Any, ...] = (0,) * (rank - 1)
+    return View((place, *zeros), (1, *ref.shape[1:]), (1,) * rank, tuple(range(1, rank)))
+
+
+def view_of(ctx: Writer, ref: Reference, forms: Any, operands: Sequence[Value]) -> View:
+    """The view at several indices, one after the other; ``operands`` are their positions."""
+    starts, sizes, steps, dims = (list(part) for part in whole_view(ref))
+    positions = iter(operands)
+    for form in forms:
+        if not form:
+            continue
+        left = []
+        for part, d in zip(form, dims, strict=True):
+            if part.kind == "array":
+                raise ctx.refuse(
+                    "it is indexed with an array of positions. Read rows in a loop, each with "
+                    "ref[pl.ds(i, 1)], or use jnp.take_along_axis on the value."
+                )
+            start: Any = next(positions) if part.start is None else part.start
+            if isinstance(start, int) and start < 0:
+                start += sizes[d]
+            starts[d] = _sum(ctx, starts[d], _scaled(ctx, start, steps[d]))
+            if part.kind == "one":
+                sizes[d] = steps[d] = 1
+            else:
+                sizes[d], steps[d] = part.size, steps[d] * part.step
+                left.append(d)
+        dims = left
+    return View(tuple(starts), tuple(sizes), tuple(steps), tuple(dims))
+
+
+def _scaled(ctx: Writer, x: Any, factor: int) -> Any:
+    if isinstance(x, int) or factor == 1:
+        return x * factor if isinstance(x, int) else converted(ctx, x, INT32)
+    return ctx.emit("arith.muli", [converted(ctx, x, INT32), ctx.int32(factor)], _scalar)
+
+
+def _sum(ctx: Writer, x: Any, y: Any) -> Any:
+    if isinstance(x, int) and isinstance(y, int):
+        return x + y
+    if isinstance(x, int) and x == 0 or isinstance(y, int) and y == 0:
+        return y if isinstance(x, int) and x == 0 else x
+    return ctx.emit("arith.addi", [ctx.int32(x), ctx.int32(y)], _scalar)
+
+
+def _check_readable(ctx: Writer, ref: Reference) -> None:
+    if ref.space in ("vmem", "smem"):
+        return
+    if ref.space == "semaphore_mem":
+        raise ctx.refuse("a semaphore is read with pl.semaphore_read.")
+    raise ctx.refuse(
+        f"the reference is in memory_space={ref.space}. Only references in VMEM and SMEM are read "
+        "and written: copy the part with pltpu.make_async_copy or pltpu.sync_copy to a scratch "
+        "buffer, such as pltpu.VMEM(shape, dtype)."
+    )
+
+
+def read(ctx: Writer, ref: Reference, view: View) -> Value:
+    """Write the read of a part of a buffer."""
+    _check_readable(ctx, ref)
+    out = ir.ShapedArray(view.shape, ref.dtype)
+    stored = out.update(dtype=INT32) if ref.dtype == BOOL else out
+    indices = [ctx.index(start) for start in view.starts]
+    if ref.space == "smem":
+        if view.shape:
+            raise ctx.refuse(
+                "the reference is in SMEM, whose elements are read one by one: ref[i, j]."
+            )
+        value = ctx.emit("memref.load", [ref, *indices], stored)
+    else:
+        loaded = stored.update(shape=view.sizes)
+        if all(step == 1 for step in view.steps):
+            value = ctx.emit("vector.load", [ref, *indices], loaded)
+        else:
+            steps = ", ".join(map(str, view.steps))
+            attributes = f"strides = array<i32: {steps}>"
+            value = ctx.emit("tpu.strided_load", [ref, *indices], loaded, attributes)
+        value = ctx.reshape(value, view.shape)
+    return ctx.as_bool(value) if ref.dtype == BOOL else value
+
+
+def write(ctx: Writer, ref: Reference, view: View, value: Value, mask: Value | None = None) -> None:
+    """Write the store of a value to a part of a buffer."""
+    _check_readable(ctx, ref)
+    stored = ctx.as_int(value) if ref.dtype == BOOL else converted(ctx, value, ref.dtype)
+    indices = [ctx.index(start) for start in view.starts]
+    if ref.space == "smem":
+        if view.shape or mask is not None:
+            raise ctx.refuse(
+                "the reference is in SMEM, whose elements are written one by one: ref[i, j] = x."
+            )
+        ctx.write("memref.store", [stored, ref, *indices])
+        return
+    stored = ctx.reshape(stored, view.sizes)
+    count = len(indices)
+    if any(step != 1 for step in view.steps):
+        if mask is not None:
+            raise ctx.refuse("a masked store has steps. Store without steps.")
+        steps = ", ".join(map(str, view.steps))
+        attributes = f"strides = array<i32: {steps}>"
+        ctx.write("tpu.strided_store", [stored, ref, *indices], (), attributes)
+        return
+    masks = [] if mask is None else [ctx.reshape(mask, view.sizes)]
+    ctx.write(
+        "tpu.vector_store",
+        [stored, ref, *indices, *masks],
+        (),
+        f"add = false, operandSegmentSizes = array<i32: 1, 1, {count}, {len(masks)}>, "
+        "strides = array<i32>",
+    )
+
+
+def part_reference(ctx: Writer, ref: Reference, view: View) -> Reference:
+    """Write the reference to a part of a buffer, for a copy."""
+    if any(step != 1 for step in view.steps):
+        raise ctx.refuse("a part with steps is not copied. Copy a contiguous part.")
+    part = ref
+    if view.sizes != ref.shape:
+        starts = [ctx.int32(start) for start in view.starts]
+        part = Reference("", view.sizes, ref.dtype, ref.space, kind=ref.kind)
+        segments = f"operandSegmentSizes = array<i32: 1, {len(starts)}, 0>"
+        (part.name,) = ctx.write("tpu.memref_slice", [ref, *starts], [part.type], segments)
+    if len(view.dims) != len(view.sizes):
+        whole = part
+        part = Reference("", view.shape, ref.dtype, ref.space, kind=ref.kind)
+        (part.name,) = ctx.write("tpu.memref_squeeze", [whole], [part.type])
+    return part
+
+
+def allocate(
+    ctx: Writer, shape: tuple[int, ...], dtype: Any, space: str = "vmem", kind: Any = None
+) -> Reference:
+    """Write the allocation of a buffer, or of semaphores."""
+    ref = Reference("", shape, dtype, space, kind=kind)
+    if space == "semaphore_mem":
+        (ref.name,) = ctx.write("tpu.sem_alloc", [], [ref.type])
+    else:
+        attributes = "operandSegmentSizes = array<i32: 0, 0>"
+        (ref.name,) = ctx.write("memref.alloca", [], [ref.type], attributes)
+    return ref
+
+
+def _get(ctx: Writer, ref: Reference, *operands: Value, transforms: Any) -> Value:
+    return read(ctx, ref, view_of(ctx, ref, transforms, operands))
+
+
+def _swap(ctx: Writer, ref: Reference, value: Value, *operands: Value, transforms: Any) -> Any:
+    view = view_of(ctx, ref, transforms, operands)
+    is_used = not isinstance(ctx.eqn.outvars[0], ir.DropVar)
+    old = read(ctx, ref, view) if is_used else value
+    write(ctx, ref, view, value)
+    return old
+
+
+def _addupdate(ctx: Writer, ref: Reference, value: Value, *operands: Value, transforms: Any) -> Any:
+    view = view_of(ctx, ref, transforms, operands)
+    old = read(ctx, ref, view)
+    write(ctx, ref, view, arithmetic(ctx, ir.primitives["add"], old, value))
+    return []
+
+
+def _new_ref(ctx: Writer, value: Value, *, memory_space: Any, **_: Any) -> Reference:
+    space = space_name(memory_space, "vmem" if value.shape else "smem")
+    ref = allocate(ctx, value.shape, value.dtype, space)
+    write(ctx, ref, whole_view(ref), value)
+    return ref
+
+
+def _empty_ref(ctx: Writer, *, ty: Any, memory_space: Any, **_: Any) -> Reference:
+    return allocate(
+        ctx, ty.shape, ty.dtype, space_name(memory_space, "vmem" if ty.shape else "smem")
+    )
+
+
+def _freeze(ctx: Writer, ref: Reference, **_: Any) -> Value:
+    return read(ctx, ref, whole_view(ref))
+
+
+def _free(ctx: Writer, ref: Reference, **_: Any) -> list[Any]:
+    return []
+
+
+def _run_scoped(ctx: Writer, *operands: Any, jaxpr: ir.Jaxpr, **_: Any) -> list[Value]:
+    avals: list[Any] = jaxpr.in_avals[len(operands) :]
+    outs = ctx.outs
+
+    def run(inner: Writer) -> Sequence[Any]:
+        buffers = []
+        for ref in avals:
+            kind = ref.kind if isinstance(ref.kind, SemaphoreType) else None
+            space = space_name(ref.memory_space)
+            buffers.append(allocate(inner, ref.shape, ref.dtype, space, kind))
+        return inner.apply(jaxpr, [*operands, *buffers])
+
+    region = ctx.block([], run, "tpu.yield")
+    names = ctx.write("tpu.region", [], [type_text(x) for x in outs], "", [region])
+    return [Value(name, aval) for name, aval in zip(names, outs, strict=True)]
+
+
+mosaic_rules.update(
+    {
+        refs.addupdate_p: _addupdate,
+        refs.empty_ref_p: _empty_ref,
+        refs.free_ref_p: _free,
+        refs.freeze_p: _freeze,
+        refs.get_p: _get,
+        refs.new_ref_p: _new_ref,
+        refs.swap_p: _swap,
+        run_scoped_p: _run_scoped,
+    }
+)
