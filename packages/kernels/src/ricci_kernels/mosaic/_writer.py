@@ -211,7 +211,9 @@ class Writer:
         return names
 
     def emit(self, name: str, operands: Sequence[Any], aval: Any, attributes: str = "") -> Value:
-        """Write an operation with one result."""
+        """Write an operation with one result; nothing, where that is empty."""
+        if 0 in aval.shape:
+            return Value("", aval)
         if aval.shape and bits_of(aval.dtype) > 32:
             raise self.refuse(
                 f"an array of {np.dtype(aval.dtype)} is not supported; its elements have 64 bits. "
@@ -316,8 +318,11 @@ class Writer:
         """Compare floats or integers: ``eq``, ``ne``, ``lt``, ``le``, ``gt`` or ``ge``."""
         out = ir.ShapedArray(x.shape, BOOL)
         kind = kind_of(x.dtype)
+        if kind == "f" and direction == "ne":  # there is no comparison that holds for NaN
+            equal = self.compare(x, y, "eq")
+            return self.emit("arith.xori", [equal, self.full(x.shape, True, BOOL)], out)
         if kind == "f":
-            number = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "ne": 13}[direction]
+            number = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5}[direction]
             return self.emit("arith.cmpf", [x, y], out, f"{FAST}, predicate = {number} : i64")
         number = ["eq", "ne", "lt", "le", "gt", "ge"].index(direction)
         if kind == "u" and number > 1:
