@@ -81,9 +81,9 @@ ELEMENTWISE = {
     "select": lambda x: jnp.where(x > 0, x, 0.0),
     "select of booleans": lambda x: jnp.where(x > 0, x < 1, x > -1).astype(F32),
     "shifts": _ints(
-        lambda i: lax.shift_left(i, 2)
-        | lax.shift_right_logical(i, 1)
-        | lax.shift_right_arithmetic(i, 3)
+        lambda i: (
+            lax.shift_left(i, 2) | lax.shift_right_logical(i, 1) | lax.shift_right_arithmetic(i, 3)
+        )
     ),
     "sign": jnp.sign,
     "sign of integers": _ints(jnp.sign),
@@ -119,12 +119,8 @@ STRUCTURE = {
     "concatenate": lambda x: jnp.concatenate([x, x], 0),
     "concatenate along lanes": lambda x: jnp.concatenate([x, x], 1),
     "dynamic_slice": lambda x: lax.dynamic_slice(x, (x[0, 0].astype(I32), 0), (4, 128)),
-    "dynamic_slice along lanes": lambda x: lax.dynamic_slice(
-        x, (0, x[0, 0].astype(I32)), (8, 16)
-    ),
-    "dynamic_update_slice": lambda x: lax.dynamic_update_slice(
-        x, x[:2], (x[0, 0].astype(I32), 0)
-    ),
+    "dynamic_slice along lanes": lambda x: lax.dynamic_slice(x, (0, x[0, 0].astype(I32)), (8, 16)),
+    "dynamic_update_slice": lambda x: lax.dynamic_update_slice(x, x[:2], (x[0, 0].astype(I32), 0)),
     "element": lambda x: x[3, 4] + x,
     "expand and reduce": lambda x: (x[:, None, :] + jnp.zeros((8, 2, 128), F32)).sum(1),
     "iota": lambda x: _positions(0).astype(F32) + _positions(1) + x,
@@ -196,13 +192,15 @@ CONTRACTIONS = {
         x.astype(BF16), jnp.ones((128, 128), BF16), preferred_element_type=F32
     ),
     "matmul, highest precision": lambda x: jnp.dot(x, jnp.ones((128, 128)), precision="highest"),
-    "matmul, int8": lambda x: lax.dot_general(
-        jnp.ones((32, 128), jnp.int8),
-        jnp.ones((128, 128), jnp.int8),
-        (((1,), (0,)), ((), ())),
-        preferred_element_type=I32,
-    )[:8].astype(F32)
-    + x,
+    "matmul, int8": lambda x: (
+        lax.dot_general(
+            jnp.ones((32, 128), jnp.int8),
+            jnp.ones((128, 128), jnp.int8),
+            (((1,), (0,)), ((), ())),
+            preferred_element_type=I32,
+        )[:8].astype(F32)
+        + x
+    ),
     "matmul, transposed": lambda x: x @ x.T,
     "matmul, transposed left": lambda x: lax.dot_general(x, x, (((0,), (0,)), ((), ()))),
     "matrix by vector": lambda x: (x @ x[0])[:, None] + x,
@@ -210,9 +208,9 @@ CONTRACTIONS = {
 
 CONTROL = {
     "cond": lambda x: lax.cond(x[0, 0] > 0, lambda a: a + 1, lambda a: a * 2, x),
-    "cond of booleans": lambda x: lax.cond(
-        x[0, 0] > 0, lambda a: a > 1, lambda a: a > 2, x
-    ).astype(F32),
+    "cond of booleans": lambda x: lax.cond(x[0, 0] > 0, lambda a: a > 1, lambda a: a > 2, x).astype(
+        F32
+    ),
     "custom_vjp": lambda x: ricci.nn.relu6(x),
     "fori_loop": lambda x: lax.fori_loop(0, 5, lambda i, a: a + i, x),
     "fori_loop, traced bounds": lambda x: lax.fori_loop(

@@ -330,7 +330,13 @@ def _with_captured(
     scalars: list[Any] = jaxpr.in_avals[: mapping.num_index_operands]
     added = [
         block_mapping(
-            no_block_spec, a, "a captured array", mapping.grid, scalars, empty_tree, MemorySpace.ANY
+            no_block_spec,
+            a,
+            "a captured array",
+            mapping.grid,
+            scalars,
+            empty_tree,
+            MemorySpace.DEFAULT,
         )
         for a in avals
     ]

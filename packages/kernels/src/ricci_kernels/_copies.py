@@ -10,10 +10,21 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-import ricci_lax as lax
 import ricci_numpy as jnp
 
 from ._accesses import Reference
+from ._control import run_scoped
+from ._copy_primitives import (
+    copy_now,
+    count_now,
+    dma_start_p,
+    dma_wait_p,
+    flattened,
+    semaphore_read_p,
+    semaphore_signal_p,
+    semaphore_wait_p,
+)
+from ._memory_spaces import SemaphoreType
 
 __all__ = ["DeviceIdType", "semaphore_read", "semaphore_signal", "semaphore_wait"]
 
@@ -43,6 +54,9 @@ def semaphore_read(sem_or_view: Reference) -> ir.Array:
       >>> int(pl.semaphore_read(count))
       2
     """
+    if ir.context.trace.records_references:
+        operands, forms = flattened([sem_or_view])
+        return semaphore_read_p.bind(*operands, forms=forms)
     return sem_or_view[...]
 
 
@@ -77,7 +91,7 @@ def semaphore_signal(
         raise NotImplementedError(
             "semaphore_signal: semaphores of other devices are not supported. Leave out device_id."
         )
-    _add(sem_or_view, inc)
+    _count(semaphore_signal_p, sem_or_view, inc, 1)
 
 
 def semaphore_wait(
@@ -109,11 +123,17 @@ def semaphore_wait(
       Array(1, dtype=int32)
     """
     if decrement:
-        _add(sem_or_view, -value)
+        _count(semaphore_wait_p, sem_or_view, value, -1)
 
 
-def _add(sem: Reference, count: ir.ArrayLike) -> None:
-    sem[...] = lax.add(sem[...], jnp.asarray(count, np.int32))
+def _count(primitive: ir.Primitive, sem: Reference, value: Any, sign: int) -> None:
+    """Record the change of a semaphore, or count it."""
+    value = jnp.asarray(value, np.int32)
+    if ir.context.trace.records_references:
+        operands, forms = flattened([sem])
+        primitive.bind(*operands, value, forms=forms)
+    else:
+        count_now(sem, value * sign)
 
 
 class AsyncCopyDescriptor:
@@ -142,21 +162,25 @@ class AsyncCopyDescriptor:
         """Start the copy.
 
         Args:
-          priority: of no effect.
+          priority: of no effect when interpreted.
           add: whether to add to the destination instead of replacing it.
         """
-        value = self.src_ref[...]
-        if add or self._add:
-            self.dst_ref.addupdate(value)
+        is_added = add or self._add
+        if self.sem is not None and ir.context.trace.records_references:
+            operands, forms = flattened([self.src_ref, self.dst_ref, self.sem])
+            dma_start_p.bind(*operands, forms=forms, add=is_added, priority=priority)
         else:
-            self.dst_ref[...] = value
-        if self.sem is not None:
-            _add(self.sem, 1)
+            copy_now(self.src_ref, self.dst_ref, self.sem, is_added)
 
     def wait(self) -> None:
         """Wait for the end of the copy."""
-        if self.sem is not None:
-            _add(self.sem, -1)
+        if self.sem is None:
+            return
+        if ir.context.trace.records_references:
+            operands, forms = flattened([self.src_ref, self.dst_ref, self.sem])
+            dma_wait_p.bind(*operands, forms=forms)
+        else:
+            count_now(self.sem, -1)
 
     def wait_send(self) -> None:
         """Wait until the source may be written again; of no effect."""
@@ -244,4 +268,13 @@ def sync_copy(src_ref: Reference, dst_ref: Reference, *, add: bool = False) -> N
       >>> y
       Ref([6., 7.], dtype=float32)
     """
-    AsyncCopyDescriptor(src_ref, dst_ref, None, add).start()
+
+    def copy(sem: Any) -> None:
+        descriptor = AsyncCopyDescriptor(src_ref, dst_ref, sem, add)
+        descriptor.start()
+        descriptor.wait()
+
+    if ir.context.trace.records_references:
+        run_scoped(copy, SemaphoreType.DMA)
+    else:
+        copy(None)

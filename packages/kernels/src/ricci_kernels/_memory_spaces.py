@@ -69,6 +69,7 @@ class MemoryRef:
     Attributes:
       inner_aval: the type of the array in it.
       memory_space: where it is.
+      kind: the kind of the semaphores in it, or ``None``.
 
     Example:
       >>> import numpy as np
@@ -79,6 +80,7 @@ class MemoryRef:
 
     inner_aval: ir.ShapedArray
     memory_space: Any
+    kind: Any = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -92,7 +94,7 @@ class MemoryRef:
 
     def get_ref_aval(self) -> ir.AbstractRef:
         """The type of the reference to the buffer."""
-        return ir.AbstractRef(self.inner_aval, self.memory_space)
+        return ir.AbstractRef(self.inner_aval, self.memory_space, self.kind)
 
     def __repr__(self) -> str:
         return f"MemoryRef(inner_aval={self.inner_aval!r}, memory_space={self.memory_space})"
@@ -111,7 +113,7 @@ class SemaphoreType(enum.Enum):
     def __call__(self, shape: Sequence[int]) -> MemoryRef:
         """The type of an array of semaphores."""
         aval = ir.ShapedArray(tuple(shape), np.dtype("int32"))
-        return MemoryRef(aval, TPUMemorySpace.SEMAPHORE)
+        return MemoryRef(aval, TPUMemorySpace.SEMAPHORE, self)
 
 
 semaphore = SemaphoreType.REGULAR
@@ -129,7 +131,7 @@ def buffer_type(x: Any, what: str) -> MemoryRef:
     if isinstance(x, SemaphoreType):
         return x(())
     if isinstance(x, ir.AbstractRef):
-        return MemoryRef(x.inner_aval, x.memory_space)
+        return MemoryRef(x.inner_aval, x.memory_space, x.kind)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return MemoryRef(ir.ShapedArray(tuple(x.shape), ir.canonicalize_dtype(x.dtype)), None)
     raise TypeError(

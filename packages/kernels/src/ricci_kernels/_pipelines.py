@@ -12,7 +12,10 @@ import ricci_numpy as jnp
 from ricci_numpy.authoring import Window
 
 from ._accesses import masked_store
+from ._control import run_scoped
+from ._copies import sync_copy
 from ._interpreter import uninitialized
+from ._memory_spaces import TPUMemorySpace
 from ._programs import Frame, entered
 from ._specs import BlockSpec, BoundedSlice, Element, Indirect, Squeezed
 
@@ -101,10 +104,13 @@ def _run(
     scratches: Sequence[Any],
 ) -> None:
     """Run the body on the blocks of one step."""
-    blocks = []
     views = [
         _block(spec, ref, positions) for spec, ref in zip((*inputs, *outputs), refs, strict=True)
     ]
+    if ir.context.trace.records_references and all(mask is None for _, mask, _ in views):
+        _run_on_copies(body, refs, views, len(inputs), scratches)
+        return
+    blocks = []
     for ref, (index, mask, dropped) in zip(refs, views, strict=True):
         value = ref[...].at[index].get(mode="clip") if mask is not None else ref.at[index][...]
         if mask is not None:
@@ -118,6 +124,42 @@ def _run(
             ref.at[index][...] = value
         else:
             masked_store(ref.at[tuple(index)], value, mask)
+
+
+def _run_on_copies(
+    body: Callable[..., Any],
+    refs: Sequence[Any],
+    views: Sequence[Any],
+    num_inputs: int,
+    scratches: Sequence[Any],
+) -> None:
+    """Run the body on copies of whole blocks in vector memory."""
+
+    def run(*blocks: Any) -> None:
+        parts = [
+            ref.at[_without(index, dropped)]
+            for ref, (index, _, dropped) in zip(refs, views, strict=True)
+        ]
+        for part, block in zip(parts, blocks, strict=True):
+            sync_copy(part, block)
+        body(*blocks, *scratches)
+        for part, block in list(zip(parts, blocks, strict=True))[num_inputs:]:
+            sync_copy(block, part)
+
+    types = []
+    for ref, (index, _, dropped) in zip(refs, views, strict=True):
+        sizes = [
+            ref.shape[d] if isinstance(part, slice) else part.size
+            for d, part in enumerate(index)
+            if d not in dropped
+        ]
+        types.append(TPUMemorySpace.VMEM(sizes, ref.dtype))
+    run_scoped(run, *types)
+
+
+def _without(index: Sequence[Any], dropped: Sequence[int]) -> tuple[Any, ...]:
+    """The index with a position in place of a window of one element."""
+    return tuple([part.start if d in dropped else part for d, part in enumerate(index)])
 
 
 def _block(spec: BlockSpec, ref: Any, positions: Sequence[Any]) -> tuple[Any, Any, tuple[int, ...]]:

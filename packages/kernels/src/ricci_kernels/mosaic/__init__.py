@@ -7,7 +7,15 @@ refused else.
 
 from ricci_kernels._compiled_calls import kernel_compilers
 
-from . import _compositions, _contractions, _control_flow, _elementwise, _reductions, _structure
+from . import (
+    _compositions,
+    _contractions,
+    _control_flow,
+    _copies,
+    _elementwise,
+    _reductions,
+    _structure,
+)
 from ._blocks import Buffer as Buffer
 from ._blocks import plan as plan
 from ._kernel import compile_kernel as compile_kernel

@@ -9,6 +9,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_kernels._compiled_calls import KernelCall
 from ricci_kernels._grid_mapping import BlockMapping
+from ricci_kernels._specs import Element
 
 from ._writer import bits_of, space_name
 
@@ -103,6 +104,13 @@ def check_blocks(call: KernelCall, devices: Sequence[Any]) -> None:
                 f"the block of {m.origin} in {call.name} has pipeline_mode={mode}. Only single (1) "
                 "and double (2) buffering are supported: write pl.Buffered(2)."
             )
+        for axis, dim in enumerate(m.block_shape):
+            if isinstance(dim, Element) and dim.padding[0]:
+                raise NotImplementedError(
+                    f"the block of {m.origin} in the kernel {call.name} has {dim} as dimension "
+                    f"{axis}. Elements are not added before an array on a TPU: pad it before the "
+                    "call, and write pl.Element without padding."
+                )
     for i, ref in enumerate(call.scratch):
         if space_name(ref.memory_space) != "semaphore_mem":
             _check_dtype(call, f"scratch_shapes[{i}]", ref.dtype)
@@ -150,7 +158,7 @@ def _check_alignment(call: KernelCall, m: BlockMapping) -> None:
         b if b == n or b % t == 0 else n if n < t else -(-b // t) * t
         for b, n, t in zip(block[-2:], shape[-2:], tile, strict=True)
     ]
-    remedy = tuple([*block[:-2], *aligned])
+    remedy = (*block[:-2], *aligned)
     squeezed = [d for d in m.squeezed_dims if d >= len(block) - 2]
     hint = (
         f" Dimension {squeezed[0]} is squeezed, which is a block of 1: move it to the front."

@@ -195,7 +195,7 @@ def _dynamic_update_slice(ctx: Writer, x: Value, update: Value, *starts: Value, 
     zero = ctx.full((), 0, x.dtype)
     mask = None
     flags = ir.ShapedArray(x.shape, BOOL)
-    for axis, (start, size) in enumerate(zip(clamped, sizes, strict=True)):
+    for axis, size in enumerate(sizes):
         if size == x.shape[axis]:
             continue
         room = [*update.shape]

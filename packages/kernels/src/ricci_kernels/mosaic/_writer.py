@@ -205,9 +205,8 @@ class Writer:
         inside = f" ({', '.join(regions)})" if regions else ""
         types = ", ".join([x.type for x in operands])
         right = results[0] if len(results) == 1 else f"({', '.join(results)})"
-        self.lines.append(
-            f'{left}"stable_mosaic.{name}"({values}){inside} {{{attributes}}} : ({types}) -> {right}'
-        )
+        operation = f'{left}"stable_mosaic.{name}"({values}){inside}'
+        self.lines.append(f"{operation} {{{attributes}}} : ({types}) -> {right}")
         return names
 
     def emit(self, name: str, operands: Sequence[Any], aval: Any, attributes: str = "") -> Value:

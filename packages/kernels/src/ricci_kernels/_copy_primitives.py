@@ -1,0 +1,138 @@
+"""The primitives of copies and semaphores.
+
+Kernels record them, so that a compiler sees them; an interpreter discharges them: a copy happens
+when it starts, and a semaphore is a counter.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+import ricci_lax as lax
+from ricci_lax.refs import TransformedRef
+
+from ._accesses import Reference
+
+__all__: list[str] = []
+
+# The forms of the indices of each reference; its operands follow it.
+type Forms = tuple[tuple[Any, ...], ...]
+
+
+def flattened(references: Sequence[Reference]) -> tuple[list[Any], Forms]:
+    """The operands of some references, and the forms of their indices."""
+    operands: list[Any] = []
+    forms = []
+    for ref in references:
+        if isinstance(ref, TransformedRef):
+            operands += [ref.ref, *ref.operands]
+            forms.append(tuple(ref.transforms))
+        else:
+            operands.append(ref)
+            forms.append(())
+    return operands, tuple(forms)
+
+
+def split_references(operands: Sequence[Any], forms: Forms) -> list[tuple[Any, Sequence[Any]]]:
+    """Each reference with the operands of its indices; the operands after the last are left out."""
+    parts, place = [], 0
+    for transforms in forms:
+        count = sum(part.start is None for form in transforms for part in form)
+        parts.append((operands[place], operands[place + 1 : place + 1 + count]))
+        place += 1 + count
+    return parts
+
+
+def _views(operands: Sequence[Any], forms: Forms) -> list[Reference]:
+    return [
+        TransformedRef(ref, transforms, tuple(positions)) if transforms else ref
+        for (ref, positions), transforms in zip(
+            split_references(operands, forms), forms, strict=True
+        )
+    ]
+
+
+def copy_now(source: Reference, target: Reference, semaphore: Reference | None, add: bool) -> None:
+    """Copy one reference to another, and count the copy."""
+    value = source[...]
+    if add:
+        target.addupdate(value)
+    else:
+        target[...] = value
+    if semaphore is not None:
+        count_now(semaphore, 1)
+
+
+def count_now(semaphore: Reference, change: Any) -> None:
+    """Add to the counter of a semaphore."""
+    change = lax.convert_element_type(change, np.int32)
+    semaphore[...] = lax.add(semaphore[...], change)
+
+
+def _start_discharge(*operands: Any, forms: Forms, add: bool, priority: int) -> list[Any]:
+    source, target, semaphore = _views(operands, forms)
+    copy_now(source, target, semaphore, add)
+    return []
+
+
+def _wait_discharge(*operands: Any, forms: Forms) -> list[Any]:
+    *_, semaphore = _views(operands, forms)
+    count_now(semaphore, -1)
+    return []
+
+
+def _signal_discharge(*operands: Any, forms: Forms) -> list[Any]:
+    (semaphore,) = _views(operands, forms)
+    count_now(semaphore, operands[-1])
+    return []
+
+
+def _semaphore_wait_discharge(*operands: Any, forms: Forms) -> list[Any]:
+    (semaphore,) = _views(operands, forms)
+    count_now(semaphore, lax.neg(operands[-1]))
+    return []
+
+
+_discharged = ir.unsupported("semaphores exist in kernels only; discharge the jaxpr first")
+_effects = frozenset({ir.read_effect, ir.write_effect})
+_rules: dict[str, Any] = {
+    "effects": lambda params: _effects,
+    "jvp": _discharged,
+    "transpose": _discharged,
+    "batch": _discharged,
+    "lower": _discharged,
+    "sharding": ir.by_program,
+}
+
+
+def _statement(name: str, discharge: Callable[..., list[Any]]) -> ir.Primitive:
+    return ir.define(
+        name,
+        abstract_eval=lambda *_, **params: [],
+        multiple_results=True,
+        discharge=discharge,
+        **_rules,
+    )
+
+
+# Operands: the source, the target and the semaphore, each with the positions of its indices.
+dma_start_p: ir.Primitive = _statement("dma_start", _start_discharge)
+dma_wait_p: ir.Primitive = _statement("dma_wait", _wait_discharge)
+# Operands: the semaphore with the positions of its indices, and a count.
+semaphore_signal_p: ir.Primitive = _statement("semaphore_signal", _signal_discharge)
+semaphore_wait_p: ir.Primitive = _statement("semaphore_wait", _semaphore_wait_discharge)
+
+
+def _read_discharge(*operands: Any, forms: Forms) -> Any:
+    (semaphore,) = _views(operands, forms)
+    return semaphore[...]
+
+
+semaphore_read_p: ir.Primitive = ir.define(
+    "semaphore_read",
+    abstract_eval=lambda *_, **params: ir.ShapedArray((), np.dtype("int32")),
+    discharge=_read_discharge,
+    **_rules,
+)

@@ -1,0 +1,79 @@
+"""The rules of copies between memories, and of semaphores."""
+
+from typing import Any
+
+import ricci_ir as ir
+from ricci_kernels import _copy_primitives as copies
+from ricci_kernels._memory_spaces import SemaphoreType
+
+from ._references import part_reference, view_of
+from ._writer import INT32, Reference, Value, Writer, mosaic_rules
+
+_SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0, 0>"
+
+
+def _references(ctx: Writer, operands: Any, forms: Any) -> list[Reference]:
+    parts = []
+    for (ref, positions), transforms in zip(
+        copies.split_references(operands, forms), forms, strict=True
+    ):
+        parts.append(part_reference(ctx, ref, view_of(ctx, ref, transforms, positions)))
+    return parts
+
+
+def _start(ctx: Writer, *operands: Any, forms: Any, add: bool, priority: int) -> list[Any]:
+    if add:
+        raise ctx.refuse("a copy that adds is not supported. Copy to a buffer, and add its value.")
+    source, target, semaphore = _references(ctx, operands, forms)
+    _check_kind(ctx, semaphore, SemaphoreType.DMA)
+    attributes = f"{_SEGMENTS}, priority = {priority} : i32, strict_ordering = false"
+    ctx.write("tpu.enqueue_dma", [source, target, semaphore], (), attributes)
+    return []
+
+
+def _wait(ctx: Writer, *operands: Any, forms: Any) -> list[Any]:
+    source, target, semaphore = _references(ctx, operands, forms)
+    _check_kind(ctx, semaphore, SemaphoreType.DMA)
+    attributes = f"{_SEGMENTS}, priority = 0 : i32, strict_ordering = false, wait_target = true"
+    ctx.write("tpu.wait_dma", [source, target, semaphore], (), attributes)
+    return []
+
+
+def _check_kind(ctx: Writer, semaphore: Reference, kind: SemaphoreType) -> None:
+    is_dma = semaphore.kind is SemaphoreType.DMA
+    if semaphore.space != "semaphore_mem" or is_dma != (kind is SemaphoreType.DMA):
+        raise ctx.refuse(
+            f"its semaphore is in memory_space={semaphore.space}, of kind {semaphore.kind}. Pass "
+            f"one of pltpu.SemaphoreType.{kind.name}."
+        )
+
+
+def _signal(ctx: Writer, *operands: Any, forms: Any) -> list[Any]:
+    (semaphore,) = _references(ctx, operands, forms)
+    _check_kind(ctx, semaphore, SemaphoreType.REGULAR)
+    segments = "operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>"
+    ctx.write("tpu.sem_signal", [semaphore, operands[-1]], (), segments)
+    return []
+
+
+def _semaphore_wait(ctx: Writer, *operands: Any, forms: Any) -> list[Any]:
+    (semaphore,) = _references(ctx, operands, forms)
+    _check_kind(ctx, semaphore, SemaphoreType.REGULAR)
+    ctx.write("tpu.sem_wait", [semaphore, operands[-1]])
+    return []
+
+
+def _semaphore_read(ctx: Writer, *operands: Any, forms: Any) -> Value:
+    (semaphore,) = _references(ctx, operands, forms)
+    return ctx.emit("tpu.sem_read", [semaphore], ir.ShapedArray((), INT32))
+
+
+mosaic_rules.update(
+    {
+        copies.dma_start_p: _start,
+        copies.dma_wait_p: _wait,
+        copies.semaphore_read_p: _semaphore_read,
+        copies.semaphore_signal_p: _signal,
+        copies.semaphore_wait_p: _semaphore_wait,
+    }
+)
