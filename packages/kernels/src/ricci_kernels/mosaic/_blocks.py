@@ -11,20 +11,12 @@ from ricci_kernels._compiled_calls import KernelCall
 from ricci_kernels._grid_mapping import BlockMapping
 from ricci_kernels._specs import Element
 
-from ._writer import bits_of, space_name
+from ._writer import UNSUPPORTED, bits_of, space_name
 
 LANES, SUBLANES = 128, 8
 _MIB = 2**20
 # The memory for the blocks of one kernel that a compiler allows by default, by a part of the kind.
 _limits = {"v6": 32 * _MIB, "v5": 16 * _MIB, "v4": 16 * _MIB}
-_UNSUPPORTED = {
-    "float16": "bfloat16 or float32",
-    "float64": "float32",
-    "int64": "int32",
-    "uint64": "uint32",
-    "complex64": "two arrays of float32",
-    "complex128": "two arrays of float32",
-}
 
 
 class Buffer(ir.TupleRecord):
@@ -118,7 +110,7 @@ def check_blocks(call: KernelCall, devices: Sequence[Any]) -> None:
 
 
 def _check_dtype(call: KernelCall, origin: str, dtype: Any) -> None:
-    replacement = _UNSUPPORTED.get(np.dtype(dtype).name)
+    replacement = UNSUPPORTED.get(np.dtype(dtype).name)
     if replacement is not None:
         raise NotImplementedError(
             f"{origin} of the kernel {call.name} has the dtype {np.dtype(dtype)}, which kernels on "

@@ -157,6 +157,13 @@ def _erf_inv(x: Any, **_: Any) -> Any:
     return _where(lax.abs(x) == 1, x * float("inf"), value * x)
 
 
+def _polynomial(x: Any, *coefficients: Any, **_: Any) -> Any:
+    value = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        value = value * x + c
+    return value
+
+
 def _sign(x: Any, **_: Any) -> Any:
     if kind_of(x.dtype) == "u":
         return lax.min(x, _like(x, 1))
@@ -240,6 +247,7 @@ _COMPOSITIONS: dict[ir.Primitive, Callable[..., Any]] = {
     lax.log2_p: lambda x, **_: lax.log(x) * (1 / _LOG_2),
     lax.nextafter_p: _broadcast(_nextafter),
     lax.one_minus_square_p: lambda x, **_: (1 - x) * (1 + x),
+    lax.polynomial_p: _broadcast(_polynomial),
     lax.sign_p: _sign,
     lax.sinh_p: _sinh,
     lax.square_p: lambda x, **_: x * x,

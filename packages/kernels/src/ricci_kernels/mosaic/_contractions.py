@@ -1,6 +1,7 @@
 """The rules of matrix products and convolutions."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import ricci_lax as lax
 
 from ._elementwise import arithmetic, converted
 from ._reductions import reduced
-from ._writer import Value, Writer, bits_of, kind_of, mosaic_rules
+from ._writer import Value, Writer, bits_of, composed, kind_of, mosaic_rules
 
 
 def _accumulator(dtype: Any) -> np.dtype:
@@ -23,12 +24,12 @@ def _dot_general(ctx: Writer, x: Value, y: Value, **params: Any) -> Value:
     out = ctx.out
     if kind_of(x.dtype) != kind_of(y.dtype) or kind_of(x.dtype) == "b":
         raise ctx.refuse(f"it multiplies {x.dtype} by {y.dtype}. Convert both to one dtype.")
-    if len(x_contracted) != 1 or len(x_batched) > 1:
-        raise ctx.refuse(
-            f"it contracts {len(x_contracted)} dimensions, with {len(x_batched)} batch "
-            "dimensions. A matrix unit contracts one, with at most one batch dimension: reshape "
-            "the operands, or make the batch an axis of the grid."
-        )
+    free = [
+        len(v.shape) - len(c) - len(d)
+        for v, c, d in ((x, x_contracted, x_batched), (y, y_contracted, y_batched))
+    ]
+    if len(x_contracted) != 1 or len(x_batched) > 1 or x_batched and free != [1, 1]:
+        return _normalized(ctx, x, y, **params)
     if x.dtype != y.dtype and kind_of(x.dtype) == "f":
         common = x.dtype if bits_of(x.dtype) > bits_of(y.dtype) else y.dtype
         x, y = converted(ctx, x, common), converted(ctx, y, common)
@@ -44,6 +45,39 @@ def _dot_general(ctx: Writer, x: Value, y: Value, **params: Any) -> Value:
     result = _product(ctx, *sides, accumulator, params.get("precision"))
     return converted(ctx, ctx.reshape(result, out.shape), out.dtype)
 
+
+def _normal_form(x: Any, y: Any, **params: Any) -> Any:
+    """The product with one batch, one free and one contracted dimension of each operand."""
+    (x_contracted, y_contracted), (x_batched, y_batched) = params["dimension_numbers"]
+    free = [
+        [d for d in range(v.ndim) if d not in c and d not in b]
+        for v, c, b in ((x, x_contracted, x_batched), (y, y_contracted, y_batched))
+    ]
+    size = lambda v, dims: prod([v.shape[d] for d in dims])
+    left = lax.reshape(
+        lax.transpose(x, (*x_batched, *free[0], *x_contracted)),
+        (size(x, x_batched), size(x, free[0]), size(x, x_contracted)),
+    )
+    right = lax.reshape(
+        lax.transpose(y, (*y_batched, *free[1], *y_contracted)),
+        (size(y, y_batched), size(y, free[1]), size(y, y_contracted)),
+    )
+    shape = [*[x.shape[d] for d in (*x_batched, *free[0])], *[y.shape[d] for d in free[1]]]
+    dtype = params["preferred_element_type"]
+    if not x_contracted:
+        columns = lax.reshape(right, (right.shape[0], 1, right.shape[1]))
+        product = lax.mul(left, columns) if left.dtype == right.dtype else left * columns
+        return lax.convert_element_type(lax.reshape(product, shape), dtype or product.dtype)
+    options = {"precision": params.get("precision"), "preferred_element_type": dtype}
+    if not x_batched:
+        flat = [lax.squeeze(v, (0,)) for v in (left, right)]
+        product = lax.dot_general(*flat, (((1,), (1,)), ((), ())), **options)
+    else:
+        product = lax.dot_general(left, right, (((2,), (2,)), ((0,), (0,))), **options)
+    return lax.reshape(product, shape)
+
+
+_normalized = composed(_normal_form)
 
 type _Side = tuple[Value, int, list[int], tuple[int, ...]]
 
@@ -62,7 +96,7 @@ def _matrix(ctx: Writer, x: Value, contracted: int, batched: Sequence[int]) -> _
             "contracted nor of the batch. Reshape it to one."
         )
     size = x.shape[contracted]
-    rows = int(np.prod([x.shape[d] for d in free]))
+    rows = prod([x.shape[d] for d in free])
     if contracted == last:
         return ctx.reshape(x, (rows, size)), 1, [0], ()
     return ctx.reshape(x, (size, rows)), 0, [1], ()

@@ -1,13 +1,15 @@
-"""The rules of copies between memories, and of semaphores."""
+"""The rules of copies between memories, of semaphores, and of printing."""
 
+import re
 from typing import Any
 
 import ricci_ir as ir
 from ricci_kernels import _copy_primitives as copies
 from ricci_kernels._memory_spaces import SemaphoreType
+from ricci_stablehlo import string
 
 from ._references import part_reference, view_of
-from ._writer import INT32, Reference, Value, Writer, mosaic_rules
+from ._writer import INT32, Reference, Value, Writer, kind_of, mosaic_rules
 
 _SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0, 0>"
 
@@ -68,8 +70,24 @@ def _semaphore_read(ctx: Writer, *operands: Any, forms: Any) -> Value:
     return ctx.emit("tpu.sem_read", [semaphore], ir.ShapedArray((), INT32))
 
 
+def _debug_print(ctx: Writer, *operands: Value, fmt: str, **params: Any) -> list[Any]:
+    if params["static_args"] or any(x.shape for x in operands):
+        raise ctx.refuse("only scalars are printed by a kernel. Print ref[i, j], or interpret it.")
+    fields = iter(range(len(operands)))
+
+    def field(_: Any) -> str:
+        i = next(fields)
+        return f"${'f' if kind_of(operands[i].dtype) == 'f' else 's'}{i}"
+
+    tag = re.sub(r"\{[^}]*\}", field, fmt)
+    formatted = "true" if operands else "false"
+    ctx.write("tpu.log", operands, (), f"formatted = {formatted}, tag = {string(tag)}")
+    return []
+
+
 mosaic_rules.update(
     {
+        ir.primitives["debug_print"]: _debug_print,
         copies.dma_start_p: _start,
         copies.dma_wait_p: _wait,
         copies.semaphore_read_p: _semaphore_read,

@@ -61,6 +61,10 @@ _COMPARISONS: dict[ir.Primitive, str] = {
 
 def arithmetic(ctx: Writer, primitive: ir.Primitive, x: Value, y: Value) -> Value:
     """Write a binary operation on values of one shape and dtype."""
+    if not x.shape and kind_of(x.dtype) == "f" and bits_of(x.dtype) < 32:
+        # Scalar units compute in float32.
+        wide = [converted(ctx, v, np.dtype("float32")) for v in (x, y)]
+        return converted(ctx, arithmetic(ctx, primitive, *wide), x.dtype)
     name = _BINARY[primitive]["fiub".index(kind_of(x.dtype))]
     if not name:
         raise ctx.refuse(f"it is not defined on {x.dtype}. Convert the operands.")
@@ -128,7 +132,9 @@ def converted(ctx: Writer, x: Value, dtype: Any) -> Value:
     if source == "b":
         return converted(ctx, ctx.as_int(x), new)
     if source == "f" and target == "f":
-        if old_bits == new_bits or 16 in (old_bits, new_bits) and 8 in (old_bits, new_bits):
+        if old_bits == new_bits == 32:  # a scalar of 64 bits
+            return Value(x.name, aval)
+        if 32 not in (old_bits, new_bits):
             return converted(ctx, converted(ctx, x, np.dtype("float32")), new)
         return emit("arith.extf" if old_bits < new_bits else "arith.truncf")
     if source == "f":
@@ -193,7 +199,7 @@ def _not(ctx: Writer, x: Value, **_: Any) -> Value:
 def _neg(ctx: Writer, x: Value, **_: Any) -> Value:
     if kind_of(x.dtype) == "f":
         # 0 - x has the wrong sign for a zero.
-        return ctx.emit("arith.mulf", [x, ctx.full(x.shape, -1, x.dtype)], x.aval, FAST)
+        return arithmetic(ctx, lax.mul_p, x, ctx.full(x.shape, -1, x.dtype))
     wide = _widened(ctx, x)
     zero = ctx.full(wide.shape, 0, wide.dtype)
     return converted(ctx, arithmetic(ctx, lax.sub_p, zero, wide), x.dtype)

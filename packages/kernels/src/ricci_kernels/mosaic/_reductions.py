@@ -35,8 +35,9 @@ def reduced(ctx: Writer, primitive: ir.Primitive, x: Value, axes: Sequence[int])
     if not axes:
         return x
     dtype = x.dtype
-    if kind_of(dtype) == "f" and bits_of(dtype) < 32:
-        return converted(ctx, reduced(ctx, primitive, converted(ctx, x, _FLOAT32), axes), dtype)
+    if bits_of(dtype) < 32:
+        wide = {"f": _FLOAT32, "i": np.dtype("int32"), "u": np.dtype("uint32")}[kind_of(dtype)]
+        return converted(ctx, reduced(ctx, primitive, converted(ctx, x, wide), axes), dtype)
     shape = tuple([n for d, n in enumerate(x.shape) if d not in axes])
     if not shape:  # a scalar is the element of a vector
         x, axes = ctx.reshape(x, (1, *x.shape)), [d + 1 for d in axes]

@@ -9,7 +9,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 
 from ._elementwise import converted
-from ._writer import BOOL, INT32, Value, Writer, mosaic_rules
+from ._writer import BOOL, INT32, Value, Writer, composed, mosaic_rules
 
 
 def _broadcast_in_dim(ctx: Writer, x: Value, *_: Value, **params: Any) -> Value:
@@ -251,6 +251,41 @@ def _gather(ctx: Writer, x: Value, indices: Value, **params: Any) -> Value:
     )
 
 
+def _scatter(combine: Any) -> Any:
+    """A scatter of one window, which is an update of a slice; out of bounds it is dropped."""
+
+    def update(x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, **_: Any) -> Any:
+        numbers = dimension_numbers
+        windows = iter(numbers.update_window_dims)
+        inserted = numbers.inserted_window_dims
+        shape = [1 if d in inserted else updates.shape[next(windows)] for d in range(x.ndim)]
+        flat = lax.reshape(indices, (indices.size,))
+        starts: list[Any] = [np.int32(0)] * x.ndim
+        inside: Any = np.bool_(True)
+        for place, d in enumerate(numbers.scatter_dims_to_operand_dims):
+            start = lax.reshape(lax.slice_in_dim(flat, place, place + 1), ())
+            starts[d] = lax.convert_element_type(start, np.int32)
+            fits = lax.bitwise_and(starts[d] >= 0, starts[d] <= x.shape[d] - shape[d])
+            inside = lax.bitwise_and(inside, fits)
+        value = lax.reshape(updates, shape)
+        if combine is not None:
+            value = combine(lax.dynamic_slice(x, starts, shape), value)
+        written = lax.dynamic_update_slice(x, value, starts)
+        return lax.select(lax.broadcast_in_dim(inside, x.shape, ()), written, x)
+
+    compose = composed(update)
+
+    def rule(ctx: Writer, x: Value, indices: Value, updates: Value, **params: Any) -> Value:
+        if np.prod(indices.shape[:-1], initial=1) != 1:
+            raise ctx.refuse(
+                f"it writes {indices.shape[0]} windows. Write each with a loop over a reference: "
+                "ref[pl.ds(i, 1)] = row."
+            )
+        return compose(ctx, x, indices, updates, **params)
+
+    return rule
+
+
 def _empty(ctx: Writer, *_: Value, **params: Any) -> Value:
     return ctx.full(ctx.out.shape, 0, ctx.out.dtype)
 
@@ -259,6 +294,11 @@ mosaic_rules.update(
     {
         lax.broadcast_in_dim_p: _broadcast_in_dim,
         lax.concatenate_p: _concatenate,
+        lax.scatter_add_p: _scatter(lax.add),
+        lax.scatter_max_p: _scatter(lax.max),
+        lax.scatter_min_p: _scatter(lax.min),
+        lax.scatter_mul_p: _scatter(lax.mul),
+        lax.scatter_p: _scatter(None),
         lax.dynamic_slice_p: _dynamic_slice,
         lax.dynamic_update_slice_p: _dynamic_update_slice,
         lax.gather_p: _gather,

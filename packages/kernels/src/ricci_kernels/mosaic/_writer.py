@@ -22,6 +22,15 @@ mosaic_rules: ir.RuleTable = ir.rule_table("mosaic", required=False)
 VERSION = 15  # of the stable names; older libraries read it, and newer ones upgrade it
 FAST = "fastmath = #arith.fastmath<none>"
 WRAP = "overflowFlags = #arith.overflow<none>"
+# Dtypes that a TPU does not compute with, and what to use instead.
+UNSUPPORTED = {
+    "float16": "bfloat16 or float32",
+    "float64": "float32",
+    "int64": "int32",
+    "uint64": "uint32",
+    "complex64": "two arrays of float32",
+    "complex128": "two arrays of float32",
+}
 INT32, BOOL = np.dtype("int32"), np.dtype("bool")
 _spaces = {
     None: "vmem",
@@ -66,10 +75,10 @@ def bits_of(dtype: Any) -> int:
 
 
 def type_text(aval: ir.ShapedArray) -> str:
-    """The type of a value: a vector, or a scalar, whose integers have at most 32 bits."""
+    """The type of a value: a vector, or a scalar, which has at most 32 bits."""
     if not aval.shape:
         text = _element(aval.dtype)
-        return "i32" if text == "i64" else text
+        return {"i64": "i32", "f64": "f32"}.get(text, text)
     sizes = "".join(f"{n}x" for n in aval.shape)
     return f"vector<{sizes}{_element(aval.dtype)}>"
 
@@ -213,11 +222,9 @@ class Writer:
         """Write an operation with one result; nothing, where that is empty."""
         if 0 in aval.shape:
             return Value("", aval)
-        if aval.shape and bits_of(aval.dtype) > 32:
-            raise self.refuse(
-                f"an array of {np.dtype(aval.dtype)} is not supported; its elements have 64 bits. "
-                "Convert it to 32 bits."
-            )
+        remedy = UNSUPPORTED.get(np.dtype(aval.dtype).name)
+        if remedy is not None and (aval.shape or bits_of(aval.dtype) < 64):
+            raise self.refuse(f"its result has the dtype {np.dtype(aval.dtype)}. Use {remedy}.")
         (result,) = self.write(name, operands, [type_text(aval)], attributes)
         return Value(result, aval)
 
@@ -247,8 +254,8 @@ class Writer:
             if array.size == 0 or not (is_uniform == is_uniform[0]).all():  # pyright: ignore
                 raise self.refuse("it has an array as a constant. Pass the array as an input.")
             return self.broadcast(self.constant(flat[0], aval.update(shape=())), aval.shape)
-        if np.dtype(aval.dtype) in (np.dtype("int64"), np.dtype("uint64")):
-            array = array.astype(np.int32)
+        if bits_of(aval.dtype) == 64:
+            array = array.astype(np.float32 if kind_of(aval.dtype) == "f" else np.int32)
         if kind_of(array.dtype) == "u":
             array = array.view(f"i{array.dtype.itemsize}") if bits_of(array.dtype) >= 8 else array
         text = scalar_literal(array[()])
