@@ -19,6 +19,11 @@ def _integers(x):
     return x.astype(I32)
 
 
+def _printed(x):
+    pl.debug_print("{} of {}", x[0, 0], 8)
+    return x
+
+
 def _positions(axis=1):
     return lax.broadcasted_iota(I32, (8, 128), axis)
 
@@ -69,6 +74,7 @@ ELEMENTWISE = {
     "neg": lambda x: -x,
     "nextafter": lambda x: lax.nextafter(x, x + 1),
     "population_count": _ints(lax.population_count),
+    "polynomial": lambda x: lax.polynomial(x, [1.0, 2.0, 3.0]),
     "pow": lambda x: x**2.5,
     "reciprocal": lambda x: pl.reciprocal(x),
     "reduce_precision": lambda x: lax.reduce_precision(x, 5, 10),
@@ -106,6 +112,8 @@ DTYPES = {
     "float8_e4m3fn": lambda x: x.astype(jnp.float8_e4m3fn).astype(F32),
     "float8_e5m2": lambda x: x.astype(jnp.float8_e5m2).astype(F32),
     "int8": lambda x: x.astype(jnp.int8).astype(F32),
+    "max of int8": lambda x: x.astype(jnp.int8).max(0, keepdims=True).astype(F32) + x,
+    "scalar of bfloat16": lambda x: (x[0, 0].astype(BF16) * 2).astype(F32) + x,
     "arithmetic of int8": lambda x: (x.astype(jnp.int8) * 3 + 1).astype(F32),
     "int16": lambda x: x.astype(jnp.int16).astype(F32),
     "uint8": lambda x: x.astype(jnp.uint8).astype(F32),
@@ -131,8 +139,15 @@ STRUCTURE = {
     "reshape lanes": lambda x: x.reshape(16, 64),
     "rev": lambda x: x[::-1],
     "roll": lambda x: jnp.roll(x, 3, 1) + jnp.roll(x, 1, 0),
+    "pltpu.bitcast": lambda x: pltpu.bitcast(pltpu.bitcast(x, BF16), F32),
+    "pltpu.bitcast to int8": lambda x: pltpu.bitcast(x, jnp.int8).astype(F32),
+    "pltpu.roll with strides": lambda x: pltpu.roll(x, 3, 1, stride=2, stride_axis=0),
+    "pltpu.roll backwards": lambda x: pltpu.roll(x, -3, 0),
     "pltpu.roll": lambda x: pltpu.roll(x, 3, 1),
     "pltpu.roll, traced": lambda x: pltpu.roll(x, x[0, 0].astype(I32), 1),
+    "scatter": lambda x: x.at[0].set(1.0),
+    "scatter, adding": lambda x: x.at[x[0, 0].astype(I32), 3].add(2.0),
+    "scatter out of bounds": lambda x: x.at[x[0, 0].astype(I32) + 9].max(2.0),
     "slice": lambda x: x[2:4],
     "slice lanes": lambda x: x[:, 3:100],
     "slice with steps": lambda x: x[::2],
@@ -187,6 +202,10 @@ CONTRACTIONS = {
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
     )[0, :, :, 0],
     "dot of vectors": lambda x: jnp.dot(x[0], x[1]) + x,
+    "matmul of two contracted dimensions": lambda x: lax.dot_general(
+        x.reshape(2, 4, 128), x.reshape(2, 4, 128), (((1, 2), (1, 2)), ((), ()))
+    ),
+    "matmul, batched along the last dimension": lambda x: jnp.einsum("ij,kj,k->ik", x, x, x[0, :8]),
     "matmul": lambda x: jnp.dot(x, jnp.ones((128, 128), F32)),
     "matmul, bfloat16": lambda x: jnp.dot(
         x.astype(BF16), jnp.ones((128, 128), BF16), preferred_element_type=F32
@@ -207,6 +226,7 @@ CONTRACTIONS = {
 }
 
 CONTROL = {
+    "debug_print": _printed,
     "cond": lambda x: lax.cond(x[0, 0] > 0, lambda a: a + 1, lambda a: a * 2, x),
     "cond of booleans": lambda x: lax.cond(x[0, 0] > 0, lambda a: a > 1, lambda a: a > 2, x).astype(
         F32

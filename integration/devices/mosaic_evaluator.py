@@ -336,7 +336,14 @@ class Kernel:
     def arith_bitcast(self, op, values, env, shape, dtype):
         return [np.asarray(values[0]).view(dtype)]
 
-    tpu_bitcast = arith_bitcast
+    def tpu_bitcast(self, op, values, env, shape, dtype):
+        if len(shape) < 2:
+            return [np.asarray(values[0]).view(dtype)]
+        columns = np.swapaxes(values[0], -1, -2)
+        return [np.swapaxes(np.ascontiguousarray(columns).view(dtype), -1, -2).reshape(shape)]
+
+    def tpu_log(self, op, values, env, shape, dtype):
+        return []
 
     def tpu_reduce_precision(self, op, values, env, shape, dtype):
         drop = 23 - op.number("mantissa_bits")
@@ -377,7 +384,13 @@ class Kernel:
 
     def tpu_dynamic_rotate(self, op, values, env, shape, dtype):
         assert int(values[1]) >= 0
-        return [np.roll(values[0], int(values[1]), op.number("dimension"))]
+        axis, amount = op.number("dimension"), int(values[1])
+        if "stride_dimension" not in op.attributes:
+            return [np.roll(values[0], amount, axis)]
+        along, stride = op.number("stride_dimension"), op.number("stride")
+        parts = np.split(values[0], values[0].shape[along], along)
+        rolled = [np.roll(part, amount + i * stride, axis) for i, part in enumerate(parts)]
+        return [np.concatenate(rolled, along)]
 
     def tpu_dynamic_gather(self, op, values, env, shape, dtype):
         (axis,) = op.numbers("dimensions")

@@ -9,6 +9,7 @@ import ricci_numpy as jnp
 from ._accesses import Reference, masked_load, masked_store
 from ._debugging import reciprocal as _reciprocal
 from ._memory_spaces import MemorySpace, TPUMemorySpace
+from ._staged_operations import apply_staged, staged_operation
 
 __all__ = [
     "bitcast",
@@ -20,6 +21,9 @@ __all__ = [
     "touch",
     "with_memory_space_constraint",
 ]
+
+roll_p: ir.Primitive = staged_operation("roll")
+bitcast_p: ir.Primitive = staged_operation("bitcast")
 
 
 def load(ref: Reference, *, mask: ir.ArrayLike | None = None) -> ir.Array:
@@ -94,14 +98,20 @@ def roll(
     """
     if (stride is None) != (stride_axis is None):
         raise ValueError("roll: stride and stride_axis are given together, or neither.")
-    if stride is None or stride_axis is None:
-        return jnp.roll(x, shift, axis)
-    rows = lax.index_in_dim
-    parts = [
-        jnp.roll(rows(x, i, stride_axis, keepdims=True), shift + i * stride, axis)
-        for i in range(x.shape[stride_axis])
-    ]
-    return jnp.concatenate(parts, stride_axis)
+    axis %= x.ndim
+    shift = jnp.asarray(shift, np.int32)
+
+    def run(x: ir.Array, shift: ir.Array) -> ir.Array:
+        if stride is None or stride_axis is None:
+            return jnp.roll(x, shift, axis)
+        rows = lax.index_in_dim
+        parts = [
+            jnp.roll(rows(x, i, stride_axis, keepdims=True), shift + i * stride, axis)
+            for i in range(x.shape[stride_axis])
+        ]
+        return jnp.concatenate(parts, stride_axis)
+
+    return apply_staged(roll_p, run, x, shift, axis=axis, stride=stride, stride_axis=stride_axis)
 
 
 def bitcast(x: ir.Array, ty: ir.DTypeLike) -> ir.Array:
@@ -130,16 +140,20 @@ def bitcast(x: ir.Array, ty: ir.DTypeLike) -> ir.Array:
     old, new = (8 * np.dtype(d).itemsize for d in (x.dtype, ty))
     if old == new:
         return lax.bitcast_convert_type(x, ty)
-    if old > new:
-        parts = jnp.moveaxis(lax.bitcast_convert_type(x, ty), -1, -2)
-        return lax.reshape(parts, (*shape[:-2], shape[-2] * (old // new), shape[-1]))
-    count = new // old
+    count = max(new // old, 1)
     if shape[-2] % count:
         raise ValueError(
             f"bitcast of {x.dtype} to {np.dtype(ty)} joins {count} rows, but there are {shape[-2]}."
         )
-    grouped = lax.reshape(x, (*shape[:-2], shape[-2] // count, count, shape[-1]))
-    return lax.bitcast_convert_type(jnp.moveaxis(grouped, -2, -1), ty)
+
+    def run(x: ir.Array) -> ir.Array:
+        if old > new:
+            parts = jnp.moveaxis(lax.bitcast_convert_type(x, ty), -1, -2)
+            return lax.reshape(parts, (*shape[:-2], shape[-2] * (old // new), shape[-1]))
+        grouped = lax.reshape(x, (*shape[:-2], shape[-2] // count, count, shape[-1]))
+        return lax.bitcast_convert_type(jnp.moveaxis(grouped, -2, -1), ty)
+
+    return apply_staged(bitcast_p, run, x)
 
 
 def reciprocal(x: ir.ArrayLike, *, approx: bool = False, full_range: bool = True) -> ir.Array:

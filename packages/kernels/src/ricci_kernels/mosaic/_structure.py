@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_kernels._tpu_operations import bitcast_p, roll_p
 
 from ._elementwise import converted
 from ._writer import BOOL, INT32, Value, Writer, composed, mosaic_rules
@@ -151,6 +152,28 @@ def rotated(ctx: Writer, x: Value, shift: Value, axis: int, attributes: str = ""
     return ctx.emit(
         "tpu.dynamic_rotate", [x, shift], x.aval, f"dimension = {axis} : si32{attributes}"
     )
+
+
+def _roll(
+    ctx: Writer, x: Value, shift: Value, *, jaxpr: ir.Jaxpr, axis: int, **params: Any
+) -> list[Value]:
+    if bits_of_vector(x) < 32 or len(x.shape) < 2:
+        return ctx.apply(jaxpr, [x, shift])
+    # An amount is not negative.
+    size, scalar = x.shape[axis], ir.ShapedArray((), INT32)
+    wrapped = ctx.emit("arith.remsi", [shift, ctx.int32(size)], scalar)
+    is_negative = ctx.compare(wrapped, ctx.int32(0), "lt")
+    positive = ctx.emit("arith.addi", [wrapped, ctx.int32(size)], scalar)
+    amount = ctx.emit("arith.select", [is_negative, positive, wrapped], scalar)
+    attributes = ""
+    if params["stride"] is not None:
+        attributes = f", stride = {params['stride']} : si32"
+        attributes += f", stride_dimension = {params['stride_axis']} : si32"
+    return [rotated(ctx, x, amount, axis, attributes)]
+
+
+def _row_bitcast(ctx: Writer, x: Value, **_: Any) -> list[Value]:
+    return [ctx.emit("tpu.bitcast", [x], ctx.outs[0])]
 
 
 def bits_of_vector(x: Value) -> int:
@@ -311,6 +334,8 @@ mosaic_rules.update(
         lax.squeeze_p: _reshape,
         lax.tile_p: _tile,
         lax.transpose_p: _transpose,
+        bitcast_p: _row_bitcast,
+        roll_p: _roll,
         ir.primitives["empty"]: _empty,
         ir.primitives["stack"]: _stack,
         ir.primitives["unstack"]: _unstack,
