@@ -1,0 +1,103 @@
+"""Kernels compiled for TPUs that are not here, with libtpu: each operation and each kernel.
+
+`nox -s integration-tpu` runs this where libtpu is installed; it needs no TPU. Nothing is run: what
+the text computes is tested by `test_kernel_text.py`.
+"""
+
+import os
+import re
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
+
+from kernel_cases import KERNELS, OPERATIONS, operation_kernel, rows
+
+import ricci
+import ricci.numpy as jnp
+from ricci import NamedSharding, P
+from ricci.experimental import pallas as pl
+from ricci.experimental import topologies
+from ricci.experimental.pallas import tpu as pltpu
+
+pytestmark = pytest.mark.skipif(
+    find_spec("libtpu") is None and "RICCI_TEST_LIBTPU" not in os.environ,
+    reason="the package libtpu, which compiles for TPUs, is not installed: nox -s integration-tpu",
+)
+TOPOLOGIES = ("v5e:2x2", "v5p:2x2x1", "v6e:2x2")
+
+
+@pytest.fixture(scope="module", params=TOPOLOGIES)
+def place(request):
+    device = topologies.get_topology_desc(request.param).devices[0]
+    return ricci.sharding.SingleDeviceSharding(device)
+
+
+def compiled(function, types, place):
+    described = [ricci.ShapeDtypeStruct(x.shape, x.dtype, sharding=place) for x in types]
+    return ricci.jit(function).lower(*described).compile()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_compiles(place, name):
+    x = ricci.ShapeDtypeStruct((8, 128), np.float32)
+    text = compiled(operation_kernel(OPERATIONS[name]), [x], place).as_text()
+    assert "tpu_custom_call" in text
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_compiles(place, name):
+    function, types = KERNELS[name]
+    assert "tpu_custom_call" in compiled(lambda *xs: function(*xs), types, place).as_text()
+
+
+def scoped_memory(executable):
+    """The bytes of vector memory that the compiler assigns to a kernel."""
+    sizes = re.findall(r'used_scoped_memory_configs":\[\{[^}]*"size":"(\d+)"', executable.as_text())
+    return max(map(int, sizes))
+
+
+def test_the_plan_is_the_compilers_memory(place):
+    def body(x, y, out, total):
+        total[...] = x[...] + y[...]
+        out[...] = total[...]
+
+    spec = pl.BlockSpec((256, 256), lambda i: (i, 0))
+    f = pl.pallas_call(
+        body,
+        ricci.ShapeDtypeStruct((1024, 256), jnp.float32),
+        grid=4,
+        in_specs=[spec, spec],
+        out_specs=spec,
+        scratch_shapes=[pltpu.VMEM((256, 256), jnp.float32)],
+    )
+    x = ricci.ShapeDtypeStruct((1024, 256), np.float32)
+    planned = (3 * 2 + 1) * 256 * 256 * 4
+    assert 0 <= scoped_memory(compiled(f, [x, x], place)) - planned < 2**17
+
+
+def test_blocks_beyond_the_memory_are_named(place):
+    def copy(x, out):
+        out[...] = x[...]
+
+    f = pl.pallas_call(copy, ricci.ShapeDtypeStruct((8192, 8192), jnp.float32))
+    x = ricci.ShapeDtypeStruct((8192, 8192), np.float32)
+    with pytest.raises(ValueError, match=r"need 512.00 MiB.*\n  args\[0\]: float32\[8192, 8192\]"):
+        compiled(f, [x], place)
+
+
+def test_a_kernel_on_each_shard_compiles():
+    mesh = topologies.make_mesh(topologies.get_topology_desc("v5e:2x2"), (4,), ("x",))
+
+    def body(x, out):
+        out[...] = x[...] * 2
+
+    f = ricci.shard_map(rows(body), mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    x = ricci.ShapeDtypeStruct((128, 128), np.float32, sharding=NamedSharding(mesh, P("x")))
+    assert "tpu_custom_call" in ricci.jit(f).lower(x).compile().as_text()
+    with pytest.raises(NotImplementedError, match="shard_map"):
+        ricci.jit(rows(body)).lower(
+            ricci.ShapeDtypeStruct((32, 128), np.float32, sharding=NamedSharding(mesh, P("x")))
+        )
