@@ -22,9 +22,8 @@ class AbsentType(type):
 
     def __call__(cls, *args: object, **kwargs: object) -> NoReturn:
         raise NotImplementedError(
-            f"{cls.__name__} is not supported in kernels written in Python (Pallas). They are "
-            "interpreted, not compiled for devices: write the operation with lax or numpy, which "
-            "XLA fuses, or call a compiled kernel with jax.ffi.ffi_call."
+            f"{cls.__name__} is not supported in kernels written in Python (Pallas): write the "
+            "operation with lax or numpy, or call a compiled kernel with jax.ffi.ffi_call."
         )
 
 

@@ -78,8 +78,8 @@ def pallas_call(
       A function of the prefetched scalars and the inputs. It can be transformed.
 
     Raises:
-      ValueError: if specs, grid, kernel and arguments do not fit; or without ``interpret``, since
-        kernels are not compiled yet.
+      ValueError: if specs, grid, kernel and arguments do not fit; or without ``interpret``, on a
+        device that kernels are not compiled for.
 
     Example:
       A matrix product, block by block; the last axis of the grid adds up:

@@ -1,4 +1,4 @@
-"""Names for kernels on TPUs: ``jax.experimental.pallas.tpu``. Kernels are interpreted."""
+"""Names for kernels on TPUs: ``jax.experimental.pallas.tpu``."""
 
 from collections.abc import Callable as _Callable
 from typing import Any as _Any

@@ -6,7 +6,7 @@ from collections.abc import Callable as _Callable
 from ricci_ir import guard_public as _guard_public
 
 _ADVICE = (
-    "kernels written in Python (Pallas) are interpreted, not compiled, so that their compilers "
+    "kernels written in Python (Pallas) are compiled by rules of Ricci's own, so that other compilers "
     "cannot be extended. Call a kernel that is compiled already with ricci.ffi.ffi_call."
 )
 
