@@ -133,7 +133,7 @@ class Refused(NotImplementedError):
     """An equation of a kernel that a compiler has no rule for, with its line."""
 
 
-def refusal(target: str, eqn: Any, reason: str) -> Refused:
+def refusal(target: str, eqn: ir.JaxprEqn, reason: str) -> Refused:
     """The error for an equation that cannot be compiled.
 
     Args:
@@ -167,12 +167,9 @@ def apply_rules(
     env: dict[Any, Any] = dict(zip(jaxpr.invars, operands, strict=True))
     for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
         env[var] = ctx.constant(const, var.aval)
-
-    def read(atom: ir.Atom) -> Any:
-        return ctx.constant(atom.val, atom.aval) if type(atom) is ir.Literal else env[atom]
-
+    literal = lambda atom: ctx.constant(atom.val, atom.aval)
     for eqn in jaxpr.eqns:
-        values = [read(atom) for atom in eqn.invars]
+        values = [literal(x) if type(x) is ir.Literal else env[x] for x in eqn.invars]
         rule, program = rules.get(eqn.primitive), ir.program_rules.get(eqn.primitive)
         if rule is not None:
             ctx.eqn, ctx.outs = eqn, [v.aval for v in eqn.outvars]
@@ -183,4 +180,4 @@ def apply_rules(
         else:
             raise refusal(target, eqn, "the operation is not supported there.")
         env.update(zip(eqn.outvars, results, strict=True))
-    return [read(atom) for atom in jaxpr.outvars]
+    return [literal(x) if type(x) is ir.Literal else env[x] for x in jaxpr.outvars]

@@ -5,7 +5,6 @@ steps of a kernel run one after the other.
 """
 
 import enum
-from typing import Any
 
 import numpy as np
 
@@ -64,9 +63,9 @@ def semaphore_signal(
     sem_or_view: Reference,
     inc: ir.ArrayLike = 1,
     *,
-    device_id: Any = None,
+    device_id: object = None,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
-    core_index: Any = None,
+    core_index: object = None,
 ) -> None:
     """Add to a semaphore.
 
@@ -126,7 +125,7 @@ def semaphore_wait(
         _count(semaphore_wait_p, sem_or_view, value, -1)
 
 
-def _count(primitive: ir.Primitive, sem: Reference, value: Any, sign: int) -> None:
+def _count(primitive: ir.Primitive, sem: Reference, value: ir.ArrayLike, sign: int) -> None:
     """Record the change of a semaphore, or count it."""
     value = jnp.asarray(value, np.int32)
     if ir.context.trace.records_references:
@@ -269,7 +268,7 @@ def sync_copy(src_ref: Reference, dst_ref: Reference, *, add: bool = False) -> N
       Ref([6., 7.], dtype=float32)
     """
 
-    def copy(sem: Any) -> None:
+    def copy(sem: Reference | None) -> None:
         descriptor = AsyncCopyDescriptor(src_ref, dst_ref, sem, add)
         descriptor.start()
         descriptor.wait()

@@ -65,19 +65,21 @@ def copy_now(source: Reference, target: Reference, semaphore: Reference | None, 
         count_now(semaphore, 1)
 
 
-def count_now(semaphore: Reference, change: Any) -> None:
+def count_now(semaphore: Reference, change: ir.ArrayLike) -> None:
     """Add to the counter of a semaphore."""
     change = lax.convert_element_type(change, np.int32)
     semaphore[...] = lax.add(semaphore[...], change)
 
 
-def _start_discharge(*operands: Any, forms: Forms, add: bool, priority: int) -> list[Any]:
+def _start_discharge(
+    *operands: ir.Ref | ir.Array, forms: Forms, add: bool, priority: int
+) -> list[Any]:
     source, target, semaphore = _views(operands, forms)
     copy_now(source, target, semaphore, add)
     return []
 
 
-def _wait_discharge(*operands: Any, forms: Forms) -> list[Any]:
+def _wait_discharge(*operands: ir.Ref | ir.Array, forms: Forms) -> list[Any]:
     *_, semaphore = _views(operands, forms)
     count_now(semaphore, -1)
     return []
@@ -125,7 +127,7 @@ semaphore_signal_p: ir.Primitive = _statement("semaphore_signal", _signal_discha
 semaphore_wait_p: ir.Primitive = _statement("semaphore_wait", _semaphore_wait_discharge)
 
 
-def _read_discharge(*operands: Any, forms: Forms) -> Any:
+def _read_discharge(*operands: ir.Ref | ir.Array, forms: Forms) -> ir.Array:
     (semaphore,) = _views(operands, forms)
     return semaphore[...]
 

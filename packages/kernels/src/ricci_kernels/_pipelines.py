@@ -28,10 +28,10 @@ def emit_pipeline(
     grid: Sequence[Any],
     in_specs: Any = (),
     out_specs: Any = (),
-    tiling: Any = None,
-    core_axis: Any = None,
-    core_axis_name: Any = None,
-    dimension_semantics: Any = None,
+    tiling: object = None,
+    core_axis: object = None,
+    core_axis_name: object = None,
+    dimension_semantics: object = None,
     trace_scopes: bool = True,
     no_pipelining: bool = False,
 ) -> Callable[..., None]:
@@ -135,7 +135,7 @@ def _run_on_copies(
 ) -> None:
     """Run the body on copies of whole blocks in vector memory."""
 
-    def run(*blocks: Any) -> None:
+    def run(*blocks: ir.Ref) -> None:
         parts = [
             ref.at[_without(index, dropped)]
             for ref, (index, _, dropped) in zip(refs, views, strict=True)

@@ -59,22 +59,22 @@ def _effects(params: dict[str, Any]) -> frozenset[Any]:
     return frozenset(e for e in effects if not isinstance(e, ir.ReferenceEffect))
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: object) -> Any:
     program, name = _differentiable(**params)
     return ad.jvp_rules[ir.staged_call.call](primals, tangents, jaxpr=program, name=name)
 
 
-def _linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+def _linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: object) -> Any:
     program, name = _differentiable(**params)
     return ad.linearize_call(tape, primals, tangents, jaxpr=program, name=name)
 
 
-def _split(tape: Any, args: Sequence[Any], **params: Any) -> Any:
+def _split(tape: Any, args: Sequence[Any], **params: object) -> Any:
     program, name = _differentiable(**params)
     return ad.split_call(tape, args, jaxpr=program, name=name)
 
 
-def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
+def _transpose(cts: Any, *args: object, **params: object) -> Any:
     program, name = _differentiable(**params)
     return ad.transpose_rules[ir.staged_call.call](cts, *args, jaxpr=program, name=name)
 
@@ -88,7 +88,7 @@ def _batch_rule(primitive: ir.Primitive) -> Any:
     return rule
 
 
-def _lower(ctx: Lowering, *operands: Value, **params: Any) -> list[Value]:
+def _lower(ctx: Lowering, *operands: Value, **params: object) -> list[Value]:
     program, name = _program(**params)
     return ctx.call(program, name, operands)
 

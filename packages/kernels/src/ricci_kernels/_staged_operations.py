@@ -18,21 +18,23 @@ def staged_operation(name: str) -> ir.Primitive:
       name: its name.
     """
 
-    def call(rules: Any, *args: Any, jaxpr: ir.Jaxpr) -> Any:
+    def call(rules: ir.RuleTable, *args: object, jaxpr: ir.Jaxpr) -> Any:
         return rules[ir.staged_call.call](*args, jaxpr=jaxpr, name=name)
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ir.Jaxpr, **_: Any) -> Any:
+    def jvp(
+        primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ir.Jaxpr, **_: object
+    ) -> Any:
         return call(ad.jvp_rules, primals, tangents, jaxpr=jaxpr)
 
-    def transpose(cts: Any, *args: Any, jaxpr: ir.Jaxpr, **_: Any) -> Any:
+    def transpose(cts: Any, *args: object, jaxpr: ir.Jaxpr, **_: object) -> Any:
         return call(ad.transpose_rules, cts, *args, jaxpr=jaxpr)
 
     def batch(
-        axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ir.Jaxpr, **_: Any
+        axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ir.Jaxpr, **_: object
     ) -> Any:
         return call(batch_rules, axis, args, dims, jaxpr=jaxpr)
 
-    def lower(ctx: Lowering, *operands: Value, jaxpr: ir.Jaxpr, **_: Any) -> list[Value]:
+    def lower(ctx: Lowering, *operands: Value, jaxpr: ir.Jaxpr, **_: object) -> list[Value]:
         return ctx.call(jaxpr, name, operands)
 
     return ir.define(
@@ -51,7 +53,10 @@ def staged_operation(name: str) -> ir.Primitive:
 
 
 def apply_staged(
-    primitive: ir.Primitive, function: Callable[..., ir.Array], *operands: Any, **params: Any
+    primitive: ir.Primitive,
+    function: Callable[..., ir.Array],
+    *operands: ir.ArrayLike,
+    **params: object,
 ) -> ir.Array:
     """Apply an operation whose program is a function of its operands."""
     avals = [ir.get_aval(x) for x in operands]

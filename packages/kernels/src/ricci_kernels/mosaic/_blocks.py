@@ -68,7 +68,9 @@ def plan(call: KernelCall) -> list[Buffer]:
     return buffers
 
 
-def _buffer(origin: str, shape: tuple[int, ...], dtype: Any, space: str, copies: int) -> Buffer:
+def _buffer(
+    origin: str, shape: tuple[int, ...], dtype: np.dtype, space: str, copies: int
+) -> Buffer:
     bits = 32 if dtype == np.bool_ else bits_of(dtype)
     padded = list(shape)
     if space == "vmem" and padded:
@@ -109,7 +111,7 @@ def check_blocks(call: KernelCall, devices: Sequence[Any]) -> None:
     _check_memory(call, devices)
 
 
-def _check_dtype(call: KernelCall, origin: str, dtype: Any) -> None:
+def _check_dtype(call: KernelCall, origin: str, dtype: np.dtype) -> None:
     replacement = UNSUPPORTED.get(np.dtype(dtype).name)
     if replacement is not None:
         raise NotImplementedError(

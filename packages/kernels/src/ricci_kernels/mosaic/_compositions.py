@@ -8,14 +8,13 @@ the erfinv Function", GPU Computing Gems 2 (2010).
 
 from collections.abc import Callable
 from math import log, pi
-from typing import Any
 
 import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
 
-from ._writer import composed, kind_of, mosaic_rules
+from ._writer import Value, Writer, composed, kind_of, mosaic_rules
 
 _LOG_2 = log(2)
 _LANCZOS = (
@@ -53,28 +52,28 @@ _ERF_INV_TAIL = (
 )
 
 
-def _like(x: Any, value: float) -> Any:
+def _like(x: ir.Array, value: float) -> ir.Array:
     return lax.full_like(x, value)
 
 
-def _where(flag: Any, x: Any, y: Any) -> Any:
+def _where(flag: ir.Array, x: ir.Array, y: ir.Array) -> ir.Array:
     return lax.select(flag, x, y)
 
 
-def _magnitude(function: Callable[[Any], Any], x: Any) -> Any:
+def _magnitude(function: Callable[[ir.Array], ir.Array], x: ir.Array) -> ir.Array:
     """An odd function, from its values at magnitudes."""
     size = function(lax.abs(x))
     return _where(x < 0, -size, size)
 
 
-def _expm1(x: Any, **_: Any) -> Any:
+def _expm1(x: ir.Array, **_: object) -> ir.Array:
     half = lax.tanh(x * 0.5)
     near = 2 * half / (1 - half)
     return _where(lax.abs(x) < 0.5, near, lax.exp(x) - 1)
 
 
-def _sinh(x: Any, **_: Any) -> Any:
-    def positive(a: Any) -> Any:
+def _sinh(x: ir.Array, **_: object) -> ir.Array:
+    def positive(a: ir.Array) -> ir.Array:
         small = _expm1(lax.min(a, _like(a, 1.0)))
         large = lax.exp(a - _LOG_2) - lax.exp(-a - _LOG_2)
         return _where(a < 1, (small + small / (small + 1)) * 0.5, large)
@@ -82,17 +81,17 @@ def _sinh(x: Any, **_: Any) -> Any:
     return _magnitude(positive, x)
 
 
-def _cosh(x: Any, **_: Any) -> Any:
+def _cosh(x: ir.Array, **_: object) -> ir.Array:
     a = lax.abs(x)
     return lax.exp(a - _LOG_2) + lax.exp(-a - _LOG_2)
 
 
-def _cathetus(x: Any) -> Any:
+def _cathetus(x: ir.Array) -> ir.Array:
     return lax.sqrt((1 - x) * (1 + x))
 
 
-def _asinh(x: Any, **_: Any) -> Any:
-    def positive(a: Any) -> Any:
+def _asinh(x: ir.Array, **_: object) -> ir.Array:
+    def positive(a: ir.Array) -> ir.Array:
         b = lax.min(a, _like(a, 1e9))
         near = lax.log1p(b + b * b / (1 + lax.sqrt(b * b + 1)))
         return _where(a < 1e9, near, lax.log(a) + _LOG_2)
@@ -100,14 +99,14 @@ def _asinh(x: Any, **_: Any) -> Any:
     return _magnitude(positive, x)
 
 
-def _acosh(x: Any, **_: Any) -> Any:
+def _acosh(x: ir.Array, **_: object) -> ir.Array:
     b = lax.min(x, _like(x, 1e9))
     near = lax.log(b + lax.sqrt((b - 1) * (b + 1)))
     return _where(x < 1e9, near, lax.log(x) + _LOG_2)
 
 
-def _cbrt(x: Any, **_: Any) -> Any:
-    def positive(a: Any) -> Any:
+def _cbrt(x: ir.Array, **_: object) -> ir.Array:
+    def positive(a: ir.Array) -> ir.Array:
         safe = lax.max(a, _like(a, float(np.finfo(np.float32).tiny)))
         root = lax.exp(lax.log(safe) / 3)
         root = root - (root - safe / (root * root)) / 3
@@ -116,7 +115,7 @@ def _cbrt(x: Any, **_: Any) -> Any:
     return _magnitude(positive, x)
 
 
-def _lanczos(z: Any) -> tuple[Any, Any]:
+def _lanczos(z: ir.Array) -> tuple[ir.Array, ir.Array]:
     """The sum of the series at ``z``, and its derivative."""
     total, slope = _like(z, _LANCZOS[0]), _like(z, 0.0)
     for i, c in enumerate(_LANCZOS[1:], 1):
@@ -125,7 +124,7 @@ def _lanczos(z: Any) -> tuple[Any, Any]:
     return total, slope
 
 
-def _lgamma(x: Any, **_: Any) -> Any:
+def _lgamma(x: ir.Array, **_: object) -> ir.Array:
     reflects = x < 0.5
     z = _where(reflects, -x, x - 1)
     total, _slope = _lanczos(z)
@@ -137,7 +136,7 @@ def _lgamma(x: Any, **_: Any) -> Any:
     return _where(reflects, reflected, value)
 
 
-def _digamma(x: Any, **_: Any) -> Any:
+def _digamma(x: ir.Array, **_: object) -> ir.Array:
     reflects = x < 0.5
     z = _where(reflects, -x, x - 1)
     total, slope = _lanczos(z)
@@ -147,7 +146,7 @@ def _digamma(x: Any, **_: Any) -> Any:
     return _where(reflects, value - pi / lax.tan(pi * fraction), value)
 
 
-def _erf_inv(x: Any, **_: Any) -> Any:
+def _erf_inv(x: ir.Array, **_: object) -> ir.Array:
     w = -lax.log1p(-x * x)
     is_central = w < 5
     shifted = _where(is_central, w - 2.5, lax.sqrt(lax.max(w, _like(w, 5.0))) - 3)
@@ -157,20 +156,20 @@ def _erf_inv(x: Any, **_: Any) -> Any:
     return _where(lax.abs(x) == 1, x * float("inf"), value * x)
 
 
-def _polynomial(x: Any, *coefficients: Any, **_: Any) -> Any:
+def _polynomial(x: ir.Array, *coefficients: ir.Array, **_: object) -> ir.Array:
     value = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         value = value * x + c
     return value
 
 
-def _sign(x: Any, **_: Any) -> Any:
+def _sign(x: ir.Array, **_: object) -> ir.Array:
     if kind_of(x.dtype) == "u":
         return lax.min(x, _like(x, 1))
     return _where(x > 0, _like(x, 1), _where(x < 0, _like(x, -1), x))
 
 
-def _integer_pow(x: Any, *, y: int, **_: Any) -> Any:
+def _integer_pow(x: ir.Array, *, y: int, **_: object) -> ir.Array:
     if y < 0:
         return 1 / _integer_pow(x, y=-y)
     result, power = None, x
@@ -182,13 +181,13 @@ def _integer_pow(x: Any, *, y: int, **_: Any) -> Any:
     return _like(x, 1) if result is None else result
 
 
-def _rem(x: Any, y: Any, **_: Any) -> Any:
+def _rem(x: ir.Array, y: ir.Array, **_: object) -> ir.Array:
     quotient = x / y
     truncated = _where(quotient < 0, lax.ceil(quotient), lax.floor(quotient))
     return x - truncated * y
 
 
-def _nextafter(x: Any, y: Any, **_: Any) -> Any:
+def _nextafter(x: ir.Array, y: ir.Array, **_: object) -> ir.Array:
     """The neighbour's bits: floats of one sign are ordered as their bits are."""
     bits = lax.bitcast_convert_type(x, np.int32)
     grows = lax.eq(lax.lt(x, y), lax.gt(bits, np.int32(-1)))
@@ -198,10 +197,10 @@ def _nextafter(x: Any, y: Any, **_: Any) -> Any:
     return _where(x == y, y, _where((x != x) | (y != y), x + y, moved))
 
 
-def _in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
+def _in_float32(function: Callable[..., ir.Array]) -> Callable[..., ir.Array]:
     """The function, computed in float32 for narrower floats."""
 
-    def wide(*operands: Any, **params: Any) -> Any:
+    def wide(*operands: ir.Array, **params: object) -> ir.Array:
         dtype = operands[0].dtype
         if kind_of(dtype) != "f" or dtype == np.float32:
             return function(*operands, **params)
@@ -211,10 +210,10 @@ def _in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     return wide
 
 
-def _broadcast(function: Callable[..., Any]) -> Callable[..., Any]:
+def _broadcast(function: Callable[..., ir.Array]) -> Callable[..., ir.Array]:
     """The function of operands of one shape."""
 
-    def same(*operands: Any, **params: Any) -> Any:
+    def same(*operands: ir.Array, **params: object) -> ir.Array:
         shape = np.broadcast_shapes(*[x.shape for x in operands])
         xs = [
             x if x.shape == shape else lax.broadcast_in_dim(x, shape, _dims(x, shape))
@@ -225,11 +224,11 @@ def _broadcast(function: Callable[..., Any]) -> Callable[..., Any]:
     return same
 
 
-def _dims(x: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _dims(x: ir.Array, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(range(len(shape) - x.ndim, len(shape)))
 
 
-_COMPOSITIONS: dict[ir.Primitive, Callable[..., Any]] = {
+_COMPOSITIONS: dict[ir.Primitive, Callable[..., ir.Array]] = {
     lax.acos_p: lambda x, **_: lax.atan2(_cathetus(x), x),
     lax.acosh_p: _acosh,
     lax.asin_p: lambda x, **_: lax.atan2(x, _cathetus(x)),
@@ -255,7 +254,7 @@ _COMPOSITIONS: dict[ir.Primitive, Callable[..., Any]] = {
 }
 
 
-def _remainder(ctx: Any, x: Any, y: Any, **params: Any) -> Any:
+def _remainder(ctx: Writer, x: Value, y: Value, **params: object) -> Value:
     kind = kind_of(x.dtype)
     if kind == "f":
         return composed(_in_float32(_broadcast(_rem)))(ctx, x, y, **params)

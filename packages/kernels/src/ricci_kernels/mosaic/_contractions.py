@@ -14,22 +14,35 @@ from ._reductions import reduced
 from ._writer import Value, Writer, bits_of, composed, kind_of, mosaic_rules
 
 
-def _accumulator(dtype: Any) -> np.dtype:
+type _Pairs = tuple[Sequence[int], Sequence[int]]
+type _Dimensions = tuple[_Pairs, _Pairs]
+
+
+def _accumulator(dtype: np.dtype) -> np.dtype:
     return np.dtype("float32" if kind_of(dtype) == "f" else "int32")
 
 
-def _dot_general(ctx: Writer, x: Value, y: Value, **params: Any) -> Value:
-    (contracted, batched) = params["dimension_numbers"]
+def _dot_general(
+    ctx: Writer,
+    x: Value,
+    y: Value,
+    *,
+    dimension_numbers: _Dimensions,
+    precision: object,
+    **params: object,
+) -> Value:
+    contracted, batched = dimension_numbers
     (x_contracted, y_contracted), (x_batched, y_batched) = contracted, batched
     out = ctx.out
     if kind_of(x.dtype) != kind_of(y.dtype) or kind_of(x.dtype) == "b":
         raise ctx.refuse(f"it multiplies {x.dtype} by {y.dtype}. Convert both to one dtype.")
-    free = [
+    ranks = [
         len(v.shape) - len(c) - len(d)
         for v, c, d in ((x, x_contracted, x_batched), (y, y_contracted, y_batched))
     ]
-    if len(x_contracted) != 1 or len(x_batched) > 1 or x_batched and free != [1, 1]:
-        return _normalized(ctx, x, y, **params)
+    if len(x_contracted) != 1 or len(x_batched) > 1 or x_batched and ranks != [1, 1]:
+        numbers = {"dimension_numbers": dimension_numbers, "precision": precision}
+        return _normalized(ctx, x, y, **numbers, **params)
     if x.dtype != y.dtype and kind_of(x.dtype) == "f":
         common = x.dtype if bits_of(x.dtype) > bits_of(y.dtype) else y.dtype
         x, y = converted(ctx, x, common), converted(ctx, y, common)
@@ -42,11 +55,11 @@ def _dot_general(ctx: Writer, x: Value, y: Value, **params: Any) -> Value:
         product = [converted(ctx, v, accumulator) for v in (x, y)]
         total = reduced(ctx, lax.reduce_sum_p, arithmetic(ctx, lax.mul_p, *product), [0])
         return converted(ctx, total, out.dtype)
-    result = _product(ctx, *sides, accumulator, params.get("precision"))
+    result = _product(ctx, sides[0], sides[1], accumulator, precision)
     return converted(ctx, ctx.reshape(result, out.shape), out.dtype)
 
 
-def _normal_form(x: Any, y: Any, **params: Any) -> Any:
+def _normal_form(x: ir.Array, y: ir.Array, **params: Any) -> ir.Array:
     """The product with one batch, one free and one contracted dimension of each operand."""
     (x_contracted, y_contracted), (x_batched, y_batched) = params["dimension_numbers"]
     free = [
@@ -70,8 +83,8 @@ def _normal_form(x: Any, y: Any, **params: Any) -> Any:
         return lax.convert_element_type(lax.reshape(product, shape), dtype or product.dtype)
     options = {"precision": params.get("precision"), "preferred_element_type": dtype}
     if not x_batched:
-        flat = [lax.squeeze(v, (0,)) for v in (left, right)]
-        product = lax.dot_general(*flat, (((1,), (1,)), ((), ())), **options)
+        rows, columns = (lax.squeeze(v, (0,)) for v in (left, right))
+        product = lax.dot_general(rows, columns, (((1,), (1,)), ((), ())), **options)
     else:
         product = lax.dot_general(left, right, (((2,), (2,)), ((0,), (0,))), **options)
     return lax.reshape(product, shape)
@@ -103,7 +116,7 @@ def _matrix(ctx: Writer, x: Value, contracted: int, batched: Sequence[int]) -> _
 
 
 def _product(
-    ctx: Writer, left: _Side, right: _Side, accumulator: np.dtype, precision: Any
+    ctx: Writer, left: _Side, right: _Side, accumulator: np.dtype, precision: object
 ) -> Value:
     x, x_contracted, x_free, x_batched = left
     y, y_contracted, y_free, y_batched = right
@@ -122,7 +135,7 @@ def _product(
     return ctx.emit("tpu.matmul", [x, y, ctx.dense(0, aval)], aval, ", ".join(fields))
 
 
-def _is_highest(precision: Any) -> bool:
+def _is_highest(precision: object) -> bool:
     parts = precision if isinstance(precision, tuple | list) else (precision,)
     return any(str(getattr(part, "name", part)).upper() == "HIGHEST" for part in parts)
 

@@ -1,6 +1,6 @@
 """The rules of branches and loops."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ricci_ir as ir
@@ -16,10 +16,10 @@ _scalar = ir.ShapedArray((), INT32)
 def _cond(
     ctx: Writer,
     index: Value,
-    *operands: Any,
+    *operands: Value | Reference,
     branches: Sequence[ir.Jaxpr],
-    branches_platforms: Any = None,
-    **_: Any,
+    branches_platforms: Sequence[tuple[str, ...] | None] | None = None,
+    **_: object,
 ) -> list[Value]:
     if branches_platforms is not None:
         platforms = [names is None or "tpu" in names for names in branches_platforms]
@@ -127,7 +127,11 @@ def _scan(ctx: Writer, *operands: Any, **params: Any) -> list[Value]:
 
 
 def _for(
-    ctx: Writer, length: int, carry: Sequence[Any], avals: Sequence[Any], step: Any
+    ctx: Writer,
+    length: int,
+    carry: Sequence[Any],
+    avals: Sequence[Any],
+    step: Callable[[Writer, Value, Sequence[Any]], list[Any]],
 ) -> list[Value]:
     counter = Value(ctx.new_name(), _scalar)
     stored = [Value(ctx.new_name(), _stored(aval)) for aval in avals]

@@ -1,6 +1,7 @@
 """The rules of copies between memories, of semaphores, and of printing."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import ricci_ir as ir
@@ -14,7 +15,7 @@ from ._writer import INT32, Reference, Value, Writer, kind_of, mosaic_rules
 _SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0, 0>"
 
 
-def _references(ctx: Writer, operands: Any, forms: Any) -> list[Reference]:
+def _references(ctx: Writer, operands: Sequence[Any], forms: copies.Forms) -> list[Reference]:
     parts = []
     for (ref, positions), transforms in zip(
         copies.split_references(operands, forms), forms, strict=True
@@ -23,7 +24,9 @@ def _references(ctx: Writer, operands: Any, forms: Any) -> list[Reference]:
     return parts
 
 
-def _start(ctx: Writer, *operands: Any, forms: Any, add: bool, priority: int) -> list[Any]:
+def _start(
+    ctx: Writer, *operands: Value | Reference, forms: copies.Forms, add: bool, priority: int
+) -> list[Any]:
     if add:
         raise ctx.refuse("a copy that adds is not supported. Copy to a buffer, and add its value.")
     source, target, semaphore = _references(ctx, operands, forms)
@@ -33,7 +36,7 @@ def _start(ctx: Writer, *operands: Any, forms: Any, add: bool, priority: int) ->
     return []
 
 
-def _wait(ctx: Writer, *operands: Any, forms: Any) -> list[Any]:
+def _wait(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> list[Any]:
     source, target, semaphore = _references(ctx, operands, forms)
     _check_kind(ctx, semaphore, SemaphoreType.DMA)
     attributes = f"{_SEGMENTS}, priority = 0 : i32, strict_ordering = false, wait_target = true"
@@ -50,7 +53,7 @@ def _check_kind(ctx: Writer, semaphore: Reference, kind: SemaphoreType) -> None:
         )
 
 
-def _signal(ctx: Writer, *operands: Any, forms: Any) -> list[Any]:
+def _signal(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> list[Any]:
     (semaphore,) = _references(ctx, operands, forms)
     _check_kind(ctx, semaphore, SemaphoreType.REGULAR)
     segments = "operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>"
@@ -58,24 +61,26 @@ def _signal(ctx: Writer, *operands: Any, forms: Any) -> list[Any]:
     return []
 
 
-def _semaphore_wait(ctx: Writer, *operands: Any, forms: Any) -> list[Any]:
+def _semaphore_wait(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> list[Any]:
     (semaphore,) = _references(ctx, operands, forms)
     _check_kind(ctx, semaphore, SemaphoreType.REGULAR)
     ctx.write("tpu.sem_wait", [semaphore, operands[-1]])
     return []
 
 
-def _semaphore_read(ctx: Writer, *operands: Any, forms: Any) -> Value:
+def _semaphore_read(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> Value:
     (semaphore,) = _references(ctx, operands, forms)
     return ctx.emit("tpu.sem_read", [semaphore], ir.ShapedArray((), INT32))
 
 
-def _debug_print(ctx: Writer, *operands: Value, fmt: str, **params: Any) -> list[Any]:
-    if params["static_args"] or any(x.shape for x in operands):
+def _debug_print(
+    ctx: Writer, *operands: Value, fmt: str, static_args: Sequence[object], **_: object
+) -> list[Any]:
+    if static_args or any(x.shape for x in operands):
         raise ctx.refuse("only scalars are printed by a kernel. Print ref[i, j], or interpret it.")
     fields = iter(range(len(operands)))
 
-    def field(_: Any) -> str:
+    def field(_: re.Match[str]) -> str:
         i = next(fields)
         return f"${'f' if kind_of(operands[i].dtype) == 'f' else 's'}{i}"
 

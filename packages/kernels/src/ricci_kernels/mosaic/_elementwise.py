@@ -1,7 +1,6 @@
 """The rules of elementwise operations."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -81,7 +80,7 @@ def _widened(ctx: Writer, x: Value) -> Value:
 
 
 def _binary(primitive: ir.Primitive) -> Callable[..., Value]:
-    def rule(ctx: Writer, x: Value, y: Value, **_: Any) -> Value:
+    def rule(ctx: Writer, x: Value, y: Value, **_: object) -> Value:
         out = ctx.out
         x, y = (_widened(ctx, ctx.broadcast(v, out.shape)) for v in (x, y))
         return converted(ctx, arithmetic(ctx, primitive, x, y), out.dtype)
@@ -90,7 +89,7 @@ def _binary(primitive: ir.Primitive) -> Callable[..., Value]:
 
 
 def _unary(names: tuple[str, str]) -> Callable[..., Value]:
-    def rule(ctx: Writer, x: Value, **_: Any) -> Value:
+    def rule(ctx: Writer, x: Value, **_: object) -> Value:
         if kind_of(x.dtype) != "f":
             if not names[1]:
                 raise ctx.refuse("its operand is not a float. Convert it with astype.")
@@ -106,7 +105,7 @@ def _unary(names: tuple[str, str]) -> Callable[..., Value]:
 
 
 def _comparison(direction: str) -> Callable[..., Value]:
-    def rule(ctx: Writer, x: Value, y: Value, **_: Any) -> Value:
+    def rule(ctx: Writer, x: Value, y: Value, **_: object) -> Value:
         shape = ctx.out.shape
         x, y = (_widened(ctx, ctx.broadcast(v, shape)) for v in (x, y))
         if kind_of(x.dtype) == "b":
@@ -118,7 +117,7 @@ def _comparison(direction: str) -> Callable[..., Value]:
     return rule
 
 
-def converted(ctx: Writer, x: Value, dtype: Any) -> Value:
+def converted(ctx: Writer, x: Value, dtype: np.dtype) -> Value:
     """Convert a value to a dtype, as ``convert_element_type``."""
     old, new = np.dtype(x.dtype), np.dtype(dtype)
     if old == new:
@@ -187,7 +186,7 @@ def inverted(ctx: Writer, flag: Value) -> Value:
     return ctx.emit("arith.xori", [flag, ctx.full(flag.shape, True, flag.dtype)], flag.aval)
 
 
-def _not(ctx: Writer, x: Value, **_: Any) -> Value:
+def _not(ctx: Writer, x: Value, **_: object) -> Value:
     if kind_of(x.dtype) == "b":
         return inverted(ctx, x)
     wide = _widened(ctx, x)
@@ -196,7 +195,7 @@ def _not(ctx: Writer, x: Value, **_: Any) -> Value:
     return converted(ctx, ctx.emit("arith.xori", [wide, ones], wide.aval), x.dtype)
 
 
-def _neg(ctx: Writer, x: Value, **_: Any) -> Value:
+def _neg(ctx: Writer, x: Value, **_: object) -> Value:
     if kind_of(x.dtype) == "f":
         # 0 - x has the wrong sign for a zero.
         return arithmetic(ctx, lax.mul_p, x, ctx.full(x.shape, -1, x.dtype))
@@ -205,17 +204,17 @@ def _neg(ctx: Writer, x: Value, **_: Any) -> Value:
     return converted(ctx, arithmetic(ctx, lax.sub_p, zero, wide), x.dtype)
 
 
-def _round(ctx: Writer, x: Value, *, rounding_method: Any, **_: Any) -> Value:
+def _round(ctx: Writer, x: Value, *, rounding_method: lax.RoundingMethod, **_: object) -> Value:
     is_even = rounding_method == lax.RoundingMethod.TO_NEAREST_EVEN
     return _unary(("math.roundeven" if is_even else "math.round", ""))(ctx, x)
 
 
-def _clamp(ctx: Writer, low: Value, x: Value, high: Value, **_: Any) -> Value:
+def _clamp(ctx: Writer, low: Value, x: Value, high: Value, **_: object) -> Value:
     bounded = arithmetic(ctx, lax.max_p, x, ctx.broadcast(low, x.shape))
     return arithmetic(ctx, lax.min_p, bounded, ctx.broadcast(high, x.shape))
 
 
-def _bitcast(ctx: Writer, x: Value, **_: Any) -> Value:
+def _bitcast(ctx: Writer, x: Value, **_: object) -> Value:
     out = ctx.out
     if bits_of(x.dtype) != bits_of(out.dtype):
         raise ctx.refuse(
@@ -228,7 +227,7 @@ def _bitcast(ctx: Writer, x: Value, **_: Any) -> Value:
 
 
 def _math(name: str) -> Callable[..., Value]:
-    def rule(ctx: Writer, x: Value, y: Value, **_: Any) -> Value:
+    def rule(ctx: Writer, x: Value, y: Value, **_: object) -> Value:
         out = ctx.out
         wide = [converted(ctx, ctx.broadcast(v, out.shape), np.dtype("float32")) for v in (x, y)]
         return converted(ctx, ctx.emit(name, wide, wide[0].aval, FAST), out.dtype)
@@ -236,16 +235,16 @@ def _math(name: str) -> Callable[..., Value]:
     return rule
 
 
-def _convert(ctx: Writer, x: Value, *, new_dtype: Any, **_: Any) -> Value:
+def _convert(ctx: Writer, x: Value, *, new_dtype: np.dtype, **_: object) -> Value:
     return converted(ctx, x, new_dtype)
 
 
-def _reduce_precision(ctx: Writer, x: Value, **params: Any) -> Value:
+def _reduce_precision(ctx: Writer, x: Value, **params: object) -> Value:
     fields = [f"{name} = {params[name]} : i32" for name in ("exponent_bits", "mantissa_bits")]
     return ctx.emit("tpu.reduce_precision", [x], x.aval, ", ".join(fields))
 
 
-def _same(ctx: Writer, *operands: Value, **_: Any) -> Any:
+def _same(ctx: Writer, *operands: Value, **_: object) -> Value | list[Value]:
     return list(operands) if ctx.eqn.primitive.multiple_results else operands[0]
 
 

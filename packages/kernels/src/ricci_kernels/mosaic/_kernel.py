@@ -71,7 +71,9 @@ def _stored(aval: ir.ShapedArray) -> ir.ShapedArray:
     return aval.update(dtype=INT32) if aval.dtype == np.bool_ else aval
 
 
-def _converted(ctx: Lowering, x: HloValue, dtype: np.dtype, only: Any = None) -> HloValue:
+def _converted(
+    ctx: Lowering, x: HloValue, dtype: np.dtype, only: np.dtype | None = None
+) -> HloValue:
     is_changed = x.aval.dtype == np.bool_ if only is None else only == np.bool_
     return ctx.emit("stablehlo.convert", [x], x.aval.update(dtype=dtype)) if is_changed else x
 
@@ -110,7 +112,7 @@ def _config(call: KernelCall, options: CompilerParams, body: str) -> dict[str, A
     return whole
 
 
-def _flag_kind(value: Any) -> str:
+def _flag_kind(value: object) -> str:
     return "boolean_value" if isinstance(value, bool) else "integer_value"
 
 

@@ -14,16 +14,16 @@ from ._writer import BOOL, Value, Writer, bits_of, composed, kind_of, mosaic_rul
 _FLOAT32 = np.dtype("float32")
 
 
-def _least(dtype: Any) -> Any:
+def _least(dtype: np.dtype) -> float:
     return -np.inf if kind_of(dtype) == "f" else ir.iinfo(dtype).min
 
 
-def _greatest(dtype: Any) -> Any:
+def _greatest(dtype: np.dtype) -> float:
     return np.inf if kind_of(dtype) == "f" else ir.iinfo(dtype).max
 
 
 # By primitive: the kind for floats, for signed and for unsigned integers, and the first value.
-_KINDS: dict[ir.Primitive, tuple[tuple[str, str, str], Callable[[Any], Any]]] = {
+_KINDS: dict[ir.Primitive, tuple[tuple[str, str, str], Callable[[np.dtype], float]]] = {
     lax.reduce_sum_p: (("add", "add", "add"), lambda dtype: 0),
     lax.reduce_max_p: (("maximumf", "maxsi", "maxui"), _least),
     lax.reduce_min_p: (("minimumf", "minsi", "minui"), _greatest),
@@ -60,7 +60,7 @@ def _reduction(primitive: ir.Primitive) -> Callable[..., Value]:
 def _logical(primitive: ir.Primitive) -> Callable[..., Value]:
     """Reductions of booleans, as the largest or the least of floats."""
 
-    def rule(ctx: Writer, x: Value, *, axes: Sequence[int], **_: Any) -> Value:
+    def rule(ctx: Writer, x: Value, *, axes: Sequence[int], **_: object) -> Value:
         if x.dtype != BOOL:
             raise ctx.refuse("its operand is not boolean. Reduce the bits one by one.")
         flags = converted(ctx, x, _FLOAT32)
@@ -71,7 +71,9 @@ def _logical(primitive: ir.Primitive) -> Callable[..., Value]:
 
 
 def _arg(name: str, best: ir.Primitive) -> Callable[..., Value]:
-    def composition(x: Any, *, axes: Sequence[int], index_dtype: Any, **_: Any) -> Any:
+    def composition(
+        x: ir.Array, *, axes: Sequence[int], index_dtype: np.dtype, **_: object
+    ) -> ir.Array:
         (axis,) = axes
         place = lax.broadcasted_iota(np.int32, x.shape, axis)
         reduce = lax.reduce_max if best is lax.reduce_max_p else lax.reduce_min
@@ -81,7 +83,7 @@ def _arg(name: str, best: ir.Primitive) -> Callable[..., Value]:
 
     compose = composed(composition)
 
-    def rule(ctx: Writer, x: Value, *, axes: Sequence[int], **params: Any) -> Value:
+    def rule(ctx: Writer, x: Value, *, axes: Sequence[int], **params: object) -> Value:
         if x.dtype != _FLOAT32 or len(x.shape) < 2:
             return compose(ctx, x, axes=axes, **params)
         out = ctx.out
@@ -92,28 +94,30 @@ def _arg(name: str, best: ir.Primitive) -> Callable[..., Value]:
     return rule
 
 
-def _folded(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _folded(operation: Callable[[ir.Array, ir.Array], ir.Array]) -> Callable[..., Any]:
     """A reduction that halves a dimension until one element is left."""
 
-    def reduce(x: Any, *, axes: Sequence[int], **_: Any) -> Any:
+    def reduce(x: ir.Array, *, axes: Sequence[int], **_: object) -> ir.Array:
         for axis in axes:
             while x.shape[axis] > 1:
                 half = x.shape[axis] // 2
-                rest = lax.slice_in_dim(x, 2 * half, None, axis=axis)
+                odd = lax.slice_in_dim(x, 2 * half, None, axis=axis)
                 first = lax.slice_in_dim(x, 0, half, axis=axis)
                 second = lax.slice_in_dim(x, half, 2 * half, axis=axis)
                 x = operation(first, second)
-                if rest.shape[axis]:
-                    x = lax.concatenate([x, rest], axis)
+                if odd.shape[axis]:
+                    x = lax.concatenate([x, odd], axis)
         return lax.squeeze(x, tuple(axes))
 
     return reduce
 
 
-def _cumulative(operation: Callable[[Any, Any], Any], first: Callable[[Any], Any]) -> Any:
+def _cumulative(
+    operation: Callable[[ir.Array, ir.Array], ir.Array], first: Callable[[np.dtype], float]
+) -> Callable[..., ir.Array]:
     """A cumulative operation in a logarithmic number of shifts."""
 
-    def scan(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
+    def scan(x: ir.Array, *, axis: int, reverse: bool, **_: object) -> ir.Array:
         shift, size = 1, x.shape[axis]
         while shift < size:
             shape = list(x.shape)
@@ -130,13 +134,13 @@ def _cumulative(operation: Callable[[Any, Any], Any], first: Callable[[Any], Any
     return scan
 
 
-def _log_add(x: Any, y: Any) -> Any:
+def _log_add(x: ir.Array, y: ir.Array) -> ir.Array:
     top = lax.max(x, y)
     finite = lax.select(top == -np.inf, lax.full_like(top, 0), top)
     return finite + lax.log(lax.exp(x - finite) + lax.exp(y - finite))
 
 
-def _sort(*operands: Any, dimension: int, num_keys: int, **_: Any) -> list[Any]:
+def _sort(*operands: ir.Array, dimension: int, num_keys: int, **_: object) -> list[ir.Array]:
     """A bitonic network, stable by the positions as the last key."""
     size, shape = operands[0].shape[dimension], operands[0].shape
     padded = 1 << (size - 1).bit_length()
@@ -169,21 +173,21 @@ def _sort(*operands: Any, dimension: int, num_keys: int, **_: Any) -> list[Any]:
     return [lax.slice_in_dim(x, 0, size, axis=dimension) for x in results]
 
 
-def _shifted(x: Any, shift: int, axis: int) -> Any:
+def _shifted(x: ir.Array, shift: int, axis: int) -> ir.Array:
     size = x.shape[axis]
     cut = -shift % size
     parts = [lax.slice_in_dim(x, cut, size, axis=axis), lax.slice_in_dim(x, 0, cut, axis=axis)]
     return lax.concatenate(parts, axis)
 
 
-def _lexicographic(xs: Sequence[Any], ys: Sequence[Any]) -> Any:
+def _lexicographic(xs: Sequence[ir.Array], ys: Sequence[ir.Array]) -> ir.Array:
     less = lax.lt(xs[-1], ys[-1])
     for x, y in zip(reversed(xs[:-1]), reversed(ys[:-1]), strict=True):
         less = lax.bitwise_or(lax.lt(x, y), lax.bitwise_and(lax.eq(x, y), less))
     return less
 
 
-def _top_k(x: Any, *, k: int, axis: int = -1, **_: Any) -> list[Any]:
+def _top_k(x: ir.Array, *, k: int, axis: int = -1, **_: object) -> list[ir.Array]:
     axis %= x.ndim
     values, indices = [], []
     place = lax.broadcasted_iota(np.int32, x.shape, axis)

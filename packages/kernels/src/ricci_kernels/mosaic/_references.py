@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import ricci_ir as ir
 from ricci_kernels._control import run_scoped_p
+from ricci_kernels._copy_primitives import Forms
 from ricci_kernels._memory_spaces import SemaphoreType
 from ricci_lax import refs
 
@@ -47,7 +50,7 @@ def row_view(ref: Reference, place: Value) -> View:
     return View((place, *zeros), (1, *ref.shape[1:]), (1,) * rank, tuple(range(1, rank)))
 
 
-def view_of(ctx: Writer, ref: Reference, forms: Any, operands: Sequence[Value]) -> View:
+def view_of(ctx: Writer, ref: Reference, forms: Forms, operands: Sequence[Value]) -> View:
     """The view at several indices, one after the other; ``operands`` are their positions."""
     starts, sizes, steps, dims = (list(part) for part in whole_view(ref))
     positions = iter(operands)
@@ -74,13 +77,15 @@ def view_of(ctx: Writer, ref: Reference, forms: Any, operands: Sequence[Value]) 
     return View(tuple(starts), tuple(sizes), tuple(steps), tuple(dims))
 
 
-def _scaled(ctx: Writer, x: Any, factor: int) -> Any:
-    if isinstance(x, int) or factor == 1:
-        return x * factor if isinstance(x, int) else converted(ctx, x, INT32)
+def _scaled(ctx: Writer, x: int | Value, factor: int) -> int | Value:
+    if isinstance(x, int):
+        return x * factor
+    if factor == 1:
+        return converted(ctx, x, INT32)
     return ctx.emit("arith.muli", [converted(ctx, x, INT32), ctx.int32(factor)], _scalar)
 
 
-def _sum(ctx: Writer, x: Any, y: Any) -> Any:
+def _sum(ctx: Writer, x: int | Value, y: int | Value) -> int | Value:
     if isinstance(x, int) and isinstance(y, int):
         return x + y
     if isinstance(x, int) and x == 0 or isinstance(y, int) and y == 0:
@@ -173,7 +178,11 @@ def part_reference(ctx: Writer, ref: Reference, view: View) -> Reference:
 
 
 def allocate(
-    ctx: Writer, shape: tuple[int, ...], dtype: Any, space: str = "vmem", kind: Any = None
+    ctx: Writer,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    space: str = "vmem",
+    kind: SemaphoreType | None = None,
 ) -> Reference:
     """Write the allocation of a buffer, or of semaphores."""
     ref = Reference("", shape, dtype, space, kind=kind)
@@ -185,11 +194,11 @@ def allocate(
     return ref
 
 
-def _get(ctx: Writer, ref: Reference, *operands: Value, transforms: Any) -> Value:
+def _get(ctx: Writer, ref: Reference, *operands: Value, transforms: Forms) -> Value:
     return read(ctx, ref, view_of(ctx, ref, transforms, operands))
 
 
-def _swap(ctx: Writer, ref: Reference, value: Value, *operands: Value, transforms: Any) -> Any:
+def _swap(ctx: Writer, ref: Reference, value: Value, *operands: Value, transforms: Forms) -> Value:
     view = view_of(ctx, ref, transforms, operands)
     is_used = not isinstance(ctx.eqn.outvars[0], ir.DropVar)
     old = read(ctx, ref, view) if is_used else value
@@ -197,35 +206,39 @@ def _swap(ctx: Writer, ref: Reference, value: Value, *operands: Value, transform
     return old
 
 
-def _addupdate(ctx: Writer, ref: Reference, value: Value, *operands: Value, transforms: Any) -> Any:
+def _addupdate(
+    ctx: Writer, ref: Reference, value: Value, *operands: Value, transforms: Forms
+) -> list[Value]:
     view = view_of(ctx, ref, transforms, operands)
     old = read(ctx, ref, view)
     write(ctx, ref, view, arithmetic(ctx, ir.primitives["add"], old, value))
     return []
 
 
-def _new_ref(ctx: Writer, value: Value, *, memory_space: Any, **_: Any) -> Reference:
+def _new_ref(ctx: Writer, value: Value, *, memory_space: object, **_: object) -> Reference:
     space = space_name(memory_space, "vmem" if value.shape else "smem")
     ref = allocate(ctx, value.shape, value.dtype, space)
     write(ctx, ref, whole_view(ref), value)
     return ref
 
 
-def _empty_ref(ctx: Writer, *, ty: Any, memory_space: Any, **_: Any) -> Reference:
+def _empty_ref(ctx: Writer, *, ty: ir.ShapedArray, memory_space: object, **_: object) -> Reference:
     return allocate(
         ctx, ty.shape, ty.dtype, space_name(memory_space, "vmem" if ty.shape else "smem")
     )
 
 
-def _freeze(ctx: Writer, ref: Reference, **_: Any) -> Value:
+def _freeze(ctx: Writer, ref: Reference, **_: object) -> Value:
     return read(ctx, ref, whole_view(ref))
 
 
-def _free(ctx: Writer, ref: Reference, **_: Any) -> list[Any]:
+def _free(ctx: Writer, ref: Reference, **_: object) -> list[Any]:
     return []
 
 
-def _run_scoped(ctx: Writer, *operands: Any, jaxpr: ir.Jaxpr, **_: Any) -> list[Value]:
+def _run_scoped(
+    ctx: Writer, *operands: Value | Reference, jaxpr: ir.Jaxpr, **_: object
+) -> list[Value]:
     avals: list[Any] = jaxpr.in_avals[len(operands) :]
     outs = ctx.outs
 

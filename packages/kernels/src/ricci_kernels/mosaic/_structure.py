@@ -1,6 +1,6 @@
 """The rules of operations that move elements."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,21 +13,23 @@ from ._elementwise import converted
 from ._writer import BOOL, INT32, Value, Writer, composed, mosaic_rules
 
 
-def _broadcast_in_dim(ctx: Writer, x: Value, *_: Value, **params: Any) -> Value:
+def _broadcast_in_dim(
+    ctx: Writer, x: Value, *_: Value, broadcast_dimensions: Sequence[int], **params: object
+) -> Value:
     shape = ctx.out.shape
     if not x.shape:
         return ctx.broadcast(x, shape)
     ones = [1] * len(shape)
-    for dim, size in zip(params["broadcast_dimensions"], x.shape, strict=True):
+    for dim, size in zip(broadcast_dimensions, x.shape, strict=True):
         ones[dim] = size
     return ctx.broadcast(ctx.reshape(x, tuple(ones)), shape)
 
 
-def _reshape(ctx: Writer, x: Value, **_: Any) -> Value:
+def _reshape(ctx: Writer, x: Value, **_: object) -> Value:
     return ctx.reshape(x, ctx.out.shape)
 
 
-def _transpose(ctx: Writer, x: Value, *, permutation: Sequence[int], **_: Any) -> Value:
+def _transpose(ctx: Writer, x: Value, *, permutation: Sequence[int], **_: object) -> Value:
     order = ", ".join(map(str, permutation))
     attributes = f"permutation = array<i64: {order}>"
     if x.dtype == BOOL:
@@ -62,11 +64,18 @@ def sliced(ctx: Writer, x: Value, starts: Sequence[int], sizes: Sequence[int]) -
     return ctx.emit("vector.extract_strided_slice", [x], aval, attributes)
 
 
-def _slice(ctx: Writer, x: Value, **params: Any) -> Value:
-    starts, ends = params["start_indices"], params["limit_indices"]
-    strides = params["strides"] or (1,) * len(starts)
-    x = sliced(ctx, x, starts, [e - s for s, e in zip(starts, ends, strict=True)])
-    for axis, stride in enumerate(strides):
+def _slice(
+    ctx: Writer,
+    x: Value,
+    *,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None,
+    **_: object,
+) -> Value:
+    sizes = [end - start for start, end in zip(start_indices, limit_indices, strict=True)]
+    x = sliced(ctx, x, start_indices, sizes)
+    for axis, stride in enumerate(strides or ()):
         if stride != 1:
             parts = [_row(ctx, x, axis, i) for i in range(0, x.shape[axis], stride)]
             x = concatenated(ctx, parts, axis)
@@ -78,11 +87,11 @@ def _row(ctx: Writer, x: Value, axis: int, i: int) -> Value:
     return sliced(ctx, x, starts, [1 if d == axis else n for d, n in enumerate(x.shape)])
 
 
-def _concatenate(ctx: Writer, *parts: Value, dimension: int, **_: Any) -> Value:
+def _concatenate(ctx: Writer, *parts: Value, dimension: int, **_: object) -> Value:
     return concatenated(ctx, parts, dimension)
 
 
-def _split(ctx: Writer, x: Value, *, sizes: Sequence[int], axis: int, **_: Any) -> list[Value]:
+def _split(ctx: Writer, x: Value, *, sizes: Sequence[int], axis: int, **_: object) -> list[Value]:
     parts, start = [], 0
     for size in sizes:
         starts = [start if d == axis else 0 for d in range(len(x.shape))]
@@ -92,18 +101,18 @@ def _split(ctx: Writer, x: Value, *, sizes: Sequence[int], axis: int, **_: Any) 
     return parts
 
 
-def _stack(ctx: Writer, *parts: Value, axis: int, **_: Any) -> Value:
+def _stack(ctx: Writer, *parts: Value, axis: int, **_: object) -> Value:
     shape = list(ctx.out.shape)
     shape[axis] = 1
     return concatenated(ctx, [ctx.reshape(x, tuple(shape)) for x in parts], axis)
 
 
-def _unstack(ctx: Writer, x: Value, *, axis: int, **_: Any) -> list[Value]:
+def _unstack(ctx: Writer, x: Value, *, axis: int, **_: object) -> list[Value]:
     shape = ctx.outs[0].shape
     return [ctx.reshape(_row(ctx, x, axis, i), shape) for i in range(x.shape[axis])]
 
 
-def _tile(ctx: Writer, x: Value, *, reps: Sequence[int], **_: Any) -> Value:
+def _tile(ctx: Writer, x: Value, *, reps: Sequence[int], **_: object) -> Value:
     if len(reps) > len(x.shape):
         x = ctx.reshape(x, (1,) * (len(reps) - len(x.shape)) + x.shape)
     for axis, count in enumerate(reps):
@@ -111,7 +120,14 @@ def _tile(ctx: Writer, x: Value, *, reps: Sequence[int], **_: Any) -> Value:
     return x
 
 
-def _pad(ctx: Writer, x: Value, fill: Value, *, padding_config: Any, **_: Any) -> Value:
+def _pad(
+    ctx: Writer,
+    x: Value,
+    fill: Value,
+    *,
+    padding_config: Sequence[tuple[int, int, int]],
+    **_: object,
+) -> Value:
     for axis, (low, high, interior) in enumerate(padding_config):
         size = x.shape[axis]
         piece = lambda n, axis=axis: ctx.broadcast(
@@ -132,7 +148,7 @@ def _pad(ctx: Writer, x: Value, fill: Value, *, padding_config: Any, **_: Any) -
     return x
 
 
-def _iota(ctx: Writer, *, dimension: int, **_: Any) -> Value:
+def _iota(ctx: Writer, *, dimension: int, **_: object) -> Value:
     out = ctx.out
     return converted(ctx, positions(ctx, out.shape, dimension), out.dtype)
 
@@ -155,7 +171,7 @@ def rotated(ctx: Writer, x: Value, shift: Value, axis: int, attributes: str = ""
 
 
 def _roll(
-    ctx: Writer, x: Value, shift: Value, *, jaxpr: ir.Jaxpr, axis: int, **params: Any
+    ctx: Writer, x: Value, shift: Value, *, jaxpr: ir.Jaxpr, axis: int, **params: object
 ) -> list[Value]:
     if bits_of_vector(x) < 32 or len(x.shape) < 2:
         return ctx.apply(jaxpr, [x, shift])
@@ -172,7 +188,7 @@ def _roll(
     return [rotated(ctx, x, amount, axis, attributes)]
 
 
-def _row_bitcast(ctx: Writer, x: Value, **_: Any) -> list[Value]:
+def _row_bitcast(ctx: Writer, x: Value, **_: object) -> list[Value]:
     return [ctx.emit("tpu.bitcast", [x], ctx.outs[0])]
 
 
@@ -192,8 +208,10 @@ def _dynamic_starts(ctx: Writer, starts: Sequence[Value], limits: Sequence[int])
     return clamped
 
 
-def _dynamic_slice(ctx: Writer, x: Value, *starts: Value, **params: Any) -> Value:
-    sizes = params["slice_sizes"]
+def _dynamic_slice(
+    ctx: Writer, x: Value, *starts: Value, slice_sizes: Sequence[int], **_: object
+) -> Value:
+    sizes = tuple(slice_sizes)
     limits = [n - size for n, size in zip(x.shape, sizes, strict=True)]
     # A vector is not indexed with traced positions: each dimension is rotated, then sliced.
     for axis, start in enumerate(_dynamic_starts(ctx, starts, limits)):
@@ -211,7 +229,9 @@ def _narrow_rotation(ctx: Writer, x: Value, shift: Value, axis: int) -> Value:
     return converted(ctx, rotated(ctx, converted(ctx, x, wide), shift, axis), x.dtype)
 
 
-def _dynamic_update_slice(ctx: Writer, x: Value, update: Value, *starts: Value, **_: Any) -> Value:
+def _dynamic_update_slice(
+    ctx: Writer, x: Value, update: Value, *starts: Value, **_: object
+) -> Value:
     limits = [n - size for n, size in zip(x.shape, update.shape, strict=True)]
     clamped = _dynamic_starts(ctx, starts, limits)
     sizes = update.shape
@@ -243,16 +263,23 @@ def _dynamic_update_slice(ctx: Writer, x: Value, update: Value, *starts: Value, 
     return update if mask is None else ctx.emit("arith.select", [mask, update, x], x.aval)
 
 
-def _rev(ctx: Writer, x: Value, *, dimensions: Sequence[int], **_: Any) -> Value:
+def _rev(ctx: Writer, x: Value, *, dimensions: Sequence[int], **_: object) -> Value:
     for axis in dimensions:
         rows = [_row(ctx, x, axis, i) for i in reversed(range(x.shape[axis]))]
         x = concatenated(ctx, rows, axis)
     return x
 
 
-def _gather(ctx: Writer, x: Value, indices: Value, **params: Any) -> Value:
+def _gather(
+    ctx: Writer,
+    x: Value,
+    indices: Value,
+    *,
+    dimension_numbers: lax.GatherDimensionNumbers,
+    **_: object,
+) -> Value:
     """``take_along_axis`` of two dimensions: one index for each element of the result."""
-    numbers = params["dimension_numbers"]
+    numbers = dimension_numbers
     batched = tuple(numbers.operand_batching_dims)
     axes = tuple(numbers.start_index_map)
     shape = ctx.out.shape
@@ -274,10 +301,17 @@ def _gather(ctx: Writer, x: Value, indices: Value, **params: Any) -> Value:
     )
 
 
-def _scatter(combine: Any) -> Any:
+def _scatter(combine: Callable[[ir.Array, ir.Array], ir.Array] | None) -> Callable[..., Value]:
     """A scatter of one window, which is an update of a slice; out of bounds it is dropped."""
 
-    def update(x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, **_: Any) -> Any:
+    def update(
+        x: ir.Array,
+        indices: ir.Array,
+        updates: ir.Array,
+        *,
+        dimension_numbers: lax.ScatterDimensionNumbers,
+        **_: object,
+    ) -> ir.Array:
         numbers = dimension_numbers
         windows = iter(numbers.update_window_dims)
         inserted = numbers.inserted_window_dims
@@ -298,7 +332,7 @@ def _scatter(combine: Any) -> Any:
 
     compose = composed(update)
 
-    def rule(ctx: Writer, x: Value, indices: Value, updates: Value, **params: Any) -> Value:
+    def rule(ctx: Writer, x: Value, indices: Value, updates: Value, **params: object) -> Value:
         if np.prod(indices.shape[:-1], initial=1) != 1:
             raise ctx.refuse(
                 f"it writes {indices.shape[0]} windows. Write each with a loop over a reference: "
@@ -309,7 +343,7 @@ def _scatter(combine: Any) -> Any:
     return rule
 
 
-def _empty(ctx: Writer, *_: Value, **params: Any) -> Value:
+def _empty(ctx: Writer, *_: Value, **params: object) -> Value:
     return ctx.full(ctx.out.shape, 0, ctx.out.dtype)
 
 

@@ -32,7 +32,7 @@ UNSUPPORTED = {
     "complex128": "two arrays of float32",
 }
 INT32, BOOL = np.dtype("int32"), np.dtype("bool")
-_spaces = {
+_spaces: dict[object, str] = {
     None: "vmem",
     MemorySpace.DEFAULT: "vmem",
     MemorySpace.ANY: "any",
@@ -46,21 +46,21 @@ _spaces = {
 }
 
 
-def space_name(space: Any, default: str = "vmem") -> str:
+def space_name(space: object, default: str = "vmem") -> str:
     """The name of a memory space in types; ``default`` for one that is not declared."""
     return default if space in (None, MemorySpace.DEFAULT) else _spaces[space]
 
 
-def memory_element(dtype: Any) -> str:
+def memory_element(dtype: np.dtype) -> str:
     """The type of an element in memory, where booleans are integers."""
     return "i32" if dtype == BOOL else _element(dtype)
 
 
-def _element(dtype: Any) -> str:
+def _element(dtype: np.dtype) -> str:
     return element_type(np.dtype(dtype)).replace("ui", "i")
 
 
-def kind_of(dtype: Any) -> str:
+def kind_of(dtype: np.dtype) -> str:
     """The kind of a dtype: ``f`` for floats, ``i``, ``u`` for integers, ``b`` for booleans."""
     if dtype == BOOL:
         return "b"
@@ -69,7 +69,7 @@ def kind_of(dtype: Any) -> str:
     return "i" if ir.issubdtype(dtype, np.signedinteger) else "u"
 
 
-def bits_of(dtype: Any) -> int:
+def bits_of(dtype: np.dtype) -> int:
     """The number of bits of an element."""
     return int("".join(c for c in _element(dtype).split("E")[0] if c.isdigit()))
 
@@ -103,7 +103,7 @@ class Value:
         return self.aval.shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype:
         """The dtype."""
         return self.aval.dtype
 
@@ -131,7 +131,7 @@ class Reference:
         self,
         name: str,
         shape: tuple[int, ...],
-        dtype: Any,
+        dtype: np.dtype,
         space: str,
         dims: tuple[int, ...] | None = None,
         kind: SemaphoreType | None = None,
@@ -166,12 +166,12 @@ class Writer:
     eqn: Any
     outs: Sequence[Any]
 
-    def __init__(self, names: Any = None):
+    def __init__(self, names: "count[int] | None" = None):
         self.lines: list[str] = []
         self._names = count() if names is None else names
 
     @property
-    def out(self) -> Any:
+    def out(self) -> ir.ShapedArray:
         """The type of the single result of the equation."""
         return self.outs[0]
 
@@ -218,7 +218,9 @@ class Writer:
         self.lines.append(f"{operation} {{{attributes}}} : ({types}) -> {right}")
         return names
 
-    def emit(self, name: str, operands: Sequence[Any], aval: Any, attributes: str = "") -> Value:
+    def emit(
+        self, name: str, operands: Sequence[Any], aval: ir.ShapedArray, attributes: str = ""
+    ) -> Value:
         """Write an operation with one result; nothing, where that is empty."""
         if 0 in aval.shape:
             return Value("", aval)
@@ -245,7 +247,7 @@ class Writer:
         head = [f"^bb0({names}):"] if arguments else []
         return "\n".join(["{", *head, *inner.lines, "}"])
 
-    def constant(self, value: Any, aval: Any) -> Value:
+    def constant(self, value: ir.ArrayLike, aval: ir.ShapedArray) -> Value:
         """Write a constant."""
         array = np.asarray(value, aval.dtype)
         if aval.shape:
@@ -258,19 +260,19 @@ class Writer:
             array = array.astype(np.float32 if kind_of(aval.dtype) == "f" else np.int32)
         if kind_of(array.dtype) == "u":
             array = array.view(f"i{array.dtype.itemsize}") if bits_of(array.dtype) >= 8 else array
-        text = scalar_literal(array[()])
+        text = scalar_literal(array.flat[0])
         typed = text if aval.dtype == BOOL else f"{text} : {type_text(aval)}"
         return self.emit("arith.constant", [], aval, f"value = {typed}")
 
-    def full(self, shape: tuple[int, ...], value: Any, dtype: Any) -> Value:
+    def full(self, shape: tuple[int, ...], value: float, dtype: ir.DTypeLike) -> Value:
         """Write an array of equal elements."""
         return self.constant(
             np.full(shape, value, np.dtype(dtype)), ir.ShapedArray(shape, np.dtype(dtype))
         )
 
-    def dense(self, value: Any, aval: Any) -> Value:
+    def dense(self, value: float, aval: ir.ShapedArray) -> Value:
         """Write the accumulator of a reduction or of a matrix product: one constant vector."""
-        literal = scalar_literal(np.asarray(value, aval.dtype)[()])
+        literal = scalar_literal(np.asarray(value, aval.dtype).flat[0])
         return self.emit(
             "arith.constant", [], aval, f"value = dense<{literal}> : {type_text(aval)}"
         )
@@ -349,10 +351,10 @@ class Index:
 def composed(function: Callable[..., Any]) -> Callable[..., Any]:
     """The rule of an operation that is a function of others: ``function(*operands, **params)``."""
 
-    def rule(ctx: Writer, *operands: Any, **params: Any) -> Any:
+    def rule(ctx: Writer, *operands: Value, **params: object) -> Value | list[Value]:
         several = ctx.eqn.primitive.multiple_results
 
-        def run(*xs: Any) -> list[Any]:
+        def run(*xs: ir.Array) -> list[Any]:
             result = function(*xs, **params)
             return list(result) if several else [result]
 

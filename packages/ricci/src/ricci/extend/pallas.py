@@ -6,8 +6,8 @@ from collections.abc import Callable as _Callable
 from ricci_ir import guard_public as _guard_public
 
 _ADVICE = (
-    "kernels written in Python (Pallas) are compiled by rules of Ricci's own, so that other compilers "
-    "cannot be extended. Call a kernel that is compiled already with ricci.ffi.ffi_call."
+    "kernels written in Python (Pallas) are compiled by rules of Ricci's own, which cannot be "
+    "extended by JAX's. Call a kernel that is compiled already with ricci.ffi.ffi_call."
 )
 
 
