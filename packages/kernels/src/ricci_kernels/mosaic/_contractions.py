@@ -13,7 +13,6 @@ from ._elementwise import arithmetic, converted
 from ._reductions import reduced
 from ._writer import Value, Writer, bits_of, composed, kind_of, mosaic_rules
 
-
 type _Pairs = tuple[Sequence[int], Sequence[int]]
 type _Dimensions = tuple[_Pairs, _Pairs]
 
