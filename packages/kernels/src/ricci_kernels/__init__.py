@@ -5,7 +5,6 @@ from typing import Any as _Any
 
 from ricci_ir import export_names as _export_names
 
-from . import mosaic as _mosaic
 from . import triton as _triton
 from ._absent import other_names as _other_names
 from ._accesses import masked_load as _masked_load

@@ -6,6 +6,7 @@ the kernel's jaxpr by the rules of its own kind.
 """
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from math import prod
 from typing import Any
 
@@ -100,11 +101,16 @@ def kernel_call(params: dict[str, Any]) -> KernelCall:
 type Compiler = Callable[[Lowering, KernelCall, Sequence[Value]], list[Value]]
 kernel_compilers: dict[str, Compiler] = {}
 
+# By platform, the module that registers a compiler; it is imported with the first kernel.
+_MODULES = {"tpu": "ricci_kernels.mosaic"}
+
 
 def _lower(ctx: Lowering, *operands: Value, **params: Any) -> list[Value]:
+    if ctx.platform in _MODULES:
+        import_module(_MODULES[ctx.platform])
     compiler = kernel_compilers.get(ctx.platform)
     if compiler is None:
-        platforms = " and ".join(sorted(kernel_compilers))
+        platforms = " and ".join(sorted({*kernel_compilers, *_MODULES}))
         raise ValueError(
             f"Only interpret mode is supported on {ctx.platform.upper()} backend. Pass "
             f"interpret=True to pallas_call: kernels are compiled for {platforms} only."

@@ -212,7 +212,7 @@ def touch(ref: Reference) -> None:
 
 
 def is_tpu_device() -> bool:
-    """Whether kernels are compiled for a TPU: never, yet.
+    """Whether the default device is known to be a TPU while a kernel is traced: it is not.
 
     Example:
       >>> from ricci.experimental.pallas import tpu as pltpu
