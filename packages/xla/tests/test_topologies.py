@@ -1,5 +1,7 @@
 """Topologies of attached devices, and what is said where others cannot be described."""
 
+from pathlib import Path
+
 import pytest
 
 from ricci_xla import (
@@ -11,6 +13,9 @@ from ricci_xla import (
     make_topology_mesh,
 )
 from ricci_xla.devices import _topologies
+from ricci_xla.devices._gpu_targets import GPU_CONFIGS, GPU_TARGETS
+from ricci_xla.devices._jaxlib import jaxlib_version
+from ricci_xla.devices._plugins import Plugin
 
 
 def test_an_attached_topology_has_all_devices():
@@ -62,9 +67,68 @@ def test_an_invalid_number_of_cpu_devices_is_an_error(args, options, error):
         get_topology_desc(*args, **options)
 
 
-def test_only_tpus_and_cpus_can_be_described():
-    with pytest.raises(NotImplementedError, match="platform='cuda'"):
-        get_topology_desc("a100:8", "cuda")
+def test_amd_gpus_cannot_be_described():
+    with pytest.raises(NotImplementedError, match="platform='rocm'"):
+        get_topology_desc("mi300:8", "rocm")
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "error"),
+    [
+        (("mi300", "cuda"), {}, "'mi300' is not the name of a GPU.*'h100'.*target_config"),
+        (("", "cuda"), {}, "target_config"),
+        (("h100:0",), {}, "'0' is not a topology of GPUs"),
+        (("h100:2x2",), {}, "'2x2' is not a topology of GPUs"),
+        (("h100", "gpu"), {"topology": "1x2"}, "'1x2' is not a topology of GPUs"),
+    ],
+)
+def test_an_invalid_description_of_gpus_is_an_error(args, options, error):
+    with pytest.raises(ValueError, match=error):
+        get_topology_desc(*args, **options)
+
+
+@pytest.mark.parametrize("name", GPU_TARGETS)
+def test_without_the_cuda_plugin_its_installation_is_named(monkeypatch, name):
+    monkeypatch.setattr(_topologies, "find_cuda_plugin", lambda: None)
+    with pytest.raises(RuntimeError, match=f"pip install jax-cuda13-pjrt=={jaxlib_version}"):
+        get_topology_desc(name)
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "topology"),
+    [
+        (("h100",), {}, "1x1x1"),
+        (("H100:8",), {}, "1x1x8"),
+        (("h100:1x2x8",), {}, "1x2x8"),
+        (("h100", "cuda"), {"topology": "2x1x1"}, "2x1x1"),
+        (("", "cuda"), {"topology": "4", "target_config": "name: 'other'"}, "1x1x4"),
+    ],
+)
+def test_gpus_are_described_by_name_and_number(monkeypatch, args, options, topology):
+    requested = []
+
+    class Described:
+        def _make_compile_only_devices(self):
+            return [object()]
+
+    def describe(api, name, **options):
+        requested.append(options)
+        return Described()
+
+    monkeypatch.setattr(_topologies, "find_cuda_plugin", lambda: Plugin("cuda", Path("plugin.so")))
+    monkeypatch.setattr(_topologies, "load_cuda_plugin", lambda plugin: None)
+    monkeypatch.setattr(_topologies.runtime, "get_pjrt_plugin", lambda name: None)
+    monkeypatch.setattr(_topologies.xla_client, "make_c_api_device_topology", describe)
+    assert len(get_topology_desc(*args, **options).devices) == 1
+    config = options.get("target_config") or GPU_CONFIGS["h100"]
+    assert requested == [{"topology": topology, "target_config": config}]
+
+
+@pytest.mark.parametrize("target", GPU_TARGETS.values(), ids=GPU_TARGETS)
+def test_figures_of_gpus_are_plausible(target):
+    assert target.source.startswith("NVIDIA") and target.name.startswith("NVIDIA")
+    assert target.threads % 32 == 0 and target.shared_memory % 1024 == 0
+    assert 10**10 < target.memory < 10**12 < target.bandwidth < 10**13
 
 
 @pytest.mark.parametrize("platform", [None, "tpu"])

@@ -129,6 +129,16 @@ chips: dict[str, Chip] = {
             1,
             "NVIDIA, 'DGX B200' (an eighth of it), nvidia.com/en-us/data-center/dgx-b200",
         ),
+        Chip(
+            "NVIDIA GeForce RTX 4090",
+            165.2e12,
+            24 * _GB,
+            1008 * _GB,
+            32 * _GB,
+            1,
+            "NVIDIA, 'Ada GPU Architecture', whitepaper, appendix 'GeForce RTX 4090' (sums in "
+            "float32); its link is PCIe 4.0 x16",
+        ),
     )
 }
 

@@ -233,6 +233,16 @@ def load_plugin(platform: str, library: Path | None) -> None:
         runtime.initialize_pjrt_plugin(platform)
 
 
+def load_cuda_plugin(plugin: Plugin) -> None:
+    """Load the shared object of the CUDA plugin and register its kernels, once in a process.
+
+    Raises:
+      JaxRuntimeError: if the object cannot be loaded.
+    """
+    load_plugin(plugin.platform, plugin.library)
+    _register_cuda_kernels(plugin)
+
+
 def make_plugin_client(plugin: Plugin, distributed: Mapping[str, Any]) -> Client:
     """Load a plugin's shared object, unless it is loaded already, and create its client.
 
@@ -250,12 +260,12 @@ def make_plugin_client(plugin: Plugin, distributed: Mapping[str, Any]) -> Client
         with nullcontext() if may_have_tpu() else without_metadata_server():
             load_plugin(name, plugin.library)
             return xla_client.make_c_api_client(name, client_options(), None)
-    load_plugin(name, plugin.library)
     options, coordinator = client_options(), distributed.get("client")
-    if name != "cuda":
-        return xla_client.make_c_api_client(name, options, coordinator)
-    _register_cuda_kernels(plugin)
-    options = {**cuda_options(distributed), **options}
+    if name == "cuda":
+        load_cuda_plugin(plugin)
+        options = {**cuda_options(distributed), **options}
+    else:
+        load_plugin(name, plugin.library)
     return xla_client.make_c_api_client(name, options, coordinator)
 
 
@@ -281,6 +291,7 @@ def _extension(package: str) -> ModuleType | None:
         return None
 
 
+@cache
 def _register_cuda_kernels(plugin: Plugin) -> None:
     extension = _extension(plugin.kernels) if plugin.kernels else None
     if extension is None:

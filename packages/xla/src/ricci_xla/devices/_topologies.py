@@ -1,18 +1,25 @@
 """Topologies: descriptions of devices that are not attached, to compile for and measure.
 
 A topology's devices belong to a client that can compile and cannot run. libtpu creates them for any
-TPU, on a machine without one; jaxlib itself creates any number of CPU devices.
+TPU, and the CUDA plugin for any NVIDIA GPU, on a machine without one and without its driver; jaxlib
+itself creates any number of CPU devices.
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, final
 
 from ._client import register_cpu_kernels
-from ._jaxlib import runtime, xla_client
+from ._jaxlib import jaxlib_version, runtime, xla_client
 from ._listing import devices as attached_devices
-from ._plugins import find_libtpu, load_plugin, without_metadata_server
+from ._plugins import (
+    find_cuda_plugin,
+    find_libtpu,
+    load_cuda_plugin,
+    load_plugin,
+    without_metadata_server,
+)
 from ._runtime_types import Device, JaxRuntimeError
 
 __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "is_described"]
@@ -66,10 +73,14 @@ def get_topology_desc(
     """Describe devices that need not be attached, to compile for them.
 
     Args:
-      topology_name: the kind of TPU and its chips along each axis, such as ``"v5e:2x2"``; or the
-        number of CPU devices, as ``"cpu:256"``.
-      platform: ``"tpu"``, which is the default, or ``"cpu"``.
+      topology_name: the kind of TPU and its chips along each axis, such as ``"v5e:2x2"``; the
+        number of CPU devices, as ``"cpu:256"``; or a GPU, which is ``"a100"``, ``"h100"``,
+        ``"h200"``, ``"b200"`` or ``"rtx4090"``, with the number of them in one process, as
+        ``"h100:8"``, or of slices, processes in each and GPUs in each process, as ``"h100:1x2x8"``.
+      platform: ``"tpu"``, ``"cpu"`` or ``"cuda"``; by default what the name is of, else TPUs.
       **kwargs: for CPUs ``num_devices``, the number of devices, if the name does not give it; for
+        GPUs ``topology``, such as ``"1x2x8"``, if the name does not give it, and ``target_config``,
+        XLA's description of a card that has no name here (a ``GpuTargetConfigProto`` as text); for
         TPUs further options of libtpu, such as ``chips_per_host_bounds=(2, 2, 1)``.
 
     Returns:
@@ -77,9 +88,11 @@ def get_topology_desc(
       arrays with these shardings can be compiled and asked for its memory and cost, and not called.
 
     Raises:
-      RuntimeError: if the package ``libtpu`` is not installed.
+      RuntimeError: if the package is not installed that compiles for the devices: ``libtpu`` or
+        ``jax-cuda13-pjrt``.
       JaxRuntimeError: if there is no such topology.
-      ValueError: if the number of CPU devices is missing or is not one.
+      ValueError: if the number of CPU devices or of GPUs is missing or is not one, or there is
+        neither the name of a GPU nor its description.
       TypeError: if CPU devices are described by other options.
       NotImplementedError: for another platform.
 
@@ -100,10 +113,14 @@ def get_topology_desc(
     name, colon, count = topology_name.partition(":")
     if platform == "cpu" or (platform is None and name == "cpu"):
         return TopologyDescription(_cpu_devices(_cpu_count(name, colon, count, kwargs)))
+    from ._gpu_targets import GPU_CONFIGS  # noqa: PLC0415 - lazy: few programs describe devices
+
+    if platform in ("cuda", "gpu") or (platform is None and name.lower() in GPU_CONFIGS):
+        return TopologyDescription(_gpu_devices(GPU_CONFIGS, name.lower(), count, kwargs))
     if platform not in (None, "tpu"):
         raise NotImplementedError(
-            f"get_topology_desc: platform={platform!r} is not supported, only 'tpu' and 'cpu' are. "
-            "Devices that are attached here are those of get_attached_topology."
+            f"get_topology_desc: platform={platform!r} is not supported, only 'tpu', 'cuda' and "
+            "'cpu' are. Devices that are attached here are those of get_attached_topology."
         )
     with without_metadata_server():
         _load_libtpu()
@@ -146,6 +163,50 @@ def _cpu_devices(count: int) -> list[Device]:
     serialized = runtime.get_topology_for_devices(attached).serialize()
     # A deserialized one does not keep that client alive, which has two threads a device.
     return runtime.DeviceTopology.deserialize(serialized)._make_compile_only_devices()
+
+
+def _gpu_devices(
+    configs: Mapping[str, str], name: str, count: str, options: Mapping[str, Any]
+) -> list[Device]:
+    """GPUs by the arguments of ``get_topology_desc``.
+
+    Args:
+      configs: descriptions of cards by their names.
+      name: the card's name, or ``""``.
+      count: the part of the topology's name behind the card's name.
+      options: ``target_config``, the description of the card, by default the named one's;
+        ``topology``, the numbers of slices, processes and GPUs, by default those of the name;
+        further options of the plugin.
+    """
+    target_config = options.get("target_config") or configs.get(name, "")
+    if not target_config:
+        raise ValueError(
+            f"get_topology_desc: {name!r} is not the name of a GPU. Names are "
+            f"{', '.join(map(repr, configs))}; describe another card by target_config."
+        )
+    topology = options.get("topology") or count or "1"
+    sizes = topology.split("x")
+    if len(sizes) not in (1, 3) or not all(s.isdecimal() and int(s) > 0 for s in sizes):
+        raise ValueError(
+            f"get_topology_desc: {topology!r} is not a topology of GPUs. Write their number in one "
+            "process, as '8', or the numbers of slices, processes in each and GPUs in each "
+            "process, as '1x2x8'."
+        )
+    topology = topology if len(sizes) == 3 else f"1x1x{topology}"
+    plugin = find_cuda_plugin()
+    if plugin is None:
+        raise RuntimeError(
+            "get_topology_desc: the package jax-cuda13-pjrt is not installed, which compiles for "
+            f"GPUs. Install it with `pip install jax-cuda13-pjrt=={jaxlib_version} "
+            "nvidia-cuda-nvcc nvidia-nvvm` (260 MB); neither a GPU nor its driver is needed."
+        )
+    load_cuda_plugin(plugin)
+    described = xla_client.make_c_api_device_topology(
+        runtime.get_pjrt_plugin("cuda"),
+        "",
+        **{**options, "topology": topology, "target_config": target_config},
+    )
+    return described._make_compile_only_devices()
 
 
 def cost_of_described(executable: Any) -> dict[str, Any]:
