@@ -151,14 +151,15 @@ def dot_product_attention(
         lowest = -0.7 * float(jnp.finfo(logits.dtype).max)
         masked = jnp.where(allowed, logits, exact_scalar(lowest, logits.dtype))
     weights = lax.convert_element_type(softmax(masked.astype(np.float32)), keys.dtype)
-    result = jnp.einsum("BKGTS,BSKH->BTKGH", weights, values)
+    result = lax.dot_general(weights, values, (((4,), (1,)), ((0, 1), (0, 2))))
+    result = jnp.transpose(result, (0, 2, 1, 3, 4))
     if query_seq_lengths is not None:
         real = jnp.less(jnp.arange(t)[None, :], jnp.asarray(query_seq_lengths)[:, None])
         result = jnp.multiply(result, real[:, :, None, None, None].astype(result.dtype))
     result = lax.convert_element_type(jnp.reshape(result, shape), q.dtype)
     if not return_residual:
         return result
-    residual = jnp.transpose(logsumexp(masked, axis=-1), (0, 3, 1, 2))
+    residual = jnp.transpose(logsumexp(masked, axis=-1), (0, 2, 1, 3))
     residual = lax.stop_gradient(jnp.reshape(residual, shape[:-1]))
     return result, lax.convert_element_type(residual, q.dtype)
 
@@ -235,17 +236,21 @@ def _check_shapes(query: Array, key: Array, value: Array) -> None:
 
 
 def _logits(query: Array, key: Array, scale: float) -> Array:
-    """Scaled products of queries and keys, of shape (B, K, G, T, S) with G = N / K."""
+    """Scaled products of queries and keys, of shape (B, K, T, G, S) with G = N / K.
+
+    This is the order of a contraction's dimensions, so that the logits are not transposed.
+    """
     batch, t, n, h = query.shape
     k = key.shape[2]
     grouped = jnp.reshape(query, (batch, t, k, n // k, h))
     dtype = promote_types(query.dtype, np.float32)
-    logits = jnp.einsum("BTKGH,BSKH->BKGTS", grouped, key, preferred_element_type=dtype)
+    numbers = (((4,), (3,)), ((0, 2), (0, 2)))
+    logits = lax.dot_general(grouped, key, numbers, preferred_element_type=dtype)
     return jnp.multiply(logits, exact_scalar(scale, logits.dtype))
 
 
 def _group_heads(x: ArrayLike, name: str, full: Shape, k: int) -> Array:
-    """Reshape a bias or mask to broadcast with logits of shape (B, K, G, T, S).
+    """Reshape a bias or mask to broadcast with logits of shape (B, K, T, G, S).
 
     Raises:
       ValueError: if it has more than 4 dimensions.
@@ -258,8 +263,10 @@ def _group_heads(x: ArrayLike, name: str, full: Shape, k: int) -> Array:
         raise (ValueError if too_many else TypeError)(
             f"dot_product_attention: {name} of shape {array.shape} does not broadcast to {full}."
         )
-    heads = (1, 1) if shape[1] == 1 else (k, shape[1] // k)
-    return jnp.reshape(array, (shape[0], *heads, *shape[2:]))
+    batch, heads, t, s = shape
+    if heads == 1:
+        return jnp.reshape(array, (batch, 1, t, 1, s))
+    return jnp.swapaxes(jnp.reshape(array, (batch, k, heads // k, t, s)), 2, 3)
 
 
 def _position_mask(
@@ -289,4 +296,4 @@ def _position_mask(
     result = parts[0]
     for part in parts[1:]:
         result = jnp.logical_and(result, part)
-    return result[:, None, None]
+    return result[:, None, :, None]
