@@ -45,3 +45,9 @@ def test_a_bias_and_a_mask_are_of_the_heads_of_the_queries(case, heads):
     attended = nn.dot_product_attention(query, key, 2 * key, bias, mask)
     expected = attention_by_numpy(query, key, 2 * key, bias, mask)
     np.testing.assert_allclose(attended, expected, rtol=2e-5, atol=2e-6)
+
+
+def test_cudnn_is_refused_on_other_devices():
+    query = np.ones((2, 6, 4, 8), np.float16)
+    with pytest.raises(NotImplementedError, match="for NVIDIA GPUs, not for 'cpu'"):
+        nn.dot_product_attention(query, query, query, implementation="cudnn")

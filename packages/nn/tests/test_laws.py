@@ -92,7 +92,7 @@ REFUSED = [
     (
         lambda: nn.dot_product_attention(*[np.ones((3, 4, 5))] * 3, implementation="cudnn"),
         NotImplementedError,
-        "cudnn",
+        "cuDNN takes bfloat16",
     ),
     (
         lambda: nn.initializers.variance_scaling(1.0, "x", "normal")(None, (4, 2)),

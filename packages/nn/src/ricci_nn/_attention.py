@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, by ordinary operations that XLA fuses."""
+"""Scaled dot-product attention, by ordinary operations that XLA fuses, or by cuDNN."""
 
 from typing import Literal, overload
 
@@ -8,6 +8,8 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, Shape, exact_scalar, promote_types
 from ricci_numpy.authoring import check_choice, logsumexp, softmax
+
+from ._cudnn_attention import cudnn_attention
 
 __all__ = ["dot_product_attention"]
 
@@ -98,7 +100,10 @@ def dot_product_attention(
         padding, for which the results are 0.
       local_window_size: the distances to the left and to the right up to which a query attends to
         keys, as a pair or as one int for both.
-      implementation: ``None`` or ``"xla"``.
+      implementation: ``None`` or ``"xla"``; or ``"cudnn"``, a fused kernel on NVIDIA GPUs, for
+        bfloat16 and float16, up to 256 features in multiples of 8, without a window to the right
+        unless ``is_causal``; its gradient takes even sequence lengths, and it has no forward-mode
+        nor second derivatives.
       return_residual: whether to return the ``logsumexp`` of the logits as well.
 
     Returns:
@@ -108,7 +113,8 @@ def dot_product_attention(
     Raises:
       ValueError: if shapes or dtypes are incompatible, or the implementation is unknown.
       TypeError: if the bias or the mask does not broadcast.
-      NotImplementedError: for the implementation ``"cudnn"``.
+      NotImplementedError: for the implementation ``"cudnn"`` with operands that cuDNN does not
+        support, or when the function is compiled for another device than an NVIDIA GPU.
 
     Example:
       >>> import ricci
@@ -129,21 +135,42 @@ def dot_product_attention(
     Source: Vaswani et al., "Attention is all you need", 2017; grouped heads: Ainslie et al.,
     "GQA", 2023.
     """
-    _check_implementation(implementation)
+    choices = (None, "xla", "cudnn")
+    check_choice("dot_product_attention", "implementation", implementation, choices)
     shape = np.shape(query)
     q, keys, values = (_with_batch(jnp.asarray(x)) for x in (query, key, value))
     _check_shapes(q, keys, values)
     _check_dtypes(q, keys, values, mask, query_seq_lengths, key_value_seq_lengths)
     batch, t, n, h = q.shape
     s, k = keys.shape[1:3]
-    logits = _logits(q, keys, 1.0 / np.sqrt(h) if scale is None else scale)
-    if bias is not None:
-        logits = jnp.add(logits, _group_heads(bias, "bias", (batch, n, t, s), k))
-    allowed = _position_mask(
-        (t, s), is_causal, local_window_size, query_seq_lengths, key_value_seq_lengths
-    )
-    if mask is not None:
-        grouped_mask = _group_heads(mask, "mask", (batch, n, t, s), k)
+    factor = 1.0 / float(np.sqrt(h)) if scale is None else scale
+    window = local_window_size
+    window = (window, window) if isinstance(window, int) else window
+    logits_shape = (batch, n, t, s)
+    full_bias = None if bias is None else _of_rank_4(bias, "bias", logits_shape)
+    full_mask = None if mask is None else _of_rank_4(mask, "mask", logits_shape)
+    if implementation == "cudnn":
+        result, *sums = cudnn_attention(
+            q,
+            keys,
+            values,
+            full_bias,
+            full_mask,
+            scale=factor,
+            is_causal=is_causal,
+            query_lengths=query_seq_lengths,
+            key_lengths=key_value_seq_lengths,
+            window=window,
+            statistics=return_residual,
+        )
+        result = jnp.reshape(result, shape)
+        return (result, _residual(sums[0], (0, 2, 1), q, shape)) if return_residual else result
+    logits = _logits(q, keys, factor)
+    if full_bias is not None:
+        logits = jnp.add(logits, _group_heads(full_bias, k))
+    allowed = _position_mask((t, s), is_causal, window, query_seq_lengths, key_value_seq_lengths)
+    if full_mask is not None:
+        grouped_mask = _group_heads(full_mask, k)
         allowed = grouped_mask if allowed is None else jnp.logical_and(allowed, grouped_mask)
     masked = logits
     if allowed is not None:
@@ -159,18 +186,13 @@ def dot_product_attention(
     result = lax.convert_element_type(jnp.reshape(result, shape), q.dtype)
     if not return_residual:
         return result
-    residual = jnp.transpose(logsumexp(masked, axis=-1), (0, 2, 1, 3))
-    residual = lax.stop_gradient(jnp.reshape(residual, shape[:-1]))
-    return result, lax.convert_element_type(residual, q.dtype)
+    return result, _residual(logsumexp(masked, axis=-1), (0, 2, 1, 3), q, shape)
 
 
-def _check_implementation(implementation: str | None) -> None:
-    if implementation == "cudnn":
-        raise NotImplementedError(
-            "dot_product_attention: implementation 'cudnn' is not available; use None or 'xla', "
-            "which computes the same with operations that XLA fuses."
-        )
-    check_choice("dot_product_attention", "implementation", implementation, (None, "xla"))
+def _residual(sums: Array, order: tuple[int, ...], query: Array, shape: Shape) -> Array:
+    """Transpose the ``logsumexp`` of the logits to the dimensions of queries without features."""
+    residual = jnp.reshape(jnp.transpose(sums, order), shape[:-1])
+    return lax.convert_element_type(lax.stop_gradient(residual), query.dtype)
 
 
 def _check_dtypes(
@@ -249,8 +271,8 @@ def _logits(query: Array, key: Array, scale: float) -> Array:
     return jnp.multiply(logits, exact_scalar(scale, logits.dtype))
 
 
-def _group_heads(x: ArrayLike, name: str, full: Shape, k: int) -> Array:
-    """Reshape a bias or mask to broadcast with logits of shape (B, K, T, G, S).
+def _of_rank_4(x: ArrayLike, name: str, full: Shape) -> Array:
+    """Add leading dimensions of size 1 to a bias or mask that broadcasts to the logits.
 
     Raises:
       ValueError: if it has more than 4 dimensions.
@@ -263,16 +285,21 @@ def _group_heads(x: ArrayLike, name: str, full: Shape, k: int) -> Array:
         raise (ValueError if too_many else TypeError)(
             f"dot_product_attention: {name} of shape {array.shape} does not broadcast to {full}."
         )
-    batch, heads, t, s = shape
+    return jnp.reshape(array, shape)
+
+
+def _group_heads(x: Array, k: int) -> Array:
+    """Reshape a bias or mask of rank 4 to broadcast with logits of shape (B, K, T, G, S)."""
+    batch, heads, t, s = x.shape
     if heads == 1:
-        return jnp.reshape(array, (batch, 1, t, 1, s))
-    return jnp.swapaxes(jnp.reshape(array, (batch, k, heads // k, t, s)), 2, 3)
+        return jnp.reshape(x, (batch, 1, t, 1, s))
+    return jnp.swapaxes(jnp.reshape(x, (batch, k, heads // k, t, s)), 2, 3)
 
 
 def _position_mask(
     sizes: tuple[int, int],
     is_causal: bool,
-    window: int | tuple[int, int] | None,
+    window: tuple[int, int] | None,
     query_lengths: ArrayLike | None,
     key_lengths: ArrayLike | None,
 ) -> Array | None:
@@ -285,7 +312,7 @@ def _position_mask(
     if is_causal:
         parts.append(jnp.greater_equal(rows, columns))
     if window is not None:
-        left, right = (window, window) if isinstance(window, int) else window
+        left, right = window
         parts.append(jnp.less_equal(rows, jnp.add(columns, left)))
         parts.append(jnp.greater_equal(rows, jnp.subtract(columns, right)))
     parts = [part[None] for part in parts]

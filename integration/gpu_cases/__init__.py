@@ -1,0 +1,1 @@
+"""Programs that are compiled for GPUs, and run on one, beside JAX."""

@@ -1,0 +1,198 @@
+"""Custom calls of functions that are lowered for NVIDIA GPUs, as JSON; both sides run this.
+
+`python -m gpu_cases.calls OUT`, where `jax` is real JAX or the drop-in.
+"""
+
+import importlib
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+BF16, F16, F32, I32 = jnp.bfloat16, np.float16, np.float32, np.int32
+Q, K, FULL = (2, 64, 4, 32), (2, 48, 2, 32), (2, 48, 4, 32)
+
+
+def _attend(*operands, names=(), **options):
+    operands, named = operands[: len(operands) - len(names)], operands[len(operands) - len(names) :]
+    options |= dict(zip(names, named, strict=True))
+    return jax.nn.dot_product_attention(*operands, implementation="cudnn", **options)
+
+
+def _gradient(count, function):
+    total = lambda *operands: sum(x.astype(F32).sum() for x in jax.tree.leaves(function(*operands)))
+    return jax.grad(total, argnums=tuple(range(count)))
+
+
+def attention():
+    """Return functions with cuDNN's attention, and their operands' shapes and dtypes, by name."""
+    q, k, full, lengths = (Q, BF16), (K, BF16), (FULL, BF16), ((2,), I32)
+    bias, mask = ((1, 4, 64, 48), BF16), ((2, 1, 64, 48), bool)
+    causal = partial(_attend, is_causal=True)
+    masked = partial(_attend, names=["mask"])
+    both = partial(_attend, names=["mask"])
+    padded = partial(_attend, names=["query_seq_lengths", "key_value_seq_lengths"], is_causal=True)
+    stack = lambda *rows: [((3, *shape), dtype) for shape, dtype in rows]
+    half = [(shape, F16) for shape in (Q, K, K)]
+    return {
+        "heads": (_attend, q, full, full),
+        "groups": (_attend, q, k, k),
+        "float16": (_attend, *half),
+        "scale": (partial(_attend, scale=3), q, k, k),
+        "causal": (causal, q, k, k),
+        "causal, gradient": (_gradient(3, causal), q, full, full),
+        "groups, gradient": (_gradient(3, _attend), q, k, k),
+        "bias": (_attend, q, k, k, bias),
+        "bias, gradient": (_gradient(4, _attend), q, k, k, bias),
+        "bias of a batch, gradient": (_gradient(4, _attend), q, k, k, ((2, 4, 64, 48), BF16)),
+        "bias of one head, gradient": (_gradient(4, _attend), q, k, k, ((1, 1, 64, 48), BF16)),
+        "bias in float32": (_attend, q, k, k, ((1, 4, 64, 48), F32)),
+        "mask": (masked, q, k, k, mask),
+        "mask, gradient": (_gradient(3, masked), q, k, k, mask),
+        "bias and mask, gradient": (_gradient(4, both), q, k, k, bias, mask),
+        "lengths": (padded, q, k, k, lengths, lengths),
+        "lengths, gradient": (_gradient(3, padded), q, k, k, lengths, lengths),
+        "one length": (partial(_attend, names=["key_value_seq_lengths"]), q, k, k, lengths),
+        "window": (partial(_attend, local_window_size=(5, 0)), q, k, k),
+        "causal window": (partial(causal, local_window_size=4), q, k, k),
+        "residual": (partial(_attend, return_residual=True), q, k, k),
+        "residual, gradient": (_gradient(3, partial(_attend, return_residual=True)), q, k, k),
+        "without a batch": (_attend, *[(shape[1:], dtype) for shape, dtype in (q, k, k)]),
+        "vmap": (jax.vmap(_attend), *stack(q, k, k)),
+        "vmap of queries": (jax.vmap(_attend, in_axes=(0, None, None)), *stack(q), k, k),
+        "vmap, one bias": (jax.vmap(_attend, in_axes=(0, 0, 0, None)), *stack(q, k, k), bias),
+        "vmap, gradient": (jax.vmap(_gradient(3, causal)), *stack(q, k, k)),
+        "odd lengths": (_attend, *[((2, n, 4, 32), BF16) for n in (63, 47, 47)]),
+        # What is refused.
+        "float32": (_attend, *[(shape, F32) for shape in (Q, K, K)]),
+        "30 features": (_attend, *[((2, 64, 4, 30), BF16)] * 3),
+        "512 features": (_attend, *[((2, 64, 4, 512), BF16)] * 3),
+        "window to the right": (partial(_attend, local_window_size=4), q, k, k),
+        "odd lengths, gradient": (_gradient(3, _attend), *[((2, 63, 4, 32), BF16)] * 3),
+    }
+
+
+def matrices():
+    """Return functions whose kernels are cuSOLVER's or cuDNN's, with operands, by name."""
+    functions = {}
+    for dtype in ("float32", "float64", "complex64", "complex128"):
+        square, batch = ((5, 5), np.dtype(dtype)), ((3, 5, 5), np.dtype(dtype))
+        for method in (None, "CUSOLVER"):
+            options = {} if method is None else {"implementation": method}
+            functions[f"eig of {dtype} by {method}"] = partial(_eig, **options), square
+            functions[f"batched eig of {dtype} by {method}"] = partial(_eig, **options), batch
+        values = partial(_eig, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+        functions[f"eigenvalues of {dtype}"] = values, square
+        right = partial(_eig, compute_left_eigenvectors=False)
+        functions[f"right eigenvectors of {dtype}"] = right, square
+        functions[f"numpy.linalg.eig of {dtype}"] = jnp.linalg.eig, square
+        functions[f"numpy.linalg.eigvals of {dtype}"] = jnp.linalg.eigvals, square
+    return functions
+
+
+def _eig(x, implementation=None, **options):
+    if implementation is not None:
+        options["implementation"] = lax.linalg.EigImplementation[implementation]
+    return lax.linalg.eig(x, **options)
+
+
+def products():
+    """Return products of matrices that are scaled in blocks, with operands, by name."""
+    fp8, scale8 = jnp.float8_e4m3fn, jnp.float8_e8m0fnu
+    fp4 = jnp.float4_e2m1fn
+    rows = {}
+    for name, dtype, scale, size in (
+        ("mxfp8", fp8, scale8, 32),
+        ("mxfp4", fp4, scale8, 32),
+        ("nvfp4", fp4, fp8, 16),
+    ):
+        operands = [((2, 64, 128), dtype), ((2, 96, 128), dtype)]
+        scales = [((2, n, 128 // size), scale) for n in (64, 96)]
+        for out in (F32, BF16):
+            function = partial(jax.nn.scaled_matmul, preferred_element_type=out)
+            rows[f"{name} to {np.dtype(out).name}"] = (function, *operands, *scales)
+    return rows
+
+
+def _as_json(attribute):
+    text = str(attribute)
+    if text.startswith('"'):
+        content = attribute.value
+        return json.loads(content) if content.startswith("{") else content
+    return text
+
+
+# By default a call has no side effects and calls no computation. Both write it or leave it out.
+_DEFAULTS = {"has_side_effect": "false", "called_computations": "[]"}
+
+
+def _attributes(operation) -> dict:
+    """Return the attributes of a custom call that say what it computes."""
+    found = {name: _as_json(operation.attributes[name]) for name in operation.attributes}
+    # JAX writes the attributes of a typed call in the older of two forms.
+    if "mhlo.backend_config" in found:
+        found |= {"backend_config": found.pop("mhlo.backend_config"), "api_version": "4 : i32"}
+    return {n: value for n, value in found.items() if _DEFAULTS.get(n) != value}
+
+
+def custom_calls(lowered) -> list:
+    """Return the target, attributes and types of each custom call, in order."""
+    calls = []
+
+    def visit(operation):
+        for region in operation.regions:
+            for block in region.blocks:
+                for inner in block.operations:
+                    if inner.operation.name == "stablehlo.custom_call":
+                        attributes = _attributes(inner)
+                        types = [str(x.type) for x in (*inner.operands, *inner.results)]
+                        calls.append([attributes, types])
+                    visit(inner.operation)
+
+    visit(lowered.compiler_ir("stablehlo").operation)
+    return calls
+
+
+def lower(function, *operands) -> list | str:
+    """Return the custom calls of a function, or the class of the error."""
+    shapes = [jax.ShapeDtypeStruct(*operand) for operand in operands]
+    try:
+        return custom_calls(jax.jit(function).trace(*shapes).lower(lowering_platforms=("cuda",)))
+    except Exception as error:  # noqa: BLE001 - which error it is is compared, too
+        return type(error).__name__
+
+
+class _Versions:
+    """Versions of CUDA's libraries, which are not installed."""
+
+    @staticmethod
+    def cudnn_get_version() -> int:
+        return 91200
+
+    @staticmethod
+    def cusolver_get_version() -> int:
+        return 12000
+
+
+def main(out: str) -> None:
+    """Write the custom calls of all functions as JSON."""
+    jax.config.update("jax_enable_x64", True)
+    if "site-packages" in jax.__file__:
+        importlib.import_module("jax._src.lax.linalg").cuda_versions = _Versions()
+        cudnn = importlib.import_module("jax._src.cudnn.fused_attention_stablehlo")
+        cudnn.cuda_versions = _Versions()
+        cudnn.check_compute_capability = lambda capability: True
+        cudnn.is_cuda_compute_capability_equal = lambda capability: False
+    tables = {"attention": attention, "matrices": matrices, "products": products}
+    results = {t: {n: lower(*row) for n, row in make().items()} for t, make in tables.items()}
+    Path(out).write_text(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
