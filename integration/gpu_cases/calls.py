@@ -114,9 +114,23 @@ def products():
     ):
         operands = [((2, 64, 128), dtype), ((2, 96, 128), dtype)]
         scales = [((2, n, 128 // size), scale) for n in (64, 96)]
-        for out in (F32, BF16):
+        for out in (F32, BF16, F16):
             function = partial(jax.nn.scaled_matmul, preferred_element_type=out)
             rows[f"{name} to {np.dtype(out).name}"] = (function, *operands, *scales)
+    operands = [((2, 64, 128), F32)] * 2 + [((2, 64, 4), F32)] * 2
+    rows["float32"] = (jax.nn.scaled_matmul, *operands)
+    rows["vmap"] = (jax.vmap(jax.nn.scaled_matmul), *[((3, *s), d) for s, d in operands])
+    rows["vmap, one right"] = (
+        jax.vmap(jax.nn.scaled_matmul, in_axes=(0, None, 0, None)),
+        *[((3, *s) if i % 2 == 0 else s, d) for i, (s, d) in enumerate(operands)],
+    )
+    numbers = (((2,), (2,)), ((0,), (0,)))
+    for mode in ("mxfp8", "nvfp4"):
+        configs = [jax.nn.get_scaled_dot_general_config(mode)] * 3
+        options = {"dimension_numbers": numbers, "configs": configs}
+        product = partial(jax.nn.scaled_dot_general, **options)
+        rows[f"scaled_dot_general, {mode}"] = (product, *operands[:2])
+        rows[f"scaled_dot_general, {mode}, gradient"] = (_gradient(2, product), *operands[:2])
     return rows
 
 

@@ -1,5 +1,6 @@
 """Products of arrays that are quantized in blocks with scales."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -11,7 +12,10 @@ from ml_dtypes import float4_e2m1fn, float8_e4m3fn, float8_e8m0fnu
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_autodiff import jvp_flat, not_linear
+from ricci_batching import Axis, batched_at
 from ricci_numpy.authoring import check_choice
+from ricci_stablehlo import Lowering, Value, of_function, traced
 
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 
@@ -146,6 +150,12 @@ def scaled_matmul(
 def _scaled_matmul(
     a: ir.Array, b: ir.Array, a_scales: ir.Array, b_scales: ir.Array, *, dtype: np.dtype
 ) -> ir.Array:
+    return scaled_matmul_p.bind(a, b, a_scales, b_scales, dtype=dtype)
+
+
+def _by_operations(
+    a: ir.Array, b: ir.Array, a_scales: ir.Array, b_scales: ir.Array, *, dtype: np.dtype
+) -> ir.Array:
     numbers = (((2,), (2,)), ((0,), (0,)))
     wide_a, wide_b = _times_scales(a, a_scales), _times_scales(b, b_scales)
     product = lax.dot_general(wide_a, wide_b, numbers, preferred_element_type=np.float32)
@@ -157,6 +167,65 @@ def _times_scales(x: ir.Array, scales: ir.Array) -> ir.Array:
     batch, rows, blocks = scales.shape
     x = x.astype(np.float32).reshape(batch, rows, blocks, -1)
     return (x * scales.astype(np.float32)[..., None]).reshape(batch, rows, -1)
+
+
+def _scaled_matmul_aval(
+    a: ir.ShapedArray, b: ir.ShapedArray, *scales: ir.ShapedArray, dtype: np.dtype
+) -> ir.ShapedArray:
+    return ir.ShapedArray((*a.shape[:2], b.shape[1]), dtype)
+
+
+def _scaled_matmul_jvp(
+    primals: Sequence[ir.Array], tangents: Sequence[Any], *, dtype: np.dtype
+) -> tuple[Any, Any]:
+    product = lambda *operands: [_by_operations(*operands, dtype=dtype)]
+    (result,), (tangent,) = jvp_flat(product, primals, tangents)
+    return result, tangent
+
+
+def _scaled_matmul_batch(
+    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, dtype: np.dtype
+) -> tuple[ir.Array, int]:
+    stacks = [batched_at(x, dim, axis, 0) for x, dim in zip(args, dims, strict=True)]
+    joined = [x.reshape(x.shape[0] * x.shape[1], *x.shape[2:]) for x in stacks]
+    product = scaled_matmul_p.bind(*joined, dtype=dtype)
+    return product.reshape(*stacks[0].shape[:2], *product.shape[1:]), 0
+
+
+# XLA's names of the results that its operation on GPUs computes.
+_RESULTS = {"float16": "F16", "bfloat16": "BF16", "float32": "F32"}
+
+
+def _scaled_matmul_lower(ctx: Lowering, *operands: Value, dtype: np.dtype) -> Value:
+    if ctx.platform != "cuda" or dtype.name not in _RESULTS:
+        return traced(_by_operations)(ctx, *operands, dtype=dtype)
+    # XLA computes it by cuDNN where the card has block scales, else by ordinary operations.
+    config = {
+        "lhs_batch_dimensions": [0],
+        "rhs_batch_dimensions": [0],
+        "dequantize_type": _RESULTS[dtype.name],
+    }
+    (result,) = ctx.custom_call(
+        "__op$block_scaled_dot",
+        operands,
+        [ctx.out],
+        backend_config=json.dumps({"scaled_dot_backend_config": config}),
+        api_version=2,
+        operand_layouts=[(2, 1, 0)] * 4,
+        result_layouts=[(2, 1, 0)],
+    )
+    return result
+
+
+scaled_matmul_p: ir.Primitive = ir.define(
+    "scaled_matmul",
+    sharding=ir.unsharded(),
+    abstract_eval=_scaled_matmul_aval,
+    jvp=_scaled_matmul_jvp,
+    transpose=not_linear,
+    batch=_scaled_matmul_batch,
+    lower=of_function(_by_operations, _scaled_matmul_lower),
+)
 
 
 def _power_of_two_above(x: ir.Array) -> ir.Array:
@@ -214,10 +283,19 @@ def _product(
     return product * factor.reshape(()).astype(product.dtype)
 
 
+def _where_in_range(x: ir.Array, gradient: ir.Array, config: BlockScaleConfig) -> ir.Array:
+    """Return a gradient, with 0 where quantization has clipped the element."""
+    limit = float(jnp.finfo(config.data_type).max) * float(jnp.finfo(config.scale_type).max)
+    in_range = jnp.abs(x) <= _global_scale(config).reshape(()) * limit
+    return jnp.where(in_range, gradient, 0).astype(x.dtype)
+
+
 def _quantized_product(
     configs: Sequence[BlockScaleConfig], dtype: ir.DTypeLike
 ) -> Callable[[ir.Array, ir.Array], ir.Array]:
     """The product of stacks of matrices, whose derivative has quantized operands as well.
+
+    In mode ``"nvfp4"`` the derivative is that of the product without quantization.
 
     Args:
       configs: the quantization of the left operand, the right one, and the cotangent.
@@ -233,6 +311,9 @@ def _quantized_product(
 
     def backward(residuals: tuple[ir.Array, ir.Array], ct: ir.Array) -> tuple[ir.Array, ir.Array]:
         a, b = residuals
+        if configs[0].mode == "nvfp4":
+            by_a, by_b = jnp.matmul(ct, b), jnp.matmul(jnp.swapaxes(ct, 1, 2), a)
+            return _where_in_range(a, by_a, configs[0]), _where_in_range(b, by_b, configs[1])
         turned = lambda x: jnp.swapaxes(x, 1, 2)
         by_a = _product(ct, turned(b), configs[2], configs[1], a.dtype)
         by_b = _product(turned(ct), turned(a), configs[2], configs[0], b.dtype)
