@@ -9,6 +9,7 @@ from ricci_autodiff import jvp, vjp
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
 from ricci_lax import linalg
+from ricci_lax.linalg._eig import _paired_vectors
 from ricci_stablehlo import lower_jaxpr
 
 
@@ -175,10 +176,20 @@ IMPLEMENTATIONS = linalg.EigImplementation
 @pytest.mark.parametrize(("dtype", "kind"), [("float32", "real"), ("complex64", "comp")])
 @pytest.mark.parametrize(("platform", "prefix"), [("cuda", "cu"), ("rocm", "hip")])
 def test_text_of_eig_on_gpu(platform, prefix, dtype, kind, implementation, magma):
-    function = eig_of(False, True, implementation=implementation)
+    function = eig_of(True, True, implementation=implementation)
     text = text_of(function, of(2, 3, 3, dtype=dtype), platform)
     assert f'call_target_name = "{prefix}hybrid_eig_{kind}"' in text
-    assert f'backend_config = {{left = false, magma = "{magma}", right = true}}' in text
+    assert f'backend_config = {{left = true, magma = "{magma}", right = true}}' in text
+
+
+@pytest.mark.parametrize("implementation", [None, IMPLEMENTATIONS.CUSOLVER])
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_eig_without_left_eigenvectors_is_cusolvers_on_nvidia_gpus(dtype, right, implementation):
+    function = eig_of(False, right, implementation=implementation)
+    text = text_of(function, of(2, 3, 3, dtype=dtype), "cuda")
+    assert 'call_target_name = "cusolver_geev_ffi"' in text
+    assert f"backend_config = {{left = false, right = {str(right).lower()}}}" in text
 
 
 @pytest.mark.parametrize(
@@ -190,9 +201,15 @@ def test_text_of_eig_on_gpu(platform, prefix, dtype, kind, implementation, magma
         (NotImplementedError, "hessenberg: rocm is not supported", linalg.hessenberg, "rocm"),
         (
             NotImplementedError,
-            "EigImplementation.CUSOLVER is not supported",
+            "cuSOLVER computes no left eigenvectors",
             eig_of(True, True, implementation=IMPLEMENTATIONS.CUSOLVER),
             "cuda",
+        ),
+        (
+            NotImplementedError,
+            "and is for NVIDIA GPUs only",
+            eig_of(False, True, implementation=IMPLEMENTATIONS.CUSOLVER),
+            "rocm",
         ),
         (
             ValueError,
@@ -255,3 +272,14 @@ def test_use_magma_is_deprecated(use_magma, expected):
     with pytest.warns(DeprecationWarning, match="give implementation="):
         jaxpr = make_jaxpr(lambda x: linalg.eig(x, use_magma=use_magma))(of(3, 3))
     assert jaxpr.eqns[0].params["implementation"] is expected
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("shape", [(6, 6), (2, 3, 7, 7), (1, 1), (0, 0)])
+def test_eigenvectors_of_conjugate_eigenvalues_share_two_columns(shape):
+    # As LAPACK and cuSOLVER return those of real matrices.
+    matrices = np.random.RandomState(3).randn(*shape).astype(np.float32)
+    values, vectors = (x.astype(np.complex64) for x in np.linalg.eig(matrices))
+    second = (values.imag < 0)[..., None, :]
+    packed = np.where(second, -vectors.imag, vectors.real).astype(np.float32)
+    np.testing.assert_array_equal(_paired_vectors(values, packed), vectors)

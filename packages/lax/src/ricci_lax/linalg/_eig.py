@@ -8,15 +8,30 @@ import ricci_ir as ir
 from ricci_autodiff import Zero, not_linear
 from ricci_batching import leading_dims
 from ricci_lax.contractions._precision import Precision
-from ricci_lax.elementwise import abs, add, complex, conj, div, eq, imag, mul, neg
+from ricci_lax.elementwise import (
+    abs,
+    add,
+    complex,
+    conj,
+    div,
+    eq,
+    imag,
+    mul,
+    ne,
+    neg,
+    rem,
+    select_n,
+)
 from ricci_lax.elementwise import real as real_of
 from ricci_lax.elementwise._conversion import converted
-from ricci_lax.elementwise._factories import complex_of, real_part
+from ricci_lax.elementwise._factories import complex_of, filled_like, real_part, scalar_like
 from ricci_lax.elementwise._linear import write_complex
 from ricci_lax.reductions._arg_extrema import argmax
+from ricci_lax.reductions._cumulative import cumsum
+from ricci_lax.shapes import pad
 from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, reduce_sum, transpose
 from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_stablehlo import Lowering, Value
+from ricci_stablehlo import Lowering, Value, traced
 
 from ._kernels import (
     call_kernel,
@@ -38,7 +53,8 @@ __all__ = ["EigImplementation", "eig", "eig_p"]
 class EigImplementation(enum.Enum):
     """The implementation that computes eigenvalues.
 
-    ``LAPACK`` is for CPU, and works from GPU as well; ``MAGMA`` is for GPU.
+    ``LAPACK`` is for CPU, and works from GPU as well; ``MAGMA`` is for GPU; ``CUSOLVER``, without
+    left eigenvectors, is for NVIDIA GPUs.
     """
 
     CUSOLVER = "cusolver"
@@ -75,12 +91,15 @@ def _eig_lower(
     values, matrix = ctx.outs[0], ir.ShapedArray(x.shape, complex_of(x.dtype))
     batch_rank, is_real = len(x.shape) - 2, not is_complex(x)
     chosen = [compute_left_eigenvectors, compute_right_eigenvectors]
+    by_cusolver = ctx.platform == "cuda" and not compute_left_eigenvectors
+    if implementation is EigImplementation.CUSOLVER and is_gpu(ctx) and not by_cusolver:
+        raise NotImplementedError(
+            "eig: cuSOLVER computes no left eigenvectors, and is for NVIDIA GPUs only. Pass "
+            "compute_left_eigenvectors=False, or leave implementation out."
+        )
+    if by_cusolver and implementation in (None, EigImplementation.CUSOLVER):
+        return _eig_by_cusolver(ctx, x, compute_right_eigenvectors)
     if is_gpu(ctx):
-        if implementation not in _MAGMA:
-            raise NotImplementedError(
-                f"eig: {implementation} is not supported. Give EigImplementation.MAGMA, or LAPACK, "
-                "or leave implementation out."
-            )
         target = gpu_kernel(ctx, f"hybrid_eig_{'real' if is_real else 'comp'}", suffix="")
         left, right = map(flag, chosen)
         magma = _MAGMA[implementation] or ir.config.jax_use_magma
@@ -110,6 +129,45 @@ def _eig_lower(
     )
     results = [first, *(v for v, compute in zip((left, right), chosen, strict=True) if compute)]
     return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
+
+
+def _eig_by_cusolver(ctx: Lowering, x: Value, right: bool) -> list[Value]:
+    matrix, values = ir.ShapedArray(x.shape, x.dtype), ctx.outs[0]
+    info = ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))
+    attributes = {"left": flag(False), "right": flag(right)}
+    batch_rank = len(x.shape) - 2
+    outs = [matrix, values, matrix, matrix, info]
+    # The first result is where the kernel overwrites the matrix.
+    _, w, _, vectors, failed = call_kernel(
+        ctx, "cusolver_geev_ffi", [x], outs, batch_rank, attributes
+    )
+    results = [w]
+    if right:
+        results.append(vectors if is_complex(x) else traced(_paired_vectors)(ctx, w, vectors))
+    return [nan_where_failed(ctx, result, failed, batch_rank) for result in results]
+
+
+def _paired_vectors(values: ir.Array, vectors: ir.Array) -> ir.Array:
+    """The eigenvectors of real matrices, of which a pair shares two columns as in LAPACK.
+
+    Two conjugate eigenvalues follow each other. The real parts of both vectors are in the first
+    one's column, the imaginary parts of the first vector in the other's.
+    """
+    shape = shape_of(vectors)
+    rank = len(shape)
+    spread = lambda x: broadcast_in_dim(x, shape, (*range(rank - 2), rank - 1))
+    zero, unmoved = scalar_like(vectors, 0), [(0, 0, 0)] * (rank - 1)
+    shifted = lambda by: pad(vectors, zero, [*unmoved, (by, -by, 0)])
+    parts = imag(values)
+    is_paired = ne(parts, scalar_like(parts, 0))
+    position = cumsum(converted(is_paired, np.dtype(np.int32)), rank - 2)
+    is_first = eq(rem(position, scalar_like(position, 2)), scalar_like(position, 1))
+    paired, first = spread(is_paired), spread(is_first)
+    real = select_n(first, shifted(1), vectors)
+    imaginary = select_n(first, neg(vectors), shifted(-1))
+    return complex(
+        select_n(paired, vectors, real), select_n(paired, filled_like(vectors, 0), imaginary)
+    )
 
 
 def _vectors_jvp(
