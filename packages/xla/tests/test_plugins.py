@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from jaxlib import xla_client
+from jaxlib import _profiler, xla_client
 
 from ricci_xla.devices import _plugins
 from ricci_xla.devices._plugins import (
@@ -116,6 +116,7 @@ def test_metadata_server_is_not_asked_where_no_tpu_is(site, monkeypatch):
     monkeypatch.delenv("TPU_SKIP_MDS_QUERY", raising=False)
     monkeypatch.setattr(_plugins, "load_plugin", lambda name, library: None)
     monkeypatch.setattr(xla_client, "make_c_api_client", make)
+    monkeypatch.setattr(_plugins, "_register_profiler", lambda platform: None)
     _plugins.make_plugin_client(Plugin("tpu", Path("/libtpu.so")), {})
     monkeypatch.setenv("TPU_WORKER_ID", "0")
     _plugins.make_plugin_client(Plugin("tpu", Path("/libtpu.so")), {})
@@ -200,7 +201,7 @@ def test_modules_of_cuda_are_not_imported(site):
 
 WORKING = """
 import jax._src.xla_bridge as xb
-from jaxlib import xla_client
+from jaxlib import _profiler, xla_client
 def make():
     return xla_client.make_cpu_client(num_devices=3)
 def initialize():
@@ -247,3 +248,17 @@ def test_an_unloadable_plugin_is_an_error_if_it_is_requested(site, platforms):
     path = site / "jax_plugins/fake/__init__.py"
     assert (f"The plugin module jax_plugins.fake ({path})" in done.stderr) == (platforms != "cpu")
     assert (done.returncode == 0) == (platforms != "fake"), done.stderr
+
+
+def test_events_of_a_plugins_devices_are_in_profiles(monkeypatch):
+    registered = []
+    monkeypatch.setattr(_profiler, "register_plugin_profiler", registered.append)
+    monkeypatch.setattr(_plugins.runtime, "get_pjrt_plugin", lambda platform: f"API of {platform}")
+    monkeypatch.setattr(_plugins, "load_plugin", lambda platform, library: None)
+    monkeypatch.setattr(_plugins, "_register_cuda_kernels", lambda plugin: None)
+    monkeypatch.setattr(xla_client, "make_c_api_client", lambda *args: object())
+    _plugins._register_profiler.cache_clear()
+    for platform in ("tpu", "cuda", "own", "cuda"):
+        _plugins.make_plugin_client(Plugin(platform, Path("plugin.so")), {})
+    _plugins._register_profiler.cache_clear()
+    assert registered == ["API of tpu", "API of cuda", "API of own"]

@@ -436,7 +436,7 @@ def register_plugin(
         chosen = options() if callable(options) else options
         coordinator = _clients.distributed.get("client")
         settings = {**(chosen or {}), **_plugins.client_options()}
-        return xla_client.make_c_api_client(plugin_name, settings, coordinator)
+        return _plugins.make_client(plugin_name, settings, coordinator)
 
     register_backend_factory(plugin_name, factory or make, priority=priority, fail_quietly=False)
     return runtime.get_pjrt_plugin(plugin_name) if has_library else None

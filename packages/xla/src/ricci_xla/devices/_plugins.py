@@ -243,6 +243,30 @@ def load_cuda_plugin(plugin: Plugin) -> None:
     _register_cuda_kernels(plugin)
 
 
+def make_client(platform: str, options: Mapping[str, Any], coordinator: object = None) -> Client:
+    """Create a client of a loaded platform, whose device events will be in profiles.
+
+    Args:
+      platform: the platform's name.
+      options: the client's options.
+      coordinator: the client of the coordination service, if there are several processes.
+
+    Raises:
+      JaxRuntimeError: if the plugin finds no device.
+    """
+    client = xla_client.make_c_api_client(platform, options, coordinator)
+    _register_profiler(platform)
+    return client
+
+
+@cache
+def _register_profiler(platform: str) -> None:
+    # Lazy, since CPUs need no plugin.
+    profiler = importlib.import_module("jaxlib._profiler")
+    # Not before there is a client: on a machine without a driver, each profile would be an error.
+    profiler.register_plugin_profiler(runtime.get_pjrt_plugin(platform))
+
+
 def make_plugin_client(plugin: Plugin, distributed: Mapping[str, Any]) -> Client:
     """Load a plugin's shared object, unless it is loaded already, and create its client.
 
@@ -259,14 +283,14 @@ def make_plugin_client(plugin: Plugin, distributed: Mapping[str, Any]) -> Client
         # libtpu finds the other processes' devices by itself.
         with nullcontext() if may_have_tpu() else without_metadata_server():
             load_plugin(name, plugin.library)
-            return xla_client.make_c_api_client(name, client_options(), None)
+            return make_client(name, client_options())
     options, coordinator = client_options(), distributed.get("client")
     if name == "cuda":
         load_cuda_plugin(plugin)
         options = {**cuda_options(distributed), **options}
     else:
         load_plugin(name, plugin.library)
-    return xla_client.make_c_api_client(name, options, coordinator)
+    return make_client(name, options, coordinator)
 
 
 def cuda_options(distributed: Mapping[str, Any]) -> dict[str, Any]:
