@@ -1,8 +1,10 @@
 """The public namespaces hold what they say, and nothing of JAX."""
 
 import importlib
+import runpy
 import subprocess
 import sys
+from importlib import metadata
 from importlib.metadata import requires
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -44,6 +46,17 @@ def test_every_listed_name_exists(name):
 )
 def test_transformations_have_documentation(name):
     assert getattr(ricci, name).__doc__
+
+
+def test_version_of_a_checkout_is_that_of_its_file(monkeypatch):
+    def missing(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    file = Path(ricci.__file__).parents[4] / "VERSION"
+    if not file.is_file():
+        pytest.skip("ricci is installed here, not a checkout")
+    assert runpy.run_module("ricci._version")["__version__"] == file.read_text().strip()
 
 
 def test_version_is_the_installed_one():

@@ -27,6 +27,7 @@ from ricci_xla.cache import (
 from ricci_xla.cache import _folder as folder_module
 from ricci_xla.cache import _key as key_module
 from ricci_xla.cache import _persistent as persistent
+from ricci_xla.compile import _compiler
 from ricci_xla.devices._runtime_types import CompileOptions, LoadedExecutable
 from ricci_xla.files import FileError, FileKind, read_file, write_file
 
@@ -632,3 +633,15 @@ def test_an_invalid_size_is_an_error(folder, capsys):
     with pytest.raises(SystemExit):
         main(["prune", folder.path, "--max-size", "much"])
     assert "expected bytes" in capsys.readouterr().err
+
+
+def test_without_msgspec_programs_are_compiled_and_the_cache_is_off(folder, tmp_path, monkeypatch):
+    def import_module(name):
+        raise ModuleNotFoundError("No module named 'msgspec'", name="msgspec")
+
+    monkeypatch.setattr(_compiler, "import_module", import_module)
+    _compiler._persistent_cache.cache_clear()
+    with pytest.warns(UserWarning, match="pip install msgspec"):
+        compile_text(program(), devices()[:1])
+    _compiler._persistent_cache.cache_clear()
+    assert not list(tmp_path.rglob("*.*"))

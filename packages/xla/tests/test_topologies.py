@@ -90,7 +90,7 @@ def test_an_invalid_description_of_gpus_is_an_error(args, options, error):
 @pytest.mark.parametrize("name", GPU_TARGETS)
 def test_without_the_cuda_plugin_its_installation_is_named(monkeypatch, name):
     monkeypatch.setattr(_topologies, "find_cuda_plugin", lambda: None)
-    with pytest.raises(RuntimeError, match=f"pip install jax-cuda13-pjrt=={jaxlib_version}"):
+    with pytest.raises(RuntimeError, match=f"pip install jax-cuda13-plugin=={jaxlib_version}"):
         get_topology_desc(name)
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from ricci_ir import config
+from ricci_ir import config, warn_user
 from ricci_stablehlo import HostCallback
 from ricci_xla.devices import Client, Device, DeviceList, is_described
 from ricci_xla.devices._client import check_not_forked
@@ -229,10 +230,9 @@ def compile_text(
     compile = lambda options: client.compile_and_load(text, device_list, options)
     if not cached or module_transformations:
         return compile(options)
-    if _cache_folder.value and _cache_enabled.value:
-        from ricci_xla.cache import cached_compile  # noqa: PLC0415 - lazy: only if a folder is set
-
-        compile = partial(cached_compile, text, devices, compile=compile)
+    room = _persistent_cache() if _cache_folder.value and _cache_enabled.value else None
+    if room is not None:
+        compile = partial(room.cached_compile, text, devices, compile=compile)
     if warm_start_hooks.compile is not None:
         return warm_start_hooks.compile.load_or_compile(text, devices, options, compile)
     return compile(options)
@@ -242,9 +242,25 @@ def is_compiled(
     text: str | bytes, devices: Sequence[Device], compiler_options: Mapping[str, Any]
 ) -> bool:
     """Whether the persistent cache has the executable of a module on one device."""
-    if not (_cache_folder.value and _cache_enabled.value):
+    room = _persistent_cache() if _cache_folder.value and _cache_enabled.value else None
+    if room is None:
         return False
-    from ricci_xla.cache import is_cached  # noqa: PLC0415 - lazy: only if a folder is set
+    return room.is_cached(text, devices, compile_options(devices, options=compiler_options))
 
-    options = compile_options(devices, options=compiler_options)
-    return is_cached(text, devices, options)
+
+@cache
+def _persistent_cache() -> Any:
+    """The package of the persistent cache, or ``None`` where it cannot be imported.
+
+    It is imported when a folder is set. Its library may be missing in a checkout on the path.
+    """
+    try:
+        return import_module("ricci_xla.cache")
+    except ModuleNotFoundError as error:
+        if error.name != "msgspec":
+            raise
+        warn_user(
+            "the compilation cache is off, since the package msgspec is not installed: each "
+            "process compiles its programs anew. Install it with `pip install msgspec`."
+        )
+        return None

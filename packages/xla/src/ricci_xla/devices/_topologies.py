@@ -89,7 +89,7 @@ def get_topology_desc(
 
     Raises:
       RuntimeError: if the package is not installed that compiles for the devices: ``libtpu`` or
-        ``jax-cuda13-pjrt``.
+        ``jax-cuda13-plugin``.
       JaxRuntimeError: if there is no such topology.
       ValueError: if the number of CPU devices or of GPUs is missing or is not one, or there is
         neither the name of a GPU nor its description.
@@ -196,9 +196,9 @@ def _gpu_devices(
     plugin = find_cuda_plugin()
     if plugin is None:
         raise RuntimeError(
-            "get_topology_desc: the package jax-cuda13-pjrt is not installed, which compiles for "
-            f"GPUs. Install it with `pip install jax-cuda13-pjrt=={jaxlib_version} "
-            "nvidia-cuda-nvcc nvidia-nvvm` (260 MB); neither a GPU nor its driver is needed."
+            "get_topology_desc: the package jax-cuda13-plugin is not installed, which compiles "
+            f"for GPUs. Install it with `pip install jax-cuda13-plugin=={jaxlib_version}` (143 "
+            "MB); neither a GPU nor its driver nor CUDA is needed."
         )
     load_cuda_plugin(plugin)
     described = xla_client.make_c_api_device_topology(
