@@ -212,6 +212,21 @@ def integration_gpu(session: nox.Session) -> None:
     run_pytest(session, environment, "integration", RICCI_TEST_PLATFORM="gpu")
 
 
+@nox.session(name="gpu-described")
+def gpu_described(session: nox.Session) -> None:
+    """Compile programs for a described H100, beside JAX; no GPU and no driver is needed.
+
+    It is not in CI: the plugin is 143 MB, for each side, and a sixth of the programs takes two
+    processors some ten minutes. `RICCI_GPU_STEP=1` compiles all of them.
+    """
+    environment = workspace(name="gpu-described", groups=("build", "test", "gpu-described"))
+    theirs = Environment("gpu-described-oracle")
+    theirs.make([[*dependency_group("oracle"), *dependency_group("gpu-described")]])
+    options = ["integration/devices/test_gpu_programs.py", "-rs"]
+    variables = {"RICCI_TEST_PLATFORM": "cpu", "RICCI_GPU_ORACLE": theirs.python}
+    run_pytest(session, environment, *options, **variables)
+
+
 @nox.session(name="integration-tpu")
 def integration_tpu(session: nox.Session) -> None:
     """Compile programs for TPUs, which need not be here; where one is, run all tests on it."""

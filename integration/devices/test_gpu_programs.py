@@ -1,0 +1,113 @@
+"""Programs compiled for a described H100 beside JAX's: memory, kernels and custom calls.
+
+`nox -s gpu-described` runs this where the CUDA plugin is installed; it needs no GPU and no driver.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
+pytest.importorskip("jax", reason="both sides import jax: the drop-in, or JAX")
+
+from gpu_cases.accepted import DIFFERENCES
+
+import ricci
+import ricci.numpy as jnp
+from ricci.experimental import topologies
+from ricci.parallel import plan
+from ricci_xla.devices._gpu_targets import GPU_CONFIGS
+
+INTEGRATION = Path(__file__).parents[1]
+ORACLE = os.environ.get("RICCI_GPU_ORACLE")  # real JAX with the same plugin
+GROUPS = ["arrays", "matrices", "learning", "models", "collectives"]
+# Every so many programs of a group are compiled; 1 for all.
+STEP = os.environ.get("RICCI_GPU_STEP", "6")
+pytestmark = pytest.mark.skipif(
+    find_spec("jax_plugins") is None or find_spec("jax_plugins.xla_cuda13") is None,
+    reason="jax-cuda13-plugin, which compiles for GPUs, is not installed: nox -s gpu-described",
+)
+
+
+@pytest.fixture(scope="module", params=GROUPS)
+def compiled(request, tmp_path_factory):
+    """What each program of a group compiles to, ours and JAX's."""
+    if ORACLE is None:
+        pytest.skip("no JAX with the CUDA plugin: run nox -s gpu-described")
+    folder = tmp_path_factory.mktemp(request.param)
+    config = folder / "h100.txt"
+    config.write_text(GPU_CONFIGS["h100"])
+    sides = []
+    for name, python, paths in (("ours", sys.executable, sys.path), ("theirs", ORACLE, [])):
+        out = folder / f"{name}.json"
+        variables = {
+            **os.environ,
+            "JAX_PLATFORMS": "cpu",
+            "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",  # there is no driver to ask
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(INTEGRATION), *paths])),
+        }
+        command = [python, "-W", "ignore", "-m", "gpu_cases.side"]
+        command += [str(out), str(config), STEP, request.param]
+        subprocess.run(command, env=variables, cwd=folder, check=True)
+        sides.append(json.loads(out.read_text()))
+    return sides
+
+
+def costs(program):
+    """Return what is compared: all but the time of compilation and the text of an error."""
+    return {k: v for k, v in program.items() if k not in ("seconds", "text")}
+
+
+def test_programs_take_no_more_memory_and_kernels_than_jaxs(compiled):
+    ours, theirs = compiled
+    assert ours.keys() == theirs.keys()
+    wrong = []
+    for name, their in theirs.items():
+        our = ours[name]
+        accepted = DIFFERENCES.get(name)
+        if accepted is not None:
+            if accepted != (costs(our), costs(their)):
+                wrong.append((name, "not as accepted", our, their))
+        elif "error" in our or "error" in their:
+            if costs(our) != costs(their):
+                wrong.append((name, our, their))
+        else:
+            fewer = sum(our["kernels"].values()) <= sum(their["kernels"].values())
+            smaller = our["temporaries"] <= their["temporaries"]
+            if not (fewer and smaller and our["calls"] == their["calls"]):
+                wrong.append((name, our, their))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize("name", GPU_CONFIGS)
+def test_a_program_is_compiled_for_each_named_gpu(name):
+    (device,) = topologies.get_topology_desc(name).devices
+    assert device.platform == "gpu"
+    sharding = ricci.sharding.SingleDeviceSharding(device)
+    x = ricci.ShapeDtypeStruct((256, 256), jnp.float32, sharding=sharding)
+    compiled = ricci.jit(lambda x: jnp.sin(x @ x)).lower(x).compile()
+    assert compiled.memory_analysis().argument_size_in_bytes == 4 * 256**2
+    with pytest.raises(RuntimeError, match="described and not attached"):
+        compiled(jnp.zeros((256, 256), jnp.float32))
+
+
+def test_processes_and_slices_of_gpus_are_described():
+    devices = topologies.get_topology_desc("h100:2x2x4").devices
+    assert len(devices) == 16
+    assert {d.process_index for d in devices} == {0, 1, 2, 3}
+
+
+def test_a_plan_for_gpus():
+    topology = topologies.get_topology_desc("h100:2")
+    mesh = topologies.make_mesh(topology, (2,), ("x",))
+    rows = ricci.NamedSharding(mesh, ricci.P("x"))
+    x = ricci.ShapeDtypeStruct((1024, 1024), jnp.float32, sharding=rows)
+    found = plan(ricci.jit(lambda x: x.T @ x), x, topology=topology)
+    assert "2 x NVIDIA H100" in str(found) and "all-reduce" in str(found)
+    remembered = ricci.memory_plan(lambda x: jnp.tanh(x @ x).sum(), x)
+    assert remembered.peak_bytes > 2 * 1024**2
