@@ -54,8 +54,8 @@ def _products(table: Table) -> None:
     add("matmul.f16", cast(jnp.float16), TALL, SHORT, tolerance=5e-3)
     add("matmul.c64", jnp.matmul, COMPLEX, COMPLEX, tolerance=5e-3)
     for name in ALGORITHMS.split():
-        dot = partial(lax.dot, precision=getattr(lax.DotAlgorithmPreset, name))
-        add(f"dot.{name}", dot, TALL, SHORT, tolerance=2e-2)
+        by_algorithm = partial(lax.dot, precision=getattr(lax.DotAlgorithmPreset, name))
+        add(f"dot.{name}", by_algorithm, TALL, SHORT, tolerance=2e-2)
     for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
 
         def dot(a, b, name=name):

@@ -8,6 +8,7 @@ import json
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -177,7 +178,8 @@ def lower(function, *operands) -> list | str:
     """Return the custom calls of a function, or the class of the error."""
     shapes = [jax.ShapeDtypeStruct(*operand) for operand in operands]
     try:
-        return custom_calls(jax.jit(function).trace(*shapes).lower(lowering_platforms=("cuda",)))
+        jitted: Any = jax.jit(function)
+        return custom_calls(jitted.trace(*shapes).lower(lowering_platforms=("cuda",)))
     except Exception as error:  # noqa: BLE001 - which error it is is compared, too
         return type(error).__name__
 
@@ -198,8 +200,9 @@ def main(out: str) -> None:
     """Write the custom calls of all functions as JSON."""
     jax.config.update("jax_enable_x64", True)
     if "site-packages" in jax.__file__:
-        importlib.import_module("jax._src.lax.linalg").cuda_versions = _Versions()
-        cudnn = importlib.import_module("jax._src.cudnn.fused_attention_stablehlo")
+        linalg: Any = importlib.import_module("jax._src.lax.linalg")
+        linalg.cuda_versions = _Versions()
+        cudnn: Any = importlib.import_module("jax._src.cudnn.fused_attention_stablehlo")
         cudnn.cuda_versions = _Versions()
         cudnn.check_compute_capability = lambda capability: True
         cudnn.is_cuda_compute_capability_equal = lambda capability: False

@@ -21,9 +21,9 @@ def dot(x, w, dtype):
     if dtype != FP8:
         return x.astype(dtype) @ w.astype(dtype)
     scales = [jnp.max(jnp.abs(a)).astype(np.float32) / 448 for a in (x, w)]
-    low = [(a / scale).astype(FP8) for a, scale in zip((x, w), scales, strict=True)]
+    a, b = ((z / scale).astype(FP8) for z, scale in zip((x, w), scales, strict=True))
     contracted = (((x.ndim - 1,), (0,)), ((), ()))
-    out = lax.dot_general(*low, contracted, preferred_element_type=np.float32)
+    out = lax.dot_general(a, b, contracted, preferred_element_type=np.float32)
     return out * (scales[0] * scales[1])
 
 
@@ -46,8 +46,10 @@ def convolutional(batch: int):
         low = np.float32 if dtype == FP8 else dtype
         for name in ("a", "b"):
             layout = ("NHWC", "HWIO", "NHWC")
-            operands = x.astype(low), weights[name].astype(low)
-            x = lax.conv_general_dilated(*operands, (2, 2), "SAME", dimension_numbers=layout)
+            kernel = weights[name].astype(low)
+            x = lax.conv_general_dilated(
+                x.astype(low), kernel, (2, 2), "SAME", dimension_numbers=layout
+            )
             x = jax.nn.relu(x)
         logits = dot(x.mean((1, 2)), weights["c"], dtype).astype(np.float32)
         return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), y[:, None], 1))

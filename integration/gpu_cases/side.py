@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -110,16 +111,16 @@ def compile_all(describe, names, step: int) -> dict:
         table = Table()
         MODULES[group].add_programs(table)
         for name, program in table.programs.items():
-            jitted = jax.jit(program.function, out_shardings=on_device)
+            placed: Any = jax.jit(program.function, out_shardings=on_device)
             arguments = [shape(x) for x in program.arguments]
-            compile_one(group, name, lambda f=jitted, a=arguments: f.lower(*a))
+            compile_one(group, name, lambda f=placed, a=arguments: f.lower(*a))
     if "models" in names:
         for name, (weights, batch, loss) in models.models(big=False).items():
             for precision, dtype in models.DTYPES.items():
-                step = models.training_step(loss, dtype)
+                step_of = models.training_step(loss, dtype)
                 arguments = jax.tree.map(shape, (weights, *batch))
                 compile_one(
-                    "models", f"{name}.{precision}", lambda f=step, a=arguments: f.lower(*a)
+                    "models", f"{name}.{precision}", lambda f=step_of, a=arguments: f.lower(*a)
                 )
     if "collectives" in names:
         for sizes in ("1x1x2", "2x1x1"):
@@ -127,9 +128,8 @@ def compile_all(describe, names, step: int) -> dict:
             spread = NamedSharding(mesh, PartitionSpec("x"))
             x = jax.ShapeDtypeStruct(collective.SHAPE, collective.DTYPE, sharding=spread)
             for name, function in collective.programs(mesh).items():
-                compile_one(
-                    "collectives", f"{name}.{sizes}", lambda f=function, x=x: jax.jit(f).lower(x)
-                )
+                jitted: Any = jax.jit(function)
+                compile_one("collectives", f"{name}.{sizes}", lambda f=jitted, x=x: f.lower(x))
     return results
 
 

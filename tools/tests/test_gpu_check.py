@@ -1,0 +1,54 @@
+"""The check for a GPU, dry: what it compares, and its parts on a CPU."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import gpu_check
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], 0.0),
+        ([1.0, np.nan], [1.0, np.nan], 0.0),
+        ([np.inf, 1.0], [np.inf, 1.5], 0.5 / 1.5),
+        ([1.0, np.nan], [1.0, 2.0], np.inf),
+        ([1.0], [1.0, 2.0], np.inf),
+        ([100.0, 1.0], [100.0, 2.0], 0.01),
+    ],
+)
+def test_gaps_are_relative_to_the_largest_value(ours, theirs, expected):
+    assert gpu_check.gap(np.array(ours), np.array(theirs)) == pytest.approx(expected)
+
+
+def test_integers_are_the_same_or_not():
+    assert gpu_check.gap(np.array([1, 2]), np.array([1, 2])) == 0
+    assert gpu_check.gap(np.array([1, 2]), np.array([1, 3])) == np.inf
+
+
+def test_facts_in_which_the_sides_differ_are_reported():
+    sides = {"jax": {"a": 1, "b": [2], "_device": 0}, "ricci": {"a": 1, "b": [3], "_device": 1}}
+    assert gpu_check.differing(sides) == {"compared": 2, "differ": {"b": [[2], [3]]}}
+
+
+def test_times_are_medians_and_ratios():
+    runs = [{"jax": {"x": t, "y": "error"}, "ricci": {"x": 2 * t, "y": 1}} for t in (1, 5, 2)]
+    assert gpu_check.ratios(runs) == {"x": [2.0, 4.0, 2.0]}
+
+
+def test_a_dry_run_on_the_cpu_has_the_facts_of_a_side(tmp_path):
+    pytest.importorskip("jax", reason="a side imports jax: the drop-in")
+    options = argparse.Namespace(
+        budget=300.0, cap=200.0, platform="cpu", jax=sys.executable, out=tmp_path, step=1
+    )
+    check = gpu_check.Check(options)
+    facts = check.facts(*check.start("ricci", "features"))
+    assert facts["donation"] == [True, True] and facts["nans"] == "FloatingPointError"
+    assert facts["offloaded_residuals"] == 1.44016
+    assert not [fact for fact in facts.values() if "Error:" in str(fact)]
