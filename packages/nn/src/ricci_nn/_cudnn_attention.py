@@ -8,6 +8,7 @@ that layout.
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,22 +36,38 @@ _BACKWARD = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What both directions of attention share.
+
+    Attributes:
+      scale: the factor of the logits.
+      mask: ``"NO_MASK"``, ``"CAUSAL"``, ``"PADDING"`` or ``"PADDING_CAUSAL"``.
+      window: the number of keys that a query attends to, itself included; 0 for all.
+      has_bias: whether there is a bias.
+    """
+
+    scale: float
+    mask: str
+    window: int
+    has_bias: bool
+
+
+type _Products = dict[str, tuple[int, int, tuple[int, int], tuple[int, int]]]
+# The operands, the result and the sums of the softmax.
+type _Residuals = tuple[tuple[ir.Array, ...], ir.Array, ir.Array]
+type _Dims = Sequence[int | None]
+
+
 def _backend_config(
-    query: ir.ShapedArray,
-    key: ir.ShapedArray,
-    products: dict[str, tuple[int, int, tuple[int, int], tuple[int, int]]],
-    scale: float,
-    mask: str,
-    window: int,
+    query: ir.ShapedArray, key: ir.ShapedArray, products: _Products, options: _Options
 ) -> str:
     """Return the configuration of a call.
 
     Args:
       query, key: their types.
       products: the dimensions of the products of matrices.
-      scale: the factor of the logits.
-      mask: ``"NO_MASK"``, ``"CAUSAL"``, ``"PADDING"`` or ``"PADDING_CAUSAL"``.
-      window: the number of keys that a query attends to, itself included; 0 for all.
+      options: the options.
     """
     batch, positions, heads, _ = query.shape
     strings = lambda numbers: [str(number) for number in numbers]
@@ -90,14 +107,14 @@ def _backend_config(
             "is_cudnn_frontend": True,
             "workspace_size": "0",
         },
-        "fmha_scale": scale,
+        "fmha_scale": options.scale,
         "intermediate_tensor_shape": logits,
         "is_flash_attention": True,
-        "mask_type": mask,
+        "mask_type": options.mask,
         **dimension_numbers,
         "dropout_rate": 0.0,
         "seed": 42,
-        "sliding_window_length": window,
+        "sliding_window_length": options.window,
         "max_seg_per_batch": 1,
         "is_paged_attention": False,
     }
@@ -141,7 +158,7 @@ def _by_head(aval: ir.ShapedArray) -> ir.ShapedArray:
 _by_position = traced(lambda x: lax.transpose(x, (0, 2, 1, 3)))
 
 
-def _examples(x: Any, dim: int | None) -> int:
+def _examples(x: ir.Array, dim: int | None) -> int:
     """Return the size of the batch of an operand, behind the mapped axis."""
     return x.shape[1 if dim == 0 else 0]
 
@@ -174,23 +191,25 @@ def _forward_aval(
     return [ir.ShapedArray(query.shape, query.dtype), *([sums] if statistics else [])]
 
 
-def _forward_batch(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any):
-    bias = 3 if params["has_bias"] else None
+def _forward_batch(
+    axis: Axis, args: Sequence[ir.Array], dims: _Dims, *, statistics: bool, options: _Options
+):
+    bias = 3 if options.has_bias else None
     operands = _fold(axis, args, dims, bias)
     if bias and dims[bias] is None and _examples(args[bias], None) == 1:
         operands[bias] = args[bias]
-    results = forward_p.bind(*operands, **params)
+    results = forward_p.bind(*operands, statistics=statistics, options=options)
     return [_unfold(axis, x) for x in results], [0] * len(results)
 
 
 def _forward_lower(
-    ctx: Lowering, *operands: Value, has_bias: bool, statistics: bool, **options: Any
+    ctx: Lowering, *operands: Value, statistics: bool, options: _Options
 ) -> list[Value]:
     query, key = (x.aval for x in operands[:2])
-    config = _backend_config(query, key, _FORWARD, **options)
+    config = _backend_config(query, key, _FORWARD, options)
     outs = [_by_head(ctx.outs[0]), *ctx.outs[1:]]
     layouts = [_BY_HEAD, (2, 1, 0)][: len(outs)]
-    out, *sums = _call(ctx, "", operands, outs, layouts, has_bias, config)
+    out, *sums = _call(ctx, "", operands, outs, layouts, options.has_bias, config)
     return [_by_position(ctx, out), *sums]
 
 
@@ -221,22 +240,27 @@ def _backward_aval(
     return [ir.ShapedArray(x.shape, x.dtype) for x in of]
 
 
-def _backward_batch(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any):
-    operands = _fold(axis, args, dims, 5 if params["has_bias"] else None)
-    results = [_unfold(axis, x) for x in backward_p.bind(*operands, **params)]
-    if params["bias_gradient"] and _examples(args[5], dims[5]) == 1:
+def _backward_batch(
+    axis: Axis, args: Sequence[ir.Array], dims: _Dims, *, bias_gradient: bool, options: _Options
+):
+    operands = _fold(axis, args, dims, 5 if options.has_bias else None)
+    results = [
+        _unfold(axis, x)
+        for x in backward_p.bind(*operands, bias_gradient=bias_gradient, options=options)
+    ]
+    if bias_gradient and _examples(args[5], dims[5]) == 1:
         results[3] = jnp.sum(results[3], axis=1, keepdims=True)
     return results, [0] * len(results)
 
 
 def _backward_lower(
-    ctx: Lowering, *operands: Value, has_bias: bool, bias_gradient: bool, **options: Any
+    ctx: Lowering, *operands: Value, bias_gradient: bool, options: _Options
 ) -> list[Value]:
     query, key = (x.aval for x in operands[:2])
-    config = _backend_config(query, key, _BACKWARD, **options)
+    config = _backend_config(query, key, _BACKWARD, options)
     outs = [*map(_by_head, ctx.outs[:3]), *ctx.outs[3:]]
     layouts = [_BY_HEAD] * 3 + [_BY_POSITION] * bias_gradient
-    results = _call(ctx, "Backward", operands, outs, layouts, has_bias, config)
+    results = _call(ctx, "Backward", operands, outs, layouts, options.has_bias, config)
     return [*(_by_position(ctx, x) for x in results[:3]), *results[3:]]
 
 
@@ -284,24 +308,25 @@ def _full_bias(
     return excluding if bias is None else jnp.add(full(bias), excluding.astype(bias.dtype))
 
 
-def _differentiable(bias: bool, lengths: bool, statistics: bool, **options: Any) -> Callable:
+def _differentiable(bias: bool, lengths: bool, statistics: bool, options: _Options) -> Callable:
     """Return attention with cuDNN's gradient, as a function of the operands of ``forward_p``.
 
     Args:
       bias: whether the bias has a gradient.
       lengths: whether there are lengths of sequences.
       statistics: whether the sums of the softmax are a result.
+      options: the options.
     """
 
     @lax.custom_vjp
     def attend(*operands: ir.Array) -> list[ir.Array]:
-        return forward_p.bind(*operands, statistics=statistics, **options)
+        return forward_p.bind(*operands, statistics=statistics, options=options)
 
-    def forward(*operands: ir.Array) -> tuple[list[ir.Array], Any]:
-        out, sums = forward_p.bind(*operands, statistics=True, **options)
+    def forward(*operands: ir.Array) -> tuple[list[ir.Array], _Residuals]:
+        out, sums = forward_p.bind(*operands, statistics=True, options=options)
         return [out, sums][: 1 + statistics], (operands, out, sums)
 
-    def backward(residuals: Any, cotangents: Sequence[ir.Array]) -> tuple[Any, ...]:
+    def backward(residuals: _Residuals, cotangents: Sequence[ir.Array]) -> tuple[Any, ...]:
         (query, key, value, *others), out, sums = residuals
         positions = query.shape[1], key.shape[1]
         if positions[0] % 2 or positions[1] % 2:
@@ -311,7 +336,7 @@ def _differentiable(bias: bool, lengths: bool, statistics: bool, **options: Any)
             )
         biases, sizes = (others[:-2], others[-2:]) if lengths else (others, [])
         operands = (query, key, value, sums, cotangents[0], *biases, out, *sizes)
-        gradients = backward_p.bind(*operands, bias_gradient=bias, **options)
+        gradients = backward_p.bind(*operands, bias_gradient=bias, options=options)
         return (*gradients, *[None] * (len(biases) - bias + len(sizes)))
 
     attend.defvjp(forward, backward)
@@ -360,13 +385,10 @@ def cudnn_attention(
             whole = jnp.full((batch,), longest, np.int32)
             operands.append(whole if lengths is None else jnp.asarray(lengths))
     kinds = ["PADDING"] * has_lengths + ["CAUSAL"] * is_causal
-    attend = _differentiable(
-        bias is not None,
-        has_lengths,
-        statistics,
-        has_bias=full_bias is not None,
-        scale=float(scale),
-        mask="_".join(kinds) or "NO_MASK",
-        window=0 if window is None else window[0] + 1,
+    options = _Options(
+        float(scale),
+        "_".join(kinds) or "NO_MASK",
+        0 if window is None else window[0] + 1,
+        full_bias is not None,
     )
-    return attend(*operands)
+    return _differentiable(bias is not None, has_lengths, statistics, options)(*operands)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache, partial
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -249,7 +250,7 @@ def is_compiled(
 
 
 @cache
-def _persistent_cache() -> Any:
+def _persistent_cache() -> ModuleType | None:
     """The package of the persistent cache, or ``None`` where it cannot be imported.
 
     It is imported when a folder is set. Its library may be missing in a checkout on the path.
