@@ -113,3 +113,10 @@ def test_jaxprs_print_donated_invars():
     assert "donated_invars=(True, False, True, False)" in str(
         ricci.make_jaxpr(lambda x, y: ricci.jvp(step, (x, y), (x, y)))(1.0, 2.0)
     )
+
+
+@pytest.mark.parametrize("fun", [max, dict, range])
+def test_names_of_donated_arguments_need_a_signature(fun):
+    with pytest.raises(ValueError, match="Pass donate_argnums instead"):
+        ricci.jit(fun, donate_argnames="a")
+    ricci.jit(fun, donate_argnums=0, static_argnames="b")

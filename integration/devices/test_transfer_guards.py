@@ -240,3 +240,13 @@ def test_operations_that_numpy_computes_first_are_compiled_instead():
     x = device_put(np.arange(11.0, dtype=np.float32))
     with transfer_guard_host_to_device("disallow"):
         assert (x + x).tolist() == list(range(0, 22, 2))
+
+
+@pytest.mark.parametrize("impl", [None, "rbg", "unsafe_rbg"])
+@pytest.mark.parametrize("function", [ricci.random.key, ricci.random.PRNGKey])
+def test_keys_of_seeds_on_the_device_need_no_transfer(impl, function):
+    seed = device_put(np.int32(7))
+    with ricci.transfer_guard("disallow"):
+        key = function(seed, impl=impl)
+    words = key if function is ricci.random.PRNGKey else ricci.random.key_data(key)
+    np.testing.assert_array_equal(words, ricci.random.PRNGKey(7, impl=impl))

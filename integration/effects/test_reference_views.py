@@ -73,3 +73,10 @@ def test_a_view_and_its_reference_are_aliases():
 def test_the_shape_of_a_view_follows_its_reference():
     ref = ricci.new_ref(np.zeros((4, 3, 2)))
     assert ref.at[1:3].at[:, 0].shape == (2, 2)
+
+
+@pytest.mark.parametrize("transform", [ricci.vmap, lambda f: lambda v: lax.map(f, v)])
+def test_a_view_cannot_be_mapped(transform):
+    view = ricci.new_ref(jnp.arange(10.0).reshape(2, 5)).at[:, 1:3]
+    with pytest.raises(TypeError, match="cannot be mapped"):
+        transform(lambda v: v[...].sum())(view)

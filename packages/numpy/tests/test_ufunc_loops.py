@@ -70,3 +70,17 @@ def test_at_of_a_vector_makes_no_array_of_positions():
     a, i = np.arange(300, dtype=np.int32), np.arange(3, dtype=np.int32)
     text = str(make_jaxpr(lambda a, i: jnp.bitwise_xor.at(a, i, 1, inplace=False))(a, i))
     assert "iota" not in text
+
+
+@pytest.mark.parametrize("name", ["add", "maximum", "logical_and", "python"])
+@pytest.mark.parametrize("shape, axis", [((3,), 0), ((3, 2), 1), ((0, 3), 1), ((3, 0), 0)])
+def test_reduceat_without_indices_is_empty(name, shape, axis):
+    ufunc = jnp.frompyfunc(lambda a, b: a + b, 2, 1) if name == "python" else getattr(jnp, name)
+    result = ufunc.reduceat(np.ones(shape, np.float32), np.zeros(0, np.int32), axis=axis)
+    assert result.shape == (*shape[:axis], 0, *shape[axis + 1 :])
+
+
+@pytest.mark.parametrize("shape, axis", [((0,), 0), ((0, 3), 0), ((3, 0), 1)])
+def test_reduceat_along_an_axis_without_elements_is_an_index_error(shape, axis):
+    with pytest.raises(IndexError, match="is empty"):
+        jnp.add.reduceat(np.ones(shape, np.float32), np.zeros(0, np.int32), axis=axis)

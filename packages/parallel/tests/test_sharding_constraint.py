@@ -19,9 +19,12 @@ from ricci_stablehlo import lower_jaxpr
 from ricci_xla import (
     ArrayCopySemantics,
     AxisType,
+    Format,
+    Layout,
     Mesh,
     NamedSharding,
     P,
+    SingleDeviceSharding,
     devices,
     jit,
     single_device_sharding,
@@ -230,3 +233,28 @@ def test_a_result_is_on_the_mesh_that_it_was_constrained_to(mesh):
     grid = NamedSharding(mesh, P(("i", "j")))
     both = jit(lambda x: [with_sharding_constraint(x, s) for s in (line, grid)])
     assert [y.sharding for y in both(ONES)] == [line, grid]
+
+
+def test_a_format_constrains_sharding_and_layout():
+    sharding = SingleDeviceSharding(devices()[0])
+    place = Format(Layout((1, 0)), sharding)
+    x = np.ones((4, 2), np.float32)
+    for fun in (
+        lambda x: with_sharding_constraint(x, place),
+        jit(lambda x: with_sharding_constraint(x * 2, place)),
+    ):
+        assert fun(device_put(x)).format.layout.major_to_minor == (1, 0)
+    value = jit(grad(lambda x: reduce_sum(mul(with_sharding_constraint(x, place), x), (0, 1))))(x)
+    np.testing.assert_array_equal(value, 2 * x)
+    batch = jit(vmap(lambda x: with_sharding_constraint(x, place)))(x[None])
+    assert batch.format.layout.major_to_minor == (0, 2, 1)
+    assert with_sharding_constraint(device_put(x), Format(None, sharding)).sharding == sharding
+
+
+@pytest.mark.parametrize("layout", [Layout((1, 0)), Layout.AUTO])
+def test_a_layout_needs_a_sharding(layout):
+    with pytest.raises(ValueError, match="alone"):
+        with_sharding_constraint(np.ones((4, 2), np.float32), layout)
+    for name in ("in_shardings", "out_shardings"):
+        with pytest.raises(ValueError, match="alone"):
+            jit(lambda x: x, **{name: layout})

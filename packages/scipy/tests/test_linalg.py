@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import ricci_numpy as jnp
 from ricci_autodiff import grad
@@ -163,3 +164,50 @@ REFUSED = [
 def test_invalid_arguments_raise(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("kind", ["general", "lower", "hessenberg", "ones", "complex"])
+def test_rsf2csf_of_matrices_not_in_schur_form_is_scipys(kind):
+    general = np.random.RandomState(0).randn(4, 4)
+    matrix = {
+        "general": general,
+        "lower": np.tril(general),
+        "hessenberg": np.triu(general, -1),
+        "ones": np.ones((3, 3)),
+        "complex": general + 1j * general.T,
+    }[kind]
+    matrix = matrix.astype(np.complex64 if kind == "complex" else np.float32)
+    basis = np.eye(len(matrix), dtype=matrix.dtype)
+    for ours, theirs in zip(
+        linalg.rsf2csf(matrix, basis), scipy.linalg.rsf2csf(matrix, basis), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-3)
+
+
+class _Twice:
+    """An operator with a product, and with a shape or without one."""
+
+    def __init__(self, shape=None):
+        if shape is not None:
+            self.shape = shape
+
+    def __matmul__(self, x):
+        return 2.0 * x
+
+
+@pytest.mark.parametrize("solver", [cg, bicgstab, gmres])
+@pytest.mark.parametrize("shape", [None, (3, 3)])
+def test_solvers_accept_objects_with_a_matrix_product(solver, shape):
+    b = np.float32([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(solver(_Twice(shape), b)[0], b / 2, rtol=1e-5)
+    eye = np.eye(3, dtype=np.float32)
+    np.testing.assert_allclose(solver(eye, b, M=_Twice(shape))[0], b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("solver", [cg, bicgstab, gmres])
+def test_solvers_refuse_operators_that_are_not_square_matrices(solver):
+    b = np.ones(3, np.float32)
+    with pytest.raises(ValueError, match="square"):
+        solver(_Twice((3, 2)), b)
+    with pytest.raises(TypeError, match="function or a matrix"):
+        solver([[2.0, 0.0], [0.0, 2.0]], b)

@@ -270,3 +270,10 @@ def test_large_and_small_orders_share_an_array():
     a, x = np.float32([1.0, 1e8, 0.0]), np.float32([2.0, 1e8, 1.0])
     np.testing.assert_allclose(special.gammainc(a, x), [0.8646647, 0.5000133, 1.0], rtol=1e-5)
     np.testing.assert_allclose(special.gammaincc(a, x), [0.1353353, 0.4999867, 0.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["gamma", "loggamma"])
+def test_complex_poles_are_nan(name):
+    poles = np.array([0, -1, -2, -5, -0.0, complex(-1, -0.0)], np.complex64)
+    ours = np.asarray(getattr(special, name)(poles))
+    assert np.isnan(ours.real).all() and np.isnan(ours.imag).all()

@@ -203,3 +203,9 @@ def test_a_kind_of_device_can_be_given_a_rule(monkeypatch):
 
     monkeypatch.setitem(device_kind_handler_dict, "TPU v99", last_first)
     assert ids(create_device_mesh((4,), torus(2, 2, kind="TPU v99"))) == [3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("shape", [(8,), (2, 4), (4, 2)])
+def test_a_cube_of_chips_without_a_ring_is_in_the_order_of_coordinates(shape):
+    mesh = create_device_mesh(shape, torus(2, 2, 2, "TPU v5 lite"))
+    assert [d.id for d in mesh.flat] == [0, 4, 2, 6, 1, 5, 3, 7]

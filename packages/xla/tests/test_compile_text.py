@@ -10,6 +10,7 @@ from ricci_xla import (
     Mesh,
     NamedSharding,
     P,
+    compile_options,
     compile_text,
     deserialize,
     device_put,
@@ -133,3 +134,15 @@ def test_get_compile_options_sets_its_arguments():
     assert profile == b"abc"
     with pytest.raises(ValueError, match="has 2 devices, but 2 replicas of 2 partitions need 4"):
         get_compile_options(2, 2, device_assignment=[0, 1])
+
+
+@pytest.mark.parametrize("name", ["optimization_level", "memory_fitting_level"])
+def test_levels_of_effort_are_options_of_compilation(name):
+    levels = {"O0": 9, "O3": 39, "UNKNOWN": 0, 0: 0, 19: 19}
+    for value, level in levels.items():
+        options = compile_options(devices()[:1], options={name: value, "xla_dump_to": "x"})
+        assert getattr(options.executable_build_options, name) == level
+        assert options.env_option_overrides == [("xla_dump_to", "x")]
+    for value in ("EFFORT_O0", 1, True, "1", None):
+        with pytest.raises(ValueError, match="expected one of UNKNOWN, O0"):
+            compile_options(devices()[:1], options={name: value})

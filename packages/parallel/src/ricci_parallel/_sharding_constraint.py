@@ -14,6 +14,8 @@ from ricci_pytree import flatten_axes, keystr, tree_flatten_with_path, tree_unfl
 from ricci_stablehlo import Lowering, Value, string
 from ricci_xla import AbstractMesh, Mesh, NamedSharding, PartitionSpec, Sharding
 
+from ._layout_constraint import with_layout_constraint
+
 __all__ = ["sharding_constraint_p", "with_sharding_constraint"]
 
 
@@ -229,6 +231,11 @@ sharding_constraint_p: ir.Primitive = ir.define(
 
 def _as_sharding(sharding: object, what: str) -> Sharding:
     """Return a sharding; a ``PartitionSpec`` is one on the mesh that is set."""
+    if isinstance(sharding, xla.Layout | xla.AutoLayout):
+        raise ValueError(
+            f"with_sharding_constraint: {what} has the layout {sharding} alone. Give "
+            "Format(layout, sharding), or call with_layout_constraint."
+        )
     if sharding is None:
         raise ValueError(
             f"with_sharding_constraint: {what} has the sharding None. Give a sharding, or a "
@@ -337,9 +344,9 @@ def with_sharding_constraint(x: ir.PyTree, shardings: ir.PyTree) -> ir.PyTree:
 
     Args:
       x: a pytree of arrays.
-      shardings: a sharding, a ``PartitionSpec`` for the mesh that is set, or a pytree of these
-        that is a prefix of ``x``. Dimensions that are ``PartitionSpec.UNCONSTRAINED`` are left to
-        the compiler.
+      shardings: a sharding, a ``PartitionSpec`` for the mesh that is set, a ``Format``, which also
+        constrains the layout, or a pytree of these that is a prefix of ``x``. Dimensions that are
+        ``PartitionSpec.UNCONSTRAINED`` are left to the compiler.
 
     Returns:
       The same arrays with these shardings.
@@ -377,6 +384,9 @@ def with_sharding_constraint(x: ir.PyTree, shardings: ir.PyTree) -> ir.PyTree:
     results = []
     for (path, leaf), place in zip(pairs, places, strict=True):
         what = f"x{keystr(path)}"
+        layout, place = (
+            (place.layout, place.sharding) if isinstance(place, xla.Format) else (None, place)
+        )
         sharding = _as_sharding(place, what)
         _check(sharding, leaf, what)
         if _is_an_assertion(sharding):
@@ -384,4 +394,6 @@ def with_sharding_constraint(x: ir.PyTree, shardings: ir.PyTree) -> ir.PyTree:
             results.append(leaf)
         else:
             results.append(constrain(leaf, sharding, what))
+        if layout is not None:
+            results[-1] = with_layout_constraint(results[-1], layout)
     return tree_unflatten(tree, results)

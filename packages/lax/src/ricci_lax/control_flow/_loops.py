@@ -116,6 +116,8 @@ def scan[C, X, Y](
 def checked_unroll(what: str, unroll: object) -> int | bool:
     if unroll is True:
         return True
+    if isinstance(unroll, ir.Tracer):
+        raise ir.ConcretizationTypeError(unroll, f"It is unroll of {what}, which must be static.")
     if not isinstance(unroll, int) or unroll < 0:
         raise ValueError(f"{what}: unroll must be a bool or a non-negative int, got {unroll!r}.")
     return 1 if unroll is False else unroll

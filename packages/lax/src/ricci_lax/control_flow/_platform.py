@@ -83,4 +83,7 @@ def platform_dependent(
     bodies = [trace_body("platform_dependent", branch, tree, avals) for branch in branches]
     check_branches("platform_dependent", names, bodies)
     index = platform_index_p.bind(platforms=platforms)
+    if not isinstance(index, ir.Tracer) and any(isinstance(x, ir.Tracer) for x in leaves):
+        # No program is recorded, so the platform is known: the other functions need no rules.
+        return bind_branches(np.int32(0), [bodies[int(index)]], leaves)
     return bind_branches(index, bodies, leaves, branches_platforms=platforms)

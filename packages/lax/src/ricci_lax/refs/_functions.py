@@ -78,10 +78,19 @@ class TransformedRef:
         return f"TransformedRef({self.ref!r}, shape={self.shape})"
 
 
+def _view_of_leaves(transforms: tuple[Form, ...], leaves: Any) -> TransformedRef:
+    ref, *operands = leaves
+    if transforms and ir.is_reference(ref) and len(transforms[0]) != len(ref.shape):
+        raise TypeError(
+            f"a view ref.at[...] of {len(transforms[0])} dimensions is of a reference of shape "
+            f"{ref.shape} now: a view cannot be mapped. Map the reference, and index it inside of "
+            "the function."
+        )
+    return TransformedRef(ref, transforms, tuple(operands))
+
+
 register_pytree_node(
-    TransformedRef,
-    lambda view: ((view.ref, *view.operands), view.transforms),
-    lambda transforms, parts: TransformedRef(parts[0], transforms, tuple(parts[1:])),
+    TransformedRef, lambda view: ((view.ref, *view.operands), view.transforms), _view_of_leaves
 )
 
 

@@ -287,6 +287,7 @@ class ufunc(ir.PickledByName):
         Raises:
           TypeError: if ``indices`` is not an array of integers.
           ValueError: if it is not a vector.
+          IndexError: if the axis has no elements.
         """
         self._check_binary("reduceat")
         name = f"{self.__name__}.reduceat"
@@ -298,6 +299,11 @@ class ufunc(ir.PickledByName):
         if indices.dtype not in promotion.INTEGER_DTYPES:
             raise TypeError(f"{name}: the indices must be integers, got {indices.dtype}.")
         (axis,) = reduced_axes(name, axis, a.ndim)
+        if not indices.size:
+            if not a.shape[axis]:
+                raise IndexError(f"{name}: axis {axis} of an array of shape {a.shape} is empty.")
+            whole = self.reduceat(a, lax.full((1,), 0, indices.dtype), axis)
+            return lax.slice_in_dim(whole, 0, 0, axis=axis)
         if faster := self._faster["reduceat"]:
             return faster(a, indices, axis=axis)
         return moveaxis(self._loops.reduceat(moveaxis(a, axis, 0), indices), 0, axis)

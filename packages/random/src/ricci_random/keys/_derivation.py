@@ -87,7 +87,7 @@ def _new_key(
 ) -> ir.Array:
     impl = find_generator(impl_spec)
     seed = seed_integers(seed, name)
-    if ir.is_recording():
+    if ir.is_recording() or hasattr(type(seed), "aval"):
         keys = primitives.random_seed_p.bind(seed, impl=impl)
         return keys if typed else primitives.random_unwrap_p.bind(keys)
     words = words_of_seed(seed, impl)

@@ -171,12 +171,12 @@ def _triangular(T: Array, Z: Array) -> tuple[Array, Array]:
         T, Z = carry
         rows = lax.dynamic_slice(T, (m - 1, m - 1), (2, 2))
         is_block = jnp.abs(rows[1, 0]) > eps * (jnp.abs(rows[0, 0]) + jnp.abs(rows[1, 1]))
-        trace, determinant = (
-            rows[0, 0] + rows[1, 1],
-            rows[0, 0] * rows[1, 1] - rows[0, 1] * rows[1, 0],
-        )
-        root = jnp.sqrt(trace * trace / 4 - determinant)
-        shift = trace / 2 + root - rows[1, 1]
+        # The eigenvalue farther from the last entry comes first, as LAPACK has them: by the last
+        # entry, it is the eigenvalue that does not cancel. A lower triangle has it last.
+        half = (rows[0, 0] - rows[1, 1]) / 2
+        root = jnp.sqrt(half * half + rows[0, 1] * rows[1, 0])
+        root = jnp.where((jnp.conj(half) * root).real < 0, -root, root)
+        shift = jnp.where(rows[0, 1] == 0, 0, half + root)
         size = jnp.sqrt(jnp.abs(shift) ** 2 + jnp.abs(rows[1, 0]) ** 2)
         size = size.astype(dtype)
         c, s = shift / size, rows[1, 0] / size

@@ -18,6 +18,15 @@ _dot = partial(jnp.vdot, precision=lax.Precision.HIGHEST)
 Operator = Callable[[PyTree], PyTree]
 
 
+class SupportsMatmul(Protocol):
+    """A matrix of any kind: an array, a sparse array, an object of the user's own."""
+
+    def __matmul__(self, other: Any, /) -> Any: ...
+
+
+type Matrix = Array | np.ndarray | SupportsMatmul
+
+
 class _Method(Protocol):
     """An iteration from ``x0`` that solves ``A x = b`` with the preconditioner ``M``."""
 
@@ -57,17 +66,20 @@ def _sub(x: PyTree, y: PyTree) -> PyTree:
     return tree_map(jnp.subtract, x, y)
 
 
-def _operator(name: str, what: str, a: Operator | Array | np.ndarray) -> Operator:
-    """A linear operator, given as a function or as a matrix, as a function."""
+def _operator(name: str, what: str, a: Operator | Matrix) -> Operator:
+    """Return a linear operator, a function or an object with ``@``, as a function."""
     if callable(a):
         return a
-    if not isinstance(a, np.ndarray) and not hasattr(type(a), "aval"):
+    if isinstance(a, list | tuple) or not hasattr(a, "__matmul__"):
         raise TypeError(
             f"{name}: {what} must be a function or a matrix, got {a!r} of type {type(a).__name__}."
         )
-    if a.ndim != 2 or a.shape[0] != a.shape[1]:
-        raise ValueError(f"{name}: {what} must be a square matrix, got shape {a.shape}.")
-    return partial(jnp.matmul, a, precision=lax.Precision.HIGHEST)
+    shape = getattr(a, "shape", None)
+    if shape is not None and (len(shape) != 2 or shape[0] != shape[1]):
+        raise ValueError(f"{name}: {what} must be a square matrix, got shape {shape}.")
+    if isinstance(a, np.ndarray) or hasattr(type(a), "aval"):
+        return partial(jnp.matmul, a, precision=lax.Precision.HIGHEST)
+    return lambda x: a @ x
 
 
 def _identity(x: PyTree) -> PyTree:
@@ -77,13 +89,13 @@ def _identity(x: PyTree) -> PyTree:
 def _solved(
     name: str,
     method: _Method,
-    A: Operator | Array | np.ndarray,
+    A: Operator | Matrix,
     b: PyTree,
     x0: PyTree | None,
     tol: float,
     atol: float,
     maxiter: int | None,
-    M: Operator | Array | np.ndarray | None,
+    M: Operator | Matrix | None,
     *,
     is_symmetric: bool,
     has_info: bool = False,
@@ -296,21 +308,22 @@ def _best_in_krylov_space(apply: Callable[[Array], Array], r: Array, restart: in
 
 
 def cg(
-    A: Operator | Array | np.ndarray,
+    A: Operator | Matrix,
     b: PyTree,
     x0: PyTree | None = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Operator | Array | np.ndarray | None = None,
+    M: Operator | Matrix | None = None,
 ) -> tuple[PyTree, None]:
     """The solution of ``A x = b`` by conjugate gradients, for a positive definite ``A``.
 
     Derivatives are those of the exact solution, computed by further solves with the same ``A``.
 
     Args:
-      A: a Hermitian matrix, or a linear function of pytrees like ``b``.
+      A: a Hermitian matrix, which may be a sparse array or any object with ``@``, or a linear
+        function of pytrees like ``b``.
       b: the right-hand side, a pytree of arrays.
       x0: the start, by default zeros.
       tol, atol: the iteration stops when the residual's norm is max(tol · norm(b), atol) or less.
@@ -338,14 +351,14 @@ def cg(
 
 
 def bicgstab(
-    A: Operator | Array | np.ndarray,
+    A: Operator | Matrix,
     b: PyTree,
     x0: PyTree | None = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Operator | Array | np.ndarray | None = None,
+    M: Operator | Matrix | None = None,
 ) -> tuple[PyTree, None]:
     """The solution of ``A x = b`` by stabilised biconjugate gradients, for any ``A``.
 
@@ -373,7 +386,7 @@ def bicgstab(
 
 
 def gmres(
-    A: Operator | Array | np.ndarray,
+    A: Operator | Matrix,
     b: PyTree,
     x0: PyTree | None = None,
     *,
@@ -381,7 +394,7 @@ def gmres(
     atol: float = 0.0,
     restart: int = 20,
     maxiter: int | None = None,
-    M: Operator | Array | np.ndarray | None = None,
+    M: Operator | Matrix | None = None,
     solve_method: str = "batched",
 ) -> tuple[PyTree, Array]:
     """The solution of ``A x = b`` by the generalised minimal residual method, for any ``A``.

@@ -69,7 +69,9 @@ def _complex_loggamma(z: ArrayLike) -> Array:
     log_sine = -1j * np.pi * upper + jnp.log(-jnp.expm1(2j * np.pi * turned))
     log_sine = log_sine + complex(-log(2), pi / 2)
     value = jnp.where(left, log(pi) - log_sine - value, value)
-    return jnp.where(y < 0, lax.conj(value), value)
+    value = jnp.where(y < 0, lax.conj(value), value)
+    is_pole = (y == 0) & (x <= 0) & (x == jnp.round(x))
+    return jnp.where(is_pole, complex(np.nan, np.nan), value)
 
 
 @elementwise(weak=True, widen=False)

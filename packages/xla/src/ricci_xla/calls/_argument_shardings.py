@@ -10,7 +10,7 @@ from typing import Any, final
 import ricci_ir as ir
 from ricci_ir import PyTree
 from ricci_pytree import PyTreeDef, flatten_axes, keystr, tree_flatten_with_path
-from ricci_xla.arrays._layout import Format, Layout
+from ricci_xla.arrays._layout import AutoLayout, Format, Layout
 from ricci_xla.compile._place import Layouts
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._current_mesh import (
@@ -149,7 +149,7 @@ def validate_shardings(name: str, shardings: PyTree) -> PyTree:
         return shardings
     for path, leaf in tree_flatten_with_path(shardings)[0]:
         what = f"{name}{keystr(path)}"
-        if isinstance(leaf, Layout):
+        if isinstance(leaf, Layout | AutoLayout):
             raise ValueError(
                 f"jit: {what} is the layout {leaf} alone, which needs a sharding. Give "
                 "Format(layout, sharding)."

@@ -36,8 +36,11 @@ class CompilerEffortLevel(Enum):
     O3 = 39
 
 
-_optimization_level = config.state("jax_optimization_level")
-_memory_fitting_level = config.state("jax_memory_fitting_level")
+# Options of compilation that are no flags of XLA, and the settings that are their defaults.
+_EFFORT_LEVELS = {
+    "optimization_level": config.state("jax_optimization_level"),
+    "memory_fitting_level": config.state("jax_memory_fitting_level"),
+}
 _cache_folder = config.state("jax_compilation_cache_dir")
 _cache_enabled = config.state("jax_enable_compilation_cache")
 
@@ -97,8 +100,9 @@ def _compile_options(
     if ids is not None:
         assignment = runtime.DeviceAssignment.create(ids.reshape(num_replicas, num_partitions))
         jaxlib_options.device_assignment = build.device_assignment = assignment
-    build.optimization_level = CompilerEffortLevel[_optimization_level.value].value
-    build.memory_fitting_level = CompilerEffortLevel[_memory_fitting_level.value].value
+    flags = dict(options or {})
+    for name, setting in _EFFORT_LEVELS.items():
+        setattr(build, name, _effort_level(name, flags.pop(name, setting.value)).value)
     jaxlib_options.profile_version = config.jax_xla_profile_version or 0
     debug = build.debug_options
     if config.jax_disable_most_optimizations:
@@ -107,8 +111,8 @@ def _compile_options(
         debug.xla_test_all_input_layouts = False
     if not config.jax_compiler_enable_remat_pass:
         debug.xla_disable_hlo_passes = "rematerialization"
-    if options:
-        overrides = [(name, _flag(name, v)) for name, v in options.items()]
+    if flags:
+        overrides = [(name, _flag(name, v)) for name, v in flags.items()]
         jaxlib_options.env_option_overrides = overrides
     return jaxlib_options
 
@@ -156,6 +160,16 @@ def get_compile_options(
     if fdo_profile is not None:
         build.fdo_profile = fdo_profile
     return options
+
+
+def _effort_level(name: str, value: object) -> CompilerEffortLevel:
+    if isinstance(value, str) and value in CompilerEffortLevel.__members__:
+        return CompilerEffortLevel[value]
+    levels = [level for level in CompilerEffortLevel if level.value == value]
+    if not levels or isinstance(value, bool):
+        names = ", ".join(CompilerEffortLevel.__members__)
+        raise ValueError(f"compiler_options[{name!r}]: expected one of {names}, got {value!r}.")
+    return levels[0]
 
 
 def _flag(name: str, value: object) -> str | bool | int | float:

@@ -61,6 +61,8 @@ _RINGS = (
     Ring(("TPU v2", "TPU v3"), lambda mesh, chips: True, (0,), sorted=False),
     Ring(("TPU v4 lite", "TPU8i"), lambda mesh, chips: prod(mesh) == 4, (0, 1, 3, 2), sorted=False),
     Ring(_LITE, lambda mesh, chips: chips == (2, 2, 1), (0, 1, 3, 2)),
+    # A cube is in the order of its coordinates; the border of a grid of 2 by 4 is a ring.
+    Ring(_LITE, lambda mesh, chips: chips == (2, 2, 2), (0, 4, 2, 6, 1, 5, 3, 7)),
     Ring(_LITE, lambda mesh, chips: prod(chips) == 8, (0, 1, 2, 3, 7, 6, 5, 4)),
     # A mesh of two axes has rows and columns of the square instead.
     Ring(

@@ -31,10 +31,15 @@ def resolve_arguments(
     """Infer positions from names and names from positions, as far as the signature allows.
 
     Raises:
-      ValueError: if a position or name is not an argument of ``fun``, or one argument is both
-        static and donated.
+      ValueError: if a position or name is not an argument of ``fun``, one argument is both static
+        and donated, or arguments are donated by name to a function without a signature.
     """
     signature = read_signature(fun)
+    if signature is None and donate_argnames is not None:
+        raise ValueError(
+            f"donate_argnames={donate_argnames!r}: the signature of {_name(fun)} cannot be read, so "
+            "that names are no positions. Pass donate_argnums instead."
+        )
     parameters = None if signature is None else list(signature.parameters.values())
     static = _resolve(fun, parameters, "static", static_argnums, static_argnames)
     donated = _resolve(fun, parameters, "donate", donate_argnums, donate_argnames)

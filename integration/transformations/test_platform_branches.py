@@ -1,0 +1,31 @@
+"""Loops and branches whose static choices are traced, or are of another platform."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ricci_xla", reason="programs are compiled")
+
+import ricci
+import ricci.numpy as jnp
+from ricci import lax
+from ricci.core import Primitive
+
+
+@pytest.mark.parametrize("loop", ["scan", "fori_loop"])
+def test_a_traced_unroll_is_a_concretization_error(loop):
+    loops = {
+        "scan": lambda u: lax.scan(lambda c, x: (c, x), 0.0, jnp.arange(3.0), unroll=u),
+        "fori_loop": lambda u: lax.fori_loop(0, 3, lambda i, c: c, 0.0, unroll=u),
+    }
+    with pytest.raises(ricci.errors.ConcretizationTypeError, match=f"unroll of {loop}"):
+        ricci.jit(loops[loop])(2)
+
+
+def test_functions_of_other_platforms_need_no_rules_outside_of_jit():
+    opaque = Primitive("opaque", lambda x: x)
+    fun = lambda x: lax.platform_dependent(x, other=opaque.bind, default=jnp.sin)
+    for transform in (ricci.grad, ricci.hessian, ricci.jacfwd, lambda f: ricci.grad(ricci.grad(f))):
+        assert float(transform(fun)(1.0)) == float(transform(jnp.sin)(1.0))
+    np.testing.assert_array_equal(ricci.vmap(fun)(jnp.ones(2)), jnp.sin(jnp.ones(2)))
+    with pytest.raises(NotImplementedError, match="opaque"):
+        ricci.jit(ricci.grad(fun))(1.0)
