@@ -77,9 +77,10 @@ def _operator(name: str, what: str, a: Operator | Matrix) -> Operator:
     shape = getattr(a, "shape", None)
     if shape is not None and (len(shape) != 2 or shape[0] != shape[1]):
         raise ValueError(f"{name}: {what} must be a square matrix, got shape {shape}.")
-    if isinstance(a, np.ndarray) or hasattr(type(a), "aval"):
-        return partial(jnp.matmul, a, precision=lax.Precision.HIGHEST)
-    return lambda x: a @ x
+    if not isinstance(a, np.ndarray) and not hasattr(type(a), "aval"):
+        return lambda x: a @ x
+    array: Any = a
+    return partial(jnp.matmul, array, precision=lax.Precision.HIGHEST)
 
 
 def _identity(x: PyTree) -> PyTree:

@@ -37,8 +37,8 @@ def resolve_arguments(
     signature = read_signature(fun)
     if signature is None and donate_argnames is not None:
         raise ValueError(
-            f"donate_argnames={donate_argnames!r}: the signature of {_name(fun)} cannot be read, so "
-            "that names are no positions. Pass donate_argnums instead."
+            f"donate_argnames={donate_argnames!r}: {_name(fun)} has no readable signature, so that "
+            "names do not resolve to positions. Pass donate_argnums instead."
         )
     parameters = None if signature is None else list(signature.parameters.values())
     static = _resolve(fun, parameters, "static", static_argnums, static_argnames)
