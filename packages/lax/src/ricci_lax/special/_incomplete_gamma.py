@@ -23,6 +23,7 @@ from ricci_stablehlo import Lowering, Value, traced
 
 from . import _iterations as iterations
 from ._functions import digamma, lgamma
+from ._small_orders import is_small_order, small_order_q
 from ._uniform_gamma import is_uniform, uniform_gamma
 
 __all__ = ["igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p"]
@@ -125,6 +126,7 @@ def _gamma_q(a: Array, x: Array, series: Array, fraction: Array) -> Array:
         sub(filled_like(x, 1), mul(_scale(a, x, _next(a)), series)),
     )
     value = select(is_uniform(a, x), uniform_gamma(a, x, upper=True), value)
+    value = select(is_small_order(a, x), small_order_q(a, x), value)
     return select(_inside(a, x), value, _edges(a, x, 1, 0))
 
 

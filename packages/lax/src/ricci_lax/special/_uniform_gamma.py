@@ -35,7 +35,8 @@ _LOGARITHM = tuple((-1.0) ** k / (k + 2) for k in range(18))
 _REACH = 0.1
 
 
-def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
+def polynomial_of(coefficients: Sequence[float], x: Array) -> Array:
+    """A polynomial by its coefficients from the lowest power up."""
     total = filled_like(x, coefficients[-1])
     for c in reversed(coefficients[:-1]):
         total = add(mul(total, x), filled_like(x, c))
@@ -59,9 +60,9 @@ def uniform_gamma(a: Array, x: Array, *, upper: bool) -> Array:
     a = select(inside, a, filled_like(a, 1e6))
     x = select(inside, x, filled_like(x, 1e6))
     mu = div(sub(x, a), a)
-    half_square = mul(mul(mu, mu), _polynomial(_LOGARITHM, mu))
+    half_square = mul(mul(mu, mu), polynomial_of(_LOGARITHM, mu))
     eta = mul(sign(mu), sqrt(mul(half_square, filled_like(mu, 2.0))))
-    series = add(_polynomial(_FIRST, eta), div(_polynomial(_SECOND, eta), a))
+    series = add(polynomial_of(_FIRST, eta), div(polynomial_of(_SECOND, eta), a))
     density = div(exp(neg(mul(a, half_square))), sqrt(mul(a, filled_like(a, 2 * np.pi))))
     point = mul(eta, sqrt(mul(a, filled_like(a, 0.5))))
     half = filled_like(a, 0.5)
