@@ -64,11 +64,13 @@ def _signed_betaln(a: Array, b: Array) -> tuple[Array, Array]:
     divisor = jnp.where(at_pole, 1.0, of_a)
     # Where both sines are zero their quotient is the limit along the line of integers b.
     quotient = jnp.where(_is_integer(b), jnp.where(_is_odd(b), -1.0, 1.0), of_sum / divisor)
-    factor = jnp.where(below, quotient, np.pi / (-jnp.where(a == 0, 1, a) * divisor))
-    of_both = np.pi * of_sum / (divisor * jnp.where(at_pole, 1.0, of_b) * ((1 - a) - b))
+    # Products of small arguments would underflow: they divide in turn, one by its logarithm.
+    factor = jnp.where(below, quotient, np.pi / divisor)
+    of_both = np.pi * (of_sum / divisor) / jnp.where(at_pole, 1.0, of_b) / ((1 - a) - b)
     factor = jnp.where(both, of_both, factor)
     factor = jnp.where(none, 1.0, factor)
     log = jnp.log(jnp.abs(factor)) + jnp.where(none | below, log, -log)
+    log = log - jnp.log(jnp.where(above & (a < 0), -a, 1))
     # Only an integer b beside it takes away the pole of an integer a.
     infinite = at_pole & ~(below & _is_integer(b) & (a > -np.inf))
     sign = jnp.where(infinite, 1.0, jnp.sign(factor))

@@ -180,7 +180,9 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
 
 
 def _transformed(log: Array, lmbda: ArrayLike) -> Array:
-    zero = lmbda == 0
+    # λ log(x) may underflow where neither is zero.
+    tiny = jnp.finfo(jnp.result_type(log)).tiny
+    zero = (lmbda == 0) | (jnp.abs(lmbda * log) < tiny)
     power = jnp.where(zero, jnp.ones_like(lmbda), lmbda)
     # x^λ - 1 would cancel for small λ.
     return jnp.where(zero, log, jnp.expm1(power * log) / power)
@@ -315,9 +317,15 @@ def i1e(x: ArrayLike) -> Array:
     return lax.bessel_i1e(x)
 
 
+def _unscaled(scaled: ArrayLike, x: ArrayLike) -> Array:
+    """Multiply by exp(|x|), which may overflow where the product does not."""
+    root = jnp.exp(jnp.abs(x) / 2)
+    return root * (root * scaled)
+
+
 @lax.custom_jvp
 def _i0(x: ArrayLike) -> Array:
-    return jnp.exp(jnp.abs(x)) * lax.bessel_i0e(x)
+    return _unscaled(lax.bessel_i0e(x), x)
 
 
 _i0.defjvps(lambda t, value, x: t * _i1(x))
@@ -325,7 +333,7 @@ _i0.defjvps(lambda t, value, x: t * _i1(x))
 
 @lax.custom_jvp
 def _i1(x: ArrayLike) -> Array:
-    return jnp.exp(jnp.abs(x)) * lax.bessel_i1e(x)
+    return _unscaled(lax.bessel_i1e(x), x)
 
 
 def _i1_derivative(t: Array, value: Array, x: Array) -> Array:
