@@ -299,6 +299,13 @@ def edges_full(session: nox.Session) -> None:
     run_pytest(session, workspace(), *options, RICCI_EDGE_CASES="all")
 
 
+@nox.session(name="special-edges")
+def special_edges(session: nox.Session) -> None:
+    """Compare every special function with SciPy on 400 points of its domain, at both widths."""
+    options = ["integration/oracle/test_special_points.py", "-n", "auto"]
+    run_pytest(session, workspace(), *options, RICCI_SPECIAL_CASES="all")
+
+
 @nox.session(name="symbolic-full")
 def symbolic_full(session: nox.Session) -> None:
     """Run every call with symbolic sizes at several of them, and padded; arguments go to pytest."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+import scipy.special
 
 import ricci_numpy as jnp
 from ricci_autodiff import grad
@@ -277,3 +278,28 @@ def test_complex_poles_are_nan(name):
     poles = np.array([0, -1, -2, -5, -0.0, complex(-1, -0.0)], np.complex64)
     ours = np.asarray(getattr(special, name)(poles))
     assert np.isnan(ours.real).all() and np.isnan(ours.imag).all()
+
+
+@pytest.mark.parametrize(
+    "name, operands",
+    [
+        ("gammaincc", (1e-30, 1e-30)),
+        ("gammaincc", (1e-10, 0.5)),
+        ("gammaincc", (0.01, 1.0)),
+        ("beta", (-1e-20, 1.5)),
+        ("beta", (-1e-20, -1e-20)),
+        ("betaln", (-1e-20, 33.0)),
+        ("i0", (88.9,)),
+        ("i1", (-90.5,)),
+        ("boxcox1p", (1e-30, -1e-20)),
+        ("polygamma", (20, 88.0)),
+        ("polygamma", (3, 1e10)),
+    ],
+)
+def test_small_and_large_arguments_do_not_cancel_underflow_or_overflow(name, operands):
+    operands = [x if isinstance(x, int) else np.float32(x) for x in operands]
+    wide = [x if isinstance(x, int) else float(x) for x in operands]
+    expected = getattr(scipy.special, name)(*wide)
+    ours = getattr(special, name)(*operands)
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours, expected, rtol=2e-5)

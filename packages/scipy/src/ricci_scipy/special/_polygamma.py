@@ -35,8 +35,23 @@ def digamma(x: ArrayLike) -> Array:
 
 @elementwise(weak=True, widen=False)
 def _polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    edge = jnp.logical_or(jnp.less_equal(x, 0), jnp.equal(x, np.inf))
+    edge = jnp.logical_or(jnp.less_equal(x, 0), _underflows(n, x))
     return _where_any(edge, _reflected_polygamma, lax.polygamma, n, x)
+
+
+def _underflows(n: Array, x: Array) -> Array:
+    """Whether x^-(n + 1) may underflow, though it is multiplied by n!."""
+    log_tiny = float(np.log(jnp.finfo(jnp.result_type(x)).tiny))
+    return (n > 0) & ((n + 1) * jnp.log(jnp.abs(x)) > -0.8 * log_tiny) | (x == np.inf)
+
+
+def _polygamma_of_large(n: Array, x: Array) -> Array:
+    """The magnitude for ``x`` much larger than ``n``: DLMF 5.15.8."""
+    square = x * x
+    tail = 1 - (n + 4) * (n + 5) / (42 * square)
+    tail = 1 - (n + 2) * (n + 3) / (60 * square) * tail
+    tail = 1 + n / (2 * x) * (1 + (n + 1) / (6 * x) * tail)
+    return jnp.exp(lax.lgamma(n) - n * jnp.log(x)) * tail
 
 
 def _reflected_polygamma(n: Array, x: Array) -> Array:
@@ -44,6 +59,9 @@ def _reflected_polygamma(n: Array, x: Array) -> Array:
     size = jnp.exp(lax.lgamma(order + 1)) * _hurwitz(order + 1, x)
     value = jnp.where(_is_odd(n), size, -size)
     right = jnp.where(x == np.inf, 0.0, lax.polygamma(n, jnp.where(x < np.inf, x, 1.0)))
+    far = _underflows(n, x) & (x > 3 * (n + 1)) & (x < np.inf)
+    large = _polygamma_of_large(order, jnp.where(far, x, 100.0))
+    right = jnp.where(far, jnp.where(_is_odd(n), large, -large), right)
     return jnp.where(n == 0, digamma(x), jnp.where(x > 0, right, value))
 
 
