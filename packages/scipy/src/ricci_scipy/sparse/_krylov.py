@@ -21,7 +21,7 @@ Operator = Callable[[PyTree], PyTree]
 class SupportsMatmul(Protocol):
     """A matrix of any kind: an array, a sparse array, an object of the user's own."""
 
-    def __matmul__(self, other: Any, /) -> Any: ...
+    def __matmul__(self, other: PyTree, /) -> PyTree: ...
 
 
 type Matrix = Array | np.ndarray | SupportsMatmul
