@@ -1,5 +1,7 @@
 """Derivatives of the logarithm of the gamma function, and the zeta function."""
 
+from typing import cast
+
 import numpy as np
 
 import ricci_lax as lax
@@ -39,9 +41,10 @@ def _polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     return _where_any(edge, _reflected_polygamma, lax.polygamma, n, x)
 
 
-def _underflows(n: Array, x: Array) -> Array:
+def _underflows(n: ArrayLike, x: ArrayLike) -> Array:
     """Whether x^-(n + 1) may underflow, though it is multiplied by n!."""
-    log_tiny = float(np.log(jnp.finfo(jnp.result_type(x)).tiny))
+    n, x = cast(Array, n), cast(Array, x)
+    log_tiny = float(np.log(jnp.finfo(x.dtype).tiny))
     return (n > 0) & ((n + 1) * jnp.log(jnp.abs(x)) > -0.8 * log_tiny) | (x == np.inf)
 
 
