@@ -26,6 +26,8 @@ DIFFERENT = {
     "beta": (lambda a, b: (a <= 0) & (b <= 0), "poles have the sign +, SciPy's that of an order"),
     "digamma": (lambda x: x == -INF, "no limit"),
     "gammaln": (lambda x: np.isinf(x), "no limit at -inf"),
+    "i0": (lambda x: x == 713, "exp(713) overflows in SciPy; the value is 6.7e307"),
+    "i1": (lambda x: x == 713, "exp(713) overflows in SciPy; the value is 6.7e307"),
     "expi": (lambda x: x == 713, "6.302117e306 by mpmath; SciPy overflows"),
     "spence": (lambda x: x == INF, "-inf, the limit; SciPy has NaN"),
     "poch": (lambda z, m: np.isinf(z), "the limit for large z; SciPy has NaN"),
@@ -35,6 +37,14 @@ DIFFERENT = {
         "SciPy's sum cancels: -1.333e-5 for polygamma(10, -10.5), -1.34797e-5 by mpmath",
     ),
 }
+
+
+@pytest.mark.parametrize("name", ["i0", "i1"])
+def test_bessel_functions_whose_exponential_overflows(name):
+    with ricci.enable_x64(True):
+        value = float(getattr(special, name)(713.0))
+    scaled = getattr(scipy.special, f"{name}e")(713.0)
+    np.testing.assert_allclose(np.log(value), 713 + np.log(scaled), 1e-13)
 
 
 @pytest.mark.sampled(6)
