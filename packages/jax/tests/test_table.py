@@ -133,7 +133,6 @@ def test_devices_and_processes():
     ("module", "name"),
     [
         ("experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel", "make_splash_mha"),
-        ("experimental.hijax", "HiPrim"),
         ("experimental.colocated_python", "colocated_python"),
     ],
 )

@@ -13,7 +13,7 @@ from ._jvp import jvp_flat
 from ._linear_functions import Signature, Tangents, pushforward
 from ._linearize import linearize_function
 from ._pullback import Pullback, saveable_leaves
-from ._tangent import Zero, has_tangent
+from ._tangent import Zero, as_value, has_tangent
 from ._tangent_checks import checked_tangent, strong, with_float0
 from ._transpose import transpose_flat
 
@@ -176,8 +176,8 @@ def jvp(
     ]
     results, out_tangents = jvp_flat(flat, leaves, in_tangents)
     results, aux = flat.split_aux(results)
-    out_tangents = [ir.as_array(with_float0(t)) for t in out_tangents[: len(results)]]
-    value = pytree.tree_unflatten(flat.out_tree, map(ir.as_array, results))
+    out_tangents = [as_value(with_float0(t)) for t in out_tangents[: len(results)]]
+    value = pytree.tree_unflatten(flat.out_tree, map(as_value, results))
     tangent = pytree.tree_unflatten(flat.out_tree, out_tangents)
     return value, tangent, *aux
 
@@ -321,7 +321,7 @@ def _linearized(
     tangents = Tangents(tuple(t.atom for t in in_tangents), out_vars)
     out_avals: tuple[Any, ...] = tuple(map(ir.get_aval, results))
     signature = Signature(tree, flat.out_tree, in_avals, out_avals, smooth)
-    value = pytree.tree_unflatten(flat.out_tree, map(ir.as_array, results))
+    value = pytree.tree_unflatten(flat.out_tree, map(as_value, results))
     return value, eqns, tangents, signature, aux
 
 
@@ -379,9 +379,7 @@ def linear_transpose(
         linear = [True] * len(avals)
         out_cts = [strong(leaf, aval) for leaf, aval in zip(ct_leaves, results, strict=True)]
         cts = transpose_flat(jaxpr, linear, [None] * len(avals), out_cts)
-        return pytree.tree_unflatten(
-            tree, [ir.as_array(reduced(with_float0(c), axes)) for c in cts]
-        )
+        return pytree.tree_unflatten(tree, [as_value(reduced(with_float0(c), axes)) for c in cts])
 
     return transposed
 

@@ -9,7 +9,7 @@ import ricci_ir as ir
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
 
 from ._linearize import linearize_function
-from ._tangent import Zero, cotangent_aval, instantiate, with_type
+from ._tangent import Zero, as_value, cotangent_aval, instantiate, with_type
 from ._transpose import pull_back_tape
 
 __all__ = ["axis_sum", "grad", "value_and_grad"]
@@ -297,7 +297,7 @@ def value_and_grad(
         in_vars = [t.atom for t in in_tangents]
         cotangents = iter(pull_back_tape(tape.eqns, in_vars, [out_var], [seed]))
         gradients = [
-            ir.as_array(reduced(instantiate(next(cotangents)), reduce_axes))
+            as_value(reduced(instantiate(next(cotangents)), reduce_axes))
             if is_smooth
             else np.zeros(np.shape(leaf), ir.float0)
             for leaf, is_smooth in zip(leaves, smooth, strict=True)
@@ -373,7 +373,10 @@ def _check_input(
 ) -> bool:
     """Whether a leaf is differentiated. Raises ``TypeError`` if it cannot be."""
     try:
-        dtype = ir.get_aval(leaf).dtype
+        aval = ir.get_aval(leaf)
+        if aval.is_high:
+            return True
+        dtype = aval.dtype
     except TypeError as error:
         raise TypeError(f"grad: argument {paths[i]}: {error}") from None
     if ir.is_reference(leaf):
@@ -425,6 +428,10 @@ def _check_output(value: object, fun: Callable[..., Any]) -> None:
 def _seed(value: ir.ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> ir.ArrayLike:
     """Return the cotangent of the scalar result: one, of its type."""
     aval = ir.get_aval(value)
+    if aval.is_high:
+        raise TypeError(
+            f"grad requires a scalar-output function, but {_name(fun)} returned {aval}."
+        )
     if aval.shape != ():
         raise TypeError(
             ir.explained(

@@ -13,7 +13,7 @@ import ricci_pytree as pytree
 from ricci_ir import ArrayLike, Jaxpr, JaxprEqn, PyTree, ShapedArray, Var
 
 from ._linearize import residuals_to_variables
-from ._tangent import Zero, instantiate, tangent_aval
+from ._tangent import Zero, as_value, instantiate, tangent_aval
 from ._tangent_checks import checked_tangent, with_float0
 
 
@@ -151,7 +151,7 @@ class LinearProgram:
             with_float0(Zero(tangent_aval(aval))) if var is None else env[var]
             for var, aval in zip(self.tangents.results, signature.out_avals, strict=True)
         ]
-        return pytree.tree_unflatten(signature.out_tree, map(ir.as_array, outs))
+        return pytree.tree_unflatten(signature.out_tree, map(as_value, outs))
 
 
 def pushforward(eqns: list[JaxprEqn], tangents: Tangents, signature: Signature) -> pytree.Partial:

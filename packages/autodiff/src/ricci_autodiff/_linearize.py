@@ -51,14 +51,14 @@ class Tape(ir.EquationTrace):
 
     def has(self, value: object) -> TypeGuard[TangentTracer]:
         """Whether a value is a tangent of this tape."""
-        return type(value) is TangentTracer and value._trace is self
+        return isinstance(value, TangentTracer) and value._trace is self
 
     def process(
         self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
     ) -> Any:
         """Record an operation on tangents of this tape; apply others in the parent trace."""
         for arg in args:
-            if type(arg) is TangentTracer and arg._trace is self:
+            if isinstance(arg, TangentTracer) and arg._trace is self:
                 rule = split_rules.get(primitive)
                 if rule is None:
                     return self.record(primitive, args, params)
@@ -79,7 +79,7 @@ class Tape(ir.EquationTrace):
         atoms: list[Atom] = []
         avals: list[AbstractValue] = []
         for arg in args:
-            if type(arg) is TangentTracer and arg._trace is self:
+            if isinstance(arg, TangentTracer) and arg._trace is self:
                 atoms.append(arg.atom)
                 avals.append(arg.aval)
             else:
@@ -156,7 +156,7 @@ class LinearizeTrace(JVPTrace):
 
         It is linear in the tangents of the arguments, so if it depends on none of them it is zero.
         """
-        if type(tangent) is TangentTracer and tangent._trace is self.tape:
+        if isinstance(tangent, TangentTracer) and tangent._trace is self.tape:
             return tangent
         return tangent if type(tangent) is Zero else Zero.from_primal(result)
 
@@ -326,6 +326,8 @@ def forward_and_tangent(
             jaxpr.debug_info,
         )
         tangent_jaxpr, residuals = _recompute_residuals(trace, tangent_jaxpr, residuals)
+        if ir.hi_values.in_use:
+            tangent_jaxpr, residuals = _parted_residuals(tangent_jaxpr, residuals)
         # A residual that is an argument or a result already is not returned once more.
         outputs = list(results)
         indices = {id(a.atom): i for i, a in enumerate(args)}
@@ -361,6 +363,34 @@ def _recompute_residuals(
     return jaxpr, [ir.StagedTracer(trace, var.aval, var) for var in variables]
 
 
+def _parted_residuals(
+    tangent_jaxpr: ir.Jaxpr, residuals: list[ir.StagedTracer]
+) -> tuple[ir.Jaxpr, list[ir.StagedTracer]]:
+    """Replace residuals that are made of several arrays by their parts, which are joined again."""
+    parts: list[ir.StagedTracer] = []
+    joined: dict[ir.Atom, ir.Atom] = {}
+    eqns: list[ir.JaxprEqn] = []
+    for residual in residuals:
+        aval: Any = residual.aval
+        if not aval.is_high:
+            parts.append(residual)
+            continue
+        own_parts: list[Any] = list(ir.split_parts.call(aval, residual))
+        parts.extend(own_parts)
+        join = ir.trace_to_jaxpr(lambda *xs, a=aval: [ir.join_parts.call(a, xs)], aval.lo_ty())
+        joined[residual.atom] = var = ir.Var(aval)
+        eqns.append(join.eqns[-1].replace(invars=[x.atom for x in own_parts], outvars=[var]))
+    if not joined:
+        return tangent_jaxpr, residuals
+    read: Callable[[ir.Atom], ir.Atom] = lambda atom: (
+        atom if type(atom) is ir.Literal else joined.get(atom, atom)
+    )
+    eqns += [eqn.reading(list(map(read, eqn.invars))) for eqn in tangent_jaxpr.eqns]
+    invars = [*(part.atom for part in parts), *tangent_jaxpr.invars[len(residuals) :]]
+    outvars = list(map(read, tangent_jaxpr.outvars))
+    return tangent_jaxpr.replace(invars=invars, eqns=eqns, outvars=outvars), parts
+
+
 def linearize_flat(
     fun: Callable[..., Sequence[ArrayLike]], primals: Sequence[ArrayLike], nonzeros: Sequence[bool]
 ) -> tuple[Tape, list[TangentTracer], list[ArrayLike], list[TangentTracer | Zero]]:
@@ -387,7 +417,7 @@ def linearize_flat(
                 args.append(dual_reference(trace, primal, tangent))
             else:
                 tangent = tape.new_tangent(tangent_aval(aval))
-                args.append(trace.join(primal, tangent))
+                args.append(ir.with_methods(trace.join(primal, tangent)))
             in_tangents.append(tangent)
         else:
             args.append(primal)
@@ -472,7 +502,7 @@ def residuals_to_variables(
             if type(var) is not ir.Literal:
                 tracers.setdefault(id(var), value)
             return var
-        if not hasattr(type(value), "aval"):
+        if not hasattr(type(value), "aval") and type(value) not in ir.hi_values.rules:
             # A 0-d NumPy array is a literal of a jaxpr, but a leaf of a pullback.
             if not isinstance(value, np.ndarray) or (trace is not None and value.ndim == 0):
                 return operand

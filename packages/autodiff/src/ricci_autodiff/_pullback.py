@@ -12,7 +12,7 @@ from ._grad import reduced
 from ._linear_functions import Signature, Tangents, Template, shown_type, without_residuals
 from ._logs import joined_logs, tap_logs
 from ._references import AccumulatingPullback, check_no_references
-from ._tangent import Tangent, has_tangent, instantiate
+from ._tangent import Tangent, as_value, has_tangent, instantiate
 from ._tangent_checks import check_type, strong, unperturbed
 from ._transpose import pull_back_tape
 
@@ -318,7 +318,7 @@ class Pullback:
         """Return the cotangent of leaf ``i`` of the arguments as an array for the user."""
         if cotangent is None:
             return unperturbed(self.signature.in_avals[i])
-        return ir.as_array(reduced(instantiate(cotangent), self.signature.reduce_axes))
+        return as_value(reduced(instantiate(cotangent), self.signature.reduce_axes))
 
     def cotangents(
         self, ct: ir.PyTree, required: Sequence[bool] | None = None

@@ -122,7 +122,7 @@ def tangent_aval(aval: ir.AbstractValue) -> ir.AbstractValue:
         if dtype is aval.dtype:
             return aval
         return ir.ShapedArray(aval.shape, dtype, sharding=aval.type_sharding)
-    return aval
+    return aval.to_tangent_aval() if isinstance(aval, ir.HiType) else aval
 
 
 def cotangent_aval(aval: ir.AbstractValue) -> ir.AbstractValue:
@@ -142,6 +142,8 @@ def cotangent_aval(aval: ir.AbstractValue) -> ir.AbstractValue:
       >>> cotangent_aval(ShapedArray((2,), "float32")).dtype.name
       'float32'
     """
+    if isinstance(aval, ir.HiType):
+        return aval.to_ct_aval()
     tangent: Any = tangent_aval(aval)
     sharding = tangent.type_sharding
     if sharding is None or not (sharding.unreduced or sharding.reduced):
@@ -180,8 +182,16 @@ def instantiate(tangent: Tangent) -> ir.Array:
       2.0
     """
     if type(tangent) is Zero:
-        return zeros_of_type.call(tangent.aval)
+        aval: Any = tangent.aval
+        return aval.vspace_zero() if aval.is_high else zeros_of_type.call(aval)
     return tangent  # pyright: ignore[reportReturnType]
+
+
+def as_value(x: ir.ArrayLike) -> ir.PyTree:
+    """Return a primal, tangent or cotangent as an array, or as a value of several arrays."""
+    if ir.hi_values.in_use and ir.get_aval(x).is_high:
+        return ir.with_methods(x)
+    return ir.as_array(x)
 
 
 def add_tangents(x: Tangent, y: Tangent) -> Tangent:
@@ -203,6 +213,10 @@ def add_tangents(x: Tangent, y: Tangent) -> Tangent:
         return y
     if type(y) is Zero:
         return x
+    if ir.hi_values.in_use:
+        aval: Any = ir.get_aval(x)
+        if aval.is_high:
+            return aval.vspace_add(ir.with_methods(x), ir.with_methods(y))
     return tangent_sum.call(x, y)  # pyright: ignore[reportArgumentType]
 
 
@@ -242,4 +256,4 @@ def has_tangent(aval: ir.AbstractValue) -> bool:
       (False, True)
     """
     tangent: Any = tangent_aval(aval)
-    return tangent.dtype != ir.float0
+    return tangent.is_high or tangent.dtype != ir.float0

@@ -8,13 +8,13 @@ import ricci_ir as ir
 import ricci_pytree as pytree
 from ricci_ir import AbstractValue, ArrayLike, PyTree, ShapedArray
 
-from ._tangent import Tangent, Zero, has_tangent, instantiate, tangent_aval
+from ._tangent import Tangent, Zero, as_value, has_tangent, instantiate, tangent_aval
 
 
 def unperturbed(aval: ShapedArray) -> ArrayLike:
     """Return the cotangent of an argument that is not differentiated: zeros of its tangent type."""
     if has_tangent(aval):
-        return ir.as_array(instantiate(Zero(tangent_aval(aval))))
+        return as_value(instantiate(Zero(tangent_aval(aval))))
     return np.zeros(aval.shape, ir.float0)
 
 
@@ -27,7 +27,7 @@ def strong(value: ArrayLike, aval: ShapedArray) -> ArrayLike:
 
 def with_float0(tangent: Tangent) -> ArrayLike:
     """Convert a tangent to an array; a ``Zero`` of an integer becomes zeros of dtype ``float0``."""
-    if type(tangent) is Zero and tangent.aval.dtype == ir.float0:
+    if type(tangent) is Zero and not tangent.aval.is_high and tangent.aval.dtype == ir.float0:
         return np.zeros(tangent.aval.shape, ir.float0)
     return instantiate(tangent)
 
@@ -77,11 +77,14 @@ def check_type(
     """
     expected: Any = tangent_aval(aval)
     actual = ir.get_aval(value)
-    if actual.shape == expected.shape and actual.dtype == expected.dtype:
+    if expected.is_high or actual.is_high:
+        if actual == expected:
+            return
+    elif actual.shape == expected.shape and actual.dtype == expected.dtype:
         return
     path = pytree.keystr(pytree.tree_flatten_with_path(tree)[0][i][0])
     # JAX raises TypeError only for the dtype of a jvp's tangent.
-    wrong_dtype = transform == "jvp" and actual.shape == expected.shape
+    wrong_dtype = transform == "jvp" and not actual.is_high and actual.shape == expected.shape
     raise (TypeError if wrong_dtype else ValueError)(
         f"{transform}: the {what}{f' at {path}' if path else ''} must have the shape and tangent "
         f"dtype of its {of}: expected {expected.str_short()}, got {actual.str_short()}."

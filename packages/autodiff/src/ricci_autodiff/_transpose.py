@@ -152,7 +152,7 @@ def _transposed_as_operands(eqn: ir.JaxprEqn, ct: object, operands: Sequence[Any
     results = transpose_rules[eqn.primitive](ct, *operands, **eqn.params)
     return [
         with_type.call(result, cotangent_aval(atom.aval))
-        if result is not None and type(result) is not Zero
+        if result is not None and type(result) is not Zero and not atom.aval.is_high
         else result
         for result, atom in zip(results, eqn.invars, strict=True)
     ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from ricci_ir import ArrayLike, get_aval
+from ricci_ir import ArrayLike, MappingSpec, get_aval
 
 __all__ = ["mapped_dims"]
 
@@ -41,7 +41,7 @@ def mapped_dims(
     """
     pairs = enumerate(zip(leaves, dims, strict=True))
     positions = [_dim(transform, x, d, i, names) for i, (x, d) in pairs]
-    mapped = [(i, get_aval(leaves[i]), d) for i, d in enumerate(positions) if d is not None]
+    mapped = [(i, get_aval(leaves[i]), d) for i, d in enumerate(positions) if isinstance(d, int)]
     sizes = {aval.shape[d] for _, aval, d in mapped}  # pyright: ignore
     if axis_size is not None:
         sizes.add(axis_size)
@@ -70,8 +70,8 @@ def mapped_dims(
 def _dim(
     transform: str, leaf: ArrayLike, dim: int | None, i: int, names: Callable[[], list[str]]
 ) -> int | None:
-    if dim is None:
-        return None
+    if dim is None or isinstance(dim, MappingSpec):
+        return dim
     check_axis(f"{transform}: in_axes", dim)
     try:
         ndim = get_aval(leaf).ndim

@@ -248,6 +248,12 @@ def _place(
     outputs: Callable[[], list[str]],
 ) -> ir.ArrayLike:
     """Move the batch dimension of an array in result ``i`` to ``target``."""
+    if isinstance(target, ir.MappingSpec) and ir.get_aval(value).is_high:
+        if dim != target:
+            raise ValueError(
+                f"vmap: out_axes has {target!r} for {outputs()[i]}, which is mapped by {dim!r}."
+            )
+        return ir.with_methods(value)
     if target is None:
         if dim is None:
             return value
@@ -264,6 +270,7 @@ def _place(
             "class: pass an axis, or return such a value."
         )
     check_axis("vmap: out_axes", target)
+    assert isinstance(target, int)
     ndim = len(ir.get_aval(value).shape) + (dim is None)
     if not -ndim <= target < ndim:
         raise ValueError(

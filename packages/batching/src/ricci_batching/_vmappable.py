@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import ArrayLike, TupleRecord, context, get_aval, set_trace
+from ricci_ir import ArrayLike, MappingSpec, TupleRecord, context, get_aval, set_trace
 from ricci_pytree import tree_leaves
 
 from ._mapped_axes import check_axis
@@ -116,7 +116,7 @@ def is_spec(x: object) -> bool:
 
     An integer is an axis of arrays as well, also for a class that takes integers.
     """
-    return not isinstance(x, int) and isinstance(x, _spec_types)
+    return not isinstance(x, int) and isinstance(x, (*_spec_types, MappingSpec))
 
 
 def is_axis(x: object) -> bool:

@@ -37,16 +37,6 @@ TABLE: dict[str, dict[str, str]] = {
         ("CausalMask", "MultiHeadMask", "NumpyMask"), f"{UNSUPPORTED}:splash_attention"
     ),
     "extend.ifrt_programs": {"ifrt_programs": f"{UNSUPPORTED}:ifrt_programs"},  # orbax
-    "experimental.hijax": {  # flax
-        **{name: f"ricci_ir:{name}" for name in ("AbstractValue", "ShapedArray")},
-        "Zero": "ricci_autodiff:Zero",
-        "instantiate_zeros": "ricci_autodiff:instantiate",
-        "is_undefined_primal": "ricci_autodiff:is_undefined_primal",
-        **{
-            name: f"{UNSUPPORTED}:{name}"
-            for name in ("HiPrim", "HiType", "aval_method", "aval_property", "register_hitype")
-        },
-    },
 }
 
 

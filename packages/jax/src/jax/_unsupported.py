@@ -3,46 +3,6 @@
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ricci_ir import AbstractValue
-
-_NO_HIJAX = (
-    "types whose values are made of several arrays are not supported: leave the option off that "
-    "asks for them (hijax=False in flax.nnx)"
-)
-
-
-class HiType(AbstractValue):
-    """The type of a value made of several arrays; instances do not occur."""
-
-
-class HiPrim:
-    """An operation on such values.
-
-    Raises:
-      NotImplementedError: when one is made.
-    """
-
-    def __new__(cls, *args: object, **kwargs: object) -> NoReturn:
-        raise NotImplementedError(f"{cls.__name__}: {_NO_HIJAX}.")
-
-
-class aval_method:
-    """Marks a method of such a value's tracers."""
-
-    def __init__(self, fun: Callable[..., Any]):
-        self.fun = fun
-
-
-class aval_property:
-    """Marks a property of such a value's tracers."""
-
-    def __init__(self, fget: Callable[..., Any]):
-        self.fget = fget
-
-
-def register_hitype(cls: type, typeof: Callable[[Any], HiType]) -> None:
-    """Accept a class of such values; nothing happens until one is used."""
-
 
 def _no_colocation(name: str) -> NoReturn:
     raise NotImplementedError(

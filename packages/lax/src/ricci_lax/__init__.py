@@ -20,6 +20,7 @@ from .custom import *
 from .derivatives import *
 from .effects import *
 from .elementwise import *
+from .hi import *
 from .nan import *
 from .random_bits import *
 from .reductions import *

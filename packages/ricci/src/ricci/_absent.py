@@ -31,9 +31,6 @@ MODULES = {
     "experimental.fused": "XLA fuses the operations of one jit; an annotation is not needed",
     "experimental.gda_serialization": "use experimental.array_serialization",
     "experimental.global_device_array": "an array may span devices: use make_array_from_callback",
-    "experimental.hijax": (
-        "values made of several arrays are pytrees here: tree_util.register_dataclass"
-    ),
     "experimental.host_callback": "use pure_callback, io_callback, or debug.callback",
     "experimental.jax2tf": (
         "use export.export(jit(f))(...), whose mlir_module() is StableHLO, which TensorFlow calls "

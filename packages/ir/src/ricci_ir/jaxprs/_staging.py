@@ -9,6 +9,7 @@ from ricci_ir._config import check_tracer_leaks, enable_checks
 from ricci_ir._hook import Hook
 from ricci_ir._settings import TraceKey, settings_keys, trace_key
 from ricci_ir._source import caller_source
+from ricci_ir.traces._hi_tracers import join_parts, parted, with_methods
 from ricci_ir.traces._lifetimes import check_leaks, paused_collection
 from ricci_ir.traces._observe import TraceAbandoned, is_observed, notify
 from ricci_ir.traces._primitive import Primitive
@@ -34,7 +35,7 @@ from ricci_ir.traces._trace import (
     leaked_tracer,
     set_trace,
 )
-from ricci_ir.types import AbstractRef, AbstractValue, get_aval, result_aval
+from ricci_ir.types import AbstractRef, AbstractValue, get_aval, hi_values, is_hi_type, result_aval
 
 from ._check import check_jaxpr
 from ._effects import no_effects, program_effects
@@ -176,7 +177,7 @@ class JaxprTrace(EquationTrace):
         var = Var(aval)
         self.invars.append(var)
         kind = StagedReference if type(aval) is AbstractRef else StagedTracer
-        return kind(self, aval, var)
+        return with_methods(kind(self, aval, var))
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record the primitive as an equation; returns tracers for its results."""
@@ -282,6 +283,10 @@ class JaxprTrace(EquationTrace):
                     return value.atom
                 if value._trace.alive or not self._finds_types():
                     raise leaked_tracer(value, user)
+            if hi_values.in_use and is_hi_type(value.aval):
+                return self._joined(value)
+        elif kind in hi_values.rules:
+            return self._joined(value)
         else:
             # An object that wraps an array is unwrapped now, since it may hold another array later.
             if hasattr(kind, "__jax_array__"):
@@ -298,6 +303,14 @@ class JaxprTrace(EquationTrace):
             self.constvars.append(var)
             self.consts.append(value)
         return var
+
+    def _joined(self, value: Any) -> Var | Literal:
+        """The variable for a value of several arrays, which is made of constants, its parts."""
+        with set_trace(self.parent):  # pyright: ignore[reportArgumentType]
+            parts = parted(value).parts
+        with set_trace(self):
+            aval: Any = get_aval(value)
+            return join_parts.call(aval, parts).atom
 
     def finish(self, results: Sequence[Any]) -> Jaxpr:
         """End the trace; returns the recorded jaxpr, with ``results`` as its results."""

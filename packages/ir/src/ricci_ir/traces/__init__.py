@@ -2,6 +2,7 @@
 
 from ._array_type import *
 from ._backend import *
+from ._hi_tracers import *
 from ._lifetimes import *
 from ._name_stack import *
 from ._named_axes import *

@@ -2,6 +2,7 @@
 
 from ._aval import *
 from ._dtypes import *
+from ._hi_types import *
 from ._promotion import *
 from ._references import *
 from ._scalars import *

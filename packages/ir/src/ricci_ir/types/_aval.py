@@ -34,6 +34,7 @@ __all__ = [
     "abstract_token",
     "aval_rules",
     "get_aval",
+    "hi_values",
     "physical_aval",
     "read_sharding",
     "shaped_like",
@@ -52,6 +53,22 @@ class AbstractValue:
     def str_short(self, short_dtypes: bool = False) -> str:
         """The type in short: ``float32[3]``, or ``f32[3]`` as in printed jaxprs."""
         raise TypeError(f"{type(self).__name__} has no short form")
+
+    # A type of one array, or of a token, is made of itself alone; see ``HiType``.
+    is_high: bool = False
+
+    def lo_ty(self) -> "list[AbstractValue]":
+        """The types of the arrays that values are made of."""
+        return [self]
+
+    def lower_val[T](self, hi_val: T, /) -> list[T]:
+        """The arrays that a value is made of."""
+        return [hi_val]
+
+    def raise_val[T](self, *lo_vals: T) -> T:
+        """The value that is made of these arrays."""
+        (value,) = lo_vals
+        return value
 
 
 class AbstractToken(AbstractValue):
@@ -342,6 +359,26 @@ def physical_aval(aval: Any) -> Any:
     return physical.with_sharding(make_type_sharding(sharding.mesh, parts, *sharding.manual))
 
 
+class HiValues:
+    """The classes of values that are made of several arrays, as ``HiType`` describes.
+
+    Where no such value exists, they cost one look at an attribute.
+
+    Attributes:
+      in_use: whether a class was registered, or an operation on such values made.
+      rules: by class, the function that returns the type of a value.
+    """
+
+    __slots__ = ("in_use", "rules")
+
+    def __init__(self):
+        self.in_use: bool = False
+        self.rules: dict[type, Callable[[Any], AbstractValue]] = {}
+
+
+hi_values: HiValues = HiValues()
+
+
 class Typed(Protocol):
     """A value with an ``aval``: an array or a tracer."""
 
@@ -366,6 +403,8 @@ def get_aval(x: object) -> AbstractValue:
       >>> get_aval(2.0)
       ShapedArray(float32[], weak_type=True)
     """
+    if hi_values.in_use and type(x) in hi_values.rules:
+        return hi_values.rules[type(x)](x)
     aval = getattr(x, "aval", None)
     if aval is not None:
         return aval

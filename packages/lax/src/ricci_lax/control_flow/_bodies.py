@@ -81,7 +81,7 @@ def _trace(what: str, fun: Callable, tree: pytree.PyTreeDef, avals: Sequence[Any
     def flat(*leaves: ir.Array) -> list[Any]:
         nonlocal out_tree
         out = fun(*pytree.tree_unflatten(tree, leaves))
-        results, out_tree = pytree.tree_flatten(out)
+        results, out_tree = pytree.tree_flatten(ir.parted(out))
         ir.check_results(f"{what}: {function_name(fun)}", results, out)
         return results
 

@@ -455,6 +455,7 @@ def _bind(
     names: Sequence[str],
     operands: tuple,
 ) -> ir.PyTree:
+    operands = ir.parted(operands)
     leaves, tree = tree_flatten(operands)
     paths = lambda: argument_paths(operands, {}, branches[0])
     avals = _bodies.leaf_avals(what, paths, leaves)

@@ -81,6 +81,7 @@ def fori_loop[T](
         checked_unroll("fori_loop", unroll)
         if not static:
             raise ValueError("fori_loop: unroll needs bounds that are known while tracing.")
+    init_val = ir.parted(init_val)
     leaves, tree = pytree.tree_flatten(init_val)
     if ir.disable_jit_state.value and static and not any(isinstance(x, ir.Tracer) for x in leaves):
         for i in range(int(lower), int(upper)):

@@ -90,6 +90,7 @@ def scan[C, X, Y](
     if not callable(f):
         raise TypeError(f"scan: f must be a function of the carry and a slice, got {f!r:.60}.")
     unroll = checked_unroll("scan", unroll)
+    init, xs = ir.parted(init), ir.parted(xs)
     carry, carry_tree = pytree.tree_flatten(init)
     leaves, xs_tree = pytree.tree_flatten(xs)
     names = lambda: pytree.argument_paths((init, xs), {}, f)
@@ -100,7 +101,8 @@ def scan[C, X, Y](
     avals = bodies.leaf_avals("scan", names, carry)
     slices = [a.remove_dimension(0) for a in bodies.leaf_avals("scan", xs_names, leaves)]
     ir.check_distinct(f"scan: {bodies.function_name(f)}", [*carry, *leaves], names)
-    _, tree = pytree.tree_flatten((init, xs))
+    slice_tree = ir.stacked_parts(xs_tree, length, _example_type)
+    tree = pytree.treedef_tuple((carry_tree, slice_tree))
     body, avals = bodies.trace_carry("scan", f, tree, avals, slices, len(carry))
     ys_tree = _check_pair(f, body, carry_tree, names, avals)
     params = {
@@ -110,7 +112,16 @@ def scan[C, X, Y](
         "_split_transpose": bool(_split_transpose),
     }
     last, ys = bind_scan(body, bodies.initial_carry(carry, avals), leaves, params)
+    ys_tree = ir.stacked_parts(ys_tree, length, _batch_type)
     return pytree.tree_unflatten(carry_tree, last), pytree.tree_unflatten(ys_tree, ys)
+
+
+def _example_type(aval: ir.HiType, length: int) -> Any:
+    return aval.dec_rank(length, aval.leading_axis_spec())
+
+
+def _batch_type(aval: ir.HiType, length: int) -> Any:
+    return aval.inc_rank(length, aval.leading_axis_spec())
 
 
 def checked_unroll(what: str, unroll: object) -> int | bool:

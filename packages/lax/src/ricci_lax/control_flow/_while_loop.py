@@ -81,6 +81,7 @@ def while_loop[T](
         raise TypeError("while_loop: cond_fun and body_fun must be functions of the carry.")
     if max_steps is not None:
         max_steps = _checked_bound(max_steps)
+    init_val = ir.parted(init_val)
     leaves, tree = tree_flatten(init_val)
     if ir.disable_jit_state.value and not any(isinstance(x, ir.Tracer) for x in leaves):
         carry = tree_unflatten(tree, map(ir.as_array, leaves))

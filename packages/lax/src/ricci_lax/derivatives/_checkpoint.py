@@ -331,7 +331,7 @@ def checkpoint[**P, R](
                 call = calls[static, fixed] = _with_static(fun, dict(static), dict(fixed))
         except TypeError:  # an unhashable static argument: traced again
             call = _with_static(fun, dict(static), dict(fixed))
-        leaves, tree = tree_flatten((dynamic, options))
+        leaves, tree = tree_flatten(ir.parted((dynamic, options)))
         paths = lambda: argument_paths(dynamic, options, fun)
         avals = leaf_avals("checkpoint", paths, leaves)
         body = trace_body("checkpoint", call, tree, avals, allowed=None)

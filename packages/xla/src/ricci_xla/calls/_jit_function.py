@@ -169,7 +169,7 @@ class JitFunction:
         """Return the program of a call, cached or traced, and the call's flattened arguments."""
         if kwargs and self.in_shardings is not None:
             check_positional(self.fun, self.in_shardings, kwargs)
-        split = split_static(self.arguments, self.fun, args, kwargs)
+        split = split_static(self.arguments, self.fun, ir.parted(args), ir.parted(kwargs))
         # Objects that hold an array are read now, since the function may replace the array.
         for i, x in enumerate(split.leaves):
             if hasattr(type(x), "__jax_array__"):
@@ -224,6 +224,10 @@ class JitFunction:
 
         A warm start may have the executable of the call; else the new one is stored there.
         """
+        if ir.context.trace is not ir.eval_trace and not ir.is_recording():
+            # The rules of operations on values of several arrays apply to these as a whole.
+            if ir.has_hi_values((args, kwargs)):
+                return self.fun(*args, **kwargs), None
         warm_entry = None
         if warm_start_hooks.calls is not None:
             warm_entry = warm_start_hooks.calls.lookup(self, args, kwargs)

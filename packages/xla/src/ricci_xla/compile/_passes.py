@@ -20,6 +20,11 @@ from ._place import Placement
 LITERAL_LIMIT = 4096
 
 
+def expand_hi_values(jaxpr: ir.Jaxpr, placement: Placement, consts: Sequence[Any]) -> ir.Jaxpr:
+    """Expand operations on values that are made of several arrays."""
+    return ir.lower_hi_values.call(jaxpr) if ir.hi_values.in_use else jaxpr
+
+
 def embed_short_constants(jaxpr: ir.Jaxpr, placement: Placement, consts: Sequence[Any]) -> ir.Jaxpr:
     """Write constants whose text is short into the equations, as literals.
 
@@ -109,6 +114,7 @@ def eliminate_dead_code(jaxpr: ir.Jaxpr, placement: Placement, consts: Sequence[
 type Pass = Callable[[ir.Jaxpr, Placement, Sequence[Any]], ir.Jaxpr]
 
 PASSES: tuple[Pass, ...] = (
+    expand_hi_values,
     embed_short_constants,
     move_results,
     make_results_unreduced,

@@ -301,7 +301,7 @@ def _trace(
         dynamic_args, dynamic_kwargs = tree_unflatten(split.tree, leaves)
         full_args, full_kwargs = join_static(split.static, dynamic_args, dynamic_kwargs)
         out = fun(*full_args, **full_kwargs)
-        with_paths, out_tree = tree_flatten_with_path(out)
+        with_paths, out_tree = tree_flatten_with_path(ir.parted(out))
         result_info = tuple("result" + keystr(path) for path, _ in with_paths)
         for info, (_, leaf) in zip(result_info, with_paths, strict=True):
             _check_result(name, info, leaf)

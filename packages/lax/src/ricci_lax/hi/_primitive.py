@@ -1,0 +1,360 @@
+"""``HiPrim``: operations that users define, on arrays and on values made of several arrays.
+
+All of them are one primitive, ``call_hi_primitive``, whose rules are the methods of the object in
+its parameter. Before a jaxpr is compiled, ``_lowering`` replaces its calls by their expansions.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, final
+
+import ricci_autodiff as ad
+import ricci_ir as ir
+import ricci_pytree as pytree
+from ricci_batching import Axis, batch_flat, batched_at
+
+from ._accumulators import GradAccum, NullAccum, ValAccum
+
+__all__ = ["HiPrim", "call_hi_primitive_p"]
+
+
+class HiPrim:
+    """An operation on values that may be made of several arrays.
+
+    A subclass sets ``in_avals``, ``out_aval`` and ``params`` in ``__init__``, calls that of this
+    class, and defines ``expand``. It defines the rules of the transformations that it supports.
+    An object is one operation with its parameters: call it to apply it.
+
+    Attributes:
+      in_avals: a tuple with the type of each argument, or a pytree of types.
+      out_aval: the type of the result, or a pytree of types.
+      params: the parameters, which are attributes, too.
+    """
+
+    in_avals: tuple[ir.PyTree, ...]
+    out_aval: ir.PyTree
+    params: dict[str, Any]
+    effects: frozenset[Any] = frozenset()
+    skip_linearization_on_zero_tangents: bool = False
+
+    def __init__(self):
+        for name in ("in_avals", "out_aval", "params"):
+            if not hasattr(self, name):
+                raise AttributeError(f"subclass __init__ should set `self.{name}`")
+        ir.hi_values.in_use = True
+        self.in_avals_flat, self.in_tree = pytree.tree_flatten(self.in_avals)
+        self.out_avals_flat, self.out_tree = pytree.tree_flatten(self.out_aval)
+        self.__dict__.update(self.params)
+
+    def __call__(self, *args: ir.PyTree) -> ir.PyTree:
+        """Apply the operation in the current trace."""
+        leaves, tree = pytree.tree_flatten(args)
+        if tree != self.in_tree:
+            raise TypeError(f"{type(self).__name__} takes {self.in_tree}, got {tree}.")
+        self.check(*self.in_tree.unflatten(map(ir.typeof, leaves)))
+        trace = _recording_trace(leaves)
+        if trace is None:
+            outs = call_hi_primitive_p.bind(*leaves, _prim=self)
+        else:
+            with ir.set_trace(trace):
+                outs = self.staging(trace, ir.current_source(), *leaves)
+        return self.out_tree.unflatten(map(ir.with_methods, outs))
+
+    def expand(self, *args: ir.PyTree) -> ir.PyTree:
+        """The operation in terms of others."""
+        self._missing("expand", "evaluation")
+
+    def check(self, *arg_tys: ir.PyTree) -> None:
+        """Raise an error unless the types of the arguments are accepted."""
+
+    def staging(self, trace: ir.Trace, source_info: object, *args: ir.PyTree) -> ir.PyTree:
+        """Record the operation in a jaxpr; ``args`` are flat, as is the result."""
+        return trace.process(call_hi_primitive_p, args, {"_prim": self})
+
+    def jvp(
+        self, primals: tuple[ir.PyTree, ...], tangents: tuple[ir.PyTree, ...]
+    ) -> tuple[ir.PyTree, ir.PyTree]:
+        """The result and its tangent; tangents may be ``Zero``."""
+        self._missing("jvp", "jvp")
+
+    def lin(
+        self, nzs_in: tuple[ir.PyTree, ...], *primals: ir.PyTree
+    ) -> tuple[ir.PyTree, ir.PyTree]:
+        """The result, and the residuals for ``linearized``."""
+        self._missing("lin` and `linearized", "linearize")
+
+    def linearized(self, residuals: ir.PyTree, *tangents: ir.PyTree) -> ir.PyTree:
+        """The tangent of the result, linear in the tangents of the arguments."""
+        self._missing("lin` and `linearized", "linearize")
+
+    def vjp_fwd(
+        self, nzs_in: tuple[ir.PyTree, ...], /, *args: ir.PyTree
+    ) -> tuple[ir.PyTree, ir.PyTree]:
+        """The result, and the residuals for the backward rule."""
+        self._missing("vjp_fwd", "grad")
+
+    def vjp_bwd(self, res: ir.PyTree, outgrad: ir.PyTree, /, *arg_accums: ir.PyTree) -> None:
+        """Add the cotangents of the arguments to their accumulators."""
+        cotangents = self.in_tree.flatten_up_to(tuple(self.vjp_bwd_retval(res, outgrad)))
+        for ct, accumulator in zip(cotangents, self.in_tree.flatten_up_to(arg_accums), strict=True):
+            accumulator.accum(ct)
+
+    def vjp_bwd_retval(self, res: ir.PyTree, outgrad: ir.PyTree, /) -> tuple[ir.PyTree, ...]:
+        """The cotangents of the arguments."""
+        self._missing("vjp_bwd` or `vjp_bwd_retval", "grad")
+
+    def transpose(self, out_ct: ir.PyTree, *maybe_accums: ir.PyTree) -> None:
+        """Add the cotangents of the arguments in which the operation is linear to accumulators."""
+        self._missing("transpose", "transposition")
+
+    def batch(
+        self, axis_data: ir.PyTree, args: tuple[ir.PyTree, ...], dims: tuple[ir.PyTree, ...]
+    ) -> ir.PyTree:
+        """The operation on batches: the result, and its batch dimensions or mapping specs."""
+        out_dim = self.batch_dim_rule(axis_data, dims)
+        return _Mapped(self, axis_data, args, dims, out_dim)(*args), out_dim
+
+    def batch_dim_rule(self, axis_data: ir.PyTree, dims: tuple[ir.PyTree, ...], /) -> ir.PyTree:
+        """The batch dimensions of the result, from those of the arguments."""
+        self._missing("batch` or `batch_dim_rule", "vmap")
+
+    def _missing(self, method: str, purpose: str) -> NoReturn:
+        raise NotImplementedError(
+            f"for {purpose} support, subclass {type(self)} must implement `{method}`"
+        )
+
+    def _key(self) -> tuple[ir.PyTree, ...]:
+        types = self.in_tree, tuple(self.in_avals_flat), self.out_tree, tuple(self.out_avals_flat)
+        return type(self), *types, tuple(self.params.items())
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, HiPrim) and self._key() == other._key())
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{self.params}]"
+
+
+def _recording_trace(leaves: Sequence[ir.PyTree]) -> ir.JaxprTrace | None:
+    """The trace that will record an operation in a jaxpr, if one will."""
+    trace: ir.PyTree = ir.context.trace
+    while trace is not ir.eval_trace and not isinstance(trace, ir.JaxprTrace):
+        if any(isinstance(x, ir.Tracer) and x._trace is trace for x in leaves):
+            return None
+        trace = trace.parent
+    return trace if isinstance(trace, ir.JaxprTrace) else None
+
+
+@final
+class _Mapped(HiPrim):
+    """An operation mapped over an axis, by its expansion."""
+
+    def __init__(
+        self, prim: HiPrim, axis: ir.PyTree, args: ir.PyTree, dims: ir.PyTree, out_dim: ir.PyTree
+    ):
+        self.in_avals = pytree.tree_map(ir.typeof, args)
+        out_dims = prim.out_tree.flatten_up_to(out_dim)
+        batched = [
+            aval if dim is None else _batched_type(aval, axis, dim)
+            for aval, dim in zip(prim.out_avals_flat, out_dims, strict=True)
+        ]
+        self.out_aval = prim.out_tree.unflatten(batched)
+        self.params = {"prim": prim, "axis_data": axis, "in_dims": dims, "out_dim": out_dim}
+        super().__init__()
+
+    def expand(self, *args: ir.PyTree) -> ir.PyTree:
+        """Map the expansion."""
+        prim: HiPrim = self.params["prim"]
+        return self._map(prim.expand, prim.out_tree, args, self.params["in_dims"])
+
+    def jvp(
+        self, primals: tuple[ir.PyTree, ...], tangents: tuple[ir.PyTree, ...]
+    ) -> tuple[ir.PyTree, ir.PyTree]:
+        """Map the rule."""
+        prim: HiPrim = self.params["prim"]
+        dims = self.params["in_dims"]
+        run = lambda primals, tangents: prim.jvp(primals, tangents)
+        filled = pytree.tree_map(ad.instantiate, tangents, is_leaf=_is_zero)
+        tree = pytree.treedef_tuple((prim.out_tree, prim.out_tree))
+        return self._map(run, tree, (primals, filled), (dims, dims))
+
+    def _map(
+        self, fun: Callable[..., Any], out_tree: ir.PyTree, args: ir.PyTree, dims: ir.PyTree
+    ) -> ir.PyTree:
+        axis = self.params["axis_data"]
+        leaves, tree = pytree.tree_flatten(args)
+        run = lambda *flat: out_tree.flatten_up_to(fun(*tree.unflatten(flat)))
+        values, out_dims = batch_flat(run, axis, leaves, tree.flatten_up_to(dims))
+        one = self.params["prim"].out_tree.flatten_up_to(self.params["out_dim"])
+        targets = one * (len(values) // len(one))
+        moved = [
+            x if t is None or t == d else batched_at(x, d, axis, t)
+            for x, d, t in zip(values, out_dims, targets, strict=True)
+        ]
+        return out_tree.unflatten(moved)
+
+
+def _batched_type(aval: ir.PyTree, axis: Axis, dim: ir.PyTree) -> ir.PyTree:
+    return aval.inc_rank(axis.size, dim) if aval.is_high else axis.batched_aval(aval, dim)
+
+
+def _is_zero(x: object) -> bool:
+    return type(x) is ad.Zero
+
+
+# The rules
+
+
+def _jvp(primals, tangents, *, _prim: HiPrim):
+    unflatten, flatten = _prim.in_tree.unflatten, _prim.out_tree.flatten_up_to
+    primals = list(map(ir.with_methods, primals))
+    out, out_tangent = _prim.jvp(unflatten(primals), unflatten(tangents))
+    return flatten(out), [
+        ad.Zero(ad.tangent_aval(aval)) if t is None else t
+        for t, aval in zip(flatten(out_tangent), _prim.out_avals_flat, strict=True)
+    ]
+
+
+def _overrides(prim: HiPrim, method: str) -> bool:
+    return getattr(type(prim), method) is not getattr(HiPrim, method)
+
+
+def _linearize(tape: ad.Tape, primals, tangents, *, _prim: HiPrim):
+    nonzeros = _prim.in_tree.unflatten([not _is_zero(t) for t in tangents])
+    unflatten = _prim.in_tree.unflatten
+    primals = list(map(ir.with_methods, primals))
+    if _overrides(_prim, "vjp_fwd"):
+        out, res = _prim.vjp_fwd(nonzeros, *unflatten(primals))
+        return _prim.out_tree.flatten_up_to(out), _record(tape, _prim, res, primals, tangents)
+    if _overrides(_prim, "lin"):
+        out, res = _prim.lin(nonzeros, *unflatten(primals))
+        with ir.set_trace(tape):
+            out_tangents = _prim.linearized(res, *unflatten(tangents))
+        return _prim.out_tree.flatten_up_to(out), _prim.out_tree.flatten_up_to(out_tangents)
+    if not _overrides(_prim, "jvp"):
+        _prim.vjp_fwd(nonzeros, *unflatten(primals))  # raises the error of a missing rule
+    with ir.set_trace(tape):
+        return _jvp(primals, tangents, _prim=_prim)
+
+
+def _record(
+    tape: ad.Tape,
+    prim: HiPrim,
+    res: ir.PyTree,
+    primals: Sequence[ir.PyTree],
+    tangents: Sequence[ir.PyTree],
+) -> list[ir.PyTree]:
+    """Record the tangents of a result of which only the backward rule is known."""
+    leaves, tree = pytree.tree_flatten(res)
+    is_array = [isinstance(x, ir.Array) or type(x) in ir.hi_values.rules for x in leaves]
+    arrays = [x for x, flag in zip(leaves, is_array, strict=True) if flag]
+    # ``linearize`` computes the tangents forwards, from the primals.
+    has_forward_rule = _overrides(prim, "lin") or _overrides(prim, "jvp")
+    saved = primals if has_forward_rule else ()
+    static = tuple(None if flag else (x,) for x, flag in zip(leaves, is_array, strict=True))
+    operands = [t for t in tangents if not _is_zero(t)]
+    return tape.record(
+        hi_tangent_p,
+        (*arrays, *saved, *operands),
+        {
+            "_prim": prim,
+            "tree": tree,
+            "static": static,
+            "zeros": tuple(map(_is_zero, tangents)),
+            "num_primals": len(saved),
+        },
+    )
+
+
+def _transpose(cts, *args, _prim: HiPrim):
+    accumulators = [
+        _accumulator(x) if ad.is_undefined_primal(x) else ir.with_methods(x) for x in args
+    ]
+    _prim.transpose(
+        _prim.out_tree.unflatten(map(ir.with_methods, cts)), *_prim.in_tree.unflatten(accumulators)
+    )
+    return [x.freeze() if isinstance(x, GradAccum) else None for x in accumulators]
+
+
+def _accumulator(x: ad.UndefinedPrimal) -> GradAccum:
+    aval = ad.cotangent_aval(x.aval)
+    return ValAccum(aval) if x.required else NullAccum(aval)
+
+
+def _batch(axis: Axis, args, dims, *, _prim: HiPrim):
+    unflatten = _prim.in_tree.unflatten
+    outs, out_dims = _prim.batch(axis, unflatten(map(ir.with_methods, args)), unflatten(dims))
+    return _prim.out_tree.flatten_up_to(outs), _prim.out_tree.flatten_up_to(out_dims)
+
+
+def _eager(*args, _prim: HiPrim):
+    return _prim.out_tree.flatten_up_to(_prim.expand(*_prim.in_tree.unflatten(args)))
+
+
+call_hi_primitive_p: ir.Primitive = ir.define(
+    "call_hi_primitive",
+    abstract_eval=lambda *avals, _prim: list(_prim.out_avals_flat),
+    multiple_results=True,
+    effects=lambda params: frozenset(params["_prim"].effects),
+    memo=False,
+    sharding=ir.by_program,
+    jvp=_jvp,
+    linearize=_linearize,
+    transpose=_transpose,
+    batch=_batch,
+    eager=_eager,
+    lower=ir.unsupported("calls are replaced by their expansions before a jaxpr is lowered"),
+)
+
+
+def _tangent_transpose(cts, *args, _prim: HiPrim, tree, static, zeros, num_primals):
+    count = sum(x is None for x in static)
+    arrays = iter(map(ir.with_methods, args[:count]))
+    operands = iter(args[count + num_primals :])
+    res = tree.unflatten([next(arrays) if x is None else x[0] for x in static])
+    accumulators = [
+        NullAccum(ad.cotangent_aval(aval)) if zero else _accumulator(next(operands))
+        for zero, aval in zip(zeros, _prim.in_avals_flat, strict=True)
+    ]
+    cts = _prim.out_tree.unflatten(map(ir.with_methods, cts))
+    _prim.vjp_bwd(res, cts, *_prim.in_tree.unflatten(accumulators))
+    sums = [a.freeze() for a, zero in zip(accumulators, zeros, strict=True) if not zero]
+    return [*[None] * (count + num_primals), *[None if _is_zero(x) else x for x in sums]]
+
+
+def pushed_tangents(
+    *args: ir.PyTree, _prim: HiPrim, static, zeros, num_primals, **_
+) -> list[ir.PyTree]:
+    """Compute the tangents forwards."""
+    if not num_primals:
+        _prim.lin(zeros, *args)  # raises the error of a missing rule
+    count = sum(x is None for x in static)
+    primals, nonzero_tangents = args[count : count + num_primals], iter(args[count + num_primals :])
+    tangents = [
+        ad.Zero(ad.tangent_aval(aval)) if zero else next(nonzero_tangents)
+        for zero, aval in zip(zeros, _prim.in_avals_flat, strict=True)
+    ]
+    unflatten = _prim.in_tree.unflatten
+    if _overrides(_prim, "lin"):
+        _, residuals = _prim.lin(unflatten([not zero for zero in zeros]), *unflatten(primals))
+        out = _prim.linearized(residuals, *unflatten(tangents))
+    else:
+        _, out = _prim.jvp(unflatten(primals), unflatten(tangents))
+    return list(map(ad.instantiate, _prim.out_tree.flatten_up_to(out)))
+
+
+_BACKWARD_ONLY = "the tangents of an operation with vjp_fwd have a backward rule alone"
+
+hi_tangent_p: ir.Primitive = ir.define(
+    "call_hi_primitive_lin",
+    abstract_eval=lambda *avals, _prim, **_: list(map(ad.tangent_aval, _prim.out_avals_flat)),
+    multiple_results=True,
+    memo=False,
+    sharding=ir.by_program,
+    jvp=ir.unsupported(_BACKWARD_ONLY),
+    transpose=_tangent_transpose,
+    batch=ir.unsupported(_BACKWARD_ONLY),
+    eager=pushed_tangents,
+    lower=ir.unsupported(_BACKWARD_ONLY),
+)
