@@ -107,9 +107,10 @@ def run_jvp(
     Returns:
       The results and their tangents, which may be ``Zero``, as may those in ``tangents``.
     """
+    fun = ir.presenting_hi_values(fun)
     previous, names = ir.context.trace, ir.context.name_stack
     args = [
-        dual_reference(trace, x, t) if ir.is_reference(x) else ir.with_methods(trace.join(x, t))
+        dual_reference(trace, x, t) if ir.is_reference(x) else trace.join(x, t)
         for x, t in zip(primals, tangents, strict=True)
     ]
     ir.context.trace, ir.context.name_stack = trace, ir.jvp_stack(names)

@@ -51,14 +51,14 @@ class Tape(ir.EquationTrace):
 
     def has(self, value: object) -> TypeGuard[TangentTracer]:
         """Whether a value is a tangent of this tape."""
-        return isinstance(value, TangentTracer) and value._trace is self
+        return type(value) is TangentTracer and value._trace is self
 
     def process(
         self, primitive: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
     ) -> Any:
         """Record an operation on tangents of this tape; apply others in the parent trace."""
         for arg in args:
-            if isinstance(arg, TangentTracer) and arg._trace is self:
+            if type(arg) is TangentTracer and arg._trace is self:
                 rule = split_rules.get(primitive)
                 if rule is None:
                     return self.record(primitive, args, params)
@@ -79,7 +79,7 @@ class Tape(ir.EquationTrace):
         atoms: list[Atom] = []
         avals: list[AbstractValue] = []
         for arg in args:
-            if isinstance(arg, TangentTracer) and arg._trace is self:
+            if type(arg) is TangentTracer and arg._trace is self:
                 atoms.append(arg.atom)
                 avals.append(arg.aval)
             else:
@@ -156,7 +156,7 @@ class LinearizeTrace(JVPTrace):
 
         It is linear in the tangents of the arguments, so if it depends on none of them it is zero.
         """
-        if isinstance(tangent, TangentTracer) and tangent._trace is self.tape:
+        if type(tangent) is TangentTracer and tangent._trace is self.tape:
             return tangent
         return tangent if type(tangent) is Zero else Zero.from_primal(result)
 
@@ -405,6 +405,7 @@ def linearize_flat(
       The tape, the tangents of the differentiated arguments, the results, and the tangents of the
       results (``TangentTracer`` or ``Zero``).
     """
+    fun = ir.presenting_hi_values(fun)
     trace = LinearizeTrace(ir.context.trace)
     tape = trace.tape
     in_tangents: list[TangentTracer] = []
@@ -417,7 +418,7 @@ def linearize_flat(
                 args.append(dual_reference(trace, primal, tangent))
             else:
                 tangent = tape.new_tangent(tangent_aval(aval))
-                args.append(ir.with_methods(trace.join(primal, tangent)))
+                args.append(trace.join(primal, tangent))
             in_tangents.append(tangent)
         else:
             args.append(primal)

@@ -142,12 +142,10 @@ def cotangent_aval(aval: ir.AbstractValue) -> ir.AbstractValue:
       >>> cotangent_aval(ShapedArray((2,), "float32")).dtype.name
       'float32'
     """
-    if isinstance(aval, ir.HiType):
-        return aval.to_ct_aval()
     tangent: Any = tangent_aval(aval)
     sharding = tangent.type_sharding
     if sharding is None or not (sharding.unreduced or sharding.reduced):
-        return tangent
+        return aval.to_ct_aval() if isinstance(aval, ir.HiType) else tangent
     return tangent.with_sharding(sharding.cotangent())
 
 
@@ -216,7 +214,7 @@ def add_tangents(x: Tangent, y: Tangent) -> Tangent:
     if ir.hi_values.in_use:
         aval: Any = ir.get_aval(x)
         if aval.is_high:
-            return aval.vspace_add(ir.with_methods(x), ir.with_methods(y))
+            return ir.without_methods(aval.vspace_add(ir.with_methods(x), ir.with_methods(y)))
     return tangent_sum.call(x, y)  # pyright: ignore[reportArgumentType]
 
 

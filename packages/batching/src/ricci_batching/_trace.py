@@ -15,14 +15,16 @@ _unbatched: ir.Cache[tuple[ir.ShapedArray, int], ir.ShapedArray] = ir.Cache(
 )
 
 
-def unbatched_aval(aval: ir.ShapedArray, dim: int, size: int | None = None) -> ir.ShapedArray:
-    """Return the type of one example of a batch."""
+def unbatched_aval(aval: ir.ShapedArray, dim: int, trace: "BatchTrace") -> ir.ShapedArray:
+    """Return the type of one example of a batch in a batching trace."""
     key = (aval, dim)
     cached = _unbatched.entries.get(key)
     if cached is None:
-        hi_type: Any = aval if aval.is_high else None
-        example = aval.remove_dimension(dim) if hi_type is None else hi_type.dec_rank(size, dim)
-        cached = _unbatched.add(key, example)
+        hi_type: Any = aval
+        cached = _unbatched.add(
+            key,
+            hi_type.dec_rank(trace.axis.size, dim) if aval.is_high else aval.remove_dimension(dim),
+        )
     return cached
 
 
@@ -45,7 +47,7 @@ class BatchTracer(ir.Tracer):
 
     def __init__(self, trace: "BatchTrace", value: ir.ArrayLike, dim: int):
         self._trace = trace
-        self.aval = unbatched_aval(ir.get_aval(value), dim, trace.axis.size)  # pyright: ignore[reportArgumentType]
+        self.aval = unbatched_aval(ir.get_aval(value), dim, trace)  # pyright: ignore[reportArgumentType]
         self.value: ir.ArrayLike = value
         self.dim: int = dim
 
@@ -103,7 +105,7 @@ class BatchTrace(ir.Trace):
         dims: list[int | None] = []
         batched = False
         for arg in args:
-            if isinstance(arg, BatchTracer) and arg._trace is self:
+            if type(arg) is BatchTracer and arg._trace is self:
                 values.append(arg.value)
                 dims.append(arg.dim)
                 batched = True
@@ -147,7 +149,7 @@ class ResumedBatchTrace(BatchTrace):
         self, args: Sequence[ir.ArrayLike]
     ) -> tuple[list[ir.ArrayLike], list[int | None], bool]:
         """Return the whole batches, their batch dimensions, and whether any operand is batched."""
-        mine = [isinstance(x, BatchTracer) and self.is_same_as(x._trace) for x in args]
+        mine = [type(x) is BatchTracer and self.is_same_as(x._trace) for x in args]
         values = [x.value if m else x for x, m in zip(args, mine, strict=True)]  # pyright: ignore
         dims = [x.dim if m else None for x, m in zip(args, mine, strict=True)]  # pyright: ignore
         return values, dims, any(mine)
@@ -205,13 +207,12 @@ def batch_flat(
       >>> sums.tolist(), dims
       ([1.0, 2.0, 3.0], [0])
     """
+    fun = ir.presenting_hi_values(fun)
     parent = ir.context.trace
     trace = _trace_of(parent, axis, earlier)
     # References are wrapped instead of read now: each read must see the writes before it.
     inputs = [
-        MappedReference(trace, x, d)
-        if d is not None and ir.is_reference(x)
-        else ir.with_methods(trace.join(x, d))  # pyright: ignore[reportArgumentType]
+        MappedReference(trace, x, d) if d is not None and ir.is_reference(x) else trace.join(x, d)  # pyright: ignore[reportArgumentType]
         for x, d in zip(args, dims, strict=True)
     ]
     names = ir.context.name_stack

@@ -9,7 +9,7 @@ from ricci_ir._config import check_tracer_leaks, enable_checks
 from ricci_ir._hook import Hook
 from ricci_ir._settings import TraceKey, settings_keys, trace_key
 from ricci_ir._source import caller_source
-from ricci_ir.traces._hi_tracers import join_parts, parted, with_methods
+from ricci_ir.traces._hi_tracers import join_parts, parted, presenting_hi_values, without_methods
 from ricci_ir.traces._lifetimes import check_leaks, paused_collection
 from ricci_ir.traces._observe import TraceAbandoned, is_observed, notify
 from ricci_ir.traces._primitive import Primitive
@@ -177,7 +177,7 @@ class JaxprTrace(EquationTrace):
         var = Var(aval)
         self.invars.append(var)
         kind = StagedReference if type(aval) is AbstractRef else StagedTracer
-        return with_methods(kind(self, aval, var))
+        return kind(self, aval, var)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record the primitive as an equation; returns tracers for its results."""
@@ -310,7 +310,7 @@ class JaxprTrace(EquationTrace):
             parts = parted(value).parts
         with set_trace(self):
             aval: Any = get_aval(value)
-            return join_parts.call(aval, parts).atom
+            return without_methods(join_parts.call(aval, parts)).atom
 
     def finish(self, results: Sequence[Any]) -> Jaxpr:
         """End the trace; returns the recorded jaxpr, with ``results`` as its results."""
@@ -413,6 +413,7 @@ def trace_to_jaxpr(
     Returns:
       A jaxpr closed over the arrays (possibly tracers of enclosing traces) that ``fun`` used.
     """
+    fun = presenting_hi_values(fun)
     trace = kind(context.trace, debug_info)
     tracers = [trace.new_arg(aval) for aval in in_avals]
     previous, names, outer = context.trace, context.name_stack, context.origin

@@ -7,7 +7,6 @@ have only arrays as arguments and results.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import ricci_pytree as pytree
@@ -21,13 +20,16 @@ __all__ = [
     "aval_method",
     "aval_property",
     "HiParts",
+    "HiTracer",
     "has_hi_values",
     "join_parts",
     "lower_hi_values",
     "parted",
+    "presenting_hi_values",
     "split_parts",
     "stacked_parts",
     "with_methods",
+    "without_methods",
 ]
 
 
@@ -65,21 +67,40 @@ def _bound(value: HiVal, tracer: Tracer) -> HiVal:
     return value
 
 
-class _TypeMethods:
-    """The attributes and operators of a tracer that its type defines."""
+class HiTracer(Tracer):
+    """A tracer of several arrays as users see it, with the attributes that its type defines.
 
-    __slots__ = ()
+    Transformations and rules of primitives see the tracer inside, which is of the class that its
+    trace compares with.
+
+    Args:
+      plain: that tracer.
+
+    Attributes:
+      plain: that tracer.
+    """
+
+    __slots__ = ("plain",)
+
+    def __init__(self, plain: Tracer):
+        super().__init__(plain._trace, plain.aval)
+        self.plain = plain
+
+    def _origin_message(self) -> str:
+        return self.plain._origin_message()
+
+    def __repr__(self) -> str:
+        return repr(self.plain)
 
     def __getattribute__(self, name: str) -> HiVal:
         aval = object.__getattribute__(self, "aval")
         defined = getattr(type(aval), name, None)
         if isinstance(defined, aval_method | aval_property):
-            return _bound(defined, self)  # pyright: ignore[reportArgumentType]
+            return _bound(defined, self)
         return object.__getattribute__(self, name)
 
     def __getattr__(self, name: str) -> HiVal:
-        aval = object.__getattribute__(self, "aval")
-        return _bound(getattr(aval, name), self)  # pyright: ignore[reportArgumentType]
+        return _bound(getattr(object.__getattribute__(self, "aval"), name), self)
 
     __hash__ = object.__hash__
 
@@ -99,37 +120,68 @@ for _name in (
     *("lshift", "rshift", "and", "or", "xor"),
 ):
     for _prefix in ("", "r"):
-        setattr(_TypeMethods, f"__{_prefix}{_name}__", _operator(_prefix + _name))
+        setattr(HiTracer, f"__{_prefix}{_name}__", _operator(_prefix + _name))
 for _name in (
     *("getitem", "setitem", "len", "iter", "bool", "complex", "int", "float", "index"),
     *("neg", "pos", "abs", "invert", "round", "trunc", "floor", "ceil"),
     *("lt", "le", "gt", "ge"),
 ):
-    setattr(_TypeMethods, f"__{_name}__", _operator(_name))
-
-
-@cache
-def _class_with_methods(kind: type) -> type:
-    return type(kind.__name__, (_TypeMethods, kind), {"__slots__": ()})
+    setattr(HiTracer, f"__{_name}__", _operator(_name))
 
 
 def with_methods(x: HiVal) -> HiVal:
-    """Return a value; a tracer of several arrays gets the attributes that its type defines.
+    """Return a tracer of several arrays with the attributes that its type defines.
 
     Args:
-      x: the value.
+      x: a value.
 
     Returns:
-      The same object.
+      A ``HiTracer``, or any other value itself.
 
     Example:
       >>> from ricci_ir import with_methods
       >>> with_methods(2.0)
       2.0
     """
-    if isinstance(x, Tracer) and not isinstance(x, _TypeMethods) and is_hi_type(x.aval):
-        x.__class__ = _class_with_methods(type(x))
+    if isinstance(x, Tracer) and is_hi_type(x.aval) and type(x) is not HiTracer:
+        return HiTracer(x)
     return x
+
+
+def without_methods(x: HiVal) -> HiVal:
+    """Return the tracer inside of a ``HiTracer``, and any other value itself.
+
+    Args:
+      x: a value.
+
+    Returns:
+      A tracer of the class that its trace compares with, or the value.
+
+    Example:
+      >>> from ricci_ir import without_methods
+      >>> without_methods(2.0)
+      2.0
+    """
+    return x.plain if type(x) is HiTracer else x
+
+
+def presenting_hi_values(fun: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+    """Return a flat function that calls a user's with ``HiTracer`` for tracers of several arrays.
+
+    Args:
+      fun: the function.
+
+    Returns:
+      The function itself where no such values are in use.
+
+    Example:
+      >>> from ricci_ir import presenting_hi_values
+      >>> presenting_hi_values(lambda x: [x])(2.0)
+      [2.0]
+    """
+    if not hi_values.in_use:
+        return fun
+    return lambda *args: [without_methods(x) for x in fun(*map(with_methods, args))]
 
 
 # The parts of a traced value in the current trace, and the traced value of these parts.
@@ -222,7 +274,10 @@ def parted(tree: HiVal) -> HiVal:
     """
     if not hi_values.in_use:
         return tree
-    return pytree.tree_map(_parts, tree)
+    leaves, treedef = pytree.tree_flatten(tree)
+    if all(_hi_type(x) is None for x in leaves):
+        return tree
+    return pytree.tree_unflatten(treedef, map(_parts, leaves))
 
 
 def stacked_parts(

@@ -4,7 +4,7 @@ from typing import Any
 
 import ricci_ir as ir
 
-from ._primitive import call_hi_primitive_p, hi_tangent_p, pushed_tangents
+from ._primitive import expansion_rules
 
 __all__ = ["without_hi_values"]
 
@@ -31,9 +31,7 @@ def _has_calls(jaxpr: ir.Jaxpr) -> bool:
 
 
 def _calls(eqn: ir.JaxprEqn) -> bool:
-    return eqn.primitive in (call_hi_primitive_p, hi_tangent_p) or any(
-        map(_has_calls, ir.jaxprs_in_params(eqn.params))
-    )
+    return eqn.primitive in expansion_rules or any(map(_has_calls, ir.jaxprs_in_params(eqn.params)))
 
 
 def _in_value(value: ir.PyTree) -> ir.PyTree:
@@ -51,16 +49,12 @@ def _run(jaxpr: ir.Jaxpr, args: tuple[ir.PyTree, ...]) -> list[ir.PyTree]:
             ir.run_equations([eqn], env)
             continue
         operands = list(map(read, eqn.invars))
-        prim: ir.PyTree = eqn.params.get("_prim")
         # What an expansion has recorded is expanded by the next pass.
         is_recorded = any(isinstance(x, ir.Tracer) and x.aval.is_high for x in operands)
         if is_recorded:
             results = eqn.primitive.bind(*operands, **eqn.params)
-        elif eqn.primitive is call_hi_primitive_p:
-            out = prim.expand(*prim.in_tree.unflatten(operands))
-            results = prim.out_tree.flatten_up_to(out)
-        elif eqn.primitive is hi_tangent_p:
-            results = pushed_tangents(*operands, **eqn.params)
+        elif eqn.primitive in expansion_rules:
+            results = expansion_rules[eqn.primitive](*operands, **eqn.params)
         else:
             params = {name: _in_value(value) for name, value in eqn.params.items()}
             results = eqn.primitive.bind(*operands, **params)

@@ -4,7 +4,7 @@ All of them are one primitive, ``call_hi_primitive``, whose rules are the method
 its parameter. Before a jaxpr is compiled, ``_lowering`` replaces its calls by their expansions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, final
 
 import ricci_autodiff as ad
@@ -14,7 +14,24 @@ from ricci_batching import Axis, batch_flat, batched_at
 
 from ._accumulators import GradAccum, NullAccum, ValAccum
 
-__all__ = ["HiPrim", "call_hi_primitive_p"]
+__all__ = ["HiPrim", "call_hi_primitive_p", "expansion_rules"]
+
+
+# The expansions of primitives whose operands may be made of several arrays.
+expansion_rules: ir.RuleTable = ir.rule_table("expand", required=False)
+
+
+class HiPrimitive(ir.Primitive):
+    """A primitive whose operands may be tracers of several arrays, as users see them."""
+
+    __slots__ = ()
+
+    def bind(self, *args: object, **params: object) -> Any:
+        """Apply the primitive in the current trace."""
+        return super().bind(*map(ir.without_methods, args), **params)
+
+
+ir.primitive_classes["expand"] = HiPrimitive
 
 
 class HiPrim:
@@ -56,7 +73,7 @@ class HiPrim:
             outs = call_hi_primitive_p.bind(*leaves, _prim=self)
         else:
             with ir.set_trace(trace):
-                outs = self.staging(trace, ir.current_source(), *leaves)
+                outs = self.staging(trace, ir.current_source(), *map(ir.without_methods, leaves))
         return self.out_tree.unflatten(map(ir.with_methods, outs))
 
     def expand(self, *args: ir.PyTree) -> ir.PyTree:
@@ -210,10 +227,14 @@ def _jvp(primals, tangents, *, _prim: HiPrim):
     unflatten, flatten = _prim.in_tree.unflatten, _prim.out_tree.flatten_up_to
     primals = list(map(ir.with_methods, primals))
     out, out_tangent = _prim.jvp(unflatten(primals), unflatten(tangents))
-    return flatten(out), [
-        ad.Zero(ad.tangent_aval(aval)) if t is None else t
+    return _plain(flatten(out)), [
+        ad.Zero(ad.tangent_aval(aval)) if t is None else ir.without_methods(t)
         for t, aval in zip(flatten(out_tangent), _prim.out_avals_flat, strict=True)
     ]
+
+
+def _plain(xs: Iterable[ir.PyTree]) -> list[ir.PyTree]:
+    return list(map(ir.without_methods, xs))
 
 
 def _overrides(prim: HiPrim, method: str) -> bool:
@@ -226,12 +247,14 @@ def _linearize(tape: ad.Tape, primals, tangents, *, _prim: HiPrim):
     primals = list(map(ir.with_methods, primals))
     if _overrides(_prim, "vjp_fwd"):
         out, res = _prim.vjp_fwd(nonzeros, *unflatten(primals))
-        return _prim.out_tree.flatten_up_to(out), _record(tape, _prim, res, primals, tangents)
+        results = _plain(_prim.out_tree.flatten_up_to(out))
+        return results, _record(tape, _prim, res, primals, tangents)
     if _overrides(_prim, "lin"):
         out, res = _prim.lin(nonzeros, *unflatten(primals))
         with ir.set_trace(tape):
             out_tangents = _prim.linearized(res, *unflatten(tangents))
-        return _prim.out_tree.flatten_up_to(out), _prim.out_tree.flatten_up_to(out_tangents)
+        flatten = _prim.out_tree.flatten_up_to
+        return _plain(flatten(out)), _plain(flatten(out_tangents))
     if not _overrides(_prim, "jvp"):
         _prim.vjp_fwd(nonzeros, *unflatten(primals))  # raises the error of a missing rule
     with ir.set_trace(tape):
@@ -256,7 +279,7 @@ def _record(
     operands = [t for t in tangents if not _is_zero(t)]
     return tape.record(
         hi_tangent_p,
-        (*arrays, *saved, *operands),
+        tuple(_plain((*arrays, *saved, *operands))),
         {
             "_prim": prim,
             "tree": tree,
@@ -274,7 +297,9 @@ def _transpose(cts, *args, _prim: HiPrim):
     _prim.transpose(
         _prim.out_tree.unflatten(map(ir.with_methods, cts)), *_prim.in_tree.unflatten(accumulators)
     )
-    return [x.freeze() if isinstance(x, GradAccum) else None for x in accumulators]
+    return [
+        ir.without_methods(x.freeze()) if isinstance(x, GradAccum) else None for x in accumulators
+    ]
 
 
 def _accumulator(x: ad.UndefinedPrimal) -> GradAccum:
@@ -285,7 +310,7 @@ def _accumulator(x: ad.UndefinedPrimal) -> GradAccum:
 def _batch(axis: Axis, args, dims, *, _prim: HiPrim):
     unflatten = _prim.in_tree.unflatten
     outs, out_dims = _prim.batch(axis, unflatten(map(ir.with_methods, args)), unflatten(dims))
-    return _prim.out_tree.flatten_up_to(outs), _prim.out_tree.flatten_up_to(out_dims)
+    return _plain(_prim.out_tree.flatten_up_to(outs)), _prim.out_tree.flatten_up_to(out_dims)
 
 
 def _eager(*args, _prim: HiPrim):
@@ -304,6 +329,7 @@ call_hi_primitive_p: ir.Primitive = ir.define(
     transpose=_transpose,
     batch=_batch,
     eager=_eager,
+    expand=_eager,
     lower=ir.unsupported("calls are replaced by their expansions before a jaxpr is lowered"),
 )
 
@@ -319,11 +345,11 @@ def _tangent_transpose(cts, *args, _prim: HiPrim, tree, static, zeros, num_prima
     ]
     cts = _prim.out_tree.unflatten(map(ir.with_methods, cts))
     _prim.vjp_bwd(res, cts, *_prim.in_tree.unflatten(accumulators))
-    sums = [a.freeze() for a, zero in zip(accumulators, zeros, strict=True) if not zero]
+    sums = _plain(a.freeze() for a, zero in zip(accumulators, zeros, strict=True) if not zero)
     return [*[None] * (count + num_primals), *[None if _is_zero(x) else x for x in sums]]
 
 
-def pushed_tangents(
+def _pushed_tangents(
     *args: ir.PyTree, _prim: HiPrim, static, zeros, num_primals, **_
 ) -> list[ir.PyTree]:
     """Compute the tangents forwards."""
@@ -355,6 +381,7 @@ hi_tangent_p: ir.Primitive = ir.define(
     jvp=ir.unsupported(_BACKWARD_ONLY),
     transpose=_tangent_transpose,
     batch=ir.unsupported(_BACKWARD_ONLY),
-    eager=pushed_tangents,
+    eager=_pushed_tangents,
+    expand=_pushed_tangents,
     lower=ir.unsupported(_BACKWARD_ONLY),
 )
