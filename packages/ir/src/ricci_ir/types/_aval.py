@@ -379,6 +379,10 @@ class HiValues:
 hi_values: HiValues = HiValues()
 
 
+# The classes of which ``get_aval`` has seen values, and which have an attribute ``aval``.
+_typed_classes: set[type] = set()
+
+
 class Typed(Protocol):
     """A value with an ``aval``: an array or a tracer."""
 
@@ -403,14 +407,17 @@ def get_aval(x: object) -> AbstractValue:
       >>> get_aval(2.0)
       ShapedArray(float32[], weak_type=True)
     """
-    if hi_values.in_use and type(x) in hi_values.rules:
-        return hi_values.rules[type(x)](x)
-    aval = getattr(x, "aval", None)
-    if aval is not None:
-        return aval
     cls = type(x)
+    if cls in _typed_classes:
+        return x.aval  # pyright: ignore[reportAttributeAccessIssue]
+    # A class with a rule may look up all attributes in the arrays that it holds.
     rule = aval_rules.get(cls)
     if rule is None:
+        aval = getattr(x, "aval", None)
+        if aval is not None:
+            if hasattr(cls, "aval"):
+                _typed_classes.add(cls)
+            return aval
         rule = _inherited_rule(cls)
         if rule is None:
             raise TypeError(
