@@ -116,11 +116,11 @@ def scan[C, X, Y](
     return pytree.tree_unflatten(carry_tree, last), pytree.tree_unflatten(ys_tree, ys)
 
 
-def _example_type(aval: ir.HiType, length: int) -> Any:
+def _example_type(aval: ir.HiType, length: int) -> ir.AbstractValue:
     return aval.dec_rank(length, aval.leading_axis_spec())
 
 
-def _batch_type(aval: ir.HiType, length: int) -> Any:
+def _batch_type(aval: ir.HiType, length: int) -> ir.AbstractValue:
     return aval.inc_rank(length, aval.leading_axis_spec())
 
 

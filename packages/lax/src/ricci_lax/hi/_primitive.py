@@ -26,7 +26,7 @@ class HiPrimitive(ir.Primitive):
 
     __slots__ = ()
 
-    def bind(self, *args: object, **params: object) -> Any:
+    def bind(self, *args: object, **params: object) -> ir.PyTree:
         """Apply the primitive in the current trace."""
         return super().bind(*map(ir.without_methods, args), **params)
 
