@@ -6,6 +6,7 @@ from typing import Any as _Any
 from ricci_ir import export_names as _export_names
 
 from . import triton as _triton
+from . import triton_ir as _triton_ir
 from ._absent import other_names as _other_names
 from ._accesses import masked_load as _masked_load
 from ._accesses import masked_store as _masked_store

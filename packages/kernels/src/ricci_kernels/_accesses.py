@@ -1,6 +1,6 @@
-"""Masked reads and writes of references, and atomic operations."""
+"""Masked reads and writes of references, and atomic operations: functions and primitives."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,52 +8,124 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_lax.refs import TransformedRef
+from ricci_lax.refs import TransformedRef, get_p
 
 __all__: list[str] = []
 
 type Reference = ir.Ref | TransformedRef
 
 
-def masked_load(ref: Reference, mask: ir.ArrayLike | None, other: ir.ArrayLike | None) -> ir.Array:
+def masked_load(
+    ref: Reference,
+    mask: ir.ArrayLike | None = None,
+    other: ir.ArrayLike | None = None,
+    *,
+    cache_modifier: str | None = None,
+    eviction_policy: str | None = None,
+    volatile: bool = False,
+) -> ir.Array:
     """Read a reference or a view of one.
 
     Args:
       ref: the reference, or ``ref.at[index]``.
       mask: which elements to read; the others may be out of bounds.
       other: the value of those; by default unspecified.
+      cache_modifier, eviction_policy, volatile: for the compiler.
     """
-    if mask is None:
+    if mask is None and cache_modifier is None and eviction_policy is None and not volatile:
         return ref[...]
-    positions = _positions(ref)
-    value = ref[...] if positions is None else _base(ref)[...].at[positions].get(mode="clip")
-    return value if other is None else jnp.where(mask, value, jnp.asarray(other, value.dtype))
+    base, transforms, positions = _parts(ref)
+    if other is not None:
+        other = jnp.asarray(other, ref.dtype)
+    return masked_load_p.bind(
+        base,
+        *[x for x in (mask, other) if x is not None],
+        *positions,
+        transforms=transforms,
+        has_mask=mask is not None,
+        has_other=other is not None,
+        cache_modifier=cache_modifier,
+        eviction_policy=eviction_policy,
+        volatile=volatile,
+    )
 
 
-def masked_store(ref: Reference, value: ir.ArrayLike, mask: ir.ArrayLike | None) -> None:
+def _masked_load_discharge(
+    ref: ir.Ref, *operands: ir.Array, transforms: Any, has_mask: bool, has_other: bool, **_: object
+) -> ir.Array:
+    (mask, other), positions = _optional(operands, has_mask, has_other)
+    part = TransformedRef(ref, transforms, tuple(positions))
+    if mask is None:
+        return part[...]
+    places = _positions(part)
+    value = part[...] if places is None else ref[...].at[places].get(mode="clip")
+    return value if other is None else jnp.where(mask, value, other)
+
+
+def masked_store(
+    ref: Reference,
+    value: ir.ArrayLike,
+    mask: ir.ArrayLike | None = None,
+    *,
+    eviction_policy: str | None = None,
+) -> None:
     """Write to a reference or a view of one, where a mask holds.
 
     Args:
       ref: the reference, or ``ref.at[index]``.
       value: an array of its shape and dtype.
       mask: which elements to write; the others may be out of bounds.
+      eviction_policy: for the compiler.
     """
-    if mask is None:
+    if mask is None and eviction_policy is None:
         ref[...] = value
         return
-    positions = _positions(ref)
-    if positions is None:
-        ref[...] = jnp.where(mask, value, ref[...])
-        return
-    base = _base(ref)
-    whole = base[...]
+    base, transforms, positions = _parts(ref)
+    masked_store_p.bind(
+        base,
+        jnp.broadcast_to(jnp.asarray(value, ref.dtype), ref.shape),
+        *([] if mask is None else [mask]),
+        *positions,
+        transforms=transforms,
+        has_mask=mask is not None,
+        eviction_policy=eviction_policy,
+    )
+
+
+def _masked_store_discharge(
+    ref: ir.Ref,
+    value: ir.Array,
+    *operands: ir.Array,
+    transforms: Any,
+    has_mask: bool,
+    **_: object,
+) -> list[Any]:
+    (mask,), positions = _optional(operands, has_mask)
+    part = TransformedRef(ref, transforms, tuple(positions))
+    places = None if mask is None else _positions(part)
+    if places is None:
+        part[...] = value if mask is None else jnp.where(mask, value, part[...])
+        return []
+    whole = ref[...]
     # A position past the end is dropped.
-    first = jnp.where(mask, positions[0], np.int32(whole.shape[0]))
-    base[...] = whole.at[(first, *positions[1:])].set(value, mode="drop")
+    first = jnp.where(mask, places[0], np.int32(whole.shape[0]))
+    ref[...] = whole.at[(first, *places[1:])].set(value, mode="drop")
+    return []
 
 
-def _base(ref: Reference) -> ir.Ref:
-    return ref.ref if isinstance(ref, TransformedRef) else ref
+def _optional(
+    operands: Sequence[ir.Array], *flags: bool
+) -> tuple[list[ir.Array | None], Sequence[ir.Array]]:
+    """Split off the optional operands at the front; ``None`` for one that is absent."""
+    remaining = list(operands)
+    return [remaining.pop(0) if flag else None for flag in flags], remaining
+
+
+def _parts(ref: Reference) -> tuple[ir.Ref, Any, tuple[ir.ArrayLike, ...]]:
+    """A view's reference, the forms of its indices, and their operands."""
+    if isinstance(ref, TransformedRef):
+        return ref.ref, ref.transforms, ref.operands
+    return ref, (), ()
 
 
 def _positions(ref: Reference) -> tuple[Any, ...] | None:
@@ -93,33 +165,127 @@ def view(ref: Reference, index: Any) -> Reference:
     return ref.at[index]
 
 
-def atomic(
-    name: str, operation: Callable[[ir.Array, ir.Array], ir.ArrayLike], shown: str
-) -> Callable[..., ir.Array]:
+_operations: dict[str, Callable[[ir.Array, ir.Array], ir.Array]] = {
+    "and": jnp.bitwise_and,
+    "max": jnp.maximum,
+    "min": jnp.minimum,
+    "or": jnp.bitwise_or,
+    "xchg": lambda old, new: new,
+    "xor": jnp.bitwise_xor,
+}
+
+
+def _atomic_rmw_discharge(
+    ref: ir.Ref, value: ir.Array, *operands: ir.Array, transforms: Any, has_mask: bool, kind: str
+) -> ir.Array:
+    (mask,), positions = _optional(operands, has_mask)
+    part = TransformedRef(ref, transforms, tuple(positions))
+    old = part[...]
+    if kind == "add":
+        part.addupdate(value if mask is None else jnp.where(mask, value, jnp.zeros_like(value)))
+    else:
+        new = _operations[kind](old, value)
+        part[...] = new if mask is None else jnp.where(mask, new, old)
+    return old
+
+
+def _atomic_cas_discharge(
+    ref: ir.Ref, expected: ir.Array, value: ir.Array, *positions: ir.Array, transforms: Any
+) -> ir.Array:
+    part = TransformedRef(ref, transforms, positions)
+    old = part[...]
+    part[...] = jnp.where(old == expected, value, old)
+    return old
+
+
+_discharged = ir.unsupported("references exist in kernels only; discharge the jaxpr first")
+_rules: dict[str, Any] = {
+    "jvp": _discharged,
+    "transpose": _discharged,
+    "batch": _discharged,
+    "lower": _discharged,
+    "sharding": ir.by_program,
+}
+_reading = frozenset({ir.read_effect})
+_writing = frozenset({ir.write_effect})
+
+
+def _part(ref: Any, positions: Sequence[Any], transforms: Any) -> Any:
+    """The type of the part of a reference at some indices."""
+    return get_p.result_avals((ref, *positions), {"transforms": transforms})
+
+
+# Operands: the reference, the mask and the value of what it hides if there are any, the positions.
+masked_load_p: ir.Primitive = ir.define(
+    "masked_load",
+    abstract_eval=lambda ref, *operands, transforms, has_mask, has_other, **_: _part(
+        ref, operands[has_mask + has_other :], transforms
+    ),
+    effects=lambda params: _reading,
+    discharge=_masked_load_discharge,
+    **_rules,
+)
+
+# Operands: the reference, the value, the mask if there is one, the positions.
+masked_store_p: ir.Primitive = ir.define(
+    "masked_store",
+    abstract_eval=lambda *_, **params: [],
+    multiple_results=True,
+    effects=lambda params: _writing,
+    discharge=_masked_store_discharge,
+    **_rules,
+)
+
+# Operands: the reference, the value, the mask if there is one, the positions. Returns the old value.
+atomic_rmw_p: ir.Primitive = ir.define(
+    "atomic_rmw",
+    abstract_eval=lambda ref, value, *operands, transforms, has_mask, kind: _part(
+        ref, operands[has_mask:], transforms
+    ),
+    effects=lambda params: _writing,
+    discharge=_atomic_rmw_discharge,
+    **_rules,
+)
+
+# Operands: the reference, the expected value, the new one, the positions. Returns the old value.
+atomic_cas_p: ir.Primitive = ir.define(
+    "atomic_cas",
+    abstract_eval=lambda ref, expected, value, *positions, transforms: _part(
+        ref, positions, transforms
+    ),
+    effects=lambda params: _writing,
+    discharge=_atomic_cas_discharge,
+    **_rules,
+)
+
+
+def atomic(kind: str, shown: str) -> Callable[..., ir.Array]:
     """The atomic operation of a name: it returns the old value and writes the operation's result.
 
     Args:
-      name: its name.
-      operation: from the old value and the operand to the new value.
+      kind: its name without ``atomic_``.
       shown: the result of the example.
     """
+    name = f"atomic_{kind}"
 
     def update(
         x_ref_or_view: Reference, idx: Any, val: ir.ArrayLike, *, mask: ir.ArrayLike | None = None
     ) -> ir.Array:
         part = view(x_ref_or_view, idx)
-        old = part[...]
-        val = jnp.broadcast_to(jnp.asarray(val, old.dtype), old.shape)
-        if name == "atomic_add":
-            added = val if mask is None else jnp.where(mask, val, jnp.zeros((), val.dtype))
-            part.addupdate(added)
-        else:
-            new = operation(old, val)
-            part[...] = new if mask is None else jnp.where(mask, new, old)
-        return old
+        base, transforms, positions = _parts(part)
+        value = jnp.broadcast_to(jnp.asarray(val, part.dtype), part.shape)
+        return atomic_rmw_p.bind(
+            base,
+            value,
+            *([] if mask is None else [mask]),
+            *positions,
+            transforms=transforms,
+            has_mask=mask is not None,
+            kind=kind,
+        )
 
     update.__name__ = update.__qualname__ = name
-    update.__doc__ = f"""Apply ``{name.removeprefix("atomic_")}`` to a part of a reference at once.
+    update.__doc__ = f"""Apply ``{kind}`` to a part of a reference at once.
 
     Args:
       x_ref_or_view: the reference, or a view of one.
@@ -142,13 +308,13 @@ def atomic(
     return update
 
 
-atomic_add: Callable[..., ir.Array] = atomic("atomic_add", jnp.add, "8")
-atomic_and: Callable[..., ir.Array] = atomic("atomic_and", jnp.bitwise_and, "1")
-atomic_max: Callable[..., ir.Array] = atomic("atomic_max", jnp.maximum, "5")
-atomic_min: Callable[..., ir.Array] = atomic("atomic_min", jnp.minimum, "3")
-atomic_or: Callable[..., ir.Array] = atomic("atomic_or", jnp.bitwise_or, "7")
-atomic_xchg: Callable[..., ir.Array] = atomic("atomic_xchg", lambda old, new: new, "3")
-atomic_xor: Callable[..., ir.Array] = atomic("atomic_xor", jnp.bitwise_xor, "6")
+atomic_add: Callable[..., ir.Array] = atomic("add", "8")
+atomic_and: Callable[..., ir.Array] = atomic("and", "1")
+atomic_max: Callable[..., ir.Array] = atomic("max", "5")
+atomic_min: Callable[..., ir.Array] = atomic("min", "3")
+atomic_or: Callable[..., ir.Array] = atomic("or", "7")
+atomic_xchg: Callable[..., ir.Array] = atomic("xchg", "3")
+atomic_xor: Callable[..., ir.Array] = atomic("xor", "6")
 
 
 def atomic_cas(ref: Reference, cmp: ir.ArrayLike, val: ir.ArrayLike) -> ir.Array:
@@ -172,6 +338,6 @@ def atomic_cas(ref: Reference, cmp: ir.ArrayLike, val: ir.ArrayLike) -> ir.Array
       >>> ref
       Ref([9, 6], dtype=int32)
     """
-    old = ref[...]
-    ref[...] = jnp.where(old == cmp, jnp.asarray(val, old.dtype), old)
-    return old
+    base, transforms, positions = _parts(ref)
+    new = [jnp.asarray(x, ref.dtype) for x in (cmp, val)]
+    return atomic_cas_p.bind(base, *new, *positions, transforms=transforms)

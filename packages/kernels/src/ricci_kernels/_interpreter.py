@@ -24,7 +24,7 @@ def uninitialized(aval: Any) -> ir.Array:
 
     They are those of JAX's interpreter: NaN, the least integer of a signed type but int16, else 0.
     """
-    return lax.full(aval.shape, _filler(aval.dtype), aval.dtype)
+    return lax.full(aval.shape, filler(aval.dtype), aval.dtype)
 
 
 def varying_aval(aval: ir.ShapedArray, axes: frozenset[Any]) -> ir.ShapedArray:
@@ -47,7 +47,7 @@ def initial_value(ref: Any) -> ir.Array:
     return uninitialized(ref.inner_aval)
 
 
-def _filler(dtype: Any) -> Any:
+def filler(dtype: Any) -> Any:
     if ir.issubdtype(dtype, np.inexact):
         return float("nan")
     if ir.issubdtype(dtype, np.signedinteger) and dtype != np.int16:
@@ -216,7 +216,7 @@ def _starts(mapping: BlockMapping, index: Sequence[Any]) -> list[Any]:
 def _pad(x: ir.Array, padding: Sequence[tuple[int, int]]) -> ir.Array:
     if not any(low or high for low, high in padding):
         return x
-    fill = np.asarray(_filler(x.dtype), x.dtype)
+    fill = np.asarray(filler(x.dtype), x.dtype)
     return lax.pad(x, fill, [(low, high, 0) for low, high in padding])
 
 

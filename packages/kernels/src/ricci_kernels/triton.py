@@ -74,8 +74,14 @@ def load(
       >>> plgpu.load(ref, mask=np.array([True, True, False]), other=-1.0)
       Array([ 1.,  2., -1.], dtype=float32)
     """
-    del cache_modifier, eviction_policy, volatile
-    return _masked_load(ref, mask, other)
+    return _masked_load(
+        ref,
+        mask,
+        other,
+        cache_modifier=cache_modifier,
+        eviction_policy=eviction_policy,
+        volatile=volatile,
+    )
 
 
 def store(
@@ -102,8 +108,7 @@ def store(
       >>> ref
       Ref([1., 8.], dtype=float32)
     """
-    del eviction_policy
-    _masked_store(ref, val, mask)
+    _masked_store(ref, val, mask, eviction_policy=eviction_policy)
 
 
 def dot(
@@ -119,14 +124,14 @@ def dot(
     Args:
       a, b: the matrices.
       trans_a, trans_b: whether each is transposed first.
-      allow_tf32: whether a device may round float32 to fewer bits; of no effect when interpreted.
+      allow_tf32: whether a device may round float32 to fewer bits, in place of ``precision``.
       precision: see ``lax.dot_general``.
 
     Returns:
       A matrix.
 
     Raises:
-      ValueError: if a rank is not 2.
+      ValueError: if a rank is not 2, or both ``allow_tf32`` and ``precision`` are specified.
 
     Example:
       >>> import numpy as np
@@ -134,7 +139,10 @@ def dot(
       >>> plgpu.dot(np.float32([[1, 2]]), np.float32([[3, 4]]), trans_b=True)
       Array([[11.]], dtype=float32)
     """
-    del allow_tf32
+    if allow_tf32 is not None:
+        if precision is not None:
+            raise ValueError("Only one of `allow_tf32` and `precision` can be specified.")
+        precision = None if allow_tf32 else _lax.Precision.HIGHEST
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError("`a` and `b` must be 2D arrays.")
     a, b = (x.T if flag else x for x, flag in ((a, trans_a), (b, trans_b)))

@@ -1,0 +1,229 @@
+"""A kernel call as XLA's custom call of a Triton kernel."""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+import ricci_ir as ir
+from ricci_kernels._compiled_calls import KernelCall
+from ricci_kernels._grid_mapping import BlockMapping
+from ricci_kernels._specs import Element, Squeezed
+from ricci_kernels.triton import CompilerParams
+from ricci_stablehlo import Lowering
+from ricci_stablehlo import Value as Operand
+from ricci_stablehlo import string
+
+from . import _contractions as _contractions
+from . import _control_flow as _control_flow
+from . import _references as _references
+from . import _shapes as _shapes
+from ._addresses import pointer_element, strides_of
+from ._rules import Dim, Reference, evaluate
+from ._writer import Value, Writer
+
+__all__ = ["kernel_text", "triton_call"]
+
+_TARGET = "__gpu$xla.gpu.triton"
+# The most programs along the axes x, y and z of a device's grid.
+_GRID_LIMITS = (2**31 - 1, 65535, 65535)
+_MOST_WARPS = 32
+_MOST_STAGES = 16
+
+
+def triton_call(ctx: Lowering, call: KernelCall, operands: Sequence[Operand]) -> list[Operand]:
+    """Lower a kernel call for NVIDIA GPUs.
+
+    Args:
+      ctx: where to write it.
+      call: the call.
+      operands: the scalars that index maps read, then the inputs.
+
+    Raises:
+      ValueError: if the grid, the parameters or the blocks are not possible on a GPU.
+      NotImplementedError: if an operation of the kernel is not.
+    """
+    warps, stages = _compiler_params(call)
+    grid = _device_grid(call)
+    config = {
+        "debug": "false",
+        **{f"grid_{axis}": f"{size} : i32" for axis, size in zip("xyz", grid, strict=True)},
+        "ir": string(kernel_text(call)),
+        "name": string(symbol(call.name)),
+        "num_stages": f"{stages} : i32",
+        "num_warps": f"{warps} : i32",
+    }
+    text = ", ".join([f"{name} = {value}" for name, value in config.items()])
+    layout = lambda rank: tuple(range(rank))[::-1]
+    return ctx.custom_call(
+        _TARGET,
+        operands,
+        call.out_avals,
+        backend_config="",
+        api_version=1,
+        operand_layouts=[layout(len(x.aval.shape)) for x in operands],  # pyright: ignore
+        result_layouts=[layout(aval.ndim) for aval in call.out_avals],
+        output_operand_aliases={out: operand for operand, out in call.aliases},
+        extra=f"mhlo.backend_config = {{{text}}}",
+    )
+
+
+def symbol(name: str) -> str:
+    """A kernel's name as a symbol of the device's code."""
+    return "".join([c if c.isascii() and c.isalnum() else "_" for c in name]) or "kernel"
+
+
+def _compiler_params(call: KernelCall) -> tuple[int, int]:
+    """The numbers of warps and of stages."""
+    params = call.compiler_params
+    if params is not None and not isinstance(params, CompilerParams):
+        raise ValueError(
+            f"the kernel {call.name} has compiler_params of type {type(params).__module__}."
+            f"{type(params).__qualname__}, and is compiled for an NVIDIA GPU. Pass "
+            "plgpu.CompilerParams(num_warps=..., num_stages=...) of jax.experimental.pallas.triton."
+        )
+    warps = 4 if params is None or params.num_warps is None else params.num_warps
+    stages = 3 if params is None or params.num_stages is None else params.num_stages
+    if warps not in (1, 2, 4, 8, 16, _MOST_WARPS):
+        raise ValueError(
+            f"the kernel {call.name} has num_warps={warps}. A power of 2 from 1 to {_MOST_WARPS} is "
+            "possible."
+        )
+    if not 1 <= stages <= _MOST_STAGES:
+        raise ValueError(
+            f"the kernel {call.name} has num_stages={stages}. From 1 to {_MOST_STAGES} are possible."
+        )
+    return warps, stages
+
+
+def _device_grid(call: KernelCall) -> tuple[int, int, int]:
+    """The number of programs along x, y and z: the grid itself if it fits, or all along x."""
+    sizes = [size for size in call.grid if size is not None]
+    if len(sizes) < len(call.grid):
+        raise ValueError(
+            f"the kernel {call.name} has the grid {call.grid}, in which a size is traced. On an "
+            "NVIDIA GPU the grid is compiled into the program: pass the size as an int."
+        )
+    total = prod(sizes)
+    if not 0 < total <= _GRID_LIMITS[0]:
+        raise ValueError(
+            f"the kernel {call.name} has the grid {call.grid} with {total} steps; from 1 to "
+            f"{_GRID_LIMITS[0]} are possible on an NVIDIA GPU."
+        )
+    padded = (*sizes, 1, 1, 1)[: max(3, len(sizes))]
+    if len(padded) > 3 or any(n > most for n, most in zip(padded, _GRID_LIMITS, strict=True)):
+        return total, 1, 1
+    return padded[0], padded[1], padded[2]
+
+
+def _positions(writer: Writer, call: KernelCall) -> list[Value]:
+    """The position of a program along each axis of the grid."""
+    grid = [size or 0 for size in call.grid]
+    device = _device_grid(call)
+    along = lambda axis: writer.op("tt.get_program_id", [], (), "i32", f"axis = {axis} : i32")
+    if (*grid, 1, 1, 1)[: max(3, len(grid))] == device:
+        return [along(axis) for axis in range(len(grid))]
+    rest, positions = along(0), []
+    for size in reversed(grid):
+        width = writer.constant(size, "i32")
+        positions.insert(0, writer.binary("arith.remsi", rest, width))
+        rest = writer.binary("arith.divsi", rest, width)
+    return positions
+
+
+def kernel_text(call: KernelCall) -> str:
+    """The text of a kernel call in Triton IR.
+
+    Args:
+      call: the call.
+    """
+    if call.scratch:
+        raise ValueError(
+            f"the kernel {call.name} has scratch_shapes. On an NVIDIA GPU the steps of the grid "
+            "run at the same time and share no buffer: carry an array through pl.loop or "
+            "lax.fori_loop inside of the kernel, and write it once."
+        )
+    writer = Writer()
+    scalars = [ref.inner_aval for ref in call.scalars]
+    arrays = [*scalars, *[m.array_aval for m in call.blocks]]
+    pointers = [
+        Value(f"%arg{i}", (), pointer_element(aval.dtype)) for i, aval in enumerate(arrays)
+    ]
+    positions = _positions(writer, call)
+    prefetched = [
+        _whole(pointer, aval, f"scalars[{i}]")
+        for i, (pointer, aval) in enumerate(zip(pointers, scalars, strict=False))
+    ]
+    aliased = {operand - len(scalars) for operand, _ in call.aliases}
+    first_out = call.mapping.num_inputs
+    references = [
+        _block(writer, mapping, pointer, positions, prefetched, i >= first_out or i in aliased)
+        for i, (mapping, pointer) in enumerate(
+            zip(call.blocks, pointers[len(scalars) :], strict=True)
+        )
+    ]
+    evaluate(writer, call.jaxpr, [*positions, *prefetched, *references])
+    attribute = "{tt.divisibility = 16 : i32}"
+    arguments = ", ".join([f"{p.name}: {p.element} {attribute}" for p in pointers])
+    return "\n".join(
+        [
+            "module {",
+            f"  tt.func public @{symbol(call.name)}({arguments}) {{",
+            *writer.lines,
+            "    tt.return",
+            "  }",
+            "}",
+            "",
+        ]
+    )
+
+
+def _index_element(shape: Sequence[int]) -> str:
+    """The integers in which positions in an array are computed."""
+    return "i32" if prod(shape) <= np.iinfo(np.int32).max else "i64"
+
+
+def _whole(pointer: Value, aval: ir.ShapedArray, origin: str) -> Reference:
+    """The reference to a whole operand."""
+    dims = [Dim(n, stride) for n, stride in zip(aval.shape, strides_of(aval.shape), strict=True)]
+    index = _index_element(aval.shape)
+    return Reference(pointer, tuple(dims), aval.dtype, index, origin, False)
+
+
+def _block(
+    writer: Writer,
+    mapping: BlockMapping,
+    pointer: Value,
+    positions: Sequence[Value],
+    scalars: Sequence[Reference],
+    is_writable: bool,
+) -> Reference:
+    """The reference to the block of an operand, whose index map is applied to the position."""
+    shape = mapping.array_aval.shape
+    index = _index_element(shape)
+    numbers = evaluate(writer, mapping.index_map_jaxpr, [*positions, *scalars])
+    map_jaxpr = mapping.index_map_jaxpr
+    dims = []
+    for i, (number, size, stride) in enumerate(
+        zip(numbers, mapping.sizes, strides_of(shape), strict=True)
+    ):
+        dim, length = mapping.block_shape[i], shape[i]
+        out = map_jaxpr.outvars[i]
+        is_first = type(out) is ir.Literal and int(out.val) == 0  # pyright: ignore
+        low, high = dim.padding if isinstance(dim, Element) else (0, 0)
+        start: Value | None = None
+        if not is_first or low:
+            start = writer.resized(number, index)
+            start = writer.scaled(start, 1 if isinstance(dim, Element) else size)
+            if low:
+                start = writer.add(start, writer.like(start, -low))
+            offset = writer.scaled(start, stride)
+            pointer = writer.op("tt.addptr", [pointer, offset], (), pointer.element)
+        if isinstance(dim, Squeezed):
+            continue
+        # A block of whole multiples ends inside of the array; one at a free element may not.
+        is_partial = bool(length % size) or bool(low or high) or isinstance(dim, Element)
+        dims.append(Dim(size, stride, start, length if is_partial else None, bool(low)))
+    return Reference(
+        pointer, tuple(dims), mapping.array_aval.dtype, index, mapping.origin, is_writable
+    )

@@ -1,0 +1,192 @@
+"""Loops and branches. References pass through them: only arrays are carried."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import ricci_ir as ir
+
+from ._rules import Operand, evaluate, triton_rules
+from ._writer import Value, Writer
+
+
+def _types(values: Sequence[Value]) -> list[tuple[tuple[int, ...], str]]:
+    return [(x.shape, x.element) for x in values]
+
+
+def _cond(writer: Writer, eqn: ir.JaxprEqn, index: Value, *operands: Operand) -> list[Value]:
+    return _branch(writer, eqn, eqn.params["branches"], index, operands)
+
+
+def _branch(
+    writer: Writer,
+    eqn: ir.JaxprEqn,
+    branches: Sequence[ir.Jaxpr],
+    index: Value,
+    operands: Sequence[Operand],
+) -> list[Value]:
+    """One of some branches; with three or more, a decision about the first and then the others."""
+    if len(branches) == 1:
+        return evaluate(writer, branches[0], operands)
+    types: list[Any] = []
+
+    def region(rest: Sequence[ir.Jaxpr], position: Value) -> str:
+        def write(_: list[Value]) -> None:
+            results = _branch(writer, eqn, rest, position, operands)
+            types[:] = _types(results)
+            writer.ops("scf.yield", results, [])
+
+        return writer.region([], write)
+
+    if index.element == "i1":
+        is_first, following = writer.binary("arith.xori", index, writer.like(index, True)), index
+    else:
+        is_first = writer.compare(3, index, writer.like(index, 0))
+        following = writer.add(index, writer.like(index, -1)) if len(branches) > 2 else index
+    regions = [region(branches[:1], index), region(branches[1:], following)]
+    return writer.ops("scf.if", [is_first], list(types), "", regions)
+
+
+class _Counters(ir.TupleRecord):
+    """The carried values of a loop's body, which a counter of its steps replaces.
+
+    Attributes:
+      increments: for each carried value what each step adds to it, or ``None`` if it is carried.
+      constants: which carried values the body does not change.
+    """
+
+    increments: tuple[int | None, ...]
+    constants: tuple[bool, ...]
+
+
+def _counters(jaxpr: ir.Jaxpr, const_count: int) -> _Counters:
+    carried = jaxpr.invars[const_count:]
+    made_by = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+    increments, constants = [], []
+    for before, after in zip(carried, jaxpr.outvars, strict=False):
+        constants.append(after is before)
+        eqn = None if type(after) is ir.Literal else made_by.get(after)  # pyright: ignore
+        is_count = eqn is not None and eqn.primitive.name == "add" and eqn.invars[0] is before
+        step = eqn.invars[1] if eqn is not None and is_count else None
+        is_static = type(step) is ir.Literal and before.aval.str_short() == "int32[]"
+        increments.append(int(step.val) if is_static else None)  # pyright: ignore
+    return _Counters(tuple(increments), tuple(constants))
+
+
+def _for(
+    writer: Writer,
+    body: ir.Jaxpr,
+    consts: Sequence[Operand],
+    initial: Sequence[Value],
+    bounds: tuple[Value, Value],
+) -> list[Value]:
+    """A loop over integers from the first of the bounds to the second; returns the carried values.
+
+    Values that only count the steps, and those that do not change, are not carried: Triton
+    pipelines loads whose addresses depend on the loop's own index.
+    """
+    counters = _counters(body, len(consts))
+    lower, upper = bounds
+    step = writer.like(lower, 1)
+    is_carried = [
+        increment is None and not constant
+        for increment, constant in zip(*counters, strict=True)
+    ]
+    carried = [x for x, flag in zip(initial, is_carried, strict=True) if flag]
+
+    def at(index: Value, i: int) -> Value:
+        """The value of a counter at the loop's index."""
+        increment = counters.increments[i]
+        if increment is None or counters.constants[i]:
+            return initial[i]
+        steps = writer.binary("arith.subi", index, lower)
+        return writer.add(initial[i], writer.scaled(steps, increment))
+
+    def write(arguments: list[Value]) -> None:
+        index, *current = arguments
+        values = iter(current)
+        operands = [
+            next(values) if flag else index if initial[i] is lower else at(index, i)
+            for i, flag in enumerate(is_carried)
+        ]
+        results = evaluate(writer, body, [*consts, *operands])
+        kept = [x for x, flag in zip(results, is_carried, strict=False) if flag]
+        writer.ops("scf.yield", kept, [])
+
+    region = writer.region([((), lower.element), *_types(carried)], write)
+    results = iter(
+        writer.ops("scf.for", [lower, upper, step, *carried], _types(carried), "", [region])
+    )
+    end = writer.binary("arith.maxsi", lower, upper)
+    return [next(results) if flag else at(end, i) for i, flag in enumerate(is_carried)]
+
+
+def _scan(writer: Writer, eqn: ir.JaxprEqn, *operands: Operand) -> list[Value]:
+    params = eqn.params
+    const_count, carry_count = params["num_consts"], params["num_carry"]
+    jaxpr: ir.Jaxpr = params["jaxpr"]
+    consts = operands[:const_count]
+    carry: list[Any] = list(operands[const_count : const_count + carry_count])
+    if len(operands) > const_count + carry_count or len(jaxpr.outvars) > carry_count:
+        raise NotImplementedError(
+            "stacks or takes apart arrays; write to and read from references by the step's index"
+        )
+    length = params["length"]
+    if params["unroll"] is True or (length > 1 and params["unroll"] >= length):
+        for _ in range(length):
+            carry = evaluate(writer, jaxpr, [*consts, *carry])
+        return carry
+    zero = writer.constant(0, "i32")
+    return _for(writer, jaxpr, consts, carry, (zero, writer.constant(length, "i32")))
+
+
+def _while(writer: Writer, eqn: ir.JaxprEqn, *operands: Operand) -> list[Value]:
+    params = eqn.params
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_consts = operands[: params["cond_nconsts"]]
+    split = params["cond_nconsts"] + params["body_nconsts"]
+    body_consts = operands[params["cond_nconsts"] : split]
+    carry: list[Any] = list(operands[split:])
+    bounds = _loop_bounds(writer, cond, body, len(cond_consts), len(body_consts), carry)
+    if bounds is not None:
+        return _for(writer, body, body_consts, carry, bounds)
+
+    def before(arguments: list[Value]) -> None:
+        (goes_on,) = evaluate(writer, cond, [*cond_consts, *arguments])
+        writer.ops("scf.condition", [goes_on, *arguments], [])
+
+    def after(arguments: list[Value]) -> None:
+        writer.ops("scf.yield", evaluate(writer, body, [*body_consts, *arguments]), [])
+
+    types = _types(carry)
+    regions = [writer.region(types, before), writer.region(types, after)]
+    return writer.ops("scf.while", carry, types, "", regions)
+
+
+def _loop_bounds(
+    writer: Writer,
+    cond: ir.Jaxpr,
+    body: ir.Jaxpr,
+    cond_count: int,
+    body_count: int,
+    carry: Sequence[Value],
+) -> tuple[Value, Value] | None:
+    """The bounds of a ``while`` that counts up by 1 to a value it does not change, or ``None``."""
+    if len(cond.eqns) != 1 or cond.eqns[0].primitive.name != "lt" or cond_count:
+        return None
+    (eqn,) = cond.eqns
+    index, limit = eqn.invars
+    if cond.outvars[0] is not eqn.outvars[0] or index not in cond.invars:
+        return None
+    counters = _counters(body, body_count)
+    place = cond.invars.index(index)  # pyright: ignore
+    if counters.increments[place] != 1:
+        return None
+    if type(limit) is ir.Literal:
+        return carry[place], writer.like(carry[place], int(limit.val))
+    if limit not in cond.invars or not counters.constants[cond.invars.index(limit)]:  # pyright: ignore
+        return None
+    return carry[place], carry[cond.invars.index(limit)]  # pyright: ignore
+
+
+_rules: dict[str, Any] = {"cond": _cond, "scan": _scan, "while": _while}
+triton_rules.update({ir.primitives[name]: rule for name, rule in _rules.items()})

@@ -1,0 +1,230 @@
+"""Reads and writes of references, and atomic operations."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+import ricci_lax as lax
+from ricci_kernels._accesses import atomic_cas_p, atomic_rmw_p, masked_load_p, masked_store_p
+from ricci_kernels._interpreter import filler
+
+from ._addresses import Addresses, addresses
+from ._conversions import converted
+from ._elementwise import is_unsigned
+from ._rules import Reference, triton_rules
+from ._writer import Value, Writer, element_of
+
+# MLIR's numbers of the hints of loads and stores.
+_caches: dict[str | None, int] = {None: 1, ".ca": 2, ".cg": 3, ".wb": 4, ".cs": 5, ".wt": 6, ".cv": 7}
+_evictions: dict[str | None, int] = {None: 1, "evict_first": 2, "evict_last": 3}
+_atomics: dict[str, int] = {"and": 1, "or": 2, "xor": 3, "add": 4, "max": 6, "min": 7, "xchg": 10}
+_atomic_add_of_floats = 5
+_unsigned_by_signed: dict[int, int] = {6: 8, 7: 9}
+# Acquire and release, among the programs of one device.
+_order = "scope = 1 : i32, sem = 4 : i32"
+
+
+def _number(numbers: dict[str | None, int], name: str, value: str | None) -> int:
+    if value not in numbers:
+        allowed = ", ".join([repr(v) for v in numbers])
+        raise NotImplementedError(f"has {name}={value!r}; it is one of {allowed}")
+    return numbers[value]
+
+
+def _mask(writer: Writer, place: Addresses, mask: Value | None) -> Value | None:
+    """The elements that are accessed: those of the mask inside of the array."""
+    if mask is not None:
+        mask = writer.expanded(mask, place.shape, range(len(place.shape)))
+    if place.inside is None or mask is None:
+        return place.inside if mask is None else mask
+    return writer.binary("arith.andi", mask, place.inside)
+
+
+def read(
+    writer: Writer,
+    ref: Reference,
+    place: Addresses,
+    mask: Value | None = None,
+    other: Value | None = None,
+    hints: str = "",
+) -> Value:
+    """Append a load; what is masked has the value ``other``."""
+    element = element_of(ref.dtype)
+    stored = "i8" if element == "i1" else element
+    mask = _mask(writer, place, mask)
+    operands = [place.pointers]
+    if mask is not None:
+        if other is None:
+            other = writer.constant(filler(ref.dtype), element)
+        other = writer.spread(other, place.shape)
+        operands += [mask, converted(writer, other, stored)]
+    count = 0 if mask is None else 1
+    attributes = f"{hints}operandSegmentSizes = array<i32: 1, {count}, {count}>"
+    value = writer.op("tt.load", operands, place.shape, stored, attributes)
+    return value if stored == element else converted(writer, value, element)
+
+
+def write(
+    writer: Writer,
+    ref: Reference,
+    place: Addresses,
+    value: Value,
+    mask: Value | None = None,
+    hints: str = "",
+) -> None:
+    """Append a store.
+
+    Raises:
+      NotImplementedError: if the reference is to an input that no output has the buffer of.
+    """
+    if not ref.is_writable:
+        raise NotImplementedError(
+            f"writes to the input {ref.origin}, whose array the caller keeps. Give it an output "
+            "with input_output_aliases, and write to that"
+        )
+    mask = _mask(writer, place, mask)
+    if value.element == "i1":
+        value = converted(writer, value, "i8")
+    value = writer.spread(value, place.shape)
+    writer.ops("tt.store", [place.pointers, value, *([] if mask is None else [mask])], [], hints)
+
+
+# Rules
+
+
+def _get(writer: Writer, eqn: ir.JaxprEqn, ref: Reference, *operands: Value) -> Value:
+    return read(writer, ref, addresses(writer, ref, eqn.params["transforms"], operands))
+
+
+def _swap(
+    writer: Writer, eqn: ir.JaxprEqn, ref: Reference, value: Value, *operands: Value
+) -> list[Value]:
+    place = addresses(writer, ref, eqn.params["transforms"], operands)
+    is_read = type(eqn.outvars[0]).__name__ != "DropVar"
+    old = read(writer, ref, place) if is_read else value
+    write(writer, ref, place, value)
+    return [old]
+
+
+def _addupdate(
+    writer: Writer, eqn: ir.JaxprEqn, ref: Reference, value: Value, *operands: Value
+) -> list[Value]:
+    place = addresses(writer, ref, eqn.params["transforms"], operands)
+    old = read(writer, ref, place)
+    write(writer, ref, place, writer.add(old, writer.spread(value, old.shape)))
+    return []
+
+
+def _masked_load(writer: Writer, eqn: ir.JaxprEqn, ref: Reference, *operands: Value) -> Value:
+    params = eqn.params
+    given, operands = _given(operands, params["has_mask"], params["has_other"])
+    place = addresses(writer, ref, params["transforms"], operands)
+    hints = f"{_hints(params)}isVolatile = {str(params['volatile']).lower()}, "
+    return read(writer, ref, place, *given, hints=hints)
+
+
+def _masked_store(
+    writer: Writer, eqn: ir.JaxprEqn, ref: Reference, value: Value, *operands: Value
+) -> list[Value]:
+    params = eqn.params
+    (mask,), operands = _given(operands, params["has_mask"])
+    place = addresses(writer, ref, params["transforms"], operands)
+    write(writer, ref, place, value, mask, _hints(params).removesuffix(", "))
+    return []
+
+
+def _given(
+    operands: Sequence[Value], *flags: bool
+) -> tuple[list[Value | None], Sequence[Value]]:
+    """Split off the optional operands at the front; ``None`` for one that is absent."""
+    remaining = list(operands)
+    return [remaining.pop(0) if flag else None for flag in flags], remaining
+
+
+def _hints(params: dict[str, Any]) -> str:
+    cache = _number(_caches, "cache_modifier", params.get("cache_modifier"))
+    eviction = _number(_evictions, "eviction_policy", params["eviction_policy"])
+    return f"cache = {cache} : i32, evict = {eviction} : i32, "
+
+
+def _atomic(
+    writer: Writer, eqn: ir.JaxprEqn, ref: Reference, value: Value, *operands: Value
+) -> Value:
+    params = eqn.params
+    (mask,), operands = _given(operands, params["has_mask"])
+    place = addresses(writer, ref, params["transforms"], operands)
+    if not ref.is_writable:
+        write(writer, ref, place, value)
+    mask = _mask(writer, place, mask)
+    if mask is None:
+        mask = writer.constant(True, "i1", place.shape)
+    value = writer.spread(value, place.shape)
+    kind, number = params["kind"], _atomics[params["kind"]]
+    if value.element not in ("i32", "i64", "f16", "bf16", "f32", "f64"):
+        raise NotImplementedError(
+            f"updates elements of dtype {ref.dtype} at once; GPUs do so for 32 and 64 bits. "
+            "Convert the array before the kernel"
+        )
+    if not value.is_float:
+        if is_unsigned(ref.dtype):
+            number = _unsigned_by_signed.get(number, number)
+        return _update(writer, number, place.pointers, value, mask)
+    match kind:
+        case "add":
+            return _update(writer, _atomic_add_of_floats, place.pointers, value, mask)
+        case "xchg" if value.bits >= 32:
+            return _update(writer, number, place.pointers, value, mask)
+        case "max" | "min" if value.bits >= 32:
+            return _float_extreme(writer, kind, place.pointers, value, mask)
+    raise NotImplementedError(f"is not possible for {ref.dtype}; use float32, or integers")
+
+
+def _update(writer: Writer, number: int, pointers: Value, value: Value, mask: Value) -> Value:
+    attributes = f"atomic_rmw_op = {number} : i32, {_order}"
+    operands = [pointers, value, mask]
+    return writer.op("tt.atomic_rmw", operands, value.shape, value.element, attributes)
+
+
+def _float_extreme(
+    writer: Writer, kind: str, pointers: Value, value: Value, mask: Value
+) -> Value:
+    """The larger or smaller of floats, as integers: in order from 0 on, reversed below it."""
+    element = f"i{value.bits}"
+    bits = writer.op("tt.bitcast", [value], value.shape, element)
+    pointers = writer.op("tt.bitcast", [pointers], value.shape, f"!tt.ptr<{element}>")
+    above = writer.compare(5, bits, writer.like(bits, 0))
+    below = writer.compare(2, bits, writer.like(bits, 0))
+    signed, unsigned = (6, 9) if kind == "max" else (7, 8)
+    old = [
+        _update(writer, number, pointers, bits, writer.binary("arith.andi", mask, part))
+        for number, part in ((signed, above), (unsigned, below))
+    ]
+    result = writer.select(above, *old)
+    return writer.op("tt.bitcast", [result], value.shape, value.element)
+
+
+def _compare_and_swap(
+    writer: Writer, eqn: ir.JaxprEqn, ref: Reference, expected: Value, value: Value, *operands: Value
+) -> Value:
+    place = addresses(writer, ref, eqn.params["transforms"], operands)
+    if not ref.is_writable:
+        write(writer, ref, place, value)
+    spread = [writer.spread(x, place.shape) for x in (expected, value)]
+    return writer.op(
+        "tt.atomic_cas", [place.pointers, *spread], place.shape, value.element, _order
+    )
+
+
+triton_rules.update(
+    {
+        lax.refs.get_p: _get,
+        lax.refs.swap_p: _swap,
+        lax.refs.addupdate_p: _addupdate,
+        masked_load_p: _masked_load,
+        masked_store_p: _masked_store,
+        atomic_rmw_p: _atomic,
+        atomic_cas_p: _compare_and_swap,
+    }
+)

@@ -1,0 +1,148 @@
+"""The rules of primitives, by which a kernel's equations become Triton's operations."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+from ricci_kernels._compiled_calls import Refused, refusal
+from ricci_stablehlo import lower_rules
+
+from ._writer import Value, Writer, element_of
+
+__all__ = ["Dim", "Operand", "Reference", "Rule", "evaluate", "refuse", "triton_rules"]
+
+
+class Dim(ir.TupleRecord):
+    """A dimension of a reference.
+
+    Attributes:
+      size: its number of elements.
+      stride: the distance in memory between neighbours, in elements.
+      start: where the block begins in the array; ``None`` for 0.
+      length: the length of the array, if the block may reach over its end.
+      below: whether the block may begin before the array.
+    """
+
+    size: int
+    stride: int
+    start: Value | None = None
+    length: int | None = None
+    below: bool = False
+
+
+class Reference(ir.TupleRecord):
+    """A reference to a block of an operand.
+
+    Attributes:
+      pointer: the address of the block's first element.
+      dims: the dimensions that the kernel sees.
+      dtype: of the elements.
+      index: the type of the integers in which positions are computed.
+      origin: the name of the operand in messages.
+      is_writable: whether the kernel may write to it.
+    """
+
+    pointer: Value
+    dims: tuple[Dim, ...]
+    dtype: np.dtype
+    index: str
+    origin: str
+    is_writable: bool
+
+
+type Operand = Value | Reference
+type Rule = Callable[..., Value | Sequence[Value]]
+
+# ``rule(writer, eqn, *operands)`` appends the operations of an equation, and returns its results.
+triton_rules: ir.RuleTable = ir.RuleTable("triton")
+
+# The most elements of a tensor: more compile for minutes, or do not end.
+LARGEST = 1 << 17
+
+
+def evaluate(writer: Writer, jaxpr: ir.Jaxpr, operands: Sequence[Operand]) -> list[Value]:
+    """Append the operations of a jaxpr, and return its results."""
+    values: dict[Any, Any] = dict(zip(jaxpr.invars, operands, strict=True))
+    for variable, constant in zip(jaxpr.constvars, jaxpr.consts, strict=True):
+        values[variable] = _constant(writer, np.asarray(constant))
+
+    def read(atom: Any) -> Any:
+        if type(atom) is ir.Literal:
+            return _constant(writer, np.asarray(atom.val, atom.aval.dtype))  # pyright: ignore
+        return values[atom]
+
+    for eqn in jaxpr.eqns:
+        results = _apply(writer, eqn, [read(v) for v in eqn.invars])
+        values.update(zip(eqn.outvars, results, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def _constant(writer: Writer, value: np.ndarray) -> Value:
+    first = value.reshape(-1)[0]
+    if value.shape and not (value == first).all():
+        raise NotImplementedError(
+            f"an array of shape {value.shape} is a constant of the kernel. Pass it as an input."
+        )
+    return writer.constant(first, element_of(value.dtype), value.shape)
+
+
+def _apply(writer: Writer, eqn: ir.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Value]:
+    """Append the operations of an equation.
+
+    Raises:
+      NotImplementedError: if its primitive has no rule, or an array no size that Triton takes.
+    """
+    rule = triton_rules.get(eqn.primitive)
+    if rule is None:
+        return evaluate(writer, _program(eqn), operands)
+    for variable in eqn.outvars:
+        _check_tile(eqn, variable.aval)
+    try:
+        results = rule(writer, eqn, *operands)
+    except NotImplementedError as error:
+        if isinstance(error, Refused):
+            raise
+        raise refuse(eqn, str(error)) from None
+    return [results] if type(results) is Value else results
+
+
+def _program(eqn: ir.JaxprEqn) -> ir.Jaxpr:
+    """The jaxpr of a primitive that is defined by others."""
+    program = ir.program_rules.get(eqn.primitive)
+    if program is not None:
+        return program(**eqn.params)[0]
+    function = getattr(lower_rules.get(eqn.primitive), "function", None)
+    if function is None:
+        raise refuse(eqn, "has no Triton operation; compute it outside of the kernel")
+
+    def flat(*operands: object) -> list[Any]:
+        results = function(*operands, **eqn.params)
+        return list(results) if isinstance(results, list | tuple) else [results]
+
+    return ir.trace_to_jaxpr(flat, [v.aval for v in eqn.invars], origin=ir.no_origin)
+
+
+def _check_tile(eqn: ir.JaxprEqn, aval: Any) -> None:
+    """Refuse an array that is not a tensor of Triton's, or that would not compile in time."""
+    for size in aval.shape:
+        if size <= 0 or size & (size - 1):
+            wide = 1 << max(size - 1, 0).bit_length()
+            raise refuse(
+                eqn,
+                f"makes an array of shape {aval.shape}; in Triton sizes are powers of 2. Take "
+                f"{wide} in place of {size}: blocks that reach over the end of their array are "
+                "masked, and plgpu.load(ref.at[pl.ds(start, size)], mask=...) takes a mask",
+            )
+    if aval.size > LARGEST:
+        raise refuse(
+            eqn,
+            f"makes an array of shape {aval.shape}, {aval.size} elements. It would compile for "
+            f"minutes, or not end: take blocks of at most {LARGEST} elements, and a larger grid",
+        )
+
+
+def refuse(eqn: ir.JaxprEqn, problem: str) -> NotImplementedError:
+    """Return the error for an equation that Triton cannot compute."""
+    return refusal("NVIDIA GPUs", eqn, f"it {problem}.")
