@@ -78,10 +78,10 @@ OPERATIONS: dict[str, tuple[Operation, tuple[str, ...], int]] = {
     "iota": (lambda x: x + lax.broadcasted_iota(x.dtype, x.shape, 1), FLOATS + INTS, 1),
     "slice": (lambda x: x[4:8, ::2], FLOATS + INTS, 1),
     "dynamic_slice": (
-        lambda x: lax.dynamic_slice(x, (first(x), 3), (8, 16)), ("float32", "int32"), 1
+        lambda x: lax.dynamic_slice(x, (first(x), np.int32(3)), (8, 16)), ("float32", "int32"), 1
     ),
     "dynamic_update_slice": (
-        lambda x: lax.dynamic_update_slice(x, x[:4, :8], (first(x), 3)),
+        lambda x: lax.dynamic_update_slice(x, x[:4, :8], (first(x), np.int32(3))),
         ("float32", "int32"),
         1,
     ),
@@ -105,7 +105,7 @@ OPERATIONS: dict[str, tuple[Operation, tuple[str, ...], int]] = {
     "sinc": (jnp.sinc, ("float32",), 1),
     "gelu": (lambda x: x * 0.5 * (1 + jnp.tanh(0.8 * (x + 0.04 * x**3))), FLOATS, 1),
     "var": (lambda x: x.var(1), ("float32", "bfloat16"), 1),
-    "linspace": (lambda x: x + jnp.linspace(0, 1, 32), ("float32",), 1),
+    "linspace": (lambda x: x + jnp.linspace(0, 1, 32, dtype=np.float32), ("float32",), 1),
     "tril": (jnp.tril, ("float32", "int32"), 1),
     "remainder": (jnp.remainder, FLOATS + INTS, 2),
     "approx_tanh": (plgpu.approx_tanh, ("float32", "float16", "bfloat16"), 1),

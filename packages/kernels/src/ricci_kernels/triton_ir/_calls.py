@@ -64,7 +64,7 @@ def triton_call(ctx: Lowering, call: KernelCall, operands: Sequence[Operand]) ->
         operand_layouts=[layout(len(x.aval.shape)) for x in operands],  # pyright: ignore
         result_layouts=[layout(aval.ndim) for aval in call.out_avals],
         output_operand_aliases={out: operand for operand, out in call.aliases},
-        extra=f"mhlo.backend_config = {{{text}}}",
+        annotations=f"mhlo.backend_config = {{{text}}}",
     )
 
 

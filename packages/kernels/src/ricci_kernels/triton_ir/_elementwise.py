@@ -121,16 +121,27 @@ def floating(operation: Operation) -> Rule:
     return elementwise(lambda writer, *operands: in_floats(writer, operation, *operands))
 
 
-def _named(floats: str, integers: str, unsigned: str | None = None) -> Rule:
+def _named(floats: str, integers: str) -> Rule:
     """The rule of a primitive that is one operation of the dialect arith."""
 
-    def operation(writer: Writer, dtype: np.dtype, x: Value, y: Value) -> Value:
-        name = floats if x.is_float else integers
-        if not x.is_float and unsigned is not None and is_unsigned(dtype):
-            name = unsigned
+    def operation(writer: Writer, x: Value, y: Value) -> Value:
         if x.element.startswith("f8"):
-            return in_floats(writer, lambda w, a, b: w.binary(f"arith.{name}", a, b), x, y)
-        return writer.binary(f"arith.{name}", x, y)
+            return in_floats(writer, lambda w, a, b: w.binary(f"arith.{floats}", a, b), x, y)
+        return writer.binary(f"arith.{floats if x.is_float else integers}", x, y)
+
+    return elementwise(operation)
+
+
+def _division(name: str, floats: str) -> Rule:
+    """The rule of a quotient or a remainder; of integers by 0 it is -1, or the dividend."""
+
+    def operation(writer: Writer, dtype: np.dtype, x: Value, y: Value) -> Value:
+        if x.is_float:
+            return in_floats(writer, lambda w, a, b: w.binary(floats, a, b), x, y)
+        is_zero = writer.compare(0, y, writer.like(y, 0))
+        y = writer.select(is_zero, writer.like(y, 1), y)
+        result = writer.binary(f"arith.{name}{'u' if is_unsigned(dtype) else 's'}i", x, y)
+        return writer.select(is_zero, writer.like(y, -1) if name == "div" else x, result)
 
     return typed(operation)
 
@@ -307,8 +318,8 @@ _rules: dict[str, Rule] = {
     **dict.fromkeys(("add", "add_any"), _named("addf", "addi")),
     "sub": _named("subf", "subi"),
     "mul": _named("mulf", "muli"),
-    "div": _named("divf", "divsi", "divui"),
-    "rem": _named("remf", "remsi", "remui"),
+    "div": _division("div", "arith.divf"),
+    "rem": _division("rem", "arith.remf"),
     "and": elementwise(lambda w, x, y: w.binary("arith.andi", x, y)),
     "or": elementwise(lambda w, x, y: w.binary("arith.ori", x, y)),
     "xor": elementwise(lambda w, x, y: w.binary("arith.xori", x, y)),
