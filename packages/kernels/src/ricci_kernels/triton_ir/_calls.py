@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +16,10 @@ from ricci_stablehlo import Value as Operand
 from ricci_stablehlo import string
 
 from . import _contractions as _contractions
-from . import _control_flow as _control_flow
 from . import _references as _references
 from . import _shapes as _shapes
 from ._addresses import pointer_element, strides_of
+from ._control_flow import local_buffer
 from ._rules import Dim, Reference, evaluate
 from ._writer import Value, Writer
 
@@ -137,11 +138,11 @@ def kernel_text(call: KernelCall) -> str:
     Args:
       call: the call.
     """
-    if call.scratch:
+    if call.scratch and call.num_steps != 1:
         raise ValueError(
             f"the kernel {call.name} has scratch_shapes. On an NVIDIA GPU the steps of the grid "
-            "run at the same time and share no buffer: carry an array through pl.loop or "
-            "lax.fori_loop inside of the kernel, and write it once."
+            "run at the same time and share no buffer: loop inside of the kernel, where pl.run_scoped "
+            "allocates one."
         )
     writer = Writer()
     scalars = [ref.inner_aval for ref in call.scalars]
@@ -157,12 +158,16 @@ def kernel_text(call: KernelCall) -> str:
     aliased = {operand - len(scalars) for operand, _ in call.aliases}
     first_out = call.mapping.num_inputs
     references = [
-        _block(writer, mapping, pointer, positions, prefetched, i >= first_out or i in aliased)
+        _block(writer, call, mapping, pointer, positions, prefetched)._replace(
+            is_writable=i >= first_out or i in aliased
+        )
         for i, (mapping, pointer) in enumerate(
             zip(call.blocks, pointers[len(scalars) :], strict=True)
         )
     ]
-    evaluate(writer, call.jaxpr, [*positions, *prefetched, *references])
+    buffers = [local_buffer(writer, ref) for ref in call.scratch]
+    evaluate(writer, call.jaxpr, [*positions, *prefetched, *references, *buffers])
+    _check_order(call, writer, references)
     attribute = "{tt.divisibility = 16 : i32}"
     arguments = ", ".join([f"{p.name}: {p.element} {attribute}" for p in pointers])
     return "\n".join(
@@ -176,6 +181,33 @@ def kernel_text(call: KernelCall) -> str:
             "",
         ]
     )
+
+
+def _check_order(call: KernelCall, writer: Writer, references: Sequence[Reference]) -> None:
+    """Refuse a kernel whose steps add to a block one after the other.
+
+    Raises:
+      ValueError: if it reads and writes the same part of a block in several steps.
+    """
+    for ref in references:
+        if ref.origin in writer.reads & writer.writes:
+            raise ValueError(
+                f"the kernel {call.name} reads and writes the same block of {ref.origin} in each "
+                f"step along axis {ref.shared} of the grid {call.grid}. On an NVIDIA GPU steps run "
+                "at the same time, in no order: loop over that axis inside of the kernel with "
+                "lax.fori_loop, or use plgpu.atomic_add."
+            )
+
+
+def _shared_axis(call: KernelCall, jaxpr: ir.Jaxpr) -> int | None:
+    """An axis of several steps on which an index map does not depend, or ``None``."""
+    axes: dict[Any, set[int]] = {v: {i} for i, v in enumerate(jaxpr.invars[: len(call.grid)])}
+    of = lambda atoms: set().union(*[axes.get(v, ()) for v in atoms if type(v) is not ir.Literal])
+    for eqn in jaxpr.eqns:
+        axes.update(dict.fromkeys(eqn.outvars, of(eqn.invars)))
+    used = of(jaxpr.outvars)
+    shared = [i for i, size in enumerate(call.grid) if size != 1 and i not in used]
+    return shared[0] if shared else None
 
 
 def _index_element(shape: Sequence[int]) -> str:
@@ -192,17 +224,17 @@ def _whole(pointer: Value, aval: ir.ShapedArray, origin: str) -> Reference:
 
 def _block(
     writer: Writer,
+    call: KernelCall,
     mapping: BlockMapping,
     pointer: Value,
     positions: Sequence[Value],
     scalars: Sequence[Reference],
-    is_writable: bool,
 ) -> Reference:
     """The reference to the block of an operand, whose index map is applied to the position."""
     shape = mapping.array_aval.shape
     index = _index_element(shape)
-    numbers = evaluate(writer, mapping.index_map_jaxpr, [*positions, *scalars])
     map_jaxpr = mapping.index_map_jaxpr
+    numbers = evaluate(writer, map_jaxpr, [*positions, *scalars])
     dims = []
     for i, (number, size, stride) in enumerate(
         zip(numbers, mapping.sizes, strides_of(shape), strict=True)
@@ -225,5 +257,11 @@ def _block(
         is_partial = bool(length % size) or bool(low or high) or isinstance(dim, Element)
         dims.append(Dim(size, stride, start, length if is_partial else None, bool(low)))
     return Reference(
-        pointer, tuple(dims), mapping.array_aval.dtype, index, mapping.origin, is_writable
+        pointer,
+        tuple(dims),
+        mapping.array_aval.dtype,
+        index,
+        mapping.origin,
+        False,
+        _shared_axis(call, map_jaxpr),
     )

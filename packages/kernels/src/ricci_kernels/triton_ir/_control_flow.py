@@ -4,9 +4,25 @@ from collections.abc import Sequence
 from typing import Any
 
 import ricci_ir as ir
+from ricci_kernels._interpreter import filler
+from ricci_kernels._memory_spaces import TPUMemorySpace
 
-from ._rules import Operand, evaluate, triton_rules
-from ._writer import Value, Writer
+from ._rules import Local, Operand, evaluate, triton_rules
+from ._writer import Value, Writer, element_of
+
+
+def _locals(operands: Sequence[Operand]) -> list[Local]:
+    """The buffers among operands: a body may write them, so that their values are carried."""
+    return [x for x in operands if isinstance(x, Local)]
+
+
+def _values(buffers: Sequence[Local]) -> list[Value]:
+    return [buffer.value for buffer in buffers]
+
+
+def _assign(buffers: Sequence[Local], values: Sequence[Value]) -> None:
+    for buffer, value in zip(buffers, values, strict=True):
+        buffer.value = value
 
 
 def _types(values: Sequence[Value]) -> list[tuple[tuple[int, ...], str]]:
@@ -28,10 +44,13 @@ def _branch(
     if len(branches) == 1:
         return evaluate(writer, branches[0], operands)
     types: list[Any] = []
+    buffers = _locals(operands)
+    initial = _values(buffers)
 
     def region(rest: Sequence[ir.Jaxpr], position: Value) -> str:
         def write(_: list[Value]) -> None:
-            results = _branch(writer, eqn, rest, position, operands)
+            _assign(buffers, initial)
+            results = [*_branch(writer, eqn, rest, position, operands), *_values(buffers)]
             types[:] = _types(results)
             writer.ops("scf.yield", results, [])
 
@@ -43,7 +62,10 @@ def _branch(
         is_first = writer.compare(3, index, writer.like(index, 0))
         following = writer.add(index, writer.like(index, -1)) if len(branches) > 2 else index
     regions = [region(branches[:1], index), region(branches[1:], following)]
-    return writer.ops("scf.if", [is_first], list(types), "", regions)
+    results = writer.ops("scf.if", [is_first], list(types), "", regions)
+    count = len(results) - len(buffers)
+    _assign(buffers, results[count:])
+    return results[:count]
 
 
 class _Counters(ir.TupleRecord):
@@ -91,7 +113,9 @@ def _for(
         increment is None and not constant
         for increment, constant in zip(*counters, strict=True)
     ]
+    buffers = _locals(consts)
     carried = [x for x, flag in zip(initial, is_carried, strict=True) if flag]
+    carried += _values(buffers)
 
     def at(index: Value, i: int) -> Value:
         """The value of a counter at the loop's index."""
@@ -103,19 +127,20 @@ def _for(
 
     def write(arguments: list[Value]) -> None:
         index, *current = arguments
+        _assign(buffers, current[len(current) - len(buffers) :])
         values = iter(current)
         operands = [
             next(values) if flag else index if initial[i] is lower else at(index, i)
             for i, flag in enumerate(is_carried)
         ]
         results = evaluate(writer, body, [*consts, *operands])
-        kept = [x for x, flag in zip(results, is_carried, strict=False) if flag]
-        writer.ops("scf.yield", kept, [])
+        following = [x for x, flag in zip(results, is_carried, strict=False) if flag]
+        writer.ops("scf.yield", [*following, *_values(buffers)], [])
 
     region = writer.region([((), lower.element), *_types(carried)], write)
-    results = iter(
-        writer.ops("scf.for", [lower, upper, step, *carried], _types(carried), "", [region])
-    )
+    last = writer.ops("scf.for", [lower, upper, step, *carried], _types(carried), "", [region])
+    _assign(buffers, last[len(last) - len(buffers) :])
+    results = iter(last)
     end = writer.binary("arith.maxsi", lower, upper)
     return [next(results) if flag else at(end, i) for i, flag in enumerate(is_carried)]
 
@@ -150,16 +175,25 @@ def _while(writer: Writer, eqn: ir.JaxprEqn, *operands: Operand) -> list[Value]:
     if bounds is not None:
         return _for(writer, body, body_consts, carry, bounds)
 
+    buffers = list(dict.fromkeys(_locals([*cond_consts, *body_consts])))
+    count = len(carry)
+
     def before(arguments: list[Value]) -> None:
-        (goes_on,) = evaluate(writer, cond, [*cond_consts, *arguments])
+        _assign(buffers, arguments[count:])
+        (goes_on,) = evaluate(writer, cond, [*cond_consts, *arguments[:count]])
         writer.ops("scf.condition", [goes_on, *arguments], [])
 
     def after(arguments: list[Value]) -> None:
-        writer.ops("scf.yield", evaluate(writer, body, [*body_consts, *arguments]), [])
+        _assign(buffers, arguments[count:])
+        results = evaluate(writer, body, [*body_consts, *arguments[:count]])
+        writer.ops("scf.yield", [*results, *_values(buffers)], [])
 
-    types = _types(carry)
+    initial = [*carry, *_values(buffers)]
+    types = _types(initial)
     regions = [writer.region(types, before), writer.region(types, after)]
-    return writer.ops("scf.while", carry, types, "", regions)
+    results = writer.ops("scf.while", initial, types, "", regions)
+    _assign(buffers, results[count:])
+    return results[:count]
 
 
 def _loop_bounds(
@@ -188,5 +222,23 @@ def _loop_bounds(
     return carry[place], carry[cond.invars.index(limit)]  # pyright: ignore
 
 
-_rules: dict[str, Any] = {"cond": _cond, "scan": _scan, "while": _while}
+def local_buffer(writer: Writer, ref: ir.AbstractRef) -> Local:
+    """A new buffer, which holds what the interpreter's hold at first.
+
+    Raises:
+      NotImplementedError: if it is a semaphore.
+    """
+    if ref.memory_space is TPUMemorySpace.SEMAPHORE:
+        raise NotImplementedError("allocates a semaphore, which NVIDIA GPUs do not have")
+    element = element_of(ref.dtype)
+    return Local(writer.constant(filler(ref.dtype), element, ref.shape), ref.dtype)
+
+
+def _run_scoped(writer: Writer, eqn: ir.JaxprEqn, *operands: Operand) -> list[Value]:
+    jaxpr: ir.Jaxpr = eqn.params["jaxpr"]
+    refs: list[Any] = jaxpr.in_avals[len(operands) :]
+    return evaluate(writer, jaxpr, [*operands, *[local_buffer(writer, ref) for ref in refs]])
+
+
+_rules: dict[str, Any] = {"run_scoped": _run_scoped, "cond": _cond, "scan": _scan, "while": _while}
 triton_rules.update({ir.primitives[name]: rule for name, rule in _rules.items()})

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_kernels._accesses import atomic_cas_p, atomic_rmw_p, masked_load_p, masked_store_p
@@ -13,7 +11,7 @@ from ricci_kernels._interpreter import filler
 from ._addresses import Addresses, addresses
 from ._conversions import converted
 from ._elementwise import is_unsigned
-from ._rules import Reference, triton_rules
+from ._rules import Local, Reference, Rule, evaluate, triton_rules
 from ._writer import Value, Writer, element_of
 
 # MLIR's numbers of the hints of loads and stores.
@@ -94,7 +92,29 @@ def write(
 # Rules
 
 
+def _access(rule: Rule) -> Rule:
+    """The rule of an access, from that of references to operands.
+
+    A buffer that the kernel allocates is a value of the program: the discharged access replaces it.
+    """
+
+    def either(
+        writer: Writer, eqn: ir.JaxprEqn, ref: Reference | Local, *operands: Value
+    ) -> Value | Sequence[Value]:
+        if isinstance(ref, Reference):
+            return rule(writer, eqn, ref, *operands)
+        bind = lambda *xs: eqn.primitive.bind(*xs, **eqn.params)
+        several = bind if eqn.primitive.multiple_results else lambda *xs: [bind(*xs)]
+        program = ir.trace_to_jaxpr(several, [v.aval for v in eqn.invars], origin=ir.no_origin)
+        discharged = ir.discharged(program, (0,)).jaxpr
+        *results, ref.value = evaluate(writer, discharged, [ref.value, *operands])
+        return results
+
+    return either
+
+
 def _get(writer: Writer, eqn: ir.JaxprEqn, ref: Reference, *operands: Value) -> Value:
+    _note(writer.reads, ref, operands)
     return read(writer, ref, addresses(writer, ref, eqn.params["transforms"], operands))
 
 
@@ -104,6 +124,7 @@ def _swap(
     place = addresses(writer, ref, eqn.params["transforms"], operands)
     is_read = type(eqn.outvars[0]).__name__ != "DropVar"
     old = read(writer, ref, place) if is_read else value
+    _note(writer.writes, ref, operands)
     write(writer, ref, place, value)
     return [old]
 
@@ -113,8 +134,16 @@ def _addupdate(
 ) -> list[Value]:
     place = addresses(writer, ref, eqn.params["transforms"], operands)
     old = read(writer, ref, place)
+    _note(writer.reads, ref, operands)
+    _note(writer.writes, ref, operands)
     write(writer, ref, place, writer.add(old, writer.spread(value, old.shape)))
     return []
+
+
+def _note(origins: set[str], ref: Reference, operands: Sequence[Value]) -> None:
+    """Note an access to a part that all steps along an axis of the grid share."""
+    if ref.shared is not None and not operands:
+        origins.add(ref.origin)
 
 
 def _masked_load(writer: Writer, eqn: ir.JaxprEqn, ref: Reference, *operands: Value) -> Value:
@@ -217,14 +246,13 @@ def _compare_and_swap(
     )
 
 
-triton_rules.update(
-    {
-        lax.refs.get_p: _get,
-        lax.refs.swap_p: _swap,
-        lax.refs.addupdate_p: _addupdate,
-        masked_load_p: _masked_load,
-        masked_store_p: _masked_store,
-        atomic_rmw_p: _atomic,
-        atomic_cas_p: _compare_and_swap,
-    }
-)
+_rules: dict[ir.Primitive, Rule] = {
+    lax.refs.get_p: _get,
+    lax.refs.swap_p: _swap,
+    lax.refs.addupdate_p: _addupdate,
+    masked_load_p: _masked_load,
+    masked_store_p: _masked_store,
+    atomic_rmw_p: _atomic,
+    atomic_cas_p: _compare_and_swap,
+}
+triton_rules.update({primitive: _access(rule) for primitive, rule in _rules.items()})

@@ -11,7 +11,7 @@ from ricci_stablehlo import lower_rules
 
 from ._writer import Value, Writer, element_of
 
-__all__ = ["Dim", "Operand", "Reference", "Rule", "evaluate", "refuse", "triton_rules"]
+__all__ = ["Dim", "Local", "Operand", "Reference", "Rule", "evaluate", "refuse", "triton_rules"]
 
 
 class Dim(ir.TupleRecord):
@@ -42,6 +42,7 @@ class Reference(ir.TupleRecord):
       index: the type of the integers in which positions are computed.
       origin: the name of the operand in messages.
       is_writable: whether the kernel may write to it.
+      shared: an axis of the grid whose steps have the same block; ``None`` if each has its own.
     """
 
     pointer: Value
@@ -50,9 +51,25 @@ class Reference(ir.TupleRecord):
     index: str
     origin: str
     is_writable: bool
+    shared: int | None = None
 
 
-type Operand = Value | Reference
+class Local:
+    """A reference to a buffer that a kernel allocates, which is a value of the program.
+
+    Args:
+      value: the value that it holds.
+      dtype: of the elements.
+    """
+
+    __slots__ = ("dtype", "value")
+
+    def __init__(self, value: Value, dtype: np.dtype):
+        self.value = value
+        self.dtype = dtype
+
+
+type Operand = Value | Reference | Local
 type Rule = Callable[..., Value | Sequence[Value]]
 
 # ``rule(writer, eqn, *operands)`` appends the operations of an equation, and returns its results.

@@ -97,10 +97,18 @@ def number_text(value: float | bool | np.generic, element: str) -> str:
 
 
 class Writer:
-    """The text of a kernel, to which operations are appended."""
+    """The text of a kernel, to which operations are appended.
+
+    Attributes:
+      lines: the text.
+      reads, writes: the names of the operands that several steps of the grid read and write at
+        the same place.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.reads: set[str] = set()
+        self.writes: set[str] = set()
         self._count = 0
         self._depth = 2
 
