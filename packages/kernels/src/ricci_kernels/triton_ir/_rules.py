@@ -76,7 +76,7 @@ type Rule = Callable[..., Value | Sequence[Value]]
 triton_rules: ir.RuleTable = ir.RuleTable("triton")
 
 # The most elements of a tensor: more compile for minutes, or do not end.
-LARGEST = 1 << 17
+LARGEST = 1 << 16
 
 
 def evaluate(writer: Writer, jaxpr: ir.Jaxpr, operands: Sequence[Operand]) -> list[Value]:
