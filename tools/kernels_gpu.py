@@ -10,6 +10,7 @@ of ``packages/kernels``. Without the plugin the exit status is 2, and nothing is
 """
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -22,11 +23,11 @@ import pytest
 from jaxlib import xla_client
 from jaxlib.mlir import ir as mlir
 
-import ricci
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "integration"))
+os.environ["RICCI_PLATFORMS"] = "cpu"  # the plugin compiles; it has no device to start
 
+import ricci  # noqa: E402
 from kernel_cases.gpu_kernels import KERNELS  # noqa: E402
 from kernel_cases.gpu_operations import OPERATIONS, operation_call  # noqa: E402
 from kernel_cases.triton_machine import context, launches  # noqa: E402
@@ -204,7 +205,10 @@ def main() -> int:
         print("nothing was compiled: the wheel jax-cuda13-pjrt is not installed", file=sys.stderr)
         return 2
     compiler = Compiler(plugin)
-    results = list(results_of_cases(compiler, arguments.names))
+    results = []
+    for result in results_of_cases(compiler, arguments.names):
+        print(f"{result.name} {result.kind}", flush=True)  # the last line, if the process is ended
+        results.append(result)
     of_tests = [] if arguments.names else list(results_of_tests(compiler))
     failed = [r for r in (*results, *of_tests) if r.problem and not r.is_refused]
     for result in (*results, *of_tests):

@@ -15,6 +15,7 @@ from ricci.experimental.pallas import triton as plgpu
 
 BLOCK = (16, 32)
 FLOATS = ("float32", "float64", "float16", "bfloat16")
+FLOAT8 = ("float8_e4m3fn",)
 INTS = ("int32", "int64", "int8", "uint32")
 
 type Operation = Callable[..., Any]
@@ -32,7 +33,7 @@ def first(x: Any) -> Any:
 
 # By name: the operation, the dtypes of its operands, and how many of them it has.
 _unary_floats = (
-    "abs neg sign square exp exp2 log log1p expm1 sqrt rsqrt cbrt sin cos tan sinh cosh tanh asin "
+    "neg sign square exp exp2 log log1p expm1 sqrt rsqrt cbrt sin cos tan sinh cosh tanh asin "
     "acos atan asinh acosh atanh floor ceil round logistic is_finite erf erfc erf_inv lgamma "
     "digamma reciprocal bessel_i0e bessel_i1e"
 ).split()
@@ -41,13 +42,14 @@ _running = "cumsum cumprod cummax cummin cumlogsumexp".split()
 
 OPERATIONS: dict[str, tuple[Operation, tuple[str, ...], int]] = {
     **{name: (getattr(lax, name), FLOATS, 1) for name in _unary_floats},
+    "unary, 8 bits": (lambda x: -abs(x) + lax.square(jnp.clip(x, 1, 2)), FLOAT8, 1),
     **{
-        name: (getattr(lax, name), FLOATS + INTS, 2)
+        name: (getattr(lax, name), FLOATS + INTS + FLOAT8, 2)
         for name in "add sub mul div rem max min".split()
     },
-    **{name: (getattr(lax, name), FLOATS + INTS, 2) for name in "eq ne lt le gt ge".split()},
+    **{name: (getattr(lax, name), FLOATS + INTS + FLOAT8, 2) for name in "eq ne lt le gt ge".split()},
     **{name: (getattr(lax, name), FLOATS, 2) for name in "pow atan2 nextafter".split()},
-    "abs of integers": (lax.abs, INTS, 1),
+    "abs": (lax.abs, FLOATS + ("int32", "int64", "int8"), 1),
     "sign of integers": (lax.sign, INTS, 1),
     "floor_divide": (jnp.floor_divide, FLOATS + INTS, 2),
     "integer_pow": (lambda x: lax.integer_pow(x, 3), FLOATS + INTS, 1),

@@ -24,6 +24,8 @@ def converted(writer: Writer, x: Value, element: str, signed: bool = True) -> Va
     if x.element == element:
         return x
     target = Value("", x.shape, element)
+    if element == "i1" and x.element.startswith("f8"):
+        x = converted(writer, x, "f32")
     if element == "i1":
         return writer.compare(13 if x.is_float else 1, x, writer.like(x, 0))
     if x.is_float and target.is_float:

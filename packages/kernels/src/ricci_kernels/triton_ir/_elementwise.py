@@ -66,7 +66,7 @@ def extern(writer: Writer, symbol: str, element: str, *operands: Value) -> Value
 
 def extreme(writer: Writer, name: str, dtype: np.dtype, x: Value, y: Value) -> Value:
     """The larger (``max``) or smaller (``min``) of two numbers; NaN if one is NaN."""
-    if x.is_float and x.element != "f64" and x.bits > 8:
+    if x.is_float and x.element != "f64":
         return writer.binary(f"arith.{name}imumf", x, y)
     if x.is_float:
         keeps_first = compare(writer, "gt" if name == "max" else "lt", dtype, x, y)
@@ -75,6 +75,11 @@ def extreme(writer: Writer, name: str, dtype: np.dtype, x: Value, y: Value) -> V
     if x.element == "i1":
         return writer.binary("arith.ori" if name == "max" else "arith.andi", x, y)
     return writer.binary(f"arith.{name}{'u' if is_unsigned(dtype) else 's'}i", x, y)
+
+
+def divided(writer: Writer, x: Value, y: Value) -> Value:
+    """A quotient of floats. Of 16 bits there is none: the compiler would end the process."""
+    return in_floats(writer, lambda w, a, b: w.binary("arith.divf", a, b), x, y)
 
 
 def negated(writer: Writer, x: Value) -> Value:
@@ -102,16 +107,26 @@ def elementwise(operation: Operation) -> Rule:
     """The rule of a primitive whose operation depends on its operands alone."""
 
     def rule(writer: Writer, eqn: ir.JaxprEqn, *operands: Value) -> Value:
-        return operation(writer, *operands_of(writer, eqn, operands))
+        return _widened(writer, operation, operands_of(writer, eqn, operands))
 
     return rule
+
+
+def _widened(writer: Writer, operation: Operation, operands: Sequence[Value]) -> Value:
+    """Apply an operation; GPUs compute with floats of 8 bits in float32."""
+    narrow = operands[-1].element
+    if not narrow.startswith("f8"):
+        return operation(writer, *operands)
+    result = operation(writer, *[converted(writer, x, "f32") for x in operands])
+    return converted(writer, result, narrow) if result.is_float else result
 
 
 def typed(operation: Operation) -> Rule:
     """The rule of a primitive whose operation depends on the dtype: signed or unsigned."""
 
     def rule(writer: Writer, eqn: ir.JaxprEqn, *operands: Value) -> Value:
-        return operation(writer, dtype_of(eqn), *operands_of(writer, eqn, operands))
+        with_dtype = lambda w, *xs: operation(w, dtype_of(eqn), *xs)
+        return _widened(writer, with_dtype, operands_of(writer, eqn, operands))
 
     return rule
 
@@ -125,8 +140,6 @@ def _named(floats: str, integers: str) -> Rule:
     """The rule of a primitive that is one operation of the dialect arith."""
 
     def operation(writer: Writer, x: Value, y: Value) -> Value:
-        if x.element.startswith("f8"):
-            return in_floats(writer, lambda w, a, b: w.binary(f"arith.{floats}", a, b), x, y)
         return writer.binary(f"arith.{floats if x.is_float else integers}", x, y)
 
     return elementwise(operation)
@@ -205,7 +218,7 @@ def _integer_pow(writer: Writer, eqn: ir.JaxprEqn, x: Value) -> Value:
         return result
     if not x.is_float:
         raise NotImplementedError("has a negative exponent of an integer; convert it to float")
-    return writer.binary("arith.divf", writer.like(x, 1), result)
+    return divided(writer, writer.like(x, 1), result)
 
 
 def _pow(writer: Writer, eqn: ir.JaxprEqn, x: Value, y: Value) -> Value:
@@ -223,9 +236,13 @@ def _round(writer: Writer, eqn: ir.JaxprEqn, x: Value) -> Value:
 
 
 def _clamp(writer: Writer, eqn: ir.JaxprEqn, low: Value, x: Value, high: Value) -> Value:
-    low, x, high = operands_of(writer, eqn, (low, x, high))
+    operands = operands_of(writer, eqn, (low, x, high))
     dtype = dtype_of(eqn)
-    return extreme(writer, "min", dtype, extreme(writer, "max", dtype, low, x), high)
+
+    def clamped(w: Writer, least: Value, value: Value, most: Value) -> Value:
+        return extreme(w, "min", dtype, extreme(w, "max", dtype, least, value), most)
+
+    return _widened(writer, clamped, operands)
 
 
 def _select_n(writer: Writer, eqn: ir.JaxprEqn, which: Value, *cases: Value) -> Value:
