@@ -154,7 +154,11 @@ def layer_norm(dtype: Any = np.float32) -> Case:
         kernel,
         array(128, 256, dtype=dtype),
         grid=32,
-        in_specs=[rows(4, 256), pl.BlockSpec((256,), lambda i: (0,)), pl.BlockSpec((256,), lambda i: (0,))],
+        in_specs=[
+            rows(4, 256),
+            pl.BlockSpec((256,), lambda i: (0,)),
+            pl.BlockSpec((256,), lambda i: (0,)),
+        ],
         out_specs=rows(4, 256),
     )
     return call, [array(128, 256, dtype=dtype), array(256), array(256)]
@@ -238,7 +242,9 @@ def flash_attention_backward(tile: int = 32) -> Case:
             d_keys, d_values = carry
             part = pl.ds(i * tile, tile)
             queries, d_rows = q[part, :], d_out[part, :]
-            scores = _attention_weights(queries, keys, 0.125, True, i * tile, pl.program_id(1) * tile)
+            scores = _attention_weights(
+                queries, keys, 0.125, True, i * tile, pl.program_id(1) * tile
+            )
             weights = jnp.exp(scores - log_sums[part][:, None])
             d_values += jnp.dot(weights.T, d_rows)
             d_weights = jnp.dot(d_rows, values.T)
@@ -371,7 +377,10 @@ def indices() -> Case:
         out[pl.ds(5, 2), :] = x[pl.ds(5, 2), pl.ds(i * 2, 16)]
 
     call = pl.pallas_call(
-        kernel, array(3, 8, 16), grid=3, in_specs=[pl.no_block_spec],
+        kernel,
+        array(3, 8, 16),
+        grid=3,
+        in_specs=[pl.no_block_spec],
         out_specs=pl.BlockSpec((None, 8, 16), lambda i: (i, 0, 0)),
     )
     return call, [array(16, 64)]
@@ -414,7 +423,9 @@ def four_axes() -> Case:
         out[...] = x[...] + (pl.program_id(3) * pl.num_programs(1)).astype(np.float32)
 
     spec = pl.BlockSpec((None, None, None, 8), lambda a, b, c, d: (a, b, c, d))
-    call = pl.pallas_call(kernel, array(2, 3, 4, 40), grid=(2, 3, 4, 5), in_specs=[spec], out_specs=spec)
+    call = pl.pallas_call(
+        kernel, array(2, 3, 4, 40), grid=(2, 3, 4, 5), in_specs=[spec], out_specs=spec
+    )
     return call, [array(2, 3, 4, 40)]
 
 
@@ -449,8 +460,12 @@ def masks() -> Case:
 
     def kernel(x, mask, out, signs):
         value = plgpu.load(
-            x.at[pl.ds(0, 32)], mask=mask[...], other=0.0, cache_modifier=".cg",
-            eviction_policy="evict_last", volatile=True,
+            x.at[pl.ds(0, 32)],
+            mask=mask[...],
+            other=0.0,
+            cache_modifier=".cg",
+            eviction_policy="evict_last",
+            volatile=True,
         )
         plgpu.store(out.at[pl.ds(0, 32)], value, mask=mask[...], eviction_policy="evict_first")
         signs[...] = value < 0
@@ -503,8 +518,11 @@ def dropout() -> Case:
         out[...] = jnp.where(bits < np.uint32(2**31), x[...] * 2, 0.0)
 
     call = pl.pallas_call(
-        kernel, array(256), grid=4,
-        in_specs=[pl.BlockSpec((1,), lambda i: (0,)), rows(64)], out_specs=rows(64),
+        kernel,
+        array(256),
+        grid=4,
+        in_specs=[pl.BlockSpec((1,), lambda i: (0,)), rows(64)],
+        out_specs=rows(64),
     )
     return call, [array(1, dtype=np.int32), array(256)]
 
@@ -525,7 +543,11 @@ def conditional_blocks() -> Case:
         out_specs=pl.BlockSpec((32, 32), lambda i, j, g: (i, j)),
     )
     call = pl.pallas_call(kernel, array(128, 64, dtype=bf16), grid_spec=spec)
-    return call, [array(4, dtype=np.int32), array(128, 64, dtype=bf16), array(4, 64, 64, dtype=bf16)]
+    return call, [
+        array(4, dtype=np.int32),
+        array(128, 64, dtype=bf16),
+        array(4, 64, 64, dtype=bf16),
+    ]
 
 
 def decode_attention() -> Case:
@@ -565,7 +587,9 @@ KERNELS: dict[str, Callable[[], Case]] = {
     "matmul, float8_e5m2": partial(matmul, fp8_wide, np.float32),
     "matmul, int8": partial(matmul, np.int8, np.int32),
     "matmul, float64": partial(matmul, np.float64, np.float64, tile=32),
-    "matmul, tiles of 128, 8 warps": partial(matmul, bf16, bf16, tile=128, depth=64, warps=8, stages=4),
+    "matmul, tiles of 128, 8 warps": partial(
+        matmul, bf16, bf16, tile=128, depth=64, warps=8, stages=4
+    ),
     "matmul, transposed": partial(matmul, bf16, np.float32, trans_b=True, tile=32, depth=32),
     "quantized_matmul": quantized_matmul,
     "small_products": small_products,

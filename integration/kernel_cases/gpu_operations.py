@@ -47,7 +47,10 @@ OPERATIONS: dict[str, tuple[Operation, tuple[str, ...], int]] = {
         name: (getattr(lax, name), FLOATS + INTS + FLOAT8, 2)
         for name in "add sub mul div rem max min".split()
     },
-    **{name: (getattr(lax, name), FLOATS + INTS + FLOAT8, 2) for name in "eq ne lt le gt ge".split()},
+    **{
+        name: (getattr(lax, name), FLOATS + INTS + FLOAT8, 2)
+        for name in "eq ne lt le gt ge".split()
+    },
     **{name: (getattr(lax, name), FLOATS, 2) for name in "pow atan2 nextafter".split()},
     "abs": (lax.abs, FLOATS + ("int32", "int64", "int8"), 1),
     "sign of integers": (lax.sign, INTS, 1),
@@ -66,8 +69,10 @@ OPERATIONS: dict[str, tuple[Operation, tuple[str, ...], int]] = {
     "reduce_precision": (lambda x: lax.reduce_precision(x, 8, 7), ("float32",), 1),
     "stop_gradient": (lax.stop_gradient, FLOATS, 1),
     **{name: (partial(getattr(jnp, name), axis=1), FLOATS, 1) for name in _reductions},
-    **{f"{name}, axis 0": (partial(getattr(jnp, name), axis=0), ("float32", "int32"), 1)
-       for name in _reductions},
+    **{
+        f"{name}, axis 0": (partial(getattr(jnp, name), axis=0), ("float32", "int32"), 1)
+        for name in _reductions
+    },
     **{f"{name}, all": (getattr(jnp, name), ("float32", "int32"), 1) for name in "sum max".split()},
     **{name: (partial(getattr(lax, name), axis=1), FLOATS, 1) for name in _running},
     "cumsum, reversed": (partial(lax.cumsum, axis=0, reverse=True), ("float32", "int32"), 1),
@@ -80,7 +85,9 @@ OPERATIONS: dict[str, tuple[Operation, tuple[str, ...], int]] = {
     "iota": (lambda x: x + lax.broadcasted_iota(x.dtype, x.shape, 1), FLOATS + INTS, 1),
     "slice": (lambda x: x[4:8, ::2], FLOATS + INTS, 1),
     "dynamic_slice": (
-        lambda x: lax.dynamic_slice(x, (first(x), np.int32(3)), (8, 16)), ("float32", "int32"), 1
+        lambda x: lax.dynamic_slice(x, (first(x), np.int32(3)), (8, 16)),
+        ("float32", "int32"),
+        1,
     ),
     "dynamic_update_slice": (
         lambda x: lax.dynamic_update_slice(x, x[:4, :8], (first(x), np.int32(3))),
@@ -96,7 +103,9 @@ OPERATIONS: dict[str, tuple[Operation, tuple[str, ...], int]] = {
     "tile": (lambda x: jnp.tile(x, (2, 1)), ("float32",), 1),
     "repeat": (lambda x: jnp.repeat(x, 2, 0), ("float32",), 1),
     "take_along_axis": (
-        lambda x: jnp.take_along_axis(x, x.astype(np.int32) & 7, 1), ("float32",), 1
+        lambda x: jnp.take_along_axis(x, x.astype(np.int32) & 7, 1),
+        ("float32",),
+        1,
     ),
     "sort": (lambda x: jnp.sort(x, 1), ("float32", "int32"), 1),
     "argsort": (lambda x: jnp.argsort(x, 1), ("float32",), 1),
@@ -124,7 +133,9 @@ OPERATIONS: dict[str, tuple[Operation, tuple[str, ...], int]] = {
 CONVERSIONS = (*FLOATS, *INTS, "bool", "float8_e4m3fn", "float8_e5m2")
 for _target in CONVERSIONS:
     OPERATIONS[f"convert to {_target}"] = (
-        lambda x, _target=_target: x.astype(as_dtype(_target)), CONVERSIONS, 1,
+        lambda x, _target=_target: x.astype(as_dtype(_target)),
+        CONVERSIONS,
+        1,
     )
 
 

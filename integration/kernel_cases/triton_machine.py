@@ -199,7 +199,9 @@ class Machine:
         for inner in block.operations:
             op = inner.operation
             operands = [self.values[v] for v in op.operands]
-            if op.name in ("scf.yield", "scf.condition", "tt.return") or op.name.endswith(".return"):
+            if op.name in ("scf.yield", "scf.condition", "tt.return") or op.name.endswith(
+                ".return"
+            ):
                 return operands
             results = self.run(op, operands)
             for variable, value in zip(op.results, results, strict=True):
@@ -242,9 +244,11 @@ class Machine:
                 whole = np.nan_to_num(np.trunc(operands[0].astype(np.float64)), nan=0.0)
                 if name == "fptoui":
                     limit = 2.0 ** (8 * target.itemsize)
-                    return np.clip(whole, 0, np.nextafter(limit, 0)).astype(
-                        f"u{target.itemsize}"
-                    ).view(target)
+                    return (
+                        np.clip(whole, 0, np.nextafter(limit, 0))
+                        .astype(f"u{target.itemsize}")
+                        .view(target)
+                    )
                 limit = 2.0 ** (8 * target.itemsize - 1)
                 return np.clip(whole, -limit, np.nextafter(limit, 0)).astype(target)
             case "extf" | "truncf" | "extsi" | "trunci" | "sitofp":

@@ -93,12 +93,7 @@ def masked_store(
 
 
 def _masked_store_discharge(
-    ref: ir.Ref,
-    value: ir.Array,
-    *operands: ir.Array,
-    transforms: Any,
-    has_mask: bool,
-    **_: object,
+    ref: ir.Ref, value: ir.Array, *operands: ir.Array, transforms: Any, has_mask: bool, **_: object
 ) -> list[Any]:
     (mask,), positions = _optional(operands, has_mask)
     part = TransformedRef(ref, transforms, tuple(positions))

@@ -147,9 +147,7 @@ def kernel_text(call: KernelCall) -> str:
     writer = Writer()
     scalars = [ref.inner_aval for ref in call.scalars]
     arrays = [*scalars, *[m.array_aval for m in call.blocks]]
-    pointers = [
-        Value(f"%arg{i}", (), pointer_element(aval.dtype)) for i, aval in enumerate(arrays)
-    ]
+    pointers = [Value(f"%arg{i}", (), pointer_element(aval.dtype)) for i, aval in enumerate(arrays)]
     positions = _positions(writer, call)
     prefetched = [
         _whole(pointer, aval, f"scalars[{i}]")

@@ -100,9 +100,7 @@ def _product(writer: Writer, x: Value, y: Value, accumulator: str, number: int) 
     return writer.op("tt.dot", [x, y, zero], shape, accumulator, attributes)
 
 
-def _sum_of_products(
-    writer: Writer, x: Value, y: Value, accumulator: str, signed: bool
-) -> Value:
+def _sum_of_products(writer: Writer, x: Value, y: Value, accumulator: str, signed: bool) -> Value:
     """A product of matrices that are too small for tensor cores, or of wide integers."""
     batch, rows, length = x.shape
     columns = y.shape[2]

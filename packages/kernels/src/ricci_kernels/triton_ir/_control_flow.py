@@ -110,8 +110,7 @@ def _for(
     lower, upper = bounds
     step = writer.like(lower, 1)
     is_carried = [
-        increment is None and not constant
-        for increment, constant in zip(*counters, strict=True)
+        increment is None and not constant for increment, constant in zip(*counters, strict=True)
     ]
     buffers = _locals(consts)
     carried = [x for x, flag in zip(initial, is_carried, strict=True) if flag]

@@ -59,9 +59,7 @@ def library(name: str) -> Operation:
 def extern(writer: Writer, symbol: str, element: str, *operands: Value) -> Value:
     """A function of libdevice, by its symbol."""
     attributes = f'libname = "", libpath = "", pure = true, symbol = "{symbol}"'
-    return writer.op(
-        "tt.extern_elementwise", operands, operands[0].shape, element, attributes
-    )
+    return writer.op("tt.extern_elementwise", operands, operands[0].shape, element, attributes)
 
 
 def extreme(writer: Writer, name: str, dtype: np.dtype, x: Value, y: Value) -> Value:
@@ -195,7 +193,9 @@ def _one_minus_square(writer: Writer, x: Value) -> Value:
 
 def _logistic(writer: Writer, x: Value) -> Value:
     one = writer.like(x, 1.0)
-    return writer.binary("arith.divf", one, writer.add(one, library("exp")(writer, negated(writer, x))))
+    return writer.binary(
+        "arith.divf", one, writer.add(one, library("exp")(writer, negated(writer, x)))
+    )
 
 
 def _is_finite(writer: Writer, x: Value) -> Value:
@@ -361,8 +361,6 @@ _rules: dict[str, Rule] = {
     "mulhi": typed(_high_product),
     "polynomial": elementwise(_polynomial),
     "bitcast_convert_type": _bitcast,
-    **dict.fromkeys(
-        ("copy", "stop_gradient", "optimization_barrier", "pvary", "reduced_vary_cast_p"), _identity
-    ),
+    **dict.fromkeys(("copy", "stop_gradient", "optimization_barrier"), _identity),
 }
 triton_rules.update({ir.primitives[name]: rule for name, rule in _rules.items()})

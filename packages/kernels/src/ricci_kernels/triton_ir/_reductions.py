@@ -14,9 +14,7 @@ from ._writer import Value, Writer, element_of
 type Combine = Callable[[Writer, Sequence[Value], Sequence[Value]], Sequence[Value]]
 
 
-def _combining_region(
-    writer: Writer, kind: str, elements: Sequence[str], combine: Combine
-) -> str:
+def _combining_region(writer: Writer, kind: str, elements: Sequence[str], combine: Combine) -> str:
     """The region of a reduction or a scan."""
 
     def write(arguments: list[Value]) -> None:

@@ -15,7 +15,15 @@ from ._rules import Local, Reference, Rule, evaluate, triton_rules
 from ._writer import Value, Writer, element_of
 
 # MLIR's numbers of the hints of loads and stores.
-_caches: dict[str | None, int] = {None: 1, ".ca": 2, ".cg": 3, ".wb": 4, ".cs": 5, ".wt": 6, ".cv": 7}
+_caches: dict[str | None, int] = {
+    None: 1,
+    ".ca": 2,
+    ".cg": 3,
+    ".wb": 4,
+    ".cs": 5,
+    ".wt": 6,
+    ".cv": 7,
+}
 _evictions: dict[str | None, int] = {None: 1, "evict_first": 2, "evict_last": 3}
 _atomics: dict[str, int] = {"and": 1, "or": 2, "xor": 3, "add": 4, "max": 6, "min": 7, "xchg": 10}
 _atomic_add_of_floats = 5
@@ -164,9 +172,7 @@ def _masked_store(
     return []
 
 
-def _given(
-    operands: Sequence[Value], *flags: bool
-) -> tuple[list[Value | None], Sequence[Value]]:
+def _given(operands: Sequence[Value], *flags: bool) -> tuple[list[Value | None], Sequence[Value]]:
     """Split off the optional operands at the front; ``None`` for one that is absent."""
     remaining = list(operands)
     return [remaining.pop(0) if flag else None for flag in flags], remaining
@@ -216,9 +222,7 @@ def _update(writer: Writer, number: int, pointers: Value, value: Value, mask: Va
     return writer.op("tt.atomic_rmw", operands, value.shape, value.element, attributes)
 
 
-def _float_extreme(
-    writer: Writer, kind: str, pointers: Value, value: Value, mask: Value
-) -> Value:
+def _float_extreme(writer: Writer, kind: str, pointers: Value, value: Value, mask: Value) -> Value:
     """The larger or smaller of floats, as integers: in order from 0 on, reversed below it."""
     element = f"i{value.bits}"
     bits = writer.op("tt.bitcast", [value], value.shape, element)
@@ -235,15 +239,18 @@ def _float_extreme(
 
 
 def _compare_and_swap(
-    writer: Writer, eqn: ir.JaxprEqn, ref: Reference, expected: Value, value: Value, *operands: Value
+    writer: Writer,
+    eqn: ir.JaxprEqn,
+    ref: Reference,
+    expected: Value,
+    value: Value,
+    *operands: Value,
 ) -> Value:
     place = addresses(writer, ref, eqn.params["transforms"], operands)
     if not ref.is_writable:
         write(writer, ref, place, value)
     spread = [writer.spread(x, place.shape) for x in (expected, value)]
-    return writer.op(
-        "tt.atomic_cas", [place.pointers, *spread], place.shape, value.element, _order
-    )
+    return writer.op("tt.atomic_cas", [place.pointers, *spread], place.shape, value.element, _order)
 
 
 _rules: dict[ir.Primitive, Rule] = {

@@ -163,7 +163,9 @@ def _tile(writer: Writer, eqn: ir.JaxprEqn, x: Value) -> Value:
     for size in x.shape:
         spaced += [1, size]
     wide = [n for pair in zip(reps, x.shape, strict=True) for n in pair]
-    return writer.reshaped(writer.spread(writer.reshaped(x, tuple(spaced)), tuple(wide)), _shape(eqn))
+    return writer.reshaped(
+        writer.spread(writer.reshaped(x, tuple(spaced)), tuple(wide)), _shape(eqn)
+    )
 
 
 def _squeeze(writer: Writer, eqn: ir.JaxprEqn, x: Value) -> Value:

@@ -161,9 +161,7 @@ class Writer:
         return value
 
     def region(
-        self,
-        arguments: Sequence[tuple[tuple[int, ...], str]],
-        write: Callable[[list[Value]], None],
+        self, arguments: Sequence[tuple[tuple[int, ...], str]], write: Callable[[list[Value]], None]
     ) -> str:
         """Return the text of a region.
 
