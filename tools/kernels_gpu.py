@@ -4,8 +4,8 @@
     python tools/kernels_gpu.py --write          write the table
     python tools/kernels_gpu.py matmul softmax   compile the kernels and operations of these names
 
-XLA's plugin for CUDA compiles, the wheel ``jax-cuda13-pjrt`` of jaxlib's version; it needs neither a
-driver nor CUDA's own wheels. The kernels are those of ``integration/kernel_cases`` and of the tests
+XLA's plugin for CUDA compiles, the wheel ``jax-cuda13-pjrt`` of jaxlib's version, which needs no
+driver and no other wheel. The kernels are those of ``integration/kernel_cases`` and of the tests
 of ``packages/kernels``. Without the plugin the exit status is 2, and nothing is compiled.
 """
 
@@ -27,10 +27,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "integration"))
 os.environ["RICCI_PLATFORMS"] = "cpu"  # the plugin compiles; it has no device to start
 
-import ricci  # noqa: E402
 from kernel_cases.gpu_kernels import KERNELS  # noqa: E402
 from kernel_cases.gpu_operations import OPERATIONS, operation_call  # noqa: E402
 from kernel_cases.triton_machine import context, launches  # noqa: E402
+
+import ricci  # noqa: E402
 
 GUIDE = ROOT / "docs" / "guides" / "kernels-on-gpus.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
@@ -82,7 +83,7 @@ class Compiler:
         self.topology = xla_client.make_c_api_device_topology(
             api, "", topology="1x1x1", target_config=H100
         )
-        (self.device,) = self.topology._make_compile_only_devices()  # noqa: SLF001
+        (self.device,) = self.topology._make_compile_only_devices()
         self.context = context()
 
     def compile(self, text: str) -> None:

@@ -58,14 +58,14 @@ def check(call, structs, captured=()):
         np.testing.assert_allclose(*wide, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [name for name in KERNELS if name not in ONLY_ON_GPUS])
 def test_triton_ir_of_a_kernel_computes_what_the_interpreter_does(name):
     with ricci.enable_x64("float64" in name):
         check(*KERNELS[name](), CAPTURED.get(name, ()))
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if name not in REFUSED])
 def test_triton_ir_of_an_operation_computes_what_the_interpreter_does(name):
     with ricci.enable_x64(True):

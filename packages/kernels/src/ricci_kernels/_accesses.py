@@ -13,6 +13,7 @@ from ricci_lax.refs import TransformedRef, get_p
 __all__: list[str] = []
 
 type Reference = ir.Ref | TransformedRef
+type Forms = tuple[Any, ...]  # of indices, one after the other
 
 
 def masked_load(
@@ -51,9 +52,14 @@ def masked_load(
 
 
 def _masked_load_discharge(
-    ref: ir.Ref, *operands: ir.Array, transforms: Any, has_mask: bool, has_other: bool, **_: object
+    ref: ir.Ref,
+    *operands: ir.Array,
+    transforms: Forms,
+    has_mask: bool,
+    has_other: bool,
+    **_: object,
 ) -> ir.Array:
-    (mask, other), positions = _optional(operands, has_mask, has_other)
+    (mask, other), positions = optional(operands, has_mask, has_other)
     part = TransformedRef(ref, transforms, tuple(positions))
     if mask is None:
         return part[...]
@@ -93,12 +99,17 @@ def masked_store(
 
 
 def _masked_store_discharge(
-    ref: ir.Ref, value: ir.Array, *operands: ir.Array, transforms: Any, has_mask: bool, **_: object
+    ref: ir.Ref,
+    value: ir.Array,
+    *operands: ir.Array,
+    transforms: Forms,
+    has_mask: bool,
+    **_: object,
 ) -> list[Any]:
-    (mask,), positions = _optional(operands, has_mask)
+    (mask,), positions = optional(operands, has_mask)
     part = TransformedRef(ref, transforms, tuple(positions))
     places = None if mask is None else _positions(part)
-    if places is None:
+    if places is None or mask is None:
         part[...] = value if mask is None else jnp.where(mask, value, part[...])
         return []
     whole = ref[...]
@@ -108,15 +119,13 @@ def _masked_store_discharge(
     return []
 
 
-def _optional(
-    operands: Sequence[ir.Array], *flags: bool
-) -> tuple[list[ir.Array | None], Sequence[ir.Array]]:
+def optional[T](operands: Sequence[T], *flags: bool) -> tuple[list[T | None], list[T]]:
     """Split off the optional operands at the front; ``None`` for one that is absent."""
     remaining = list(operands)
     return [remaining.pop(0) if flag else None for flag in flags], remaining
 
 
-def _parts(ref: Reference) -> tuple[ir.Ref, Any, tuple[ir.ArrayLike, ...]]:
+def _parts(ref: Reference) -> tuple[ir.Ref, Forms, tuple[ir.ArrayLike, ...]]:
     """A view's reference, the forms of its indices, and their operands."""
     if isinstance(ref, TransformedRef):
         return ref.ref, ref.transforms, ref.operands
@@ -171,9 +180,9 @@ _operations: dict[str, Callable[[ir.Array, ir.Array], ir.Array]] = {
 
 
 def _atomic_rmw_discharge(
-    ref: ir.Ref, value: ir.Array, *operands: ir.Array, transforms: Any, has_mask: bool, kind: str
+    ref: ir.Ref, value: ir.Array, *operands: ir.Array, transforms: Forms, has_mask: bool, kind: str
 ) -> ir.Array:
-    (mask,), positions = _optional(operands, has_mask)
+    (mask,), positions = optional(operands, has_mask)
     part = TransformedRef(ref, transforms, tuple(positions))
     old = part[...]
     if kind == "add":
@@ -185,7 +194,7 @@ def _atomic_rmw_discharge(
 
 
 def _atomic_cas_discharge(
-    ref: ir.Ref, expected: ir.Array, value: ir.Array, *positions: ir.Array, transforms: Any
+    ref: ir.Ref, expected: ir.Array, value: ir.Array, *positions: ir.Array, transforms: Forms
 ) -> ir.Array:
     part = TransformedRef(ref, transforms, positions)
     old = part[...]
@@ -205,9 +214,11 @@ _reading = frozenset({ir.read_effect})
 _writing = frozenset({ir.write_effect})
 
 
-def _part(ref: Any, positions: Sequence[Any], transforms: Any) -> Any:
+def _part(
+    ref: ir.AbstractRef, positions: Sequence[ir.ShapedArray], transforms: Forms
+) -> ir.AbstractValue:
     """The type of the part of a reference at some indices."""
-    return get_p.result_avals((ref, *positions), {"transforms": transforms})
+    return get_p.result_avals((ref, *positions), {"transforms": transforms})  # pyright: ignore
 
 
 # Operands: the reference, the mask and the value of what it hides if there are any, the positions.
@@ -231,7 +242,8 @@ masked_store_p: ir.Primitive = ir.define(
     **_rules,
 )
 
-# Operands: the reference, the value, the mask if there is one, the positions. Returns the old value.
+# Operands: the reference, the value, the mask if there is one, the positions. Its result is the
+# old value.
 atomic_rmw_p: ir.Primitive = ir.define(
     "atomic_rmw",
     abstract_eval=lambda ref, value, *operands, transforms, has_mask, kind: _part(
@@ -242,7 +254,8 @@ atomic_rmw_p: ir.Primitive = ir.define(
     **_rules,
 )
 
-# Operands: the reference, the expected value, the new one, the positions. Returns the old value.
+# Operands: the reference, the expected value, the new one, the positions. Its result is the old
+# value.
 atomic_cas_p: ir.Primitive = ir.define(
     "atomic_cas",
     abstract_eval=lambda ref, expected, value, *positions, transforms: _part(

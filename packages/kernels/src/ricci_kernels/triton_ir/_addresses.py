@@ -36,7 +36,7 @@ class _Positions(ir.TupleRecord):
 
 
 class Addresses(ir.TupleRecord):
-    """Where the elements of a part of a reference are.
+    """The addresses of the elements of a part of a reference.
 
     Attributes:
       pointers: their addresses: a tensor of pointers, or a pointer.
@@ -74,7 +74,11 @@ def addresses(
 
 
 def _indexed(
-    writer: Writer, ref: Reference, selected: list[_Positions], form: Any, operands: list[Value]
+    writer: Writer,
+    ref: Reference,
+    selected: list[_Positions],
+    form: Sequence[Any],
+    operands: list[Value],
 ) -> list[_Positions]:
     """Positions that are indexed once more; takes its operands from the front of ``operands``."""
     parts = iter(form)
@@ -93,7 +97,7 @@ def _indexed(
             continue
         operand = operands.pop(0) if part.start is None else None
         if operand is not None:
-            operand = writer.resized(operand, ref.index)
+            operand = writer.resized(operand, ref.integer)
         step = positions.step
         scaled = None if operand is None else writer.scaled(operand, step)
         if part.kind == "array":
@@ -144,7 +148,7 @@ def _located(writer: Writer, ref: Reference, selected: Sequence[_Positions]) -> 
             tensor = writer.expanded(p.array, shape, axes)
         elif p.size is not None:
             axis = window_axes[windows.index(i)]
-            steps = writer.positions(p.size, ref.index)
+            steps = writer.positions(p.size, ref.integer)
             tensor = _column(writer, writer.scaled(steps, p.step), shape, axis)
         if scalar is not None:
             part = writer.scaled(scalar, p.dim.stride)
@@ -173,7 +177,7 @@ def _scalar(writer: Writer, ref: Reference, p: _Positions) -> Value | None:
     """The first position, in the block; ``None`` for 0."""
     if p.static == 0:
         return p.dynamic
-    static = writer.constant(p.static, ref.index)
+    static = writer.constant(p.static, ref.integer)
     return static if p.dynamic is None else writer.add(p.dynamic, static)
 
 
@@ -185,7 +189,7 @@ def _bounds(
     tensor: Value | None,
     shape: tuple[int, ...],
 ) -> Value | None:
-    """Which positions are in the array, along a dimension whose blocks may reach over its end."""
+    """Whether positions are in the array, along a dimension whose blocks may reach over its end."""
     if p.dim.length is None:
         return None
     position = tensor

@@ -11,13 +11,13 @@ from ricci_kernels._compiled_calls import KernelCall
 from ricci_kernels._grid_mapping import BlockMapping
 from ricci_kernels._specs import Element, Squeezed
 from ricci_kernels.triton import CompilerParams
-from ricci_stablehlo import Lowering
+from ricci_stablehlo import Lowering, string
 from ricci_stablehlo import Value as Operand
-from ricci_stablehlo import string
 
 from . import _contractions as _contractions
 from . import _references as _references
 from . import _shapes as _shapes
+from . import _sorting as _sorting
 from ._addresses import pointer_element, strides_of
 from ._control_flow import local_buffer
 from ._rules import Dim, Reference, evaluate
@@ -87,12 +87,13 @@ def _compiler_params(call: KernelCall) -> tuple[int, int]:
     stages = 3 if params is None or params.num_stages is None else params.num_stages
     if warps not in (1, 2, 4, 8, 16, _MOST_WARPS):
         raise ValueError(
-            f"the kernel {call.name} has num_warps={warps}. A power of 2 from 1 to {_MOST_WARPS} is "
-            "possible."
+            f"the kernel {call.name} has num_warps={warps}. A power of 2 from 1 to {_MOST_WARPS} "
+            "is possible."
         )
     if not 1 <= stages <= _MOST_STAGES:
         raise ValueError(
-            f"the kernel {call.name} has num_stages={stages}. From 1 to {_MOST_STAGES} are possible."
+            f"the kernel {call.name} has num_stages={stages}. From 1 to {_MOST_STAGES} are "
+            "possible."
         )
     return warps, stages
 
@@ -111,10 +112,9 @@ def _device_grid(call: KernelCall) -> tuple[int, int, int]:
             f"the kernel {call.name} has the grid {call.grid} with {total} steps; from 1 to "
             f"{_GRID_LIMITS[0]} are possible on an NVIDIA GPU."
         )
-    padded = (*sizes, 1, 1, 1)[: max(3, len(sizes))]
-    if len(padded) > 3 or any(n > most for n, most in zip(padded, _GRID_LIMITS, strict=True)):
-        return total, 1, 1
-    return padded[0], padded[1], padded[2]
+    x, y, z = (*sizes, 1, 1, 1)[:3]
+    fits = all(n <= most for n, most in zip((x, y, z), _GRID_LIMITS, strict=True))
+    return (x, y, z) if fits and len(sizes) <= 3 else (total, 1, 1)
 
 
 def _positions(writer: Writer, call: KernelCall) -> list[Value]:
@@ -124,11 +124,11 @@ def _positions(writer: Writer, call: KernelCall) -> list[Value]:
     along = lambda axis: writer.op("tt.get_program_id", [], (), "i32", f"axis = {axis} : i32")
     if (*grid, 1, 1, 1)[: max(3, len(grid))] == device:
         return [along(axis) for axis in range(len(grid))]
-    rest, positions = along(0), []
+    linear, positions = along(0), []
     for size in reversed(grid):
         width = writer.constant(size, "i32")
-        positions.insert(0, writer.binary("arith.remsi", rest, width))
-        rest = writer.binary("arith.divsi", rest, width)
+        positions.insert(0, writer.binary("arith.remsi", linear, width))
+        linear = writer.binary("arith.divsi", linear, width)
     return positions
 
 
@@ -141,8 +141,8 @@ def kernel_text(call: KernelCall) -> str:
     if call.scratch and call.num_steps != 1:
         raise ValueError(
             f"the kernel {call.name} has scratch_shapes. On an NVIDIA GPU the steps of the grid "
-            "run at the same time and share no buffer: loop inside of the kernel, where pl.run_scoped "
-            "allocates one."
+            "run at the same time and share no buffer: loop inside of the kernel, where "
+            "pl.run_scoped allocates one."
         )
     writer = Writer()
     scalars = [ref.inner_aval for ref in call.scalars]
@@ -252,7 +252,7 @@ def _block(
         if isinstance(dim, Squeezed):
             continue
         # A block of whole multiples ends inside of the array; one at a free element may not.
-        is_partial = bool(length % size) or bool(low or high) or isinstance(dim, Element)
+        is_partial = bool(size and length % size) or bool(low or high) or isinstance(dim, Element)
         dims.append(Dim(size, stride, start, length if is_partial else None, bool(low)))
     return Reference(
         pointer,

@@ -47,10 +47,10 @@ def _branch(
     buffers = _locals(operands)
     initial = _values(buffers)
 
-    def region(rest: Sequence[ir.Jaxpr], position: Value) -> str:
+    def region(several: Sequence[ir.Jaxpr], position: Value) -> str:
         def write(_: list[Value]) -> None:
             _assign(buffers, initial)
-            results = [*_branch(writer, eqn, rest, position, operands), *_values(buffers)]
+            results = [*_branch(writer, eqn, several, position, operands), *_values(buffers)]
             types[:] = _types(results)
             writer.ops("scf.yield", results, [])
 

@@ -5,7 +5,13 @@ from typing import Any
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_kernels._accesses import atomic_cas_p, atomic_rmw_p, masked_load_p, masked_store_p
+from ricci_kernels._accesses import (
+    atomic_cas_p,
+    atomic_rmw_p,
+    masked_load_p,
+    masked_store_p,
+    optional,
+)
 from ricci_kernels._interpreter import filler
 
 from ._addresses import Addresses, addresses
@@ -56,7 +62,7 @@ def read(
     other: Value | None = None,
     hints: str = "",
 ) -> Value:
-    """Append a load; what is masked has the value ``other``."""
+    """Append a load; masked elements have the value ``other``."""
     element = element_of(ref.dtype)
     stored = "i8" if element == "i1" else element
     mask = _mask(writer, place, mask)
@@ -156,26 +162,20 @@ def _note(origins: set[str], ref: Reference, operands: Sequence[Value]) -> None:
 
 def _masked_load(writer: Writer, eqn: ir.JaxprEqn, ref: Reference, *operands: Value) -> Value:
     params = eqn.params
-    given, operands = _given(operands, params["has_mask"], params["has_other"])
-    place = addresses(writer, ref, params["transforms"], operands)
+    (mask, other), positions = optional(operands, params["has_mask"], params["has_other"])
+    place = addresses(writer, ref, params["transforms"], positions)
     hints = f"{_hints(params)}isVolatile = {str(params['volatile']).lower()}, "
-    return read(writer, ref, place, *given, hints=hints)
+    return read(writer, ref, place, mask, other, hints)
 
 
 def _masked_store(
     writer: Writer, eqn: ir.JaxprEqn, ref: Reference, value: Value, *operands: Value
 ) -> list[Value]:
     params = eqn.params
-    (mask,), operands = _given(operands, params["has_mask"])
-    place = addresses(writer, ref, params["transforms"], operands)
+    (mask,), positions = optional(operands, params["has_mask"])
+    place = addresses(writer, ref, params["transforms"], positions)
     write(writer, ref, place, value, mask, _hints(params).removesuffix(", "))
     return []
-
-
-def _given(operands: Sequence[Value], *flags: bool) -> tuple[list[Value | None], Sequence[Value]]:
-    """Split off the optional operands at the front; ``None`` for one that is absent."""
-    remaining = list(operands)
-    return [remaining.pop(0) if flag else None for flag in flags], remaining
 
 
 def _hints(params: dict[str, Any]) -> str:
@@ -188,8 +188,8 @@ def _atomic(
     writer: Writer, eqn: ir.JaxprEqn, ref: Reference, value: Value, *operands: Value
 ) -> Value:
     params = eqn.params
-    (mask,), operands = _given(operands, params["has_mask"])
-    place = addresses(writer, ref, params["transforms"], operands)
+    (mask,), positions = optional(operands, params["has_mask"])
+    place = addresses(writer, ref, params["transforms"], positions)
     if not ref.is_writable:
         write(writer, ref, place, value)
     mask = _mask(writer, place, mask)

@@ -39,7 +39,7 @@ class Reference(ir.TupleRecord):
       pointer: the address of the block's first element.
       dims: the dimensions that the kernel sees.
       dtype: of the elements.
-      index: the type of the integers in which positions are computed.
+      integer: the type of the integers in which positions are computed.
       origin: the name of the operand in messages.
       is_writable: whether the kernel may write to it.
       shared: an axis of the grid whose steps have the same block; ``None`` if each has its own.
@@ -48,7 +48,7 @@ class Reference(ir.TupleRecord):
     pointer: Value
     dims: tuple[Dim, ...]
     dtype: np.dtype
-    index: str
+    integer: str
     origin: str
     is_writable: bool
     shared: int | None = None
@@ -85,15 +85,17 @@ def evaluate(writer: Writer, jaxpr: ir.Jaxpr, operands: Sequence[Operand]) -> li
     for variable, constant in zip(jaxpr.constvars, jaxpr.consts, strict=True):
         values[variable] = _constant(writer, np.asarray(constant))
 
-    def read(atom: Any) -> Any:
-        if type(atom) is ir.Literal:
-            return _constant(writer, np.asarray(atom.val, atom.aval.dtype))  # pyright: ignore
-        return values[atom]
+    def read(atoms: Sequence[ir.Atom]) -> list[Any]:
+        return [
+            _constant(writer, np.asarray(v.val, v.aval.dtype))  # pyright: ignore
+            if type(v) is ir.Literal
+            else values[v]
+            for v in atoms
+        ]
 
     for eqn in jaxpr.eqns:
-        results = _apply(writer, eqn, [read(v) for v in eqn.invars])
-        values.update(zip(eqn.outvars, results, strict=True))
-    return [read(v) for v in jaxpr.outvars]
+        values.update(zip(eqn.outvars, _apply(writer, eqn, read(eqn.invars)), strict=True))
+    return read(jaxpr.outvars)
 
 
 def _constant(writer: Writer, value: np.ndarray) -> Value:
@@ -113,9 +115,16 @@ def _apply(writer: Writer, eqn: ir.JaxprEqn, operands: Sequence[Operand]) -> Seq
     """
     rule = triton_rules.get(eqn.primitive)
     if rule is None:
-        return evaluate(writer, _program(eqn), operands)
+        program = _program(eqn)
+        try:
+            return evaluate(writer, program, operands)
+        except Refused as error:
+            # Equations of functions of Ricci's have no line of the user's.
+            if "It is at" in str(error) or eqn.raw_source[0] is None:
+                raise
+            raise Refused(f"{error}\nIt is at {eqn.source}") from None
     for variable in eqn.outvars:
-        _check_tile(eqn, variable.aval)
+        _check_tile(eqn, variable.aval)  # pyright: ignore[reportArgumentType]
     try:
         results = rule(writer, eqn, *operands)
     except NotImplementedError as error:
@@ -141,11 +150,13 @@ def _program(eqn: ir.JaxprEqn) -> ir.Jaxpr:
     return ir.trace_to_jaxpr(flat, [v.aval for v in eqn.invars], origin=ir.no_origin)
 
 
-def _check_tile(eqn: ir.JaxprEqn, aval: Any) -> None:
+def _check_tile(eqn: ir.JaxprEqn, aval: ir.ShapedArray) -> None:
     """Refuse an array that is not a tensor of Triton's, or that would not compile in time."""
+    if not aval.size:
+        raise refuse(eqn, f"makes an array of shape {aval.shape}, which is empty")
     for size in aval.shape:
-        if size <= 0 or size & (size - 1):
-            wide = 1 << max(size - 1, 0).bit_length()
+        if size & (size - 1):
+            wide = 1 << size.bit_length()
             raise refuse(
                 eqn,
                 f"makes an array of shape {aval.shape}; in Triton sizes are powers of 2. Take "

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import ricci_ir as ir
 
 from ._conversions import converted
@@ -112,8 +110,18 @@ def _rev(writer: Writer, eqn: ir.JaxprEqn, x: Value) -> Value:
     return x
 
 
+def _stack(writer: Writer, eqn: ir.JaxprEqn, *pieces: Value) -> Value:
+    axis, shape = eqn.params["axis"], _shape(eqn)
+    part = (*shape[:axis], 1, *shape[axis + 1 :])
+    return _joined(writer, [writer.reshaped(x, part) for x in pieces], axis, shape)
+
+
 def _concatenate(writer: Writer, eqn: ir.JaxprEqn, *pieces: Value) -> Value:
-    axis, shape = eqn.params["dimension"], _shape(eqn)
+    return _joined(writer, pieces, eqn.params["dimension"], _shape(eqn))
+
+
+def _joined(writer: Writer, pieces: Sequence[Value], axis: int, shape: tuple[int, ...]) -> Value:
+    """Values one after the other along an axis."""
     positions, offset, result = writer.positions(shape[axis]), 0, None
     for piece in pieces:
         size = piece.shape[axis]
@@ -138,8 +146,8 @@ def _pad(writer: Writer, eqn: ir.JaxprEqn, x: Value, fill: Value) -> Value:
         is_here = writer.compare(6, places, writer.like(places, (size - 1) * step + 1))
         if step > 1:
             width = writer.like(places, step)
-            rest = writer.binary("arith.remsi", places, width)
-            on_element = writer.compare(0, rest, writer.like(rest, 0))
+            gap = writer.binary("arith.remsi", places, width)
+            on_element = writer.compare(0, gap, writer.like(gap, 0))
             is_here = writer.binary("arith.andi", is_here, on_element)
             places = writer.binary("arith.divsi", places, width)
         places = writer.select(is_here, places, writer.like(places, 0))
@@ -168,6 +176,46 @@ def _tile(writer: Writer, eqn: ir.JaxprEqn, x: Value) -> Value:
     )
 
 
+def _gather(writer: Writer, eqn: ir.JaxprEqn, x: Value, places: Value) -> Value:
+    """The elements at positions along one axis: whole slices, or one for each of the others."""
+    numbers = eqn.params["dimension_numbers"]
+    if len(numbers.start_index_map) != 1:
+        raise NotImplementedError("takes positions along several axes; index the reference")
+    (axis,) = numbers.start_index_map
+    batching = tuple(numbers.operand_batching_dims)
+    others = [size for i, size in enumerate(x.shape) if i != axis]
+    sizes = [n for i, n in enumerate(eqn.params["slice_sizes"]) if i != axis]
+    is_sliced = not batching and sizes == others and tuple(numbers.collapsed_slice_dims) == (axis,)
+    is_along = (
+        len(batching) == len(others) and tuple(numbers.start_indices_batching_dims) == batching
+    )
+    if not is_sliced and not is_along:
+        raise NotImplementedError("takes parts of slices; index the reference")
+    places = writer.resized(writer.reshaped(places, places.shape[:-1]), "i32")
+    inside = writer.compare(6, places, writer.like(places, x.shape[axis]))
+    places = _clamped(writer, places, x.shape[axis] - 1)
+    fills = eqn.params["mode"].name == "FILL_OR_DROP"
+    if is_along:
+        result = gathered(writer, x, places, axis)
+        mask = inside
+    else:
+        flat = writer.reshaped(places, (prod(places.shape),))
+        wide = gathered(writer, x, flat, axis)
+        kept = numbers.offset_dims
+        target = [i for i in range(len(_shape(eqn))) if i not in kept]
+        split = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
+        result = writer.reshaped(wide, split)
+        sources = [*kept[:axis], *target, *kept[axis:]]
+        order = [sources.index(i) for i in range(len(sources))]
+        result = writer.transposed(result, order)
+        mask = writer.expanded(inside, result.shape, target)
+    if not fills:
+        return result
+    fill = eqn.params["fill_value"]
+    fill = filler(eqn.outvars[0].aval.dtype) if fill is None else fill  # pyright: ignore
+    return writer.select(mask, result, writer.like(result, fill))
+
+
 def _squeeze(writer: Writer, eqn: ir.JaxprEqn, x: Value) -> Value:
     return writer.reshaped(x, _shape(eqn))
 
@@ -186,5 +234,7 @@ _rules: dict[str, Any] = {
     "pad": _pad,
     "split": _split,
     "tile": _tile,
+    "stack": _stack,
+    "gather": _gather,
 }
 triton_rules.update({ir.primitives[name]: rule for name, rule in _rules.items()})
