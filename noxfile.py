@@ -248,6 +248,22 @@ def integration_tpu(session: nox.Session) -> None:
         session.log("no test was run on a TPU, since this machine has none")
 
 
+@nox.session(name="kernels-gpu")
+def kernels_gpu(session: nox.Session) -> None:
+    """Compile kernels for an H100, which need not be here, and compare the guide's table."""
+    plugin = f"jax-cuda13-pjrt=={JAXLIB}"
+    try:
+        environment = workspace(JAXLIB, name="kernels-gpu", groups=("build", "test"))
+        environment.install(["--no-deps", plugin])
+    except subprocess.CalledProcessError as error:
+        session.error(
+            f"{plugin}, which compiles for NVIDIA GPUs, could not be installed ({error}): nothing "
+            "was compiled. It is a wheel for Linux; no GPU, driver or other wheel is needed."
+        )
+    command = [environment.python, "tools/kernels_gpu.py", *session.posargs]
+    session.run(*command, env={"TF_CPP_MIN_LOG_LEVEL": "3"}, external=True)
+
+
 @nox.session(name="oracle-full")
 def oracle_full(session: nox.Session) -> None:
     """Compare every case with the oracle, where tests take a sample; arguments go to pytest."""

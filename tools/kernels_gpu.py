@@ -33,7 +33,7 @@ from kernel_cases.triton_machine import context, launches  # noqa: E402
 
 import ricci  # noqa: E402
 
-GUIDE = ROOT / "docs" / "guides" / "kernels-on-gpus.md"
+GUIDE = ROOT / "docs" / "devices" / "kernels-on-gpus.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 # The facts of a card that the compiler asks for, as a text proto of XLA's.
 H100 = """gpu_device_info {
@@ -99,7 +99,11 @@ class Compiler:
     def result(self, name: str, kind: str, call: Any, operands: Iterable[Any]) -> Result:
         """Lower, verify and compile a call."""
         try:
-            lowered = ricci.jit(call).trace(*operands).lower(lowering_platforms=("cuda",))
+            lowered = (
+                ricci.jit(lambda *xs: call(*xs))
+                .trace(*operands)
+                .lower(lowering_platforms=("cuda",))
+            )
         except (NotImplementedError, TypeError, ValueError) as error:
             return Result(name, kind, str(error).splitlines()[0], True)
         text = lowered.as_text()
@@ -197,7 +201,7 @@ def check_table(text: str, is_written: bool) -> bool:
 
 def main() -> int:
     """Compile, and report; 1 if a kernel failed in the compiler, or the table differs."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()

@@ -38,7 +38,7 @@ def value(struct, random):
 
 
 def lowered(call, structs):
-    program = ricci.jit(call).trace(*structs).lower(lowering_platforms=("cuda",))
+    program = ricci.jit(lambda *xs: call(*xs)).trace(*structs).lower(lowering_platforms=("cuda",))
     (launch,) = launches(program.as_text())
     return launch
 

@@ -107,6 +107,13 @@ OPERATIONS: dict[str, tuple[Operation, tuple[str, ...], int]] = {
         ("float32",),
         1,
     ),
+    "take": (
+        lambda x: (
+            jnp.take(x, x[0].astype(np.int32) & 15, 0).sum() + x[:, x[:4, 0].astype(np.int32)]
+        ),
+        ("float32", "int32"),
+        1,
+    ),
     "sort": (lambda x: jnp.sort(x, 1), ("float32", "int32"), 1),
     "argsort": (lambda x: jnp.argsort(x, 1), ("float32",), 1),
     "top_k": (lambda x: lax.top_k(x, 4)[0], ("float32",), 1),

@@ -390,10 +390,10 @@ class Machine:
     def scf_while(self, op: Any, *carry: Any) -> Iterable[Any]:
         before, after = [region.blocks[0] for region in op.regions]
         while True:
-            goes_on, *carry = self.block(before, carry)
+            goes_on, *values = self.block(before, carry)
             if not goes_on:
-                return carry
-            carry = self.block(after, carry)
+                return values
+            carry = tuple(self.block(after, values))
 
 
 def _unwritten(dtype: Any) -> Any:

@@ -162,7 +162,7 @@ def _positions(ref: Reference) -> tuple[Any, ...] | None:
     return tuple([jnp.broadcast_to(x, ref.shape) for x in spread])
 
 
-def view(ref: Reference, index: Any) -> Reference:
+def view(ref: Reference, index: object) -> Reference:
     """The view of a reference at an index, with a dimension for each part."""
     if index is None or index is Ellipsis or index == ():
         return ref

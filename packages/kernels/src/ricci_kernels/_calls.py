@@ -80,6 +80,7 @@ def pallas_call(
     Raises:
       ValueError: if specs, grid, kernel and arguments do not fit; or without ``interpret``, on a
         device that kernels are not compiled for.
+      NotImplementedError: if a compiler cannot do what the kernel does.
 
     Example:
       A matrix product, block by block; the last axis of the grid adds up:

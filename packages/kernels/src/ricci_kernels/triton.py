@@ -1,4 +1,4 @@
-"""Names for kernels on GPUs: ``jax.experimental.pallas.triton``. Kernels are interpreted."""
+"""Names for kernels on NVIDIA GPUs: ``jax.experimental.pallas.triton``."""
 
 from collections.abc import Callable as _Callable
 from collections.abc import Sequence as _Sequence
@@ -33,8 +33,8 @@ class CompilerParams(_CompilerParams):
     """Parameters of the compiler for GPUs; of no effect when interpreted.
 
     Args:
-      num_warps: the number of warps of a program.
-      num_stages: the number of stages of its pipelines.
+      num_warps: the number of warps of a program, a power of 2 up to 32; by default 4.
+      num_stages: the number of stages of its pipelines, up to 16; by default 3.
 
     Example:
       >>> from ricci.experimental.pallas import triton as plgpu

@@ -12,17 +12,14 @@ from ricci_kernels._compiled_calls import kernel_compilers as _kernel_compilers
 from ricci_stablehlo import Lowering as _Lowering
 from ricci_stablehlo import Value as _Value
 
+from ._table import triton_rules as triton_rules
+
 if _TYPE_CHECKING:
     from ._calls import kernel_text as kernel_text
     from ._calls import triton_call as triton_call
-    from ._rules import triton_rules as triton_rules
 
-_names = {
-    "kernel_text": "._calls:kernel_text",
-    "triton_call": "._calls:triton_call",
-    "triton_rules": "._rules:triton_rules",
-}
-__all__: list[str] = list(_names)
+_names = {"kernel_text": "._calls:kernel_text", "triton_call": "._calls:triton_call"}
+__all__ = ["kernel_text", "triton_call", "triton_rules"]
 
 if not _TYPE_CHECKING:
     __getattr__, __dir__ = _ir.lazy_names(globals(), _names)

@@ -9,6 +9,7 @@ import ricci_ir as ir
 from ricci_kernels._compiled_calls import Refused, refusal
 from ricci_stablehlo import lower_rules
 
+from ._table import triton_rules as triton_rules
 from ._writer import Value, Writer, element_of
 
 __all__ = ["Dim", "Local", "Operand", "Reference", "Rule", "evaluate", "refuse", "triton_rules"]
@@ -71,9 +72,6 @@ class Local:
 
 type Operand = Value | Reference | Local
 type Rule = Callable[..., Value | Sequence[Value]]
-
-# ``rule(writer, eqn, *operands)`` appends the operations of an equation, and returns its results.
-triton_rules: ir.RuleTable = ir.RuleTable("triton")
 
 # The most elements of a tensor: more compile for minutes, or do not end.
 LARGEST = 1 << 16

@@ -1,9 +1,11 @@
 """Operations on shapes: broadcasting, reshaping, slices, joins, and positions in arrays."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import ricci_ir as ir
+from ricci_kernels._interpreter import filler
 
 from ._conversions import converted
 from ._rules import triton_rules
@@ -201,11 +203,11 @@ def _gather(writer: Writer, eqn: ir.JaxprEqn, x: Value, places: Value) -> Value:
     else:
         flat = writer.reshaped(places, (prod(places.shape),))
         wide = gathered(writer, x, flat, axis)
-        kept = numbers.offset_dims
-        target = [i for i in range(len(_shape(eqn))) if i not in kept]
+        slices = numbers.offset_dims
+        target = [i for i in range(len(_shape(eqn))) if i not in slices]
         split = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
         result = writer.reshaped(wide, split)
-        sources = [*kept[:axis], *target, *kept[axis:]]
+        sources = [*slices[:axis], *target, *slices[axis:]]
         order = [sources.index(i) for i in range(len(sources))]
         result = writer.transposed(result, order)
         mask = writer.expanded(inside, result.shape, target)
