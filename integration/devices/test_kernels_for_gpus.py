@@ -24,6 +24,7 @@ REFUSED = {
     "conv": "no Triton operation",
     "digamma": "no Triton operation",
     "fft": "complex64",
+    "linspace": "powers of 2",
     "roll": "powers of 2",
 }
 # Further operands of the Triton kernel: what the kernel closes over.

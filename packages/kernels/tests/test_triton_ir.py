@@ -164,6 +164,13 @@ def test_scoped_buffers_are_values():
     assert "scf.for" in names
 
 
+def test_references_that_a_kernel_makes_are_values():
+    def kernel(x, out):
+        out[...] = pl.run_state(lambda ref: ref.addupdate(x[...]))(x[...])
+
+    assert operations(call(kernel), X).count("tt.store") == 1
+
+
 def test_interpreted_and_compiled_masks_agree_with_a_plain_index():
     def kernel(x, out):
         places = jnp.arange(8)

@@ -114,7 +114,7 @@ def _access(rule: Rule) -> Rule:
 
     def either(
         writer: Writer, eqn: ir.JaxprEqn, ref: Reference | Local, *operands: Value
-    ) -> Value | Sequence[Value]:
+    ) -> Value | Sequence[Value] | Sequence[Local]:
         if isinstance(ref, Reference):
             return rule(writer, eqn, ref, *operands)
         bind = lambda *xs: eqn.primitive.bind(*xs, **eqn.params)
@@ -253,6 +253,16 @@ def _compare_and_swap(
     return writer.op("tt.atomic_cas", [place.pointers, *spread], place.shape, value.element, _order)
 
 
+def _new_ref(_: Writer, eqn: ir.JaxprEqn, value: Value) -> list[Local]:
+    return [Local(value, eqn.invars[0].aval.dtype)]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _freeze(_: Writer, eqn: ir.JaxprEqn, ref: Reference | Local) -> Value:
+    if isinstance(ref, Reference):
+        raise NotImplementedError("freezes a reference of the kernel; read it: ref[...]")
+    return ref.value
+
+
 _rules: dict[ir.Primitive, Rule] = {
     lax.refs.get_p: _get,
     lax.refs.swap_p: _swap,
@@ -262,4 +272,10 @@ _rules: dict[ir.Primitive, Rule] = {
     atomic_rmw_p: _atomic,
     atomic_cas_p: _compare_and_swap,
 }
-triton_rules.update({primitive: _access(rule) for primitive, rule in _rules.items()})
+triton_rules.update(
+    {
+        **{primitive: _access(rule) for primitive, rule in _rules.items()},
+        lax.refs.new_ref_p: _new_ref,
+        lax.refs.freeze_p: _freeze,
+    }
+)

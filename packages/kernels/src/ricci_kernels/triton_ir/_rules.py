@@ -71,7 +71,7 @@ class Local:
 
 
 type Operand = Value | Reference | Local
-type Rule = Callable[..., Value | Sequence[Value]]
+type Rule = Callable[..., Value | Sequence[Value] | Sequence[Local]]
 
 # The most elements of a tensor: more compile for minutes, or do not end.
 LARGEST = 1 << 16
@@ -105,7 +105,7 @@ def _constant(writer: Writer, value: np.ndarray) -> Value:
     return writer.constant(first, element_of(value.dtype), value.shape)
 
 
-def _apply(writer: Writer, eqn: ir.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Value]:
+def _apply(writer: Writer, eqn: ir.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Operand]:
     """Append the operations of an equation.
 
     Raises:
