@@ -38,7 +38,7 @@ _BACKWARD = {
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What both directions of attention share.
+    """The parameters that the forward and the backward pass of attention share.
 
     Attributes:
       scale: the factor of the logits.

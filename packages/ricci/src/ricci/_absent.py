@@ -11,8 +11,9 @@ from ricci_ir import api_boundary, explained, hide_frames, similar_names
 from . import _borrowed as _borrowed  # its finder comes before the one of this module
 
 _KERNELS = (
-    "experimental.pallas interprets kernels, and compiles them for no device yet. Write the "
-    "operation with lax or numpy, which XLA fuses, or call a compiled kernel with ffi.ffi_call"
+    "experimental.pallas interprets kernels, and compiles them for TPUs and, by Triton, for NVIDIA "
+    "GPUs. Write the operation so, or with lax or numpy, which XLA fuses, or call a compiled "
+    "kernel with ffi.ffi_call"
 )
 # The replacement of a module, and of all modules inside of it. Programs written for earlier
 # versions of JAX import some that it no longer has.
