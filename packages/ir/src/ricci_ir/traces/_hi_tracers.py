@@ -38,12 +38,21 @@ class aval_method:
 
     Args:
       fun: the function; its first argument is the tracer.
+
+    Example:
+      >>> from ricci.experimental import hijax
+      >>> class Pair(hijax.HiType):
+      ...     @hijax.aval_method
+      ...     def swapped(self):
+      ...         return self
+      >>> type(Pair.swapped).__name__
+      'aval_method'
     """
 
     __slots__ = ("fun",)
 
     def __init__(self, fun: Callable[..., Any]):
-        self.fun = fun
+        self.fun: Callable[..., Any] = fun
 
 
 class aval_property:
@@ -51,12 +60,19 @@ class aval_property:
 
     Args:
       fget: the function of the tracer that returns the property's value.
+
+    Example:
+      >>> from ricci.experimental import hijax
+      >>> class Pair(hijax.HiType):
+      ...     first = hijax.aval_property(lambda pair: pair)
+      >>> type(Pair.first).__name__
+      'aval_property'
     """
 
     __slots__ = ("fget",)
 
     def __init__(self, fget: Callable[..., Any]):
-        self.fget = fget
+        self.fget: Callable[..., Any] = fget
 
 
 def _bound(value: HiVal, tracer: Tracer) -> HiVal:
@@ -84,7 +100,7 @@ class HiTracer(Tracer):
 
     def __init__(self, plain: Tracer):
         super().__init__(plain._trace, plain.aval)
-        self.plain = plain
+        self.plain: Tracer = plain
 
     def _origin_message(self) -> str:
         return self.plain._origin_message()
@@ -102,7 +118,8 @@ class HiTracer(Tracer):
     def __getattr__(self, name: str) -> HiVal:
         return _bound(getattr(object.__getattribute__(self, "aval"), name), self)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return id(self)
 
 
 def _operator(name: str) -> Callable[..., Any]:
@@ -210,8 +227,8 @@ class HiParts:
     __slots__ = ("aval", "parts")
 
     def __init__(self, aval: HiType, parts: Sequence[HiVal]):
-        self.aval = aval
-        self.parts = tuple(parts)
+        self.aval: HiType = aval
+        self.parts: tuple[HiVal, ...] = tuple(parts)
 
 
 def _join(aval: HiType, parts: Sequence[HiVal]) -> HiVal:

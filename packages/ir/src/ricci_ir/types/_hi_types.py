@@ -34,7 +34,15 @@ add_parts: Hook[Callable[["HiType", Any, Any], Any]] = Hook(
 
 
 class MappingSpec:
-    """The base class of descriptions of how ``vmap`` maps over a value of several arrays."""
+    """The base class of descriptions of how ``vmap`` maps over a value of several arrays.
+
+    Example:
+      >>> from ricci.experimental import hijax
+      >>> class Leading(hijax.MappingSpec):
+      ...     pass
+      >>> isinstance(Leading(), hijax.MappingSpec)
+      True
+    """
 
 
 class HiPspec:
@@ -145,6 +153,18 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], HiType]) -> None:
     Args:
       val_cls: the class.
       typeof_fn: returns the type of a value.
+
+    Example:
+      >>> import ricci
+      >>> from ricci.experimental import hijax
+      >>> class Pair:
+      ...     pass
+      >>> class PairType(hijax.HiType):
+      ...     def __str__(self):
+      ...         return "pair"
+      >>> hijax.register_hitype(Pair, lambda pair: PairType())
+      >>> print(ricci.typeof(Pair()))
+      pair
     """
     hi_values.in_use = True
     hi_values.rules[val_cls] = aval_rules[val_cls] = typeof_fn

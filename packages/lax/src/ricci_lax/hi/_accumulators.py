@@ -83,7 +83,7 @@ class RefAccum(GradAccum):
 
     def __init__(self, aval: ir.AbstractValue, ref: ir.PyTree = None):
         self.aval = aval
-        self.ref = ref
+        self.ref: ir.PyTree = ref
 
     def accum(self, x: ir.PyTree) -> None:
         """Add a cotangent, which may be ``Zero``."""

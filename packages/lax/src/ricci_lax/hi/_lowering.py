@@ -6,7 +6,7 @@ import ricci_ir as ir
 
 from ._primitive import expansion_rules
 
-__all__ = ["without_hi_values"]
+__all__: list[str] = []
 
 
 def without_hi_values(jaxpr: ir.Jaxpr) -> ir.Jaxpr:

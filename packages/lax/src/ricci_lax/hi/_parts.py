@@ -10,7 +10,7 @@ from ricci_lax.structure._broadcasting import zeros_of
 
 from ._primitive import HiPrim
 
-__all__ = ["Join", "Split"]
+__all__: list[str] = []
 
 
 def _check_parts(tangent: ir.HiType, aval: ir.HiType) -> None:

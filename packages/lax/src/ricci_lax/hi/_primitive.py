@@ -14,7 +14,7 @@ from ricci_batching import Axis, batch_flat, batched_at
 
 from ._accumulators import GradAccum, NullAccum, ValAccum
 
-__all__ = ["HiPrim", "call_hi_primitive_p", "expansion_rules"]
+__all__ = ["HiPrim", "call_hi_primitive_p"]
 
 
 # The expansions of primitives whose operands may be made of several arrays.
@@ -58,6 +58,10 @@ class HiPrim:
             if not hasattr(self, name):
                 raise AttributeError(f"subclass __init__ should set `self.{name}`")
         ir.hi_values.in_use = True
+        self.in_avals_flat: list[ir.PyTree]
+        self.in_tree: pytree.PyTreeDef
+        self.out_avals_flat: list[ir.PyTree]
+        self.out_tree: pytree.PyTreeDef
         self.in_avals_flat, self.in_tree = pytree.tree_flatten(self.in_avals)
         self.out_avals_flat, self.out_tree = pytree.tree_flatten(self.out_aval)
         self.__dict__.update(self.params)
