@@ -339,7 +339,7 @@ def linear_transpose(
 
     Returns:
       A function that maps a cotangent like ``fun``'s output to a tuple of cotangents like
-      ``primals``.
+      ``primals``. It is a pytree of the arrays that ``fun`` closes over.
 
     Raises:
       TypeError: if the function's inputs and outputs are neither all floating-point or complex nor
@@ -365,9 +365,11 @@ def linear_transpose(
     jaxpr = ir.trace_to_jaxpr(flat, avals)
     results: list[ir.ShapedArray] = [v.aval for v in jaxpr.outvars]
     _check_linear_dtypes([a.dtype for a in avals], [r.dtype for r in results])  # pyright: ignore
+    closed = ir.convert_constvars(jaxpr)
+    linear = [False] * len(jaxpr.consts) + [True] * len(avals)
 
     @ir.api_boundary
-    def transposed(ct: ir.PyTree) -> tuple[ir.PyTree, ...]:
+    def transposed(consts: Sequence[Any], ct: ir.PyTree) -> tuple[ir.PyTree, ...]:
         ct_leaves, ct_tree = pytree.tree_flatten(ct)
         if ct_tree != flat.out_tree:
             raise TypeError(
@@ -376,12 +378,11 @@ def linear_transpose(
             )
         for i, (aval, leaf) in enumerate(zip(results, ct_leaves, strict=True)):
             _check_cotangent(i, aval, leaf, ct)
-        linear = [True] * len(avals)
         out_cts = [strong(leaf, aval) for leaf, aval in zip(ct_leaves, results, strict=True)]
-        cts = transpose_flat(jaxpr, linear, [None] * len(avals), out_cts)
+        cts = transpose_flat(closed, linear, [*consts, *[None] * len(avals)], out_cts)
         return pytree.tree_unflatten(tree, [as_value(reduced(with_float0(c), axes)) for c in cts])
 
-    return transposed
+    return pytree.Partial(transposed, jaxpr.consts)
 
 
 def _check_linear_dtypes(arguments: Sequence[Any], results: Sequence[Any]) -> None:

@@ -272,7 +272,7 @@ class Pullback:
         Args:
           refs: pytrees of the structure of the function's arguments. In place of each array they
             have a reference, to which its cotangent is added; ``ad.GradValue()``, to return it; or
-            ``ad.DontWant()``.
+            ``ad.DontWant()``. In place of an array of integers, any leaf will do.
 
         Returns:
           A function of the cotangent of the result. It returns ``ad.GradRef()`` or

@@ -6,7 +6,7 @@ from typing import Any, final
 import ricci_ir as ir
 from ricci_pytree import PyTreeDef, keystr, register_pytree_node, tree_flatten_with_path
 
-from ._tangent import Tangent, Zero, instantiate
+from ._tangent import Tangent, Zero, has_tangent, instantiate
 
 __all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]
 
@@ -165,8 +165,14 @@ def _targets(tree: PyTreeDef, avals: Sequence[Any], refs: ir.PyTree) -> list[Any
     except (ValueError, TypeError):
         raise _invalid_refs(tree, f"got {refs!r:.200}") from None
     paths = tree_flatten_with_path(tree.unflatten(range(tree.num_leaves)))[0]
-    for (path, _), target, aval in zip(paths, targets, avals, strict=True):
+    for i, ((path, _), target, aval) in enumerate(zip(paths, targets, avals, strict=True)):
         if type(target) in (GradValue, DontWant):
+            continue
+        differentiated = isinstance(aval, ir.AbstractRef) or has_tangent(aval)
+        if not differentiated and target is not None:
+            # Its cotangent is zero, so there is nothing to add to a reference of any type.
+            if not ir.is_reference(target):
+                targets[i] = GradValue()
             continue
         if not ir.is_reference(target):
             kind = type(target).__name__

@@ -24,7 +24,13 @@ from ._dtypes import (
     short_name,
     to_tangent_dtype,
 )
-from ._type_sharding import ManualAxisType, TypeSharding, dimensions_text, make_type_sharding
+from ._type_sharding import (
+    ManualAxisType,
+    TypeSharding,
+    dimensions_text,
+    make_type_sharding,
+    with_manual_axes,
+)
 
 __all__ = [
     "AbstractToken",
@@ -101,6 +107,8 @@ read_sharding: Hook[Callable[[int, Any], TypeSharding | None]] = Hook(
     "shardings of types", provided_by="ricci_xla"
 )
 
+_unchanged: Any = object()
+
 
 class ShapedArray(AbstractValue):
     """The type of an array: its shape, its dtype and whether the dtype is weak.
@@ -114,6 +122,11 @@ class ShapedArray(AbstractValue):
       weak_type: whether the dtype gives way to others in promotion, as Python scalars do.
       sharding: the sharding of arrays of the type, a ``NamedSharding`` or a ``TypeSharding``, or
         ``None``.
+      manual_axis_type: the manual mesh axes along which values are varying, unreduced or reduced.
+
+    Raises:
+      ValueError: if ``manual_axis_type`` names an axis that is not manual in the mesh of the
+        sharding.
 
     Example:
       >>> import numpy as np
@@ -135,12 +148,21 @@ class ShapedArray(AbstractValue):
     _strong: "ShapedArray | None"  # only of weak types, since a self-reference would be a cycle
 
     def __new__(
-        cls, shape: Iterable[Any], dtype: Any, weak_type: bool = False, *, sharding: object = None
+        cls,
+        shape: Iterable[Any],
+        dtype: Any,
+        weak_type: bool = False,
+        *,
+        sharding: object = None,
+        manual_axis_type: ManualAxisType | None = None,
     ) -> "ShapedArray":
-        if sharding is not None:
+        if sharding is not None or manual_axis_type is not None:
             shape = tuple(shape)
-            if type(sharding) is not TypeSharding:
+            mesh: Any = getattr(sharding, "mesh", None)
+            if sharding is not None and type(sharding) is not TypeSharding:
                 sharding = read_sharding.call(len(shape), sharding)
+            if manual_axis_type is not None:
+                sharding = with_manual_axes(len(shape), sharding, manual_axis_type, mesh)
             if sharding is not None:
                 return _intern_sharded(shape, dtype, weak_type, sharding)
         try:
@@ -204,21 +226,29 @@ class ShapedArray(AbstractValue):
         shape: Iterable[Any] | None = None,
         dtype: object = None,
         weak_type: bool | None = None,
+        *,
+        sharding: object = _unchanged,
+        manual_axis_type: ManualAxisType | None = None,
     ) -> "ShapedArray":
         """This type with some parts replaced.
 
-        An array type with another shape is not sharded.
+        An array type with another shape is not sharded, unless ``sharding`` is passed.
         """
-        sharding = self.type_sharding
-        if sharding is not None and shape is not None:
-            shape = tuple(shape)
-            if shape != self.shape:
-                sharding = sharding.update(mesh=None, parts=((),) * len(shape))
+        manual = manual_axis_type
+        if sharding is _unchanged:
+            old = sharding = self.type_sharding
+            if old is not None and shape is not None:
+                shape = tuple(shape)
+                if shape != self.shape:
+                    sharding = old.update(mesh=None, parts=((),) * len(shape))
+        elif manual is None and self.type_sharding is not None:
+            manual = self.manual_axis_type
         return ShapedArray(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
             sharding=sharding,
+            manual_axis_type=manual,
         )
 
     def insert_dimension(

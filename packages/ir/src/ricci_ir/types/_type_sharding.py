@@ -12,6 +12,7 @@ __all__ = [
     "UnreducedKind",
     "make_type_sharding",
     "no_axes",
+    "with_manual_axes",
 ]
 
 type AxisNames = frozenset[Hashable]
@@ -274,6 +275,44 @@ class ManualAxisType:
             f"ManualAxisType(varying={self.varying}, unreduced={self.unreduced}, "
             f"reduced={self.reduced}, unreduced_kind={self.unreduced_kind})"
         )
+
+
+def with_manual_axes(
+    ndim: int, sharding: Any, manual: ManualAxisType, mesh: Any
+) -> TypeSharding | None:
+    """Replace the manual axes of the sharding of types of a rank.
+
+    Args:
+      ndim: the rank.
+      sharding: the ``TypeSharding``, or ``None``.
+      manual: the new manual axes.
+      mesh: the mesh of the sharding, or ``None`` if unknown.
+
+    Raises:
+      TypeError: if ``manual`` is not a ``ManualAxisType``.
+      ValueError: if an axis is not manual in the mesh.
+      NotImplementedError: if the reduction along unreduced axes is not a sum.
+    """
+    if not isinstance(manual, ManualAxisType):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"manual_axis_type takes a ManualAxisType, got {manual!r} of type "
+            f"{type(manual).__name__}."
+        )
+    if mesh is not None and (others := manual.vur.difference(mesh.manual_axes)):
+        listed = ", ".join(sorted(map(repr, others)))
+        raise ValueError(f"{manual} names {listed}, which is not a manual axis of {mesh}.")
+    if manual.unreduced_kind not in (None, UnreducedKind.sum):
+        raise NotImplementedError(f"{manual}: the type of an array has terms of sums only.")
+    if sharding is None:
+        return make_type_sharding(
+            None, ((),) * ndim, manual.varying, manual.unreduced, manual.reduced
+        )
+    unreduced, reduced = sharding.sums
+    return sharding.update(
+        varying=manual.varying,
+        unreduced=unreduced | manual.unreduced,
+        reduced=reduced | manual.reduced,
+    )
 
 
 _FIELDS = ("varying", "unreduced", "reduced", "unreduced_kind")
