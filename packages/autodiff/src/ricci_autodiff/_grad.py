@@ -299,7 +299,7 @@ def value_and_grad(
         gradients = [
             as_value(reduced(instantiate(next(cotangents)), reduce_axes))
             if is_smooth
-            else np.zeros(np.shape(leaf), ir.float0)
+            else ir.float0_zeros(np.shape(leaf))
             for leaf, is_smooth in zip(leaves, smooth, strict=True)
         ]
         gradient = tree_unflatten(tree, gradients)

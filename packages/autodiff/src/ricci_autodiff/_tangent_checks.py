@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 import ricci_ir as ir
 import ricci_pytree as pytree
 from ricci_ir import AbstractValue, ArrayLike, PyTree, ShapedArray
@@ -15,7 +13,7 @@ def unperturbed(aval: ShapedArray) -> ArrayLike:
     """Return the cotangent of an argument that is not differentiated: zeros of its tangent type."""
     if has_tangent(aval):
         return as_value(instantiate(Zero(tangent_aval(aval))))
-    return np.zeros(aval.shape, ir.float0)
+    return ir.float0_zeros(aval.shape)
 
 
 def strong(value: ArrayLike, aval: ShapedArray) -> ArrayLike:
@@ -28,7 +26,7 @@ def strong(value: ArrayLike, aval: ShapedArray) -> ArrayLike:
 def with_float0(tangent: Tangent) -> ArrayLike:
     """Convert a tangent to an array; a ``Zero`` of an integer becomes zeros of dtype ``float0``."""
     if type(tangent) is Zero and not tangent.aval.is_high and tangent.aval.dtype == ir.float0:
-        return np.zeros(tangent.aval.shape, ir.float0)
+        return ir.float0_zeros(tangent.aval.shape)
     return instantiate(tangent)
 
 

@@ -8,8 +8,6 @@ the result and its batch dimension, or lists of both for several results.
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import ricci_ir as ir
 
 __all__ = ["Axis", "BatchRule", "add_dim", "axis_name_rules", "batch_broadcast", "batch_of_type"]
@@ -169,7 +167,7 @@ def _repeated(x: ir.ArrayLike, size: int, dim: int) -> ir.Array:
     new_shape = (*shape[:dim], size, *shape[dim:])
     # XLA has no type float0, so such arrays stay on the host, and no operation is bound.
     if aval.dtype == ir.float0:
-        return np.zeros(new_shape, ir.float0)  # pyright: ignore[reportReturnType]
+        return ir.float0_zeros(new_shape)
     source_dims = tuple(i for i in range(len(new_shape)) if i != dim)
     return batch_broadcast.call(x, new_shape, source_dims)
 

@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
 
-import numpy as np
-
 import ricci_ir as ir
 import ricci_xla as xla
 from ricci_autodiff import tangent_aval, vjp
@@ -203,4 +201,4 @@ def _export_vjp(primal: Exported, traced: xla.Traced, lowered: ExportedModule) -
 
 def _cotangent(x: object) -> Any:
     aval: Any = ir.get_aval(x)
-    return np.zeros(aval.shape, ir.float0) if aval.dtype == ir.float0 else x
+    return ir.float0_zeros(aval.shape) if aval.dtype == ir.float0 else x

@@ -8,6 +8,7 @@ occurs only once and linearly, is solved for it.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from ._bounds import terms_of
 from ._expressions import Size, SymbolicDimension, python_operations
 
 __all__ = ["found_dimensions", "Requirements", "solve_dimensions"]
@@ -135,10 +136,15 @@ class _Problem:
                 text = f"{place} is {{0}}, but {spec} is {{1}}."
                 self.require(self.less(size, expected), True, text, size, expected)
         for constraint in self.scope.constraints:
-            difference = constraint.difference
+            # Equalities of the scope may have replaced variables since the difference was computed.
+            difference = self.scope.interned(terms_of(constraint.difference))
             if isinstance(difference, SymbolicDimension):
-                if not difference.variables() <= set(self.solved):
-                    continue
+                if unknown := difference.variables() - set(self.solved):
+                    raise ValueError(
+                        f"The constraint {constraint.text!r} names {', '.join(sorted(unknown))}, "
+                        f"which is not in the shapes of the arguments: {self.description}. Pass an "
+                        "argument with it as a dimension, or leave the constraint out."
+                    )
                 text = f"the constraint {constraint.text!r} does not hold."
                 value = self.value(difference)
                 self.require(value, constraint.comparison == "==", text)
@@ -155,7 +161,7 @@ def solve_dimensions(shapes: Sequence[NamedShape], how: Requirements) -> dict[st
       The value of each variable, by name; in the order in which they were solved.
 
     Raises:
-      ValueError: if a variable cannot be solved.
+      ValueError: if a variable cannot be solved, or a constraint names another.
     """
     problem = _Problem(shapes, how)
     if not problem.open:

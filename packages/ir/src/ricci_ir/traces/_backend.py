@@ -10,9 +10,10 @@ from ricci_ir._cache import Cache
 from ricci_ir._errors import ConcretizationTypeError
 from ricci_ir._settings import Override, State
 from ricci_ir._traceback_filtering import on_results
+from ricci_ir.dimensions import is_static_shape
 from ricci_ir.types import ShapedArray, float0, get_aval, is_narrowed
 
-from ._primitive import Primitive
+from ._primitive import Primitive, primitives
 from ._references import BracketedReference, refuse_reference
 from ._trace import Tracer, check_derivative, context, eval_trace
 from ._typing import ArrayLike
@@ -25,6 +26,7 @@ __all__ = [
     "as_result",
     "backend",
     "exact_scalar",
+    "float0_zeros",
     "has_backend",
     "of_type",
     "set_backend",
@@ -217,6 +219,15 @@ def _converted(x: object) -> object:
     """A literal as an array of the current backend; one of dtype ``float0`` unchanged."""
     aval: Any = get_aval(x)
     return x if aval.dtype == float0 else backend().array(np.asarray(x, aval.dtype), aval)
+
+
+def float0_zeros(shape: tuple[int, ...]) -> Any:
+    """Zeros of dtype ``float0``: a NumPy array; if a size is symbolic, a variable of the jaxpr."""
+    if is_static_shape(shape):
+        return np.zeros(shape, float0)
+    return primitives["broadcast_in_dim"].bind(
+        np.zeros((), float0), shape=shape, broadcast_dimensions=(), sharding=None
+    )
 
 
 def as_result(result: object) -> object:

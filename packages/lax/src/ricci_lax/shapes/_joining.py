@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
+import numpy as np
+
 import ricci_ir as ir
 from ricci_autodiff import instantiate, is_undefined_primal, linear
 from ricci_batching import batched_at
+from ricci_lax.elementwise import convert_element_type
 from ricci_lax.structure import _exact_rules as exact
 from ricci_lax.structure._broadcasting import broadcast_in_dim
+from ricci_lax.structure._filling import full
 from ricci_lax.structure._identity import optimization_barrier
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
 from ricci_lax.structure._transposing import inverse, transpose
@@ -17,6 +21,7 @@ from ricci_stablehlo import Lowering, Value, traced, write_broadcast, write_resh
 __all__ = [
     "concatenate",
     "concatenate_p",
+    "shape_as_value",
     "split",
     "split_p",
     "stack",
@@ -384,3 +389,28 @@ def stack_scalars(
         for x, d in zip(scalars, dims, strict=True)
     ]
     return concatenate(columns, 1), 0
+
+
+def shape_as_value(shape: Sequence[int]) -> ir.Array | np.ndarray:
+    """A shape as an integer array of one dimension.
+
+    Args:
+      shape: the shape; its sizes may be symbolic.
+
+    Returns:
+      A vector of dtype int32; of Python integers' dtype if a size is symbolic.
+
+    Raises:
+      TypeError: if ``shape`` is not a sequence of integers.
+
+    Example:
+      >>> from ricci import lax
+      >>> lax.shape_as_value((2, 3))
+      array([2, 3], dtype=int32)
+    """
+    sizes = list(map(ir.as_size, shape))
+    if not ir.is_static_shape(sizes):
+        dtype = ir.python_scalar_dtype(int)
+        scalars = [convert_element_type(ir.as_array(size), dtype) for size in sizes]
+        return stack_scalars(scalars, [None] * len(sizes), 1)[0]
+    return np.array(sizes, np.int32) if sizes else full((0,), 0, np.dtype(np.int32))

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-import numpy as np
-
 import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import move_dim
@@ -396,7 +394,7 @@ def weak_scalar(value: Any) -> ArrayLike:
 def zeros_of(aval: ShapedArray) -> Array:
     """An array of zeros of a given type."""
     if aval.dtype == ir.float0:
-        return ir.as_array(np.zeros(aval.shape, ir.float0))
+        return ir.float0_zeros(aval.shape)
     if isinstance(aval.dtype, ir.ExtendedDType):
         words = aval.dtype.physical_aval(ShapedArray((), aval.dtype))
         zero = aval.dtype.from_physical(zeros_of(words))

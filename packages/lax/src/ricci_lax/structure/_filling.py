@@ -145,7 +145,7 @@ def full(
     stays_weak = dtype is None and weak
     dtype = value_dtype if dtype is None else ir.explicit_dtype(dtype, "full")
     if dtype == ir.float0:
-        return ir.as_array(np.zeros(shape, ir.float0))
+        return ir.float0_zeros(shape)
     if isinstance(dtype, ir.ExtendedDType) and value_dtype != dtype:  # the value of all words
         words = dtype.physical_aval(ir.ShapedArray((), dtype))
         fill_value = dtype.from_physical(full(words.shape, fill_value, words.dtype))

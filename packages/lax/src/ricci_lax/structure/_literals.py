@@ -1,6 +1,5 @@
-"""Constants as arrays: staged scalars, uninitialised arrays, shapes, symbolic dimensions."""
+"""Constants as arrays: staged scalars, uninitialised arrays, symbolic dimensions."""
 
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from ricci_stablehlo import Lowering, Value
 
 from . import _exact_rules as exact
 from ._broadcasting import broadcast_in_dim
-from ._filling import full
 from ._operand_types import as_sizes, check_nonnegative, shape_of, with_out_sharding
 
 __all__ = [
@@ -19,7 +17,6 @@ __all__ = [
     "dim_as_value_p",
     "dtype",
     "empty",
-    "shape_as_value",
     "stage",
     "stage_p",
 ]
@@ -132,27 +129,6 @@ def broadcast_like(arr: ir.ArrayLike, like_arr: ir.ArrayLike) -> ir.Array:
             "From the last dimension on, its sizes must be the same, or 1."
         )
     return broadcast_in_dim(arr, shape, tuple(range(first, len(shape))))
-
-
-def shape_as_value(shape: Sequence[int]) -> ir.Array | np.ndarray:
-    """A shape as an int32 array of one dimension.
-
-    Args:
-      shape: the shape; its sizes may be symbolic.
-
-    Returns:
-      A vector of integers.
-
-    Raises:
-      TypeError: if ``shape`` is not a sequence of integers.
-
-    Example:
-      >>> from ricci import lax
-      >>> lax.shape_as_value((2, 3))
-      array([2, 3], dtype=int32)
-    """
-    sizes = list(map(ir.as_size, shape))
-    return np.array(sizes, np.int32) if sizes else full((0,), 0, np.dtype(np.int32))
 
 
 def dtype(x: ir.ArrayLike) -> np.dtype:

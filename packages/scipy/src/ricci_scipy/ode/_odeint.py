@@ -218,7 +218,7 @@ def _odeint_bwd(field: Any, options: _Options, residuals: Any, cts: Array) -> tu
         y_ct,
         t_ct,
         *(
-            next(remaining) if smooth else np.zeros(np.shape(x), ir.float0)
+            next(remaining) if smooth else ir.float0_zeros(np.shape(x))
             for x, smooth in zip(leaves, _differentiable_flags(leaves), strict=True)
         ),
     )

@@ -126,7 +126,8 @@ def for_platforms(
     """Merge modules into one whose first argument is the position of the platform it runs on.
 
     Each platform's ``@main`` becomes a private function, and the merged ``@main`` calls one of them
-    by ``stablehlo.case``. If all modules are equal, the argument is unused.
+    by ``stablehlo.case``. Functions that are equal on several platforms are shared. If all modules
+    are equal, the argument is unused.
 
     Args:
       texts: the module of each platform.
@@ -147,46 +148,97 @@ def for_platforms(
     out_types = [tensor_type(aval) for aval in out_avals]
     params = ", ".join(f"{a}: {tensor_type(t)}" for a, t in zip(args, in_avals, strict=True))
     branches: list[str] = []
-    functions: list[str] = []
-    meshes: list[str] = []
     results = [f"%r#{i}" for i in range(len(out_types))] if len(out_types) > 1 else ["%r"]
     results = results[: len(out_types)]
     assigned = (
         "" if not out_types else "%r = " if len(out_types) == 1 else f"%r:{len(out_types)} = "
     )
     returned = f" {', '.join(results)} : {', '.join(out_types)}" if out_types else ""
+    outs = f"({', '.join(out_types)})"
+    merged = _Definitions()
     for platform, text in texts.items():
-        suffix = f"_{platform}"
-        lines = renamed(text, lambda name, suffix=suffix: name + suffix).splitlines()
-        main = f"{_MAIN[:-1]}{suffix}("
-        for line in lines[1:-1]:
-            if line.startswith("  sdy.mesh "):
-                meshes.append(line)
-            elif line.startswith(main):
-                outs = f"({', '.join(out_types)})"
-                functions.append(f"  func.func private @main{suffix}({params}) -> {outs} {{")
-            else:
-                functions.append(line)
+        main = f"  func.func private @main({params}) -> {outs} {{"
+        head = text[text.index(_MAIN) : text.index("\n", text.index(_MAIN))]
+        symbols = merged.add(text.replace(head, main, 1), f"_{platform}")
         branches.append(
-            f"      {assigned}func.call @main{suffix}({', '.join(args)}) : ({in_types}) -> "
-            f"({', '.join(out_types)})\n      stablehlo.return{returned}"
+            f"      {assigned}func.call @{symbols['main']}({', '.join(args)}) : ({in_types}) -> "
+            f"{outs}\n      stablehlo.return{returned}"
         )
+        if text is first:
+            # The attributes of the wrapper's arguments name meshes by their symbols in this module.
+            signature = renamed(signature, lambda name, symbols=symbols: symbols[name])
     body = "\n    }, {\n".join(branches)
-    # The attributes of the wrapper's arguments name meshes by their symbols in the first module.
-    first_suffix = f"_{next(iter(texts))}"
-    signature = renamed(signature, lambda name: name + first_suffix)
     return "\n".join(
         [
             first[: first.index("\n")],
-            *meshes,
+            *merged.meshes,
             f"{_MAIN}{_INDEX}{separator}{signature}",
             f'    {assigned}"stablehlo.case"(%platform) ({{',
             body,
-            f"    }}) : (tensor<i32>) -> ({', '.join(out_types)})",
+            f"    }}) : (tensor<i32>) -> {outs}",
             f"    return{returned}",
             "  }",
-            *functions,
+            *merged.functions,
             "}",
             "",
         ]
     )
+
+
+class _Definitions:
+    """The functions and meshes of several modules; equal ones are stored once.
+
+    Attributes:
+      meshes, functions: their texts.
+    """
+
+    def __init__(self):
+        self.meshes: list[str] = []
+        self.functions: list[str] = []
+        self._symbols: dict[str, str] = {}  # by the text without the definition's own symbol
+
+    def add(self, text: str, suffix: str) -> dict[str, str]:
+        """Add a module's definitions.
+
+        Args:
+          text: the module.
+          suffix: the suffix of its symbols.
+
+        Returns:
+          The new symbol of each definition.
+        """
+        pending = _split(text)
+        symbols: dict[str, str] = {}
+
+        def symbol_of(name: str) -> str:
+            if name in pending:
+                # The symbols inside are those of equal definitions, so that equal texts mean equal
+                # functions, which call equal functions.
+                definition = pending.pop(name)
+                anonymous = renamed(definition, lambda n: "?" if n == name else symbol_of(n))
+                symbols[name] = self._symbols.setdefault(anonymous, name + suffix)
+                if symbols[name] == name + suffix:
+                    is_mesh = definition.startswith(_MESH)
+                    texts = self.meshes if is_mesh else self.functions
+                    texts.append(anonymous.replace("@?", f"@{name + suffix}", 1))
+            return symbols.get(name, name + suffix)
+
+        for name in list(pending):
+            symbol_of(name)
+        return symbols
+
+
+_MESH = "  sdy.mesh "
+
+
+def _split(text: str) -> dict[str, str]:
+    """Split a module into the texts of its functions and meshes, by their symbols."""
+    definitions: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines()[1:-1]:
+        if line.startswith(("  func.func ", _MESH)):
+            symbol = _TOKENS.search(line)
+            assert symbol is not None
+            lines = definitions.setdefault(symbol["plain"] or symbol["quoted"][1:-1], [])
+        lines.append(line)
+    return {name: "\n".join(lines) for name, lines in definitions.items()}
