@@ -8,6 +8,8 @@ occurs only once and linearly, is solved for it.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from ricci_ir._errors import InconclusiveDimensionOperation
+
 from ._bounds import terms_of
 from ._expressions import Size, SymbolicDimension, python_operations
 
@@ -136,18 +138,25 @@ class _Problem:
                 text = f"{place} is {{0}}, but {spec} is {{1}}."
                 self.require(self.less(size, expected), True, text, size, expected)
         for constraint in self.scope.constraints:
-            # Equalities of the scope may have replaced variables since the difference was computed.
-            difference = self.scope.interned(terms_of(constraint.difference))
+            difference = constraint.difference
+            if self._unsolved(difference):
+                # An equality of the scope may have replaced the variable since it was parsed.
+                difference = self.scope.interned(terms_of(difference))
+            if unsolved := self._unsolved(difference):
+                raise ValueError(
+                    f"The constraint {constraint.text!r} names {', '.join(sorted(unsolved))}, "
+                    f"which is not in the shapes of the arguments: {self.description}. Pass an "
+                    "argument with it as a dimension, or leave the constraint out."
+                )
             if isinstance(difference, SymbolicDimension):
-                if unknown := difference.variables() - set(self.solved):
-                    raise ValueError(
-                        f"The constraint {constraint.text!r} names {', '.join(sorted(unknown))}, "
-                        f"which is not in the shapes of the arguments: {self.description}. Pass an "
-                        "argument with it as a dimension, or leave the constraint out."
-                    )
                 text = f"the constraint {constraint.text!r} does not hold."
                 value = self.value(difference)
                 self.require(value, constraint.comparison == "==", text)
+
+    def _unsolved(self, size: Size) -> set[str]:
+        if not isinstance(size, SymbolicDimension):
+            return set()
+        return set(size.variables()).difference(self.solved)
 
 
 def solve_dimensions(shapes: Sequence[NamedShape], how: Requirements) -> dict[str, Any]:
@@ -191,7 +200,14 @@ class _ActualSizes:
         return self.shapes[argument][axis]
 
     def require(self, value: int, zero: bool, message: str, values: Sequence[Any]) -> None:
-        if value < 0 or (zero and value):
+        try:
+            fails = value < 0 or (zero and value)
+        except InconclusiveDimensionOperation as error:  # the sizes of the call are symbolic, too
+            raise ValueError(
+                f"{message.format(*values)} That depends on the symbolic sizes of the call: add "
+                "a constraint to their scope."
+            ) from error
+        if fails:
             raise ValueError(message.format(*values))
 
 
