@@ -27,7 +27,7 @@ __all__ = [
     "check_not_deleted",
     "copy_array",
     "parts",
-    "reshard_across_processes",
+    "reshard_on_devices",
 ]
 
 
@@ -66,10 +66,9 @@ def can_be_read(array: ArrayImpl) -> bool:
     return bool(sharding.is_fully_replicated and addressable)
 
 
-# ``(array, sharding)``: reshards an array over several processes, on the same devices in the same
-# order.
-reshard_across_processes: Hook[Callable[[Any, Sharding], Any]] = Hook(
-    "resharding across processes", provided_by="ricci_xla"
+# ``(array, sharding)``: reshards an array on the same devices in the same order, without the host.
+reshard_on_devices: Hook[Callable[[Any, Sharding], Any]] = Hook(
+    "resharding on devices", provided_by="ricci_xla"
 )
 # ``(value, sharding)``: raises an error if the processes that a sharding's devices belong to have
 # different values. Each of them must call it.

@@ -20,7 +20,7 @@ from ricci_xla.devices._topologies import is_described
 from ricci_xla.meshes import _shard_shapes as shard_shapes
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._current_mesh import sharding_on_devices, with_set_devices
-from ricci_xla.meshes._mesh import Mesh
+from ricci_xla.meshes._encodings import reordered
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding
 from ricci_xla.meshes._spec import PartitionSpec
@@ -160,17 +160,14 @@ def move_array(
     sharding.shard_shape(array.shape)
     if shard_shapes.has_terms(old):
         raise shard_shapes.unknown_sum("device_put", old)
+    if not shard_shapes.has_terms(sharding) and _in_other_order(old, sharding):
+        return _reordered(array, sharding, donate, copy)
     shardwise = not shard_shapes.has_terms(sharding) and sharding.num_devices == old.num_devices
     addressable = old.is_fully_addressable and sharding.is_fully_addressable
     if not addressable and old._device_assignment != sharding._device_assignment:
         shardwise = False  # shards cannot be sent to devices of other processes
     if shardwise and _same_pieces(old, sharding, array.shape):
-        moved = _rebind(_copy_to(array, sharding, _reuse), sharding)
-        # The runtime's donation (DONATE_INPUT) leaves an array between devices of a CPU without its
-        # buffers, and reading that is a segmentation fault. Deleting it later frees as much.
-        if donate and (old.num_devices > 1 or old.memory_kind != sharding.memory_kind):
-            array.delete()
-        return moved
+        return _moved_shards(array, sharding, donate)
     if not old.is_fully_addressable:
         moved = _across(array, sharding)
         if moved is not None:
@@ -193,15 +190,9 @@ def _across(array: ArrayImpl, sharding: Sharding) -> ArrayImpl | None:
     """
     old = array._sharding
     if old._device_assignment == sharding._device_assignment:
-        return _array.reshard_across_processes.call(array, sharding)
+        return _array.reshard_on_devices.call(array, sharding)
     if _array.can_be_read(array):
         return None
-    if old.device_set == sharding.device_set:
-        # The devices are in another order. An executable has one order, so that the array is
-        # replicated in the old order, and sharded in the new one.
-        flat = Mesh(np.array(old._device_assignment, dtype=object), ("all",))
-        whole = _array.reshard_across_processes.call(array, NamedSharding(flat, PartitionSpec()))
-        return array_from_host(whole._value, array.aval, sharding, may_alias=True)
     alone = sharding.num_devices == 1 or not sharding.is_fully_addressable
     kind = ValueError if alone else NotImplementedError
     raise kind(
@@ -209,6 +200,55 @@ def _across(array: ArrayImpl, sharding: Sharding) -> ArrayImpl | None:
         f"{sharding}, which has other devices. Read this process's parts with x.addressable_shards,"
         " or gather the array with multihost_utils.process_allgather."
     )
+
+
+def _in_other_order(old: Sharding, new: Sharding) -> bool:
+    """Whether both shardings have the same devices, several, in different orders."""
+    return (
+        old.num_devices > 1
+        and old._device_assignment != new._device_assignment
+        and old.device_set == new.device_set
+        and old.memory_kind == new.memory_kind
+    )
+
+
+def _reordered(array: ArrayImpl, sharding: Sharding, donate: bool, copy: bool) -> ArrayImpl:
+    """Reshard an array over the same devices in another order.
+
+    An executable has one order of devices. So the shards are first described in the new order,
+    without a transfer, which XLA's form of shardings can do. Transfers are not guarded, as they
+    are not within an executable.
+    """
+    devices = sharding._internal_device_list
+    described = reordered(array._sharding, devices, array.ndim)
+    by_device = {part._sharding._device_assignment[0]: part for part in _array.parts(array)}
+    pieces = [by_device[device] for device in devices.addressable_device_list]
+    if described.is_equivalent_to(sharding, array.ndim):
+        pieces = [_copied(part, part._sharding) for part in pieces] if copy else pieces
+        return ArrayImpl(placed_aval(array.aval, sharding), sharding, pieces, True)
+    addressable = array._sharding.is_fully_addressable
+    if addressable and _same_pieces(array._sharding, sharding, array.shape):
+        with jaxlib_options.unguarded():
+            return _moved_shards(array, sharding, donate)
+    same = ArrayImpl(placed_aval(array.aval, described), described, pieces, True)
+    moved = _array.reshard_on_devices.call(same, sharding)
+    if donate:
+        array.delete()
+    return moved
+
+
+def _moved_shards(array: ArrayImpl, sharding: Sharding, donate: bool) -> ArrayImpl:
+    """Copy each shard to the device at its position in another sharding."""
+    old = array._sharding
+    # The runtime's donation (DONATE_INPUT) leaves an array between devices of a CPU without its
+    # buffers, and reading that is a segmentation fault. Deleting it later frees as much.
+    deleted = donate and (old.num_devices > 1 or old.memory_kind != sharding.memory_kind)
+    positions = zip(old._device_assignment, sharding._device_assignment, strict=True)
+    stays = any(source is target for source, target in positions)
+    moved = _rebind(_copy_to(array, sharding, _copy if deleted and stays else _reuse), sharding)
+    if deleted:
+        array.delete()
+    return moved
 
 
 def _same_pieces(old: Sharding, new: Sharding, shape: tuple[int, ...]) -> bool:

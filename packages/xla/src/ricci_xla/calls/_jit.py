@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 
 import ricci_ir as ir
 from ricci_ir import PyTree
-from ricci_xla.arrays._array import reshard_across_processes
+from ricci_xla.arrays._array import reshard_on_devices
 from ricci_xla.arrays._donation import donating
 from ricci_xla.arrays._layout import Format, copy_to_layout
 from ricci_xla.compile._dispatch import FastPath, make_fast_callable
@@ -327,13 +327,13 @@ def _copy_to_layout(array: ir.Array, target: Format) -> Any:
         return copy(array)
 
 
-# Jitted functions that reshard an array over several processes, by sharding.
+# Jitted functions that reshard an array, by sharding.
 _resharding: ir.Cache[Sharding, Callable[[Any], Any]] = ir.Cache("divisions", 64)
 
 
-@reshard_across_processes.provide
+@reshard_on_devices.provide
 def _reshard(array: ir.Array, sharding: Sharding) -> Any:
-    """Reshard an array over several processes, on the same devices."""
+    """Reshard an array on the same devices."""
     make = lambda: jit(lambda x: x, out_shardings=sharding)
     return _resharding.make(sharding, make)(array)
 

@@ -267,7 +267,7 @@ def _compile_module(
             compiler_options=flags,
             use_shardy=lowered.shardy,
             host_callbacks=lowered.host_callbacks,
-            configure=_propagate_to_arguments if len(devices) > 1 else None,
+            configure=partial(_let_propagate, lowered) if len(devices) > 1 else None,
             cached=cached,
         )
 
@@ -284,10 +284,20 @@ def _compile_module(
     return compile(flags), None
 
 
-def _propagate_to_arguments(options: CompileOptions) -> None:
-    """Let XLA choose the shardings of arguments that have none."""
+def _let_propagate(lowered: LoweredProgram, options: CompileOptions) -> None:
+    """Let XLA choose the shardings of arguments and results that have none."""
     build = options.executable_build_options
     build.allow_spmd_sharding_propagation_to_parameters = [True]
+    if not lowered.shardy:
+        # Shardings by tiles are replaced by others where propagation to them is allowed.
+        placement = lowered.placement
+        arguments = [placement.arguments[i] for i in lowered.used]
+        inner, outer = (
+            [buffer.sharding is None for buffer in buffers]
+            for buffers in (arguments, placement.results)
+        )
+        build.allow_spmd_sharding_propagation_to_parameters = inner
+        build.allow_spmd_sharding_propagation_to_output = outer
 
 
 def _executable(

@@ -9,6 +9,7 @@ import numpy as np
 
 from ricci_stablehlo import string
 from ricci_xla.devices._jaxlib import hlo
+from ricci_xla.devices._runtime_types import DeviceList
 
 from ._abstract_mesh import AbstractMesh
 from ._mesh import Mesh
@@ -64,6 +65,26 @@ def _of_named(sharding: NamedSharding, ndim: int) -> HloSharding:
         transpose_perm=order + terms + replicated,
         subgroup_types=[kind for _, kind in groups],
     )
+
+
+def reordered(sharding: Sharding, devices: DeviceList, ndim: int) -> GSPMDSharding:
+    """The same tiles on the same devices, which are in another order.
+
+    Args:
+      sharding: a sharding over the devices.
+      devices: the devices in the new order.
+      ndim: the number of dimensions of the arrays.
+    """
+    form = hlo_sharding(sharding, ndim)
+    memory = sharding.memory_kind
+    if form.is_replicated():
+        return GSPMDSharding(devices, form, memory_kind=memory)
+    positions = {device: i for i, device in enumerate(devices)}
+    numbers = [positions[device] for device in sharding._device_assignment]
+    message = form.to_proto()
+    message.tile_assignment_devices = [numbers[i] for i in form.tile_assignment_devices()]
+    message.iota_reshape_dims = message.iota_transpose_perm = []
+    return GSPMDSharding(devices, HloSharding.from_proto(message), memory_kind=memory)
 
 
 def tiled_dimensions(form: HloSharding) -> tuple[int, ...]:

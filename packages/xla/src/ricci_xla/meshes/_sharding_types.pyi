@@ -221,6 +221,9 @@ class OpSharding:
     """A sharding as a message of XLA's, which can be pickled."""
 
     Type: Any
+    iota_reshape_dims: list[int]
+    iota_transpose_perm: list[int]
+    tile_assignment_devices: list[int]
 
     def ParseFromString(self, arg: bytes, /) -> None:
         """Read the message from its bytes."""
