@@ -1,6 +1,5 @@
 """Constants as arrays: staged scalars, uninitialised arrays, symbolic dimensions."""
 
-
 import numpy as np
 
 import ricci_ir as ir
@@ -12,14 +11,7 @@ from . import _exact_rules as exact
 from ._broadcasting import broadcast_in_dim
 from ._operand_types import as_sizes, check_nonnegative, shape_of, with_out_sharding
 
-__all__ = [
-    "broadcast_like",
-    "dim_as_value_p",
-    "dtype",
-    "empty",
-    "stage",
-    "stage_p",
-]
+__all__ = ["broadcast_like", "dim_as_value_p", "dtype", "empty", "stage", "stage_p"]
 
 stage_p: ir.Primitive = ir.define(
     "stage",

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Self, final, overload
 
+import numpy as np
+
 import ricci_ir as ir
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import without_locations
@@ -12,9 +14,16 @@ from ricci_xla.compile._compile import cached_program, compile_lowered
 from ricci_xla.compile._effects import parse_module
 from ricci_xla.compile._hlo_computation import hlo_text, to_hlo
 from ricci_xla.compile._lower import LoweredProgram, lower_program
-from ricci_xla.compile._place import Options, place
+from ricci_xla.compile._place import (
+    Options,
+    Placement,
+    abstract_shardings,
+    over_abstract_mesh,
+    place,
+)
 from ricci_xla.devices._runtime_types import Device, LoadedExecutable
 from ricci_xla.devices._topologies import cost_of_module
+from ricci_xla.meshes._mesh import Mesh
 from ricci_xla.meshes._sharding_types import Sharding
 from ricci_xla.tracing._program import Program
 
@@ -234,8 +243,39 @@ class Traced(_Stage):
         platform = None if lowering_platforms is None else lowering_platforms[0]
         program, leaves, options = self.discharged_call()
         placement = place(program, leaves, options)
-        lowered = lower_program(program, placement, options, platform)
-        return Lowered(self._program, leaves, options, lowered, is_usual=platform is None)
+        abstract = abstract_shardings(leaves)
+        size = max((s.mesh.size for s in abstract if s is not None), default=1)
+        shardings = [*[None] * len(program.consts), *abstract]
+        extended = over_abstract_mesh(placement, shardings, size)
+        lowered = lower_program(program, extended, options, platform)
+        is_usual = platform is None and extended is placement
+        moved = self if extended is not placement else None
+        return Lowered(self._program, leaves, options, lowered, is_usual=is_usual, moved=moved)
+
+    def on_devices(self, devices: Sequence[Device], placement: Placement) -> "Traced":
+        """Return the function with arguments on devices in place of abstract meshes.
+
+        Args:
+          devices: the devices.
+          placement: the placement over an abstract mesh.
+
+        Raises:
+          RuntimeError: if their number is not that of the placement.
+        """
+        count = len(placement.devices)
+        if len(devices) != count:
+            raise RuntimeError(
+                f"{self.fun_name} was lowered over an abstract mesh of {count} devices, and "
+                f"device_assignment has {len(devices)}. Pass compile(device_assignment=devices)."
+            )
+        grid = np.array(devices, dtype=object)
+        leaves = list(self._leaves)
+        for i, sharding in enumerate(abstract_shardings(leaves)):
+            if sharding is not None:
+                axes = sharding.mesh
+                mesh = Mesh(grid.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
+                leaves[i] = leaves[i].update(sharding=sharding.update(mesh=mesh))
+        return Traced(self._program, leaves, self._options)
 
     def discharged_call(self) -> tuple[Program, Sequence[Any], Options]:
         """Return the program to be compiled, its arguments, and the options of ``jit``.
@@ -268,10 +308,12 @@ class Lowered(_Stage):
         options: Options,
         lowered: LoweredProgram,
         is_usual: bool,
+        moved: Traced | None = None,
     ):
         super().__init__(program, leaves, options)
         self._lowered = lowered
         self._is_usual = is_usual  # lowered as a call of the jitted function would be
+        self._moved = moved  # the traced function, if it was lowered over an abstract mesh
 
     def _requested_shardings(self) -> Sequence[Sharding | None]:
         # The arrays of written references come before the results.
@@ -319,11 +361,17 @@ class Lowered(_Stage):
 
         Args:
           compiler_options: XLA options by name, in addition to those given to ``jit``.
-          device_assignment: other devices to compile for, the same number.
+          device_assignment: other devices to compile for, the same number; the devices of the
+            mesh, if the module was lowered for arguments over an abstract mesh.
 
         Raises:
           ValueError: if the number of devices differs.
+          RuntimeError: if the module was lowered over an abstract mesh, and other devices than it
+            needs, or none, are passed.
         """
+        if self._moved is not None:
+            moved = self._moved.on_devices(device_assignment or (), self._lowered.placement)
+            return moved.lower().compile(compiler_options)
         options, lowered = self._options, self._lowered
         if ir.uses_references(self._program.jaxpr.effects):
             program = ReferenceCall(self._program, self._in_avals()).program
@@ -354,6 +402,8 @@ def _dialect(name: str | None) -> str:
 
 def _on_devices(lowered: LoweredProgram, devices: tuple[Device, ...]) -> LoweredProgram:
     placement = lowered.placement
+    if devices == placement.devices:
+        return lowered
     if len(devices) != len(placement.devices):
         raise ValueError(
             f"device_assignment has {len(devices)} devices, but the program was lowered for "

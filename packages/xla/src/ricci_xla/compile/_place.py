@@ -6,7 +6,14 @@ from typing import Any
 import ricci_ir as ir
 from ricci_xla.arrays import ArrayImpl, _layout
 from ricci_xla.devices import Device, device_mesh, get_default_device
-from ricci_xla.meshes import Mesh, NamedSharding, PartitionSpec, Sharding, typed_sharding
+from ricci_xla.meshes import (
+    AbstractMesh,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    typed_sharding,
+)
 from ricci_xla.tracing._program import Program
 
 from . import _claims as claims
@@ -150,6 +157,37 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     key = ("results", options.out_shardings, options.out_layouts, on_host, typed_mesh)
     results = jaxpr.derived(key, lambda: _place_results(jaxpr, options, on_host, typed_mesh))
     return Placement(devices, tuple(arguments), results, claim is not None, mesh)
+
+
+def abstract_shardings(leaves: Sequence[Any]) -> list[NamedSharding | None]:
+    """Return the sharding over an abstract mesh of each argument, or ``None``."""
+    shardings = (getattr(x, "sharding", None) for x in leaves)
+    return [
+        s if isinstance(s, NamedSharding) and isinstance(s.mesh, AbstractMesh) else None
+        for s in shardings
+    ]
+
+
+def over_abstract_mesh(
+    placement: Placement, shardings: Sequence[NamedSharding | None], size: int
+) -> Placement:
+    """Extend a placement on one device to an abstract mesh, unless an argument has devices.
+
+    The module has no device ids, so the one device may be repeated.
+
+    Args:
+      placement: the placement.
+      shardings: the sharding over an abstract mesh of each constant and argument, or ``None``.
+      size: the number of devices.
+    """
+    placed = any(argument.sharding is not None for argument in placement.arguments)
+    if size == 1 or placed or len(placement.devices) > 1:
+        return placement
+    arguments = tuple(
+        Buffer(sharding, argument.layout, argument.on_host)
+        for argument, sharding in zip(placement.arguments, shardings, strict=True)
+    )
+    return placement._replace(devices=placement.devices * size, arguments=arguments)
 
 
 def _mesh_on_one_device(

@@ -11,7 +11,7 @@ from ricci_stablehlo import ordered_among
 from ricci_xla.arrays._layout import MemorySpace, in_memory
 from ricci_xla.calls._stages import Traced
 from ricci_xla.compile._lower import lower_program
-from ricci_xla.compile._place import Buffer, Placement, place
+from ricci_xla.compile._place import Buffer, abstract_shardings, over_abstract_mesh, place
 from ricci_xla.meshes._abstract_mesh import AbstractMesh
 from ricci_xla.meshes._sharding import single_device_sharding
 from ricci_xla.meshes._sharding_types import NamedSharding, Sharding, SingleDeviceSharding
@@ -76,8 +76,12 @@ def lower_for_export(
     # A function may be exported while another is traced, for the types of its arguments.
     leaves = [ir.described_type(x.aval) if isinstance(x, ir.Tracer) else x for x in traced._leaves]
     placement = place(program, leaves, traced._options)
-    if len(placement.devices) == 1:
-        placement = _over_abstract_mesh(placement, program, leaves)
+    abstract = abstract_shardings(leaves)
+    meshes = [ir.current_mesh.value, *(s.mesh for s in abstract if s is not None)]
+    meshes += _abstract_meshes(program.jaxpr)
+    size = max((mesh.size for mesh in meshes if isinstance(mesh, AbstractMesh)), default=1)
+    shardings = [*[None] * len(program.consts), *abstract]
+    placement = over_abstract_mesh(placement, shardings, size)
     if out_shardings is not None:
         placement = placement._replace(results=_with_shardings(placement.results, out_shardings))
     options = traced._options
@@ -138,32 +142,11 @@ def lower_for_export(
     )
 
 
-def _over_abstract_mesh(placement: Placement, program: Program, leaves: Sequence[Any]) -> Placement:
-    """Extend a placement on one device to the size of the abstract mesh in the jaxpr, if any.
-
-    The module has no device ids, so the one device may be repeated.
-    """
-    shardings = [getattr(x, "sharding", None) for x in leaves]
-    abstract = [s if _is_abstract(s) else None for s in shardings]
-    meshes = [ir.current_mesh.value, *(s.mesh for s in abstract if s is not None)]
-    meshes += _abstract_meshes(program.jaxpr)
-    size = max((mesh.size for mesh in meshes if isinstance(mesh, AbstractMesh)), default=1)
-    if size == 1 or any(argument.sharding is not None for argument in placement.arguments):
-        return placement
-    shardings = [*[None] * len(program.consts), *abstract]
-    arguments = _with_shardings(placement.arguments, shardings)
-    return placement._replace(devices=placement.devices * size, arguments=arguments)
-
-
 def _with_shardings(
     buffers: Sequence[Buffer], shardings: Sequence[Sharding | None]
 ) -> tuple[Buffer, ...]:
     pairs = zip(buffers, shardings, strict=True)
     return tuple([Buffer(sharding, b.layout, b.on_host) for b, sharding in pairs])
-
-
-def _is_abstract(sharding: object) -> bool:
-    return isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh)
 
 
 def _abstract_meshes(jaxpr: ir.Jaxpr) -> list[AbstractMesh]:
