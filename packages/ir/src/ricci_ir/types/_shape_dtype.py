@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from ricci_ir._contexts import current_mesh
+from ricci_ir._errors import ConcretizationTypeError
 from ricci_ir._hook import Hook
 from ricci_ir._traceback_filtering import boundary, leave
 from ricci_ir.dimensions import SymbolicScope, symbolic_shape
@@ -119,7 +120,11 @@ class ShapeDtypeStruct:
     def like(x: object) -> "ShapeDtypeStruct":
         """The description of an array, a scalar or anything with a shape and a dtype."""
         aval: Any = argument_aval(x)
-        sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
+        try:
+            committed = getattr(x, "committed", True)
+        except ConcretizationTypeError:  # a tracer
+            return described_type(aval)
+        sharding = getattr(x, "sharding", None) if committed else None
         return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
     def update(self, **changes: object) -> "ShapeDtypeStruct":
