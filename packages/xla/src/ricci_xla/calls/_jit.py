@@ -90,7 +90,8 @@ def jit(
       device, backend: where to run; by default where the arguments are.
       inline: when called inside another traced function, become part of its jaxpr instead of a
         call: when that is lowered, or as specified by an ``Inline``.
-      compiler_options: XLA options by name.
+      compiler_options: XLA options by name; ``optimization_level`` and ``memory_fitting_level`` are
+        ``"O0"`` to ``"O3"``, and ``fdo_profile`` is a profile as bytes.
 
     Returns:
       A function with ``fun``'s arguments and results, and the methods ``trace``, ``lower``,

@@ -64,7 +64,8 @@ def compile_options(
       devices: one for each replica and partition, replicas outermost.
       num_replicas: the number of copies that run, each on other data.
       num_partitions: the number of devices that share the work of each copy.
-      options: XLA's flags by name, such as ``{"xla_cpu_enable_fast_math": True}``.
+      options: XLA's flags by name, such as ``{"xla_cpu_enable_fast_math": True}``; and
+        ``optimization_level``, ``memory_fitting_level`` and ``fdo_profile``.
       use_shardy: whether shardings are annotated in the ``sdy`` dialect, else by
         ``mhlo.sharding``.
 
@@ -111,6 +112,8 @@ def _compile_options(
         debug.xla_test_all_input_layouts = False
     if not config.jax_compiler_enable_remat_pass:
         debug.xla_disable_hlo_passes = "rematerialization"
+    if "fdo_profile" in flags:
+        build.fdo_profile = flags.pop("fdo_profile")
     if flags:
         overrides = [(name, _flag(name, v)) for name, v in flags.items()]
         jaxlib_options.env_option_overrides = overrides
@@ -163,6 +166,9 @@ def get_compile_options(
 
 
 def _effort_level(name: str, value: object) -> CompilerEffortLevel:
+    """Return an effort level, which may be passed by its name or its number."""
+    if isinstance(value, CompilerEffortLevel):
+        return value
     if isinstance(value, str) and value in CompilerEffortLevel.__members__:
         return CompilerEffortLevel[value]
     levels = [level for level in CompilerEffortLevel if level.value == value]
