@@ -90,7 +90,7 @@ class RefAccum(GradAccum):
         if self.ref is None:
             self.inst()
         if type(x) is not ad.Zero:
-            self.ref.addupdate(x)
+            self.ref.addupdate(x)  # pyright: ignore[reportOptionalMemberAccess]
 
     def freeze(self) -> ir.PyTree:
         """Return the array in the reference, or ``Zero``."""

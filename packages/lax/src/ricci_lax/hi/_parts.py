@@ -5,7 +5,7 @@ from typing import final
 import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import batched_at
-from ricci_lax.elementwise._arithmetic import add_any
+from ricci_lax.elementwise._linear import add_any
 from ricci_lax.structure._broadcasting import zeros_of
 
 from ._primitive import HiPrim
