@@ -216,8 +216,8 @@ def integration_gpu(session: nox.Session) -> None:
 def gpu_described(session: nox.Session) -> None:
     """Compile programs for a described H100, beside JAX; no GPU and no driver is needed.
 
-    It is not in CI: the plugin is 143 MB, for each side, and a sixth of the programs takes two
-    processors some ten minutes. `RICCI_GPU_STEP=1` compiles all of them.
+    It is not in CI: the plugin is 143 MB, for each side, and even a sixth of the programs takes
+    minutes. `RICCI_GPU_STEP=1` compiles all of them.
     """
     environment = workspace(name="gpu-described", groups=("build", "test", "gpu-described"))
     theirs = Environment("gpu-described-oracle")

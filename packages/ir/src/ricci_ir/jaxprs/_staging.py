@@ -304,7 +304,7 @@ class JaxprTrace(EquationTrace):
             self.consts.append(value)
         return var
 
-    def _joined(self, value: Any) -> Var | Literal:
+    def _joined(self, value: object) -> Var | Literal:
         """The variable for a value of several arrays, which is made of constants, its parts."""
         with set_trace(self.parent):  # pyright: ignore[reportArgumentType]
             parts = parted(value).parts

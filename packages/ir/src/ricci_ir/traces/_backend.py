@@ -221,7 +221,7 @@ def _converted(x: object) -> object:
     return x if aval.dtype == float0 else backend().array(np.asarray(x, aval.dtype), aval)
 
 
-def float0_zeros(shape: tuple[int, ...]) -> Any:
+def float0_zeros(shape: tuple[int, ...]) -> ArrayLike:
     """Zeros of dtype ``float0``: a NumPy array; if a size is symbolic, a variable of the jaxpr."""
     if is_static_shape(shape):
         return np.zeros(shape, float0)
