@@ -42,11 +42,18 @@ class Operation:
 
     def numbers(self, name):
         """The integers of an array attribute."""
-        text = re.search(rf"\b{name} = (?:array<\w+: ?)?\[?([-\d, ]*)[\]>:]", self.attributes)
-        return [int(n) for n in text[1].split(",") if n.strip()]
+        text = _searched(rf"\b{name} = (?:array<\w+: ?)?\[?([-\d, ]*)[\]>:]", self.attributes)
+        return [int(n) for n in text.split(",") if n.strip()]
 
     def number(self, name):
-        return int(re.search(rf"\b{name} = (-?\d+)", self.attributes)[1])
+        return int(_searched(rf"\b{name} = (-?\d+)", self.attributes))
+
+
+def _searched(pattern, text):
+    """The group of a pattern that the text has."""
+    match = re.search(pattern, text)
+    assert match is not None, f"{pattern} is not in {text[:200]!r}"
+    return match[1]
 
 
 def _split(text):
@@ -70,6 +77,12 @@ class _Parser:
             self.place = match.end()
         return match
 
+    def take(self, pattern):
+        """The group of a pattern that must come next."""
+        match = self.skip(pattern)
+        assert match is not None, f"{pattern} is expected at {self.text[self.place :][:60]!r}"
+        return match[1]
+
     def block(self):
         """The arguments and operations of a region, after its brace."""
         head = self.skip(r"\^bb0\(([^\n]*)\):")
@@ -82,8 +95,8 @@ class _Parser:
     def operation(self):
         left = self.skip(r"(%[\w, %]+) = ")
         results = [part.strip() for part in left[1].split(",")] if left else []
-        name = self.skip(r'"stable_mosaic\.([\w.]+)"')[1]
-        operands = [part.strip() for part in self.skip(r"\(([^)]*)\)")[1].split(",") if part]
+        name = self.take(r'"stable_mosaic\.([\w.]+)"')
+        operands = [part.strip() for part in self.take(r"\(([^)]*)\)").split(",") if part]
         regions = []
         if self.skip(r"\("):
             while self.skip(r"(, )?\{"):
@@ -95,7 +108,7 @@ class _Parser:
             depth += {"{": 1, "}": -1}.get(self.text[self.place], 0)
             self.place += 1
         attributes = self.text[start : self.place - 1]
-        signature = self.skip(r": ([^\n]*)")[1]
+        signature = self.take(r": ([^\n]*)")
         return Operation(results, name, operands, regions, attributes, signature)
 
 
@@ -181,7 +194,7 @@ class Kernel:
         _, functions = parser.block()
         self.functions = {}
         for op in functions:
-            symbol = re.search(r'sym_name = "(\w+)"', op.attributes)[1]
+            symbol = _searched(r'sym_name = "(\w+)"', op.attributes)
             self.functions[symbol] = op
         self.main = functions[0]
 
@@ -228,8 +241,8 @@ class Kernel:
                 buffers[i] = (region, block)
                 blocks.append(block)
                 regions.append(region)
-            env = dict(zip(arguments, step, strict=False))
-            env |= zip(names, [*scalars, *blocks, *scratch], strict=True)
+            env: dict[str, object] = dict(zip(arguments, step, strict=False))
+            env.update(zip(names, [*scalars, *blocks, *scratch], strict=True))
             self.operations(body, env)
             for i in range(len(arrays) - len(outs), len(arrays)):
                 if regions[i] is not None:
@@ -246,7 +259,7 @@ class Kernel:
             if symbol is None:
                 result.append(None)
                 continue
-            sizes = re.search(r"window_bounds = array<i64: ([^>]*)>", part)[1]
+            sizes = _searched(r"window_bounds = array<i64: ([^>]*)>", part)
             by_element = "element_window" in part
             result.append((symbol[1], [int(n) for n in sizes.split(",")], by_element))
         return result
@@ -300,7 +313,7 @@ class Kernel:
     # Arithmetic
 
     def arith_constant(self, op, values, env, shape, dtype):
-        text = re.search(r"value = (?:dense<)?([^ >]*)", op.attributes)[1]
+        text = _searched(r"value = (?:dense<)?([^ >]*)", op.attributes)
         if text in ("true", "false"):
             value = text == "true"
         elif text.startswith("0x"):
@@ -367,7 +380,7 @@ class Kernel:
         return [values[0][tuple(slice(s, s + n) for s, n in zip(starts, shape, strict=True))]]
 
     def vector_multi_reduction(self, op, values, env, shape, dtype):
-        kind = re.search(r"#vector.kind<(\w+)>", op.attributes)[1]
+        kind = _searched(r"#vector.kind<(\w+)>", op.attributes)
         axes = tuple(op.numbers("reduction_dims"))
         total = _KINDS[kind].reduce(values[0], axis=axes)
         return [_KINDS[kind](total, values[1]).astype(dtype)]
@@ -401,7 +414,7 @@ class Kernel:
         return [find(values[0], op.number("axis")).astype(dtype)]
 
     def tpu_matmul(self, op, values, env, shape, dtype):
-        text = re.search(r"dot_dimension_numbers<(.*?)>", op.attributes)[1]
+        text = _searched(r"dot_dimension_numbers<(.*?)>", op.attributes)
         lists = [[int(n) for n in part[1:-1].split(",") if n] for part in _split(text)]
         (xc,), (yc,), xf, yf, _, xb, yb = lists
         letters = [["?"] * values[0].ndim, ["?"] * values[1].ndim]

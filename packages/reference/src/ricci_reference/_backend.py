@@ -35,8 +35,9 @@ class ReferenceBackend:
                 results = ir.host_rules[primitive](*args, **params)
             types: list[Any] = [ir.get_aval(x) for x in results]
             return [self.array(x, aval) for x, aval in zip(results, types, strict=True)]
-        if rule is None and primitive.impl is not None:
-            return primitive.impl(*args, **params)
+        if rule is None and primitive in ir.eager_rules:
+            with ir.set_trace(ir.eval_trace):
+                return ir.eager_rules[primitive](*args, **params)
         if rule is None and primitive in ir.program_rules:
             jaxpr, _ = ir.program_rules[primitive](**params)
             return run_jaxpr(jaxpr, args)

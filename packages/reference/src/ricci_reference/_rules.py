@@ -70,8 +70,9 @@ def composition_of(primitive: ir.Primitive) -> Callable[..., Any] | None:
 
 def missing_rule(primitive: ir.Primitive) -> str | None:
     """The reason why the reference backend cannot evaluate a primitive, or ``None`` if it can."""
-    has_other_rule = primitive.impl is not None or any(
-        primitive in rules for rules in (ir.program_rules, ir.host_rules, ir.discharge_rules)
+    has_other_rule = any(
+        primitive in rules
+        for rules in (ir.program_rules, ir.host_rules, ir.eager_rules, ir.discharge_rules)
     )
     if has_other_rule or rule_for(primitive) is not None or composition_of(primitive) is not None:
         return None

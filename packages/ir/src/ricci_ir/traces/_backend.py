@@ -13,6 +13,7 @@ from ricci_ir._traceback_filtering import on_results
 from ricci_ir.dimensions import is_static_shape
 from ricci_ir.types import ShapedArray, float0, get_aval, is_narrowed
 
+from ._array_type import Array
 from ._primitive import Primitive, primitives
 from ._references import BracketedReference, refuse_reference
 from ._trace import Tracer, check_derivative, context, eval_trace
@@ -221,10 +222,10 @@ def _converted(x: object) -> object:
     return x if aval.dtype == float0 else backend().array(np.asarray(x, aval.dtype), aval)
 
 
-def float0_zeros(shape: tuple[int, ...]) -> ArrayLike:
+def float0_zeros(shape: tuple[int, ...]) -> Array:
     """Zeros of dtype ``float0``: a NumPy array; if a size is symbolic, a variable of the jaxpr."""
     if is_static_shape(shape):
-        return np.zeros(shape, float0)
+        return np.zeros(shape, float0)  # pyright: ignore[reportReturnType]
     return primitives["broadcast_in_dim"].bind(
         np.zeros((), float0), shape=shape, broadcast_dimensions=(), sharding=None
     )
