@@ -1,9 +1,11 @@
 """Partition specs: the mesh axes that shard each dimension of an array."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
-from typing import Any, SupportsIndex
+from threading import RLock
+from typing import Any, SupportsIndex, final
+from weakref import WeakValueDictionary
 
-from ricci_ir import UnreducedKind, leave, without_boundaries
+from ricci_ir import Cache, UnreducedKind, leave, without_boundaries
 from ricci_xla.devices._jaxlib import runtime
 
 __all__ = ["P", "PartitionSpec", "UNCONSTRAINED"]
@@ -32,6 +34,7 @@ type Partition = Hashable | Sequence[Hashable]
 """The sharding of one dimension: a mesh axis, several, ``None`` or ``UNCONSTRAINED``."""
 
 
+@final
 @without_boundaries
 class PartitionSpec:
     """The mesh axis or axes that shard each dimension of an array.
@@ -67,10 +70,11 @@ class PartitionSpec:
 
     Notes:
       A spec names mesh axes by position: ``P("x", "y")`` shards dimension 0 over ``x``, while
-      ``P(("x", "y"))`` shards dimension 0 over both. ``P()`` is replicated.
+      ``P(("x", "y"))`` shards dimension 0 over both. ``P()`` is replicated. Equal specs are one
+      object while they are in use.
     """
 
-    __slots__ = ("_hash", "partitions", "reduced", "unreduced", "unreduced_kind")
+    __slots__ = ("__weakref__", "_hash", "partitions", "reduced", "unreduced", "unreduced_kind")
 
     UNCONSTRAINED = UNCONSTRAINED
 
@@ -80,13 +84,13 @@ class PartitionSpec:
     unreduced_kind: UnreducedKind | None
     _hash: int
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *partitions: Partition,
         unreduced: Set[Hashable] = _none,
         reduced: Set[Hashable] = _none,
         unreduced_kind: UnreducedKind | None = None,
-    ):
+    ) -> "PartitionSpec":
         try:
             parts = runtime.canonicalize_partitions(partitions)
             if unreduced is not _none or reduced is not _none or unreduced_kind is not None:
@@ -95,11 +99,12 @@ class PartitionSpec:
         except Exception as error:
             leave(error)
             raise
-        _set(self, "partitions", parts)
-        _set(self, "unreduced", unreduced)
-        _set(self, "reduced", reduced)
-        _set(self, "unreduced_kind", unreduced_kind)
-        _set(self, "_hash", hash((parts, unreduced, reduced, unreduced_kind)))
+        key = (parts, unreduced, reduced, unreduced_kind)
+        spec = _usual.get(key)
+        return _interned.make(key, _living_spec, key) if spec is None else spec
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError(f"{cls.__name__} cannot be a subclass of PartitionSpec.")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a PartitionSpec does not change; update({name}=...) makes another.")
@@ -283,6 +288,28 @@ def _rebuild(
     return PartitionSpec(
         *partitions, unreduced=unreduced, reduced=reduced, unreduced_kind=unreduced_kind
     )
+
+
+# Equal specs are one object: ``_living`` holds those in use, weakly; ``_interned`` is a fast lookup
+# of the common ones, and keeps them alive between uses.
+_interned: Cache[Any, PartitionSpec] = Cache("partition specs", 1024)
+_usual = _interned.entries
+_living: WeakValueDictionary[Any, PartitionSpec] = WeakValueDictionary()
+_lock = RLock()  # reentrant: a destructor that runs inside may make a spec
+
+
+def _living_spec(key: tuple[Any, ...]) -> PartitionSpec:
+    """Return the living spec with these attributes, or create it."""
+    with _lock:
+        spec = _living.get(key)
+        if spec is None:
+            spec = object.__new__(PartitionSpec)
+            names = ("partitions", "unreduced", "reduced", "unreduced_kind")
+            for name, value in zip(names, key, strict=True):
+                _set(spec, name, value)
+            _set(spec, "_hash", hash(key))
+            _living[key] = spec
+        return spec
 
 
 P = PartitionSpec
