@@ -346,6 +346,7 @@ OF_RICCI = {
     "functions of linear solves",  # found by the jaxpr of each new trace
     "index steps",
     "layouts",
+    "partition specs",
     "products",
     "jaxprs of generators",
     "programs of one equation",

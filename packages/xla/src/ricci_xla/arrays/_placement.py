@@ -224,7 +224,9 @@ def _reordered(array: ArrayImpl, sharding: Sharding, donate: bool, copy: bool) -
     by_device = {part._sharding._device_assignment[0]: part for part in _array.parts(array)}
     pieces = [by_device[device] for device in devices.addressable_device_list]
     if described.is_equivalent_to(sharding, array.ndim):
-        pieces = [_copied(part, part._sharding) for part in pieces] if copy else pieces
+        if copy:
+            with jaxlib_options.unguarded():
+                pieces = [_copied(part, part._sharding) for part in pieces]
         return ArrayImpl(placed_aval(array.aval, sharding), sharding, pieces, True)
     addressable = array._sharding.is_fully_addressable
     if addressable and _same_pieces(array._sharding, sharding, array.shape):
