@@ -140,11 +140,12 @@ def values(check: Check) -> dict[str, Any]:
 
 
 def differing(sides: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the facts in which the sides differ, both sides of each."""
+    """Return the facts in which the sides differ, both sides of each; failures always count."""
     theirs, ours = (sides[side] for side in SIDES)
     names = sorted({*theirs, *ours} - {"_device"})
     rows = {name: [theirs.get(name), ours.get(name)] for name in names}
-    return {"compared": len(names), "differ": {n: r for n, r in rows.items() if r[0] != r[1]}}
+    differ = {n: r for n, r in rows.items() if r[0] != r[1] or n == "_failed"}
+    return {"compared": len(names), "differ": differ}
 
 
 def ratios(runs: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
@@ -205,7 +206,8 @@ def main(arguments: list[str] | None = None) -> int:
     (check.folder / "gpu_check.json").write_text(text)
     print(text)
     wrong = report["values"]["wrong"] or report["values"]["failed"]
-    return int(bool(wrong or report["features"]["differ"]))
+    failed = "_failed" in report["training"]["differ"]
+    return int(bool(wrong or failed or report["features"]["differ"]))
 
 
 if __name__ == "__main__":

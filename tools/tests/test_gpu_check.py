@@ -37,6 +37,11 @@ def test_facts_in_which_the_sides_differ_are_reported():
     assert gpu_check.differing(sides) == {"compared": 2, "differ": {"b": [[2], [3]]}}
 
 
+def test_a_phase_that_fails_on_both_sides_is_reported():
+    sides = {"jax": {"_failed": "no driver"}, "ricci": {"_failed": "no driver"}}
+    assert gpu_check.differing(sides)["differ"] == {"_failed": ["no driver", "no driver"]}
+
+
 def test_times_are_medians_and_ratios():
     runs = [{"jax": {"x": t, "y": "error"}, "ricci": {"x": 2 * t, "y": 1}} for t in (1, 5, 2)]
     assert gpu_check.ratios(runs) == {"x": [2.0, 4.0, 2.0]}
