@@ -160,7 +160,7 @@ TABLE = (
         accepted=(
             Accepted(
                 lambda a, b, x: (a >= 30) & (x < 0),
-                lambda a, b, x, ref, eps: _cancelled(a, b, x, eps),
+                lambda a, b, x, _, eps: _cancelled(a, b, x, eps),
                 "terms of both signs cancel, whose sum of magnitudes is that at -x",
             ),
         ),
