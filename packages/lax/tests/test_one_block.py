@@ -72,7 +72,9 @@ def test_find_nan_names_it_and_its_remedy(block, backend, monkeypatch):
     # The derivative's own lines are not the user's.
     rules = _root.__module__.partition(".")[0]
     monkeypatch.setattr("ricci_ir._source._internal_roots", {"ricci", rules})
-    monkeypatch.setattr("ricci_ir._source._internal_modules", {})
+    internal_modules = {}
+    monkeypatch.setattr("ricci_ir._source._internal_modules", internal_modules)
+    monkeypatch.setattr("ricci_ir._source._passed_modules", internal_modules)
     found = find_nan(grad(names["masked"]), 0.0)
     assert found.forward.operation == primitive.name
     assert "puts 4.0 there" in found.forward.remedy[0]
