@@ -54,7 +54,7 @@ def export_names(namespace: dict[str, Any], *modules: str) -> None:
         if name in modules or not (name.startswith("_") or isinstance(value, ModuleType))
     )
     namespace.setdefault("__dir__", partial(public_names, namespace))
-    module: str = namespace["__name__"]
+    module: str = namespace.get("__name__", "")
     package = module.partition(".")[0]
     for name in namespace["__all__"]:
         value = namespace[name]

@@ -18,6 +18,9 @@ class ReferenceArray:
       aval: the abstract type.
 
     Example:
+      >>> import numpy as np
+      >>> import ricci_ir as ir
+      >>> from ricci_reference import ReferenceArray
       >>> ReferenceArray(np.ones(2, np.float32), ir.ShapedArray((2,), np.float32))
       Array([1., 1.], dtype=float32)
     """

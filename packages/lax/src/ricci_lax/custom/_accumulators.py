@@ -1,4 +1,4 @@
-"""Accumulators of cotangents: the arguments of the rules of ``defvjp_with_accums``."""
+"""Accumulators of cotangents: the arguments of ``defvjp_with_accums``'s rules and ``HiPrim``'s."""
 
 from typing import Any, Final
 
@@ -64,14 +64,14 @@ class ValAccum(GradAccum):
 
     Attributes:
       aval: the type of the cotangent.
-      val: the sum of the terms; a symbolic zero before the first one.
+      val: the sum of the terms; a symbolic zero before the first one, unless there is a first sum.
     """
 
     __slots__ = ("val",)
 
-    def __init__(self, aval: ir.ShapedArray):
+    def __init__(self, aval: ir.ShapedArray, val: Tangent | None = None):
         super().__init__(aval)
-        self.val: Tangent = Zero(aval)
+        self.val: Tangent = Zero(aval) if val is None else val
 
     def accum(self, x: ir.ArrayLike | SymbolicZero | None) -> None:
         """Add a term; ``None`` is zero.
@@ -82,7 +82,8 @@ class ValAccum(GradAccum):
         if x is None or isinstance(x, SymbolicZero | Zero):
             return
         aval: Any = ir.get_aval(x)
-        if aval.shape != self.aval.shape or aval.dtype != self.aval.dtype:
+        same = self.aval.is_high or (aval.shape, aval.dtype) == (self.aval.shape, self.aval.dtype)
+        if not same:
             raise ValueError(
                 f"accum: the cotangent has type {self.aval.str_short()}, but the term has type "
                 f"{aval.str_short()}."

@@ -11,8 +11,7 @@ import ricci_autodiff as ad
 import ricci_ir as ir
 import ricci_pytree as pytree
 from ricci_batching import Axis, batch_flat, batched_at
-
-from ._accumulators import GradAccum, NullAccum, ValAccum
+from ricci_lax.custom import GradAccum, NullAccum, ValAccum
 
 __all__ = ["HiPrim", "call_hi_primitive_p"]
 
