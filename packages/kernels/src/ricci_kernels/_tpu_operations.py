@@ -13,7 +13,6 @@ from ._staged_operations import apply_staged, staged_operation
 
 __all__ = [
     "bitcast",
-    "is_tpu_device",
     "load",
     "reciprocal",
     "roll",
@@ -209,14 +208,3 @@ def touch(ref: Reference) -> None:
       >>> pltpu.touch(ricci.new_ref(np.ones(2)))
     """
     del ref
-
-
-def is_tpu_device() -> bool:
-    """Whether the default device is known to be a TPU while a kernel is traced: it is not.
-
-    Example:
-      >>> from ricci.experimental.pallas import tpu as pltpu
-      >>> pltpu.is_tpu_device()
-      False
-    """
-    return False

@@ -13,6 +13,7 @@ from ._copies import semaphore_read as _semaphore_read
 from ._copies import semaphore_signal as _semaphore_signal
 from ._copies import semaphore_wait as _semaphore_wait
 from ._copies import sync_copy as sync_copy
+from ._devices import is_tpu_device as is_tpu_device
 from ._memory_spaces import ANY as _ANY
 from ._memory_spaces import HOST as _HOST
 from ._memory_spaces import SemaphoreType as SemaphoreType
@@ -22,8 +23,11 @@ from ._meshes import TensorCoreMesh as TensorCoreMesh
 from ._meshes import create_tensorcore_mesh as create_tensorcore_mesh
 from ._pipelines import emit_pipeline as emit_pipeline
 from ._specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
+from ._tpu_info import ChipVersion as ChipVersion
+from ._tpu_info import TpuInfo as TpuInfo
+from ._tpu_info import get_tpu_info as get_tpu_info
+from ._tpu_info import get_tpu_info_for_chip as get_tpu_info_for_chip
 from ._tpu_operations import bitcast as bitcast
-from ._tpu_operations import is_tpu_device as is_tpu_device
 from ._tpu_operations import load as load
 from ._tpu_operations import reciprocal as reciprocal
 from ._tpu_operations import roll as roll
@@ -54,11 +58,11 @@ SEMAPHORE: MemorySpace = MemorySpace.SEMAPHORE
 
 __getattr__: _Callable[[str], _Any] = _other_names(
     __name__,
-    "ACC BufferedRef BufferedRefBase ChipVersion LoweringException PipelineStep TpuInfo annotate "
+    "ACC BufferedRef BufferedRefBase LoweringException PipelineStep annotate "
     "async_remote_copy conv core core_barrier einshape emit_pipeline_with_allocations "
-    "emit_pipeline_with_async_prefetch get_barrier_semaphore get_tpu_info get_tpu_info_for_chip "
-    "make_async_remote_copy matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo "
-    "matmul_push_rhs pack_elementwise prng_random_bits prng_seed run_on_first_core sample_block "
+    "emit_pipeline_with_async_prefetch get_barrier_semaphore make_async_remote_copy "
+    "matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo matmul_push_rhs "
+    "pack_elementwise prng_random_bits prng_seed run_on_first_core sample_block "
     "stateful_bernoulli stateful_bits stateful_normal stateful_uniform stochastic_round "
     "to_pallas_key trace_value unpack_elementwise",
     {

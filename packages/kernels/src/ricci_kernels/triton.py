@@ -23,6 +23,7 @@ from ._accesses import atomic_xchg as atomic_xchg
 from ._accesses import atomic_xor as atomic_xor
 from ._accesses import masked_load as _masked_load
 from ._accesses import masked_store as _masked_store
+from ._devices import is_gpu_device as is_gpu_device
 from ._specs import CompilerParams as _CompilerParams
 
 CUSTOM_CALL_TARGET_NAME: str = "triton_kernel_call"
@@ -194,17 +195,6 @@ def max_contiguous[T](x: T, values: _Sequence[int] | int) -> T:
     """
     del values
     return x
-
-
-def is_gpu_device() -> bool:
-    """Whether kernels are compiled for a GPU: never, yet.
-
-    Example:
-      >>> from ricci.experimental.pallas import triton as plgpu
-      >>> plgpu.is_gpu_device()
-      False
-    """
-    return False
 
 
 __getattr__: _Callable[[str], _Any] = _other_names(
