@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ricci_ir as ir
+import ricci_numpy as jnp
 from ricci_pytree import tree_flatten, tree_unflatten
 
 from ._calls import pallas_call
@@ -53,6 +54,22 @@ def create_tensorcore_mesh(axis_name: str, num_cores: int | None = None) -> Tens
       1
     """
     return TensorCoreMesh(axis_name, 1 if num_cores is None else num_cores)
+
+
+class _CoreScope(ir.TupleRecord):
+    """A core as the name of an axis in scope, which keys caches of functions."""
+
+    index: int
+
+
+def _on_core(mesh: Any, core: int, run: Callable[..., Any], *args: Any) -> Any:
+    """Run a function with the names of a mesh's axes in scope, at the position of a core."""
+    axes: list[Any] = [
+        (name, ir.PositionedSize(size, lambda: jnp.int32(core)))
+        for name, size in mesh.shape.items()
+    ]
+    with ir.extend_axes([(_CoreScope(core), 1), *axes]):
+        return run(*args)
 
 
 class _Absent:
@@ -124,16 +141,16 @@ def kernel(
         )
     from_whole: Any = BlockSpec(memory_space=ANY)
     axes = tuple(mesh.shape.items())
-    grid = axes if any(size != 1 for _, size in axes) else ()
+    is_single = all(size == 1 for _, size in axes)
 
     @ir.looks_like(body)
     def call(*args: Any) -> Any:
         leaves, tree = tree_flatten(args)
         outs, out_tree = tree_flatten(out_type)
-        results = pallas_call(
+        run = pallas_call(
             body,
             out_type,
-            grid=grid,
+            grid=() if is_single else axes,
             in_specs=list(tree_unflatten(tree, [from_whole] * len(leaves))),
             out_specs=tree_unflatten(out_tree, [from_whole] * len(outs)),
             scratch_shapes=scratch_types,
@@ -143,7 +160,8 @@ def kernel(
             debug=debug,
             name=name,
             metadata=metadata,
-        )(*args)
+        )
+        results = _on_core(mesh, 0, run, *args) if is_single else run(*args)
         return list(results) if isinstance(out_type, list) else results
 
     return call
@@ -173,7 +191,7 @@ def core_map(mesh: Any, **options: Any) -> Callable[[Callable[[], None]], None]:
     del options
 
     def decorate(fun: Callable[[], None]) -> None:
-        for _ in range(next(iter(mesh.shape.values()), 1)):
-            fun()
+        for core in range(next(iter(mesh.shape.values()), 1)):
+            _on_core(mesh, core, fun)
 
     return decorate

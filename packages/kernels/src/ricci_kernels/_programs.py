@@ -1,6 +1,7 @@
 """The position in the grid: ``program_id`` and ``num_programs``."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import index as as_int
 from typing import Any
 
@@ -47,7 +48,11 @@ def entered(frame: Frame, names: Sequence[Any] | None, run: Callable[[], Any]) -
     sizes = tuple(size if isinstance(size, int) else None for size in frame.sizes)
     axes: list[Any] = [(_GridScope(sizes), 1)]
     if names is not None:
-        axes += [(name, size) for name, size in zip(names, sizes, strict=True) if name is not None]
+        axes += [
+            (name, size and ir.PositionedSize(size, partial(frame.position, axis)))
+            for axis, (name, size) in enumerate(zip(names, sizes, strict=True))
+            if name is not None
+        ]
     with _frame(frame), ir.extend_axes(axes):
         return run()
 

@@ -272,6 +272,9 @@ def _info(version: ChipVersion, num_cores: int) -> TpuInfo:
 def get_tpu_info() -> TpuInfo:
     """Return the figures of the TPU of the current mesh, or else of the default device.
 
+    Returns:
+      A ``TpuInfo``.
+
     Raises:
       ValueError: if the device is not a TPU, or of a kind without figures.
 
@@ -303,6 +306,9 @@ def get_tpu_info_for_chip(
     Args:
       chip_version: the version.
       num_tensor_cores_per_logical_device: the number of cores of a device.
+
+    Returns:
+      A ``TpuInfo``.
 
     Raises:
       ValueError: if a device of the chip has one core only, and another number is asked for.

@@ -1,17 +1,41 @@
 """Named axes in scope, and the cache key of all context that tracing a function reads."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
 from ricci_ir._contexts import current_mesh
 from ricci_ir._records import TupleRecord
 from ricci_ir._settings import Override, State, TraceKey, trace_key
 
-__all__ = ["axis_size", "axis_sizes", "extend_axes", "trace_context", "TraceContext"]
+__all__ = [
+    "PositionedSize",
+    "axis_size",
+    "axis_sizes",
+    "extend_axes",
+    "trace_context",
+    "TraceContext",
+]
 
 # The named axes of this thread with their sizes; a dict that is replaced, never changed in place.
 # It is not part of ``trace_key()``: single operations and composites cannot read it, and need not
 # be traced again for each size of an axis.
 axis_sizes: State = State("axis_sizes", None, {})
+
+
+class PositionedSize(int):
+    """The size of a named axis whose position is not that of a device or an example.
+
+    Args:
+      size: the size.
+      position: returns the position along the axis, an int32 scalar.
+    """
+
+    position: Callable[[], Any]
+
+    def __new__(cls, size: int, position: Callable[[], Any]) -> "PositionedSize":
+        self = super().__new__(cls, size)
+        self.position = position
+        return self
 
 
 def extend_axes(sizes: Iterable[tuple[Hashable, int]]) -> Override:

@@ -63,7 +63,7 @@ def axis_index(axis_name: AxisNameLike) -> ir.Array:
       An array without dimensions.
 
     Raises:
-      NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the axis name.
+      NameError: if no enclosing ``pmap``, ``shard_map``, ``vmap`` or kernel binds the axis name.
 
     Example:
       A random key for each member, made of one that all share:
@@ -79,10 +79,12 @@ def axis_index(axis_name: AxisNameLike) -> ir.Array:
     """
     index: Any = None
     for name in axis_names("axis_index", axis_name):
-        position = axis_index_p.bind(axis_name=name)
-        index = (
-            position if index is None else add(mul(index, _INT.type(ir.axis_size(name))), position)
-        )
+        size = ir.axis_sizes.value[name]
+        if isinstance(size, ir.PositionedSize):
+            position = size.position()
+        else:
+            position = axis_index_p.bind(axis_name=name)
+        index = position if index is None else add(mul(index, _INT.type(size)), position)
     return iota(_INT, 1)[0] if index is None else index
 
 
@@ -97,7 +99,7 @@ def axis_size(axis_name: AxisNameLike) -> int:
       An int, known while tracing.
 
     Raises:
-      NameError: if no enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the axis name.
+      NameError: if no enclosing ``pmap``, ``shard_map``, ``vmap`` or kernel binds the axis name.
 
     Example:
       >>> import numpy as np
