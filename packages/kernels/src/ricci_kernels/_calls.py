@@ -17,6 +17,7 @@ from ._primitive import pallas_call_p
 from ._programs import entered, traced_frame
 from ._specs import CompilerParams, CostEstimate, GridSpec, no_block_spec
 from ._tpu_parameters import interpretation
+from ._tpu_random import StateNeededError, state_ref, with_state
 
 __all__ = ["pallas_call"]
 
@@ -127,10 +128,12 @@ def pallas_call(
         avals = tuple([_operand_aval(place_of(kernel), x) for x in leaves])
         axes = _axes_of((*bounds, *leaves))
         key = (in_tree, avals, axes, ir.trace_context())
+        mode = interpretation(interpret)
         result = traced.recall(key)
         if result is None:
             trace = partial(
                 _trace,
+                mode,
                 kernel,
                 spec,
                 sizes,
@@ -159,7 +162,7 @@ def pallas_call(
             debug=debug,
             grid_mapping=result.mapping,
             input_output_aliases=aliases,
-            interpret=interpretation(interpret),
+            interpret=mode,
             jaxpr=result.jaxpr,
             mesh=None,
             metadata=dictionary,
@@ -242,6 +245,7 @@ def _aliases(
 
 
 def _trace(
+    mode: Any,
     kernel: Callable[..., Any],
     spec: GridSpec,
     sizes: tuple[int | None, ...],
@@ -279,10 +283,11 @@ def _trace(
     scratch = [buffer_type(x, f"scratch_shapes[{i}]") for i, x in enumerate(scratch_leaves)]
     blocks = [*[m.ref_aval for m in mappings], *[s.get_ref_aval() for s in scratch]]
     refs = [*scalar_refs, *[varying_ref(ref, axes) for ref in blocks]]
-    ends = np.cumsum([len(scalar_refs), len(input_leaves), len(out_avals)])
+    counts = [len(scalar_refs), len(input_leaves), len(out_avals), len(scratch)]
+    ends = np.cumsum(counts)
 
     def flat(*xs: Any) -> list[Any]:
-        groups = [xs[: ends[0]], xs[ends[0] : ends[1]], xs[ends[1] : ends[2]], xs[ends[2] :]]
+        groups = [xs[start:end] for start, end in zip((0, *ends), ends, strict=False)]
         outs = tree_unflatten(out_tree, groups[2])
         buffers = tree_unflatten(scratch_tree, groups[3])
         named = buffers if isinstance(buffers, dict) else {}
@@ -294,7 +299,8 @@ def _trace(
             *positional,
         )
         frame = traced_frame(sizes)
-        result = entered(frame, spec.grid_names, lambda: kernel(*args, **named))
+        run = partial(entered, frame, spec.grid_names, lambda: kernel(*args, **named))
+        result = with_state(mode, xs[ends[3] :], run)
         if result is not None:
             raise ValueError(
                 f"The kernel function in {title} should return None. It returns a PyTree: "
@@ -302,9 +308,12 @@ def _trace(
             )
         return []
 
-    jaxpr = ir.trace_to_jaxpr(flat, refs, ir.DebugInfo("pallas_call", place_of(kernel)))
-    count = (len(scalar_refs), len(input_leaves), len(out_avals))
-    mapping = GridMapping(sizes, spec.grid_names, mappings, *count)
+    info = ir.DebugInfo("pallas_call", place_of(kernel))
+    try:
+        jaxpr = ir.trace_to_jaxpr(flat, refs, info)
+    except StateNeededError:
+        jaxpr = ir.trace_to_jaxpr(flat, [*refs, varying_ref(state_ref, axes)], info)
+    mapping = GridMapping(sizes, spec.grid_names, mappings, *counts[:3])
     if not jaxpr.consts:
         return _Traced(jaxpr, mapping, [])
     return _with_captured(title, jaxpr, mapping, axes)

@@ -59,7 +59,7 @@ def create_tensorcore_mesh(axis_name: str, num_cores: int | None = None) -> Tens
 class _CoreScope(ir.TupleRecord):
     """A core as the name of an axis in scope, which keys caches of functions."""
 
-    index: int
+    core: int
 
 
 def _on_core(mesh: Any, core: int, run: Callable[..., Any], *args: Any) -> Any:

@@ -48,6 +48,12 @@ from ._tpu_parameters import Tiling as Tiling
 from ._tpu_parameters import force_tpu_interpret_mode as force_tpu_interpret_mode
 from ._tpu_parameters import reset_tpu_interpret_mode_state as reset_tpu_interpret_mode_state
 from ._tpu_parameters import set_tpu_interpret_mode as set_tpu_interpret_mode
+from ._tpu_random import prng_random_bits as prng_random_bits
+from ._tpu_random import prng_seed as prng_seed
+from ._tpu_random import stateful_bernoulli as stateful_bernoulli
+from ._tpu_random import stateful_bits as stateful_bits
+from ._tpu_random import stateful_normal as stateful_normal
+from ._tpu_random import stateful_uniform as stateful_uniform
 
 VMEM: MemorySpace = MemorySpace.VMEM
 VMEM_SHARED: MemorySpace = MemorySpace.VMEM_SHARED
@@ -62,8 +68,7 @@ __getattr__: _Callable[[str], _Any] = _other_names(
     "async_remote_copy conv core core_barrier einshape emit_pipeline_with_allocations "
     "emit_pipeline_with_async_prefetch get_barrier_semaphore make_async_remote_copy "
     "matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo matmul_push_rhs "
-    "pack_elementwise prng_random_bits prng_seed run_on_first_core sample_block "
-    "stateful_bernoulli stateful_bits stateful_normal stateful_uniform stochastic_round "
+    "pack_elementwise run_on_first_core sample_block stochastic_round "
     "to_pallas_key trace_value unpack_elementwise",
     {
         "ANY": ("pl.ANY", _ANY),

@@ -1,0 +1,295 @@
+"""Random numbers of kernels for TPUs, whose state is a buffer of the kernel.
+
+Interpreted, the bits are those of Threefry-2x32 with 20 rounds (Salmon et al., 'Parallel random
+numbers: as easy as 1, 2, 3', SC 2011), of a key from the seeds and of a counter. JAX's simulator
+answers zeros, and so do ``InterpretParams``.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+import ricci_lax as lax
+import ricci_numpy as jnp
+
+from ._accesses import Reference
+from ._memory_spaces import TPUMemorySpace
+from ._tpu_parameters import InterpretParams
+
+__all__ = [
+    "prng_random_bits",
+    "prng_seed",
+    "stateful_bernoulli",
+    "stateful_bits",
+    "stateful_normal",
+    "stateful_uniform",
+]
+
+# Two words of the key, and the counter.
+state_ref: ir.AbstractRef = ir.AbstractRef(
+    ir.ShapedArray((3,), np.dtype("uint32")), TPUMemorySpace.SMEM
+)
+
+
+class StateNeededError(Exception):
+    """Raised where a kernel that is traced without a state of random numbers reads it."""
+
+
+class RandomState(ir.TupleRecord):
+    """The random numbers of the kernel that is being traced.
+
+    Attributes:
+      ref: the reference to the state, or ``None`` if the kernel is traced without.
+      mode: the interpretation of the kernel; false if it is compiled.
+    """
+
+    ref: Any
+    mode: Any
+
+
+_random_state: ir.State = ir.State("kernel_random_state", None, None)
+
+
+class _RandomScope(ir.TupleRecord):
+    """The kind of random bits as the name of an axis in scope, which keys caches of functions."""
+
+    are_zeros: bool
+
+
+def _current(name: str) -> RandomState:
+    state = _random_state.value
+    if state is None:
+        raise NotImplementedError(
+            f"{name} is called outside of a kernel. Call it in the function that pallas_call runs, "
+            "or take numbers from jax.random."
+        )
+    if not state.mode:
+        raise NotImplementedError(
+            f"{name} is not compiled for TPUs. Pass random bits to the kernel as an input, or "
+            "interpret=True to pallas_call."
+        )
+    if state.ref is None:
+        raise StateNeededError(name)
+    return state
+
+
+def prng_seed(*seeds: int | ir.Array) -> None:
+    """Set the state of the random numbers of a kernel.
+
+    Args:
+      seeds: integers, or traced ones.
+
+    Raises:
+      NotImplementedError: outside of a kernel, or if it is compiled.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def kernel(out):
+      ...     pltpu.prng_seed(7, pl.program_id(0))
+      ...     out[...] = pltpu.prng_random_bits((8, 128))
+      >>> shape = ricci.ShapeDtypeStruct((8, 128), np.int32)
+      >>> bits = pl.pallas_call(kernel, shape, grid=1, interpret=True)()
+      >>> bool((bits == bits[0, 0]).all())
+      False
+    """
+    ref = _current("prng_seed").ref
+    key = jnp.zeros(2, np.uint32)
+    for seed in seeds:
+        value = np.uint32(seed % 2**32) if isinstance(seed, int) else jnp.asarray(seed)
+        word = lax.convert_element_type(value, np.uint32)
+        key = jnp.stack(_threefry(key, word, np.uint32(0)))
+    ref[...] = jnp.concatenate([key, jnp.zeros(1, np.uint32)])
+
+
+def prng_random_bits(shape: Sequence[int]) -> ir.Array:
+    """Random bits, which change the state of the kernel's random numbers.
+
+    Args:
+      shape: the shape.
+
+    Returns:
+      An int32 array; zeros with ``interpret=InterpretParams()``, as in JAX.
+
+    Raises:
+      NotImplementedError: outside of a kernel, or if it is compiled.
+
+    Example:
+      See ``prng_seed``.
+
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> pltpu.prng_random_bits.__name__
+      'prng_random_bits'
+    """
+    if isinstance(_current("prng_random_bits").mode, InterpretParams):
+        return jnp.zeros(shape, np.int32)
+    return lax.bitcast_convert_type(_bits("prng_random_bits", shape), np.int32)
+
+
+def _bits(name: str, shape: Sequence[int]) -> ir.Array:
+    """The next 32-bit words."""
+    ref = _current(name).ref
+    shape = tuple(shape)
+    state = ref[...]
+    places = lax.reshape(lax.iota(np.uint32, int(np.prod(shape))), shape)
+    ref[2] = lax.add(state[2], np.uint32(1))
+    return _threefry(state[:2], jnp.broadcast_to(state[2], shape), places)[0]
+
+
+def _threefry(key: ir.Array, first: Any, second: Any) -> tuple[ir.Array, ir.Array]:
+    """The block cipher Threefry-2x32 of two words with 20 rounds."""
+    words = key[0], key[1], key[0] ^ key[1] ^ np.uint32(0x1BD11BDA)
+    x, y = first + words[0], second + words[1]
+    for block in range(5):
+        for distance in ((13, 15, 26, 6), (17, 29, 16, 24))[block % 2]:
+            x = x + y
+            y = x ^ (y << np.uint32(distance) | y >> np.uint32(32 - distance))
+        x = x + words[(block + 1) % 3]
+        y = y + words[(block + 2) % 3] + np.uint32(block + 1)
+    return x, y
+
+
+def stateful_bits(shape: Sequence[int] = (), dtype: ir.DTypeLike = np.uint32) -> ir.Array:
+    """Random bits as unsigned integers; see ``random.bits``.
+
+    Args:
+      shape: the shape.
+      dtype: an unsigned integer type of at most 32 bits.
+
+    Returns:
+      An array.
+
+    Raises:
+      NotImplementedError: outside of a kernel, or if it is compiled.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def kernel(out):
+      ...     pltpu.prng_seed(7)
+      ...     out[...] = pltpu.stateful_bits((8, 128))
+      >>> shape = ricci.ShapeDtypeStruct((8, 128), np.uint32)
+      >>> pl.pallas_call(kernel, shape, interpret=True)().dtype
+      dtype('uint32')
+    """
+    return lax.convert_element_type(_bits("stateful_bits", shape), dtype)
+
+
+def stateful_uniform(
+    shape: Sequence[int] = (),
+    dtype: ir.DTypeLike = np.float32,
+    minval: ir.ArrayLike = 0.0,
+    maxval: ir.ArrayLike = 1.0,
+) -> ir.Array:
+    """Uniformly distributed floats; see ``random.uniform``.
+
+    Args:
+      shape: the shape.
+      dtype: the dtype.
+      minval, maxval: the first value, and the end of the range.
+
+    Returns:
+      An array.
+
+    Raises:
+      NotImplementedError: outside of a kernel, or if it is compiled.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def kernel(out):
+      ...     pltpu.prng_seed(7)
+      ...     out[...] = pltpu.stateful_uniform((8, 128), minval=2.0, maxval=3.0)
+      >>> shape = ricci.ShapeDtypeStruct((8, 128), np.float32)
+      >>> values = pl.pallas_call(kernel, shape, interpret=True)()
+      >>> bool((values >= 2).all() and (values < 3).all())
+      True
+    """
+    unit = _unit("stateful_uniform", shape)
+    low, high = (jnp.asarray(x, np.float32) for x in (minval, maxval))
+    return lax.convert_element_type(jnp.maximum(low, unit * (high - low) + low), dtype)
+
+
+def _unit(name: str, shape: Sequence[int]) -> ir.Array:
+    """Floats in [0, 1): multiples of 2**-23."""
+    mantissa = lax.convert_element_type(_bits(name, shape) >> np.uint32(9), np.float32)
+    return mantissa * np.float32(2**-23)
+
+
+def stateful_normal(shape: Sequence[int] = (), dtype: ir.DTypeLike = np.float32) -> ir.Array:
+    """Normally distributed floats; see ``random.normal``.
+
+    Args:
+      shape: the shape.
+      dtype: the dtype.
+
+    Returns:
+      An array.
+
+    Raises:
+      NotImplementedError: outside of a kernel, or if it is compiled.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def kernel(out):
+      ...     pltpu.prng_seed(7)
+      ...     out[...] = pltpu.stateful_normal((8, 128))
+      >>> shape = ricci.ShapeDtypeStruct((8, 128), np.float32)
+      >>> bool(abs(pl.pallas_call(kernel, shape, interpret=True)().mean()) < 0.1)
+      True
+    """
+    # The centres of 2**23 intervals of (-1, 1).
+    centred = _unit("stateful_normal", shape) * 2 - np.float32(1 - 2**-23)
+    return lax.convert_element_type(lax.erf_inv(centred) * np.float32(np.sqrt(2)), dtype)
+
+
+def stateful_bernoulli(p: ir.ArrayLike = 0.5, shape: Sequence[int] | None = None) -> ir.Array:
+    """Bools that are true with a probability; see ``random.bernoulli``.
+
+    Args:
+      p: the probability.
+      shape: the shape; by default that of ``p``.
+
+    Returns:
+      An array of bools.
+
+    Raises:
+      NotImplementedError: outside of a kernel, or if it is compiled.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def kernel(x, out):
+      ...     pltpu.prng_seed(7)
+      ...     out[...] = x[...] * pltpu.stateful_bernoulli(1.0, (8, 128))
+      >>> shape = ricci.ShapeDtypeStruct((8, 128), np.float32)
+      >>> bool(pl.pallas_call(kernel, shape, interpret=True)(np.ones((8, 128), np.float32)).all())
+      True
+    """
+    return _unit("stateful_bernoulli", np.shape(p) if shape is None else shape) < p
+
+
+def with_state[T](mode: Any, refs: Sequence[Reference], run: Callable[[], T]) -> T:
+    """Run a kernel's function with the state in a reference, if there is one.
+
+    Args:
+      mode: the interpretation of the kernel.
+      refs: no reference, or that to the state.
+      run: the function.
+    """
+    axes: list[Any] = [(_RandomScope(isinstance(mode, InterpretParams)), 1)] if refs else []
+    with _random_state(RandomState(refs[0] if refs else None, mode)), ir.extend_axes(axes):
+        return run()
