@@ -245,7 +245,7 @@ def _aliases(
 
 
 def _trace(
-    mode: Any,
+    mode: object,
     kernel: Callable[..., Any],
     spec: GridSpec,
     sizes: tuple[int | None, ...],

@@ -1,7 +1,5 @@
 """The device that a kernel is traced for."""
 
-from typing import Any
-
 import ricci_ir as ir
 
 __all__ = ["current_device", "is_gpu_device", "is_tpu_device"]
@@ -9,7 +7,7 @@ __all__ = ["current_device", "is_gpu_device", "is_tpu_device"]
 _GPUS = ("cuda", "gpu", "rocm")
 
 
-def current_device() -> Any:
+def current_device() -> object:
     """The device of the current abstract mesh, or else the default one; ``None`` without any."""
     device = getattr(ir.current_mesh.value, "abstract_device", None)
     if device is not None:

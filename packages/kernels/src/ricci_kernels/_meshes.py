@@ -62,14 +62,13 @@ class _CoreScope(ir.TupleRecord):
     core: int
 
 
-def _on_core(mesh: Any, core: int, run: Callable[..., Any], *args: Any) -> Any:
+def _on_core[T](shape: Mapping[str, int], core: int, run: Callable[[], T]) -> T:
     """Run a function with the names of a mesh's axes in scope, at the position of a core."""
     axes: list[Any] = [
-        (name, ir.PositionedSize(size, lambda: jnp.int32(core)))
-        for name, size in mesh.shape.items()
+        (name, ir.PositionedSize(size, lambda: jnp.int32(core))) for name, size in shape.items()
     ]
     with ir.extend_axes([(_CoreScope(core), 1), *axes]):
-        return run(*args)
+        return run()
 
 
 class _Absent:
@@ -161,7 +160,7 @@ def kernel(
             name=name,
             metadata=metadata,
         )
-        results = _on_core(mesh, 0, run, *args) if is_single else run(*args)
+        results = _on_core(mesh.shape, 0, lambda: run(*args)) if is_single else run(*args)
         return list(results) if isinstance(out_type, list) else results
 
     return call
@@ -192,6 +191,6 @@ def core_map(mesh: Any, **options: Any) -> Callable[[Callable[[], None]], None]:
 
     def decorate(fun: Callable[[], None]) -> None:
         for core in range(next(iter(mesh.shape.values()), 1)):
-            _on_core(mesh, core, fun)
+            _on_core(mesh.shape, core, fun)
 
     return decorate

@@ -2,7 +2,6 @@
 
 import enum
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -286,7 +285,7 @@ def get_tpu_info() -> TpuInfo:
       ...     pltpu.get_tpu_info().vmem_capacity_bytes // 2**20
       128
     """
-    device: Any = current_device()
+    device = current_device()
     kind = str(getattr(device, "device_kind", device))
     if kind not in _KINDS:
         raise ValueError(
@@ -295,7 +294,7 @@ def get_tpu_info() -> TpuInfo:
             '("x",), abstract_device=AbstractDevice("TPU v5e", 1, "tpu"))).'
         )
     cores = getattr(device, "num_cores", None)
-    return _info(_KINDS[kind], 1 if cores is None else cores)
+    return _info(_KINDS[kind], 1 if cores is None else int(cores))
 
 
 def get_tpu_info_for_chip(

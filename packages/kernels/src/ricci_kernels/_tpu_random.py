@@ -46,7 +46,7 @@ class RandomState(ir.TupleRecord):
     """
 
     ref: Any
-    mode: Any
+    mode: object
 
 
 _random_state: ir.State = ir.State("kernel_random_state", None, None)
@@ -102,7 +102,7 @@ def prng_seed(*seeds: int | ir.Array) -> None:
     for seed in seeds:
         value = np.uint32(seed % 2**32) if isinstance(seed, int) else jnp.asarray(seed)
         word = lax.convert_element_type(value, np.uint32)
-        key = jnp.stack(_threefry(key, word, np.uint32(0)))
+        key = jnp.stack(_threefry(key, word, jnp.uint32(0)))
     ref[...] = jnp.concatenate([key, jnp.zeros(1, np.uint32)])
 
 
@@ -140,7 +140,7 @@ def _bits(name: str, shape: Sequence[int]) -> ir.Array:
     return _threefry(state[:2], jnp.broadcast_to(state[2], shape), places)[0]
 
 
-def _threefry(key: ir.Array, first: Any, second: Any) -> tuple[ir.Array, ir.Array]:
+def _threefry(key: ir.Array, first: ir.Array, second: ir.Array) -> tuple[ir.Array, ir.Array]:
     """The block cipher Threefry-2x32 of two words with 20 rounds."""
     words = key[0], key[1], key[0] ^ key[1] ^ np.uint32(0x1BD11BDA)
     x, y = first + words[0], second + words[1]
@@ -282,7 +282,7 @@ def stateful_bernoulli(p: ir.ArrayLike = 0.5, shape: Sequence[int] | None = None
     return _unit("stateful_bernoulli", np.shape(p) if shape is None else shape) < p
 
 
-def with_state[T](mode: Any, refs: Sequence[Reference], run: Callable[[], T]) -> T:
+def with_state[T](mode: object, refs: Sequence[Reference], run: Callable[[], T]) -> T:
     """Run a kernel's function with the state in a reference, if there is one.
 
     Args:
