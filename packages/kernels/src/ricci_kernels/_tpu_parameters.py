@@ -126,8 +126,8 @@ class CompilerParams(_CompilerParams):
 class InterpretParams:
     """Options of an interpreter that simulates a TPU.
 
-    Given as ``interpret``, a kernel is interpreted as with ``interpret=True``. Nothing is
-    simulated: the options are of no effect.
+    Given as ``interpret``, a kernel is interpreted as with ``interpret=True``, except that
+    ``prng_random_bits`` are zeros. Nothing is simulated: the options are of no effect.
 
     Args:
       detect_races, out_of_bounds_reads, skip_floating_point_ops: as in JAX.
