@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_kernels._accesses import masked_load_p, masked_store_p, optional
 from ricci_kernels._control import run_scoped_p
 from ricci_kernels._copy_primitives import Forms
 from ricci_kernels._memory_spaces import SemaphoreType
@@ -215,6 +216,36 @@ def _addupdate(
     return []
 
 
+def _masked_load(
+    ctx: Writer,
+    ref: Reference,
+    *operands: Value,
+    transforms: Forms,
+    has_mask: bool,
+    has_other: bool,
+    **_: object,
+) -> Value:
+    (mask, other), positions = optional(operands, has_mask, has_other)
+    value = read(ctx, ref, view_of(ctx, ref, transforms, positions))
+    if mask is None or other is None:
+        return value
+    return ctx.emit("arith.select", [mask, value, other], value.aval)
+
+
+def _masked_store(
+    ctx: Writer,
+    ref: Reference,
+    value: Value,
+    *operands: Value,
+    transforms: Forms,
+    has_mask: bool,
+    **_: object,
+) -> list[Value]:
+    (mask,), positions = optional(operands, has_mask)
+    write(ctx, ref, view_of(ctx, ref, transforms, positions), value, mask)
+    return []
+
+
 def _new_ref(ctx: Writer, value: Value, *, memory_space: object, **_: object) -> Reference:
     space = space_name(memory_space, "vmem" if value.shape else "smem")
     ref = allocate(ctx, value.shape, value.dtype, space)
@@ -257,6 +288,8 @@ def _run_scoped(
 
 mosaic_rules.update(
     {
+        masked_load_p: _masked_load,
+        masked_store_p: _masked_store,
         refs.addupdate_p: _addupdate,
         refs.empty_ref_p: _empty_ref,
         refs.free_ref_p: _free,
