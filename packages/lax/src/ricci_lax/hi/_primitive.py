@@ -13,6 +13,8 @@ import ricci_pytree as pytree
 from ricci_batching import Axis, batch_flat, batched_at
 from ricci_lax.custom import GradAccum, NullAccum, ValAccum
 
+from ._batching import unmap_avals
+
 __all__ = ["HiPrim", "call_hi_primitive_p"]
 
 
@@ -174,12 +176,7 @@ class _Mapped(HiPrim):
         self, prim: HiPrim, axis: ir.PyTree, args: ir.PyTree, dims: ir.PyTree, out_dim: ir.PyTree
     ):
         self.in_avals = pytree.tree_map(ir.typeof, args)
-        out_dims = prim.out_tree.flatten_up_to(out_dim)
-        batched = [
-            aval if dim is None else _batched_type(aval, axis, dim)
-            for aval, dim in zip(prim.out_avals_flat, out_dims, strict=True)
-        ]
-        self.out_aval = prim.out_tree.unflatten(batched)
+        self.out_aval = unmap_avals(axis, prim.out_aval, out_dim)
         self.params = {"prim": prim, "axis_data": axis, "in_dims": dims, "out_dim": out_dim}
         super().__init__()
 
@@ -213,10 +210,6 @@ class _Mapped(HiPrim):
             for x, d, t in zip(values, out_dims, targets, strict=True)
         ]
         return out_tree.unflatten(moved)
-
-
-def _batched_type(aval: ir.PyTree, axis: Axis, dim: ir.PyTree) -> ir.PyTree:
-    return aval.inc_rank(axis.size, dim) if aval.is_high else axis.batched_aval(aval, dim)
 
 
 def _is_zero(x: object) -> bool:

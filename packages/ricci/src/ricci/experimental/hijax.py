@@ -19,10 +19,13 @@ from ricci_lax import HiPrim as HiPrim
 from ricci_lax import NullAccum as NullAccum
 from ricci_lax import RefAccum as RefAccum
 from ricci_lax import ValAccum as ValAccum
+from ricci_lax import bdims_at_front as bdims_at_front
 from ricci_lax import jvp_from_lin as jvp_from_lin
 from ricci_lax import linearize_from_jvp as linearize_from_jvp
+from ricci_lax import unmap_avals as unmap_avals
 from ricci_lax import vjp_from_jvp as vjp_from_jvp
 from ricci_lax import vjp_from_lin as vjp_from_lin
+from ricci_lax import vmap_rule as vmap_rule
 from ricci_lax.refs import TransformedRef as TransformedRef
 
 _guard_public(globals())
