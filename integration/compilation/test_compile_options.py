@@ -130,6 +130,7 @@ def test_plugins_are_given_their_options(no_devices, setting, monkeypatch):
     )
     monkeypatch.setattr(_plugins.runtime, "pjrt_plugin_loaded", lambda name: True)
     monkeypatch.setattr(_plugins.runtime, "pjrt_plugin_initialized", lambda name: True)
+    monkeypatch.setattr(_plugins, "_register_profiler", lambda platform: None)
     setting("jax_pjrt_client_create_options", "a:1")
     _plugins.make_plugin_client(_plugins.Plugin("own", None), {})
     setting("jax_cuda_visible_devices", "1")

@@ -109,6 +109,7 @@ def test_only_the_users_frames_are_shown(call):
 WITHOUT_BOUNDARIES = {
     "ricci.core.Jaxpr",
     "ricci.core.ShapedArray",
+    "ricci.experimental.hijax.AbstractRef",
     "ricci.experimental.jet.JetTracer",
     "ricci.experimental.pallas.semaphore",
     "ricci.experimental.pallas.tpu.dma_semaphore",

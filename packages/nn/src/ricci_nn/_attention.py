@@ -266,8 +266,7 @@ def _logits(query: Array, key: Array, scale: float) -> Array:
     k = key.shape[2]
     grouped = jnp.reshape(query, (batch, t, k, n // k, h))
     dtype = promote_types(query.dtype, np.float32)
-    numbers = (((4,), (3,)), ((0, 2), (0, 2)))
-    logits = lax.dot_general(grouped, key, numbers, preferred_element_type=dtype)
+    logits = jnp.einsum("btkgh,bskh->bktgs", grouped, key, preferred_element_type=dtype)
     return jnp.multiply(logits, exact_scalar(scale, logits.dtype))
 
 

@@ -17,8 +17,8 @@ class GradAccum:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: ir.ShapedArray):
-        self.aval: Final = aval
+    def __init__(self, aval: ir.AbstractValue):
+        self.aval: Final[Any] = aval
 
     def accum(self, x: ir.ArrayLike | SymbolicZero | None) -> None:
         """Add a term; ``None`` is zero."""
@@ -69,7 +69,7 @@ class ValAccum(GradAccum):
 
     __slots__ = ("val",)
 
-    def __init__(self, aval: ir.ShapedArray, val: Tangent | None = None):
+    def __init__(self, aval: ir.AbstractValue, val: Tangent | None = None):
         super().__init__(aval)
         self.val: Tangent = Zero(aval) if val is None else val
 

@@ -224,7 +224,7 @@ class JitFunction:
 
         A warm start may have the executable of the call; else the new one is stored there.
         """
-        if ir.context.trace is not ir.eval_trace and not ir.is_recording():
+        if ir.hi_values.in_use and ir.context.trace is not ir.eval_trace and not ir.is_recording():
             # The rules of operations on values of several arrays apply to these as a whole.
             if ir.has_hi_values((args, kwargs)):
                 return self.fun(*args, **kwargs), None
