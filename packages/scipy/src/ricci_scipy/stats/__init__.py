@@ -1,15 +1,31 @@
 """Distributions, each a module of its functions, and statistics of samples."""
 
-from . import _continuous, _descriptive, _discrete, _kernel_density, _multivariate
-from ._continuous import *
-from ._descriptive import *
-from ._discrete import *
-from ._kernel_density import *
-from ._multivariate import *
+from ._continuous import (
+    beta,
+    cauchy,
+    chi2,
+    expon,
+    gamma,
+    gennorm,
+    gumbel_l,
+    gumbel_r,
+    laplace,
+    logistic,
+    norm,
+    pareto,
+    t,
+    truncnorm,
+    uniform,
+    vonmises,
+    wrapcauchy,
+)
+from ._descriptive import mode, rankdata, sem
+from ._discrete import bernoulli, betabinom, binom, geom, nbinom, poisson
+from ._kernel_density import gaussian_kde
+from ._multivariate import dirichlet, multinomial, multivariate_normal
 
-__all__: list[str] = []
-__all__ += _continuous.__all__
-__all__ += _descriptive.__all__
-__all__ += _discrete.__all__
-__all__ += _kernel_density.__all__
-__all__ += _multivariate.__all__
+__all__ = ["bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon"]
+__all__ += ["gamma", "gaussian_kde", "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace"]
+__all__ += ["logistic", "mode", "multinomial", "multivariate_normal", "nbinom", "norm"]
+__all__ += ["pareto", "poisson", "rankdata", "sem", "t", "truncnorm", "uniform", "vonmises"]
+__all__ += ["wrapcauchy"]
