@@ -137,7 +137,6 @@ class FittedFunction[**P, R]:
     """
 
     def __init__(self, f: Callable[P, R], limit: int):
-        self._fun: Callable[P, R] = f
         self._call: Callable[P, R] = f if ir.has_stages(f) or hasattr(f, "trace") else jit(f)
         self._limit: int = limit
         self._fits: dict[Any, MemoryFit] = {}
@@ -225,7 +224,7 @@ class _Planner:
                 break
             peak = self._peak(choice.recomputation)
             peaks[choice.recomputation] = peak
-            offset += peak - (offset + choice.bytes)
+            offset = peak - choice.bytes  # as measured
             if peak <= self.limit and (best is None or choice.again < best[0].again):
                 best = choice, peak
             if best is not None and len(peaks) > 1:
