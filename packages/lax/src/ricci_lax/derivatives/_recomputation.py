@@ -32,24 +32,24 @@ class Differentiated:
     """Statistics of the functions that are differentiated.
 
     Attributes:
-      count: the number of functions.
+      jaxprs: their jaxprs.
       scans: the number of scans in them.
       names: the names of values (by ``checkpoint_name``) in them.
     """
 
-    __slots__ = ("count", "names", "scans")
+    __slots__ = ("jaxprs", "names", "scans")
 
     def __init__(self):
-        self.count: int = 0
+        self.jaxprs: list[Jaxpr] = []
         self.scans: int = 0
         self.names: set[str] = set()
 
     def look(self, fun: _Flat) -> _Flat:
-        """Return the function, counted when it is called."""
+        """Return the function, whose jaxpr is recorded when it is called."""
 
         def run(*leaves: object) -> Sequence[Any]:
-            self.count += 1
             jaxpr, consts = traced_flat(fun, leaves)
+            self.jaxprs.append(jaxpr)
             self._read(jaxpr)
             return eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
 

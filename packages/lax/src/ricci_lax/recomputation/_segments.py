@@ -33,7 +33,6 @@ __all__ = [
     "operations",
     "repeated_in_scans",
     "segment_counts",
-    "traced_flat",
 ]
 
 _SHORTEST = 4  # equations in a segment

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import ricci_ir as ir
 import ricci_lax.recomputation as rc
 from ricci_autodiff import rewrite_differentiated
+from ricci_lax import Differentiated
 from ricci_parallel.reports._collective import shown_bytes
 from ricci_pytree import tree_flatten
 from ricci_xla import compile_with_lines, jit, trace_call
@@ -204,17 +205,18 @@ class _Planner:
         Raises:
           MemoryLimitError: if none does.
         """
-        unlimited, jaxprs = self._unlimited()
+        seen = Differentiated()
+        unlimited = self._peak(seen.look)
         if unlimited <= self.limit:
             return MemoryFit(self.limit, unlimited, unlimited, None, 0.0, self.compiled)
-        if not jaxprs:
+        if not seen.jaxprs:
             raise MemoryLimitError(
                 f"the peak is {shown_bytes(unlimited)}, above {shown_bytes(self.limit)}, and the "
                 "function differentiates nothing whose residuals could be recomputed. "
                 "ricci.memory_plan lists what is in memory."
             )
         # The function with the most residuals decides; the rewrite applies to all of them.
-        residuals, forward, choices = max(map(_choices, jaxprs), key=lambda result: result[0])
+        residuals, forward, choices = max(map(_choices, seen.jaxprs), key=lambda result: result[0])
         offset = unlimited - residuals  # the peak without the residuals
         peaks: dict[rc.Recomputation, int] = {}
         best: tuple[_Choice, int] | None = None
@@ -257,20 +259,6 @@ class _Planner:
         if fitting:
             return min(fitting, key=lambda choice: (choice.again, choice.bytes))
         return min(new, key=lambda choice: choice.bytes, default=None)
-
-    def _unlimited(self) -> tuple[int, list[ir.Jaxpr]]:
-        """Compile the call as it stands; return its peak and the jaxprs that it differentiates."""
-        jaxprs: list[ir.Jaxpr] = []
-
-        def look(fun: Callable[..., Any]) -> Callable[..., Any]:
-            def run(*leaves: object) -> Sequence[Any]:
-                jaxpr, consts = rc.traced_flat(fun, leaves)
-                jaxprs.append(jaxpr)
-                return ir.eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
-
-            return run
-
-        return self._peak(look), jaxprs
 
     def _peak(self, rewrite: Callable[[Any], Any]) -> int:
         """Compile the call with its differentiated functions rewritten, and return its peak."""

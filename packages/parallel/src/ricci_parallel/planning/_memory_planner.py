@@ -72,7 +72,7 @@ def remedies_of(trace: Callable[[], Traced], program: LocatedProgram) -> tuple[R
     """
     seen = Differentiated()
     _traced(trace, seen.look)
-    if not seen.count:
+    if not seen.jaxprs:
         return ()
     now = costs_of(program)
     remedies: dict[tuple[int, str], Remedy] = {}
