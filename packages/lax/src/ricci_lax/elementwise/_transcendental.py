@@ -31,6 +31,7 @@ from ._arithmetic import abs, div, integer_pow, mul, one_minus_square, replace_z
 from ._comparison import eq, gt, lt, select
 from ._complex_corners import with_corners
 from ._conversion import converted
+from ._cpu_trigonometry import vectorised_on_cpus
 from ._factories import (
     binary_function,
     filled_like,
@@ -253,7 +254,8 @@ def _circular(
             return traced(of_complex)(ctx, x, accuracy=accuracy)
         return emit_accurately(ctx, op, x, ctx.out, accuracy)
 
-    return accurate(name, with_corners(name, lower), inexact, jvp=per_operand(derivative))
+    rule = vectorised_on_cpus(name, with_corners(name, lower))
+    return accurate(name, rule, inexact, jvp=per_operand(derivative))
 
 
 sin_p: ir.Primitive = _circular(
@@ -269,7 +271,10 @@ cos_p: ir.Primitive = _circular(
     lambda t, x, *, accuracy=None: neg(mul(t, sin(x, accuracy=accuracy))),
 )
 tan_p: ir.Primitive = accurate(
-    "tan", "stablehlo.tan", inexact, lambda t, y, x: mul(t, add(strong_like(y, 1), square(y)))
+    "tan",
+    vectorised_on_cpus("tan", with_corners("tan", accurately("stablehlo.tan"))),
+    inexact,
+    lambda t, y, x: mul(t, add(strong_like(y, 1), square(y))),
 )
 
 sin: AccurateFunction = accurate_function(
@@ -301,6 +306,8 @@ def _over_root_of_one_plus_square(x: ir.Array) -> ir.Array:
 
 def _chlo(name: str, derivative: Callable[..., ir.Array], **rules: Any) -> ir.Primitive:
     lower = with_corners(name, lower_to(f"chlo.{name}"))
+    if name in ("asin", "acos"):
+        lower = vectorised_on_cpus(name, lower)
     return nary(name, lower, inexact, derivative, **rules)
 
 
@@ -364,7 +371,7 @@ def _over_norm_squared(z: ir.Array, x: ir.Array, y: ir.Array) -> ir.Array:
 
 atan2_p: ir.Primitive = nary(
     "atan2",
-    "stablehlo.atan2",
+    vectorised_on_cpus("atan2", lower_to("stablehlo.atan2")),
     inexact,
     lambda t, x, y: mul(t, _over_norm_squared(y, x, y)),
     lambda t, x, y: mul(t, _over_norm_squared(neg(x), x, y)),

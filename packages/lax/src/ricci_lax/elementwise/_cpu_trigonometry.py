@@ -1,0 +1,193 @@
+"""Trigonometric functions of float32 for CPUs, whose compiler calls a scalar function an element.
+
+Sums and products of float64 are vectorised instead, and rounded to float32 once at the end: three
+to twenty times as fast, and at most 0.51 units of the last place from the exact result.
+"""
+
+from math import pi
+
+import numpy as np
+
+import ricci_ir as ir
+from ricci_ir import Array
+from ricci_lax.structure._operand_types import array_aval
+from ricci_stablehlo import Lowering, LoweringRule, Value, traced
+
+from ._accuracy import AccuracyMode
+from ._arithmetic import abs, div, mul
+from ._comparison import bitwise_and, bitwise_xor, eq, ge, lt, select, shift_left
+from ._conversion import bitcast_convert_type, converted
+from ._factories import filled_like, scalar_like
+from ._linear import add, neg, sub
+
+# The compiler takes some 20 ms longer for a formula, which saves 5 to 40 µs of 1,000 elements.
+_LEAST_SIZE = 16384
+
+_F32, _F64, _I32, _I64 = map(np.dtype, ("float32", "float64", "int32", "int64"))
+
+# For numbers from the key on, 2⁻ˢ and 2ˢ · 2/π, which is taken modulo 4 if s > 0: quarter turns in
+# three parts, of which the first two have 29 bits.
+_QUARTER_TURNS = {
+    least: (2.0**-exponent, *map(float.fromhex, parts))
+    for least, exponent, *parts in (
+        (0.0, 0, "0x1.45f306e000000p-1", "-0x1.b1bbead000000p-32", "-0x1.80f62a0b82b2dp-62"),
+        (2.0**47, 24, "-0x1.236377d000000p-1", "-0x1.6b01ec5000000p-31", "-0x1.05c1596447e49p-61"),
+        (2.0**71, 48, "0x1.529fc27000000p-4", "0x1.5f47d4d000000p-34", "0x1.bb81b6c52b328p-65"),
+        (2.0**95, 72, "0x1.3abe8fb000000p-3", "-0x1.96447e5000000p-33", "0x1.b14acc9e21c82p-63"),
+        (2.0**119, 96, "0x1.f534ddc000000p+0", "0x1.b6c52b3000000p-33", "0x1.3c439041fe516p-64"),
+    )
+}
+
+# sin(r) = r + r³ S(r²) and cos(r) = 1 + r² C(r²) for |r| ≤ π/4: the interpolation of S and C at
+# Chebyshev's points, whose errors are below 2⁻³⁵ and 2⁻³² of the results.
+_SINE = (-0.1666666666385417, 0.008333331874273714, -0.000198400864995936, 2.724989523061168e-06)
+_COSINE = (-0.4999999996910698, 0.041666650639724655, -0.0013887588896733915, 2.446375473009544e-05)
+
+
+def _times(x: Array, factor: float) -> Array:
+    return mul(x, scalar_like(x, factor))
+
+
+def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
+    result = filled_like(x, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        result = add(mul(result, x), scalar_like(x, coefficient))
+    return result
+
+
+def _quadrant(x: Array) -> tuple[Array, Array]:
+    """For |x| of float64: r in [-π/4, π/4], and k modulo 4 with |x| - k π/2 - r in 2πℤ.
+
+    x = h 2^s, where h has the 24 bits of a float32 and is an integer if s > 0, so that the turns
+    of 2^s count modulo 4 (Payne and Hanek's reduction). The products by the first two parts are
+    exact, and so are the differences to the nearest integers, also where nearly all cancels.
+    """
+    x = abs(x)
+    parts = [filled_like(x, number) for number in _QUARTER_TURNS[0.0]]
+    for least, numbers in list(_QUARTER_TURNS.items())[1:]:
+        large = ge(x, scalar_like(x, least))
+        parts = [
+            select(large, filled_like(x, n), part) for n, part in zip(numbers, parts, strict=True)
+        ]
+    scale, first, second, third = parts
+    h = mul(x, scale)
+    whole, fraction = _split(mul(h, first))
+    correction, remainder = _split(mul(h, second))
+    last, turns = _split(add(add(fraction, remainder), mul(h, third)))
+    return _times(turns, pi / 2), converted(add(add(whole, correction), last), _I32)
+
+
+def _split(x: Array) -> tuple[Array, Array]:
+    """The integer nearest to |x| < 2⁵¹, right in its lowest 32 bits, and the difference.
+
+    The sum with 1.5 · 2⁵² has no bits behind the point, and its last ones are those of an integer.
+    """
+    shifted = add(x, scalar_like(x, 1.5 * 2**52))
+    whole = sub(shifted, scalar_like(x, 1.5 * 2**52))
+    return bitcast_convert_type(shifted, _I64), sub(x, whole)
+
+
+def _sine_and_cosine(r: Array) -> tuple[Array, Array]:
+    square = mul(r, r)
+    sine = add(r, mul(mul(r, square), _polynomial(square, _SINE)))
+    cosine = add(mul(square, _polynomial(square, _COSINE)), scalar_like(r, 1))
+    return sine, cosine
+
+
+def _is_odd(k: Array) -> Array:
+    return eq(bitwise_and(k, scalar_like(k, 1)), scalar_like(k, 1))
+
+
+def _with_sign_bit(x: Array, bits: Array) -> Array:
+    """Change the sign of x, a float32, where the highest bit is set."""
+    sign = bitwise_and(bits, scalar_like(bits, -(2**31)))
+    return bitcast_convert_type(bitwise_xor(bitcast_convert_type(x, _I32), sign), _F32)
+
+
+def _sin(x: Array) -> Array:
+    r, k = _quadrant(converted(x, _F64))
+    sine, cosine = _sine_and_cosine(r)
+    size = converted(select(_is_odd(k), cosine, sine), _F32)
+    # The second bit of k says whether the angle is past half a turn.
+    turned = shift_left(k, scalar_like(k, 30))
+    return _with_sign_bit(size, bitwise_xor(turned, bitcast_convert_type(x, _I32)))
+
+
+def _cos(x: Array) -> Array:
+    r, k = _quadrant(converted(x, _F64))
+    sine, cosine = _sine_and_cosine(r)
+    size = converted(select(_is_odd(k), sine, cosine), _F32)
+    return _with_sign_bit(size, shift_left(add(k, scalar_like(k, 1)), scalar_like(k, 30)))
+
+
+def _tan(x: Array) -> Array:
+    r, k = _quadrant(converted(x, _F64))
+    sine, cosine = _sine_and_cosine(r)
+    odd = _is_odd(k)
+    size = converted(div(select(odd, neg(cosine), sine), select(odd, sine, cosine)), _F32)
+    return _with_sign_bit(size, bitcast_convert_type(x, _I32))
+
+
+# The compiler vectorises both.
+
+
+def _atan(x: Array) -> Array:
+    return ir.primitives["atan"].bind(x)
+
+
+def _sqrt(x: Array) -> Array:
+    return ir.primitives["sqrt"].bind(x)
+
+
+def _atan2(y: Array, x: Array) -> Array:
+    height, width = abs(converted(y, _F64)), abs(converted(x, _F64))
+    # Zeros and infinities have no quotient.
+    equal = select(eq(height, scalar_like(height, 0)), height, filled_like(height, 1))
+    angle = _atan(select(eq(height, width), equal, div(height, width)))
+    is_left = lt(bitcast_convert_type(x, _I32), np.int32(0))
+    angle = select(is_left, sub(filled_like(angle, pi), angle), angle)
+    return _with_sign_bit(converted(angle, _F32), bitcast_convert_type(y, _I32))
+
+
+def _asin(x: Array) -> Array:
+    x = converted(x, _F64)
+    one = scalar_like(x, 1)
+    cosine = _sqrt(mul(sub(one, x), add(one, x)))
+    return converted(_times(_atan(div(x, add(one, cosine))), 2), _F32)
+
+
+def _acos(x: Array) -> Array:
+    x = converted(x, _F64)
+    one = scalar_like(x, 1)
+    return converted(_times(_atan(_sqrt(div(sub(one, x), add(one, x)))), 2), _F32)
+
+
+_FORMULAS = {"sin": _sin, "cos": _cos, "tan": _tan, "asin": _asin, "acos": _acos, "atan2": _atan2}
+
+
+def vectorised_on_cpus(name: str, otherwise: LoweringRule) -> LoweringRule:
+    """The lowering of a function by its formula here on CPUs, where that is faster.
+
+    Args:
+      name: a function's name, a key of the table above.
+      otherwise: the lowering for other devices, dtypes, small arrays, and demanded accuracies.
+    """
+
+    def formula(*operands: Array, **params: object) -> ir.ArrayLike:
+        dtype = array_aval(operands[0]).dtype
+        return converted(_FORMULAS[name](*(converted(x, _F32) for x in operands)), dtype)
+
+    def lower(ctx: Lowering, *operands: Value, **params: object) -> Value:
+        rule = otherwise
+        if ctx.platform == "cpu" and _is_large_float(ctx.out):
+            if params.get("accuracy") in (None, AccuracyMode.DEFAULT):
+                rule = traced(formula)
+                operands = tuple(ctx.broadcast_to(x, ctx.out.shape) for x in operands)
+        return rule(ctx, *operands, **params)
+
+    return lower
+
+
+def _is_large_float(aval: ir.ShapedArray) -> bool:
+    is_narrow = ir.issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize in (2, 4)
+    return is_narrow and ir.is_static_shape(aval.shape) and aval.size >= _LEAST_SIZE
