@@ -422,6 +422,16 @@ def bench(session: nox.Session) -> None:
     session.log(f"what a training step holds in memory: {picture}")
 
 
+@nox.session(name="bench-peers")
+def bench_peers(session: nox.Session) -> None:
+    """Time work on CPUs beside JAX, PyTorch and NumPy; arguments go to tools/bench_peers.py."""
+    ORACLE.make([dependency_group("oracle")])
+    peers = Environment("peers")
+    peers.make([dependency_group("peers")])
+    command = [workspace().python, "tools/bench_peers.py", "--peers", peers.python]
+    session.run(*command, *session.posargs, env=oracle_variables(), external=True)
+
+
 @nox.session
 def growth(session: nox.Session) -> None:
     """Compare the growth of time with sizes with the oracle's; arguments go to tools/growth.py."""
