@@ -31,6 +31,7 @@ def argnums_partial(
       ValueError: if a fixed argument is not hashable.
     """
     numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
+    # A negative argnum counts from the end, as an index does.
     positions = [n % len(args) for n in numbers]
     fixed = [None if i in positions else x for i, x in enumerate(args)]
     for i, value in enumerate(fixed):
@@ -158,6 +159,8 @@ def rebase_donate_argnums(
             f"arguments {', '.join(map(str, both))} are in donate_argnums and in static_argnums. "
             "A static argument has no buffer: leave it out of donate_argnums."
         )
+    # Static arguments are removed before the call is compiled, so a position moves down by the
+    # number of static ones ahead of it.
     shifted = (n - sum(0 <= static < n for static in static_argnums) for n in donate_argnums)
     return tuple(sorted(shifted))
 

@@ -22,6 +22,8 @@ def _size(args: Sequence[ArrayLike], dims: Sequence[int | None]) -> int:
     return next(shape_of(x)[d] for x, d in zip(args, dims, strict=True) if d is not None)
 
 
+# Each view has two functions: one turns a stored rule into this form, the other the reverse. The
+# short form has no axis, so the size is read from an operand and the axis is anonymous.
 primitive_batchers: RulesInForm[batching.BatchRule] = RulesInForm(
     batching.batch_rules,
     lambda rule: lambda axis, args, dims, **params: rule(tuple(args), tuple(dims), **params),
@@ -66,6 +68,8 @@ def defreducer(prim: Primitive) -> None:
         **params: object,
     ) -> tuple[Any, int]:
         (x,), (dim,) = args, dims
+        # The axes count without the batch dimension: those at or behind it move up by one. The
+        # result's batch dimension in turn moves down by the number of reduced axes ahead of it.
         shifted = tuple(a + (a >= dim) for a in axes)
         result = prim.bind(x, axes=shifted, **params)
         return result, dim - sum(a < dim for a in axes)
@@ -149,6 +153,8 @@ def batch_jaxpr_axes(
       The jaxpr, and for each result whether it is batched.
     """
     axis = _axis(axis_data)
+    # Which results are batched is known only after batching; zero_if_mapped depends on it. Hence
+    # two passes: the first finds out, the second asks for the positions.
     dims = batching.batch_jaxpr(closed_jaxpr, axis, in_axes)[1]
     targets = [
         (None if dim is None else 0) if isinstance(target, ZeroIfMapped) else target

@@ -7,6 +7,8 @@ from ricci_ir import AbstractValue, ShapedArray, api_boundary, physical_aval
 from ricci_stablehlo import attribute, custom_call_attributes, tensor_type
 from ricci_xla.authoring import load_mlir
 
+# XLA's API version of custom calls whose attributes are typed (a dictionary); earlier versions have
+# one opaque string.
 _TYPED = 4
 
 
@@ -155,6 +157,7 @@ def _build(
         backend_config=config,
         api_version=min(api_version, _TYPED),
         has_side_effect=has_side_effect,
+        # JAX's mapping goes from operand to output, the attribute's from output to operand.
         output_operand_aliases={o: i for i, o in (operand_output_aliases or {}).items()},
         **orders,
     )
@@ -184,7 +187,10 @@ def _orders(
 
 def _order(layout: Any, aval: AbstractValue) -> tuple[int, ...]:
     if layout is None:
+        # The physical type: an array of keys has further dimensions for the words of each.
         rank = physical_aval(aval).ndim if isinstance(aval, ShapedArray) else 0
         return tuple(range(rank - 1, -1, -1))
+    # A Layout lists dimensions from major to minor, the attribute from minor to major. A plain
+    # sequence is in the attribute's order already.
     order = getattr(layout, "major_to_minor", None)
     return tuple(map(int, layout)) if order is None else tuple(order[::-1])

@@ -10,6 +10,8 @@ from typing import Any
 from ricci_ir import DebugInfo, TracedFunctions, unknown_debug_info
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
+# Entries of one function, which is limited so that a cache keyed by ever new static
+# arguments does not grow without bound.
 _LIMIT = 256
 
 
@@ -25,6 +27,7 @@ class Store:
     _value: tuple[Any, ...]
 
     def __init__(self):
+        # Empty, or the value in a tuple: None is a value like any other.
         self._value: tuple[Any, ...] = ()
 
     def store(self, value: object) -> None:
@@ -133,6 +136,8 @@ class WrappedFun:
         return WrappedFun(self.f, self.params, self.transforms, self._call, debug_info, self.stores)
 
     def _key(self) -> tuple[Any, ...]:
+        # Without stores, debug_info and _call: they differ between calls of ``wrap`` with equal
+        # arguments, and two functions that are made in the same way must hit the same cache entry.
         return self.f, tuple(self.params.items()), self.transforms
 
     def __eq__(self, other: object) -> bool:
@@ -222,6 +227,8 @@ def transformation_with_aux2(
     return around if fun is None else around(fun, *gen_static_args)
 
 
+# A generator's transformation in two steps: it yields the inner call's arguments, and is sent the
+# result, for which it yields its own.
 def _through(gen: Generator, f: Callable[..., Any]) -> Any:
     args, kwargs = next(gen)
     return gen.send(f(*args, **kwargs))
@@ -287,6 +294,7 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
       StoreException: if neither was called, or both.
     """
     try:
+        # Exactly one of the stores may be full: reading the other one must fail.
         value = aux1()
     except StoreException:
         return False, aux2()

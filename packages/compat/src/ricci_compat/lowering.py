@@ -100,12 +100,16 @@ def register_lowering(
       >>> float(ricci.jit(half.bind)(3.0))
       1.5
     """
+    # Saved at the first registration only: later, lower_rules has the function below. The builtin
+    # rule still serves platforms for which the library registers none.
     if prim not in _rules and prim in hlo.lower_rules:
         _builtin_rules[prim] = hlo.lower_rules[prim]
     rules = _rules.setdefault(prim, {})
     for name in ("cuda", "rocm") if platform == "gpu" else (platform,):
         rules[name] = rule
     hlo.lower_rules[prim] = lambda ctx, *operands, **params: _lower(prim, ctx, operands, params)
+    # An operation with ordered effects needs tokens; program primitives thread them through their
+    # jaxpr, and builtin ones have an order rule. Only a library's own primitive is left.
     if prim not in hlo.order_rules and prim not in ir.program_rules:
         hlo.order_rules[prim] = _ordered
 
@@ -137,6 +141,7 @@ def _lower_ordered(
 ) -> Sequence[hlo.Value]:
     rule = _rule(primitive, ctx.platform)
     if isinstance(rule, TracedRule):
+        # The tokens come first in operands and results, one for each effect.
         jaxpr = rule.jaxpr([x.aval for x in operands[len(effects) :]], params)
         return ctx.inline(hlo.thread_tokens(jaxpr, effects), operands)
     return _run_mlir_rule(rule, primitive, ctx, operands, params, effects)
@@ -168,6 +173,8 @@ def _lower(
     params: dict[str, Any],
 ) -> hlo.Value | Sequence[hlo.Value]:
     rules = _rules[primitive]
+    # A rule without a platform replaces the builtin one everywhere; a rule for one platform only
+    # there.
     if primitive in _builtin_rules and None not in rules and ctx.platform not in rules:
         return _builtin_rules[primitive](ctx, *operands, **params)
     rule = _rule(primitive, ctx.platform)
@@ -222,6 +229,8 @@ def emit_python_callback(
             "emit_python_callback calls functions without side effects only. Define the primitive "
             "by io_callback in mlir.lower_fun: that orders its effects, too."
         )
+    # The structures of result and declaration must agree: pure_callback compares pytrees, and a
+    # list is not a tuple.
     tupled = lambda *xs: tuple(callback(*xs))
     call = lambda *xs: list(pure_callback(tupled, tuple(result_avals), *xs))
     return lower_fun(call)(ctx, *operands), None, None

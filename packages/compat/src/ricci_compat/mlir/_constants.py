@@ -57,6 +57,7 @@ def ir_constants(
     Raises:
       TypeError: if the value is not an array, and its class has no handler.
     """
+    # The most derived class first, so that a handler of a class beats that of its base.
     for kind in type(val).__mro__:
         if kind in _handlers:
             values = _handlers[kind](val, aval)
@@ -65,8 +66,10 @@ def ir_constants(
         # NumPy arrays keep their dtype, also a 64-bit one where these are off.
         is_numpy = isinstance(val, np.ndarray | np.generic)
         aval = ShapedArray(val.shape, val.dtype) if is_numpy else get_aval(val)
+    # Keys are arrays of words in a module.
     physical: Any = physical_aval(aval)
     array = np.asarray(val.physical if physical is not aval else val, physical.dtype)
+    # A scalar with the type of an array fills the array.
     array = np.broadcast_to(array, physical.shape)
     ir, _ = load_mlir()
     # The whole operation is parsed: the bindings cannot hold an attribute of complex numbers.
@@ -119,6 +122,7 @@ def ir_attribute(val: Any) -> "ir.Attribute":
         return ir.ArrayAttr.get([ir_attribute(item) for item in val])
     if isinstance(val, ir.Attribute):
         return val
+    # Ahead of the numbers: bool is a subclass of int.
     if isinstance(val, bool | np.bool_):
         return ir.BoolAttr.get(bool(val))
     if isinstance(val, str | bytes):

@@ -341,6 +341,8 @@ def write_call(
     return list(call.results)
 
 
+# The function's body is in the text that Ricci writes. MLIR verifies calls against a symbol, so the
+# temporary module gets a declaration, which ``_run`` leaves out when it copies functions.
 def declared_function(ctx: ModuleContext, jaxpr: Jaxpr, name: str) -> "ir.OpView":
     """The function that computes a jaxpr, as an operation of the module, maybe without a body."""
     ir, _ = load_mlir()

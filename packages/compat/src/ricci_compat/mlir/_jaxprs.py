@@ -72,8 +72,10 @@ def jaxpr_subcomp(
     Returns:
       MLIR values of the results, and the tokens.
     """
+    # The innermost scope: the name of the jitted function, if there is one.
     name = str(name_stack).rpartition("/")[2] or "fun"
     operands = [*consts_for_constvars, *flatten_ir_values(args)]
+    # Given constants become arguments ahead of the others, as the operands are ordered.
     if consts_for_constvars:
         jaxpr = convert_constvars(jaxpr)
     return tuple(write_call(ctx, jaxpr, name, operands)), tokens

@@ -64,6 +64,7 @@ def merge_mlir_modules(
     ir, _ = load_mlir()
     used = {symbol_of(operation) for operation in dst_module.body.operations} - {""}
     with dst_module.context, ir.Location.unknown():
+        # By its bytes, since the source may belong to another context, and is not to be changed.
         copy = ir.Module.parse(module_to_bytecode(src_module))
         renamed: dict[str, str] = {}
         for operation in copy.body.operations:
@@ -73,6 +74,8 @@ def merge_mlir_modules(
                 used.add(free)
         if "main" not in renamed:
             raise ValueError("merge_mlir_modules: the module to be added has no function 'main'")
+        # Before the functions move: in the destination, a call could refer to either module's
+        # function.
         rename_symbols(copy, renamed)
         table = ir.SymbolTable(dst_module.operation) if dst_symtab is None else dst_symtab
         for operation in list(copy.body.operations):

@@ -61,6 +61,9 @@ def run_mlir_rule(
             _check(primitive, results, [ir.Type.parse(tensor_type(aval)) for aval in outs])
             ir.Operation.create("func.return", operands=results)
         _verify(primitive, module)
+        # Functions that the rule made have names that are unique in the temporary module only. All
+        # but the primitive's own, whose name was reserved above, are renamed for the module that
+        # they go to.
         written = [f for f in module.body.operations if symbol_of(f) not in _declared(ctx)]
         names = {symbol_of(f): symbol_of(f) for f in written} | {symbol: symbol}
         free = {n: n if n == symbol else lowering.module.unique_name(n) for n in names if n}
@@ -96,6 +99,7 @@ def _rule_context(
         primitive,
         [x.aval for x in operands[len(effects) :]],
         list(lowering.outs)[len(effects) :],
+        # The first arguments are tokens; zip stops after the last effect.
         contexts.TokenSet(dict(zip(effects, arguments, strict=False))),
         platforms=(lowering.platform,),
     )
