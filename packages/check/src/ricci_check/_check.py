@@ -30,6 +30,8 @@ from ._values import is_tracked
 
 __all__ = ["check"]
 
+# ``np.random.normal`` and ``random.random`` are bound methods of such objects, too: the global
+# ones.
 _GENERATORS = (np.random.RandomState, np.random.Generator, random.Random)
 # Methods of generators that do not draw.
 _OTHERS = frozenset({"seed", "setstate", "getstate", "set_state", "get_state", "spawn"})
@@ -43,6 +45,8 @@ def report_host_draws(findings: list[Finding]) -> Iterator[None]:
     such tools are in use, nothing is reported.
     """
     monitoring = sys.monitoring
+    # Ids without a name first; 0 and 1 are those of debuggers and coverage, 2 and 5 of profilers
+    # and optimisers, which may come later and expect theirs to be free.
     tool = next((i for i in (3, 4, 0, 1) if monitoring.get_tool(i) is None), None)
     if tool is None:
         yield
@@ -54,10 +58,14 @@ def report_host_draws(findings: list[Finding]) -> Iterator[None]:
             return
         name = getattr(function, "__name__", "")
         owner = getattr(function, "__self__", None)
+        # A builtin method is reported with its object in ``__self__``; a Python method as the plain
+        # function, with the object as first argument.
         owner = owner if isinstance(owner, _GENERATORS) else first
         if not isinstance(owner, _GENERATORS) or name in _OTHERS or not hasattr(owner, name):
             return
         module = sys._getframe(1).f_globals.get("__name__")
+        # A draw inside of Python's own module is a part of a draw that was reported at the user's
+        # line.
         if module == random.__name__ or is_internal_module(module):
             return
         library = "Python's random" if isinstance(owner, random.Random) else "NumPy"
@@ -195,6 +203,7 @@ class _Check:
         self.fun = fun
         self.chosen = chosen
         self.definition = _definition(fun)
+        # Signals of the tracing layers, in order: promotions, abandoned traces, donating calls.
         self.events: list[Any] = []
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Report:
@@ -205,12 +214,16 @@ class _Check:
         traced: Traced | None = None
         try:
             objects = ir.preserved(self.fun, args, kwargs)
+            # anew: cached traces are not reused, since their events were signalled when they were
+            # made.
             with objects, ir.observing(self.events.append, anew=True), report_host_draws(findings):
                 traced = self._trace(args, kwargs)
         except Exception as error:  # noqa: BLE001  # becomes a finding, and the report's own
             exception = error
             findings += self._of_exception(error)
         if traced is None:
+            # Tracing failed, but what was traced until then can have other findings, maybe the
+            # cause.
             jaxprs = [_recorded(event.trace) for event in self._events(ir.TraceAbandoned)]
         else:
             findings += self._of_program(traced)
@@ -226,6 +239,8 @@ class _Check:
         for jaxpr in jaxprs:
             findings += constants(jaxpr, self.definition)
             findings += self._read(jaxpr)
+        # One finding for a line that is traced several times (vmap of scan, a body and its
+        # derivative).
         return Report(list(dict.fromkeys(findings)), exception)
 
     def _events(self, kind: type) -> list[Any]:
@@ -280,6 +295,8 @@ class _Check:
             value = reader.state.unknown(var.aval)
             if is_tracked(var.aval) and i < len(names):
                 size = var.aval.size
+                # Each element of an argument is a symbol of its own, so that equal uses of it can
+                # be seen.
                 meanings = [("argument", names[i], place) for place in range(size)]
                 ids = [reader.state.symbols.of(meaning, 0) for meaning in meanings]
                 value = reader.state.symbols.value(var.aval, ids)
@@ -315,6 +332,7 @@ def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 
     jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("check", _name(fun), tuple(names)))
     arrays = [x if i in set(places) else None for i, x in enumerate(leaves)]
+    # None has no leaves: the structure of the array arguments alone, as a result could have it.
     in_tree = tree_flatten(tree_unflatten(tree, arrays))[1]
     return Traced(jaxpr, in_tree, out_tree, (), flat, [leaves[i] for i in places])
 
@@ -370,6 +388,7 @@ def _definition(fun: object) -> ir.Source:
             break
         fun = inner
     fun = getattr(fun, "__func__", fun)
+    # The offset -1 means the line of the ``def``.
     code = getattr(fun, "__code__", None) or getattr(type(fun).__call__, "__code__", None)
     return ir.Source(code, -1)
 
@@ -409,6 +428,7 @@ def _in_different_branches(
     conds: list[list[set[tuple[Any, ...]]]], one: ir.Source, other: ir.Source
 ) -> bool:
     """Whether two sources are in different branches of the same ``cond``."""
+    # A source is (code, offset of the instruction, …): the first two identify it.
     first, second = one[:2], other[:2]
     return any(
         first in a and second in b

@@ -71,15 +71,21 @@ class KeyUse:
         return symbol in operand_keys or (meaning[0] == "key" and meaning[2] in operand_keys)
 
     def _use(self, ids: Sequence[int], what: str) -> bool:
+        # One report for the whole array is enough of these two. ``_once`` runs in any case, as it
+        # also records the use.
         again = self._in_loop(ids, what) or self._twice_at_once(ids, what)
         for symbol in dict.fromkeys(ids):
             again = self._once(symbol, what) or again
+            # A use of a loop's key is a use of every key outside that it represents in some
+            # iteration.
             for key in self.slices.get(symbol, ()):
                 again = self._once(key, what, symbol in self.carried) or again
         return again
 
     def _in_loop(self, ids: Sequence[int], what: str) -> bool:
         depth = self.state.depth
+        # Depth: the number of loops around the place where a key was made. A key from further out
+        # is the same in each iteration.
         fixed = [i for i in ids if self.symbols.depths[i] < depth]
         if fixed:
             name = self.name(fixed[0])
@@ -97,6 +103,8 @@ class KeyUse:
     def _once(self, symbol: int, what: str, carried: bool = False) -> bool:
         source = self.state.source
         earlier = self.used.setdefault(symbol, Use(what, source))
+        # An equation may reach one key by several symbols, slices of one array: that is one use. Of
+        # two branches only one runs.
         if earlier.source is source or self.alternative(earlier.source, source):
             return False
         if earlier.source[:2] == source[:2] and (carried or source[:2] in self.rerun):
@@ -125,6 +133,8 @@ class KeyUse:
         try:
             results = read()
         finally:
+            # One use of each operand, and only now: a sampler's inner splits and draws count as one
+            # draw.
             collected, self._collecting = self._collected, None
         if collected:
             self._use(list(dict.fromkeys(collected)), self.state.call_name or "it")
@@ -141,6 +151,8 @@ class KeyUse:
 
     def alternatives(self, reads: Sequence[Callable[[], Any]]) -> list[Any]:
         """Read several jaxprs of which only one runs; their uses of keys do not add up."""
+        # Each branch starts from the uses before the cond; those after it are the union, since any
+        # branch may have run.
         before, after, results = self.used, {}, []
         for read in reads:
             self.used = dict(before)
@@ -153,6 +165,7 @@ class KeyUse:
         """Return the slice of ``xs`` in an iteration of a scan; its keys represent all slices."""
         value = self.state.unknown(aval)
         if may_hold_keys(xs.aval):
+            # Column j are the symbols that element j of the slice takes, one in each iteration.
             rows = self.symbols.ids(xs).reshape(xs.aval.shape[0], -1)
             ids = self.symbols.ids(value)
             for column, symbol in enumerate(ids.ravel().tolist()):
@@ -221,10 +234,12 @@ def _of_words(keys: KeyUse, impl: str, words: list[int]) -> int:
     symbols = keys.symbols
     meanings = [symbols.meanings[i] for i in words]
     first = meanings[0]
+    # All words of one key, in order: the key itself, whatever its words are.
     if first[0] == "word" and meanings == [("word", first[1], i) for i in range(len(words))]:
         return first[1]
     depth = max(symbols.depths[i] for i in words)
     key = symbols.of(("key", impl, *words), depth)
+    # Words of a loop's slice represent words outside: the key represents the keys of those.
     if words[0] in keys.slices and key not in keys.slices:
         columns = zip(*(keys.slices.get(i, ()) for i in words), strict=False)
         keys.slices[key] = [_of_words(keys, impl, list(row)) for row in columns]
@@ -261,6 +276,8 @@ def _split(keys: KeyUse, eqn: JaxprEqn, x: Value) -> Value:
     shape = eqn.params["shape"]
     count = int(np.prod(shape))
     ids = [
+        # Splits of equal keys into equal shapes are the same symbols; a second such split is a
+        # reuse, and was reported above.
         symbols.of(("split", i, shape, place), symbols.depths[i])
         for i in symbols.ids(x).ravel().tolist()
         for place in range(count)

@@ -50,6 +50,7 @@ def _check(
     numbers: Sequence[int | None],
     effect: str,
 ) -> None:
+    # The last position at which the window is inside.
     last = size - window
     for n in numbers:
         if n is None or 0 <= n <= last:
@@ -152,6 +153,7 @@ class Reader:
         avals: Sequence[Any],
         arrays: list[np.ndarray | None],
     ) -> list[Value]:
+        # Overflow and division by zero behave as in the executable: silently.
         with np.errstate(all="ignore"):
             result = rule(*arrays, **eqn.params)
         results = result if eqn.primitive.multiple_results else [result]
@@ -172,6 +174,7 @@ class Reader:
             return None
         count = len(operands) if count == ALL_OPERANDS else count
         fixed = [x.known for x in operands[count:]]
+        # Unknown positions move unknown elements; a fill value is an element without a symbol.
         if any(x is None for x in fixed) or eqn.params.get("fill_value") is not None:
             return None
         result = rule(*(self.state.symbols.ids(x) for x in operands[:count]), *fixed, **eqn.params)
@@ -207,10 +210,13 @@ class Reader:
     # Jaxprs in equations
 
     def _call(self, eqn: JaxprEqn, jaxpr: Jaxpr, operands: list[Value]) -> list[Value]:
+        # A primitive whose jaxpr has other arguments than its operands cannot be followed.
         if len(jaxpr.invars) != len(operands) or not _is_worth_reading(jaxpr):
             depth = max((x.depth for x in operands), default=0)
             return [self.state.unknown(v.aval, depth) for v in eqn.outvars]
         if eqn.params.get("differentiated"):  # a checkpoint's second run
+            # The primal run has counted these uses; the same keys draw the same numbers by
+            # intention.
             with self.keys.recomputing():
                 return self.read(jaxpr, operands)
         if _is_internal(jaxpr) and not self.keys.is_collecting:
@@ -276,6 +282,7 @@ class Reader:
         A part of the carry that the body returns unchanged is the same in every iteration. If the
         carry may hold keys, a first reading of the body without findings shows which parts are.
         """
+        # A loop of one iteration does not repeat anything: keys from outside may be used in it.
         self.state.depth += repeats
         try:
             unchanged = [False] * len(carry)
@@ -305,6 +312,7 @@ class Reader:
 
     def _stacked(self, y: Value, aval: ShapedArray) -> Value:
         """Return the stacked outputs of a loop: known if they are the same in every iteration."""
+        # No deeper than the place of the loop: no symbol of it depends on the iteration.
         if y.depth <= self.state.depth and y.ids is not None and is_tracked(aval):
             return self.state.symbols.value(aval, np.broadcast_to(y.ids, aval.shape))
         return self.state.unknown(aval)
@@ -316,6 +324,7 @@ class Reader:
         )
         depth = max(x.depth for x in operands)
         return [
+            # Equal in all branches: the result does not depend on which one runs.
             each[0]
             if all(self._is_same(each[0], x) for x in each)
             else self.state.unknown(aval, depth)
@@ -349,6 +358,8 @@ def _is_internal(jaxpr: Jaxpr) -> bool:
 
 def _is_worth_reading(jaxpr: Jaxpr) -> bool:
     """Whether a jaxpr may give findings, or values that other equations depend on."""
+    # Cached with the jaxpr, which is shared by all its calls; without that, nested calls would be
+    # examined once for each path to them.
     return jaxpr.derived("is worth checking", lambda: (_may_matter(jaxpr),))[0]
 
 

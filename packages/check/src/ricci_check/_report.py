@@ -168,6 +168,7 @@ class Report(Sequence[Finding]):
           >>> from ricci_check import Report
           >>> Report([]).raise_if_any()
         """
+        # From mild to severe, so that the index orders them.
         if severity not in SEVERITIES:
             raise ValueError(f"severity must be one of {', '.join(SEVERITIES)}, got {severity!r}.")
         least = SEVERITIES.index(severity)

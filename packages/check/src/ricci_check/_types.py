@@ -10,6 +10,7 @@ from ricci_pytree import PyTreeDef, treedef_children
 
 from ._report import Finding, finding
 
+# Below that, tables of coefficients and masks are common, and cost nothing that one would notice.
 LARGE_CONSTANT = 2**20  # bytes
 
 
@@ -50,6 +51,7 @@ def constants(jaxpr: ir.Jaxpr, where: ir.Source) -> Iterator[Finding]:
 def _narrowing(what: str, x: Any, mild: str) -> tuple[str, str, str] | None:
     """Return the code, message and severity for a value of a 64-bit dtype; ``None`` for others."""
     dtype = getattr(x, "dtype", None)
+    # Scalars of NumPy (np.float64(0.1)) come from plain arithmetic; nobody chose their width.
     if not isinstance(dtype, np.dtype) or isinstance(x, np.generic) or not hasattr(x, "shape"):
         return None
     target: np.dtype = ir.canonicalize_dtype(dtype)
@@ -79,6 +81,7 @@ def digits_lost(source: ir.Source, old: np.dtype, new: np.dtype) -> Finding:
     if ir.issubdtype(new, np.integer):
         return finding("RC203", source, f"{old} is promoted to {new}, where some numbers wrap")
     info = ir.finfo(new)
+    # With the implicit leading bit, a float holds nmant + 1 significant bits.
     message = f"{old} is promoted to {new}, which rounds integers above 2**{info.nmant + 1}"
     return finding("RC203", source, message, "warning" if info.bits < 32 else "note")
 
@@ -123,6 +126,8 @@ def _may_become(before: Any, after: Any) -> bool:
     ]
     if None in kinds:
         return False
+    # A weakly typed argument becomes whatever results are; otherwise only a float replaces a float
+    # and an integer an integer: a float32 loss does not replace an int32 step counter.
     return before.weak_type or kinds[0] is kinds[1]
 
 
@@ -163,6 +168,8 @@ def unused_donations(call: ir.DonatingCall) -> Iterator[Finding]:
     """Yield findings of donated arguments that the function does not use, or that fit no result."""
     jaxpr = call.jaxpr
     used = {id(a) for eqn in jaxpr.eqns for a in eqn.invars} | {id(a) for a in jaxpr.outvars}
+    # A buffer serves one result of its shape and dtype, as XLA assigns donated buffers; each match
+    # takes one off the list.
     free = [_kind(aval) for aval in jaxpr.out_avals]
     arguments = zip(call.arg_names, jaxpr.invars[call.consts :], call.donated, strict=True)
     for name, var, donated in arguments:
