@@ -17,6 +17,7 @@ _REPORT = re.compile(
     rb"(  \+ Exception Group )?Traceback \(most recent call last\):|Fatal Python error: |F\d{4} "
 )
 HOLD = 1.0  # the delay of a report, in seconds
+# Longer ago, the report was of an exception that the process survived: its end is a new failure.
 _RECENT = 30.0  # how long a process may take from its report to its end
 
 
@@ -53,6 +54,7 @@ class Reports:
     def add(self, rank: int, line: bytes, now: float) -> None:
         """Print a line of stderr, or delay it."""
         if _REPORT.match(line):
+            # Chained exceptions print several reports in a row: the first one's time counts.
             if self._since[rank] is None:
                 self._reported[rank] = now
                 self._since[rank] = now
@@ -63,6 +65,7 @@ class Reports:
 
     def _is_held(self, rank: int) -> bool:
         if self.first is not None:
+            # After the first failure, only that process's lines are printed at once.
             return rank != self.first
         return self._since[rank] is not None
 
@@ -91,6 +94,7 @@ class Reports:
     def failed(self, rank: int, code: int, now: float) -> None:
         """Record that a process has failed, other than by a signal of the launcher."""
         reported = self._reported[rank]
+        # A process that a signal killed (a negative code) has printed no report of that.
         recent = reported is not None and code > 0 and now - reported <= _RECENT
         failure = Failure(reported if recent and reported is not None else now, rank, code)
         self.failures.append(failure)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import IO
 
 _COLOURS = (36, 33, 35, 32, 34, 31)  # of terminals: cyan, yellow, magenta, green, blue, red
+# Bytes of a line without an end, after which it is printed in pieces (binary output, a bar that
+# only uses carriage returns), and delayed lines of a process.
 _LONGEST = 1 << 16
 _HELD = 10_000
 
@@ -19,6 +21,7 @@ class Lines:
 
     def add(self, data: bytes) -> Iterator[bytes]:
         """Yield the complete lines, without their ends."""
+        # The last piece has no line end yet: it is the beginning of what the next data completes.
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             yield _shown(line)
@@ -45,6 +48,7 @@ class DelayedLines:
         self._dropped = 0
 
     def add(self, line: bytes) -> None:
+        # A full deque drops its oldest line; their number is reported in their place.
         self._dropped += len(self._lines) == _HELD
         self._lines.append(line)
 

@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         supervisor.start(run, address)
         return supervisor.watch()
     except BrokenPipeError:  # the output has no reader
+        # The status that a shell shows for a process killed by SIGPIPE.
         return 128 + signal.SIGPIPE
     finally:
         group.close()
@@ -75,6 +76,8 @@ class _Supervisor:
         reading, writing = socket.socketpair()
         reading.setblocking(False)
         writing.setblocking(False)
+        # Python writes a signal's number there at once, even in the middle of select; a handler
+        # that does nothing is needed all the same, or SIGCHLD would be discarded.
         signal.set_wakeup_fd(writing.detach(), warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, *FORWARDED):
             if signal.getsignal(number) != signal.SIG_IGN or number == signal.SIGCHLD:
@@ -104,6 +107,7 @@ class _Supervisor:
     def watch(self) -> int:
         """Wait until all processes have ended; return the exit status."""
         while self._group.running():
+            # Sleep until the nearest deadline; without one, until output or a signal comes.
             due = [t for t in (self._next and self._next[0], self._reports.due()) if t is not None]
             wait = max(0.0, min(due) - time.monotonic()) if due else None
             events = self._selector.select(wait)
@@ -155,6 +159,7 @@ class _Supervisor:
         """Read the remaining output of an ended process, and check whether it failed."""
         for pipe in self._pipes:
             if pipe.rank == rank:
+                # All that the pipe still has. Not to its end: a grandchild may hold it open.
                 while self._read(pipe):
                     pass
                 self._pass_on(pipe, list(pipe.lines.end()))
@@ -169,6 +174,7 @@ class _Supervisor:
                 f"rank {rank} failed: {_how(code)}. The others have {self._options.grace:g} s to "
                 "end by themselves."
             )
+            # The others may write checkpoints, or report why they cannot go on.
             self._next = time.monotonic() + self._options.grace, self._end_all
 
     # Ending the processes
@@ -205,6 +211,7 @@ class _Supervisor:
         if first is not None:
             if self._options.processes > 1:
                 self._err.say(self._summary(first))
+            # A negative code is a signal's number; shells show it as 128 + number.
             return first.code if first.code > 0 else 128 - first.code
         if self._timed_out:
             return _TIMED_OUT

@@ -103,6 +103,8 @@ def _record(script: Script, options: Any) -> tuple[dict[str, Any], int]:
     settings.python_tracer_level = 0  # the lines are recorded here, and cost less
     began = datetime.now()
     start_recording(settings)
+    # Each annotation carries Python's clock, and so gives its offset to the profiler's. Several,
+    # since the thread may be interrupted between reading the time and the event's start.
     for _ in range(10):
         with profiler.TraceAnnotation(CLOCK, t=perf_counter_ns()):
             pass
@@ -112,6 +114,7 @@ def _record(script: Script, options: Any) -> tuple[dict[str, Any], int]:
     start = perf_counter_ns()
     try:
         ended, status = _run(script, options.arguments)
+        # Callbacks and prints of executions still under way belong to the script's time.
         ricci.effects_barrier()
     finally:
         lines.stop()

@@ -18,6 +18,7 @@ KINDS = ("compile", "lower", "trace", "transfer", "launch")
 # The remaining time: the thread did not use the processor, or it did.
 WAIT, PYTHON = "wait", "python"
 
+# Parts of the timeline; lines of a file that are shown; rows of the table of operations.
 _BINS = 480
 _MOST_LINES = 5_000
 _MOST_OPERATIONS = 60
@@ -40,6 +41,8 @@ def report(
       origins: the scopes and lines of operations, by module and name.
       start, end: the times of the script's start and end, by ``perf_counter_ns``.
     """
+    # Spans overlap (a trace within a compile): made disjoint, so that the parts add up to the
+    # whole.
     host = disjoint([*(Span(s.start, s.end, s.kind) for s in steps), *runtime.host], KINDS)
     amounts = {kind: seconds_of([s for s in host if s.kind == kind]) for kind in KINDS}
     devices = seconds_of(busy(runtime))
@@ -47,6 +50,7 @@ def report(
     amounts[WAIT] = _waits(clock, amounts)
     by_line = _by_line(clock, amounts, devices)
     launched = _launched(clock, runtime)
+    # Key 0 is all code outside of the user's files; it has a row of its own, "outside".
     used = [
         key
         for key in range(1, len(lines.places))
@@ -94,6 +98,8 @@ class _Clock:
     """The line that the main thread was at, from each time on."""
 
     def __init__(self, lines: LineRecorder, start: int, end: int):
+        # The change to line keys[i] happens at edges[i]; edges has one more entry, the end of the
+        # last.
         times = np.clip(np.array(lines.times, np.int64), start, end)
         self.edges = np.append(times, max(end, int(times[-1])))
         # The first line's time begins before the script does.
@@ -104,6 +110,7 @@ class _Clock:
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """Return the keys of the lines at some times."""
+        # The last edge at or before the time.
         index = np.searchsorted(self.edges[:-1], times, side="right") - 1
         return self.keys[np.clip(index, 0, len(self.keys) - 1)]
 
@@ -131,6 +138,7 @@ def _by_line(
     whole = clock.summed(total)
     seconds[PYTHON] = np.maximum(0.0, whole - sum(seconds.values()))
     seconds["idle"] = np.maximum(0.0, whole - clock.summed(devices.between(clock.edges)))
+    # Less than half a microsecond is the rounding of differences of cumulative sums.
     return {kind: np.where(column < 5e-7, 0.0, column) for kind, column in seconds.items()}
 
 
