@@ -64,6 +64,7 @@ def from_host(value: np.ndarray, weak_type: bool = False, dtype: ir.DTypeLike | 
     unless it is of a 64-bit dtype while those are off.
     """
     aval = ir.ShapedArray(value.shape, dtype or ir.canonicalize_dtype(value.dtype), weak_type)
+    # lift() would narrow a 64-bit scalar, although its dtype was asked for explicitly.
     literal = dtype is None or ir.canonicalize_dtype(dtype) == dtype
     if literal and not value.shape and ir.context.trace is not ir.eval_trace:
         scalar = ir.context.trace.lift(value.item() if weak_type else value.astype(aval.dtype)[()])
@@ -199,6 +200,8 @@ def _array(
 
 def _from_value(x: Any, dtype: ir.DTypeLike | None, copy: bool, name: str) -> ir.Array:
     if hasattr(type(x), "aval"):
+        # An explicit dtype is strong: a weakly typed array of the same dtype must lose its
+        # weakness.
         if dtype is None or x.aval.dtype == dtype:
             if dtype is not None and x.aval.weak_type:
                 return convert(x, dtype)
@@ -207,6 +210,7 @@ def _from_value(x: Any, dtype: ir.DTypeLike | None, copy: bool, name: str) -> ir
     if type(x) in scalar_kinds:
         if dtype is not None:
             return from_host(_host_array(x, dtype, name), dtype=dtype)
+        # Python's booleans are not weakly typed: there is no narrower dtype to yield to.
         return from_host(_host_array(x, ir.coerce_to_array_dtype(x), name), type(x) is not bool)
     if type(x) is np.ndarray or isinstance(x, np.ndarray | np.generic):
         if name == "asarray" and type(x) is not np.ndarray:
@@ -242,6 +246,8 @@ def _host_array(x: Any, dtype: ir.DTypeLike, name: str) -> np.ndarray:
     try:
         return np.array(x, dtype)
     except ValueError as error:
+        # NumPy's message for ragged sequences; other errors, as of unreadable strings, are passed
+        # through.
         if "inhomogeneous" not in str(error):
             raise
         raise ValueError(
@@ -313,6 +319,8 @@ class _Elements:
             self.arrays.append(x)
             self.types.add((x.aval.dtype, x.aval.weak_type))
         elif isinstance(x, np.ndarray | np.generic):
+            # An empty array has no elements whose dtype could count, as in NumPy's promotion of
+            # sequences.
             if x.size or not x.ndim:
                 self.types.add((ir.coerce_to_array_dtype(x), False))
         elif _has_array(x):
@@ -324,6 +332,8 @@ class _Elements:
 
     def dtype(self) -> np.dtype:
         """The dtype that the elements promote to; the default float if there are none."""
+        # Types are collected as sets, so that a list of a million floats promotes two or three
+        # types.
         pairs = [(ir.python_scalar_dtype(kind), kind is not bool) for kind in self.kinds]
         pairs.extend(self.types)
         return ir.lattice_result_type(*pairs)[0] if pairs else ir.python_scalar_dtype(float)
@@ -344,6 +354,8 @@ def _from_sequence(
         dtype = elements.dtype()
     if not elements.arrays:
         return from_host(_host_array(x, dtype, name), dtype=dtype)
+    # Outside of traces, scalars of devices are read: one copy of the whole to the device instead of
+    # a concatenation with an operand for each element.
     if ir.context.trace is ir.eval_trace and all(
         not a.aval.shape and not isinstance(a, ir.Tracer) and a.aval.dtype in ir.array_dtypes
         for a in elements.arrays
@@ -381,6 +393,7 @@ def _stacked(x: Any, dtype: ir.DTypeLike, name: str) -> Any:
                 f"{name}: the parts of a sequence must have one shape, but the first has "
                 f"{shapes[0]} and number {i} has {shape}."
             )
+    # One concatenation at each depth: the number of operations is the number of nested sequences.
     return lax.concatenate([broadcast(part, (1, *np.shape(part))) for part in parts], 0)
 
 

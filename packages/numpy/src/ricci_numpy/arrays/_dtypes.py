@@ -24,6 +24,8 @@ __all__ += ["uint64"]
 type Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 
+# Not subclasses of NumPy's scalar types: calling one must give an array. Equality, hash and
+# isinstance behave as for NumPy's type of the same dtype, so that either works as a key.
 class ScalarType(type):
     """The class of scalar types such as ``float32``; calling one makes an array of its dtype."""
 

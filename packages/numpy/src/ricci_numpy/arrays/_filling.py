@@ -44,6 +44,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         return (shape,)
     if isinstance(shape, ir.Tracer) and shape.concrete() is None:
         raise ir.ConcretizationTypeError(shape, "It is a shape, which must be static.")
+    # Not any iterable: a string or a set is a mistake, and a scalar array is one size.
     is_sequence = isinstance(shape, tuple | list | Iterator) or np.ndim(shape)
     parts: tuple[Any, ...] = tuple(shape) if is_sequence else (shape,)
     try:
@@ -69,6 +70,7 @@ def filled(
         return ir.backend().array(
             np.full(shape, value, dtype), ir.ShapedArray(shape, dtype, weak_type)
         )
+    # While tracing: a broadcast of a literal of the right type, which takes no space in the module.
     if not weak_type:
         value = ir.unnarrowed(np.asarray(value).astype(dtype)[()])
     elif dtype == ir.BOOL or ir.python_scalar_dtype(ir.scalar_type_of(dtype)) != dtype:
@@ -293,8 +295,10 @@ def _like(
     if name == "full_like":
         value = _scalar(value, result_dtype, weak)
     elif weak:
+        # A Python scalar, whose result is weakly typed like the prototype.
         value = np.asarray(value).astype(result_dtype).item()
     result = placed(filled(sizes, value, result_dtype, weak, name), device, out_sharding)
+    # Inside shard_map, a result like an array that differs between devices may be combined with it.
     return ir.cast_varying(result, ir.varying(aval))
 
 

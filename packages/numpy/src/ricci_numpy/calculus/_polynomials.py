@@ -53,9 +53,12 @@ def _poly(roots: ir.Array) -> ir.Array:
     if not roots.size:
         return lax.full((), promotion.strong_constant(roots.dtype, 1))
     zero, one = (promotion.strong_constant(roots.dtype, x) for x in (0, 1))
+    # The vector 1, 0, …, 0 of the final length; multiplying by (x - root) keeps the degree within
+    # it.
     start = lax.pad(lax.full((1,), one), zero, ((0, roots.size, 0),))
 
     def with_root(coefficients: ir.Array, root: ir.Array) -> tuple[ir.Array, None]:
+        # Shifted by one place to lower powers: p·(x − r) has the coefficients p[i] − r·p[i − 1].
         lower = lax.pad(coefficients, zero, ((1, -1, 0),))
         return lax.sub(coefficients, lax.mul(lower, root)), None
 
@@ -105,6 +108,7 @@ def polyadd(a1: ir.ArrayLike, a2: ir.ArrayLike) -> ir.Array:
 @ir.composite("polyadd")
 def _polyadd(a1: ir.Array, a2: ir.Array) -> ir.Array:
     a1, a2 = promotion.promote_dtypes(a1, a2)
+    # The highest power is first, so the shorter polynomial is padded in front.
     size, zero = ir.max_dim(np.shape(a1)[0], np.shape(a2)[0]), promotion.constant_like(a1, 0)
     for_others = ((0, 0, 0),) * (np.ndim(a1) - 1)
     padded = [lax.pad(x, zero, ((size - np.shape(x)[0], 0, 0), *for_others)) for x in (a1, a2)]
@@ -212,6 +216,8 @@ def _polydiv(u: ir.Array, v: ir.Array) -> tuple[ir.Array, ir.Array]:
     count = np.shape(u)[0] - np.shape(v)[0] + 1
     if count < 1:
         return lax.full((1,), _zero(u)), u
+    # Long division: each step removes the highest remaining power of the remainder, whose length
+    # stays.
     scale = lax.div(promotion.strong_constant(u.dtype, 1), lax.index_in_dim(v, 0, keepdims=False))
 
     def divide(remainder: ir.Array, place: ir.Array) -> tuple[ir.Array, ir.Array]:
@@ -279,6 +285,8 @@ def _factors(size: int, m: int, dtype: ir.DTypeLike) -> np.ndarray:
 
     A factor of an exponent below 1 counts as 1.
     """
+    # Row i holds n, n − 1, …, n − m + 1 for the power n of coefficient i. An integral divides by
+    # the same factors, with the constants of integration as further coefficients.
     powers = np.arange(size)[::-1, None] - np.arange(m)
     return np.prod(np.maximum(powers, 1), 1, dtype=np.float64).astype(dtype)
 

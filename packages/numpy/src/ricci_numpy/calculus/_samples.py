@@ -78,6 +78,7 @@ def _diff(
     if not a.ndim:
         raise ValueError("diff: a scalar has no neighbours; give an array of rank 1 or more.")
     axis = promotion.canonical_axis(axis, a.ndim)
+    # A scalar at an end stands beside every row: it is broadcast to one element along the axis.
     one = tuple(1 if i == axis else size for i, size in enumerate(a.shape))
     ends = [x if x is None or np.ndim(x) else broadcast(x, one) for x in (prepend, append)]
     parts = [x for x in (ends[0], a, ends[1]) if x is not None]
@@ -211,6 +212,7 @@ def _derivative(f: Array, h: Array, axis: int) -> Array:
     def part(x: Array, start: int, stop: int) -> Array:
         return lax.slice_in_dim(x, start, stop, axis=axis)
 
+    # The ends have one neighbour, so that their slopes are those of the outermost segments.
     first = lax.sub(part(f, 1, 2), part(f, 0, 1))
     last = lax.sub(part(f, size - 1, size), part(f, size - 2, size - 1))
     if not np.ndim(h):
@@ -355,6 +357,7 @@ def interp(
         raise TypeError("interp: xp and fp are empty; give at least one point.")
     if any(promotion.dtype_of(each) in promotion.COMPLEX_DTYPES for each in (x, xp)):
         raise ValueError("interp: x and xp must be real numbers, which have an order.")
+    # Values are operands and modes static: the number of distinct executables is that of the modes.
     modes, settings = {}, []
     for name, value in (("left", left), ("right", right), ("period", period)):
         if isinstance(value, str) and name != "period":
@@ -382,8 +385,11 @@ def _interp(
     x, xp = promotion.promote_dtypes_inexact(x, xp)
     (fp,) = promotion.promote_dtypes_inexact(fp)
     if "period" in values:
+        # A negative period means the same function.
         x, xp, fp = _periodic(x, xp, fp, abs(values["period"]))
     size = xp.shape[0]
+    # The right end of the segment, clipped so that points outside use the first or last segment.
+    # With side="right", a point on a sample uses the segment that begins there.
     after = clip(searchsorted(xp, x, side="right"), 1, size - 1)
     before = lax.sub(after, np.int32(1))
     x0, f0 = getitem(xp, before), getitem(fp, before)
@@ -411,5 +417,6 @@ def _periodic(x: Array, xp: Array, fp: Array, period: Array) -> tuple[Array, Arr
     xp, fp = lax.sort((xp, fp), num_keys=1)
     first = [lax.slice_in_dim(each, 0, 1) for each in (xp, fp)]
     last = [lax.slice_in_dim(each, -1, None) for each in (xp, fp)]
+    # Points before the first sample lie on the segment from the previous period's last one.
     xp = lax.concatenate([subtract(last[0], period), xp, add(first[0], period)], 0)
     return x, xp, lax.concatenate([last[1], fp, first[1]], 0)

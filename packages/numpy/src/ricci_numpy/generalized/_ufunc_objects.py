@@ -91,6 +91,8 @@ class ufunc(ir.PickledByName):
         self._is_exact = exact
         self.func: Callable[..., Any] = vectorize(func) if call is None else call
         self._loops = loops(self.func)
+        # Loops over the axis are the general case; known functions have reductions, scans or
+        # scatters.
         self._faster = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
     def _key(self) -> tuple[Any, ...]:
@@ -100,6 +102,7 @@ class ufunc(ir.PickledByName):
         return self is other or type(other) is ufunc and self._key() == other._key()
 
     def __hash__(self) -> int:
+        # The identity may be an array scalar, which cannot be hashed.
         return hash(self._key()[:3])
 
     @property
@@ -218,6 +221,7 @@ class ufunc(ir.PickledByName):
         # Both get the rank of the result, so that nothing is left to be promoted.
         if A.ndim and B.ndim:
             rank = A.ndim + B.ndim
+            # A keeps the leading dimensions, B the trailing ones; a scalar needs none.
             A, B = lax.expand_dims(A, range(A.ndim, rank)), lax.expand_dims(B, range(A.ndim))
         return self.func(A, B)
 
@@ -259,6 +263,8 @@ class ufunc(ir.PickledByName):
         else:
             # Indexing an array of the elements' positions gives the positions that are selected.
             numbers = lax.reshape(lax.iota(np.int32, a.size), a.shape)
+            # Out of bounds becomes a.size, a place behind the flattened array, where updates are
+            # dropped.
             places = numbers.at[indices].get(mode="fill", fill_value=a.size)
         values = broadcast(asarray(operand), places.shape)
         count = (places.size,)
@@ -383,6 +389,7 @@ def _bits(reduction: ir.Primitive, name: str) -> Callable[..., ir.Array]:
         combine = getattr(_ufuncs_binary, f"bitwise_{name}")
         axes = reduced_axes(f"bitwise_{name}.reduce", axis, a.ndim)
         if where is not None:
+            # -1 has all bits set, also in unsigned dtypes, into which it wraps.
             neutral = ir.exact_scalar(-1 if name == "and" else 0, a.dtype)
             a = select_where(checked_mask(f"bitwise_{name}.reduce", where), a, neutral)
         result = reduction.bind(promotion.convert(a, a.dtype), axes=axes)
@@ -402,6 +409,8 @@ def _log_of_sum(
     def reduce(a, *, axis, dtype, keepdims, initial, where):
         (a,) = promotion.promote_dtypes_inexact(asarray(a, dtype=dtype))
         axes = reduced_axes("logaddexp.reduce", axis, a.ndim)
+        # log Σ exp(a) = m + log Σ exp(a − m): with the maximum m, no power overflows. The result
+        # does not depend on m, so that its derivative is stopped.
         largest = _reductions.max(a, axes, None, True, -np.inf, where)
         # An infinite maximum is not subtracted, since the difference would be NaN.
         base = select_where(lax.is_finite(largest), largest, ir.exact_scalar(0, a.dtype))
@@ -478,7 +487,9 @@ logical_xor: ufunc = _ufunc_of(
     identity=False,
     exact=True,
     reduce=lambda a, **options: bitwise_xor.reduce(
-        _ufuncs.logical_not(_ufuncs.logical_not(a)), **options
+        # A double negation converts to booleans, whose exclusive or is the parity of true elements.
+        _ufuncs.logical_not(_ufuncs.logical_not(a)),
+        **options,
     ),
 )
 logaddexp: ufunc = _ufunc_of(

@@ -189,6 +189,8 @@ class IndexUpdateRef(_ShownBySlots):
     def _with_factors(
         self, values: ir.ArrayLike, options: UpdateOptions
     ) -> tuple[ir.Array, ir.Array]:
+        # Factors of 1 elsewhere: x / 1 and x ** 1 leave elements unchanged, and repeated indices
+        # have their product as factor.
         ones = lax.full_like(self.array, 1)
         factors = _update("multiply", IndexUpdateRef(ones, self.index), values, **options)
         return self.array, factors
@@ -214,6 +216,7 @@ class IndexUpdateRef(_ShownBySlots):
         if 0 in plan.shape:
             return x
         shape = plan.final_shape()
+        # As JAX's jaxpr has them; no operation uses them.
         if ir.is_recording():  # the zeros, in place of updates, appear in jaxprs only
             broadcast(scalar_or_array(0, x.dtype, False), shape)
         updated = lax.scatter_apply(
@@ -275,6 +278,7 @@ def _update(
         )
     x = target.array
     values = as_operand(values) if is_arraylike(values) else asarray(values)
+    # Other ints are converted later, with the array, by the usual promotion.
     if type(values) is int and (ir.is_narrowed(x.dtype) or x.dtype == np.uint32):
         values = ir.exact_scalar(values, x.dtype)  # it may be larger than the default dtype holds
     recording = ir.is_recording()
@@ -342,6 +346,8 @@ def _scatter(
     indices = _no_indices() if plan.indices is None else plan.indices
     if 0 in plan.shape:
         return x
+    # The update is computed in the promoted dtype and converted back: int[i] += 0.5 adds before it
+    # rounds, where converting 0.5 first would add 0.
     dtype, weak = ir.lattice_result_type(
         (x_aval.dtype, x_aval.weak_type), (values_aval.dtype, values_aval.weak_type)
     )

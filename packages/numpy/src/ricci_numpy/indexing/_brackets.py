@@ -105,8 +105,10 @@ def _check_position(index: int, size: int, axis: int, wrap: bool = True) -> None
 # The hot paths: ints and slices, outside of any trace. Positions are operands of an
 # executable, which is cached by the array's type and the form of the index.
 
+# The setting of 64-bit types is part of the keys: it decides the dtype of positions.
 _rows: ir.Cache[tuple[ShapedArray, bool], tuple[int, dict[str, Any]]] = ir.Cache("rows", 4096)
 _steps: ir.Cache[tuple, dict[str, Any]] = ir.Cache("index steps", 4096)
+# Span 1, stride 1, not reversed, squeezed: the form of a single int.
 _INT_FORM = (1, 1, False, True)
 
 
@@ -192,6 +194,8 @@ def _windows_now(x: Array, index: tuple) -> Array | None:
             form, start = _window(part, size) if type(part) is slice else _NO_WINDOW
             if form is None:
                 return None
+            # A window that spans its dimension moves nowhere. An empty one may start anywhere; 0 is
+            # in bounds.
             if form[0] != size:
                 starts.append(start if form[0] else 0)
             forms.append(form)
@@ -230,9 +234,12 @@ def _window(part: slice, size: int) -> tuple[tuple | None, int]:
         return _NO_WINDOW
     if step == 1:
         return (stop - start if stop > start else 0, 1, False, False), start
+    # A window spans from the lowest to the highest selected position, so that its size is static
+    # and its start an operand; the stride is applied inside it.
     count = len(range(start, stop, step))
     if step > 0:
         return ((count - 1) * step + 1 if count else 0, step, False, False), start
+    # Negative: from the first position down to the lowest one.
     reach = (count - 1) * step
     return (1 - reach if count else 0, -step, True, False), start + reach
 
@@ -259,6 +266,7 @@ def _cut(x: Array, starts: Sequence[ArrayLike], forms: tuple) -> Array:
             continue
         span, stride, is_reversed, is_squeezed = form
         axis = len(sizes)
+        # dynamic_slice takes a start for every dimension; those of whole windows are constants.
         moves = is_squeezed or span != x.shape[axis]
         begin.append(lax.convert_element_type(next(remaining), np.int32) if moves else np.int32(0))
         sizes.append(span)
@@ -270,6 +278,7 @@ def _cut(x: Array, starts: Sequence[ArrayLike], forms: tuple) -> Array:
         entries.append((INT,) if is_squeezed else (SLICE,))
     if starts:
         x = _window_at(x, tuple(begin), tuple(sizes))
+    # dynamic_slice has no strides, so they follow in a static slice of the window.
     if any(stride != 1 for stride in strides):
         x = lax.slice(x, (0,) * len(sizes), sizes, strides)
     return _arranged(x, reverse, squeeze, entries)
@@ -292,6 +301,9 @@ def _getitem(
     strategy: Strategy = "auto",
 ) -> Array:
     clips = mode is None or mode is _MODES.CLIP or mode is _MODES.PROMISE_IN_BOUNDS
+    # Without arrays of indices, windows suffice: static ones if all positions are ints in bounds,
+    # else dynamic ones, whose clamping is what the modes ask for. Strides other than 1 need a
+    # gather.
     if not index.has_array and clips and strategy != "gather":
         static = not index.has_dynamic and strategy != "dynamic_slice"
         if static and _is_in_bounds(index, wrap):
@@ -322,6 +334,7 @@ def _is_in_bounds(index: ParsedIndex, wrap: bool) -> bool:
 
 
 def _is_position(at: int, size: int, wrap: bool) -> bool:
+    # Sizes may be symbolic: only bounds that hold for all their values count.
     return ir.surely_at_least(size, at + 1) if at >= 0 else wrap and ir.surely_at_least(size, -at)
 
 
@@ -369,6 +382,7 @@ def _span(entry: tuple) -> tuple[int, int, int]:
     _, start, count, step, limit = entry
     if step > 0:
         return start, start if count == 0 else limit, step
+    # Backwards: the lowest position is the last one; the result is reversed afterwards.
     low = start + (count - 1) * step
     return low, start + 1, -step
 
@@ -440,6 +454,7 @@ def _dynamic(x: Array, index: ParsedIndex, wrap: bool) -> Array:
             position = entry[1]
             if kind == INT:
                 _check_size(position)
+                # Out of bounds in either case, and clamped to the nearest element.
                 position = min(max(position, _INT32.min), _INT32.max)
             positions.append(position)
             sizes.append(1)

@@ -99,11 +99,14 @@ def gather_form(
         elif kind == WINDOW:
             operands.append(entry[1])
             entries.append((WINDOW, entry[2], 1))
+        # A slice's start is an operand as well, so that slices of one length share an executable;
+        # that of the whole dimension has no position.
         elif kind == SLICE and positions_as_operands and entry[2:4] != (sizes[axis], 1):
             operands.append(entry[1])
             entries.append((WINDOW, entry[2], entry[3]))
         else:
             entries.append(entry[:4])
+        # New dimensions are not in the operand.
         axis += kind != NEW
     form = GatherForm(tuple(entries), index.shape, index.added, index.has_array, wrap, index.gap)
     return form, operands
@@ -118,6 +121,7 @@ def _in_int32(value: int) -> int:
 
 def wrapped(x: ir.ArrayLike, size: int) -> ir.Array:
     """Positions with negative ones counted from the end; of a signed dtype that holds ``size``."""
+    # Wrapped once, as NumPy does; what is still negative is out of bounds.
     return lax.select_n(lax.lt(x, constant(x, 0)), x, lax.add(x, constant(x, size)))
 
 
@@ -126,6 +130,7 @@ def widened[T: ir.ArrayLike](x: T, size: int) -> T | ir.Array:
     dtype = dtype_of(x)
     if dtype in _NARROW:
         return lax.convert_element_type(x, INT32)
+    # int8 positions in a dimension of 200: adding the size would overflow.
     if dtype.itemsize < 4 and not ir.surely_at_most(size, np.iinfo(dtype).max):
         return lax.convert_element_type(x, INT32)
     return x
@@ -159,6 +164,8 @@ class _Planner:
         common: tuple[int, ...] = ()
         if form.has_array:
             common = broadcast_shape("indexing", *(np.shape(v) for _, _, v in looked_up))
+            # All arrays of indices are broadcast together and select one element for each position,
+            # as in NumPy.
             looked_up = [(p, a, strong_int32(broadcast(v, common))) for p, a, v in looked_up]
         positions = [position for position, _, _ in looked_up]
         together = bool(positions) and self._are_adjacent(positions)
@@ -178,6 +185,8 @@ class _Planner:
             elif kind == WINDOW:
                 start = next(v for p, _, v in self.windows if p == position)
                 self._window(axis, start, *entry[1:])
+            # Scalars only: each is a window of size 1, collapsed where it stands, without batch
+            # dimensions.
             elif not form.has_array:
                 self._place([item for item in looked_up if item[0] == position], ())
             elif together and position == positions[0]:
@@ -238,6 +247,7 @@ class _Planner:
     def _place(
         self, items: Sequence[tuple[int, int, ir.ArrayLike]], common: tuple[int, ...]
     ) -> None:
+        # Batch dimensions of the index array; slices with steps add further ones behind them.
         dims = tuple(range(len(self.batch), len(self.batch) + len(common)))
         for _, axis, value in items:
             self.components.append((value, dims))
@@ -261,6 +271,8 @@ class _Planner:
         self.final += 1
 
     def _strided(self, axis: int, start: ir.ArrayLike, size: int, step: int) -> None:
+        # A gather's window has no stride, so the positions are looked up one by one. Ascending ones
+        # are regular (sorted and unique), hence a negative step is reversed afterwards.
         steps = lax.mul(np.int32(step), lax.iota(INT32, size))
         places = lax.add(as_int32(start), steps)
         if step < 0:
@@ -288,6 +300,7 @@ class _Planner:
     def _indices(self) -> ir.Array | None:
         if not self.components:
             return None
+        # One column for each mapped dimension, in the order of start_index_map.
         shape = (*self.batch, 1)
         columns = [
             lax.broadcast_in_dim(as_int32(value), shape, dims) for value, dims in self.components

@@ -34,6 +34,7 @@ def where_step(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     x, y = promotion.promote_dtypes(x, y)
     shape = broadcast_shape("where", *map(np.shape, (condition, x, y)))
     sharding = common_sharding(len(shape), condition, x, y)
+    # select_n takes a scalar predicate for whole arrays, which need not be broadcast.
     if np.ndim(condition):
         condition = broadcast(condition, shape, sharding)
     x, y = broadcast(x, shape, sharding), broadcast(y, shape, sharding)
@@ -160,6 +161,8 @@ def _select(*arguments: ArrayLike, count: int) -> Array:
     *choices, default = promotion.promote_dtypes(*arguments[count:])
     shape = broadcast_shape("select", *map(np.shape, (*conditions, *choices, default)))
     sharding = common_sharding(len(shape), *conditions, *choices, default)
+    # argmax gives the first true one, and 0 if none is: number 0 is the default's, and false, so
+    # that any condition that holds wins.
     masks = [broadcast(mask, shape, sharding) for mask in (np.False_, *conditions)]
     which = lax.argmax(lax.stack(masks, 0), 0, np.dtype(np.int32))
     cases = [broadcast(x, shape, sharding) for x in (default, *choices)]
@@ -268,12 +271,14 @@ def _positions(a: Array, *fills: ArrayLike, size: int) -> list[Array]:
     flat = lax.cumsum(per_rank, 0)
     coordinates = []
     below = 1
+    # The flat position in mixed radix: the last dimension varies fastest.
     for n in reversed(shape):
         place = lax.rem(lax.div(flat, promotion.constant(flat, below)), promotion.constant(flat, n))
         coordinates.insert(0, promotion.convert(place, integer))
         below *= n
     if not fills:
         return coordinates
+    # Entries from the number of true elements on are fillers.
     total = lax.reduce_sum(lax.convert_element_type(mask, np.int32), tuple(range(len(shape))))
     return [_filled(i, f, total) for i, f in zip(coordinates, fills, strict=True)]
 
@@ -432,6 +437,7 @@ def piecewise(
 
     values = [filling(case) for case in cases]
     result = broadcast(values[-1], np.shape(x))
+    # In order, so that the last condition that holds overwrites the earlier ones.
     for condition, value in zip(conditions, values[:-1], strict=True):
         result = where_step(condition, value, result)
     return result

@@ -277,6 +277,8 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 def _qr(a: Array, *, mode: str) -> Array | tuple[Array, Array]:
     (a,) = promote_dtypes_inexact(a)
     if mode == "raw":
+        # LAPACK stores columns; NumPy returns the transposed matrix, which in row order is the same
+        # memory.
         reflectors, factors = geqrf_p.bind(a)
         return matrix_transpose(reflectors), factors
     q, r = lax_qr(a, full_matrices=mode in ("complete", "full"))
@@ -385,6 +387,8 @@ def _svd_of_hermitian(
     size = lax.abs(values)
     if not compute_uv:
         return lax.rev(lax.sort(size, dimension=last), (last,))
+    # The signs and the positions travel with the sort by |w|; the vectors are then taken by
+    # position.
     places = lax.broadcasted_iota(np.uint32, np.shape(size), last)
     one = lax.full_like(values, 1)
     negative = lax.lt(values, lax.full_like(values, 0))

@@ -139,6 +139,7 @@ def _view(self, dtype: ir.DTypeLike | None = None, type: None = None) -> ir.Arra
     x = _as_real_numbers(self)
     if target == ir.BOOL:
         x = _bits_as(x, _BYTE)
+        # A byte that is not 0 is true, as NumPy reads it.
         return lax.ne(x, strong_constant(_BYTE, 0))
     if target in COMPLEX_DTYPES:
         x = _bits_as(x, np.dtype(f"float{target.itemsize * 4}"))
@@ -147,6 +148,7 @@ def _view(self, dtype: ir.DTypeLike | None = None, type: None = None) -> ir.Arra
                 f"x.view: the last axis has {x.shape[-1:]} real numbers, which do not pair up to "
                 f"elements of dtype {target}."
             )
+        # Complex numbers are pairs of a real and an imaginary part in memory.
         pairs = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2))
         last = pairs.ndim - 1
         real, imaginary = (lax.index_in_dim(pairs, i, last, keepdims=False) for i in (0, 1))
@@ -163,6 +165,7 @@ def _as_real_numbers(x: ir.Array) -> ir.Array:
     shape = x.aval.shape
     if not shape:
         raise ValueError(f"x.view: a scalar of dtype {x.aval.dtype} cannot be read as another.")
+    # The parts of each element side by side, as in memory.
     parts = [lax.expand_dims(part, (len(shape),)) for part in (lax.real(x), lax.imag(x))]
     return lax.reshape(lax.concatenate(parts, len(shape)), (*shape[:-1], 2 * shape[-1]))
 
@@ -196,6 +199,7 @@ def _byteswap(self) -> ir.Array:
         return lax.complex(_byteswap(lax.real(self)), _byteswap(lax.imag(self)))
     if aval.dtype.itemsize == 1:
         return self
+    # The cast adds a dimension of the bytes, which is reversed.
     parts = lax.bitcast_convert_type(self, _BYTE)
     return lax.bitcast_convert_type(lax.rev(parts, (aval.ndim,)), aval.dtype)
 
@@ -386,6 +390,7 @@ def repr_html(self) -> str | None:
     """The array as HTML, for notebooks; ``None`` without values in this process."""
     if isinstance(self, ir.Tracer) or ir.is_extended(self.aval.dtype) or self.is_deleted():
         return None
+    # Some shards are in other processes.
     if not (getattr(self, "is_fully_addressable", True) or self.is_fully_replicated):
         return None
     values = np.asarray(self)

@@ -134,6 +134,7 @@ def repeat(
                 "total_repeat_length=...",
             )
             concrete = np.broadcast_to(concrete.ravel(), (shape[axis],))
+            # With concrete counts the places are constants, and the result is one gather.
             places = np.repeat(np.arange(shape[axis], dtype=np.int32), concrete)
             result = take(a, places, axis=axis, mode="clip") if shape[axis] else ir.as_array(a)
         else:
@@ -144,6 +145,7 @@ def repeat(
 
 def _repeat_each(a: ir.Array, count: int, axis: int) -> ir.Array:
     shape = np.shape(a)
+    # A new dimension behind the repeated one; merging the two puts the copies next to each other.
     dims = [d for d in range(len(shape) + 1) if d != axis + 1]
     wide = (*shape[: axis + 1], count, *shape[axis + 1 :])
     a = lax.broadcast_in_dim(a, wide, dims)
@@ -271,6 +273,8 @@ def roll(
     if isinstance(shift, int | np.integer) or ir.is_symbolic_dim(shift):
         return _roll_static(a, shifts=(ir.as_size(shift),) * len(axes), axes=axes)
     if isinstance(shift, Sequence):
+        # Shifts that are all static need slices and a concatenation only; a traced one needs a
+        # window.
         static_shifts = tuple(
             [
                 ir.as_size(s)
@@ -307,6 +311,7 @@ def _roll_static(a: ir.Array, *, shifts: tuple[int, ...], axes: tuple[int, ...])
         size = np.shape(a)[axis]
         if size == 0:
             continue
+        # The element that comes first afterwards; Python's remainder is never negative.
         at = -shift % size
         parts = [lax.slice_in_dim(a, at, size, axis=axis), lax.slice_in_dim(a, 0, at, axis=axis)]
         a = lax.concatenate(parts, axis)
@@ -319,6 +324,7 @@ def _roll_dynamic(a: ir.Array, shift: ir.ArrayLike, *, axes: tuple[int, ...]) ->
     shifts = lax.unstack(broadcast(shift, (count,)), 0)
     for by, axis in zip(shifts, axes * (count // len(axes)), strict=True):
         size = np.shape(a)[axis]
+        # Between 0 and size − 1; the size may be 0, by which nothing can be divided.
         by = remainder(by, promotion.constant(by, ir.max_dim(size, 1)))
         # The rolled array is a window of two copies in a row.
         double = lax.concatenate([a, a], axis)
@@ -371,6 +377,7 @@ def _rot90(m: ir.Array, *, k: int, axes: tuple[int, int]) -> ir.Array:
         return flip(flip(m, first), second)
     order = list(range(np.ndim(m)))
     order[first], order[second] = second, first
+    # A quarter turn is a mirror image and a transposition; the other order turns the other way.
     if k == 1:
         return lax.transpose(flip(m, second), order)
     return flip(lax.transpose(m, order), second)

@@ -161,6 +161,7 @@ def _pairs_of_values(name: str, value: Values, ndim: int) -> tuple[list[Array], 
     """The different values of a keyword, and for each dimension the numbers of its two values."""
     shape = _shape_of_values(name, value)
     _check_pairs(name, shape, ndim, (1, 1), (ndim, 1))
+    # The positions of the values are broadcast like the values, which may be traced.
     numbers = np.broadcast_to(np.arange(prod(shape)).reshape(shape), (ndim, 2))
     return operands("pad", *_elements(value)), tuple((int(a), int(b)) for a, b in numbers)
 
@@ -321,11 +322,13 @@ def _ramp(start: ArrayLike, edge: Array, axis: int, count: int) -> Array:
     shape = np.shape(edge)
     full = (*shape[:axis], count, *shape[axis + 1 :])
     start, edge = lax.convert_element_type(start, inner), lax.convert_element_type(edge, inner)
+    # Fractions 0, 1/n, …, (n − 1)/n: the value itself comes first, the edge is left to the array.
     steps = lax.div(lax.broadcasted_iota(inner, full, axis), np.asarray(count).astype(inner)[()])
     one = np.ones((), inner)[()]
     spread = lax.mul(broadcast(start, full), lax.sub(one, steps))
     ramp = lax.add(spread, lax.mul(broadcast(edge, full), steps))
     if dtype != inner:
+        # Integers are rounded down, as NumPy does.
         ramp = lax.floor(ramp)
     return lax.convert_element_type(ramp, dtype)
 
@@ -341,6 +344,7 @@ _statistics: dict[str, Callable[..., Array]] = {
 def _median(x: Array, axis: int) -> Array:
     ordered = lax.sort(x, axis)
     size = np.shape(x)[axis]
+    # The two middle elements; of an odd number they are the same one.
     low = _part(ordered, axis, (size - 1) // 2, (size - 1) // 2 + 1)
     high = _part(ordered, axis, size // 2, size // 2 + 1)
     return mean(lax.concatenate([low, high], axis), axis=axis, keepdims=True)

@@ -28,6 +28,8 @@ def _total_step(name: str) -> ir.Composite:
     def step(a, where, initial, *, axes, dtype, keepdims, promote_integers):
         a = asarray(a)
         result_dtype = kinds.sum_dtype(a.dtype, promote_integers) if dtype is None else dtype
+        # Narrow floats are summed in float32 and rounded once; an explicit dtype is the user's
+        # choice.
         computed = kinds.accumulated_dtype(result_dtype) if dtype is None else result_dtype
         kind = _OF_BOOLEANS[name] if computed == ir.BOOL else name
         result = kinds.reduced(name, kind, convert(a, computed), where, initial, axes, keepdims)
@@ -108,6 +110,7 @@ def _extreme(
                 f"{name}: an array of shape {aval.shape} has no elements along axis {axis}, and "
                 f"{name} has no identity to start from. Give initial=..., the result for that case."
             )
+        # The fast path: one operation, without a call of the step.
         if not keepdims and hasattr(type(a), "aval") and not aval.weak_type:
             return kinds.KINDS[name].primitive.bind(a, axes=axes, out_sharding=None)
     return _STEPS[name](a, mask, initial, axes=axes, keepdims=bool(keepdims))
@@ -133,6 +136,7 @@ _sums: ir.Cache[Any, ir.Operation] = ir.Cache("sums", 4096)
 def _plain_sum(a: ir.ArrayLike, axis: ir.Axis) -> ir.Operation | None:
     """The sum of an array along axes, if it is one operation."""
     kind, aval = type(a), getattr(a, "aval", None)
+    # True equals 1 as a key, and a tuple may hold an unhashable axis.
     cacheable = axis is None or type(axis) is int
     key = (kind, aval, axis, ir.trace_key()) if cacheable else None
     operation = _sums.entries.get(key)
@@ -140,6 +144,7 @@ def _plain_sum(a: ir.ArrayLike, axis: ir.Axis) -> ir.Operation | None:
         return operation
     if aval.weak_type or aval.dtype not in _SUMMED_AS_THEY_ARE:
         return None
+    # With 64-bit types, 32-bit integers are promoted to the default integer.
     if aval.dtype.itemsize < 8 and ir.python_scalar_dtype(int).itemsize == 8:
         return None
     axes = kinds.reduced_axes("sum", axis, aval.ndim)

@@ -28,6 +28,7 @@ def masked_count(
 ) -> Array:
     """The number of elements that a mask selects for each result, as an array of ``dtype``."""
     mask = checked_mask(name, mask)
+    # The mask is broadcast to the array first: each element that it covers counts.
     if np.shape(mask) != shape:
         mask = select_where(mask, np.ones(shape, bool), np.zeros((), bool)[()], name)
     return sum(mask, axis, dtype, None, keepdims)
@@ -330,6 +331,7 @@ def _var(
     else:
         center = promotion.convert(mean, computed)
         if center.ndim != a.ndim:
+            # A mean that was computed without keepdims lacks the reduced axes.
             center = lax.expand_dims(center, axes if center.ndim else tuple(range(a.ndim)))
     # Two passes: the mean of the squares less the square of the mean would cancel.
     squares = squared_modulus(lax.sub(a, center))
@@ -338,6 +340,8 @@ def _var(
     weak = result_dtype in promotion.INTEGER_DTYPES
     if weak:  # an integer dtype gives a weakly typed float
         result_dtype = ir.python_scalar_dtype(float)
+    # The usual case: a static divisor, known to be positive. Otherwise the result is NaN where the
+    # divisor is 0 or less.
     if where is None and traced_ddof is None and _is_more(axis_count(a.shape, axes), ddof):
         count = promotion.strong_constant(real, axis_count(a.shape, axes) - ddof)
         return promotion.convert(lax.div(total, count), result_dtype, weak)

@@ -29,6 +29,7 @@ def _filled(name: str, a: Array, value: float) -> Array:
 
 def _valid(a: Array, where: Array | None) -> Array:
     """The mask of the elements that are not NaN and that ``where`` selects."""
+    # NaN is the one value that does not equal itself.
     valid = lax.eq(a, a)
     if where is None:
         return valid
@@ -53,6 +54,7 @@ def _extreme_step(name: str, reduction: Callable[..., Array], neutral: float) ->
         result = reduction(_filled(name, a, neutral), axes, None, keepdims, initial, where)
         if initial is not None or a.dtype not in INEXACT_DTYPES:
             return result
+        # The neutral element would be the result where there are only NaNs.
         nothing = all(lax.ne(a, a), axes, None, keepdims)
         return select_where(nothing, strong_constant(a.dtype, np.nan), result)
 
@@ -392,6 +394,7 @@ def _nanvar(
     total = sum(squared_modulus(distance), axes, real, None, keepdims)
     count = lax.sub(sum(valid, axes, real, None, keepdims), convert(ddof, real))
     enough = lax.gt(count, strong_constant(real, 0))
+    # Division by a harmless number where the result is NaN anyway, for the derivative.
     divisor = select_where(enough, count, strong_constant(real, 1), name)
     total = select_where(enough, total, strong_constant(real, np.nan), name)
     return convert(lax.div(total, divisor), result_dtype)

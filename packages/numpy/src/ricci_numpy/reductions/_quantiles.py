@@ -293,6 +293,7 @@ def _quantiles(
     a = promotion.convert(a, promotion.inexact_dtype(*promotion.common_dtype(*arrays))[0])
     rows, other_shape = _rows(a, axes)
     if rows.shape[1] == 0 and skip_nan:
+        # One NaN in place of no elements: all are left out, and the result is NaN.
         rows = lax.full((rows.shape[0], 1), promotion.strong_constant(a.dtype, np.nan))
     if rows.shape[1] == 0:
         raise ValueError(f"{name}: an array of shape {a.shape} has no elements along axes {axes}.")
@@ -326,6 +327,8 @@ def _fractions(q: Any, dtype: np.dtype) -> ir.Array | np.ndarray:
     if hasattr(type(q), "aval"):
         q = promotion.convert(q, promotion.inexact_dtype(q.dtype)[0])
         return lax.reshape(q, (q.size,)) if q.ndim != 1 else q
+    # In the precision of the result, as JAX rounds: q·(n − 1) decides which elements are next to
+    # it.
     real = np.float64 if dtype.itemsize == 8 else np.float32
     return np.asarray(q).astype(real).reshape(-1)
 
@@ -339,6 +342,7 @@ def _of_rows(rows: ir.Array, q: ir.Array | np.ndarray, method: str, skip_nan: bo
         rows = lax.sort(rows, dimension=1)
         valid = sum(lax.bitwise_not(invalid), 1, np.dtype("int32"))
         return _dynamic(rows, q, valid, method)
+    # A row with a NaN becomes NaN as a whole, so that each of its quantiles is.
     bad = keep_axes(_any(invalid, 1), (1,))
     rows = lax.sort(select_where(bad, nan, rows), dimension=1)
     if isinstance(q, np.ndarray) and ir.is_static_shape(rows.shape):
@@ -350,6 +354,7 @@ def _static(rows: ir.Array, q: np.ndarray, method: str) -> ir.Array:
     """Quantiles for concrete fractions, for which the columns are static, too."""
     last = rows.shape[1] - 1
     if method == "inverted_cdf":
+        # The least i with (i + 1) / n ≥ q: the inverse of the step function of the distribution.
         place = np.maximum(np.ceil(q * q.dtype.type(last + 1)) - 1, 0)
     else:
         place = q * q.dtype.type(last)
@@ -388,6 +393,7 @@ def _dynamic(
 ) -> ir.Array:
     """Quantiles for traced fractions, or of the first ``valid[i]`` elements of each row ``i``."""
     dtype = rows.dtype
+    # Positions must be exact: bfloat16 counts to 256 only.
     computed = dtype if dtype.itemsize >= 4 else np.dtype("float32")
     count, length = rows.shape
     q = promotion.convert(asarray(q), computed)
@@ -465,6 +471,7 @@ def _weighted(
     )
     short = lax.lt(lax.broadcast_in_dim(sums, full, (1, 2)), thresholds)
     places = sum(short, 2, _INDEX)
+    # Rounding may leave the last sum below the threshold of q = 1.
     places = lax.min(places, promotion.strong_constant(_INDEX, rows.shape[1] - 1))
     elements = _columns(rows, places)
     total = lax.broadcast_in_dim(total, (1, rows.shape[0]), (1, 0))

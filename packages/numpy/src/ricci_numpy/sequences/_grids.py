@@ -97,6 +97,7 @@ def _unravel_traced(indices: ir.Array, *sizes: ir.ArrayLike) -> tuple[ir.Array, 
     indices = clip(indices, 0, last)
     coordinates = []
     for n in reversed(shape):
+        # The last digit in the mixed base of the sizes, then the remaining ones.
         indices, n = promotion.promote_shapes("unravel_index", indices, n)
         coordinates.insert(0, lax.rem(indices, n))
         indices = lax.div(indices, n)
@@ -195,6 +196,7 @@ def ravel_multi_index(
         common = np.dtype(dtype)
     else:
         common = promotion.common_dtype(*indices)[0] if indices else ir.python_scalar_dtype(int)
+    # Python's integers do not overflow.
     total = int(np.prod(dims, dtype=object))
     if total - 1 > ir.iinfo(common).max:
         raise ValueError(
@@ -262,6 +264,7 @@ def _points(entry: slice) -> ir.Array:
 @ir.composite("mgrid")
 def _dense(*vectors: ir.Array) -> ir.Array:
     shape = (1, *(x.shape[0] for x in vectors))
+    # Vector i varies along dimension i, behind the dimension that numbers the coordinates.
     parts = [lax.broadcast_in_dim(x, shape, (axis,)) for axis, x in enumerate(vectors, 1)]
     return lax.concatenate(parts, 0)
 
@@ -357,6 +360,8 @@ class _Directive:
         if missing <= 0:
             return x
         x = lax.expand_dims(x, tuple(range(missing)))
+        # New dimensions are in front, the array's last at the end; a rotation takes it to its
+        # place.
         turn = (self.rank - 1 - self.place) % self.rank
         return lax.transpose(x, (*range(turn, self.rank), *range(turn))) if turn else x
 

@@ -145,6 +145,7 @@ def _spaced(
     if not -rank <= axis < rank:
         raise ValueError(f"{name}: axis {axis} is out of bounds for a result of {rank} dimensions.")
     axis %= rank
+    # The number of intervals between start and stop.
     count = num - 1 if endpoint else num
     if not ir.surely_at_most(num, 1):
         step = lax.div(lax.sub(stop, start), strong_constant(computed, count))
@@ -180,8 +181,11 @@ def _between(
     fractions = convert(lax.div(fractions, strong_constant(real, count)), dtype)
     one = strong_constant(dtype, 1)
     thin = (*shape[:axis], 1, *shape[axis:])
+    # start·(1 − t) + stop·t rather than start + t·(stop − start): the difference of large ends of
+    # opposite signs could overflow.
     low = lax.mul(lax.reshape(start, thin), lax.sub(one, fractions))
     result = lax.add(low, lax.mul(lax.reshape(stop, thin), fractions))
+    # The end is appended as it is, so that it is exact whatever rounding does.
     if endpoint:
         other_dims = tuple(i for i in range(len(thin)) if i != axis)
         if not ir.surely_at_least(count, 1):  # a single point is the first one

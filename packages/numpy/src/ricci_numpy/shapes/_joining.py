@@ -103,6 +103,8 @@ def _merge_rows(arrays: Array | np.ndarray, axis: int | None, dtype: DTypeLike |
     axis = promotion.canonical_axis(axis, len(shape) - 1)
     sizes = list(shape[1:])
     sizes[axis] *= shape[0]
+    # Joining all parts of one array is a reshape that merges two dimensions, however many there
+    # are.
     return reshaped("concatenate", moveaxis(arrays, 0, axis), tuple(sizes))
 
 
@@ -215,6 +217,7 @@ def _joined(
         return concatenate(_each(at_least, name, tup), axis, dtype)
     shape = np.shape(tup)
     aval: Any = ir.get_aval(tup)
+    # The shape that at_least gives a row, tried on one.
     row = at_least(lax.full(shape[1:], 0, aval.dtype)).shape
     x = reshaped(name, tup, (shape[0], *row))
     x = moveaxis(x, 0, axis)

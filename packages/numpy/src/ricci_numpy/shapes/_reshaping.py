@@ -34,6 +34,7 @@ def _inferred(shape: Shape, sizes: Shape) -> Shape:
         )
     product = prod(n for n in sizes if n != -1)
     total = prod(shape)
+    # With another size of 0, any inferred size fits an array without elements: 0 is chosen.
     if (product == 0 and total) or (product and total % product):
         raise TypeError(
             f"reshape: {total} elements, of shape {shape}, cannot fill shape {sizes}: {product} "
@@ -44,6 +45,8 @@ def _inferred(shape: Shape, sizes: Shape) -> Shape:
 
 def _columnwise(a: ArrayLike, old_shape: Shape, sizes: Shape) -> Array:
     """Another shape, the first dimension changing fastest in both."""
+    # Reversing the dimensions turns column order into row order, in which reshape works; reversed
+    # again afterwards.
     result = lax.reshape(a, sizes[::-1], tuple(range(len(old_shape)))[::-1])
     return lax.transpose(result, tuple(range(len(sizes)))[::-1])
 
@@ -313,6 +316,7 @@ def _atleast_2d(x: Array) -> Array:
 
 @ir.composite("atleast_3d")
 def _atleast_3d(x: Array) -> Array:
+    # A vector is in the middle, a matrix in front, as in NumPy.
     new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(np.ndim(x))
     return lax.expand_dims(x, new) if new else x
 

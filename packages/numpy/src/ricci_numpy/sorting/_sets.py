@@ -169,6 +169,7 @@ def _gathered(
     dtype = ir.get_aval(x).dtype
     fill = 0 if fill_value is None else fill_value
     if not hasattr(type(fill), "aval"):
+        # A scalar of the elements' dtype.
         fill = lax.full((), fill, dtype)  # refuses complex numbers for real elements
     fill = promotion.convert(fill, dtype, weak_type)
     if not np.shape(x)[0]:
@@ -234,6 +235,8 @@ def intersect1d(
         return values
     in_x = where_step(inside, getitem(order, places), np.int32(np.shape(x)[0]))
     y_order = lexsort((y,))
+    # y is sorted by positions: the first that is not less than a common element is where it is
+    # first.
     at_y = searchsorted(getitem(y, y_order), smallest)
     last = np.int32(max(np.shape(y)[0] - 1, 0))
     in_y = getitem(y_order, lax.min(at_y, last))

@@ -35,6 +35,7 @@ def _neutral(name: str, dtype: np.dtype) -> float | np.floating:
     if ir.issubdtype(dtype, np.integer):
         limits = ir.iinfo(dtype)
         return limits.max if is_min else limits.min
+    # Some float8 dtypes have no infinity: their largest number takes its place.
     if ir.issubdtype(dtype, np.floating) and not np.isinf(np.array(np.inf).astype(dtype)):
         return ir.finfo(dtype).max if is_min else ir.finfo(dtype).min
     return np.inf if is_min else -np.inf
@@ -79,9 +80,11 @@ def _joined(
     aval = ir.get_aval(data)
     method, reduction = _JOINS[name]
     start = ir.exact_scalar(_neutral(name, aval.dtype), aval.dtype)
+    # A single id has all of the data as its row.
     shape = (count, *aval.shape[np.ndim(segment_ids) and 1 :])
     if np.ndim(segment_ids) > 1:
         shape = (count, *aval.shape[1:])
+    # Negative ids are of segments that do not exist, not counted from the end.
     options["wrap_negative_indices"] = False
     if buckets is None or bucket_size is None:
         return getattr(at(lax.full(shape, start))[segment_ids], method)(data, **options)

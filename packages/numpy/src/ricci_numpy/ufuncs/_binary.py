@@ -38,6 +38,8 @@ def _row(
     parameters: tuple[str, ...],
 ) -> BinaryFunction:
     general = in_one_step(name, general)
+    # Where all operands are arrays of one accepted dtype the operation is bound at once;
+    # ``general`` is the slow path that converts.
     general_forms[name] = operation, accepted, general
     arguments, result = example.split(" -> ")
     kind = "bool" if result in ("True", "False") else "int"
@@ -79,6 +81,7 @@ def _or_for_booleans(
 
 
 def _shift_right(x: Array, y: Array) -> Array:
+    # The sign of a signed integer is shifted in; an unsigned one gets zeros.
     unsigned = getattr(x, "dtype", None) in UNSIGNED_DTYPES
     return (lax.shift_right_logical if unsigned else lax.shift_right_arithmetic)(x, y)
 

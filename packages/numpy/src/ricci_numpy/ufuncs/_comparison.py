@@ -55,6 +55,7 @@ def _finite(x: Array) -> Array:
 
 @ir.composite("isinf")
 def _infinite(x: Array) -> Array:
+    # The absolute value covers both infinities in one comparison.
     return lax.eq(lax.abs(x), promotion.strong_constant(x.dtype, np.inf))
 
 
@@ -348,6 +349,7 @@ def _isclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -
     distance = lax.abs(lax.sub(a, b))
     rtol, atol = (promotion.convert(x, distance.dtype) if x.weak_type else x for x in (rtol, atol))
     allowed = add(atol, multiply(rtol, lax.abs(b)))
+    # An infinite b would allow any distance; equal infinities are found by equality.
     near = lax.bitwise_and(isfinite(b), less_equal(distance, allowed))
     close = lax.bitwise_or(lax.eq(a, b), near)
     if equal_nan:
@@ -387,6 +389,7 @@ def allclose(
 
 @ir.composite("allclose")
 def _allclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -> Array:
+    # ``fun`` is the plain function: within one step there is no second one.
     return _all(_isclose.fun(a, b, rtol, atol, equal_nan=equal_nan))
 
 

@@ -69,6 +69,7 @@ _log10_of_e = float(np.log10(np.e))
 def _log10(x: ir.Array) -> ir.Array:
     logarithm = lax.log(x)
     if logarithm.dtype in COMPLEX_DTYPES:
+        # Scaled part by part: a complex product would make NaN of an infinite part (0 · inf).
         parts = lax.real(logarithm), lax.imag(logarithm)
         factor = strong_constant(parts[0].dtype, _log10_of_e)
         return lax.complex(*(lax.mul(part, factor) for part in parts))
@@ -224,6 +225,7 @@ def truth(x: ir.ArrayLike) -> ir.ArrayLike:
     """Whether elements are not zero; booleans, Python's included, are returned unchanged."""
     if type(x) is bool or getattr(x, "dtype", None) == ir.BOOL:
         return x
+    # NaN counts as true: it differs from 0.
     return lax.ne(x, constant(x, 0))
 
 
