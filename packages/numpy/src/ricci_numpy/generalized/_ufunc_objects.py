@@ -487,9 +487,7 @@ logical_xor: ufunc = _ufunc_of(
     identity=False,
     exact=True,
     reduce=lambda a, **options: bitwise_xor.reduce(
-        # A double negation converts to booleans, whose exclusive or is the parity of true elements.
-        _ufuncs.logical_not(_ufuncs.logical_not(a)),
-        **options,
+        _ufuncs.logical_not(_ufuncs.logical_not(a)), **options
     ),
 )
 logaddexp: ufunc = _ufunc_of(

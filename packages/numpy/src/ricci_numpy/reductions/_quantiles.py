@@ -327,8 +327,7 @@ def _fractions(q: Any, dtype: np.dtype) -> ir.Array | np.ndarray:
     if hasattr(type(q), "aval"):
         q = promotion.convert(q, promotion.inexact_dtype(q.dtype)[0])
         return lax.reshape(q, (q.size,)) if q.ndim != 1 else q
-    # In the precision of the result, as JAX rounds: q·(n − 1) decides which elements are next to
-    # it.
+    # In the precision of the result: q·(n − 1) decides which elements are next to it.
     real = np.float64 if dtype.itemsize == 8 else np.float32
     return np.asarray(q).astype(real).reshape(-1)
 

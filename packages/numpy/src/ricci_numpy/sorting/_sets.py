@@ -169,7 +169,6 @@ def _gathered(
     dtype = ir.get_aval(x).dtype
     fill = 0 if fill_value is None else fill_value
     if not hasattr(type(fill), "aval"):
-        # A scalar of the elements' dtype.
         fill = lax.full((), fill, dtype)  # refuses complex numbers for real elements
     fill = promotion.convert(fill, dtype, weak_type)
     if not np.shape(x)[0]:
