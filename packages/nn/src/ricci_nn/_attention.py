@@ -143,6 +143,7 @@ def dot_product_attention(
     _check_dtypes(q, keys, values, mask, query_seq_lengths, key_value_seq_lengths)
     batch, t, n, h = q.shape
     s, k = keys.shape[1:3]
+    # Products of h independent components of variance 1 have variance h.
     factor = 1.0 / float(np.sqrt(h)) if scale is None else scale
     window = local_window_size
     window = (window, window) if isinstance(window, int) else window
@@ -175,8 +176,10 @@ def dot_product_attention(
     masked = logits
     if allowed is not None:
         # The lowest logit is finite, so that a row without any key gets equal weights, not NaN.
+        # With a margin of 0.7, subtracting a row's maximum does not overflow.
         lowest = -0.7 * float(jnp.finfo(logits.dtype).max)
         masked = jnp.where(allowed, logits, exact_scalar(lowest, logits.dtype))
+    # In float32: sums of many exponentials lose digits in 16 bits.
     weights = lax.convert_element_type(softmax(masked.astype(np.float32)), keys.dtype)
     result = lax.dot_general(weights, values, (((4,), (1,)), ((0, 1), (0, 2))))
     result = jnp.transpose(result, (0, 2, 1, 3, 4))
@@ -264,6 +267,7 @@ def _logits(query: Array, key: Array, scale: float) -> Array:
     """
     batch, t, n, h = query.shape
     k = key.shape[2]
+    # Grouped-query attention: G query heads share one key head, which is not repeated in memory.
     grouped = jnp.reshape(query, (batch, t, k, n // k, h))
     dtype = promote_types(query.dtype, np.float32)
     logits = jnp.einsum("btkgh,bskh->bktgs", grouped, key, preferred_element_type=dtype)
@@ -292,6 +296,7 @@ def _group_heads(x: Array, k: int) -> Array:
     batch, heads, t, s = x.shape
     if heads == 1:
         return jnp.reshape(x, (batch, 1, t, 1, s))
+    # Heads are numbered with the group last: head = key head · G + position in its group.
     return jnp.swapaxes(jnp.reshape(x, (batch, k, heads // k, t, s)), 2, 3)
 
 
@@ -322,4 +327,5 @@ def _position_mask(
     result = parts[0]
     for part in parts[1:]:
         result = jnp.logical_and(result, part)
+    # (B, T, S) to (B, 1, T, 1, S): equal for all heads.
     return result[:, None, :, None]

@@ -25,6 +25,8 @@ __all__ = ["cudnn_attention"]
 _ELEMENTS = {"bfloat16": "BF16", "float16": "F16"}
 # The bias of a pair that a mask excludes: about the square root of the largest number.
 _EXCLUDED = {"bfloat16": -(2.0**41), "float16": -(2.0**15)}
+# Minor-to-major orders of (batch, head, position, feature) arrays: row-major, and with the heads
+# between positions and features, as the operands are in memory.
 _BY_POSITION, _BY_HEAD = (3, 2, 1, 0), (3, 1, 2, 0)
 # The dimensions of each product of matrices: contracted ones of both operands, then batches.
 _FORWARD = {"bmm1": (3, 3, (0, 2), (0, 2)), "bmm2": (3, 1, (0, 1), (0, 2))}
@@ -137,6 +139,7 @@ def _call(
             f"{ctx.platform!r}. Use None or 'xla', which computes the same."
         )
     target = f"__cudnn$fmha{'ScaleBias' if has_bias else ''}Softmax{suffix}"
+    # Its size is a placeholder, which XLA replaces when it compiles the call.
     workspace = ir.ShapedArray((0,), np.dtype(np.uint8))
     *results, _ = ctx.custom_call(
         target,
@@ -155,6 +158,7 @@ def _by_head(aval: ir.ShapedArray) -> ir.ShapedArray:
     return aval.update(shape=(batch, heads, positions, features))
 
 
+# Logically a transposition; with the layout of the result it moves nothing.
 _by_position = traced(lambda x: lax.transpose(x, (0, 2, 1, 3)))
 
 
@@ -173,6 +177,7 @@ def _fold(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], bias: int
     folded = []
     for i, (x, dim) in enumerate(zip(args, dims, strict=True)):
         x = batched_at(x, dim, axis, 0)
+        # A bias that all examples share must be repeated: the joined batch is one dimension.
         if i == bias:
             x = jnp.broadcast_to(x, (axis.size, batch, *x.shape[2:]))
         folded.append(jnp.reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:])))
@@ -249,6 +254,7 @@ def _backward_batch(
         for x in backward_p.bind(*operands, bias_gradient=bias_gradient, options=options)
     ]
     if bias_gradient and _examples(args[5], dims[5]) == 1:
+        # The gradient of a shared bias is the sum over the examples that share it.
         results[3] = jnp.sum(results[3], axis=1, keepdims=True)
     return results, [0] * len(results)
 
@@ -304,6 +310,7 @@ def _full_bias(
     if mask is None:
         return None if bias is None else full(bias)
     zero, excluded = (ir.exact_scalar(x, dtype) for x in (0.0, _EXCLUDED[dtype.name]))
+    # cuDNN takes no mask of arbitrary form: a large negative bias makes the weights zero.
     excluding = full(jnp.where(mask, zero, excluded))
     return excluding if bias is None else jnp.add(full(bias), excluding.astype(bias.dtype))
 
@@ -337,6 +344,7 @@ def _differentiable(bias: bool, lengths: bool, statistics: bool, options: _Optio
         biases, sizes = (others[:-2], others[-2:]) if lengths else (others, [])
         operands = (query, key, value, sums, cotangents[0], *biases, out, *sizes)
         gradients = backward_p.bind(*operands, bias_gradient=bias, options=options)
+        # Neither a mask (a bias that was not given) nor lengths have a gradient.
         return (*gradients, *[None] * (len(biases) - bias + len(sizes)))
 
     attend.defvjp(forward, backward)
@@ -388,6 +396,7 @@ def cudnn_attention(
     options = _Options(
         float(scale),
         "_".join(kinds) or "NO_MASK",
+        # cuDNN counts the position itself.
         0 if window is None else window[0] + 1,
         full_bias is not None,
     )

@@ -21,6 +21,7 @@ __all__ = ["logmeanexp", "one_hot", "standardize"]
 def _logmeanexp(
     x: ir.Array, where: ir.Array | None = None, *, axis: ir.Axis, keepdims: bool
 ) -> ir.Array:
+    # log(Σ exp(x) / n) = logsumexp(x) − log(n).
     result = logsumexp(x, axis, keepdims=keepdims, where=where)
     return jnp.subtract(result, jnp.log(_count(x, axis, where, keepdims)))
 
@@ -138,6 +139,7 @@ def _one_hot(x: ir.Array, *, num_classes: int, dtype: np.dtype, axis: int) -> ir
         )
     lhs = lax.expand_dims(x, (position,))
     shape = tuple(num_classes if d == position else 1 for d in range(x.ndim + 1))
+    # Compared with all classes: an index out of range equals none, and gives a vector of zeros.
     classes = lax.broadcasted_iota(x.dtype, shape, position)
     return lax.convert_element_type(jnp.equal(lhs, classes), dtype)
 

@@ -231,6 +231,8 @@ scaled_matmul_p: ir.Primitive = ir.define(
 def _power_of_two_above(x: ir.Array) -> ir.Array:
     """The biased exponents, as bytes, of the smallest powers of 2 that are at least ``x`` > 0."""
     bits = lax.bitcast_convert_type(x, np.uint32)
+    # A positive float32: 8 bits of biased exponent, 23 of mantissa. A mantissa that is not 0 is
+    # above the power of two of its exponent, so the next one is taken; 255 would be infinity.
     exponent = lax.shift_right_logical(bits, np.uint32(23))
     mantissa = lax.bitwise_and(bits, np.uint32(0x7FFFFF))
     rounds_up = jnp.logical_and(mantissa > 0, exponent != 254)
@@ -255,9 +257,12 @@ def _quantize(x: ir.Array, config: BlockScaleConfig) -> tuple[ir.Array, ir.Array
     blocks = x.astype(np.float32).reshape(batch, rows, -1, config.block_size)
     if config.mode == "nvfp4":
         blocks = blocks / _global_scale(config).reshape(())
+    # The scale at which a block's largest element becomes the largest number of its dtype.
     largest = jnp.max(jnp.abs(blocks), axis=3, keepdims=True) / limit
     if config.mode in _MX_ELEMENTS:
         exponents = _power_of_two_above(largest)
+        # The float32 with this exponent is the power of two itself. Exponent 0 is 2^-127, which is
+        # subnormal in float32 and would be read as 0.
         wide = lax.shift_left(exponents.astype(np.uint32), np.uint32(23))
         divisor = lax.bitcast_convert_type(wide, np.float32)
         divisor = jnp.where(divisor == 0, np.float32(2.0**-127), divisor)
@@ -285,6 +290,8 @@ def _product(
 
 def _where_in_range(x: ir.Array, gradient: ir.Array, config: BlockScaleConfig) -> ir.Array:
     """Return a gradient, with 0 where quantization has clipped the element."""
+    # The largest representable product of element and scale; beyond it the quantized value is
+    # constant.
     limit = float(jnp.finfo(config.data_type).max) * float(jnp.finfo(config.scale_type).max)
     in_range = jnp.abs(x) <= _global_scale(config).reshape(()) * limit
     return jnp.where(in_range, gradient, 0).astype(x.dtype)
@@ -315,6 +322,7 @@ def _quantized_product(
             by_a, by_b = jnp.matmul(ct, b), jnp.matmul(jnp.swapaxes(ct, 1, 2), a)
             return _where_in_range(a, by_a, configs[0]), _where_in_range(b, by_b, configs[1])
         turned = lambda x: jnp.swapaxes(x, 1, 2)
+        # d(a bᵀ): da = ct · b and db = ctᵀ · a, whose contracted dimension _product wants last.
         by_a = _product(ct, turned(b), configs[2], configs[1], a.dtype)
         by_b = _product(turned(ct), turned(a), configs[2], configs[0], b.dtype)
         return by_a, by_b

@@ -43,6 +43,7 @@ def _parts(
     directions = 2 if bidirectional else 1
     rows = 4 * hidden_size
     for i in range(num_layers * directions):
+        # From the second layer on, the input is the outputs of all directions of the layer before.
         columns = input_size if i < directions else hidden_size * directions
         yield _Part("W_ih", i, (rows, columns))
         yield _Part("W_hh", i, (rows, hidden_size))
@@ -389,6 +390,7 @@ def _layers(
             outputs = _dropout(outputs, first // directions, dropout)
         layer_outputs: list[Array] = []
         for i in range(first, first + directions):
+            # One of each kind: ``flat`` has ``count`` of each of the four kinds in turn.
             weights = flat[i::count]
             run = partial(_direction, outputs, present, *weights, precision=precision)
             h, c, ys = run(h_0[i], c_0[i], backward=i > first)
@@ -426,6 +428,8 @@ def _direction(
         enter, forget, new, leave = jnp.split(gates, 4, axis=-1)
         cell = sigmoid(forget) * c + sigmoid(enter) * jnp.tanh(new)
         output = sigmoid(leave) * jnp.tanh(cell)
+        # Behind a sequence's end the state is passed on. In reverse, where padding comes first, the
+        # initial state so reaches the last element.
         after = jnp.where(is_present, output, h), jnp.where(is_present, cell, c)
         return after, jnp.where(is_present, output, jnp.zeros_like(output))
 
