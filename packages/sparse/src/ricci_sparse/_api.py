@@ -183,6 +183,7 @@ def random_bcoo(
         sizes[n_batch + n_sparse :],
     )
     places = prod(sparse)
+    # A fraction of all places, or their number.
     count = ceil(nse * places) if 0 < nse < 1 else nse
     if not 0 <= count <= places:
         raise ValueError(f"random_bcoo: got nse={nse}, expected to be between 0 and {places}.")
@@ -200,6 +201,7 @@ def random_bcoo(
 
     def places_of(key: Array) -> Array:
         if unique_indices:
+            # The beginning of a permutation is a sample without repetition.
             return random.permutation(key, places)[:count]
         return random.randint(key, (count,), 0, places)
 

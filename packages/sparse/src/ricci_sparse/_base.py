@@ -33,6 +33,7 @@ class JAXSparse:
       (True, 2, (2, 2))
     """
 
+    # NumPy's arrays leave binary operations with this class to its reflected methods.
     __array_priority__ = 100
     __hash__: ClassVar[None] = None  # pyright: ignore[reportIncompatibleMethodOverride]
 

@@ -37,6 +37,7 @@ def function_primitive(
     """
 
     def jaxpr_of(types: tuple[Any, ...], params: dict[str, Any]) -> ir.Jaxpr:
+        # Types and parameters determine the jaxpr, together with the settings that tracing reads.
         key = (name, types, *params.items(), ir.trace_key())
         cached = _jaxprs.entries.get(key)
         return _jaxprs.make(key, trace, types, params) if cached is None else cached
@@ -51,6 +52,8 @@ def function_primitive(
     def staged(args: Sequence[Any], params: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         """The parameters of the staged call, and the constants that precede its operands."""
         jaxpr = jaxpr_of(tuple(map(_type_of, args)), params)
+        # Rules of a staged call take constants as operands; they have no tangents and are not
+        # mapped.
         return {"jaxpr": ir.convert_constvars(jaxpr), "name": name}, list(jaxpr.consts)
 
     def zeros_of(consts: Sequence[Any]) -> list[ad.Zero]:
@@ -90,6 +93,7 @@ def function_primitive(
     def batch(
         axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
+        # The jaxpr of one example: its batching is left to the rule of the staged call.
         types = tuple(
             aval if dim is None else aval.remove_dimension(dim)
             for aval, dim in zip(map(ir.get_aval, args), dims, strict=True)

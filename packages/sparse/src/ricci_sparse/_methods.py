@@ -110,6 +110,7 @@ def _pow(self: JAXSparse, other: Any) -> Any:
 
 _BCOO_METHODS["__pow__"] = api_boundary(_pow)
 
+# Set here, since ``sparsify`` and its rules import the classes.
 for _name, _function in _COMMON_METHODS.items():
     setattr(BCOO, _name, _function)
     setattr(BCSR, _name, _function)

@@ -37,6 +37,7 @@ class _Arguments:
                 "arguments."
             )
         self.args: tuple[Any, ...] = args
+        # Negative argnums count from the end.
         self.positions: list[int] = [i % len(args) for i in argument_numbers]
         flat = [tree_flatten(args[i], is_leaf=is_sparse) for i in self.positions]
         self.leaves: list[list[Any]] = [leaves for leaves, _ in flat]
@@ -68,6 +69,7 @@ def _with_elements(x: Any, data: Any) -> Any:
     if not is_sparse(x):
         return data
     _, aux = x.tree_flatten()
+    # Every format has its elements first and its indices behind them.
     others = [part for part in x._arrays() if part is not x.data]
     return type(x).tree_unflatten(aux, (data, *others))
 

@@ -120,6 +120,7 @@ def _todense(data: Array, row: Array, col: Array, *, spinfo: COOInfo) -> Array:
 
 
 def _fromdense(mat: Array, *, nse: int, index_dtype: DTypeLike) -> tuple[Array, Array, Array]:
+    # Fillers are indices out of bounds: padding, whose elements are read as 0.
     row, col = jnp.nonzero(mat, size=nse, fill_value=mat.shape)
     data = mat.at[row, col].get(mode="fill", fill_value=0)
     return data, row.astype(index_dtype), col.astype(index_dtype)
@@ -232,6 +233,7 @@ class COO(JAXSparse):
         """The same matrix with its elements stored row by row."""
         if self._rows_sorted:
             return self
+        # The last key is the primary one.
         order = jnp.lexsort((self.col, self.row))
         parts = tuple(x[order] for x in (self.data, self.row, self.col))
         return type(self)(parts, shape=self.shape, rows_sorted=True)  # pyright: ignore

@@ -34,6 +34,7 @@ def _matmul(
 ) -> Array:
     rows = rows_of(indptr, data.shape[0])
     if transpose:
+        # Transposed, the elements are in the order of columns, and rows are no longer in order.
         return product(data, indices, rows, None, x, shape[::-1], False)
     return product(data, rows, indices, indptr, x, shape, True)
 
@@ -173,6 +174,7 @@ class CSC(_Compressed):
     ) -> Self:
         """The elements of a matrix that are not zero: see ``BCOO.fromdense``."""
         mat = matrix("CSC.fromdense", mat)
+        # The parts of a CSC matrix are those of the transposed CSR matrix.
         other = CSR.fromdense(mat.T, nse=nse, index_dtype=index_dtype)
         return cls((other.data, other.indices, other.indptr), shape=mat.shape)
 

@@ -52,6 +52,7 @@ def _reduce_sum(
     data: Array, indices: Array, *, shape: tuple[int, ...], axes: tuple[int, ...]
 ) -> tuple[Array, Array]:
     n_batch, n_sparse, _, nse = properties_of(indices, shape)
+    # In ``data`` one dimension of elements takes the place of all sparse dimensions.
     dense = tuple(d - n_sparse + 1 for d in axes if d >= n_batch + n_sparse)
     if dense:
         data = jnp.sum(data, axis=dense, dtype=data.dtype)
@@ -61,9 +62,11 @@ def _reduce_sum(
         inside = is_inside(indices, split_shape(shape, n_batch, n_sparse)[1])
         inside = inside.reshape(*inside.shape, *(1,) * (data.ndim - 1 - n_batch))
         data = jnp.where(inside, data, jnp.zeros((), data.dtype))
+        # Dropping a column of the indices sums over it: equal ones are duplicates, which add up.
         indices = indices[..., [d for d in range(n_sparse) if d not in summed]]
     merged = [d for d in axes if d < n_batch]
     if merged:
+        # The elements of summed batches join those of one batch, as further stored elements.
         data, indices = whole_batches(data, indices, (*shape[:n_batch],))
         batch_dims = [d for d in range(n_batch) if d not in merged]
         order = (*batch_dims, *merged)
@@ -123,6 +126,7 @@ def _multiply_dense(data: Array, indices: Array, v: Array, *, spinfo: SparseInfo
         for d, (n, m) in enumerate(zip(sizes, whole, strict=True))
     ]
     at = jnp.stack(columns, axis=-1) if columns else indices
+    # Padding must stay out of bounds, where the extraction gives zero.
     at = jnp.where(inside[..., None], at, jnp.array(whole, indices.dtype))
     factors = bcoo_extract_p.bind(at, v)
     sizes = jnp.broadcast_shapes(factors.shape, data.shape)
@@ -284,6 +288,7 @@ def bcoo_conv_general_dilated(
         )
     if isinstance(padding, str):
         padding = lax.padtype_to_pads(lhs.shape[2:], rhs.shape[2:], window_strides, padding)
+    # XLA's convolution does not flip the filter: result i sums signal[i + j − before] · filter[j].
     ((before, after),) = padding
     size = lhs.shape[2] + before + after - rhs.shape[2] + 1
     if size < 0:

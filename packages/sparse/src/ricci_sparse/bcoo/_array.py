@@ -186,6 +186,7 @@ class BCOO(StoredParts):
             )
         batch, sizes, dense = layout.split_shape(shape, n_batch, n_sparse)
         data = jnp.zeros((*batch, nse, *dense), dtype)
+        # An index equal to the sizes is out of bounds: padding.
         at = jnp.array(sizes, index_dtype)
         indices = jnp.broadcast_to(at, (*batch, nse, n_sparse))
         return cls((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
@@ -206,6 +207,7 @@ class BCOO(StoredParts):
             raise ValueError(
                 f"BCOO: a matrix cannot have {n_batch} batch and {n_dense} dense dimensions."
             )
+        # The length of diagonal k: rows below it, or columns left of it, are cut off.
         count = max(min(N + min(k, 0), M - max(k, 0)), 0)
         if not count:
             sizes = {"n_batch": n_batch, "n_dense": n_dense, "nse": 0}
@@ -246,6 +248,7 @@ class BCOO(StoredParts):
         if remove_zeros:
             zero = self.data == 0
             for _ in range(self.n_dense):
+                # With dense dimensions an element is a block, which is zero if all of it is.
                 zero = jnp.all(zero, axis=-1)
             _, sizes, _ = layout.split_shape(self.shape, self.n_batch, self.n_sparse)
             outside = jnp.array(sizes, indices.dtype)

@@ -253,6 +253,8 @@ def _times_dense(lhs: BCOO, rhs: Array, numbers: Any, dtype: DTypeLike | None) -
             f"whose last {lhs.n_dense} dimensions are dense. Use update_layout first."
         )
     out_dtype = jnp.promote_types(lhs.dtype, rhs.dtype) if dtype is None else jnp.dtype(dtype)
+    # The one primitive has the sparse operand on the left; see ``_dense_times`` for the other
+    # order.
     return bcoo_dot_general_p.bind(
         lhs.data,
         lhs.indices,

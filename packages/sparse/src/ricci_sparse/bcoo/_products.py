@@ -55,6 +55,7 @@ def _dot_general(
     for dim in reversed(mapped):
         product = vmap(product, in_axes=(0, 0, None if dim is None else 0))
     result = product(data, indices, rhs)
+    # Contracted batch dimensions were mapped, too: their products remain to be summed.
     summed = [d for d in lhs_contract if d < n_batch]
     if not summed and list(lhs_batch) == sorted(lhs_batch):
         free_batches = [d for d in range(n_batch) if d not in lhs_batch]
@@ -78,6 +79,7 @@ def _promoted(
 
 def _is_matrix(data: Array, sizes: Dims, rows: Dims, columns: Dims) -> bool:
     """Whether the rows and the columns can each be numbered by an int32."""
+    # One below the largest, which is left for positions out of bounds.
     most = max(prod(sizes[d] for d in dims) for dims in (rows, columns))
     return most < 2**31 - 1 and bool(data.size) and bool(prod(sizes))
 
@@ -115,6 +117,7 @@ def _by_elements(
         gathered = jnp.broadcast_to(rhs[None], (data.shape[0], *rhs.shape))
     free = gathered.shape[1:]
     if not rows:
+        # Without free dimensions all elements go to the same place: the scatter is a dot product.
         return lax.dot_general(data, gathered, (((0,), (0,)), ((), ())))
     wide = data.reshape(*data.shape, *(1,) * len(free))
     terms = wide * gathered.reshape(data.shape[0], *(1,) * len(dense), *free)
@@ -215,6 +218,7 @@ def _spdot_general(
         )
         same = at_x[:, None, list(lhs_at)] == at_y[None, :, list(rhs_at)] if lhs_at else None
         matched = inside if same is None else inside & jnp.all(same, axis=-1)
+        # Pairs whose contracted indices differ are zeros at valid positions.
         data = jnp.where(matched, x[:, None] * y[None], jnp.zeros((), x.dtype)).ravel()
         shape = matched.shape
         parts = [
@@ -250,6 +254,8 @@ def _spdot_general(
 def reduced(data: Array, indices: Array, spinfo: SparseInfo) -> tuple[Array, Array]:
     """Sum duplicates if more elements are stored than the sparse dimensions have positions."""
     n_batch, n_sparse, _, nse = layout.properties_of(indices, spinfo.shape)
+    # Static: a product of sparse arrays may store each position many times, but a later one must
+    # not multiply these numbers without bound.
     places = prod(layout.split_shape(spinfo.shape, n_batch, n_sparse)[1])
     if nse <= places:
         return data, indices

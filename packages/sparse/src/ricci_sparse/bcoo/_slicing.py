@@ -220,6 +220,7 @@ def _rev(
         column, size = indices[..., d], shape[n_batch + d]
         if d + n_batch in dims:
             # Padding stays out of bounds: an index outside on either side becomes the size.
+            # Position i from the front is size − 1 − i from the back.
             turned = (size - 1) - column
             column = jnp.where((column < 0) | (turned < 0), size, turned).astype(column.dtype)
         columns.append(column)
@@ -271,6 +272,7 @@ def bcoo_gather(
     def one(index: Array) -> BCOO:
         starts: list[Any] = [0] * operand.ndim
         for i, d in enumerate(numbers.start_index_map):
+            # As in lax.gather, a window that would leave the array is moved inside.
             starts[d] = jnp.clip(index[i], 0, operand.shape[d] - sizes[d])
         part = bcoo_dynamic_slice(operand, starts, sizes)
         shape = tuple(sizes[d] for d in slice_dims)
@@ -280,6 +282,7 @@ def bcoo_gather(
         part = one(index)
         return part.data, part.indices
 
+    # One slice for each position: the positions become batch dimensions of the result.
     gather: Any = parts
     for _ in range(n_positions):
         gather = vmap(gather)
@@ -288,6 +291,8 @@ def bcoo_gather(
     result = BCOO((data, indices), shape=shape)
     if positions == list(range(n_positions)):
         return result
+    # The order of dimensions may mix batches with others, which the layout does not allow: without
+    # batches (and, if need be, without dense dimensions) any transposition is possible.
     behind = max(positions) >= ndim - result.n_dense
     result = bcoo_update_layout(
         result, n_batch=0, n_dense=0 if behind else result.n_dense, on_inefficient=None

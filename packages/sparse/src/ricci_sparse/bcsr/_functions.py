@@ -32,6 +32,7 @@ def _dot_general(
     preferred_element_type: DTypeLike,
     lhs_spinfo: SparseInfo,
 ) -> Array:
+    # The usual product of a matrix keeps the row pointers; others go by pairs of indices.
     plain = dimension_numbers == (((1,), (0,)), ((), ())) and rhs.ndim in (1, 2)
     if plain and len(lhs_spinfo.shape) == 2 and data.size and rhs.size and data.ndim == 1:
         return _matrix_product(

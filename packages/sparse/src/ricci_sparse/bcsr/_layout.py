@@ -92,6 +92,7 @@ def _starts_of(rows: Array, *, n_rows: int) -> Array:
     numbers = jnp.arange(n_rows + 1, dtype=rows.dtype)
 
     def one(rows: Array) -> Array:
+        # The position of the first element whose row is at least i; padding has the number of rows.
         return jnp.searchsorted(rows, numbers).astype(rows.dtype)
 
     return over_batches(one, rows.ndim - 1, rows)

@@ -128,6 +128,7 @@ def _start(multiply: Callable[[Array], Array], X: Array) -> _State:
 def _ritz(x: Array, image: Array) -> tuple[Array, Array, Array]:
     """Rayleigh-Ritz approximations in the span of orthonormal ``x``, given its image."""
     theta, vectors = jnp.linalg.eigh(_symmetric(_product(x.T, image)))
+    # eigh sorts ascending; here the largest come first.
     vectors = vectors[:, ::-1]
     return _product(x, vectors), theta[::-1], _product(image, vectors)
 
@@ -138,6 +139,9 @@ def _symmetric(a: Array) -> Array:
 
 def _step(multiply: Callable[[Array], Array], n: int, tol: Array | float, state: _State) -> _State:
     k = state.x.shape[1]
+    # The three blocks of LOBPCG: current vectors x, previous directions p, residuals r. Each new
+    # block is made orthogonal to the ones before, so that Rayleigh-Ritz is a standard eigenvalue
+    # problem.
     r = _orthonormal_complement(jnp.concatenate([state.x, state.p], axis=1), state.r)
     basis = jnp.concatenate([state.x, state.p, r], axis=1)
     image = multiply_parts(multiply, basis, k)
@@ -151,6 +155,7 @@ def _step(multiply: Callable[[Array], Array], n: int, tol: Array | float, state:
     theta, vectors = theta[::-1][:k], vectors[:, ::-1][:, :k]
     vectors = jnp.where(missing[:, None], 0, vectors)
     x = _orthonormal(_product(basis, vectors))
+    # The part of the step that is not along x: the direction of the next iteration.
     p = _orthonormal_complement(x, _product(basis[:, k:], vectors[k:]))
     x, theta, image = _ritz(x, multiply(x))
     new = _State(state.step + 1, state.converged, x, p, image - x * theta[None], theta)
@@ -165,6 +170,8 @@ def multiply_parts(multiply: Callable[[Array], Array], basis: Array, k: int) -> 
 def _count_converged(state: _State, n: int, tol: ArrayLike) -> Array:
     length = jnp.linalg.norm(state.r, axis=0)
     image = jnp.linalg.norm(state.r + state.x * state.theta[None], axis=0)
+    # Relative to ‖A x‖ + |θ|, the size of the two terms whose difference the residual is; n for the
+    # growth of rounding errors in a product of length n.
     bound = 10 * n * tol * (jnp.abs(state.theta) + image)
     return jnp.sum(length < bound).astype(jnp.int32)
 

@@ -46,6 +46,7 @@ def _call(
 
 def _rows(indptr: ir.Array, nse: int) -> ir.Array:
     """The row of each stored element."""
+    # The last row that starts at or before the element.
     return jnp.searchsorted(indptr, jnp.arange(nse, dtype=indptr.dtype), side="right") - 1
 
 
@@ -72,6 +73,7 @@ def _transpose(
 ) -> Sequence[Any]:
     if not is_undefined_primal(b):
         raise NotImplementedError("spsolve is linear in b alone, not in the matrix")
+    # x = A⁻¹ b is linear in b, and its transpose is A⁻ᵀ.
     solution = spsolve_p.bind(data, indices, indptr, ct, transpose=not transpose, **params)
     return [None, None, None, solution]
 

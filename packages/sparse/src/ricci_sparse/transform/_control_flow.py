@@ -44,6 +44,7 @@ def _as_function(jaxpr: Jaxpr) -> Callable[..., list[ArrayOrSparse]]:
     """A jaxpr as a function of arrays, some of which are sparse."""
 
     def run(*arrays: ArrayOrSparse) -> list[ArrayOrSparse]:
+        # An environment of its own: its arrays are tracers of the loop's or branch's trace.
         spenv = SparsifyEnv()
         values = arrays_to_spvalues(spenv, list(arrays))
         outs = eval_sparse(jaxpr, jaxpr.consts, values, spenv)

@@ -56,6 +56,8 @@ def _applied(primitive: Primitive, linear: bool) -> Callable[..., ArrayOrSparse]
 def _keeps_zero(primitive: Primitive) -> bool:
     """Whether an elementwise function of one floating-point operand maps zero to zero."""
     try:
+        # One evaluation decides for a whole primitive: it is elementwise, so it acts alike
+        # everywhere.
         result = primitive.bind(np.float32(0))
     except (TypeError, ValueError, NotImplementedError):  # of two operands, or with parameters
         return False
@@ -130,6 +132,7 @@ def _add(x: ArrayOrSparse, y: ArrayOrSparse, same: bool) -> ArrayOrSparse:
     mat, dense = (x, y) if is_sparse(x) else (y, x)
     if dense.shape != mat.shape:
         return _refuse("the sum of a sparse array and a smaller dense one")
+    # The sum has an element wherever the dense array has one.
     return mat.todense() + dense
 
 
@@ -168,6 +171,7 @@ def _mul(x: ArrayOrSparse, y: ArrayOrSparse, same: bool) -> ArrayOrSparse:
     if is_sparse(x) and is_sparse(y):
         if same and x.unique_indices:
             return with_data(x, x.data * y.data)
+        # Duplicates have to be multiplied crosswise: (a + b)(c + d).
         return bcoo.bcoo_multiply_sparse(x, y)
     mat, dense = (x, y) if is_sparse(x) else (y, x)
     return with_data(mat, bcoo.bcoo_multiply_dense(mat, dense))

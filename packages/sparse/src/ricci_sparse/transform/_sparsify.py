@@ -69,6 +69,7 @@ class SparseTrace(ir.Trace):
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply a primitive by its rule, or unchanged if no operand is sparse."""
         assert self.parent is not None
+        # Tracers of other traces are dense arrays here.
         is_own = [isinstance(x, SparseTracer) and x._trace is self for x in args]
         with ir.set_trace(self.parent):
             if not any(is_own):

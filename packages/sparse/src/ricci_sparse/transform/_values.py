@@ -204,6 +204,8 @@ def placed(
     """Put a result into the environment, which shares the indices of operands."""
     value = to_value(spenv, x)
     if value.is_sparse():
+        # Identity of the arrays, not equality of the values: it costs nothing and holds while
+        # tracing. Later operations on two values with one reference need not match indices.
         indices = spenv.indices(value)
         for other in operands:
             if other.is_sparse() and spenv.indices(other) is indices:
