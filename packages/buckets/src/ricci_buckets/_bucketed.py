@@ -117,6 +117,7 @@ def pad_to(x: ir.Array, sizes: Mapping[int, int]) -> ir.Array | np.ndarray:
     array = np.asarray(x)
     shape = [sizes.get(axis, n) for axis, n in enumerate(array.shape)]
     result = np.full(shape, padding.fill(array.dtype), array.dtype)
+    # On the host: on a device, each length would compile its own pad.
     result[tuple(slice(n) for n in array.shape)] = array
     return result
 
@@ -127,6 +128,7 @@ def crop(x: ir.Array, shape: Sequence[int]) -> ir.Array | np.ndarray:
         return x
     if not isinstance(x.dtype, np.dtype):
         return lax_slice(x, [0] * x.ndim, shape)
+    # On the host as well, since a slice of a new size would be compiled for each length.
     part = tuple(slice(n) for n in shape)
     return device_put(np.ascontiguousarray(np.asarray(x)[part]))
 
@@ -205,6 +207,7 @@ class _SymbolicTrace:
         self.out_tree: PyTreeDef = out_tree
         outs: list[Any] = jaxpr.out_avals
         self.out_shapes: list[tuple[Any, ...]] = [aval.shape for aval in outs]
+        # The buckets that calls have used, for the property ``compiled`` of the function.
         self.compiled: dict[tuple[int, ...], dict[str, int]] = {}
         self.scope: ir.SymbolicScope = scope
 
@@ -319,12 +322,16 @@ class Bucketed[**P, R]:
         avals: list[Any] = list(map(ir.argument_aval, leaves))
         types = tuple(
             (
+                # A padded axis is represented by its variable's name, so that all its lengths share
+                # the trace.
                 tuple(padded_axes.get(i, n) for i, n in enumerate(aval.shape)),
                 aval.dtype,
                 aval.weak_type,
             )
             for aval, padded_axes in zip(avals, axes, strict=True)
         )
+        # Neither lengths nor bucket sizes are part of it: the trace is symbolic, jit makes the
+        # executables.
         key = tree, types, ir.trace_context()
         traced = self._traced.entries.get(key)
         if traced is None:
@@ -357,6 +364,7 @@ class Bucketed[**P, R]:
         try:
             jaxpr = ir.trace_to_jaxpr(flat, avals, info)
         except (ir.InconclusiveDimensionOperation, TypeError) as error:
+            # An error of the user's own is not about sizes.
             if "symbolic dimension" not in str(error).lower():
                 raise
             raise PaddingError(_inconclusive_message(error, self._source)) from error
@@ -372,6 +380,7 @@ def _call(function: Bucketed[..., Any], *args: object, **kwargs: object) -> Any:
 
 def _zero_padding(extents: Extents, x: ir.ArrayLike, aval: ir.ShapedArray) -> ir.ArrayLike:
     """Fill the padding of a result with zeros, so that checks for NaN find none in it."""
+    # Keys have no zero, so their padding stays as it is.
     mask = extents.mask(aval, range(len(aval.shape)))
     if mask is None or not isinstance(aval.dtype, np.dtype):
         return x

@@ -57,6 +57,8 @@ def _pad_for_windows(
       stride, dilation: the distances of windows, and of elements inside one.
       spread: the distance of the operand's elements.
     """
+    # The original padding depends on the length; padded to the bucket's size instead, explicitly
+    # and in front, the operation itself needs none. Windows behind the valid ones see fill values.
     count = site.extents.size(out)
     reach = (site.extents.size(window) - 1) * dilation + 1
     # The last window starts at (count - 1) * stride; without windows, the array is too small for
@@ -84,6 +86,7 @@ def _convolution(site: Site, x: Array, kernel: Array) -> Array:
     kernel = site.masked(kernel, ins[1], 0, rhs[1:])
     padding = list(params["padding"])
     spread = list(params["lhs_dilation"])
+    # Zeros of padding are neutral: a convolution sums products.
     zero = x.dtype.type(0)
     for i, axis in enumerate(lhs[2:]):
         low, high = padding[i]
@@ -109,6 +112,7 @@ def _convolution(site: Site, x: Array, kernel: Array) -> Array:
 def _reduce_window(identity: Any) -> PaddingRule:
     def rule(site: Site, x: Array) -> Any:
         params, aval, outs = site.params, site.ins[0], site.outs[0]
+        # The neutral element of the reduction: padding inside of a window then has no effect.
         fill = site.ins[0].dtype.type(identity(aval.dtype))
         x = site.masked(x, aval, fill)
         padding, spread = list(params["padding"]), list(params["base_dilation"])
@@ -144,6 +148,7 @@ def _select_and_scatter_add(site: Site, source: Array, x: Array) -> Array:
     """Add each window's source value at the window's greatest or least element."""
     params = site.params
     outs, aval = site.ins
+    # A padding element must never be selected as the greatest (or least) of its window.
     fill = (lowest if params["select_prim"] is lax.ge_p else highest)(aval.dtype)
     fill = aval.dtype.type(fill)
     source, x = site.masked(source, outs, 0), site.masked(x, aval, fill)
@@ -199,6 +204,7 @@ def _refuse_matrix(site: Site, aval: ShapedArray) -> None:
 
 def _with_identity(site: Site, x: Array, aval: ShapedArray) -> Array:
     """Replace the padding of matrices by an identity block on the diagonal."""
+    # The same symbolic dimension, not only an equal size: the block must end at the diagonal.
     if aval.shape[-2] is not aval.shape[-1]:
         _refuse_matrix(site, aval)
     rows, columns = len(aval.shape) - 2, len(aval.shape) - 1
@@ -218,6 +224,8 @@ def _triangular_solve(site: Site, matrix: Array, b: Array) -> Array:
     if _is_padded(aval):
         matrix = _with_identity(site, matrix, aval)
         along = len(right.shape) - (2 if site.params["left_side"] else 1)
+        # Zero right-hand sides of the identity block have zero solutions, whatever was in the
+        # padding.
         b = site.masked(b, right, 0, (along,))
     return site.bind(matrix, b)
 

@@ -30,6 +30,7 @@ def _scan(site: Site, *operands: Any) -> list[Any]:
             "take the effects out of the loop",
         )
     size = site.extents.size(n)
+    # Iterations from the length on are over padding: their carry is dropped below.
     length = index(site.extents.length(n))
 
     def body(state: Any, x: Sequence[ir.Array]) -> Any:
@@ -76,6 +77,7 @@ def _while(site: Site, *operands: object) -> list[Any]:
         )
 
     # A batched condition: the loop goes on while it holds for any valid example.
+    # Padding examples may never satisfy the condition; masked, they cannot keep the loop running.
     def holds(carry: Any) -> Any:
         (condition,) = site.run(cond, *cond_consts, *carry)
         return lax.reduce_or(site.masked(condition, aval, False), tuple(range(len(aval.shape))))

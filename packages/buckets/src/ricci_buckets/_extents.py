@@ -39,6 +39,7 @@ class Unprovable(Exception):
 
 
 # Up to this many combinations of lengths, a property of dimensions is checked for each of them.
+# Enough for two lengths of up to 256; checked once for each dimension and bucket.
 _MOST_CHECKED = 65536
 
 
@@ -112,6 +113,9 @@ class Extents:
         size = self._checked.get(n)
         if size is None:
             size = n.evaluate(self.sizes)
+            # Arrays have the size at the bucket's sizes. A dimension such as ``10 - n`` is larger
+            # for smaller lengths and would not fit, so the form is examined, then all lengths if
+            # that is not conclusive.
             if not (_grows(n) or self.always(n, lambda value: 0 <= value <= size)):
                 raise Unprovable(
                     f"the size {n} is not largest where the lengths are largest, so that arrays "
@@ -193,6 +197,7 @@ def _grows(n: SymbolicDimension) -> bool:
             if not factor.operands:
                 continue
             left, right = factor.operands
+            # n // k grows with n for a fixed k > 0; a divisor that is a length makes it fall.
             if factor.name == "floordiv":
                 growing = isinstance(right, int) and right > 0 and _is_growing(left)
             else:
