@@ -64,6 +64,8 @@ def _masked_load_discharge(
     if mask is None:
         return part[...]
     places = _positions(part)
+    # Masked elements may lie outside of the reference, where a window would be moved to the inside
+    # and shift the others: each element is read at its own position.
     value = part[...] if places is None else ref[...].at[places].get(mode="clip")
     return value if other is None else jnp.where(mask, value, other)
 
@@ -112,6 +114,7 @@ def _masked_store_discharge(
     if places is None or mask is None:
         part[...] = value if mask is None else jnp.where(mask, value, part[...])
         return []
+    # As for loads: elements are written one by one, at positions of their own.
     whole = ref[...]
     # A position past the end is dropped.
     first = jnp.where(mask, places[0], np.int32(whole.shape[0]))
@@ -149,6 +152,8 @@ def _positions(ref: Reference) -> tuple[Any, ...] | None:
             start = lax.add(lax.convert_element_type(start, np.int32), steps)
         arrays.append((part.kind, start))
     windows = [i for i, (kind, _) in enumerate(arrays) if kind == "window"]
+    # NumPy's order of dimensions for both kinds is not reproduced: callers treat the part as a
+    # whole.
     if any(kind == "array" for kind, _ in arrays) and windows:
         return None
     spread = []
@@ -156,6 +161,7 @@ def _positions(ref: Reference) -> tuple[Any, ...] | None:
         if i in windows:
             place = windows.index(i)
             shape = [1] * len(windows)
+            # A window's positions vary along its own dimension of the part.
             shape[place] = x.shape[0]
             x = lax.reshape(x, shape)
         spread.append(x)

@@ -73,6 +73,7 @@ class BlockMapping(ir.TupleRecord):
             self.block_shape, self.array_aval.shape, self.sizes, strict=True
         ):
             low, high = dim.padding if isinstance(dim, Element) else (0, 0)
+            # The last block may reach over the end: the padded size is rounded up to whole blocks.
             pads.append((low, high + (-(low + size + high) % block if block else 0)))
         return tuple(pads)
 
@@ -202,6 +203,7 @@ def _traced_map(
     def flat(*args: Any) -> list[Any]:
         position, refs = args[:rank], args[rank:]
         prefetched = tree_unflatten(scalar_tree, refs) if refs else ()
+        # program_id inside of an index map is the argument itself, not an operation of the kernel.
         frame = Frame(tuple(grid), lambda axis: position[axis])
         result = entered(frame, None, lambda: index_map(*position, *prefetched))
         leaves = list(result) if isinstance(result, list | tuple) else [result]
@@ -223,6 +225,7 @@ def _traced_map(
     avals = [*[_index_aval] * rank, *scalars]
     try:
         jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("index_map", place_of(index_map)))
+    # Most likely a wrong number of arguments; other errors are the index map's own.
     except TypeError as error:
         if shown is None or not _is_call_error(error):
             raise
@@ -256,6 +259,7 @@ def _is_call_error(error: TypeError) -> bool:
 
 def index_of(mapping: BlockMapping, positions: Sequence[Any], scalars: Sequence[Any]) -> list[Any]:
     """The index of a block: the discharged index map, applied to arrays."""
+    # Prefetched scalars are references in the index map, and arrays to the interpreter.
     program = ir.discharged(mapping.index_map_jaxpr, ())
     return ir.eval_jaxpr(program.jaxpr, program.jaxpr.consts, *positions, *scalars)
 

@@ -188,12 +188,14 @@ class _Call:
         starts: dict[int, Any] = {}
         for i, m in enumerate(mapping.block_mappings, scalars):
             buffer = buffers[self.owner(i)]
+            # A block that is the whole array needs no index: the kernel gets the buffer itself.
             if buffer.shape != m.sizes:
                 starts[i] = _starts(m, index_of(m, positions, buffers[:scalars]))
                 buffer = lax.dynamic_slice(buffer, starts[i], m.sizes)
             values[i] = lax.squeeze(buffer, m.squeezed_dims) if m.squeezed_dims else buffer
         program = self.kernel.jaxpr
         outs = ir.eval_jaxpr(program, program.consts, *positions, *sizes, *values)
+        # A discharged jaxpr returns the values of written references behind its own results.
         outs = outs[len(outs) - len(self.written) :]
         for i, value in zip(self.written, outs, strict=True):
             place = self.owner(i)
@@ -227,6 +229,7 @@ def _over_grid(grid: Sequence[Any], step: Any, values: list[Any]) -> list[Any]:
         return values
     if static and prod(grid) == 1:
         return step([np.int32(0)] * len(grid), values)
+    # One loop over the linear number of a step, taken apart into positions, the last axis fastest.
     total = prod(grid) if static else _product(grid)
 
     def body(linear: Any, carry: list[Any]) -> list[Any]:

@@ -46,6 +46,9 @@ def entered(frame: Frame, names: Sequence[Any] | None, run: Callable[[], Any]) -
       run: the function.
     """
     sizes = tuple(size if isinstance(size, int) else None for size in frame.sizes)
+    # A jitted function that reads program_id depends on the grid, but caches of traced functions
+    # see types and axes in scope only: the sizes are an axis's name, so that another grid traces
+    # anew.
     axes: list[Any] = [(_GridScope(sizes), 1)]
     if names is not None:
         axes += [
@@ -177,6 +180,8 @@ def with_positions(jaxpr: ir.Jaxpr, added: int, rank: int, dynamic: Sequence[int
       A jaxpr that takes the index along each axis, the sizes of the dynamic axes, and the kernel's
       operands.
     """
+    # Positions are read at the top level only (see ``traced_frame``), hence replacing variables in
+    # the outermost equations is enough.
     positions = [ir.Var(_scalar) for _ in range(rank)]
     sizes = {axis: ir.Var(_scalar) for axis in dynamic}
     replaced: dict[Any, Any] = {}

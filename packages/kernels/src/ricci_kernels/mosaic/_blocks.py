@@ -13,6 +13,8 @@ from ricci_kernels._specs import Element
 
 from ._writer import UNSUPPORTED, bits_of, space_name
 
+# A vector register of 32-bit elements has 8 sublanes of 128 lanes; narrower elements are packed, so
+# that a tile has 16 or 32 rows.
 LANES, SUBLANES = 128, 8
 _MIB = 2**20
 # The memory for the blocks of one kernel that a compiler allows by default, by a part of the kind.
@@ -52,6 +54,7 @@ def is_windowed(mapping: BlockMapping) -> bool:
 def buffer_count(mapping: BlockMapping, steps: int | None) -> int:
     """The number of copies of a block."""
     mode = mapping.pipeline_mode
+    # Pipelined blocks have two buffers: one is computed on while the other is copied.
     return 1 if steps == 1 or (mode is not None and mode.buffer_count == 1) else 2
 
 
@@ -71,6 +74,7 @@ def plan(call: KernelCall) -> list[Buffer]:
 def _buffer(
     origin: str, shape: tuple[int, ...], dtype: np.dtype, space: str, copies: int
 ) -> Buffer:
+    # Booleans are stored as int32.
     bits = 32 if dtype == np.bool_ else bits_of(dtype)
     padded = list(shape)
     if space == "vmem" and padded:
@@ -137,6 +141,7 @@ def _check_alignment(call: KernelCall, m: BlockMapping) -> None:
     if len(block) == 1:
         least = LANES * 32 // bits_of(m.array_aval.dtype)
         (size,) = block
+        # 1024 elements are a whole tile of 8 by 128.
         if size % 1024 and (size < least or size & (size - 1)):
             raise ValueError(
                 f"the block of {m.origin} in the kernel {call.name} has the shape {block}, the "

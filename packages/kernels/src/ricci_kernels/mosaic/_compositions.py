@@ -67,6 +67,7 @@ def _magnitude(function: Callable[[ir.Array], ir.Array], x: ir.Array) -> ir.Arra
 
 
 def _expm1(x: ir.Array, **_: object) -> ir.Array:
+    # exp(x) − 1 = 2 t / (1 − t) with t = tanh(x / 2): without cancellation near 0.
     half = lax.tanh(x * 0.5)
     near = 2 * half / (1 - half)
     return _where(lax.abs(x) < 0.5, near, lax.exp(x) - 1)
@@ -74,6 +75,8 @@ def _expm1(x: ir.Array, **_: object) -> ir.Array:
 
 def _sinh(x: ir.Array, **_: object) -> ir.Array:
     def positive(a: ir.Array) -> ir.Array:
+        # sinh = (e + e / (e + 1)) / 2 with e = expm1(a). Above 1, halves are taken in the
+        # exponents, so that the result overflows no earlier than sinh itself does.
         small = _expm1(lax.min(a, _like(a, 1.0)))
         large = lax.exp(a - _LOG_2) - lax.exp(-a - _LOG_2)
         return _where(a < 1, (small + small / (small + 1)) * 0.5, large)
@@ -92,6 +95,8 @@ def _cathetus(x: ir.Array) -> ir.Array:
 
 def _asinh(x: ir.Array, **_: object) -> ir.Array:
     def positive(a: ir.Array) -> ir.Array:
+        # The square of 1e9 is within float32; above, asinh(a) = log(2 a) to all digits. The
+        # argument of the unselected case is bounded so that it makes no NaN.
         b = lax.min(a, _like(a, 1e9))
         near = lax.log1p(b + b * b / (1 + lax.sqrt(b * b + 1)))
         return _where(a < 1e9, near, lax.log(a) + _LOG_2)
@@ -108,6 +113,8 @@ def _acosh(x: ir.Array, **_: object) -> ir.Array:
 def _cbrt(x: ir.Array, **_: object) -> ir.Array:
     def positive(a: ir.Array) -> ir.Array:
         safe = lax.max(a, _like(a, float(np.finfo(np.float32).tiny)))
+        # A first estimate, and one step of Newton's method for r³ = a, which removes its rounding
+        # errors.
         root = lax.exp(lax.log(safe) / 3)
         root = root - (root - safe / (root * root)) / 3
         return _where(a > 0, root, a)
@@ -147,6 +154,7 @@ def _digamma(x: ir.Array, **_: object) -> ir.Array:
 
 
 def _erf_inv(x: ir.Array, **_: object) -> ir.Array:
+    # Giles's two polynomials: in w − 2.5 for the centre, in √w − 3 for the tails.
     w = -lax.log1p(-x * x)
     is_central = w < 5
     shifted = _where(is_central, w - 2.5, lax.sqrt(lax.max(w, _like(w, 5.0))) - 3)
@@ -172,6 +180,7 @@ def _sign(x: ir.Array, **_: object) -> ir.Array:
 def _integer_pow(x: ir.Array, *, y: int, **_: object) -> ir.Array:
     if y < 0:
         return 1 / _integer_pow(x, y=-y)
+    # Repeated squaring, by the binary digits of the exponent.
     result, power = None, x
     while y:
         if y & 1:
@@ -183,6 +192,7 @@ def _integer_pow(x: ir.Array, *, y: int, **_: object) -> ir.Array:
 
 def _rem(x: ir.Array, y: ir.Array, **_: object) -> ir.Array:
     quotient = x / y
+    # The remainder has the sign of the dividend: the quotient is rounded towards zero.
     truncated = _where(quotient < 0, lax.ceil(quotient), lax.floor(quotient))
     return x - truncated * y
 
@@ -190,6 +200,8 @@ def _rem(x: ir.Array, y: ir.Array, **_: object) -> ir.Array:
 def _nextafter(x: ir.Array, y: ir.Array, **_: object) -> ir.Array:
     """The neighbour's bits: floats of one sign are ordered as their bits are."""
     bits = lax.bitcast_convert_type(x, np.int32)
+    # Bits of positive floats grow with the number, those of negative ones with its magnitude. Zero
+    # has two patterns, and its neighbour is the least subnormal of the direction's sign.
     grows = lax.eq(lax.lt(x, y), lax.gt(bits, np.int32(-1)))
     step = _where(grows, _like(bits, 1), _like(bits, -1))
     least = _where(y > 0, _like(bits, 1), _like(bits, -(2**31) + 1))

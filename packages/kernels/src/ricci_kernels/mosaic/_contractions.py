@@ -39,6 +39,8 @@ def _dot_general(
         len(v.shape) - len(c) - len(d)
         for v, c, d in ((x, x_contracted, x_batched), (y, y_contracted, y_batched))
     ]
+    # tpu.matmul has one contracted, one free and at most one batch dimension an operand: others are
+    # merged by transposition and reshape first.
     if len(x_contracted) != 1 or len(x_batched) > 1 or x_batched and ranks != [1, 1]:
         numbers = {"dimension_numbers": dimension_numbers, "precision": precision}
         return _normalized(ctx, x, y, **numbers, **params)
@@ -51,6 +53,7 @@ def _dot_general(
     ]
     accumulator = _accumulator(x.dtype)
     if len(x.shape) == len(y.shape) == 1:
+        # A product of vectors is a sum of products, not worth a matrix unit.
         product = [converted(ctx, v, accumulator) for v in (x, y)]
         total = reduced(ctx, lax.reduce_sum_p, arithmetic(ctx, lax.mul_p, *product), [0])
         return converted(ctx, total, out.dtype)
@@ -120,6 +123,7 @@ def _product(
     x, x_contracted, x_free, x_batched = left
     y, y_contracted, y_free, y_batched = right
     shape = tuple([x.shape[d] for d in (*x_batched, *x_free)] + [y.shape[d] for d in y_free])
+    # The attribute's output order: pairs of (operand, dimension), the batch first.
     pairs = [0, *x_batched] if x_batched else []
     pairs += [0, x_free[0], 1, y_free[0]]
     lists = [[x_contracted], [y_contracted], x_free, y_free, pairs, x_batched, y_batched]

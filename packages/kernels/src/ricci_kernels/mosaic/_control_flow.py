@@ -41,6 +41,8 @@ def _branch(
     if index.dtype == BOOL:
         flag = index
     else:
+        # scf.if has two cases: whether a later branch than the first one is taken. Comparing by
+        # "gt" clamps an index that is out of range, as lax.switch does.
         flag = ctx.compare(index, ctx.int32(first), "gt")
     later = lambda inner: _as_stored(
         inner, _branch(inner, index, operands, branches, first + 1, outs)
@@ -76,6 +78,7 @@ def _while(ctx: Writer, *operands: Any, **params: Any) -> list[Value]:
     body_consts = operands[in_condition : in_condition + in_body]
     carry, outs = operands[in_condition + in_body :], ctx.outs
     stored = [_stored(aval) for aval in outs]
+    # Both regions of scf.while have the carried values as arguments.
     arguments = [[Value(ctx.new_name(), aval) for aval in stored] for _ in range(2)]
 
     def values(inner: Writer, group: int) -> list[Any]:
@@ -118,6 +121,7 @@ def _scan(ctx: Writer, *operands: Any, **params: Any) -> list[Value]:
             write(inner, ref, row_view(ref, place), value)
         return returned[:in_carry]
 
+    # Whole unrolling makes positions constants; any other amount is left to the loop.
     if params["unroll"] >= length:
         for i in range(length):
             carry = step(ctx, ctx.int32(i), carry)

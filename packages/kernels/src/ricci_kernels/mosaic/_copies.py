@@ -12,6 +12,7 @@ from ricci_stablehlo import string
 from ._references import part_reference, view_of
 from ._writer import INT32, Reference, Value, Writer, kind_of, mosaic_rules
 
+# Which of the optional operands are present: source, target and their semaphore.
 _SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0, 0>"
 
 
@@ -84,6 +85,7 @@ def _debug_print(
         i = next(fields)
         return f"${'f' if kind_of(operands[i].dtype) == 'f' else 's'}{i}"
 
+    # Python's fields become the operation's: $f0 for a float, $s1 for an integer.
     tag = re.sub(r"\{[^}]*\}", field, fmt)
     formatted = "true" if operands else "false"
     ctx.write("tpu.log", operands, (), f"formatted = {formatted}, tag = {string(tag)}")

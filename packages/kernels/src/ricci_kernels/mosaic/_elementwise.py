@@ -67,6 +67,7 @@ def arithmetic(ctx: Writer, primitive: ir.Primitive, x: Value, y: Value) -> Valu
     name = _BINARY[primitive]["fiub".index(kind_of(x.dtype))]
     if not name:
         raise ctx.refuse(f"it is not defined on {x.dtype}. Convert the operands.")
+    # Operations of floats and those that may overflow have a required attribute.
     attributes = FAST if name.endswith("f") else WRAP if name in _WRAPPING else ""
     return ctx.emit(f"arith.{name}", [x, y], x.aval, attributes)
 
@@ -133,6 +134,7 @@ def converted(ctx: Writer, x: Value, dtype: np.dtype) -> Value:
     if source == "f" and target == "f":
         if old_bits == new_bits == 32:  # a scalar of 64 bits
             return Value(x.name, aval)
+        # Conversions go by way of 32 bits, as the units have no direct ones between narrow types.
         if 32 not in (old_bits, new_bits):
             return converted(ctx, converted(ctx, x, np.dtype("float32")), new)
         return emit("arith.extf" if old_bits < new_bits else "arith.truncf")
@@ -160,6 +162,7 @@ def _select(ctx: Writer, which: Value, *cases: Value) -> Value:
     shape = ctx.out.shape
     cases = tuple([ctx.broadcast(x, shape) for x in cases])
     if kind_of(which.dtype) != "b":
+        # A choice among several is a chain of choices of two.
         chosen = cases[-1]
         for i in range(len(cases) - 2, -1, -1):
             flag = ctx.compare(which, ctx.full(which.shape, i, which.dtype), "eq")
@@ -173,6 +176,7 @@ def choose(ctx: Writer, flag: Value, x: Value, y: Value) -> Value:
     if kind_of(x.dtype) == "b":
         if flag.shape != x.shape:
             flag = ctx.broadcast(flag, x.shape)
+        # Masks are not selected by masks: (flag ∧ x) ∨ (¬flag ∧ y).
         chosen = ctx.emit("arith.andi", [flag, x], x.aval)
         other = ctx.emit("arith.andi", [inverted(ctx, flag), y], x.aval)
         return ctx.emit("arith.ori", [chosen, other], x.aval)

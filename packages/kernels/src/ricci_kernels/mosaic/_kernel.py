@@ -21,6 +21,7 @@ from ._blocks import block_space, buffer_count, check_blocks, is_windowed
 from ._writer import INT32, VERSION, Reference, Value, Writer, space_name
 
 _position = ir.ShapedArray((), INT32)
+# MLIR's mark of a size that is known when the kernel runs.
 _DYNAMIC = -(2**63)
 
 
@@ -32,6 +33,8 @@ def compile_kernel(ctx: Lowering, call: KernelCall, operands: Sequence[HloValue]
       NotImplementedError: for operations or dtypes that it does not.
     """
     module = ctx.module
+    # XLA's partitioner cannot look into a custom call; inside shard_map each device has its own
+    # part.
     if module.num_partitions > 1 and not module.manual:
         raise NotImplementedError(
             f"Mosaic kernels cannot be automatically partitioned: {call.name} runs on "
@@ -140,6 +143,8 @@ def module_text(call: KernelCall, options: CompilerParams) -> str:
             inner.emit("tpu.iteration_bound", [], _position, f"dim = {axis} : i32")
             for axis in call.mapping.dynamic_axes
         ]
+        # A call without a grid may have a grid of one step for its windows, which its kernel does
+        # not see.
         seen = positions[: len(call.grid)]
         inner.apply(call.jaxpr, [*seen, *sizes, *scalars, *blocks, *scratch])
         return []
@@ -213,6 +218,7 @@ def _semantics(call: KernelCall, options: CompilerParams, rank: int) -> list[str
             f"dimension_semantics of the kernel {call.name} has {len(declared)} entries, and its "
             f"grid {rank - added} axes. Give one for each axis."
         )
+    # Axes that vmap adds are of independent examples.
     names = [getattr(kind, "value", kind) for kind in ["parallel"] * added + list(declared)]
     return [f"#tpu.dimension_semantics<{name}>" for name in names]
 

@@ -63,6 +63,7 @@ def _logical(primitive: ir.Primitive) -> Callable[..., Value]:
     def rule(ctx: Writer, x: Value, *, axes: Sequence[int], **_: object) -> Value:
         if x.dtype != BOOL:
             raise ctx.refuse("its operand is not boolean. Reduce the bits one by one.")
+        # Booleans as 0.0 and 1.0: the greatest is 1 if any holds, the least if all do.
         flags = converted(ctx, x, _FLOAT32)
         result = reduced(ctx, primitive, flags, axes)
         return ctx.compare(result, ctx.full(result.shape, 0.5, _FLOAT32), "gt")
@@ -100,6 +101,8 @@ def _folded(operation: Callable[[ir.Array, ir.Array], ir.Array]) -> Callable[...
     def reduce(x: ir.Array, *, axes: Sequence[int], **_: object) -> ir.Array:
         for axis in axes:
             while x.shape[axis] > 1:
+                # Pairwise: log₂ n steps, each on half as many elements; an odd last element is
+                # carried along.
                 half = x.shape[axis] // 2
                 odd = lax.slice_in_dim(x, 2 * half, None, axis=axis)
                 first = lax.slice_in_dim(x, 0, half, axis=axis)
@@ -119,6 +122,8 @@ def _cumulative(
 
     def scan(x: ir.Array, *, axis: int, reverse: bool, **_: object) -> ir.Array:
         shift, size = 1, x.shape[axis]
+        # Hillis and Steele's scan: after the step of shift s each element combines the 2 s elements
+        # up to it.
         while shift < size:
             shape = list(x.shape)
             shape[axis] = shift
@@ -136,6 +141,7 @@ def _cumulative(
 
 def _log_add(x: ir.Array, y: ir.Array) -> ir.Array:
     top = lax.max(x, y)
+    # −∞ − (−∞) would be NaN.
     finite = lax.select(top == -np.inf, lax.full_like(top, 0), top)
     return finite + lax.log(lax.exp(x - finite) + lax.exp(y - finite))
 
@@ -143,6 +149,8 @@ def _log_add(x: ir.Array, y: ir.Array) -> ir.Array:
 def _sort(*operands: ir.Array, dimension: int, num_keys: int, **_: object) -> list[ir.Array]:
     """A bitonic network, stable by the positions as the last key."""
     size, shape = operands[0].shape[dimension], operands[0].shape
+    # A bitonic network takes a power of two. Fillers are the greatest values, and come later by
+    # position, so that they end behind all elements.
     padded = 1 << (size - 1).bit_length()
     fills = [_greatest(x.dtype) if x.dtype != BOOL else True for x in operands]
     config = [(0, padded - size if d == dimension else 0, 0) for d in range(len(shape))]
@@ -156,6 +164,8 @@ def _sort(*operands: ir.Array, dimension: int, num_keys: int, **_: object) -> li
     while block <= padded:
         distance = block // 2
         while distance:
+            # An element's partner is at the position with this bit flipped; the bit of the block's
+            # size gives the direction in which the pair is ordered.
             is_low = lax.eq(lax.bitwise_and(place, np.int32(distance)), np.int32(0))
             ascending = lax.eq(lax.bitwise_and(place, np.int32(block)), np.int32(0))
             others = [
@@ -197,6 +207,7 @@ def _top_k(x: ir.Array, *, k: int, axis: int = -1, **_: object) -> list[ir.Array
         first = lax.expand_dims(lax.reduce_min(candidates, [axis]), [axis])
         values.append(top)
         indices.append(first)
+        # What was found is replaced by the least value, for the next round.
         x = lax.select(lax.eq(place, first), lax.full_like(x, _least(x.dtype)), x)
     return [lax.concatenate(values, axis), lax.concatenate(indices, axis)]
 

@@ -68,6 +68,7 @@ def view_of(ctx: Writer, ref: Reference, forms: Forms, operands: Sequence[Value]
             start: Any = next(positions) if part.start is None else part.start
             if isinstance(start, int) and start < 0:
                 start += sizes[d]
+            # An index into a view with a step counts in steps of the buffer.
             starts[d] = _sum(ctx, starts[d], _scaled(ctx, start, steps[d]))
             if part.kind == "one":
                 sizes[d] = steps[d] = 1
@@ -201,6 +202,7 @@ def _get(ctx: Writer, ref: Reference, *operands: Value, transforms: Forms) -> Va
 
 def _swap(ctx: Writer, ref: Reference, value: Value, *operands: Value, transforms: Forms) -> Value:
     view = view_of(ctx, ref, transforms, operands)
+    # A store is a swap whose old value nothing uses: reading it would cost a load.
     is_used = not isinstance(ctx.eqn.outvars[0], ir.DropVar)
     old = read(ctx, ref, view) if is_used else value
     write(ctx, ref, view, value)

@@ -77,6 +77,7 @@ def _slice(
     x = sliced(ctx, x, start_indices, sizes)
     for axis, stride in enumerate(strides or ()):
         if stride != 1:
+            # Vectors have no strided slices: the selected rows are joined.
             parts = [_row(ctx, x, axis, i) for i in range(0, x.shape[axis], stride)]
             x = concatenated(ctx, parts, axis)
     return x
@@ -141,6 +142,7 @@ def _pad(
                 parts.append(_row(ctx, x, axis, i))
             x = concatenated(ctx, parts, axis)
             size = x.shape[axis]
+        # Negative padding cuts elements off.
         start, end = max(-low, 0), size - max(-high, 0)
         starts = [start if d == axis else 0 for d in range(len(x.shape))]
         x = sliced(ctx, x, starts, [end - start if d == axis else n for d, n in enumerate(x.shape)])
@@ -155,6 +157,7 @@ def _iota(ctx: Writer, *, dimension: int, **_: object) -> Value:
 
 def positions(ctx: Writer, shape: tuple[int, ...], axis: int) -> Value:
     """Write the int32 positions along a dimension."""
+    # The operation makes arrays of two dimensions or more.
     if len(shape) == 1:
         return ctx.reshape(positions(ctx, (1, *shape), 1), shape)
     attributes = f"dimensions = array<i32: {axis}>"
@@ -217,6 +220,7 @@ def _dynamic_slice(
     for axis, start in enumerate(_dynamic_starts(ctx, starts, limits)):
         if sizes[axis] == x.shape[axis]:
             continue
+        # A rotation by size − start brings the window to the front.
         shift = ctx.emit("arith.subi", [ctx.int32(x.shape[axis]), start], start.aval)
         x = _narrow_rotation(ctx, x, shift, axis)
     return sliced(ctx, x, [0] * len(sizes), sizes)
@@ -241,6 +245,8 @@ def _dynamic_update_slice(
     for axis, size in enumerate(sizes):
         if size == x.shape[axis]:
             continue
+        # The update gets the array's size, is rotated to its place, and selected by a mask of
+        # positions.
         room = [*update.shape]
         room[axis] = x.shape[axis] - size
         update = concatenated(ctx, [update, ctx.broadcast(zero, tuple(room))], axis)
@@ -322,6 +328,7 @@ def _scatter(combine: Callable[[ir.Array, ir.Array], ir.Array] | None) -> Callab
         for place, d in enumerate(numbers.scatter_dims_to_operand_dims):
             start = lax.reshape(lax.slice_in_dim(flat, place, place + 1), ())
             starts[d] = lax.convert_element_type(start, np.int32)
+            # dynamic_update_slice would move a window that leaves the array; a scatter drops it.
             fits = lax.bitwise_and(starts[d] >= 0, starts[d] <= x.shape[d] - shape[d])
             inside = lax.bitwise_and(inside, fits)
         value = lax.reshape(updates, shape)

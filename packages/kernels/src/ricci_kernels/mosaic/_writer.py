@@ -71,6 +71,7 @@ def kind_of(dtype: np.dtype) -> str:
 
 def bits_of(dtype: np.dtype) -> int:
     """The number of bits of an element."""
+    # "f8E4M3FN" has 8 bits: the digits ahead of the exponent's.
     return int("".join(c for c in _element(dtype).split("E")[0] if c.isdigit()))
 
 
@@ -181,6 +182,7 @@ class Writer:
 
     def apply(self, jaxpr: ir.Jaxpr, operands: Sequence[Any]) -> list[Any]:
         """Write the equations of a jaxpr."""
+        # Inner equations overwrite the current one, which a rule's refusal names afterwards.
         eqn = getattr(self, "eqn", None)
         outs = getattr(self, "outs", ())
         results = apply_rules("TPUs", mosaic_rules, self, jaxpr, operands)
@@ -240,6 +242,7 @@ class Writer:
           run: writes its operations, and returns the operands of the last one.
           end: the name of the last operation.
         """
+        # Names are unique in the whole module, so that inner blocks may use outer values.
         inner = Writer(self._names)
         inner.eqn, inner.outs = self.eqn, self.outs
         inner.write(end, run(inner))
@@ -252,6 +255,7 @@ class Writer:
         array = np.asarray(value, aval.dtype)
         if aval.shape:
             flat = array.reshape(-1)
+            # Compared by bytes: NaNs are equal then, and zeros of both signs differ.
             is_uniform = array.size and flat.view(np.uint8).reshape(array.size, -1)
             if array.size == 0 or not (is_uniform == is_uniform[0]).all():  # pyright: ignore
                 raise self.refuse("it has an array as a constant. Pass the array as an input.")
@@ -259,6 +263,7 @@ class Writer:
         if bits_of(aval.dtype) == 64:
             array = array.astype(np.float32 if kind_of(aval.dtype) == "f" else np.int32)
         if kind_of(array.dtype) == "u":
+            # Types have no sign; literals are written as signed numbers of the same bits.
             array = array.view(f"i{array.dtype.itemsize}") if bits_of(array.dtype) >= 8 else array
         text = scalar_literal(array.flat[0])
         typed = text if aval.dtype == BOOL else f"{text} : {type_text(aval)}"
@@ -330,6 +335,8 @@ class Writer:
             equal = self.compare(x, y, "eq")
             return self.emit("arith.xori", [equal, self.full(x.shape, True, BOOL)], out)
         if kind == "f":
+            # MLIR's numbers of predicates: ordered comparisons of floats; of integers the signed
+            # ones, and the unsigned ones four later.
             number = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5}[direction]
             return self.emit("arith.cmpf", [x, y], out, f"{FAST}, predicate = {number} : i64")
         number = ["eq", "ne", "lt", "le", "gt", "ge"].index(direction)

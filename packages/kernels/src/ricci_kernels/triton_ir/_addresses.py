@@ -98,6 +98,8 @@ def _indexed(
         operand = operands.pop(0) if part.start is None else None
         if operand is not None:
             operand = writer.resized(operand, ref.integer)
+        # An index into a view: its positions are multiples of the view's step, behind the view's
+        # start.
         step = positions.step
         scaled = None if operand is None else writer.scaled(operand, step)
         if part.kind == "array":
@@ -130,6 +132,7 @@ def _located(writer: Writer, ref: Reference, selected: Sequence[_Positions]) -> 
         shapes = [selected[i].array.shape for i in arrays]  # pyright: ignore
         common = np.broadcast_shapes(*shapes)
         chosen = [i for i, p in enumerate(selected) if p.size is None]
+        # As in NumPy, the dimensions of index arrays come first unless the arrays are adjacent.
         if chosen == list(range(chosen[0], chosen[-1] + 1)):
             place = len([i for i in windows if i < chosen[0]])
     sizes = [selected[i].size or 0 for i in windows]
@@ -137,6 +140,8 @@ def _located(writer: Writer, ref: Reference, selected: Sequence[_Positions]) -> 
     array_axes = range(place, place + len(common))
     window_axes = [k if k < place else k + len(common) for k in range(len(windows))]
 
+    # Scalars are added to the pointer before it is spread, so that the arithmetic of tensors is on
+    # offsets only.
     first: Value | None = None  # the part of the offset that all elements share
     offsets: Value | None = None
     inside: Value | None = None
@@ -200,6 +205,7 @@ def _bounds(
             position = part
     if position is None:
         return None
+    # MLIR's predicates: 2 is signed less, 5 signed greater or equal.
     inside = writer.compare(2, position, writer.like(position, p.dim.length))
     if p.dim.below:
         inside = _both(writer, inside, writer.compare(5, position, writer.like(position, 0)))

@@ -112,6 +112,7 @@ def _device_grid(call: KernelCall) -> tuple[int, int, int]:
             f"the kernel {call.name} has the grid {call.grid} with {total} steps; from 1 to "
             f"{_GRID_LIMITS[0]} are possible on an NVIDIA GPU."
         )
+    # The axes of a device's grid differ in their limits; what does not fit is numbered along x.
     x, y, z = (*sizes, 1, 1, 1)[:3]
     fits = all(n <= most for n, most in zip((x, y, z), _GRID_LIMITS, strict=True))
     return (x, y, z) if fits and len(sizes) <= 3 else (total, 1, 1)
@@ -124,6 +125,7 @@ def _positions(writer: Writer, call: KernelCall) -> list[Value]:
     along = lambda axis: writer.op("tt.get_program_id", [], (), "i32", f"axis = {axis} : i32")
     if (*grid, 1, 1, 1)[: max(3, len(grid))] == device:
         return [along(axis) for axis in range(len(grid))]
+    # The linear number, taken apart in the mixed radix of the grid, the last axis fastest.
     linear, positions = along(0), []
     for size in reversed(grid):
         width = writer.constant(size, "i32")
@@ -166,6 +168,7 @@ def kernel_text(call: KernelCall) -> str:
     buffers = [local_buffer(writer, ref) for ref in call.scratch]
     evaluate(writer, call.jaxpr, [*positions, *prefetched, *references, *buffers])
     _check_order(call, writer, references)
+    # XLA aligns buffers, which allows vectorized loads; pointers are multiples of 16 bytes.
     attribute = "{tt.divisibility = 16 : i32}"
     arguments = ", ".join([f"{p.name}: {p.element} {attribute}" for p in pointers])
     return "\n".join(
@@ -199,6 +202,7 @@ def _check_order(call: KernelCall, writer: Writer, references: Sequence[Referenc
 
 def _shared_axis(call: KernelCall, jaxpr: ir.Jaxpr) -> int | None:
     """An axis of several steps on which an index map does not depend, or ``None``."""
+    # By data flow: the axes of the grid that each variable depends on.
     axes: dict[Any, set[int]] = {v: {i} for i, v in enumerate(jaxpr.invars[: len(call.grid)])}
     of = lambda atoms: set().union(*[axes.get(v, ()) for v in atoms if type(v) is not ir.Literal])
     for eqn in jaxpr.eqns:

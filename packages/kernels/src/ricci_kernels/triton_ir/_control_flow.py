@@ -49,6 +49,8 @@ def _branch(
 
     def region(several: Sequence[ir.Jaxpr], position: Value) -> str:
         def write(_: list[Value]) -> None:
+            # Each branch starts from the buffers' values before the choice; their values afterwards
+            # are results of the operation, as Triton's values cannot be assigned.
             _assign(buffers, initial)
             results = [*_branch(writer, eqn, several, position, operands), *_values(buffers)]
             types[:] = _types(results)
@@ -82,6 +84,8 @@ class _Counters(ir.TupleRecord):
 
 def _counters(jaxpr: ir.Jaxpr, const_count: int) -> _Counters:
     carried = jaxpr.invars[const_count:]
+    # A carried value that only grows by a constant is a function of the loop's index. Computed from
+    # it, addresses are affine in the index.
     made_by = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
     increments, constants = [], []
     for before, after in zip(carried, jaxpr.outvars, strict=False):
@@ -140,6 +144,7 @@ def _for(
     last = writer.ops("scf.for", [lower, upper, step, *carried], _types(carried), "", [region])
     _assign(buffers, last[len(last) - len(buffers) :])
     results = iter(last)
+    # A loop with an empty range ends where it began.
     end = writer.binary("arith.maxsi", lower, upper)
     return [next(results) if flag else at(end, i) for i, flag in enumerate(is_carried)]
 
@@ -170,6 +175,7 @@ def _while(writer: Writer, eqn: ir.JaxprEqn, *operands: Operand) -> list[Value]:
     split = params["cond_nconsts"] + params["body_nconsts"]
     body_consts = operands[params["cond_nconsts"] : split]
     carry: list[Any] = list(operands[split:])
+    # fori_loop with traced bounds is a while; as a counted loop it can be pipelined.
     bounds = _loop_bounds(writer, cond, body, len(cond_consts), len(body_consts), carry)
     if bounds is not None:
         return _for(writer, body, body_consts, carry, bounds)

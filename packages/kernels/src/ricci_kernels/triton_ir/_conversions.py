@@ -26,6 +26,7 @@ def converted(writer: Writer, x: Value, element: str, signed: bool = True) -> Va
     target = Value("", x.shape, element)
     if element == "i1" and x.element.startswith("f8"):
         x = converted(writer, x, "f32")
+    # 13 is "unordered or unequal" of floats, for which NaN is true; 1 is "unequal" of integers.
     if element == "i1":
         return writer.compare(13 if x.is_float else 1, x, writer.like(x, 0))
     if x.is_float and target.is_float:
@@ -43,6 +44,7 @@ def converted(writer: Writer, x: Value, element: str, signed: bool = True) -> Va
 def _float_to_float(writer: Writer, x: Value, target: Value) -> Value:
     if x.bits == 8 or target.bits == 8:
         narrow, wide = (x, target) if x.bits == 8 else (target, x)
+        # Triton converts 8 bits to and from 16 and 32 bits only.
         if wide.bits in (8, 64) or narrow.bits == wide.bits:
             return converted(writer, converted(writer, x, "f32"), target.element)
         rounding = "rounding = 1 : i32" if target.bits == 8 else ""
@@ -58,6 +60,7 @@ def _float_to_int(writer: Writer, x: Value, target: Value, signed: bool) -> Valu
     if x.element not in ("f32", "f64"):
         x = converted(writer, x, "f32")
     bits = target.bits
+    # Powers of two are exact in floats; the largest integer may not be, hence "at least the limit".
     least = -(2.0 ** (bits - 1)) if signed else 0.0
     limit = 2.0 ** (bits - 1 if signed else bits)
     largest = int(limit) - 1

@@ -68,6 +68,7 @@ def extreme(writer: Writer, name: str, dtype: np.dtype, x: Value, y: Value) -> V
         return writer.binary(f"arith.{name}imumf", x, y)
     if x.is_float:
         keeps_first = compare(writer, "gt" if name == "max" else "lt", dtype, x, y)
+        # Number 13, "unordered or unequal", of a number with itself: NaN.
         is_nan = writer.compare(13, x, x)
         return writer.select(writer.binary("arith.ori", keeps_first, is_nan), x, y)
     if x.element == "i1":
@@ -83,6 +84,7 @@ def divided(writer: Writer, x: Value, y: Value) -> Value:
 def negated(writer: Writer, x: Value) -> Value:
     """The negative of a number."""
     if x.is_float:
+        # From −0, so that the negative of +0 is −0.
         return writer.binary("arith.subf", writer.like(x, -0.0), x)
     return writer.binary("arith.subi", writer.like(x, 0), x)
 
@@ -149,6 +151,8 @@ def _division(name: str, floats: str) -> Rule:
     def operation(writer: Writer, dtype: np.dtype, x: Value, y: Value) -> Value:
         if x.is_float:
             return in_floats(writer, lambda w, a, b: w.binary(floats, a, b), x, y)
+        # Division by zero is undefined in LLVM: it is divided by 1, and the result replaced by
+        # XLA's.
         is_zero = writer.compare(0, y, writer.like(y, 0))
         y = writer.select(is_zero, writer.like(y, 1), y)
         result = writer.binary(f"arith.{name}{'u' if is_unsigned(dtype) else 's'}i", x, y)
@@ -259,6 +263,8 @@ def _shift(name: str, past_end: Operation) -> Rule:
 
     def operation(writer: Writer, x: Value, count: Value) -> Value:
         shifted = writer.binary(name, x, count)
+        # Unsigned less: a negative count is out of range as well. Such shifts are undefined in
+        # LLVM.
         is_inside = writer.compare(6, count, writer.like(count, count.bits))
         return writer.select(is_inside, shifted, past_end(writer, x))
 
@@ -279,6 +285,8 @@ def _bit_count(symbol: str) -> Rule:
     def operation(writer: Writer, x: Value) -> Value:
         wide = "i64" if x.element == "i64" else "i32"
         symbol_of = symbol if wide == "i32" else f"{symbol}ll"
+        # Zeros in front do not change the number of ones; leading zeros are corrected by their
+        # number.
         count = extern(writer, symbol_of, "i32", writer.resized(x, wide, signed=False))
         if symbol == "__nv_clz" and x.bits < 32:
             count = writer.binary("arith.subi", count, writer.like(count, 32 - x.bits))
@@ -291,6 +299,7 @@ def _high_product(writer: Writer, dtype: np.dtype, x: Value, y: Value) -> Value:
     signed = not is_unsigned(dtype)
     if x.bits == 64:
         raise NotImplementedError("is a product of 128 bits; split the factors into halves")
+    # The whole product of two factors of up to 32 bits fits 64 bits.
     wide = [writer.resized(v, "i64", signed) for v in (x, y)]
     product = writer.mul(*wide)
     high = writer.binary("arith.shrui", product, writer.like(product, x.bits))

@@ -30,6 +30,7 @@ def reduced(
 ) -> list[Value]:
     """Reduce values of one shape over axes, together."""
     values = list(operands)
+    # tt.reduce takes one axis at a time; from the last one on, the earlier positions stay valid.
     for axis in sorted(axes, reverse=True):
         elements = [x.element for x in values]
         shape = values[0].shape
@@ -110,6 +111,8 @@ def _position(name: str) -> Rule:
         x = _wide(writer, x)
 
         def combine(w: Writer, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+            # The larger value wins, of equal ones the earlier position; a NaN wins over numbers, as
+            # in XLA.
             (a, i), (b, j) = left, right
             wins = compare(w, predicate, dtype, a, b)
             ties = w.compare(1 if a.is_float else 0, a, b)
