@@ -34,6 +34,7 @@ __all__ = [
 def parts(array: ArrayImpl) -> list[ArrayImpl]:
     """The shards of an array on the devices of this process, in the order of the sharding."""
     sharding = array._sharding
+    # An array on one device is its own shard: nothing to take apart.
     if sharding.num_devices == 1:
         return [array] if sharding.is_fully_addressable else []
     with shown_to_jaxlib():
@@ -170,6 +171,7 @@ def _value(self: ArrayImpl) -> np.ndarray:
         if self._sharding.num_devices == 1:
             raise
         value, copied = _joined(self), True
+    # The cached array is handed out to all callers, and a view shares the device's memory.
     value.flags.writeable = False
     if copied:
         # A view is not cached, since it would keep the device's memory from being donated.
@@ -342,6 +344,7 @@ def _addressable_shards(self: ArrayImpl) -> list[Shard]:
 def _global_shards(self: ArrayImpl) -> list[Shard]:
     if self.is_fully_addressable:
         return _addressable_shards(self)
+    # Shards of other processes have a device and an index, but no data here.
     mine = {shard.device: shard for shard in _addressable_shards(self)}
     shape, sharding = self.aval.shape, self._sharding
     return [
@@ -359,6 +362,7 @@ def _addressable_data(self: ArrayImpl, index: int) -> ir.Array:
 
 def _copy_to_host_async(self: ArrayImpl) -> None:
     check_not_deleted(self)
+    # The values are on the host already.
     if self._npy_value is None:
         runtime.batched_copy_to_host_async([self])
 
@@ -398,6 +402,7 @@ def _check_and_rearrange(
             f"the sharding has {len(devices)} devices of this process, but there are "
             f"{len(arrays)} arrays. Give one array for each device."
         )
+    # jaxlib expects the parts in the order of the sharding's devices; users may give any order.
     by_device = {next(iter(a.sharding.device_set)): a for a in arrays}
     if set(by_device) != set(devices):
         raise ValueError(

@@ -107,6 +107,7 @@ def make_array_from_single_device_arrays(
         raise ValueError(f"{user}: dtype={dtype} was given, but the parts have dtype {element}.")
     if isinstance(element, ir.ExtendedDType):
         physical = element.physical_aval(ir.ShapedArray(shape, element))
+        # Keys are assembled as arrays of their words, whose last dimension is not sharded.
         words = [getattr(array, "physical", array) for array in arrays]
         return element.from_physical(
             make_array_from_single_device_arrays(
@@ -133,6 +134,7 @@ def make_array_from_single_device_arrays(
             raise ValueError("dtype must be given if this process holds no part of the array.")
         dtype = parts[0].dtype
     aval = ir.ShapedArray(shape, ir.canonicalize_dtype(dtype))
+    # One part that is the whole: the same buffer under the sharding's own type.
     alone = sharding.num_devices == 1 and len(parts) == 1 and parts[0].aval.plain == aval
     if alone and parts[0].sharding.device_set == sharding.device_set:
         return move_array(parts[0], sharding)
@@ -191,6 +193,7 @@ def make_array_from_callback(
     pieces: list[Any] = []
     indices = sharding.addressable_devices_indices_map(shape)
     for index in indices.values():
+        # Devices that hold the same part share one call of the callback.
         key = tuple((s.start, s.stop) for s in index)
         if key not in values:
             values[key] = _part(user, data_callback(index), index)
@@ -309,6 +312,8 @@ def _whole_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
     """
     if sharding.is_fully_addressable:
         return shape
+    # Part numbers instead of positions: an array with one element for each part along each
+    # dimension shows which parts this process holds.
     counts = tiles(sharding, len(shape))
     mine = sharding.addressable_devices_indices_map(counts).values()
     sizes = []
@@ -351,6 +356,7 @@ def _from_local_data(
         )
     if shape == local.shape:
         return make_array_from_callback(shape, sharding, lambda index: local[index])
+    # The process's data is the bounding box of its devices' parts.
     boxes = [
         [part.indices(size)[:2] for part, size in zip(index, shape, strict=True)]
         for index in sharding.addressable_devices_indices_map(shape).values()

@@ -104,6 +104,7 @@ class Layout:
         """Whether an array's actual layout satisfies this one, which may leave out the tiling."""
         return (
             self.major_to_minor == actual.major_to_minor
+            # A layout of users gives the order; tiles are the platform's unless they are given.
             and (self.tiling is None or self.tiling == actual.tiling)
             and self.sub_byte_element_size_in_bits in (0, actual.sub_byte_element_size_in_bits)
         )
@@ -186,6 +187,7 @@ def in_layout(array: ArrayImpl, layout: Layout | None) -> ArrayImpl:
     """Convert an array to the layout of an argument; ``None`` is the row-major layout."""
     if has_layout(array, layout):
         return array
+    # Row by row: the dimensions from major to minor in their own order.
     order = layout or Layout(tuple(range(array.ndim)))
     return copy_to_layout.call(array, Format(order, array._sharding))
 

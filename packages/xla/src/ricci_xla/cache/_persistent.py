@@ -197,6 +197,7 @@ def _store(
     if seconds < _min_seconds.value or _max_bytes.value == 0:
         return
     processes = {device.process_index for device in devices}
+    # The executables of all processes are equal; writing them once saves the others' time.
     if devices[0].client.process_index() != min(processes):
         return  # one of the processes that share an executable writes it
     path = folder.path_of(key)

@@ -215,6 +215,7 @@ def _dispatched(info: JitFunction) -> Callable[..., Any]:
         static_argnames=arguments.static_argnames,
         cache_key=info.dispatch_key,
     )
+    # Weak, since the dispatcher itself references ``info``.
     info.dispatcher = weakref.ref(jitted)
     update_wrapper(jitted, info.fun)
     jitted._jit_info = info
@@ -223,6 +224,7 @@ def _dispatched(info: JitFunction) -> Callable[..., Any]:
 
 def _reduce_dispatched(jitted: Callable[..., Any]) -> tuple[Any, ...]:
     """Pickle a jitted function as the function and the options of ``jit``, without its caches."""
+    # What ``update_wrapper`` copies is restored from the function itself.
     attributes = {k: v for k, v in jitted.__dict__.items() if not k.startswith("__")}
     info = attributes.pop("_jit_info", None)
     if info is None:
@@ -289,6 +291,8 @@ class _JitMethod:
         self.name = name
         self.function = function
 
+    # The class is jaxlib's, and single operations are dispatched by its instances as well: these
+    # must not look like jitted functions.
     def __get__(self, jitted: object, owner: type[Any] | None = None) -> Any:
         if jitted is None:
             return self.function

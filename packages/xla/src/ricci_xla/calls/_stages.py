@@ -268,6 +268,7 @@ class Traced(_Stage):
                 f"{self.fun_name} was lowered over an abstract mesh of {count} devices, and "
                 f"device_assignment has {len(devices)}. Pass compile(device_assignment=devices)."
             )
+        # The devices in the order of the mesh's axes, as a mesh of the same shape is made.
         grid = np.array(devices, dtype=object)
         leaves = list(self._leaves)
         for i, sharding in enumerate(abstract_shardings(leaves)):

@@ -83,6 +83,7 @@ def compile_options(
         build = jaxlib_options.executable_build_options
         build.use_spmd_partitioning = True
         build.use_shardy_partitioner = use_shardy
+        # XLA chooses the shardings of results that have none; one element applies to all results.
         build.allow_spmd_sharding_propagation_to_output = [True]
     return jaxlib_options
 
@@ -242,9 +243,11 @@ def compile_text(
         configure(options)
     client, device_list = devices[0].client, DeviceList(devices)
     prepare_kernels(text, devices[0].platform)
+    # Such clients compile and cannot load, so that caches of loaded executables are not for them.
     if is_described(devices[0]):
         compiler: Any = client
         return compiler.compile(parse_module(text), device_list, options)
+    # A serialized executable has no pointers to this process's Python functions.
     if host_callbacks:
         functions = host_functions(host_callbacks)
         return client.compile_and_load(parse_module(text), device_list, options, functions)

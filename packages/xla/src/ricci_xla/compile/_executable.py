@@ -138,6 +138,7 @@ class Executable:
         """
         if not self.in_layouts and are_row_major(arrays):
             return arrays
+        # Row-major unless a layout was asked for.
         layouts = self.in_layouts or repeat(None, len(arrays))
         moved = list(map(in_layout, arrays, layouts))
         return arrays if all(map(is_, moved, arrays)) else moved
@@ -222,6 +223,7 @@ def result_handler(aval: Any, sharding: Sharding, committed: bool) -> Any:
     if aval is ir.abstract_token:
         return runtime.array_result_handler(token_buffer, sharding, committed).wrap(ir.Token)
     dtype = aval.dtype
+    # XLA has no type without bits.
     if dtype == ir.float0:  # has no values: the executable returns Booleans instead
         booleans = ir.ShapedArray(aval.shape, np.dtype(bool))
         handler = runtime.array_result_handler(booleans, sharding, committed)

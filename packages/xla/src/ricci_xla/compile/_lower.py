@@ -31,6 +31,8 @@ class Annotations:
     def __init__(self, jaxpr: ir.Jaxpr, placement: Placement):
         self.many = len(placement.devices) > 1
         self.meshes: dict[tuple[tuple[Hashable, int], ...], str] = {}
+        # Tilings have no mesh whose axes Shardy's attributes could name, so such modules use the
+        # older dialect; one dialect serves the whole module.
         tiled = any(isinstance(a.sharding, GSPMDSharding) for a in placement.arguments)
         self.shardy = not tiled or mesh_of(jaxpr) is not None
 
@@ -62,6 +64,7 @@ class Annotations:
         return [f"sdy.sharding = #sdy.sharding<@{self._symbol(mesh)}, {text}>"]
 
     def _symbol(self, mesh: Mesh | AbstractMesh) -> str:
+        # Meshes of equal axes are one symbol; the devices are in the compile options.
         axes = tuple(mesh.shape.items())
         return self.meshes.setdefault(axes, f"mesh{len(self.meshes) or ''}")
 
@@ -234,6 +237,8 @@ def _used_arguments(jaxpr: ir.Jaxpr, num_consts: int, keep_unused: bool) -> tupl
     Arguments of symbolic shapes are always taken, since they determine the dimensions.
     """
     always = range(num_consts, len(jaxpr.invars)) if keep_unused else ()
+    # The dimension variables of a symbolic shape are read from the argument's type at run time,
+    # also if its elements are not used.
     read = {atom for eqn in jaxpr.eqns for atom in eqn.invars}.union(jaxpr.outvars)
     read.update(v for v in jaxpr.invars if not ir.is_static_shape(getattr(v.aval, "shape", ())))
     return tuple(i for i, var in enumerate(jaxpr.invars) if i in always or var in read)
@@ -271,8 +276,11 @@ def _donations(
         return {}, []
     offset = len(program.consts)
     many = len(placement.devices) > 1
+    # Aliases are fixed in the module, and need equal buffers. With special layouts, arguments are
+    # only offered as donors, which XLA matches with results itself.
     paired = not any(b.layout is not None for b in (*placement.arguments, *placement.results))
     free: dict[Any, list[int]] = {}
+    # Reversed, so that pop() takes the first result of a kind.
     for position, result in reversed(list(enumerate(placement.results))):
         kind = _buffer_kind(program.jaxpr.out_avals[position], result)
         free.setdefault((kind, result.sharding if many else None), []).append(position)
@@ -313,6 +321,7 @@ def _with_equal_shards(
     free: dict[Any, list[int]], kind: tuple[tuple[int, ...], Any, bool], sharding: Sharding
 ) -> list[int] | None:
     """Return the free results of another sharding with shards of the same size."""
+    # XLA can reuse a buffer of the same number of bytes on each device.
     size = math.prod(sharding.shard_shape(kind[0]))
     for (other, candidate), positions in free.items():
         if positions and candidate is not None and other == kind:

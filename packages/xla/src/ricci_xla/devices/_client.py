@@ -71,6 +71,7 @@ class _Clients:
         clients = self.by_platform
         if clients is None:
             check_not_forked()
+            # Checked again under the lock: another thread may have made the clients meanwhile.
             with self.lock:
                 if self.by_platform is None:
                     with self.distributed.get("waiting", nullcontext)():
@@ -114,6 +115,7 @@ class _Clients:
                     "Install it with `pip install 'ricci[tpu]'`.",
                     stacklevel=2,
                 )
+            # Last, so that an accelerator is the default platform, and the CPU is always there.
             clients["cpu"] = _make_cpu_client(self.distributed)
             return self.with_registered(clients) if factories.factories else clients
         clients = {}
@@ -194,6 +196,7 @@ def note_fork() -> bool:
     """Drop the clients in the child of a fork; return whether there were any."""
     if _clients.by_platform is None:
         return False
+    # The runtime's threads do not exist in the child, so that its clients would wait forever.
     _clients.lock = threading.RLock()  # another thread may have held it
     _clients.by_platform, _clients.first, _clients.forked = None, None, True
     return True
@@ -201,6 +204,7 @@ def note_fork() -> bool:
 
 def _is_default_platform(requested: list[str] | None) -> bool:
     """Whether the first requested platform is the default platform of the existing clients."""
+    # Setting the platforms again to what is in use changes nothing, and needs no warning.
     default = next(iter(_clients.by_platform or ()), None)
     return bool(requested) and default in _ALIASES.get(requested[0], (requested[0],))
 
@@ -428,6 +432,7 @@ def register_plugin(
             f"register_plugin: the plugin {plugin_name!r} needs library_path, the path of its "
             "shared object, or c_api or factory."
         )
+    # A library is loaded once for a process.
     if has_library and not runtime.pjrt_plugin_loaded(plugin_name):
         runtime.load_pjrt_plugin(plugin_name, library_path, c_api)
 
@@ -542,6 +547,7 @@ def canonical_platform(device: Device) -> str:
     """The platform of a device for lowering rules: ``"cuda"`` or ``"rocm"`` for GPUs."""
     if device.platform != "gpu":
         return device.platform
+    # jaxlib calls both "gpu"; the version's text tells them apart.
     return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
 
 

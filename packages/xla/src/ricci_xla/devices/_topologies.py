@@ -148,6 +148,7 @@ def _cpu_count(name: str, colon: str, count: str, options: dict[str, Any]) -> in
         number = int(requested) if isinstance(requested, str) else operator.index(requested)
     except (TypeError, ValueError):
         number = 0
+    # The name and the option must not contradict each other.
     if number < 1 or (text and text != str(number)) or (colon and name != "cpu"):
         raise ValueError(
             f"get_topology_desc: topology_name={':'.join(filter(None, (name, count)))!r} and "

@@ -99,10 +99,12 @@ class ExportedProgram:
     ) -> tuple[list[Sharding], list[Sharding]]:
         """The shardings of arguments and results: those of the record, else XLA's choice."""
         devices = DeviceList(self.devices)
+        # Arguments that the module does not take may be anywhere; replicated is as good as any.
         inner: list[Sharding] = [GSPMDSharding(devices, HloSharding.replicate())] * arguments
         by_xla = loaded.get_parameter_shardings()
         specified = [_on(self.devices, s) for s in self.record.in_shardings]
         for position, i in enumerate(self.record.kept_args):
+            # Positions among the module's parameters count only the arguments that are kept.
             chosen = specified[i]
             if chosen is None and by_xla is not None:
                 chosen = GSPMDSharding(devices, by_xla[position])
@@ -114,6 +116,8 @@ class ExportedProgram:
     def _module(self, in_types: Sequence[Any], out_types: Sequence[Any]) -> str | bytes:
         """The module for one platform and static sizes."""
         record, exported = self.record, self.signature
+        # The module takes the platform's index or dimension variables ahead of its arguments: a
+        # caller with static sizes is written around it.
         if record.uses_global_constants:
             return self._specialized(in_types, out_types)
         if self._unchecked:  # a file of JAX's has no digest

@@ -46,6 +46,8 @@ def check_module(exported: Any, in_types: Sequence[str], out_types: Sequence[str
             break
     else:
         raise FileError("the program has no function @main")
+    # Large constants are left out of the text, as only types are looked at; strings may look like
+    # types.
     text = exported.operation.get_asm(use_local_scope=True, large_elements_limit=16)
     text = _STRING.sub("", text)
     wrong = {width for width in _INTEGER.findall(text) if width not in _WIDTHS}
@@ -87,6 +89,7 @@ def add_functions(
                     del operation.attributes[attribute]
             operation.attributes["sym_visibility"] = ir.StringAttr.get("private")
             functions.append(operation)
+        # After all names are known: functions call each other in any order.
         for function in functions:
             text = function.get_asm(use_local_scope=True, assume_verified=True)
             text = renamed(text, lambda symbol: names.get(symbol, symbol))
@@ -140,6 +143,8 @@ def call_exported_main(
     expected = _Types([*token_types, *in_avals], [*token_types, *out_avals])
     actual = _Types([*token_types, *(x.aval for x in operands)], [*token_types, *results])
     exported = from_portable(artifact)
+    # With static sizes in this call, shapes are refined now, which gives better code than dynamic
+    # ones; the platform's index is then a constant of the refined module.
     if expected.texts() != actual.texts() and not any("?" in text for text in actual.texts()):
         exported = _refined(exported, ctx.module, expected, actual, platform_index)
         expected, platform_index = actual, None

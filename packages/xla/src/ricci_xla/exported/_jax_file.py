@@ -128,6 +128,8 @@ _sharding = fb.Table({2: ("named", _named)})
 _effect = fb.Table({0: ("type", fb.Text())})
 _check = fb.Table({0: ("kind", _BYTE), 1: ("target", fb.Text())})
 _exported = fb.Table()
+# The numbers are the slots of FlatBuffers' vtables, which stay when fields are added. The table is
+# filled afterwards, as it contains itself.
 _exported.fields.update(
     {
         0: ("version", _SHORT),
@@ -212,6 +214,7 @@ def _read_exported(table: dict[str, Any], where: object) -> ExportedRecord:
             f"reads {_CALLING_CONVENTIONS.start} to {_CALLING_CONVENTIONS.stop - 1}."
         )
     types = [_read_type(t) for t in table["types"]]
+    # Position 0 is "no sharding".
     shardings = [None, *map(_read_sharding, table["shardings"])]
     pick = lambda entries, positions: [entries[i] for i in table[positions]]
     record = ExportedRecord(
@@ -341,6 +344,7 @@ class _Positions:
     def of(self, value: object) -> int:
         """The position of a value, which is added if it is new."""
         form = self.write(value)
+        # Few entries, of dictionaries, which cannot be hashed: a search is enough.
         if form not in self.written:
             self.written.append(form)
         return self.written.index(form)

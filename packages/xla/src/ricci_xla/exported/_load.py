@@ -163,6 +163,7 @@ class LoadedFunction:
                 f"structure {tree}, expected {self.in_tree}"
             )
         values = [self._checked(i, x) for i, x in enumerate(leaves)]
+        # One executable for static types, else one for each combination of shapes.
         executable = self._executables.get(None) or self._for_sizes(values)
         operands = zip(values, executable.in_shardings, executable.used_arguments, strict=True)
         arrays = [_placed(x, sharding) for x, sharding, is_kept in operands if is_kept]
