@@ -123,6 +123,7 @@ class Config:
         """
         if self._use_absl:
             return
+        # absl is not a dependency: a program that wants its flags has imported it.
         flags, app = sys.modules.get("absl.flags"), sys.modules.get("absl.app")
         if flags is None or app is None:
             raise RuntimeError("import absl.app before making the options flags of absl")
@@ -143,6 +144,7 @@ class Config:
             flag = absl_flags.FLAGS[name]
             if flag.present:
                 text = flag.value
+                # Booleans and enums are parsed by absl; all others are flags of strings.
                 is_parsed = not isinstance(text, str) or state.kind is None
                 state.set_global(text if is_parsed else state.kind.from_text(name, text))
 
@@ -170,6 +172,7 @@ class Config:
 
     def _unknown(self, name: str) -> AttributeError:
         similar = similar_names(name, self._states, 3)
+        # Users may leave the prefix out.
         similar = similar or similar_names(f"jax_{name}", self._states, 3)
         hint = f"; did you mean {' or '.join(similar)}?" if similar else ""
         return AttributeError(f"unknown option {name!r}{hint}")
@@ -314,6 +317,7 @@ def transfer_guard(new_val: str) -> Iterator[None]:
 
 
 def _guard_all_directions(value: object, local: bool) -> None:
+    # An override of one thread is entered by ``transfer_guard`` for each direction itself.
     if not local:
         for state in _transfer_guards[1:]:
             state.set_global(value)

@@ -48,6 +48,7 @@ def tracer_message(what: str, tracer: object, *advice: str) -> str:
     """A message in at most a dozen lines: the problem, the value's origin, and advice."""
     origin = getattr(tracer, "_origin_message", str)() or called_in_frames(tracer)
     origin = origin.strip().splitlines()
+    # A tracer whose trace has ended has leaked, and any other advice would mislead.
     if not getattr(getattr(tracer, "_trace", None), "alive", True):
         advice = (_ESCAPED,)
     if what.startswith("a traced"):
@@ -87,6 +88,7 @@ class ConcretizationTypeError(_Explained, JAXTypeError):
           tracer: the value.
           asked: the conversion to a number, such as ``float(x)``.
         """
+        # Without ``__init__``, whose message is about a tracer without a value.
         error = cls.__new__(cls)
         JAXTypeError.__init__(
             error,

@@ -69,6 +69,7 @@ class State(PickledByName):
     @property
     def value(self) -> Any:
         """The override of this thread if there is one, else the global value."""
+        # The usual case costs one attribute: no thread overrides the option.
         if not self._overrides:
             return self._global
         stack = getattr(self._local, "stack", None)
@@ -107,6 +108,7 @@ class State(PickledByName):
     def _store(self, value: object) -> None:
         with _lock:
             if self.traced:
+                # The value becomes part of keys of caches.
                 hash(value)  # raises TypeError before anything has changed
             self._global = value
             if self.traced:
@@ -167,6 +169,8 @@ class State(PickledByName):
         dispatcher's options of a thread can only be changed by that thread.
         """
         stack = getattr(self._local, "stack", None) or []
+        # By identity from the end: a generator may leave its ``with`` block after others were
+        # entered, and an override that such an exit has removed is gone already.
         start = next((i for i in reversed(range(len(stack))) if stack[i] is override), None)
         if start is None:
             return
@@ -284,6 +288,8 @@ class _Keys:
 
     def __init__(self):
         self.states: list[State] = []
+        # Interned, so that keys compare by identity; weak, so that settings of the past are dropped
+        # with the caches that used them.
         self.interned: weakref.WeakValueDictionary[tuple[Any, ...], TraceKey] = (
             weakref.WeakValueDictionary()
         )
@@ -313,6 +319,7 @@ class _Keys:
         self.states.append(state)
         self.interned.clear()
         for key in keys:
+            # Existing keys get the new setting's default, under which their entries were made.
             key.values = (*key.values, state.default)
             if state.per_equation:
                 key.per_equation = (*key.per_equation, (state, state.default))

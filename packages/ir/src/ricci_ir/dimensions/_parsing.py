@@ -39,6 +39,7 @@ class DimensionParser:
         self.what = what
         self.position = 0
         matches = list(re.finditer(_token, text))
+        # The group that matched is the token without the spaces ahead of it.
         self.tokens = [m.group(m.lastindex or 0) for m in matches]
         self.places = [m.start(m.lastindex or 0) for m in matches]
 
@@ -128,6 +129,8 @@ class DimensionParser:
             self.fail("the end of the constraint")
         return left, comparison, right
 
+    # Recursive descent, one method for each rule of the grammar above. Arithmetic is that of
+    # dimensions, which brings results into normal form.
     def sum(self) -> Any:
         """A sum of products."""
         total = -self._product() if self.take("-") else self._product()

@@ -70,6 +70,8 @@ class Literal:
     def operand(self) -> Any:
         """The constant as an operand of its type, whatever the current dtype of Python scalars."""
         val = self.val
+        # A Python number has the dtype of the settings under which it was traced, which may have
+        # changed.
         if type(val) in _python_numbers and get_aval(val) is not self.aval:
             return self.aval.dtype.type(val)
         return val
@@ -119,6 +121,7 @@ class JaxprEqn:
     """
 
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "raw_source")
+    # Of the class, not a slot: see ``_EqnUnderSettings``.
     settings: TraceKey | None = None
 
     def __init__(
@@ -293,6 +296,7 @@ class Jaxpr:
         """
         table = self._derived
         if table is None:
+            # Two threads must not make two tables, of which one would lose its entries.
             with _lock:
                 table = self._derived
                 if table is None:

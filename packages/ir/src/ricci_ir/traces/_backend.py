@@ -150,6 +150,8 @@ class _Evaluation:
         with self._lock:
             if not local:
                 self._shared = value.evaluate
+            # The hot path calls the shared backend's function directly; only while some thread has
+            # a backend of its own does each call look it up.
             eval_trace.process = _evaluate_in_thread if _state.is_overridden else self._shared
 
 
@@ -179,6 +181,7 @@ class Applied:
         """The function of this thread's backend."""
         evaluate, current = eval_trace.process, backend()
         function = _applications.make((self, current), self._make_application, current)
+        # Cached for as long as ``eval_trace.process`` is this function, which __call__ compares.
         if evaluate is not _evaluate_in_thread:
             self._apply, self._evaluate = function, evaluate
         return function
@@ -257,6 +260,7 @@ def of_type(x: Any, aval: Any) -> Any:
     that turns 64-bit dtypes on or off it would have another one.
     """
     if type(x) in _python_numbers:
+        # Types of Python numbers are interned.
         unchanged = get_aval(x) is aval
     else:
         numpy = isinstance(x, np.ndarray | np.generic)
