@@ -38,6 +38,7 @@ def _device_put_jvp(
     copy_semantics: _CopySemantics,
 ) -> tuple[list[ir.Array], list[Any]]:
     """The jvp rule. A tangent comes from its primal's place; its cotangent returns there."""
+    # Symbolic zeros are nowhere, so that nothing of them is moved.
     nonzero = [i for i, t in enumerate(tangents) if type(t) is not Zero]
     origins = tuple(srcs[i] or _place_of(primals[i]) or _opposite(devices[i]) for i in nonzero)
     results = device_put_p.bind(*primals, devices=devices, srcs=srcs, copy_semantics=copy_semantics)
@@ -106,8 +107,10 @@ def _memory_of(place: _Place) -> str | None:
 def _placed(ctx: Lowering, x: Value, place: _Place) -> Value:
     """Return an operand in the requested memory kind, if that may differ from its own."""
     kind = _memory_of(place)
+    # CPUs have one memory in compiled code.
     if kind is None or ctx.platform == "cpu":
         return x
+    # Without a host operand all values are in device memory anyway.
     if kind == "device" and not ctx.module.uses_host_memory:
         return x
     (result,) = ctx.custom_call(

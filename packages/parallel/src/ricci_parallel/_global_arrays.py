@@ -32,6 +32,7 @@ def _scaled(shape: ir.Shape, global_mesh: Mesh, pspec: PartitionSpec, inverse: b
         if axis >= len(sizes) or not part:
             continue
         names = part if isinstance(part, tuple) else (part,)
+        # The number of processes along this dimension.
         times = prod(whole[name] for name in names) // prod(mine[name] for name in names)
         sizes[axis] = sizes[axis] // times if inverse else sizes[axis] * times
     return tuple(sizes)
@@ -85,6 +86,7 @@ def host_local_array_to_global_array_impl(
     if ir.is_extended(getattr(arr, "dtype", None)):
         words = {"global_mesh": global_mesh, "pspec": pspec}
         return arr.dtype.from_physical(host_local_array_to_global_array_impl(arr.physical, **words))
+    # It is global already.
     if isinstance(arr, xla.ArrayImpl) and not arr.is_fully_addressable:
         return arr
     local = device_put(arr, NamedSharding(global_mesh.local_mesh, pspec))
@@ -135,6 +137,7 @@ def _batch(which: Callable[[], ir.Primitive]) -> Callable[..., tuple[ir.Array, i
     ) -> tuple[ir.Array, int]:
         (x,), (dim,) = args, dims
         entries = [*pspec.partitions, *[None] * (np.ndim(x) - 1 - len(pspec.partitions))]
+        # The batch dimension is sharded over the axes that vmap names, if any.
         entries.insert(dim, axis.spmd_name)
         return which().bind(x, pspec=PartitionSpec(*entries), **params), dim
 

@@ -172,6 +172,8 @@ def pmap[**P, R](
     name = getattr(fun, "__name__", type(fun).__name__)
 
     def cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Cut:
+        # Static arguments are left out of the slices, and inserted again at their positions in each
+        # call.
         static = {n % len(args) for n in static_argnums if -len(args) <= n < len(args)}
         if len(static) < len(static_argnums):
             raise ValueError(
@@ -218,6 +220,8 @@ def pmap[**P, R](
 
     def across(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
         over = devices_of_several_processes(devices, backend)
+        # None leaves the call to ``compiled``: all devices belong to this process, or it is traced,
+        # where arrays of several processes cannot be joined.
         if over is None or ir.context.trace is not ir.eval_trace:
             return None
         leaves, tree, dims, static, names = cut(args, kwargs)

@@ -338,6 +338,7 @@ def _without(
     sharding = aval.type_sharding
     if sharding is None:
         return None
+    # Axes that become Auto are no longer part of types.
     parts = tuple(tuple(name for name in part if name not in axes) for part in sharding.parts)
     return sharding.update(mesh=mesh, parts=parts)
 
@@ -370,6 +371,7 @@ def _placed(x: ir.ArrayLike, mesh: AbstractMesh, spec: PartitionSpec | None = No
     if spec is None:
         current: Any = getattr(getattr(x, "sharding", None), "spec", PartitionSpec())
         spec = PartitionSpec(*current.partitions)
+        # Auto axes have no unreduced arrays: the terms are added first.
         if current.unreduced or current.reduced:
             x = _moved("auto_axes", x, spec)
     return device_put(x, NamedSharding(devices, spec))

@@ -80,6 +80,7 @@ def _constraint_batch(
 ) -> tuple[ir.Array, int]:
     (x,), (dim,) = args, dims
     aval = ir.get_aval(x)
+    # Dimensions at or behind the batch dimension move up by one.
     free = {d + (d >= dim) for d in unconstrained_dims}
     name = axis.spmd_name if axis.sharding is None else axis.sharding.parts[0]
     if name is None:
@@ -259,6 +260,7 @@ def _check(sharding: Sharding, x: ir.ArrayLike, what: str) -> None:
     now = ir.context.trace is ir.eval_trace and not isinstance(x, ir.Tracer)
     xla.check_fits(sharding, aval.shape, f"with_sharding_constraint: {what}", evenly=now)
     mesh = sharding.mesh
+    # The constraint is an assertion then, which is checked against the type.
     if mesh.axis_names and mesh.are_all_axes_explicit:
         return
     types = mesh._name_to_type

@@ -46,6 +46,7 @@ def _lower(ctx: Lowering, x: Value, *, callback: _Callback) -> list[Value]:
         return []
     inspector = ShardingInspector(module, ir.physical_aval(x.aval).ndim, callback)
     _inspectors.setdefault(callback, []).append(inspector)
+    # MLIR's strings escape bytes by two hexadecimal digits.
     config = "".join(f"\\{byte:02X}" for byte in inspector.config)
     ctx.custom_call(
         "InspectSharding",
@@ -155,12 +156,14 @@ def _hex(color: _Color | str) -> str:
 def _text_color(background: str) -> str:
     """Black or white, whichever can be read on a background."""
     red, green, blue = (int(background[i : i + 2], 16) for i in (1, 3, 5))
+    # The luma of ITU-R BT.601; 140 of 255 is a little above the middle.
     return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "#ffffff"
 
 
 def _backgrounds(count: int, color_map: Callable[[float], _Color] | None) -> list[str]:
     if color_map is None:
         return [_PALETTE[i % len(_PALETTE)] for i in range(count)]
+    # A step coprime to the count visits every colour once.
     step = next((s for s in (5, 3, 7) if gcd(s, count) == 1), 1)  # neighbours far apart
     return [_hex(color_map(i * step % count / max(count - 1, 1))) for i in range(count)]
 

@@ -301,6 +301,7 @@ def _in_specs(
         aval = ir.get_aval(x)
         parts = aval.type_sharding.parts if aval.type_sharding is not None else ((),) * aval.ndim
         manual_parts = [tuple(n for n in part if n in manual) for part in parts]
+        # By the types: the manual axes among those that each dimension is sharded over.
         specs.append(xla.PartitionSpec(*(p[0] if len(p) == 1 else p or None for p in manual_parts)))
     return specs
 
@@ -421,6 +422,8 @@ class _Call:
         key = (tree, tuple(shards), self.mesh, self.manual, self.check_vma)
         kind: Callable[..., ir.JaxprTrace] = ir.JaxprTrace
         if not ir.is_recording() and not any(isinstance(x, ir.Tracer) for x in self.leaves):
+            # Eager calls: a print inside needs values, for which the equations so far are run on
+            # the devices, in the context from outside of the shard_map.
             states = (ir.current_mesh, ir.axis_sizes, ir.varying_axes)
             kind = partial(
                 PrintingTrace,
@@ -468,6 +471,7 @@ class _Call:
 
         traced = self._scoped_jaxpr(flat, shards, jaxpr.debug_info)
         out_specs = (xla.PartitionSpec(axes),)
+        # Different values of one function have different numbers of equations ahead of them.
         closed = self._cached(traced, (*key, len(jaxpr.eqns), jaxpr.out_avals[0]), out_specs)
         return self.bind(closed, traced.consts, out_specs)[0]
 

@@ -61,6 +61,7 @@ def shard_aval(
         return reference.update(inner_aval=inner)
     shape = list(aval.shape)
     for i, part in enumerate(spec):
+        # ``check_inputs`` has shown that the sizes divide evenly.
         shape[i] //= prod(mesh.shape[name] for name in spec_axes(part))
     outer = aval.type_sharding
     varying = named_axes_of(spec) if check_vma else ir.no_axes
@@ -108,6 +109,7 @@ def with_dim(spec: PartitionSpec, dim: int | None, names: Hashable = None) -> Pa
     if dim is None:
         return spec
     parts = [*spec, *(None,) * max(0, dim - len(spec))]
+    # The spec may be shorter than the rank: missing entries mean replicated.
     parts.insert(dim, names)
     return PartitionSpec(*parts, unreduced=spec.unreduced, reduced=spec.reduced)
 
@@ -226,6 +228,7 @@ def check_outputs(
         if not check_vma or sharding is None:
             continue
         named = named_axes_of(spec)
+        # Axes over which shards may differ, although the spec claims that they are equal.
         claimed = [n for n in mesh.axis_names if n in (sharding.varying & manual) - named]
         if claimed:
             axes = claimed[0] if len(claimed) == 1 else tuple(claimed)
