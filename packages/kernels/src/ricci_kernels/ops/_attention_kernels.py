@@ -1,0 +1,449 @@
+"""The kernels of attention: the forward pass, and the gradients.
+
+The forward pass folds the blocks of keys with a running maximum and a running sum (Milakov and
+Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022).
+The gradients compute the weights again from the logarithm of the sums (Dao, "FlashAttention-2",
+2023): one kernel folds keys, for the queries; one folds queries, for keys and values; and one
+folds examples and heads, for a bias that they share.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+import ricci_lax as lax
+import ricci_numpy as jnp
+from ricci_kernels._integers import cdiv
+from ricci_kernels._specs import CostEstimate
+
+from ._folds import Blocks, Carry, Fold, Place, fold
+from ._matmul import accumulator
+from ._targets import Target
+
+
+class Settings(ir.TupleRecord):
+    """The static parameters of attention.
+
+    Attributes:
+      scale: the factor of the products of queries and keys.
+      soft_cap: a bound on the scaled products, or ``None``.
+      left, right: the distances up to which queries attend to earlier and later positions, or
+        ``None``.
+      block_sizes: of queries and keys, or ``None``.
+      precision: of products.
+      interpret: see ``on_device``.
+    """
+
+    scale: float
+    soft_cap: float | None = None
+    left: int | None = None
+    right: int | None = None
+    block_sizes: tuple[int, int] | None = None
+    precision: Any = None
+    interpret: bool | None = None
+
+
+class Operands(ir.TupleRecord):
+    """The arrays of attention, with heads before positions.
+
+    Attributes:
+      query: of shape (b, n, t, h).
+      key, value: of shape (b, k, s, h).
+      bias, mask: of rank 4, each dimension that of (b, n, t, s) or 1, or ``None``.
+      query_segments, key_segments: int32 of shape (b, t, 1) and (b, 1, s), or ``None``.
+    """
+
+    query: Any
+    key: Any
+    value: Any
+    bias: Any = None
+    mask: Any = None
+    query_segments: Any = None
+    key_segments: Any = None
+
+
+# From a place to the example, the head, and the numbers of the blocks of queries and keys.
+type _Locate = Callable[[Place], tuple[Any, Any, Any, Any]]
+_FOLDED_KEYS, _FOLDED_QUERIES, _FOLDED_HEADS = range(3)
+
+
+class _Problem:
+    """The sizes of attention on a device, and what its kernels share."""
+
+    def __init__(self, settings: Settings, target: Target, operands: Operands, backward: bool):
+        self.settings = settings
+        self.target = target
+        self.operands = operands
+        self.batch, self.heads, self.t, self.h = operands.query.shape
+        self.key_heads, self.s, self.value_size = operands.value.shape[1:]
+        self.group = self.heads // self.key_heads
+        dtype = operands.query.dtype
+        self.wide = accumulator(dtype)
+        # The logits of what is not attended to; half of it bounds the maximum of a row from below,
+        # so that the weights of a row without any key are 0.
+        self.lowest = -0.7 * float(jnp.finfo(self.wide).max)
+        rows, columns = settings.block_sizes or self.preferred(dtype, backward)
+        self.rows, self.columns = target.block(self.t, rows), target.block(self.s, columns)
+        self.width, self.value_width = target.width(self.h), target.width(self.value_size)
+        self.row_count, self.column_count = cdiv(self.t, self.rows), cdiv(self.s, self.columns)
+
+    def preferred(self, dtype: np.dtype, backward: bool) -> tuple[int, int]:
+        """The sizes of blocks of queries and keys that suit the device."""
+        if not self.target.is_gpu:
+            return (256, 512) if backward else (512, 512)
+        if dtype.itemsize * self.h > 256:
+            return (32, 32)
+        return (64, 32) if backward else (128, 64)
+
+    def warps(self) -> int:
+        return 8 if self.rows * max(self.columns, self.width) > 8192 else 4
+
+    def cost(self, products: int) -> CostEstimate:
+        pairs = self.batch * self.heads * self.t * self.s
+        arrays = [x for x in self.operands if x is not None]
+        size = sum(x.size * np.dtype(x.dtype).itemsize for x in arrays)
+        return CostEstimate(2 * products * pairs * self.h, pairs, size)
+
+    # Steps that are taken
+
+    def key_bounds(self, row: Any) -> tuple[Any, Any]:
+        """The blocks of keys to which a block of queries attends."""
+        return _bounds(
+            row, self.rows, self.columns, self.column_count, self.settings.left, self.settings.right
+        )
+
+    def query_bounds(self, column: Any) -> tuple[Any, Any]:
+        """The blocks of queries that attend to a block of keys."""
+        return _bounds(
+            column, self.columns, self.rows, self.row_count, self.settings.right, self.settings.left
+        )
+
+    @property
+    def is_local(self) -> bool:
+        return self.settings.left is not None or self.settings.right is not None
+
+    # Blocks
+
+    def inputs(self, locate: _Locate, folded: int) -> tuple[list[Any], list[Blocks]]:
+        """The operands that are there, and their blocks."""
+        ops = self.operands
+        by_row, by_column = folded != _FOLDED_KEYS, folded != _FOLDED_QUERIES
+
+        def full(array: Any) -> Blocks:
+            ones = [size == 1 for size in array.shape]
+            sizes = [1 if one else n for one, n in zip(ones[2:], (self.rows, self.columns))]
+            pick = lambda at: [0 if one else i for one, i in zip(ones, locate(at), strict=True)]
+            # The steps change the block of keys; or that of queries, and the head in its group.
+            changed = {_FOLDED_KEYS: (3,), _FOLDED_QUERIES: (1, 2), _FOLDED_HEADS: (0, 1, 2, 3)}
+            is_folded = any(not ones[d] for d in changed[folded])
+            return Blocks((None, None, *sizes), pick, is_folded)
+
+        blocks = [
+            self.query_blocks(locate, self.width, by_row),
+            self.key_blocks(locate, self.width, by_column),
+            self.key_blocks(locate, self.value_width, by_column),
+            ops.bias is not None and full(ops.bias),
+            ops.mask is not None and full(ops.mask),
+            Blocks((None, self.rows, 1), lambda at: (locate(at)[0], locate(at)[2], 0), by_row),
+            Blocks(
+                (None, 1, self.columns), lambda at: (locate(at)[0], 0, locate(at)[3]), by_column
+            ),
+        ]
+        present = [(x, b) for x, b in zip(ops, blocks, strict=True) if x is not None]
+        return [x for x, _ in present], [b for _, b in present]  # pyright: ignore
+
+    def query_blocks(self, locate: _Locate, width: int, is_folded: bool) -> Blocks:
+        """The blocks of an array with a row for each query."""
+
+        def index(at: Place) -> tuple[Any, ...]:
+            example, head, row, _ = locate(at)
+            return example, head, row, 0
+
+        return Blocks((None, None, self.rows, width), index, is_folded)
+
+    def key_blocks(self, locate: _Locate, width: int, is_folded: bool) -> Blocks:
+        """The blocks of an array with a row for each key."""
+
+        def index(at: Place) -> tuple[Any, ...]:
+            example, head, _, column = locate(at)
+            return example, divided(head, self.group), column, 0
+
+        return Blocks((None, None, self.columns, width), index, is_folded)
+
+    # Values
+
+    def dot(self, x: Any, y: Any, x_dim: int, y_dim: int) -> Any:
+        return lax.dot_general(
+            x,
+            y,
+            (((x_dim,), (y_dim,)), ((), ())),
+            precision=self.settings.precision,
+            preferred_element_type=self.wide,
+        )
+
+    def logits(self, locate: _Locate, at: Place, values: Sequence[Any]) -> tuple[Any, Any]:
+        """The masked logits of a block, and the derivative of the soft cap (or ``None``)."""
+        ops = self.operands
+        remaining = list(values[3:])
+        optional = [None if x is None else remaining.pop(0) for x in ops[3:]]
+        bias, mask, query_segments, key_segments = optional
+        logits = self.dot(values[0], values[1], 1, 1) * self.settings.scale
+        slope, cap = None, self.settings.soft_cap
+        if cap is not None:
+            bounded = lax.tanh(logits / cap)
+            logits, slope = bounded * cap, 1 - bounded * bounded
+        if bias is not None:
+            logits = logits + bias.astype(self.wide)
+        allowed = self.allowed(locate, at, logits.shape)
+        if mask is not None:
+            allowed.append(mask.astype(np.int32) != 0)
+        if query_segments is not None:
+            allowed.append(query_segments == key_segments)
+        for part in allowed:
+            logits = jnp.where(part, logits, self.lowest)
+        return logits, slope
+
+    def allowed(self, locate: _Locate, at: Place, shape: tuple[int, ...]) -> list[Any]:
+        """Masks by position: of keys past the end, and of those that are too far away."""
+        _, _, row, column = locate(at)
+        parts = []
+        columns = lax.broadcasted_iota(np.int32, shape, 1) + column * self.columns
+        if self.s % self.columns:
+            parts.append(columns < self.s)
+        if self.is_local:
+            rows = lax.broadcasted_iota(np.int32, shape, 0) + row * self.rows
+            if self.settings.left is not None:
+                parts.append(columns >= rows - self.settings.left)
+            if self.settings.right is not None:
+                parts.append(columns <= rows + self.settings.right)
+        return parts
+
+    def weights(self, locate: _Locate, at: Place, values: Sequence[Any], sums: Any) -> Any:
+        """The weights of a block, and the derivative of the soft cap."""
+        logits, slope = self.logits(locate, at, values)
+        return lax.exp(logits - lax.max(sums, jnp.full_like(sums, self.lowest / 2))), slope
+
+
+def divided(x: Any, by: int) -> Any:
+    """A nonnegative integer divided by a static one."""
+    if by == 1:
+        return x
+    return x // by if isinstance(x, int) else lax.div(x, np.int32(by))
+
+
+def remainder(x: Any, by: int) -> Any:
+    """The remainder of a nonnegative integer divided by a static one."""
+    if by == 1:
+        return np.int32(0)
+    return x % by if isinstance(x, int) else lax.rem(x, np.int32(by))
+
+
+def _bounds(
+    block: Any, size: int, other_size: int, count: int, before: int | None, after: int | None
+) -> tuple[Any, Any]:
+    """The first of the other blocks within the distances of a block, and the end."""
+    low, high = np.int32(0), np.int32(count)
+    if before is not None:
+        first = lax.max(block * size - before, np.int32(0))
+        low = lax.min(divided(first, other_size), high)
+    if after is not None:
+        end = lax.max(block * size + (size + after + other_size - 1), np.int32(0))
+        high = lax.max(lax.min(divided(end, other_size), high), low)
+    return low, high
+
+
+def forward(settings: Settings, target: Target, operands: Operands) -> tuple[Any, Any]:
+    """Return the attended values, and the logarithms of the sums of the exponentials of logits."""
+    p = _Problem(settings, target, operands, False)
+    locate = lambda at: (*at.position, at.step)
+    inputs, blocks = p.inputs(locate, _FOLDED_KEYS)
+
+    def step(at: Place, carry: Any, *values: Any) -> Sequence[Any]:
+        largest, weight_sum, total = carry
+        logits, _ = p.logits(locate, at, values)
+        larger = lax.max(largest, logits.max(1, keepdims=True))
+        offset = lax.max(larger, jnp.full_like(larger, p.lowest / 2))
+        weights = lax.exp(logits - offset)
+        shrink = lax.exp(largest - offset)
+        added = p.dot(weights.astype(values[2].dtype), values[2], 1, 0)
+        weight_sum = weight_sum * shrink + weights.sum(1, keepdims=True)
+        return larger, weight_sum, total * shrink + added
+
+    def finish(_: Place, carry: Any) -> Sequence[Any]:
+        largest, weight_sum, total = carry
+        is_empty = weight_sum == 0
+        weight_sum = jnp.where(is_empty, jnp.ones_like(weight_sum), weight_sum)
+        sums = jnp.where(is_empty, jnp.full_like(largest, p.lowest), largest + lax.log(weight_sum))
+        return total / weight_sum, sums
+
+    rows = (p.batch, p.heads, p.t)
+    spec = Fold(
+        name="flash_attention",
+        grid=(p.batch, p.heads, p.row_count),
+        length=p.column_count,
+        blocks=blocks,
+        outputs=[
+            (
+                ir.ShapeDtypeStruct((*rows, p.value_size), operands.query.dtype),
+                p.query_blocks(locate, p.value_width, False),
+            ),
+            (ir.ShapeDtypeStruct((*rows, 1), p.wide), p.query_blocks(locate, 1, False)),
+        ],
+        carry=[
+            Carry((p.rows, 1), p.wide, p.lowest),
+            Carry((p.rows, 1), p.wide),
+            Carry((p.rows, p.value_width), p.wide),
+        ],
+        step=step,
+        finish=finish,
+        bounds=(lambda at: p.key_bounds(at.position[2])) if p.is_local else None,
+        num_warps=p.warps(),
+        num_stages=2,
+        cost=p.cost(2),
+    )
+    out, sums = fold(target, spec, inputs)
+    return out, sums
+
+
+def _d_logits(
+    p: _Problem, locate: _Locate, at: Place, values: Sequence[Any]
+) -> tuple[Any, Any, Any, Any]:
+    """The weights, the cotangents of the biased logits and of the products, of a block.
+
+    The last three values are the cotangents of the output, the sums and the offsets. The fourth
+    result is the first of these.
+    """
+    *operands, d_out, sums, deltas = values
+    weights, slope = p.weights(locate, at, operands, sums)
+    d_weights = p.dot(d_out, operands[2], 1, 1)
+    d_logits = weights * (d_weights - deltas)
+    d_products = d_logits if slope is None else d_logits * slope
+    return weights, d_logits, d_products * p.settings.scale, d_out
+
+
+def backward_queries(
+    settings: Settings, target: Target, operands: Operands, d_out: Any, sums: Any, deltas: Any
+) -> Any:
+    """Return the cotangent of the queries."""
+    p = _Problem(settings, target, operands, True)
+    locate = lambda at: (*at.position, at.step)
+    inputs, blocks = p.inputs(locate, _FOLDED_KEYS)
+    column = p.query_blocks(locate, 1, False)
+
+    def step(at: Place, carry: Any, *values: Any) -> Sequence[Any]:
+        _, _, d_products, _ = _d_logits(p, locate, at, values)
+        return [carry[0] + p.dot(d_products.astype(values[1].dtype), values[1], 1, 0)]
+
+    like = operands.query
+    spec = Fold(
+        name="flash_attention_backward_queries",
+        grid=(p.batch, p.heads, p.row_count),
+        length=p.column_count,
+        blocks=[*blocks, p.query_blocks(locate, p.value_width, False), column, column],
+        outputs=[
+            (ir.ShapeDtypeStruct(like.shape, like.dtype), p.query_blocks(locate, p.width, False))
+        ],
+        carry=[Carry((p.rows, p.width), p.wide)],
+        step=step,
+        finish=lambda _, carry: carry,
+        bounds=(lambda at: p.key_bounds(at.position[2])) if p.is_local else None,
+        num_warps=p.warps(),
+        num_stages=2,
+        cost=p.cost(3),
+    )
+    return fold(target, spec, [*inputs, d_out, sums, deltas])[0]
+
+
+def backward_keys(
+    settings: Settings, target: Target, operands: Operands, d_out: Any, sums: Any, deltas: Any
+) -> tuple[Any, Any]:
+    """Return the cotangents of keys and values: sums over the queries of all heads of a group."""
+    p = _Problem(settings, target, operands, True)
+
+    def locate(at: Place) -> tuple[Any, ...]:
+        example, head, column = at.position
+        row, member = divided(at.step, p.group), remainder(at.step, p.group)
+        return example, head * p.group + member, row, column
+
+    inputs, blocks = p.inputs(locate, _FOLDED_QUERIES)
+    column = p.query_blocks(locate, 1, True)
+
+    def step(at: Place, carry: Any, *values: Any) -> Sequence[Any]:
+        weights, _, d_products, d_rows = _d_logits(p, locate, at, values)
+        query = values[0]
+        return [
+            carry[0] + p.dot(d_products.astype(query.dtype), query, 0, 0),
+            carry[1] + p.dot(weights.astype(d_rows.dtype), d_rows, 0, 0),
+        ]
+
+    def bounds(at: Place) -> tuple[Any, Any]:
+        low, high = p.query_bounds(at.position[2])
+        return low * p.group, high * p.group
+
+    def output(array: Any, width: int) -> tuple[Any, Blocks]:
+        index = lambda at: (*at.position, 0)
+        blocks = Blocks((None, None, p.columns, width), index)
+        return ir.ShapeDtypeStruct(array.shape, array.dtype), blocks
+
+    spec = Fold(
+        name="flash_attention_backward_keys",
+        grid=(p.batch, p.key_heads, p.column_count),
+        length=p.row_count * p.group,
+        blocks=[*blocks, p.query_blocks(locate, p.value_width, True), column, column],
+        outputs=[output(operands.key, p.width), output(operands.value, p.value_width)],
+        carry=[
+            Carry((p.columns, p.width), p.wide),
+            Carry((p.columns, p.value_width), p.wide),
+        ],
+        step=step,
+        finish=lambda _, carry: carry,
+        bounds=bounds if p.is_local else None,
+        num_warps=p.warps(),
+        num_stages=2,
+        cost=p.cost(4),
+    )
+    d_key, d_value = fold(target, spec, [*inputs, d_out, sums, deltas])
+    return d_key, d_value
+
+
+def backward_bias(
+    settings: Settings, target: Target, operands: Operands, d_out: Any, sums: Any, deltas: Any
+) -> Any:
+    """Return the cotangent of the bias: sums over the examples and heads that share it."""
+    p = _Problem(settings, target, operands, True)
+    bias = operands.bias
+    examples, heads = bias.shape[:2]
+    repeated = p.heads // heads
+
+    def locate(at: Place) -> tuple[Any, ...]:
+        example, head, row, column = at.position
+        other = divided(at.step, repeated), remainder(at.step, repeated)
+        example = other[0] if examples == 1 else example
+        return example, other[1] if heads == 1 else head, row, column
+
+    inputs, blocks = p.inputs(locate, _FOLDED_HEADS)
+    column = p.query_blocks(locate, 1, True)
+
+    def step(at: Place, carry: Any, *values: Any) -> Sequence[Any]:
+        return [carry[0] + _d_logits(p, locate, at, values)[1]]
+
+    shape = (examples, heads, p.t, p.s)
+    whole = Blocks((None, None, p.rows, p.columns), lambda at: at.position)
+    spec = Fold(
+        name="flash_attention_backward_bias",
+        grid=(examples, heads, p.row_count, p.column_count),
+        length=p.batch // examples * repeated,
+        blocks=[*blocks, p.query_blocks(locate, p.value_width, True), column, column],
+        outputs=[(ir.ShapeDtypeStruct(shape, p.wide), whole)],
+        carry=[Carry((p.rows, p.columns), p.wide)],
+        step=step,
+        finish=lambda _, carry: carry,
+        num_warps=p.warps(),
+        num_stages=2,
+        cost=p.cost(2),
+    )
+    (result,) = fold(target, spec, [*inputs, d_out, sums, deltas])
+    shared = tuple([d for d in (2, 3) if bias.shape[d] != shape[d]])
+    return jnp.sum(result, shared, keepdims=True).astype(bias.dtype)

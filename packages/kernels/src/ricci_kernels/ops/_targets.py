@@ -1,0 +1,56 @@
+"""The devices that a kernel is written for, and the sizes of blocks that suit them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import ricci_ir as ir
+import ricci_lax as lax
+from ricci_kernels._integers import next_power_of_2
+
+# The least block of a GPU's tensor cores.
+_LEAST = 16
+
+
+class Target(ir.TupleRecord):
+    """A kind of device.
+
+    Attributes:
+      is_gpu: whether the steps of a grid run at the same time and arrays have sizes that are powers
+        of 2, as on NVIDIA GPUs. On others the steps of the last axis run in order.
+      interpret: whether kernels are interpreted.
+    """
+
+    is_gpu: bool
+    interpret: Any = False
+
+    def block(self, size: int, preferred: int) -> int:
+        """The size of a block along a dimension that is divided.
+
+        Args:
+          size: the number of elements.
+          preferred: the size for long dimensions.
+        """
+        if self.is_gpu:
+            return max(_LEAST, next_power_of_2(min(size, preferred)))
+        return min(size, preferred)
+
+    def width(self, size: int) -> int:
+        """The size of a block that contains a whole dimension."""
+        return max(_LEAST, next_power_of_2(size)) if self.is_gpu else size
+
+
+def on_device(function: Callable[..., Any], interpret: bool | None, *args: Any) -> Any:
+    """Apply a function for the device that a program is compiled for.
+
+    Args:
+      function: its arguments are the target, then ``args``.
+      interpret: ``True`` interprets its kernels on any device, ``False`` compiles them on any, and
+        ``None`` interprets them where no compiler of kernels exists.
+      args: pytrees of arrays.
+    """
+    if interpret:
+        return function(Target(False, interpret), *args)
+    tpu, gpu = partial(function, Target(False)), partial(function, Target(True))
+    default = tpu if interpret is False else partial(function, Target(False, True))
+    return lax.platform_dependent(*args, cuda=gpu, tpu=tpu, default=default)
