@@ -7,6 +7,10 @@ or an NVIDIA GPU, and interpreted elsewhere.
 from ricci_ir import export_names as _export_names
 
 from ._attention import *
+from ._grouped_matmul import *
 from ._matmul import *
+from ._normalization import *
+from ._paged_attention import *
+from ._softmax import *
 
 _export_names(globals())

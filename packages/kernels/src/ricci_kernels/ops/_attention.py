@@ -10,6 +10,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 
 from ._attention_kernels import (
+    OnlineSoftmax,
     Operands,
     Settings,
     backward_bias,
@@ -169,9 +170,8 @@ def _attention(settings: Settings, operands: Operands) -> tuple[ir.Array, ir.Arr
     query, value = operands.query, operands.value
     rows = query.shape[:3]
     if not query.size or not value.size:
-        wide = accumulator(query.dtype)
-        lowest = -0.7 * float(jnp.finfo(wide).max)
-        sums = jnp.full((*rows, 1), lowest, wide)
+        softmax = OnlineSoftmax(accumulator(query.dtype))
+        sums = jnp.full((*rows, 1), softmax.lowest, softmax.dtype)
         return jnp.zeros((*rows, value.shape[3]), query.dtype), sums
     return on_device(partial(forward, settings), settings.interpret, operands)
 

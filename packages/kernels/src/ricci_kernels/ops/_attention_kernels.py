@@ -69,6 +69,51 @@ type _Locate = Callable[[Place], tuple[Any, Any, Any, Any]]
 _FOLDED_KEYS, _FOLDED_QUERIES, _FOLDED_HEADS = range(3)
 
 
+class OnlineSoftmax:
+    """A softmax over blocks of logits: the largest logit, the sum of weights, the weighted total.
+
+    Args:
+      dtype: of the carry.
+
+    Attributes:
+      lowest: the logit of what is not attended to. Half of it bounds the maximum of a row from
+        below, so that the weights of a row without any key are 0.
+    """
+
+    def __init__(self, dtype: Any):
+        self.dtype = dtype
+        self.lowest: float = -0.7 * float(jnp.finfo(dtype).max)
+
+    def carry(self, rows: int, width: int) -> list[Carry]:
+        """The carry before the first block."""
+        initial = (self.lowest, 0, 0)
+        return [
+            Carry((rows, n), self.dtype, x) for n, x in zip((1, 1, width), initial, strict=True)
+        ]
+
+    def offset(self, sums: Any) -> Any:
+        """A finite bound of logits, of rows whose largest logit or sum is specified."""
+        return lax.max(sums, jnp.full_like(sums, self.lowest / 2))
+
+    def step(self, carry: Any, logits: Any, product: Callable[[Any], Any]) -> Sequence[Any]:
+        """The carry after a block; ``product`` multiplies weights by the block's values."""
+        largest, weight_sum, total = carry
+        larger = lax.max(largest, logits.max(1, keepdims=True))
+        offset = self.offset(larger)
+        weights = lax.exp(logits - offset)
+        shrink = lax.exp(largest - offset)
+        weight_sum = weight_sum * shrink + weights.sum(1, keepdims=True)
+        return larger, weight_sum, total * shrink + product(weights)
+
+    def finish(self, carry: Any) -> tuple[Any, Any]:
+        """The result, and the logarithm of the sums of exponentials."""
+        largest, weight_sum, total = carry
+        is_empty = weight_sum == 0
+        weight_sum = jnp.where(is_empty, jnp.ones_like(weight_sum), weight_sum)
+        sums = largest + lax.log(weight_sum)
+        return total / weight_sum, jnp.where(is_empty, jnp.full_like(sums, self.lowest), sums)
+
+
 class _Problem:
     """The sizes of attention on a device, and what its kernels share."""
 
@@ -81,9 +126,7 @@ class _Problem:
         self.group = self.heads // self.key_heads
         dtype = operands.query.dtype
         self.wide = accumulator(dtype)
-        # The logits of what is not attended to; half of it bounds the maximum of a row from below,
-        # so that the weights of a row without any key are 0.
-        self.lowest = -0.7 * float(jnp.finfo(self.wide).max)
+        self.softmax = OnlineSoftmax(self.wide)
         rows, columns = settings.block_sizes or self.preferred(dtype, backward)
         self.rows, self.columns = target.block(self.t, rows), target.block(self.s, columns)
         self.width, self.value_width = target.width(self.h), target.width(self.value_size)
@@ -202,7 +245,7 @@ class _Problem:
         if query_segments is not None:
             allowed.append(query_segments == key_segments)
         for part in allowed:
-            logits = jnp.where(part, logits, self.lowest)
+            logits = jnp.where(part, logits, self.softmax.lowest)
         return logits, slope
 
     def allowed(self, locate: _Locate, at: Place, shape: tuple[int, ...]) -> list[Any]:
@@ -223,7 +266,7 @@ class _Problem:
     def weights(self, locate: _Locate, at: Place, values: Sequence[Any], sums: Any) -> Any:
         """The weights of a block, and the derivative of the soft cap."""
         logits, slope = self.logits(locate, at, values)
-        return lax.exp(logits - lax.max(sums, jnp.full_like(sums, self.lowest / 2))), slope
+        return lax.exp(logits - self.softmax.offset(sums)), slope
 
 
 def divided(x: Any, by: int) -> Any:
@@ -261,22 +304,9 @@ def forward(settings: Settings, target: Target, operands: Operands) -> tuple[Any
     inputs, blocks = p.inputs(locate, _FOLDED_KEYS)
 
     def step(at: Place, carry: Any, *values: Any) -> Sequence[Any]:
-        largest, weight_sum, total = carry
         logits, _ = p.logits(locate, at, values)
-        larger = lax.max(largest, logits.max(1, keepdims=True))
-        offset = lax.max(larger, jnp.full_like(larger, p.lowest / 2))
-        weights = lax.exp(logits - offset)
-        shrink = lax.exp(largest - offset)
-        added = p.dot(weights.astype(values[2].dtype), values[2], 1, 0)
-        weight_sum = weight_sum * shrink + weights.sum(1, keepdims=True)
-        return larger, weight_sum, total * shrink + added
-
-    def finish(_: Place, carry: Any) -> Sequence[Any]:
-        largest, weight_sum, total = carry
-        is_empty = weight_sum == 0
-        weight_sum = jnp.where(is_empty, jnp.ones_like(weight_sum), weight_sum)
-        sums = jnp.where(is_empty, jnp.full_like(largest, p.lowest), largest + lax.log(weight_sum))
-        return total / weight_sum, sums
+        product = lambda weights: p.dot(weights.astype(values[2].dtype), values[2], 1, 0)
+        return p.softmax.step(carry, logits, product)
 
     rows = (p.batch, p.heads, p.t)
     spec = Fold(
@@ -291,13 +321,9 @@ def forward(settings: Settings, target: Target, operands: Operands) -> tuple[Any
             ),
             (ir.ShapeDtypeStruct((*rows, 1), p.wide), p.query_blocks(locate, 1, False)),
         ],
-        carry=[
-            Carry((p.rows, 1), p.wide, p.lowest),
-            Carry((p.rows, 1), p.wide),
-            Carry((p.rows, p.value_width), p.wide),
-        ],
+        carry=p.softmax.carry(p.rows, p.value_width),
         step=step,
-        finish=finish,
+        finish=lambda _, carry: p.softmax.finish(carry),
         bounds=(lambda at: p.key_bounds(at.position[2])) if p.is_local else None,
         num_warps=p.warps(),
         num_stages=2,
