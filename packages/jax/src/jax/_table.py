@@ -6,6 +6,7 @@ from functools import cache
 UNSUPPORTED = "jax._unsupported"
 ADAPTERS = "jax._adapters"
 KERNELS = "jax._kernels"
+OPS = "jax._kernel_adapters"
 
 # Modules of Ricci without a twin under ``jax``.
 NOT_IN_JAX = frozenset(("cache", "distributed.run", "parallel", "profile", "testing"))
@@ -26,8 +27,26 @@ TABLE: dict[str, dict[str, str]] = {
         f"experimental.{name}": {"*": f"{KERNELS}:*"}
         for name in ("mosaic", "mosaic.gpu", "pallas.fuser", "pallas.mosaic_gpu", "pallas.tpu_sc")
     },
+    # axlearn, maxtext and others, by the names of JAX's kernels
+    "experimental.pallas.ops.gpu": {},
+    **{
+        f"experimental.pallas.ops.{name}": {n: f"{OPS}:{n}" for n in names.split()}
+        for name, names in {
+            "gpu.attention": "BlockSizes DEFAULT_MASK_VALUE mha",
+            "gpu.layer_norm": "layer_norm",
+            "gpu.rms_norm": "rms_norm",
+            "gpu.softmax": "softmax",
+            "tpu.matmul": "matmul",
+            "tpu.megablox": "gmm",
+            "tpu.megablox.ops": "gmm",
+            "tpu.paged_attention": "paged_attention",
+        }.items()
+    },
+    "experimental.pallas.ops.tpu.flash_attention": {
+        "BlockSizes": f"{OPS}:BlockSizesOfTPU",
+        **{n: f"{OPS}:{n}" for n in ("DEFAULT_MASK_VALUE", "SegmentIds", "flash_attention")},
+    },
     # keras, where an option asks for it on a TPU
-    "experimental.pallas.ops": {},
     "experimental.pallas.ops.tpu": {},
     "experimental.pallas.ops.tpu.splash_attention": {},
     "experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel": dict.fromkeys(

@@ -1,17 +1,23 @@
 """Scaled dot-product attention, by ordinary operations that XLA fuses, or by cuDNN."""
 
+from collections.abc import Callable
 from typing import Literal, overload
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, Shape, exact_scalar, promote_types
+from ricci_ir import Array, ArrayLike, Hook, Shape, exact_scalar, promote_types
 from ricci_numpy.authoring import check_choice, logsumexp, softmax
 
 from ._cudnn_attention import cudnn_attention
 
 __all__ = ["dot_product_attention"]
+
+# The arguments and results are those of ``ricci_kernels.ops.flash_attention``.
+attention_kernel: Hook[Callable[..., tuple[Array, Array]]] = Hook(
+    "attention by kernels", provided_by="ricci"
+)
 
 
 @overload
@@ -27,7 +33,7 @@ def dot_product_attention(
     query_seq_lengths: ArrayLike | None = None,
     key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
-    implementation: Literal["xla", "cudnn"] | None = None,
+    implementation: Literal["xla", "cudnn", "pallas"] | None = None,
     return_residual: Literal[False] = False,
 ) -> Array: ...
 
@@ -45,7 +51,7 @@ def dot_product_attention(
     query_seq_lengths: ArrayLike | None = None,
     key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
-    implementation: Literal["xla", "cudnn"] | None = None,
+    implementation: Literal["xla", "cudnn", "pallas"] | None = None,
     return_residual: Literal[True],
 ) -> tuple[Array, Array]: ...
 
@@ -63,7 +69,7 @@ def dot_product_attention(
     query_seq_lengths: ArrayLike | None = None,
     key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
-    implementation: Literal["xla", "cudnn"] | None = None,
+    implementation: Literal["xla", "cudnn", "pallas"] | None = None,
     return_residual: bool,
 ) -> Array | tuple[Array, Array]: ...
 
@@ -80,7 +86,7 @@ def dot_product_attention(
     query_seq_lengths: ArrayLike | None = None,
     key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
-    implementation: Literal["xla", "cudnn"] | None = None,
+    implementation: Literal["xla", "cudnn", "pallas"] | None = None,
     return_residual: bool = False,
 ) -> Array | tuple[Array, Array]:
     """Dot-product attention: values averaged with weights softmax(scale · query · key + bias).
@@ -103,7 +109,9 @@ def dot_product_attention(
       implementation: ``None`` or ``"xla"``; or ``"cudnn"``, a fused kernel on NVIDIA GPUs, for
         bfloat16 and float16, up to 256 features in multiples of 8, without a window to the right
         unless ``is_causal``; its gradient takes even sequence lengths, and it has no forward-mode
-        nor second derivatives.
+        nor second derivatives. Or ``"pallas"``, kernels that are compiled for TPUs and NVIDIA GPUs
+        and interpreted elsewhere, whose memory grows linearly with the sequences; it has no
+        forward-mode derivatives, and is 0 for queries without any key.
       return_residual: whether to return the ``logsumexp`` of the logits as well.
 
     Returns:
@@ -135,7 +143,7 @@ def dot_product_attention(
     Source: Vaswani et al., "Attention is all you need", 2017; grouped heads: Ainslie et al.,
     "GQA", 2023.
     """
-    choices = (None, "xla", "cudnn")
+    choices = (None, "xla", "cudnn", "pallas")
     check_choice("dot_product_attention", "implementation", implementation, choices)
     shape = np.shape(query)
     q, keys, values = (_with_batch(jnp.asarray(x)) for x in (query, key, value))
@@ -166,6 +174,23 @@ def dot_product_attention(
         )
         result = jnp.reshape(result, shape)
         return (result, _residual(sums[0], (0, 2, 1), q, shape)) if return_residual else result
+    if implementation == "pallas":
+        rows, columns = _segments((t, s), batch, query_seq_lengths, key_value_seq_lengths)
+        result, sums = attention_kernel.call(
+            q,
+            keys,
+            values,
+            full_bias,
+            full_mask,
+            query_segment_ids=rows,
+            key_segment_ids=columns,
+            scale=factor,
+            is_causal=is_causal,
+            local_window_size=window,
+            return_residual=True,
+        )
+        result = jnp.reshape(result, shape)
+        return (result, _residual(sums, (0, 1, 2), q, shape)) if return_residual else result
     logits = _logits(q, keys, factor)
     if full_bias is not None:
         logits = jnp.add(logits, _group_heads(full_bias, k))
@@ -190,6 +215,25 @@ def dot_product_attention(
     if not return_residual:
         return result
     return result, _residual(logsumexp(masked, axis=-1), (0, 2, 1, 3), q, shape)
+
+
+def _segments(
+    sizes: tuple[int, int],
+    batch: int,
+    query_lengths: ArrayLike | None,
+    key_lengths: ArrayLike | None,
+) -> tuple[Array | None, Array | None]:
+    """Numbers of segments in which padding of queries and of keys is not that of anything else."""
+    if query_lengths is None and key_lengths is None:
+        return None, None
+    results = []
+    for size, lengths, padding in zip(sizes, (query_lengths, key_lengths), (1, 2), strict=True):
+        numbers = jnp.zeros((batch, size), np.int32)
+        if lengths is not None:
+            is_padding = jnp.greater_equal(jnp.arange(size), jnp.asarray(lengths)[:, None])
+            numbers = jnp.where(is_padding, np.int32(padding), numbers)
+        results.append(numbers)
+    return results[0], results[1]
 
 
 def _residual(sums: Array, order: tuple[int, ...], query: Array, shape: Shape) -> Array:

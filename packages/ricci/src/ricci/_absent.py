@@ -15,6 +15,7 @@ _KERNELS = (
     "GPUs. Write the operation so, or with lax or numpy, which XLA fuses, or call a compiled "
     "kernel with ffi.ffi_call"
 )
+_OPS = "experimental.pallas.ops has kernels for both: flash_attention, matmul, layer_norm and others"
 # The replacement of a module, and of all modules inside of it. Programs written for earlier
 # versions of JAX import some that it no longer has.
 MODULES = {
@@ -45,7 +46,8 @@ MODULES = {
     "experimental.overlap": "XLA schedules communication: compiler options of jit steer it",
     "experimental.pallas.fuser": _KERNELS,
     "experimental.pallas.mosaic_gpu": _KERNELS,
-    "experimental.pallas.ops": _KERNELS,
+    "experimental.pallas.ops.gpu": _OPS,
+    "experimental.pallas.ops.tpu": _OPS,
     "experimental.pallas.tpu_sc": _KERNELS,
     "experimental.roofline": "use memory_plan and jit(f).lower(...).compile().cost_analysis()",
     "experimental.scheduling_groups": "use experimental.xla_metadata.set_xla_metadata",

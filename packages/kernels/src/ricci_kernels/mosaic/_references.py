@@ -13,7 +13,17 @@ from ricci_kernels._memory_spaces import SemaphoreType
 from ricci_lax import refs
 
 from ._elementwise import arithmetic, converted
-from ._writer import BOOL, INT32, Reference, Value, Writer, mosaic_rules, space_name, type_text
+from ._writer import (
+    BOOL,
+    INT32,
+    Reference,
+    Value,
+    Writer,
+    bits_of,
+    mosaic_rules,
+    space_name,
+    type_text,
+)
 
 _scalar = ir.ShapedArray((), INT32)
 
@@ -153,6 +163,10 @@ def write(ctx: Writer, ref: Reference, view: View, value: Value, mask: Value | N
         ctx.write("tpu.strided_store", [stored, ref, *indices], (), attributes)
         return
     masks = [] if mask is None else [ctx.reshape(mask, view.sizes)]
+    if masks and bits_of(stored.dtype) != 32:
+        # Hardware masks stores of 32 bits only.
+        old = ctx.emit("vector.load", [ref, *indices], stored.aval)
+        stored, masks = ctx.emit("arith.select", [*masks, stored, old], stored.aval), []
     ctx.write(
         "tpu.vector_store",
         [stored, ref, *indices, *masks],

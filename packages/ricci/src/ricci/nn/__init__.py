@@ -5,9 +5,18 @@ import typing as _typing
 from ricci import _absent
 from ricci_ir import guard_public as _guard_public
 from ricci_nn import *
+from ricci_nn.authoring import attention_kernel as _attention_kernel
 
 # isort: split
 from ricci.nn import initializers as initializers  # not ricci_nn's, which came with the star
+
+
+@_attention_kernel.provide
+def _flash_attention(*args: _typing.Any, **options: _typing.Any) -> _typing.Any:
+    from ricci_kernels.ops import flash_attention  # noqa: PLC0415 - lazy: few programs need it
+
+    return flash_attention(*args, **options)
+
 
 _guard_public(globals(), "initializers")
 

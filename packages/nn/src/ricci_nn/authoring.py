@@ -1,0 +1,3 @@
+"""What packages above this one provide."""
+
+from ._attention import attention_kernel as attention_kernel
