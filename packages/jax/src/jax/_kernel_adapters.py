@@ -82,7 +82,9 @@ def flash_attention(
     swap = lambda x: ricci.numpy.swapaxes(x, 1, 2)
     sizes = block_sizes and (block_sizes.block_q, block_sizes.block_k)
     out = ops.flash_attention(
-        *map(swap, (q, k, v)),
+        swap(q),
+        swap(k),
+        swap(v),
         None if ab is None else ab * sm_scale,
         query_segment_ids=segment_ids and segment_ids.q,
         key_segment_ids=segment_ids and segment_ids.kv,
@@ -272,11 +274,5 @@ def paged_attention(
     """
     del tuning
     return ops.paged_attention(
-        q,
-        k_pages,
-        v_pages,
-        lengths,
-        page_indices,
-        scale=1.0,
-        logits_soft_cap=attn_logits_soft_cap,
+        q, k_pages, v_pages, lengths, page_indices, scale=1.0, logits_soft_cap=attn_logits_soft_cap
     )

@@ -15,7 +15,7 @@ _KERNELS = (
     "GPUs. Write the operation so, or with lax or numpy, which XLA fuses, or call a compiled "
     "kernel with ffi.ffi_call"
 )
-_OPS = "experimental.pallas.ops has kernels for both: flash_attention, matmul, layer_norm and others"
+_OPS = "experimental.pallas.ops has kernels for all devices, such as flash_attention and matmul"
 # The replacement of a module, and of all modules inside of it. Programs written for earlier
 # versions of JAX import some that it no longer has.
 MODULES = {

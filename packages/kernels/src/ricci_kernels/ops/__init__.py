@@ -1,7 +1,7 @@
 """Ready-made kernels: attention, matrix products, normalizations, for TPUs, NVIDIA GPUs and CPUs.
 
-Each is written once, as a fold of blocks (``_folds``). It is compiled where the program is for a TPU
-or an NVIDIA GPU, and interpreted elsewhere.
+Each is written once, as a fold of blocks (``_folds``). It is compiled where the program is for a
+TPU or an NVIDIA GPU, and interpreted elsewhere.
 """
 
 from ricci_ir import export_names as _export_names

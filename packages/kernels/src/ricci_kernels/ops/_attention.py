@@ -1,7 +1,7 @@
 """Attention that does not write its logits to memory, and its gradient."""
 
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ._attention_kernels import (
     forward,
 )
 from ._matmul import accumulator
-from ._targets import on_device
+from ._targets import on_device, varying_alike
 
 __all__ = ["flash_attention"]
 
@@ -53,8 +53,8 @@ def flash_attention(
       key, value: of shape (B, S, K, H), of the same dtype. Values may have another H.
       bias: added to the logits, of rank 4; each dimension is that of (B, N, T, S), or 1.
       mask: boolean, false where a query must not attend to a key, of such a shape.
-      query_segment_ids, key_segment_ids: integers of shape (B, T) and (B, S). Queries attend only to
-        keys of the same number.
+      query_segment_ids, key_segment_ids: integers of shape (B, T) and (B, S). Queries attend only
+        to keys of the same number.
       scale: the factor of the logits, by default 1 / sqrt(H).
       is_causal: whether queries attend only to keys at their own and earlier positions.
       local_window_size: the distances to the left and to the right up to which a query attends to
@@ -107,7 +107,7 @@ def flash_attention(
         )
     ]
     settings = Settings(
-        float(q.shape[3]) ** -0.5 if scale is None else float(scale),
+        max(q.shape[3], 1) ** -0.5 if scale is None else float(scale),
         logits_soft_cap,
         left,
         right,
@@ -116,14 +116,9 @@ def flash_attention(
         interpret,
     )
     mask_array = _of_full("mask", mask, full)
-    operands = Operands(
-        heads_first(q),
-        heads_first(k),
-        heads_first(v),
-        _of_full("bias", bias, full),
-        None if mask_array is None else mask_array.astype(np.int8),
-        *segments,
-    )
+    arrays = [heads_first(q), heads_first(k), heads_first(v), _of_full("bias", bias, full)]
+    arrays += [None if mask_array is None else mask_array.astype(np.int8), *segments]
+    operands = Operands(*varying_alike(*arrays))
     out, sums = _attention(settings, operands)
     out = heads_first(out)
     return (out, jnp.transpose(sums[..., 0], (0, 2, 1))) if return_residual else out

@@ -176,7 +176,9 @@ class _Problem:
 
         def full(array: Any) -> Blocks:
             ones = [size == 1 for size in array.shape]
-            sizes = [1 if one else n for one, n in zip(ones[2:], (self.rows, self.columns))]
+            sizes = [
+                1 if one else n for one, n in zip(ones[2:], (self.rows, self.columns), strict=True)
+            ]
             pick = lambda at: [0 if one else i for one, i in zip(ones, locate(at), strict=True)]
             # The steps change the block of keys; or that of queries, and the head in its group.
             changed = {_FOLDED_KEYS: (3,), _FOLDED_QUERIES: (1, 2), _FOLDED_HEADS: (0, 1, 2, 3)}
@@ -419,10 +421,7 @@ def backward_keys(
         length=p.row_count * p.group,
         blocks=[*blocks, p.query_blocks(locate, p.value_width, True), column, column],
         outputs=[output(operands.key, p.width), output(operands.value, p.value_width)],
-        carry=[
-            Carry((p.columns, p.width), p.wide),
-            Carry((p.columns, p.value_width), p.wide),
-        ],
+        carry=[Carry((p.columns, p.width), p.wide), Carry((p.columns, p.value_width), p.wide)],
         step=step,
         finish=lambda _, carry: carry,
         bounds=bounds if p.is_local else None,

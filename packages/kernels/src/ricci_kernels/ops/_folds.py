@@ -47,17 +47,17 @@ class Blocks(ir.TupleRecord):
 
     Attributes:
       sizes: of a block; ``None`` for one element of a dimension that the fold does not see.
-      index: from a step to the number of its block along each dimension.
+      index_map: from a step to the number of its block along each dimension.
       is_folded: whether the block depends on the step.
     """
 
     sizes: tuple[int | None, ...]
-    index: Callable[[Place], Sequence[Any]]
+    index_map: Callable[[Place], Sequence[Any]]
     is_folded: bool = False
 
 
 class Carry(ir.TupleRecord):
-    """A value that the steps of a fold pass on: its shape, dtype, and the elements it begins with."""
+    """A value that the steps of a fold pass on: its shape and dtype, and its first elements."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -77,7 +77,8 @@ class Fold(ir.TupleRecord):
       step: from a place, the carry and the values of the blocks to the next carry.
       finish: from a place and the carry to the values of the outputs, each cast to its dtype; or a
         pair of the value and the mask of what is written.
-      bounds: from a place to the first step that is taken, and the end; by default all are.
+      bounds: from a place to the first step that is taken, and the end, as int32; by default all
+        steps are.
       ends: on a TPU, from a place to whether its step is the first of its outputs, and the last.
       semantics: for a TPU, of each axis of the grid and the steps.
       num_warps, num_stages: for a GPU.
@@ -129,7 +130,7 @@ def fold(target: Target, spec: Fold, inputs: Sequence[Any], scalars: Sequence[An
 
         def index_map(*args: Any) -> tuple[Any, ...]:
             at = place(args[: len(grid)], args[len(grid) :])
-            return tuple(blocks.index(_clamped(spec, at) if blocks.is_folded else at))
+            return tuple(blocks.index_map(_clamped(spec, at) if blocks.is_folded else at))
 
         return BlockSpec(blocks.sizes, index_map)
 
@@ -217,9 +218,14 @@ def _looped(spec: Fold, at: Place, sources: Sequence[_Source], results: Sequence
         ]
         return tuple(step(here, carry, *values))
 
-    low, high = (0, spec.length) if spec.bounds is None else spec.bounds(at)
-    low, high = (np.int32(x) if isinstance(x, int) else x for x in (low, high))
-    initial = tuple([jnp.full(c.shape, c.initial, c.dtype) for c in spec.carry])
+    low, high = np.int32(0), np.int32(spec.length or 0)
+    if spec.bounds is not None:
+        low, high = spec.bounds(at)
+    # Values vary along the manual axes of an enclosing shard_map, as all arrays of the kernel do.
+    axes = ir.varying(results[0].aval.inner_aval)
+    initial = tuple(
+        [ir.cast_varying(jnp.full(c.shape, c.initial, c.dtype), axes) for c in spec.carry]
+    )
     _write(results, spec.finish(at, lax.fori_loop(low, high, advance, initial)))
 
 
@@ -228,21 +234,17 @@ def _clamped(spec: Fold, at: Place) -> Place:
     if spec.bounds is None:
         return at
     low, high = spec.bounds(at)
-    return at._replace(step=lax.max(lax.min(at.step, _int32(high) - 1), _int32(low)))
-
-
-def _int32(x: Any) -> Any:
-    return np.int32(x) if isinstance(x, int) else x
+    return at._replace(step=lax.max(lax.min(at.step, high - np.int32(1)), low))
 
 
 def _read(blocks: Blocks, ref: Any, shape: tuple[int, ...], at: Place) -> Any:
     """The value of a block, zeros past the end of its array."""
-    return _filled(ref[...], blocks, shape, blocks.index(at))
+    return _filled(ref[...], blocks, shape, blocks.index_map(at))
 
 
 def _read_part(blocks: Blocks, ref: Any, shape: tuple[int, ...], at: Place) -> Any:
     """The value of a block, read from all of them."""
-    index = blocks.index(at)
+    index = blocks.index_map(at)
     parts = [i if b is None else ds(i * b, b) for i, b in zip(index, blocks.sizes, strict=True)]
     return _filled(ref[tuple(parts)], blocks, shape, index)
 

@@ -17,7 +17,7 @@ from ricci_kernels._integers import cdiv
 
 from ._folds import Blocks, Carry, Fold, Place, fold
 from ._matmul import Tiles, accumulator
-from ._targets import Target, on_device
+from ._targets import Target, on_device, varying_alike
 
 __all__ = ["grouped_matmul"]
 
@@ -57,12 +57,12 @@ def grouped_matmul(
       x: an array of shape (m, k).
       y: an array of shape (g, k, n), of the same dtype.
       group_sizes: integers of shape (g,), the number of rows of each group.
-      block_sizes: the rows and columns of a tile of the result, and how much of ``k`` one step adds;
-        by default they suit the device.
+      block_sizes: the rows and columns of a tile of the result, and how much of ``k`` one step
+        adds; by default they suit the device.
       preferred_element_type: the dtype of the result, by default that of the operands.
       precision: of the products, see ``lax.dot_general``.
-      interpret: ``True`` interprets the kernel, ``False`` compiles it; by default it is compiled for
-        TPUs and NVIDIA GPUs, and interpreted elsewhere.
+      interpret: ``True`` interprets the kernel, ``False`` compiles it. By default it is compiled
+        for TPUs and NVIDIA GPUs, and interpreted elsewhere.
 
     Returns:
       An array of shape (m, n). Its gradients are computed by kernels, too.
@@ -93,7 +93,7 @@ def grouped_matmul(
     dtype = np.dtype(preferred_element_type or x.dtype)
     tiles: Any = None if block_sizes is None else tuple(block_sizes)
     grouped = _Grouped(0, dtype, tiles, precision, interpret)
-    return _grouped(grouped, x, y, sizes.astype(np.int32))
+    return _grouped(grouped, *varying_alike(x, y, sizes.astype(np.int32)))
 
 
 @partial(lax.custom_vjp, nondiff_argnums=(0,))
@@ -154,16 +154,12 @@ def _is_inside(ends: Any, group: Any, tile: Any, rows: int, columns: int) -> Any
     return (number >= before) & (number < ends[group])
 
 
-def _rows(
-    grouped: _Grouped, target: Target, x: ir.Array, y: ir.Array, sizes: ir.Array
-) -> ir.Array:
+def _rows(grouped: _Grouped, target: Target, x: ir.Array, y: ir.Array, sizes: ir.Array) -> ir.Array:
     """The product for each row; rows after the last group are a group whose product is 0."""
     (m, k), count = x.shape, y.shape[0]
     n = y.shape[2 - grouped.axis]
     preferred = grouped.tiles or Tiles.default(target, x.dtype)
-    rows, columns, depth = (
-        target.block(*pair) for pair in zip((m, n, k), preferred, strict=True)
-    )
+    rows, columns, depth = (target.block(*pair) for pair in zip((m, n, k), preferred, strict=True))
     tiles, wide = cdiv(m, rows), accumulator(x.dtype)
     ends = jnp.concatenate([_ends(sizes, m), jnp.full((1,), m, np.int32)])
     groups, places = _pairs(ends, rows, tiles)
@@ -217,9 +213,7 @@ def _outer(
     """
     (m, k), n, count = x.shape, z.shape[1], sizes.shape[0]
     preferred = grouped.tiles or Tiles.default(target, x.dtype)
-    rows, height, width = (
-        target.block(*pair) for pair in zip((m, k, n), preferred, strict=True)
-    )
+    rows, height, width = (target.block(*pair) for pair in zip((m, k, n), preferred, strict=True))
     tiles, wide = cdiv(m, rows), accumulator(x.dtype)
     ends = _ends(sizes, m)
     groups, places = _pairs(ends, rows, tiles)

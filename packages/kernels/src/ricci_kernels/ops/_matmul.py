@@ -12,7 +12,7 @@ from ricci_kernels._integers import cdiv
 from ricci_kernels._specs import CostEstimate
 
 from ._folds import Blocks, Carry, Fold, fold
-from ._targets import Target, on_device
+from ._targets import Target, on_device, varying_alike
 
 __all__ = ["matmul"]
 
@@ -72,13 +72,13 @@ def matmul(
     Args:
       x: an array of shape (m, k).
       y: an array of shape (k, n), of the same dtype.
-      block_sizes: the rows and columns of a tile of the result, and how much of ``k`` one step adds.
-        On GPUs they are rounded to powers of 2; on TPUs multiples of 8 and 128 are supported. By
-        default they suit the device.
+      block_sizes: the rows and columns of a tile of the result, and how much of ``k`` one step
+        adds. On GPUs they are rounded to powers of 2; on TPUs multiples of 8 and 128 are supported.
+        By default they suit the device.
       preferred_element_type: the dtype of the result, by default that of the operands.
       precision: of the products, see ``lax.dot_general``.
-      interpret: ``True`` interprets the kernel, ``False`` compiles it; by default it is compiled for
-        TPUs and NVIDIA GPUs, and interpreted elsewhere.
+      interpret: ``True`` interprets the kernel, ``False`` compiles it. By default it is compiled
+        for TPUs and NVIDIA GPUs, and interpreted elsewhere.
 
     Returns:
       An array of shape (m, n). Its gradient is computed by the same kernel.
@@ -100,6 +100,7 @@ def matmul(
             f"{x.aval.str_short()} and {y.aval.str_short()}. Map over further dimensions with vmap."
         )
     dtype = np.dtype(preferred_element_type or x.dtype)
+    x, y = varying_alike(x, y)
     tiles = None if block_sizes is None else tuple(block_sizes)
     return _matmul(_Product((1, 0), dtype, tiles, precision, interpret), x, y)  # pyright: ignore
 
@@ -137,9 +138,7 @@ def _product(product: _Product, target: Target, x: ir.Array, y: ir.Array) -> ir.
     a, b = product.dims
     m, k, n = x.shape[1 - a], x.shape[a], y.shape[1 - b]
     sizes = product.tiles or Tiles.default(target, x.dtype)
-    rows, columns, depth = (
-        target.block(*pair) for pair in zip((m, n, k), sizes, strict=True)
-    )
+    rows, columns, depth = (target.block(*pair) for pair in zip((m, n, k), sizes, strict=True))
     wide = accumulator(x.dtype)
 
     def step(_: Any, carry: Any, left: Any, right: Any) -> Any:

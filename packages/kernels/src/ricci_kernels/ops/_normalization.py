@@ -8,7 +8,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 
 from ._rows import Rows, map_rows
-from ._targets import on_device
+from ._targets import on_device, varying_alike
 
 __all__ = ["layer_norm", "rms_norm"]
 
@@ -43,8 +43,8 @@ def layer_norm(
       weight, bias: of shape (n,); by default 1 and 0.
       eps: added to the variance.
       block_rows: how many rows one step takes; by default it suits the device.
-      interpret: ``True`` interprets the kernel, ``False`` compiles it; by default it is compiled for
-        TPUs and NVIDIA GPUs, and interpreted elsewhere.
+      interpret: ``True`` interprets the kernel, ``False`` compiles it. By default it is compiled
+        for TPUs and NVIDIA GPUs, and interpreted elsewhere.
 
     Returns:
       An array of the shape and dtype of ``x``, computed in float32 or float64. Its gradients are
@@ -114,7 +114,8 @@ def _normalized(norm: _Norm, x: Any, weight: Any, bias: Any) -> ir.Array:
             )
     if not x.size:
         return x
-    return jnp.reshape(_norm(norm, jnp.reshape(x, (-1, size)), *vectors), x.shape)
+    operands = varying_alike(jnp.reshape(x, (-1, size)), *vectors)
+    return jnp.reshape(_norm(norm, *operands), x.shape)
 
 
 def _standardized(norm: _Norm, x: Any, inside: Any, size: int) -> tuple[Any, Any]:

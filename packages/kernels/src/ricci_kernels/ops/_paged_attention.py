@@ -8,12 +8,11 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_kernels._integers import cdiv
 
 from ._attention_kernels import OnlineSoftmax, divided
 from ._folds import Blocks, Fold, Place, fold
 from ._matmul import accumulator
-from ._targets import Target, on_device
+from ._targets import Target, on_device, varying_alike
 
 __all__ = ["paged_attention"]
 
@@ -47,12 +46,13 @@ def paged_attention(
       query: of shape (B, N, H).
       key_pages, value_pages: of shape (K, P, L, H), of the same dtype.
       lengths: integers of shape (B,), the positions of each sequence.
-      page_indices: integers of shape (B, pages), the pages of each sequence, in order; those past its
-        length may be any page.
+      page_indices: integers of shape (B, pages), the pages of each sequence, in order; those past
+        its length may be any page.
       scale: the factor of the products of queries and keys, by default 1 / sqrt(H).
       logits_soft_cap: a bound ``c`` on the scaled products: ``c * tanh(x / c)``.
-      interpret: ``True`` interprets the kernel, ``False`` compiles it; by default it is compiled for
-        TPUs and NVIDIA GPUs, and interpreted elsewhere. On GPUs, L is a power of 2 of at least 16.
+      interpret: ``True`` interprets the kernel, ``False`` compiles it. By default it is compiled
+        for TPUs and NVIDIA GPUs, and interpreted elsewhere. On GPUs, L is a power of 2 of at least
+        16.
 
     Returns:
       An array of shape (B, N, H), 0 for sequences of length 0. It has no gradient.
@@ -96,10 +96,10 @@ def paged_attention(
         )
     if not q.size or not keys.size or not table.size:
         return jnp.zeros_like(q)
-    factor = float(q.shape[2]) ** -0.5 if scale is None else float(scale)
+    factor = q.shape[2] ** -0.5 if scale is None else float(scale)
     call = partial(_paged, _Paged(factor, logits_soft_cap, interpret))
     integers = [x.astype(np.int32) for x in (length, table)]
-    return on_device(call, interpret, q, keys, values, *integers)
+    return on_device(call, interpret, *varying_alike(q, keys, values, *integers))
 
 
 def _paged(

@@ -19,11 +19,7 @@ class _Softmax(ir.TupleRecord):
 
 
 def softmax(
-    x: ir.ArrayLike,
-    *,
-    axis: int = -1,
-    block_rows: int | None = None,
-    interpret: bool | None = None,
+    x: ir.ArrayLike, *, axis: int = -1, block_rows: int | None = None, interpret: bool | None = None
 ) -> ir.Array:
     """Exponentials that sum up to 1 along an axis, by a kernel that reads and writes each row once.
 
@@ -31,8 +27,8 @@ def softmax(
       x: an array of floats.
       axis: the axis; a row along it is a part of one block.
       block_rows: how many rows one step takes; by default it suits the device.
-      interpret: ``True`` interprets the kernel, ``False`` compiles it; by default it is compiled for
-        TPUs and NVIDIA GPUs, and interpreted elsewhere.
+      interpret: ``True`` interprets the kernel, ``False`` compiles it. By default it is compiled
+        for TPUs and NVIDIA GPUs, and interpreted elsewhere.
 
     Returns:
       An array of the shape and dtype of ``x``, computed in float32 or float64. Its gradient is

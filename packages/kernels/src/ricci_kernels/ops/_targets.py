@@ -40,15 +40,27 @@ class Target(ir.TupleRecord):
         return max(_LEAST, next_power_of_2(size)) if self.is_gpu else size
 
 
-def on_device(function: Callable[..., Any], interpret: bool | None, *args: Any) -> Any:
+def varying_alike(*arrays: Any) -> list[Any]:
+    """Cast arrays to vary along the manual axes along which one of them varies.
+
+    The cotangent of one that does not is then a sum over these axes.
+    """
+    present = [x for x in arrays if x is not None]
+    axes = frozenset[Any]().union(*[ir.varying(ir.get_aval(x)) for x in present])
+    return [x if x is None or not axes else ir.cast_varying(x, axes) for x in arrays]
+
+
+def on_device(function: Callable[..., Any], interpret: bool | Target | None, *args: Any) -> Any:
     """Apply a function for the device that a program is compiled for.
 
     Args:
       function: its arguments are the target, then ``args``.
       interpret: ``True`` interprets its kernels on any device, ``False`` compiles them on any, and
-        ``None`` interprets them where no compiler of kernels exists.
+        ``None`` interprets them where no compiler of kernels exists. Or the target itself.
       args: pytrees of arrays.
     """
+    if isinstance(interpret, Target):
+        return function(interpret, *args)
     if interpret:
         return function(Target(False, interpret), *args)
     tpu, gpu = partial(function, Target(False)), partial(function, Target(True))
