@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "integration")]
 
 from kernel_cases import GROUPS, KERNELS, kernel_texts, operation_kernel  # noqa: E402
+from kernel_cases.ops import OPS  # noqa: E402
 
 PAGE = ROOT / "docs" / "devices" / "kernels.md"
 START, END = "<!-- table: written by tools/kernel_table.py -->", "<!-- end -->"
@@ -68,9 +69,10 @@ def table() -> str:
         for name, function in row.items():
             kernel = operation_kernel(function)
             lines.append(f"| {name} | {operations(function)} | {marks(kernel, [X])} |")
-    lines += ["", "### Kernels", "", f"| kernel | {head} |", "|---|---|---|---|"]
-    for name, (function, types) in KERNELS.items():
-        lines.append(f"| {name} | {marks(function, types)} |")
+    for title, kernels in {"Kernels": KERNELS, "Ready-made kernels and gradients": OPS}.items():
+        lines += ["", f"### {title}", "", f"| kernel | {head} |", "|---|---|---|---|"]
+        for name, (function, types) in kernels.items():
+            lines.append(f"| {name} | {marks(function, types)} |")
     return "\n".join(lines[1:])
 
 

@@ -29,6 +29,7 @@ os.environ["RICCI_PLATFORMS"] = "cpu"  # the plugin compiles; it has no device t
 
 from kernel_cases.gpu_kernels import KERNELS  # noqa: E402
 from kernel_cases.gpu_operations import OPERATIONS, operation_call  # noqa: E402
+from kernel_cases.ops import OPS  # noqa: E402
 from kernel_cases.triton_machine import context, launches  # noqa: E402
 
 import ricci  # noqa: E402
@@ -131,6 +132,9 @@ def results_of_cases(compiler: Compiler, names: list[str]) -> Iterator[Result]:
         if chosen(name):
             with ricci.enable_x64("float64" in name):
                 yield compiler.result(name, "", *make())
+    for name, (function, operands) in OPS.items():
+        if chosen(name):
+            yield compiler.result(f"ops: {name}", "", function, operands)
     with ricci.enable_x64(True):
         for name, (_, kinds, _) in OPERATIONS.items():
             for kind in kinds if chosen(name) else ():

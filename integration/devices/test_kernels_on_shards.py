@@ -8,6 +8,7 @@ pytest.importorskip("ricci_xla", reason="shards are on devices")
 import ricci
 import ricci.numpy as jnp
 from ricci.experimental import pallas as pl
+from ricci.experimental.pallas import ops
 from ricci.experimental.pallas import tpu as pltpu
 from ricci.sharding import PartitionSpec as P
 
@@ -68,3 +69,20 @@ def test_values_and_gradients_on_shards(eight_devices, name, check):
     by_x, by_weights = ricci.grad(lambda x, w: f(x, w).sum(), (0, 1))(X, weights)
     np.testing.assert_allclose(by_x, np.tile(weights, (4, 1)))
     np.testing.assert_allclose(by_weights, X.reshape(4, 4, 4).sum(0))
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_ready_made_kernels_on_shards(eight_devices, check):
+    mesh = ricci.make_mesh((2,), ("i",), axis_types=(ricci.sharding.AxisType.Auto,))
+    weights = np.arange(1, 17, dtype=np.float32).reshape(4, 4)
+
+    def gradients(product, norm):
+        total = lambda x, w: (norm(product(x, w), w[0]) ** 2).sum()
+        return ricci.jit(ricci.grad(total, (0, 1)))(X, weights)
+
+    on_shards = [
+        ricci.shard_map(f, mesh=mesh, in_specs=(P("i"), P()), out_specs=P("i"), check_vma=check)
+        for f in (ops.matmul, ops.rms_norm)
+    ]
+    for x, y in zip(gradients(*on_shards), gradients(ops.matmul, ops.rms_norm), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-3)

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
 
 from kernel_cases import KERNELS, OPERATIONS, operation_kernel, rows
+from kernel_cases.ops import OPS
 
 import ricci
 import ricci.numpy as jnp
@@ -50,6 +51,12 @@ def test_an_operation_compiles(place, name):
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_compiles(place, name):
     function, types = KERNELS[name]
+    assert "tpu_custom_call" in compiled(lambda *xs: function(*xs), types, place).as_text()
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_a_ready_made_kernel_and_its_gradient_compile(place, name):
+    function, types = OPS[name]
     assert "tpu_custom_call" in compiled(lambda *xs: function(*xs), types, place).as_text()
 
 

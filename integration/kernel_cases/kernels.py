@@ -354,6 +354,16 @@ def _masked(x):
     return rows(body)(x)
 
 
+@kernel("masked store in bfloat16", ((32, 128), BF16))
+def _masked_narrow(x):
+    def body(x, out):
+        out[...] = jnp.zeros_like(out)
+        pltpu.store(out, x[...], mask=x[...].astype(F32) > 0.5)
+
+    spec = pl.BlockSpec((16, 128), lambda i: (i, 0))
+    return call(body, (32, 128), BF16, grid=2, in_specs=[spec], out_specs=spec)(x)
+
+
 @kernel("buffers in a scope", (8, 128))
 def _scoped(x):
     def body(x, out):
