@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import ricci
 from ricci import Array
-from ricci.typing import ArrayLike
+from ricci.typing import ArrayLike, DTypeLike
 from ricci_kernels import ops
 
 DEFAULT_MASK_VALUE: float = -0.7 * 3.4028234663852886e38
@@ -106,7 +106,7 @@ def mha(
     interpret: bool = False,
     return_residuals: bool = False,
     **tuning: object,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """Attention by ``ops.flash_attention``, of arrays with positions before heads.
 
     Args:
@@ -191,7 +191,7 @@ def matmul(
     *,
     block_shape: tuple[int, int],
     block_k: int = 256,
-    out_dtype: Any = None,
+    out_dtype: DTypeLike | None = None,
     debug: bool = False,
 ) -> Array:
     """The product of two matrices by ``ops.matmul``.
@@ -211,7 +211,7 @@ def gmm(
     lhs: ArrayLike,
     rhs: ArrayLike,
     group_sizes: ArrayLike,
-    preferred_element_type: Any = ricci.numpy.float32,
+    preferred_element_type: DTypeLike = ricci.numpy.float32,
     tiling: Tiling = (128, 128, 128),
     group_offset: ArrayLike | None = None,
     existing_out: ArrayLike | None = None,

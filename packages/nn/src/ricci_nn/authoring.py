@@ -1,3 +1,3 @@
-"""What packages above this one provide."""
+"""Hooks for packages above this one."""
 
 from ._attention import attention_kernel as attention_kernel

@@ -1,7 +1,7 @@
 """Attention that does not write its logits to memory, and its gradient."""
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from ._targets import on_device, varying_alike
 __all__ = ["flash_attention"]
 
 
+type _Results = tuple[ir.Array, ir.Array]
+type _Residuals = tuple[Operands, ir.Array, ir.Array]
+
+
+@overload
 def flash_attention(
     query: ir.ArrayLike,
     key: ir.ArrayLike,
@@ -38,10 +43,72 @@ def flash_attention(
     local_window_size: int | tuple[int, int] | None = None,
     logits_soft_cap: float | None = None,
     block_sizes: tuple[int, int] | None = None,
-    precision: Any = None,
+    precision: lax.PrecisionLike = None,
+    return_residual: Literal[False] = False,
+    interpret: bool | None = None,
+) -> ir.Array: ...
+
+
+@overload
+def flash_attention(
+    query: ir.ArrayLike,
+    key: ir.ArrayLike,
+    value: ir.ArrayLike,
+    bias: ir.ArrayLike | None = None,
+    mask: ir.ArrayLike | None = None,
+    *,
+    query_segment_ids: ir.ArrayLike | None = None,
+    key_segment_ids: ir.ArrayLike | None = None,
+    scale: float | None = None,
+    is_causal: bool = False,
+    local_window_size: int | tuple[int, int] | None = None,
+    logits_soft_cap: float | None = None,
+    block_sizes: tuple[int, int] | None = None,
+    precision: lax.PrecisionLike = None,
+    return_residual: Literal[True],
+    interpret: bool | None = None,
+) -> tuple[ir.Array, ir.Array]: ...
+
+
+@overload
+def flash_attention(
+    query: ir.ArrayLike,
+    key: ir.ArrayLike,
+    value: ir.ArrayLike,
+    bias: ir.ArrayLike | None = None,
+    mask: ir.ArrayLike | None = None,
+    *,
+    query_segment_ids: ir.ArrayLike | None = None,
+    key_segment_ids: ir.ArrayLike | None = None,
+    scale: float | None = None,
+    is_causal: bool = False,
+    local_window_size: int | tuple[int, int] | None = None,
+    logits_soft_cap: float | None = None,
+    block_sizes: tuple[int, int] | None = None,
+    precision: lax.PrecisionLike = None,
+    return_residual: bool,
+    interpret: bool | None = None,
+) -> ir.Array | tuple[ir.Array, ir.Array]: ...
+
+
+def flash_attention(
+    query: ir.ArrayLike,
+    key: ir.ArrayLike,
+    value: ir.ArrayLike,
+    bias: ir.ArrayLike | None = None,
+    mask: ir.ArrayLike | None = None,
+    *,
+    query_segment_ids: ir.ArrayLike | None = None,
+    key_segment_ids: ir.ArrayLike | None = None,
+    scale: float | None = None,
+    is_causal: bool = False,
+    local_window_size: int | tuple[int, int] | None = None,
+    logits_soft_cap: float | None = None,
+    block_sizes: tuple[int, int] | None = None,
+    precision: lax.PrecisionLike = None,
     return_residual: bool = False,
     interpret: bool | None = None,
-) -> Any:
+) -> ir.Array | tuple[ir.Array, ir.Array]:
     """Dot-product attention by kernels, whose memory grows linearly with the sequences.
 
     The sizes are B (batch), T and S (sequence lengths of queries and of keys), N and K (heads of
@@ -139,7 +206,7 @@ def _check(q: ir.Array, k: ir.Array, v: ir.Array) -> None:
         )
 
 
-def _of_full(name: str, x: Any, full: tuple[int, ...]) -> Any:
+def _of_full(name: str, x: ir.ArrayLike | None, full: tuple[int, ...]) -> ir.Array | None:
     """A bias or mask, whose dimensions are those of the logits or 1."""
     if x is None:
         return None
@@ -151,7 +218,7 @@ def _of_full(name: str, x: Any, full: tuple[int, ...]) -> Any:
     return x
 
 
-def _segments(x: Any, name: str, shape: tuple[int, ...]) -> ir.Array:
+def _segments(x: ir.ArrayLike, name: str, shape: tuple[int, ...]) -> ir.Array:
     x = jnp.asarray(x)
     if x.shape != shape or not ir.issubdtype(x.dtype, np.integer):
         raise ValueError(
@@ -161,7 +228,7 @@ def _segments(x: Any, name: str, shape: tuple[int, ...]) -> ir.Array:
 
 
 @partial(lax.custom_vjp, nondiff_argnums=(0,))
-def _attention(settings: Settings, operands: Operands) -> tuple[ir.Array, ir.Array]:
+def _attention(settings: Settings, operands: Operands) -> _Results:
     query, value = operands.query, operands.value
     rows = query.shape[:3]
     if not query.size or not value.size:
@@ -171,12 +238,12 @@ def _attention(settings: Settings, operands: Operands) -> tuple[ir.Array, ir.Arr
     return on_device(partial(forward, settings), settings.interpret, operands)
 
 
-def _forward(settings: Settings, operands: Operands) -> Any:
+def _forward(settings: Settings, operands: Operands) -> tuple[_Results, _Residuals]:
     out, sums = _attention(settings, operands)
     return (out, sums), (operands, out, sums)
 
 
-def _backward(settings: Settings, residuals: Any, cts: Any) -> Any:
+def _backward(settings: Settings, residuals: _Residuals, cts: _Results) -> tuple[Operands]:
     operands, out, sums = residuals
     d_out, d_sums = cts
     if not operands.query.size or not operands.value.size:

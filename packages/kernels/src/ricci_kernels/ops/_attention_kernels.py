@@ -18,7 +18,7 @@ import ricci_numpy as jnp
 from ricci_kernels._integers import cdiv
 from ricci_kernels._specs import CostEstimate
 
-from ._folds import Blocks, Carry, Fold, Place, fold
+from ._folds import Blocks, Carry, Fold, Number, Place, fold
 from ._matmul import accumulator
 from ._targets import Target
 
@@ -65,7 +65,7 @@ class Operands(ir.TupleRecord):
 
 
 # From a place to the example, the head, and the numbers of the blocks of queries and keys.
-type _Locate = Callable[[Place], tuple[Any, Any, Any, Any]]
+type _Locate = Callable[[Place], tuple[Number, Number, Number, Number]]
 _FOLDED_KEYS, _FOLDED_QUERIES, _FOLDED_HEADS = range(3)
 
 
@@ -80,7 +80,7 @@ class OnlineSoftmax:
         below, so that the weights of a row without any key are 0.
     """
 
-    def __init__(self, dtype: Any):
+    def __init__(self, dtype: np.dtype):
         self.dtype = dtype
         self.lowest: float = -0.7 * float(jnp.finfo(dtype).max)
 
@@ -91,11 +91,13 @@ class OnlineSoftmax:
             Carry((rows, n), self.dtype, x) for n, x in zip((1, 1, width), initial, strict=True)
         ]
 
-    def offset(self, sums: Any) -> Any:
+    def offset(self, sums: ir.Array) -> ir.Array:
         """A finite bound of logits, of rows whose largest logit or sum is specified."""
         return lax.max(sums, jnp.full_like(sums, self.lowest / 2))
 
-    def step(self, carry: Any, logits: Any, product: Callable[[Any], Any]) -> Sequence[Any]:
+    def step(
+        self, carry: Sequence[ir.Array], logits: ir.Array, product: Callable[[ir.Array], ir.Array]
+    ) -> Sequence[ir.Array]:
         """The carry after a block; ``product`` multiplies weights by the block's values."""
         largest, weight_sum, total = carry
         larger = lax.max(largest, logits.max(1, keepdims=True))
@@ -105,7 +107,7 @@ class OnlineSoftmax:
         weight_sum = weight_sum * shrink + weights.sum(1, keepdims=True)
         return larger, weight_sum, total * shrink + product(weights)
 
-    def finish(self, carry: Any) -> tuple[Any, Any]:
+    def finish(self, carry: Sequence[ir.Array]) -> tuple[ir.Array, ir.Array]:
         """The result, and the logarithm of the sums of exponentials."""
         largest, weight_sum, total = carry
         is_empty = weight_sum == 0
@@ -151,13 +153,13 @@ class _Problem:
 
     # Steps that are taken
 
-    def key_bounds(self, row: Any) -> tuple[Any, Any]:
+    def key_bounds(self, row: Number) -> tuple[Number, Number]:
         """The blocks of keys to which a block of queries attends."""
         return _bounds(
             row, self.rows, self.columns, self.column_count, self.settings.left, self.settings.right
         )
 
-    def query_bounds(self, column: Any) -> tuple[Any, Any]:
+    def query_bounds(self, column: Number) -> tuple[Number, Number]:
         """The blocks of queries that attend to a block of keys."""
         return _bounds(
             column, self.columns, self.rows, self.row_count, self.settings.right, self.settings.left
@@ -174,7 +176,7 @@ class _Problem:
         ops = self.operands
         by_row, by_column = folded != _FOLDED_KEYS, folded != _FOLDED_QUERIES
 
-        def full(array: Any) -> Blocks:
+        def full(array: ir.Array) -> Blocks:
             ones = [size == 1 for size in array.shape]
             sizes = [
                 1 if one else n for one, n in zip(ones[2:], (self.rows, self.columns), strict=True)
@@ -202,7 +204,7 @@ class _Problem:
     def query_blocks(self, locate: _Locate, width: int, is_folded: bool) -> Blocks:
         """The blocks of an array with a row for each query."""
 
-        def index(at: Place) -> tuple[Any, ...]:
+        def index(at: Place) -> tuple[Number, ...]:
             example, head, row, _ = locate(at)
             return example, head, row, 0
 
@@ -211,7 +213,7 @@ class _Problem:
     def key_blocks(self, locate: _Locate, width: int, is_folded: bool) -> Blocks:
         """The blocks of an array with a row for each key."""
 
-        def index(at: Place) -> tuple[Any, ...]:
+        def index(at: Place) -> tuple[Number, ...]:
             example, head, _, column = locate(at)
             return example, divided(head, self.group), column, 0
 
@@ -219,7 +221,7 @@ class _Problem:
 
     # Values
 
-    def dot(self, x: Any, y: Any, x_dim: int, y_dim: int) -> Any:
+    def dot(self, x: ir.Array, y: ir.Array, x_dim: int, y_dim: int) -> ir.Array:
         return lax.dot_general(
             x,
             y,
@@ -228,7 +230,7 @@ class _Problem:
             preferred_element_type=self.wide,
         )
 
-    def logits(self, locate: _Locate, at: Place, values: Sequence[Any]) -> tuple[Any, Any]:
+    def logits(self, locate: _Locate, at: Place, values: Sequence[ir.Array]) -> tuple[Any, Any]:
         """The masked logits of a block, and the derivative of the soft cap (or ``None``)."""
         ops = self.operands
         remaining = list(values[3:])
@@ -250,7 +252,7 @@ class _Problem:
             logits = jnp.where(part, logits, self.softmax.lowest)
         return logits, slope
 
-    def allowed(self, locate: _Locate, at: Place, shape: tuple[int, ...]) -> list[Any]:
+    def allowed(self, locate: _Locate, at: Place, shape: tuple[int, ...]) -> list[ir.Array]:
         """Masks by position: of keys past the end, and of those that are too far away."""
         _, _, row, column = locate(at)
         parts = []
@@ -265,29 +267,31 @@ class _Problem:
                 parts.append(columns <= rows + self.settings.right)
         return parts
 
-    def weights(self, locate: _Locate, at: Place, values: Sequence[Any], sums: Any) -> Any:
+    def weights(
+        self, locate: _Locate, at: Place, values: Sequence[ir.Array], sums: ir.Array
+    ) -> tuple[ir.Array, ir.Array | None]:
         """The weights of a block, and the derivative of the soft cap."""
         logits, slope = self.logits(locate, at, values)
         return lax.exp(logits - self.softmax.offset(sums)), slope
 
 
-def divided(x: Any, by: int) -> Any:
-    """A nonnegative integer divided by a static one."""
+def divided(x: Number, by: int) -> Number:
+    """The quotient of a nonnegative integer and a static one, rounded down."""
     if by == 1:
         return x
     return x // by if isinstance(x, int) else lax.div(x, np.int32(by))
 
 
-def remainder(x: Any, by: int) -> Any:
-    """The remainder of a nonnegative integer divided by a static one."""
+def remainder(x: Number, by: int) -> Number:
+    """The remainder of that quotient."""
     if by == 1:
         return np.int32(0)
     return x % by if isinstance(x, int) else lax.rem(x, np.int32(by))
 
 
 def _bounds(
-    block: Any, size: int, other_size: int, count: int, before: int | None, after: int | None
-) -> tuple[Any, Any]:
+    block: Number, size: int, other_size: int, count: int, before: int | None, after: int | None
+) -> tuple[Number, Number]:
     """The first of the other blocks within the distances of a block, and the end."""
     low, high = np.int32(0), np.int32(count)
     if before is not None:
@@ -299,13 +303,13 @@ def _bounds(
     return low, high
 
 
-def forward(settings: Settings, target: Target, operands: Operands) -> tuple[Any, Any]:
+def forward(settings: Settings, target: Target, operands: Operands) -> tuple[ir.Array, ir.Array]:
     """Return the attended values, and the logarithms of the sums of the exponentials of logits."""
     p = _Problem(settings, target, operands, False)
     locate = lambda at: (*at.position, at.step)
     inputs, blocks = p.inputs(locate, _FOLDED_KEYS)
 
-    def step(at: Place, carry: Any, *values: Any) -> Sequence[Any]:
+    def step(at: Place, carry: Sequence[ir.Array], *values: ir.Array) -> Sequence[ir.Array]:
         logits, _ = p.logits(locate, at, values)
         product = lambda weights: p.dot(weights.astype(values[2].dtype), values[2], 1, 0)
         return p.softmax.step(carry, logits, product)
@@ -336,12 +340,13 @@ def forward(settings: Settings, target: Target, operands: Operands) -> tuple[Any
 
 
 def _d_logits(
-    p: _Problem, locate: _Locate, at: Place, values: Sequence[Any]
-) -> tuple[Any, Any, Any, Any]:
+    p: _Problem, locate: _Locate, at: Place, values: Sequence[ir.Array]
+) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array]:
     """The weights, the cotangents of the biased logits and of the products, of a block.
 
-    The last three values are the cotangents of the output, the sums and the offsets. The fourth
-    result is the first of these.
+    The last three of ``values`` are the output's cotangent, the ``logsumexp`` of the logits, and
+    what the normalization subtracts from the cotangents of weights (``deltas`` of ``_backward`` in
+    ``_attention``). The output's cotangent is the fourth result.
     """
     *operands, d_out, sums, deltas = values
     weights, slope = p.weights(locate, at, operands, sums)
@@ -352,15 +357,15 @@ def _d_logits(
 
 
 def backward_queries(
-    settings: Settings, target: Target, operands: Operands, d_out: Any, sums: Any, deltas: Any
-) -> Any:
+    settings: Settings, target: Target, operands: Operands, *cotangents: ir.Array
+) -> ir.Array:
     """Return the cotangent of the queries."""
     p = _Problem(settings, target, operands, True)
     locate = lambda at: (*at.position, at.step)
     inputs, blocks = p.inputs(locate, _FOLDED_KEYS)
     column = p.query_blocks(locate, 1, False)
 
-    def step(at: Place, carry: Any, *values: Any) -> Sequence[Any]:
+    def step(at: Place, carry: Sequence[ir.Array], *values: ir.Array) -> Sequence[ir.Array]:
         _, _, d_products, _ = _d_logits(p, locate, at, values)
         return [carry[0] + p.dot(d_products.astype(values[1].dtype), values[1], 1, 0)]
 
@@ -381,16 +386,16 @@ def backward_queries(
         num_stages=2,
         cost=p.cost(3),
     )
-    return fold(target, spec, [*inputs, d_out, sums, deltas])[0]
+    return fold(target, spec, [*inputs, *cotangents])[0]
 
 
 def backward_keys(
-    settings: Settings, target: Target, operands: Operands, d_out: Any, sums: Any, deltas: Any
-) -> tuple[Any, Any]:
+    settings: Settings, target: Target, operands: Operands, *cotangents: ir.Array
+) -> tuple[ir.Array, ir.Array]:
     """Return the cotangents of keys and values: sums over the queries of all heads of a group."""
     p = _Problem(settings, target, operands, True)
 
-    def locate(at: Place) -> tuple[Any, ...]:
+    def locate(at: Place) -> tuple[Number, Number, Number, Number]:
         example, head, column = at.position
         row, member = divided(at.step, p.group), remainder(at.step, p.group)
         return example, head * p.group + member, row, column
@@ -398,7 +403,7 @@ def backward_keys(
     inputs, blocks = p.inputs(locate, _FOLDED_QUERIES)
     column = p.query_blocks(locate, 1, True)
 
-    def step(at: Place, carry: Any, *values: Any) -> Sequence[Any]:
+    def step(at: Place, carry: Sequence[ir.Array], *values: ir.Array) -> Sequence[ir.Array]:
         weights, _, d_products, d_rows = _d_logits(p, locate, at, values)
         query = values[0]
         return [
@@ -406,11 +411,11 @@ def backward_keys(
             carry[1] + p.dot(weights.astype(d_rows.dtype), d_rows, 0, 0),
         ]
 
-    def bounds(at: Place) -> tuple[Any, Any]:
+    def bounds(at: Place) -> tuple[Number, Number]:
         low, high = p.query_bounds(at.position[2])
         return low * p.group, high * p.group
 
-    def output(array: Any, width: int) -> tuple[Any, Blocks]:
+    def output(array: ir.Array, width: int) -> tuple[Any, Blocks]:
         index = lambda at: (*at.position, 0)
         blocks = Blocks((None, None, p.columns, width), index)
         return ir.ShapeDtypeStruct(array.shape, array.dtype), blocks
@@ -429,20 +434,20 @@ def backward_keys(
         num_stages=2,
         cost=p.cost(4),
     )
-    d_key, d_value = fold(target, spec, [*inputs, d_out, sums, deltas])
+    d_key, d_value = fold(target, spec, [*inputs, *cotangents])
     return d_key, d_value
 
 
 def backward_bias(
-    settings: Settings, target: Target, operands: Operands, d_out: Any, sums: Any, deltas: Any
-) -> Any:
+    settings: Settings, target: Target, operands: Operands, *cotangents: ir.Array
+) -> ir.Array:
     """Return the cotangent of the bias: sums over the examples and heads that share it."""
     p = _Problem(settings, target, operands, True)
     bias = operands.bias
     examples, heads = bias.shape[:2]
     repeated = p.heads // heads
 
-    def locate(at: Place) -> tuple[Any, ...]:
+    def locate(at: Place) -> tuple[Number, Number, Number, Number]:
         example, head, row, column = at.position
         other = divided(at.step, repeated), remainder(at.step, repeated)
         example = other[0] if examples == 1 else example
@@ -451,7 +456,7 @@ def backward_bias(
     inputs, blocks = p.inputs(locate, _FOLDED_HEADS)
     column = p.query_blocks(locate, 1, True)
 
-    def step(at: Place, carry: Any, *values: Any) -> Sequence[Any]:
+    def step(at: Place, carry: Sequence[ir.Array], *values: ir.Array) -> Sequence[ir.Array]:
         return [carry[0] + _d_logits(p, locate, at, values)[1]]
 
     shape = (examples, heads, p.t, p.s)
@@ -469,6 +474,6 @@ def backward_bias(
         num_stages=2,
         cost=p.cost(2),
     )
-    (result,) = fold(target, spec, [*inputs, d_out, sums, deltas])
+    (result,) = fold(target, spec, [*inputs, *cotangents])
     shared = tuple([d for d in (2, 3) if bias.shape[d] != shape[d]])
     return jnp.sum(result, shared, keepdims=True).astype(bias.dtype)

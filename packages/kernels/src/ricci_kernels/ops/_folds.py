@@ -16,7 +16,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_kernels import triton
-from ricci_kernels._accesses import masked_store
+from ricci_kernels._accesses import Reference, masked_store
 from ricci_kernels._calls import pallas_call
 from ricci_kernels._control import when
 from ricci_kernels._integers import align_to, ds
@@ -26,6 +26,9 @@ from ricci_kernels._specs import BlockSpec, CostEstimate, PrefetchScalarGridSpec
 from ricci_kernels._tpu_parameters import CompilerParams
 
 from ._targets import Target
+
+# A position in a grid, or the number of a block.
+type Number = ir.Array | np.int32 | int
 
 
 class Place(ir.TupleRecord):
@@ -37,9 +40,9 @@ class Place(ir.TupleRecord):
       scalars: references to the scalars that are read before a kernel begins.
     """
 
-    position: tuple[Any, ...]
-    step: Any
-    scalars: tuple[Any, ...]
+    position: tuple[Number, ...]
+    step: Number
+    scalars: tuple[Reference, ...]
 
 
 class Blocks(ir.TupleRecord):
@@ -52,7 +55,7 @@ class Blocks(ir.TupleRecord):
     """
 
     sizes: tuple[int | None, ...]
-    index_map: Callable[[Place], Sequence[Any]]
+    index_map: Callable[[Place], Sequence[Number]]
     is_folded: bool = False
 
 
@@ -93,15 +96,17 @@ class Fold(ir.TupleRecord):
     finish: Callable[..., Sequence[Any]]
     step: Callable[..., Sequence[Any]] | None = None
     carry: Sequence[Carry] = ()
-    bounds: Callable[[Place], tuple[Any, Any]] | None = None
-    ends: Callable[[Place], tuple[Any, Any]] | None = None
+    bounds: Callable[[Place], tuple[Number, Number]] | None = None
+    ends: Callable[[Place], tuple[ir.Array, ir.Array]] | None = None
     semantics: tuple[str, ...] | None = None
     num_warps: int | None = None
     num_stages: int | None = None
     cost: CostEstimate | None = None
 
 
-def fold(target: Target, spec: Fold, inputs: Sequence[Any], scalars: Sequence[Any] = ()) -> Any:
+def fold(
+    target: Target, spec: Fold, inputs: Sequence[Any], scalars: Sequence[Any] = ()
+) -> list[ir.Array]:
     """Call the kernel of a fold.
 
     Args:
@@ -118,7 +123,7 @@ def fold(target: Target, spec: Fold, inputs: Sequence[Any], scalars: Sequence[An
     grid = (*spec.grid, spec.length) if is_stepped else spec.grid
     rank = len(spec.grid)
 
-    def place(position: Sequence[Any], refs: Sequence[Any]) -> Place:
+    def place(position: Sequence[Number], refs: Sequence[Reference]) -> Place:
         step = position[rank] if is_stepped else np.int32(0)
         return Place(tuple(position[:rank]), step, tuple(refs))
 
@@ -128,13 +133,13 @@ def fold(target: Target, spec: Fold, inputs: Sequence[Any], scalars: Sequence[An
             whole = [align_to(n, b or 1) for n, b in zip(shape, blocks.sizes, strict=True)]
             return BlockSpec(whole, lambda *_: (0,) * len(shape))
 
-        def index_map(*args: Any) -> tuple[Any, ...]:
-            at = place(args[: len(grid)], args[len(grid) :])
+        def number(at: Place) -> tuple[Number, ...]:
             return tuple(blocks.index_map(_clamped(spec, at) if blocks.is_folded else at))
 
-        return BlockSpec(blocks.sizes, index_map)
+        axes = len(grid)
+        return BlockSpec(blocks.sizes, lambda *args: number(place(args[:axes], args[axes:])))
 
-    def kernel(*refs: Any) -> None:
+    def kernel(*refs: Reference) -> None:
         at = place([program_id(i) for i in range(len(grid))], refs[: len(scalars)])
         ends = np.cumsum([len(scalars), len(inputs), len(spec.outputs)])
         sources = list(zip(spec.blocks, refs[ends[0] : ends[1]], shapes, strict=True))
@@ -168,15 +173,15 @@ def fold(target: Target, spec: Fold, inputs: Sequence[Any], scalars: Sequence[An
     )(*scalars, *inputs)
 
 
-type _Source = tuple[Blocks, Any, tuple[int, ...]]
+type _Source = tuple[Blocks, Reference, tuple[int, ...]]
 
 
 def _stepped(
     spec: Fold,
     at: Place,
     sources: Sequence[_Source],
-    results: Sequence[Any],
-    buffers: Sequence[Any],
+    results: Sequence[Reference],
+    buffers: Sequence[Reference],
 ) -> None:
     """One step, as a step of the grid."""
     step: Any = spec.step
@@ -205,24 +210,27 @@ def _stepped(
         _write(results, spec.finish(at, [ref[...] for ref in buffers]))
 
 
-def _looped(spec: Fold, at: Place, sources: Sequence[_Source], results: Sequence[Any]) -> None:
+def _looped(
+    spec: Fold, at: Place, sources: Sequence[_Source], results: Sequence[Reference]
+) -> None:
     """All steps, as a loop."""
     step: Any = spec.step
     fixed = [None if source[0].is_folded else _read(*source, at) for source in sources]
 
-    def advance(number: Any, carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        here = at._replace(step=number)
+    def advance(number: ir.Array, carry: tuple[ir.Array, ...]) -> tuple[ir.Array, ...]:
+        current = at._replace(step=number)
         values = [
-            _read_part(*source, here) if value is None else value
+            _read_part(*source, current) if value is None else value
             for source, value in zip(sources, fixed, strict=True)
         ]
-        return tuple(step(here, carry, *values))
+        return tuple(step(current, carry, *values))
 
     low, high = np.int32(0), np.int32(spec.length or 0)
     if spec.bounds is not None:
         low, high = spec.bounds(at)
     # Values vary along the manual axes of an enclosing shard_map, as all arrays of the kernel do.
-    axes = ir.varying(results[0].aval.inner_aval)
+    out: Any = results[0]
+    axes = ir.varying(out.aval.inner_aval)
     initial = tuple(
         [ir.cast_varying(jnp.full(c.shape, c.initial, c.dtype), axes) for c in spec.carry]
     )
@@ -237,19 +245,21 @@ def _clamped(spec: Fold, at: Place) -> Place:
     return at._replace(step=lax.max(lax.min(at.step, high - np.int32(1)), low))
 
 
-def _read(blocks: Blocks, ref: Any, shape: tuple[int, ...], at: Place) -> Any:
+def _read(blocks: Blocks, ref: Reference, shape: tuple[int, ...], at: Place) -> ir.Array:
     """The value of a block, zeros past the end of its array."""
     return _filled(ref[...], blocks, shape, blocks.index_map(at))
 
 
-def _read_part(blocks: Blocks, ref: Any, shape: tuple[int, ...], at: Place) -> Any:
+def _read_part(blocks: Blocks, ref: Reference, shape: tuple[int, ...], at: Place) -> ir.Array:
     """The value of a block, read from all of them."""
     index = blocks.index_map(at)
     parts = [i if b is None else ds(i * b, b) for i, b in zip(index, blocks.sizes, strict=True)]
     return _filled(ref[tuple(parts)], blocks, shape, index)
 
 
-def _filled(x: Any, blocks: Blocks, shape: tuple[int, ...], index: Sequence[Any]) -> Any:
+def _filled(
+    x: ir.Array, blocks: Blocks, shape: tuple[int, ...], index: Sequence[Number]
+) -> ir.Array:
     inside, axis = None, 0
     for size, block, number in zip(shape, blocks.sizes, index, strict=True):
         if block is None:
@@ -262,7 +272,7 @@ def _filled(x: Any, blocks: Blocks, shape: tuple[int, ...], index: Sequence[Any]
     return x if inside is None else jnp.where(inside, x, jnp.zeros_like(x))
 
 
-def _write(results: Sequence[Any], values: Sequence[Any]) -> None:
+def _write(results: Sequence[Reference], values: Sequence[Any]) -> None:
     for ref, value in zip(results, values, strict=True):
         if isinstance(value, tuple):
             masked_store(ref, value[0].astype(ref.dtype), value[1])

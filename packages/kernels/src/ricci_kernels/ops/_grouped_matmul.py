@@ -5,6 +5,7 @@ each. The list of these pairs is computed before the kernel, which reads it (Gal
 "MegaBlocks: efficient sparse training with mixture-of-experts", 2022).
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,9 +14,10 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
+from ricci_kernels._accesses import Reference
 from ricci_kernels._integers import cdiv
 
-from ._folds import Blocks, Carry, Fold, Place, fold
+from ._folds import Blocks, Carry, Fold, Number, Place, fold
 from ._matmul import Tiles, accumulator
 from ._targets import Target, on_device, varying_alike
 
@@ -38,14 +40,17 @@ class _Grouped(ir.TupleRecord):
     interpret: bool | None
 
 
+type _Residuals = tuple[ir.Array, ir.Array, ir.Array]
+
+
 def grouped_matmul(
     x: ir.ArrayLike,
     y: ir.ArrayLike,
     group_sizes: ir.ArrayLike,
     *,
     block_sizes: tuple[int, int, int] | None = None,
-    preferred_element_type: Any = None,
-    precision: Any = None,
+    preferred_element_type: ir.DTypeLike | None = None,
+    precision: lax.PrecisionLike = None,
     interpret: bool | None = None,
 ) -> ir.Array:
     """Multiply consecutive groups of rows by a matrix for each group, by a kernel.
@@ -103,11 +108,15 @@ def _grouped(grouped: _Grouped, x: ir.Array, y: ir.Array, sizes: ir.Array) -> ir
     return on_device(partial(_rows, grouped), grouped.interpret, x, y, sizes)
 
 
-def _forward(grouped: _Grouped, x: ir.Array, y: ir.Array, sizes: ir.Array) -> Any:
+def _forward(
+    grouped: _Grouped, x: ir.Array, y: ir.Array, sizes: ir.Array
+) -> tuple[ir.Array, _Residuals]:
     return _grouped(grouped, x, y, sizes), (x, y, sizes)
 
 
-def _backward(grouped: _Grouped, residuals: Any, ct: ir.Array) -> Any:
+def _backward(
+    grouped: _Grouped, residuals: _Residuals, ct: ir.Array
+) -> tuple[ir.Array, ir.Array, None]:
     x, y, sizes = residuals
     ct = ct.astype(x.dtype)
     tiles = grouped.tiles
@@ -147,7 +156,7 @@ def _pairs(ends: ir.Array, tile: int, tiles: int) -> tuple[ir.Array, ir.Array]:
     return groups, first[groups] + numbers - before[groups]
 
 
-def _is_inside(ends: Any, group: Any, tile: Any, rows: int, columns: int) -> Any:
+def _is_inside(ends: Reference, group: Number, tile: Number, rows: int, columns: int) -> ir.Array:
     """The mask of the rows of a tile that are in a group."""
     number = lax.broadcasted_iota(np.int32, (rows, columns), 0) + tile * rows
     before = jnp.where(group > 0, ends[lax.max(group - 1, np.int32(0))], np.int32(0))
@@ -164,18 +173,18 @@ def _rows(grouped: _Grouped, target: Target, x: ir.Array, y: ir.Array, sizes: ir
     ends = jnp.concatenate([_ends(sizes, m), jnp.full((1,), m, np.int32)])
     groups, places = _pairs(ends, rows, tiles)
 
-    def step(_: Place, carry: Any, left: Any, right: Any) -> Any:
+    def step(_: Place, carry: Sequence[ir.Array], *sides: ir.Array) -> list[ir.Array]:
         numbers = (((1,), (grouped.axis,)), ((), ()))
         options = {"precision": grouped.precision, "preferred_element_type": wide}
-        return [carry[0] + lax.dot_general(left, right, numbers, **options)]
+        return [carry[0] + lax.dot_general(sides[0], sides[1], numbers, **options)]
 
-    def finish(at: Place, carry: Any) -> Any:
+    def finish(at: Place, carry: Sequence[ir.Array]) -> list[tuple[ir.Array, ir.Array]]:
         groups, places, ends = at.scalars
         group, tile = groups[at.position[1]], places[at.position[1]]
         mask = _is_inside(ends, group, tile, rows, columns)
         return [(jnp.where(group < count, carry[0], jnp.zeros_like(carry[0])), mask)]
 
-    def matrix(at: Place) -> Any:
+    def matrix(at: Place) -> tuple[Number, ...]:
         group = lax.min(at.scalars[0][at.position[1]], np.int32(count - 1))
         inner = (at.step, at.position[0])
         return (group, *(inner if grouped.axis == 0 else inner[::-1]))
@@ -220,29 +229,28 @@ def _outer(
     total = groups.shape[0]
     inner = (cdiv(k, height), cdiv(n, width))
 
-    def locate(at: Place) -> tuple[Any, Any]:
+    def locate(at: Place) -> tuple[Number, Number]:
         """The group and the tile of rows of a step."""
         if target.is_gpu:
             return at.position[2], at.step
         return at.scalars[0][at.step], at.scalars[1][at.step]
 
-    def step(at: Place, carry: Any, left: Any, right: Any) -> Any:
+    def step(at: Place, carry: Sequence[ir.Array], *sides: ir.Array) -> list[ir.Array]:
         group, tile = locate(at)
-        inside = [_is_inside(at.scalars[2], group, tile, *v.shape) for v in (left, right)]
-        left, right = (
-            jnp.where(mask, v, jnp.zeros_like(v))
-            for mask, v in zip(inside, (left, right), strict=True)
+        inside = [_is_inside(at.scalars[2], group, tile, *v.shape) for v in sides]
+        sides = tuple(
+            [jnp.where(m, v, jnp.zeros_like(v)) for m, v in zip(inside, sides, strict=True)]
         )
         numbers = (((0,), (0,)), ((), ()))
         options = {"precision": grouped.precision, "preferred_element_type": wide}
-        return [carry[0] + lax.dot_general(left, right, numbers, **options)]
+        return [carry[0] + lax.dot_general(sides[0], sides[1], numbers, **options)]
 
-    def limits(at: Place) -> tuple[Any, Any]:
+    def limits(at: Place) -> tuple[Number, Number]:
         group, ends = at.position[2], at.scalars[2]
         before = jnp.where(group > 0, ends[lax.max(group - 1, np.int32(0))], np.int32(0))
         return lax.div(before, np.int32(rows)), lax.div(ends[group] + (rows - 1), np.int32(rows))
 
-    def of_group(at: Place) -> tuple[Any, Any]:
+    def of_group(at: Place) -> tuple[ir.Array, ir.Array]:
         """Whether a step is the first of its group, and the last."""
         groups = at.scalars[0]
         group = groups[at.step]
@@ -250,7 +258,7 @@ def _outer(
         after = groups[lax.min(at.step + 1, np.int32(total - 1))]
         return (at.step == 0) | (before != group), (at.step == total - 1) | (after != group)
 
-    def real(at: Place) -> tuple[Any, Any]:
+    def real(at: Place) -> tuple[Number, Number]:
         """The steps that are not repeated."""
         return np.int32(0), at.scalars[3][0]
 

@@ -1,5 +1,6 @@
 """A matrix product by tiles, and its gradient."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ import ricci_numpy as jnp
 from ricci_kernels._integers import cdiv
 from ricci_kernels._specs import CostEstimate
 
-from ._folds import Blocks, Carry, Fold, fold
+from ._folds import Blocks, Carry, Fold, Place, fold
 from ._targets import Target, on_device, varying_alike
 
 __all__ = ["matmul"]
@@ -25,7 +26,7 @@ class Tiles(ir.TupleRecord):
     depth: int
 
     @classmethod
-    def default(cls, target: Target, dtype: Any) -> "Tiles":
+    def default(cls, target: Target, dtype: np.dtype) -> "Tiles":
         """The tiles for a device."""
         if not target.is_gpu:
             return cls(512, 512, 512)
@@ -49,7 +50,7 @@ class _Product(ir.TupleRecord):
     interpret: bool | None
 
 
-def accumulator(dtype: Any) -> Any:
+def accumulator(dtype: np.dtype) -> np.dtype:
     """The dtype in which products are summed."""
     if ir.issubdtype(dtype, np.integer):
         return np.dtype(np.int32)
@@ -61,8 +62,8 @@ def matmul(
     y: ir.ArrayLike,
     *,
     block_sizes: tuple[int, int, int] | None = None,
-    preferred_element_type: Any = None,
-    precision: Any = None,
+    preferred_element_type: ir.DTypeLike | None = None,
+    precision: lax.PrecisionLike = None,
     interpret: bool | None = None,
 ) -> ir.Array:
     """Multiply two matrices by a kernel, tile by tile, with sums in float32 (or float64, int32).
@@ -113,11 +114,15 @@ def _matmul(product: _Product, x: ir.Array, y: ir.Array) -> ir.Array:
     return on_device(partial(_product, product), product.interpret, x, y)
 
 
-def _forward(product: _Product, x: ir.Array, y: ir.Array) -> Any:
+def _forward(
+    product: _Product, x: ir.Array, y: ir.Array
+) -> tuple[ir.Array, tuple[ir.Array, ir.Array]]:
     return _matmul(product, x, y), (x, y)
 
 
-def _backward(product: _Product, operands: tuple[ir.Array, ir.Array], ct: ir.Array) -> Any:
+def _backward(
+    product: _Product, operands: tuple[ir.Array, ir.Array], ct: ir.Array
+) -> tuple[ir.Array, ir.Array]:
     x, y = operands
     ct = ct.astype(x.dtype)
     tiles = product.tiles
@@ -141,10 +146,10 @@ def _product(product: _Product, target: Target, x: ir.Array, y: ir.Array) -> ir.
     rows, columns, depth = (target.block(*pair) for pair in zip((m, n, k), sizes, strict=True))
     wide = accumulator(x.dtype)
 
-    def step(_: Any, carry: Any, left: Any, right: Any) -> Any:
+    def step(_: Place, carry: Sequence[ir.Array], *sides: ir.Array) -> list[ir.Array]:
         numbers = (((a,), (b,)), ((), ()))
         options = {"precision": product.precision, "preferred_element_type": wide}
-        return [carry[0] + lax.dot_general(left, right, numbers, **options)]
+        return [carry[0] + lax.dot_general(sides[0], sides[1], numbers, **options)]
 
     def blocks(free: int, size: int, axis: int) -> Blocks:
         """Those of an operand whose dimension ``free`` is along an axis of the grid."""

@@ -1,7 +1,6 @@
 """Layer norm and RMS norm by kernels, and their gradients."""
 
 from functools import partial
-from typing import Any
 
 import ricci_ir as ir
 import ricci_lax as lax
@@ -11,6 +10,10 @@ from ._rows import Rows, map_rows
 from ._targets import on_device, varying_alike
 
 __all__ = ["layer_norm", "rms_norm"]
+
+
+type _Vector = ir.Array | None
+type _Residuals = tuple[ir.Array, _Vector, _Vector]
 
 
 class _Norm(ir.TupleRecord):
@@ -100,7 +103,9 @@ def rms_norm(
     return _normalized(_Norm(False, float(eps), block_rows, interpret), x, weight, bias)
 
 
-def _normalized(norm: _Norm, x: Any, weight: Any, bias: Any) -> ir.Array:
+def _normalized(
+    norm: _Norm, x: ir.ArrayLike, weight: ir.ArrayLike | None, bias: ir.ArrayLike | None
+) -> ir.Array:
     x = jnp.asarray(x)
     if not x.ndim:
         raise ValueError(f"{norm.name} takes an array of one dimension or more, got a scalar.")
@@ -118,7 +123,9 @@ def _normalized(norm: _Norm, x: Any, weight: Any, bias: Any) -> ir.Array:
     return jnp.reshape(_norm(norm, *operands), x.shape)
 
 
-def _standardized(norm: _Norm, x: Any, inside: Any, size: int) -> tuple[Any, Any]:
+def _standardized(
+    norm: _Norm, x: ir.Array, inside: ir.Array | None, size: int
+) -> tuple[ir.Array, ir.Array]:
     """Normalized rows, and the factor of each row."""
     if norm.is_centered:
         x = x - x.sum(1, keepdims=True) / size
@@ -129,10 +136,10 @@ def _standardized(norm: _Norm, x: Any, inside: Any, size: int) -> tuple[Any, Any
 
 
 @partial(lax.custom_vjp, nondiff_argnums=(0,))
-def _norm(norm: _Norm, x: ir.Array, weight: Any, bias: Any) -> ir.Array:
+def _norm(norm: _Norm, x: ir.Array, weight: _Vector, bias: _Vector) -> ir.Array:
     size = x.shape[1]
 
-    def rows(x: Any, *others: Any) -> Any:
+    def rows(x: ir.Array, *others: ir.Array) -> list[ir.Array]:
         *vectors, inside = others
         result, _ = _standardized(norm, x, inside, size)
         if weight is not None:
@@ -144,15 +151,19 @@ def _norm(norm: _Norm, x: ir.Array, weight: Any, bias: Any) -> ir.Array:
     return on_device(call, norm.interpret, [x], vectors)[0]
 
 
-def _forward(norm: _Norm, x: ir.Array, weight: Any, bias: Any) -> Any:
+def _forward(
+    norm: _Norm, x: ir.Array, weight: _Vector, bias: _Vector
+) -> tuple[ir.Array, _Residuals]:
     return _norm(norm, x, weight, bias), (x, weight, bias)
 
 
-def _backward(norm: _Norm, residuals: Any, ct: ir.Array) -> Any:
+def _backward(
+    norm: _Norm, residuals: _Residuals, ct: ir.Array
+) -> tuple[ir.Array, _Vector, _Vector]:
     x, weight, bias = residuals
     size = x.shape[1]
 
-    def rows(x: Any, ct: Any, *others: Any) -> Any:
+    def rows(x: ir.Array, ct: ir.Array, *others: ir.Array) -> list[ir.Array]:
         *vectors, inside = others
         unit, factor = _standardized(norm, x, inside, size)
         scaled = ct if weight is None else ct * vectors[0]

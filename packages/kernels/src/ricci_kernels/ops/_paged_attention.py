@@ -1,7 +1,7 @@
 """Attention of one query to keys and values in pages, for decoding."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 
 from ._attention_kernels import OnlineSoftmax, divided
-from ._folds import Blocks, Fold, Place, fold
+from ._folds import Blocks, Fold, Number, Place, fold
 from ._matmul import accumulator
 from ._targets import Target, on_device, varying_alike
 
@@ -103,7 +103,13 @@ def paged_attention(
 
 
 def _paged(
-    paged: _Paged, target: Target, q: Any, keys: Any, values: Any, lengths: Any, table: Any
+    paged: _Paged,
+    target: Target,
+    q: ir.Array,
+    keys: ir.Array,
+    values: ir.Array,
+    lengths: ir.Array,
+    table: ir.Array,
 ) -> ir.Array:
     batch, heads, h = q.shape
     key_heads, _, page, _ = keys.shape
@@ -111,7 +117,8 @@ def _paged(
     rows, width = target.width(group), target.width(h)
     softmax = OnlineSoftmax(wide)
 
-    def step(at: Place, carry: Any, query: Any, key: Any, value: Any) -> Any:
+    def step(at: Place, carry: Sequence[ir.Array], *blocks: ir.Array) -> Sequence[ir.Array]:
+        query, key, value = blocks
         numbers = (((1,), (1,)), ((), ()))
         logits = lax.dot_general(query, key, numbers, preferred_element_type=wide) * paged.scale
         if paged.soft_cap is not None:
@@ -127,7 +134,7 @@ def _paged(
         )
         return softmax.step(carry, logits, product)
 
-    def bounds(at: Place) -> tuple[Any, Any]:
+    def bounds(at: Place) -> tuple[Number, Number]:
         length = at.scalars[0][at.position[0]]
         end = lax.min(divided(length + (page - 1), page), np.int32(table.shape[1]))
         return np.int32(0), end

@@ -44,9 +44,9 @@ def map_rows(
     rows: Rows,
     block_rows: int | None,
     target: Target,
-    matrices: Sequence[Any],
-    vectors: Sequence[Any],
-) -> list[Any]:
+    matrices: Sequence[ir.Array],
+    vectors: Sequence[ir.Array],
+) -> list[ir.Array]:
     """Apply a function to the rows of matrices of one shape, and to vectors of their width.
 
     Args:
@@ -66,7 +66,7 @@ def map_rows(
     wide = accumulator(matrices[0].dtype)
     steps = cdiv(m, count)
 
-    def finish(at: Place, _: Any, *values: Any) -> Sequence[Any]:
+    def finish(at: Place, _: object, *values: ir.Array) -> list[ir.Array]:
         shape = (count, width)
         inside = lax.broadcasted_iota(np.int32, shape, 1) < n if width != n else None
         results = list(rows.function(*[x.astype(wide) for x in values], inside))

@@ -1,7 +1,6 @@
 """Softmax by a kernel, and its gradient."""
 
 from functools import partial
-from typing import Any
 
 import ricci_ir as ir
 import ricci_lax as lax
@@ -50,7 +49,7 @@ def softmax(
 
 @partial(lax.custom_vjp, nondiff_argnums=(0,))
 def _softmax(params: _Softmax, x: ir.Array) -> ir.Array:
-    def rows(x: Any, inside: Any) -> Any:
+    def rows(x: ir.Array, inside: ir.Array | None) -> list[ir.Array]:
         if inside is not None:
             x = jnp.where(inside, x, jnp.full_like(x, -jnp.inf))
         weights = lax.exp(x - x.max(1, keepdims=True))
@@ -66,7 +65,7 @@ def _forward(params: _Softmax, x: ir.Array) -> tuple[ir.Array, ir.Array]:
 
 
 def _backward(params: _Softmax, weights: ir.Array, ct: ir.Array) -> tuple[ir.Array]:
-    def rows(weights: Any, ct: Any, _: Any) -> Any:
+    def rows(weights: ir.Array, ct: ir.Array, _: object) -> list[ir.Array]:
         return [weights * (ct - (weights * ct).sum(1, keepdims=True))]
 
     call = partial(map_rows, Rows("softmax_backward", rows, [ct.dtype]), params.block_rows)

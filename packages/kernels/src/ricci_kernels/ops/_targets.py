@@ -25,7 +25,7 @@ class Target(ir.TupleRecord):
     interpret: Any = False
 
     def block(self, size: int, preferred: int) -> int:
-        """The size of a block along a dimension that is divided.
+        """The size of a block along a dimension of several blocks.
 
         Args:
           size: the number of elements.
@@ -40,7 +40,7 @@ class Target(ir.TupleRecord):
         return max(_LEAST, next_power_of_2(size)) if self.is_gpu else size
 
 
-def varying_alike(*arrays: Any) -> list[Any]:
+def varying_alike(*arrays: ir.Array | None) -> list[Any]:
     """Cast arrays to vary along the manual axes along which one of them varies.
 
     The cotangent of one that does not is then a sum over these axes.
@@ -50,7 +50,9 @@ def varying_alike(*arrays: Any) -> list[Any]:
     return [x if x is None or not axes else ir.cast_varying(x, axes) for x in arrays]
 
 
-def on_device(function: Callable[..., Any], interpret: bool | Target | None, *args: Any) -> Any:
+def on_device(
+    function: Callable[..., Any], interpret: bool | Target | None, *args: ir.PyTree
+) -> ir.PyTree:
     """Apply a function for the device that a program is compiled for.
 
     Args:

@@ -3,6 +3,8 @@
 import typing as _typing
 
 from ricci import _absent
+from ricci_ir import Array as _Array
+from ricci_ir import ArrayLike as _ArrayLike
 from ricci_ir import guard_public as _guard_public
 from ricci_nn import *
 from ricci_nn.authoring import attention_kernel as _attention_kernel
@@ -12,10 +14,10 @@ from ricci.nn import initializers as initializers  # not ricci_nn's, which came 
 
 
 @_attention_kernel.provide
-def _flash_attention(*args: _typing.Any, **options: _typing.Any) -> _typing.Any:
+def _flash_attention(*args: _ArrayLike, **options: object) -> tuple[_Array, _Array]:
     from ricci_kernels.ops import flash_attention  # noqa: PLC0415 - lazy: few programs need it
 
-    return flash_attention(*args, **options)
+    return flash_attention(*args, **options)  # pyright: ignore
 
 
 _guard_public(globals(), "initializers")
