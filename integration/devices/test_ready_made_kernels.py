@@ -70,7 +70,7 @@ def calls(monkeypatch):
     return calls
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("platform", ["tpu", "cuda"])
 @pytest.mark.parametrize("name", SMALL)
 def test_the_text_of_each_kernel_computes_what_the_interpreter_does(calls, name, platform):
