@@ -15,6 +15,7 @@ import ricci_reference as reference
 import ricci_xla as xla
 from ricci_batching import vmap
 from ricci_kernels import ops
+from ricci_kernels.ops._folds import Fold, Place, _clamped
 from ricci_kernels.ops._targets import Target
 
 SERIAL, PARALLEL = Target(False, True), Target(True, True)
@@ -280,3 +281,12 @@ def test_kernels_are_lowered_for_devices(platform):
     types = [ir.ShapeDtypeStruct((1, 256, n, 128), np.float32) for n in (4, 2, 2)]
     text = xla.jit(gradient).trace(*types).lower(lowering_platforms=(platform,)).as_text()
     assert text.count(target) == 3
+
+
+@pytest.mark.parametrize("bounds", [(0, 0), (0, 2), (1, 3), (3, 3), (2, 2)])
+@pytest.mark.parametrize("step", range(3))
+def test_no_block_outside_of_the_array_is_fetched(bounds, step):
+    spec = Fold("name", (), 3, [], [], tuple, bounds=lambda _: tuple(map(np.int32, bounds)))
+    clamped = int(_clamped(spec, Place((), np.int32(step), ())).step)
+    assert 0 <= clamped < 3
+    assert clamped == step or not bounds[0] <= step < bounds[1]

@@ -242,7 +242,9 @@ def _clamped(spec: Fold, at: Place) -> Place:
     if spec.bounds is None:
         return at
     low, high = spec.bounds(at)
-    return at._replace(step=lax.max(lax.min(at.step, high - np.int32(1)), low))
+    # Bounds without a step may both be past the last one, or before the first.
+    last = lax.min(lax.max(at.step, low), high - np.int32(1))
+    return at._replace(step=lax.max(last, np.int32(0)))
 
 
 def _read(blocks: Blocks, ref: Reference, shape: tuple[int, ...], at: Place) -> ir.Array:
