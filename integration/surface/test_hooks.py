@@ -12,7 +12,7 @@ import ricci.random  # noqa: F401 (it provides functions)
 from ricci_ir import Hook
 
 DOCS = Path(__file__).parents[2] / "docs/architecture.md"
-ROW = re.compile(r"^\| `(\w+)` \| `(ricci_[\w.]+)` \| `(ricci_[\w.]+)` \|", re.MULTILINE)
+ROW = re.compile(r"^\| `(\w+)` \| `(ricci_[\w.]+)` \| `(ricci[_.][\w.]+)` \|", re.MULTILINE)
 ROWS = ROW.findall(DOCS.read_text())
 
 
