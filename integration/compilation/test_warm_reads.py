@@ -62,6 +62,7 @@ def unchanged(folder):
     return run(folder, "equal", "2", "kept"), run(folder, "equal", "2", "kept")
 
 
+@pytest.mark.sampled(31)
 @pytest.mark.parametrize("name", names_of("WAYS"))
 def test_a_value_that_changed_is_never_answered_with_the_old_one(changed, name):
     assert changed[name]["outcome"] != "warm"

@@ -29,6 +29,7 @@ def tolerance(name):
     return next((value for word, value in TOLERANCES.items() if word in name), 2e-3)
 
 
+@pytest.mark.sampled(58)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_computes_what_it_computes_outside_of_kernels(name):
     function = OPERATIONS[name]

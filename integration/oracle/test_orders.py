@@ -142,7 +142,7 @@ CHOSEN = chosen()
 PARTS = [CHOSEN[i : i + TOGETHER] for i in range(0, len(CHOSEN), TOGETHER)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part[0].function)
 def test_every_order_gives_the_same(part):

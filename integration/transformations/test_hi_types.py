@@ -168,6 +168,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("outer", ["plain", "jit", "vmap"])
 def test_gradients_of_hi_values_pass_through_calls(name, outer):

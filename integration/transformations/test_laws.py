@@ -29,7 +29,7 @@ def context():
     return context
 
 
-@pytest.mark.sampled(90)
+@pytest.mark.sampled(45)
 @pytest.mark.parametrize("name", NAMES)
 def test_xla_agrees_with_the_reference(name):
     check_compiled(primitives[name], examples()[name], jit=jit, reference=reference_backend)
@@ -52,6 +52,7 @@ def test_xla_agrees_with_the_reference_on_transformed_programs(name):
     check_compiled(primitives[name], [example], derived=True, **options)
 
 
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("name", NAMES)
 def test_programs_and_their_derivatives_parse(name, context):
     for case in cases(name):
