@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+import ricci_ir as ir
 import ricci_numpy as jnp
 from ricci_batching import vmap
-from ricci_scipy import fft, interpolate, ndimage, optimize, signal
+from ricci_scipy import fft, interpolate, ndimage, optimize, signal, special
 from ricci_scipy.spatial.transform import Rotation, Slerp
 
 pytest.importorskip("ricci_xla", reason="values are computed by a backend")
@@ -94,6 +95,23 @@ def test_half_way_between_rotations():
     ends = Rotation.from_rotvec(np.float32([[0.0, 0.0, 0.2], [0.0, 0.0, 0.6]]))
     found = Slerp.init(np.float32([0.0, 2.0]), ends)(np.float32(1.0)).as_rotvec()
     np.testing.assert_allclose(found, [0.0, 0.0, 0.4], atol=1e-6)
+
+
+@pytest.mark.parametrize("promotion", ["standard", "strict"])
+@pytest.mark.parametrize("times", ["float16", "float32", "float64", "int32"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_interpolated_rotations_have_the_dtype_of_the_rotations(dtype, times, promotion):
+    with ir.enable_x64(True), ir.numpy_dtype_promotion(promotion):
+        ends = Rotation.from_rotvec(jnp.array([[0.0, 0.0, 0.2], [0.0, 0.0, 0.6]], dtype))
+        turns = Slerp.init(jnp.array([0, 2], times), ends)(jnp.array([1], times)).as_rotvec()
+        assert turns.dtype == dtype
+        np.testing.assert_allclose(turns.astype("float32"), [[0.0, 0.0, 0.4]], atol=2e-3)
+
+
+def test_legendre_functions_do_not_promote_ranks():
+    with ir.numpy_rank_promotion("raise"):
+        slopes = special.lpmn(2, 2, np.float32([0.25, 0.5, 0.75]))[1]
+    np.testing.assert_allclose(slopes[0, 2], [0.75, 1.5, 2.25], rtol=1e-6)
 
 
 REFUSED = [

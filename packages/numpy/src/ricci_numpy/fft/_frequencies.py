@@ -6,7 +6,7 @@ from operator import index as as_int
 import numpy as np
 
 import ricci_ir as ir
-from ricci_numpy._promotion import convert, operands
+from ricci_numpy._promotion import convert, operands, scalar_or_array
 from ricci_numpy.arrays._creation import constrained
 from ricci_numpy.rearranging._moving import roll
 from ricci_numpy.ufuncs._binary import divide, multiply
@@ -80,6 +80,8 @@ def _frequencies(name: str, n: int, d: ir.ArrayLike, dtype: ir.DTypeLike | None)
     dtype = ir.python_scalar_dtype(float) if dtype is None else ir.explicit_dtype(dtype, name)
     # Numbers of the host are multiplied there, in double precision.
     extent = d * n if isinstance(d, int | float | np.generic) else multiply(d, n)
+    if hasattr(extent, "dtype"):
+        extent = scalar_or_array(extent, np.dtype(dtype), False)
     return _frequencies_of(extent, half=name == "rfftfreq", n=n, dtype=dtype)
 
 

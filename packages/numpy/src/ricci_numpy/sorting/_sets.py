@@ -232,14 +232,18 @@ def intersect1d(
     values = where_step(inside, smallest, fill)
     if not return_indices:
         return values
-    in_x = where_step(inside, getitem(order, places), np.int32(np.shape(x)[0]))
+    in_x = getitem(order, places)
     y_order = lexsort((y,))
     # y is sorted by positions: the first that is not less than a common element is where it is
     # first.
     at_y = searchsorted(getitem(y, y_order), smallest)
     last = np.int32(max(np.shape(y)[0] - 1, 0))
     in_y = getitem(y_order, lax.min(at_y, last))
-    return values, in_x, where_step(inside, in_y, np.int32(np.shape(y)[0]))
+    in_x, in_y = (
+        where_step(inside, each, ir.exact_scalar(np.shape(z)[0], each.dtype))
+        for each, z in ((in_x, x), (in_y, y))
+    )
+    return values, in_x, in_y
 
 
 def setxor1d(

@@ -388,8 +388,7 @@ class Slerp(NamedTuple):
         """
         if not isinstance(rotations, Rotation) or rotations.single or len(rotations) < 2:
             raise ValueError("Slerp: rotations must be a Rotation of two rotations at least.")
-        times = jnp.asarray(times)
-        times = times.astype(jnp.promote_types(times.dtype, rotations.quat.dtype))
+        times = jnp.asarray(times, rotations.quat.dtype)
         if times.shape != (len(rotations),):
             raise ValueError(
                 f"Slerp: there must be a time for each of the {len(rotations)} rotations, got "
@@ -400,7 +399,7 @@ class Slerp(NamedTuple):
 
     def __call__(self, times: ArrayLike) -> Rotation:
         """The rotations at times; outside of the given ones they are extrapolated."""
-        times = jnp.asarray(times)
+        times = jnp.asarray(times, self.times.dtype)
         place = jnp.searchsorted(self.times, times, side="right") - 1
         place = jnp.clip(place, 0, len(self.rotations) - 1)
         share = (times - self.times[place]) / self.timedelta[place]

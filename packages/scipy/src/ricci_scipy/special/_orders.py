@@ -164,6 +164,7 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     lower = jnp.concatenate([jnp.zeros_like(values[:, :1]), values[:, :-1]], axis=1)
     weights = [x.astype(z.dtype) for x in (degrees + orders, degrees)]
     # (1 - z²) P'[l] = (l + m) P[l-1] - l z P[l].
+    z = z.reshape(1, 1, -1)
     return values, (lower * weights[0] - z * weights[1] * values) / (1 - z * z)
 
 
