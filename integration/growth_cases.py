@@ -1,42 +1,83 @@
 """Calls on larger and larger arrays: scaling the operands of other tables, counting operations.
 
-The calls are those of `order_cases`: one of each function of the NumPy API, and further ones of
-`lax`, `nn`, `random` and `scipy`. Their operands are repeated along an axis.
+The calls are one of each public function: those of `order_cases`, which are of the NumPy API and of
+further functions, those of `lax_cases`, and those of `library_cases`. Their operands are repeated
+along an axis; a shape that a sampler takes grows, too.
 """
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
+import lax_cases
 import numpy as np
+from library_cases import LINES, operands, used_operands
 from numpy_cases import TOPICS
 from numpy_cases.case import Call
 from order_cases import calls as small_calls
 
-ELEMENTWISE = frozenset(call.function for call in TOPICS["elementwise"])
+ELEMENTWISE = frozenset(
+    call.function
+    for topic in (TOPICS["elementwise"], lax_cases.TOPICS["elementwise"])
+    for call in topic
+)
+ELEMENTWISE_MODULES = ("jsp.special.", "jsp.stats.", "jax.nn.")
+SAMPLE = re.compile(r"(random\..*)\(3,\)")  # the shape of a sample of three
 
 
 def axes(call: Call) -> tuple[str, ...]:
     """Return the axes along which a call's operands grow: one for elementwise functions."""
-    return ("first",) if call.function in ELEMENTWISE else ("first", "last", "both")
+    one = call.function in ELEMENTWISE or call.source.startswith(ELEMENTWISE_MODULES)
+    vectors = all(value.ndim < 2 for value in call.inputs.values())
+    return ("first",) if one or vectors else ("first", "last", "both")
 
 
 def calls() -> list[Call]:
-    """Return the calls that have arrays, each to be scaled."""
-    return [call for call in small_calls() if call.inputs]
+    """Return the calls that have arrays, or sample some, each to be scaled."""
+    everything = [*small_calls(), *_lax_calls(), *_library_calls()]
+    once = {call.source: call for call in everything if call.inputs or SAMPLE.search(call.source)}
+    return list(once.values())
+
+
+def _lax_calls() -> Iterator[Call]:
+    """The first call of each function of lax with arrays of 32 bits, which have a length."""
+    for name, cases in lax_cases.by_function().items():
+        for case in cases:
+            sizes = [value.size for value in case.inputs.values() if isinstance(value, np.ndarray)]
+            if not case.x64 and any(size > 1 for size in sizes):
+                arrays = {k: v for k, v in case.inputs.items() if isinstance(v, np.ndarray)}
+                scalars = {k: v for k, v in case.inputs.items() if k not in arrays}
+                source = case.source
+                for key, value in scalars.items():
+                    source = re.sub(rf"\b{key}\b", repr(value), source)
+                yield Call(name, source, arrays)
+                break
+
+
+def _library_calls() -> Iterator[Call]:
+    """One call of each line of ``library_cases``; the key is made in the call."""
+    arrays = operands()
+    for line in LINES:
+        function = line.partition("(")[0]
+        inputs = {name: arrays[name] for name in used_operands(line, "FHIMSLA")}
+        yield Call(function, re.sub(r"\bK\b", "jax.random.key(0)", line), inputs)
 
 
 def scaled(call: Call, size: int, axis: str) -> Call | None:
     """Repeat a call's operands along an axis, until the largest has about ``size`` elements.
 
     Args:
-      call: a call with operands.
+      call: a call with operands, or with the shape of a sample.
       size: the number of elements.
       axis: one of those of ``axes``; "both" is for matrices, both of whose sizes grow.
 
     Returns:
       The call, or None where no operand has enough axes.
     """
+    if not call.inputs:
+        return replace(call, source=SAMPLE.sub(rf"\1({size},)", call.source))
     largest = max(call.inputs.values(), key=lambda x: x.size)
     rank = 1 if axis == "first" else 2
     if largest.ndim < rank or not largest.size:

@@ -1,61 +1,96 @@
-"""Times calls of `growth.py` on one side, in a process of its own.
+"""Compiles and times calls of `growth.py` on one side, in a process of its own.
 
-Run as `python growth_side.py {jax|ricci}`: reads pickled pairs of a source and its operands from
-stdin, and writes a line of JSON for each: seconds and bytes of temporaries, or an error.
+Run as `python growth_side.py {jax|ricci}`: reads pickled messages from stdin, and writes a line of
+JSON for each. A pair of a source and its operands is compiled, and answered by a digest of the
+executable's instructions and the bytes of its temporaries; None by the seconds of the last pair.
+The first line says that modules are imported.
 """
 
+import hashlib
 import importlib
 import json
 import pickle
+import re
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 SECONDS = 0.1  # measured for each call
 REPEATS = 20
+LARGEST = 2 << 30  # bytes of temporaries and results
+MODULES = "scipy.special scipy.stats scipy.signal scipy.linalg scipy.fft scipy.ndimage image"
+MODULES += " scipy.integrate scipy.interpolate scipy.cluster.vq scipy.optimize scipy.sparse.linalg"
+MODULES += " scipy.spatial.transform experimental.sparse.linalg"
+# An instruction of an executable: its shape, and its operation.
+INSTRUCTION = re.compile(r"= (\(.*?\)|\S+) ([a-z][\w-]*)\(")
 
 
-def measure(api: Any, source: str, operands: dict[str, Any]) -> dict[str, Any]:
-    """Time a call, compiled where it can be."""
-    names = {"jax": api, "jnp": api.numpy, "lax": api.lax, "np": np}
+def digest(text: str) -> str:
+    """Return a digest of an executable's instructions, whatever their order and names."""
+    counts = Counter(INSTRUCTION.findall(re.sub(r"/\*.*?\*/", "", text)))
+    targets = Counter(re.findall(r'custom_call_target="(\S+)"', text))
+    return hashlib.sha256(repr(sorted((counts + targets).items(), key=str)).encode()).hexdigest()
+
+
+def prepared(api: Any, source: str, operands: dict[str, Any]) -> tuple[Callable[[], Any], Any]:
+    """Return a call without arguments, compiled where it can be, and its description."""
+    names = {"jax": api, "jnp": api.numpy, "lax": api.lax, "np": np, "jsp": api.scipy}
+    names["random"] = api.random
     code = compile(source, "<call>", "eval")
     operands = {name: api.numpy.asarray(value) for name, value in operands.items()}
 
     def call(operands: dict[str, Any]) -> Any:
         return eval(code, {**names, **operands})
 
-    temporaries = None
     try:
         function = api.jit(call).lower(operands).compile()
-        temporaries = function.memory_analysis().temp_size_in_bytes
     except (api.errors.JAXTypeError, TypeError, ValueError, IndexError, NotImplementedError):
-        function = call
-    api.block_until_ready(function(operands))
+        api.block_until_ready(call(operands))  # an error that compiling did not cause is told
+        return lambda: call(operands), {"digest": None, "bytes": None}
+    memory = function.memory_analysis()
+    temporaries = memory.temp_size_in_bytes
+    if temporaries + memory.output_size_in_bytes > LARGEST:
+        raise MemoryError(f"{temporaries} and {memory.output_size_in_bytes} bytes are too much")
+    described = {"digest": digest(function.as_text()), "bytes": temporaries}
+    return lambda: function(operands), described
+
+
+def least_seconds(api: Any, call: Callable[[], Any]) -> float:
+    """Return the least time of several calls, after one that is not counted."""
+    api.block_until_ready(call())
     least, spent = float("inf"), 0.0
     for _ in range(REPEATS):
         start = time.perf_counter()
-        api.block_until_ready(function(operands))
+        api.block_until_ready(call())
         seconds = time.perf_counter() - start
         least, spent = min(least, seconds), spent + seconds
         if spent > SECONDS:
             break
-    return {"seconds": least, "bytes": temporaries}
+    return least
 
 
 def main() -> None:
     name = sys.argv[1]
     api = importlib.import_module(name)
-    for module in ("scipy.special", "scipy.stats", "scipy.signal", "scipy.linalg", "scipy.fft"):
+    for module in MODULES.split():
         importlib.import_module(f"{name}.{module}")
+    print(json.dumps({"ready": name}), flush=True)
+    call: Callable[[], Any] | None = None
     while True:
         try:
-            source, operands = pickle.load(sys.stdin.buffer)
+            message = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         try:
-            answer = measure(api, source, operands)
+            if message is None:
+                assert call is not None
+                answer = {"seconds": least_seconds(api, call)}
+            else:
+                call, answer = prepared(api, *message)
         except Exception as error:  # noqa: BLE001 - the report says what failed, and why
             answer = {"error": f"{type(error).__name__}: {error}"[:200]}
         print(json.dumps(answer), flush=True)

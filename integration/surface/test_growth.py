@@ -7,18 +7,28 @@ import pytest
 from growth_cases import calls, scaled, work
 
 import ricci
+import ricci.experimental.sparse.linalg
 import ricci.numpy as jnp
+import ricci.scipy as jsp
 from ricci import lax
 
 SIZES = (300, 2_400)
 # Elements of the largest array for each one of the operands and results.
 LIMIT = 8
 # Calls that need more, with the reason, by how their text begins.
-LARGER = {"jax.scipy.cluster.vq.vq": "the distances of all pairs of an observation and a code"}
+LARGER = {
+    "jax.scipy.cluster.vq.vq": "the distances of all pairs of an observation and a code",
+    "jsp.cluster.vq.vq": "the distances of all pairs of an observation and a code",
+    "jsp.stats.gaussian_kde": "the distances of all pairs of a datum and a point",
+    "jsp.optimize.minimize": "BFGS holds the inverse of the Hessian matrix",
+    "jsp.special.bessel_jn": "the ratios of fifty orders at each point",
+    "jnp.polyval": "a row of the table of each coefficient's powers",
+}
 STEPS = {
     "jnp.polyval": "Horner's scheme has a step for each coefficient",
     "jnp.polydiv": "a long division has a step for each coefficient of the quotient",
     "jnp.poly(": "a polynomial is multiplied by one factor after the other",
+    "random.multinomial": "a binomial sample for each category, of what others left",
     "lax.scan": "the user's loop",
     "lax.map": "the user's loop",
 }
@@ -27,7 +37,7 @@ STEPS = {
 def traced(call: Any) -> tuple[Any, int] | None:
     """Return a call's jaxpr and the elements of its operands and results; None if it cannot be."""
     code = compile(call.source, "<call>", "eval")
-    names = {"jax": ricci, "jnp": jnp, "lax": lax, "np": np}
+    names = {"jax": ricci, "jnp": jnp, "lax": lax, "np": np, "jsp": jsp, "random": ricci.random}
     try:
         closed = ricci.make_jaxpr(lambda xs: eval(code, {**names, **xs}))(call.inputs)
     except (
@@ -35,6 +45,7 @@ def traced(call: Any) -> tuple[Any, int] | None:
         AssertionError,
         IndexError,
         NotImplementedError,
+        RuntimeError,
         TypeError,
         ValueError,
     ):
