@@ -8,7 +8,6 @@ a sample; with RICCI_ORACLE_CASES=all, as `nox -s oracle-full` sets it, it takes
 import os
 import random
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,28 +15,18 @@ import pytest
 
 pytest.importorskip("ricci_xla", reason="values need the compiler")
 from lax_cases import by_function as lax_functions
+from library_cases import LINES, MODULES, operands
 from numpy_cases import by_function as numpy_functions
 
+import ricci.experimental.sparse.linalg  # noqa: F401 - its import is what calls need
 import ricci.scipy as jsp
 from ricci_testing import Oracle, Request, Result, evaluate_with, ricci_namespace, shared_oracle
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
 WIDER = {"float32": "float64", "int32": "int64", "uint32": "uint64", "complex64": "complex128"}
 NARROWER = {wide: narrow for narrow, wide in WIDER.items()}
-SUBMODULES = "cluster.vq fft integrate interpolate linalg ndimage optimize signal sparse.linalg"
-IMPORTS = "import jax.scipy as jsp, jax.image\n" + "".join(
-    f"import jax.scipy.{name}\n" for name in f"{SUBMODULES} spatial.transform special stats".split()
-)
-LIBRARY = (Path(__file__).parents[1] / "data" / "library_calls.txt").read_text().splitlines()[1:]
-OPERANDS = {
-    "F": np.array([1.0, 2.0, 3.0], "float32"),
-    "H": np.array([0.25, 0.5, 0.75], "float32"),
-    "I": np.array([0, 1, 2], "int32"),
-    "M": np.array([[1.0, 2.0, 3.0], [2.0, 5.0, 4.0]], "float32"),
-    "S": np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]], "float32"),
-    "L": np.sin(np.arange(32, dtype="float32")),
-    "A": np.ones((1, 4, 2, 8), "float32"),
-}
+IMPORTS = "import jax.scipy as jsp\n" + "".join(f"import jax.{name}\n" for name in MODULES)
+OPERANDS = operands()
 
 
 @dataclass(frozen=True)
@@ -75,7 +64,7 @@ def _is_array(value: Any) -> bool:
 
 def _library_uses() -> list[Use]:
     uses = []
-    for line in LIBRARY:
+    for line in LINES:
         words = set("".join(c if c.isalnum() or c == "_" else " " for c in line).split())
         uses.append(
             Use(line.partition("(")[0], line, {k: OPERANDS[k] for k in OPERANDS if k in words})
