@@ -6,6 +6,7 @@ the text computes is tested by `test_kernel_text.py`.
 
 import os
 import re
+from contextlib import nullcontext
 from importlib.util import find_spec
 
 import numpy as np
@@ -108,7 +109,32 @@ def test_a_kernel_on_each_shard_compiles():
     f = ricci.shard_map(rows(body), mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
     x = ricci.ShapeDtypeStruct((128, 128), np.float32, sharding=NamedSharding(mesh, P("x")))
     assert "tpu_custom_call" in ricci.jit(f).lower(x).compile().as_text()
-    with pytest.raises(NotImplementedError, match="shard_map"):
-        ricci.jit(rows(body)).lower(
-            ricci.ShapeDtypeStruct((32, 128), np.float32, sharding=NamedSharding(mesh, P("x")))
-        )
+
+
+@pytest.mark.parametrize("kind", ["Explicit", "Auto"])
+def test_a_kernel_whose_steps_devices_share_compiles(kind):
+    devices = np.array(topologies.get_topology_desc("v5e:2x2").devices)
+    mesh = ricci.sharding.Mesh(devices, ("x",), axis_types=(ricci.sharding.AxisType[kind],))
+
+    def body(x, out):
+        out[...] = x[...] * pl.program_id(0)
+
+    described = NamedSharding(mesh, P("x"))
+    x = ricci.ShapeDtypeStruct((32, 128), np.float32, sharding=described)
+    with nullcontext() if kind == "Explicit" else pytest.warns(UserWarning, match="runs whole"):
+        text = ricci.jit(rows(body)).lower(x).compile().as_text()
+    assert "tpu_custom_call" in text
+    assert ("all-gather" in text) == (kind == "Auto")
+
+
+def test_a_kernel_in_a_partly_manual_computation_compiles():
+    devices = np.array(topologies.get_topology_desc("v5e:2x2").devices).reshape(2, 2)
+    mesh = ricci.sharding.Mesh(devices, ("x", "y"))
+
+    def body(x, out):
+        out[...] = x[...] * 2
+
+    options = {"mesh": mesh, "in_specs": P("x"), "out_specs": P("x"), "axis_names": {"x"}}
+    f = ricci.shard_map(rows(body), **options, check_vma=False)
+    x = ricci.ShapeDtypeStruct((64, 128), np.float32, sharding=NamedSharding(mesh, P("x")))
+    assert "tpu_custom_call" in ricci.jit(f).lower(x).compile().as_text()

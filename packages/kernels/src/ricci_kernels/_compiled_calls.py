@@ -14,6 +14,7 @@ import ricci_ir as ir
 from ricci_stablehlo import Lowering, Value
 
 from ._grid_mapping import BlockMapping, GridMapping
+from ._partitioning import lower_partitioned, result_shardings
 from ._programs import with_positions
 
 __all__: list[str] = []
@@ -106,6 +107,9 @@ _MODULES = {"tpu": "ricci_kernels.mosaic"}
 
 
 def _lower(ctx: Lowering, *operands: Value, **params: Any) -> list[Value]:
+    partitioned = lower_partitioned(ctx, compiled_kernel_p, operands, params)
+    if partitioned is not None:
+        return partitioned
     if ctx.platform in _MODULES:
         import_module(_MODULES[ctx.platform])
     compiler = kernel_compilers.get(ctx.platform)
@@ -125,9 +129,7 @@ compiled_kernel_p: ir.Primitive = ir.define(
     abstract_eval=lambda *_, out_avals, **params: list(out_avals),
     multiple_results=True,
     memo=False,
-    sharding=ir.own_sharding(
-        lambda avals, results, *, out_avals, **_: [aval.type_sharding for aval in out_avals]
-    ),
+    sharding=ir.own_sharding(result_shardings),
     jvp=_outside,
     transpose=_outside,
     batch=_outside,

@@ -13,6 +13,7 @@ from ricci_stablehlo import Lowering, Value
 from ._batching import batched
 from ._compiled_calls import compiled_kernel_p
 from ._interpreter import interpreted, varying_aval
+from ._partitioning import lower_partitioned, result_shardings
 
 __all__ = ["pallas_call_p"]
 
@@ -89,6 +90,9 @@ def _batch_rule(primitive: ir.Primitive) -> Any:
 
 
 def _lower(ctx: Lowering, *operands: Value, **params: object) -> list[Value]:
+    partitioned = lower_partitioned(ctx, pallas_call_p, operands, params)
+    if partitioned is not None:
+        return partitioned
     program, name = _program(**params)
     return ctx.call(program, name, operands)
 
@@ -98,7 +102,7 @@ pallas_call_p: ir.Primitive = ir.define(
     "pallas_call",
     abstract_eval=lambda *_, out_avals, **params: list(out_avals),
     multiple_results=True,
-    sharding=ir.by_program,
+    sharding=ir.own_sharding(result_shardings),
     memo=False,
     effects=_effects,
     jvp=_jvp,
@@ -108,4 +112,6 @@ pallas_call_p: ir.Primitive = ir.define(
     batch=ir.derived(_batch_rule),
     lower=_lower,
     program=_program,
+    dead_code=ir.live_whole,
+    eager=ir.as_equation,
 )

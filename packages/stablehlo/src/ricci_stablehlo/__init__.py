@@ -13,6 +13,7 @@ from ._manual_axes import *
 from ._module import *
 from ._operations import *
 from ._ordering import *
+from ._partitioned_calls import *
 from ._types import *
 from ._values import *
 

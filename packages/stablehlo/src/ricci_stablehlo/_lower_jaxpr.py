@@ -40,6 +40,7 @@ def lower_module(
     large_constants: list[np.ndarray] | None = None,
     arg_names: Sequence[str] = (),
     uses_host_memory: bool = False,
+    manual: bool = False,
 ) -> Module:
     """Return the StableHLO module that computes a jaxpr.
 
@@ -71,6 +72,7 @@ def lower_module(
       arg_names: the user's name for each argument: its location, if ``locations="sources"``.
       uses_host_memory: whether an argument may be in host memory. Transfers to host memory in the
         jaxpr are detected.
+      manual: whether the jaxpr runs per device, on shards.
 
     Returns:
       The module, whose ``text`` prints it.
@@ -101,6 +103,7 @@ def lower_module(
     )
     module.num_replicas = num_replicas
     module.devices = devices
+    module.manual = manual
     module.uses_host_memory = uses_host_memory or ir.moves_to_host(jaxpr)
     module.large_constants = large_constants
     shapes = (getattr(aval, "shape", ()) for aval in jaxpr.in_avals)

@@ -1,17 +1,18 @@
 """Computations manual over some mesh axes, while the compiler shards over the others."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import prod
 
 import numpy as np
 
-from ricci_ir import AbstractValue, ShapedArray, current_mesh
+from ricci_ir import AbstractValue, Jaxpr, Parts, ShapedArray, current_mesh
 
 from ._lowering import Lowering
+from ._operations import Region
 from ._types import string
 from ._values import Value
 
-__all__ = ["axes_left", "mesh_position", "on_each_device", "once_along"]
+__all__ = ["axes_left", "mesh_position", "on_each_device", "on_shards", "once_along"]
 
 _UNSIGNED = ShapedArray((), np.dtype("uint32"))
 _BOOL = ShapedArray((), np.dtype("bool"))
@@ -53,18 +54,65 @@ def on_each_device(
       outs: the types of the results, which must be replicated along these axes.
       build: writes the computation, as for ``Lowering.region``.
     """
-    module, mesh = ctx.module, current_mesh.value
-    symbol = module.mesh(tuple(mesh.shape.items()))
     region = ctx.region([x.aval for x in operands], build, "sdy.return")
+    replicated = [[()] * len(aval.shape) for aval in (*[x.aval for x in operands], *outs)]  # pyright: ignore
+    return _manual(ctx, current_mesh.value.shape, axes_left(), operands, outs, replicated, region)
 
-    def whole(avals: Sequence[AbstractValue]) -> str:
-        each = (f"<@{symbol}, [{', '.join(['{}'] * len(aval.shape))}]>" for aval in avals)  # pyright: ignore
-        return f"#sdy.sharding_per_value<[{', '.join(each)}]>"
 
-    axes = ", ".join(string(str(name)) for name in axes_left())
+def on_shards(
+    ctx: Lowering,
+    axis_sizes: Mapping[Hashable, int],
+    operands: Sequence[Value],
+    outs: Sequence[AbstractValue],
+    parts: Sequence[Parts],
+    jaxpr: Jaxpr,
+) -> list[Value]:
+    """Write a jaxpr that runs on each device's shards.
+
+    It is manual over the axes that are left to the compiler, outside of manual computations all.
+
+    Args:
+      ctx: the context to write it in.
+      axis_sizes: the axes of a mesh of all devices.
+      operands: the operands.
+      outs: the types of the results.
+      parts: for each operand and result, the axes that shard each dimension.
+      jaxpr: a function of shards.
+    """
+    module = ctx.module
+    outer = module.axis_sizes, module.manual
+    module.axis_sizes, module.manual = dict(axis_sizes), True
+    try:
+        written = lambda inner, *shards: inner.inline(jaxpr, shards)
+        region = ctx.region(jaxpr.in_avals, written, "sdy.return")
+    finally:
+        module.axis_sizes, module.manual = outer
+    axes = axes_left() or tuple(axis_sizes)
+    return _manual(ctx, axis_sizes, axes, operands, outs, parts, region)
+
+
+def _manual(
+    ctx: Lowering,
+    axis_sizes: Mapping[Hashable, int],
+    axes: Sequence[Hashable],
+    operands: Sequence[Value],
+    outs: Sequence[AbstractValue],
+    parts: Sequence[Sequence[Sequence[Hashable]]],
+    region: Region,
+) -> list[Value]:
+    symbol = ctx.module.mesh(tuple(axis_sizes.items()))
+    names = lambda axes: ", ".join(string(str(name)) for name in axes)
+
+    def shardings(values: Sequence[Sequence[Sequence[Hashable]]]) -> str:
+        texts = (
+            f"<@{symbol}, [{', '.join(f'{{{names(part)}}}' for part in dims)}]>" for dims in values
+        )
+        return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
+
     attributes = (
-        f"in_shardings = {whole([x.aval for x in operands])}, out_shardings = {whole(outs)}, "
-        f"manual_axes = #sdy<manual_axes{{{axes}}}>"
+        f"in_shardings = {shardings(parts[: len(operands)])}, "
+        f"out_shardings = {shardings(parts[len(operands) :])}, "
+        f"manual_axes = #sdy<manual_axes{{{names(axes)}}}>"
     )
     return ctx.generic("sdy.manual_computation", operands, outs, attributes, [region])
 

@@ -17,8 +17,8 @@ from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
 from ._staged_call import donation, program_rules, staged_call
 
 __all__ = ["EquationRule", "LiveCall", "LiveProgram", "dead_code_rules", "fixpoint", "live_call"]
-__all__ += ["live_equation", "live_equations", "live_loop", "live_program", "may_have_dead_code"]
-__all__ += ["narrowed", "needed_by"]
+__all__ += ["live_equation", "live_equations", "live_loop", "live_program", "live_whole"]
+__all__ += ["may_have_dead_code", "narrowed", "needed_by"]
 
 
 def fixpoint[S, R](step: Callable[[S], tuple[R, S]], state: S) -> tuple[R, S]:
@@ -216,7 +216,7 @@ def live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> Jaxpr
     rule, program = dead_code_rules.get(primitive), program_rules.get(primitive)
     if isinstance(rule, EquationRule):
         return rule.rule(list(needed), eqn)[1]
-    if final and program is not None and rule is not live_call:
+    if final and program is not None and rule not in (live_call, live_whole):
         # No derivative will be taken, so the operation is replaced by its jaxpr.
         jaxpr, name = program(**params)
         call = live_call({"jaxpr": jaxpr, "name": name}, needed, final)
@@ -249,6 +249,13 @@ def live_call(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> 
     donated = live.pop("donated_invars", ())
     live.update(donation(compress(donated, arguments)))
     return LiveCall(live, arguments, needed)
+
+
+def live_whole(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> None:
+    """The ``dead_code`` rule of an operation that is partitioned over devices by a rule of its own.
+
+    It stays as it is: its jaxpr in its place would be partitioned by the compiler.
+    """
 
 
 def live_loop(jaxpr: Jaxpr, carry: slice, needed: Sequence[bool], final: bool) -> tuple[bool, ...]:

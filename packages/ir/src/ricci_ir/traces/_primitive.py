@@ -21,9 +21,9 @@ from ._sharding_rules import result_types
 from ._trace import Trace, context
 from ._unreduced import SumsOfBlock
 
-__all__ = ["define", "defined_at", "derived", "eager_rules", "exact_rules", "Primitive"]
-__all__ += ["primitive_classes", "primitives", "reference_rules", "rule_table", "RuleTable"]
-__all__ += ["sharding_rules", "sum_rules", "unsupported"]
+__all__ = ["as_equation", "define", "defined_at", "derived", "eager_rules", "exact_rules"]
+__all__ += ["Primitive", "primitive_classes", "primitives", "reference_rules", "rule_table"]
+__all__ += ["RuleTable", "sharding_rules", "sum_rules", "unsupported"]
 
 
 @without_boundaries
@@ -241,6 +241,15 @@ def rule_table(kind: str, *, required: bool = True) -> RuleTable:
 
 # For primitives that are evaluated without an executable: ``rule(*args, **params)``.
 eager_rules: RuleTable = rule_table("eager", required=False)
+
+
+def as_equation(*args: object, **params: object) -> NoReturn:
+    """The ``eager`` rule of primitives that are compiled as a jaxpr of one equation.
+
+    For those that have a program, but are lowered in another way where several devices share them.
+    """
+    raise AssertionError("the backend compiles the operation")
+
 
 # For primitives that NumPy computes to the same bits as XLA: ``rule(*arrays, **params)`` returns an
 # array, or a sequence of arrays, or ``NotImplemented`` for operands for which the bits may differ.

@@ -32,15 +32,7 @@ def compile_kernel(ctx: Lowering, call: KernelCall, operands: Sequence[HloValue]
       ValueError: for blocks that the device does not support.
       NotImplementedError: for operations or dtypes that it does not.
     """
-    module = ctx.module
-    # XLA's partitioner cannot look into a custom call; inside shard_map each device has its own
-    # part.
-    if module.num_partitions > 1 and not module.manual:
-        raise NotImplementedError(
-            f"Mosaic kernels cannot be automatically partitioned: {call.name} runs on "
-            f"{module.num_partitions} devices. Call it in a function that shard_map maps."
-        )
-    check_blocks(call, module.devices)
+    check_blocks(call, ctx.module.devices)
     params = call.compiler_params
     options = params if isinstance(params, CompilerParams) else CompilerParams()
     body = module_text(call, options)

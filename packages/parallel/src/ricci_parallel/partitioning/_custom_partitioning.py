@@ -147,6 +147,7 @@ custom_partitioning_p: ir.Primitive = ir.define(
     batch=ir.unsupported("give the function a rule for batches with custom_vmap around it"),
     lower=_lower,
     program=lambda *, call, name, **_: (call, name),
+    dead_code=ir.live_whole,
 )
 
 

@@ -47,6 +47,9 @@ class XlaBackend:
         """Apply a primitive to arrays, NumPy arrays or scalars."""
         rule = ir.program_rules.get(primitive)
         if rule is not None:
+            if ir.eager_rules.get(primitive) is ir.as_equation:
+                owner = next(ir.jaxprs_in_params(params))
+                return _callable_of(owner, primitive, params)(*args)
             jaxpr, name = rule(**params)
             return _jaxpr_callable(jaxpr, name, params.get("donated_invars", ()))(*args)
         try:

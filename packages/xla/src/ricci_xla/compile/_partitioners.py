@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ricci_ir import Jaxpr, TupleRecord
-from ricci_stablehlo import Module, lower_jaxpr
+from ricci_ir import Jaxpr, Parts, TupleRecord
+from ricci_stablehlo import Lowering, Module, Partitioning, Value, lower_jaxpr, partitioned_call
 from ricci_xla.devices._jaxlib import runtime, xla_client
 from ricci_xla.devices._runtime_types import Device, DeviceList, JaxRuntimeError
 from ricci_xla.meshes._encodings import named_by_tiles
@@ -158,6 +158,7 @@ class Partitioner:
             axis_sizes=division.mesh.shape,
             num_partitions=len(self._devices),
             embed_constants=True,
+            manual=True,
         )
         shardings = [
             sharding._to_xla_hlo_sharding(aval.ndim)
@@ -168,6 +169,46 @@ class Partitioner:
         outs = shardings[self._count :]
         one = outs[0] if len(outs) == 1 else HloSharding.tuple_sharding(result_shape, outs)
         return text.encode(), shardings[: self._count], one
+
+
+@partitioned_call.provide
+def _partitioned_call(
+    ctx: Lowering, operands: Sequence[Value], partitioning: Partitioning
+) -> list[Value]:
+    """Write an operation that is partitioned by mesh axes; see ``Partitioning``."""
+
+    def divide(
+        mesh: Mesh, tiled: Sequence[Sharding], named: Sequence[Sharding], count: int
+    ) -> Division:
+        ranks = [*(x.aval.ndim for x in operands), *(aval.ndim for aval in outs)]
+        proposed = [_parts(sharding, rank) for sharding, rank in zip(named, ranks, strict=True)]
+        jaxpr, parts = partitioning.partition(mesh.shape, proposed)
+        shardings = [
+            NamedSharding(mesh, PartitionSpec(*(p or None for p in dims))) for dims in parts
+        ]
+        return Division(jaxpr, mesh, shardings[:count], shardings[count:])
+
+    outs = list(ctx.outs)
+    avals = [x.aval for x in operands]
+    partitioner = Partitioner(ctx.module, partitioning.name, avals, outs, divide)
+    key = ("partitioner", partitioner.number)
+    partitioning.owner.derived(key, lambda: partitioner)  # lives as long
+    return ctx.custom_call(
+        partitioner.target,
+        operands,
+        outs,
+        api_version=2,
+        extra=f'backend_config = "{partitioner.number}"',
+        annotations=f"sdy.sharding_rule = {partitioning.rule(len(operands))}",
+    )
+
+
+def _parts(sharding: Sharding, ndim: int) -> Parts:
+    """The mesh axes that shard each dimension; none of a sharding that has no names for them."""
+    if not isinstance(sharding, NamedSharding):
+        return ((),) * ndim
+    each = [() if p is None else p if isinstance(p, tuple) else (p,) for p in sharding.spec]
+    return (*each, *[()] * (ndim - len(each)))
 
 
 def _of_rank(sharding: Sharding, ndim: int) -> Sharding:
