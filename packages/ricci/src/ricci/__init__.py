@@ -162,6 +162,7 @@ if _typing.TYPE_CHECKING:
     from . import ffi as ffi
     from . import image as image
     from . import interpreters as interpreters
+    from . import kernels as kernels
     from . import nn as nn
     from . import parallel as parallel
     from . import profiler as profiler
@@ -177,7 +178,8 @@ _guard_public(globals())
 remat, jacobian = checkpoint, jacrev  # each one function under two names, as in JAX
 
 _MODULES = (
-    "api_util distributed export extend ffi image interpreters nn parallel profiler scipy typing"
+    "api_util distributed export extend ffi image interpreters kernels nn parallel profiler scipy "
+    "typing"
 ).split()
 
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there

@@ -1,0 +1,137 @@
+"""The kernel calls that a function makes, with the scalars that their index maps read."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+from ricci_batching import vmap
+from ricci_pytree import tree_flatten, tree_unflatten
+
+from ._grid_mapping import BlockMapping, GridMapping, index_of
+from ._primitive import pallas_call_p
+from ._specs import Element
+
+__all__: list[str] = []
+
+
+class RecordedCall(ir.TupleRecord):
+    """A kernel call of a function.
+
+    Attributes:
+      params: its parameters.
+      scalars: the operands that index maps read; ``None`` for one whose value is unknown.
+      sizes: the sizes of the grid's dynamic axes; likewise.
+    """
+
+    params: dict[str, Any]
+    scalars: list[Any]
+    sizes: list[Any]
+
+    @property
+    def mapping(self) -> GridMapping:
+        """The grid, and the blocks of inputs and outputs."""
+        return self.params["grid_mapping"]
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.params["name"] or self.params["jaxpr"].debug_info.func_name.split(" ")[0]
+
+
+def recorded_calls(fun: Callable[..., Any], args: Sequence[Any]) -> list[RecordedCall]:
+    """Trace a function, and return the kernel calls that it makes.
+
+    Args:
+      fun: the function.
+      args: its arguments: arrays, or ``ShapeDtypeStruct`` for those that no index map reads.
+    """
+    leaves, tree = tree_flatten(tuple(args))
+    flat = lambda *xs: tree_flatten(fun(*tree_unflatten(tree, xs)))[0]
+    avals = [ir.argument_aval(x) for x in leaves]
+    name = getattr(fun, "__name__", "function")
+    jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("kernels", name))
+    values = [None if isinstance(x, ir.ShapeDtypeStruct) else x for x in leaves]
+    return list(_calls(jaxpr, dict(zip(jaxpr.invars, values, strict=True))))
+
+
+def _calls(jaxpr: ir.Jaxpr, known: dict[Any, Any]) -> Iterator[RecordedCall]:
+    known.update(zip(jaxpr.constvars, jaxpr.consts, strict=True))
+    for eqn in jaxpr.eqns:
+        values = [x.val if type(x) is ir.Literal else known.get(x) for x in eqn.invars]
+        if eqn.primitive is pallas_call_p:
+            mapping: GridMapping = eqn.params["grid_mapping"]
+            sizes = mapping.num_dynamic_grid_bounds
+            scalars = values[sizes : sizes + mapping.num_index_operands]
+            yield RecordedCall(eqn.params, scalars, values[:sizes])
+            continue
+        for inner in ir.jaxprs_in_params(eqn.params):
+            is_call = eqn.primitive is ir.staged_call.call
+            yield from _calls(
+                inner, dict(zip(inner.invars, values, strict=True)) if is_call else {}
+            )
+
+
+def grid_sizes(call: RecordedCall) -> tuple[int, ...]:
+    """The number of steps along each axis of a grid.
+
+    Raises:
+      ValueError: if one is an operand of unknown value.
+    """
+    dynamic = iter(call.sizes)
+    sizes = [next(dynamic) if size is None else size for size in call.mapping.grid]
+    if any(size is None for size in sizes):
+        raise ValueError(
+            f"the kernel {call.name} has a grid whose sizes are computed. Pass the sizes as Python "
+            "numbers or arrays."
+        )
+    return tuple(map(int, sizes))
+
+
+def block_starts(call: RecordedCall, mapping: BlockMapping) -> np.ndarray:
+    """The first element of a block along each dimension, for each step in order.
+
+    Args:
+      call: the call.
+      mapping: the block of one of its inputs or outputs.
+
+    Returns:
+      An array of shape ``(steps, dimensions)``.
+
+    Raises:
+      ValueError: if the index map reads scalars of unknown value.
+    """
+    grid = grid_sizes(call)
+    steps = int(np.prod(grid))
+    positions = [p.ravel() for p in np.indices(grid, np.int32)]
+    read = {eqn.invars[0] for eqn in mapping.index_map_jaxpr.eqns if eqn.invars}
+    references = mapping.index_map_jaxpr.invars[len(grid) :]
+    for ref, value in zip(references, call.scalars, strict=True):
+        if value is None and ref in read:
+            raise ValueError(
+                f"the index map of {mapping.origin} of the kernel {call.name} reads a scalar of "
+                "unknown value. Pass the array itself, not its type."
+            )
+    scalars = [
+        np.zeros(ref.aval.shape, ref.aval.dtype) if value is None else np.asarray(value)  # pyright: ignore
+        for ref, value in zip(references, call.scalars, strict=True)
+    ]
+    rank = len(mapping.block_shape)
+    if not steps or not rank:
+        return np.zeros((steps, rank), int)
+    index = partial(_index, mapping, scalars)
+    if grid:
+        columns = vmap(index)(*positions)
+    else:
+        columns = [[x] for x in index()]
+    counts = [
+        1 if isinstance(d, Element) else n
+        for d, n in zip(mapping.block_shape, mapping.sizes, strict=True)
+    ]
+    return np.stack([np.broadcast_to(np.asarray(c), steps) for c in columns], 1) * np.array(counts)
+
+
+def _index(mapping: BlockMapping, scalars: Sequence[Any], *position: Any) -> list[Any]:
+    return index_of(mapping, position, scalars)

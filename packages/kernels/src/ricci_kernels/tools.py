@@ -1,0 +1,3 @@
+"""Tools for kernels: pictures of their grids."""
+
+from ._drawing import draw as draw
