@@ -359,7 +359,7 @@ def _factors(
     dims: Sequence[BlockAxes], shapes: Sequence[Sequence[int]], grid: Mapping[int, int]
 ) -> tuple[list[list[tuple[Hashable, ...]]], dict[Hashable, int]]:
     """The factors of each dimension: an axis of the grid, and the elements of a block."""
-    sizes: dict[Hashable, int] = dict(grid)
+    sizes: dict[Hashable, int] = {**grid}
     factors: list[list[tuple[Hashable, ...]]] = []
     for value, (axes, shape) in enumerate(zip(dims, shapes, strict=True)):
         each: list[tuple[Hashable, ...]] = []
@@ -386,9 +386,9 @@ def _shards(
     """
     proposed: dict[int, tuple[Hashable, ...]] = {}
     for dims, parts in proposals:
-        for axis, names in zip(dims, parts, strict=True):
-            if axis is not None and names:
-                proposed.setdefault(axis, names)
+        for axis, part in zip(dims, parts, strict=True):
+            if axis is not None and part:
+                proposed.setdefault(axis, part)
     used: set[Hashable] = set()
     result = {}
     for axis in sorted(proposed):

@@ -135,3 +135,32 @@ def block_starts(call: RecordedCall, mapping: BlockMapping) -> np.ndarray:
 
 def _index(mapping: BlockMapping, scalars: Sequence[Any], *position: Any) -> list[Any]:
     return index_of(mapping, position, scalars)
+
+
+@ir.kernel_use.provide
+def _kernel_use(jaxpr: ir.Jaxpr) -> ir.KernelUse | None:
+    calls = list(_calls(jaxpr, {}))
+    if not calls:
+        return None
+    return ir.KernelUse(sum(map(transfers, calls)), any(c.params["interpret"] for c in calls))
+
+
+def transfers(call: RecordedCall) -> int:
+    """The bytes of blocks that the grid of a call moves between memories.
+
+    A block that consecutive steps visit is moved once. Where an index map or the grid depends on
+    data, each step is assumed to move the block, of a grid with one step along such axes.
+
+    Args:
+      call: the call.
+    """
+    total = 0
+    for mapping in call.mapping.block_mappings:
+        size = int(np.prod(mapping.sizes)) * mapping.array_aval.dtype.itemsize
+        if None in call.mapping.grid or any(x is None for x in call.scalars):
+            moves = int(np.prod([n or 1 for n in call.mapping.grid]))
+        else:
+            starts = block_starts(call, mapping)
+            moves = 1 + int((starts[1:] != starts[:-1]).any(1).sum()) if len(starts) else 0
+        total += moves * size
+    return total

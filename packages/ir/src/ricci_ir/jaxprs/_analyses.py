@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ricci_ir._hook import Hook
+from ricci_ir._records import TupleRecord
 from ricci_ir.traces import ArrayLike, RuleTable, rule_table
 
 from ._jaxpr import Jaxpr, JaxprEqn
 
-__all__ = ["ArrayMove", "Steps", "array_moves", "first_error", "non_finite_report", "rolled_jaxpr"]
-__all__ += ["step_rules"]
+__all__ = ["ArrayMove", "KernelUse", "Steps", "array_moves", "first_error", "kernel_use"]
+__all__ += ["non_finite_report", "rolled_jaxpr", "step_rules"]
 
 
 class Steps(Protocol):
@@ -108,3 +109,21 @@ array_moves: Hook[
 # Makes loops of the equal layers of a jaxpr, for ``rolled_layers``; ``ricci`` has this state from
 # the room that provides the function.
 rolled_jaxpr: Hook[Callable[[Jaxpr], Jaxpr]] = Hook("loops of layers", provided_by="ricci_lax")
+
+
+class KernelUse(TupleRecord):
+    """The kernels that a jaxpr calls.
+
+    Attributes:
+      transfers: the bytes of blocks that their grids move between memories.
+      is_interpreted: whether one of them is interpreted.
+    """
+
+    transfers: int
+    is_interpreted: bool
+
+
+# Returns the use of kernels by a jaxpr, ``None`` if it calls none.
+kernel_use: Hook[Callable[[Jaxpr], KernelUse | None]] = Hook(
+    "analyses of kernels", provided_by="ricci_kernels", default=lambda jaxpr: None
+)
