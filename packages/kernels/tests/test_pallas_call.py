@@ -338,3 +338,24 @@ def test_a_mistake_is_named(name):
     with pytest.raises(error, match=message):
         program()
     assert call(double)(X).tolist() == (X * 2).tolist()
+
+
+def test_copies_within_a_buffer_and_an_array_of_semaphores():
+    """One reference may be the source and the target, or hold both semaphores."""
+
+    def kernel(x, out, slots, semaphores):
+        slots[0] = x[...]
+        first = pltpu.make_async_copy(slots.at[0], slots.at[1], semaphores.at[0])
+        first.start()
+        first.wait()
+        last = pltpu.make_async_copy(slots.at[1], out, semaphores.at[1])
+        last.start()
+        last.wait()
+
+    call = pl.pallas_call(
+        kernel,
+        ir.ShapeDtypeStruct((8,), np.float32),
+        scratch_shapes=[pltpu.VMEM((2, 8), np.float32), pltpu.SemaphoreType.DMA((2,))],
+        interpret=True,
+    )
+    np.testing.assert_array_equal(call(X), X)

@@ -16,6 +16,7 @@ from ._calls import *
 from ._control import *
 from ._copies import *
 from ._debugging import *
+from ._device_numbers import *
 from ._integers import *
 from ._memory_spaces import *
 from ._meshes import *

@@ -1,10 +1,8 @@
 """Semaphores, and copies between the memories of a device.
 
 Interpreted, a copy happens when it starts, and semaphores are counters: nothing waits, since the
-steps of a kernel run one after the other.
+steps of a kernel run one after the other. Copies between devices are in ``_remote_copies``.
 """
-
-import enum
 
 import numpy as np
 
@@ -23,16 +21,11 @@ from ._copy_primitives import (
     semaphore_signal_p,
     semaphore_wait_p,
 )
+from ._device_numbers import DeviceId, DeviceIdType, device_number
 from ._memory_spaces import SemaphoreType
+from ._remote_primitives import remote_signal_p
 
-__all__ = ["DeviceIdType", "semaphore_read", "semaphore_signal", "semaphore_wait"]
-
-
-class DeviceIdType(enum.Enum):
-    """Names of devices: by the position in the mesh, or by the number."""
-
-    MESH = "mesh"
-    LOGICAL = "logical"
+__all__ = ["semaphore_read", "semaphore_signal", "semaphore_wait"]
 
 
 def semaphore_read(sem_or_view: Reference) -> ir.Array:
@@ -63,7 +56,7 @@ def semaphore_signal(
     sem_or_view: Reference,
     inc: ir.ArrayLike = 1,
     *,
-    device_id: object = None,
+    device_id: DeviceId = None,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
     core_index: object = None,
 ) -> None:
@@ -72,10 +65,11 @@ def semaphore_signal(
     Args:
       sem_or_view: a reference to it, or a view of one of several.
       inc: how much.
-      device_id, device_id_type, core_index: whose semaphore it is, on several devices.
+      device_id, device_id_type: the device whose semaphore it is; see ``make_async_remote_copy``.
+      core_index: the core whose semaphore it is; of no effect.
 
     Raises:
-      NotImplementedError: for that of another device.
+      ValueError: if ``device_id`` does not name a device of the mesh.
 
     Example:
       >>> import numpy as np
@@ -86,11 +80,13 @@ def semaphore_signal(
       >>> int(pl.semaphore_read(count))
       2
     """
-    if device_id is not None:
-        raise NotImplementedError(
-            "semaphore_signal: semaphores of other devices are not supported. Leave out device_id."
-        )
-    _count(semaphore_signal_p, sem_or_view, inc, 1)
+    if device_id is None:
+        _count(semaphore_signal_p, sem_or_view, inc, 1)
+        return
+    axes, device = device_number("semaphore_signal", device_id, device_id_type)
+    operands, forms = flattened([sem_or_view])
+    count = jnp.asarray(inc, np.int32)
+    remote_signal_p.bind(*operands, count, device, forms=forms, axes=axes)
 
 
 def semaphore_wait(

@@ -17,38 +17,45 @@ from ._accesses import Reference
 
 __all__: list[str] = []
 
-# The forms of the indices of each reference; its operands follow it.
-type Forms = tuple[tuple[Any, ...], ...]
+# For each reference, its place among the leading operands, and the forms of its indices. One that
+# is named several times is one operand.
+type Forms = tuple[tuple[int, tuple[Any, ...]], ...]
 
 
 def flattened(references: Sequence[Reference]) -> tuple[list[Any], Forms]:
     """The operands of some references, and the forms of their indices."""
+    places: dict[int, int] = {}
     operands: list[Any] = []
+    positions: list[Any] = []
     forms = []
     for ref in references:
-        if isinstance(ref, TransformedRef):
-            operands += [ref.ref, *ref.operands]
-            forms.append(tuple(ref.transforms))
-        else:
-            operands.append(ref)
-            forms.append(())
-    return operands, tuple(forms)
+        is_view = isinstance(ref, TransformedRef)
+        whole: Any = ref.ref if is_view else ref
+        # Two tracers may represent one variable of a jaxpr.
+        place = places.setdefault(id(getattr(whole, "atom", whole)), len(operands))
+        if place == len(operands):
+            operands.append(whole)
+        positions += ref.operands if is_view else ()
+        forms.append((place, tuple(ref.transforms) if is_view else ()))
+    return [*operands, *positions], tuple(forms)
 
 
 def split_references(operands: Sequence[Any], forms: Forms) -> list[tuple[Any, Sequence[Any]]]:
     """Each reference with the operands of its indices; the operands after the last are left out."""
-    parts, place = [], 0
-    for transforms in forms:
+    parts = []
+    start = 1 + max([place for place, _ in forms], default=-1)
+    for place, transforms in forms:
         count = sum(part.start is None for form in transforms for part in form)
-        parts.append((operands[place], operands[place + 1 : place + 1 + count]))
-        place += 1 + count
+        parts.append((operands[place], operands[start : start + count]))
+        start += count
     return parts
 
 
-def _views(operands: Sequence[Any], forms: Forms) -> list[Reference]:
+def references_of(operands: Sequence[Any], forms: Forms) -> list[Reference]:
+    """The references, or views of them, that some operands are."""
     return [
         TransformedRef(ref, transforms, tuple(positions)) if transforms else ref
-        for (ref, positions), transforms in zip(
+        for (ref, positions), (_, transforms) in zip(
             split_references(operands, forms), forms, strict=True
         )
     ]
@@ -74,25 +81,25 @@ def count_now(semaphore: Reference, change: ir.ArrayLike) -> None:
 def _start_discharge(
     *operands: ir.Ref | ir.Array, forms: Forms, add: bool, priority: int
 ) -> list[Any]:
-    source, target, semaphore = _views(operands, forms)
+    source, target, semaphore = references_of(operands, forms)
     copy_now(source, target, semaphore, add)
     return []
 
 
 def _wait_discharge(*operands: ir.Ref | ir.Array, forms: Forms) -> list[Any]:
-    *_, semaphore = _views(operands, forms)
+    *_, semaphore = references_of(operands, forms)
     count_now(semaphore, -1)
     return []
 
 
 def _signal_discharge(*operands: Any, forms: Forms) -> list[Any]:
-    (semaphore,) = _views(operands, forms)
+    (semaphore,) = references_of(operands, forms)
     count_now(semaphore, operands[-1])
     return []
 
 
 def _semaphore_wait_discharge(*operands: Any, forms: Forms) -> list[Any]:
-    (semaphore,) = _views(operands, forms)
+    (semaphore,) = references_of(operands, forms)
     count_now(semaphore, lax.neg(operands[-1]))
     return []
 
@@ -109,7 +116,8 @@ _rules: dict[str, Any] = {
 }
 
 
-def _statement(name: str, discharge: Callable[..., list[Any]]) -> ir.Primitive:
+def statement(name: str, discharge: Callable[..., list[Any]]) -> ir.Primitive:
+    """Define a primitive without results that reads and writes references."""
     return ir.define(
         name,
         abstract_eval=lambda *_, **params: [],
@@ -120,15 +128,15 @@ def _statement(name: str, discharge: Callable[..., list[Any]]) -> ir.Primitive:
 
 
 # Operands: the source, the target and the semaphore, each with the positions of its indices.
-dma_start_p: ir.Primitive = _statement("dma_start", _start_discharge)
-dma_wait_p: ir.Primitive = _statement("dma_wait", _wait_discharge)
+dma_start_p: ir.Primitive = statement("dma_start", _start_discharge)
+dma_wait_p: ir.Primitive = statement("dma_wait", _wait_discharge)
 # Operands: the semaphore with the positions of its indices, and a count.
-semaphore_signal_p: ir.Primitive = _statement("semaphore_signal", _signal_discharge)
-semaphore_wait_p: ir.Primitive = _statement("semaphore_wait", _semaphore_wait_discharge)
+semaphore_signal_p: ir.Primitive = statement("semaphore_signal", _signal_discharge)
+semaphore_wait_p: ir.Primitive = statement("semaphore_wait", _semaphore_wait_discharge)
 
 
 def _read_discharge(*operands: ir.Ref | ir.Array, forms: Forms) -> ir.Array:
-    (semaphore,) = _views(operands, forms)
+    (semaphore,) = references_of(operands, forms)
     return semaphore[...]
 
 

@@ -16,6 +16,7 @@ import ricci_lax as lax
 from ._grid_mapping import BlockMapping, GridMapping, index_of
 from ._memory_spaces import TPUMemorySpace
 from ._programs import with_positions
+from ._remote_primitives import check_lockstep, mesh_axes
 from ._specs import Element
 
 
@@ -75,8 +76,12 @@ def interpreted(
     def trace() -> ir.Jaxpr:
         # A call may be lowered outside of its ``shard_map``; casts to varying values need names.
         axes = ir.varying(out_avals[0]) if out_avals else ()
-        unbound = [(name, 1) for name in axes if name not in ir.axis_sizes.value]
-        with ir.extend_axes(unbound):
+        unbound = {name: 1 for name in axes if name not in ir.axis_sizes.value}
+        communicating = mesh_axes(jaxpr)
+        if communicating:
+            check_lockstep(jaxpr)
+            unbound |= dict(communicating)
+        with ir.extend_axes(unbound.items()):
             return _Call(jaxpr, mapping, aliases, out_avals).trace()
 
     return jaxpr.derived(key, trace)

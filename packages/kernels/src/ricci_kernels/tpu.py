@@ -6,13 +6,13 @@ from typing import Any as _Any
 from ricci_ir import export_names as _export_names
 
 from ._absent import other_names as _other_names
-from ._copies import DeviceIdType as _DeviceIdType
 from ._copies import async_copy as async_copy
 from ._copies import make_async_copy as make_async_copy
 from ._copies import semaphore_read as _semaphore_read
 from ._copies import semaphore_signal as _semaphore_signal
 from ._copies import semaphore_wait as _semaphore_wait
 from ._copies import sync_copy as sync_copy
+from ._device_numbers import DeviceIdType as _DeviceIdType
 from ._devices import is_tpu_device as is_tpu_device
 from ._memory_spaces import ANY as _ANY
 from ._memory_spaces import HOST as _HOST
@@ -22,6 +22,9 @@ from ._memory_spaces import dma_semaphore as dma_semaphore
 from ._meshes import TensorCoreMesh as TensorCoreMesh
 from ._meshes import create_tensorcore_mesh as create_tensorcore_mesh
 from ._pipelines import emit_pipeline as emit_pipeline
+from ._remote_copies import async_remote_copy as async_remote_copy
+from ._remote_copies import get_barrier_semaphore as get_barrier_semaphore
+from ._remote_copies import make_async_remote_copy as make_async_remote_copy
 from ._specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
 from ._tpu_info import ChipVersion as ChipVersion
 from ._tpu_info import TpuInfo as TpuInfo
@@ -65,8 +68,8 @@ SEMAPHORE: MemorySpace = MemorySpace.SEMAPHORE
 __getattr__: _Callable[[str], _Any] = _other_names(
     __name__,
     "ACC BufferedRef BufferedRefBase LoweringException PipelineStep annotate "
-    "async_remote_copy conv core core_barrier einshape emit_pipeline_with_allocations "
-    "emit_pipeline_with_async_prefetch get_barrier_semaphore make_async_remote_copy "
+    "conv core core_barrier einshape emit_pipeline_with_allocations "
+    "emit_pipeline_with_async_prefetch "
     "matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo matmul_push_rhs "
     "pack_elementwise run_on_first_core sample_block stochastic_round "
     "to_pallas_key trace_value unpack_elementwise",

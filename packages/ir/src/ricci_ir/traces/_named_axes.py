@@ -4,11 +4,14 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from ricci_ir._contexts import current_mesh
+from ricci_ir._hook import Hook
 from ricci_ir._records import TupleRecord
 from ricci_ir._settings import Override, State, TraceKey, trace_key
 
 __all__ = [
     "PositionedSize",
+    "axis_members",
+    "axis_position",
     "axis_size",
     "axis_sizes",
     "extend_axes",
@@ -71,6 +74,16 @@ def _describe_scope() -> str:
     others = [] if mesh is None else [n for n in mesh.axis_names if n not in sizes]
     of_mesh = f" The current mesh has {', '.join(map(repr, others))} as well." if others else ""
     return f"Axes in scope: {scope}.{of_mesh}"
+
+
+# ``(x, names)``: the values of all members of named axes, along a new leading dimension.
+axis_members: Hook[Callable[[Any, tuple[Hashable, ...]], Any]] = Hook(
+    "gathers along named axes", provided_by="ricci_parallel"
+)
+# ``(names)``: the position along named axes, in row-major order.
+axis_position: Hook[Callable[[tuple[Hashable, ...]], Any]] = Hook(
+    "positions along named axes", provided_by="ricci_parallel"
+)
 
 
 class TraceContext(TupleRecord):

@@ -18,7 +18,7 @@ _SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0, 0>"
 
 def _references(ctx: Writer, operands: Sequence[Any], forms: copies.Forms) -> list[Reference]:
     parts = []
-    for (ref, positions), transforms in zip(
+    for (ref, positions), (_, transforms) in zip(
         copies.split_references(operands, forms), forms, strict=True
     ):
         parts.append(part_reference(ctx, ref, view_of(ctx, ref, transforms, positions)))

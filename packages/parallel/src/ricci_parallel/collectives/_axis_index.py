@@ -109,3 +109,6 @@ def axis_size(axis_name: AxisNameLike) -> int:
       Array([3., 3., 3.], dtype=float32)
     """
     return ir.axis_size(axis_name)
+
+
+ir.axis_position.provide(axis_index)

@@ -457,3 +457,6 @@ def psum_scatter(
         return reduce_scatter_p.bind(varied(leaf, names), axis_index_groups=groups, **params)
 
     return tree_map(one, x)
+
+
+ir.axis_members.provide(all_gather)
