@@ -162,3 +162,11 @@ def test_autotune_refuses_blocks_that_do_not_fit(place):
     fits = [trial for trial in (small, fitting) if trial.refusal is None]
     assert choice.options == fits[-1].options
     assert "which is not here: the fewest bytes moved" in choice.basis
+
+
+@pytest.mark.filterwarnings("ignore:the derivative of the compiled kernel")
+@pytest.mark.parametrize("name", ["matmul", "vmap of a matmul"])
+def test_the_derivative_of_a_kernel_compiles(place, name):
+    function, types = KERNELS[name]
+    loss = lambda *xs: (function(*xs) ** 2).sum()
+    assert "tpu_custom_call" in compiled(ricci.grad(loss, (0, 1)), types, place).as_text()

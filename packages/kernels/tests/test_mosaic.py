@@ -328,10 +328,12 @@ def test_a_kernel_that_no_tpu_runs_is_refused_before_it_is_compiled(name):
     assert "tpu_custom_call" in lower(added(), X, X)
 
 
-def test_the_derivative_of_a_compiled_kernel_is_refused():
-    f = lambda x: added()(x, x).sum()
-    with pytest.raises(NotImplementedError, match="custom_vjp"):
-        xla.jit(ad.grad(f)).trace(X)
+def test_the_derivative_of_a_compiled_kernel_is_a_loop():
+    f = lambda x: (added()(x, x) ** 2).sum()
+    with pytest.warns(UserWarning, match="give the function that calls the kernel a custom_vjp"):
+        text = lower(ad.grad(f), X)
+    assert "tpu_custom_call" in text
+    assert "stablehlo.while" in text
 
 
 def test_one_text_for_the_same_kernel():

@@ -189,9 +189,12 @@ def test_without_interpret_a_cpu_refuses():
         call(double, **HALVES)(X)
 
 
-def test_the_derivative_of_a_compiled_kernel_is_refused():
-    with pytest.raises(NotImplementedError, match="custom_vjp"):
-        lowered(ad.grad(lambda x: call(double, **HALVES)(x).sum()), X)
+def test_the_derivative_of_a_compiled_kernel_is_a_loop():
+    square = call(lambda x, out: out.__setitem__(..., x[...] ** 2), **HALVES)
+    with pytest.warns(UserWarning, match="give the function that calls the kernel a custom_vjp"):
+        text = lowered(ad.grad(lambda x: (square(x) ** 2).sum()), X)
+    assert "__gpu$xla.gpu.triton" in text
+    assert "stablehlo.while" in text
 
 
 def test_rules_are_keyed_by_primitives():

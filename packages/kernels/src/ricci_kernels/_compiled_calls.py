@@ -80,13 +80,17 @@ class KernelCall(ir.TupleRecord):
         return self.mapping.block_mappings
 
 
+def kernel_name(params: dict[str, Any]) -> str:
+    """The name of the kernel of a call."""
+    return params["name"] or params["jaxpr"].debug_info.func_name.split(" ")[0]
+
+
 def kernel_call(params: dict[str, Any]) -> KernelCall:
     """The call that the parameters of ``pallas_call`` describe."""
     jaxpr, mapping = params["jaxpr"], params["grid_mapping"]
-    name = params["name"] or jaxpr.debug_info.func_name.split(" ")[0]
     kernel = with_positions(jaxpr, mapping.vmapped, len(mapping.grid), mapping.dynamic_axes)
     return KernelCall(
-        name,
+        kernel_name(params),
         kernel,
         mapping,
         params["input_output_aliases"],

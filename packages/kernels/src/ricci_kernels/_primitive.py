@@ -11,7 +11,7 @@ from ricci_batching import Axis
 from ricci_stablehlo import Lowering, Value
 
 from ._batching import batched
-from ._compiled_calls import compiled_kernel_p
+from ._compiled_calls import compiled_kernel_p, kernel_name
 from ._interpreter import interpreted, varying_aval
 from ._partitioning import lower_partitioned, result_shardings
 
@@ -38,19 +38,18 @@ def _program(**params: Any) -> tuple[ir.Jaxpr, str]:
     return jaxpr.derived(key, trace), name
 
 
-def _differentiable(**params: Any) -> tuple[ir.Jaxpr, str]:
-    """The program of a kernel that is differentiated.
+def _loop(params: dict[str, Any]) -> tuple[ir.Jaxpr, str]:
+    """The loop over the grid whose derivatives are those of the call, and its name.
 
-    Raises:
-      NotImplementedError: if it is compiled.
+    That of a compiled kernel is compiled by XLA.
     """
     if not params["interpret"]:
-        raise NotImplementedError(
-            f"the kernel {params['name'] or params['jaxpr'].debug_info.func_name} is compiled, and "
-            "the derivative of a compiled kernel is not. Give its caller a custom_vjp, or pass "
-            "interpret=True to pallas_call."
+        ir.warn_user(
+            f"the derivative of the compiled kernel {kernel_name(params)} is a loop over its grid "
+            "that XLA compiles, not a kernel. For a faster one, give the function that calls the "
+            "kernel a custom_vjp."
         )
-    return _program(**params)
+    return _program(**{**params, "interpret": True})
 
 
 def _effects(params: dict[str, Any]) -> frozenset[Any]:
@@ -61,22 +60,31 @@ def _effects(params: dict[str, Any]) -> frozenset[Any]:
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: object) -> Any:
-    program, name = _differentiable(**params)
-    return ad.jvp_rules[ir.staged_call.call](primals, tangents, jaxpr=program, name=name)
+    program, name = _loop(params)
+    results = ad.jvp_rules[ir.staged_call.call](primals, tangents, jaxpr=program, name=name)
+    return _with_values_of_kernel(results, primals, params)
 
 
 def _linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: object) -> Any:
-    program, name = _differentiable(**params)
-    return ad.linearize_call(tape, primals, tangents, jaxpr=program, name=name)
+    program, name = _loop(params)
+    results = ad.linearize_call(tape, primals, tangents, jaxpr=program, name=name)
+    return _with_values_of_kernel(results, primals, params)
+
+
+def _with_values_of_kernel(results: Any, primals: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The results of a derivative rule with the values that the compiled kernel computes."""
+    if params["interpret"]:
+        return results
+    return pallas_call_p.bind(*primals, **params), results[1]
 
 
 def _split(tape: Any, args: Sequence[Any], **params: object) -> Any:
-    program, name = _differentiable(**params)
+    program, name = _loop(params)
     return ad.split_call(tape, args, jaxpr=program, name=name)
 
 
 def _transpose(cts: Any, *args: object, **params: object) -> Any:
-    program, name = _differentiable(**params)
+    program, name = _loop(params)
     return ad.transpose_rules[ir.staged_call.call](cts, *args, jaxpr=program, name=name)
 
 
