@@ -12,12 +12,14 @@ import ricci_numpy as jnp
 from ricci_numpy.authoring import Window
 
 from ._accesses import masked_store
+from ._buffered_refs import BufferedRef
 from ._control import run_scoped
 from ._copies import sync_copy
 from ._interpreter import uninitialized
 from ._memory_spaces import TPUMemorySpace
 from ._programs import Frame, entered
 from ._specs import BlockSpec, BoundedSlice, Element, Indirect, Squeezed
+from ._tpu_parameters import BufferType
 
 __all__: list[str] = []
 
@@ -47,7 +49,7 @@ def emit_pipeline(
         compiler; of no effect when interpreted.
 
     Returns:
-      A function of the references, with the option ``scratches``.
+      A function of the references, with the option ``scratches``; ``allocations`` are of no effect.
 
     Example:
       >>> import numpy as np
@@ -67,7 +69,8 @@ def emit_pipeline(
     inputs = [in_specs] if isinstance(in_specs, BlockSpec) else list(in_specs)
     outputs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
 
-    def pipeline(*refs: Any, scratches: Sequence[Any] = ()) -> None:
+    def pipeline(*refs: Any, scratches: Sequence[Any] = (), allocations: object = None) -> None:
+        del allocations  # the blocks are copied to buffers of their own
         if len(refs) != len(inputs) + len(outputs):
             raise ValueError(
                 f"emit_pipeline: the pipeline has {len(inputs)} in_specs and {len(outputs)} "
@@ -93,6 +96,49 @@ def emit_pipeline(
         lax.fori_loop(np.int32(0), total, step, ())
 
     return pipeline
+
+
+def emit_pipeline_with_allocations(
+    body: Callable[..., Any], *, grid: Sequence[Any], in_specs: Any = (), out_specs: Any = ()
+) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:
+    """Make a pipeline, and a function that describes the buffers of its blocks.
+
+    Args:
+      body, grid, in_specs, out_specs: see ``emit_pipeline``.
+
+    Returns:
+      The pipeline, and a function from its references to a ``BufferedRef`` for each, which
+      ``run_scoped`` allocates.
+
+    Example:
+      >>> import numpy as np
+      >>> import ricci
+      >>> from ricci.experimental import pallas as pl
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> def double(x, out):
+      ...     out[...] = x[...] * 2
+      >>> block = pl.BlockSpec((2,), lambda i: (i,))
+      >>> pipeline, describe = pltpu.emit_pipeline_with_allocations(
+      ...     double, grid=(2,), in_specs=[block], out_specs=[block]
+      ... )
+      >>> def kernel(x, out):
+      ...     run = lambda buffers: pipeline(x, out, allocations=buffers)
+      ...     pl.run_scoped(run, describe(x, out))
+      >>> run = pl.pallas_call(kernel, ricci.ShapeDtypeStruct((4,), np.float32), interpret=True)
+      >>> run(np.float32([1, 2, 3, 4]))
+      Array([2., 4., 6., 8.], dtype=float32)
+    """
+    inputs = [in_specs] if isinstance(in_specs, BlockSpec) else list(in_specs)
+    outputs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
+    kinds = [BufferType.INPUT] * len(inputs) + [BufferType.OUTPUT] * len(outputs)
+    rank = len(grid) if isinstance(grid, list | tuple) else 1
+
+    def allocations(*refs: Any) -> tuple[BufferedRef, ...]:
+        rows = zip((*inputs, *outputs), refs, kinds, strict=True)
+        return tuple([BufferedRef.create(s, ref.dtype, k, 2, rank) for s, ref, k in rows])
+
+    pipeline = emit_pipeline(body, grid=grid, in_specs=in_specs, out_specs=out_specs)
+    return pipeline, allocations
 
 
 def _run(

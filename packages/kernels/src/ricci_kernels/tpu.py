@@ -6,6 +6,7 @@ from typing import Any as _Any
 from ricci_ir import export_names as _export_names
 
 from ._absent import other_names as _other_names
+from ._buffered_refs import BufferedRef as BufferedRef
 from ._copies import async_copy as async_copy
 from ._copies import make_async_copy as make_async_copy
 from ._copies import semaphore_read as _semaphore_read
@@ -22,6 +23,7 @@ from ._memory_spaces import dma_semaphore as dma_semaphore
 from ._meshes import TensorCoreMesh as TensorCoreMesh
 from ._meshes import create_tensorcore_mesh as create_tensorcore_mesh
 from ._pipelines import emit_pipeline as emit_pipeline
+from ._pipelines import emit_pipeline_with_allocations as emit_pipeline_with_allocations
 from ._remote_copies import async_remote_copy as async_remote_copy
 from ._remote_copies import get_barrier_semaphore as get_barrier_semaphore
 from ._remote_copies import make_async_remote_copy as make_async_remote_copy
@@ -67,8 +69,8 @@ SEMAPHORE: MemorySpace = MemorySpace.SEMAPHORE
 
 __getattr__: _Callable[[str], _Any] = _other_names(
     __name__,
-    "ACC BufferedRef BufferedRefBase LoweringException PipelineStep annotate "
-    "conv core core_barrier einshape emit_pipeline_with_allocations "
+    "ACC BufferedRefBase LoweringException PipelineStep annotate "
+    "conv core core_barrier einshape "
     "emit_pipeline_with_async_prefetch "
     "matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo matmul_push_rhs "
     "pack_elementwise run_on_first_core sample_block stochastic_round "

@@ -1,0 +1,128 @@
+"""``BufferedRef``: pipelines that a kernel writes out, with one and several slots."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ricci_xla", reason="kernels are interpreted")
+
+import ricci_ir as ir
+import ricci_kernels as pl
+import ricci_numpy as jnp
+from ricci_kernels import tpu as pltpu
+from ricci_pytree import tree_leaves
+
+X = np.arange(64, dtype=np.float32).reshape(16, 4)
+ROWS = pl.BlockSpec((4, 4), lambda i: (i, 0))
+WHOLE = pl.BlockSpec(memory_space=pl.ANY)
+
+
+def call(kernel, inputs=1, **options):
+    shape = ir.ShapeDtypeStruct(X.shape, X.dtype)
+    specs = {"in_specs": [WHOLE] * inputs, "out_specs": WHOLE}
+    return pl.pallas_call(kernel, shape, interpret=True, **specs, **options)
+
+
+def doubled(x, out, buffers, results):
+    """Copies a block ahead of the one that is computed with; a loop carries the slots."""
+    buffers, results = buffers.initialize_slots(), results.initialize_slots()
+    buffers.copy_in(x, (0,))
+    buffers = buffers.advance_copy_in_slot()
+
+    def step(i, slots):
+        ahead, now, done = slots
+        source = buffers.with_slot_index(copy_in_slot=ahead, wait_in_slot=now)
+        target = results.with_slot_index(copy_out_slot=done, wait_out_slot=done)
+
+        @pl.when(i + 1 < 4)
+        def _():
+            source.copy_in(x, (i + 1,))
+
+        source = source.advance_copy_in_slot(i + 1 < 4)
+        source.wait_in(x, (i,))
+        target.current_ref[...] = source.current_ref[...] * 2
+        target.copy_out(out, (i,))
+        target.wait_out(out, (i,))
+        source, target = source.advance_wait_in_slot(), target.advance_copy_out_slot()
+        return source.copy_in_slot, source.wait_in_slot, target.copy_out_slot
+
+    first = (buffers.copy_in_slot, buffers.wait_in_slot, results.copy_out_slot)
+    pl.loop(0, 4, init_carry=first)(step)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_pipeline_copies_blocks_ahead(count):
+    def kernel(x, out):
+        dtype = np.float32
+        buffers = pltpu.BufferedRef.input(ROWS, dtype, max(count, 2), grid_rank=1)
+        results = pltpu.BufferedRef.output(ROWS, ir.ShapeDtypeStruct((1,), dtype), count)
+        pl.run_scoped(lambda a, b: doubled(x, out, a, b), buffers, results)
+
+    for _ in range(2):
+        np.testing.assert_array_equal(call(kernel)(X), X * 2)
+        ir.clear_caches()
+
+
+def test_a_block_is_read_and_written_back():
+    def kernel(x, out):
+        def run(buffer):
+            buffer = buffer.initialize_slots()
+            for i in range(4):
+                buffer.copy_in(x, (i,))
+                buffer.wait_in(x, (i,))
+                buffer.window_ref[0] = buffer.window_ref[0] + 1
+                buffer.copy_out(out, (3 - i,))
+                buffer.wait_out(out, (3 - i,))
+
+        pl.run_scoped(run, pltpu.BufferedRef.input_output(ROWS, np.float32))
+
+    expected = X.reshape(4, 4, 4)[::-1].reshape(16, 4) + 1
+    np.testing.assert_array_equal(call(kernel)(X), expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "leaves", "counts"),
+    [("input", 2, (2, 0)), ("output", 2, (0, 2)), ("input_output", 3, (2, 1))],
+)
+def test_descriptions_have_the_leaves_of_jax(kind, leaves, counts):
+    ref = getattr(pltpu.BufferedRef, kind)(ROWS, np.float32)
+    shapes = [leaf.shape for leaf in tree_leaves(ref)]
+    assert shapes == [(2, 4, 4), *[(2,)] * (leaves - 1)]
+    assert (ref.in_buffer_count, ref.out_buffer_count) == counts
+    assert (ref.is_input, ref.is_output) == (counts[0] > 0, counts[1] > 0)
+    assert ref.is_buffered
+    assert ref.block_shape == (4, 4)
+
+
+def test_squeezed_dimensions_are_left_out():
+    spec = pl.BlockSpec((None, 4), lambda i: (i, 0))
+
+    def kernel(x, out):
+        def run(buffer):
+            buffer = buffer.initialize_slots()
+            buffer.copy_in(x, (3,))
+            buffer.wait_in(x, (3,))
+            out[...] = jnp.broadcast_to(buffer.current_ref[...], (16, 4))
+
+        pl.run_scoped(run, pltpu.BufferedRef.input(spec, np.float32))
+
+    np.testing.assert_array_equal(call(kernel)(X), np.broadcast_to(X[3], (16, 4)))
+
+
+def scoped(spec, run):
+    def kernel(x, out):
+        del out
+        pl.run_scoped(lambda b: run(b, x), pltpu.BufferedRef.input(spec, np.float32))
+
+    return call(kernel)
+
+
+def test_wrong_uses_are_refused():
+    with pytest.raises(ValueError, match=r"copy_in_slot is not set\. Call initialize_slots"):
+        scoped(ROWS, lambda b, x: b.copy_in(x, (0,)))(X)
+    with pytest.raises(ValueError, match="copy_out_slot is not set"):
+        scoped(ROWS, lambda b, x: b.initialize_slots().copy_out(x, (0,)))(X)
+    uneven = pl.BlockSpec((5, 4), lambda i: (i, 0))
+    with pytest.raises(NotImplementedError, match="do not divide an array of shape"):
+        scoped(uneven, lambda b, x: b.initialize_slots().copy_in(x, (0,)))(X)
+    with pytest.raises(NotImplementedError, match=r"dimension Element\(block_size=4"):
+        pltpu.BufferedRef.input(pl.BlockSpec((pl.Element(4),), lambda i: (i,)), np.float32)
