@@ -12,6 +12,7 @@ from ricci_ir import (
     ShapeDtypeStruct,
     check_jaxpr,
     discharged,
+    enable_x64,
     eval_jaxpr,
     live_program,
     make_jaxpr,
@@ -117,6 +118,25 @@ def test_written_values_have_the_type_of_the_reference():
     ref[0, 0] = 5
     ref[0] = np.arange(4.0)  # float64 stands for float32
     assert ref[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("write", [refs.swap, lambda ref, i, x: ref.__setitem__(i, x)])
+def test_integers_are_stored_as_those_of_the_reference(write, wide):
+    """As in JAX, integers alone: sums of int32 are int64 with 64-bit types."""
+    with enable_x64(wide):
+        for value in (np.int32([70000]), np.uint8([7]), np.int64([70000])):
+            for dtype in (np.int32, np.int16, np.uint32):
+                ref = refs.new_ref(np.zeros(1, dtype))
+                write(ref, ..., value)
+                assert ref.dtype == dtype
+                np.testing.assert_array_equal(ref[...], value.astype(dtype))
+        narrow = refs.new_ref(np.zeros(1, np.int16))
+        for value in (np.float32([1]), np.array([True])):
+            with pytest.raises(ValueError, match="Convert it with astype"):
+                write(narrow, ..., value)
+        with pytest.raises(ValueError, match="Convert it with astype"):
+            refs.addupdate(narrow, ..., np.int32([1]))
 
 
 def test_reading_and_writing_have_effects():

@@ -156,7 +156,8 @@ def set(ref: ir.Ref | TransformedRef, idx: Any, value: ir.ArrayLike) -> None:
 
     Args:
       ref, idx: see ``get``.
-      value: an array of the shape and dtype of what is there, or a scalar for a scalar.
+      value: an array of the shape and dtype of what is there, or a scalar for a scalar. Integers
+        are converted to other integers.
 
     Raises:
       ValueError: if the shape or the dtype of ``value`` is another.
@@ -187,7 +188,8 @@ def swap(
 
     Args:
       ref, idx: see ``get``.
-      value: an array of the shape and dtype of what is there, or a scalar for a scalar.
+      value: an array of the shape and dtype of what is there, or a scalar for a scalar. Integers
+        are converted to other integers.
 
     Returns:
       An array: the previous value.
@@ -227,12 +229,16 @@ def addupdate(ref: ir.Ref | TransformedRef, idx: Any, x: ir.ArrayLike) -> None:
       Ref([31.,  2.,  3.], dtype=float32)
     """
     base, transforms, operands = _located("addupdate", ref, idx)
-    x = _fitting(base, transforms, operands, x)
+    x = _fitting(base, transforms, operands, x, converts_integers=False)
     primitives.addupdate_p.bind(base, x, *operands, transforms=transforms)
 
 
 def _fitting(
-    ref: Any, transforms: tuple[Form, ...], operands: tuple[ir.ArrayLike, ...], x: ir.ArrayLike
+    ref: Any,
+    transforms: tuple[Form, ...],
+    operands: tuple[ir.ArrayLike, ...],
+    x: ir.ArrayLike,
+    converts_integers: bool = True,
 ) -> ir.ArrayLike:
     """Check and convert a value to the type of the part of a reference that it is written to."""
     if transforms:
@@ -249,7 +255,8 @@ def _fitting(
             f"{expected.shape} of a reference of type {ref.aval}. Values are not broadcast: use "
             f"jnp.full({expected.shape}, value)."
         )
-    if aval.dtype != expected.dtype and not _gives_way(aval, expected.dtype):
+    integers = converts_integers and _are_integers(aval.dtype, expected.dtype)
+    if aval.dtype != expected.dtype and not (integers or _gives_way(aval, expected.dtype)):
         raise ValueError(
             f"a value of dtype {aval.dtype} is written to a reference of type {ref.aval}. "
             f"Convert it with astype({str(expected.dtype)!r})."
@@ -259,6 +266,11 @@ def _fitting(
 
 # Kinds of numbers, each of which includes those before it.
 _kinds: tuple[type[np.generic], ...] = (np.integer, np.floating, np.complexfloating)
+
+
+def _are_integers(*dtypes: Any) -> bool:
+    """Whether dtypes are of integers, which stores convert to any width, as in JAX."""
+    return all(ir.issubdtype(dtype, np.integer) for dtype in dtypes)
 
 
 def _gives_way(value_aval: Any, dtype: Any) -> bool:
