@@ -200,7 +200,7 @@ def test_wrong_names_of_devices_are_refused(eight_devices):
         _mapped(_sent_to((0, 1)))(X)
     with pytest.raises(ValueError, match="names the axis 'j'"):
         _mapped(_sent_to({"j": 1}))(X)
-    with pytest.raises(ValueError, match="Call the kernel in a function that shard_map maps"):
+    with pytest.raises(ValueError, match="Call it in a function that shard_map maps"):
         pl.pallas_call(
             _sent_to((0,)),
             ricci.ShapeDtypeStruct((8, 4), np.float32),

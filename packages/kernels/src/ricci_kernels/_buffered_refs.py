@@ -12,14 +12,16 @@ from ricci_numpy.authoring import Window
 from ricci_pytree import register_pytree_node
 
 from ._accesses import Reference
-from ._copies import make_async_copy
+from ._copies import AsyncCopyDescriptor, make_async_copy
 from ._memory_spaces import SemaphoreType, TPUMemorySpace
-from ._specs import Blocked, BlockSpec, Squeezed
+from ._specs import BlockDim, Blocked, BlockSpec, Squeezed
 from ._tpu_parameters import BufferType
 
 __all__: list[str] = []
 
 _SLOTS = ("copy_in_slot", "wait_in_slot", "copy_out_slot", "wait_out_slot")
+type _BlockType = ir.DTypeLike | ir.ShapedArray | ir.ShapeDtypeStruct
+
 _LEAVES = ("window_ref", *_SLOTS, "sem_recvs", "sem_sends")
 
 
@@ -74,7 +76,7 @@ class BufferedRef:
     def create(
         cls,
         spec: BlockSpec,
-        dtype_or_type: Any,
+        dtype_or_type: _BlockType,
         buffer_type: BufferType,
         buffer_count: int | tuple[int, int],
         grid_rank: int | None = None,
@@ -96,7 +98,7 @@ class BufferedRef:
         pair = buffer_count if isinstance(buffer_count, tuple) else (buffer_count, buffer_count)
         counts = (pair[0] if is_input else 0, pair[1] if is_output else 0)
         is_type = not isinstance(dtype_or_type, type) and hasattr(dtype_or_type, "shape")
-        dtype = dtype_or_type.dtype if is_type else dtype_or_type
+        dtype: Any = dtype_or_type.dtype if is_type else dtype_or_type  # pyright: ignore
         sizes = [_size(dim) for dim in spec.block_shape or () if not _is_squeezed(dim)]
         slots = max(*counts, 1)
         window = TPUMemorySpace.VMEM((slots, *sizes), dtype)
@@ -113,31 +115,46 @@ class BufferedRef:
 
     @classmethod
     def input(
-        cls, spec: BlockSpec, dtype_or_type: Any, buffer_count: int = 2, **options: Any
+        cls,
+        spec: BlockSpec,
+        dtype_or_type: _BlockType,
+        buffer_count: int = 2,
+        grid_rank: int | None = None,
+        **options: object,
     ) -> "BufferedRef":
         """Describe the buffers of a block that is read; see ``create``."""
-        return cls.create(spec, dtype_or_type, BufferType.INPUT, buffer_count, **options)
+        return cls.create(spec, dtype_or_type, BufferType.INPUT, buffer_count, grid_rank, **options)
 
     @classmethod
     def output(
-        cls, spec: BlockSpec, dtype_or_type: Any, buffer_count: int = 2, **options: Any
+        cls,
+        spec: BlockSpec,
+        dtype_or_type: _BlockType,
+        buffer_count: int = 2,
+        grid_rank: int | None = None,
+        **options: object,
     ) -> "BufferedRef":
         """Describe the buffers of a block that is written; see ``create``."""
-        return cls.create(spec, dtype_or_type, BufferType.OUTPUT, buffer_count, **options)
+        return cls.create(
+            spec, dtype_or_type, BufferType.OUTPUT, buffer_count, grid_rank, **options
+        )
 
     @classmethod
     def input_output(
         cls,
         spec: BlockSpec,
-        dtype_or_type: Any,
+        dtype_or_type: _BlockType,
         buffer_count: int | tuple[int, int] = (2, 1),
-        **options: Any,
+        grid_rank: int | None = None,
+        **options: object,
     ) -> "BufferedRef":
         """Describe the buffers of a block that is read and written; see ``create``."""
-        return cls.create(spec, dtype_or_type, BufferType.INPUT_OUTPUT, buffer_count, **options)
+        return cls.create(
+            spec, dtype_or_type, BufferType.INPUT_OUTPUT, buffer_count, grid_rank, **options
+        )
 
     @property
-    def block_shape(self) -> Any:
+    def block_shape(self) -> Sequence[BlockDim | int | None] | None:
         """The shape of the block."""
         return self.spec.block_shape
 
@@ -182,22 +199,22 @@ class BufferedRef:
         return self.counts[1]
 
     @property
-    def current_copy_in_slot(self) -> Any:
+    def current_copy_in_slot(self) -> ir.Array:
         """The slot that the next block is copied to."""
         return self._slot("copy_in_slot")
 
     @property
-    def current_wait_in_slot(self) -> Any:
+    def current_wait_in_slot(self) -> ir.Array:
         """The slot whose copy is waited for next."""
         return self._slot("wait_in_slot")
 
     @property
-    def current_copy_out_slot(self) -> Any:
+    def current_copy_out_slot(self) -> ir.Array:
         """The slot that the next block is copied from."""
         return self._slot("copy_out_slot")
 
     @property
-    def current_wait_out_slot(self) -> Any:
+    def current_wait_out_slot(self) -> ir.Array:
         """The slot whose copy out is waited for next."""
         return self._slot("wait_out_slot")
 
@@ -231,10 +248,10 @@ class BufferedRef:
 
     def with_slot_index(
         self,
-        copy_in_slot: Any = None,
-        copy_out_slot: Any = None,
-        wait_in_slot: Any = None,
-        wait_out_slot: Any = None,
+        copy_in_slot: ir.ArrayLike | None = None,
+        copy_out_slot: ir.ArrayLike | None = None,
+        wait_in_slot: ir.ArrayLike | None = None,
+        wait_out_slot: ir.ArrayLike | None = None,
     ) -> "BufferedRef":
         """A copy with some of the slots replaced, such as those that a loop carries."""
         slots = {
@@ -249,7 +266,7 @@ class BufferedRef:
         """A copy with another block."""
         return replace(self, spec=spec)
 
-    def compute_index(self, *grid_indices: Any) -> Any:
+    def compute_index(self, *grid_indices: ir.ArrayLike) -> object:
         """The index of the block at a position in the grid."""
         index_map = self.spec.index_map
         if index_map is None:
@@ -259,7 +276,7 @@ class BufferedRef:
     def compute_slice(self, grid_indices: Sequence[Any]) -> tuple[Any, ...]:
         """The part of the array that is the block at a position in the grid."""
         index = self.compute_index(*grid_indices)
-        places = index if isinstance(index, list | tuple) else (index,)
+        places: Sequence[Any] = index if isinstance(index, list | tuple) else (index,)
         return tuple(
             [
                 place if _is_squeezed(dim) else Window(place * _size(dim), _size(dim))
@@ -283,7 +300,9 @@ class BufferedRef:
         """Wait for the copy from the current slot."""
         self._copy(dst_ref, grid_indices, "wait_out_slot", is_in=False).wait()
 
-    def _copy(self, ref: Reference, grid_indices: Sequence[Any], kind: str, is_in: bool) -> Any:
+    def _copy(
+        self, ref: Reference, grid_indices: Sequence[Any], kind: str, is_in: bool
+    ) -> AsyncCopyDescriptor:
         for dim, length in zip(self.spec.block_shape or (), ref.shape, strict=True):
             if length % _size(dim):
                 raise NotImplementedError(
@@ -297,7 +316,7 @@ class BufferedRef:
             return make_async_copy(block, window, self.sem_recvs.at[slot])
         return make_async_copy(window, block, self.sem_sends.at[slot])
 
-    def _slot(self, kind: str) -> Any:
+    def _slot(self, kind: str) -> ir.Array:
         value = getattr(self, kind)
         if value is None:
             raise ValueError(
@@ -313,15 +332,17 @@ class BufferedRef:
         return replace(self, **{kind: value + jnp.asarray(predicate).astype(np.uint32)})
 
 
-def _is_squeezed(dim: Any) -> bool:
+def _is_squeezed(dim: BlockDim | int | None) -> bool:
     return dim is None or isinstance(dim, Squeezed)
 
 
-def _size(dim: Any) -> int:
+def _size(dim: BlockDim | int | None) -> int:
     if _is_squeezed(dim):
         return 1
-    if isinstance(dim, Blocked) or hasattr(dim, "__index__"):
-        return getattr(dim, "block_size", dim)
+    if isinstance(dim, Blocked):
+        return dim.block_size
+    if isinstance(dim, int):
+        return dim
     raise NotImplementedError(
         f"BufferedRef: a dimension {dim!r} of a block is not supported. Write an int or None."
     )
@@ -332,7 +353,9 @@ def _flatten(ref: BufferedRef) -> tuple[list[Any], Any]:
     return [getattr(ref, name) for name in _LEAVES], static
 
 
-def _unflatten(static: Any, leaves: Sequence[Any]) -> BufferedRef:
+def _unflatten(
+    static: tuple[BlockSpec, BufferType, tuple[int, int], int | None], leaves: Sequence[Any]
+) -> BufferedRef:
     return BufferedRef(*static, **dict(zip(_LEAVES, leaves, strict=True)))
 
 

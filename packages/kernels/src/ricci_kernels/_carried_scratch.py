@@ -65,15 +65,17 @@ def _overwritten(
     return overwritten
 
 
-def _known(atom: ir.Atom, known: dict[ir.Var, Any]) -> Any:
+def _known(atom: ir.Atom, known: dict[ir.Var, Any]) -> ir.ArrayLike | None:
     return atom.val if type(atom) is ir.Literal else known.get(atom)  # pyright: ignore
 
 
-def _clamped(index: Any, count: int) -> int:
-    return min(max(int(index), 0), count - 1)
+def _clamped(index: ir.ArrayLike, count: int) -> int:
+    return min(max(int(np.asarray(index)), 0), count - 1)
 
 
-def _passed(jaxpr: ir.Jaxpr, operands: Sequence[ir.Atom], table: dict[ir.Var, Any]) -> Any:
+def _passed[T](
+    jaxpr: ir.Jaxpr, operands: Sequence[ir.Atom], table: dict[ir.Var, T]
+) -> dict[ir.Var, T]:
     """The entries of a table by variable for the arguments of a nested jaxpr."""
     pairs = zip(jaxpr.invars, operands, strict=True)
     return {v: table[x] for v, x in pairs if type(x) is ir.Var and x in table}

@@ -39,10 +39,10 @@ def device_number(name: str, device_id: DeviceId, kind: DeviceIdType) -> tuple[M
     names = [axis for axis, _ in axes]
     if not axes:
         raise ValueError(
-            f"{name}: there is no other device. Call the kernel in a function that shard_map maps."
+            f"{name}: the kernel runs on one device. Call it in a function that shard_map maps."
         )
     if kind is DeviceIdType.LOGICAL:
-        return axes, jnp.asarray(device_id, np.int32)
+        return axes, jnp.asarray(device_id, np.int32)  # pyright: ignore[reportArgumentType]
     if isinstance(device_id, Mapping):
         positions: dict[Any, Any] = dict(device_id)
     else:

@@ -41,7 +41,7 @@ class _Block(ir.TupleRecord):
         return ", ".join(texts[:3]) + (", …" if len(texts) > 3 else "")
 
 
-def draw(fun: Callable[..., Any], *args: Any, step: int | None = None) -> str:
+def draw(fun: Callable[..., Any], *args: object, step: int | None = None) -> str:
     """Draw the grid of a kernel: the blocks of each operand, and the steps that visit them.
 
     A block has the numbers of the steps that read or write it, in the order in which they run; a

@@ -28,8 +28,8 @@ def emit_pipeline(
     body: Callable[..., Any],
     *,
     grid: Sequence[Any],
-    in_specs: Any = (),
-    out_specs: Any = (),
+    in_specs: BlockSpec | Sequence[BlockSpec] = (),
+    out_specs: BlockSpec | Sequence[BlockSpec] = (),
     tiling: object = None,
     core_axis: object = None,
     core_axis_name: object = None,
@@ -99,7 +99,11 @@ def emit_pipeline(
 
 
 def emit_pipeline_with_allocations(
-    body: Callable[..., Any], *, grid: Sequence[Any], in_specs: Any = (), out_specs: Any = ()
+    body: Callable[..., Any],
+    *,
+    grid: Sequence[Any],
+    in_specs: BlockSpec | Sequence[BlockSpec] = (),
+    out_specs: BlockSpec | Sequence[BlockSpec] = (),
 ) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:
     """Make a pipeline, and a function that describes the buffers of its blocks.
 
@@ -133,7 +137,7 @@ def emit_pipeline_with_allocations(
     kinds = [BufferType.INPUT] * len(inputs) + [BufferType.OUTPUT] * len(outputs)
     rank = len(grid) if isinstance(grid, list | tuple) else 1
 
-    def allocations(*refs: Any) -> tuple[BufferedRef, ...]:
+    def allocations(*refs: ir.Ref) -> tuple[BufferedRef, ...]:
         rows = zip((*inputs, *outputs), refs, kinds, strict=True)
         return tuple([BufferedRef.create(s, ref.dtype, k, 2, rank) for s, ref, k in rows])
 

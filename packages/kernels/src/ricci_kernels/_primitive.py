@@ -71,7 +71,9 @@ def _linearize(tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **par
     return _with_values_of_kernel(results, primals, params)
 
 
-def _with_values_of_kernel(results: Any, primals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _with_values_of_kernel(
+    results: tuple[list[ir.Array], list[Any]], primals: Sequence[Any], params: dict[str, Any]
+) -> tuple[list[ir.Array], list[Any]]:
     """The results of a derivative rule with the values that the compiled kernel computes."""
     if params["interpret"]:
         return results

@@ -133,7 +133,7 @@ def block_starts(call: RecordedCall, mapping: BlockMapping) -> np.ndarray:
     return np.stack([np.broadcast_to(np.asarray(c), steps) for c in columns], 1) * np.array(counts)
 
 
-def _index(mapping: BlockMapping, scalars: Sequence[Any], *position: Any) -> list[Any]:
+def _index(mapping: BlockMapping, scalars: Sequence[Any], *position: ir.Array) -> list[Any]:
     return index_of(mapping, position, scalars)
 
 

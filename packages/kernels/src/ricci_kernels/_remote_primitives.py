@@ -30,19 +30,19 @@ def _names(axes: MeshAxes) -> tuple[Hashable, ...]:
 
 
 class _Arrivals:
-    """What the devices send in one operation."""
+    """The values that devices send in one operation."""
 
-    def __init__(self, axes: MeshAxes, device: Any):
+    def __init__(self, axes: MeshAxes, device: ir.Array):
         self.names = _names(axes)
         self.count = int(np.prod([size for _, size in axes]))
         self.position = ir.axis_position.call(self.names)
         self.targets = self.gathered(device)
 
-    def gathered(self, x: Any) -> Any:
+    def gathered(self, x: ir.Array) -> ir.Array:
         """The value on each device."""
         return ir.axis_members.call(x, self.names)
 
-    def is_arriving(self, sender: int) -> Any:
+    def is_arriving(self, sender: int) -> ir.Array:
         """Whether a device sends to this one."""
         return self.targets[sender] == self.position
 
@@ -59,10 +59,10 @@ class _Arrivals:
         ]
 
 
-def _start_discharge(*operands: Any, forms: Forms, axes: MeshAxes) -> list[Any]:
+def _start_discharge(*operands: ir.Ref | ir.Array, forms: Forms, axes: MeshAxes) -> list[Any]:
     source, _, sent, _ = references_of(operands, forms)
     parts = split_references(operands, forms)
-    arrivals = _Arrivals(axes, operands[-1])
+    arrivals = _Arrivals(axes, operands[-1])  # pyright: ignore
     values = arrivals.gathered(source[...])
     targets, semaphores = (arrivals.views(*parts[i], forms[i][1]) for i in (1, 3))
     for sender, (target, semaphore) in enumerate(zip(targets, semaphores, strict=True)):
@@ -73,10 +73,10 @@ def _start_discharge(*operands: Any, forms: Forms, axes: MeshAxes) -> list[Any]:
     return []
 
 
-def _signal_discharge(*operands: Any, forms: Forms, axes: MeshAxes) -> list[Any]:
+def _signal_discharge(*operands: ir.Ref | ir.Array, forms: Forms, axes: MeshAxes) -> list[Any]:
     ((ref, positions),) = split_references(operands, forms)
-    arrivals = _Arrivals(axes, operands[-1])
-    counts = arrivals.gathered(operands[-2])
+    arrivals = _Arrivals(axes, operands[-1])  # pyright: ignore
+    counts = arrivals.gathered(operands[-2])  # pyright: ignore
     for sender, semaphore in enumerate(arrivals.views(ref, positions, forms[0][1])):
         is_arriving = arrivals.is_arriving(sender)
         count_now(semaphore, jnp.where(is_arriving, counts[sender], np.int32(0)))

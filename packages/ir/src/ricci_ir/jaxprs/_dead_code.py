@@ -252,7 +252,7 @@ def live_call(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> 
 
 
 def live_whole(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> None:
-    """The ``dead_code`` rule of an operation that is partitioned over devices by a rule of its own.
+    """The ``dead_code`` rule of an operation with a rule for its partitioning over devices.
 
     It stays as it is: its jaxpr in its place would be partitioned by the compiler.
     """

@@ -76,7 +76,9 @@ def autotune[**P, R](
     """
     options = [dict(candidate) for candidate in candidates]
     if not options:
-        raise ValueError("autotune: there are no candidates.")
+        raise ValueError(
+            "autotune: candidates is empty; give at least one dict of keyword arguments."
+        )
     return Autotuned(fun, options, repeats)
 
 
@@ -236,12 +238,12 @@ class _Place:
             basis = f"timed on {self.kind}"
         self.basis: str = basis
 
-    def arrays(self) -> Any:
+    def arrays(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """The arguments, with arrays in place of types: random floats, zeros of other dtypes."""
         return tree_map(_array, self._arguments)
 
 
-def _array(x: Any) -> Any:
+def _array(x: object) -> object:
     if not isinstance(x, ir.ShapeDtypeStruct):
         return x
     if not ir.issubdtype(x.dtype, np.floating):
@@ -249,6 +251,6 @@ def _array(x: Any) -> Any:
     return np.random.default_rng(0).standard_normal(x.shape, np.float32).astype(x.dtype)
 
 
-def _described(x: Any) -> Any:
+def _described(x: object) -> object:
     """The type of a traced array, and other arguments unchanged."""
     return ir.ShapeDtypeStruct(x.shape, x.dtype) if isinstance(x, ir.Tracer) else x
