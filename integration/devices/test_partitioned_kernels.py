@@ -290,6 +290,18 @@ def test_dead_code_leaves_custom_partitioning_to_its_rule(eight_devices, dead):
     np.testing.assert_allclose(leaves[0], np.sin(np.arange(8)), rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_exported_kernels_need_no_other_process(eight_devices, kind):
+    call, arguments, _ = CASES["blocks of rows"]
+    mesh = ricci.make_mesh((4, 2), ("i", "j"), axis_types=(kind, kind))
+    with ricci.set_mesh(mesh):
+        x = ricci.device_put(X, NamedSharding(mesh, arguments[0][1]))
+        exported = ricci.export.export(ricci.jit(call))(x)
+        assert "CustomSPMDPartitioning" not in exported.mlir_module()
+        again = ricci.export.deserialize(exported.serialize())
+        np.testing.assert_array_equal(np.asarray(again.call(x)), call(X))
+
+
 ROWS_OF_TILES = pl.BlockSpec((8, 128), lambda i: (i, 0))
 
 

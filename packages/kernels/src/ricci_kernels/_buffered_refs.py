@@ -275,8 +275,8 @@ class BufferedRef:
 
     def compute_slice(self, grid_indices: Sequence[Any]) -> tuple[Any, ...]:
         """The part of the array that is the block at a position in the grid."""
-        index = self.compute_index(*grid_indices)
-        places: Sequence[Any] = index if isinstance(index, list | tuple) else (index,)
+        index: Any = self.compute_index(*grid_indices)
+        places = index if isinstance(index, list | tuple) else (index,)
         return tuple(
             [
                 place if _is_squeezed(dim) else Window(place * _size(dim), _size(dim))

@@ -272,6 +272,9 @@ def lower_partitioned(
         )
         return call.on_shards({"devices": module.num_partitions}, {})
     is_asked = ctx.platform == "cpu" and len(module.devices) == module.num_partitions
+    # An exported module, the only kind whose large constants are set apart, is compiled by another
+    # process, which XLA cannot ask.
+    is_asked = is_asked and module.large_constants is None
     return call.as_xla_asks() if is_asked and call.partition.axes else None
 
 
