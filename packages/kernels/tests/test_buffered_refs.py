@@ -126,3 +126,8 @@ def test_wrong_uses_are_refused():
         scoped(uneven, lambda b, x: b.initialize_slots().copy_in(x, (0,)))(X)
     with pytest.raises(NotImplementedError, match=r"dimension Element\(block_size=4"):
         pltpu.BufferedRef.input(pl.BlockSpec((pl.Element(4),), lambda i: (i,)), np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.dtype("float32"), "float32", jnp.float32])
+def test_the_dtype_of_a_block_is_any_dtype(dtype):
+    assert tree_leaves(pltpu.BufferedRef.input(ROWS, dtype))[0].dtype == np.float32

@@ -97,8 +97,8 @@ class BufferedRef:
         is_output = buffer_type in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT)
         pair = buffer_count if isinstance(buffer_count, tuple) else (buffer_count, buffer_count)
         counts = (pair[0] if is_input else 0, pair[1] if is_output else 0)
-        is_type = not isinstance(dtype_or_type, type) and hasattr(dtype_or_type, "shape")
-        dtype: Any = dtype_or_type.dtype if is_type else dtype_or_type  # pyright: ignore
+        is_type = isinstance(dtype_or_type, ir.ShapedArray | ir.ShapeDtypeStruct)
+        dtype = dtype_or_type.dtype if is_type else dtype_or_type
         sizes = [_size(dim) for dim in spec.block_shape or () if not _is_squeezed(dim)]
         slots = max(*counts, 1)
         window = TPUMemorySpace.VMEM((slots, *sizes), dtype)
