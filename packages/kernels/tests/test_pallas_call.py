@@ -359,3 +359,9 @@ def test_copies_within_a_buffer_and_an_array_of_semaphores():
         interpret=True,
     )
     np.testing.assert_array_equal(call(X), X)
+
+
+def test_the_reference_backend_evaluates_kernels():
+    reference = pytest.importorskip("ricci_reference", reason="another backend")
+    with ir.use_backend(reference.reference_backend):
+        np.testing.assert_array_equal(call(double, **HALVES)(X), X * 2)

@@ -35,9 +35,10 @@ class ReferenceBackend:
                 results = ir.host_rules[primitive](*args, **params)
             types: list[Any] = [ir.get_aval(x) for x in results]
             return [self.array(x, aval) for x, aval in zip(results, types, strict=True)]
-        if rule is None and primitive in ir.eager_rules:
+        eager = ir.eager_rules.get(primitive)
+        if rule is None and eager is not None and eager is not ir.as_equation:
             with ir.set_trace(ir.eval_trace):
-                return ir.eager_rules[primitive](*args, **params)
+                return eager(*args, **params)
         if rule is None and primitive in ir.program_rules:
             jaxpr, _ = ir.program_rules[primitive](**params)
             return run_jaxpr(jaxpr, args)
