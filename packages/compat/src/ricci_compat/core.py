@@ -8,6 +8,7 @@ import numpy as np
 import ricci_ir as ir
 
 from . import custom_calls as _custom_calls  # noqa: F401 - registers its rule
+from . import library_forms as _library_forms  # noqa: F401 - registers the forms
 
 array_types: frozenset[type] = frozenset(
     {np.ndarray, np.longlong, *(dtype.type for dtype in ir.array_dtypes)}

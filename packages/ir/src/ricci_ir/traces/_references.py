@@ -14,7 +14,7 @@ from ricci_ir._source import Source
 from ricci_ir.types import AbstractRef, AbstractValue
 
 from ._primitive import Primitive, RuleTable, primitive_classes, rule_table
-from ._trace import Trace, Tracer, context, leaked_tracer
+from ._trace import Trace, Tracer, context, leaked_tracer, library_forms
 
 __all__ = ["BracketedReference", "check_distinct", "check_distinct_operands", "check_returned"]
 __all__ += ["check_takes_references", "check_write", "discharge_rules", "DischargedPrimitive"]
@@ -449,6 +449,9 @@ class DischargedPrimitive(Primitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive in the current trace."""
+        form = library_forms.get(self)
+        if form is not None and form.mark in params:
+            args, params = form.read(args, params)
         trace = context.trace
         if not trace.records_references and self.effects is not None:
             effects = self.effects(params)

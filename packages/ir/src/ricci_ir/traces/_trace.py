@@ -7,7 +7,7 @@ it. A trace none of whose tracers is an operand forwards it to its parent, down 
 import threading
 from collections.abc import Callable, Sequence
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from ricci_ir.types import AbstractValue, check_index, check_number, check_truth
 from ._array_type import Array, register_array_type
 
 __all__ = ["check_derivative", "context", "enclosing", "eval_context", "ContextBlock", "eval_trace"]
-__all__ += ["EvalTrace", "is_concrete", "is_under", "leaked_tracer", "library_trace_rules"]
-__all__ += ["set_trace", "Trace", "Tracer"]
+__all__ += ["EvalTrace", "is_concrete", "is_under", "leaked_tracer", "library_forms"]
+__all__ += ["library_trace_rules", "LibraryForm", "set_trace", "Trace", "Tracer"]
 
 
 # For type checkers a tracer is an ``Array``; at run time ``Array`` recognises registered classes.
@@ -40,6 +40,24 @@ class Named(Protocol):
 
 # By primitive, its application by a trace that is written for JAX and may have a method for it.
 library_trace_rules: "dict[Any, Callable[[Trace, Any, tuple[Any, ...], dict[str, Any]], Any]]" = {}
+
+
+class LibraryForm(NamedTuple):
+    """The parameters of a primitive as interpreters written for JAX read and give them.
+
+    Attributes:
+      mark: the name of a parameter that only this form has.
+      read: maps operands and parameters in this form to those of the primitive.
+      write: maps operands and parameters of the primitive to parameters in this form.
+    """
+
+    mark: str
+    read: Callable[[tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
+    write: Callable[[tuple[Any, ...], dict[str, Any]], dict[str, Any]]
+
+
+# By primitive, for calls and loops whose parameters are not those of JAX.
+library_forms: dict[Any, LibraryForm] = {}
 
 
 @without_boundaries
@@ -85,6 +103,9 @@ class Trace:
         rule = library_trace_rules.get(primitive)
         if rule is not None:
             return rule(self, primitive, args, params)
+        form = library_forms.get(primitive)
+        if form is not None:
+            params = form.write(args, params)
         return self.process_primitive(primitive, args, params)
 
     def process_primitive(self, primitive: Any, tracers: Any, params: dict[str, Any]) -> Any:
