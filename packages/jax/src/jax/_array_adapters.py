@@ -1,7 +1,7 @@
 """Promotion of operands, contractions and types of arrays, in JAX's private forms."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import opt_einsum
@@ -13,15 +13,6 @@ from ricci_numpy import authoring
 
 Shape = Sequence[int]
 DType = np.dtype
-
-
-class SupportsDType(Protocol):
-    """An object with a dtype."""
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Return the dtype."""
-        ...
 
 
 def _as_arrays(operands: Sequence[ir.ArrayLike]) -> list[ir.Array]:

@@ -7,7 +7,7 @@ mypy, which does not infer it in modules that import each other.
 
 from collections.abc import Sequence
 from types import EllipsisType, UnionType
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -80,6 +80,7 @@ def _name(annotation: object) -> str:
     return annotation.__qualname__ if isinstance(annotation, type) else str(annotation)
 
 
+@runtime_checkable
 class SupportsDType(Protocol):
     """Something that has a dtype, such as ``numpy.float32`` of the NumPy API."""
 

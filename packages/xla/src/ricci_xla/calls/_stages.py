@@ -1,7 +1,16 @@
 """The stages of ``jit`` as objects: ``Traced``, ``Lowered``, ``Compiled``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Self, final, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Protocol,
+    Self,
+    final,
+    overload,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -40,6 +49,7 @@ class _Untyped:
     """A class that matches only parameters without an annotation."""
 
 
+@runtime_checkable
 class Wrapped[**P, R](Protocol):
     """A jitted function, which can also be traced, lowered and compiled in separate steps.
 
