@@ -1,6 +1,7 @@
 """Classes of immutable values with named fields."""
 
 import copy
+import dataclasses
 import pickle
 
 import pytest
@@ -29,6 +30,13 @@ def test_values_are_equal_by_class_and_fields():
 
 def test_fields_are_printed_but_for_hidden_ones():
     assert repr(Named(1, _hidden="no")) == "Named(x=1, y=0, name='origin')"
+
+
+def test_the_functions_of_dataclasses_take_records():
+    point = Named(1, 2, name="far")
+    assert dataclasses.asdict(point) == {"x": 1, "y": 2, "_hidden": "", "name": "far"}
+    assert dataclasses.replace(point, y=3) == Named(1, 3, name="far")
+    assert [(f.name, f.type) for f in dataclasses.fields(Point)][:2] == [("x", int), ("y", int)]
 
 
 def test_values_are_copied_and_pickled():

@@ -1,6 +1,7 @@
 """The pullback that ``vjp`` returns: a pytree of residuals, which users may read and replace."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import compress
 from types import NoneType
 from typing import Any, Self, final
@@ -101,7 +102,16 @@ class Pullback:
     It is a pytree of the residuals, which are literals in the equations of its tape.
     """
 
-    __slots__ = ("__weakref__", "_args", "_parts", "_primal_ids", "eqns", "signature", "tangents")
+    __slots__ = (
+        "__weakref__",
+        "_args",
+        "_fun",
+        "_parts",
+        "_primal_ids",
+        "eqns",
+        "signature",
+        "tangents",
+    )
 
     def __init__(
         self,
@@ -118,6 +128,7 @@ class Pullback:
         # Residuals are compared by identity. The arguments themselves are not stored.
         self._primal_ids = primal_ids
         self._parts: tuple[list[Any], Template] | None = None
+        self._fun: Callable[[Sequence[ir.ArrayLike]], Pullback] | None = None
 
     def _split(self) -> tuple[list[Any], Template]:
         """Return the residuals, and the equations without them."""
@@ -142,22 +153,37 @@ class Pullback:
         self.eqns = parts[1].filled(values)
         return self._parts
 
-    def flatten(self) -> tuple[list[Any], tuple[Template, Tangents, Signature]]:
-        """Return the residuals, and the static data."""
+    def flatten(self) -> tuple[list[Any], Any]:
+        """Return the residuals, and the static data: ``fun`` if it was assigned, else its parts."""
         values, template = self._split()
-        return values, (template, self.tangents, self.signature)
+        return values, self._fun or (template, self.tangents, self.signature)
 
     @classmethod
-    def unflatten(
-        cls, data: tuple[Template, Tangents, Signature], values: Sequence[ir.ArrayLike]
-    ) -> Self:
+    def unflatten(cls, data: Any, values: Sequence[ir.ArrayLike]) -> Self:
         """Return the function with this static data and these residuals."""
+        if callable(data):
+            pullback: Any = data(values)
+            pullback._fun = data
+            return pullback
         template, tangents, signature = data
         pullback = cls(template.filled(values), tangents, signature)
         # The template stays the same object through flattening and unflattening: templates are
         # compared by identity, so ``jit`` recognizes the structure.
         pullback._parts = (list(values), template)
         return pullback
+
+    @property
+    def fun(self) -> "Callable[[Sequence[ir.ArrayLike]], Pullback]":
+        """The pullback as a function of its residuals: the static data of the pytree.
+
+        A wrapper of it may be assigned, for instance one that equals that of another pullback.
+        """
+        data = self._split()[1], self.tangents, self.signature
+        return self._fun or partial(type(self).unflatten, data)
+
+    @fun.setter
+    def fun(self, fun: "Callable[[Sequence[ir.ArrayLike]], Pullback]") -> None:
+        self._fun = fun
 
     @property
     def in_tree(self) -> pytree.PyTreeDef:
@@ -187,8 +213,8 @@ class Pullback:
         trees = {name: fields.pop(name) for name in ("in_tree", "out_tree") if name in fields}
         if unknown := fields.keys() - {"args_res", "opaque_residuals"}:
             raise TypeError(f"replace: {type(self).__name__} has no field {min(unknown)!r}.")
-        values, (template, tangents, signature) = self.flatten()
-        copied = self.unflatten((template, tangents, signature._replace(**trees)), values)
+        values, template = self._split()
+        copied = self.unflatten((template, self.tangents, self.signature._replace(**trees)), values)
         copied._args = self._args and list(self._args)
         for name, value in fields.items():
             setattr(copied, name, value)

@@ -7,6 +7,7 @@ share their methods.
 
 from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import make_dataclass
 from typing import Any, Self, dataclass_transform
 
 __all__ = ["Record", "TupleRecord"]
@@ -34,6 +35,15 @@ def _values(
     return values
 
 
+class _DataclassFields:
+    """The attribute by which ``dataclasses`` reads the fields of a class, made when it is read."""
+
+    def __get__(self, instance: object, cls: type["Record"]) -> Mapping[str, Any]:
+        fields = [(field, cls._annotation(field)) for field in cls._fields]
+        described: Any = make_dataclass(cls.__name__, fields)
+        return described.__dataclass_fields__
+
+
 @dataclass_transform(frozen_default=True)
 class Record:
     """A base of classes of immutable values, whose annotated attributes are the fields.
@@ -54,6 +64,11 @@ class Record:
     """
 
     _fields = ()
+    __dataclass_fields__ = _DataclassFields()
+
+    @classmethod
+    def _annotation(cls, field: str) -> Any:
+        return next(c.__annotations__[field] for c in cls.__mro__ if field in c.__annotations__)
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)

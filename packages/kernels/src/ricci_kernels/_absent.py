@@ -1,11 +1,14 @@
 """Names of JAX's kernel languages that are not implemented, and names under which it had others.
 
 Libraries import such names before they need them, so they exist: as classes that may be subclassed,
-subscripted and named in annotations. To call one raises an error.
+subscripted and named in annotations. To call one raises an error, except in the body of a module
+or class that is imported: libraries decorate functions there that only some machines run.
 """
 
+import inspect
+import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import ricci_ir as ir
 
@@ -20,7 +23,11 @@ class AbsentType(type):
             raise AttributeError(name)
         return absent_name(f"{cls.__name__}.{name}")
 
-    def __call__(cls, *args: object, **kwargs: object) -> NoReturn:
+    def __call__(cls, *args: object, **kwargs: object) -> type:
+        caller = sys._getframe(1)
+        in_body = not caller.f_code.co_flags & inspect.CO_OPTIMIZED
+        if in_body and caller.f_globals.get("__name__") != "__main__":
+            return absent_name(cls.__name__)
         raise NotImplementedError(
             f"{cls.__name__} is not supported in kernels written in Python (Pallas): write the "
             "operation with lax or numpy, or call a compiled kernel with jax.ffi.ffi_call."

@@ -114,7 +114,7 @@ class ShapeDtypeStruct:
                 f"ShapeDtypeStruct is immutable: {name} cannot be assigned. "
                 f"Use .update({name}=...), which returns a changed copy."
             )
-        raise AttributeError(f"ShapeDtypeStruct has no attribute {name!r}")
+        super().__setattr__(name, value)  # an attribute of a subclass
 
     @staticmethod
     def like(x: object) -> "ShapeDtypeStruct":
