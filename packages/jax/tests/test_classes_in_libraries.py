@@ -67,7 +67,7 @@ def test_dimensions_of_a_ragged_product_are_a_dataclass():
 def test_names_of_kernel_languages_may_be_called_where_a_module_is_imported():
     body = "decorated = gpu.inline_mgpu()(lambda _: None)\nlayout = gpu.Layout.WGMMA.reduce(0)"
     module = types.ModuleType("library")
-    module.gpu = mosaic_gpu
+    vars(module)["gpu"] = mosaic_gpu
     exec(body, module.__dict__)
     for name in ("decorated", "layout"):
         with pytest.raises(NotImplementedError, match="kernels"):

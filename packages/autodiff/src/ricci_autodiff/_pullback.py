@@ -95,6 +95,11 @@ def saveable_leaves(tree: pytree.PyTreeDef, flags: object) -> list[bool]:
     return leaves
 
 
+type _StaticData = (
+    tuple[Template, Tangents, Signature] | Callable[[Sequence[ir.ArrayLike]], Pullback]
+)
+
+
 @final
 class Pullback:
     """The transposed derivative: maps a cotangent of the result to cotangents of the arguments.
@@ -153,13 +158,13 @@ class Pullback:
         self.eqns = parts[1].filled(values)
         return self._parts
 
-    def flatten(self) -> tuple[list[Any], Any]:
+    def flatten(self) -> tuple[list[Any], _StaticData]:
         """Return the residuals, and the static data: ``fun`` if it was assigned, else its parts."""
         values, template = self._split()
         return values, self._fun or (template, self.tangents, self.signature)
 
     @classmethod
-    def unflatten(cls, data: Any, values: Sequence[ir.ArrayLike]) -> Self:
+    def unflatten(cls, data: _StaticData, values: Sequence[ir.ArrayLike]) -> Self:
         """Return the function with this static data and these residuals."""
         if callable(data):
             pullback: Any = data(values)

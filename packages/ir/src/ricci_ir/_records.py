@@ -38,7 +38,7 @@ def _values(
 class _DataclassFields:
     """The attribute by which ``dataclasses`` reads the fields of a class, made when it is read."""
 
-    def __get__(self, instance: object, cls: type["Record"]) -> Mapping[str, Any]:
+    def __get__(self, instance: object, cls: type["Record"]) -> Mapping[str, object]:
         fields = [(field, cls._annotation(field)) for field in cls._fields]
         described: Any = make_dataclass(cls.__name__, fields)
         return described.__dataclass_fields__
@@ -67,7 +67,7 @@ class Record:
     __dataclass_fields__ = _DataclassFields()
 
     @classmethod
-    def _annotation(cls, field: str) -> Any:
+    def _annotation(cls, field: str) -> object:
         return next(c.__annotations__[field] for c in cls.__mro__ if field in c.__annotations__)
 
     def __init_subclass__(cls) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,6 @@ sharding_of_spec: Hook[Callable[[Any], Any]] = Hook(
 _fields = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref", "_memory_space")
 
 
-@final
 class ShapeDtypeStruct:
     """A shape, dtype and sharding that replace an array when a function is only traced.
 
