@@ -40,12 +40,13 @@ class Steps(Protocol):
     def made(
         self,
         array: ArrayLike,
-        element: Callable[[tuple[int, ...]], tuple[int, tuple[int, ...]]],
+        element: Callable[..., Any],
         *sources: ArrayLike,
     ) -> Any:
         """Return ``array``, recording that its elements are copies of elements of ``sources``.
 
         ``element`` maps the index of an element to the number of its source and its index there.
+        It takes the indices of many elements as well: a tuple of an array for each dimension.
         """
         ...
 

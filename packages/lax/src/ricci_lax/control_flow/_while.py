@@ -228,7 +228,8 @@ def _while_steps(
             return list(carry)
         results = steps.run(body_jaxpr, [*consts, *carry], f"iteration {i} of while_loop")
         if going.shape:
-            element = lambda index, going=going: (0 if going[index[: going.ndim]] else 1, index)
+            source = np.where(going, 0, 1)
+            element = lambda index, source=source: (source[index[: source.ndim]], index)
             results = [
                 steps.made(_where(predicate, new, old), element, new, old)
                 for new, old in zip(results, carry, strict=True)

@@ -7,11 +7,12 @@ from typing import Any, overload
 import numpy as np
 
 import ricci_ir as ir
-from ricci_pytree import argument_paths, tree_flatten, tree_leaves
+from ricci_lax.stepping import Location, is_array, run_in_steps
+from ricci_pytree import argument_paths, tree_flatten
 
 from ._report import NonFinite, report
 from ._trail import Event, follow
-from ._watch import Endless, Location, Watch, WatchTrace, host
+from ._watch import Endless, Watch, host
 
 __all__ = ["find_nan"]
 
@@ -105,28 +106,13 @@ def _find_in_call(
     watch = Watch()
     leaves, _ = tree_flatten((args, kwargs))
     for leaf, path in zip(leaves, argument_paths(args, kwargs, fun), strict=True):
-        if _is_array(leaf):
+        if is_array(leaf):
             watch.add_argument(leaf, path)
 
     def run() -> list[Any]:
-        switched = ir.swap_staging_flag.call(True)
-        try:
-            with ir.preserved(fun, args, kwargs) as objects, ir.set_trace(WatchTrace(watch)):
-                results = fun(*args, **kwargs)
-                leaves = [*tree_leaves(results), *tree_leaves(objects.changes())]
-                return [x for x in leaves if _is_array(x)]
-        finally:
-            ir.swap_staging_flag.call(switched)
+        return [x for _, x in run_in_steps(watch, fun, args, kwargs)]
 
     return _watched(watch, run, inf)
-
-
-def _is_array(x: object) -> bool:
-    try:
-        ir.get_aval(x)
-    except TypeError:
-        return False
-    return True
 
 
 @ir.non_finite_report.provide

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_lax.stepping import Location
 
 from ._advice import advice, remedy, source_text
 from ._trail import Event
-from ._watch import Hit, Location, Watch
+from ._watch import Hit, Watch
 
 __all__ = ["NonFinite"]
 

@@ -15,8 +15,9 @@ import numpy as np
 import ricci_ir as ir
 from ricci_batching import elementwise_primitives
 from ricci_lax.elementwise._comparison import select_n_p
+from ricci_lax.stepping import Location
 
-from ._watch import Location, Moved, Origin, Step, Watch, host, shown
+from ._watch import Moved, Origin, Step, Watch, host, shown
 
 type Index = tuple[int, ...]
 

@@ -12,29 +12,12 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_batching import elementwise_primitives
-from ricci_ir import ArrayLike, Jaxpr, JaxprEqn, Primitive
+from ricci_ir import ArrayLike, Jaxpr, Primitive
 from ricci_lax.control_flow._while import while_p
 from ricci_lax.elementwise._comparison import select_n_p
+from ricci_lax.stepping import Interpreter, Location, Runs
 
 from ._singular import singular_points
-
-
-class Location(ir.TupleRecord):
-    """The location of an operation.
-
-    Attributes:
-      origin: the user's code object and the instruction in it.
-      names: the name stack that it was traced with, preceded by those of the enclosing jaxprs.
-      inner_names: the part of ``names`` in the innermost jaxpr.
-      path: the enclosing jaxprs, with iterations: ``("jit(f)", "iteration 3 …")``.
-      parts: the names of the enclosing functions of Ricci's, such as ``norm``.
-    """
-
-    origin: tuple[Any, int]
-    names: tuple[str, ...]
-    inner_names: tuple[str, ...]
-    path: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
 
 
 class Step:
@@ -167,7 +150,7 @@ def shown(x: ArrayLike) -> np.ndarray | None:
     return np.asarray(x) if isinstance(dtype, np.dtype) and not ir.is_reference(x) else None
 
 
-class Watch:
+class Watch(Interpreter):
     """An interpreter that records the origins of arrays that are not finite."""
 
     def __init__(self):
@@ -226,53 +209,9 @@ class Watch:
         if hasattr(type(array), "aval") and all(x is not array for x in operands):
             self._origins[id(array)] = Origin(array, maker, number)
 
-    # Running
-
-    def apply(
-        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any], place: Location
-    ) -> list[Any]:
-        """Run an operation, stepping into its jaxprs."""
-        if any(map(ir.is_reference, operands)) and primitive in ir.discharge_rules:
-            return self._discharge(primitive, operands, params)
-        rule = ir.step_rules.get(primitive)
-        if rule is not None:
-            results = rule(Runs(self, place, primitive, self.count), *operands, **params)
-            if results is not None:
-                return results
-        program = ir.program_rules.get(primitive)
-        if program is not None:
-            jaxpr, name = program(**params)
-            if _is_users(jaxpr):
-                label = f"jit({name})" if primitive is ir.staged_call.call else name
-                return self.run(jaxpr, operands, place, label)
-            part = place._replace(parts=(*place.parts, name.strip("_")))
-            return self.run(jaxpr, operands, part)
-        results = ir.eval_trace.process(primitive, tuple(operands), params)
-        results = list(results) if primitive.multiple_results else [results]
-        self.computed(primitive, operands, results, place, params)
-        return results
-
-    def _discharge(
-        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
-    ) -> list[Any]:
-        """Run an operation on references by its discharge rule, on the referenced arrays."""
-        with ir.set_trace(WatchTrace(self)):
-            results = ir.discharge_rules[primitive](*operands, **params)
-        return list(results) if primitive.multiple_results else [results]
-
-    def run(
-        self, jaxpr: Jaxpr, operands: Sequence[Any], place: Location, label: str | None = None
-    ) -> list[Any]:
-        """Evaluate a jaxpr of the operation at ``place``."""
-        env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
-        env.update((id(v), x) for v, x in zip(jaxpr.invars, operands, strict=True))
-        with ir.SettingsSwitch() as switch:
-            for eqn in jaxpr.eqns:
-                switch.to(eqn.settings)
-                values = [a.operand() if type(a) is ir.Literal else env[id(a)] for a in eqn.invars]
-                results = self.apply(eqn.primitive, values, eqn.params, inside(place, eqn, label))
-                env.update((id(v), r) for v, r in zip(eqn.outvars, results, strict=True))
-        return [a.operand() if type(a) is ir.Literal else env[id(a)] for a in jaxpr.outvars]
+    def runs(self, primitive: Primitive, place: Location) -> Runs:
+        """The ``Steps`` of an operation; those of a loop end it if a NaN would not."""
+        return LoopRuns(self, place, self.count) if primitive is while_p else Runs(self, place)
 
     def computed(
         self,
@@ -328,53 +267,6 @@ class Watch:
                     hit.masks.append(Mask(case, place))
 
 
-class WatchTrace(ir.Trace):
-    """A trace that evaluates each operation by a ``Watch``; values are concrete arrays."""
-
-    __slots__ = ("watch",)
-
-    def __init__(self, watch: Watch):
-        super().__init__(ir.eval_trace)
-        self.watch = watch
-
-    @property
-    def main(self) -> ir.Trace:
-        """The trace of evaluation, since all values are concrete: nothing is being traced."""
-        return ir.eval_trace
-
-    def process(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        """Run an operation at its location."""
-        names, origin = ir.context.name_stack, ir.context.origin
-        place = Location(origin or ir.caller_source(3)[:2], names, names)
-        with ir.ensure_compile_time_eval():
-            results = self.watch.apply(primitive, args, params, place)
-        return results if primitive.multiple_results else results[0]
-
-
-def inside(place: Location, eqn: JaxprEqn, label: str | None) -> Location:
-    """The location of an equation in the jaxpr of an operation at ``place``."""
-    code, offset, names = eqn.raw_source
-    return Location(
-        (code, offset) if code is not None else place.origin,
-        place.names + names,
-        names,
-        place.path if label is None else (*place.path, label),
-        place.parts,
-    )
-
-
-def _is_users(jaxpr: Jaxpr) -> bool:
-    """Whether a jaxpr has equations from user code, not only from a function of Ricci's."""
-    return jaxpr.derived("holds user code", lambda: (_holds_user_code(jaxpr),))[0]
-
-
-def _holds_user_code(jaxpr: Jaxpr) -> bool:
-    return any(
-        eqn.raw_source[0] is not None or any(map(_is_users, ir.jaxprs_in_params(eqn.params)))
-        for eqn in jaxpr.eqns
-    )
-
-
 def _fresh(primitive: Primitive, operands: Sequence[Any], values: np.ndarray) -> np.ndarray | None:
     """The mask of NaNs and infinities in a result that its operands do not have, or ``None``."""
     fresh = np.zeros(values.shape, bool)
@@ -397,23 +289,21 @@ def _fresh(primitive: Primitive, operands: Sequence[Any], values: np.ndarray) ->
     return fresh if fresh.any() else None
 
 
-class Runs:
-    """The ``Steps`` of one operation with inner jaxprs."""
+class LoopRuns(Runs):
+    """The ``Steps`` of a ``while_loop``, which may not end because of a NaN in its carry."""
 
-    __slots__ = ("_place", "_primitive", "_runs", "_since", "_watch")
+    __slots__ = ("_runs", "_since", "_watch")
 
-    def __init__(self, watch: Watch, place: Location, primitive: Primitive, since: int):
+    def __init__(self, watch: Watch, place: Location, since: int):
+        super().__init__(watch, place)
         self._watch = watch
-        self._place = place
-        self._primitive = primitive
         self._since = since
-        self._runs = 0  # of a while loop's jaxprs, with a NaN in its carry
+        self._runs = 0  # of the loop's jaxprs, with a NaN in its carry
 
     def run(self, jaxpr: Jaxpr, operands: Sequence[Any], place: str | None = None) -> list[Any]:
         """Evaluate an inner jaxpr of the operation."""
-        if self._primitive is while_p:
-            self._check_end(operands)
-        return self._watch.run(jaxpr, operands, self._place, place)
+        self._check_end(operands)
+        return super().run(jaxpr, operands, place)
 
     def _check_end(self, operands: Sequence[Any]) -> None:
         """Stop a loop that may not end because of a NaN in its carry."""
@@ -429,25 +319,3 @@ class Runs:
             return False
         values = host(operand)
         return values is not None and bool(np.isnan(values).any())
-
-    def step(self, eqn: JaxprEqn, operands: Sequence[Any], place: str | None = None) -> list[Any]:
-        """Run one equation."""
-        location = inside(self._place, eqn, place)
-        with ir.SettingsSwitch() as switch:
-            switch.to(eqn.settings)
-            return self._watch.apply(eqn.primitive, operands, eqn.params, location)
-
-    def computed(
-        self,
-        eqn: JaxprEqn,
-        operands: Sequence[Any],
-        results: Sequence[Any],
-        place: str | None = None,
-    ) -> None:
-        """Record the results of an equation that the caller computed itself."""
-        location = inside(self._place, eqn, place)
-        self._watch.computed(eqn.primitive, operands, results, location, eqn.params, whole=False)
-
-    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
-        """Take note that the array holds elements of ``sources``; returns the array."""
-        return self._watch.made(array, element, *sources)

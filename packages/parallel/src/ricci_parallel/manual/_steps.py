@@ -128,7 +128,7 @@ def _split(steps: ir.Steps, x: ir.ArrayLike, mesh: Mesh, spec: PartitionSpec) ->
     values = np.asarray(x)
     blocks = [_block(values.shape, mesh, spec, d) for d in range(mesh.devices.size)]
     return [
-        steps.made(ir.as_array(values[block]), lambda i, block=block: (0, _shifted(i, block, 1)), x)
+        steps.made(ir.as_array(values[block]), lambda i, block=block: (0, _shifted(i, block)), x)
         for block in blocks
     ]
 
@@ -142,23 +142,28 @@ def _join(
     for block, x in zip(blocks, xs, strict=True):
         values[block] = np.asarray(x)
 
-    def element(index: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-        owners = [d for d, block in enumerate(blocks) if _holds(block, index)]
-        return owners[-1], _shifted(index, blocks[owners[-1]], -1)
+    starts = np.array([[part.start or 0 for part in block] for block in blocks], int)
+
+    def element(index: Any) -> tuple[Any, Any]:
+        owner = np.intp(0)
+        for d, block in enumerate(blocks):
+            owner = np.where(_holds(block, index), d, owner)
+        return owner, tuple(i - starts[owner, dim] for dim, i in enumerate(index))
 
     return steps.made(ir.as_array(values), element, *xs)
 
 
-def _shifted(index: tuple[int, ...], block: tuple[slice, ...], sign: int) -> tuple[int, ...]:
-    return tuple(i + sign * (part.start or 0) for i, part in zip(index, block, strict=True))
+def _shifted(index: Sequence[Any], block: tuple[slice, ...]) -> tuple[Any, ...]:
+    return tuple(i + (part.start or 0) for i, part in zip(index, block, strict=True))
 
 
-def _holds(block: tuple[slice, ...], index: tuple[int, ...]) -> bool:
-    """Whether a shard has an element of the whole array."""
-    return all(
-        part.start is None or part.start <= i < part.stop
-        for i, part in zip(index, block, strict=True)
-    )
+def _holds(block: tuple[slice, ...], index: Sequence[Any]) -> Any:
+    """Whether a shard has an element of the whole array, for each index."""
+    held: Any = np.True_
+    for i, part in zip(index, block, strict=True):
+        if part.start is not None:
+            held = held & (part.start <= i) & (i < part.stop)
+    return held
 
 
 def as_batch(
