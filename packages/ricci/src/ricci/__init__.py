@@ -149,6 +149,7 @@ if _typing.TYPE_CHECKING:
     from ricci_buckets import bucketed as bucketed
     from ricci_check import check as check
     from ricci_lax import find_nan as find_nan
+    from ricci_lax.precision import precision as precision
     from ricci_lax.rolling import roll as roll
     from ricci_lax.rolling import rolled_layers as rolled_layers
     from ricci_parallel.planning import fit_memory as fit_memory
@@ -193,6 +194,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "find_nan": ".debug:find_nan",
             "fit_memory": "ricci_parallel.planning:fit_memory",
             "memory_plan": "ricci_parallel.planning:memory_plan",
+            "precision": "ricci_lax.precision:precision",
             "roll": "ricci_lax.rolling:roll",
             "rolled_layers": "ricci_lax.rolling:rolled_layers",
             "warm_start": "ricci_xla.warm:warm_start",

@@ -145,11 +145,6 @@ def _lines(text: str, width: int = 92) -> tuple[str, ...]:
 _SELECTIONS = ("where", "select")
 
 
-def source_text(source: Source) -> str:
-    """The user's line of code, stripped."""
-    return linecache.getline(source.file, source.line).strip() if source.code else ""
-
-
 def expression(source: Source) -> ast.expr | None:
     """The expression that an instruction belongs to, if the source can be read."""
     if source.code is None or not 0 <= source.offset // 2:

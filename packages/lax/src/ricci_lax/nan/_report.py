@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_lax.stepping import Location
+from ricci_lax.stepping import Location, source_text
 
-from ._advice import advice, remedy, source_text
+from ._advice import advice, remedy
 from ._trail import Event
 from ._watch import Hit, Watch
 

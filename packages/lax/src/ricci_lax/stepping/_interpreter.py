@@ -1,5 +1,6 @@
 """Evaluation of a function operation by operation, for tools that look at each of its values."""
 
+import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import ricci_ir as ir
 from ricci_ir import ArrayLike, Jaxpr, JaxprEqn, Primitive
 from ricci_pytree import keystr, tree_flatten_with_path, tree_leaves
 
-__all__ = ["Interpreter", "Location", "Runs", "is_array", "run_in_steps"]
+__all__ = ["Interpreter", "Location", "Runs", "is_array", "run_in_steps", "source_text"]
 
 
 class Location(ir.TupleRecord):
@@ -184,6 +185,11 @@ class Runs:
     def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
         """Record that the array holds elements of ``sources``; returns the array."""
         return self._interpreter.made(array, element, *sources)
+
+
+def source_text(source: ir.Source) -> str:
+    """The user's line of code, stripped."""
+    return linecache.getline(source.file, source.line).strip() if source.code else ""
 
 
 def is_array(x: object) -> bool:

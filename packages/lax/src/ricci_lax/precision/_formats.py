@@ -1,0 +1,75 @@
+"""Formats of numbers, wider ones, and distances between arrays."""
+
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+
+REFERENCE = np.dtype(np.float64)
+
+
+def is_inexact(aval: Any) -> bool:
+    """Whether an abstract value is an array of real or complex numbers."""
+    dtype = getattr(aval, "dtype", None)
+    return isinstance(dtype, np.dtype) and ir.issubdtype(dtype, np.inexact)
+
+
+def real_bytes(dtype: np.dtype) -> int:
+    """The bytes of a number, or of each part of a complex one."""
+    return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
+
+
+def widened(dtype: np.dtype, real: np.dtype) -> np.dtype:
+    """A dtype with the range and precision of ``real``, or ``dtype`` if that is as wide."""
+    if real_bytes(dtype) >= real.itemsize:
+        return dtype
+    if dtype.kind == "c":
+        return np.dtype(np.complex128)
+    return real
+
+
+def next_format(dtype: np.dtype) -> np.dtype:
+    """The real format in which to compute instead of a narrow one."""
+    return np.dtype(np.float32) if real_bytes(dtype) < 4 else REFERENCE
+
+
+def cast(x: Any, dtype: np.dtype) -> Any:
+    """An array, rounded to a dtype."""
+    if x.dtype == dtype:
+        return x
+    with np.errstate(all="ignore"):
+        return np.asarray(x).astype(dtype)
+
+
+def epsilon(dtype: np.dtype) -> float:
+    """The distance of 1 to the next number of a dtype."""
+    return float(ir.finfo(dtype).eps)
+
+
+def as_reference(x: Any) -> np.ndarray:
+    """An array in the widest format."""
+    array = np.asarray(x)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else REFERENCE)
+
+
+def distance(narrow: Any, wide: Any, floor: float = 0.0) -> float:
+    """The relative error of an array: the norm of the difference over that of the exact one.
+
+    It is infinite if an element is not finite, though the exact one is.
+
+    Args:
+      narrow: the array.
+      wide: the exact array.
+      floor: the least root mean square that the error is relative to.
+    """
+    a, b = as_reference(narrow), as_reference(wide)
+    finite = np.isfinite(b)
+    if not np.isfinite(a[finite]).all():
+        return np.inf
+    a, b = a[finite], b[finite]
+    difference = np.linalg.norm(a - b)
+    if difference == 0:
+        return 0.0
+    scale = max(float(np.linalg.norm(b)), floor * np.sqrt(b.size))
+    return float(difference / scale) if scale else 1.0

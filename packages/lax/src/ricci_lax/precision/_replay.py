@@ -1,0 +1,189 @@
+"""Run the operations on a tape again, some lines in their own formats and others in wider ones."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+
+from ._formats import REFERENCE, as_reference, cast, real_bytes, widened
+from ._tape import Copies, Entry, Operand, Tape
+
+# Lines that are computed in other formats than their own: ``float32`` or ``float64``.
+type Formats = Mapping[tuple[str, int], np.dtype]
+
+# Operations that round nothing: they move or select elements, or change signs. Their results are in
+# the widest format of their operands, so that a line which only moves values does not round them.
+_EXACT = frozenset(
+    "abs all_gather argsort broadcast_in_dim clamp concatenate conj copy copy_p cummax cummin "
+    "device_put dynamic_slice dynamic_update_slice expand_dims gather imag max min neg "
+    "optimization_barrier pad pbroadcast pvary real reduce_max reduce_min reshape reshard rev "
+    "select_and_gather_add select_n sharding_constraint slice sort split squeeze stop_gradient "
+    "top_k transpose".split()
+)
+
+# Operations on the bits of a format, which a wider one does not have.
+_BITWISE = frozenset({"bitcast_convert_type", "reduce_precision"})
+
+
+class Replay:
+    """Runs of the operations on a tape.
+
+    Attributes:
+      reference: the values of a run in wide formats.
+      unfollowed: the names of operations that cannot be run in a wider format.
+    """
+
+    def __init__(self, tape: Tape):
+        self.entries = tape.entries
+        self.unfollowed: set[str] = set()
+        self._recorded = tape.values
+        self.reference: list[Any] = [None] * len(tape.values)
+        for entry in self.entries:
+            self._store(self.reference, entry, self.evaluate(entry, self.reference, REFERENCE))
+
+    def run(self, formats: Formats) -> list[Any]:
+        """The values when some lines are computed in wider formats, and others as they are."""
+        values: list[Any] = [None] * len(self.reference)
+        for entry in self.entries:
+            results = self.evaluate(entry, values, formats.get(entry.line))
+            self._store(values, entry, results)
+        return values
+
+    def run_alone(self, line: tuple[str, int], local: Mapping[int, Any]) -> dict[int, Any]:
+        """The values that differ from the reference when one line alone is as it is.
+
+        Args:
+          line: the line.
+          local: the results of operations on the reference's values, where they differ from it.
+        """
+        changed: dict[int, Any] = {}
+        for entry in self.entries:
+            own = entry.line == line
+            if any(operand.value in changed for operand in entry.operands):
+                values = _Overlay(changed, self.reference)
+                results = self.evaluate(entry, values, None if own else REFERENCE)
+                for number, result in zip(entry.results, results, strict=True):
+                    if number >= 0 and not _same(result, self.reference[number]):
+                        changed[number] = result
+            elif own:
+                changed.update((n, local[n]) for n in entry.results if n in local)
+        return changed
+
+    def evaluate(self, entry: Entry, values: Any, real: np.dtype | None) -> list[Any]:
+        """Run an operation.
+
+        Args:
+          entry: the operation.
+          values: the values by their numbers.
+          real: the format of real numbers in which it is computed; ``None`` for its own.
+        """
+        if entry.fixed:
+            return [self._recorded[n] if n >= 0 else None for n in entry.results]
+        operands = [self._operand(operand, values) for operand in entry.operands]
+        if entry.primitive is None:
+            return [_copied(entry.params, operands)]
+        if is_exact(entry):
+            widest = max((real_bytes(x.dtype) for x in _inexact(entry, operands)), default=0)
+            real = np.dtype(f"f{widest}") if widest >= 4 else None
+        if real is not None and not self._is_narrow_only(entry):
+            try:
+                return _apply(entry, operands, real)
+            except (TypeError, ValueError, NotImplementedError):
+                # Its rules or parameters fix the types; the report says so.
+                self.unfollowed.add(entry.name)
+        return _apply(entry, operands, None)
+
+    def _is_narrow_only(self, entry: Entry) -> bool:
+        if entry.name in self.unfollowed:
+            return True
+        if entry.name in _BITWISE or entry.primitive in ir.host_rules:
+            if any(operand.value >= 0 for operand in entry.operands):
+                self.unfollowed.add(entry.name)
+            return True
+        return False
+
+    def _operand(self, operand: Operand, values: Any) -> Any:
+        return operand.constant if operand.value < 0 else values[operand.value]
+
+    @staticmethod
+    def _store(values: list[Any], entry: Entry, results: Sequence[Any]) -> None:
+        for number, result in zip(entry.results, results, strict=True):
+            if number >= 0:
+                values[number] = result
+
+
+class _Overlay:
+    """The values of a list, some of them replaced."""
+
+    __slots__ = ("_all", "_changed")
+
+    def __init__(self, changed: Mapping[int, Any], values: Sequence[Any]):
+        self._changed = changed
+        self._all = values
+
+    def __getitem__(self, number: int) -> Any:
+        return self._changed[number] if number in self._changed else self._all[number]
+
+
+def is_exact(entry: Entry) -> bool:
+    """Whether an operation rounds nothing, whatever its operands are."""
+    if entry.primitive is None or entry.fixed or entry.name in _EXACT:
+        return True
+    if entry.name != "convert_element_type":
+        return False
+    dtype = entry.operands[0].dtype
+    return dtype is not None and np.promote_types(dtype, entry.dtypes[0]) == entry.dtypes[0]
+
+
+def _inexact(entry: Entry, operands: Sequence[Any]) -> list[Any]:
+    return [
+        x for x, operand in zip(operands, entry.operands, strict=True) if operand.dtype is not None
+    ]
+
+
+def _apply(entry: Entry, operands: Sequence[Any], real: np.dtype | None) -> list[Any]:
+    """Run an operation on operands that are rounded to its formats, or to wider ones."""
+    primitive, params = entry.primitive, entry.params
+    assert primitive is not None
+    args = []
+    for operand, x in zip(entry.operands, operands, strict=True):
+        if operand.dtype is None:
+            args.append(x)
+        else:
+            args.append(cast(x, operand.dtype if real is None else widened(operand.dtype, real)))
+    if real is not None:
+        params = {key: _widened_parameter(value, real) for key, value in params.items()}
+    results = ir.eval_trace.process(primitive, tuple(args), params)
+    return list(results) if primitive.multiple_results else [results]
+
+
+def _widened_parameter(value: Any, real: np.dtype) -> Any:
+    if isinstance(value, np.dtype) and ir.issubdtype(value, np.inexact):
+        return widened(value, real)
+    return value
+
+
+def _copied(copies: Copies, sources: Sequence[Any]) -> np.ndarray:
+    """Copies of elements, in the widest format of their sources."""
+    arrays = [np.asarray(x) for x in sources]
+    dtype = max((x.dtype for x in arrays), key=real_bytes)
+    numbers, index = copies.element(tuple(np.indices(copies.shape, sparse=False)))
+    numbers = np.broadcast_to(numbers, copies.shape)
+    index = [np.broadcast_to(i, copies.shape) for i in index]
+    result = np.empty(copies.shape, dtype)
+    for number in np.unique(numbers):
+        chosen = numbers == number
+        result[chosen] = arrays[number][tuple(i[chosen] for i in index)].astype(dtype)
+    return result
+
+
+def _same(a: Any, b: Any) -> bool:
+    return np.array_equal(as_reference(a), as_reference(b), equal_nan=True)
+
+
+def rounded(results: Callable[[int], Any], operand: Operand) -> Any:
+    """A result in the dtype that it has in the function."""
+    value = operand.constant if operand.value < 0 else results(operand.value)
+    return value if operand.dtype is None else cast(value, operand.dtype)

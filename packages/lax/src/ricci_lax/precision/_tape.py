@@ -1,0 +1,173 @@
+"""Record the operations of a function, with its loops unrolled and its branches decided."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+from ricci_ir import ArrayLike, Primitive
+from ricci_lax.stepping import Interpreter, Location
+
+from ._formats import is_inexact
+
+
+class Operand(ir.TupleRecord):
+    """An operand of a recorded operation.
+
+    Attributes:
+      value: the number of the value that it is on the tape, or -1 for a constant.
+      constant: the constant: an argument, a literal, an array of integers.
+      dtype: its dtype if its elements are real or complex numbers, else ``None``.
+      size: the number of its elements.
+    """
+
+    value: int
+    constant: Any
+    dtype: np.dtype | None
+    size: int
+
+
+class Copies(ir.TupleRecord):
+    """The parameters of a copy of elements, which the interpreter of a loop or of devices makes.
+
+    Attributes:
+      element: from indices to the numbers of their sources and the indices there.
+      shape: the shape of the copy.
+    """
+
+    element: Callable[..., Any]
+    shape: tuple[int, ...]
+
+
+class Entry:
+    """An operation on the tape.
+
+    Attributes:
+      primitive: its primitive, or ``None`` for copies of elements.
+      operands, params: its operands and parameters; for copies, ``params`` is a ``Copies``.
+      results: the numbers of its results' values, or -1 for those that are not inexact.
+      dtypes: the dtypes of its inexact results.
+      sizes: the numbers of elements of the inexact results.
+      place: its location.
+      line: the file and the line of the user's code.
+      fixed: whether it cannot be run again, as a collective or a callback with effects.
+    """
+
+    __slots__ = (
+        "dtypes",
+        "fixed",
+        "line",
+        "operands",
+        "params",
+        "place",
+        "primitive",
+        "results",
+        "sizes",
+    )
+
+    def __init__(
+        self,
+        primitive: Primitive | None,
+        operands: list[Operand],
+        params: Any,
+        results: list[int],
+        dtypes: list[np.dtype],
+        sizes: list[int],
+        place: Location,
+        fixed: bool,
+    ):
+        self.primitive = primitive
+        self.operands = operands
+        self.params = params
+        self.results = results
+        self.dtypes = dtypes
+        self.sizes = sizes
+        self.place = place
+        source = ir.Source(*place.origin)
+        self.line = source.file, source.line
+        self.fixed = fixed
+
+    @property
+    def name(self) -> str:
+        """The name of the operation."""
+        return "copy" if self.primitive is None else self.primitive.name
+
+
+class Tape(Interpreter):
+    """An interpreter that records operations with inexact results.
+
+    Attributes:
+      entries: the operations, in the order of their execution.
+      values: the inexact results, as they were computed.
+    """
+
+    def __init__(self):
+        self.entries: list[Entry] = []
+        self.values: list[Any] = []
+        # By the identity of arrays, with a reference so that ids are not reused.
+        self._numbers: dict[int, tuple[Any, int]] = {}
+        self._place: Location | None = None
+
+    def number(self, array: object) -> int:
+        """The number of an array on the tape, or -1."""
+        return self._numbers.get(id(array), (None, -1))[1]
+
+    def operand(self, array: Any) -> Operand:
+        """The operand that an array is."""
+        number, aval = self.number(array), ir.get_aval(array)
+        dtype = aval.dtype if is_inexact(aval) else None
+        size = int(np.prod(getattr(aval, "shape", ())))
+        if number >= 0:
+            return Operand(number, None, dtype, size)
+        return Operand(-1, array if dtype is None else np.asarray(array, dtype), dtype, size)
+
+    def computed(
+        self,
+        primitive: Primitive,
+        operands: Sequence[Any],
+        results: Sequence[Any],
+        place: Location,
+        params: dict[str, Any],
+        whole: bool = True,
+    ) -> None:
+        """Record an operation."""
+        self._place = place
+        effects = primitive.effects
+        fixed = not whole or (effects is not None and bool(effects(params)))
+        self._record(primitive, operands, params, results, place, fixed)
+
+    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
+        """Record that an array holds elements of ``sources``; returns the array."""
+        aval = ir.get_aval(array)
+        followed = any(self.number(x) >= 0 for x in sources)
+        if is_inexact(aval) and followed and self._place is not None:
+            copies = Copies(element, aval.shape)
+            self._record(None, sources, copies, [array], self._place, False)
+        return array
+
+    def _record(
+        self,
+        primitive: Primitive | None,
+        operands: Sequence[Any],
+        params: Any,
+        results: Sequence[Any],
+        place: Location,
+        fixed: bool,
+    ) -> None:
+        recorded = list(map(self.operand, operands))
+        numbers, dtypes, sizes = [], [], []
+        for result in results:
+            aval = ir.get_aval(result)
+            # An operand that is returned has a number already.
+            if not is_inexact(aval) or any(result is x for x in operands):
+                numbers.append(-1)
+                continue
+            numbers.append(len(self.values))
+            self._numbers[id(result)] = result, len(self.values)
+            self.values.append(result)
+            dtypes.append(aval.dtype)
+            sizes.append(int(np.prod(aval.shape)))
+        if dtypes:
+            entry = Entry(primitive, recorded, params, numbers, dtypes, sizes, place, fixed)
+            self.entries.append(entry)
