@@ -27,7 +27,11 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "integration" / "libraries"
 JOBS = sorted(file.stem.removeprefix("job_") for file in FOLDER.glob("job_*.py"))
 CALLS = sorted(file.stem.removeprefix("api_") for file in FOLDER.glob("api_*.py"))
-MODELS = sorted(file.stem.removeprefix("nan_") for file in FOLDER.glob("nan_*.py"))
+# Models with a planted cause, by the script that runs a tool on them.
+MODELS = {
+    f"run_{tool}.py": sorted(file.stem.removeprefix(kind) for file in FOLDER.glob(f"{kind}*.py"))
+    for tool, kind in (("find_nan", "nan_"), ("precision", "precision_"))
+}
 # Of the time that JAX takes: from the first import to the first step's loss, and for a later step.
 FIRST_STEP, STEADY_STEP = 0.7, 1.0
 # How far losses may lie apart, as a share: what rounding alone makes of the curves.
@@ -294,10 +298,11 @@ def main() -> int:
             print(f"{name}, calls", file=sys.stderr, flush=True)
             theirs.run_calls(name, folder)
             ours.run_calls(name, folder)
-        for name in MODELS:
-            if not options.names or name in options.names:
-                print(f"{name}, models with a NaN", file=sys.stderr, flush=True)
-                ours.run("run_find_nan.py", name)
+        for script, names in MODELS.items():
+            for name in names:
+                if not options.names or name in options.names:
+                    print(f"{name}, {script}", file=sys.stderr, flush=True)
+                    ours.run(script, name)
     text, kept = report(theirs, ours, jobs, calls)
     print(text)
     if options.write:

@@ -1,0 +1,66 @@
+"""The table of programs with a planted line that loses accuracy.
+
+The line ends with ``# cause``; the other lines of a program round as well.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+import ricci.numpy as jnp
+from ricci import jit, value_and_grad
+
+
+class Program(NamedTuple):
+    """A program and its arguments.
+
+    Attributes:
+      name: names the row.
+      call: what is called.
+      source: the function with the line of the cause.
+      args: its arguments.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    source: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
+PROGRAMS: list[Program] = []
+# Programs whose report begins with another line, and that line's text.
+OTHERS_FIRST = {
+    # A norm hides elements that are much smaller than others, and 1 - s is such where s rounds to 1.
+    "complement plain": "s = 1 / (1 + jnp.exp(-x))",
+    "complement jit": "s = 1 / (1 + jnp.exp(-x))",
+}
+RUNS = {
+    "plain": lambda f: f,
+    "jit": jit,
+    "grad": lambda f: value_and_grad(lambda *args: jnp.sum(f(*args))),
+}
+
+
+def planted(*args: Any, runs: str = "plain jit") -> Callable[..., Any]:
+    """Add a row for each way to run a function."""
+
+    def add(fun: Callable[..., Any]) -> Callable[..., Any]:
+        for name in runs.split():
+            PROGRAMS.append(Program(f"{fun.__name__} {name}", RUNS[name](fun), fun, args))
+        return fun
+
+    return add
+
+
+def values(dtype: str, *shape: int, low: float = 0.0, high: float = 1.0, seed: int = 0) -> Any:
+    """Uniform random numbers."""
+    numbers = np.random.RandomState(seed).uniform(low, high, shape)
+    return numbers.astype(getattr(ml_dtypes, dtype, None) or dtype)
+
+
+def normal(dtype: str, *shape: int, scale: float = 1.0, seed: int = 0) -> Any:
+    """Normal random numbers."""
+    numbers = scale * np.random.RandomState(seed).normal(size=shape)
+    return numbers.astype(getattr(ml_dtypes, dtype, None) or dtype)
