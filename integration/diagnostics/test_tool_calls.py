@@ -9,10 +9,10 @@ X = jnp.array([1.0, -2.0])
 
 
 def logarithms(x):
-    return jnp.log(x) * x[7]
+    return jnp.log(x) * x[7], jnp.sin(x)
 
 
-TOOLS = [ricci.find_nan, ricci.check, ricci.memory_plan]
+TOOLS = [ricci.find_nan, ricci.check, ricci.memory_plan, ricci.precision]
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -46,7 +46,7 @@ def test_options_stand_beside_the_function():
     assert len(ricci.check(logarithms, ignore=["RC5"])(X)) < len(ricci.check(logarithms)(X))
 
 
-@pytest.mark.parametrize("tool", [ricci.find_nan, ricci.check])
+@pytest.mark.parametrize("tool", [ricci.find_nan, ricci.check, ricci.precision])
 def test_notebooks_show_a_table(tool):
     html = tool(logarithms)(X)._repr_html_()
     assert html.startswith("<table>") and "test_tool_calls.py" in html

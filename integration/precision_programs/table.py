@@ -32,7 +32,7 @@ class Program(NamedTuple):
 PROGRAMS: list[Program] = []
 # Programs whose report begins with another line, and that line's text.
 OTHERS_FIRST = {
-    # A norm hides elements that are much smaller than others, and 1 - s is such where s rounds to 1.
+    # A norm hides elements much smaller than others; 1 - s is such where s rounds to 1.
     "complement plain": "s = 1 / (1 + jnp.exp(-x))",
     "complement jit": "s = 1 / (1 + jnp.exp(-x))",
 }

@@ -156,7 +156,11 @@ def _apply(entry: Entry, operands: Sequence[Any], real: np.dtype | None) -> list
     if real is not None:
         params = {key: _widened_parameter(value, real) for key, value in params.items()}
     results = ir.eval_trace.process(primitive, tuple(args), params)
-    return list(results) if primitive.multiple_results else [results]
+    results = list(results) if primitive.multiple_results else [results]
+    return [
+        np.asarray(x) if number >= 0 else None
+        for x, number in zip(results, entry.results, strict=True)
+    ]
 
 
 def _widened_parameter(value: Any, real: np.dtype) -> Any:

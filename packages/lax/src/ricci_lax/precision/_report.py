@@ -73,12 +73,15 @@ class Casts(ir.Record):
     reached: bool
 
     def __str__(self) -> str:
-        if not self.lines:
+        if self.reached and not self.lines:
             return f"no casts are needed: the error is within {self.bound:.1e}"
-        head = f"casts that bring the error to {self.error:.1e} (bound {self.bound:.1e}):"
-        if not self.reached:
-            head = f"no casts reach the bound {self.bound:.1e}; with all of these it is "
+        if self.reached:
+            head = f"casts that bring the error to {self.error:.1e} (bound {self.bound:.1e}):"
+        elif self.lines:
+            head = f"no casts reach the bound {self.bound:.1e}; these bring the error to "
             head += f"{self.error:.1e}:"
+        else:
+            head = f"no casts lower the error, to be under the bound {self.bound:.1e}"
         lines = [f"  {_place(row)}: compute in {row.wider}" for row in self.lines]
         return "\n".join([head, *lines])
 

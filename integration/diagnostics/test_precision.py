@@ -1,0 +1,253 @@
+"""``precision`` on programs with a planted line that loses accuracy, beside runs in float64."""
+
+import inspect
+from itertools import count
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ricci", reason="the light tests run where it is not installed")
+
+from precision_programs import OTHERS_FIRST, PROGRAMS
+
+import ricci
+import ricci.numpy as jnp
+from ricci import lax
+from ricci import random as jr
+from ricci.experimental import io_callback
+from ricci.sharding import NamedSharding, PartitionSpec
+
+PLAIN = [p for p in PROGRAMS if p.name.endswith(" plain")]
+
+
+def line_of_cause(fun):
+    lines, start = inspect.getsourcelines(fun)
+    (line,) = [start + i for i, text in enumerate(lines) if text.rstrip().endswith("# cause")]
+    return line
+
+
+def report_on(program, **options):
+    return ricci.precision(program.call, **options)(*map(jnp.asarray, program.args))
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize(
+    "program", [p for p in PROGRAMS if p.name not in OTHERS_FIRST], ids=lambda p: p.name
+)
+def test_planted_line_is_first(program):
+    report = report_on(program)
+    assert report.lines[0].line == line_of_cause(program.source), str(report)
+    assert not report.unfollowed
+
+
+@pytest.mark.parametrize(
+    "program", [p for p in PROGRAMS if p.name in OTHERS_FIRST], ids=lambda p: p.name
+)
+def test_accepted_programs_begin_with_another_line(program):
+    rows = report_on(program).rows
+    assert rows[0]["text"] == OTHERS_FIRST[program.name]
+    assert rows[1]["line"] == line_of_cause(program.source)
+
+
+def test_planted_line_is_first_in_nearly_all_programs():
+    sources = {p.source for p in PROGRAMS}
+    assert len(sources) >= 20
+    assert len(OTHERS_FIRST) <= 0.1 * len(PROGRAMS)
+
+
+# ``long_sum`` casts to bfloat16 itself; a constant of ``positions`` is another one in bfloat16.
+COMPARED = [p for p in PLAIN if p.source.__name__ not in ("long_sum", "positions")]
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("program", COMPARED, ids=lambda p: p.name)
+def test_error_is_the_difference_from_the_program_in_float64(program):
+    report = report_on(program)
+    narrow = np.asarray(program.call(*map(jnp.asarray, program.args)), np.float64)
+    with ricci.enable_x64(True):
+        wide = np.asarray(program.source(*(jnp.asarray(x, jnp.float64) for x in program.args)))
+    if np.isfinite(narrow).all():
+        error = np.linalg.norm(narrow - wide) / np.linalg.norm(wide)
+        np.testing.assert_allclose(report.error, error, rtol=5e-3)
+    else:
+        assert report.error == np.inf
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(
+    ("name", "lines"), [("long_dot", 1), ("softmax", 1), ("layer_norm", 4), ("running_sum", 1)]
+)
+def test_suggested_casts_bring_the_error_under_the_bound(name, lines):
+    (program,) = [p for p in PLAIN if p.source.__name__ == name]
+    casts = report_on(program, suggest=True).suggestion
+    assert casts.reached and casts.error <= casts.bound
+    assert len(casts.lines) <= lines
+    assert line_of_cause(program.source) in [row.line for row in casts.lines]
+
+
+def test_suggested_casts_have_the_error_of_a_program_with_these_casts():
+    x = jnp.asarray(np.random.RandomState(0).rand(400), jnp.bfloat16)
+
+    def total(x, dtype=jnp.bfloat16):
+        def add(total, x):
+            return total + x.astype(dtype), None
+
+        return lax.scan(add, jnp.zeros((), dtype), x)[0].astype(jnp.bfloat16) / 16
+
+    casts = ricci.precision(total, suggest=True)(x).suggestion
+    exact = np.asarray(x, np.float64).sum() / 16
+    error = abs(float(total(x, jnp.float32)) - exact) / exact
+    assert casts.error == pytest.approx(error)
+
+
+def test_no_casts_are_suggested_for_results_within_the_bound():
+    casts = ricci.precision(lambda x: x * 3, suggest=True)(jnp.ones(3, jnp.bfloat16)).suggestion
+    assert casts.reached and casts.lines == ()
+
+
+def test_unreachable_bound_is_stated():
+    x = jnp.asarray([1.1, 2.3], jnp.bfloat16)
+    report = ricci.precision(lambda x: x * x, suggest=True, bound=1e-6)(x)
+    assert not report.suggestion.reached
+    assert "no casts lower the error, to be under the bound 1.0e-06" in str(report)
+
+
+@pytest.mark.parametrize("bound", [0.0, -1.0, float("nan")])
+def test_bound_must_be_positive(bound):
+    with pytest.raises(ValueError, match="bound must be above 0"):
+        ricci.precision(jnp.sin, bound=bound)
+
+
+def sums(x):
+    def add(total, x):
+        return total + x, None  # cause
+
+    return lax.scan(add, jnp.zeros(x.shape[1:], x.dtype), x)[0] / 4
+
+
+SUMS = jnp.asarray(np.random.RandomState(0).rand(64, 8), jnp.bfloat16)
+TRANSFORMED = {
+    "plain": sums,
+    "jit": ricci.jit(sums),
+    "vmap": ricci.vmap(sums, in_axes=1),
+    "jit of vmap": ricci.jit(ricci.vmap(sums, in_axes=1)),
+    "checkpoint": ricci.checkpoint(sums),
+    "jvp": lambda x: ricci.jvp(sums, (x,), (x,)),
+    "vjp": lambda x: ricci.vjp(sums, x)[0],
+    "grad": ricci.grad(lambda x: (sums(x) ** 2).sum()),
+    "jvp of grad": lambda x: ricci.jvp(ricci.grad(lambda x: (sums(x) ** 2).sum()), (x,), (x,)),
+}
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_lines_are_followed_through_transformations(name, wide):
+    with ricci.enable_x64(wide):
+        first = ricci.precision(TRANSFORMED[name])(SUMS)
+        ricci.clear_caches()
+        second = ricci.precision(TRANSFORMED[name])(SUMS)
+    assert first.lines[0].line == line_of_cause(sums), str(first)
+    assert str(first) == str(second)
+
+
+def test_devices_of_shard_map_are_followed(eight_devices):
+    mesh = ricci.make_mesh((8,), ("i",))
+    spec = PartitionSpec(None, "i")
+    mapped = ricci.shard_map(
+        sums, mesh=mesh, in_specs=spec, out_specs=PartitionSpec("i"), check_vma=False
+    )
+    report = ricci.precision(mapped)(ricci.device_put(SUMS, NamedSharding(mesh, spec)))
+    assert report.lines[0].line == line_of_cause(sums)
+    assert report.error == ricci.precision(sums)(SUMS).error
+
+
+def test_examples_of_a_batched_while_loop_are_followed():
+    def double(x):
+        return lax.while_loop(lambda x: x < 100.0, lambda x: x * 1.1, x)
+
+    xs = jnp.asarray([1.0, 50.0, 200.0], jnp.bfloat16)
+    report = ricci.precision(ricci.vmap(double))(xs)
+    each = [ricci.precision(double)(x).error for x in xs]
+    assert 0 < report.error <= max(each)
+
+
+def test_float64_counts_as_exact():
+    with ricci.enable_x64(True):
+        report = ricci.precision(jnp.sin)(jnp.ones(3, jnp.float64))
+    assert report.error == 0 and report.lines == () and report.rows == []
+    assert str(report).endswith("no line rounds")
+
+
+def test_lines_that_move_values_are_not_listed():
+    def moved(x):
+        y = x * 1.1
+        z = y.T[::-1]
+        return jnp.concatenate([z, z]).reshape(-1)
+
+    (row,) = ricci.precision(moved)(SUMS).rows
+    assert row["text"] == "y = x * 1.1"
+
+
+def test_effects_happen_once():
+    calls = count()  # a list would be as before after the run
+
+    def noted(x):
+        next(calls)
+        return x
+
+    def program(x):
+        y = io_callback(noted, x, x * 1.1)
+        ricci.debug.callback(noted, y)
+        return y * 1.1
+
+    report = ricci.precision(program)(jnp.ones(3, jnp.bfloat16))
+    ricci.effects_barrier()
+    assert next(calls) == 2 and report.lines
+
+
+def test_callbacks_are_named_as_not_followed():
+    def program(x):
+        return ricci.pure_callback(lambda x: x, x, x * 1.1) * 1.1
+
+    report = ricci.precision(program)(jnp.ones(3, jnp.bfloat16))
+    assert report.unfollowed == ("pure_callback",)
+    assert "not followed: pure_callback" in str(report)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [(jnp.zeros((0, 3), jnp.bfloat16),), (1.5,), (np.float16(1.5),), (3,), (jnp.ones(3, complex),)],
+    ids=["empty", "float", "float16", "int", "complex"],
+)
+def test_arguments_of_all_kinds_are_accepted(args):
+    report = ricci.precision(lambda x: jnp.sin(x * 1.1).sum())(*args)
+    assert np.isfinite(report.error)
+
+
+def test_typed_keys_are_accepted():
+    def program(key):
+        return jr.normal(key, (16,), jnp.bfloat16) * 1.1
+
+    report = ricci.precision(program)(jr.key(0))
+    assert 0 < report.error < 0.1
+
+
+def test_results_are_named():
+    def program(x):
+        return {"exact": x, "rounded": x * 1.1}
+
+    assert ricci.precision(program)(SUMS).result == "result['rounded']"
+
+
+def test_reference_state_is_followed():
+    def program(x):
+        total = ricci.new_ref(jnp.zeros(8, x.dtype))
+
+        def add(i, _):
+            total[...] = total[...] + x[i]  # cause
+
+        lax.fori_loop(0, 64, add, None)
+        return total[...]
+
+    report = ricci.precision(program)(SUMS)
+    assert report.lines[0].line == line_of_cause(program)
