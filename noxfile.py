@@ -322,6 +322,12 @@ def special_edges(session: nox.Session) -> None:
     run_pytest(session, workspace(), *options, RICCI_SPECIAL_CASES="all")
 
 
+@nox.session(name="precision-full")
+def precision_full(session: nox.Session) -> None:
+    """Find the planted line in every program that loses accuracy; arguments go to pytest."""
+    run_pytest(session, workspace(), "integration/diagnostics/test_precision.py", "-n", "auto")
+
+
 @nox.session(name="symbolic-full")
 def symbolic_full(session: nox.Session) -> None:
     """Run every call with symbolic sizes at several of them, and padded; arguments go to pytest."""

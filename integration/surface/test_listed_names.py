@@ -19,6 +19,7 @@ OURS = {
             "find_nan",
             "fit_memory",
             "memory_plan",
+            "precision",
             "roll",
             "rolled_layers",
             "two_stage_compilation",

@@ -37,12 +37,7 @@ class Steps(Protocol):
         """Record the results of an equation that the caller computed itself."""
         ...
 
-    def made(
-        self,
-        array: ArrayLike,
-        element: Callable[..., Any],
-        *sources: ArrayLike,
-    ) -> Any:
+    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
         """Return ``array``, recording that its elements are copies of elements of ``sources``.
 
         ``element`` maps the index of an element to the number of its source and its index there.

@@ -80,6 +80,7 @@ class Replay:
           real: the format of real numbers in which it is computed; ``None`` for its own.
         """
         if entry.fixed:
+            self.unfollowed.add(entry.name)
             return [self._recorded[n] if n >= 0 else None for n in entry.results]
         operands = [self._operand(operand, values) for operand in entry.operands]
         if entry.primitive is None:

@@ -1,0 +1,164 @@
+"""``precision``: the values of the recorded operations, and the lines' errors."""
+
+import numpy as np
+import pytest
+
+from ricci_autodiff import value_and_grad
+from ricci_batching import vmap
+from ricci_ir import enable_x64
+from ricci_lax import (
+    add,
+    concatenate,
+    cond,
+    convert_element_type,
+    exp,
+    expand_dims,
+    gt,
+    index_in_dim,
+    log,
+    lt,
+    mul,
+    reduce_max,
+    reduce_sum,
+    reshape,
+    scan,
+    sin,
+    sub,
+    while_loop,
+)
+from ricci_lax.precision import precision
+from ricci_lax.precision._formats import REFERENCE, distance, next_format, widened
+from ricci_lax.precision._replay import Replay
+from ricci_lax.precision._tape import Tape
+from ricci_lax.stepping import run_in_steps
+
+X = np.linspace(0.5, 3, 12, dtype=np.float16).reshape(4, 3)
+
+
+def total(x):
+    return reduce_sum(mul(sin(x), x), (0,))
+
+
+def collected(x):
+    def step(carry, row):
+        carry = add(carry, mul(row, row))
+        return carry, sub(carry, row)
+
+    last, rows = scan(step, index_in_dim(x, 0, keepdims=False), x)
+    return concatenate([rows, expand_dims(mul(last, last), (0,))], 0)
+
+
+def looped(x):
+    return while_loop(lambda s: lt(reduce_max(s, (0, 1)), 50.0), lambda s: mul(s, add(s, 1.0)), x)
+
+
+def branched(x):
+    return cond(gt(reduce_max(x, (0, 1)), 0.0), lambda x: exp(x), lambda x: log(x), x)
+
+
+PROGRAMS = {
+    "plain": total,
+    "scan": collected,
+    "while": looped,
+    "batched while": lambda x: vmap(looped)(reshape(x, (2, 2, 3))),
+    "cond": branched,
+    "grad": lambda x: value_and_grad(lambda x: reduce_sum(collected(x), (0, 1)))(x),
+}
+
+
+def replayed(program, *args):
+    tape = Tape()
+    results = run_in_steps(tape, program, args, {})
+    operands = [tape.operand(x) for _, x in results]
+    with enable_x64(True):
+        return tape, Replay(tape), operands
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_recorded_operations_run_again_give_the_same_values(backend, name):
+    tape, replay, _ = replayed(PROGRAMS[name], X)
+    with enable_x64(True):
+        values = replay.run({})
+    for again, value in zip(values, tape.values, strict=True):
+        np.testing.assert_array_equal(again, np.asarray(value))
+        assert again.dtype == value.dtype
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_wide_values_are_those_of_the_function_in_float64(backend, name):
+    _, replay, operands = replayed(PROGRAMS[name], X)
+    wide = [replay.reference[x.value] for x in operands]
+    with enable_x64(True):
+        results = PROGRAMS[name](X.astype(np.float64))
+    results = results if isinstance(results, tuple) else (results,)
+    for value, expected in zip(wide, results, strict=True):
+        assert value.dtype == REFERENCE
+        np.testing.assert_allclose(value, np.asarray(expected), rtol=1e-12)
+
+
+def test_an_exact_line_is_not_listed(backend):
+    def program(x):
+        y = sin(x)
+        return concatenate([y, y], 0)
+
+    assert [row["operation"] for row in precision(program)(X).rows] == ["sin"]
+
+
+def test_a_cast_on_a_widened_line_is_left_out(backend):
+    def program(x):
+        y = convert_element_type(x, np.float16)
+        return sub(convert_element_type(y, np.float32), x)
+
+    report = precision(program, suggest=True)(np.float32([1.0001, 2.0003]))
+    assert report.lines[0].wider == "float32"
+    assert report.lines[0].operation == "convert_element_type"
+
+
+def test_overflow_has_an_infinite_effect(backend):
+    report = precision(lambda x: log(exp(x)))(np.float16(12))
+    assert report.error == report.lines[0].effect == np.inf
+
+
+def test_nothing_is_traced_afterwards(backend):
+    from_inside = []
+
+    def failing(x):
+        from_inside.append(x)
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        precision(failing)(X)
+    assert from_inside == []  # the list is as before
+    assert float(sin(0.0)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wider"), [("float16", "float32"), ("complex64", "float64"), ("float32", "float64")]
+)
+def test_next_format_is_the_wider_real_format(dtype, wider):
+    assert next_format(np.dtype(dtype)).name == wider
+
+
+def test_widened_keeps_formats_that_are_as_wide():
+    assert widened(np.dtype("float64"), np.dtype("float32")).name == "float64"
+    assert widened(np.dtype("complex64"), REFERENCE).name == "complex128"
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "expected"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], 0.0),
+        ([3.0, 4.0], [3.0, 0.0], 4 / 3),
+        ([np.inf], [1.0], np.inf),
+        ([np.nan, 1.0], [np.nan, 2.0], 0.5),
+        ([np.inf], [np.inf], 0.0),
+        ([1e-9], [0.0], 1.0),
+        ([], [], 0.0),
+    ],
+)
+def test_distance_is_the_relative_norm(narrow, wide, expected):
+    assert distance(np.array(narrow), np.array(wide)) == pytest.approx(expected)
+
+
+def test_distance_is_relative_to_a_floor():
+    assert distance(np.array([1e-3]), np.array([0.0]), floor=0.1) == pytest.approx(1e-2)
