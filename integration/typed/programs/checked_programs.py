@@ -24,6 +24,6 @@ def main() -> None:
     assert found is not None
     assert found.operation in str(found)
     precise = ricci.precision(entropy, suggest=True)(jnp.array([0.5, 0.25, 0.25]))
-    errors: list[float] = [line.made for line in precise.lines]
+    errors: list[float] = [line.local for line in precise.lines]
     assert precise.error < 1e-5 and max(errors, default=0.0) < 1e-5
     assert ricci.make_jaxpr(entropy)(jnp.ones(2)).eqns[0].primitive.name == "log"

@@ -13,6 +13,7 @@ from ricci_lax import (
     convert_element_type,
     exp,
     expand_dims,
+    full_like,
     gt,
     index_in_dim,
     log,
@@ -49,11 +50,16 @@ def collected(x):
 
 
 def looped(x):
-    return while_loop(lambda s: lt(reduce_max(s, (0, 1)), 50.0), lambda s: mul(s, add(s, 1.0)), x)
+    def going(s):
+        largest = reduce_max(s, (0, 1))
+        return lt(largest, full_like(largest, 50.0))
+
+    return while_loop(going, lambda s: mul(s, add(s, full_like(s, 1.0))), x)
 
 
 def branched(x):
-    return cond(gt(reduce_max(x, (0, 1)), 0.0), lambda x: exp(x), lambda x: log(x), x)
+    largest = reduce_max(x, (0, 1))
+    return cond(gt(largest, full_like(largest, 0.0)), lambda x: exp(x), lambda x: log(x), x)
 
 
 PROGRAMS = {

@@ -1,7 +1,5 @@
 """Formats of numbers, wider ones, and distances between arrays."""
 
-from typing import Any
-
 import numpy as np
 
 import ricci_ir as ir
@@ -9,7 +7,7 @@ import ricci_ir as ir
 REFERENCE = np.dtype(np.float64)
 
 
-def is_inexact(aval: Any) -> bool:
+def is_inexact(aval: object) -> bool:
     """Whether an abstract value is an array of real or complex numbers."""
     dtype = getattr(aval, "dtype", None)
     return isinstance(dtype, np.dtype) and ir.issubdtype(dtype, np.inexact)
@@ -34,12 +32,12 @@ def next_format(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32) if real_bytes(dtype) < 4 else REFERENCE
 
 
-def cast(x: Any, dtype: np.dtype) -> Any:
+def cast(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """An array, rounded to a dtype."""
     if x.dtype == dtype:
         return x
     with np.errstate(all="ignore"):
-        return np.asarray(x).astype(dtype)
+        return x.astype(dtype)
 
 
 def epsilon(dtype: np.dtype) -> float:
@@ -47,13 +45,12 @@ def epsilon(dtype: np.dtype) -> float:
     return float(ir.finfo(dtype).eps)
 
 
-def as_reference(x: Any) -> np.ndarray:
+def as_reference(x: np.ndarray) -> np.ndarray:
     """An array in the widest format."""
-    array = np.asarray(x)
-    return array.astype(np.complex128 if array.dtype.kind == "c" else REFERENCE)
+    return x.astype(np.complex128 if x.dtype.kind == "c" else REFERENCE)
 
 
-def distance(narrow: Any, wide: Any, floor: float = 0.0) -> float:
+def distance(narrow: np.ndarray, wide: np.ndarray, floor: float = 0.0) -> float:
     """The relative error of an array: the norm of the difference over that of the exact one.
 
     It is infinite if an element is not finite, though the exact one is.

@@ -81,20 +81,20 @@ def precision(
 class _Line:
     """The operations of a line, and the largest of their errors."""
 
-    __slots__ = ("bytes", "dtype", "entries", "flops", "inherited", "made", "total", "worst")
+    __slots__ = ("bytes", "dtype", "entries", "flops", "inherited", "local", "total", "worst")
 
     def __init__(self, entry: Entry):
         self.entries: list[Entry] = []
         self.worst = entry
-        self.made = self.inherited = self.total = -1.0
+        self.local = self.inherited = self.total = -1.0
         self.bytes = self.flops = 0
         self.dtype = entry.dtypes[0]
 
-    def add(self, entry: Entry, made: float, inherited: float, total: float) -> None:
+    def add(self, entry: Entry, local: float, inherited: float, total: float) -> None:
         """Add an operation."""
         self.entries.append(entry)
-        if made > self.made:
-            self.worst, self.made = entry, made
+        if local > self.local:
+            self.worst, self.local = entry, local
         self.inherited = max(self.inherited, inherited)
         self.total = max(self.total, total)
         dtypes = [*entry.dtypes, *(x.dtype for x in entry.operands if x.dtype is not None)]
@@ -143,22 +143,24 @@ class _Analysis:
             if is_exact(entry):
                 continue
             results = replay.evaluate(entry, reference, None)
-            made = total = 0.0
+            local = total = 0.0
             for number, result in zip(entry.results, results, strict=True):
                 if number < 0:
                     continue
                 error = distance(result, reference[number])
                 if error:
                     self.local[number] = result
-                made = max(made, error)
+                local = max(local, error)
                 total = max(total, distance(tape.values[number], reference[number]))
             sources = {x.value for x in entry.operands if x.value >= 0}
             inherited = max((distance(tape.values[n], reference[n]) for n in sources), default=0.0)
             line = lines.setdefault(entry.line, _Line(entry))
-            line.add(entry, made, inherited, total)
-        return {key: line for key, line in lines.items() if line.made > 0}
+            line.add(entry, local, inherited, total)
+        return {key: line for key, line in lines.items() if line.local > 0}
 
-    def error(self, values: Callable[[int], Any], is_rounded: bool = True) -> tuple[float, str]:
+    def error(
+        self, values: Callable[[int], np.ndarray], is_rounded: bool = True
+    ) -> tuple[float, str]:
         """The largest error of a result, and its path."""
         errors = []
         for (name, operand), exact in zip(self.results, self.exact, strict=True):
@@ -194,7 +196,7 @@ class _Analysis:
             line.dtype.name,
             line.format.name,
             effect,
-            line.made,
+            line.local,
             line.inherited,
             line.total,
             sum(_growth(entry, line.format) for entry in line.entries),
@@ -237,10 +239,10 @@ def _blame(row: LineError) -> float:
     A line that rounds as any does may have a large effect because another one amplifies its error,
     as a difference of nearly equal numbers. The other one then makes a large error itself.
     """
-    return min(row.effect, 1.0) * min(row.made, 1.0) ** 0.5
+    return min(row.effect, 1.0) * min(row.local, 1.0) ** 0.5
 
 
-def _value(operand: Operand, values: Callable[[int], Any]) -> Any:
+def _value(operand: Operand, values: Callable[[int], np.ndarray]) -> np.ndarray:
     return operand.constant if operand.value < 0 else values(operand.value)
 
 
@@ -256,5 +258,5 @@ def _flops(entry: Entry) -> int:
     if entry.name == "dot_general":
         # Without batches, the square of the products is (m k) (k n) (m n).
         lhs, rhs = (x.size for x in entry.operands[:2])
-        return 2 * round((lhs * rhs * size) ** 0.5)
+        return 2 * int((lhs * rhs * size) ** 0.5 + 0.5)
     return max(size, *(x.size for x in entry.operands if x.dtype is not None), 0)

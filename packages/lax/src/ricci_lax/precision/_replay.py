@@ -60,18 +60,20 @@ class Replay:
         """
         changed: dict[int, Any] = {}
         for entry in self.entries:
-            own = entry.line == line
+            is_own = entry.line == line
             if any(operand.value in changed for operand in entry.operands):
                 values = _Overlay(changed, self.reference)
-                results = self.evaluate(entry, values, None if own else REFERENCE)
+                results = self.evaluate(entry, values, None if is_own else REFERENCE)
                 for number, result in zip(entry.results, results, strict=True):
                     if number >= 0 and not _same(result, self.reference[number]):
                         changed[number] = result
-            elif own:
+            elif is_own:
                 changed.update((n, local[n]) for n in entry.results if n in local)
         return changed
 
-    def evaluate(self, entry: Entry, values: Any, real: np.dtype | None) -> list[Any]:
+    def evaluate(
+        self, entry: Entry, values: "Sequence[Any] | _Overlay", real: np.dtype | None
+    ) -> list[Any]:
         """Run an operation.
 
         Args:
@@ -105,7 +107,7 @@ class Replay:
             return True
         return False
 
-    def _operand(self, operand: Operand, values: Any) -> Any:
+    def _operand(self, operand: Operand, values: "Sequence[Any] | _Overlay") -> np.ndarray:
         return operand.constant if operand.value < 0 else values[operand.value]
 
     @staticmethod
@@ -124,7 +126,7 @@ class _Overlay:
         self._changed = changed
         self._all = values
 
-    def __getitem__(self, number: int) -> Any:
+    def __getitem__(self, number: int) -> np.ndarray:
         return self._changed[number] if number in self._changed else self._all[number]
 
 
@@ -164,7 +166,7 @@ def _apply(entry: Entry, operands: Sequence[Any], real: np.dtype | None) -> list
     ]
 
 
-def _widened_parameter(value: Any, real: np.dtype) -> Any:
+def _widened_parameter(value: object, real: np.dtype) -> object:
     if isinstance(value, np.dtype) and ir.issubdtype(value, np.inexact):
         return widened(value, real)
     return value
@@ -184,11 +186,11 @@ def _copied(copies: Copies, sources: Sequence[Any]) -> np.ndarray:
     return result
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
     return np.array_equal(as_reference(a), as_reference(b), equal_nan=True)
 
 
-def rounded(results: Callable[[int], Any], operand: Operand) -> Any:
+def rounded(results: Callable[[int], np.ndarray], operand: Operand) -> np.ndarray:
     """A result in the dtype that it has in the function."""
     value = operand.constant if operand.value < 0 else results(operand.value)
     return value if operand.dtype is None else cast(value, operand.dtype)

@@ -23,7 +23,7 @@ class LineError(ir.Record):
       wider: the dtype in which to compute instead.
       effect: the error of the function's results if this line alone is computed as it is, and all
         others are exact.
-      made: the error of the line's values if its operands are exact but for the rounding to their
+      local: the error of the line's values if its operands are exact but for the rounding to their
         dtype.
       inherited: the error of its operands.
       error: the error of its values.
@@ -38,7 +38,7 @@ class LineError(ir.Record):
     dtype: str
     wider: str
     effect: float
-    made: float
+    local: float
     inherited: float
     error: float
     bytes: int
@@ -115,7 +115,7 @@ class Precision(ir.Record):
                 "operation": row.operation,
                 "dtype": row.dtype,
                 "effect": row.effect,
-                "made": row.made,
+                "local": row.local,
                 "inherited": row.inherited,
                 "error": row.error,
                 "wider": row.wider,
@@ -132,7 +132,7 @@ class Precision(ir.Record):
         head = f"{self.result} has an error of {self.error:.1e}" if self.result else "no results"
         if not self.lines:
             return f"{head}; no line rounds"
-        cells = [("effect", "made", "inherited", "widening", "line")]
+        cells = [("effect", "local", "inherited", "widening", "line")]
         cells += [_cells(row) for row in self.lines[:_SHOWN]]
         lines = [f"{head}; by line, its effect on the results alone:", *_table(cells)]
         if len(self.lines) > _SHOWN:
@@ -149,11 +149,11 @@ def _place(row: LineError) -> str:
 
 
 def _cells(row: LineError) -> tuple[str, ...]:
-    errors = [f"{x:.1e}" for x in (row.effect, row.made, row.inherited)]
-    where = f", {row.path[-1]}" if row.path else ""
+    errors = [f"{x:.1e}" for x in (row.effect, row.local, row.inherited)]
+    location = f", {row.path[-1]}" if row.path else ""
     direction = ", backward" if row.backward else ""
     text = f"{_place(row)}  {source_text(row.source)}  ({row.operation} in {row.dtype}"
-    return (*errors, f"+{row.bytes:,} bytes", f"{text}{direction}{where})")
+    return (*errors, f"+{row.bytes:,} bytes", f"{text}{direction}{location})")
 
 
 def _table(cells: Sequence[tuple[str, ...]]) -> list[str]:

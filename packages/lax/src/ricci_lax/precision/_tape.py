@@ -70,7 +70,7 @@ class Entry:
         self,
         primitive: Primitive | None,
         operands: list[Operand],
-        params: Any,
+        params: "dict[str, Any] | Copies",
         results: list[int],
         dtypes: list[np.dtype],
         sizes: list[int],
@@ -79,7 +79,7 @@ class Entry:
     ):
         self.primitive = primitive
         self.operands = operands
-        self.params = params
+        self.params: Any = params
         self.results = results
         self.dtypes = dtypes
         self.sizes = sizes
@@ -104,7 +104,7 @@ class Tape(Interpreter):
 
     def __init__(self):
         self.entries: list[Entry] = []
-        self.values: list[Any] = []
+        self.values: list[np.ndarray] = []
         # By the identity of arrays, with a reference so that ids are not reused.
         self._numbers: dict[int, tuple[Any, int]] = {}
         self._place: Location | None = None
@@ -113,9 +113,10 @@ class Tape(Interpreter):
         """The number of an array on the tape, or -1."""
         return self._numbers.get(id(array), (None, -1))[1]
 
-    def operand(self, array: Any) -> Operand:
+    def operand(self, array: ArrayLike) -> Operand:
         """The operand that an array is."""
-        number, aval = self.number(array), ir.get_aval(array)
+        number = self.number(array)
+        aval: Any = ir.get_aval(array)
         dtype = aval.dtype if is_inexact(aval) else None
         size = int(np.prod(getattr(aval, "shape", ())))
         if number >= 0:
@@ -137,9 +138,9 @@ class Tape(Interpreter):
         fixed = not whole or (effects is not None and bool(effects(params)))
         self._record(primitive, operands, params, results, place, fixed)
 
-    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
+    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> ArrayLike:
         """Record that an array holds elements of ``sources``; returns the array."""
-        aval = ir.get_aval(array)
+        aval: Any = ir.get_aval(array)
         followed = any(self.number(x) >= 0 for x in sources)
         if is_inexact(aval) and followed and self._place is not None:
             copies = Copies(element, aval.shape)
@@ -150,7 +151,7 @@ class Tape(Interpreter):
         self,
         primitive: Primitive | None,
         operands: Sequence[Any],
-        params: Any,
+        params: "dict[str, Any] | Copies",
         results: Sequence[Any],
         place: Location,
         fixed: bool,
@@ -158,14 +159,14 @@ class Tape(Interpreter):
         recorded = list(map(self.operand, operands))
         numbers, dtypes, sizes = [], [], []
         for result in results:
-            aval = ir.get_aval(result)
+            aval: Any = ir.get_aval(result)
             # An operand that is returned has a number already.
             if not is_inexact(aval) or any(result is x for x in operands):
                 numbers.append(-1)
                 continue
             numbers.append(len(self.values))
             self._numbers[id(result)] = result, len(self.values)
-            self.values.append(result)
+            self.values.append(np.asarray(result))
             dtypes.append(aval.dtype)
             sizes.append(int(np.prod(aval.shape)))
         if dtypes:

@@ -97,7 +97,7 @@ class Interpreter:
         """Record the results of an operation; ``whole`` is false if ``params`` do not suffice."""
         raise NotImplementedError
 
-    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
+    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> ArrayLike:
         """Record that an array holds elements of ``sources``; returns the array."""
         raise NotImplementedError
 
@@ -182,7 +182,7 @@ class Runs:
             eqn.primitive, operands, results, location, eqn.params, whole=False
         )
 
-    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> Any:
+    def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> ArrayLike:
         """Record that the array holds elements of ``sources``; returns the array."""
         return self._interpreter.made(array, element, *sources)
 

@@ -157,13 +157,13 @@ def _shifted(index: Sequence[Any], block: tuple[slice, ...]) -> tuple[Any, ...]:
     return tuple(i + (part.start or 0) for i, part in zip(index, block, strict=True))
 
 
-def _holds(block: tuple[slice, ...], index: Sequence[Any]) -> Any:
+def _holds(block: tuple[slice, ...], index: Sequence[Any]) -> np.ndarray | np.bool_:
     """Whether a shard has an element of the whole array, for each index."""
-    held: Any = np.True_
+    inside: np.ndarray | np.bool_ = np.True_
     for i, part in zip(index, block, strict=True):
         if part.start is not None:
-            held = held & (part.start <= i) & (i < part.stop)
-    return held
+            inside = inside & (part.start <= i) & (i < part.stop)
+    return inside
 
 
 def as_batch(
