@@ -2,11 +2,13 @@
 
 import os
 import random
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
+import ricci_xla
 from ricci_ir import (
     ShapedArray,
     clear_event_listeners,
@@ -636,10 +638,10 @@ def test_an_invalid_size_is_an_error(folder, capsys):
 
 
 def test_without_msgspec_programs_are_compiled_and_the_cache_is_off(folder, tmp_path, monkeypatch):
-    def import_module(name):
-        raise ModuleNotFoundError("No module named 'msgspec'", name="msgspec")
-
-    monkeypatch.setattr(_compiler, "import_module", import_module)
+    for name in [n for n in sys.modules if f"{n}.".startswith("ricci_xla.cache.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(ricci_xla, "cache")
+    monkeypatch.setitem(sys.modules, "msgspec", None)  # importing it is an error
     _compiler._persistent_cache.cache_clear()
     with pytest.warns(UserWarning, match="pip install msgspec"):
         compile_text(program(), devices()[:1])

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache, partial
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -279,7 +278,7 @@ def _persistent_cache() -> ModuleType | None:
     It is imported when a folder is set. Its library may be missing in a checkout on the path.
     """
     try:
-        return import_module("ricci_xla.cache")
+        from ricci_xla import cache as persistent  # noqa: PLC0415 - lazy: it needs msgspec
     except ModuleNotFoundError as error:
         if error.name != "msgspec":
             raise
@@ -288,3 +287,4 @@ def _persistent_cache() -> ModuleType | None:
             "process compiles its programs anew. Install it with `pip install msgspec`."
         )
         return None
+    return persistent

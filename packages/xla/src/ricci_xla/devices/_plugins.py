@@ -261,10 +261,10 @@ def make_client(platform: str, options: Mapping[str, Any], coordinator: object =
 
 @cache
 def _register_profiler(platform: str) -> None:
-    # Lazy, since CPUs need no plugin.
-    profiler = importlib.import_module("jaxlib._profiler")
+    from jaxlib import _profiler  # noqa: PLC0415  # pyright: ignore - lazy: CPUs need no plugin
+
     # Not before there is a client: on a machine without a driver, each profile would be an error.
-    profiler.register_plugin_profiler(runtime.get_pjrt_plugin(platform))
+    _profiler.register_plugin_profiler(runtime.get_pjrt_plugin(platform))
 
 
 def make_plugin_client(plugin: Plugin, distributed: Mapping[str, Any]) -> Client:
