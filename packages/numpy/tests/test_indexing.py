@@ -5,7 +5,7 @@ import pytest
 
 import ricci_numpy as jnp
 from ricci_ir import NonConcreteBooleanIndexError, ShapeDtypeStruct, config, make_jaxpr, staged_call
-from ricci_numpy.indexing import _brackets
+from ricci_numpy.indexing import _basic_indexing
 from ricci_numpy.indexing._entries import ds
 
 M = np.arange(12.0, dtype=np.float32).reshape(3, 4)
@@ -104,9 +104,9 @@ def test_int_out_of_bounds_gives_the_nearest_row(index, moved_to, as_array, back
 def test_indices_of_one_form_share_an_executable(backend):
     x = jnp.asarray(M)
     x[0, 1], x[1:2, 0]
-    before = len(_brackets._steps.entries)
+    before = len(_basic_indexing._steps.entries)
     x[2, 3], x[-1, -1], x[2:3, 3]
-    assert len(_brackets._steps.entries) == before
+    assert len(_basic_indexing._steps.entries) == before
 
 
 def test_windows(backend):

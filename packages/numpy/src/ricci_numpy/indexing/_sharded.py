@@ -38,7 +38,7 @@ def _looked_up(x: Array, start: ArrayLike, form: tuple, axis: int) -> Array:
 
 @composite("getitem")
 def sharded_windows(x: Array, *starts: ArrayLike, forms: tuple) -> Array:
-    """Windows of an array, in the forms of ``_brackets``."""
+    """Windows of an array, in the forms of ``_basic_indexing``."""
     remaining = iter(starts)
     axis = 0
     for form in (f for f in forms if f is not None):
