@@ -14,6 +14,7 @@ from ._types import dense, element_type, scalar_literal, string
 __all__ = ["attribute", "batch_annotations", "batch_partitionable", "custom_call_attributes"]
 __all__ += ["parts_text"]
 
+# Other names are written as string literals, which MLIR accepts as names too.
 _BARE = r"[A-Za-z_][A-Za-z0-9_$.]*"
 _INT64 = range(-(2**63), 2**63)
 
@@ -38,6 +39,7 @@ def attribute(value: object) -> str:
       >>> attribute({"eps": 1e-6, "axes": np.int32([0, 1])})
       '{axes = dense<[0, 1]> : tensor<2xi32>, eps = 1.0e-06 : f64}'
     """
+    # Booleans come first: they are ints as well, and would become ``1 : i64``.
     if value is True or value is False:
         return "true" if value else "false"
     match value:
@@ -45,6 +47,7 @@ def attribute(value: object) -> str:
             return attribute(value.item())
         case str() | bytes():
             return string(value)
+        # MLIR has no attribute for a complex scalar, nor for Python objects and dates.
         case np.generic() if value.dtype.kind in "cOMm":
             raise TypeError(f"a scalar of dtype {value.dtype} is not an attribute")
         case np.generic():
@@ -78,6 +81,7 @@ def dictionary(fields: Mapping[str, str]) -> str:
     for name in fields:
         if not isinstance(name, str):
             raise TypeError(f"invalid attribute name {name!r}: names are strings")
+    # Sorted, so that the order of the fields does not change the text, nor the cache key.
     written = (f"{attribute_name(name)} = {fields[name]}" for name in sorted(fields))
     return f"{{{', '.join(written)}}}"
 
@@ -117,6 +121,7 @@ def custom_call_attributes(
 
 
 def _layout(order: Sequence[int]) -> str:
+    # An empty tensor has a literal of its own: ``dense<>``, without brackets.
     values = ", ".join(map(str, order))
     return f"dense<{'[' + values + ']' if len(order) else ''}> : tensor<{len(order)}xindex>"
 
@@ -142,6 +147,8 @@ def batch_annotations(
 
 def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batch_rank: int) -> str:
     """Return the Shardy rule of the call, which shards batch dimensions only."""
+    # Each call of ``factor`` makes one more factor. Dimensions with the same factor are sharded
+    # alike, so that operands and results share those of the batch and no others.
     sizes: list[int] = []
 
     def factor(size: int) -> str:
@@ -149,6 +156,7 @@ def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batc
         return _factor_name(len(sizes) - 1)
 
     batch = [factor(size) for size in (ins[0] if ins else outs[0]).shape[:batch_rank]]
+    # An operand without the batch, such as a scalar, is passed whole to each shard.
     shared = lambda aval: batch if len(aval.shape) >= batch_rank else []
     dims = lambda aval: f"[{', '.join([*shared(aval), *map(factor, aval.shape[batch_rank:])])}]"
     operands, results = (", ".join(map(dims, avals)) for avals in (ins, outs))
@@ -158,6 +166,7 @@ def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batc
 
 def _factor_name(i: int) -> str:
     """Return the name of a factor: i, j, … z, then z_1, z_2, …"""
+    # Shardy names its factors so.
     letters = ascii_lowercase[8:]
     return letters[i] if i < len(letters) else f"z_{i - len(letters) + 1}"
 
@@ -174,9 +183,13 @@ def parts_text(mesh: Any, parts: Parts, rank: int, unreduced: AxisNames = no_axe
       unreduced: the axes along which the array is a partial sum.
     """
     parts = (*parts, *((),) * (rank - len(parts)))
+    # The question mark leaves a dimension open: the compiler may shard it further over ``Auto``
+    # axes.
     further = ["?"] if mesh.auto_axes else []
     dims = (", ".join([*(string(str(n)) for n in part), *further]) for part in parts)
     text = f"[{', '.join(f'{{{dim}}}' for dim in dims)}]"
+    # An ``Explicit`` axis that shards no dimension has to be named as replicated, or the compiler
+    # might use it for the open dimensions.
     used = {*unreduced, *(name for part in parts for name in part)}
     unused = [n for n in mesh.explicit_axes if n not in used] if further else []
     terms = [n for n in mesh.axis_names if n in unreduced]

@@ -55,6 +55,8 @@ def host_call(
     in_avals = tuple(_physical(x.aval) for x in operands)
     module = ctx.module
     module.host_callbacks.append(HostCallback(fun, in_avals, tuple(map(_physical, outs))))
+    # Without a sharding, every partition would call the function. In manual code, each shard makes
+    # a call of its own.
     on_device = module.num_partitions > 1 and not module.manual
     results = ctx.custom_call(
         target,
@@ -74,6 +76,7 @@ def _replicated(ctx: Lowering, x: Value) -> Value:
     aval = _physical(x.aval)
     if not (ctx.module.shardy and isinstance(aval, ShapedArray)):
         return x
+    # Any mesh does, for no dimension is sharded over it.
     meshes = ctx.module.meshes.values()
     symbol = next(iter(meshes), None) or ctx.module.mesh([("devices", ctx.module.num_partitions)])
     return ctx.constrained(x, f"<@{symbol}, [{', '.join(['{}'] * aval.ndim)}]>")
@@ -95,6 +98,7 @@ def _row_major(aval: AbstractValue) -> tuple[int, ...]:
 def _on_device(ctx: Lowering, outs: Sequence[AbstractValue], device: int) -> str:
     """Return the attribute that places a call, its operands and its results on one device."""
     module = ctx.module
+    # GSPMD takes the device's number itself, Shardy a mesh of that one device.
     if not module.shardy:
         return f'mhlo.sharding = "{{maximal device={device}}}"'
     symbol = module.single_device_mesh(device)

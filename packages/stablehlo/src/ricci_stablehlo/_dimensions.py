@@ -144,6 +144,7 @@ def _variables(jaxpr: ir.Jaxpr) -> set[str]:
     return names.union(*map(dimension_variables, ir.subjaxprs(jaxpr)))
 
 
+# Parameters may hold sizes, such as the shape of a broadcast, alone or in nested tuples.
 def _inside(value: Any) -> set[str]:
     if ir.is_symbolic_dim(value):
         return value.variables()
@@ -185,6 +186,8 @@ def _floor_divide(ctx: Writer, x: int | Value, y: int | Value) -> Value:
     return ctx.emit("stablehlo.select", [both, below, quotient], _SIZE, types=types)
 
 
+# The modulus of Python, which has the sign of the divisor; StableHLO's remainder has that of the
+# dividend.
 def _modulo(ctx: Writer, x: int | Value, y: int | Value) -> Value:
     return _subtract(ctx, x, _multiply(ctx, _floor_divide(ctx, x, y), y))
 
@@ -211,6 +214,7 @@ def dimension_value(ctx: Writer, dimension: int | ir.SymbolicDimension) -> Value
     """
     if not isinstance(dimension, ir.SymbolicDimension):
         return ctx.constant(dimension, _SIZE)
+    # A dimension is computed once per function and reused, as is each shape below.
     value = ctx.sizes.get(dimension)
     if value is None:
         missing = sorted(dimension.variables() - set(ctx.sizes))
@@ -234,6 +238,8 @@ def shape_value(
     value = ctx.sizes.get(key)
     if value is not None:
         return value
+    # Static sizes become constants of one element, symbolic ones scalars reshaped to one; all are
+    # joined to a vector.
     one = ir.ShapedArray((1,), _INT32)
     parts = [
         ctx.emit("stablehlo.reshape", [dimension_value(ctx, n)], one)
@@ -246,6 +252,8 @@ def shape_value(
         value = ctx.emit(
             "stablehlo.concatenate", parts, ir.ShapedArray((len(parts),), _INT32), ", dim = 0"
         )
+    # Sizes are computed as ``i32`` and converted at the end, where an operation wants other
+    # integers.
     if dtype != _INT32:
         value = ctx.emit("stablehlo.convert", [value], ir.ShapedArray((len(parts),), dtype))
     ctx.sizes[key] = value
@@ -275,6 +283,7 @@ class _DimensionWriter:
         ctx = self.ctx
         holds = _compare(ctx, "EQ" if zero else "GE", _size(ctx, value), _size(ctx, 0))
         operands = [holds, *(_size(ctx, v) for v in values)]
+        # The compiler evaluates this once it knows the shapes, and fails with the message.
         call = custom_call_attributes("shape_assertion", 0, api_version=2, has_side_effect=True)
         text = ", ".join(f"{name} = {value}" for name, value in call.items())
         note = f"error_message = {string(message)}"

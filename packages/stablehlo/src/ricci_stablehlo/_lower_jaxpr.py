@@ -89,7 +89,10 @@ def lower_module(
             )
         jaxpr = ir.discharged(jaxpr).jaxpr
     if jaxpr.effects:
+        # Effects that have no lowering are rejected here, before any text is written.
         ir.lowerable_effects.require(f"{kind}: {name}", jaxpr.effects, ValueError)
+    # Constants then lead the arguments, and the caller passes them; the text stays small and is the
+    # same for other values.
     if not embed_constants:
         jaxpr = _with_leading_consts(jaxpr)
     module = Module(
@@ -107,6 +110,7 @@ def lower_module(
     module.uses_host_memory = uses_host_memory or ir.moves_to_host(jaxpr)
     module.large_constants = large_constants
     shapes = (getattr(aval, "shape", ()) for aval in jaxpr.in_avals)
+    # Other dimensions of the jaxpr depend on those of its arguments, so that these decide.
     module.symbolic = not all(map(ir.is_static_shape, shapes))
     if host_callbacks is not None:
         module.host_callbacks = host_callbacks
@@ -120,7 +124,9 @@ def lower_module(
         module.meshes[axes] = module.unique_name(symbol)
     attributes = [list(a) for a in arg_attributes] if arg_attributes else [[] for _ in jaxpr.invars]
     for argument, result in (aliases or {}).items():
+        # Results are counted with the tokens, which come first.
         attributes[argument].append(f"tf.aliasing_output = {result + passed_tokens} : i32")
+    # A donor's memory may be reused for any result; the compiler chooses which.
     for argument in donors:
         attributes[argument].append("jax.buffer_donor = true")
     outs = (
@@ -141,6 +147,7 @@ def lower_module(
         arg_names=arg_names,
     )
     token_attributes = [["jax.token = true"]] * passed_tokens
+    # Tokens lead the arguments and results of ``@main`` as well.
     main.arg_attributes = [*token_attributes, *attributes]
     main.result_attributes = [*token_attributes, *outs]
     main.arg_locations[: len(arg_locations)] = arg_locations

@@ -72,7 +72,10 @@ class Lowering(Writer):
         inner.location = self.location
         if self.sizes:
             inner.sizes = dict(self.sizes)  # values of the region are not visible outside of it
+        # The counter is shared with the outer body, so that no name of the region hides one
+        # outside.
         args = [Value(self.new_name().replace("%", "%a"), aval) for aval in avals]
+        # ``inner`` collects the operations in a list of its own, which becomes the block.
         results = build(inner, *args)
         return Region(args, inner.operations, results, terminator)
 
@@ -96,6 +99,8 @@ class Lowering(Writer):
                 return size if aval is None else self.broadcast_to(size, aval.shape)
             size = self.emit("stablehlo.convert", [size], aval.update(shape=()))
             return self.broadcast_to(size, aval.shape)
+        # The shape is symbolic and the value is not: write the value in its own shape and broadcast
+        # it.
         assert aval is not None
         array = np.asarray(value, aval.dtype)
         return self.broadcast_to(self.constant(array, aval.update(shape=array.shape)), aval.shape)
@@ -159,6 +164,8 @@ class Lowering(Writer):
           shapes_as_operands: whether the results' shapes become further operands if some are
             symbolic.
         """
+        # The compiler learns the results' types from attributes alone; sizes known later are passed
+        # as further operands.
         shapes: list[Value] = []
         if shapes_as_operands and self.module.symbolic and not all(map(_is_static, outs)):
             shapes = [_dimensions.shape_value(self, ir.physical_aval(x).shape) for x in outs]
@@ -205,9 +212,11 @@ class Lowering(Writer):
         locations = self.module.locations
         if jaxpr.effects:
             jaxpr = ir.without_references(jaxpr)
+        # Locations then tell the calls of a function apart, which needs a copy of it for each.
         if locations is not None and locations.separate_calls:
             return self.inline(jaxpr, operands)
         symbol = self.module.function_for(jaxpr, name)
+        # Functions cannot see the sizes of their caller, so that these are arguments.
         operands = [*self.dimensions_of(jaxpr), *operands]
         return self.call_function(symbol, operands, jaxpr.out_avals, metadata)
 
@@ -249,12 +258,15 @@ class Lowering(Writer):
         """
         if not isinstance(aval.dtype, ir.ExtendedDType):
             array, large = np.asarray(const), self.module.large_constants
+            # Small constants cost little in the text. Those of equal elements are written as one.
             in_text = array.nbytes < LARGE or array.dtype.name not in _WHOLE_BYTES
             if large is None or in_text or is_splat(array):
                 return self.constant(array, aval)
+            # Compared by identity: comparing large arrays by value would cost more than it saves.
             index = next((i for i, constant in enumerate(large) if constant is array), len(large))
             if index == len(large):
                 large.append(array)
+            # The text has a zero and the constant's number, by which its values are put in later.
             zero = dense(np.zeros((), array.dtype))
             body = f" {{ricci.constant = {index} : i64}} {zero}"
             return self.write_constant(body, aval)
@@ -268,7 +280,9 @@ class Lowering(Writer):
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             env[var] = self._closed_over(const, var.aval)
         env.update(zip(jaxpr.invars, operands, strict=True))
+        # Equal literals share one constant.
         literals: dict[tuple[bytes, Any, tuple[int, ...]], Value] = {}
+        # Most jaxprs have neither extended dtypes nor shardings; the loop then skips both checks.
         extended, sharded = jaxpr.derived("kinds of types", lambda: _kinds_of_types(jaxpr))
         outer, scope, locations = self.location, self.scope, self.module.locations
         located = {} if locations is None else locations.under(scope)
@@ -288,6 +302,8 @@ class Lowering(Writer):
         metadata = ir.operation_metadata.value
         with ir.SettingsSwitch() as switch:
             for eqn in jaxpr.eqns:
+                # Equations in a row mostly have the same settings object, so that the switch is
+                # rare.
                 if eqn.settings is not switch.key:
                     switch.to(eqn.settings)
                     metadata = ir.operation_metadata.value
@@ -295,6 +311,7 @@ class Lowering(Writer):
                 values = [env[x] if type(x) is not ir.Literal else read(x) for x in eqn.invars]
                 self.outs = [var.aval for var in outvars]
                 if locations is not None:
+                    # The same holds of their stack of sources.
                     if eqn.raw_source[2] is not stack:
                         stack = eqn.raw_source[2]
                         by_primitive = located.setdefault(stack, {})
@@ -310,11 +327,14 @@ class Lowering(Writer):
                     env.update(zip(outvars, result, strict=True))
                 else:
                     env[outvars[0]] = result
+                # Types with shardings promise how values are laid out over the mesh; tell the
+                # compiler.
                 for var in outvars if sharded else ():
                     sharding = var.aval.type_sharding
                     if sharding is not None and sharding.mesh is not None:
                         x, sums = env[var], sharding.sums[0]
                         env[var] = self.sharded(x, sharding.mesh, sharding.parts, sums)
+        # A rule that inlines a jaxpr goes on with its own location.
         self.location, self.scope = outer, scope
         return [read(atom) for atom in jaxpr.outvars]
 
@@ -371,10 +391,12 @@ def lower_function(
         results of the jaxpr, and not of the function.
       arg_names: the names of the arguments, for messages about their shapes.
     """
+    # Tokens that the function creates itself are no arguments of it.
     body = Lowering(module, [0], scope)
     args = [Value(f"%arg{i}", var.aval) for i, var in enumerate(jaxpr.invars[new_tokens:])]
     tokens = [body.create_token() for _ in range(new_tokens)]
     dimensions: list[Value] = []
+    # Only the public function derives sizes from arrays; the private ones take them as arguments.
     if module.symbolic and visibility == "public":
         _dimensions.derive_dimensions(body, args, arg_names)
     elif module.symbolic:

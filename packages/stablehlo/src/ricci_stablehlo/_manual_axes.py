@@ -21,6 +21,7 @@ _BOOL = ShapedArray((), np.dtype("bool"))
 def axes_left() -> tuple[Hashable, ...]:
     """Return the mesh axes that the current manual computation leaves to the compiler."""
     mesh = current_mesh.value
+    # Outside of manual code, there is nothing that could be left.
     if mesh is None or not mesh.manual_axes:
         return ()
     return tuple(name for name in mesh.axis_names if name not in mesh.manual_axes)
@@ -55,6 +56,7 @@ def on_each_device(
       build: writes the computation, as for ``Lowering.region``.
     """
     region = ctx.region([x.aval for x in operands], build, "sdy.return")
+    # Not sharded over the remaining axes: each device gets all of what its shard is.
     replicated = [[()] * len(aval.shape) for aval in (*[x.aval for x in operands], *outs)]  # pyright: ignore
     return _manual(ctx, current_mesh.value.shape, axes_left(), operands, outs, replicated, region)
 
@@ -128,6 +130,7 @@ def once_along(
     def inner(ctx: Lowering, *xs: Value) -> Sequence[Value]:
         first: Value | None = None
         zero = ctx.constant(0, _UNSIGNED)
+        # A device is the first one if its position along every axis left is 0.
         for name in axes_left():
             position = mesh_position(ctx, name, _UNSIGNED)
             is_zero = ctx.emit(

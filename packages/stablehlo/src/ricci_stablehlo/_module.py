@@ -78,6 +78,7 @@ class Module:
         lines: list[str] = []
         if locations and self.locations is not None:
             lines += self.locations.declarations()
+        # By this attribute, readers of exported modules know that shapes have to be refined first.
         polymorphic = "jax.uses_shape_polymorphism = true, " if self.symbolic else ""
         lines.append(
             f"module @{self.name} attributes {{{polymorphic}"
@@ -89,6 +90,7 @@ class Module:
             lines.append(f"  sdy.mesh @{symbol} = <[{sizes}]>")
         for device, symbol in self.single_devices.items():
             lines.append(f"  sdy.mesh @{symbol} = <[], device_ids=[{device}]>")
+        # Functions given as text come from modules that were written before.
         for function in (self.main, *self.functions):
             if isinstance(function, str):
                 lines.append(function)
@@ -113,6 +115,8 @@ class Module:
 
     def unique_name(self, name: str) -> str:
         """Return a symbol unused in the module, made from a name."""
+        # Names come from Python functions, which may be ``<lambda>`` or have letters that MLIR's
+        # symbols lack.
         name = "".join(c if c.isascii() and (c.isalnum() or c in "_$.") else "_" for c in name)
         if not (name[:1].isalpha() or name[:1] == "_"):
             name = "_" + name
@@ -120,6 +124,8 @@ class Module:
         if count is None:
             self.names[name] = 0
             return name
+        # The count says which number to try first, so that many functions of one name take linear
+        # time. A candidate may still be the name of another function.
         while True:
             candidate = f"{name}_{count}"
             count += 1

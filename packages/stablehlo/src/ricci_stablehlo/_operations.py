@@ -100,6 +100,7 @@ def annotate(operations: list[Operation], start: int, metadata: Metadata) -> Non
 
     Constants get none, nor do broadcasts that only prepare an operand.
     """
+    # Lowering rules append, so that the operations from ``start`` on are those of one equation.
     positions = [
         i
         for i in range(start, len(operations))
@@ -107,6 +108,7 @@ def annotate(operations: list[Operation], start: int, metadata: Metadata) -> Non
     ]
     for i in positions:
         result, name, body, types, location, details = operations[i]
+        # Broadcasts before the last operation only prepare its operands.
         if i == positions[-1] or name != "stablehlo.broadcast_in_dim":
             details = details or Details()
             names = dict(details.metadata)
@@ -116,6 +118,7 @@ def annotate(operations: list[Operation], start: int, metadata: Metadata) -> Non
 
 def annotate_value(operations: list[Operation], x: Value, metadata: Metadata) -> None:
     """Add frontend attributes to the operation that defines a value, if it is one of these."""
+    # ``%3#1`` is the second result of the operation that defines ``%3:2``.
     name = x.name.partition("#")[0]
     for i, operation in enumerate(operations):
         if operation[0].partition(":")[0] == name:
@@ -144,6 +147,7 @@ def print_function(function: Function, locations: bool, lines: list[str]) -> Non
         for x, attributes in zip(body.results, function.result_attributes, strict=True)
     ]
     outs = ", ".join(types)
+    # MLIR takes a single type without parentheses only if it has no attributes.
     if len(types) != 1 or function.result_attributes[0]:
         outs = f"({outs})"
     name = f"{function.visibility} @{function.symbol}"
@@ -157,10 +161,12 @@ def _print_block(region: Region, indent: str, locations: bool, lines: list[str])
     for result, name, body, types, location, details in region.operations:
         if not locations:
             location = ""
+        # The common case first: no regions and no attributes for the compiler.
         if details is None:
             lines.append(f"{indent}{result} = {name}{body} : {types}{location}")
             continue
         text = f"{result} = {name}{body}" if result else f"{name}{body}"
+        # Regions stand in one pair of parentheses: ``({ … }, { … })``.
         for i, inner in enumerate(details.regions):
             lines.append(f"{indent}{text} ({{" if i == 0 else f"{indent}}}, {{")
             if inner.arguments:

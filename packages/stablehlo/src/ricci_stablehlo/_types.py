@@ -44,6 +44,7 @@ def element_type(dtype: np.dtype) -> str:
 
 
 def _new_element_type(dtype: np.dtype) -> str:
+    # ``float0`` has no bits; its arrays are written as arrays of false.
     if dtype == ir.float0:
         return "i1"
     name = dtype.name
@@ -65,6 +66,7 @@ def tensor_type(aval: ir.AbstractValue) -> str:
         elif isinstance(aval, ir.ShapedArray):
             extended = isinstance(aval.dtype, ir.ExtendedDType)
             array: ir.ShapedArray = aval.dtype.physical_aval(aval) if extended else aval
+            # An extended dtype is written as the array of words that represents it.
             sizes = "".join("?x" if ir.is_symbolic_dim(n) else f"{n}x" for n in array.shape)
             text = f"tensor<{sizes}{element_type(array.dtype)}>"
         else:
@@ -83,8 +85,11 @@ def scalar_literal(value: np.generic) -> str:
     if dtype.kind == "c":
         return f"({scalar_literal(value.real)}, {scalar_literal(value.imag)})"
     number = float(value)  # pyright: ignore[reportArgumentType]
+    # MLIR has no literals of these; it takes the bits, the highest first.
     if number != number or number in (float("inf"), float("-inf")):
         return f"0x{value.tobytes()[::-1].hex().upper()}"
+    # Python's shortest form reads back as the same number, but may lack the point that MLIR
+    # requires.
     text = repr(number)
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa if '.' in mantissa else mantissa + '.0'}{e}{exponent}"
@@ -118,8 +123,12 @@ def is_splat(value: np.ndarray) -> bool:
     """
     if value.size == 0:
         return False
+    # Broadcast from one element, so that there is nothing to compare.
     if not any(value.strides):
         return True
+    # Compared in parts, so that an array of many elements takes no copy of its size, and most
+    # arrays are told apart by their first part. Bytes rather than values, for NaN differs from
+    # itself.
     flat = value.reshape(-1) if value.flags.c_contiguous else value.flat
     part = flat[:_PART].tobytes()
     same = part[: value.itemsize] * _PART
@@ -154,6 +163,7 @@ def string(text: str | bytes) -> str:
     return f'"{text}"'
 
 
+# MLIR escapes a byte by a backslash and two hexadecimal digits.
 _plain_or_escaped = [
     chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in range(256)
 ]

@@ -53,6 +53,7 @@ class Writer:
         """Write an operation in its custom assembly format; the arguments as for ``Operation``."""
         count, value = len(outs), self.new_name()
         result = value if count == 1 else f"{value}:{count}" if count else ""
+        # An operation without results is not plain: it is printed without ``%0 =``.
         is_plain = count and not (regions or annotations or metadata)
         details = None if is_plain else Details(regions, annotations, metadata)
         self.operations.append((result, name, body, types, self.location, details))
