@@ -32,6 +32,7 @@ class ReferenceArray:
     aval: ir.ShapedArray
 
     def __init__(self, value: np.ndarray, aval: ir.ShapedArray):
+        # Nothing may change the values: other arrays and traces assume that they stay.
         value.flags.writeable = False
         self._value = value
         self.aval = aval
@@ -120,6 +121,7 @@ class ReferenceArray:
         suffix = f"dtype={aval.dtype.name}"
         if aval.weak_type:
             suffix += ", weak_type=True"
+        # NumPy prints ``[]`` for every empty array, whatever its shape.
         if 0 in aval.shape:
             return f"Array([], shape={aval.shape}, {suffix})"
         text = np.array2string(self._value, prefix="Array(", suffix=",", separator=", ")
@@ -142,6 +144,7 @@ class ReferenceArray:
     def __iter__(self) -> Iterator["ReferenceArray"]:
         if not self.aval.shape:
             raise TypeError("a scalar (an array of rank 0) has no first axis to iterate over.")
+        # Copies, as rows that are views would keep the whole array alive.
         part = self.aval.update(shape=self.aval.shape[1:])
         return (ReferenceArray(np.array(value), part) for value in self._value)
 
@@ -171,6 +174,7 @@ class ReferenceArray:
         ir.check_index(self.aval)
         return int(self._value)
 
+    # Arrays compare by element, so that they cannot be keys.
     __hash__: None = None  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __setitem__(self, index: object, value: object) -> None:

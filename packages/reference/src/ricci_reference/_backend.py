@@ -29,6 +29,8 @@ class ReferenceBackend:
         for arg in args:
             if isinstance(arg, Tracer):
                 raise ir.leaked_tracer(arg, primitive)
+        # A rule of NumPy comes first. Primitives without one may run on the host, eagerly, as a
+        # program or by a composition of other primitives.
         rule = rule_for(primitive)
         if rule is None and primitive in ir.host_rules:
             with ir.set_trace(ir.eval_trace):
@@ -43,6 +45,8 @@ class ReferenceBackend:
             jaxpr, _ = ir.program_rules[primitive](**params)
             return run_jaxpr(jaxpr, args)
         avals: Any = tuple(map(ir.get_aval, args))
+        # The abstract rule is evaluated as well, for it checks the operands and says what dtype and
+        # weakness the result has.
         out = primitive.result_avals(avals, params)
         if rule is None:
             composition = composition_of(primitive)
@@ -57,6 +61,7 @@ class ReferenceBackend:
                 else to_array(composed, out)
             )
         operands = list(map(to_numpy, args, avals))
+        # XLA does not warn about overflow or division by zero either.
         with np.errstate(all="ignore"):
             result: Any = rule(*operands, **params)
         if not primitive.multiple_results:

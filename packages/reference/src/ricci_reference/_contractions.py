@@ -21,6 +21,7 @@ def _group_of(group_sizes: np.ndarray, length: int, prefix: Sequence[int]) -> np
       prefix: the sizes of the dimensions along which the group sizes vary; they lead the result.
     """
     sizes = np.broadcast_to(group_sizes, (*prefix, group_sizes.shape[-1]))
+    # Positions after the last group stay -1, and equal no group's number below.
     groups = np.full((*prefix, length), -1)
     for place in np.ndindex(*prefix):
         end = np.cumsum(sizes[place], dtype=group_sizes.dtype)
@@ -54,6 +55,8 @@ def _ragged_dot_general(
         before = [d for d in range(ragged) if d not in (*x_contracting, *x_batch)]
     places = [*x_batch, *before]
     groups_of = _group_of(group_sizes, x.shape[ragged], [x.shape[d] for d in places])
+    # Bring the dimensions into the order of ``x``, with ones for those that the groups don't depend
+    # on, so that the comparison below broadcasts.
     order = np.argsort([*places, ragged])
     shape = [n if d in (*places, ragged) else 1 for d, n in enumerate(x.shape)]
     groups_of = groups_of.transpose(order).reshape(shape)
@@ -77,6 +80,7 @@ def _ragged_dot_general(
 def _without(numbers: RaggedDotDimensionNumbers, group: int) -> tuple[Any, ...]:
     """The dimension numbers of a product without the right operand's group dimension."""
     (x_contracting, y_contracting), (x_batch, y_batch) = numbers.dot_dimension_numbers
+    # Dimensions after the removed one move down by one.
     down = lambda dims: tuple(d - (d > group) for d in dims)
     return (x_contracting, down(y_contracting)), (x_batch, down(y_batch))
 
@@ -96,6 +100,7 @@ def _scaled_dot(
     dimension_numbers: tuple[Any, ...],
     preferred_element_type: np.dtype,
 ) -> np.ndarray:
+    # Each scale belongs to a block of elements along each dimension: repeat it over its block.
     def unscaled(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
         for d, (size, count) in enumerate(zip(values.shape, scale.shape, strict=True)):
             scale = scale.repeat(size // count, d) if count else scale

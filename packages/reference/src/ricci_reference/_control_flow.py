@@ -45,6 +45,7 @@ def _scan(
     start = num_consts + num_carry
     consts, carry, xs = operands[:num_consts], list(operands[num_consts:start]), operands[start:]
     avals: list[Any] = jaxpr.out_avals[num_carry:]
+    # Made before the loop, as a loop of no steps has to return empty arrays of the right types.
     collected = [np.zeros((length, *a.shape), numpy_dtype(a.dtype)) for a in avals]
     for i in reversed(range(length)) if reverse else range(length):
         outs = run_jaxpr_numpy(jaxpr, [*consts, *carry, *(x[i] for x in xs)])
@@ -55,6 +56,7 @@ def _scan(
 
 
 def _platform_index(*, platforms: tuple[tuple[str, ...] | None, ...]) -> np.ndarray:
+    # NumPy runs on the host, so that the rules for CPUs apply.
     return np.asarray(index_of_platform("cpu", platforms), np.int32)
 
 

@@ -26,16 +26,19 @@ def _named(table: dict[str, Callable[..., np.ndarray]]) -> dict[str, Rule]:
 def _divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
+    # Divide by 1 where the divisor is 0; these results are replaced below.
     divisor = np.where(y == 0, y.dtype.type(1), y)
     quotient = np.floor_divide(x, divisor)
     # XLA rounds towards zero, NumPy rounds down.
     quotient = quotient + ((np.fmod(x, divisor) != 0) & ((x < 0) != (y < 0))).astype(x.dtype)
+    # A division by zero has all bits set: -1, or the largest unsigned integer.
     return np.where(y == 0, np.array(-1).astype(x.dtype), quotient)
 
 
 def _remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind not in "iu":
         return np.fmod(x, y)
+    # The remainder of a division by zero is the dividend.
     return np.where(y == 0, x, np.fmod(x, np.where(y == 0, y.dtype.type(1), y)))
 
 
@@ -62,16 +65,19 @@ def _shift_right_logical(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _shift_right_arithmetic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     signed = _unsigned(x).view(f"i{x.dtype.itemsize}")
+    # A longer shift leaves copies of the sign, like one by all bits but one.
     count = np.minimum(_unsigned(y), _bits(x.dtype) - 1).astype(signed.dtype)
     return np.asarray(signed >> count).view(x.dtype)
 
 
 def _leading_zeros(x: np.ndarray) -> np.ndarray:
+    # Python's integers, which have the method; slow, and plainly right.
     length = np.vectorize(int.bit_length, otypes=[np.int64])(_unsigned(x).astype(object))
     return (_bits(x.dtype) - length).astype(x.dtype)
 
 
 def _high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    # Python's integers do not overflow, so that the high bits are there to be taken.
     product = x.astype(object) * y.astype(object)
     return np.asarray(product >> _bits(x.dtype), object).astype(x.dtype)
 
@@ -90,6 +96,7 @@ def _power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _integer_power(x: np.ndarray, *, y: int, **params: Any) -> np.ndarray:
     if y < 0:
         return x.dtype.type(1) / _integer_power(x, y=-y)
+    # Square and multiply: one factor for each set bit of the exponent.
     result, square = np.ones_like(x), x
     while y:
         if y & 1:
@@ -114,6 +121,7 @@ def _round(x: np.ndarray, *, rounding_method: Any, **params: Any) -> np.ndarray:
 def _angle(y: np.ndarray, x: np.ndarray) -> np.ndarray:
     if y.dtype.kind != "c":
         return np.arctan2(y, x)
+    # The logarithm of the unit vector along ``x + i y`` is ``i`` times its angle.
     return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
 
 
@@ -147,6 +155,7 @@ def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """
     if x.dtype == dtype:
         return x
+    # A real dtype takes the real part; NumPy would warn.
     if x.dtype.kind == "c" and not issubdtype(dtype, np.complexfloating):
         x = np.real(x)
     if dtype == np.bool_:
@@ -160,9 +169,11 @@ def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def _saturated(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     wide = wide_dtype(dtype)
+    # Narrow integers such as int4 take a byte each, so that their name says their width.
     bits = _bits(wide) if wide == dtype else int("".join(filter(str.isdigit, dtype.name)))
     signed = wide.kind == "i"
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    # Only values in range are converted, since C leaves the others undefined. NaN becomes 0.
     inside = np.where((x > low) & (x < high), x, 0).astype(wide)
     result = np.where(x >= high, np.array(high, wide), inside)
     return np.where(x <= low, np.array(low, wide), result).astype(dtype)
@@ -173,6 +184,7 @@ def _bitcast(x: np.ndarray, *, new_dtype: np.dtype, **params: Any) -> np.ndarray
     x = np.ascontiguousarray(x).reshape(x.shape)
     if old == new:
         return x.view(new_dtype)
+    # A wide element becomes a row of narrow ones, along a new last dimension.
     if old > new:
         return x[..., np.newaxis].view(new_dtype)
     return x.view(new_dtype)[..., 0]
@@ -186,6 +198,8 @@ def _reduce_precision(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int, 
     scale = 2.0 ** (mantissa_bits + 1)
     rounded = np.ldexp(np.rint(fraction * scale) / scale, exponent)
     bias = 2 ** (exponent_bits - 1) - 1
+    # The largest finite number of the narrower format: all bits of the mantissa set, at the largest
+    # exponent.
     largest = np.ldexp(2.0 - 2.0**-mantissa_bits, bias)
     rounded = np.where(np.abs(rounded) > largest, np.copysign(np.inf, x), rounded)
     # A value that would be subnormal in the narrower format becomes zero, but not below this

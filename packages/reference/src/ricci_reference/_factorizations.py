@@ -21,6 +21,7 @@ def _per_example(
     """
 
     def rule(*operands: np.ndarray, **params: Any) -> np.ndarray:
+        # What is left of the shape before the dimensions of one example.
         batch = operands[0].shape[: operands[0].ndim - ranks[0]]
         result = np.empty_like(operands[-1])
         for place in np.ndindex(*batch):
@@ -34,6 +35,7 @@ def _cholesky(x: np.ndarray) -> np.ndarray:
     try:
         return np.linalg.cholesky(x)
     except np.linalg.LinAlgError:
+        # XLA reports a matrix that is not positive definite by NaN, as it cannot raise errors.
         return np.tril(np.full_like(x, np.nan))
 
 
@@ -42,6 +44,7 @@ def _substituted(a: np.ndarray, b: np.ndarray, lower: bool, unit_diagonal: bool)
     n = a.shape[-1]
     x = b.copy()
     for i in range(n) if lower else reversed(range(n)):
+        # Unknowns solved before: those above in a lower triangle, below in an upper one.
         solved = np.s_[:i] if lower else np.s_[i + 1 :]
         x[..., i, :] -= (a[..., i, None, solved] @ x[..., solved, :])[..., 0, :]
         if not unit_diagonal:
@@ -98,9 +101,13 @@ def _eliminated(x: np.ndarray) -> list[int]:
     """Factor one matrix in place by Gaussian elimination; return the pivots."""
     pivots = []
     for k in range(min(x.shape)):
+        # Partial pivoting: the largest element of the rest of the column, so that no factor exceeds
+        # 1.
         pivot = k + int(np.argmax(_size(x[k:, k])))
         pivots.append(pivot)
+        # Whole rows change places, with the factors found so far.
         x[[k, pivot]] = x[[pivot, k]]
+        # A column of zeros has nothing to eliminate; LAPACK goes on as well.
         if x[k, k] != 0:
             x[k + 1 :, k] /= x[k, k]
         x[k + 1 :, k + 1 :] -= np.outer(x[k + 1 :, k], x[k, k + 1 :])
@@ -123,6 +130,7 @@ def _lu_pivots_to_permutation(pivots: np.ndarray, *, permutation_size: int) -> n
         order = result[place]
         for i in range(count):
             j = pivots[place][i]
+            # Pivots are exchanges made one after the other; the permutation is what they result in.
             order[[i, j]] = order[[j, i]]
     return result
 
@@ -132,6 +140,8 @@ def _tridiagonal_solve(
 ) -> np.ndarray:
     if perturb_singular:
         return _perturbed_solve(dl, d, du, b)
+    # The first element of the lower diagonal and the last of the upper one lie outside of the
+    # matrix.
     a = np.diag(d) + np.diag(dl[1:], -1) + np.diag(du[:-1], 1) if len(d) else np.zeros((0, 0))
     try:
         return np.linalg.solve(a, b)
@@ -148,6 +158,7 @@ def _perturbed_solve(dl: np.ndarray, d: np.ndarray, du: np.ndarray, b: np.ndarra
     tolerance = max(info.eps * largest, info.tiny)
     diagonal, first, second, x = _pivoted(dl, d.copy(), du.copy(), b.copy())
     for k in reversed(range(len(d))):
+        # Pivoting leaves up to two elements to the right of the diagonal.
         for i in range(1, min(3, len(d) - k)):
             x[k] -= (first, second)[i - 1][k] * x[k + i]
         x[k] = [_quotient(z, diagonal[k], tolerance, info) for z in x[k]]
@@ -170,6 +181,7 @@ def _pivoted(
     for k in range(len(d) - 1):
         below = dl[k + 1]
         scale_below = np.abs(below) + np.abs(d[k + 1]) + np.abs(du[k + 1])
+        # Nothing to eliminate in the next row.
         if below == 0:
             scale = scale_below
             continue

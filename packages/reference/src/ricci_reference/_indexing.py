@@ -15,6 +15,7 @@ from ._widening import Rule, widen
 def _window(x: np.ndarray, starts: Sequence[np.ndarray], sizes: Sequence[int]) -> tuple[Any, ...]:
     """The slice of these sizes at ``starts``, which are clamped so that it lies inside ``x``."""
     firsts = [
+        # As XLA does, move the start rather than cut the slice: its size is part of the type.
         min(max(int(start), 0), whole - size)
         for start, whole, size in zip(starts, x.shape, sizes, strict=True)
     ]
@@ -51,8 +52,11 @@ class _Windows:
         batch = positions.shape[:-1]
         ndim = len(shape)
         starts = [np.zeros(batch, np.int64) for _ in shape]
+        # The last dimension of the positions holds the coordinates; ``index_map`` says of which
+        # dimensions. The others start at 0.
         for column, dim in enumerate(index_map):
             starts[dim] = np.asarray(positions[..., column]).astype(np.int64)
+        # Along a batch dimension, each position reads its own example.
         for dim, of in zip(operand_batch, index_batch, strict=True):
             counted = np.arange(batch[of]).reshape(
                 [-1 if d == of else 1 for d in range(len(batch))]
@@ -63,9 +67,12 @@ class _Windows:
         self.indices = []
         for dim in range(ndim):
             last = shape[dim] - sizes[dim]
+            # A window is inside if all of it is, in every dimension.
             self.inside &= (starts[dim] >= 0) & (starts[dim] <= last)
             start = np.clip(starts[dim], 0, max(last, 0)).reshape((*batch, *[1] * len(window_dims)))
             if dim in window_dims:
+                # Add the offsets within the window along a dimension of their own, behind those of
+                # the batch.
                 within = [1] * len(window_dims)
                 within[window_dims.index(dim)] = sizes[dim]
                 start = start + np.arange(sizes[dim]).reshape(within)
@@ -120,6 +127,7 @@ def _gather(
         numbers.operand_batching_dims,
         numbers.start_indices_batching_dims,
     )
+    # NumPy would raise an error, as no position lies in an empty array.
     if x.size == 0 and windows.indices and windows.indices[0].size:
         gathered = np.zeros(windows.indices[0].shape, x.dtype)
     else:
@@ -141,6 +149,7 @@ def _scatter_windows(
     """The updates inside the operand, a window in each row, and their index arrays."""
     dropped = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     window_sizes = iter(updates.shape[d] for d in numbers.update_window_dims)
+    # The updates have the windows' sizes, except for the dimensions that are left out, of size 1.
     sizes = [1 if d in dropped else next(window_sizes) for d in range(x.ndim)]
     windows = _Windows(
         x.shape,
@@ -152,6 +161,7 @@ def _scatter_windows(
         numbers.scatter_indices_batching_dims,
     )
     order = _placed(windows.batch_ndim, windows.window_ndim, numbers.update_window_dims)
+    # The inverse of the permutation by which a gather places its windows.
     updates = updates.transpose(np.argsort(order))
     # Clamped windows lie inside, unless the array is too small for one.
     moved = _mode(mode) == "CLIP" and x.size
@@ -177,6 +187,7 @@ def _scatter_rule(combine: np.ufunc | None) -> Rule:
         # A scalar has no dimension to index, so it is updated as a vector of one element.
         result = np.array(widen(x))
         flat = result if x.ndim else result.reshape(1)
+        # Unlike ``flat[indices] += updates``, ``at`` applies every update of a repeated position.
         combine.at(flat, indices or np.zeros(len(updates), int), widen(updates))  # pyright: ignore
         return result.astype(x.dtype)
 

@@ -33,9 +33,11 @@ def to_numpy(x: Any, aval: ShapedArray) -> Any:
     if type(x) is ReferenceArray:
         return x._value
     dtype = numpy_dtype(aval.dtype)
+    # An array of keys has its numbers in ``physical``; other arrays have no such attribute.
     numbers = getattr(x, "physical", None)
     if numbers is None:
         return np.asarray(x, dtype)
+    # The field's own shape follows the array's, as the numbers of a key do.
     elements = np.empty(aval.shape, dtype)
     elements[_FIELD] = np.asarray(numbers)
     return elements
@@ -104,6 +106,8 @@ def fold(
     results = [np.empty(outer, row.dtype) for row in rows]
     for place in np.ndindex(outer):
         state: Sequence[ArrayLike] = inits
+        # The order is fixed, so that functions that are not associative give the same result each
+        # time.
         for i in range(length):
             state = run_jaxpr_numpy(jaxpr, [*consts, *state, *(row[(*place, i)] for row in rows)])
         for result, value in zip(results, state, strict=True):

@@ -15,6 +15,7 @@ from ._widening import Rule, highest, lowest, widen, widened
 
 def _reduction(ufunc: np.ufunc, initial: Callable[[np.dtype], complex]) -> Rule:
     def rule(x: np.ndarray, *, axes: tuple[Any, ...], **params: Any) -> np.ndarray:
+        # An explicit start, so that empty reductions have a result; NumPy has none for a maximum.
         start = np.array(initial(x.dtype)).astype(x.dtype)
         return ufunc.reduce(x, axis=tuple(axes), dtype=x.dtype, initial=start)
 
@@ -65,11 +66,13 @@ def _logaddexp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _reduce(
     *operands: np.ndarray, jaxpr: Jaxpr, dimensions: tuple[Any, ...], **params: Any
 ) -> list[np.ndarray]:
+    # The operands are arrays, and an initial value for each.
     half = len(operands) // 2
     arrays, inits = operands[:half], operands[half:]
     outer_dims = [d for d in range(arrays[0].ndim) if d not in dimensions]
     outer = [arrays[0].shape[d] for d in outer_dims]
     count = prod(arrays[0].shape[d] for d in dimensions)
+    # Make the reduced dimensions the last one.
     rows = [x.transpose(*outer_dims, *dimensions).reshape(*outer, count) for x in arrays]
     return fold(jaxpr, [], inits, rows)
 
@@ -130,6 +133,7 @@ def _approx_top_k(
 ) -> list[np.ndarray]:
     axis = reduction_dimension % x.ndim
     count = k
+    # Then XLA returns the candidates of all its bins, of which there are more than ``k``.
     if not aggregate_to_topk:
         count = reduced_size(x.shape[axis], x.ndim, k, recall_target, reduction_input_size_override)
     if is_max_k:

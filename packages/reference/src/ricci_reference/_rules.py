@@ -56,6 +56,7 @@ rules: dict[ir.Primitive, Rule] = {
 def rule_for(primitive: ir.Primitive) -> Rule | None:
     """The rule of a primitive: this package's, or the one in the primitive's block."""
     rule = rules.get(primitive)
+    # Kept in the table, so that later look-ups find it at once.
     if rule is None and (narrow := ir.reference_rules.get(primitive)) is not None:
         rule = rules[primitive] = widened(narrow)
     if rule is None and (exact := ir.exact_rules.get(primitive)) is not None:
@@ -78,6 +79,7 @@ def missing_rule(primitive: ir.Primitive) -> str | None:
         return None
     place = ir.defined_at(primitive)
     location = f" (defined at {place})" if place else ""
+    # Tell whether another backend would help.
     lowering = lower_rules.get(primitive)
     compiled = lowering is not None and not isinstance(lowering, ir.unsupported)
     other = "ricci_xla has" if compiled else "neither has ricci_xla"

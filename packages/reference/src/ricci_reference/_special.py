@@ -21,6 +21,7 @@ def _bernoulli(count: int) -> list[float]:
     for n in range(1, 2 * count + 1):
         total = sum(math.comb(n + 1, k) * numbers[k] for k in range(n))
         numbers.append(-total / (n + 1))
+    # The odd ones after B_1 are zero.
     return numbers[2::2]
 
 
@@ -43,6 +44,7 @@ def _digamma(x: float) -> float:
     if x < 0:  # reflection, DLMF 5.5.4
         return _digamma(1 - x) - math.pi / math.tan(math.pi * x)
     result = 0.0
+    # The recurrence ψ(x) = ψ(x + 1) - 1/x moves the argument to where the series is accurate.
     while x < 10:
         result -= 1 / x
         x += 1
@@ -62,6 +64,7 @@ def _zeta(s: float, q: float) -> float:
             return math.inf if s == math.floor(s) and s % 2 == 0 else math.nan
         if s != math.floor(s):
             return math.nan
+    # The first terms are added one by one; the formula for the rest is accurate far from 0.
     first = 12
     total = sum((q + k) ** -s for k in range(first))
     a = q + first
@@ -96,6 +99,7 @@ def _erf_inv(y: float) -> float:
     a = 0.147  # Winitzki's approximation to start with
     half = 2 / (math.pi * a) + log_complement / 2
     x = math.copysign(math.sqrt(math.sqrt(half * half - log_complement / a) - half), y)
+    # Newton's method doubles the digits each time, from three or so.
     for _ in range(4):
         x -= (math.erf(x) - y) / (2 / math.sqrt(math.pi) * math.exp(-x * x))
     return x
@@ -103,6 +107,7 @@ def _erf_inv(y: float) -> float:
 
 def _lower_series(a: float, x: float) -> float:
     """P(a, x) by its series (DLMF 8.11.4)."""
+    # Terms fall until they no longer change the sum.
     term = total = 1 / a
     n = a
     while abs(term) > abs(total) * _EPS:
@@ -137,6 +142,7 @@ def _igamma(a: float, x: float) -> float:
         return 0.0
     if math.isinf(x):
         return 1.0 if not math.isinf(a) else math.nan
+    # Each form is used where it converges fast; the two functions add up to 1.
     return _lower_series(a, x) if x < a + 1 else 1 - _upper_fraction(a, x)
 
 
@@ -155,6 +161,7 @@ def _slope(fun: Callable[[float], float], at: float, step: float) -> float:
 
     The function's values must be accurate to full double precision.
     """
+    # The weights cancel the errors of second and fourth order.
     weights = ((1, 45.0), (2, -9.0), (3, 1.0))
     total = sum(w * (fun(at + k * step) - fun(at - k * step)) for k, w in weights)
     return total / (60 * step)
@@ -174,6 +181,8 @@ def _random_gamma_grad(a: float, x: float) -> float:
         return math.nan
     if x == 0 or math.isinf(x):
         return 0.0
+    # At a fixed quantile, P(a, x(a)) is constant: dx/da is minus the derivative by ``a`` over the
+    # density.
     density = math.exp((a - 1) * math.log(x) - x - math.lgamma(a))
     return -_igamma_grad_a(a, x) / density
 
@@ -186,6 +195,7 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         change = 1.0
+        # Two steps of Lentz's algorithm, as the numerators alternate.
         for numerator in (even, odd):
             d = 1 / ((1 + numerator * d) or _TINY)
             c = (1 + numerator / c) or _TINY
