@@ -63,6 +63,7 @@ def check_grads(
         raise ValueError(f'check_grads: modes must be among "fwd" and "rev", got {modes}')
     leaves, tree = tree_flatten(tuple(args))
     flat = lambda *xs: tree_flatten(f(*tree_unflatten(tree, xs)))[0]
+    # Integers and booleans have no derivatives and stay constant.
     differentiated = [i for i, x in enumerate(leaves) if is_inexact(x)]
 
     def of_differentiated(*xs: ArrayLike) -> list[Array]:
@@ -88,10 +89,13 @@ def _check(
     if "fwd" in modes:
         check_flat_jvp(fun, primals, *tolerances, label=f"{path}jvp")
         tangents = directions(primals, 1)
+        # The tangents are fixed, so that the derivative is a function of the primals alone, which
+        # can be checked like any other.
         push = lambda *xs: jvp(fun, xs, tangents)[1]
         _check(_inexact_only(push), primals, order - 1, modes, tolerances, f"{path}jvp of ")
     if "rev" in modes:
         check_flat_vjp(fun, primals, *tolerances, label=f"{path}vjp")
+        # Seeds differ between the directions, so that no two of them agree by chance.
         cotangents = _cotangents(fun(*primals), 2)
         pull = lambda *xs: list(vjp(fun, *xs)[1](cotangents))
         _check(_inexact_only(pull), primals, order - 1, modes, tolerances, f"{path}vjp of ")
@@ -128,6 +132,7 @@ def _cotangents(results: Sequence[Any], seed: int) -> list[np.ndarray]:
 
 
 def _directions_or_none(results: Sequence[Any], seed: int) -> list[Any]:
+    # Discrete results take no random numbers, so that adding one does not change the others.
     remaining = iter(directions([r for r in results if is_inexact(r)], seed))
     return [next(remaining) if is_inexact(r) else None for r in results]
 
@@ -178,6 +183,7 @@ def _passes_at_any_step(check: Callable[[float], None], steps: Sequence[float]) 
         try:
             return check(step)
         except AssertionError as error:
+            # The error of the long step is less disturbed by rounding, and so the better report.
             first = first or error
     if first is not None:
         raise first
@@ -190,11 +196,13 @@ def numerical_jvp(
 
     def moved(sign: int) -> list[Any]:
         points = [
+            # Move in double precision and round once.
             (_wide(x) + sign * eps * _wide(t)).astype(np.asarray(x).dtype)
             for x, t in zip(primals, tangents, strict=True)
         ]
         return [_wide(y) for y in fun(*points)]
 
+    # Subtracted in double precision as well: the results are nearly equal.
     return [(y - z) / (2 * eps) for y, z in zip(moved(1), moved(-1), strict=True)]
 
 
@@ -340,6 +348,7 @@ def check_flat_vjp(
     primals = [x if hasattr(x, "dtype") else np.asarray(x) for x in primals]
     values, back = vjp(fun, *primals) if pull is None else pull(*primals)
     absolute, relative, steps = _settings([*primals, *values], atol, rtol, eps)
+    # A rule given by the user may also compute a wrong result.
     if pull is not None:
         for i, (value, expected) in enumerate(zip(values, fun(*primals), strict=True)):
             what = f"{label}: result {i} of the vjp itself"
@@ -353,6 +362,8 @@ def check_flat_vjp(
                 f"{label}: the cotangent of argument {i} has type {actual}, expected {expected}"
             )
     tangents = directions(primals, 0)
+    # The adjoint is checked by one number: both pairings are equal for every pair of directions if
+    # and only if the maps are each other's transposes.
     backward = pairing(pulled, tangents)
     # Errors of independent terms add up to about the square root of their number.
     size = max(1, sum(int(np.size(x)) for x in (*primals, *values))) ** 0.5
@@ -375,9 +386,11 @@ def assert_close(
     actual, expected = _comparable(actual), _comparable(expected)
     with np.errstate(invalid="ignore"):
         gap = np.abs(actual - expected)
+        # Equal infinities fit, though their difference is NaN.
         fits = (gap <= atol + rtol * np.abs(expected)) | (actual == expected)
     wrong = ~(fits | (np.isnan(actual) & np.isnan(expected)))
     if np.any(wrong):
+        # A NaN on one side only counts as the worst.
         worst = np.unravel_index(
             np.argmax(np.where(wrong, np.nan_to_num(gap, nan=np.inf), -1)), gap.shape
         )
@@ -389,4 +402,5 @@ def assert_close(
 
 
 def _comparable(x: np.ndarray) -> np.ndarray:
+    # The mantissa of a long double has 64 bits on x86, so that 64-bit integers stay exact.
     return x.astype(np.longdouble) if x.dtype.kind in "iub" else _wide(x)

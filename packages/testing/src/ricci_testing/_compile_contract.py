@@ -88,6 +88,8 @@ class compile_contract:
         self._observing = ir.observing(self._note)
 
     def __enter__(self) -> "compile_contract":
+        # Programs compiled before the block would otherwise not be compiled in it, and the record
+        # would depend on the tests that ran before.
         ir.backend().clear()
         self.record = {}
         self._observing.__enter__()
@@ -95,12 +97,14 @@ class compile_contract:
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         self._observing.__exit__(kind, *exception)
+        # A test that failed has not compiled all that it would.
         if kind is None:
             self.settle()
 
     def _note(self, event: object) -> None:
         if not isinstance(event, ir.ProgramCompiled):
             return
+        # The library's own functions may change between versions; the contract is on the user's.
         if ir.is_internal_module(event.function):
             return
         signature = Signature(
@@ -113,6 +117,7 @@ class compile_contract:
     def settle(self) -> None:
         """Write the file, or compare the recorded compilations with it."""
         if self.update or not self.file.exists():
+            # A file written there would be lost, and the test would pass without a contract.
             if not self.update and os.environ.get("CI"):
                 raise CompileContractError(
                     f"the contract {self.file} is missing, and is not written on a build server "
@@ -137,6 +142,7 @@ def _update_requested() -> bool:
 
 
 def _truncate(lines: Sequence[str]) -> list[str]:
+    # The heading, the advice and the line that counts the rest.
     most = _MOST_LINES - 3
     more = [f"- and {len(lines) - most} more"] if len(lines) > most else []
     return [*(f"- {line}" for line in lines[:most]), *more]
@@ -149,6 +155,7 @@ def _describe_type(aval: ir.AbstractValue) -> str:
 
 def count_equations(jaxpr: ir.Jaxpr) -> int:
     """The number of equations of a jaxpr and of all nested jaxprs, each counted once."""
+    # Jaxprs are kept as well as their ids, so that no id is used again meanwhile.
     jaxprs = {id(jaxpr): jaxpr}
     stack = [jaxpr]
     while stack:
@@ -212,6 +219,7 @@ def compare(recorded: Record, current: Record, tolerance: float) -> tuple[list[s
     grown: list[str] = []
     shrunk: list[str] = []
     for function in sorted({*recorded, *current}):
+        # JSON sorts the arguments' names, so that both records are sorted before they are compared.
         before, now = (_normal(record.get(function, {})) for record in (recorded, current))
         if not now:
             shrunk.append(f"{function} is not compiled any more")
@@ -222,6 +230,8 @@ def compare(recorded: Record, current: Record, tolerance: float) -> tuple[list[s
                 continue
             was = before[signature]
             kind = f"{function} for {_shown(signature)}"
+            # The number of compilations has to be equal, the number of equations only near, as it
+            # changes with small improvements of the library.
             if done.times != was.times:
                 line = f"{kind} is compiled {_times(done.times)}, {_times(was.times)} was recorded"
                 (grown if done.times > was.times else shrunk).append(line)
@@ -249,6 +259,7 @@ def _difference(signature: Signature, recorded: Mapping[Signature, Compilations]
     """Describe how a signature differs from the most similar recorded one."""
     if not recorded:
         return f"for {_shown(signature)}; no compilation of it was recorded"
+    # The one with the fewest changes most likely shows why the function is compiled again.
     nearest = min(recorded, key=lambda other: len(_changes(other, signature)))
     return f"again: {'; '.join(_changes(nearest, signature)[:5])}"
 

@@ -24,6 +24,7 @@ _UNEVEN = ((2, 0, 3), (1,))
 
 def _values(*shape: int, dtype: DTypeLike = np.float32) -> np.ndarray:
     count = int(np.prod(shape))
+    # Values of either sign in no order, all different up to 101 of them.
     values = (np.arange(count) * 37 % 101 - 50) / 25
     if np.dtype(dtype).kind in "iu":
         return (values * 25).astype(dtype).reshape(shape)
@@ -191,6 +192,7 @@ def _ragged() -> Iterator[Row]:
 
 def _ragged_tables(sizes: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return offsets and sizes of an exchange where member ``i`` sends ``sizes[i, j]`` rows."""
+    # An offset is the sum of the sizes before.
     before = lambda table, axis: np.cumsum(table, axis, dtype=table.dtype) - table
     return before(sizes, 1), sizes, before(sizes, 0), sizes.T.copy()
 

@@ -90,6 +90,7 @@ class Example:
             result = primitive.bind(*xs, **self.params)
             return list(result) if primitive.multiple_results else [result]
 
+        # The last axis is mapped first, so that the first one is the leading dimension.
         for name, size in reversed(self.axes):
             fun = vmap(fun, axis_name=name, axis_size=size)
         return fun(*args)
@@ -105,6 +106,7 @@ class Example:
         rank = len(sizes)
         if any(aval.shape[:rank] != sizes for aval in avals):
             raise ValueError(f"operands lack the leading dimensions {sizes} of {self.axes}")
+        # The primitive sees one member of the named axes, as under ``vmap``.
         members = tuple(a.update(shape=a.shape[rank:]) if sizes else a for a in avals)
         with ir.extend_axes(self.axes):
             avals_of_results = primitive.result_avals(members, self.params)
@@ -143,6 +145,7 @@ class Example:
         Raises:
           ValueError: if the parameters hold jaxprs and the example has no ``make``.
         """
+        # Jaxprs in parameters have types of their own, and have to be traced again.
         if self._has_jaxprs():
             make = self.make
             if make is None:
@@ -186,9 +189,11 @@ def cast(x: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
         return np.asarray(real > 0)
     if ir.issubdtype(dtype, np.complexfloating) and x.dtype.kind != "c":
         result: Any = real.astype(dtype)
+        # An imaginary part that differs from the real one, so that mixing them up shows.
         result.imag = 0.4 * np.flip(result.real)
         return result
     if ir.issubdtype(dtype, np.integer) and ir.issubdtype(x.dtype, np.inexact):
+        # Scaled before rounding, as most examples are small numbers, which would all become 0 or 1.
         real = np.rint(3 * np.nan_to_num(real.astype(np.float64), posinf=9, neginf=-9))
     if ir.issubdtype(dtype, np.unsignedinteger):
         real = np.abs(real.astype(np.int64))
