@@ -51,6 +51,7 @@ type Policy = Callable[..., bool | Decision]
 
 def decision(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
     """Whether a policy lets the results of an equation be stored, and where."""
+    # A name that is always kept, whatever the policy would return.
     if type(eqn.params.get("name")) is KeptName:
         return True
     return _decision(policy, eqn.primitive, [atom.aval for atom in eqn.invars], eqn.params)
@@ -212,6 +213,7 @@ class SaveFromBothPolicies(Record):
         self, primitive: Primitive, *avals: AbstractValue, **params: object
     ) -> bool | Offloadable:
         verdict = _decision(self.first, primitive, avals, params)
+        # An ``Offloadable`` counts as true, so that the first policy's place for a value wins.
         return verdict or _decision(self.second, primitive, avals, params)
 
 
@@ -221,6 +223,7 @@ class SaveInPlace(Record):
     policy: Policy
 
     def __call__(self, primitive: Primitive, *avals: AbstractValue, **params: object) -> bool:
+        # Offloaded values are saved as well, and stay where they are.
         return _decision(self.policy, primitive, avals, params) is not False
 
 

@@ -125,6 +125,7 @@ def _call_lower(
 
 def _of_derivative(params: dict[str, Any]) -> dict[str, Any]:
     ad_metadata = params["ad_metadata"]
+    # The derivative of a derivative keeps the attributes, so that the choice is made once.
     if ad_metadata == "same":
         return params
     return {"xla_metadata": ad_metadata, "ad_metadata": "same"}

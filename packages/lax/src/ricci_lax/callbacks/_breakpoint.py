@@ -62,6 +62,7 @@ class Prompt:
     def values(self) -> dict[str, Any]:
         """The variables of the current frame, which hide those of its callers."""
         values: dict[str, Any] = {}
+        # From the outermost frame inwards, so that inner names win.
         for inner in reversed(self.variables[self.level :]):
             values.update(inner)
         return values
@@ -111,6 +112,7 @@ class Prompt:
     def _run(self, line: str) -> None:
         """Run a line of Python; the value of an expression is shown."""
         try:
+            # Only expressions compile in this mode; anything else is run as a statement.
             compile(line, "<breakpoint>", "eval")
         except SyntaxError:
             values = self.values
@@ -118,6 +120,8 @@ class Prompt:
                 exec(line, self.frames[self.level].names, values)
             except Exception as error:  # noqa: BLE001 - as above
                 self.write(f"{type(error).__name__}: {error}")
+            # Assignments stay visible to later commands; they don't change the program's own
+            # variables.
             self.variables[self.level].update(values)
         else:
             self._show(line)
@@ -207,6 +211,7 @@ def debug_breakpoint(
     variables = [_variables(frame) for frame in python_frames]
     if frames:
         variables[0].update(kwargs)
+        # Tracers among the variables become arrays as operands of the callback.
         debug_callback(lambda values: _prompt(frames, values), variables, ordered=ordered)
     return token
 
@@ -224,6 +229,7 @@ def _prompt(frames: Sequence[StackFrame], values: Sequence[dict[str, Any]]) -> N
 
 def _frames(filtered: bool) -> list[FrameType]:
     """The frames of the callers, the innermost first."""
+    # Counted from the caller of this function; frames of the library itself are left out below.
     frame, frames = sys._getframe(1), []
     while frame is not None:
         if not (filtered and ir.is_internal_module(frame.f_globals.get("__name__"))):

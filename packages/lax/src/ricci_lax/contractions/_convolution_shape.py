@@ -108,6 +108,7 @@ def conv_dimension_numbers(
             f"convolution: lhs has rank {len(lhs_shape)} and rhs has rank {len(rhs_shape)}; "
             "give them one rank."
         )
+    # The default order is batch, features, spatial dimensions for each of the three.
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(len(lhs_shape)))] * 3)
     if not isinstance(dimension_numbers, list | tuple):
@@ -180,6 +181,7 @@ def conv_shape_tuple(
             f"convolution: padding {tuple(pads)} cuts off more than there is of spatial "
             f"sizes {tuple(lhs_shape[2:])}."
         )
+    # Along each spatial dimension, the result has an element for every position of the kernel.
     counts = map(strided, padded, rhs_shape[2:], strides)
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *counts)
 
@@ -189,6 +191,7 @@ def _permuted(shape: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
 
 
 def _unpermuted(sizes: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
+    # Sorting by the dimensions' numbers inverts the permutation.
     return tuple(size for _, size in sorted(zip(spec, sizes, strict=True)))
 
 

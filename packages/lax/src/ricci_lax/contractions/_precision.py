@@ -79,6 +79,7 @@ class _tf32:
     """TensorFloat-32, a precision but not a dtype."""
 
 
+# XLA's compiler for CPUs rejects the other presets.
 _cpu_presets = frozenset(
     {"F16_F16_F16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"}
     | {"F32_F32_F32", "F64_F64_F64"}
@@ -187,6 +188,7 @@ class DotAlgorithmPreset(enum.Enum):
             return preset.results
         # The first result is always possible, another one only for operands of that dtype.
         pairs = (np.dtype(lhs_dtype), False), (np.dtype(rhs_dtype), False)
+        # Strong types (``False``): the operands are arrays, whose dtypes count in full.
         promoted = lattice_result_type(*pairs)[0]
         return tuple(t for t in preset.results if t is preset.results[0] or promoted == t)
 
@@ -228,6 +230,7 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
         if precision in DotAlgorithmPreset.__members__:
             return DotAlgorithmPreset[precision]
     if isinstance(precision, tuple | list) and len(precision) == 2:
+        # A pair of ``None`` asks for the default of the setting, as ``None`` does.
         if all(p is None for p in precision):
             return canonicalize_precision(None)
         if all(isinstance(p, Precision) or p is None or p in _precision_names for p in precision):
@@ -268,6 +271,7 @@ def resolve_algorithm(
     if not explicit:
         if precision is DotAlgorithmPreset.DEFAULT or type(precision) is not DotAlgorithmPreset:
             return None
+    # An error here names the algorithm; the compiler's would name an instruction.
     if platform == "cpu" and (explicit or precision.name not in _cpu_presets):
         raise ValueError(
             f"dot_general: no CPU can compute products by the algorithm '{precision}'. Use "
@@ -283,6 +287,7 @@ def resolve_algorithm(
                 f"operands are {lhs} and {rhs}. Convert them, or choose another algorithm."
             )
     else:
+        # Operands of other dtypes are converted before the product, and the result after it.
         lhs, rhs = (_storage(dtype, preset.operands) for dtype in (lhs, rhs))
         out = _storage(out, preset.results)
     text = _algorithm_text(

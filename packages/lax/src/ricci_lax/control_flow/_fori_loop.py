@@ -87,6 +87,8 @@ def fori_loop[T](
         for i in range(int(lower), int(upper)):
             init_val = body_fun(i, init_val)
         return init_val
+    # The loop is traced once: as a ``scan`` if its length is known, which has a reverse-mode
+    # derivative, otherwise as a ``while``.
     start, stop = (_bound(x, *kind) for x, kind in zip((lower, upper), kinds, strict=True))
     names = lambda: pytree.argument_paths((start, init_val), {}, body_fun)[1:]
     avals = bodies.leaf_avals("fori_loop", names, leaves)
@@ -98,6 +100,7 @@ def fori_loop[T](
     bodies.check_carry("fori_loop", body_fun, names, tree, body.out_tree, avals, body.out_avals)
     carry = bodies.initial_carry(leaves, avals)
     if static:
+        # An upper bound below the lower one means no steps.
         length = ir.max_dim(ir.as_size(upper) - ir.as_size(lower), 0)
         params = {
             "length": length,
@@ -105,6 +108,8 @@ def fori_loop[T](
             "unroll": length if unroll is True else 1 if unroll is None else int(unroll),
             "_split_transpose": False,
         }
+        # The jaxpr keeps what is derived from it, so that a loop traced from the cache gives the
+        # same step again, and no new program is compiled.
         step = body.jaxpr.derived("fori scan", lambda: _counting(body, counter))
         outs, _ = bind_scan(body._replace(jaxpr=step), [start, *carry], [], params)
         return pytree.tree_unflatten(tree, outs[1:])
@@ -147,6 +152,7 @@ def _kinds_of_bounds(
         ):
             raise TypeError(f"fori_loop: {name} must be a real scalar, got {aval.str_short()}.")
         pairs.append((aval.dtype, aval.weak_type))
+    # A weakly typed integer, such as a Python int, takes the other bound's dtype.
     integers = all(ir.issubdtype(dtype, np.integer) for dtype, _ in pairs)
     compared = {dtype for dtype, weak in pairs if not (weak and integers)}
     if len(compared) > 1:
@@ -170,6 +176,7 @@ def _counting(body: bodies.Body, counter: ir.AbstractValue) -> ir.Jaxpr:
 
 def _next(i: ir.Var, following: ir.Var) -> ir.JaxprEqn:
     """The equation that increments the counter."""
+    # A weakly typed counter has to stay so, as the carry may not change its type.
     one = ir.Literal(1 if i.aval.weak_type else i.aval.dtype.type(1), i.aval)
     return ir.JaxprEqn([i, one], [following], add_p, {})
 

@@ -38,6 +38,7 @@ def scalar(value: complex, dtype: np.dtype, weak: bool = False) -> ir.ArrayLike:
         return ir.primitives["convert_element_type"].bind(
             value, new_dtype=dtype, weak_type=weak, sharding=None
         )
+    # A Python scalar stands for a weakly typed constant, if it has just this dtype.
     if weak:
         cls = ir.scalar_type_of(dtype)
         if ir.python_scalar_dtype(cls) == dtype:
@@ -87,6 +88,7 @@ def operands(*xs: ir.ArrayLike) -> tuple[ir.ArrayLike, ...]:
       >>> operands(np.float16([1.0]), 2)
       (array([1.], dtype=float16), np.float16(2.0))
     """
+    # The common case: arrays only.
     if not any(type(x) in _python_scalars for x in xs):
         return xs
     avals = [_operand_types.array_aval(x) for x in xs if type(x) not in _python_scalars]
@@ -116,6 +118,7 @@ def sum_to(ct: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
     ct_shape = _operand_types.shape_of(ct)
     if ct_shape == shape:
         return ct
+    # A scalar fits any shape, also of another rank, so that all dimensions are summed.
     if not shape:
         return reduce_sum(ct, tuple(range(len(ct_shape))))
     axes = tuple(i for i, size in enumerate(ct_shape) if size != shape[i])
@@ -187,6 +190,7 @@ def in_full_shape(ctx: Lowering, operands: Sequence[Value]) -> list[Value]:
 
 def lower_to(op: str) -> Callable[..., Value]:
     """The lowering to a StableHLO or CHLO operation on operands of full shape."""
+    # CHLO's operations are printed with the types of all operands, StableHLO's in a short form.
     if not op.startswith("chlo."):
         return lambda ctx, *xs, **_: ctx.emit(op, in_full_shape(ctx, xs), ctx.outs[0])
 
@@ -244,6 +248,7 @@ def nary(
         rules = {"reference": _composed(composition), **rules}
     if rules.get("jvp") is linear:
         rules = {"sums": ir.linear_in_all, **rules}
+    # Rules that the caller gives come last and win.
     rules = {
         "abstract_eval": nary_aval(name, accepted),
         "jvp": jvp,

@@ -46,6 +46,7 @@ _ELEMENTARY = frozenset(
 def operations(eqn: ir.JaxprEqn) -> float:
     """Estimate the arithmetic operations of an equation, with the iterations of its loops."""
     inner = sum(operations(e) for jaxpr in ir.jaxprs_in_params(eqn.params) for e in jaxpr.eqns)
+    # A loop of unknown length counts as one step.
     if inner:
         return inner * (eqn.params.get("length") or 1)
     return _operations(eqn.primitive, [atom.aval for atom in eqn.invars], eqn.params) or float(
@@ -58,11 +59,14 @@ def _operations(prim: ir.Primitive, avals: Sequence[Any], params: dict[str, Any]
     if prim is dot_general_p:
         ((contracted, _), (batch, _)) = params["dimension_numbers"]
         lhs, rhs = (aval.shape for aval in avals)
+        # The product of all sizes, each of which is counted once: shared ones are in both shapes. A
+        # multiplication and an addition for each.
         shared = math.prod(lhs[i] for i in (*contracted, *batch))
         return 2.0 * math.prod(lhs) * math.prod(rhs) / max(shared, 1)
     if prim is conv_general_dilated_p:
         out = prim.result_avals(tuple(avals), params)
         kernel = avals[1].shape
+        # Each element of the result sums over the kernel's window and its input features.
         features = kernel[params["dimension_numbers"].rhs_spec[0]]
         return 2.0 * math.prod(out.shape) * math.prod(kernel) / max(features, 1)
     return _FUNCTIONS * _elements(avals[0]) if prim.name in _ELEMENTARY else 0.0
@@ -82,6 +86,7 @@ class CostlySaved(ir.Record):
     least: float
 
     def __call__(self, prim: ir.Primitive, *avals: ir.AbstractValue, **params: object) -> bool:
+        # An infinite bound saves nothing, not even a result whose cost is infinite.
         return self.least < math.inf and cost_per_byte(prim, avals, params) >= self.least
 
 
@@ -164,6 +169,7 @@ class SegmentedFunction:
             zip(self.jaxpr.all_invars, [*self.jaxpr.consts, *args], strict=True)
         )
         for i, (segment, _) in enumerate(self.segments):
+            # The first segments are recomputed: their residuals would live longest.
             if i < recomputed:
                 outs = remat_p.bind(
                     *(env[var] for var in segment.invars),
@@ -217,17 +223,20 @@ def repeated_in_scans(jaxpr: ir.Jaxpr, policy: Policy) -> float:
 
 def segment_counts(jaxpr: ir.Jaxpr) -> list[int]:
     """Return the numbers of segments to try for a jaxpr."""
+    # The numbers grow by about a third to a half, as the costs change little between close ones.
     most = max(1, len(inlined(jaxpr).eqns) // _SHORTEST)
     return [n for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128) if n <= most]
 
 
 def _costs(segment: _Segment, policy: Policy) -> SegmentCosts:
     jaxpr = segment.jaxpr
+    # As if by all inputs that have derivatives: an upper bound of the residuals.
     nonzeros = [ir.issubdtype(var.aval.dtype, np.inexact) for var in jaxpr.invars]
     linear = ad.linearize_jaxpr(jaxpr, nonzeros)
     arguments = {*linear.forward.invars, *linear.forward.constvars}
     residuals = linear.tangent.invars[: len(linear.residuals)]
     plan = remat_plan(linear.forward, policy, residuals)
+    # Arguments are kept anyhow and cost nothing more.
     size = lambda values: sum(size_in_bytes(v) for v in {*values} - arguments)
     return SegmentCosts(
         segment.crossing, size(residuals), size(plan.saved), sum(map(operations, plan.again))
@@ -247,6 +256,8 @@ def _segments(jaxpr: ir.Jaxpr, count: int) -> list[_Segment]:
     for i, eqn in enumerate(jaxpr.eqns):
         sizes = [(size_in_bytes(var), last_use.get(var, i)) for var in eqn.outvars]
         computed[i + 1] = computed[i] + sum(size for size, _ in sizes)
+        # A result crosses all places from after its equation up to its last use. Only the changes
+        # are noted here and summed up below, which takes linear time.
         for size, last in sizes:
             change[i + 1] += size
             change[last + 1] -= size
@@ -259,6 +270,7 @@ def _segments(jaxpr: ir.Jaxpr, count: int) -> list[_Segment]:
         inner = {var for eqn in eqns for var in eqn.outvars}
         read = dict.fromkeys(a for eqn in eqns for a in eqn.invars if type(a) is ir.Var)
         invars = [var for var in read if var not in inner]
+        # Results that a later segment or the caller reads.
         outvars = [v for eqn in eqns for v in eqn.outvars if last_use.get(v, -1) >= stop]
         piece = jaxpr.replace(
             constvars=[],
@@ -280,6 +292,7 @@ def _cuts(crossing: Sequence[int], computed: Sequence[float], count: int) -> lis
         lowest, highest = total * (j - 0.5) / count, total * (j + 0.5) / count
         start = int(np.searchsorted(computed, lowest))
         stop = int(np.searchsorted(computed, highest, side="right"))
+        # After the cut before, so that no segment is empty.
         first = max(start, cuts[-1] + 1 if cuts else 1)
         places = range(first, min(stop, len(computed) - 1))
         if places:

@@ -49,6 +49,8 @@ class _Evaluation:
             return atom.operand()
         value = self.env[atom]
         if type(value) is _Row:
+            # Rows are taken out only when an equation reads them one by one; the next loop may take
+            # the whole stack.
             row = index_in_dim(value.stack, value.index, keepdims=False)
             value = self.env[atom] = _as_weak(row, atom.aval)
         return value
@@ -67,6 +69,8 @@ class _Evaluation:
         # Values that an earlier loop stacked are taken from its array as they are, in one order or
         # the other: a backward pass reads the residuals of the forward pass in reverse.
         directions = [self._direction(values) for _, values in run.stacked]
+        # A loop that runs backwards reads reversed stacks without a copy. The pieces of a batch are
+        # independent, so that it has no direction.
         reverse = -1 in directions and not run.is_batch
         rows = [
             self._stacked(values, direction, reverse)
@@ -98,6 +102,8 @@ class _Evaluation:
         stacked = dict(zip(places, stacks, strict=True))
         for place, pieces in run.results.items():
             for i in pieces:
+                # Final results are the carry after the last piece; the others are rows of the
+                # stacked results.
                 value = carried.get(place)
                 if place in stacked:
                     value = _Row(stacked[place], run.count - 1 - i if reverse else i)
@@ -112,6 +118,7 @@ class _Evaluation:
         rows = [self.env[value] for value in values]
         if not all(type(row) is _Row and row.stack is rows[0].stack for row in rows):
             return 0
+        # Part of a stack has another number of rows and equals neither list.
         indices, ascending = [row.index for row in rows], list(range(rows[0].stack.shape[0]))
         return 1 if indices == ascending else -1 if indices == ascending[::-1] else 0
 
@@ -119,8 +126,10 @@ class _Evaluation:
         """The values as rows of an array, in the order in which a loop takes them."""
         if direction:
             stack = self.env[values[0]].stack
+            # The loop reads in one direction; a stack of the other one is reversed.
             return stack if (direction < 0) == reverse else rev(stack, (0,))
         order = values[::-1] if reverse else values
+        # Kept, as several runs may read the same values, such as the parameters of all layers.
         if order not in self.stacks:
             rows = [expand_dims(self._read(value), (0,)) for value in order]
             self.stacks[order] = concatenate(rows, 0)
@@ -158,6 +167,7 @@ def _with_rolled_jaxprs(eqn: ir.JaxprEqn) -> ir.JaxprEqn:
             rolled: Any = _rolled(value)
         elif isinstance(value, tuple) and value and isinstance(value[0], ir.Jaxpr):
             rolled = tuple(map(_rolled, value))
+            # Keep the very tuple if nothing changed, which the test of identity below relies on.
             rolled = value if all(a is b for a, b in zip(rolled, value, strict=True)) else rolled
         else:
             continue
@@ -245,6 +255,7 @@ def _trace(
             avals.append(ir.get_aval(leaf))
             arrays.append(leaf)
         except TypeError:
+            # Leaves that are no arrays are part of the function, by their positions.
             static.append((i, leaf))
     key = (tree, tuple(static))
     try:
@@ -265,6 +276,7 @@ def _with_static(
     def call(*arrays: ir.Array) -> ir.PyTree:
         leaves: list[Any] = list(arrays)
         for i, leaf in static:
+            # In ascending order of positions, so that each lands at its own.
             leaves.insert(i, leaf)
         args, kwargs = tree_unflatten(tree, leaves)
         return fun(*args, **kwargs)
