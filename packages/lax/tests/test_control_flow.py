@@ -9,7 +9,15 @@ import pytest
 
 from ricci_autodiff import grad, linear_transpose
 from ricci_batching import vmap
-from ricci_ir import check_jaxpr, disable_jit, make_jaxpr, subjaxprs
+from ricci_ir import (
+    check_jaxpr,
+    disable_jit,
+    get_aval,
+    make_jaxpr,
+    staged_call,
+    subjaxprs,
+    trace_to_jaxpr,
+)
 from ricci_lax import (
     add,
     cond,
@@ -127,6 +135,58 @@ def test_scan_saves_only_the_residuals_of_the_backward_pass():
 def test_scanned_residuals_are_not_stacked_again():
     jaxpr = make_jaxpr(grad(lambda x: total(rows(lambda c, a: (mul(c, a), None))(x)[0])))(X)
     assert len(equation(jaxpr, "scan").params["jaxpr"].outvars) == 1
+
+
+def called(fun):
+    """Apply a function as a staged call."""
+
+    def call(*args):
+        jaxpr = trace_to_jaxpr(lambda *xs: fun(*xs), [get_aval(x) for x in args])
+        return staged_call.bind(jaxpr, "called", args)
+
+    return call
+
+
+def _scaled(x, w):
+    return [mul(x, sin(w))]
+
+
+def _scaled_twice(call):
+    return lambda x, w: [tanh(call(_scaled)(x, w)[0])]
+
+
+def _scale_and_value(x, w):
+    return [mul(x, cos(w)), sin(w)]
+
+
+# Functions of the carry and a constant, some of whose residuals are functions of the constant.
+FUNCTIONS_WITH_INVARIANTS = {
+    "a call": lambda call: lambda x, w: call(_scaled)(x, w)[0],
+    "a nested call": lambda call: lambda x, w: call(_scaled_twice(call))(x, w)[0],
+    "two results": lambda call: lambda x, w: mul(*call(_scale_and_value)(x, w)),
+}
+
+
+def _derivative_of_loop(name, call):
+    fun = FUNCTIONS_WITH_INVARIANTS[name](call)
+    return grad(lambda x: total(scan(lambda c, a: (mul(fun(c, X), a), None), x, ROWS)[0]))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_WITH_INVARIANTS)
+def test_scan_does_not_stack_loop_invariant_residuals_of_calls(name):
+    counts = []
+    for call in (lambda fun: fun, called):
+        jaxpr = make_jaxpr(_derivative_of_loop(name, call))(X)
+        check_jaxpr(jaxpr)
+        counts.append(len(equation(jaxpr, "scan").params["jaxpr"].outvars))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("name", FUNCTIONS_WITH_INVARIANTS)
+def test_derivatives_of_calls_with_loop_invariant_residuals(name):
+    expected, result = (_derivative_of_loop(name, call)(X) for call in (lambda fun: fun, called))
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 def test_loop_invariant_residuals_are_computed_once():

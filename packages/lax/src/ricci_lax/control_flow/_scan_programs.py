@@ -126,6 +126,8 @@ def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
         return linearized, _either(carry, linearized.nonzeros[:num_carry])
 
     linearized, carry = ir.fixpoint(linearize, carry)
+    varying = tuple(i >= num_consts for i in range(len(linearized.forward.invars)))
+    linearized = linearized._replace(forward=_separated(linearized.forward, varying))
     collected = linearized.nonzeros[num_carry:]
     home = _Residuals(linearized, num_consts, num_carry)
     forward, tangent = linearized.forward, linearized.tangent
@@ -218,6 +220,32 @@ class _Residuals:
                     places[var] = arguments + results + len(self.collected)
                     self.collected.append(var)
                 self.sliced.append((i, places[var]))
+
+
+def _separated(jaxpr: ir.Jaxpr, varying: Flags) -> ir.Jaxpr:
+    """Divide calls into those that depend on varying arguments and those that do not.
+
+    A call that returns both kinds of results, such as a mask and what it selects, is called twice,
+    each time without the equations that only the other results need.
+    """
+    call = ir.staged_call.call
+    varies: set[ir.Atom] = set(compress(jaxpr.invars, varying))
+    eqns: list[ir.JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        flags = tuple([atom in varies for atom in eqn.invars])
+        depends = (any(flags) or bool(eqn.effects),) * len(eqn.outvars)
+        parts = [eqn]
+        if eqn.primitive is call and any(flags) and not eqn.effects:
+            inner = _separated(eqn.params["jaxpr"], flags)
+            depends = ad.dependent(inner, flags, effects=True)[1]
+            if not all(depends):
+                # Both calls may read the same operands, so neither donates any.
+                eqn = eqn.replace(params={"jaxpr": inner, "name": eqn.params["name"]})
+                needs = (tuple([not d for d in depends]), depends)
+                parts = [p for need in needs if (p := ir.live_equation(eqn, need, final=False))]
+        varies.update(compress(eqn.outvars, depends))
+        eqns += parts
+    return jaxpr if len(eqns) == len(jaxpr.eqns) else jaxpr.replace(eqns=eqns)
 
 
 def _read_of(
