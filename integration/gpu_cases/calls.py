@@ -3,7 +3,6 @@
 `python -m gpu_cases.calls OUT`, where `jax` is real JAX or the drop-in.
 """
 
-import importlib
 import json
 import sys
 from functools import partial
@@ -14,6 +13,7 @@ import numpy as np
 
 import jax
 import jax.numpy as jnp
+from gpu_cases.versions import state_versions
 from jax import lax
 
 BF16, F16, F32, I32 = jnp.bfloat16, np.float16, np.float32, np.int32
@@ -184,28 +184,10 @@ def lower(function, *operands) -> list | str:
         return type(error).__name__
 
 
-class _Versions:
-    """Versions of CUDA's libraries, which are not installed."""
-
-    @staticmethod
-    def cudnn_get_version() -> int:
-        return 91200
-
-    @staticmethod
-    def cusolver_get_version() -> int:
-        return 12000
-
-
 def main(out: str) -> None:
     """Write the custom calls of all functions as JSON."""
     jax.config.update("jax_enable_x64", True)
-    if "site-packages" in jax.__file__:
-        linalg: Any = importlib.import_module("jax._src.lax.linalg")
-        linalg.cuda_versions = _Versions()
-        cudnn: Any = importlib.import_module("jax._src.cudnn.fused_attention_stablehlo")
-        cudnn.cuda_versions = _Versions()
-        cudnn.check_compute_capability = lambda capability: True
-        cudnn.is_cuda_compute_capability_equal = lambda capability: False
+    state_versions()
     tables = {"attention": attention, "matrices": matrices, "products": products}
     results = {t: {n: lower(*row) for n, row in make().items()} for t, make in tables.items()}
     Path(out).write_text(json.dumps(results))

@@ -18,6 +18,7 @@ import numpy as np
 import jax
 from gpu_cases import arrays, collective, learning, matrices, models
 from gpu_cases.case import Table
+from gpu_cases.versions import state_versions
 from jax.experimental import topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
@@ -136,6 +137,7 @@ def compile_all(describe, names, step: int) -> dict:
 def main(out: str, config: str, step: str, *names: str) -> None:
     """Write the results as JSON."""
     jax.devices("cpu")  # real JAX finds its plugins with the first device
+    state_versions()
     text = Path(config).read_text()
 
     def describe(sizes):
