@@ -40,7 +40,7 @@ def calls(tmp_path_factory):
     return [json.loads(out.read_text()) for _, out in started]
 
 
-@pytest.mark.parametrize("table", ["attention", "matrices", "products"])
+@pytest.mark.parametrize("table", ["attention", "matrices", "products", "sparse systems"])
 def test_custom_calls_for_cuda_are_those_of_jax(calls, table):
     ours, theirs = (side[table] for side in calls)
     assert ours.keys() == theirs.keys()

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from gpu_cases.versions import state_versions
 from jax import lax
+from jax.experimental import sparse
 
 BF16, F16, F32, I32 = jnp.bfloat16, np.float16, np.float32, np.int32
 Q, K, FULL = (2, 64, 4, 32), (2, 48, 2, 32), (2, 48, 4, 32)
@@ -135,6 +136,28 @@ def products():
     return rows
 
 
+def _solve_on(transposed, data, indices, indptr, b, **options):
+    """Solve a sparse system; a derivative by ``b`` solves the transposed one."""
+    solve = lambda b: sparse.linalg.spsolve(data, indices, indptr, b, **options)
+    return jax.vjp(solve, b)[1](b) if transposed else solve(b)
+
+
+def sparse_systems():
+    """Return sparse systems, which cuSOLVER solves, with operands, by name."""
+    rows = {}
+    for dtype in ("float32", "float64", "complex64", "complex128"):
+        operands = [((7,), np.dtype(dtype)), ((7,), I32), ((6,), I32), ((5,), np.dtype(dtype))]
+        for name, transposed in (("", False), (", transposed", True)):
+            rows[f"{dtype}{name}"] = (partial(_solve_on, transposed), *operands)
+    operands = [((7,), F32), ((7,), I32), ((6,), I32), ((5,), F32)]
+    rows["options"] = (partial(_solve_on, False, tol=1e-3, reorder=0), *operands)
+    rows["one equation"] = (
+        partial(_solve_on, False),
+        *[((n,), d) for n, d in ((1, F32), (1, I32), (2, I32), (1, F32))],
+    )
+    return rows
+
+
 def _as_json(attribute):
     text = str(attribute)
     if text.startswith('"'):
@@ -189,6 +212,7 @@ def main(out: str) -> None:
     jax.config.update("jax_enable_x64", True)
     state_versions()
     tables = {"attention": attention, "matrices": matrices, "products": products}
+    tables["sparse systems"] = sparse_systems
     results = {t: {n: lower(*row) for n, row in make().items()} for t, make in tables.items()}
     Path(out).write_text(json.dumps(results))
 

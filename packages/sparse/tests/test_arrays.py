@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import ricci_lax as lax
 import ricci_numpy as jnp
@@ -31,6 +32,7 @@ from ricci_sparse import (
     value_and_grad,
 )
 from ricci_sparse.linalg import lobpcg_standard, spsolve
+from ricci_sparse.linalg._spsolve import _for_cusolver
 from ricci_xla import jit
 
 STACK = np.where(np.arange(24) % 3 == 1, np.arange(24), 0).astype(np.float32).reshape(2, 3, 4)
@@ -195,6 +197,22 @@ def test_solvers_agree_with_dense_ones():
     assert 0 < int(steps) < 100
     with pytest.raises(ValueError, match="5 times the number of columns"):
         lobpcg_standard(np.eye(9, dtype=np.float32), X[:9])
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("dtype", [np.int32, np.int16])
+def test_cusolver_takes_the_rows_of_the_matrix_or_its_transpose(transpose, dtype):
+    dense = np.float32([[0, 2, 0, 5], [1, 0, 3, 0], [0, 0, 0, 0], [7, 4, 0, 6]])
+    matrix = csr_matrix(dense)
+    parts = matrix.data, matrix.indices.astype(dtype), matrix.indptr.astype(dtype)
+    for function in (_for_cusolver, jit(_for_cusolver, static_argnames="transpose")):
+        data, indices, indptr = function(*map(jnp.asarray, parts), transpose=transpose)
+        assert indices.dtype == indptr.dtype == np.int32
+        expected = (matrix.T if transpose else matrix).tocsr()
+        for actual, wanted in zip(
+            (data, indices, indptr), (expected.data, expected.indices, expected.indptr), strict=True
+        ):
+            np.testing.assert_array_equal(actual, wanted)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_autodiff import Zero, add_tangents, instantiate, is_undefined_primal
 from ricci_batching import batched_at
-from ricci_stablehlo import traced
+from ricci_stablehlo import Lowering, Value, of_function, traced
 
 __all__ = ["spsolve", "spsolve_p"]
 
@@ -48,6 +48,48 @@ def _rows(indptr: ir.Array, nse: int) -> ir.Array:
     """The row of each stored element."""
     # The last row that starts at or before the element.
     return jnp.searchsorted(indptr, jnp.arange(nse, dtype=indptr.dtype), side="right") - 1
+
+
+def _for_cusolver(
+    data: ir.Array, indices: ir.Array, indptr: ir.Array, *, transpose: bool
+) -> Sequence[ir.Array]:
+    """Return the parts of the matrix or its transpose, with the 32-bit indices of cuSOLVER."""
+    if transpose:
+        # A stable sort by columns leaves the rows of each column in order.
+        order = jnp.argsort(indices, stable=True)
+        ends = jnp.cumsum(jnp.bincount(indices, length=indptr.shape[0] - 1))
+        data, indices = data[order], _rows(indptr, data.shape[0])[order]
+        indptr = jnp.concatenate([jnp.zeros_like(ends[:1]), ends])
+    return [data, indices.astype(np.int32), indptr.astype(np.int32)]
+
+
+def _lower(
+    ctx: Lowering,
+    data: Value,
+    indices: Value,
+    indptr: Value,
+    b: Value,
+    *,
+    tol: float,
+    reorder: int,
+    transpose: bool,
+) -> Value:
+    params = {"tol": tol, "reorder": reorder, "transpose": transpose}
+    if ctx.platform != "cuda" or not b.shape[0]:
+        return traced(_call)(ctx, data, indices, indptr, b, **params)
+    outs = ctx.outs
+    if transpose or {indices.dtype, indptr.dtype} != {np.dtype(np.int32)}:
+        parts = traced(_for_cusolver)(ctx, data, indices, indptr, transpose=transpose)
+    else:
+        parts = [data, indices, indptr]
+    return ctx.custom_call(
+        "cusolver_csrlsvqr_ffi",
+        [*parts, b],
+        outs,
+        backend_config={"reorder": f"{reorder} : i32", "tol": f"{tol:.17e} : f64"},
+        operand_layouts=[[0]] * 4,
+        result_layouts=[[0]],
+    )[0]
 
 
 def _jvp(
@@ -92,7 +134,7 @@ spsolve_p: ir.Primitive = ir.define(
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
-    lower=traced(_call),
+    lower=of_function(_call, _lower),
 )
 
 
@@ -106,7 +148,8 @@ def spsolve(
 ) -> ir.Array:
     """Solve the linear system ``A x = b`` with a sparse matrix ``A``, by a decomposition.
 
-    It is solved on the host, by SciPy. It is differentiable with respect to ``data`` and ``b``.
+    cuSOLVER solves it on NVIDIA GPUs, elsewhere SciPy on the host. It is differentiable with
+    respect to ``data`` and ``b``.
 
     Args:
       data: the stored elements of ``A``, row by row, of shape ``(nse,)``: float32, float64,
@@ -114,8 +157,8 @@ def spsolve(
       indices: the column of each, of shape ``(nse,)``.
       indptr: the position of each row in ``data``, and the end of the last, of shape ``(n + 1,)``.
       b: the right-hand side, of shape ``(n,)`` and the dtype of ``data``.
-      tol: the threshold below which a pivot counts as zero; not used by SciPy.
-      reorder: the column order, from 0 to 3; not used by SciPy.
+      tol: the threshold below which a pivot counts as zero; SciPy ignores it.
+      reorder: the column order, from 0 to 3; SciPy ignores it.
 
     Returns:
       The solution, of shape ``(n,)``.
