@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
 pytest.importorskip("jax", reason="both sides import jax: the drop-in, or JAX")
 
-from gpu_cases.accepted import DIFFERENCES
+from gpu_cases.accepted import DIFFERENCES, MEMORY_DIFFERENCES
 
 import ricci
 import ricci.numpy as jnp
@@ -34,12 +34,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module", params=GROUPS)
-def compiled(request, tmp_path_factory):
-    """What each program of a group compiles to, ours and JAX's."""
+def compile_both(group, step, folder):
+    """Return what each program of a group compiles to, ours and JAX's."""
     if ORACLE is None:
         pytest.skip("no JAX with the CUDA plugin: run nox -s gpu-described")
-    folder = tmp_path_factory.mktemp(request.param)
     config = folder / "h100.txt"
     config.write_text(GPU_CONFIGS["h100"])
     sides = []
@@ -52,10 +50,15 @@ def compiled(request, tmp_path_factory):
             "PYTHONPATH": os.pathsep.join(filter(None, [str(INTEGRATION), *paths])),
         }
         command = [python, "-W", "ignore", "-m", "gpu_cases.side"]
-        command += [str(out), str(config), STEP, request.param]
+        command += [str(out), str(config), step, group]
         subprocess.run(command, env=variables, cwd=folder, check=True)
         sides.append(json.loads(out.read_text()))
     return sides
+
+
+@pytest.fixture(scope="module", params=GROUPS)
+def compiled(request, tmp_path_factory):
+    return compile_both(request.param, STEP, tmp_path_factory.mktemp(request.param))
 
 
 def costs(program):
@@ -82,6 +85,13 @@ def test_programs_take_no_more_memory_and_kernels_than_jaxs(compiled):
             if not (fewer and smaller and our["calls"] == their["calls"]):
                 wrong.append((name, our, their))
     assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_memory_kinds_take_the_bytes_that_they_take_in_jax(tmp_path):
+    ours, theirs = compile_both("memories", "1", tmp_path)
+    assert ours.keys() == theirs.keys()
+    pairs = {name: (costs(ours[name]), costs(theirs[name])) for name in theirs}
+    assert {name: pair for name, pair in pairs.items() if pair[0] != pair[1]} == MEMORY_DIFFERENCES
 
 
 @pytest.mark.parametrize("name", GPU_CONFIGS)

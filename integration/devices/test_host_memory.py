@@ -6,6 +6,7 @@ import pytest
 import ricci
 import ricci.numpy as jnp
 from ricci import NamedSharding, P, ShapeDtypeStruct, lax
+from ricci.experimental import topologies
 from ricci.memory import Space
 from ricci.sharding import AxisType, SingleDeviceSharding
 
@@ -122,6 +123,17 @@ def test_a_bare_device_leaves_a_value_in_its_memory():
     x = ricci.device_put(jnp.arange(4.0), SingleDeviceSharding(device, memory_kind=HOST))
     result = ricci.jit(lambda x: ricci.device_put(x, device) * 2)(x)
     assert result.sharding.memory_kind == HOST
+
+
+@pytest.mark.parametrize("function", [put(Space.Host), inner(put(Space.Host)), in_scan, in_while])
+def test_results_on_the_host_compile_for_devices_without_memories(function):
+    (device, *_) = topologies.get_topology_desc("cpu:2").devices
+    on = SingleDeviceSharding(device)
+    x = ShapeDtypeStruct((4,), np.float32, sharding=on)
+    for options in ({}, {"out_shardings": SingleDeviceSharding(device, memory_kind=HOST)}):
+        lowered = ricci.jit(function, **options).lower(x)
+        assert 'mhlo.memory_kind = "pinned_host"' in lowered.as_text()
+        assert lowered.compile().memory_analysis().argument_size_in_bytes == 16
 
 
 def described(sharding):

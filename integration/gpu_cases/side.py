@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import jax
-from gpu_cases import arrays, collective, learning, matrices, models
+from gpu_cases import arrays, collective, learning, matrices, memories, models
 from gpu_cases.case import Table
 from gpu_cases.versions import state_versions
 from jax.experimental import topologies
@@ -94,7 +94,7 @@ def compile_all(describe, names, step: int) -> dict:
     results = {}
     numbers: Counter[str] = Counter()
 
-    def compile_one(group, name, lower):
+    def compile_one(group, name, lower, summary=summary):
         numbers[group] += 1
         if (numbers[group] - 1) % step:
             return
@@ -123,6 +123,12 @@ def compile_all(describe, names, step: int) -> dict:
                 compile_one(
                     "models", f"{name}.{precision}", lambda f=step_of, a=arguments: f.lower(*a)
                 )
+    if "memories" in names:
+        on = lambda memory: SingleDeviceSharding(device, memory_kind=memory)
+        for name, (function, options, arguments) in memories.programs(on, "cuda").items():
+            with_options: Any = jax.jit(function, **options)
+            lower = lambda f=with_options, a=arguments: f.lower(*a)
+            compile_one("memories", name, lower, memories.sizes)
     if "collectives" in names:
         for sizes in ("1x1x2", "2x1x1"):
             mesh = Mesh(np.array(describe(sizes)), ("x",))

@@ -9,7 +9,12 @@ import numpy as np
 
 from ricci_ir import ExtendedDType, Hook, format_type
 from ricci_xla.devices._client import get_default_device
-from ricci_xla.meshes import Sharding, SingleDeviceSharding, single_device_sharding
+from ricci_xla.meshes import (
+    Sharding,
+    SingleDeviceSharding,
+    default_memory_kind,
+    single_device_sharding,
+)
 
 from ._array import check_not_deleted
 from ._array_impl import ArrayImpl
@@ -288,7 +293,7 @@ class MemorySpace(Enum):
 
 
 def in_memory(sharding: Sharding | None, space: MemorySpace) -> Sharding:
-    """A sharding with the same devices, in one of their memories.
+    """A sharding with the same devices, in one of their memories if the runtime has any.
 
     Args:
       sharding: the sharding; by default that of arrays on the default device.
@@ -304,9 +309,11 @@ def in_memory(sharding: Sharding | None, space: MemorySpace) -> Sharding:
         )
     if sharding is None:
         sharding = single_device_sharding(get_default_device())
-    default = sharding._internal_device_list.default_memory_kind
+    default = default_memory_kind(sharding)
+    if default is None:
+        return sharding
     kind = HOST_MEMORY if space is MemorySpace.Host else default
-    if kind is None or kind == sharding.memory_kind:
+    if kind == sharding.memory_kind:
         return sharding
     if kind == default and isinstance(sharding, SingleDeviceSharding):
         return single_device_sharding(sharding._device)

@@ -12,6 +12,7 @@ from ricci_xla.meshes import (
     NamedSharding,
     PartitionSpec,
     Sharding,
+    default_memory_kind,
     typed_sharding,
 )
 from ricci_xla.tracing._program import Program
@@ -254,9 +255,9 @@ def _place_results(
             sharding = typed_sharding(aval, typed_mesh)
             if sharding is not None and is_on_host:
                 sharding = _layout.in_memory(sharding, _layout.MemorySpace.Host)
-        results.append(
-            Buffer(sharding, layout, is_on_host if sharding is None else _is_on_host(sharding))
-        )
+        if sharding is not None and not (is_on_host and default_memory_kind(sharding) is None):
+            is_on_host = _is_on_host(sharding)
+        results.append(Buffer(sharding, layout, is_on_host))
     return tuple(results)
 
 

@@ -22,7 +22,7 @@ from ._sharding_types import (
 )
 from ._spec import UNCONSTRAINED, Partition, PartitionSpec
 
-__all__ = ["make_single_device_sharding", "single_device_sharding"]
+__all__ = ["default_memory_kind", "make_single_device_sharding", "single_device_sharding"]
 
 
 def _named_repr(self: NamedSharding) -> str:
@@ -182,12 +182,23 @@ def _memory_kind(self: Any) -> str | None:
     kind = self._memory_kind
     if kind is not None or shard_shapes.is_abstract(self):
         return kind
+    return default_memory_kind(self) or "device"
+
+
+def default_memory_kind(sharding: Sharding) -> str | None:
+    """The kind of the devices' default memory; ``None`` where the runtime has no memories.
+
+    It has none for CPUs and GPUs of a topology, and drops the memory kinds of their shardings. An
+    abstract sharding is of any devices, whose own memory is the default.
+    """
+    if shard_shapes.is_abstract(sharding):
+        return "device"
+    devices: Any = sharding._internal_device_list
     try:
-        return self._internal_device_list.default_memory_kind
+        return devices.default_memory_kind
     except ValueError:
-        # The runtime has no memories for CPU devices of a topology.
-        if all(isinstance(d, Device) and is_described(d) for d in self._internal_device_list):
-            return "device"
+        if all(isinstance(d, Device) and is_described(d) for d in devices):
+            return None
         raise
 
 
