@@ -65,14 +65,16 @@ class Check:
 
     def facts(self, process: subprocess.Popen[bytes], out: Path) -> dict[str, Any]:
         """Wait for a process, and return its facts, or how it ended."""
+        limit, end = max(1.0, min(self.options.cap, self.left())), ""
         try:
-            process.wait(max(1.0, min(self.options.cap, self.left())))
+            process.wait(limit)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+            end = f"killed after {limit:.0f} seconds; its output: "
         if out.exists():
             return json.loads(out.read_text())
-        return {"_failed": out.with_suffix(".log").read_text(errors="replace")[-1500:]}
+        return {"_failed": end + out.with_suffix(".log").read_text(errors="replace")[-1500:]}
 
     def both(self, phase: str, tag: str = "", **variables: str) -> dict[str, dict[str, Any]]:
         """Run a phase on both sides at once."""

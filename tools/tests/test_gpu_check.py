@@ -1,6 +1,7 @@
 """The check for a GPU, dry: what it compares, and its parts on a CPU."""
 
 import argparse
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,6 +41,15 @@ def test_facts_in_which_the_sides_differ_are_reported():
 def test_a_phase_that_fails_on_both_sides_is_reported():
     sides = {"jax": {"_failed": "no driver"}, "ricci": {"_failed": "no driver"}}
     assert gpu_check.differing(sides)["differ"] == {"_failed": ["no driver", "no driver"]}
+
+
+def test_a_process_that_runs_past_its_limit_is_reported_as_killed(tmp_path):
+    options = argparse.Namespace(budget=300.0, cap=1.0, out=tmp_path)
+    out = tmp_path / "facts.json"
+    out.with_suffix(".log").touch()
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    facts = gpu_check.Check(options).facts(process, out)
+    assert facts == {"_failed": "killed after 1 seconds; its output: "}
 
 
 def test_times_are_medians_and_ratios():
