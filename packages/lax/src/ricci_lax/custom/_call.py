@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, Protocol, Self, ca
 
 import ricci_autodiff as autodiff
 import ricci_ir as ir
-from ricci_batching import Axis, BatchTrace, batch_flat, closing_primitives
+from ricci_batching import Axis, BatchTrace, BatchTracer, batch_flat, closing_primitives
 from ricci_pytree import PyTreeDef, argument_paths, read_signature, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
@@ -130,12 +130,14 @@ class Call(ir.TupleRecord):
       leaves, tree: the differentiable arguments, flattened.
       static: the other arguments, as ``(position, value)`` pairs.
       paths: returns the leaves' names, for error messages.
+      references: the positions of the leaves that are references.
     """
 
     leaves: list[Any]
     tree: PyTreeDef
     static: tuple[tuple[int, Any], ...]
     paths: Callable[[], list[str]]
+    references: tuple[int, ...] = ()
 
     def form(self) -> "Call":
         """The call without its arguments, for objects that outlive it."""
@@ -147,6 +149,41 @@ class Call(ir.TupleRecord):
         for position, value in self.static:
             args.insert(position, value)
         return tuple(args)
+
+    def differentiated_references(self) -> list[int]:
+        """The positions of references that hold values which are being differentiated."""
+        return [i for i in self.references if _is_differentiated(self.leaves[i].read())]
+
+    def with_references(self, flat: Sequence[Any]) -> tuple[list[Any], dict[int, Any]]:
+        """The leaves with new references to arrays, and these arrays by position.
+
+        An array in place of a reference is the value of one that is differentiated, or of one that
+        was discharged. Where a jaxpr is recorded, the rule gets that array itself.
+        """
+        leaves = list(flat)
+        if not self.references or not is_eager():
+            return leaves, {}
+        arrays = {i: flat[i] for i in self.references if not ir.is_reference(flat[i])}
+        for i, array in arrays.items():
+            leaves[i] = ir.Ref(ir.AbstractRef(ir.get_aval(array)), array)
+        return leaves, arrays
+
+
+def _is_differentiated(x: object) -> bool:
+    """Whether a value depends on one that an enclosing transformation differentiates."""
+    while isinstance(x, BatchTracer):
+        x = x.value
+    return isinstance(x, autodiff.JVPTracer)
+
+
+def check_unwritten(leaves: Sequence[Any], arrays: dict[int, Any]) -> None:
+    """Refuse that a function or its rule has written to the references of ``with_references``.
+
+    Raises:
+      NotImplementedError: if it has.
+    """
+    if any(leaves[i].read() is not array for i, array in arrays.items()):
+        raise _refused_write()
 
 
 class _Rules(Protocol):
@@ -271,7 +308,8 @@ class CustomFunction[**P, R](ir.PickledByName):
         dynamic = tuple(a for i, a in enumerate(args) if i not in static_at)
         leaves, tree = tree_flatten(dynamic)
         fun = None if static else self.fun
-        return Call(leaves, tree, static, lambda: argument_paths(dynamic, {}, fun))
+        references = tuple(i for i, x in enumerate(leaves) if ir.is_reference(x))
+        return Call(leaves, tree, static, lambda: argument_paths(dynamic, {}, fun), references)
 
     def apply(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], bind: Callable[..., list[Any]]
@@ -285,16 +323,31 @@ class CustomFunction[**P, R](ir.PickledByName):
         if self.is_plain(call):
             return self.fun(*call.arguments(call.leaves))
         if not self.is_shared and is_eager():
-            arguments = call.form().arguments
-            run = lambda *flat: self.fun(*arguments(flat))
-            eager = EagerCall(self.name, run, ir.context.trace)
-            outs = bind(call, call.leaves, eager, 0, None)
+            eager = EagerCall(self.name, self._runner(call.form()), ir.context.trace)
+            operands = list(call.leaves)
+            # The rule applies to the values of references, as it would after their discharge.
+            for i in call.differentiated_references():
+                operands[i] = operands[i].read(shared=True)
+            outs = bind(call, operands, eager, 0, None)
             assert eager.out_tree is not None
             return tree_unflatten(eager.out_tree, outs)
         jaxpr, out_tree = self.traced(call)
         operands = (*jaxpr.consts, *call.leaves)
         outs = bind(call, operands, ir.convert_constvars(jaxpr), len(jaxpr.consts), out_tree)
         return tree_unflatten(out_tree, outs)
+
+    def _runner(self, call: Call) -> Callable[..., ir.PyTree]:
+        """The function of the leaves of a call."""
+        if not call.references:
+            return lambda *flat: self.fun(*call.arguments(flat))
+
+        def run(*flat: Any) -> ir.PyTree:
+            leaves, arrays = call.with_references(flat)
+            out = self.fun(*call.arguments(leaves))
+            check_unwritten(leaves, arrays)
+            return out
+
+        return run
 
     def is_plain(self, call: Call) -> bool:
         """Whether nothing is being traced, so that the function is called without a primitive."""
@@ -476,11 +529,15 @@ class _Refusal:
 
     def rule(self, *args: Any, **params: Any) -> NoReturn:
         """Refuse to differentiate the function."""
-        raise NotImplementedError(
-            "a function with a custom derivative rule writes references in a traced function, and "
-            "is differentiated: its rule does not describe these writes. Return the values, and "
-            "write them outside of the function."
-        )
+        raise _refused_write()
+
+
+def _refused_write() -> NotImplementedError:
+    return NotImplementedError(
+        "a function with a custom derivative rule writes references, and "
+        "is differentiated: its rule does not describe these writes. Return the values, and "
+        "write them outside of the function."
+    )
 
 
 discharge_custom: ir.derived = ir.derived(_discharge_custom)

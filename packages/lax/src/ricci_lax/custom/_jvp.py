@@ -17,6 +17,7 @@ from ._call import (
     EagerCall,
     array_operand,
     call_rule,
+    check_unwritten,
     define_eager,
     discharge_custom,
     is_ours,
@@ -229,15 +230,17 @@ class Rule:
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
         name = self.custom.name
         skip = self.const_count
-        primals, tangents = primals[skip:], tangents[skip:]
+        tangents = tangents[skip:]
+        leaves, arrays = self.call.with_references(primals[skip:])
         static = [value for _, value in self.call.static]
         assert self.custom.jvp is not None
         pair = call_rule(
             self.custom.jvp,
             *static,
-            tree_unflatten(self.call.tree, primals),
+            tree_unflatten(self.call.tree, leaves),
             tree_unflatten(self.call.tree, tangents),
         )
+        check_unwritten(leaves, arrays)
         subject = f"the custom JVP rule of {name}"
         pair = ir.check_pair(pair, subject, "(output, output tangent)")
         outs, out_tree = tree_flatten(pair[0])

@@ -16,7 +16,7 @@ from ricci_pytree import (
 
 from ._accumulators import accumulator
 from ._backward_logs import without_logs
-from ._call import Call, EagerCall, array_operand, call_rule, rule_pair, same_calls
+from ._call import Call, EagerCall, array_operand, call_rule, check_unwritten, rule_pair, same_calls
 
 __all__ = ["CustomVJPPrimal", "custom_vjp_primal_tree_values", "zero_from_primal"]
 
@@ -94,12 +94,14 @@ class Rules:
     ) -> tuple[list, list, PyTreeDef | PerturbedResiduals]:
         """The outputs, the residuals, and the structure of the residuals."""
         name = self.custom.name
-        primals = list(primals[self.const_count :])
+        leaves, arrays = self.call.with_references(primals[self.const_count :])
+        args = leaves
         if self.custom.symbolic_zeros:
             flags = perturbed[self.const_count :]
-            primals = [CustomVJPPrimal(x, p) for x, p in zip(primals, flags, strict=True)]
+            args = [CustomVJPPrimal(x, p) for x, p in zip(leaves, flags, strict=True)]
         assert self.custom.fwd is not None
-        result = call_rule(self.custom.fwd, *self.call.arguments(primals))
+        result = call_rule(self.custom.fwd, *self.call.arguments(args))
+        check_unwritten(leaves, arrays)
         out, saved = rule_pair(name, "forward rule", "residuals", result)
         outs, out_tree = tree_flatten(out)
         if isinstance(self.out_tree, EagerCall):  # the function itself is not called
@@ -110,6 +112,8 @@ class Rules:
                 f"structure of {name}'s output:\n  expected {self.out_tree}\n  got      {out_tree}"
             )
         residuals, tree = tree_flatten(saved)
+        references = {id(leaves[i]): array for i, array in arrays.items()}
+        residuals = [references.get(id(x), x) for x in residuals]
         if self.custom.takes_accums:
             return outs, residuals, PerturbedResiduals(tree, tuple(perturbed))
         return outs, residuals, tree
