@@ -66,9 +66,35 @@ def test_printed_types(aval, text):
     assert aval.str_short(short_dtypes=True) == text
 
 
-def test_a_new_shape_is_not_divided_but_varies_as_before():
+def test_a_resized_type_is_not_sharded_but_varies_as_before():
     aval = typed((8, 4), ("x",), (), varying={"y"})
-    assert aval.update(shape=(3,)).str_short(True) == "f32[3]{V:y}"
+    assert aval.resized((3,)).str_short(True) == "f32[3]{V:y}"
+    assert aval.resized((8, 4)) is aval
+    assert aval.resized((8,), np.dtype("int32"), True).weak_type
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ((16, 5), "f32[16@x,5]{V:y}"),
+        ((8, 4, 2), "f32[8@x,4,2]{V:y}"),
+        ((8, 4), "f32[8@x,4]{V:y}"),
+        ((3, 4), "dimension 0"),
+        ((8,), "is for 2 dimensions"),
+    ],
+)
+def test_update_of_the_shape_keeps_the_sharding_or_refuses(shape, text):
+    aval = typed((8, 4), ("x",), (), varying={"y"})
+    if text[0] == "f":
+        assert aval.update(shape=shape).str_short(True) == text
+    else:
+        with pytest.raises(ValueError, match=text):
+            aval.update(shape=shape)
+
+
+def test_update_without_a_shape_keeps_the_sharding():
+    aval = typed((8, 4), ("x",), (), varying={"y"})
+    assert typed((8,), (), varying={"y"}).update(shape=(3, 5)).str_short(True) == "f32[3,5]{V:y}"
     assert aval.update(dtype=np.dtype("int32")).str_short(True) == "i32[8@x,4]{V:y}"
 
 

@@ -184,7 +184,7 @@ def mapped_aval(size: int, axis: int | None, aval: Any) -> ir.AbstractValue:
         return aval
     if aval.shape[axis] != size:
         raise ValueError(f"axis {axis} of {aval.str_short()} is of another size than {size}")
-    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1 :])
+    return aval.remove_dimension(axis)
 
 
 def unmapped_aval(
@@ -209,7 +209,7 @@ def unmapped_aval(
     """
     if axis is None:
         return aval
-    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+    return aval.insert_dimension(axis, size)
 
 
 def new_jaxpr_eqn(

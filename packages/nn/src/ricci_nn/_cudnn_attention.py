@@ -155,7 +155,7 @@ def _call(
 
 def _by_head(aval: ir.ShapedArray) -> ir.ShapedArray:
     batch, positions, heads, features = aval.shape
-    return aval.update(shape=(batch, heads, positions, features))
+    return aval.resized((batch, heads, positions, features))
 
 
 # Logically a transposition; with the layout of the result it moves nothing.

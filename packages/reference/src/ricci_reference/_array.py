@@ -145,7 +145,7 @@ class ReferenceArray:
         if not self.aval.shape:
             raise TypeError("a scalar (an array of rank 0) has no first axis to iterate over.")
         # Copies, as rows that are views would keep the whole array alive.
-        part = self.aval.update(shape=self.aval.shape[1:])
+        part = self.aval.resized(self.aval.shape[1:])
         return (ReferenceArray(np.array(value), part) for value in self._value)
 
     def __reversed__(self) -> Iterator["ReferenceArray"]:

@@ -76,13 +76,13 @@ def write_dynamic_slice(
     if not ctx.module.symbolic or ir.is_static_shape(sizes):
         text = f", sizes = {int_list(sizes)}"
         return ctx.emit("stablehlo.dynamic_slice", [x, *indices], out, text, full=True)
-    one = indices[0].aval.update(shape=(1,))
+    one = indices[0].aval.resized((1,))
     parts = [ctx.emit("stablehlo.reshape", [v], one) for v in indices]
     position = parts[0]
     if len(parts) > 1:
         # A dynamic slice is a gather of one window: every dimension is an offset dimension, and the
         # only index vector is its start. Like ``dynamic_slice``, gather clamps it.
-        joined = one.update(shape=(len(parts),))
+        joined = one.resized((len(parts),))
         position = ctx.emit("stablehlo.concatenate", parts, joined, ", dim = 0")
     every = int_list(range(len(parts)))
     return write_gather(

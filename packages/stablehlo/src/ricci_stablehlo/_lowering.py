@@ -97,13 +97,13 @@ class Lowering(Writer):
             size = _dimensions.dimension_value(self, value)
             if aval is None or aval.dtype == size.dtype:
                 return size if aval is None else self.broadcast_to(size, aval.shape)
-            size = self.emit("stablehlo.convert", [size], aval.update(shape=()))
+            size = self.emit("stablehlo.convert", [size], aval.resized(()))
             return self.broadcast_to(size, aval.shape)
         # The shape is symbolic and the value is not: write the value in its own shape and broadcast
         # it.
         assert aval is not None
         array = np.asarray(value, aval.dtype)
-        return self.broadcast_to(self.constant(array, aval.update(shape=array.shape)), aval.shape)
+        return self.broadcast_to(self.constant(array, aval.resized(array.shape)), aval.shape)
 
     def integers(self, values: Sequence[int], dtype: ir.DTypeLike) -> Value:
         """Write a vector of integers, which may be symbolic dimensions."""
@@ -115,7 +115,7 @@ class Lowering(Writer):
         return (
             x
             if aval.shape == shape
-            else _dimensions.write_broadcast(self, x, dims, aval.update(shape=shape))
+            else _dimensions.write_broadcast(self, x, dims, aval.resized(shape))
         )
 
     def broadcast_to(self, x: Value, shape: tuple[int, ...]) -> Value:
@@ -124,11 +124,11 @@ class Lowering(Writer):
         if aval.shape == shape:
             return x
         dims = range(len(shape)) if aval.shape else ()
-        return _dimensions.write_broadcast(self, x, dims, aval.update(shape=shape))
+        return _dimensions.write_broadcast(self, x, dims, aval.resized(shape))
 
     def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
         """Write ``stablehlo.reshape``."""
-        return _dimensions.write_reshape(self, x, x.aval.update(shape=shape))
+        return _dimensions.write_reshape(self, x, x.aval.resized(shape))
 
     def custom_call(
         self,

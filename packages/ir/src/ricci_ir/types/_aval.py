@@ -232,15 +232,16 @@ class ShapedArray(AbstractValue):
     ) -> "ShapedArray":
         """This type with some parts replaced.
 
-        An array type with another shape is not sharded, unless ``sharding`` is passed.
+        Raises:
+          ValueError: if a shape is passed without a sharding, and the type's own has more
+            dimensions or does not divide the shape evenly; see ``resized``.
         """
         manual = manual_axis_type
         if sharding is _unchanged:
-            old = sharding = self.type_sharding
-            if old is not None and shape is not None:
+            sharding = self.type_sharding
+            if sharding is not None and shape is not None:
                 shape = tuple(shape)
-                if shape != self.shape:
-                    sharding = old.update(mesh=None, parts=((),) * len(shape))
+                sharding = _padded(sharding, shape)
         elif manual is None and self.type_sharding is not None:
             manual = self.manual_axis_type
         return ShapedArray(
@@ -249,6 +250,22 @@ class ShapedArray(AbstractValue):
             self.weak_type if weak_type is None else weak_type,
             sharding=sharding,
             manual_axis_type=manual,
+        )
+
+    def resized(
+        self, shape: Iterable[Any], dtype: object = None, weak_type: bool | None = None
+    ) -> "ShapedArray":
+        """This type with another shape, whose dimensions are not sharded."""
+        sharding = self.type_sharding
+        if sharding is not None:
+            shape = tuple(shape)
+            if shape != self.shape:
+                sharding = sharding.update(mesh=None, parts=((),) * len(shape))
+        return ShapedArray(
+            shape,
+            self.dtype if dtype is None else dtype,
+            self.weak_type if weak_type is None else weak_type,
+            sharding=sharding,
         )
 
     def insert_dimension(
@@ -299,6 +316,29 @@ class ShapedArray(AbstractValue):
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self._text(_name(self.dtype))}{weak})"
+
+
+def _padded(sharding: TypeSharding, shape: tuple[Any, ...]) -> TypeSharding | None:
+    """A sharding for another shape, of which further dimensions are replicated.
+
+    Raises:
+      ValueError: if the shape has fewer dimensions, or cannot be divided evenly.
+    """
+    parts = sharding.parts if sharding.is_sharded else ()
+    missing = len(shape) - len(parts)
+    if missing < 0:
+        raise ValueError(
+            f"update: the sharding of the type is for {len(sharding.parts)} dimensions, and the "
+            f"shape {shape} has {len(shape)}. Pass a sharding with the shape."
+        )
+    for i, (size, names) in enumerate(zip(shape, parts, strict=False)):
+        count = prod(sharding.mesh.shape[name] for name in names)
+        if not isinstance(size, SymbolicDimension) and size % count:
+            raise ValueError(
+                f"update: dimension {i} of the shape {shape} is sharded over {names}, and cannot "
+                f"be divided by {count}. Pass a sharding with the shape."
+            )
+    return sharding.update(parts=(*parts, *((),) * missing)) if missing else sharding
 
 
 def _name(dtype: object) -> str:

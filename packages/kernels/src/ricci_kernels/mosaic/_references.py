@@ -130,7 +130,7 @@ def read(ctx: Writer, ref: Reference, view: View) -> Value:
             )
         value = ctx.emit("memref.load", [ref, *indices], stored)
     else:
-        loaded = stored.update(shape=view.sizes)
+        loaded = stored.resized(view.sizes)
         if all(step == 1 for step in view.steps):
             value = ctx.emit("vector.load", [ref, *indices], loaded)
         else:

@@ -48,7 +48,7 @@ def concatenated(ctx: Writer, parts: Sequence[Value], axis: int) -> Value:
         return ctx.as_bool(concatenated(ctx, [ctx.as_int(x) for x in parts], axis))
     shape = list(parts[0].shape)
     shape[axis] = sum(x.shape[axis] for x in parts)
-    aval = parts[0].aval.update(shape=tuple(shape))
+    aval = parts[0].aval.resized(tuple(shape))
     return ctx.emit("tpu.concatenate", parts, aval, f"dimension = {axis} : i32")
 
 
@@ -60,7 +60,7 @@ def sliced(ctx: Writer, x: Value, starts: Sequence[int], sizes: Sequence[int]) -
         return ctx.as_bool(sliced(ctx, ctx.as_int(x), starts, sizes))
     texts = [", ".join(map(str, part)) for part in (starts, sizes, [1] * len(sizes))]
     attributes = f"offsets = [{texts[0]}], sizes = [{texts[1]}], strides = [{texts[2]}]"
-    aval = x.aval.update(shape=tuple(sizes))
+    aval = x.aval.resized(tuple(sizes))
     return ctx.emit("vector.extract_strided_slice", [x], aval, attributes)
 
 

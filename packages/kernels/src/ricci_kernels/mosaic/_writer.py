@@ -259,7 +259,7 @@ class Writer:
             is_uniform = array.size and flat.view(np.uint8).reshape(array.size, -1)
             if array.size == 0 or not (is_uniform == is_uniform[0]).all():  # pyright: ignore
                 raise self.refuse("it has an array as a constant. Pass the array as an input.")
-            return self.broadcast(self.constant(flat[0], aval.update(shape=())), aval.shape)
+            return self.broadcast(self.constant(flat[0], aval.resized(())), aval.shape)
         if bits_of(aval.dtype) == 64:
             array = array.astype(np.float32 if kind_of(aval.dtype) == "f" else np.int32)
         if kind_of(array.dtype) == "u":
@@ -302,7 +302,7 @@ class Writer:
             return x
         if x.dtype == BOOL and x.shape:
             return self.as_bool(self.broadcast(self.as_int(x), shape))
-        return self.emit("vector.broadcast", [x], x.aval.update(shape=shape))
+        return self.emit("vector.broadcast", [x], x.aval.resized(shape))
 
     def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
         """Reshape an array; one of one element may become a scalar, and the other way round."""
@@ -315,8 +315,8 @@ class Writer:
         if not shape:
             zeros = ", ".join("0" for _ in x.shape)
             position = f"static_position = array<i64: {zeros}>"
-            return self.emit("vector.extract", [x], x.aval.update(shape=()), position)
-        return self.emit("vector.shape_cast", [x], x.aval.update(shape=shape))
+            return self.emit("vector.extract", [x], x.aval.resized(()), position)
+        return self.emit("vector.shape_cast", [x], x.aval.resized(shape))
 
     def as_int(self, x: Value) -> Value:
         """Booleans as int32."""

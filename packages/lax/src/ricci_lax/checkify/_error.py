@@ -141,7 +141,7 @@ def collapsed(slot: Slot) -> Slot:
 def _unbatched(x: ir.ArrayLike, rank: int) -> ir.ShapedArray:
     """The type of one example of a batch."""
     aval = ir.get_aval(x)
-    return aval.update(shape=aval.shape[rank:])
+    return aval.resized(aval.shape[rank:])
 
 
 @dataclass(frozen=True)

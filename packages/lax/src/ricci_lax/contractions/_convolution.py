@@ -339,7 +339,7 @@ def _padded(ctx: Lowering, lhs: Value, spec: Shape, padding: Padding, dilation: 
         config[d] = low, high, gap - 1
         shape[d] = low + high + dilated(shape[d], gap)
     zero = ctx.constant(0, ShapedArray((), lhs.dtype))
-    return write_pad(ctx, lhs, zero, config, lhs.aval.update(shape=tuple(shape)))
+    return write_pad(ctx, lhs, zero, config, lhs.aval.resized(tuple(shape)))
 
 
 def _complex_conv(

@@ -183,4 +183,4 @@ def ragged_aval(
     sizes += [rhs.shape[d] for d in rhs_free]
     if dims.mode == "contracting":
         sizes.insert(0, group_sizes.shape[-1])
-    return product.update(shape=tuple(sizes))
+    return product.resized(tuple(sizes))

@@ -148,7 +148,7 @@ def _others(values: Sequence[Any], groups: Groups) -> list[Any]:
 def _packed(variables: Sequence[Any], groups: Groups) -> list[Any]:
     """The types of variables, those of each group as one vector, ahead of the others."""
     return [
-        *(variables[group[0]].aval.update(shape=(len(group),)) for group in groups),
+        *(variables[group[0]].aval.resized((len(group),)) for group in groups),
         *(v.aval for v in _others(variables, groups)),
     ]
 

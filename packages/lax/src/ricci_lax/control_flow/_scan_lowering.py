@@ -85,7 +85,7 @@ def lower_loop(
 
 def _with_rows(ctx: Lowering, x: Value, rows: int) -> Value:
     """Pad an empty array with a row of zeros."""
-    aval = x.aval.update(shape=(rows, *x.shape[1:]))
+    aval = x.aval.resized((rows, *x.shape[1:]))
     physical = _physical(aval)
     config = [(0, rows - x.shape[0], 0), *[(0, 0, 0)] * (physical.ndim - 1)]
     zero = ctx.constant(0, ir.ShapedArray((), physical.dtype))
@@ -94,7 +94,7 @@ def _with_rows(ctx: Lowering, x: Value, rows: int) -> Value:
 
 
 def _first_rows(ctx: Lowering, x: Value, rows: int) -> Value:
-    aval = x.aval.update(shape=(rows, *x.shape[1:]))
+    aval = x.aval.resized((rows, *x.shape[1:]))
     physical = _physical(aval)
     zeros, ones = (0,) * physical.ndim, (1,) * physical.ndim
     x = Value(x.name, _physical(x.aval))
@@ -117,7 +117,7 @@ def _physical(aval: ir.ShapedArray) -> ir.ShapedArray:
 
 def _zeros(ctx: Lowering, aval: ir.ShapedArray) -> Value:
     physical = _physical(aval)
-    zero = ctx.constant(np.zeros((), physical.dtype), physical.update(shape=(), weak_type=False))
+    zero = ctx.constant(np.zeros((), physical.dtype), physical.resized((), weak_type=False))
     return Value(ctx.broadcast_to(zero, physical.shape).name, aval)
 
 
@@ -131,9 +131,9 @@ def _slice(ctx: Lowering, x: Value, place: Value) -> Value:
     sizes = (1, *physical.shape[1:])
     operands = [Value(x.name, physical), *_indices(ctx, place, len(sizes))]
     array, *places = operands
-    row = hlo.write_dynamic_slice(ctx, array, places, sizes, physical.update(shape=sizes))
+    row = hlo.write_dynamic_slice(ctx, array, places, sizes, physical.resized(sizes))
     out = ctx.reshape(row, sizes[1:])
-    return Value(out.name, x.aval.update(shape=x.aval.shape[1:]))
+    return Value(out.name, x.aval.resized(x.aval.shape[1:]))
 
 
 def _update(ctx: Lowering, buffer: Value, y: Value, place: Value) -> Value:

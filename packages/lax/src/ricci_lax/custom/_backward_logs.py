@@ -138,5 +138,5 @@ def around(tap: LogTap, length: int | None) -> LogTap:
     """The operands outside of a call, or of a loop, for those inside of it."""
     avals: list[Any] = [var.aval for var in tap.variables]
     if length is not None:
-        avals = [aval.update(shape=(length, *aval.shape)) for aval in avals]
+        avals = [aval.resized((length, *aval.shape)) for aval in avals]
     return LogTap(tap.tree, tuple(map(ir.Var, avals)))

@@ -126,7 +126,7 @@ def _one_example(zero: Zero | SymbolicZero, dim: int | None) -> Zero | SymbolicZ
     if dim is None:
         return zero
     shape = zero.aval.shape
-    return type(zero)(zero.aval.update(shape=(*shape[:dim], *shape[dim + 1 :])))
+    return type(zero)(zero.aval.resized((*shape[:dim], *shape[dim + 1 :])))
 
 
 class BatchedResiduals(ir.TupleRecord):

@@ -257,7 +257,7 @@ def _integer_pow_lower(ctx: Lowering, x: Value, *, y: int) -> Value:
         return ctx.emit("stablehlo.multiply", [a, b], out)
 
     def one() -> Value:
-        return ctx.broadcast_to(ctx.constant(1, out.update(shape=())), out.shape)
+        return ctx.broadcast_to(ctx.constant(1, out.resized(())), out.shape)
 
     if y == 0:
         return one()
@@ -333,7 +333,7 @@ def replace_zero(x: ir.ArrayLike) -> ir.Array:
 
 
 def _sign_lower(ctx: Lowering, x: Value) -> Value:
-    out, scalar = ctx.out, x.aval.update(shape=())
+    out, scalar = ctx.out, x.aval.resized(())
     zero = ctx.broadcast_to(ctx.constant(0, scalar), x.shape)
     if not ir.issubdtype(x.dtype, np.unsignedinteger):
         sign = ctx.emit("stablehlo.sign", [x], out)

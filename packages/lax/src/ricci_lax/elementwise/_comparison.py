@@ -258,7 +258,7 @@ def _select_n_lower(ctx: Lowering, which: Value, *cases: Value) -> Value:
         if len(cases) == 1:
             return cases[0]
         half = len(cases) // 2
-        bound = ctx.constant(offset + half, which.aval.update(shape=()))
+        bound = ctx.constant(offset + half, which.aval.resized(()))
         below = compare(ctx, "LT", which, ctx.broadcast_to(bound, which.shape))
         low = search(offset, cases[:half])
         return write_select(ctx, below, low, search(offset + half, cases[half:]))

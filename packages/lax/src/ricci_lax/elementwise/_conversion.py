@@ -57,7 +57,7 @@ def _convert_lower(ctx: Lowering, x: Value, *, new_dtype: np.dtype, **params: ob
     ):
         x = ctx.emit("stablehlo.real", [x], x.aval.update(dtype=real_part(x.dtype)))
     if new_dtype == np.bool_ and x.dtype != np.bool_:
-        zero = ctx.constant(0, x.aval.update(shape=()))
+        zero = ctx.constant(0, x.aval.resized(()))
         x = compare(ctx, "NE", x, ctx.broadcast_to(zero, x.shape))
     return ctx.emit("stablehlo.convert", [x], out)
 

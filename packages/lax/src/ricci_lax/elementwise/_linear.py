@@ -158,7 +158,7 @@ def _conj_lower(ctx: Lowering, x: Value, *, input_dtype: np.dtype) -> Value:
     out = ctx.out
     part = out.update(dtype=factories.real_part(out.dtype))
     if not issubdtype(x.dtype, np.complexfloating):
-        zero = ctx.broadcast_to(ctx.constant(0, part.update(shape=())), part.shape)
+        zero = ctx.broadcast_to(ctx.constant(0, part.resized(())), part.shape)
         return write_complex(ctx, x, zero, out)
     real_value = ctx.emit("stablehlo.real", [x], part)
     imaginary = ctx.emit("stablehlo.imag", [x], part)

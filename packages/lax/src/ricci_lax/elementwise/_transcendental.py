@@ -63,7 +63,7 @@ def _exp2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
     # Rounded to 8 or 11 bits, x ln 2 would lose up to a third of the result.
     wide = out.update(dtype=np.dtype("float32")) if out.dtype.itemsize < 4 else out
     x = x if wide is out else ctx.emit("stablehlo.convert", [x], wide)
-    ln2 = ctx.broadcast_to(ctx.constant(np.log(2.0), wide.update(shape=())), out.shape)
+    ln2 = ctx.broadcast_to(ctx.constant(np.log(2.0), wide.resized(())), out.shape)
     scaled = ctx.emit("stablehlo.multiply", [ln2, x], wide)
     power = emit_accurately(ctx, "stablehlo.exponential", scaled, wide, accuracy)
     return power if wide is out else ctx.emit("stablehlo.convert", [power], out)

@@ -76,7 +76,7 @@ def _eig_aval(
     check_matrices("eig", x, square=True)
     dtype = complex_of(x.dtype)
     vectors = compute_left_eigenvectors + compute_right_eigenvectors
-    return [x.update(shape=x.shape[:-1], dtype=dtype), *[x.update(dtype=dtype)] * vectors]
+    return [x.resized(x.shape[:-1], dtype=dtype), *[x.update(dtype=dtype)] * vectors]
 
 
 def _eig_lower(

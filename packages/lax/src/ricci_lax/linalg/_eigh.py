@@ -70,8 +70,8 @@ def _eigh_aval(x: ir.ShapedArray, *, lower, sort_eigenvalues, subset_by_index, a
     check_subset("eigh", subset_by_index)
     *batch, size, _ = x.shape
     count = size if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
-    values = x.update(shape=(*batch, count), dtype=real_part(x.dtype))
-    return [x.update(shape=(*batch, size, count)), values]
+    values = x.resized((*batch, count), dtype=real_part(x.dtype))
+    return [x.resized((*batch, size, count)), values]
 
 
 _GPU_ALGORITHMS = {None: 0, EighImplementation.QR: 1, EighImplementation.JACOBI: 2}

@@ -47,7 +47,7 @@ _NO_DERIVATIVE = ir.unsupported(
 
 def _vectors(x: ShapedArray, size: int, dtype: np.dtype | None = None) -> ShapedArray:
     """The type of one vector for each matrix of a batch."""
-    return x.update(shape=(*x.shape[:-2], size), dtype=x.dtype if dtype is None else dtype)
+    return x.resized((*x.shape[:-2], size), dtype=x.dtype if dtype is None else dtype)
 
 
 def _unitary(routine: str, dtype: np.dtype) -> str:
@@ -312,7 +312,7 @@ def _qr_aval(x: ShapedArray, *, pivoting, full_matrices, use_magma):
     check_matrices("qr", x)
     *batch, rows, columns = x.shape
     inner = rows if full_matrices else ir.min_dim(rows, columns)
-    q, r = x.update(shape=(*batch, rows, inner)), x.update(shape=(*batch, inner, columns))
+    q, r = x.resized((*batch, rows, inner)), x.resized((*batch, inner, columns))
     return [q, r, _vectors(x, columns, _INT32)] if pivoting else [q, r]
 
 

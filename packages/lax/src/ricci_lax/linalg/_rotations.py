@@ -209,7 +209,7 @@ def _gradient(by_values: ir.Array, x: ir.Array, inverse: ir.Array) -> ir.Array:
 rotation_p: ir.Primitive = ir.define(
     "rotation",
     sharding=ir.unsharded_matrices,
-    abstract_eval=lambda x, inverse: [x.update(shape=x.shape[:-1]), x],
+    abstract_eval=lambda x, inverse: [x.resized(x.shape[:-1]), x],
     multiple_results=True,
     jvp=_rotation_jvp,
     transpose=_rotation_transpose,

@@ -117,7 +117,7 @@ def schur(
 def _hessenberg_aval(x: ir.ShapedArray) -> list[ir.ShapedArray]:
     check_matrices("hessenberg", x, square=True)
     *batch, size, _ = x.shape
-    return [x, x.update(shape=(*batch, max(size - 1, 0)))]
+    return [x, x.resized((*batch, max(size - 1, 0)))]
 
 
 def _hessenberg_lower(ctx: Lowering, x: Value) -> list[Value]:

@@ -53,11 +53,11 @@ def _svd_aval(x: ir.ShapedArray, *, full_matrices, compute_uv, subset_by_index, 
         )
     if subset_by_index is not None:
         rank = min(rank, subset_by_index[1] - subset_by_index[0])
-    values = x.update(shape=(*batch, rank), dtype=real_part(x.dtype))
+    values = x.resized((*batch, rank), dtype=real_part(x.dtype))
     if not compute_uv:
         return [values]
-    left = x.update(shape=(*batch, rows, rows if full_matrices else rank))
-    return [values, left, x.update(shape=(*batch, columns if full_matrices else rank, columns))]
+    left = x.resized((*batch, rows, rows if full_matrices else rank))
+    return [values, left, x.resized((*batch, columns if full_matrices else rank, columns))]
 
 
 _WHERE = {

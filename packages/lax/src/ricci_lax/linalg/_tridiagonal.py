@@ -281,9 +281,9 @@ def _tridiagonal_aval(a: ShapedArray, *, lower):
             f"tridiagonal: the matrices must be square and not empty, but they are {a.str_short()}."
         )
     part = real_part(a.dtype)
-    diagonal = a.update(shape=(*batch, size), dtype=part)
-    beside = a.update(shape=(*batch, size - 1), dtype=part)
-    return [a, diagonal, beside, a.update(shape=(*batch, size - 1))]
+    diagonal = a.resized((*batch, size), dtype=part)
+    beside = a.resized((*batch, size - 1), dtype=part)
+    return [a, diagonal, beside, a.resized((*batch, size - 1))]
 
 
 def _tridiagonal_lower(ctx: Lowering, a: Value, *, lower):

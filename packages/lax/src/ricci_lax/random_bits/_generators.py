@@ -74,7 +74,7 @@ def _rng_bit_generator_lower(
     key_aval, bits = ctx.outs
     state = ShapedArray((2,), np.dtype(np.uint64))
     narrow = key.dtype != state.dtype
-    pairs = key_aval.update(shape=(2, 2))
+    pairs = key_aval.resized((2, 2))
     # The operation's state is uint64[2]: each pair of 32-bit words is read as one word.
     if narrow:
         key = ctx.emit("stablehlo.reshape", [key], pairs)

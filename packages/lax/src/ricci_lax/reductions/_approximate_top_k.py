@@ -111,7 +111,7 @@ def _approx_top_k_aval(
         k if aggregate_to_topk else reduced_size(size, x.ndim, k, recall_target, override)
     )
     indices = ir.ShapedArray(shape, np.dtype(np.int32), x.weak_type)
-    return [x.update(shape=tuple(shape)), indices]
+    return [x.resized(tuple(shape)), indices]
 
 
 _programs: ir.Cache[Any, ir.Jaxpr] = ir.Cache("approximate top k", 256)

@@ -162,7 +162,7 @@ def _reduction(
             return traced(lambda x, result: _nan_beside_nan(x, result, axes))(ctx, x, result)
         if not ir.is_static_shape(x.shape):
             return write_by_function(ctx, x, axes)
-        out = x.aval.update(shape=reduced_aval(x.aval, axes).shape)
+        out = x.aval.resized(reduced_aval(x.aval, axes).shape)
         has_nan = traced(lambda x: _any_nan(reduce_sum(x, axes)))(ctx, x)
 
         def by_elements(inner: Lowering) -> list[Value]:

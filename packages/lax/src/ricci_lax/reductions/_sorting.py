@@ -335,7 +335,7 @@ def _top_k_aval(x: ir.ShapedArray, *, k: int, axis: int, is_stable: bool) -> lis
             f"axis {axis}. Take the largest of parts of it first."
         )
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    return [x.update(shape=shape), ir.ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
+    return [x.resized(shape), ir.ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
 
 
 def _top_k_jvp(primals, tangents, *, k, axis, is_stable):
@@ -360,7 +360,7 @@ def _top_k_lower(ctx: Lowering, x: Value, *, k: int, axis: int, is_stable: bool)
     order[axis], order[last] = last, axis
     if axis != last:
         x = lower_transpose(ctx, x, order)
-        outs = [out.update(shape=tuple(out.shape[d] for d in order)) for out in outs]
+        outs = [out.resized(tuple(out.shape[d] for d in order)) for out in outs]
     stable = "" if is_stable else ", is_stable = false"
     types = f"{tensor_type(x.aval)} -> ({', '.join(map(tensor_type, outs))})"
     results = ctx.append("chlo.top_k", f"({x}, k = {k}{stable})", outs, types)

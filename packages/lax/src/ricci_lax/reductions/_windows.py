@@ -37,7 +37,7 @@ def _window_aval(name: str, x: ir.ShapedArray, window: dict[str, Any]) -> ir.Sha
         window["window_dilation"],
     )
     window_shape.check_window(name, x.shape, *sizes)
-    return x.update(shape=window_shape.reduce_window_shape_tuple(x.shape, *sizes))
+    return x.resized(window_shape.reduce_window_shape_tuple(x.shape, *sizes))
 
 
 def _windowed(
@@ -255,7 +255,7 @@ def _reduce_window_series(push, primals, series, *, jaxpr, consts, **window):
     ]
     (operands, inits), (operand_terms, init_terms) = _halves(primals), _halves(terms)
     all_operands = (*operands, *operand_terms, *inits, *init_terms)
-    scalars = [ir.get_aval(x).update(shape=()) for x in all_operands]
+    scalars = [ir.get_aval(x).resized(()) for x in all_operands]
     program = ir.trace_to_jaxpr(combine, scalars)
     outs = reduce_window_p.bind(*all_operands, jaxpr=program, consts=(), **window)
     return outs[:count], ad.series_of(out_flags, outs[count:])

@@ -60,7 +60,7 @@ def _dynamic_slice_aval(
             f"dynamic_slice: a slice of sizes {slice_sizes} is larger than the operand, of shape "
             f"{x.shape}."
         )
-    return x.update(shape=slice_sizes)
+    return x.resized(slice_sizes)
 
 
 def _dynamic_slice_tangent(result, primals, tangents, *, slice_sizes):

@@ -89,7 +89,7 @@ def _gather_aval(
     batch = iter(indices.shape[:-1])
     ndim = len(dims.offset_dims) + indices.ndim - 1
     shape = tuple(next(window if d in dims.offset_dims else batch) for d in range(ndim))
-    return operand.update(shape=shape)
+    return operand.resized(shape)
 
 
 def _gather_tangent(result, primals, tangents, *, fill_value, mode, **params):
@@ -173,7 +173,7 @@ def _gather_lower(
         raise NotImplementedError('gather: mode "one_hot" cannot be lowered; use another mode')
     if 0 in out.shape:
         # A slice may be larger than an operand from which no element is read.
-        return ctx.broadcast(ctx.constant(0, out.update(shape=())), out.shape, ())
+        return ctx.broadcast(ctx.constant(0, out.resized(())), out.shape, ())
     mask = None
     if mode is numbering.FILL:
         indices = numbering.comparable_indices(ctx, indices)
@@ -195,7 +195,7 @@ def _gather_lower(
     batch = [d for d in range(out.ndim) if d not in dims.offset_dims]
     # StableHLO moves slices into bounds: those that were outside are replaced afterwards.
     mask = ctx.broadcast(mask, out.shape, batch)
-    scalar = ctx.constant(np.asarray(fill_value).astype(out.dtype), out.update(shape=()))
+    scalar = ctx.constant(np.asarray(fill_value).astype(out.dtype), out.resized(()))
     return write_select(ctx, mask, result, ctx.broadcast(scalar, out.shape, ()))
 
 

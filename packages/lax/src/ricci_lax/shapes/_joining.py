@@ -164,7 +164,7 @@ def _split_aval(x: ir.ShapedArray, *, sizes: ir.Shape, axis: int) -> list[ir.Sha
             f"split: the sizes add up to {sum(sizes)}, but axis {axis} of shape {x.shape} "
             f"has {x.shape[axis]} elements."
         )
-    return [x.update(shape=(*x.shape[:axis], size, *x.shape[axis + 1 :])) for size in sizes]
+    return [x.resized((*x.shape[:axis], size, *x.shape[axis + 1 :])) for size in sizes]
 
 
 def _split_batch(batch_axis, args, dims, *, sizes, axis):
@@ -177,7 +177,7 @@ def _write_part(ctx: Lowering, x: Value, axis: int, start: int, size: int) -> Va
     starts, limits = [0] * len(x.shape), list(x.shape)
     starts[axis], limits[axis] = start, start + size
     shape = tuple(size if d == axis else n for d, n in enumerate(x.shape))
-    return write_slice(ctx, x, starts, limits, [1] * len(starts), x.aval.update(shape=shape))
+    return write_slice(ctx, x, starts, limits, [1] * len(starts), x.aval.resized(shape))
 
 
 def _split_lower(ctx: Lowering, x: Value, *, sizes: ir.Shape, axis: int) -> list[Value]:
@@ -255,7 +255,7 @@ def _stack_lower(ctx: Lowering, *xs: Value, axis: int) -> Value:
     out = ctx.out
     shape = (*xs[0].shape[:axis], 1, *xs[0].shape[axis:])
     dims = [d for d in range(len(shape)) if d != axis]
-    parts = [write_broadcast(ctx, x, dims, x.aval.update(shape=shape)) for x in xs]
+    parts = [write_broadcast(ctx, x, dims, x.aval.resized(shape)) for x in xs]
     return _lower_concatenate(ctx, parts, axis, out)
 
 
@@ -313,7 +313,7 @@ def stack(operands: ir.ArrayLike | Sequence[ir.ArrayLike], axis: int = 0) -> ir.
 
 
 def _unstack_aval(x: ir.ShapedArray, *, axis: int) -> list[ir.ShapedArray]:
-    return [x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]
+    return [x.resized((*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]
 
 
 def _unstack_batch(batch_axis, args, dims, *, axis):

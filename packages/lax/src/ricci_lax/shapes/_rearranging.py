@@ -21,7 +21,7 @@ def _tile_aval(x: ir.ShapedArray, *, reps: ir.Shape) -> ir.ShapedArray:
         )
     if any(r < 0 for r in reps):
         raise TypeError(f"tile: reps {reps} holds a negative count.")
-    return x.update(shape=tuple(n * r for n, r in zip(x.shape, reps, strict=True)))
+    return x.resized(tuple(n * r for n, r in zip(x.shape, reps, strict=True)))
 
 
 def _tile_transpose(ct, x, *, reps):
@@ -42,7 +42,7 @@ def _tile_lower(ctx: Lowering, x: Value, *, reps: ir.Shape) -> Value:
     ones = tuple(size for n in x.shape for size in (1, n))
     pairs = tuple(size for pair in zip(reps, x.shape, strict=True) for size in pair)
     x = ctx.reshape(x, ones)
-    x = write_broadcast(ctx, x, range(len(pairs)), x.aval.update(shape=pairs))
+    x = write_broadcast(ctx, x, range(len(pairs)), x.aval.resized(pairs))
     return write_reshape(ctx, x, out)
 
 

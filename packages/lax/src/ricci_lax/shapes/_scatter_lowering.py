@@ -103,7 +103,7 @@ def _as_vector(
 
     XLA's simplifier takes all updates of a scalar for one, and fails where there are more.
     """
-    vector = write_reshape(ctx, operand, operand.aval.update(shape=(1,)))
+    vector = write_reshape(ctx, operand, operand.aval.resized((1,)))
     zero = ctx.constant(np.zeros((), indices.dtype))
     places = ctx.broadcast(zero, (*indices.shape[:-1], 1), ())
     return vector, places, numbering.ScatterDimensionNumbers((), (0,), (0,))

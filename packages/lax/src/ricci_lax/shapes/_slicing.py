@@ -47,7 +47,7 @@ def _slice_aval(
             shape.append(-((start - limit) // stride))
             continue
         raise TypeError(f"slice: {problem}.")
-    return x.update(shape=tuple(shape))
+    return x.resized(tuple(shape))
 
 
 def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
@@ -356,5 +356,5 @@ def _term_of(value: ArrayLike, aval: ShapedArray, sharding: Any) -> ArrayLike:
     """Return a scalar as one term on each device of a sum: possible for zero alone."""
     if isinstance(value, ir.Tracer) or shape_of(value) or value:
         return value
-    scalar = aval.update(shape=(), weak_type=False)
+    scalar = aval.resized((), weak_type=False)
     return zeros_of(scalar.with_sharding(sharding.update(parts=())))

@@ -60,7 +60,7 @@ def _broadcast_in_dim_aval(
             f"broadcast_in_dim: broadcast_dimensions={dims} must name each dimension only "
             "once, in increasing order."
         )
-    return x.update(shape=shape)
+    return x.resized(shape)
 
 
 def _broadcast_in_dim_transpose(ct, x, *, shape, broadcast_dimensions, sharding):
@@ -296,7 +296,7 @@ def reduced_aval(x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
             f"reduction: axes={axes} names an axis that is out of bounds for the {x.ndim} "
             f"dimensions of {x.dtype}[{','.join(map(str, x.shape))}]; count from 0."
         )
-    return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in axes))
+    return x.resized(tuple(n for i, n in enumerate(x.shape) if i not in axes))
 
 
 def batched_axes(axes: Sequence[int], dim: int) -> tuple[tuple[int, ...], int]:

@@ -28,7 +28,7 @@ def _reshape_aval(
             f"reshape: the new shape {new_sizes} has a negative size. Work the size out "
             "from those of the operand."
         )
-    out = x.update(shape=new_sizes)
+    out = x.resized(new_sizes)
     if ir.surely_different(out.size, x.size):
         raise TypeError(
             f"reshape: {x.size} elements, of shape {x.shape}, do not fill shape "
@@ -232,7 +232,7 @@ def _squeeze_aval(x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
             f"squeeze: dimensions {tuple(dimensions)} are not all dimensions of shape {x.shape}."
         )
     _check_ones(x.shape, dimensions)
-    return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in dimensions))
+    return x.resized(tuple(n for i, n in enumerate(x.shape) if i not in dimensions))
 
 
 def _squeeze_batch(axis, args, dims, *, dimensions):

@@ -96,7 +96,7 @@ def _rows(self) -> Iterator[ir.Array]:
 
 
 def _host_rows(value: np.ndarray, aval: ir.ShapedArray) -> Iterator[ir.Array]:
-    row = aval.update(shape=aval.shape[1:])
+    row = aval.resized(aval.shape[1:])
     make = ir.backend().array
     return (make(value[i : i + 1].reshape(row.shape), row) for i in range(len(value)))
 

@@ -32,7 +32,7 @@ def _type(
     shape = list(aval.shape)
     shape[split_axis] //= axis_size
     shape[concat_axis] *= axis_size
-    return aval.update(shape=tuple(shape))
+    return aval.resized(tuple(shape))
 
 
 def _lower(

@@ -40,7 +40,7 @@ def _gathered_type(
         shape[all_gather_dimension] *= axis_size
     else:
         shape.insert(all_gather_dimension, axis_size)
-    return aval.update(shape=tuple(shape))
+    return aval.resized(tuple(shape))
 
 
 def _gather_lower(
@@ -199,7 +199,7 @@ def _scattered_type(
         shape[scatter_dimension] //= axis_size
     else:
         del shape[scatter_dimension]
-    return aval.update(shape=tuple(shape))
+    return aval.resized(tuple(shape))
 
 
 def _scatter_lower(
@@ -226,7 +226,7 @@ def _scatter_lower(
     part = x
     if not is_alone(ctx, axis_name, axis_index_groups):
         region = ctx.region([scalar, scalar], add)
-        aval = x.aval.update(shape=tuple(shape))
+        aval = x.aval.resized(tuple(shape))
         part = ctx.generic("stablehlo.reduce_scatter", [x], [aval], attributes, [region])[0]
     return part if tiled else ctx.emit("stablehlo.reshape", [part], out)
 

@@ -237,7 +237,7 @@ def _broadcast_lower(ctx: Lowering, x: Value, *, axis_name: Hashable, source: in
         return x
     # The compilers of other platforms lack the operation: gather the values, and take one.
     size = int(np.prod([ctx.module.axis_sizes[name] for name in names], dtype=np.int64))
-    one, all_ = (x.aval.update(shape=(n, *x.shape)) for n in (1, size))
+    one, all_ = (x.aval.resized((n, *x.shape)) for n in (1, size))
     row = ctx.emit("stablehlo.reshape", [x], one)
     attributes = (
         f"all_gather_dim = 0 : i64, {lowering.channel}, "

@@ -90,7 +90,7 @@ def _divide(
     arg_shardings = _sharding_leaves(name, "arguments", of_args, in_tree)
     result_shardings = _sharding_leaves(name, "results", of_results, out_tree)
     shards = [
-        aval.update(shape=sharding.shard_shape(aval.shape))
+        aval.resized(sharding.shard_shape(aval.shape))
         for aval, sharding in zip(avals, [*arg_shardings, *result_shardings], strict=True)
     ]
 

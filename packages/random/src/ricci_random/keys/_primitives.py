@@ -257,7 +257,7 @@ def _random_fold_in_aval(keys, data):
             f"random_fold_in takes one integer for each key, got {keys.str_short()} and "
             f"{data.str_short()}."
         )
-    return keys.update(shape=keys.shape or data.shape)
+    return keys.resized(keys.shape or data.shape)
 
 
 def _fold_in_batch(axis, args, dims):

@@ -107,11 +107,11 @@ class Example:
         if any(aval.shape[:rank] != sizes for aval in avals):
             raise ValueError(f"operands lack the leading dimensions {sizes} of {self.axes}")
         # The primitive sees one member of the named axes, as under ``vmap``.
-        members = tuple(a.update(shape=a.shape[rank:]) if sizes else a for a in avals)
+        members = tuple(a.resized(a.shape[rank:]) if sizes else a for a in avals)
         with ir.extend_axes(self.axes):
             avals_of_results = primitive.result_avals(members, self.params)
         avals_of_results = avals_of_results if primitive.multiple_results else [avals_of_results]
-        return [a.update(shape=(*sizes, *a.shape)) if sizes else a for a in avals_of_results]
+        return [a.resized((*sizes, *a.shape)) if sizes else a for a in avals_of_results]
 
     def differentiable(self) -> list[int]:
         """The positions of the operands that derivatives are taken by."""

@@ -281,4 +281,4 @@ def batched_operands(example: Example) -> list[np.ndarray]:
 def batched_avals(example: Example) -> list[Any]:
     """The types of the operands with a leading batch dimension."""
     avals: list[Any] = list(map(get_aval, example.args))
-    return [a.update(shape=(_BATCH, *a.shape)) for a in avals]
+    return [a.resized((_BATCH, *a.shape)) for a in avals]

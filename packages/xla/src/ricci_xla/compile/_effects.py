@@ -177,7 +177,7 @@ def host_function(callback: HostCallback) -> Callable[..., tuple[Any, ...]]:
             sharding = single_device_sharding(get_backend("cpu").local_devices()[0])
             # In a partitioned module the values are shards: their shapes differ from the types'.
             arrays = [
-                array_from_host(value, aval.update(shape=value.shape), sharding, committed=False)
+                array_from_host(value, aval.resized(value.shape), sharding, committed=False)
                 for value, aval in zip(map(np.asarray, values[num_in_tokens:]), avals, strict=True)
             ]
             return (*(None,) * num_out_tokens, *map(np.asarray, fun(*arrays)))

@@ -66,7 +66,7 @@ def with_sizes(aval: Any, values: dict[str, Any] | None) -> Any:
     if values is None or is_static_shape(getattr(aval, "shape", ())):
         return aval
     sizes = (size.evaluate(values) if is_symbolic_dim(size) else size for size in aval.shape)
-    return aval.update(shape=tuple(sizes))
+    return aval.resized(tuple(sizes))
 
 
 def read_export(
