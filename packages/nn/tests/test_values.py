@@ -48,3 +48,11 @@ def test_values_are_as_recorded(scope, source):
     finite = values[np.isfinite(values)]
     scale = float(np.max(np.abs(finite), initial=0.0)) if finite.size else 0.0
     np.testing.assert_allclose(found.ravel().view(real), values, rtol, rtol * scale)
+
+
+@pytest.mark.parametrize("algorithm", ["fast", "stable"])
+def test_standardize_squares_float16_without_overflow(algorithm):
+    x = jnp.asarray([300.0, 600.0, 900.0], "float16")
+    result = nn.standardize(x, algorithm=algorithm)
+    assert result.dtype == x.dtype
+    np.testing.assert_allclose(np.asarray(result, float), [-1.2247, 0, 1.2247], atol=2e-3)

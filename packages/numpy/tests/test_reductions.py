@@ -156,3 +156,23 @@ def test_invalid_arguments_raise(call, error, message):
 def test_argmax_of_an_empty_axis_raises(name, backend):
     with pytest.raises(ValueError, match=rf"^{name}: .* no elements"):
         getattr(jnp, name)(jnp.zeros((2, 0)), axis=1)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("function", [jnp.std, jnp.nanstd])
+def test_deviations_of_16_bit_floats_do_not_pass_through_infinite_variances(function, dtype):
+    x = jnp.asarray([60000.0, -60000.0, 30000.0], dtype)
+    expected = np.std(np.asarray(x, np.float64))
+    # The variance itself is not a float16.
+    assert function(x).dtype == x.dtype
+    np.testing.assert_allclose(np.asarray(function(x), np.float64), expected, rtol=1e-2)
+
+
+def test_covariances_of_16_bit_floats_do_not_pass_through_infinite_sums():
+    x = jnp.asarray(np.linspace(-100, 100, 1000), "float16")
+    exact = np.cov(np.asarray(x, np.float64))
+    np.testing.assert_allclose(np.asarray(jnp.cov(x), np.float64), exact, rtol=1e-3)
+    assert jnp.cov(x).dtype == jnp.corrcoef(x, x).dtype == x.dtype
+    assert jnp.corrcoef(x, -5 * x).tolist() == [[1, -1], [-1, 1]]
+    # The product of the deviations is not a float16, and neither are the covariances.
+    assert jnp.corrcoef(100 * x, 100 * x).tolist() == [[1, 1], [1, 1]]

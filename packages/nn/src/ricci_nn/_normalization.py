@@ -117,6 +117,12 @@ def _standardize(
     arrays = dict(zip(names, values, strict=True))
     mean, variance, mask = (arrays.get(name) for name in ("mean", "variance", "where"))
     added: Any = arrays.get("epsilon", epsilon)  # one of them is given
+    if variance is None and x.dtype.itemsize < 4:
+        # Squares of float16 beyond 255 are infinite.
+        settings: Any = {"names": names, "axis": axis, "algorithm": algorithm, "epsilon": epsilon}
+        wide = _standardize.fun(lax.convert_element_type(x, np.float32), *values, **settings)
+        promoted = [value for name, value in arrays.items() if name != "where"]
+        return lax.convert_element_type(wide, jnp.result_type(x, *promoted))
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=mask)
     if variance is None:

@@ -1,5 +1,6 @@
 """Means, variances and standard deviations."""
 
+from collections.abc import Callable
 from math import floor, prod
 from typing import Any
 
@@ -292,6 +293,23 @@ def root_of_sum(total: Array) -> Array:
     return lax.sqrt_p.bind(total, flat_at_zero=True)
 
 
+def deviation(
+    name: str,
+    variance: Callable[..., Array],
+    a: Array,
+    *arrays: Array | None,
+    dtype: np.dtype | None,
+    **settings: Any,
+) -> Array:
+    """The root of a variance, which is not rounded to a narrow dtype before."""
+    computed, result_dtype = variance_dtypes(name, a.dtype, dtype)
+    if result_dtype.itemsize >= 4:
+        return root_of_sum(variance(a, *arrays, dtype=dtype, **settings))
+    # In a narrow dtype, the variance may be infinite or 0.
+    squared = variance(promotion.convert(a, computed), *arrays, dtype=None, **settings)
+    return promotion.convert(root_of_sum(squared), result_dtype)
+
+
 @ir.composite("_std")
 def _std(
     a: Array,
@@ -301,14 +319,8 @@ def _std(
     ddof: Any,
     keepdims: bool,
 ) -> Array:
-    settings = {"axes": axes, "dtype": dtype, "ddof": ddof, "keepdims": keepdims}
-    computed, result_dtype = variance_dtypes("std", a.dtype, dtype)
-    if result_dtype.itemsize >= 4:
-        return root_of_sum(_var.fun(a, *arrays, **settings))
-    # Rounded to a narrow dtype, the variance may be infinite or 0.
-    return promotion.convert(
-        root_of_sum(_var.fun(promotion.convert(a, computed), *arrays, **settings)), result_dtype
-    )
+    settings = {"axes": axes, "ddof": ddof, "keepdims": keepdims}
+    return deviation("std", _var.fun, a, *arrays, dtype=dtype, **settings)
 
 
 @ir.composite("_var")

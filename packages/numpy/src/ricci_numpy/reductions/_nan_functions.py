@@ -14,7 +14,7 @@ from ricci_numpy.arrays._creation import chosen_dtype
 from ._axis_reductions import all, max, min, prod, sum
 from ._extreme_indices import argmax, argmin, index_of_extreme
 from ._kinds import keep_axes, reduction_operands
-from ._moments import mean_of, real_dtype, squared_modulus, variance_dtypes
+from ._moments import deviation, mean_of, real_dtype, squared_modulus, variance_dtypes
 
 __all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum"]
 __all__ += ["nanvar"]
@@ -363,8 +363,10 @@ def _nan_variance(
 
 
 @ir.composite("nanstd")
-def _nanstd(*arrays: object, **settings: object) -> Array:
-    return lax.sqrt(_nanvar.fun(*arrays, **settings))
+def _nanstd(
+    a: Array, *arrays: Array | None, dtype: np.dtype | None, axes: tuple[int, ...], keepdims: bool
+) -> Array:
+    return deviation("nanstd", _nanvar.fun, a, *arrays, axes=axes, dtype=dtype, keepdims=keepdims)
 
 
 @ir.composite("nanvar")

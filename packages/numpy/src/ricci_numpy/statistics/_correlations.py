@@ -1,5 +1,6 @@
 """Covariances and correlation coefficients."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ricci_ir import Array, ArrayLike, DTypeLike
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.linalg._products import dot
 from ricci_numpy.reductions._axis_reductions import sum
+from ricci_numpy.reductions._kinds import accumulated_dtype
 from ricci_numpy.reductions._moments import mean
 from ricci_numpy.sequences._diagonals import diag
 from ricci_numpy.shapes._joining import concatenate
@@ -94,7 +96,12 @@ def _result_dtype(name: str, dtype: DTypeLike | None) -> np.dtype | None:
 
 
 @ir.composite("cov")
-def _cov(
+def _cov(m: Array, *arrays: Array | None, rowvar: bool, ddof: int, dtype: np.dtype | None) -> Array:
+    result, result_dtype = _wide_covariances(m, *arrays, rowvar=rowvar, ddof=ddof, dtype=dtype)
+    return promotion.convert(result, result_dtype)
+
+
+def _wide_covariances(
     m: Array,
     y: Array | None,
     fweights: Array | None,
@@ -103,10 +110,21 @@ def _cov(
     rowvar: bool,
     ddof: int,
     dtype: np.dtype | None,
-) -> Array:
+) -> tuple[Array, np.dtype]:
+    """The covariances, those of float16 in float32; and the dtype of the result."""
     arrays = promotion.promote_dtypes_inexact(*(x for x in (m, y) if x is not None))
     if dtype is not None:
         arrays = [promotion.convert(x, dtype) for x in arrays]
+    computed = accumulated_dtype(arrays[0].dtype)
+    weights = [x for x in (fweights, aweights) if x is not None]
+    result_dtype = promotion.common_dtype(arrays[0], *weights)[0]
+    arrays = [promotion.convert(x, computed) for x in arrays]
+    return _covariances(arrays, fweights, aweights, rowvar, ddof), result_dtype
+
+
+def _covariances(
+    arrays: Sequence[Array], fweights: Array | None, aweights: Array | None, rowvar: bool, ddof: int
+) -> Array:
     variables = [atleast_2d(x) for x in arrays]
     if not rowvar:
         pairs = zip(variables, arrays, strict=True)
@@ -191,7 +209,14 @@ def corrcoef(
 
 @ir.composite("corrcoef")
 def _corrcoef(x: Array, y: Array | None, *, rowvar: bool, dtype: np.dtype | None) -> Array:
-    coefficients = cov(x, y, rowvar, dtype=dtype)
+    coefficients, result_dtype = _wide_covariances(
+        x, y, None, None, rowvar=rowvar, ddof=1, dtype=dtype
+    )
+    return promotion.convert(_normalized(coefficients), result_dtype)
+
+
+def _normalized(coefficients: Array) -> Array:
+    """Covariances divided by the products of deviations."""
     if not coefficients.ndim:
         return divide(coefficients, coefficients)
     deviations = sqrt(
