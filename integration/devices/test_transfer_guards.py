@@ -250,3 +250,23 @@ def test_keys_of_seeds_on_the_device_need_no_transfer(impl, function):
         key = function(seed, impl=impl)
     words = key if function is ricci.random.PRNGKey else ricci.random.key_data(key)
     np.testing.assert_array_equal(words, ricci.random.PRNGKey(7, impl=impl))
+
+
+VECTOR = jnp.asarray(np.float32([0.25, 0.5]))
+# Functions with constants or default values, which their compiled steps hold.
+CALLS = {
+    **dict.fromkeys(("deg2rad", "gradient", "imag", "isinf", "log10", "logical_not"), (VECTOR,)),
+    **dict.fromkeys(("nan_to_num", "nanstd", "nanvar", "polyint", "rad2deg"), (VECTOR,)),
+    **dict.fromkeys(("allclose", "isclose", "logical_and", "logical_or"), (VECTOR, VECTOR)),
+    **dict.fromkeys(("logical_xor", "nanpercentile", "percentile"), (VECTOR, VECTOR)),
+    "isfinite": (jnp.asarray([1, 2]),),
+    "trapezoid": (VECTOR,),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_constants_of_functions_are_not_copied_by_each_call(name):
+    function, args = getattr(jnp, name), CALLS[name]
+    function(*args)
+    with ricci.transfer_guard("disallow"):
+        function(*args)

@@ -350,9 +350,9 @@ def polyint(p: ir.ArrayLike, m: int = 1, k: ir.ArrayLike | None = None) -> ir.Ar
     Source: numpy.polyint.
     """
     (p,) = _coefficients("polyint", p)
-    (k,) = promotion.operands("polyint", 0 if k is None else k)
+    k = None if k is None else promotion.operands("polyint", k)[0]
     m = _order("polyint", m)
-    if np.shape(k) not in ((), (1,), (m,)):
+    if k is not None and np.shape(k) not in ((), (1,), (m,)):
         raise ValueError(
             f"polyint: k must be a number or a vector of m={m}, got shape {np.shape(k)}."
         )
@@ -360,8 +360,8 @@ def polyint(p: ir.ArrayLike, m: int = 1, k: ir.ArrayLike | None = None) -> ir.Ar
 
 
 @ir.composite("polyint")
-def _polyint(p: ir.Array, k: ir.Array, *, m: int) -> ir.Array:
-    p, k = promotion.promote_dtypes_inexact(p, k)
+def _polyint(p: ir.Array, k: ir.Array | None, *, m: int) -> ir.Array:
+    p, k = promotion.promote_dtypes_inexact(p, 0 if k is None else k)
     if not m:
         return p
     p = lax.concatenate([p, broadcast(k, (m,))], 0)

@@ -181,7 +181,7 @@ def gradient(
         )
     if not spacings:  # narrow integers become narrow floats, which a distance of 1.0 would widen
         (f,) = promotion.promote_dtypes_inexact(f)
-    distances = spacings or [1.0]
+    distances: list[Any] = spacings or [None]
     if len(distances) == 1:
         distances = distances * len(axes)
     if len(distances) != len(axes):
@@ -189,7 +189,7 @@ def gradient(
             f"gradient: {len(distances)} distances are given for {len(axes)} dimensions; give "
             "one, or one for each."
         )
-    for i, h in zip(axes, distances, strict=True):
+    for i, h in zip(axes, spacings and distances, strict=False):
         if np.ndim(h) and np.shape(h) != (np.shape(f)[i],):
             raise ValueError(
                 f"gradient: along axis {i} there are {np.shape(f)[i]} samples, and coordinates of "
@@ -200,8 +200,8 @@ def gradient(
 
 
 @ir.composite("gradient")
-def _gradient(f: Array, *distances: ArrayLike, axes: tuple[int, ...]) -> Array | list[Array]:
-    f, *steps = promotion.promote_dtypes_inexact(f, *distances)
+def _gradient(f: Array, *distances: ArrayLike | None, axes: tuple[int, ...]) -> Array | list[Array]:
+    f, *steps = promotion.promote_dtypes_inexact(f, *(1.0 if h is None else h for h in distances))
     derivatives = [_derivative(f, h, axis) for h, axis in zip(steps, axes, strict=True)]
     return derivatives if len(derivatives) > 1 else derivatives[0]
 
@@ -268,7 +268,8 @@ def trapezoid(
     )
     axis = promotion.canonical_axis(axis, np.ndim(y))
     if x is None:
-        return _trapezoid(y, dx, axis=axis)
+        # The step holds the default distance.
+        return _trapezoid(y, None if type(dx) is float and dx == 1 else dx, axis=axis)
     if not np.ndim(x):
         raise ValueError("trapezoid: x is a scalar; give the points in an array, or dx.")
     if np.ndim(x) != 1:
@@ -277,8 +278,9 @@ def trapezoid(
 
 
 @ir.composite("trapezoid")
-def _trapezoid(y: Array, dx: Array, *, axis: int) -> Array:
-    y, dx = promotion.promote_dtypes(*promotion.promote_dtypes_inexact(y), dx)
+def _trapezoid(y: Array, dx: Array | None, *, axis: int) -> Array:
+    distance = 1.0 if dx is None else dx
+    y, dx = promotion.promote_dtypes(*promotion.promote_dtypes_inexact(y), distance)
     y = moveaxis(y, axis, -1)
     half = promotion.strong_constant(y.dtype, 0.5)
     if np.ndim(dx) > 1:  # as in NumPy, it broadcasts against the neighbours along the axis

@@ -1,6 +1,7 @@
 """Reductions that leave NaNs out."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -359,14 +360,22 @@ def _nan_variance(
     dtype = chosen_dtype(dtype, name)
     a, mask, mean, axes = reduction_operands(name, a, axis, mask, mean)
     step = _nanvar if name == "nanvar" else _nanstd
-    return step(a, mask, mean, ddof, axes=axes, dtype=dtype, keepdims=bool(keepdims))
+    is_concrete = isinstance(ddof, int | float | np.generic)
+    return step(
+        a,
+        mask,
+        mean,
+        None if is_concrete else ddof,
+        axes=axes,
+        dtype=dtype,
+        ddof=ddof if is_concrete else None,
+        keepdims=bool(keepdims),
+    )
 
 
 @ir.composite("nanstd")
-def _nanstd(
-    a: Array, *arrays: Array | None, dtype: np.dtype | None, axes: tuple[int, ...], keepdims: bool
-) -> Array:
-    return deviation("nanstd", _nanvar.fun, a, *arrays, axes=axes, dtype=dtype, keepdims=keepdims)
+def _nanstd(a: Array, *arrays: Array | None, dtype: np.dtype | None, **settings: Any) -> Array:
+    return deviation("nanstd", _nanvar.fun, a, *arrays, dtype=dtype, **settings)
 
 
 @ir.composite("nanvar")
@@ -374,10 +383,11 @@ def _nanvar(
     a: Array,
     where: Array | None,
     mean: Array | None,
-    ddof: Array,
+    traced_ddof: Array | None,
     *,
     axes: tuple[int, ...],
     dtype: np.dtype | None,
+    ddof: Any,
     keepdims: bool,
 ) -> Array:
     name = "nanvar"
@@ -394,7 +404,8 @@ def _nanvar(
     distance = select_where(valid, lax.sub(a, center), strong_constant(computed, 0), name)
     real = real_dtype(computed)
     total = sum(squared_modulus(distance), axes, real, None, keepdims)
-    count = lax.sub(sum(valid, axes, real, None, keepdims), convert(ddof, real))
+    freedom = strong_constant(real, ddof) if traced_ddof is None else convert(traced_ddof, real)
+    count = lax.sub(sum(valid, axes, real, None, keepdims), freedom)
     enough = lax.gt(count, strong_constant(real, 0))
     # Division by a harmless number where the result is NaN anyway, for the derivative.
     divisor = select_where(enough, count, strong_constant(real, 1), name)

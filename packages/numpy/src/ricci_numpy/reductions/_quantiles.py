@@ -224,12 +224,17 @@ def nanpercentile(
     )
 
 
+@ir.inlined("percent")
+def _percent_of(q: ir.Array, *, dtype: np.dtype) -> ir.Array:
+    return lax.div(promotion.convert(q, dtype), promotion.strong_constant(dtype, 100))
+
+
 def _percent(name: str, q: ir.ArrayLike) -> ir.ArrayLike:
     """Percentages as fractions."""
     (q,) = promotion.operands(name, q)
     dtype = promotion.inexact_dtype(promotion.common_dtype(q)[0])[0]
     if hasattr(type(q), "aval"):
-        return lax.div(promotion.convert(q, dtype), promotion.strong_constant(dtype, 100))
+        return _percent_of(q, dtype=dtype)
     return np.asarray(q).astype(dtype) / np.asarray(100).astype(dtype)
 
 

@@ -8,7 +8,16 @@ from collections.abc import Callable
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, Primitive, array_dtypes, function_alias, get_aval
+from ricci_ir import (
+    BOOL,
+    Array,
+    ArrayLike,
+    Primitive,
+    array_dtypes,
+    function_alias,
+    get_aval,
+    inlined,
+)
 from ricci_lax.authoring import BinaryFunction
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
@@ -119,9 +128,10 @@ def _equality(name: str, primitive: Primitive, summary: str, example: str) -> Bi
 
 
 def _logical(name: str, operation: Operation, summary: str, example: str) -> BinaryFunction:
+    step = inlined(name)(lambda x, y: operation(truth(x), truth(y)))
+
     def general(x, y):
-        x, y = promotion.promote_args(name, x, y)
-        return operation(truth(x), truth(y))
+        return step(*promotion.promote_args(name, x, y))
 
     return _row(name, operation, frozenset({BOOL}), general, summary, example, ("x1", "x2"))
 

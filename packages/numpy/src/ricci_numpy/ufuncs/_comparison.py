@@ -41,8 +41,9 @@ def _by_kind(
             return on_floats(x)
         if x.dtype in promotion.COMPLEX_DTYPES:
             return on_complex(x)
-        return filled(x.shape, otherwise, ir.BOOL, False, name)
+        return step(x)
 
+    step = ir.inlined(name)(lambda x: filled(np.shape(x), otherwise, ir.BOOL, False, name))
     example = f"bool(jnp.{name}({argument}))"
     function = unary(on_floats, promotion.FLOAT_DTYPES, general)
     return publish(function, name, summary, example, result, "x", gives=BOOLEANS)
@@ -336,18 +337,41 @@ def isclose(
 
     Source: numpy.isclose.
     """
-    args = promotion.operands("isclose", a, b, rtol, atol)
+    args = _closeness_operands("isclose", a, b, rtol, atol)
     return _isclose(*args, equal_nan=bool(equal_nan))
 
 
+def _closeness_operands(name: str, a: Any, b: Any, rtol: Any, atol: Any) -> list[ArrayLike | None]:
+    """The operands of ``isclose``; ``None`` for the default tolerances, which the step holds."""
+    arrays = promotion.operands(name, a, b)
+    tolerances = zip((rtol, atol), _TOLERANCES, strict=True)
+    return [
+        *arrays,
+        *(
+            None if type(x) is float and x == default else promotion.operands(name, x)[0]
+            for x, default in tolerances
+        ),
+    ]
+
+
+_TOLERANCES: tuple[float, float] = (1e-05, 1e-08)  # the default rtol and atol
+
+
 @ir.composite("isclose")
-def _isclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -> Array:
+def _isclose(
+    a: Array, b: Array, rtol: Array | None, atol: Array | None, *, equal_nan: bool
+) -> Array:
     dtype = promotion.common_dtype(a, b)[0]
     if dtype == ir.BOOL or ir.is_extended(dtype):
         return lax.eq(*promotion.promote_args("isclose", a, b))
     a, b = promotion.promote_args_inexact("isclose", a, b)
     distance = lax.abs(lax.sub(a, b))
-    rtol, atol = (promotion.convert(x, distance.dtype) if x.weak_type else x for x in (rtol, atol))
+    rtol, atol = (
+        promotion.strong_constant(distance.dtype, default)
+        if x is None
+        else (promotion.convert(x, distance.dtype) if x.weak_type else x)
+        for x, default in zip((rtol, atol), _TOLERANCES, strict=True)
+    )
     allowed = add(atol, multiply(rtol, lax.abs(b)))
     # An infinite b would allow any distance; equal infinities are found by equality.
     near = lax.bitwise_and(isfinite(b), less_equal(distance, allowed))
@@ -384,13 +408,14 @@ def allclose(
 
     Source: numpy.allclose.
     """
-    return _allclose(*promotion.operands("allclose", a, b, rtol, atol), equal_nan=bool(equal_nan))
+    args = _closeness_operands("allclose", a, b, rtol, atol)
+    return _allclose(*args, equal_nan=bool(equal_nan))
 
 
 @ir.composite("allclose")
-def _allclose(a: Array, b: Array, rtol: Array, atol: Array, *, equal_nan: bool) -> Array:
+def _allclose(*arrays: Array | None, equal_nan: bool) -> Array:
     # ``fun`` is the plain function: within one step there is no second one.
-    return _all(_isclose.fun(a, b, rtol, atol, equal_nan=equal_nan))
+    return _all(_isclose.fun(*arrays, equal_nan=equal_nan))
 
 
 def array_equal(

@@ -1,6 +1,7 @@
 """The parts of numbers: signs, exponents, fractions, bits; values for NaN and infinities."""
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -330,9 +331,12 @@ def nan_to_num(
     x = asarray(x)
     if x.dtype not in promotion.INEXACT_DTYPES:
         return x
-    lowest, highest = _ends(x.dtype)
-    ends = (highest if posinf is None else posinf, lowest if neginf is None else neginf)
-    return _nan_to_num(x, *promotion.operands("nan_to_num", nan, *ends))
+    # The step holds the default values.
+    is_default = type(nan) is float and repr(nan) == "0.0"
+    values = (None if is_default else nan, posinf, neginf)
+    return _nan_to_num(
+        x, *(v if v is None else promotion.operands("nan_to_num", v)[0] for v in values)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -343,16 +347,21 @@ def _ends(dtype: np.dtype) -> tuple[np.floating, np.floating]:
 
 
 @ir.composite("nan_to_num")
-def _nan_to_num(x: ir.Array, nan: ir.Array, posinf: ir.Array, neginf: ir.Array) -> ir.Array:
+def _nan_to_num(
+    x: ir.Array, nan: ir.Array | None, posinf: ir.Array | None, neginf: ir.Array | None
+) -> ir.Array:
     if x.dtype in promotion.COMPLEX_DTYPES:
         parts = lax.real(x), lax.imag(x)
         return lax.complex(*(_nan_to_num.fun(part, nan, posinf, neginf) for part in parts))
-    x = _replace(lax.ne(x, x), nan, x)
+    lowest, highest = _ends(x.dtype)
+    x = _replace(lax.ne(x, x), 0.0 if nan is None else nan, x)
+    posinf = highest if posinf is None else posinf
+    neginf = lowest if neginf is None else neginf
     x = _replace(lax.eq(x, promotion.strong_constant(x.dtype, np.inf)), posinf, x)
     return _replace(lax.eq(x, promotion.strong_constant(x.dtype, -np.inf)), neginf, x)
 
 
-def _replace(mask: ir.Array, value: ir.Array, x: ir.Array) -> ir.Array:
+def _replace(mask: ir.Array, value: Any, x: ir.Array) -> ir.Array:
     return promotion.convert(select_where(mask, value, x, "nan_to_num"), x.dtype)
 
 

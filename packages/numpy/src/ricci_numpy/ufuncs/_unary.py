@@ -59,13 +59,18 @@ def to_float(
     )
 
 
-def _scaled(factor: float) -> Operation:
-    return lambda x: lax.mul(x, constant(x, factor))
+# Functions with a constant are one step, which holds it: called eagerly they copy nothing to the
+# device.
+
+
+def _scaled(name: str, factor: float) -> Operation:
+    return ir.inlined(name)(lambda x: lax.mul(x, constant(x, factor)))
 
 
 _log10_of_e = float(np.log10(np.e))
 
 
+@ir.inlined("log10")
 def _log10(x: ir.Array) -> ir.Array:
     logarithm = lax.log(x)
     if logarithm.dtype in COMPLEX_DTYPES:
@@ -119,10 +124,10 @@ reciprocal: UnaryFunction = to_float(
     "reciprocal", lambda x: lax.integer_pow(x, -1), "One divided by ``x``.", "4.0", "0.25"
 )
 deg2rad: UnaryFunction = to_float(
-    "deg2rad", _scaled(np.pi / 180), "Degrees in radians.", "0.0", "0.0"
+    "deg2rad", _scaled("deg2rad", np.pi / 180), "Degrees in radians.", "0.0", "0.0"
 )
 rad2deg: UnaryFunction = to_float(
-    "rad2deg", _scaled(180 / np.pi), "Radians in degrees.", "0.0", "0.0"
+    "rad2deg", _scaled("rad2deg", 180 / np.pi), "Radians in degrees.", "0.0", "0.0"
 )
 acos: UnaryFunction = ir.function_alias(arccos, "acos")
 acosh: UnaryFunction = ir.function_alias(arccosh, "acosh")
@@ -229,6 +234,7 @@ def truth(x: ir.ArrayLike) -> ir.ArrayLike:
     return lax.ne(x, constant(x, 0))
 
 
+@ir.inlined("logical_not")
 def _logical_not(x: ir.ArrayLike) -> ir.Array:
     return lax.bitwise_not(truth(x))
 
@@ -246,7 +252,12 @@ logical_not: UnaryFunction = publish(
 
 def _imag(x: ir.ArrayLike) -> ir.Array:
     (x,) = operands("imag", x)
-    return lax.imag(x) if np.iscomplexobj(x) else lax.full_like(ir.as_array(x), 0)
+    return lax.imag(x) if np.iscomplexobj(x) else _zeros(x)
+
+
+@ir.inlined("imag")
+def _zeros(x: ir.ArrayLike) -> ir.Array:
+    return lax.full_like(ir.as_array(x), 0)
 
 
 imag: UnaryFunction = publish(
