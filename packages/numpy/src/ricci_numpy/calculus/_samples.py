@@ -181,7 +181,7 @@ def gradient(
         )
     if not spacings:  # narrow integers become narrow floats, which a distance of 1.0 would widen
         (f,) = promotion.promote_dtypes_inexact(f)
-    distances: list[Any] = spacings or [None]
+    distances: list[ArrayLike | None] = [*spacings] or [None]
     if len(distances) == 1:
         distances = distances * len(axes)
     if len(distances) != len(axes):
@@ -189,8 +189,8 @@ def gradient(
             f"gradient: {len(distances)} distances are given for {len(axes)} dimensions; give "
             "one, or one for each."
         )
-    for i, h in zip(axes, spacings and distances, strict=False):
-        if np.ndim(h) and np.shape(h) != (np.shape(f)[i],):
+    for i, h in zip(axes, distances, strict=True):
+        if h is not None and np.ndim(h) and np.shape(h) != (np.shape(f)[i],):
             raise ValueError(
                 f"gradient: along axis {i} there are {np.shape(f)[i]} samples, and coordinates of "
                 f"shape {np.shape(h)}; give a scalar or a vector of as many."

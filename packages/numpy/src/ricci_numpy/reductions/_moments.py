@@ -299,7 +299,7 @@ def deviation(
     a: Array,
     *arrays: Array | None,
     dtype: np.dtype | None,
-    **settings: Any,
+    **settings: object,
 ) -> Array:
     """The root of a variance, which is not rounded to a narrow dtype before."""
     computed, result_dtype = variance_dtypes(name, a.dtype, dtype)

@@ -216,7 +216,7 @@ def _corrcoef(x: Array, y: Array | None, *, rowvar: bool, dtype: np.dtype | None
 
 
 def _normalized(coefficients: Array) -> Array:
-    """Covariances divided by the products of deviations."""
+    """The quotients of covariances and the products of deviations."""
     if not coefficients.ndim:
         return divide(coefficients, coefficients)
     deviations = sqrt(

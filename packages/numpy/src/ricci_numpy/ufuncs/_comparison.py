@@ -341,7 +341,9 @@ def isclose(
     return _isclose(*args, equal_nan=bool(equal_nan))
 
 
-def _closeness_operands(name: str, a: Any, b: Any, rtol: Any, atol: Any) -> list[ArrayLike | None]:
+def _closeness_operands(
+    name: str, a: ArrayLike, b: ArrayLike, rtol: ArrayLike, atol: ArrayLike
+) -> list[ArrayLike | None]:
     """The operands of ``isclose``; ``None`` for the default tolerances, which the step holds."""
     arrays = promotion.operands(name, a, b)
     tolerances = zip((rtol, atol), _TOLERANCES, strict=True)
@@ -366,13 +368,13 @@ def _isclose(
         return lax.eq(*promotion.promote_args("isclose", a, b))
     a, b = promotion.promote_args_inexact("isclose", a, b)
     distance = lax.abs(lax.sub(a, b))
-    rtol, atol = (
+    relative, absolute = (
         promotion.strong_constant(distance.dtype, default)
         if x is None
         else (promotion.convert(x, distance.dtype) if x.weak_type else x)
         for x, default in zip((rtol, atol), _TOLERANCES, strict=True)
     )
-    allowed = add(atol, multiply(rtol, lax.abs(b)))
+    allowed = add(absolute, multiply(relative, lax.abs(b)))
     # An infinite b would allow any distance; equal infinities are found by equality.
     near = lax.bitwise_and(isfinite(b), less_equal(distance, allowed))
     close = lax.bitwise_or(lax.eq(a, b), near)

@@ -1,7 +1,6 @@
 """The parts of numbers: signs, exponents, fractions, bits; values for NaN and infinities."""
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -355,13 +354,13 @@ def _nan_to_num(
         return lax.complex(*(_nan_to_num.fun(part, nan, posinf, neginf) for part in parts))
     lowest, highest = _ends(x.dtype)
     x = _replace(lax.ne(x, x), 0.0 if nan is None else nan, x)
-    posinf = highest if posinf is None else posinf
-    neginf = lowest if neginf is None else neginf
-    x = _replace(lax.eq(x, promotion.strong_constant(x.dtype, np.inf)), posinf, x)
-    return _replace(lax.eq(x, promotion.strong_constant(x.dtype, -np.inf)), neginf, x)
+    above = highest if posinf is None else posinf
+    below = lowest if neginf is None else neginf
+    x = _replace(lax.eq(x, promotion.strong_constant(x.dtype, np.inf)), above, x)
+    return _replace(lax.eq(x, promotion.strong_constant(x.dtype, -np.inf)), below, x)
 
 
-def _replace(mask: ir.Array, value: Any, x: ir.Array) -> ir.Array:
+def _replace(mask: ir.Array, value: ir.ArrayLike, x: ir.Array) -> ir.Array:
     return promotion.convert(select_where(mask, value, x, "nan_to_num"), x.dtype)
 
 
