@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_kernels._accesses import masked_load_p, masked_store_p, optional
+from ricci_kernels._accesses import Forms, masked_load_p, masked_store_p, optional
 from ricci_kernels._control import run_scoped_p
-from ricci_kernels._copy_primitives import Forms
 from ricci_kernels._memory_spaces import SemaphoreType
 from ricci_lax import refs
 

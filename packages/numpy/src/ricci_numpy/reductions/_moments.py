@@ -316,7 +316,7 @@ def _std(
     *arrays: Array | None,
     axes: tuple[int, ...],
     dtype: np.dtype | None,
-    ddof: Any,
+    ddof: float,
     keepdims: bool,
 ) -> Array:
     settings = {"axes": axes, "ddof": ddof, "keepdims": keepdims}
