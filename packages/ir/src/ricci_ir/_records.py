@@ -8,7 +8,7 @@ share their methods.
 from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import make_dataclass
-from typing import Any, Self, dataclass_transform
+from typing import Any, ClassVar, Self, dataclass_transform
 
 __all__ = ["Record", "TupleRecord"]
 
@@ -64,7 +64,7 @@ class Record:
     """
 
     _fields = ()
-    __dataclass_fields__ = _DataclassFields()
+    __dataclass_fields__: ClassVar[_DataclassFields] = _DataclassFields()
 
     @classmethod
     def _annotation(cls, field: str) -> object:
