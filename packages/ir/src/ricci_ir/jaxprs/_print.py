@@ -26,11 +26,11 @@ from ._document import (
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Literal, Var, equations_printer, jaxpr_printer
 from ._staged_call import staged_call
 
-__all__ = ["hides", "shown_rules"]
+__all__ = ["hides", "shown_rules", "Titled"]
 
 # ``shown(**params)`` returns the parameters that a printed equation of a primitive shows; by
 # default all of them. A dict is printed with ``name`` first and the others in alphabetical order, a
-# list of pairs in its order.
+# list of pairs in its order. ``Titled`` parameters replace the name of the primitive as well.
 shown_rules: RuleTable = rule_table("shown", required=False)
 
 # ``notation(eqn, binder, atom)`` returns the text of an equation that is not printed as the others
@@ -67,6 +67,18 @@ def hides(**defaults: object) -> Callable[..., dict[str, Any]]:
         }
 
     return shown
+
+
+class Titled(TupleRecord):
+    """The parameters that a printed equation shows, and a name in place of its primitive's.
+
+    Attributes:
+      name: the name.
+      params: the names and values of the parameters, in their order.
+    """
+
+    name: str
+    params: list[tuple[str, Any]]
 
 
 class _Options(TupleRecord):
@@ -176,7 +188,8 @@ class _Printer:
         )
 
     def equation(self, eqn: JaxprEqn) -> Document:
-        params = eqn.params
+        params: Any = eqn.params
+        name = eqn.primitive.name
         if self.options.custom_rules and eqn.primitive in notation_rules:
             text = notation_rules[eqn.primitive](eqn, self.binder, self.atom)
             return [*self.comments(eqn), *text]
@@ -188,11 +201,13 @@ class _Printer:
             binders = [self.binder(v) for v in eqn.outvars]
         if self.options.custom_rules and eqn.primitive in shown_rules:
             params = shown_rules[eqn.primitive](**params)
+            if type(params) is Titled:
+                name, params = params.name, params.params
         shown = self.params(params)
         if binders is None:
             binders = [self.binder(v) for v in eqn.outvars]
         head: list[Document] = [Nest(2, fill(binders)), " = "] if binders else []
-        parts: list[Document] = [*head, *self.comments(eqn), eqn.primitive.name]
+        parts: list[Document] = [*head, *self.comments(eqn), name]
         if shown:
             parts.append(Group(["[", Nest(2, [Break(""), *joined(shown)]), Break(""), "]"]))
         return [*parts, " ", Nest(2, fill(self.atom(a) for a in eqn.invars))]

@@ -21,9 +21,11 @@ def without_hi_values(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
 
 
 def _expanded(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
-    run = lambda *args: _run(jaxpr, args)
+    # Rules ``dce`` of operations apply to calls, and not to what these expand to.
+    live = ir.live_program(jaxpr).jaxpr
+    run = lambda *args: _run(live, args)
     # An expansion may apply such operations itself, which are recorded and expanded in turn.
-    return without_hi_values(ir.trace_to_jaxpr(run, jaxpr.in_avals, jaxpr.debug_info))
+    return without_hi_values(ir.trace_to_jaxpr(run, live.in_avals, live.debug_info))
 
 
 def _has_calls(jaxpr: ir.Jaxpr) -> bool:

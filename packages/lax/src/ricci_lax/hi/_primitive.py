@@ -5,6 +5,7 @@ its parameter. Before a jaxpr is compiled, ``_lowering`` replaces its calls by t
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import Any, NoReturn, final
 
 import ricci_autodiff as ad
@@ -139,6 +140,28 @@ class HiPrim:
         """The batch dimensions of the result, from those of the arguments."""
         self._missing("batch` or `batch_dim_rule", "vmap")
 
+    def dce(
+        self, used_outs: ir.PyTree, live_ins: ir.PyTree
+    ) -> tuple[ir.PyTree, ir.PyTree, "HiPrim | None"]:
+        """The operation without what is dead: its operands, its results and itself.
+
+        Args:
+          used_outs: for each part of the result, whether it is used.
+          live_ins: for each part of the arguments, whether it is computed.
+
+        Returns:
+          For each part of the arguments whether the smaller operation takes it, for each part of
+          the result whether it returns it, and the operation, or ``None`` if it is dead. Each pytree
+          of bools may be a prefix.
+        """
+        if self.effects or any(pytree.tree_leaves(used_outs)):
+            return True, True, self
+        return False, False, None
+
+    def pp_params(self) -> dict[str, Any]:
+        """The parameters in printed jaxprs; by default all of them."""
+        return self.params
+
     def _missing(self, method: str, purpose: str) -> NoReturn:
         raise NotImplementedError(
             f"for {purpose} support, subclass {type(self)} must implement `{method}`"
@@ -155,7 +178,8 @@ class HiPrim:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}[{self.params}]"
+        shown = " ".join(f"{name}={value}" for name, value in self.pp_params().items())
+        return f"{type(self).__name__}[{shown}]" if shown else type(self).__name__
 
 
 def _recording_trace(leaves: Sequence[ir.PyTree]) -> ir.JaxprTrace | None:
@@ -309,6 +333,49 @@ def _batch(axis: Axis, args, dims, *, _prim: HiPrim):
     return _plain(_prim.out_tree.flatten_up_to(outs)), _prim.out_tree.flatten_up_to(out_dims)
 
 
+def _dead_code(needed: list[bool], eqn: ir.JaxprEqn) -> tuple[Sequence[bool], ir.JaxprEqn | None]:
+    prim: HiPrim = eqn.params["_prim"]
+    everything = [True] * len(eqn.invars)
+    if not _overrides(prim, "dce"):
+        return everything, eqn
+    used_ins, produced, smaller = prim.dce(
+        prim.out_tree.unflatten(needed), prim.in_tree.unflatten(everything)
+    )
+    method = f"{type(prim).__name__}.dce"
+    operands = pytree.flatten_axes(f"{method}: used inputs", prim.in_tree, used_ins)
+    stays = pytree.flatten_axes(
+        f"{method}: produced outputs", prim.out_tree, smaller is not None and produced
+    )
+    if any(need and not stay for need, stay in zip(needed, stays, strict=True)):
+        raise ValueError(f"{method} must produce the results that are used: {needed}, got {stays}.")
+    if smaller is None:
+        return [False] * len(operands), None
+    if smaller is prim and all(operands) and all(stays):
+        return everything, eqn
+    counts = sum(operands), sum(stays)
+    if counts != (len(smaller.in_avals_flat), len(smaller.out_avals_flat)):
+        raise ValueError(
+            f"{method} must return an operation of the inputs and outputs that it names, {counts} "
+            f"of them, but {smaller} has {len(smaller.in_avals_flat)} and "
+            f"{len(smaller.out_avals_flat)}."
+        )
+    outvars = [
+        var if need else ir.DropVar(var.aval)
+        for var, need, stay in zip(eqn.outvars, needed, stays, strict=True)
+        if stay
+    ]
+    return operands, eqn.replace(
+        invars=list(compress(eqn.invars, operands)),
+        outvars=outvars,
+        params={"_prim": smaller},
+        effects=frozenset(smaller.effects),
+    )
+
+
+def _shown(*, _prim: HiPrim) -> ir.Titled:
+    return ir.Titled(type(_prim).__name__, list(_prim.pp_params().items()))
+
+
 def _eager(*args, _prim: HiPrim):
     return _prim.out_tree.flatten_up_to(_prim.expand(*_prim.in_tree.unflatten(args)))
 
@@ -326,6 +393,8 @@ call_hi_primitive_p: ir.Primitive = ir.define(
     batch=_batch,
     eager=_eager,
     expand=_eager,
+    dead_code=ir.EquationRule(_dead_code),
+    shown=_shown,
     lower=ir.unsupported("calls are replaced by their expansions before a jaxpr is lowered"),
 )
 
@@ -343,6 +412,11 @@ def _tangent_transpose(cts, *args, _prim: HiPrim, tree, static, zeros, num_prima
     _prim.vjp_bwd(res, cts, *_prim.in_tree.unflatten(accumulators))
     sums = _plain(a.freeze() for a, zero in zip(accumulators, zeros, strict=True) if not zero)
     return [*[None] * (count + num_primals), *[None if _is_zero(x) else x for x in sums]]
+
+
+def _tangent_shown(*, _prim: HiPrim, zeros, **_) -> ir.Titled:
+    name = f"{type(_prim).__name__}.linearized"
+    return ir.Titled(name, [("nz_in_flat", tuple(not zero for zero in zeros))])
 
 
 def _pushed_tangents(
@@ -379,5 +453,6 @@ hi_tangent_p: ir.Primitive = ir.define(
     batch=ir.unsupported(_BACKWARD_ONLY),
     eager=_pushed_tangents,
     expand=_pushed_tangents,
+    shown=_tangent_shown,
     lower=ir.unsupported(_BACKWARD_ONLY),
 )

@@ -1,0 +1,126 @@
+"""Rules of users' operations that passes over jaxprs apply: dead code, printing, logs and saving."""
+
+import numpy as np
+import pytest
+
+import ricci
+from ricci import jit, lax, typeof
+from ricci import numpy as jnp
+from ricci.experimental import hijax
+from ricci.interpreters import partial_eval
+
+X = jnp.array([0.5, 1.0, 2.0])
+FLOATS = typeof(X)
+
+
+class SineAndCosine(hijax.HiPrim):
+    """The sine of one array and the cosine of another, each of which may be left out."""
+
+    def __init__(self, sine=True, cosine=True):
+        self.in_avals = tuple({"x": FLOATS} for keep in (sine, cosine) if keep)
+        self.out_aval = tuple(FLOATS for keep in (sine, cosine) if keep)
+        self.params = {"sine": sine, "cosine": cosine}
+        super().__init__()
+
+    def expand(self, *args):
+        kinds = [
+            f
+            for f, keep in ((jnp.sin, self.params["sine"]), (jnp.cos, self.params["cosine"]))
+            if keep
+        ]
+        return tuple(f(arg["x"]) for f, arg in zip(kinds, args, strict=True))
+
+    def jvp(self, primals, tangents):
+        _, push = ricci.linearize(self.expand, *primals)
+        filled = [{"x": hijax.instantiate_zeros(t["x"])} for t in tangents]
+        return self(*primals), push(*filled)
+
+    def dce(self, used_outs, live_ins):
+        assert all(ricci.tree.leaves(live_ins))
+        if all(used_outs):
+            return True, True, self
+        smaller = SineAndCosine(*used_outs) if any(used_outs) else None
+        return tuple(used_outs), used_outs, smaller
+
+
+def sine_alone(x):
+    return SineAndCosine()({"x": x}, {"x": 2.0 * x})[0]
+
+
+def printed(f, *args):
+    jaxpr, _ = partial_eval.dce_jaxpr(ricci.make_jaxpr(f)(*args).jaxpr, True)
+    return str(jaxpr)
+
+
+def test_dead_results_are_dropped_by_the_rule_of_an_operation():
+    text = printed(sine_alone, X)
+    assert "SineAndCosine[sine=True cosine=False] a" in text
+    assert "mul" not in text
+    assert "SineAndCosine" not in printed(lambda x: (sine_alone(x), x)[1], X)
+    whole = printed(lambda x: SineAndCosine()({"x": x}, {"x": x}), X)
+    assert "SineAndCosine[sine=True cosine=True] a a" in whole
+
+
+def in_scan(x):
+    return lax.scan(lambda c, _: (sine_alone(c), None), x, None, length=1)[0]
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda f: f, jit, ricci.checkpoint], ids=["eager", "jit", "checkpoint"]
+)
+@pytest.mark.parametrize("fun", [sine_alone, in_scan])
+def test_operations_without_dead_results_give_the_same(fun, wrap):
+    for _ in range(2):
+        np.testing.assert_allclose(wrap(fun)(X), np.sin(X), rtol=1e-6)
+        gradient = wrap(ricci.grad(lambda x: jnp.sum(wrap(fun)(x))))(X)
+        np.testing.assert_allclose(gradient, np.cos(X), rtol=1e-6)
+        ricci.clear_caches()
+
+
+def test_what_is_dead_is_not_expanded_in_jitted_functions():
+    expanded = []
+
+    class Listening(SineAndCosine):
+        def expand(self, *args):
+            expanded.append(len(args))
+            return super().expand(*args)
+
+        def dce(self, used_outs, live_ins):
+            return used_outs, used_outs, SineAndCosine(*used_outs)
+
+    jit(lambda x: Listening()({"x": x}, {"x": x})[0])(X)
+    assert expanded == []
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda self: ((False, False), False, None), "must produce the results that are used"),
+        (lambda self: (True, (True, False), self), "has 2 and 2"),
+        (lambda self: ([True] * 3, True, self), "used inputs"),
+    ],
+)
+def test_results_of_a_dead_code_rule_are_checked(result, message):
+    class Wrong(SineAndCosine):
+        def dce(self, used_outs, live_ins):
+            return result(self)
+
+    jaxpr = ricci.make_jaxpr(lambda x: Wrong()({"x": x}, {"x": x})[0])(X)
+    with pytest.raises(ValueError, match=message):
+        partial_eval.dce_jaxpr(jaxpr.jaxpr, True)
+
+
+def test_printed_jaxprs_show_the_parameters_that_an_operation_names():
+    class Named(SineAndCosine):
+        def pp_params(self):
+            return {"z": 1, "body": ricci.make_jaxpr(jnp.sin)(1.0)}
+
+    class Bare(SineAndCosine):
+        def pp_params(self):
+            return {}
+
+    call = lambda kind: lambda x: kind()({"x": x}, {"x": x})
+    text = " ".join(str(ricci.make_jaxpr(call(Named))(X)).split())
+    assert "Named[ z=1 body={ lambda ; d:f32[]. let e:f32[] = sin d in (e,) } ] a a" in text
+    assert " = Bare a a" in str(ricci.make_jaxpr(call(Bare))(X))
+    assert (repr(Bare()), repr(SineAndCosine())) == ("Bare", "SineAndCosine[sine=True cosine=True]")
