@@ -1,4 +1,4 @@
-"""Rules of users' operations that passes over jaxprs apply: dead code, printing, logs and saving."""
+"""Rules of users' operations for dead code, printing, logs and saving."""
 
 import numpy as np
 import pytest
@@ -124,3 +124,70 @@ def test_printed_jaxprs_show_the_parameters_that_an_operation_names():
     assert "Named[ z=1 body={ lambda ; d:f32[]. let e:f32[] = sin d in (e,) } ] a a" in text
     assert " = Bare a a" in str(ricci.make_jaxpr(call(Bare))(X))
     assert (repr(Bare()), repr(SineAndCosine())) == ("Bare", "SineAndCosine[sine=True cosine=True]")
+
+
+class Product(hijax.HiPrim):
+    """A product whose backward rule logs the norm of the cotangent under a name."""
+
+    def __init__(self, name="norm"):
+        self.in_avals, self.out_aval, self.params = (FLOATS, FLOATS), FLOATS, {"name": name}
+        super().__init__()
+
+    def expand(self, x, y):
+        return x * y
+
+    def vjp_fwd(self, nzs_in, x, y):
+        return self(x, y), (x, y)
+
+    def vjp_bwd_retval_logs(self, res, outgrad):
+        return (outgrad * res[1], outgrad * res[0]), {self.params["name"]: jnp.sum(outgrad**2)}
+
+
+class ProductByAccumulators(Product):
+    vjp_bwd_retval_logs = hijax.HiPrim.vjp_bwd_retval_logs
+
+    def vjp_bwd(self, res, outgrad, *accums):
+        for accumulator, x in zip(accums, res[::-1], strict=True):
+            accumulator.accum(outgrad * x)
+        return {self.params["name"]: jnp.sum(outgrad**2)}
+
+
+@pytest.mark.parametrize("kind", [Product, ProductByAccumulators])
+@pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])
+def test_backward_rules_of_operations_log(kind, inner, outer):
+    twice = lambda x: kind("last")(inner(kind("first"))(x, x), 2.0 * x)
+
+    def run(x):
+        return ricci.vjp(inner(twice), x)[1].with_logs(jnp.ones(3))
+
+    for _ in range(2):
+        (gradient,), logs = outer(run)(X)
+        np.testing.assert_allclose(gradient, 6 * X**2, rtol=1e-6)
+        assert set(logs) == {"first", "last"}
+        assert float(logs["last"]) == 3.0
+        np.testing.assert_allclose(logs["first"], np.sum(np.square(2 * X)), rtol=1e-6)
+        np.testing.assert_allclose(
+            outer(ricci.grad(lambda x: jnp.sum(twice(x))))(X), 6 * X**2, rtol=1e-6
+        )
+    ricci.clear_caches()
+    assert float(outer(run)(X)[1]["last"]) == 3.0
+
+
+def test_loops_stack_the_logs_of_operations():
+    def looped(x):
+        return lax.scan(lambda c, _: (Product()(c, x), None), x, None, length=2)[0]
+
+    (gradient,), logs = ricci.vjp(looped, X)[1].with_logs(jnp.ones(3))
+    np.testing.assert_allclose(gradient, 3 * X**2, rtol=1e-6)
+    np.testing.assert_allclose(logs["norm"], [np.sum(np.square(X)), 3.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("logs", [3, [1.0]])
+def test_logs_of_an_operation_are_a_dict(logs):
+    class Wrong(Product):
+        def vjp_bwd_retval_logs(self, res, outgrad):
+            return (outgrad, outgrad), logs
+
+    with pytest.raises(TypeError, match="Wrong must return None or a dict"):
+        ricci.vjp(Wrong(), X, X)[1].with_logs(jnp.ones(3))

@@ -5,7 +5,7 @@ entry of its log. In the transposed operation, the entries are the cotangents of
 that calls and loops around it pass them on by their own transpose rules; a ``scan`` stacks them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,10 @@ from ricci_autodiff import LogTap
 from ricci_pytree import PyTreeDef, tree_flatten
 
 __all__: list[str] = []
+
+# ``rule(eqn)`` returns the equation of an operation with a backward rule with operands for what the
+# rule logs, and these.
+log_rules: ir.RuleTable = ir.rule_table("logs", required=False)
 
 # The logs of the backward rules that run, a list of dicts; ``None`` where they are dropped.
 _collected: ir.State = ir.State("backward_logs", None, None)
@@ -70,16 +74,16 @@ def run_with_logs[R](run: Callable[[], R]) -> tuple[R, list[Any], PyTreeDef]:
 
 
 def tap_rule(
-    eqn: ir.JaxprEqn, backward: Callable[..., Any]
+    eqn: ir.JaxprEqn, count: int, cts: Sequence[Any], backward: Callable[..., Any]
 ) -> tuple[ir.JaxprEqn, tuple[LogTap, ...]]:
     """Add linear operands for the log of a backward rule to its operation.
 
     Args:
-      eqn: the operation ``custom_lin``.
+      eqn: the operation, with a parameter ``log_tree``.
+      count: the number of its residuals, which are its first operands.
+      cts: the types of the cotangents.
       backward: runs the rule, given arrays for the residuals and the cotangents.
     """
-    params = eqn.params
-    count = params["num_res"]
     tree: Any = None
 
     def run(*args: ir.Array) -> list[Any]:
@@ -88,7 +92,6 @@ def tap_rule(
         return leaves
 
     residuals: list[Any] = [atom.aval for atom in eqn.invars[:count]]
-    cts = [aval for aval in params["out_avals"] if aval.dtype != ir.float0]
     avals: Any = ir.trace_to_jaxpr(run, [*residuals, *cts]).out_avals
     if not avals:
         return eqn, ()
@@ -98,7 +101,7 @@ def tap_rule(
             f"{', '.join(aval.str_short() for aval in avals)}. Convert them with astype(float)."
         )
     variables = tuple(map(ir.Var, avals))
-    params = {**params, "log_tree": tree}
+    params = {**eqn.params, "log_tree": tree}
     return eqn.replace(invars=[*eqn.invars, *variables], params=params), (LogTap(tree, variables),)
 
 

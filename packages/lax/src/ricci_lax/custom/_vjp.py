@@ -10,7 +10,15 @@ from ricci_ir import JaxprEqn, PyTree, Tracer, UnexpectedTracerError, api_bounda
 from ricci_pytree import tree_leaves
 from ricci_stablehlo import Lowering, Value
 
-from ._backward_logs import Tapped, around, run_with_logs, tap_rule, tapped_jaxpr, without_logs
+from ._backward_logs import (
+    Tapped,
+    around,
+    log_rules,
+    run_with_logs,
+    tap_rule,
+    tapped_jaxpr,
+    without_logs,
+)
 from ._call import (
     BatchedEagerCall,
     Call,
@@ -203,6 +211,17 @@ def _tangent_transpose(cts, *args, avals, bwd, in_zeros, log_tree, num_res, resi
     ]
 
 
+def _tap_rule(eqn: JaxprEqn) -> tuple[JaxprEqn, tuple[ad.LogTap, ...]]:
+    params = eqn.params
+    rules: Any = params["bwd"].__self__
+    while isinstance(rules, _WRAPPED):
+        rules = rules.inner_bwd.__self__
+    if not rules.custom.has_logs:
+        return eqn, ()
+    cts = [aval for aval in params["out_avals"] if aval.dtype != ir.float0]
+    return tap_rule(eqn, params["num_res"], cts, partial(_run_backward, params))
+
+
 def _reverse_only(bwd: Any) -> TypeError:
     rules: Any = bwd.__self__
     wraps = isinstance(rules, BatchedRules | LiveRules)
@@ -250,18 +269,15 @@ custom_vjp_tangent_p: ir.Primitive = ir.define(
     lower=_tangent_lower,
     program=_tangent_program,
     shown=_tangent_shown,
+    logs=_tap_rule,
 )
 
 
 def _tapped(eqn: JaxprEqn) -> tuple[JaxprEqn, tuple[ad.LogTap, ...]]:
     """Add operands for logs to an equation, and to the jaxprs in it."""
     params = eqn.params
-    if eqn.primitive is custom_vjp_tangent_p:
-        bwd: Any = params["bwd"]
-        rules = bwd.__self__
-        while isinstance(rules, _WRAPPED):
-            rules = rules.inner_bwd.__self__
-        return tap_rule(eqn, partial(_run_backward, params)) if rules.custom.has_logs else (eqn, ())
+    if eqn.primitive in log_rules:
+        return log_rules[eqn.primitive](eqn)
     inner = list(ir.jaxprs_in_params(params)) if params else []
     tapped: list[Tapped] = [tapped_jaxpr(jaxpr, _tapped) for jaxpr in inner]
     if not any(t.taps for t in tapped):

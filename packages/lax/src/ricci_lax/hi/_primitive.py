@@ -13,6 +13,7 @@ import ricci_ir as ir
 import ricci_pytree as pytree
 from ricci_batching import Axis, batch_flat, batched_at
 from ricci_lax.custom import GradAccum, NullAccum, ValAccum
+from ricci_lax.custom._backward_logs import checked_pair, run_with_logs, tap_rule, without_logs
 
 from ._batching import unmap_avals
 
@@ -115,11 +116,22 @@ class HiPrim:
         """The result, and the residuals for the backward rule."""
         self._missing("vjp_fwd", "grad")
 
-    def vjp_bwd(self, res: ir.PyTree, outgrad: ir.PyTree, /, *arg_accums: ir.PyTree) -> None:
-        """Add the cotangents of the arguments to their accumulators."""
-        cotangents = self.in_tree.flatten_up_to(tuple(self.vjp_bwd_retval(res, outgrad)))
+    def vjp_bwd(
+        self, res: ir.PyTree, outgrad: ir.PyTree, /, *arg_accums: ir.PyTree
+    ) -> dict[Any, Any] | None:
+        """Add the cotangents of the arguments to their accumulators; returns a log, or ``None``."""
+        result = self.vjp_bwd_retval_logs(res, outgrad)
+        retval, logs = checked_pair(type(self).__name__, result)
+        cotangents = self.in_tree.flatten_up_to(tuple(retval))
         for ct, accumulator in zip(cotangents, self.in_tree.flatten_up_to(arg_accums), strict=True):
             accumulator.accum(ct)
+        return logs
+
+    def vjp_bwd_retval_logs(
+        self, res: ir.PyTree, outgrad: ir.PyTree, /
+    ) -> tuple[tuple[ir.PyTree, ...], dict[Any, Any] | None]:
+        """The cotangents of the arguments, and entries for the log of ``pullback.with_logs``."""
+        return self.vjp_bwd_retval(res, outgrad), None
 
     def vjp_bwd_retval(self, res: ir.PyTree, outgrad: ir.PyTree, /) -> tuple[ir.PyTree, ...]:
         """The cotangents of the arguments."""
@@ -151,8 +163,8 @@ class HiPrim:
 
         Returns:
           For each part of the arguments whether the smaller operation takes it, for each part of
-          the result whether it returns it, and the operation, or ``None`` if it is dead. Each pytree
-          of bools may be a prefix.
+          the result whether it returns it, and the operation, or ``None`` if it is dead. The bools
+          may be prefixes of these pytrees.
         """
         if self.effects or any(pytree.tree_leaves(used_outs)):
             return True, True, self
@@ -303,6 +315,7 @@ def _record(
         {
             "_prim": prim,
             "tree": tree,
+            "log_tree": None,
             "static": static,
             "zeros": tuple(map(_is_zero, tangents)),
             "num_primals": len(saved),
@@ -399,19 +412,61 @@ call_hi_primitive_p: ir.Primitive = ir.define(
 )
 
 
-def _tangent_transpose(cts, *args, _prim: HiPrim, tree, static, zeros, num_primals):
-    count = sum(x is None for x in static)
-    arrays = iter(map(ir.with_methods, args[:count]))
-    operands = iter(args[count + num_primals :])
-    res = tree.unflatten([next(arrays) if x is None else x[0] for x in static])
+def _tangent_transpose(cts, *args, _prim: HiPrim, log_tree, static, zeros, num_primals, **params):
+    count = static.count(None) + num_primals
+    operands = iter(args[count:])
     accumulators = [
         NullAccum(ad.cotangent_aval(aval)) if zero else _accumulator(next(operands))
         for zero, aval in zip(zeros, _prim.in_avals_flat, strict=True)
     ]
-    cts = _prim.out_tree.unflatten(map(ir.with_methods, cts))
-    _prim.vjp_bwd(res, cts, *_prim.in_tree.unflatten(accumulators))
+    run = lambda: _run_backward(args, cts, accumulators, _prim=_prim, static=static, **params)
+    entries, tree = [], None
+    if log_tree is None:
+        run()
+    else:
+        _, entries, tree = run_with_logs(run)
+    if tree != log_tree:
+        raise TypeError(
+            f"{type(_prim).__name__}.vjp_bwd returned a log of another structure than before:\n"
+            f"  expected {log_tree}\n  got      {tree}"
+        )
     sums = _plain(a.freeze() for a, zero in zip(accumulators, zeros, strict=True) if not zero)
-    return [*[None] * (count + num_primals), *[None if _is_zero(x) else x for x in sums]]
+    return [*[None] * count, *[None if _is_zero(x) else x for x in sums], *entries]
+
+
+def _run_backward(
+    residuals: Sequence[ir.PyTree],
+    cts: Sequence[ir.PyTree],
+    accumulators: Sequence[GradAccum],
+    *,
+    _prim: HiPrim,
+    tree: pytree.PyTreeDef,
+    static: Sequence[ir.PyTree],
+) -> None:
+    """Run the backward rule, and collect its log."""
+    arrays = iter(map(ir.with_methods, residuals))
+    res = tree.unflatten([next(arrays) if x is None else x[0] for x in static])
+    outgrad = _prim.out_tree.unflatten(map(ir.with_methods, cts))
+    logs = _prim.vjp_bwd(res, outgrad, *_prim.in_tree.unflatten(accumulators))
+    without_logs(type(_prim).__name__, (None, logs))
+
+
+def _tangent_logs(eqn: ir.JaxprEqn) -> tuple[ir.JaxprEqn, tuple[ad.LogTap, ...]]:
+    prim: HiPrim = eqn.params["_prim"]
+    if not (_overrides(prim, "vjp_bwd") or _overrides(prim, "vjp_bwd_retval_logs")):
+        return eqn, ()
+    params = {name: eqn.params[name] for name in ("_prim", "static", "tree")}
+    types = list(map(ad.cotangent_aval, prim.out_avals_flat))
+    with_ct = [aval.is_high or aval.dtype != ir.float0 for aval in types]
+    count = params["static"].count(None)
+
+    def backward(residuals: Sequence[ir.PyTree], cts: Sequence[ir.PyTree]) -> None:
+        arrays = iter(cts)
+        every = [next(arrays) if x else ad.Zero(t) for x, t in zip(with_ct, types, strict=True)]
+        accumulators = [ValAccum(ad.cotangent_aval(aval)) for aval in prim.in_avals_flat]
+        _run_backward(residuals, every, accumulators, **params)
+
+    return tap_rule(eqn, count, list(compress(types, with_ct)), backward)
 
 
 def _tangent_shown(*, _prim: HiPrim, zeros, **_) -> ir.Titled:
@@ -454,5 +509,6 @@ hi_tangent_p: ir.Primitive = ir.define(
     eager=_pushed_tangents,
     expand=_pushed_tangents,
     shown=_tangent_shown,
+    logs=_tangent_logs,
     lower=ir.unsupported(_BACKWARD_ONLY),
 )
