@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax._src import flattree
 from jax.extend import core
 from jax.extend.core.primitives import jit_p, scan_p
+from jax.interpreters import partial_eval as pe
 
 TABLE = np.arange(3.0, dtype=np.float32)
 NAMES = {
@@ -152,3 +153,82 @@ def test_groups_of_values_are_nested_and_packed():
     assert outer != values and outer.unflatten()[1] == (3,)
     with pytest.raises(ValueError, match="1 values"):
         tree.update([1])
+
+
+@jax.custom_jvp
+def tripled(x, y):
+    return 3 * jnp.sin(x) * y
+
+
+tripled.defjvps(lambda t, out, x, y: 3 * jnp.cos(x) * y * t, None)
+
+
+@jax.custom_vjp
+def halved(x):
+    return 0.5 * x
+
+
+halved.defvjp(lambda x: (halved(x), None), lambda _, ct: (0.5 * ct,))
+
+
+def equation(f, *args):
+    (eqn,) = jax.make_jaxpr(f)(*args).eqns
+    return eqn
+
+
+def of_scan(jaxpr):
+    """An equation of a loop that dead code was removed from, which another pass copied."""
+    (eqn,) = pe.dce_jaxpr(jaxpr, [True, False])[0].eqns
+    return eqn.replace(params={**eqn.params, "unroll": 2})
+
+
+def test_equations_are_read_by_the_names_of_jax():
+    call = equation(lambda x: jax.jit(jnp.sin)(x), TABLE).params
+    assert {name: call[name] for name in NAMES} == {
+        "jaxpr": call["jaxpr"],
+        "name": "sin",
+        "inline": jax.Inline.AUTO,
+        "donated_invars": (False,),
+        "keep_unused": False,
+        "compiler_options_kvs": (),
+        "in_layouts": (None,),
+        "out_layouts": (None,),
+        "ctx_mesh": call["ctx_mesh"],
+        "in_shardings": call["in_shardings"],
+        "out_shardings": call["out_shardings"],
+    }
+    assert set(call) == {"jaxpr", "name"}
+    with pytest.raises(KeyError, match="no_such_name"):
+        call["no_such_name"]
+    with pytest.raises(KeyError, match="inline"):
+        equation(jnp.sin, TABLE).params["inline"]
+
+
+def test_equations_of_loops_are_read_by_the_names_of_jax_after_a_pass():
+    jaxpr = jax.make_jaxpr(lambda x: scaled_sums(2.0, x))(TABLE)
+    params = of_scan(jaxpr).params
+    assert list(map(len, params["ft_in"].unpack())) == [0, 1, 1]
+    assert list(map(len, params["ft_out"].unpack())) == [1, 0]
+
+
+def test_equations_of_functions_with_rules_are_read_by_the_names_of_jax():
+    assert equation(halved, TABLE).params["num_consts"] == 0
+    params = equation(tripled, TABLE, 2.0).params
+    assert params["num_consts"] == 0
+    jaxpr, consts, out_zeros = params["jvp_jaxpr_fun"].call_wrapped(False, True)
+    assert (consts, out_zeros, len(jaxpr.invars)) == ([], [False], 3)
+    out, tangent = core.jaxpr_as_fun(core.ClosedJaxpr(jaxpr, consts))(TABLE, 2.0, TABLE)
+    np.testing.assert_allclose(out, 6 * np.sin(TABLE), rtol=1e-6)
+    np.testing.assert_allclose(tangent, 6 * np.cos(TABLE) * TABLE, rtol=1e-6)
+
+
+@pytest.mark.parametrize("f", [lambda x: tripled(x, 2.0), halved], ids=["jvp", "vjp"])
+def test_calls_with_rules_are_bound_again_with_the_parameters_of_jax(f):
+    eqn = jax.make_jaxpr(f)(jnp.asarray(TABLE)).eqns[-1]
+    extra = {"num_consts": eqn.params["num_consts"]}
+    others = [atom.val for atom in eqn.invars[1:]]
+    again = lambda x: eqn.primitive.bind(x, *others, **eqn.params, **extra)[0]
+    np.testing.assert_allclose(again(jnp.asarray(TABLE)), f(TABLE), rtol=1e-6)
+    total = lambda g: lambda x: jnp.sum(g(x))
+    x = jnp.asarray(TABLE)
+    np.testing.assert_allclose(jax.grad(total(again))(x), jax.grad(total(f))(x), rtol=1e-6)

@@ -5,8 +5,10 @@ from typing import Any
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_xla as xla
+from ricci_autodiff import Zero, instantiate, tangent_aval
 
 from .flat_trees import nones, pack
+from .linear_util import WrappedFun, wrap_init
 
 type Operands = tuple[Any, ...]
 type Params = dict[str, Any]
@@ -25,17 +27,17 @@ def _without_constants(args: Operands, jaxpr: ir.Jaxpr) -> tuple[Operands, ir.Ja
     return (*jaxpr.consts, *args), ir.convert_constvars(jaxpr)
 
 
-def _write_call(args: Operands, params: Params) -> Params:
+def _write_call(params: Params) -> Params:
     jaxpr = params["jaxpr"]
     inline = jaxpr in ir.staged_call.inlined
-    counts = {"in": len(args), "out": len(jaxpr.outvars)}
+    counts = {"in": len(jaxpr.invars), "out": len(jaxpr.outvars)}
     return {
         "jaxpr": jaxpr,
         **{
             name: (value,) * counts[name.partition("_")[0]]
             for name, value in _SETTLED_IN_JAXPR.items()
         },
-        "donated_invars": (False,) * len(args),
+        "donated_invars": (False,) * len(jaxpr.invars),
         "ctx_mesh": xla.device_mesh.value or xla.empty_mesh,
         "keep_unused": False,
         "inline": xla.Inline.JAX_LATE if inline else xla.Inline.AUTO,
@@ -64,13 +66,14 @@ def _read_call(args: Operands, params: Params) -> tuple[Operands, Params]:
     return args, {"jaxpr": jaxpr, "name": params["name"], **ir.donation(flags)}
 
 
-def _write_loop(args: Operands, params: Params) -> Params:
+def _write_loop(params: Params) -> Params:
     consts, carry = params["num_consts"], params["num_carry"]
-    results = len(params["jaxpr"].outvars) - carry
+    jaxpr = params["jaxpr"]
+    slices, results = len(jaxpr.invars) - consts - carry, len(jaxpr.outvars) - carry
     replaced = ("num_consts", "num_carry", "_split_transpose")
     return {
         **{name: value for name, value in params.items() if name not in replaced},
-        "ft_in": pack((nones(consts), nones(carry), nones(len(args) - consts - carry))),
+        "ft_in": pack((nones(consts), nones(carry), nones(slices))),
         "ft_out": pack((nones(carry), nones(results))),
     }
 
@@ -85,5 +88,46 @@ def _read_loop(args: Operands, params: Params) -> tuple[Operands, Params]:
     return args, {"_split_transpose": False, **renamed, "jaxpr": jaxpr, **counts}
 
 
+def _write_custom_jvp(params: Params) -> Params:
+    return {**params, "num_consts": 0, "jvp_jaxpr_fun": _jvp_as_jaxpr(params)}
+
+
+def _jvp_as_jaxpr(params: Params) -> WrappedFun:
+    """The derivative rule as a function of flags of zero tangents that returns its jaxpr."""
+    call, rule = params["call_jaxpr"], params["jvp"]
+
+    def traced(*zeros: bool) -> tuple[ir.Jaxpr, list[Any], list[bool]]:
+        avals = call.in_avals
+        types = list(map(tangent_aval, avals))
+        out_zeros: list[bool] = []
+
+        def run(*args: ir.ArrayLike) -> list[Any]:
+            nonzero = iter(args[len(avals) :])
+            tangents = [
+                instantiate(Zero(t)) if zero else next(nonzero)
+                for t, zero in zip(types, zeros, strict=True)
+            ]
+            results, out_tangents = rule(args[: len(avals)], tangents)
+            out_zeros.extend(type(t) is Zero for t in out_tangents)
+            return [*results, *(t for t in out_tangents if type(t) is not Zero)]
+
+        nonzero_types = [t for t, zero in zip(types, zeros, strict=True) if not zero]
+        jaxpr = ir.trace_to_jaxpr(run, [*avals, *nonzero_types])
+        return ir.convert_constvars(jaxpr), list(jaxpr.consts), out_zeros
+
+    return wrap_init(traced)
+
+
+def _read_custom(args: Operands, params: Params) -> tuple[Operands, Params]:
+    added = ("num_consts", "jvp_jaxpr_fun")
+    return args, {name: value for name, value in params.items() if name not in added}
+
+
 ir.library_forms[lax.jit_p] = ir.LibraryForm("inline", _read_call, _write_call)
 ir.library_forms[lax.scan_p] = ir.LibraryForm("ft_in", _read_loop, _write_loop)
+ir.library_forms[lax.custom_jvp_call_p] = ir.LibraryForm(
+    "num_consts", _read_custom, _write_custom_jvp
+)
+ir.library_forms[lax.custom_vjp_call_p] = ir.LibraryForm(
+    "num_consts", _read_custom, lambda params: {**params, "num_consts": 0}
+)

@@ -44,6 +44,7 @@ from ricci_ir import float0 as float0
 from ricci_ir import jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions
 from ricci_ir import lazy_names as _lazy_names
 from ricci_ir import legacy_prng_key as legacy_prng_key
+from ricci_ir import library_form_modules as _library_form_modules
 from ricci_ir import log_compiles as log_compiles
 from ricci_ir import make_jaxpr as make_jaxpr
 from ricci_ir import make_user_context as make_user_context
@@ -204,4 +205,5 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
     for _module in (lax, numpy, random, tree, tree_util):
         _module.__getattr__ = _absent.or_advise(_module.__name__)
 
+_library_form_modules.append("ricci_compat.library_forms")
 _collector.resume()

@@ -234,8 +234,9 @@ def live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> Jaxpr
     ]
     effects = no_effects if primitive.effects is None else primitive.effects(call.params)
     invars = list(compress(eqn.invars, call.operands))
-    live = JaxprEqn(invars, outvars, primitive, call.params, effects, eqn.raw_source)
-    return live.under(eqn.settings)
+    return eqn.replace(
+        invars=invars, outvars=outvars, primitive=primitive, params=call.params, effects=effects
+    )
 
 
 def live_call(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:

@@ -12,6 +12,7 @@ from ricci_ir.traces import NameStack, Primitive
 from ricci_ir.types._aval import AbstractValue, get_aval
 
 from ._effects import no_effects
+from ._library_params import readable_by_libraries
 
 __all__ = ["Atom", "convert_constvars", "DebugInfo", "DropVar", "Jaxpr", "JaxprEqn"]
 __all__ += ["jaxprs_in_params", "Literal", "subjaxprs", "unknown_debug_info", "Var"]
@@ -156,7 +157,9 @@ class JaxprEqn:
     def replace(self, **changes: object) -> "JaxprEqn":
         """A copy with some of the fields replaced."""
         fields = {name: getattr(self, name) for name in JaxprEqn.__slots__}
-        return JaxprEqn(**{**fields, **changes}).under(self.settings)
+        eqn = JaxprEqn(**{**fields, **changes})
+        eqn.params = readable_by_libraries(eqn.primitive, eqn.params)
+        return eqn.under(self.settings)
 
     def reading(self, invars: Sequence[Atom]) -> "JaxprEqn":
         """The same equation with other operands."""

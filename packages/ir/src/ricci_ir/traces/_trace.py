@@ -24,7 +24,8 @@ from ricci_ir.types import AbstractValue, check_index, check_number, check_truth
 from ._array_type import Array, register_array_type
 
 __all__ = ["check_derivative", "context", "enclosing", "eval_context", "ContextBlock", "eval_trace"]
-__all__ += ["EvalTrace", "is_concrete", "is_under", "leaked_tracer", "library_forms"]
+__all__ += ["EvalTrace", "is_concrete", "is_under", "leaked_tracer", "library_form_modules"]
+__all__ += ["library_forms"]
 __all__ += ["library_trace_rules", "LibraryForm", "set_trace", "Trace", "Tracer"]
 
 
@@ -48,16 +49,19 @@ class LibraryForm(NamedTuple):
     Attributes:
       mark: the name of a parameter that only this form has.
       read: maps operands and parameters in this form to those of the primitive.
-      write: maps operands and parameters of the primitive to parameters in this form.
+      write: maps parameters of the primitive to parameters in this form.
     """
 
     mark: str
     read: Callable[[tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
-    write: Callable[[tuple[Any, ...], dict[str, Any]], dict[str, Any]]
+    write: Callable[[dict[str, Any]], dict[str, Any]]
 
 
 # By primitive, for calls and loops whose parameters are not those of JAX.
 library_forms: dict[Any, LibraryForm] = {}
+
+# The modules that fill this table; they are imported when a library reads an equation.
+library_form_modules: list[str] = []
 
 
 @without_boundaries
@@ -105,7 +109,7 @@ class Trace:
             return rule(self, primitive, args, params)
         form = library_forms.get(primitive)
         if form is not None:
-            params = form.write(args, params)
+            params = form.write(params)
         return self.process_primitive(primitive, args, params)
 
     def process_primitive(self, primitive: Any, tracers: Any, params: dict[str, Any]) -> Any:
