@@ -14,6 +14,7 @@ from ricci_ir.traces._primitive import RuleTable, rule_table
 
 from ._effects import no_effects, only_droppable, program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
+from ._library_params import readable_by_libraries
 from ._staged_call import donation, program_rules, staged_call
 
 __all__ = ["EquationRule", "LiveCall", "LiveProgram", "dead_code_rules", "fixpoint", "live_call"]
@@ -234,9 +235,9 @@ def live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> Jaxpr
     ]
     effects = no_effects if primitive.effects is None else primitive.effects(call.params)
     invars = list(compress(eqn.invars, call.operands))
-    return eqn.replace(
-        invars=invars, outvars=outvars, primitive=primitive, params=call.params, effects=effects
-    )
+    params = readable_by_libraries(primitive, call.params)
+    live = JaxprEqn(invars, outvars, primitive, params, effects, eqn.raw_source)
+    return live.under(eqn.settings)
 
 
 def live_call(params: dict[str, Any], needed: tuple[bool, ...], final: bool) -> LiveCall | None:

@@ -12,7 +12,7 @@ from ricci_ir.traces import NameStack, Primitive
 from ricci_ir.types._aval import AbstractValue, get_aval
 
 from ._effects import no_effects
-from ._library_params import readable_by_libraries
+from ._library_params import differing_names, readable_by_libraries
 
 __all__ = ["Atom", "convert_constvars", "DebugInfo", "DropVar", "Jaxpr", "JaxprEqn"]
 __all__ += ["jaxprs_in_params", "Literal", "subjaxprs", "unknown_debug_info", "Var"]
@@ -158,7 +158,8 @@ class JaxprEqn:
         """A copy with some of the fields replaced."""
         fields = {name: getattr(self, name) for name in JaxprEqn.__slots__}
         eqn = JaxprEqn(**{**fields, **changes})
-        eqn.params = readable_by_libraries(eqn.primitive, eqn.params)
+        if eqn.primitive.name in differing_names:
+            eqn.params = readable_by_libraries(eqn.primitive, eqn.params)
         return eqn.under(self.settings)
 
     def reading(self, invars: Sequence[Atom]) -> "JaxprEqn":
