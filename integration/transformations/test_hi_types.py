@@ -48,6 +48,9 @@ class PairType(hijax.HiType):
     def leading_axis_spec(self):
         return Leading()
 
+    def reshard(self, sharding):
+        return PairType(self.part.reshard(sharding))
+
     def __str__(self):
         return f"Pair[{self.part.str_short()}]"
 
@@ -393,3 +396,62 @@ def test_a_custom_staging_is_asked_where_a_jaxpr_is_recorded():
     for transform in (ricci.jit, ricci.make_jaxpr):
         with pytest.raises(ValueError, match="only outside of jit"):
             transform(fun)(2.0, 5.0)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, ricci.jit], ids=["eager", "jit"])
+def test_values_are_resharded_as_their_type_says(transform):
+    mesh = ricci.make_mesh((2,), ("i",), devices=ricci.devices()[:2])
+    x = Pair(jnp.arange(4.0), jnp.ones(4))
+    with ricci.set_mesh(mesh):
+        for _ in range(2):
+            moved = transform(lambda x: ricci.reshard(x, ricci.P("i")))(x)
+            close(moved, np.arange(4.0), np.ones(4))
+            assert (moved.a.sharding.spec, moved.b.sharding.spec) == (ricci.P("i"),) * 2
+            ricci.clear_caches()
+        jaxpr = ricci.make_jaxpr(lambda x: ricci.reshard(x, ricci.P("i")))(x)
+        assert "Pair[float32[4@i]]" in str(jaxpr)
+        whole = transform(lambda x: ricci.reshard(x, ricci.P()))(moved)
+        assert whole.a.sharding.is_fully_replicated
+
+
+def test_types_that_cannot_be_resharded_say_so():
+    x = Quantized(jnp.ones(4, np.int8), 1.0)
+    mesh = ricci.make_mesh((2,), ("i",), devices=ricci.devices()[:2])
+    with ricci.set_mesh(mesh), pytest.raises(NotImplementedError, match="implement `reshard`"):
+        ricci.reshard(x, ricci.P("i"))
+
+
+WEAK = ricci.typeof(2.0)
+REF = hijax.AbstractRef(ricci.core.ShapedArray((2,), np.int32))
+TYPE_METHODS = {
+    "pair": (PairType(FLOAT), PairType(FLOAT), PairType(FLOAT)),
+    "floats": (FLOAT, FLOAT, FLOAT),
+    "weak": (WEAK, WEAK, FLOAT),
+    "reference": (REF, hijax.AbstractRef(ricci.core.ShapedArray((2,), ricci.dtypes.float0)), REF),
+}
+
+
+@pytest.mark.parametrize("name", TYPE_METHODS)
+def test_every_type_has_the_methods_of_types(name):
+    aval, tangent, strong = TYPE_METHODS[name]
+    assert aval.at_least_vspace() == aval.to_tangent_aval() == aval.to_ct_aval() == tangent
+    assert aval.normalize() == aval.strip_weak_type() == aval.update_weak_type(False) == strong
+    assert aval.update_manual_axis_type(FLOAT.manual_axis_type) == aval
+
+
+def test_weak_types_of_parts_are_those_that_the_type_updates():
+    class Updated(PairType):
+        def update_weak_type(self, weak_type):
+            return Updated(self.part.update_weak_type(weak_type))
+
+    aval = Updated(WEAK)
+    assert aval.normalize() == aval.strip_weak_type() == Updated(FLOAT)
+    assert aval.strip_weak_type().update_weak_type(True) == aval
+
+
+@pytest.mark.parametrize("method", ["update", "reshard", "to_tangent_aval", "at_least_vspace"])
+def test_types_without_a_method_name_it(method):
+    bare = type("Bare", (hijax.HiType,), {})()
+    args = (None,) if method == "reshard" else ()
+    with pytest.raises(NotImplementedError, match=method.replace("at_least_vspace", "tangent")):
+        getattr(bare, method)(*args)

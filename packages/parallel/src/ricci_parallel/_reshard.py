@@ -114,6 +114,8 @@ def _moved_tree(what: str, xs: ir.PyTree, out_shardings: ir.PyTree) -> ir.PyTree
 def _moved(what: str, x: ir.ArrayLike, sharding: object) -> ir.ArrayLike:
     sharding = as_out_sharding(sharding, "reshard: out_shardings")
     aval = _type_of(x)
+    if aval.is_high:
+        return _moved_parts(what, x, aval, sharding)
     if len(getattr(sharding, "spec", ())) > aval.ndim or is_typed(sharding):
         xla.check_fits(sharding, aval.shape, what)
     typed = xla.explicit_sharding(aval.ndim, sharding)
@@ -129,6 +131,16 @@ def _moved(what: str, x: ir.ArrayLike, sharding: object) -> ir.ArrayLike:
                 sharding = sharding.update(spec=sharding.spec.update(partitions=parts))
             return device_put(x, sharding)
     return reshard_to(x, typed)
+
+
+def _moved_parts(what: str, x: ir.PyTree, aval: ir.PyTree, sharding: NamedSharding) -> ir.PyTree:
+    """Move the parts of a value of several arrays to the shardings that its type chooses."""
+    target = aval.reshard(sharding)
+    parts = [
+        _moved(what, part, NamedSharding(sharding.mesh, to.sharding.spec))
+        for part, to in zip(ir.parted(x).parts, target.lo_ty(), strict=True)
+    ]
+    return pytree.tree_unflatten(pytree.tree_structure(ir.HiParts(target, parts)), parts)
 
 
 type MeshAxes = str | tuple[str, ...] | None

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ricci_ir._errors import JaxprTypeError
-from ricci_ir.types._aval import AbstractValue, ShapedArray
+from ricci_ir.types._abstract_value import AbstractValue
+from ricci_ir.types._aval import ShapedArray
 
 from ._effects import program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params

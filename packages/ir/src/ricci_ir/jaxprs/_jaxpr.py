@@ -9,7 +9,8 @@ from ricci_ir._hook import Hook
 from ricci_ir._settings import SettingsSwitch, TraceKey
 from ricci_ir._source import Source, unknown_source
 from ricci_ir.traces import NameStack, Primitive
-from ricci_ir.types._aval import AbstractValue, get_aval
+from ricci_ir.types._abstract_value import AbstractValue
+from ricci_ir.types._aval import get_aval
 
 from ._effects import no_effects
 from ._library_params import differing_names, readable_by_libraries

@@ -9,7 +9,7 @@ import numpy as np
 
 from ricci_ir._records import TupleRecord
 from ricci_ir.traces._primitive import RuleTable, rule_table
-from ricci_ir.types._aval import AbstractValue
+from ricci_ir.types._abstract_value import AbstractValue
 
 from ._document import (
     Break,

@@ -14,7 +14,7 @@ from ricci_ir._cache import Cache
 from ricci_ir._contexts import lenient_sharding
 from ricci_ir._records import TupleRecord
 from ricci_ir._traceback_filtering import without_boundaries
-from ricci_ir.types._aval import AbstractValue
+from ricci_ir.types._abstract_value import AbstractValue
 
 from ._sharding_rule_kinds import makes_sharding
 from ._sharding_rules import result_types

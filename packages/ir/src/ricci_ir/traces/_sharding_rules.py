@@ -22,7 +22,8 @@ from ricci_ir._errors import ShardingTypeError
 from ricci_ir._hook import Hook
 from ricci_ir._records import TupleRecord
 from ricci_ir.traces._typing import ArrayLike
-from ricci_ir.types._aval import AbstractValue, ShapedArray, get_aval
+from ricci_ir.types._abstract_value import AbstractValue
+from ricci_ir.types._aval import ShapedArray, get_aval
 from ricci_ir.types._type_sharding import (
     AxisNames,
     Parts,

@@ -1,5 +1,6 @@
 """The types of values: dtypes, abstract values, promotion."""
 
+from ._abstract_value import *
 from ._aval import *
 from ._dtypes import *
 from ._hi_types import *

@@ -11,9 +11,9 @@ import numpy as np
 from ricci_ir._cache import Cache
 from ricci_ir._hook import Hook
 from ricci_ir._messages import described_value, registering
-from ricci_ir._traceback_filtering import without_boundaries
 from ricci_ir.dimensions import SymbolicDimension, to_sizes
 
+from ._abstract_value import AbstractValue
 from ._dtypes import (
     ExtendedDType,
     array_dtypes,
@@ -34,7 +34,6 @@ from ._type_sharding import (
 
 __all__ = [
     "AbstractToken",
-    "AbstractValue",
     "ShapedArray",
     "Token",
     "abstract_token",
@@ -46,35 +45,6 @@ __all__ = [
     "shaped_like",
     "show_sharding",
 ]
-
-
-@without_boundaries
-class AbstractValue:
-    """The type of a value in a jaxpr."""
-
-    __slots__ = ("__weakref__",)
-
-    type_sharding: TypeSharding | None = None
-
-    def str_short(self, short_dtypes: bool = False) -> str:
-        """The type in short: ``float32[3]``, or ``f32[3]`` as in printed jaxprs."""
-        raise TypeError(f"{type(self).__name__} has no short form")
-
-    # A type of one array, or of a token, is made of itself alone; see ``HiType``.
-    is_high: bool = False
-
-    def lo_ty(self) -> "list[AbstractValue]":
-        """The types of the arrays that values are made of."""
-        return [self]
-
-    def lower_val[T](self, hi_val: T, /) -> list[T]:
-        """The arrays that a value is made of."""
-        return [hi_val]
-
-    def raise_val[T](self, *lo_vals: T) -> T:
-        """The value that is made of these arrays."""
-        (value,) = lo_vals
-        return value
 
 
 class AbstractToken(AbstractValue):
@@ -221,7 +191,21 @@ class ShapedArray(AbstractValue):
         """This type with a dtype that is not weak."""
         return self if self._strong is None else self._strong
 
-    def update(
+    normalize = strip_weak_type
+
+    def update_weak_type(self, weak_type: bool) -> "ShapedArray":
+        """This type with a dtype that is weak, or not."""
+        return self.update(weak_type=weak_type)
+
+    def update_manual_axis_type(self, mat: ManualAxisType) -> "ShapedArray":
+        """This type with other manual mesh axes."""
+        return self.update(manual_axis_type=mat)
+
+    def reshard(self, sharding: object) -> "ShapedArray":
+        """This type with another sharding: a ``NamedSharding``, or ``None`` for its own."""
+        return self if sharding is None else self.update(sharding=sharding)
+
+    def update(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
         shape: Iterable[Any] | None = None,
         dtype: object = None,
@@ -295,6 +279,13 @@ class ShapedArray(AbstractValue):
         return ShapedArray(self.shape, dtype, sharding=self.type_sharding)
 
     at_least_vspace = to_tangent_aval
+
+    def to_ct_aval(self) -> "ShapedArray":
+        """The type of cotangents, whose ``unreduced`` and ``reduced`` mesh axes are swapped."""
+        tangent, sharding = self.to_tangent_aval(), self.type_sharding
+        if sharding is None or not (sharding.unreduced or sharding.reduced):
+            return tangent
+        return tangent.with_sharding(sharding.cotangent())
 
     def __len__(self) -> int:
         if not self.shape:

@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 from ricci_ir._hook import Hook
 
-from ._aval import AbstractValue, aval_rules, hi_values
+from ._abstract_value import AbstractValue
+from ._aval import aval_rules, hi_values
 
 __all__ = [
     "HiPspec",
@@ -65,7 +66,8 @@ class HiType(AbstractValue):
     """The base class of types of values that are made of several arrays.
 
     Subclasses define ``lo_ty``, ``lower_val``, ``raise_val`` and ``to_tangent_aval``, and are
-    hashable; ``dec_rank``, ``inc_rank`` and ``leading_axis_spec`` serve ``vmap`` and ``scan``.
+    hashable; ``dec_rank``, ``inc_rank`` and ``leading_axis_spec`` serve ``vmap`` and ``scan``, and
+    ``reshard`` the function of this name.
     """
 
     is_high: bool = True
@@ -85,10 +87,6 @@ class HiType(AbstractValue):
     def to_tangent_aval(self) -> AbstractValue:
         """The type of tangents."""
         self._missing("to_tangent_aval")
-
-    def to_ct_aval(self) -> AbstractValue:
-        """The type of cotangents; by default that of tangents."""
-        return self.to_tangent_aval()
 
     def vspace_zero(self) -> HiVal:
         """The zero of the type; by default its parts are zeros."""
@@ -121,6 +119,10 @@ class HiType(AbstractValue):
     def nospec(self, mesh: object, check_vma: bool, all_names: tuple[object, ...]) -> HiPspec:
         """The description of a value that is not split."""
         self._missing("nospec")
+
+    def reshard(self, sharding: object) -> "HiType":
+        """The type of a value that ``reshard`` moved to another sharding."""
+        self._missing("reshard")
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """The type in printed jaxprs."""

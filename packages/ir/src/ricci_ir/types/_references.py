@@ -4,8 +4,9 @@ import threading
 import weakref
 from typing import Any
 
-from ._aval import AbstractValue, ShapedArray
-from ._type_sharding import TypeSharding
+from ._abstract_value import AbstractValue
+from ._aval import ShapedArray
+from ._type_sharding import ManualAxisType, TypeSharding
 
 __all__ = ["AbstractRef"]
 
@@ -100,6 +101,22 @@ class AbstractRef(AbstractValue):
         if changes:
             inner = inner.update(**changes)  # pyright: ignore[reportAttributeAccessIssue]
         return AbstractRef(inner, self.memory_space, self.kind)
+
+    def to_tangent_aval(self) -> "AbstractRef":
+        """The type of references to tangents."""
+        return self.update(self.inner_aval.to_tangent_aval())
+
+    def to_ct_aval(self) -> "AbstractRef":
+        """The type of references to cotangents."""
+        return self.update(self.inner_aval.to_ct_aval())
+
+    def update_weak_type(self, weak_type: bool) -> "AbstractRef":
+        """This type with a dtype that is weak, or not."""
+        return self.update(self.inner_aval.update_weak_type(weak_type))
+
+    def update_manual_axis_type(self, mat: ManualAxisType) -> "AbstractRef":
+        """This type with other manual mesh axes."""
+        return self.update(self.inner_aval.update_manual_axis_type(mat))
 
     def remove_dimension(self, dim: int) -> "AbstractRef":
         """The type of references to the parts along one of the dimensions."""

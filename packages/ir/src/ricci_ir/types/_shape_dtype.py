@@ -13,7 +13,8 @@ from ricci_ir._traceback_filtering import boundary, leave
 from ricci_ir.dimensions import SymbolicScope, symbolic_shape
 from ricci_pytree import broadcast_prefix, tree_flatten, tree_unflatten
 
-from ._aval import AbstractValue, ShapedArray, get_aval, read_sharding
+from ._abstract_value import AbstractValue
+from ._aval import ShapedArray, get_aval, read_sharding
 from ._dtypes import ExtendedDType, canonicalize_dtype, explicit_dtype
 from ._references import AbstractRef
 

@@ -341,7 +341,9 @@ def _substituted(name: str, out: ir.PyTree, again: ir.PyTree) -> ir.PyTree:
     """The output of the forward rule, with that of the recomputation as its substitute."""
     leaves, tree = tree_flatten(out)
     others, other_tree = tree_flatten(again)
-    types, other_types = ([_strong(ir.get_aval(x)) for x in values] for values in (leaves, others))
+    types, other_types = (
+        [ir.get_aval(x).strip_weak_type() for x in values] for values in (leaves, others)
+    )
     if tree != other_tree or types != other_types:
         raise TypeError(
             f"the custom VJP recomputation of {name} must return an output like that of its "
@@ -349,10 +351,6 @@ def _substituted(name: str, out: ir.PyTree, again: ir.PyTree) -> ir.PyTree:
             f"{_shown(other_tree, other_types)}"
         )
     return tree_unflatten(tree, map(substitute_p.bind, leaves, others))
-
-
-def _strong(aval: ir.AbstractValue) -> ir.AbstractValue:
-    return aval.strip_weak_type() if isinstance(aval, ir.ShapedArray) else aval
 
 
 def _shown(tree: PyTreeDef, types: Sequence[ir.AbstractValue]) -> str:

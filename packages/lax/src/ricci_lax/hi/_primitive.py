@@ -456,7 +456,7 @@ def _tangent_logs(eqn: ir.JaxprEqn) -> tuple[ir.JaxprEqn, tuple[ad.LogTap, ...]]
     if not (_overrides(prim, "vjp_bwd") or _overrides(prim, "vjp_bwd_retval_logs")):
         return eqn, ()
     params = {name: eqn.params[name] for name in ("_prim", "static", "tree")}
-    types = list(map(ad.cotangent_aval, prim.out_avals_flat))
+    types: list[ir.PyTree] = list(map(ad.cotangent_aval, prim.out_avals_flat))
     with_ct = [aval.is_high or aval.dtype != ir.float0 for aval in types]
     count = params["static"].count(None)
 
