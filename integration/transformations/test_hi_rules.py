@@ -191,3 +191,84 @@ def test_logs_of_an_operation_are_a_dict(logs):
 
     with pytest.raises(TypeError, match="Wrong must return None or a dict"):
         ricci.vjp(Wrong(), X, X)[1].with_logs(jnp.ones(3))
+
+
+class Wave(hijax.HiPrim):
+    """The sine of an exponential, which a checkpoint saves."""
+
+    def __init__(self):
+        self.in_avals, self.out_aval, self.params = (FLOATS,), FLOATS, {}
+        super().__init__()
+
+    def expand(self, x):
+        return jnp.sin(jnp.exp(x))
+
+    def jvp(self, primals, tangents):
+        (x,), (t,) = primals, map(hijax.instantiate_zeros, tangents)
+        return self(x), t * jnp.exp(x) * jnp.cos(jnp.exp(x))
+
+    def remat(self, trace, x):
+        assert trace.policy is None or callable(trace.policy)
+        exponential = jnp.exp(x)
+        return jnp.sin(exponential), exponential, recomputed
+
+
+def recomputed(exponential, x):
+    """The sine, with the derivative of what it is a function of."""
+    return jnp.sin(exponential) + exponential * jnp.cos(exponential) * (x - lax.stop_gradient(x))
+
+
+POLICIES = {
+    "none": None,
+    "nothing": ricci.checkpoint_policies.nothing_saveable,
+    "dots": ricci.checkpoint_policies.dots_saveable,
+    "everything": ricci.checkpoint_policies.everything_saveable,
+}
+WRAPPED_WAVES = {
+    "call": lambda x: Wave()(x),
+    "jit": lambda x: jit(Wave())(x),
+    "scan": lambda x: lax.scan(lambda c, _: (Wave()(c), None), x, None, length=1)[0],
+    "cond": lambda x: lax.cond(x[0] > 0, Wave(), jnp.sin, x),
+}
+
+
+@pytest.mark.parametrize("inside", WRAPPED_WAVES)
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])
+def test_recomputation_rules_give_the_same_derivatives(outer, policy, inside):
+    wave = WRAPPED_WAVES[inside]
+    loss = lambda x: jnp.sum(2 * ricci.checkpoint(wave, policy=POLICIES[policy])(x))
+    expected = 2 * np.exp(X) * np.cos(np.exp(X))
+    for _ in range(2):
+        np.testing.assert_allclose(outer(ricci.grad(loss))(X), expected, rtol=1e-5)
+        ricci.clear_caches()
+
+
+@pytest.mark.parametrize("inside", ["call", "jit", "scan"])
+def test_checkpoints_save_what_a_recomputation_rule_saves(inside):
+    f = ricci.checkpoint(WRAPPED_WAVES[inside])
+    text = str(ricci.make_jaxpr(lambda x: ricci.vjp(f, x)[1](x))(X))
+    backward = text[text.index("remat2") :]
+    assert "Wave" not in text
+    assert " exp " not in backward and " cos " in backward
+
+
+def test_policies_that_save_an_operation_leave_it_whole():
+    f = ricci.checkpoint(Wave(), policy=ricci.checkpoint_policies.everything_saveable)
+    assert "Wave" in str(ricci.make_jaxpr(lambda x: ricci.vjp(f, x)[1](x))(X))
+
+
+def test_a_recomputation_of_another_type_is_refused():
+    class Wrong(Wave):
+        def remat(self, trace, x):
+            return self(x), (), lambda _, x: x[0]
+
+    with pytest.raises(TypeError, match="recomputation of Wrong.remat must return an output"):
+        ricci.grad(lambda x: jnp.sum(ricci.checkpoint(Wrong())(x)))(X)
+
+
+def test_the_default_recomputation_is_that_of_the_operation():
+    out, saved, again = SineAndCosine().remat(None, {"x": X}, {"x": X})
+    repeated = again(saved, {"x": X}, {"x": X})
+    assert (saved, len(out)) == ((), 2)
+    np.testing.assert_array_equal(repeated, out)

@@ -57,6 +57,13 @@ def decision(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
     return _decision(policy, eqn.primitive, [atom.aval for atom in eqn.invars], eqn.params)
 
 
+def saves(
+    policy: Policy, primitive: Primitive, avals: Sequence[AbstractValue], params: dict[str, Any]
+) -> bool:
+    """Whether a policy lets the results of an operation be stored, in any memory."""
+    return _decision(policy, primitive, avals, params) is not False
+
+
 def _decision(
     policy: Policy, primitive: Primitive, avals: Sequence[AbstractValue], params: dict[str, Any]
 ) -> bool | Offloadable:

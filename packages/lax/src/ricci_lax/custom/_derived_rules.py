@@ -325,19 +325,20 @@ def recomputable(
     @wraps(fwd)
     def forward(*args: ir.PyTree) -> tuple[ir.PyTree, ir.PyTree]:
         out, saved = rule_pair(name, "forward rule", "saved", fwd(*args))
-        saved = tree_map(_named, saved)
+        saved = tree_map(kept_array, saved)
         again, residuals = rule_pair(name, "recomputation", "residuals", rem(saved, *args))
-        return _substituted(name, out, again), residuals
+        return substituted(name, out, again), residuals
 
     return forward
 
 
-def _named(x: ir.PyTree) -> ir.PyTree:
+def kept_array(x: ir.PyTree) -> ir.PyTree:
+    """An array that a checkpoint stores under any policy; other leaves are unchanged."""
     is_array = isinstance(x, ir.Tracer) or hasattr(x, "dtype")
     return name_p.bind(x, name=_SAVED) if is_array else x
 
 
-def _substituted(name: str, out: ir.PyTree, again: ir.PyTree) -> ir.PyTree:
+def substituted(name: str, out: ir.PyTree, again: ir.PyTree) -> ir.PyTree:
     """The output of the forward rule, with that of the recomputation as its substitute."""
     leaves, tree = tree_flatten(out)
     others, other_tree = tree_flatten(again)
@@ -346,7 +347,7 @@ def _substituted(name: str, out: ir.PyTree, again: ir.PyTree) -> ir.PyTree:
     )
     if tree != other_tree or types != other_types:
         raise TypeError(
-            f"the custom VJP recomputation of {name} must return an output like that of its "
+            f"the recomputation of {name} must return an output like that of its "
             f"forward rule:\n  expected {_shown(tree, types)}\n  got      "
             f"{_shown(other_tree, other_types)}"
         )

@@ -17,6 +17,7 @@ from ricci_lax.checkpoint_policies import (
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_lax.control_flow._remat_policy import remat_plan
 from ricci_lax.custom._vjp import custom_vjp_call_p, with_values_of_functions
+from ricci_lax.derivatives._recomputation_rules import with_recomputations
 from ricci_lax.effects._tokens import io_effects
 from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure._identity import lower_barrier
@@ -58,7 +59,7 @@ def _recomputing(jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | N
         )
     ir.remat_allowed_effects.require("checkpoint, differentiated", jaxpr.effects)
     # Branches share the slots of residuals, so dead code must be removed before linearizing.
-    live = _with_recomputed_vjps(ir.live_program(jaxpr).jaxpr)
+    live = with_recomputations(_with_recomputed_vjps(ir.live_program(jaxpr).jaxpr), policy)
     whole = live if policy is None else _also_saving(inlined(live), policy)
     linearized = ad.linearize_jaxpr(whole, nonzeros)
     # Some names are stored under any policy, and some values are substituted. A policy that saves

@@ -6,14 +6,17 @@ its parameter. Before a jaxpr is compiled, ``_lowering`` replaces its calls by t
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
-from typing import Any, NoReturn, final
+from typing import Any, NamedTuple, NoReturn, final
 
 import ricci_autodiff as ad
 import ricci_ir as ir
 import ricci_pytree as pytree
 from ricci_batching import Axis, batch_flat, batched_at
+from ricci_lax.checkpoint_policies import Policy, saves
 from ricci_lax.custom import GradAccum, NullAccum, ValAccum
 from ricci_lax.custom._backward_logs import checked_pair, run_with_logs, tap_rule, without_logs
+from ricci_lax.custom._derived_rules import kept_array, substituted
+from ricci_lax.structure._identity import stop_gradient
 
 from ._batching import unmap_avals
 
@@ -169,6 +172,21 @@ class HiPrim:
         if self.effects or any(pytree.tree_leaves(used_outs)):
             return True, True, self
         return False, False, None
+
+    def remat(
+        self, trace: ir.PyTree, *args: ir.PyTree
+    ) -> tuple[ir.PyTree, ir.PyTree, Callable[..., Any]]:
+        """The operation inside of ``checkpoint``, where the policy does not save its result.
+
+        Args:
+          trace: has the policy as its attribute ``policy``.
+          args: the arguments.
+
+        Returns:
+          The result, a pytree of saved arrays, and ``again(saved, *args)``, the result in the
+          backward pass, which is differentiated in ``args``.
+        """
+        return self(*args), (), lambda _, *args: self(*args)
 
     def pp_params(self) -> dict[str, Any]:
         """The parameters in printed jaxprs; by default all of them."""
@@ -385,6 +403,32 @@ def _dead_code(needed: list[bool], eqn: ir.JaxprEqn) -> tuple[Sequence[bool], ir
     )
 
 
+class Checkpoint(NamedTuple):
+    """The argument ``trace`` of ``remat``.
+
+    Attributes:
+      policy: the policy of the checkpoint; ``None`` saves nothing.
+    """
+
+    policy: Policy | None
+
+
+def _recomputation(policy: Policy | None, *args, _prim: HiPrim):
+    if not _overrides(_prim, "remat"):
+        return None
+    avals = list(map(ir.typeof, args))
+    if policy is not None and saves(policy, call_hi_primitive_p, avals, {"_prim": _prim}):
+        return None
+    args = _prim.in_tree.unflatten(map(ir.with_methods, args))
+    out, saved, again = _prim.remat(Checkpoint(policy), *args)
+    # The saved values are constants of the backward pass.
+    saved = pytree.tree_map(lambda x: kept_array(stop_gradient(x)), ir.parted(saved))
+    name = f"{type(_prim).__name__}.remat"
+    first = ir.parted(stop_gradient(ir.parted(out)))
+    second = ir.parted(again(saved, *args))
+    return _plain(_prim.out_tree.flatten_up_to(substituted(name, first, second)))
+
+
 def _shown(*, _prim: HiPrim) -> ir.Titled:
     return ir.Titled(type(_prim).__name__, list(_prim.pp_params().items()))
 
@@ -408,6 +452,7 @@ call_hi_primitive_p: ir.Primitive = ir.define(
     expand=_eager,
     dead_code=ir.EquationRule(_dead_code),
     shown=_shown,
+    recomputation=_recomputation,
     lower=ir.unsupported("calls are replaced by their expansions before a jaxpr is lowered"),
 )
 

@@ -9,11 +9,17 @@ from typing import Any, NamedTuple
 
 from ricci_ir import AbstractValue, RuleTable, rule_table
 
-__all__ = ["Saving", "saving_rules"]
+__all__ = ["Saving", "recomputation_rules", "saving_rules"]
 
 # ``rule(params, policy, needed)`` returns a ``Saving``, or ``None`` if nothing inside is saved.
 # ``needed`` flags the results of the recomputation.
 saving_rules: RuleTable = rule_table("saving", required=False)
+
+
+# ``rule(policy, *operands, **params)`` applies an operation inside of a differentiated checkpoint:
+# its results are those of the forward pass, with substitutes for the backward pass. ``None`` if the
+# operation is applied as it is.
+recomputation_rules: RuleTable = rule_table("recomputation", required=False)
 
 
 class Saving(NamedTuple):

@@ -50,8 +50,8 @@ def checkpoint_name(x: ir.PyTree, name: str) -> ir.PyTree:
 
 
 def _substitute_jvp(primals, tangents):
-    tangent, _ = tangents
-    return substitute_p.bind(*primals), tangent
+    tangent, other = tangents
+    return substitute_p.bind(*primals), other if type(tangent) is Zero else tangent
 
 
 def _substitute_transpose(ct, *args):
@@ -65,7 +65,8 @@ def _substitute_batch(axis, args, dims):
     return substitute_p.bind(value, batched_at(substitute, other, axis, dim)), dim
 
 
-# The first operand. The second, which equals it, replaces it where a checkpoint recomputes it.
+# The first operand. The second, which equals it, replaces it where a checkpoint recomputes it, and
+# has its tangent where the first is not differentiated.
 substitute_p: ir.Primitive = ir.define(
     "substitute",
     sharding=ir.by_element,
