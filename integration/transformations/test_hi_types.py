@@ -40,10 +40,10 @@ class PairType(hijax.HiType):
         return PairType(self.part.to_tangent_aval())
 
     def dec_rank(self, size, spec):
-        return PairType(self.part.update(shape=self.part.shape[1:]))
+        return PairType(self.part.dec_rank(size, 0))
 
     def inc_rank(self, size, spec):
-        return PairType(self.part.update(shape=(size, *self.part.shape)))
+        return PairType(self.part.inc_rank(size, 0))
 
     def leading_axis_spec(self):
         return Leading()
@@ -455,3 +455,42 @@ def test_types_without_a_method_name_it(method):
     args = (None,) if method == "reshard" else ()
     with pytest.raises(NotImplementedError, match=method.replace("at_least_vspace", "tangent")):
         getattr(bare, method)(*args)
+
+
+def test_types_of_arrays_have_the_rank_of_batches():
+    aval = ricci.core.ShapedArray((2, 3), np.float32)
+    batch = ricci.core.ShapedArray((2, 4, 3), np.float32)
+    assert (aval.inc_rank(4, 1), batch.dec_rank(4, 1), aval.leading_axis_spec()) == (batch, aval, 0)
+    assert aval.inc_rank(4, None) == aval.dec_rank(4, None) == aval
+    ref = hijax.AbstractRef(aval)
+    assert (ref.inc_rank(4, 1).inner_aval, ref.inc_rank(4, 1).dec_rank(4, 1)) == (batch, ref)
+    assert float(FLOAT.vspace_add(jnp.float32(1.0), jnp.float32(2.0))) == 3.0
+    with pytest.raises(IndexError):
+        aval.dec_rank(4, 2)
+
+
+class Square(hijax.HiPrim):
+    """A pair of products of parts, which a checkpoint saves as a pair."""
+
+    def __init__(self, aval):
+        self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+        super().__init__()
+
+    def expand(self, x):
+        return Pair(x.a * x.a, x.b * x.b)
+
+    def jvp(self, primals, tangents):
+        (x,), (t,) = primals, tangents
+        parts = [2 * take(x, i) * take(t, i) for i in range(2)]
+        return self(x), pair(*parts)
+
+    def remat(self, trace, x):
+        parts = [take(x, i) for i in range(2)]
+        return pair(*(p * p for p in parts)), x, lambda saved, x: self(x)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, ricci.jit], ids=["eager", "jit"])
+def test_checkpoints_save_values_of_several_arrays(transform):
+    square = lambda x: take(Square(ricci.typeof(x))(x), 0) * 2.0
+    for _ in range(2):
+        close(transform(ricci.grad(ricci.checkpoint(square)))(POINT), 8.0, 0.0)

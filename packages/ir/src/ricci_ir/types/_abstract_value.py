@@ -1,10 +1,19 @@
 """The base class of types of values in jaxprs."""
 
+from collections.abc import Callable
+from typing import Any
+
+from ricci_ir._hook import Hook
 from ricci_ir._traceback_filtering import without_boundaries
 
 from ._type_sharding import ManualAxisType, TypeSharding
 
-__all__ = ["AbstractValue"]
+__all__ = ["AbstractValue", "add_parts"]
+
+# The sum of two values of a type, part by part.
+add_parts: Hook[Callable[["AbstractValue", Any, Any], Any]] = Hook(
+    "sums by parts", provided_by="ricci_lax"
+)
 
 
 @without_boundaries
@@ -46,6 +55,22 @@ class AbstractValue:
     def at_least_vspace(self) -> "AbstractValue":
         """Another name of ``to_tangent_aval``."""
         return self.to_tangent_aval()
+
+    def vspace_add[T](self, x: T, y: T) -> T:
+        """The sum of two values of the type; by default part by part."""
+        return add_parts.call(self, x, y)
+
+    def dec_rank(self, size: int | None, spec: Any) -> "AbstractValue":
+        """The type of one example of a batch of this type."""
+        raise NotImplementedError(f"{type(self).__name__} must implement dec_rank")
+
+    def inc_rank(self, size: int | None, spec: Any) -> "AbstractValue":
+        """The type of a batch of values of this type."""
+        raise NotImplementedError(f"{type(self).__name__} must implement inc_rank")
+
+    def leading_axis_spec(self) -> Any:
+        """The mapping over leading axes."""
+        return 0
 
     def update(self, **changes: object) -> "AbstractValue":
         """This type with some parts replaced."""

@@ -271,6 +271,16 @@ class ShapedArray(AbstractValue):
         shape = (*self.shape[:dim], *self.shape[dim + 1 :])
         return ShapedArray(shape, self.dtype, self.weak_type, sharding=sharding)
 
+    def dec_rank(self, size: int | None, spec: int | None) -> "ShapedArray":
+        """The type of one example of a batch along a dimension, ``None`` for an array of all."""
+        return self if spec is None else self.remove_dimension(range(self.ndim)[spec])
+
+    def inc_rank(self, size: int | None, spec: int | None) -> "ShapedArray":
+        """The type of a batch along a dimension, or of an array of all examples for ``None``."""
+        if spec is None:
+            return self
+        return self.insert_dimension(range(self.ndim + 1)[spec], size)  # pyright: ignore[reportArgumentType]
+
     def to_tangent_aval(self) -> "ShapedArray":
         """The type of tangents: the same, or one of dtype float0 for integers."""
         dtype = to_tangent_dtype(self.dtype)

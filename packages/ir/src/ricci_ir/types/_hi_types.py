@@ -17,7 +17,6 @@ __all__ = [
     "HiType",
     "HiVal",
     "MappingSpec",
-    "add_parts",
     "is_hi_type",
     "register_hitype",
     "zero_parts",
@@ -27,11 +26,8 @@ __all__ = [
 # A value of a class that ``register_hitype`` registers, or a tracer that represents one.
 type HiVal = Any
 
-# The zero of a type, and the sum of two values of it, part by part.
+# The zero of a type, part by part.
 zero_parts: Hook[Callable[["HiType"], Any]] = Hook("zeros by parts", provided_by="ricci_lax")
-add_parts: Hook[Callable[["HiType", Any, Any], Any]] = Hook(
-    "sums by parts", provided_by="ricci_lax"
-)
 
 
 class MappingSpec:
@@ -91,10 +87,6 @@ class HiType(AbstractValue):
     def vspace_zero(self) -> HiVal:
         """The zero of the type; by default its parts are zeros."""
         return zero_parts.call(self)
-
-    def vspace_add(self, x: HiVal, y: HiVal) -> HiVal:
-        """The sum of two values; by default part by part."""
-        return add_parts.call(self, x, y)
 
     def dec_rank(self, size: int | None, spec: MappingSpec) -> AbstractValue:
         """The type of one example of a batch of this type."""

@@ -110,6 +110,14 @@ class AbstractRef(AbstractValue):
         """The type of references to cotangents."""
         return self.update(self.inner_aval.to_ct_aval())
 
+    def dec_rank(self, size: int | None, spec: int | None) -> "AbstractRef":
+        """The type of references to one example of a batch along a dimension."""
+        return self.update(self.inner_aval.dec_rank(size, spec))
+
+    def inc_rank(self, size: int | None, spec: int | None) -> "AbstractRef":
+        """The type of references to a batch along a dimension."""
+        return self.update(self.inner_aval.inc_rank(size, spec))
+
     def update_weak_type(self, weak_type: bool) -> "AbstractRef":
         """This type with a dtype that is weak, or not."""
         return self.update(self.inner_aval.update_weak_type(weak_type))
