@@ -26,7 +26,7 @@ class LibraryParams(dict[str, Any]):
 
     primitive: Primitive
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> object:
         for module in library_form_modules:
             import_module(module)
         form = library_forms.get(self.primitive)

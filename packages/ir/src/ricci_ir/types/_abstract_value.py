@@ -10,6 +10,10 @@ from ._type_sharding import ManualAxisType, TypeSharding
 
 __all__ = ["AbstractValue", "add_parts"]
 
+# The batch dimension of an array, or the ``MappingSpec`` of a value of several arrays; ``None`` where
+# nothing is mapped.
+type BatchSpec = Any
+
 # The sum of two values of a type, part by part.
 add_parts: Hook[Callable[["AbstractValue", Any, Any], Any]] = Hook(
     "sums by parts", provided_by="ricci_lax"
@@ -60,15 +64,15 @@ class AbstractValue:
         """The sum of two values of the type; by default part by part."""
         return add_parts.call(self, x, y)
 
-    def dec_rank(self, size: int | None, spec: Any) -> "AbstractValue":
+    def dec_rank(self, size: int | None, spec: BatchSpec) -> "AbstractValue":
         """The type of one example of a batch of this type."""
         raise NotImplementedError(f"{type(self).__name__} must implement dec_rank")
 
-    def inc_rank(self, size: int | None, spec: Any) -> "AbstractValue":
+    def inc_rank(self, size: int | None, spec: BatchSpec) -> "AbstractValue":
         """The type of a batch of values of this type."""
         raise NotImplementedError(f"{type(self).__name__} must implement inc_rank")
 
-    def leading_axis_spec(self) -> Any:
+    def leading_axis_spec(self) -> BatchSpec:
         """The mapping over leading axes."""
         return 0
 

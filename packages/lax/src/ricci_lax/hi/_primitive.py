@@ -158,7 +158,7 @@ class HiPrim:
     def dce(
         self, used_outs: ir.PyTree, live_ins: ir.PyTree
     ) -> tuple[ir.PyTree, ir.PyTree, "HiPrim | None"]:
-        """The operation without what is dead: its operands, its results and itself.
+        """The operation of the results that are used, which may take fewer arguments.
 
         Args:
           used_outs: for each part of the result, whether it is used.
