@@ -10,7 +10,7 @@ from ._type_sharding import ManualAxisType, TypeSharding
 
 __all__ = ["AbstractValue", "add_parts"]
 
-# The batch dimension of an array, or the ``MappingSpec`` of a value of several arrays; ``None`` where
+# The batch dimension of an array, the ``MappingSpec`` of a value of several arrays, or ``None`` where
 # nothing is mapped.
 type BatchSpec = Any
 
