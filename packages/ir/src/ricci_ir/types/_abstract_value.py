@@ -10,8 +10,7 @@ from ._type_sharding import ManualAxisType, TypeSharding
 
 __all__ = ["AbstractValue", "add_parts"]
 
-# The batch dimension of an array, the ``MappingSpec`` of a value of several arrays, or ``None`` where
-# nothing is mapped.
+# A batch dimension, or the ``MappingSpec`` of a value of several arrays; ``None`` if not mapped.
 type BatchSpec = Any
 
 # The sum of two values of a type, part by part.

@@ -191,8 +191,6 @@ class ShapedArray(AbstractValue):
         """This type with a dtype that is not weak."""
         return self if self._strong is None else self._strong
 
-    normalize = strip_weak_type
-
     def update_weak_type(self, weak_type: bool) -> "ShapedArray":
         """This type with a dtype that is weak, or not."""
         return self.update(weak_type=weak_type)
@@ -288,7 +286,9 @@ class ShapedArray(AbstractValue):
             return self
         return ShapedArray(self.shape, dtype, sharding=self.type_sharding)
 
-    at_least_vspace = to_tangent_aval
+    def at_least_vspace(self) -> "ShapedArray":
+        """Another name of ``to_tangent_aval``."""
+        return self.to_tangent_aval()
 
     def to_ct_aval(self) -> "ShapedArray":
         """The type of cotangents, whose ``unreduced`` and ``reduced`` mesh axes are swapped."""
