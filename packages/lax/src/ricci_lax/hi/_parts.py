@@ -134,6 +134,6 @@ def _zero(aval: ir.HiType) -> ir.PyTree:
 
 
 @ir.add_parts.provide
-def _sum(aval: ir.HiType, x: ir.PyTree, y: ir.PyTree) -> ir.PyTree:
+def _sum(aval: ir.AbstractValue, x: ir.PyTree, y: ir.PyTree) -> ir.PyTree:
     parts = zip(split(aval, x), split(aval, y), strict=True)
     return join(aval, [a if a.dtype == ir.float0 else add_any(a, b) for a, b in parts])

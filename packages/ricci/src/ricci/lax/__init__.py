@@ -25,7 +25,7 @@ _ELSEWHERE = frozenset(
         "jacfwd jacobian jacrev jit_p jvp_from_lin linear_call linear_call_p linearize_from_jvp "
         "must_fuse_call name_p pbroadcast_p platform_index_p precv_p preduced_p "
         "print_saved_residuals psend_p psum_invariant_p pure_callback pure_callback_p pvary_p "
-        "random_gamma_grad_p recomputed recomputed_in_scans reduce_scatter_p "
+        "random_gamma_grad_p recomputation_rules recomputed recomputed_in_scans reduce_scatter_p "
         "reduced_vary_cast_p remat_p reshard_p saved_residuals saving_rules sequential_vmap "
         "set_xla_metadata tangent_map_p threefry2x32_p unmap_avals unreduced_psum_p "
         "unreduced_reduce_scatter_p vary_unreduced_cast_p vjp_from_jvp vjp_from_lin vmap_rule "
