@@ -17,7 +17,8 @@ def with_recomputations(jaxpr: ir.Jaxpr, policy: Policy | None) -> ir.Jaxpr:
     Returns:
       A jaxpr of the same results, cached in the jaxpr; the jaxpr itself if there are no rules.
     """
-    if not _has_rules(jaxpr):
+    # Users' operations alone have such rules.
+    if not ir.hi_values.in_use or not _has_rules(jaxpr):
         return jaxpr
     return jaxpr.derived(("recomputations", policy), lambda: _applied(jaxpr, policy))
 
