@@ -2,11 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
 
+import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, Inlined, as_result, get_aval
 from ricci_numpy import authoring
@@ -129,27 +130,80 @@ def polynomial(x: ArrayLike, coefficients: Sequence[float]) -> Array:
     return result
 
 
-def chebyshev(x: ArrayLike, table: tuple[tuple[float, float, tuple[float, ...]], ...]) -> Array:
+type _Rows = tuple[tuple[float, float, tuple[float, ...]], ...]
+
+
+def chebyshev(x: ArrayLike, table: _Rows, *, slope: bool = True) -> Array:
     """A function approximated by Chebyshev series on adjacent intervals.
 
     Args:
       x: points between the first interval's begin and the last one's end.
       table: rows of begin, end, and coefficients of rising order.
+      slope: whether the derivative is used, which needs more terms.
     """
+    limits = tuple(end for _, end, _ in table[:-1])
+    inside = [jnp.less(x, limit) for limit in limits]
 
-    def row(begin: float, end: float, coefficients: tuple[float, ...]) -> Callable[[Array], Array]:
-        return lambda x: _clenshaw((2 * x - (begin + end)) / (end - begin), coefficients)
+    def select(values: Sequence[float]) -> ArrayLike:
+        """The entry of each point's interval; of equal entries, one number."""
+        chosen: ArrayLike = values[-1]
+        for flag, value in zip(reversed(inside), reversed(values[:-1]), strict=True):
+            chosen = value if value is chosen else jnp.where(flag, value, chosen)
+        return chosen
 
-    limits = [end for _, end, _ in table[:-1]] + [np.inf]
-    return pieces(x, *[(limit, row(*r)) for limit, r in zip(limits, table, strict=True)])
+    # One polynomial whose coefficients depend on the interval, instead of one for each interval.
+    dtype = np.dtype(get_aval(x).dtype)
+    middles, scales, columns = _monomials(table, float(np.finfo(dtype).eps), slope)
+    at: Any = jnp.multiply(jnp.subtract(x, select(middles)), select(scales))
+    result: Any = select(columns[0])
+    for column in columns[1:]:
+        result = result * at + select(column)
+    return result
 
 
-def _clenshaw(t: Array, coefficients: tuple[float, ...]) -> Array:
-    """The Chebyshev series with these coefficients at ``t``, by Clenshaw's recurrence."""
-    before, last = 0.0, jnp.full_like(t, coefficients[-1])
-    for c in coefficients[-2:0:-1]:
-        before, last = last, 2 * t * last - before + c
-    return t * last - before + coefficients[0]
+@cache
+def _monomials(
+    table: _Rows, eps: float, slope: bool
+) -> tuple[tuple[float, ...], tuple[float, ...], list[tuple[float, ...]]]:
+    """Middles and scales of the intervals, and coefficients by falling powers of (-1, 1).
+
+    Trailing coefficients are dropped that the function, and its derivative, do not need in a format
+    of spacing ``eps`` at 1. Series that fall by more than a half from term to term lose no
+    digits as polynomials.
+    """
+    lengths = []
+    for _, _, series in table:
+        weights = np.abs(series) * (np.maximum(1, np.arange(len(series))) ** 2 if slope else 1)
+        tails = np.cumsum(weights[::-1])[::-1]
+        lengths.append(int(np.count_nonzero(tails > 0.25 * eps * np.max(np.abs(series)))))
+    columns = np.zeros((max(lengths), len(table)))
+    for i, (length, (_, _, series)) in enumerate(zip(lengths, table, strict=True)):
+        columns[:length, i] = np.polynomial.chebyshev.cheb2poly(series[:length])
+    middles = tuple((begin + end) / 2 for begin, end, _ in table)
+    scales = tuple(2 / (end - begin) for begin, end, _ in table)
+    return middles, scales, [tuple(map(float, column)) for column in columns[::-1]]
+
+
+def halves(x: Array) -> tuple[Array, Array]:
+    """Two floats of half the digits of ``x``, whose sum it is and whose products are exact."""
+    limits = np.finfo(x.dtype)
+    head = lax.reduce_precision(x, limits.bits - limits.nmant - 1, (limits.nmant - 1) // 2)
+    return head, x - head
+
+
+@lax.custom_jvp
+def exp_square(x: Array) -> Array:
+    """exp(x²), to a few units of the last place also where it is large."""
+    head, tail = halves(x)
+    square = head * head
+    return jnp.exp(square) * jnp.exp(jnp.where(jnp.isinf(square), 0.0, tail * (x + head)))
+
+
+@exp_square.defjvp
+def _exp_square_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    value = exp_square(x)
+    return value, 2 * x * value * t
 
 
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:

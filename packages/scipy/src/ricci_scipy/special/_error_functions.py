@@ -10,7 +10,7 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, canonicalize_dtype
 
 from . import _error_coefficients as tables
-from ._elementwise import chebyshev, elementwise, pieces, polynomial
+from ._elementwise import chebyshev, elementwise, exp_square, pieces, polynomial
 
 __all__ = ["dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"]
 __all__ += ["owens_t", "wofz"]
@@ -79,9 +79,26 @@ def erfinv(x: ArrayLike) -> Array:
     return lax.erf_inv(x)
 
 
-def _real_erfcx(x: ArrayLike) -> Array:
-    right = lambda x: chebyshev(1 / (1 + x), tables.ERFCX) / (1 + 2 * x)
-    return pieces(x, (0.0, lambda x: 2 * jnp.exp(x * x) - right(-x)), (np.inf, right))
+@lax.custom_jvp
+def _real_erfcx(x: Array) -> Array:
+    negative = x < 0
+    size = jnp.abs(x)
+    finite = jnp.minimum(size, 1e30)
+    right = chebyshev(finite / (3 + finite), tables.ERFCX, slope=False) / (1 + 2 * size)
+    return jnp.where(negative, 2 * exp_square(jnp.where(negative, x, 0.0)) - right, right)
+
+
+@_real_erfcx.defjvp
+def _real_erfcx_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    value = _real_erfcx(x)
+    negative = x < 0
+    # The difference would cancel for positive numbers.
+    left = 2 * jnp.where(negative, x * value, 0.0) - 2 / _ROOT_PI
+    finite = jnp.where(negative, 0.0, jnp.minimum(x, 1e30))
+    y = 1 / (3 + finite)
+    right = -y * y * chebyshev(y * finite, tables.ERFCX_SLOPE)
+    return value, t * jnp.where(negative, left, right)
 
 
 @elementwise(complexes=True)
@@ -99,14 +116,14 @@ def erfcx(x: ArrayLike) -> Array:
       >>> round(float(special.erfcx(10.0)), 5)
       0.05614
 
-    Source: the variable of Shepherd and Laframboise, Math. Comp. 36 (1981) 249.
+    Source: a series in x/(3 + x), as Shepherd and Laframboise, Math. Comp. 36 (1981) 249.
     """
-    return _faddeeva(jnp.multiply(x, 1j)) if jnp.iscomplexobj(x) else _real_erfcx(x)
+    return _faddeeva(jnp.multiply(x, 1j)) if jnp.iscomplexobj(x) else _real_erfcx(cast(Array, x))
 
 
 def _real_dawson(x: ArrayLike) -> Array:
     near = lambda x: x / (1 + 2 * x * x) * chebyshev(1 / (1 + x * x), tables.DAWSON)
-    far = jnp.abs(x) > 1e6
+    far = jnp.abs(x) > 1e8
     return jnp.where(far, 0.5 / jnp.where(far, x, 1.0), near(jnp.where(far, 1.0, x)))
 
 
@@ -141,39 +158,69 @@ def _faddeeva_series(terms: int) -> tuple[float, tuple[float, ...]]:
     return scale, tuple(float(c) for c in spectrum[terms:0:-1])
 
 
-def _upper_faddeeva(z: Array) -> Array:
-    """w(z) in the upper half plane."""
-    scale, coefficients = _faddeeva_series(56)
-    below = scale - 1j * z
-    series = polynomial((scale + 1j * z) / below, coefficients)
-    return 2 * series / (below * below) + (1 / _ROOT_PI) / below
+def _upper_faddeeva(z: Array) -> tuple[Array, Array]:
+    """w(z) and its derivative in the upper half plane."""
+    scale, coefficients = _faddeeva_series(22 if z.dtype == np.complex64 else 40)
+    inverse = 1 / (scale - 1j * z)
+    ratio = (scale + 1j * z) * inverse
+    series, slope = jnp.full_like(z, coefficients[0]), jnp.zeros_like(z)
+    for c in coefficients[1:]:
+        series, slope = series * ratio + c, slope * ratio + series
+    value = (2 * series * inverse + 1 / _ROOT_PI) * inverse
+    # Derived term by term: -2z w(z) + 2i/√π would cancel for large numbers.
+    slope = (4 * scale * slope * inverse + 4 * series) * inverse + 1 / _ROOT_PI
+    return value, 1j * slope * inverse * inverse
+
+
+def _on_half_planes(z: Array) -> tuple[Array, Array, Array]:
+    """Whether numbers are in the upper half plane, whether far, and near ones to use the series."""
+    upper = lax.imag(z) >= 0
+    far = jnp.abs(z) > 1e8
+    return upper, far, jnp.where(far, 1j, jnp.where(upper, z, -z))
 
 
 @lax.custom_jvp
 def _faddeeva(z: Array) -> Array:
-    upper = lax.imag(z) >= 0
-    far = jnp.abs(z) > 1e6
-    safe = jnp.where(far, 1j, jnp.where(upper, z, -z))
-    value = jnp.where(far, 1j / (_ROOT_PI * jnp.where(far, z, 1j)), _upper_faddeeva(safe))
+    upper, far, near = _on_half_planes(z)
+    value = jnp.where(far, 1j / (_ROOT_PI * jnp.where(far, z, 1j)), _upper_faddeeva(near)[0])
     value = jnp.where(upper, value, 2 * jnp.exp(-z * z) - value)
-    x = lax.real(z)
     # On the real axis the real part may be far smaller than the imaginary part's rounding error.
-    on_axis = lax.complex(jnp.exp(-x * x), 2 / _ROOT_PI * _real_dawson(x))
-    return jnp.where(lax.imag(z) == 0, on_axis, value)
+    return jnp.where(lax.imag(z) == 0, _faddeeva_on_axis(lax.real(z)), value)
+
+
+def _faddeeva_on_axis(x: Array) -> Array:
+    return lax.complex(jnp.exp(-x * x), 2 / _ROOT_PI * _real_dawson(x))
+
+
+@lax.custom_jvp
+def _faddeeva_slope(z: Array) -> Array:
+    upper, far, near = _on_half_planes(z)
+    inverse = 1 / jnp.where(far, z, 1j)
+    slope = jnp.where(far, -1j / _ROOT_PI * inverse * inverse, _upper_faddeeva(near)[1])
+    slope = jnp.where(upper, slope, slope - 4 * z * jnp.exp(-z * z))
+    x = lax.real(z)
+    on_axis = lax.complex(-2 * x * jnp.exp(-x * x), lax.imag(slope))
+    return jnp.where(lax.imag(z) == 0, on_axis, slope)
 
 
 @_faddeeva.defjvp
 def _faddeeva_jvp(primals, tangents):
     (z,), (t,) = primals, tangents
-    value = _faddeeva(z)
-    return value, t * (-2 * z * value + 2j / _ROOT_PI)
+    return _faddeeva(z), t * _faddeeva_slope(z)
+
+
+@_faddeeva_slope.defjvp
+def _faddeeva_slope_jvp(primals, tangents):
+    (z,), (t,) = primals, tangents
+    slope = _faddeeva_slope(z)
+    return slope, t * (-2 * (z * slope + _faddeeva(z)))
 
 
 @elementwise(complexes=True)
 def _wofz(z: Array) -> Array:
     if jnp.iscomplexobj(z):
         return _faddeeva(z)
-    return _faddeeva(lax.complex(z, jnp.zeros_like(z)))
+    return _faddeeva_on_axis(z)
 
 
 def wofz(z: ArrayLike) -> Array:

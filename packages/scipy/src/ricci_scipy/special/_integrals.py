@@ -12,7 +12,7 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike
 
 from . import _integral_coefficients as tables
-from ._elementwise import chebyshev, elementwise, pieces, polynomial
+from ._elementwise import chebyshev, elementwise, halves, pieces, polynomial
 
 __all__ = ["exp1", "expi", "expn", "fresnel", "sici", "spence"]
 
@@ -216,16 +216,44 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     return jnp.where(x < 0, -si, si), ci
 
 
-_TURN = np.pi / 2
-_S_SERIES = _falling(
-    [
-        (-1) ** k * _TURN ** (2 * k + 1) / (natural_factorial(2 * k + 1) * (4 * k + 3))
-        for k in range(17)
-    ]
-)
-_C_SERIES = _falling(
-    [(-1) ** k * _TURN ** (2 * k) / (natural_factorial(2 * k) * (4 * k + 1)) for k in range(17)]
-)
+@lax.custom_jvp
+def _fresnel(x: Array) -> tuple[Array, Array]:
+    size = jnp.abs(x)
+    near = size < 1.6
+    a = jnp.where(near, size, 1.0)
+    square = a * a
+    fourth = square * square
+    s_near = square * a * chebyshev(fourth, tables.FRESNEL_SINE_SERIES, slope=False)
+    c_near = a * chebyshev(fourth, tables.FRESNEL_COSINE_SERIES, slope=False)
+    sine, cosine, end = _fresnel_slopes(size)
+    b = jnp.where(near | end, 1.6, size)
+    square = b * b
+    # The auxiliary functions f and g vary slowly (DLMF 7.5.3, 7.5.4).
+    u = 1 / (2 + square)
+    f = chebyshev(u, tables.FRESNEL_SINE, slope=False) / (np.pi * b)
+    g = chebyshev(u, tables.FRESNEL_COSINE, slope=False) / (np.pi**2 * b * square)
+    s = jnp.where(near, s_near, jnp.where(end, 0.5, 0.5 - f * cosine - g * sine))
+    c = jnp.where(near, c_near, jnp.where(end, 0.5, 0.5 + f * sine - g * cosine))
+    negative = x < 0
+    return jnp.where(negative, -s, s), jnp.where(negative, -c, c)
+
+
+def _fresnel_slopes(x: Array) -> tuple[Array, Array, Array]:
+    """sin(π x²/2) and cos(π x²/2), and whether |x| is so large that x² is a multiple of 4."""
+    end = jnp.abs(x) >= 2 / float(jnp.finfo(x.dtype).eps)
+    # π x²/2 modulo 2π: the remainder of x² by 4 is exact, that of a multiple of π would not be.
+    head, tail = halves(jnp.where(end, 0.0, x))
+    four = jnp.full_like(x, 4.0)
+    turns = lax.rem(head * head, four) + (lax.rem(2 * head * tail, four) + tail * tail)
+    angle = np.pi / 2 * turns
+    return jnp.sin(angle), jnp.cos(angle), end
+
+
+@_fresnel.defjvp
+def _fresnel_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    sine, cosine, _ = _fresnel_slopes(x)
+    return _fresnel(x), (t * sine, t * cosine)
 
 
 @elementwise()
@@ -245,26 +273,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
 
     Source: DLMF 7.2.7.
     """
-    x = cast(Array, x)
-    size = jnp.abs(x)
-    near = size < 1.6
-    a = jnp.where(near, size, 1.0)
-    fourth = a * a * a * a
-    s_near = a * a * a * polynomial(fourth, _S_SERIES)
-    c_near = a * polynomial(fourth, _C_SERIES)
-    # Beyond this the integrals have reached their limit in either dtype.
-    end = size > 1e8
-    b = jnp.where(near | end, 1.6, size)
-    u = 1 / (b * b * b * b)
-    f = chebyshev(u, tables.FRESNEL_SINE) / (np.pi * b)
-    g = chebyshev(u, tables.FRESNEL_COSINE) / (np.pi**2 * b * b * b)
-    # π b² / 2 modulo 2π: the remainder of b² by 4 is exact, that of a multiple of π would not be.
-    angle = _TURN * lax.rem(b * b, jnp.full_like(b, 4.0))
-    sine, cosine = jnp.sin(angle), jnp.cos(angle)
-    s = jnp.where(near, s_near, jnp.where(end, 0.5, 0.5 - f * cosine - g * sine))
-    c = jnp.where(near, c_near, jnp.where(end, 0.5, 0.5 + f * sine - g * cosine))
-    negative = x < 0
-    return jnp.where(negative, -s, s), jnp.where(negative, -c, c)
+    return _fresnel(cast(Array, x))
 
 
 def bernoulli_numbers(n: int) -> list[Fraction]:
