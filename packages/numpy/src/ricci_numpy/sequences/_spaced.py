@@ -174,17 +174,27 @@ def _between(
 ) -> ir.Array:
     shape = np.shape(start)
     real = np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
-    fractions = lax.iota(real, count)
-    along = tuple(count if i == axis else 1 for i in range(len(shape) + 1))
-    if len(along) > 1:
-        fractions = lax.reshape(fractions, along)
-    fractions = convert(lax.div(fractions, strong_constant(real, count)), dtype)
-    one = strong_constant(dtype, 1)
+    # Small floats are computed as float32, whose integers are exact.
+    real = np.dtype(np.float32) if real.itemsize < 4 else real
+    wide = dtype if dtype in COMPLEX_DTYPES else real
+    # A number is (start · (count - i) + stop · i) / count, all scaled by a power of two so that it
+    # does not overflow: the weights are exact, and between integers so is the sum.
+    total = strong_constant(real, count)
+    exact = isinstance(count, int)
+    scale = strong_constant(real, 2.0 ** -count.bit_length()) if exact else lax.reciprocal(total)
+    of_stop = lax.mul(lax.iota(real, count), scale)
+    of_start = lax.sub(lax.mul(total, scale), of_stop)
+    # A sum of arrays, since XLA multiplies by the rounded reciprocal of a constant.
+    divisor = lax.add(of_start, of_stop)
     thin = (*shape[:axis], 1, *shape[axis:])
-    # start·(1 − t) + stop·t rather than start + t·(stop − start): the difference of large ends of
-    # opposite signs could overflow.
-    low = lax.mul(lax.reshape(start, thin), lax.sub(one, fractions))
-    result = lax.add(low, lax.mul(lax.reshape(stop, thin), fractions))
+    along = tuple(count if i == axis else 1 for i in range(len(thin)))
+    weights = [of_start, of_stop, divisor]
+    if len(along) > 1:
+        weights = [lax.reshape(x, along) for x in weights]
+    of_start, of_stop, divisor = (convert(x, wide) for x in weights)
+    first, last = (lax.reshape(convert(x, wide), thin) for x in (start, stop))
+    result = lax.add(lax.mul(first, of_start), lax.mul(last, of_stop))
+    result = convert(lax.div(result, divisor), dtype)
     # The end is appended as it is, so that it is exact whatever rounding does.
     if endpoint:
         other_dims = tuple(i for i in range(len(thin)) if i != axis)
