@@ -122,8 +122,11 @@ EXPECTED: list[Expected] = [
              "abs(4) add(14) and(6) * digamma(2) * while(2) y=-1", _GAMMA),
     Expected("igamma igammac", "jaxpr", "*", "and broadcast_in_dim eq(2) select_n", _NOTHING,
              "the density of order 1 is finite at 0"),
-    Expected("betainc", "jaxpr", "*", "and(2) broadcast_in_dim(2) eq(4) select_n(2)", _NOTHING,
-             "the density is finite where an exponent is 0"),
+    Expected("betainc", "jaxpr", "*",
+             "abs(8) add(58) and(8) broadcast_in_dim(95) div(8) eq(4) exp ge(5) gt(3) "
+             "is_finite(2) lgamma(3) log(6) log1p(3) lt(9) mul(75) neg(4) or select_n(23) sqrt "
+             "sub(18)", _NOTHING,
+             "the density is finite where an exponent is 0, and exact for large parameters"),
     Expected("broadcast_shapes", "value", "eager", "a value", "AssertionError: ",
              "no shapes broadcast to (), as in NumPy"),
     Expected("conv_*shape_tuple", "dtype", "eager", "int", "int64", _TUPLE),

@@ -11,6 +11,7 @@ from ricci_lax.structure._operand_types import floating
 from ricci_stablehlo import Lowering, Value, traced
 
 from . import _iterations as iterations
+from ._beta_factor import has_large_parameter, large_beta_factor
 from ._functions import lgamma
 
 __all__ = ["betainc", "regularized_incomplete_beta_p"]
@@ -65,11 +66,27 @@ def _log_beta(a, b):
     return sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
 
 
+def _beta_factor(a, b, x):
+    """x^a (1 - x)^b / B(a, b); only where both parameters are positive and x is between 0 and 1."""
+    plain = exp(sub(add(mul(a, log(x)), mul(b, log1p(neg(x)))), _log_beta(a, b)))
+    large = _large(a, b, x)
+    return select(large, large_beta_factor(*_for_factor(large, a, b, x)), plain)
+
+
+def _large(a, b, x):
+    return bitwise_and(_inside_beta(a, b, x), has_large_parameter(a, b))
+
+
+def _for_factor(large, a, b, x):
+    # The others get parameters of which derivatives are finite.
+    ten, half = filled_like(x, 10), filled_like(x, 0.5)
+    return select(large, a, ten), select(large, b, ten), select(large, x, half)
+
+
 def _beta(a, b, x, fraction):
     zero, one, infinite = (filled_like(x, v) for v in (0, 1, float("inf")))
     swap = _mirrored(a, b, x)
-    front = exp(sub(add(mul(a, log(x)), mul(b, log1p(neg(x)))), _log_beta(a, b)))
-    part = div(mul(front, fraction), select(swap, b, a))
+    part = div(mul(_beta_factor(a, b, x), fraction), select(swap, b, a))
     value = select(swap, sub(one, part), part)
     # All the mass sits at 0 or at 1 if a parameter is 0 or infinite; not if both are.
     at_zero, at_one = (
@@ -94,7 +111,11 @@ def _beta_density(t, a, b, x):
     norm = _log_beta(a, b)
     right = iterations.times_log(sub(b, one), log1p(neg(x)))
     left = iterations.times_log(sub(a, one), log(x))
-    return mul(exp(sub(add(right, left), norm)), t)
+    plain = exp(sub(add(right, left), norm))
+    large = _large(a, b, x)
+    p, q, y = _for_factor(large, a, b, x)
+    density = div(large_beta_factor(p, q, y), mul(y, sub(filled_like(y, 1), y)))
+    return mul(select(large, density, plain), t)
 
 
 def _no_parameter_derivative(t, a, b, x):

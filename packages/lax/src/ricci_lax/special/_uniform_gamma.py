@@ -31,7 +31,7 @@ _SECOND = (
     *(0.00020576131687242798, -4.018775720164609e-07, -1.8098550334489977e-05),
 )
 # μ - log(1 + μ) = μ² (1/2 - μ/3 + μ²/4 - ...)
-_LOGARITHM = tuple((-1.0) ** k / (k + 2) for k in range(18))
+LOGARITHM = tuple((-1.0) ** k / (k + 2) for k in range(18))
 _REACH = 0.1
 
 
@@ -60,7 +60,7 @@ def uniform_gamma(a: Array, x: Array, *, upper: bool) -> Array:
     a = select(inside, a, filled_like(a, 1e6))
     x = select(inside, x, filled_like(x, 1e6))
     mu = div(sub(x, a), a)
-    half_square = mul(mul(mu, mu), polynomial_of(_LOGARITHM, mu))
+    half_square = mul(mul(mu, mu), polynomial_of(LOGARITHM, mu))
     eta = mul(sign(mu), sqrt(mul(half_square, filled_like(mu, 2.0))))
     series = add(polynomial_of(_FIRST, eta), div(polynomial_of(_SECOND, eta), a))
     density = div(exp(neg(mul(a, half_square))), sqrt(mul(a, filled_like(a, 2 * np.pi))))

@@ -1,0 +1,63 @@
+"""The factor x^a (1 - x)^b / B(a, b) of the incomplete beta function, of large parameters.
+
+Its logarithm is a small difference of large numbers. With e = b x - a (1 - x), u = e / a and
+v = -e / b it is -a (u - log(1 + u)) - b (v - log(1 + v)) + log(a b / (2π (a + b))) / 2, and the
+difference of the remainders of Stirling's series (Didonato and Morris, 1992).
+"""
+
+import numpy as np
+
+from ricci_ir import Array, ArrayLike
+from ricci_lax.elementwise._arithmetic import abs, div, mul
+from ricci_lax.elementwise._comparison import bitwise_or, ge, lt, select
+from ricci_lax.elementwise._factories import filled_like
+from ricci_lax.elementwise._linear import add, neg, sub
+from ricci_lax.elementwise._transcendental import exp, log, log1p, sqrt
+
+from ._functions import lgamma
+from ._uniform_gamma import LOGARITHM, polynomial_of
+
+_LEAST = 10.0
+# The remainder of Stirling's series for log Γ, over 1/z, by powers of 1/z².
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+
+
+def has_large_parameter(a: Array, b: Array) -> ArrayLike:
+    """Whether the logarithms of the gamma functions would cancel, elementwise."""
+    least = filled_like(a, _LEAST)
+    return bitwise_or(ge(a, least), ge(b, least))
+
+
+def _stirling_remainder(z: Array) -> Array:
+    large = ge(z, filled_like(z, _LEAST))
+    inverse = div(filled_like(z, 1), select(large, z, filled_like(z, _LEAST)))
+    series = mul(inverse, polynomial_of(_STIRLING, mul(inverse, inverse)))
+    small = select(large, filled_like(z, 1), z)
+    main = sub(mul(sub(small, filled_like(z, 0.5)), log(small)), small)
+    main = add(main, filled_like(z, 0.5 * float(np.log(2 * np.pi))))
+    return select(large, series, sub(lgamma(small), main))
+
+
+def _exponent(a: Array, excess: Array, direct: Array) -> Array:
+    """a log(1 + u) - excess for u = excess / a; ``direct`` is log(1 + u), less exact near 0."""
+    zero = filled_like(a, 0)
+    u = div(excess, a)
+    medium = select(lt(abs(u), filled_like(a, 0.5)), u, zero)
+    small = select(lt(abs(u), filled_like(a, 0.1)), u, zero)
+    logarithm = select(lt(abs(u), filled_like(a, 0.5)), log1p(medium), direct)
+    near = neg(mul(mul(mul(a, small), small), polynomial_of(LOGARITHM, small)))
+    far = sub(mul(a, logarithm), excess)
+    return select(lt(abs(u), filled_like(a, 0.1)), near, far)
+
+
+def large_beta_factor(a: Array, b: Array, x: Array) -> Array:
+    """x^a (1 - x)^b / B(a, b) for positive parameters, one of them large, and 0 < x < 1."""
+    one, total = filled_like(x, 1), add(a, b)
+    mean = div(a, total)
+    excess = sub(mul(x, b), mul(a, sub(one, x)))
+    left = _exponent(a, excess, sub(log(x), log(mean)))
+    right = _exponent(b, neg(excess), sub(log1p(neg(x)), log(div(b, total))))
+    remainder = sub(_stirling_remainder(total), _stirling_remainder(a))
+    remainder = sub(remainder, _stirling_remainder(b))
+    root = sqrt(mul(mul(mean, b), filled_like(x, 0.5 / np.pi)))
+    return mul(root, exp(add(add(left, right), remainder)))
