@@ -1,12 +1,15 @@
 """Errors: their classes, their messages, and the tracebacks they leave with."""
 
+import sys
 import traceback
+from types import ModuleType
 
 import pytest
 
 from ricci_ir import _errors as errors
 from ricci_ir import _traceback_filtering as boundaries
-from ricci_ir import register_exclusion, register_internal_module
+from ricci_ir import _source as source
+from ricci_ir import register_exclusion, register_inclusion, register_internal_module
 from ricci_ir._config import traceback_filtering
 
 # Base classes as in JAX.
@@ -209,3 +212,19 @@ def test_only_text_is_a_path_of_frames_to_leave_out():
         register_exclusion(3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="mine"):
         boundaries.api_boundary(lambda: (_ for _ in ()).throw(ValueError("mine")))()
+    with pytest.raises(TypeError, match="is a str, got 3"):
+        register_inclusion(3)  # pyright: ignore[reportArgumentType]
+
+
+def test_included_files_of_an_internal_package_are_the_users(library, monkeypatch):
+    del library  # it makes the package internal
+    monkeypatch.setattr(source, "_included_paths", [])
+    for name in ("hidden_library.first", "hidden_library.second"):
+        module = ModuleType(name)
+        module.__file__ = f"/kernels/{name}.py"
+        monkeypatch.setitem(sys.modules, name, module)
+        assert source.is_internal_module(name)
+    register_inclusion("/kernels/hidden_library.first")
+    assert not source.is_internal_module("hidden_library.first")
+    assert source.is_internal_module("hidden_library.second")
+    source._internal_modules.clear()

@@ -12,6 +12,7 @@ from jax._src import core, lib, sharding_impls
 from jax._src.lax import control_flow
 from jax._src.numpy import einsum as private_einsum
 from jax._src.numpy import util
+from jax._src.random import prng, threefry2x32
 from jax._src.typing import ArrayLike, DTypeLike, SupportsDType
 from jax._src.util import weakref_lru_cache
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
@@ -129,3 +130,21 @@ def test_names_that_libraries_reach_through_a_module():
     assert all(kind is not None for kind in (ArrayLike, DTypeLike, SupportsDType))
     eqn = jax.make_jaxpr(lambda x: x + 1.0)(1.0).eqns[0]
     assert eqn.replace(primitive=jax.lax.sub_p).primitive is jax.lax.sub_p
+
+
+def test_a_registered_generator_is_selected_by_its_name():
+    impl = prng.PRNGImpl(
+        key_shape=(2,),
+        seed=threefry2x32.threefry_seed,
+        split=threefry2x32.threefry_split,
+        random_bits=threefry2x32.threefry_random_bits,
+        fold_in=threefry2x32.threefry_fold_in,
+        name="words_of_threefry",
+        tag="wot",
+    )
+    prng.register_prng(impl)
+    key, same = jax.random.key(3, impl="words_of_threefry"), jax.random.key(3, impl="threefry2x32")
+    assert str(key.dtype) == "key<wot>"
+    for draw in (jax.random.bits, lambda k: jax.random.normal(jax.random.split(k)[1], 3)):
+        for run in (draw, jax.jit(draw), draw):
+            np.testing.assert_array_equal(run(key), run(same))

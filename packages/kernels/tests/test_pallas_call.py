@@ -365,3 +365,9 @@ def test_the_reference_backend_evaluates_kernels():
     reference = pytest.importorskip("ricci_reference", reason="another backend")
     with ir.use_backend(reference.reference_backend):
         np.testing.assert_array_equal(call(double, **HALVES)(X), X * 2)
+
+
+def test_keywords_of_an_estimated_function_are_static():
+    f = lambda x, *, power, negative=False: -x if negative else lax.integer_pow(x, power)
+    assert pl.estimate_cost(f, X, power=4).flops == 3 * X.size
+    assert pl.estimate_cost(f, X, power=4, negative=True).flops == X.size

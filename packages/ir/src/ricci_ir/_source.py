@@ -20,6 +20,7 @@ __all__ = [
     "is_internal_module",
     "no_origin",
     "register_exclusion",
+    "register_inclusion",
     "register_internal_module",
     "shown_file",
     "Source",
@@ -129,6 +130,7 @@ class ExcludedPaths(list[str]):
 
 
 excluded_paths: ExcludedPaths = ExcludedPaths()
+_included_paths: list[str] = []
 
 
 def register_exclusion(path: str) -> None:
@@ -139,15 +141,27 @@ def register_exclusion(path: str) -> None:
     excluded_paths.append(path)
 
 
+def register_inclusion(path: str) -> None:
+    """Treat a file, or all files whose paths begin with ``path``, as the user's code.
+
+    This takes precedence over ``register_exclusion`` and over the package of the file.
+    """
+    if not isinstance(path, str):
+        raise TypeError(f"a path of frames to include is a str, got {path!r}")
+    _included_paths.append(path)
+    _internal_modules.clear()
+
+
 def is_internal_module(name: str | None) -> bool:
     """Whether a module is part of Ricci (or of the machinery under it) rather than the user's."""
     internal = _internal_modules.get(name)
     if internal is None:
         root = (name or "").partition(".")[0]
         internal = root in _internal_roots or root.startswith("ricci_")
-        if not internal and excluded_paths:
-            file = getattr(sys.modules.get(name or ""), "__file__", None)
-            internal = file is not None and file.startswith(tuple(excluded_paths))
+        if _included_paths or excluded_paths:
+            file = getattr(sys.modules.get(name or ""), "__file__", None) or ""
+            internal = internal or file.startswith(tuple(excluded_paths))
+            internal = internal and not file.startswith(tuple(_included_paths))
         _internal_modules[name] = internal
     return internal
 

@@ -1,5 +1,9 @@
 """Random number generators: Threefry, XLA's, other ciphers, and user-defined ones."""
 
+from ricci_random.keys._key_type import GeneratorSpec as GeneratorSpec
+from ricci_random.keys._key_type import find_generator as find_generator
+from ricci_random.keys._key_type import register_generator as register_generator
+
 from . import _cipher_generators as _cipher_generators
 from ._custom_generators import define_prng_impl as define_prng_impl
 from ._custom_generators import random_seed as random_seed
