@@ -7,8 +7,8 @@ from types import ModuleType
 import pytest
 
 from ricci_ir import _errors as errors
-from ricci_ir import _traceback_filtering as boundaries
 from ricci_ir import _source as source
+from ricci_ir import _traceback_filtering as boundaries
 from ricci_ir import register_exclusion, register_inclusion, register_internal_module
 from ricci_ir._config import traceback_filtering
 
