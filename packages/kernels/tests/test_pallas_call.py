@@ -371,3 +371,33 @@ def test_keywords_of_an_estimated_function_are_static():
     f = lambda x, *, power, negative=False: -x if negative else lax.integer_pow(x, power)
     assert pl.estimate_cost(f, X, power=4).flops == 3 * X.size
     assert pl.estimate_cost(f, X, power=4, negative=True).flops == X.size
+
+
+def test_index_maps_get_absent_scalars():
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=2,
+        grid=(2,),
+        in_specs=[pl.BlockSpec((4,), lambda i, first, second: (1 - i if first is None else i,))],
+        out_specs=pl.BlockSpec((4,), lambda i, *_: (i,)),
+    )
+
+    def kernel(first, second, x, out):
+        assert first is None and second is None
+        double(x, out)
+
+    result = call(kernel, grid_spec=spec)(None, None, X)
+    np.testing.assert_array_equal(result, 2 * np.roll(X, 4))
+
+
+def test_views_of_references_show_their_indices():
+    def kernel(x, out):
+        view = x.at[pl.ds(pl.program_id(0), 4, 2), 1]
+        (indexer,) = view.transforms
+        rows, column = indexer.indices
+        assert (rows.size, rows.stride, column) == (4, 2, 1)
+        assert isinstance(rows, pl.Slice)
+        assert pl.Slice.from_slice(slice(1, None, 3), 8) == pl.Slice(1, 3, 3)
+        out[...] = view[...] + rows.start.astype(np.float32)
+
+    x = X.repeat(2).reshape(8, 2)
+    np.testing.assert_array_equal(call(kernel, (4,), grid=(1,))(x), x[::2, 1])

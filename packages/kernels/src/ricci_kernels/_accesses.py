@@ -131,7 +131,7 @@ def optional[T](operands: Sequence[T], *flags: bool) -> tuple[list[T | None], li
 def _parts(ref: Reference) -> tuple[ir.Ref, Forms, tuple[ir.ArrayLike, ...]]:
     """A view's reference, the forms of its indices, and their operands."""
     if isinstance(ref, TransformedRef):
-        return ref.ref, ref.transforms, ref.operands
+        return ref.ref, ref.forms, ref.operands
     return ref, (), ()
 
 
@@ -140,9 +140,9 @@ def _positions(ref: Reference) -> tuple[Any, ...] | None:
 
     They have the shape of the view.
     """
-    if not isinstance(ref, TransformedRef) or len(ref.transforms) != 1:
+    if not isinstance(ref, TransformedRef) or len(ref.forms) != 1:
         return None
-    (form,) = ref.transforms
+    (form,) = ref.forms
     operands = iter(ref.operands)
     arrays = []
     for part in form:

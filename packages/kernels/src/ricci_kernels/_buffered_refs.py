@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_numpy as jnp
-from ricci_numpy.authoring import Window
+from ricci_lax.authoring import Window
 from ricci_pytree import register_pytree_node
 
 from ._accesses import Reference

@@ -36,7 +36,7 @@ def flattened(references: Sequence[Reference]) -> tuple[list[Any], Forms]:
         if place == len(operands):
             operands.append(whole)
         positions += ref.operands if is_view else ()
-        forms.append((place, tuple(ref.transforms) if is_view else ()))
+        forms.append((place, tuple(ref.forms) if is_view else ()))
     return [*operands, *positions], tuple(forms)
 
 

@@ -202,7 +202,7 @@ def _traced_map(
 
     def flat(*args: Any) -> list[Any]:
         position, refs = args[:rank], args[rank:]
-        prefetched = tree_unflatten(scalar_tree, refs) if refs else ()
+        prefetched = tree_unflatten(scalar_tree, refs)
         # program_id inside of an index map is the argument itself, not an operation of the kernel.
         frame = Frame(tuple(grid), lambda axis: position[axis])
         result = entered(frame, None, lambda: index_map(*position, *prefetched))

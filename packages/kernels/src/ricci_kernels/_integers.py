@@ -4,7 +4,7 @@ from math import prod
 from typing import Any
 
 import ricci_ir as ir
-from ricci_numpy.authoring import Window as Slice
+from ricci_lax.authoring import Window as Slice
 from ricci_numpy.authoring import ds as _ds
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_numpy.authoring import Window
+from ricci_lax.authoring import Window
 
 from ._accesses import masked_store
 from ._buffered_refs import BufferedRef

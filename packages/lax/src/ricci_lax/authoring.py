@@ -36,6 +36,7 @@ from .random_bits._threefry import threefry2x32_p as threefry2x32_p
 from .reductions._approximate_top_k import reduced_size as reduced_size
 from .reductions._axis_reductions import highest as highest
 from .reductions._axis_reductions import lowest as lowest
+from .refs._indexing import Window as Window
 from .rules._checkify import checks_division as checks_division
 from .rules._checkify import checks_nan as checks_nan
 from .rules._checkify import makes_no_nan as makes_no_nan

@@ -20,7 +20,6 @@ from ._promotion import promote_args_numeric as promote_args_numeric
 from ._promotion import promote_dtypes as promote_dtypes
 from ._promotion import promote_dtypes_inexact as promote_dtypes_inexact
 from ._promotion import promote_dtypes_numeric as promote_dtypes_numeric
-from .indexing._entries import Window as Window
 from .indexing._entries import ds as ds
 from .linalg._decompositions import adjoint as adjoint
 from .linalg._decompositions import matrices as matrices

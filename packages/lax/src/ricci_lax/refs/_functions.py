@@ -9,7 +9,7 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_pytree import register_pytree_node
 
 from . import _primitives as primitives
-from ._indexing import Form, read_index
+from ._indexing import Form, Indexer, indices_of, read_index, split_operands
 
 __all__ = ["TransformedRef", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref"]
 __all__ += ["set", "swap"]
@@ -23,23 +23,29 @@ class TransformedRef:
 
     Attributes:
       ref: the reference.
-      transforms: the forms of its indices, one after the other.
+      forms: the forms of its indices, one after the other.
       operands: the positions in these that are operands.
     """
 
-    __slots__ = ("operands", "ref", "transforms")
+    __slots__ = ("forms", "operands", "ref")
 
-    def __init__(self, ref: Any, transforms: tuple[Form, ...], operands: tuple[ir.ArrayLike, ...]):
+    def __init__(self, ref: Any, forms: tuple[Form, ...], operands: tuple[ir.ArrayLike, ...]):
         self.ref: ir.Ref = ref
-        self.transforms: tuple[Form, ...] = transforms
+        self.forms: tuple[Form, ...] = forms
         self.operands: tuple[ir.ArrayLike, ...] = operands
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the part."""
         avals = tuple(map(ir.get_aval, (self.ref, *self.operands)))
-        part: Any = primitives.get_p.result_avals(avals, {"transforms": self.transforms})
+        part: Any = primitives.get_p.result_avals(avals, {"transforms": self.forms})
         return part.shape
+
+    @property
+    def transforms(self) -> tuple[Indexer, ...]:
+        """The indices, one after the other, with their positions."""
+        groups = split_operands(self.forms, self.operands)
+        return tuple([Indexer(indices_of(f, xs)) for f, xs in zip(self.forms, groups, strict=True)])
 
     @property
     def dtype(self) -> Any:
@@ -90,7 +96,7 @@ def _view_of_leaves(transforms: tuple[Form, ...], leaves: Any) -> TransformedRef
 
 
 register_pytree_node(
-    TransformedRef, lambda view: ((view.ref, *view.operands), view.transforms), _view_of_leaves
+    TransformedRef, lambda view: ((view.ref, *view.operands), view.forms), _view_of_leaves
 )
 
 
@@ -120,11 +126,11 @@ def _located(
     if index is None or index is Ellipsis:
         if view is None:
             return base, (), ()
-        return base, view.transforms, view.operands
+        return base, view.forms, view.operands
     form, operands = read_index(ref.shape, index)
     if view is None:
         return base, (form,), tuple(operands)
-    return base, (*view.transforms, form), (*view.operands, *operands)
+    return base, (*view.forms, form), (*view.operands, *operands)
 
 
 def get(ref: ir.Ref | TransformedRef, idx: Any = None) -> ir.Array:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from operator import index as as_int
-from typing import Any
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -18,6 +18,26 @@ from ricci_lax.structure import expand_dims, squeeze
 ONE = "one"  # a single position
 WINDOW = "window"  # positions at equal distances
 ARRAY = "array"  # the positions in an array of integers
+
+
+class Window(NamedTuple):
+    """An index for consecutive elements whose position may be traced.
+
+    Attributes:
+      start: the first element, an int or an integer array of rank 0.
+      size: how many.
+      stride: the distance between elements.
+    """
+
+    start: SupportsIndex
+    size: int
+    stride: int = 1
+
+    @classmethod
+    def from_slice(cls, slc: slice, size: int) -> "Window":
+        """Return the window of a slice with a positive step of a dimension of a size."""
+        start, stop, step = slc.indices(size)
+        return cls(start, len(range(start, stop, step)), step)
 
 
 class Part(ir.TupleRecord):
@@ -77,7 +97,7 @@ def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ArrayLike
 def _read_part(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Part:
     if isinstance(part, slice):
         return _read_slice(part, size, axis)
-    if type(part).__name__ == "Window":
+    if isinstance(part, Window):
         return _read_window(part, size, axis, operands)
     if isinstance(part, list | tuple):
         part = np.asarray(part)
@@ -141,7 +161,7 @@ def _read_slice(part: slice, size: int, axis: int) -> Part:
     return Part(WINDOW, start, max(-((start - stop) // step), 0), step)
 
 
-def _read_window(part: Any, size: int, axis: int, operands: list[ArrayLike]) -> Part:
+def _read_window(part: Window, size: int, axis: int, operands: list[ArrayLike]) -> Part:
     start, span = part.start, (part.size - 1) * part.stride + 1 if part.size else 0
     concrete = not isinstance(start, Tracer)
     if concrete and not ir.is_symbolic_dim(size) and not 0 <= int(start) <= size - span:
@@ -268,6 +288,28 @@ def split_operands(
         groups.append(operands[start:end])
         start = end
     return groups
+
+
+class Indexer(NamedTuple):
+    """One index of a view.
+
+    Attributes:
+      indices: for each dimension an integer, a ``Window``, or an array of integers.
+    """
+
+    indices: tuple[Any, ...]
+
+
+def indices_of(form: Form, operands: Sequence[ArrayLike]) -> tuple[Any, ...]:
+    """The integers, windows and arrays of an index."""
+    positions = iter(operands)
+    starts = [next(positions) if part.start is None else part.start for part in form]
+    return tuple(
+        [
+            Window(start, part.size, part.step) if part.kind == WINDOW else start
+            for part, start in zip(form, starts, strict=True)
+        ]
+    )
 
 
 def index_text(form: Form, names: Sequence[str]) -> str:

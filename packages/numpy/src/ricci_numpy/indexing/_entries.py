@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, SupportsIndex, overload
 import numpy as np
 
 import ricci_ir as ir
+from ricci_lax.authoring import Window
 from ricci_numpy._promotion import as_operand, convert
 from ricci_numpy.arrays._creation import asarray
 
@@ -16,20 +17,6 @@ SLICE = 2  # (SLICE, start, size, step, limit): start is the first element's pos
 NEW = 3  # (NEW,): a new dimension of size 1
 ARRAY = 4  # (ARRAY, x): an integer array of rank 1 or more
 WINDOW = 5  # (WINDOW, start, size): consecutive elements, the start an integer array of rank 0
-
-
-class Window(NamedTuple):
-    """An index for consecutive elements whose position may be traced.
-
-    Attributes:
-      start: the first element, an int or an integer array of rank 0.
-      size: how many.
-      stride: the distance between elements.
-    """
-
-    start: SupportsIndex
-    size: int
-    stride: int = 1
 
 
 @overload
