@@ -61,6 +61,12 @@ def test_cores_are_those_of_the_device():
         )
 
 
+def test_figures_are_those_of_a_described_device_without_axes():
+    device = AbstractDevice("TPU v5e", 1, "tpu")
+    with ir.current_mesh(AbstractMesh((), (), abstract_device=device)):
+        assert tpu.is_tpu_device() and tpu.get_tpu_info().generation == 5
+
+
 def test_other_devices_have_no_figures_of_tpus():
     with pytest.raises(ValueError, match="Unsupported TPU device kind: cpu"):
         tpu.get_tpu_info()

@@ -17,7 +17,7 @@ from ricci_parallel import (
     use_abstract_mesh,
     with_sharding_constraint,
 )
-from ricci_xla import AbstractMesh, AxisType, Mesh, NamedSharding, P, devices, jit
+from ricci_xla import AbstractDevice, AbstractMesh, AxisType, Mesh, NamedSharding, P, devices, jit
 
 ONES = np.ones(8, np.float32)
 
@@ -273,3 +273,15 @@ def test_a_mesh_of_one_device(eight_devices):
         y = mul(ONES, ONES)
         assert y.sharding == NamedSharding(one, P()) and y.committed
         assert device_put(ONES, P("x")).sharding == NamedSharding(one, P("x"))
+
+
+def test_a_mesh_without_axes_describes_a_device():
+    device = AbstractDevice("TPU v5e", 1, "tpu")
+    with use_abstract_mesh(AbstractMesh((), (), abstract_device=device)):
+        assert get_abstract_mesh().abstract_device == device
+        for run in (sin, jit(sin), jit(vmap(sin)), grad(lambda x: reduce_sum(sin(x), (0,)))):
+            assert run(ONES).shape == (8,)
+        with use_abstract_mesh(AbstractMesh((4,), ("x",))):
+            assert get_abstract_mesh().size == 4
+        with use_abstract_mesh(AbstractMesh((), ())):
+            assert get_abstract_mesh().empty

@@ -119,12 +119,15 @@ class use_abstract_mesh:
 
     def __enter__(self) -> None:
         current: AbstractMesh | None = current_mesh.value
-        if current is not None and not self.mesh.empty and current.size != self.mesh.size:
+        is_sized = current is not None and not current.empty and not self.mesh.empty
+        if is_sized and current.size != self.mesh.size:
             raise ValueError(
                 f"use_abstract_mesh cannot change the number of devices: {current} is in force, of "
                 f"size {current.size}, but {self.mesh} has size {self.mesh.size}."
             )
-        block = current_mesh(None if self.mesh.empty else self.mesh)
+        # A mesh without axes may still describe the device that kernels are traced for.
+        is_unset = self.mesh.empty and self.mesh.abstract_device is None
+        block = current_mesh(None if is_unset else self.mesh)
         block.__enter__()
         self._entered.append(block)
 

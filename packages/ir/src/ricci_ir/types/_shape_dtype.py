@@ -195,7 +195,8 @@ def described_type(aval: ShapedArray, sharding: object = None) -> ShapeDtypeStru
     """
     type_sharding, mesh = aval.type_sharding, current_mesh.value
     on_mesh = type_sharding is not None and type_sharding.mesh is not None
-    if sharding is None and (on_mesh or mesh is not None and mesh.are_all_axes_explicit):
+    is_explicit = mesh is not None and not mesh.empty and mesh.are_all_axes_explicit
+    if sharding is None and (on_mesh or is_explicit):
         sharding = aval.sharding
     return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
