@@ -40,6 +40,8 @@ TOLERANCE = 2e-5
 # The jobs whose steps' memory is planned, and how far a plan may lie from the compiler's figure.
 PLANNED = ("equinox", "flax_linen", "flax_nnx", "haiku", "optax")
 PLAN_TOLERANCE = 0.1
+# The folder of JAX's own kernels, which are executed from its wheel.
+KERNELS = "import jax, os; print(os.path.dirname(jax.__file__) + '/experimental/pallas/ops')"
 VARIABLES = {"JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "", "PYTHONHASHSEED": "0"}
 # The distribution of a job's library, where it is not the first word of the job's name.
 DISTRIBUTIONS = {
@@ -281,6 +283,9 @@ def main() -> int:
     options = parser.parse_args()
 
     theirs, ours = Side("jax", options.jax), Side("ricci", options.ricci)
+    if "jax_kernels" in (options.names or CALLS):
+        folder = subprocess.check_output([options.jax, "-c", KERNELS], text=True)
+        os.environ["JAX_KERNELS"] = folder.strip()
     jobs = [name for name in JOBS if not options.names or name in options.names]
     calls = [name for name in CALLS if not options.names or name in options.names]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,154 @@
+"""Tokamax's kernels, interpreted, with their gradients, beside its implementations by XLA.
+
+A case has the results of a kernel, and of the same operation by XLA.
+"""
+
+import contextlib
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+from tokamax._src.ops.op import Op
+
+import jax
+import jax._src.lax.lax  # tokamax looks the module up in sys.modules
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
+
+# The kernels for GPUs have no option for it.
+pl.pallas_call = partial(pl.pallas_call, interpret=True)
+
+# The figures of this device determine sizes of blocks.
+DEVICE = AbstractMesh((), (), abstract_device=AbstractDevice("TPU v5e", 1, "tpu"))
+SIZES = jnp.array([100, 0, 56, 100], "int32")
+
+
+def normal(seed, *shape):
+    return jnp.asarray(np.random.default_rng(seed).normal(size=shape), "float32")
+
+
+def module(name):
+    """A module of tokamax's operations, which are to run on all devices."""
+    loaded = import_module(f"tokamax._src.ops.{name}")
+    for operation in vars(loaded).values():
+        if isinstance(operation, type) and issubclass(operation, Op):
+            operation.supported_on = lambda self, device: True
+    return loaded
+
+
+def slopes(f, *args):
+    total = lambda *args: jnp.sum(jnp.sin(f(*args).astype("float32")))
+    return jax.jit(jax.grad(total, argnums=tuple(range(len(args)))))(*args)
+
+
+def both(kernel, by_xla, args, gradients=False):
+    run = slopes if gradients else lambda f, *args: f(*args)
+    return run(kernel, *args), run(by_xla, *args)
+
+
+@contextlib.contextmanager
+def on_tpu():
+    with pltpu.force_tpu_interpret_mode(), use_abstract_mesh(DEVICE):
+        yield
+
+
+def attention(gradients=False, **options):
+    triton, base = module("attention.pallas_triton"), module("attention.base")
+    backward = module("attention.pallas_triton_vjp")
+    stages = {"num_stages": 2, "num_warps": 4}
+    sizes = backward.Config(block_m1=32, block_n1=32, block_m2=32, block_n2=32, **stages)
+    operation = triton.PallasTritonFlashAttention(
+        config=triton.Config(block_q=32, block_k=32, **stages),
+        vjp=backward.PallasTritonFlashAttentionVjp(config=sizes),
+    )
+    args = normal(1, 2, 64, 4, 32), normal(2, 2, 64, 2, 32), normal(3, 2, 64, 2, 32)
+    by_xla = partial(base.DotProductAttention(), **options)
+    return both(partial(operation, **options), by_xla, args, gradients)
+
+
+def ragged(gradients=False):
+    operation = module("ragged_dot.pallas_mosaic_tpu").PallasMosaicTpuRaggedDot(interpret=True)
+    kernel = lambda x, w: operation(x, w, group_sizes=SIZES)
+    by_xla = lambda x, w: jax.lax.ragged_dot(x, w, SIZES)
+    with use_abstract_mesh(DEVICE):
+        return both(kernel, by_xla, (normal(1, 256, 128), normal(2, 4, 128, 128)), gradients)
+
+
+def router():
+    scores = normal(1, 32, 64)
+    select = module("router_topk.pallas_mosaic_tpu_kernel").select
+    return select(scores, 4, interpret=True, block_rows=8), jax.lax.top_k(scores, 4)
+
+
+def router_of_experts():
+    scores = normal(1, 32, 64)
+    select = module("experimental.fused_moe.router_ops").pallas_select
+    return select(scores, 4, 8, interpret=True), jax.lax.top_k(scores, 4)
+
+
+def splash(mask, gradients=False):
+    kernels = module("experimental.tpu.splash_attention.splash_attention_kernel")
+    masks = module("experimental.tpu.splash_attention.splash_attention_mask")
+    names = "block_q block_kv block_kv_compute block_q_dkv block_kv_dkv block_kv_dkv_compute"
+    sizes = dict.fromkeys(names.split(), 128)
+    config = kernels.SplashConfig(**sizes, use_base2_exp=False, interpret=True)
+    selected = mask(masks)
+    dense = jnp.asarray(np.asarray(selected[:, :]))
+
+    def by_xla(q, k, v):
+        logits = jnp.where(dense, jnp.einsum("hqd,hkd->hqk", q, k), -1e30)
+        return jnp.einsum("hqk,hkd->hqd", jax.nn.softmax(logits), v)
+
+    args = normal(1, 2, 256, 128) * 0.1, normal(2, 2, 256, 128), normal(3, 2, 256, 128)
+    kernel = kernels.make_splash_mha_single_device(selected, config=config)
+    return both(kernel, by_xla, args, gradients)
+
+
+def loss():
+    name = "LinearSoftmaxCrossEntropyLoss"
+    folder = "linear_softmax_cross_entropy_loss"
+    kernel = getattr(module(f"{folder}.pallas_mosaic_tpu"), f"PallasMosaicTpu{name}")()
+    by_xla = getattr(module(f"{folder}.base"), name)()
+    labels = jnp.arange(1024, dtype="int32") * 7 % 1024
+    applied = lambda f: lambda x, w: f(x, labels, w, reduction="sum")
+    with on_tpu():
+        args = normal(1, 1024, 256), normal(2, 256, 1024) * 0.1
+        return both(applied(kernel), applied(by_xla), args)
+
+
+def streams(name, make, by_xla, gated):
+    """A step of hyper-connections, whose values are bfloat16."""
+    kernels, reference = module("mhc.pallas_mosaic_tpu"), module("mhc.reference")
+    inputs = module("mhc.test_base")
+    args = [*getattr(inputs, make)(6, 32, 256), *(inputs.gate_constants() if gated else ())]
+    operation = getattr(kernels, name)(config=kernels.Config(token_block_size=16))
+    with on_tpu():
+        return operation(*args), getattr(reference, by_xla)(*args)
+
+
+CASES = {
+    "attention for GPUs": attention,
+    "attention for GPUs, causal": lambda: attention(is_causal=True),
+    "attention for GPUs, soft cap": lambda: attention(logits_soft_cap=5.0),
+    "attention for GPUs, gradients": lambda: attention(True),
+    "splash attention, causal": lambda: splash(lambda m: m.CausalMask((256, 256))),
+    "splash attention, local": lambda: splash(lambda m: m.LocalMask((256, 256), (64, 32), 0)),
+    "splash attention, full": lambda: splash(lambda m: m.FullMask((256, 256))),
+    "splash attention, gradients": lambda: splash(lambda m: m.CausalMask((256, 256)), True),
+    "ragged product": ragged,
+    "ragged product, gradients": lambda: ragged(True),
+    "router": router,
+    "router of experts": router_of_experts,
+    "loss": loss,
+    "hyper-connections, before": lambda: streams(
+        "PallasTpuMhcPre", "make_pre_inputs", "mhc_pre", True
+    ),
+    "hyper-connections, after": lambda: streams(
+        "PallasTpuMhcPost", "make_post_inputs", "mhc_post", False
+    ),
+    "hyper-connections, fused": lambda: streams(
+        "PallasTpuMhcFusedPostPre", "make_fused_inputs", "mhc_fused_post_pre", True
+    ),
+}
