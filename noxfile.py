@@ -281,6 +281,7 @@ def oracle_full(session: nox.Session) -> None:
         "devices/test_places.py",
         "surface/test_example_libraries.py",
         "oracle/test_kernel_programs.py",
+        "oracle/test_jax_kernels.py",
         "oracle/test_sparse_oracle.py",
         "effects/test_mutable_references.py",
         "surface/test_library_programs.py",

@@ -119,11 +119,11 @@ class use_abstract_mesh:
 
     def __enter__(self) -> None:
         current: AbstractMesh | None = current_mesh.value
-        is_sized = current is not None and not current.empty and not self.mesh.empty
-        if is_sized and current.size != self.mesh.size:
+        outer = current or empty_abstract_mesh
+        if not outer.empty and not self.mesh.empty and outer.size != self.mesh.size:
             raise ValueError(
-                f"use_abstract_mesh cannot change the number of devices: {current} is in force, of "
-                f"size {current.size}, but {self.mesh} has size {self.mesh.size}."
+                f"use_abstract_mesh cannot change the number of devices: {outer} is in force, of "
+                f"size {outer.size}, but {self.mesh} has size {self.mesh.size}."
             )
         # A mesh without axes may still describe the device that kernels are traced for.
         is_unset = self.mesh.empty and self.mesh.abstract_device is None

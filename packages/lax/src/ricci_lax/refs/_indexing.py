@@ -303,7 +303,7 @@ class Indexer(NamedTuple):
 def indices_of(form: Form, operands: Sequence[ArrayLike]) -> tuple[Any, ...]:
     """The integers, windows and arrays of an index."""
     positions = iter(operands)
-    starts = [next(positions) if part.start is None else part.start for part in form]
+    starts: list[Any] = [next(positions) if part.start is None else part.start for part in form]
     return tuple(
         [
             Window(start, part.size, part.step) if part.kind == WINDOW else start
