@@ -162,7 +162,8 @@ def _read_slice(part: slice, size: int, axis: int) -> Part:
 
 
 def _read_window(part: Window, size: int, axis: int, operands: list[ArrayLike]) -> Part:
-    start, span = part.start, (part.size - 1) * part.stride + 1 if part.size else 0
+    start: Any = part.start
+    span = (part.size - 1) * part.stride + 1 if part.size else 0
     concrete = not isinstance(start, Tracer)
     if concrete and not ir.is_symbolic_dim(size) and not 0 <= int(start) <= size - span:
         raise ValueError(
