@@ -104,17 +104,17 @@ def test_large_operands_keep_the_second_term_of_the_asymptotic_series():
 
 
 def test_fresnel_integrals_end_at_a_half():
-    x = np.float32([np.inf, -np.inf, 3e38, np.nan, 0.0, -0.0])
+    x = np.array([np.inf, -np.inf, 3e38, np.nan, 0.0, -0.0], np.float32)
     s, c = special.fresnel(x)
-    np.testing.assert_array_equal(s, np.float32([0.5, -0.5, 0.5, np.nan, 0, 0]))
-    np.testing.assert_array_equal(c, np.float32([0.5, -0.5, 0.5, np.nan, 0, 0]))
+    np.testing.assert_array_equal(s, np.array([0.5, -0.5, 0.5, np.nan, 0, 0], np.float32))
+    np.testing.assert_array_equal(c, np.array([0.5, -0.5, 0.5, np.nan, 0, 0], np.float32))
 
 
 def test_erfcx_reaches_its_limits():
     x = jnp.array([-jnp.inf, -9.5, jnp.inf, jnp.nan, 3e38])
     value, slope = jvp(special.erfcx, (x,), (jnp.ones_like(x),))
-    np.testing.assert_array_equal(value[:4], np.float32([np.inf, np.inf, 0, np.nan]))
-    np.testing.assert_array_equal(slope[2:], np.float32([0, np.nan, 0]))
+    np.testing.assert_array_equal(value[:4], np.array([np.inf, np.inf, 0, np.nan], np.float32))
+    np.testing.assert_array_equal(slope[2:], np.array([0, np.nan, 0], np.float32))
     assert float(value[4]) == pytest.approx(scipy.special.erfcx(float(x[4])), rel=1e-6, abs=2e-38)
 
 
