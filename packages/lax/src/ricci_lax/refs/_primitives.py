@@ -194,7 +194,7 @@ def _part_aval(ref: ir.AbstractRef, *operands: ShapedArray, transforms: Forms) -
         return inner
     run = lambda x, *given: [read_part(x, transforms, given)]
     (aval,) = ir.trace_to_jaxpr(run, [inner, *operands]).out_avals
-    return aval.strip_weak_type()  # pyright: ignore[reportAttributeAccessIssue]
+    return aval.strip_weak_type()  # pyright: ignore[reportReturnType]
 
 
 def _place_text(ref: Any, operands: Sequence[Any], transforms: Forms, atom: Any) -> str:
