@@ -128,6 +128,7 @@ BY_VALUE = [
 ]
 
 
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("x", [TWO, LESS], ids=["positive", "negative"])
 @pytest.mark.parametrize("source", BY_VALUE)
 def test_python_decides_by_values(source, x):

@@ -44,6 +44,7 @@ def check_same(primitive, found):
     return len(computed)
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("name", NAMES)
 def test_of_the_examples_of_every_primitive(name):
     assert name in examples()

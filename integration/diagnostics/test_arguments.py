@@ -54,6 +54,7 @@ AXES = {
 }
 
 
+@pytest.mark.sampled(41)
 @pytest.mark.parametrize("kind", AXES)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_axes_may_be_any_collection_of_ints(name, kind):
@@ -76,6 +77,7 @@ def test_other_axes_are_refused(axis):
         jnp.sum(X, axis=axis)
 
 
+@pytest.mark.sampled(19)
 @pytest.mark.usefixtures("oracle")
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "float32", "bfloat16"])
 @pytest.mark.parametrize(

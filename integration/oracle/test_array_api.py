@@ -52,6 +52,7 @@ def test_of_real_numbers(kind, name, dtype):
         check(getattr(jnp, name), table, operands, PRECISIONS[dtype])
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("dtype", COMPLEX)
 @pytest.mark.parametrize("name", TABLES["complex"])
 def test_of_complex_numbers(name, dtype):

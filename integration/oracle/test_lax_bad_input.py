@@ -57,6 +57,7 @@ def test_the_class_is_jaxs(function):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.sampled(67)
 def test_the_message_is_short_our_own_and_names_the_function(function):
     wrong = []
     for request, result in zip(requests(function), ours(function), strict=True):

@@ -88,6 +88,7 @@ def test_stages_of_jit_are_not_copied_to_other_functions(outer):
         assert [name for name in STAGES if hasattr(function, name)] == []
 
 
+@pytest.mark.sampled(61)
 @pytest.mark.parametrize("inner", WRAPPERS)
 @pytest.mark.parametrize("outer", WRAPPERS)
 def test_wrapper_computes_the_function_that_it_was_given(outer, inner):

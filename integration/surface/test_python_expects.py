@@ -175,6 +175,7 @@ TAKES = {
 }
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("before", [False, True], ids=["first", "after an array"])
 @pytest.mark.parametrize("name", TAKES)
 def test_masked_arrays_are_refused(name, before):

@@ -148,6 +148,7 @@ def test_gradients_hold_no_more_than_those_of_jax(oracle, program):
         assert mine <= other, kind
 
 
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_dead_operations_are_not_lowered(program):
     source = f"{PREAMBLE}\nlowered({program!r})"

@@ -285,7 +285,7 @@ def _check_two_surroundings(way, blocks, number):
         assert result == expected
 
 
-@pytest.mark.sampled(58)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("read", NAMED_AXES)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_cached_trace_holds_for_the_named_axes_that_it_read(way, read):
