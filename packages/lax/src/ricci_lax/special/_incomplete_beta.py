@@ -3,11 +3,11 @@
 from ricci_ir import Array, ArrayLike, Primitive
 from ricci_lax.elementwise._arithmetic import div, mul, reciprocal
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_not, eq, ge, gt, le, lt, select
-from ricci_lax.elementwise._factories import filled_like, nary
+from ricci_lax.elementwise._factories import filled_like, nary, repeat_to
 from ricci_lax.elementwise._linear import add, neg, sub
 from ricci_lax.elementwise._piecewise_linear import is_finite
 from ricci_lax.elementwise._transcendental import exp, log, log1p
-from ricci_lax.structure._operand_types import floating
+from ricci_lax.structure._operand_types import array_aval, broadcast_result_shape, floating
 from ricci_stablehlo import Lowering, Value, traced
 
 from . import _iterations as iterations
@@ -107,6 +107,8 @@ def _beta_lower(ctx: Lowering, operands: list[Value]) -> Value:
 
 
 def _beta_density(t, a, b, x):
+    shape = broadcast_result_shape("betainc", *map(array_aval, (a, b, x)))
+    a, b, x = (repeat_to(operand, shape) for operand in (a, b, x))
     one = iterations.constant(x, 1)
     norm = _log_beta(a, b)
     right = iterations.times_log(sub(b, one), log1p(neg(x)))
