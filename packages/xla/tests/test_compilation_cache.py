@@ -26,12 +26,12 @@ from ricci_xla.cache import (
     reset_cache,
     set_cache_dir,
 )
-from ricci_xla.cache import _folder as folder_module
 from ricci_xla.cache import _key as key_module
 from ricci_xla.cache import _persistent as persistent
 from ricci_xla.compile import _compiler
 from ricci_xla.devices._runtime_types import CompileOptions, LoadedExecutable
 from ricci_xla.files import FileError, FileKind, read_file, write_file
+from ricci_xla.files import _shared_folders as files_module
 
 F4 = ShapedArray((4,), np.float32)
 OPERATION = """\
@@ -431,7 +431,7 @@ def fail(error):
 WRITE_ERRORS = {
     "a full disk": (os, "replace", OSError(28, "No space left on device")),
     "a folder that can only be read": (os, "makedirs", PermissionError(13, "Permission denied")),
-    "a broken disk": (folder_module, "open", OSError(5, "Input/output error")),
+    "a broken disk": (files_module, "open", OSError(5, "Input/output error")),
 }
 
 

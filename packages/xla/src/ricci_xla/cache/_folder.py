@@ -5,7 +5,6 @@ modification time of a file is that of its last use, by which the least recently
 """
 
 import os
-import re
 import time
 import zlib
 from collections.abc import Iterator
@@ -14,17 +13,23 @@ from typing import NamedTuple
 
 import msgspec
 
-from ricci_xla.files import FileError, FileKind, read_file, write_file
+from ricci_xla.files import (
+    UNFINISHED,
+    FileError,
+    FileKind,
+    file_name,
+    read_bytes,
+    read_file,
+    replace_file,
+    write_file,
+)
 
 from ._key import ProgramKey
 
 __all__ = ["ENTRY_KIND", "CacheFile", "CacheFolder", "Entry", "read_entry", "write_entry"]
 
 _SUFFIX = ".program"
-_UNFINISHED = ".unfinished"
 _ABANDONED_AFTER = 3600.0  # seconds
-_unsafe = re.compile(r"[^\w.-]")
-_NAME_LENGTH = 80
 
 
 class CacheFile(NamedTuple):
@@ -55,8 +60,7 @@ class CacheFolder:
 
     def path_of(self, key: ProgramKey) -> str:
         """The path of a key's file."""
-        name = _unsafe.sub("_", key.name)[:_NAME_LENGTH]
-        return os.path.join(self.path, f"{name}-{key.digest}{_SUFFIX}")
+        return os.path.join(self.path, f"{file_name(key.name)}-{key.digest}{_SUFFIX}")
 
     def read(self, key: ProgramKey) -> bytes | None:
         """Read the file of a key and mark it as used; return ``None`` if it does not exist.
@@ -65,13 +69,10 @@ class CacheFolder:
           OSError: if it cannot be read.
         """
         path = self.path_of(key)
-        try:
-            with open(path, "rb") as file:
-                data = file.read()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        with suppress(OSError):  # the folder may be read-only
-            os.utime(path)
+        data = read_bytes(path)
+        if data is not None:
+            with suppress(OSError):  # the folder may be read-only
+                os.utime(path)
         return data
 
     def write(self, key: ProgramKey, data: bytes, limit: int = -1) -> bool:
@@ -95,17 +96,7 @@ class CacheFolder:
         if limit >= 0:
             # Room is made before the file is written, so that the limit is not exceeded in between.
             self.shrink(limit - len(data), keep=path)
-        # Two processes may write the same entry at once; with a random name each has a separate
-        # file, and the last rename wins.
-        unfinished = f"{path}.{os.urandom(8).hex()}{_UNFINISHED}"
-        try:
-            with open(unfinished, "xb") as file:
-                file.write(data)
-            os.replace(unfinished, path)
-        except BaseException:
-            with suppress(OSError):
-                os.remove(unfinished)
-            raise
+        replace_file(path, data)
         return True
 
     def remove(self, path: str) -> None:
@@ -137,7 +128,7 @@ class CacheFolder:
         removed: list[CacheFile] = []
         abandoned = time.time() - _ABANDONED_AFTER
         for file in self._scan():
-            if file.path.endswith(_UNFINISHED) and file.used < abandoned:
+            if file.path.endswith(UNFINISHED) and file.used < abandoned:
                 self.remove(file.path)
         files = [file for file in self.files() if file.path != keep]
         total = sum(file.size for file in files)
@@ -152,7 +143,7 @@ class CacheFolder:
     def _scan(self) -> Iterator[CacheFile]:
         with os.scandir(self.path) as entries:
             for entry in entries:
-                if entry.name.endswith((_SUFFIX, _UNFINISHED)):
+                if entry.name.endswith((_SUFFIX, UNFINISHED)):
                     with suppress(FileNotFoundError):
                         about = entry.stat()
                         yield CacheFile(entry.path, about.st_size, about.st_mtime)

@@ -11,6 +11,7 @@ from ricci_ir import export_names as _export_names
 from ._container import *
 from ._plain import *
 from ._shardings import *
+from ._shared_folders import *
 from ._trees import *
 from ._types import *
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, update_wrapper
 from time import perf_counter
@@ -16,13 +15,13 @@ from ricci_xla.calls import jit
 from ricci_xla.devices import local_devices
 from ricci_xla.devices._jaxlib import jaxlib_version
 from ricci_xla.devices._topologies import is_described
+from ricci_xla.files import file_name
 
 from ._choice import Choice, Trial, read_choice, write_choice
 
 __all__ = ["Autotuned", "autotune"]
 
 _cache_folder = ir.config.state("jax_compilation_cache_dir")
-_unsafe = re.compile(r"[^\w.-]")
 _HOPELESS = 3.0  # times the best so far: such a candidate is timed once
 
 
@@ -191,8 +190,8 @@ class Autotuned[**P, R]:
         for candidate in candidates:
             text = candidate.refusal or candidate.lowered.as_text()
             digest.update(f"{sorted(candidate.options.items())}\n{text}\n".encode())
-        name = _unsafe.sub("_", self._name)[:80]
-        return os.path.join(folder, f"{name}-{digest.hexdigest()[:32]}.tuning")
+        name = f"{file_name(self._name)}-{digest.hexdigest()[:32]}.tuning"
+        return os.path.join(folder, name)
 
 
 class _Candidate(ir.TupleRecord):

@@ -1,13 +1,11 @@
 """The record of a choice between candidates, and its file in the compilation cache."""
 
-import os
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from ricci_xla.files import FileKind, read_file, write_file
+from ricci_xla.files import FileKind, read_bytes, read_file, replace_file, write_file
 
 __all__ = ["Choice", "Trial"]
 
@@ -78,10 +76,8 @@ def read_choice(path: str, candidates: list[dict[str, Any]]) -> Choice | None:
     Raises:
       FileError: if the file is damaged.
     """
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except (FileNotFoundError, NotADirectoryError):
+    data = read_bytes(path)
+    if data is None:
         return None
     record = read_file(_KIND, data, path)
     rows = zip(candidates, record.seconds, record.transfers, record.refusals, strict=True)
@@ -99,13 +95,4 @@ def write_choice(path: str, choice: Choice) -> None:
         [t.transfers for t in trials],
         [t.refusal for t in trials],
     )
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    unfinished = f"{path}.{os.urandom(8).hex()}.unfinished"
-    try:
-        with open(unfinished, "xb") as file:
-            file.write(write_file(_KIND, record))
-        os.replace(unfinished, path)
-    except BaseException:
-        with suppress(OSError):
-            os.remove(unfinished)
-        raise
+    replace_file(path, write_file(_KIND, record))

@@ -23,7 +23,7 @@ from ricci_xla.cache._key import machine_of
 from ricci_xla.compile._background import Background
 from ricci_xla.devices._jaxlib import jaxlib_version
 from ricci_xla.devices._listing import local_devices
-from ricci_xla.files import FileError, read_file, write_file
+from ricci_xla.files import FileError, read_file, replace_file, write_file
 
 from ._dependencies import HARMLESS, ModuleRecord
 from ._fingerprint import fingerprint
@@ -273,7 +273,7 @@ class Bundle:
                 [_renumbered(call, at) for call in calls],
                 self.programs.codes,
             )
-            _replace(self.path, write_file(BUNDLE, record))
+            replace_file(self.path, write_file(BUNDLE, record))
             self._is_new = self.programs.is_new = False
             return True
 
@@ -281,18 +281,6 @@ class Bundle:
 def _renumbered(call: CallRecord, at: dict[int, int]) -> CallRecord:
     modules = tuple(at[i] for i in call.modules)
     return CallRecord(call.function, call.key, modules, call.seconds, call.program)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file atomically, so that another process sees the old one or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_bytes(data)
-        os.replace(unfinished, path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
 
 
 def _short(text: str | None) -> str:
