@@ -23,6 +23,9 @@ _SLOTS = ("copy_in_slot", "wait_in_slot", "copy_out_slot", "wait_out_slot")
 type _BlockType = ir.DTypeLike | ir.ShapedArray | ir.ShapeDtypeStruct
 
 _LEAVES = ("window_ref", *_SLOTS, "sem_recvs", "sem_sends")
+# The kinds of buffers that are copied in, and out.
+_INPUTS = (BufferType.INPUT, BufferType.INPUT_OUTPUT)
+_OUTPUTS = (BufferType.OUTPUT, BufferType.INPUT_OUTPUT)
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,7 @@ class BufferedRef:
           options: of no effect.
         """
         del options
-        is_input = buffer_type in (BufferType.INPUT, BufferType.INPUT_OUTPUT)
-        is_output = buffer_type in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT)
+        is_input, is_output = buffer_type in _INPUTS, buffer_type in _OUTPUTS
         pair = buffer_count if isinstance(buffer_count, tuple) else (buffer_count, buffer_count)
         counts = (pair[0] if is_input else 0, pair[1] if is_output else 0)
         is_type = isinstance(dtype_or_type, ir.ShapedArray | ir.ShapeDtypeStruct)
@@ -161,12 +163,12 @@ class BufferedRef:
     @property
     def is_input(self) -> bool:
         """Whether blocks are copied in."""
-        return self.buffer_type in (BufferType.INPUT, BufferType.INPUT_OUTPUT)
+        return self.buffer_type in _INPUTS
 
     @property
     def is_output(self) -> bool:
         """Whether blocks are copied out."""
-        return self.buffer_type in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT)
+        return self.buffer_type in _OUTPUTS
 
     @property
     def is_input_output(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import ricci_ir as ir
 from ricci_stablehlo import Lowering, Value
 
-from ._grid_mapping import BlockMapping, GridMapping
+from ._grid_mapping import BlockMapping, GridMapping, kernel_name
 from ._partitioning import lower_partitioned, result_shardings
 from ._programs import with_positions
 
@@ -78,11 +78,6 @@ class KernelCall(ir.TupleRecord):
     def blocks(self) -> tuple[BlockMapping, ...]:
         """The blocks of the inputs, then of the outputs."""
         return self.mapping.block_mappings
-
-
-def kernel_name(params: dict[str, Any]) -> str:
-    """The name of the kernel of a call."""
-    return params["name"] or params["jaxpr"].debug_info.func_name.split(" ")[0]
 
 
 def kernel_call(params: dict[str, Any]) -> KernelCall:

@@ -1,6 +1,6 @@
 """Index maps, traced, and the grid of a kernel call as a parameter of its primitive."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -293,3 +293,8 @@ def flatten_specs(name: str, specs: Any, what: str, values: Any) -> list[Any]:
                 f"{type(spec).__name__} is not a BlockSpec."
             )
     return flat
+
+
+def kernel_name(params: Mapping[str, Any]) -> str:
+    """The name of the kernel of a ``pallas_call`` with these parameters."""
+    return params["name"] or params["jaxpr"].debug_info.func_name.split(" ")[0]

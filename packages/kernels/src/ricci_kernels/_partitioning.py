@@ -16,7 +16,7 @@ import ricci_ir as ir
 from ricci_stablehlo import Lowering, Partitioning, Value, axes_left, on_shards, partitioned_call
 
 from ._carried_scratch import is_carried
-from ._grid_mapping import BlockMapping, GridMapping
+from ._grid_mapping import BlockMapping, GridMapping, kernel_name
 from ._memory_spaces import MemorySpace
 from ._programs import num_programs_p, program_id_p, with_positions
 from ._specs import Blocked, Squeezed
@@ -201,15 +201,23 @@ def _block_on_device(
         return [i if a is None else position[a] for i, a in zip(index, dims, strict=True)]
 
     avals = [*jaxpr.in_avals, *refs]
-    shape = [n // parts.get(a, 1) for n, a in zip(aval.shape, _axes_or_none(dims), strict=True)]
     return mapping._replace(
         index_map_jaxpr=ir.trace_to_jaxpr(index_map, avals, jaxpr.debug_info),
-        array_aval=ir.ShapedArray(tuple(shape), aval.dtype),
+        array_aval=ir.ShapedArray(_shard_shape(aval.shape, dims, parts), aval.dtype),
     )
 
 
-def _axes_or_none(dims: BlockAxes) -> list[int]:
-    return [-1 if axis is None else axis for axis in dims]
+def _shard_shape(
+    shape: Sequence[int], dims: BlockAxes, counts: Mapping[int, int]
+) -> tuple[int, ...]:
+    """The shape of a device's shard, for the number of devices along each axis of the grid."""
+    sizes = zip(shape, dims, strict=True)
+    return tuple([n if a is None else n // counts.get(a, 1) for n, a in sizes])
+
+
+def _parts(dims: BlockAxes, axes: Mapping[int, tuple[Hashable, ...]]) -> ir.Parts:
+    """The axes of the mesh that shard each dimension, for those of each axis of the grid."""
+    return tuple([() if a is None else axes.get(a, ()) for a in dims])
 
 
 def _kernel_on_device(
@@ -263,7 +271,7 @@ def lower_partitioned(
         return None if params["interpret"] else call.on_shards(ir.current_mesh.value.shape, {})
     sharded = _sharded_axes([x.aval for x in operands], params, call.partition)
     if sharded is not None and (sharded.axes or not params["interpret"]):
-        return call.on_shards(sharded.axis_sizes, sharded.axes)
+        return call.on_shards(sharded.mesh.shape, sharded.axes)
     if not params["interpret"]:
         ir.warn_user(
             f"the kernel {call.name} is compiled, and runs whole on each of "
@@ -282,11 +290,11 @@ class _Sharded(ir.TupleRecord):
     """The axes of a grid that the types of operands shard.
 
     Attributes:
-      axis_sizes: the size of each axis of the mesh.
+      mesh: the mesh of the types.
       axes: for axes of the grid, the axes of the mesh.
     """
 
-    axis_sizes: Mapping[Hashable, int]
+    mesh: Any
     axes: Mapping[int, tuple[Hashable, ...]]
 
 
@@ -302,7 +310,7 @@ class _PartitionedCall:
     ):
         mapping: GridMapping = params["grid_mapping"]
         self.ctx, self.primitive, self.params = ctx, primitive, params
-        self.name: str = params["name"] or params["jaxpr"].debug_info.func_name.split(" ")[0]
+        self.name: str = kernel_name(params)
         self.partition = partition = grid_partition(params)
         self.grid: dict[int, int] = {axis: mapping.grid[axis] or 0 for axis in partition.axes}
         first = mapping.num_dynamic_grid_bounds + mapping.num_index_operands
@@ -326,13 +334,12 @@ class _PartitionedCall:
         """The jaxpr of one device, and the shardings of its operands and results."""
         counts = {axis: prod(axis_sizes[n] for n in names) for axis, names in axes.items()}
         local = call_on_device(self.params, self.partition, counts)
-        parts = [tuple([axes.get(a, ()) for a in _axes_or_none(x)]) for x in self.dims]
-        avals = []
-        for shape, dims, x in zip(self.shapes, self.dims, self.operands, strict=False):
-            sizes = zip(shape, _axes_or_none(dims), strict=True)
-            avals.append(ir.ShapedArray(tuple([n // counts.get(a, 1) for n, a in sizes]), x.dtype))
+        rows = zip(self.operands, self.shapes, self.dims, strict=False)
+        avals = [ir.ShapedArray(_shard_shape(n, dims, counts), x.dtype) for x, n, dims in rows]
         run = lambda *args: self.primitive.bind(*args, **local)
-        return ir.trace_to_jaxpr(run, avals, self.params["jaxpr"].debug_info), parts
+        return ir.trace_to_jaxpr(run, avals, self.params["jaxpr"].debug_info), [
+            _parts(dims, axes) for dims in self.dims
+        ]
 
     def on_shards(
         self, axis_sizes: Mapping[Hashable, int], axes: Mapping[int, tuple[Hashable, ...]]
@@ -420,7 +427,7 @@ def _sharded_axes(
     pairs = zip(partition.block_axes, inputs, strict=False)
     proposals = [(dims, s.parts) for dims, s in pairs if s is not None]
     grid = {axis: mapping.grid[axis] or 0 for axis in partition.axes}
-    return _Sharded(mesh.shape, _shards(proposals, grid, mesh.shape))
+    return _Sharded(mesh, _shards(proposals, grid, mesh.shape))
 
 
 def result_shardings(
@@ -438,11 +445,8 @@ def result_shardings(
     sharded = _sharded_axes(avals, params, partition)
     if sharded is None or not sharded.axes:
         return [aval.type_sharding for aval in out_avals]
-    mesh = next(s.mesh for a in avals if (s := a.type_sharding) is not None and s.is_sharded)
     outs = partition.block_axes[params["grid_mapping"].num_inputs :]
     return [
-        ir.make_type_sharding(
-            mesh, tuple([sharded.axes.get(a, ()) for a in _axes_or_none(dims)]), ir.varying(aval)
-        )
+        ir.make_type_sharding(sharded.mesh, _parts(dims, sharded.axes), ir.varying(aval))
         for aval, dims in zip(out_avals, outs, strict=True)
     ]

@@ -66,8 +66,7 @@ def emit_pipeline(
       Array([2., 4., 6., 8.], dtype=float32)
     """
     sizes: tuple[Any, ...] = tuple(grid) if isinstance(grid, list | tuple) else (grid,)
-    inputs = [in_specs] if isinstance(in_specs, BlockSpec) else list(in_specs)
-    outputs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
+    inputs, outputs = _listed(in_specs), _listed(out_specs)
 
     def pipeline(*refs: Any, scratches: Sequence[Any] = (), allocations: object = None) -> None:
         del allocations  # the blocks are copied to buffers of their own
@@ -132,8 +131,7 @@ def emit_pipeline_with_allocations(
       >>> run(np.float32([1, 2, 3, 4]))
       Array([2., 4., 6., 8.], dtype=float32)
     """
-    inputs = [in_specs] if isinstance(in_specs, BlockSpec) else list(in_specs)
-    outputs = [out_specs] if isinstance(out_specs, BlockSpec) else list(out_specs)
+    inputs, outputs = _listed(in_specs), _listed(out_specs)
     kinds = [BufferType.INPUT] * len(inputs) + [BufferType.OUTPUT] * len(outputs)
     rank = len(grid) if isinstance(grid, list | tuple) else 1
 
@@ -143,6 +141,10 @@ def emit_pipeline_with_allocations(
 
     pipeline = emit_pipeline(body, grid=grid, in_specs=in_specs, out_specs=out_specs)
     return pipeline, allocations
+
+
+def _listed(specs: BlockSpec | Sequence[BlockSpec]) -> list[BlockSpec]:
+    return [specs] if isinstance(specs, BlockSpec) else list(specs)
 
 
 def _run(

@@ -11,7 +11,8 @@ from ricci_batching import Axis
 from ricci_stablehlo import Lowering, Value
 
 from ._batching import batched
-from ._compiled_calls import compiled_kernel_p, kernel_name
+from ._compiled_calls import compiled_kernel_p
+from ._grid_mapping import kernel_name
 from ._interpreter import interpreted, varying_aval
 from ._partitioning import lower_partitioned, result_shardings
 

@@ -10,7 +10,7 @@ import ricci_ir as ir
 from ricci_batching import vmap
 from ricci_pytree import tree_flatten, tree_unflatten
 
-from ._grid_mapping import BlockMapping, GridMapping, index_of
+from ._grid_mapping import BlockMapping, GridMapping, index_of, kernel_name
 from ._primitive import pallas_call_p
 from ._specs import Element
 
@@ -38,7 +38,7 @@ class RecordedCall(ir.TupleRecord):
     @property
     def name(self) -> str:
         """The kernel's name."""
-        return self.params["name"] or self.params["jaxpr"].debug_info.func_name.split(" ")[0]
+        return kernel_name(self.params)
 
 
 def recorded_calls(fun: Callable[..., Any], args: Sequence[Any]) -> list[RecordedCall]:

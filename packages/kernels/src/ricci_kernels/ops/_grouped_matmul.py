@@ -18,7 +18,7 @@ from ricci_kernels._accesses import Reference
 from ricci_kernels._integers import cdiv
 
 from ._folds import Blocks, Carry, Fold, Number, Place, fold
-from ._matmul import Tiles, accumulator
+from ._matmul import Tiles, accumulator, adding_product
 from ._targets import Target, on_device, varying_alike
 
 __all__ = ["grouped_matmul"]
@@ -138,29 +138,34 @@ def _ends(sizes: ir.Array, rows: int) -> ir.Array:
     return lax.min(jnp.cumsum(sizes, dtype=np.int32), jnp.full_like(sizes, rows))
 
 
-def _pairs(ends: ir.Array, tile: int, tiles: int) -> tuple[ir.Array, ir.Array]:
+def _pairs(ends: ir.Array, tile: int, tiles: int) -> tuple[ir.Array, ir.Array, ir.Array]:
     """The pairs of a group and a tile of rows in which it has rows, in order.
 
     Each group has one pair or more; pairs at the end are repeated up to a static number.
 
     Returns:
-      The groups and the tiles, of length ``tiles + number of groups``.
+      The groups and the tiles, of length ``tiles + number of groups``; the number of pairs that
+      are not repeated, of shape (1,).
     """
     starts = jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])
     first = jnp.minimum(starts // tile, tiles - 1)
     counts = jnp.maximum((ends + (tile - 1)) // tile - first, 1)
-    before = jnp.cumsum(counts, dtype=np.int32) - counts
-    total = tiles + ends.shape[0]
-    numbers = jnp.minimum(jnp.arange(total, dtype=np.int32), before[-1] + counts[-1] - 1)
+    after = jnp.cumsum(counts, dtype=np.int32)
+    before = after - counts
+    numbers = jnp.minimum(jnp.arange(tiles + ends.shape[0], dtype=np.int32), after[-1:] - 1)
     groups = jnp.searchsorted(before, numbers, side="right").astype(np.int32) - 1
-    return groups, first[groups] + numbers - before[groups]
+    return groups, first[groups] + numbers - before[groups], after[-1:]
+
+
+def _start(ends: Reference, group: Number) -> ir.Array:
+    """The first row of a group."""
+    return jnp.where(group > 0, ends[lax.max(group - 1, np.int32(0))], np.int32(0))
 
 
 def _is_inside(ends: Reference, group: Number, tile: Number, rows: int, columns: int) -> ir.Array:
     """The mask of the rows of a tile that are in a group."""
     number = lax.broadcasted_iota(np.int32, (rows, columns), 0) + tile * rows
-    before = jnp.where(group > 0, ends[lax.max(group - 1, np.int32(0))], np.int32(0))
-    return (number >= before) & (number < ends[group])
+    return (number >= _start(ends, group)) & (number < ends[group])
 
 
 def _rows(grouped: _Grouped, target: Target, x: ir.Array, y: ir.Array, sizes: ir.Array) -> ir.Array:
@@ -171,12 +176,7 @@ def _rows(grouped: _Grouped, target: Target, x: ir.Array, y: ir.Array, sizes: ir
     rows, columns, depth = (target.block(*pair) for pair in zip((m, n, k), preferred, strict=True))
     tiles, wide = cdiv(m, rows), accumulator(x.dtype)
     ends = jnp.concatenate([_ends(sizes, m), jnp.full((1,), m, np.int32)])
-    groups, places = _pairs(ends, rows, tiles)
-
-    def step(_: Place, carry: Sequence[ir.Array], *sides: ir.Array) -> list[ir.Array]:
-        numbers = (((1,), (grouped.axis,)), ((), ()))
-        options = {"precision": grouped.precision, "preferred_element_type": wide}
-        return [carry[0] + lax.dot_general(sides[0], sides[1], numbers, **options)]
+    groups, places, _ = _pairs(ends, rows, tiles)
 
     def finish(at: Place, carry: Sequence[ir.Array]) -> list[tuple[ir.Array, ir.Array]]:
         groups, places, ends = at.scalars
@@ -205,7 +205,7 @@ def _rows(grouped: _Grouped, target: Target, x: ir.Array, y: ir.Array, sizes: ir
             )
         ],
         carry=[Carry((rows, columns), wide)],
-        step=step,
+        step=adding_product((1, grouped.axis), grouped.precision, wide),
         finish=finish,
         semantics=("parallel", "arbitrary", "arbitrary"),
     )
@@ -225,9 +225,10 @@ def _outer(
     rows, height, width = (target.block(*pair) for pair in zip((m, k, n), preferred, strict=True))
     tiles, wide = cdiv(m, rows), accumulator(x.dtype)
     ends = _ends(sizes, m)
-    groups, places = _pairs(ends, rows, tiles)
+    groups, places, count_of_pairs = _pairs(ends, rows, tiles)
     total = groups.shape[0]
     inner = (cdiv(k, height), cdiv(n, width))
+    add = adding_product((0, 0), grouped.precision, wide)
 
     def locate(at: Place) -> tuple[Number, Number]:
         """The group and the tile of rows of a step."""
@@ -241,14 +242,12 @@ def _outer(
         sides = tuple(
             [jnp.where(m, v, jnp.zeros_like(v)) for m, v in zip(inside, sides, strict=True)]
         )
-        numbers = (((0,), (0,)), ((), ()))
-        options = {"precision": grouped.precision, "preferred_element_type": wide}
-        return [carry[0] + lax.dot_general(sides[0], sides[1], numbers, **options)]
+        return add(at, carry, *sides)
 
     def limits(at: Place) -> tuple[Number, Number]:
         group, ends = at.position[2], at.scalars[2]
-        before = jnp.where(group > 0, ends[lax.max(group - 1, np.int32(0))], np.int32(0))
-        return lax.div(before, np.int32(rows)), lax.div(ends[group] + (rows - 1), np.int32(rows))
+        first = lax.div(_start(ends, group), np.int32(rows))
+        return first, lax.div(ends[group] + (rows - 1), np.int32(rows))
 
     def of_group(at: Place) -> tuple[ir.Array, ir.Array]:
         """Whether a step is the first of its group, and the last."""
@@ -282,13 +281,4 @@ def _outer(
         bounds=limits if target.is_gpu else real,
         ends=of_group,
     )
-    scalars = [groups, places, ends, _pair_count(ends, rows, tiles)]
-    return fold(target, spec, [x, z], scalars)[0]
-
-
-def _pair_count(ends: ir.Array, tile: int, tiles: int) -> ir.Array:
-    """The number of pairs that are not repeated, of shape (1,)."""
-    starts = jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])
-    first = jnp.minimum(starts // tile, tiles - 1)
-    counts = jnp.maximum((ends + (tile - 1)) // tile - first, 1)
-    return jnp.sum(counts, keepdims=True, dtype=np.int32)
+    return fold(target, spec, [x, z], [groups, places, ends, count_of_pairs])[0]

@@ -1,6 +1,6 @@
 """A matrix product by tiles, and its gradient."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,6 +55,25 @@ def accumulator(dtype: np.dtype) -> np.dtype:
     if ir.issubdtype(dtype, np.integer):
         return np.dtype(np.int32)
     return jnp.promote_types(dtype, np.float32)
+
+
+def adding_product(
+    dims: tuple[int, int], precision: Any, dtype: np.dtype
+) -> Callable[..., list[ir.Array]]:
+    """The step of a fold that adds a product of two blocks to its carry.
+
+    Args:
+      dims: the contracted dimension of each block.
+      precision: of the product.
+      dtype: of the sums.
+    """
+    numbers = (((dims[0],), (dims[1],)), ((), ()))
+
+    def step(_: Place, carry: Sequence[ir.Array], lhs: ir.Array, rhs: ir.Array) -> list[ir.Array]:
+        options = {"precision": precision, "preferred_element_type": dtype}
+        return [carry[0] + lax.dot_general(lhs, rhs, numbers, **options)]
+
+    return step
 
 
 def matmul(
@@ -146,11 +165,6 @@ def _product(product: _Product, target: Target, x: ir.Array, y: ir.Array) -> ir.
     rows, columns, depth = (target.block(*pair) for pair in zip((m, n, k), sizes, strict=True))
     wide = accumulator(x.dtype)
 
-    def step(_: Place, carry: Sequence[ir.Array], *sides: ir.Array) -> list[ir.Array]:
-        numbers = (((a,), (b,)), ((), ()))
-        options = {"precision": product.precision, "preferred_element_type": wide}
-        return [carry[0] + lax.dot_general(sides[0], sides[1], numbers, **options)]
-
     def blocks(free: int, size: int, axis: int) -> Blocks:
         """Those of an operand whose dimension ``free`` is along an axis of the grid."""
         order = (lambda i, j: (i, j)) if free == 0 else (lambda i, j: (j, i))
@@ -169,7 +183,7 @@ def _product(product: _Product, target: Target, x: ir.Array, y: ir.Array) -> ir.
             )
         ],
         carry=[Carry((rows, columns), wide)],
-        step=step,
+        step=adding_product((a, b), product.precision, wide),
         finish=lambda _, carry: carry,
         num_warps=8 if rows * columns > 8192 else 4,
         cost=CostEstimate(2 * m * n * k, 0, itemsize * (m * k + k * n + m * n)),
