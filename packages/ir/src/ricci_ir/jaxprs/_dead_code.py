@@ -14,7 +14,6 @@ from ricci_ir.traces._primitive import RuleTable, rule_table
 
 from ._effects import no_effects, only_droppable, program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Var
-from ._library_params import readable_by_libraries
 from ._staged_call import donation, program_rules, staged_call
 
 __all__ = ["EquationRule", "LiveCall", "LiveProgram", "dead_code_rules", "fixpoint", "live_call"]
@@ -235,8 +234,7 @@ def live_equation(eqn: JaxprEqn, needed: tuple[bool, ...], final: bool) -> Jaxpr
     ]
     effects = no_effects if primitive.effects is None else primitive.effects(call.params)
     invars = list(compress(eqn.invars, call.operands))
-    params = readable_by_libraries(primitive, call.params)
-    live = JaxprEqn(invars, outvars, primitive, params, effects, eqn.raw_source)
+    live = JaxprEqn(invars, outvars, primitive, call.params, effects, eqn.raw_source)
     return live.under(eqn.settings)
 
 

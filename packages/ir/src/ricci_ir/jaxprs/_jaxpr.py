@@ -135,6 +135,8 @@ class JaxprEqn:
         effects: frozenset[Any] = no_effects,
         raw_source: tuple[Any, ...] = unknown_source,
     ):
+        if primitive.name in differing_names:
+            params = readable_by_libraries(primitive, params)
         self.invars: Sequence[Atom] = invars
         self.outvars: Sequence[Var] = outvars
         self.primitive: Primitive = primitive
@@ -158,10 +160,7 @@ class JaxprEqn:
     def replace(self, **changes: object) -> "JaxprEqn":
         """A copy with some of the fields replaced."""
         fields = {name: getattr(self, name) for name in JaxprEqn.__slots__}
-        eqn = JaxprEqn(**{**fields, **changes})
-        if eqn.primitive.name in differing_names:
-            eqn.params = readable_by_libraries(eqn.primitive, eqn.params)
-        return eqn.under(self.settings)
+        return JaxprEqn(**{**fields, **changes}).under(self.settings)
 
     def reading(self, invars: Sequence[Atom]) -> "JaxprEqn":
         """The same equation with other operands."""

@@ -36,8 +36,8 @@ class LibraryParams(dict[str, Any]):
 
 
 def readable_by_libraries(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of an equation as ``LibraryParams`` if JAX has others."""
-    if primitive.name not in differing_names or type(params) is LibraryParams:
+    """Return the parameters of an equation of such a primitive as ``LibraryParams``."""
+    if type(params) is LibraryParams and params.primitive is primitive:
         return params
     readable = LibraryParams(params)
     readable.primitive = primitive

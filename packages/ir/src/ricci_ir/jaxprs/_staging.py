@@ -40,7 +40,6 @@ from ricci_ir.types import AbstractRef, AbstractValue, get_aval, hi_values, is_h
 from ._check import check_jaxpr
 from ._effects import no_effects, program_effects
 from ._jaxpr import DebugInfo, DropVar, Jaxpr, JaxprEqn, Literal, Var, unknown_debug_info
-from ._library_params import LibraryParams, differing_names
 
 __all__ = ["EquationTrace", "JaxprTrace", "StagedReference", "StagedTracer", "closes_over_tracers"]
 __all__ += ["drop_unused", "ensure_compile_time_eval", "is_recording", "swap_staging_flag"]
@@ -144,9 +143,6 @@ class EquationTrace(Trace):
 
         It has settings if those in force differ from those of the trace.
         """
-        if primitive.name in differing_names and type(params) is dict:
-            params = LibraryParams(params)
-            params.primitive = primitive
         origin = context.origin
         source = (
             caller_source(4, context.name_stack)
