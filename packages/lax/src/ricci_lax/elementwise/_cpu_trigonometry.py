@@ -166,12 +166,14 @@ _FORMULAS = {"sin": _sin, "cos": _cos, "tan": _tan, "asin": _asin, "acos": _acos
 
 
 def vectorised_on_cpus(name: str, otherwise: LoweringRule) -> LoweringRule:
-    """The lowering of a function by its formula here on CPUs, where that is faster.
+    """The lowering of a function by its formula here on CPUs, if it has one and that is faster.
 
     Args:
-      name: a function's name, a key of the table above.
+      name: the function's name.
       otherwise: the lowering for other devices, dtypes, small arrays, and demanded accuracies.
     """
+    if name not in _FORMULAS:
+        return otherwise
 
     def formula(*operands: Array, **params: object) -> ir.ArrayLike:
         dtype = array_aval(operands[0]).dtype

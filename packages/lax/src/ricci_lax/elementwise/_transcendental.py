@@ -305,9 +305,7 @@ def _over_root_of_one_plus_square(x: ir.Array) -> ir.Array:
 
 
 def _chlo(name: str, derivative: Callable[..., ir.Array], **rules: Any) -> ir.Primitive:
-    lower = with_corners(name, lower_to(f"chlo.{name}"))
-    if name in ("asin", "acos"):
-        lower = vectorised_on_cpus(name, lower)
+    lower = vectorised_on_cpus(name, with_corners(name, lower_to(f"chlo.{name}")))
     return nary(name, lower, inexact, derivative, **rules)
 
 
