@@ -1,21 +1,14 @@
 """``find_nan`` on programs with a planted cause: the line, the operation and the remedy."""
 
-import inspect
-
 import pytest
 
 pytest.importorskip("ricci", reason="the light tests run where it is not installed")
 
 from nan_programs import NOT_FOLLOWED, PROGRAMS
+from planted import line_of_cause
 
 import ricci.numpy as jnp
 from ricci.debug import find_nan
-
-
-def line_of_cause(fun):
-    lines, start = inspect.getsourcelines(inspect.unwrap(fun))
-    (line,) = [start + i for i, text in enumerate(lines) if text.rstrip().endswith("# cause")]
-    return line
 
 
 def root(found):

@@ -1,6 +1,5 @@
 """``precision`` on programs with a planted line that loses accuracy, beside runs in float64."""
 
-import inspect
 from itertools import count
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 pytest.importorskip("ricci", reason="the light tests run where it is not installed")
 
+from planted import line_of_cause
 from precision_programs import OTHERS_FIRST, PROGRAMS
 
 import ricci
@@ -18,12 +18,6 @@ from ricci.experimental import io_callback
 from ricci.sharding import NamedSharding, PartitionSpec
 
 PLAIN = [p for p in PROGRAMS if p.name.endswith(" plain")]
-
-
-def line_of_cause(fun):
-    lines, start = inspect.getsourcelines(fun)
-    (line,) = [start + i for i, text in enumerate(lines) if text.rstrip().endswith("# cause")]
-    return line
 
 
 def report_on(program, **options):
