@@ -1,11 +1,14 @@
 """`kernels.autotune`: refusals, times, estimates for described devices, and stored choices."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 
 pytest.importorskip("ricci_xla", reason="candidates are compiled")
+
+from kernel_cases.tiled import tiled_matmul
 
 import ricci
 import ricci.numpy as jnp
@@ -114,19 +117,7 @@ def test_on_a_described_device_the_fewest_bytes_are_moved():
     device = topologies.get_topology_desc("cpu:2").devices[0]
     x = ricci.ShapeDtypeStruct((64, 64), np.float32, sharding=SingleDeviceSharding(device))
 
-    def matmul(x, y, *, size):
-        return pl.pallas_call(
-            lambda x, y, out: out.__setitem__(..., x[...] @ y[...]),
-            ricci.ShapeDtypeStruct((64, 64), np.float32),
-            grid=(64 // size, 64 // size),
-            in_specs=[
-                pl.BlockSpec((size, 64), lambda i, j: (i, 0)),
-                pl.BlockSpec((64, size), lambda i, j: (0, j)),
-            ],
-            out_specs=pl.BlockSpec((size, size), lambda i, j: (i, j)),
-            interpret=True,
-        )(x, y)
-
+    matmul = partial(tiled_matmul, interpret=True)
     choice = kernels.autotune(matmul, [{"size": 8}, {"size": 32}]).choice(x, x)
     assert choice.options == {"size": 32}
     small, large = (trial.transfers for trial in choice.trials)

@@ -16,6 +16,7 @@ pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
 
 from kernel_cases import KERNELS, OPERATIONS, operation_kernel, rows
 from kernel_cases.ops import OPS
+from kernel_cases.tiled import tiled_matmul
 
 import ricci
 import ricci.numpy as jnp
@@ -141,21 +142,9 @@ def test_a_kernel_in_a_partly_manual_computation_compiles():
 
 
 def test_autotune_refuses_blocks_that_do_not_fit(place):
-    def matmul(x, y, *, size):
-        return pl.pallas_call(
-            lambda x, y, out: out.__setitem__(..., x[...] @ y[...]),
-            ricci.ShapeDtypeStruct((4096, 4096), np.float32),
-            grid=(4096 // size, 4096 // size),
-            in_specs=[
-                pl.BlockSpec((size, 4096), lambda i, j: (i, 0)),
-                pl.BlockSpec((4096, size), lambda i, j: (0, j)),
-            ],
-            out_specs=pl.BlockSpec((size, size), lambda i, j: (i, j)),
-        )(x, y)
-
     x = ricci.ShapeDtypeStruct((4096, 4096), np.float32, sharding=place)
     sizes = [{"size": size} for size in (100, 128, 256, 2048)]
-    choice = ricci.kernels.autotune(matmul, sizes).choice(x, x)
+    choice = ricci.kernels.autotune(tiled_matmul, sizes).choice(x, x)
     misaligned, small, fitting, large = choice.trials
     assert "divisible by 8 and 128" in misaligned.refusal
     assert "MiB of vector memory" in large.refusal
