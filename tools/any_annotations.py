@@ -29,7 +29,7 @@ CEILINGS = {
     "ir": 284,
     "jax": 16,
     "kernels": 148,
-    "lax": 161,
+    "lax": 160,
     "nn": 2,
     "numpy": 75,
     "parallel": 59,

@@ -108,6 +108,7 @@ def test_only_the_users_frames_are_shown(call):
 # extend Ricci make it themselves.
 WITHOUT_BOUNDARIES = {
     "ricci.core.Jaxpr",
+    "ricci.core.JaxprEqn",
     "ricci.core.ShapedArray",
     "ricci.experimental.hijax.AbstractRef",
     "ricci.experimental.jet.JetTracer",

@@ -46,7 +46,7 @@ class _Product(ir.TupleRecord):
     dims: tuple[int, int]
     dtype: Any
     tiles: tuple[int, int, int] | None
-    precision: Any
+    precision: lax.PrecisionLike
     interpret: bool | None
 
 
@@ -58,7 +58,7 @@ def accumulator(dtype: np.dtype) -> np.dtype:
 
 
 def adding_product(
-    dims: tuple[int, int], precision: Any, dtype: np.dtype
+    dims: tuple[int, int], precision: lax.PrecisionLike, dtype: np.dtype
 ) -> Callable[..., list[ir.Array]]:
     """The step of a fold that adds a product of two blocks to its carry.
 
