@@ -253,3 +253,14 @@ def test_ufunc_at_inplace_raises():
         jnp.add.at(np.ones(3), 0, 1.0)
     with pytest.raises(NotImplementedError, match="out"):
         jnp.add(1, 2, out=np.ones(3))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sinc_loses_nothing_at_large_arguments(dtype):
+    with enable_x64():
+        x = np.array([2.5, -7.5, 1000000.5, 3.0, -4.0], dtype)
+        values = [2 / (5 * np.pi), -2 / (15 * np.pi), 1 / (1000000.5 * np.pi), 0.0, 0.0]
+        np.testing.assert_allclose(
+            jnp.sinc(x), np.array(values, dtype), rtol=4 * np.finfo(dtype).eps
+        )
+        assert not np.signbit(jnp.sinc(np.arange(-3, 4, dtype=dtype))).any()
