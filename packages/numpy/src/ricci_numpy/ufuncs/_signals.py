@@ -117,11 +117,11 @@ def _real_sinc(x: Array) -> Array:
     size, integer = lax.abs(x), lax.abs(nearest)
     half = lax.mul(promotion.constant(x, 0.5), integer)
     is_odd = lax.ne(lax.floor(half), half)
-    rest = select_where(is_odd, lax.sub(integer, size), lax.sub(size, integer), "sinc")
-    rest = select_where(infinite, zero, rest, "sinc")
+    distance = select_where(is_odd, lax.sub(integer, size), lax.sub(size, integer), "sinc")
+    distance = select_where(infinite, zero, distance, "sinc")
     # Around 0, where n is 0, the quotient r / x is 1, and has no derivative at 0 itself.
     around_zero = lax.eq(integer, zero)
-    factor = select_where(around_zero, one, rest, "sinc")
+    factor = select_where(around_zero, one, distance, "sinc")
     divisor = select_where(around_zero, one, size, "sinc")
     return lax.div(lax.mul(factor, series), divisor)
 
