@@ -118,10 +118,12 @@ def polynomial(
         return polynomial_p.bind(x, *terms)
     check_dtype("polynomial", aval, numeric)
     shape = _shape(x, *terms)
-    *others, highest = (repeat_to(c, shape) for c in terms)
+    if any(map(np.ndim, terms)):  # scalars are kept, and repeated within the loop
+        terms = [repeat_to(c, shape) for c in terms]
+    *others, highest = terms
     rows = concatenate([expand_dims(c, (0,)) for c in others[::-1]], 0)
-    step = lambda y, c: (converted(add(mul(y, x), c), aval.dtype), None)
-    start = ir.as_array(converted(highest, aval.dtype))
+    step = lambda y, c: (converted(add(mul(y, x), repeat_to(c, shape)), aval.dtype), None)
+    start = ir.as_array(converted(repeat_to(highest, shape), aval.dtype))
     return scan(step, start, rows, unroll=unroll or 1)[0]
 
 
