@@ -56,6 +56,7 @@ LOOPS = {
 KEPT = {name: loop for name, loop in LOOPS.items() if name != "map"}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("loop", KEPT.values(), ids=KEPT)
 def test_a_bound_method_is_traced_once_for_an_object_that_stays_the_same(loop):
     traces = []
@@ -72,6 +73,7 @@ def test_a_bound_method_is_traced_once_for_an_object_that_stays_the_same(loop):
     assert len(traces) == 2 * count
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
 def test_bound_methods_are_retraced_when_their_object_changes(loop):
     solver = Solver(2.0, [])

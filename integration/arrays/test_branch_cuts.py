@@ -19,7 +19,7 @@ def _parts(z):
     return parts, np.signbit(parts) & ((parts == 0) | (np.abs(parts) > 1e-6))
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("wrap", [lambda f: f, ricci.jit, ricci.vmap], ids=["eager", "jit", "vmap"])
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -623,7 +623,7 @@ def widened(x: Any) -> Any:
     return x.astype({"f": np.float64, "c": np.complex128}.get(x.dtype.kind, x.dtype))
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "float64", "complex128"])
 @pytest.mark.parametrize("name", ROWS)
 def test_factors_satisfy_their_defining_equations(name, dtype):

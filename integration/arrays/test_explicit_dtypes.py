@@ -53,6 +53,7 @@ def mode():
     ricci.config.update("jax_explicit_x64_dtypes", previous)
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("dtype", VALUES)
 @pytest.mark.parametrize(("function", "form"), CASES)
 def test_an_allowed_dtype_keeps_every_bit(function, form, dtype, mode):
@@ -134,7 +135,7 @@ COMPUTED = {
 }
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", COMPUTED)
 def test_results_of_wide_operands_are_those_where_wide_dtypes_are_on(name, mode):
     compute = COMPUTED[name]

@@ -32,7 +32,7 @@ CALLS = {
 }
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CALLS)
 def test_the_extremum_beside_a_nan_is_nan(name, dtype):
@@ -62,7 +62,7 @@ def test_the_extremum_of_a_sharded_array_beside_a_nan_is_nan(axis):
     np.testing.assert_array_equal(ricci.jit(lambda x: jnp.max(x, axis))(sharded), x.max(axis))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", INDICES)
 @pytest.mark.parametrize("dtype", [*DTYPES, "int32", "bool", "uint8"])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES, ids=str)

@@ -92,7 +92,7 @@ STATIC = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(45)
+@pytest.mark.sampled(27)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("source", CASES)
 def test_index_forms_select_the_same_as_jax(source, wide):

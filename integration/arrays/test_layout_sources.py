@@ -323,7 +323,7 @@ DTYPES = ["int32", "complex64", "bool", "int8", "uint64", "float64", "complex128
 ORDERS += [((2, 3, 4), order, dtype) for dtype in DTYPES for order in [(2, 0, 1), (2, 1, 0)]]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("shape", "order", "dtype"), ORDERS, ids=str)
 def test_dlpack_keeps_values_in_every_order_of_dimensions(shape, order, dtype):
     value = aligned((np.arange(np.prod(shape)).reshape(shape) * 3 % 7).astype(dtype), order)
@@ -356,6 +356,7 @@ def test_dlpack_shares_columns():
     assert x.format.layout.major_to_minor == (1, 0)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("orders", list(itertools.product([(0, 1), (1, 0)], repeat=3)))
 def test_parts_may_have_several_layouts(orders):
     value = np.arange(64.0, dtype=np.float32).reshape(16, 4)

@@ -21,7 +21,7 @@ LOOKUPS = {
 }
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("lookup", LOOKUPS.values(), ids=LOOKUPS)
 @pytest.mark.parametrize("dtype", NARROW)
 def test_indices_of_two_and_four_bits_index_as_wide_ones(dtype, lookup):

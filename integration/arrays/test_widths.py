@@ -47,7 +47,7 @@ WITH_INDEX = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", WITH_INDEX)
 def test_an_index_of_any_integer_dtype(name, width):
     fun, expected = WITH_INDEX[name]
@@ -86,6 +86,7 @@ COUNTED = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", COUNTED)
 def test_positions_and_counts(name, width):
     fun, expected, args, dtype = COUNTED[name]

@@ -44,7 +44,7 @@ def same(ours, expected):
     return ours.dtype == expected.dtype and ours.tobytes() == expected.tobytes()
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("wide", [False, True], ids=["32 bits", "64 bits"])
 @pytest.mark.parametrize("name", [*SPLATS, *OTHERS])
 def test_a_captured_array_keeps_its_bits(name, wide):

@@ -75,6 +75,7 @@ ON_MANY_TANGENTS = [
 ]
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("source", ON_TANGENTS)
 def test_a_rule_that_applies_functions_with_rules_to_its_tangents(source):
     assert_same(f"{TANGENTS}({source})(x)", x=TWO)
@@ -227,6 +228,7 @@ total = lambda fun: lambda x, y: jax.tree.reduce(lambda a, b: a + b.sum(), fun(x
 """
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("fun", ["f", "g", "cond", "loop"])
 @pytest.mark.parametrize(
     "run",
@@ -300,7 +302,7 @@ def run(fun, *args):
 """
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "source",
     [

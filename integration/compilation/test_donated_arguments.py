@@ -64,7 +64,7 @@ x0, y0 = jnp.arange(4.0), jnp.arange(4.0) + 1
 """
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(18)
 @pytest.mark.usefixtures("oracle")
 @pytest.mark.parametrize("case", TRANSFORMED)
 @pytest.mark.parametrize("program", PROGRAMS)

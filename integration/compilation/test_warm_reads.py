@@ -62,7 +62,7 @@ def unchanged(folder):
     return run(folder, "equal", "2", "kept"), run(folder, "equal", "2", "kept")
 
 
-@pytest.mark.sampled(31)
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("name", names_of("WAYS"))
 def test_a_value_that_changed_is_never_answered_with_the_old_one(changed, name):
     assert changed[name]["outcome"] != "warm"
@@ -70,6 +70,7 @@ def test_a_value_that_changed_is_never_answered_with_the_old_one(changed, name):
         assert changed[name]["result"] == 3.0
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", names_of("KEPT"))
 def test_functions_without_outside_reads_are_warm(unchanged, name):
     first, second = unchanged

@@ -38,6 +38,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("jitted", [True, False], ids=["jit", "eager"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_with_explicit_shardings_pass_the_checks(name, jitted):

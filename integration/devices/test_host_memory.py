@@ -69,7 +69,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_results_are_in_the_memory_that_the_program_leaves_them_in(place, name):
     function, before, after = FUNCTIONS[name]

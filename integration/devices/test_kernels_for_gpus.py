@@ -66,7 +66,7 @@ def test_triton_ir_of_a_kernel_computes_what_the_interpreter_does(name):
         check(*KERNELS[name](), CAPTURED.get(name, ()))
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if name not in REFUSED])
 def test_triton_ir_of_an_operation_computes_what_the_interpreter_does(name):
     with ricci.enable_x64(True):

@@ -42,7 +42,7 @@ def known(eight_devices):
     return names(ricci)
 
 
-@pytest.mark.sampled(75)
+@pytest.mark.sampled(45)
 @pytest.mark.parametrize(("source", "expected"), CASES)
 @pytest.mark.filterwarnings("ignore:Some donated buffers")
 def test_where_results_are(source, expected, known):

@@ -43,6 +43,7 @@ def _to_the_right(kind):
     return kernel
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("check", [False, True])
 @pytest.mark.parametrize("kind", ["tuple", "dict", "position", "number"])

@@ -21,6 +21,7 @@ def mesh(*order):
     return Mesh(devices.reshape(2, -1), ("x", "y"))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("order", [(3, 2, 1, 0), (0, 2, 1, 3), (1, 2, 3, 0)])
 @pytest.mark.parametrize("form", [{}, {"donate": True}, {"may_alias": False}])
 def test_arrays_are_resharded_over_devices_in_another_order(order, form):

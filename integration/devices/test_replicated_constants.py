@@ -42,6 +42,7 @@ SOLVERS = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("jitted", [True, False], ids=["jit", "eager"])
 @pytest.mark.parametrize("name", SOLVERS)
 def test_solvers_of_sharded_batches_of_matrices(name, jitted):

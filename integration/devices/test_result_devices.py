@@ -79,7 +79,7 @@ CASES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.sampled(45)
+@pytest.mark.sampled(27)
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_result_is_on_the_device_of_the_operands(eight_devices, name, x64):

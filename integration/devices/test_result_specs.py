@@ -32,7 +32,7 @@ def array(mesh, spec):
     return ricci.device_put(np.arange(64).reshape(SHAPE), NamedSharding(mesh, spec))
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("jitted", [True, False], ids=["jit", "eager"])
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 @pytest.mark.parametrize("name", UNARY)

@@ -65,7 +65,7 @@ BODIES = {
 }
 
 
-@pytest.mark.sampled(31)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("spec", [P("x", "y"), P(None, "x"), P()], ids=str)
 @pytest.mark.parametrize("name", BODIES)

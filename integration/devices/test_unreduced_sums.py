@@ -28,6 +28,7 @@ def terms(imaginary=0):
     return jnp.dot(left, right, out_sharding=P("x", None, unreduced={"y"}))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("fun", "imaginary"),
     [

@@ -136,6 +136,7 @@ CLEAN = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", CLEAN)
 def test_no_leaks_are_found(case):
     with checking_leaks():

@@ -24,7 +24,7 @@ def report_on(program, **options):
     return ricci.precision(program.call, **options)(*map(jnp.asarray, program.args))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     "program", [p for p in PROGRAMS if p.name not in OTHERS_FIRST], ids=lambda p: p.name
 )
@@ -53,7 +53,7 @@ def test_planted_line_is_first_in_nearly_all_programs():
 COMPARED = [p for p in PLAIN if p.source.__name__ not in ("long_sum", "positions")]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("program", COMPARED, ids=lambda p: p.name)
 def test_error_is_the_difference_from_the_program_in_float64(program):
     report = report_on(program)
@@ -133,6 +133,7 @@ TRANSFORMED = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_lines_are_followed_through_transformations(name, wide):

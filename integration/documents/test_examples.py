@@ -31,7 +31,7 @@ def sections() -> dict[str, tuple[str, str]]:
     }
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("function", sections())
 def test_function(function, names):
     run(sections()[function][1], function, names)

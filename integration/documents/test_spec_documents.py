@@ -154,7 +154,7 @@ def spelled(want: str) -> str:
     return want
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("function", sorted(name for name, examples in api().items() if examples))
 def test_documented_function(function, of_their_time):
     printing = 0

@@ -89,7 +89,7 @@ def test_the_table_has_each_operation_that_moves_keys():
     assert {primitive.name for primitive in extended_lower_rules} - apart == set(MOVED)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", MOVED)
 def test_keys_are_moved(name):
     function = MOVED[name]

@@ -107,7 +107,7 @@ CALLS = {
 }
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_leaves_no_reference_cycles(name):
     call, x = CALLS[name], jnp.asarray(X)

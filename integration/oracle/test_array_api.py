@@ -39,7 +39,7 @@ def check(function, table, operands, rtol):
         assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize(
     ("kind", "name"), [(kind, name) for kind in ("real", "binary") for name in TABLES[kind]]
@@ -52,7 +52,7 @@ def test_of_real_numbers(kind, name, dtype):
         check(getattr(jnp, name), table, operands, PRECISIONS[dtype])
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dtype", COMPLEX)
 @pytest.mark.parametrize("name", TABLES["complex"])
 def test_of_complex_numbers(name, dtype):
@@ -69,6 +69,7 @@ def of_complex(name):
     return list(rows(TABLES["complex"][name], conjugates=True, odd=name in ODD))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", COMPLEX)
 @pytest.mark.parametrize("name", TURNED)
 def test_of_imaginary_angles(name, dtype):

@@ -73,7 +73,7 @@ def test_the_message_is_short_our_own_and_names_the_function(function):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(30)
 def test_good_calls_work_after_bad_ones(function):
     ours(function)
     x = np.arange(3, dtype=np.float32)

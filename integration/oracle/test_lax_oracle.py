@@ -51,7 +51,7 @@ def chosen(cases: list[Case]) -> list[Case]:
 
 
 @_needs_oracle
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_agrees_with_jax(function):
     if not exists(function):

@@ -60,7 +60,7 @@ def chosen(calls: list[Call]) -> list[Call]:
     return [*found, *(replace(call, programs_only=True) for call in typed)]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
 @pytest.mark.parametrize("names", PARTS.values(), ids=PARTS)
 def test_agrees_with_jax_and_numpy(names):

@@ -32,7 +32,7 @@ def check(draw, keys):
                 np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_bits_are_those_of_the_reference(algorithm, dtype):

@@ -29,7 +29,7 @@ def _array(recorded: dict) -> np.ndarray:
     return values.view(dtype).reshape(recorded["shape"])
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(("name", "source"), CASES)
 def test_results_are_as_recorded(name, source, namespace):
     file = RECORDED[name]

@@ -83,6 +83,7 @@ TRUE = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("name", "arguments", "expected"), TRUE)
 def test_special_functions_where_scipy_differs(name, arguments, expected):
     with ricci.enable_x64(True):
@@ -90,6 +91,7 @@ def test_special_functions_where_scipy_differs(name, arguments, expected):
     np.testing.assert_allclose(result, expected, 1e-12)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("function", "point"),
     [

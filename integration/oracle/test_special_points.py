@@ -17,6 +17,7 @@ EVERYTHING = os.environ.get("RICCI_SPECIAL_CASES") == "all"
 ROWS = TABLE if EVERYTHING else random.Random(4).sample(TABLE, 6)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_values_at_the_edges_are_scipys(row, dtype):

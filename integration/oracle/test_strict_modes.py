@@ -152,6 +152,7 @@ def test_every_function_of_the_other_libraries_has_a_call():
     assert [name for name in names if f"{name}(" not in text and name not in WITHOUT_CALL] == []
 
 
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("form", ["eager", "traced"])
 @pytest.mark.parametrize("topic", TOPICS)
 def test_no_mode_refuses_a_call_that_jax_accepts(topic, form):

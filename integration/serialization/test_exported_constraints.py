@@ -73,7 +73,7 @@ def _trimmed(spec) -> tuple[Any, ...]:
     return tuple(parts)
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("call", CALLS)
@@ -89,7 +89,7 @@ def test_constraint_over_an_abstract_mesh_holds_in_calls(eight_devices, name, ca
     assert result.tolist() == plain.tolist()
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("spec", [("x",), ("x", "y")])
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -100,6 +100,7 @@ def load(path: Path):
         return [found[f"arr_{i}"] for i in range(len(found.files))]
 
 
+@pytest.mark.sampled(4)
 @needs_cpu
 @rows
 def test_jax_calls_exports_of_ricci(row, folder, with_jax):
@@ -117,6 +118,7 @@ def test_ricci_calls_exports_of_jax(row, folder, with_jax):
     assert_close(found, load(folder / f"{row.file}.expected.npz"))
 
 
+@pytest.mark.sampled(4)
 @rows
 def test_another_process_calls_exports_of_ricci(row, folder, with_ricci):
     assert with_ricci[row.name] == "ok"

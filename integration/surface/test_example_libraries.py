@@ -147,6 +147,7 @@ def answers():
     return dict(zip(REQUESTS, results, strict=True))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.skipif(not Oracle.available(), reason="oracle environment missing: run nox -s oracle")
 @pytest.mark.parametrize("name", REQUESTS)
 def test_example_libraries_agree_with_jax(name, answers):

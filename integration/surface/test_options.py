@@ -51,7 +51,7 @@ def tools(monkeypatch, tmp_path, capfd, request):
     return Tools(monkeypatch, tmp_path, capfd)
 
 
-@pytest.mark.sampled(31)
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("name", DEMONSTRATIONS)
 def test_honoured_options_have_the_documented_effect(name, tools):
     row = DEMONSTRATIONS[name]

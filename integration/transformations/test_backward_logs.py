@@ -25,6 +25,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("run", CASES.values(), ids=CASES)
 def test_logs_pass_through_jit(run, x64):

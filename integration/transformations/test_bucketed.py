@@ -91,12 +91,13 @@ def test_calls_with_symbolic_sizes(case):
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-4)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", bucket_cases.FUNCTIONS)
 def test_results_are_those_of_the_function(name):
     _check(bucket_cases.FUNCTIONS[name], (1, 6))
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", bucket_cases.GRADIENTS)
 def test_gradients_are_those_of_the_function(name):
     _check(bucket_cases.GRADIENTS[name], (5,))

@@ -167,7 +167,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("source", "inputs"), CASES, ids=[case[0] for case in CASES])
 def test_reports_the_same(source, inputs):
     assert_same(f"{PRELUDE}\nfound({source})", **inputs)

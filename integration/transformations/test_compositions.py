@@ -119,7 +119,7 @@ def composed(names: tuple[str, ...], source: str) -> str:
     return source
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("outermost", NAMES)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_composition(function, outermost):

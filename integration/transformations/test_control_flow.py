@@ -221,7 +221,7 @@ BOTH = [(source, wide) for source in CASES for wide in (False, True)]
 CHOSEN = BOTH if EVERYTHING else random.Random(1).sample(BOTH, len(BOTH) // 6)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("source", "wide"), CHOSEN)
 def test_values_equal_those_of_jax(source, wide):
     assert_same(f"{PREAMBLE}\n{source}", config={"jax_enable_x64": wide}, **INPUTS)

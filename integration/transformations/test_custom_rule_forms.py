@@ -102,7 +102,7 @@ def loss(g):
     return lambda x, y: lax.reduce_sum(g(x, y), (0,))
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("form", FORMS)
 def test_derivatives_are_those_of_the_function(form, around):
@@ -289,7 +289,7 @@ LOGGED = {
 }
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("around", ["alone", "jit", "vmap", "scan", "checkpoint"])
 @pytest.mark.parametrize("form", LOGGED)
 def test_pullback_gives_the_logs_of_each_form(form, around):

@@ -174,6 +174,7 @@ EAGER = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("program", EAGER)
 @pytest.mark.parametrize("wide", [False, True])
 def test_eager_gradients_do_not_compute_it(program, wide):

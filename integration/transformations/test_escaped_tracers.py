@@ -113,7 +113,7 @@ def _leaked(leak, run):
     return [x for x in saved if isinstance(x, ricci.core.Tracer)]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("leak", LEAKS)
@@ -132,7 +132,7 @@ def test_a_tracer_whose_trace_has_ended_is_an_error(leak, run, x64):
         assert float(ricci.grad(jnp.sin)(0.0)) == 1.0  # nothing is left behind
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 @pytest.mark.parametrize(
     ("leak", "run"),
@@ -287,6 +287,7 @@ AROUND = {
 }
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("inside", INSIDE)
 def test_traced_values_may_be_used_in_blocks_of_compile_time_evaluation(inside, around):

@@ -152,6 +152,7 @@ class ProductByAccumulators(Product):
         return {self.params["name"]: jnp.sum(outgrad**2)}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", [Product, ProductByAccumulators])
 @pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])
@@ -232,6 +233,7 @@ WRAPPED_WAVES = {
 }
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("inside", WRAPPED_WAVES)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])

@@ -171,7 +171,7 @@ CALLS = {
 }
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("outer", ["plain", "jit", "vmap"])
 def test_gradients_of_hi_values_pass_through_calls(name, outer):
@@ -277,6 +277,7 @@ def operation(**rules: Any) -> Any:
     return type("TripleProduct", (hijax.HiPrim,), {**methods, **rules})()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("transform", [lambda f: f, ricci.jit], ids=["eager", "jit"])
 def test_rules_follow_from_one_rule(rules, transform):

@@ -29,7 +29,7 @@ def context():
     return context
 
 
-@pytest.mark.sampled(45)
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("name", NAMES)
 def test_xla_agrees_with_the_reference(name):
     check_compiled(primitives[name], examples()[name], jit=jit, reference=reference_backend)
@@ -42,7 +42,7 @@ def test_xla_agrees_with_the_reference_on_other_dtypes_and_shapes(name):
     check_compiled(primitives[name], variants, jit=jit, reference=reference_backend)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_xla_agrees_with_the_reference_on_transformed_programs(name):
     # Of one example, always the same; `nox -s laws-full` takes all.
@@ -52,7 +52,7 @@ def test_xla_agrees_with_the_reference_on_transformed_programs(name):
     check_compiled(primitives[name], [example], derived=True, **options)
 
 
-@pytest.mark.sampled(48)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("name", NAMES)
 def test_programs_and_their_derivatives_parse(name, context):
     for case in cases(name):

@@ -65,7 +65,7 @@ def products(fun, *args):
     return len(re.findall(r"dot_general\[", str(ricci.make_jaxpr(fun)(*args))))
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("wrap", [lambda f: f, ricci.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_pullback_returns_the_requested_cotangents(name, wrap):

@@ -153,7 +153,7 @@ def _assert_close(one: Any, other: Any) -> None:
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-4, atol=2e-5)
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("how", TRANSFORMED)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_rolled_values_are_those_of_the_function(program, how):

@@ -56,6 +56,7 @@ def test_symbolic_programs_equal_those_of_known_shapes(case):
     assert [found for size in sizes if (found := difference(case, size))] == []
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("source", EMPTY)
 def test_axes_may_be_empty(source):
     case = Case("empty", "", source, {"x": np.ones((4, 3), np.float32)})

@@ -292,12 +292,13 @@ def test_a_cached_trace_holds_for_the_named_axes_that_it_read(way, read):
     _check_two_surroundings(way, *NAMED_AXES[read]())
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(("way", "name"), PAIRS)
 def test_a_cached_trace_holds_for_the_setting_that_it_read(way, name):
     _check_two_surroundings(way, *SETTINGS[name]())
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("way", ["jit", "scan", "fori_loop", "while_loop", "cond", "checkpoint"])
 @pytest.mark.parametrize(
     ("collective", "expected"),

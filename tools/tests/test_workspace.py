@@ -220,6 +220,7 @@ def _imported(file: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
+@pytest.mark.sampled(15)
 @EVERY_PACKAGE
 def test_package_tests_import_only_what_is_installed_with_the_package(folder: Path) -> None:
     absent = {module_name(each) for each in FOLDERS} - _siblings_for_tests(folder.name)

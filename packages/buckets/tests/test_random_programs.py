@@ -74,6 +74,7 @@ def _program(seed):
     return names, run
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_results_of_random_functions_do_not_depend_on_padding(seed, monkeypatch):
     monkeypatch.setattr(padding, "extreme", True)

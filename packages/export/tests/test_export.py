@@ -166,6 +166,7 @@ def test_constants_are_part_of_the_module():
     np.testing.assert_array_equal(key_data(same), key_data(k))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "dtype", ["float32", "bfloat16", "float16", "int8", "uint32", "int4", "bool", "complex64"]
 )

@@ -75,6 +75,7 @@ VALUES = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("value", "other"), VALUES.values(), ids=VALUES)
 def test_bound_methods_are_cached_while_their_object_is_unchanged(kept, value, other):
     solver = Solver(value=value)

@@ -48,6 +48,7 @@ TRANSFORMATIONS = {
 CASES = [*(("called", t) for t in TRANSFORMATIONS), *((k, "jit of grad") for k in PRIMITIVES)]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("kind", "transformation"), CASES)
 def test_call_primitive_agrees_with_its_jaxpr(kind, transformation):
     primitive = PRIMITIVES[kind]()

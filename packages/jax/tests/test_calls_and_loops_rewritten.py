@@ -101,6 +101,7 @@ def transformed(f):
     }
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("transform", ["plain", "jit", "grad", "jit grad"])
 @pytest.mark.parametrize("kind", [RecordingTrace, RewritingTrace])

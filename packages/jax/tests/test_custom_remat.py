@@ -52,6 +52,7 @@ def loss(g):
 CASES = [*((p, "alone") for p in POLICIES), *(("none", a) for a in AROUND if a != "alone")]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("policy", "around"), CASES)
 def test_derivatives_are_those_of_the_function(policy, around):
     ours = jax.checkpoint(AROUND[around](wave), policy=POLICIES[policy])

@@ -123,6 +123,7 @@ def test_an_effect_that_is_not_declared_is_refused(name, transform):
         transform(operation(send.bind))(1.0)
 
 
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
 @pytest.mark.parametrize("name", REFUSED)

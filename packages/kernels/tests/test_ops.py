@@ -157,6 +157,7 @@ def numpy_backend():
         yield
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.usefixtures("numpy_backend")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", CASES)

@@ -92,6 +92,7 @@ TRANSFORMED = {
 
 @pytest.mark.usefixtures("backend")
 class TestValues:
+    @pytest.mark.sampled(9)
     @pytest.mark.parametrize("transformed", TRANSFORMED.values(), ids=TRANSFORMED)
     def test_a_rule_that_computes_the_same_changes_nothing(self, transformed):
         for ours, theirs in zip(

@@ -11,6 +11,7 @@ X = np.sin(np.arange(24.0, dtype=np.float32)).reshape(4, 6)
 METHODS = ["nearest", "linear", "cubic", "cubic-pytorch", "lanczos3", "lanczos5", "area"]
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("method", METHODS)
 def test_resizing_preserves_constant_images(method, antialias):

@@ -19,18 +19,21 @@ ELEMENTWISE = (
 REDUCING = "softmax log_softmax logsumexp logmeanexp standardize glu".split()
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("name", ELEMENTWISE + REDUCING)
 def test_vmap_is_the_loop(name):
     fun = getattr(nn, name)
     np.testing.assert_allclose(vmap(fun)(X), np.stack([fun(x) for x in X]), rtol=1e-6)
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("name", ELEMENTWISE + REDUCING)
 def test_jit_agrees_up_to_rounding(name):
     fun = getattr(nn, name)
     np.testing.assert_allclose(xla.jit(fun)(X), fun(X), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [n for n in ELEMENTWISE if n not in ("relu6", "hard_tanh")])
 def test_gradients_are_finite_far_out(name):
     for x in (-1e4, 1e4):

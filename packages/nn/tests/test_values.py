@@ -34,7 +34,7 @@ def scope():
     }
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("source", RECORDED)
 def test_values_are_as_recorded(scope, source):
     expected = RECORDED[source]

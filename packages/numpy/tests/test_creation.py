@@ -170,6 +170,7 @@ np.frombuffer(b"abcd", "uint8") | np.fromstring("1 2", sep=" ") | np.array(F, nd
 CASES = [case.strip() for line in SAME.strip().splitlines() for case in line.split(" | ")]
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("expression", CASES)
 def test_value_is_numpys(expression, backend):
     expected = eval(expression, {"np": np, "F": F})

@@ -61,6 +61,7 @@ def matrices(size, dtype):
     ).astype(dtype)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("size", "dtype"),
     [*((size, "float64") for size in range(1, 7)), (3, "complex128"), (5, "complex128")],

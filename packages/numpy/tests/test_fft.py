@@ -73,6 +73,7 @@ def test_shifts(name, axes, backend):
     np.testing.assert_array_equal(found, getattr(np.fft, name)(X, axes))
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("n", [None, 3, 8])
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
 def test_derivative_is_the_transpose(name, n, backend):

@@ -66,6 +66,7 @@ def test_jaxpr_prints_as_jaxs(program, printed):
     assert printed(expression) == expected
 
 
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("expression", CASES)
 def test_value_is_numpys(expression, backend):
     names = {"X": X, "M": M, "T": T, "N": N, "C": C}

@@ -80,6 +80,7 @@ def test_value_is_numpys(expression, backend):
         assert a.shape == np.shape(b)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("fun", "expected"),
     [

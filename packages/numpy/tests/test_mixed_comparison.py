@@ -50,6 +50,7 @@ def _expected(a: np.ndarray, b: np.ndarray) -> list[list[list[bool]]]:
     ]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("one", "others"),
     [

@@ -6,7 +6,7 @@ import pytest
 import ricci_numpy as jnp
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(18)
 def test_result_is_jaxs(recorded, check):
     check(recorded)
 

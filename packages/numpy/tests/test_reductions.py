@@ -30,6 +30,7 @@ def test_types_are_jaxs(types, outcome):
 PLAIN = "sum prod mean var std max min any all ptp median argmax argmin cumsum cumprod"
 
 
+@pytest.mark.sampled(33)
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
 @pytest.mark.parametrize("name", PLAIN.split())
 def test_value_is_numpys(name, axis, backend):
@@ -47,6 +48,7 @@ def test_keepdims_is_numpys(name, axis, backend):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("axis", [None, 0, 1])
 @pytest.mark.parametrize(
     "name",
@@ -91,6 +93,7 @@ def test_average_is_numpys(backend):
     assert [part.shape for part in found] == [(2,), (2,)]
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("q", [0.0, 0.3, 0.5, 1.0, np.array([0.25, 0.75])])
 @pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "inverted_cdf"])
 def test_quantile_is_numpys(q, method, backend):

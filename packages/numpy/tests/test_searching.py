@@ -10,6 +10,7 @@ def test_result_is_jaxs(recorded, check):
     check(recorded)
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("method", ["scan", "compare_all", "sort"])
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("size", [1, 32, 33])

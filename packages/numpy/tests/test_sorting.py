@@ -13,6 +13,7 @@ EXTREMES.append(np.array([True, False, True, False]))
 EXTREMES.append(np.array([[0.5, -np.inf, -0.0], [np.inf, 2.0, -1.0]], np.float32))
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("a", EXTREMES, ids=lambda a: str(a.dtype))
 @pytest.mark.parametrize("kth", [0, 1, -1])
 def test_partition_orders_the_least_numbers_of_a_dtype(a, kth, backend):

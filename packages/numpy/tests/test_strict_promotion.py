@@ -12,6 +12,7 @@ def strict(request):
         yield
 
 
+@pytest.mark.sampled(36)
 @pytest.mark.usefixtures("strict", "backend")
 @pytest.mark.parametrize("dtype", [None, "float32", "float16"])
 @pytest.mark.parametrize("spacing", ["float16", "bfloat16", "float32", "int32", "uint8"])
@@ -22,6 +23,7 @@ def test_frequencies_do_not_promote_the_spacing(function, spacing, dtype):
     assert frequencies[1] == 0.125
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.usefixtures("strict", "backend")
 @pytest.mark.parametrize("dtype", ["int8", "int32", "float32"])
 @pytest.mark.parametrize("fill", [None, 9])

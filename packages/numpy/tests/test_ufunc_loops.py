@@ -15,6 +15,7 @@ def operand(dtype):
     return (values % 3 > 0) if dtype == np.bool_ else values.astype(dtype)
 
 
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("dtype", [np.bool_, np.int32, np.uint8])
 @pytest.mark.parametrize("name", EXACT)

@@ -92,6 +92,7 @@ def test_value_of_integers_is_numpys(name, backend):
     _compare(name, (N, np.abs(K)), backend)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", ["gcd", "lcm"])
 @pytest.mark.parametrize(
     "dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]

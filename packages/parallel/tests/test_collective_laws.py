@@ -128,6 +128,7 @@ def test_every_collective_without_examples_is_a_step_or_has_a_reason():
     assert {p.name for p in DEFINED} - COLLECTIVES.keys() == {*STEPS, *NO_LAW} - COLLECTIVES.keys()
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("name", STEPS)
 def test_steps_are_linear_and_transposed(name, wide):
@@ -160,6 +161,7 @@ def test_results_on_devices_equal_those_of_a_batch(name, check_vma):
     compare_with_batch(name, check_vma)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", COLLECTIVES)
 def test_collectives_agree_with_64_bit_types(name):
     with enable_x64(True):

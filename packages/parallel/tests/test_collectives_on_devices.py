@@ -127,6 +127,7 @@ def pulled_back(cotangents):
     return pull(pmap), pull(vmap)
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("name", CALLS)
 def test_cotangents_are_those_of_a_batch(name, pulled_back):
     found, expected = (np.asarray(cts[name]) for cts in pulled_back)

@@ -66,6 +66,7 @@ def leaves(tree):
     return list(tree) if isinstance(tree, list | tuple) else [tree]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_peak_is_under_the_limit_and_values_are_those_of_the_function(name):
     fun, *args = PROGRAMS[name]

@@ -96,6 +96,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_buffers_make_up_the_compilers_peak(name):
     f, args = PROGRAMS[name]

@@ -93,6 +93,7 @@ MOVES = {
 }
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("move", MOVES.values(), ids=MOVES)
 @pytest.mark.parametrize("wrapped", [lambda f: f, lambda f: xla.jit(f)], ids=["eager", "jit"])
 def test_keys_move_as_numbers_would(move, wrapped):
@@ -280,6 +281,7 @@ CLOSED_OVER = {
 }
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", CLOSED_OVER)
 def test_closed_over_keys_agree_under_jit_cond_scan_and_vmap(name):
     make = CLOSED_OVER[name]

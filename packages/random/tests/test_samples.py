@@ -43,7 +43,7 @@ def mode(request):
         config.update(name, value)
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("source", RECORDED)
 def test_samples_are_as_recorded(mode, source):
     expected = RECORDED[source][mode]

@@ -42,6 +42,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("matrix", [A, C], ids=["real", "complex"])
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_factors_multiply_to_the_matrix(name, matrix):

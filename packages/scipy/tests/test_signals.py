@@ -97,6 +97,7 @@ def test_half_way_between_rotations():
     np.testing.assert_allclose(found, [0.0, 0.0, 0.4], atol=1e-6)
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("promotion", ["standard", "strict"])
 @pytest.mark.parametrize("times", ["float16", "float32", "float64", "int32"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -26,7 +26,7 @@ DISTRIBUTIONS = {
 }
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", RECORDED)
 def test_values_are_those_of_scipy(name):
     (points,), parameters, expected = RECORDED[name]

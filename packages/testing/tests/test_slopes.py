@@ -13,6 +13,7 @@ COUNT = 60 if os.environ.get("RICCI_SAMPLE") else 200
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", SLOPES)
 def test_derivative_is_exact_at_representable_points(name, dtype):
