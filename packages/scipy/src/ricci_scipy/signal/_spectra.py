@@ -264,6 +264,9 @@ def csd(
     Source: Welch, "The use of fast Fourier transform for the estimation of power spectra", 1967.
     """
     _checked_scaling("csd", scaling)
+    is_power = y is None
+    if y is x:  # one signal, which is transformed once
+        y = None
     signals = _as_signals("csd", axis, x, *([] if y is None else [y]))
     ndim = signals[0].ndim
     if y is not None:
@@ -287,7 +290,7 @@ def csd(
         boundary=None,
         padded=False,
     )
-    spectrum = _averaged(spectrum.real if y is None else spectrum, average)
+    spectrum = _averaged(spectrum.real if is_power else spectrum, average)
     frequencies = _frequencies(nfft, fs, onesided, x.real.dtype)
     return frequencies, jnp.moveaxis(spectrum, -1, canonical_axis(axis, max(ndim, spectrum.ndim)))
 
