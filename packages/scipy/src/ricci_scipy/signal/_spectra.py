@@ -264,8 +264,8 @@ def csd(
     Source: Welch, "The use of fast Fourier transform for the estimation of power spectra", 1967.
     """
     _checked_scaling("csd", scaling)
-    is_power = y is None
-    if y is x:  # one signal, which is transformed once
+    is_real = y is None
+    if y is x:  # one signal, whose spectrum has no imaginary part
         y = None
     signals = _as_signals("csd", axis, x, *([] if y is None else [y]))
     ndim = signals[0].ndim
@@ -290,7 +290,10 @@ def csd(
         boundary=None,
         padded=False,
     )
-    spectrum = _averaged(spectrum.real if is_power else spectrum, average)
+    spectrum_dtype = spectrum.dtype
+    spectrum = _averaged(spectrum.real if y is None else spectrum, average)
+    if not is_real:
+        spectrum = spectrum.astype(spectrum_dtype)
     frequencies = _frequencies(nfft, fs, onesided, x.real.dtype)
     return frequencies, jnp.moveaxis(spectrum, -1, canonical_axis(axis, max(ndim, spectrum.ndim)))
 
