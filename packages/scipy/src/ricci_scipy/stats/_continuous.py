@@ -26,7 +26,10 @@ def _reciprocal_angle(z: Array) -> Array:
     """The angle of (z, 1) over π, precise for large z; also continued to complex numbers."""
     if jnp.iscomplexobj(z):
         return 0.5 - jnp.arctan(z) / np.pi
-    return jnp.arctan2(jnp.ones_like(z), z) / np.pi
+    # arctan(z) + arctan(1 / z) is half of pi for positive z, and minus that for negative ones.
+    near = jnp.abs(z) <= 1
+    angle = jnp.arctan(jnp.where(near, z, 1 / jnp.where(near, 1, z))) / np.pi
+    return jnp.where(near, 0.5 - angle, jnp.where(z < 0, 1 + angle, angle))
 
 
 def _logistic_log_density(z: Array) -> Array:
