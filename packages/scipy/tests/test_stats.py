@@ -248,6 +248,7 @@ FAR_OUT = [
     (lambda: stats.cauchy.logsf(np.float32(3e38)), -np.log(np.pi) - np.log(3e38)),
     (lambda: stats.cauchy.logcdf(np.float32(-3e38)), -np.log(np.pi) - np.log(3e38)),
     (lambda: stats.cauchy.logsf(np.float32(2.0)), np.log(0.5 - np.arctan(2.0) / np.pi)),
+    (lambda: stats.cauchy.logcdf(np.float32(1e6)), np.log1p(-np.arctan(1e-6) / np.pi)),
     (lambda: stats.cauchy.ppf(np.float32(2e-38)), -1 / (np.pi * 2e-38)),
     (lambda: stats.cauchy.isf(np.float32(2e-38)), 1 / (np.pi * 2e-38)),
     (lambda: stats.cauchy.ppf(np.float32(1 - 2.0**-24)), 2.0**24 / np.pi),

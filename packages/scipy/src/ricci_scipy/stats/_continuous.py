@@ -39,12 +39,14 @@ def _logistic_log_density(z: Array) -> Array:
 
 
 def _log_reciprocal_angle(z: Array) -> Array:
-    """The logarithm of ``_reciprocal_angle``, also where the angle underflows."""
-    angle = jnp.log(_reciprocal_angle(z))
+    """The logarithm of ``_reciprocal_angle``, also where the angle underflows or is near 1."""
     if jnp.iscomplexobj(z):
-        return angle
+        return jnp.log(_reciprocal_angle(z))
+    angle = _reciprocal_angle(jnp.abs(z))
     far = z > _FAR
-    return jnp.where(far, -_LOG_PI - jnp.log(jnp.where(far, z, 1.0)), angle)
+    near = jnp.log(jnp.where((z < 0) | far, 1.0, angle))
+    logarithm = jnp.where(z < 0, jnp.log1p(-angle), near)
+    return jnp.where(far, -_LOG_PI - jnp.log(jnp.where(far, z, 1.0)), logarithm)
 
 
 def _complement(u: Array) -> Array:
