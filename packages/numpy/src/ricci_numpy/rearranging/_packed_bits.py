@@ -30,10 +30,10 @@ def _checked(name: str, a: ir.Array, axis: int | None, bitorder: str) -> int | N
     return axis % rank
 
 
-def _shifts(bitorder: str) -> np.ndarray:
-    """The position of each bit in a byte, for shifts."""
-    places = np.arange(_PER_BYTE, dtype=_BYTE)
-    return places[::-1] if bitorder == "big" else places
+def _places(bitorder: str) -> ir.Array:
+    """The position of each bit in a byte: counted, since compilers load a constant each time."""
+    places = lax.iota(_BYTE, _PER_BYTE)
+    return places if bitorder == "little" else lax.rev(places, (0,))
 
 
 def packbits(a: ir.ArrayLike, axis: int | None = None, bitorder: str = "big") -> ir.Array:
@@ -75,7 +75,7 @@ def _packbits(a: ir.Array, *, axis: int | None, bitorder: str) -> ir.Array:
     bits = lax.pad(bits, _BYTE.type(0), padding)
     bits = lax.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // _PER_BYTE, _PER_BYTE))
     # The bits of a byte are different powers of two, so their sum has no carries.
-    places = lax.broadcast_in_dim(_shifts(bitorder), bits.shape, (bits.ndim - 1,))
+    places = lax.broadcast_in_dim(_places(bitorder), bits.shape, (bits.ndim - 1,))
     packed = sum(lax.shift_left(bits, places), -1, _BYTE)
     return packed if axis is None else moveaxis(packed, -1, axis)
 
@@ -121,7 +121,8 @@ def _unpackbits(a: ir.Array, *, axis: int | None, count: int | None, bitorder: s
     a = ravel(a) if axis is None else moveaxis(atleast_1d(a), axis, -1)
     shape = (*a.shape, _PER_BYTE)
     # Each byte meets the eight masks along a new last axis, in the order of the bits.
-    masks = lax.broadcast_in_dim(np.left_shift(_BYTE.type(1), _shifts(bitorder)), shape, (a.ndim,))
+    places = _places(bitorder)
+    masks = lax.broadcast_in_dim(lax.shift_left(lax.full_like(places, 1), places), shape, (a.ndim,))
     bits = lax.bitwise_and(lax.broadcast_in_dim(a, shape, tuple(range(a.ndim))), masks)
     bits = convert(lax.ne(bits, _BYTE.type(0)), _BYTE)
     size = a.shape[-1] * _PER_BYTE
