@@ -166,11 +166,16 @@ def normal_logpdf(
             f"shape {mean.shape}, got {cov.shape}."
         )
     difference = x - mean
-    lead = lax.broadcast_shapes(difference.shape[:-1], cov.shape[:-2])
-    factor = jnp.broadcast_to(lax_linalg.cholesky(cov), (*lead, size, size))
-    column = jnp.broadcast_to(difference, (*lead, size))[..., None]
-    solved = lax_linalg.triangular_solve(factor, column, left_side=True, lower=True)[..., 0]
+    factor = lax_linalg.cholesky(cov)
     log_det = jnp.sum(jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
+    # With L Lᵀ = cov and d = x - mean, dᵀ cov⁻¹ d is |d L⁻ᵀ|². One matrix serves all points.
+    rows = difference.reshape(-1, size)
+    if cov.ndim > 2:
+        lead = lax.broadcast_shapes(difference.shape[:-1], cov.shape[:-2])
+        rows = jnp.broadcast_to(difference, (*lead, size))[..., None, :]
+        factor = jnp.broadcast_to(factor, (*lead, size, size))
+    solved = lax_linalg.triangular_solve(factor, rows, lower=True, transpose_a=True)
+    solved = solved.reshape(difference.shape) if cov.ndim == 2 else solved[..., 0, :]
     squares = jnp.sum(jnp.square(solved), axis=-1)
     return -0.5 * squares - 0.5 * size * log(2 * pi) - log_det
 
