@@ -56,7 +56,7 @@ UNARY = {
     "erf": (FLOATS, "chlo.erf", "erf square neg exp mul mul"),
     "erfc": (FLOATS, "chlo.erfc", "erfc square neg exp mul mul"),
     "erf_inv": (FLOATS, "chlo.erf_inv", "erf_inv square exp mul mul"),
-    "lgamma": (FLOATS, "chlo.lgamma", "lgamma digamma mul"),
+    "lgamma": (FLOATS, "stablehlo.log", "lgamma digamma mul"),
     "digamma": (FLOATS, "chlo.digamma", "digamma polygamma mul"),
     "bessel_i0e": (FLOATS, "stablehlo.sqrt", "bessel_i0e bessel_i1e sign mul sub mul"),
 }

@@ -12,10 +12,11 @@ from ricci_lax.elementwise._arithmetic import abs, div, mul
 from ricci_lax.elementwise._comparison import bitwise_or, ge, lt, select
 from ricci_lax.elementwise._factories import filled_like
 from ricci_lax.elementwise._linear import add, neg, sub
+from ricci_lax.elementwise._series import polynomial_of
 from ricci_lax.elementwise._transcendental import exp, log, log1p, sqrt
 
 from ._functions import lgamma
-from ._uniform_gamma import LOGARITHM, polynomial_of
+from ._uniform_gamma import LOGARITHM
 
 _LEAST = 10.0
 # The remainder of Stirling's series for log Γ, over 1/z, by powers of 1/z².

@@ -23,6 +23,8 @@ from ricci_lax.elementwise._transcendental import exp, in_wide_floats, log, sqrt
 from ricci_lax.structure._operand_types import array_aval, floating
 from ricci_stablehlo import traced
 
+from ._log_gamma import log_gamma
+
 __all__ = ["bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "digamma", "digamma_p"]
 __all__ += ["erf", "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "lgamma", "lgamma_p"]
 __all__ += ["polygamma", "polygamma_p", "zeta", "zeta_p"]
@@ -73,7 +75,7 @@ erf_inv: UnaryFunction = unary_function(
 
 # Gamma function
 
-lgamma_p: Primitive = nary("lgamma", "chlo.lgamma", floating, lambda t, x: mul(t, digamma(x)))
+lgamma_p: Primitive = nary("lgamma", traced(log_gamma), floating, lambda t, x: mul(t, digamma(x)))
 digamma_p: Primitive = nary(
     "digamma", "chlo.digamma", floating, lambda t, x: mul(t, polygamma(strong_like(x, 1), x))
 )

@@ -15,9 +15,8 @@ from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_and, gt, le, select
 from ricci_lax.elementwise._factories import filled_like
 from ricci_lax.elementwise._linear import add, neg, sub
+from ricci_lax.elementwise._series import polynomial_of
 from ricci_lax.elementwise._transcendental import exp, expm1, log
-
-from ._uniform_gamma import polynomial_of
 
 # log Γ(1 + a) by powers of a: -γ, then ζ(k) (-1)^k / k.
 _LOG_GAMMA = (

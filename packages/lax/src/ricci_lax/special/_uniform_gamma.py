@@ -6,8 +6,6 @@ exponential of a difference of large numbers.
 N. M. Temme: The asymptotic expansion of the incomplete gamma functions (1979).
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ricci_ir import Array
@@ -16,6 +14,7 @@ from ricci_lax.elementwise._comparison import bitwise_and, ge, le, select
 from ricci_lax.elementwise._factories import filled_like
 from ricci_lax.elementwise._linear import add, neg, sub
 from ricci_lax.elementwise._piecewise_linear import is_finite
+from ricci_lax.elementwise._series import polynomial_of
 from ricci_lax.elementwise._transcendental import exp, sqrt
 
 from ._functions import erfc
@@ -33,14 +32,6 @@ _SECOND = (
 # μ - log(1 + μ) = μ² (1/2 - μ/3 + μ²/4 - ...)
 LOGARITHM = tuple((-1.0) ** k / (k + 2) for k in range(18))
 _REACH = 0.1
-
-
-def polynomial_of(coefficients: Sequence[float], x: Array) -> Array:
-    """A polynomial by its coefficients from the lowest power up."""
-    total = filled_like(x, coefficients[-1])
-    for c in reversed(coefficients[:-1]):
-        total = add(mul(total, x), filled_like(x, c))
-    return total
 
 
 def is_uniform(a: Array, x: Array) -> Array:
