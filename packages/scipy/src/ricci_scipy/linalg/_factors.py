@@ -140,6 +140,8 @@ def cholesky(
 def _cholesky(a: Array, *, lower: bool) -> Array:
     if lower:
         return cholesky_of(a, symmetrize_input=False)
+    # The factorization reads the lower triangle. The adjoint has the upper one of ``a`` there, and
+    # of its factor l the adjoint is u, since a = l lᴴ = uᴴ u.
     return adjoint(cholesky_of(adjoint(a), symmetrize_input=False))
 
 

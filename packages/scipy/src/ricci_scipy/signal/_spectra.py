@@ -450,6 +450,9 @@ def _istft(
     inverse: Callable[..., Array] = jnp.fft.irfft if onesided else jnp.fft.ifft
     parts = inverse(jnp.swapaxes(z, -1, -2), nfft)[..., :nperseg]
     parts = parts.astype(z.real.dtype if onesided else z.dtype)
+    # The least-squares solution: each segment is weighted by the window again, and the sum divided
+    # by that of the squared windows. The factor sum(window) undoes the scale of ``stft``. Where the
+    # windows vanish both sums are about 0, and the denominator is replaced by 1.
     squares = jnp.broadcast_to(window * window, (parts.shape[-2], nperseg))
     scaled = jnp.broadcast_to(window * jnp.sum(window), parts.shape)
     x = _added(parts * scaled, step)

@@ -123,6 +123,10 @@ class gaussian_kde:
     def logpdf(self, x: ArrayLike) -> Array:
         """The logarithm of the density at points of shape (n,) or (dimensions, n)."""
         points = self._points(x)
+        # With inv_cov = L Lᵀ the exponent of a kernel is the squared length of Lᵀ (x - center), and
+        # the determinant of its covariance is that of L to the power -2. The sum of kernels is
+        # computed from logarithms, so that the density far from all of the points does not
+        # underflow.
         factor = lax_linalg.cholesky(self.inv_cov)
         centers, places = (jnp.matmul(factor.T, a) for a in (self.dataset, points))
         squares = jnp.sum((centers[:, :, None] - places[:, None, :]) ** 2, axis=0)
@@ -184,6 +188,8 @@ class gaussian_kde:
         Returns:
           An array of shape ``(dimensions, *shape)``.
         """
+        # A sum of densities is drawn from in two steps: first one of the kernels, by its weight,
+        # then a point of that kernel.
         choice, noise = random.split(key)
         places = random.choice(choice, self.n, shape=shape, p=self.weights)
         steps = random.multivariate_normal(
@@ -204,6 +210,9 @@ class gaussian_kde:
 
     def _overlap(self, points: Array, weights: Array, covariance: Array) -> Array:
         """The integral of the density times Gaussian kernels of ``covariance`` at ``points``."""
+        # The product of two normal densities has as integral the normal density of the distance of
+        # their means, with the sum of their covariances. For that sum L Lᵀ, the squared length of
+        # L⁻¹ (x - y) is the exponent, and L's diagonal gives the square root of the determinant.
         factor = lax_linalg.cholesky(self.covariance + covariance)
         solve = lambda a: lax_linalg.triangular_solve(factor, a, left_side=True, lower=True)
         ours, theirs = (solve(a.astype(factor.dtype)) for a in (self.dataset, points))
@@ -217,6 +226,9 @@ def _width(
     kde: gaussian_kde, bw_method: str | ArrayLike | Callable[[gaussian_kde], ArrayLike] | None
 ) -> ArrayLike:
     """The factor by which the covariance of the sample is scaled, before squaring."""
+    # Both rules minimize the expected squared error for a normal density in d dimensions, to
+    # leading order; Scott's omits the constant. Weighted points count as the effective size of the
+    # sample.
     if bw_method is None or (isinstance(bw_method, str) and bw_method == "scott"):
         return jnp.power(kde.neff, -1.0 / (kde.d + 4))
     if isinstance(bw_method, str):
