@@ -34,6 +34,8 @@ def positions(shape: ir.Shape) -> tuple[ir.Array, ir.Array]:
     """The upper and lower 32 bits of each element's row-major position."""
     if ir.surely_at_least(prod(shape), 2**32 + 1):
         return _wide_positions(shape)
+    # The sum of index times stride over all dimensions, from one iota for each: unlike the reshaped
+    # iota of the whole array, it is computed on each device for the elements that it holds.
     low = lax.full(shape, 0, _UINT32)
     stride = 1
     for d in reversed(range(len(shape))):

@@ -78,6 +78,8 @@ def _cond(eqn: ir.JaxprEqn) -> Uses:
     branches = [_without_constants(uses_of(b), b) for b in eqn.params["branches"]]
     used = [_either(masks) for masks in zip(*(b.used for b in branches), strict=True)]
     results = zip(*(b.forwarded for b in branches), strict=True)
+    # A result is an operand returned unchanged only if every branch returns that operand. The
+    # equation's first operand is the index of the branch, so positions are one greater.
     forwarded = [positions[0] if len(set(positions)) == 1 else None for positions in results]
     return Uses((None, *used), tuple(None if i is None else i + 1 for i in forwarded))
 
@@ -92,6 +94,7 @@ def _scan(eqn: ir.JaxprEqn) -> Uses:
     n, carries = eqn.params["num_consts"], eqn.params["num_carry"]
     body = _loop_body(eqn, eqn.params["jaxpr"], n, carries)
     carry = _forwarded_carry(body, n, carries)
+    # The mask of a slice applies to each iteration, and thus to every slice of the scanned array.
     xs = [
         None if mask is None else np.broadcast_to(mask, x.aval.shape)
         for mask, x in zip(body.used[n + carries :], eqn.invars[n + carries :], strict=True)
@@ -103,6 +106,8 @@ def _scan(eqn: ir.JaxprEqn) -> Uses:
 def _while(eqn: ir.JaxprEqn) -> Uses:
     n_cond, n = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     carries = len(eqn.outvars)
+    # The body receives the carry that the condition has read, so a condition that uses a key of the
+    # carry is an error as well: the carry counts among its constants.
     condition = _loop_body(eqn, eqn.params["cond_jaxpr"], n_cond + carries, 0)
     body = _loop_body(eqn, eqn.params["body_jaxpr"], n, carries)
     carry = [None if i is None else i + n_cond for i in _forwarded_carry(body, n, carries)]
