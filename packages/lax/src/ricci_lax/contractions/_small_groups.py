@@ -134,6 +134,10 @@ def _sum_of_shifts(
     inputs = shape_of(kernel)[rhs_spec[1]]
     groups = shape_of(x)[features] // inputs
     multiple = shape_of(kernel)[rhs_spec[0]] // groups
+    # Result feature m of group g, at position p, is the sum over input features i of the group and
+    # positions k of the kernel of
+    #   x[g inputs + i, p stride + k dilation] kernel[g multiple + m, i, k].
+    # A term reads feature i of every group at once, by a slice whose stride is ``inputs``.
     counts, strides = (groups, *counts), (inputs, *strides)
     total = None
     for term in product(*(range(shape_of(kernel)[d]) for d in rhs_spec[1:])):

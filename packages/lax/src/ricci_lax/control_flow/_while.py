@@ -228,6 +228,8 @@ def _while_steps(
             return list(carry)
         results = steps.run(body_jaxpr, [*consts, *carry], f"iteration {i} of while_loop")
         if going.shape:
+            # An element of the next carry comes from operand 0, the new carry, where the example
+            # goes on, and otherwise from operand 1, the old one. The examples' dimensions lead.
             source = np.where(going, 0, 1)
             element = lambda index, source=source: (source[index[: source.ndim]], index)
             results = [

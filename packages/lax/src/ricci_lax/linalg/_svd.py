@@ -145,6 +145,7 @@ def _svd_on_cpu(
 ) -> list[Value]:
     sizes = _Shapes(x, full_matrices)
     routine = "gesvd" if algorithm is SvdAlgorithm.QR else "gesdd"
+    # LAPACK's job: no singular vectors, all of them, or as many as there are singular values.
     letter = "N" if not compute_uv else "A" if full_matrices else "S"
     left = sizes.matrices(sizes.rows, sizes.left)
     right = sizes.matrices(sizes.right, sizes.columns)

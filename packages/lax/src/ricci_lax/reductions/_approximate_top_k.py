@@ -69,6 +69,8 @@ def reduced_size(
 def _bins(k: int, recall_target: float) -> float:
     if recall_target <= 0:
         return 0
+    # Solved for L: (1 - 1/L)^(k - 1) is about exp(-(k - 1) / L), which equals the target at
+    # L = (1 - k) / log(target).
     return math.inf if recall_target >= 1 else int((1 - k) / math.log(recall_target))
 
 
