@@ -177,7 +177,7 @@ def qdwh(
       is_hermitian: whether ``x`` is Hermitian; the same steps serve.
       max_iterations: how many steps to take at most, by default 10.
       eps: the relative precision, by default the dtype's.
-      dynamic_shape: the valid rows and columns, which may be traced; the others are treated as
+      dynamic_shape: the valid rows and columns, which may be traced; the others are taken to
         be zeros, as they are in the results.
 
     Returns:
