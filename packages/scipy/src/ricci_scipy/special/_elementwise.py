@@ -173,6 +173,9 @@ def _monomials(
     """
     lengths = []
     for _, _, series in table:
+        # On [-1, 1] the polynomial T[n] is at most 1 and its slope at most n², so the sum of the
+        # weighted coefficients that are dropped bounds the error of the function or of its
+        # derivative.
         weights = np.abs(series) * (np.maximum(1, np.arange(len(series))) ** 2 if slope else 1)
         tails = np.cumsum(weights[::-1])[::-1]
         lengths.append(int(np.count_nonzero(tails > 0.25 * eps * np.max(np.abs(series)))))
@@ -186,6 +189,8 @@ def _monomials(
 
 def halves(x: Array) -> tuple[Array, Array]:
     """Two floats of half the digits of ``x``, whose sum it is and whose products are exact."""
+    # The head has half of the significant bits, rounded down, so that its square is exact. The tail
+    # is the exact difference. ``reduce_precision`` takes the numbers of exponent and mantissa bits.
     limits = np.finfo(x.dtype)
     head = lax.reduce_precision(x, limits.bits - limits.nmant - 1, (limits.nmant - 1) // 2)
     return head, x - head
@@ -194,6 +199,9 @@ def halves(x: Array) -> tuple[Array, Array]:
 @lax.custom_jvp
 def exp_square(x: Array) -> Array:
     """exp(x²), to a few units of the last place also where it is large."""
+    # An error of x² is as great a relative error of its exponential, and rounding makes one that
+    # grows with x². The square is split instead: x² = head² + tail (x + head), whose first term is
+    # exact.
     head, tail = halves(x)
     square = head * head
     return jnp.exp(square) * jnp.exp(jnp.where(jnp.isinf(square), 0.0, tail * (x + head)))

@@ -21,10 +21,13 @@ _UPTO = (0.0, lambda n, *rest: n)
 def _poisson_entropy(mu: Array) -> Array:
     """The entropy: a sum over 100 counts for a mean below 25, else an asymptotic series."""
     small = mu < 25
+    # For a mean below 25 the counts from 100 on have a probability of less than 1e-28 together.
     k = np.arange(100.0).astype(mu.dtype)
     m = jnp.expand_dims(jnp.where(small, mu, 1.0), -1)
     log = special.xlogy(k, m) - m - special.gammaln(k + 1)
     total = -jnp.sum(jnp.exp(log) * jnp.where(jnp.isinf(log), 0.0, log), axis=-1)
+    # H = log(2πe μ) / 2 - 1 / (12 μ) - 1 / (24 μ²) - 19 / (360 μ³) + O(μ⁻⁴), by Horner's rule in 1
+    # / μ.
     far = jnp.where(small, 25.0, mu)
     series = 1 / 12 + (1 / 24 + 19 / 360 / far) / far
     large = 0.5 * jnp.log(2 * np.pi * np.e * far) - series / far
@@ -77,6 +80,7 @@ betabinom: ModuleType = distribution(
     valid=lambda n, a, b: (n >= 0) & (a > 0) & (b > 0),
     source="Johnson, Kemp and Kotz, Univariate Discrete Distributions, 6.2.2",
     logpmf=lambda k, n, a, b: (
+        # The binomial probability, integrated over p with the density of a beta distribution.
         log_choices(n, k) + special.betaln(k + a, n - k + b) - special.betaln(a, b)
     ),
 )
@@ -126,6 +130,8 @@ poisson: ModuleType = distribution(
     weak="logpmf pmf",
     source="NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.19",
     logpmf=lambda k, mu: special.xlogy(k, mu) - special.gammaln(k + 1) - mu,
+    # DLMF 8.4.10: the sum of the first terms of the exponential series is an incomplete gamma
+    # function.
     cdf=lambda k, mu: special.gammaincc(jnp.floor(k) + 1, mu),
     entropy=_poisson_entropy,
 )
