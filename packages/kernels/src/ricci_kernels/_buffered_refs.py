@@ -223,6 +223,8 @@ class BufferedRef:
     @property
     def current_ref(self) -> Reference:
         """The block that is computed with now."""
+        # A block that is read is in the slot whose copy was waited for. One that is only written is
+        # in the slot that will be copied out.
         slot = self.current_wait_in_slot if self.is_input else self.current_copy_out_slot
         return self.window_ref.at[slot]
 
@@ -325,6 +327,8 @@ class BufferedRef:
                 f"BufferedRef: {kind} is not set. Call initialize_slots() inside of run_scoped "
                 "first; only inputs are copied in, and outputs out."
             )
+        # Counters only grow, and a slot is a remainder: to advance under a predicate is to add it,
+        # as 0 or 1. The counts are those of copies in and of copies out.
         return jnp.asarray(value, np.uint32) % np.uint32(self.counts["out" in kind])
 
     def _advanced(self, kind: str, predicate: bool | ir.Array) -> "BufferedRef":

@@ -102,6 +102,9 @@ class OnlineSoftmax:
         largest, weight_sum, total = carry
         larger = lax.max(largest, logits.max(1, keepdims=True))
         offset = self.offset(larger)
+        # Earlier weights are relative to the earlier maximum; multiplied by exp(earlier - new) they
+        # are relative to the new one. As long as a row has had no key they are 0, whatever the
+        # factor.
         weights = lax.exp(logits - offset)
         shrink = lax.exp(largest - offset)
         weight_sum = weight_sum * shrink + weights.sum(1, keepdims=True)
@@ -240,6 +243,7 @@ class _Problem:
         slope, cap = None, self.settings.soft_cap
         if cap is not None:
             bounded = lax.tanh(logits / cap)
+            # The derivative of cap tanh(z / cap) by z is 1 - tanh²(z / cap).
             logits, slope = bounded * cap, 1 - bounded * bounded
         if bias is not None:
             logits = logits + bias.astype(self.wide)
@@ -293,6 +297,9 @@ def _bounds(
     block: Number, size: int, other_size: int, count: int, before: int | None, after: int | None
 ) -> tuple[Number, Number]:
     """The first of the other blocks within the distances of a block, and the end."""
+    # The positions of the block are block size, ..., block size + size - 1. The first one sees
+    # positions from ``before`` less on, the last one positions up to ``after`` more: the block with
+    # the first of these, and the number of blocks up to the last one, rounded up.
     low, high = np.int32(0), np.int32(count)
     if before is not None:
         first = lax.max(block * size - before, np.int32(0))
