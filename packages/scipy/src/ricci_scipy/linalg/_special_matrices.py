@@ -198,6 +198,8 @@ def companion(a: ir.ArrayLike) -> ir.Array:
     n = a.shape[-1]
     if n < 2:
         raise ValueError(f"companion: two coefficients at least are needed, got shape {a.shape}.")
+    # The eigenvector of a root x is (x^(n - 2), ..., x, 1): by the rows below, each power is x
+    # times the next one, and the first row says that the polynomial is 0.
     row = -a[..., 1:] / a[..., :1]
     below = jnp.eye(n - 1, k=-1, dtype=a.dtype)[1:]
     below = jnp.broadcast_to(below, (*a.shape[:-1], n - 2, n - 1))
@@ -298,6 +300,8 @@ def convolution_matrix(a: ir.ArrayLike, n: int, mode: str = "full") -> ir.Array:
     left_out = {"full": 0, "same": min(n, m) - 1, "valid": 2 * (min(n, m) - 1)}[mode]
     before = left_out // 2
     zero = jnp.zeros((*a.shape[:-1], n - 1), a.dtype)
+    # Element (i, j) of the full matrix is a[i - j]. The other modes leave out rows at both ends, of
+    # an odd number the additional one at the end.
     full = toeplitz(jnp.concatenate([a, zero], -1), jnp.concatenate([a[..., :1], zero], -1))
     return full[..., before : m + n - 1 - (left_out - before), :]
 

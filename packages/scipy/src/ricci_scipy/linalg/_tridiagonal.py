@@ -165,6 +165,8 @@ def _bisected(d: Array, e: Array, first: int, last: int) -> Array:
     tridiagonal matrix by the method of bisection", 1967).
     """
     lead = lax.broadcast_shapes(d.shape[:-1], e.shape[:-1])
+    # A similarity by a diagonal unitary matrix makes the elements beside the diagonal real and
+    # nonnegative, so the eigenvalues depend on their absolute values alone.
     d = jnp.broadcast_to(jnp.real(d), (*lead, d.shape[-1]))
     e = jnp.broadcast_to(jnp.abs(e), (*lead, e.shape[-1]))
     # Squares of the scaled elements neither overflow nor vanish beside 1.
@@ -175,6 +177,7 @@ def _bisected(d: Array, e: Array, first: int, last: int) -> Array:
     before, after = jnp.concatenate([zero, e], -1), jnp.concatenate([e, zero], -1)
     info = jnp.finfo(d.dtype)
     margin = info.eps * d.shape[-1]
+    # Gershgorin's circles contain all eigenvalues; the margin is for rounding.
     low = jnp.min(d - before - after, -1, keepdims=True) - margin
     high = jnp.max(d + before + after, -1, keepdims=True) + margin
     index = jnp.arange(first, last + 1, dtype=np.int32)
@@ -186,6 +189,8 @@ def _bisected(d: Array, e: Array, first: int, last: int) -> Array:
         ) -> tuple[tuple[Array, Array], None]:
             pivot, count = state
             pivot = row[0] - x - row[1] / pivot
+            # A pivot of about 0 is replaced by a tiny negative one, as if x were greater by less
+            # than rounding. The next quotient is finite, since the scaled squares are 1 at most.
             pivot = jnp.where(jnp.abs(pivot) < info.tiny, -lax.full_like(pivot, info.tiny), pivot)
             return (pivot, count + (pivot < 0).astype(np.int32)), None
 

@@ -96,6 +96,7 @@ def get_window(window: str | tuple[Any, ...] | float, size: int) -> np.ndarray:
     name = _OTHER_NAMES.get(name, name)
     if name in _COSINES and not parameters:
         x = 2 * np.pi * np.arange(size + 1) / max(size, 1)
+        # The windows have their peak in the middle, where cos(k (x - π)) = (-1)^k cos(k x) is 1.
         terms = [(-1) ** k * c * np.cos(k * x) for k, c in enumerate(_COSINES[name])]
         return np.sum(terms, axis=0)[:size]
     if name not in _SHAPES:
@@ -104,6 +105,8 @@ def get_window(window: str | tuple[Any, ...] | float, size: int) -> np.ndarray:
             "or an array."
         )
     try:
+        # Windows are periodic: symmetric ones of one element more, without the last, which is the
+        # first of the next period.
         return _SHAPES[name](size + 1, *parameters)[:size]
     except TypeError:
         raise ValueError(
