@@ -127,6 +127,7 @@ def _polyfit(
         return coefficients
     if extras == "full":
         return coefficients, residuals, rank, s, rcond
+    # The columns were scaled: A = P D. So (AᵀA)⁻¹ is D⁻¹ (PᵀP)⁻¹ D⁻¹, with the diagonal D.
     covariance = inv(matmul(matrix_transpose(powers), powers))
     covariance = divide(covariance, multiply(by_row, lax.expand_dims(lengths, (0,))))
     if extras == "unscaled":
@@ -205,6 +206,8 @@ def _padded_roots(p: Array) -> Array:
     # Coefficients that are all zero would give a matrix of NaNs; ones take their place, and the
     # roots of these are replaced by NaN below.
     all_zero = lax.eq(leading, np.int32(size))
+    # Leading zeros are rolled to the end, where each adds a root that is 0. Roots of 0 are sorted
+    # to the end, and as many of them as there were leading zeros become NaN.
     eigenvalues = _eigenvalues(
         roll(where_step(all_zero, promotion.strong_constant(p.dtype, 1), p), lax.neg(leading))
     )

@@ -235,6 +235,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: lax.PrecisionLike = Non
             )
     if count == 2:
         return dot(*arrays, precision=precision)
+    # Matrix i has the letters i and i + 1, so adjacent matrices share the one that is summed over.
     letters = [[i, i + 1] for i in range(count)]
     if np.ndim(arrays[0]) == 1:
         letters[0] = [1]

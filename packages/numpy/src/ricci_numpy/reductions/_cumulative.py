@@ -60,6 +60,8 @@ def _run(
     if neutral is not None and a.dtype in INEXACT_DTYPES:
         a = select_where(lax.ne(a, a), strong_constant(a.dtype, neutral), a)
     if dtype == ir.BOOL:
+        # The sum of booleans is their disjunction, and the product their conjunction: both are
+        # whether that of the numbers 0 and 1 is not 0.
         a = convert(convert(a, ir.BOOL), ir.python_scalar_dtype(int))
         return convert(operation(a, axis), ir.BOOL)
     return operation(convert(a, dtype), axis)

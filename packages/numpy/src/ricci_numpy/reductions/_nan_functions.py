@@ -70,6 +70,8 @@ def _index_step(name: str, find: Callable[..., Array], neutral: float) -> ir.Com
         position = find(_filled(name, a, neutral), axis, None, keepdims)
         if a.dtype not in INEXACT_DTYPES:
             return position
+        # Among neutral elements alone the index would be that of the first, which is not the
+        # extreme.
         nothing = all(lax.ne(a, a), axis, None, keepdims)
         return select_where(nothing, strong_constant(position.dtype, -1), position)
 

@@ -34,6 +34,8 @@ def _maximum(x: Array, axis: Axis, where: ArrayLike | None, keepdims: bool = Tru
 def _softmax(x: Array, axis: Axis, where: ArrayLike | None) -> Array:
     peak = _maximum(x, axis, where)
     x = x if where is None else choose(where, x, -np.inf)
+    # Subtracting one number from all elements leaves the quotient unchanged, so its derivative by
+    # the peak is 0, and no power exceeds 1.
     powers = exp(subtract(x, lax.stop_gradient(peak)))
     result = divide(powers, reductions.sum(powers, axis, where=where, keepdims=True))
     return result if where is None else choose(where, result, 0)
