@@ -118,6 +118,7 @@ def _triangular_solve_batch(axis, args, dims, *, left_side, **params):
         return triangular_solve_p.bind(a, b, left_side=left_side, **params), 0
     # One matrix for the whole batch: its examples are further right-hand sides.
     rank = len(shape_of(b))
+    # The mapped axis is moved beside that of the right-hand sides, and a reshape merges the two.
     target = rank - 1 if left_side else rank - 2
     b = move_dim(b, b_dim, target)
     shape = shape_of(b)
