@@ -37,6 +37,8 @@ def _sorted_mode(values: Array) -> tuple[Array, Array]:
     new = ordered[1:] != ordered[:-1]
     if jnp.issubdtype(values.dtype, np.inexact):
         new = new & ~(jnp.isnan(ordered)[1:] & jnp.isnan(ordered)[:-1])
+    # Equal values are adjacent. The start of each place's run is the running maximum of the places
+    # where a run starts, and the first place of the largest count is in the run of the least value.
     places = jnp.arange(ordered.shape[0])
     starts = jnp.zeros_like(places).at[1:].set(jnp.where(new, places[1:], 0))
     counts = places + 1 - lax.cummax(starts)  # of the equal values up to each place
@@ -100,6 +102,7 @@ def _ranks(a: Array, method: str) -> Array:
     size = a.shape[0]
     if method == "ordinal":
         order = jnp.argsort(a)
+        # The inverse of the permutation that sorts, by a scatter instead of another sort.
         return jnp.zeros(size, int).at[order].set(jnp.arange(1, size + 1))
     ordered = jnp.sort(a)
     # Equal values take the places from ``first`` to ``last`` - 1 in sorted order: their rank is the
