@@ -120,6 +120,8 @@ def _solve_over(a: Array, dims_a: list[int], b: Array, dims_b: list[int]) -> Arr
     if not alone:
         return solve_batch(a, b)
     dim = alone[0]
+    # Mapped over a dimension of the right-hand sides alone, the factorization is not batched, so
+    # that each matrix is factored once, however many systems share it.
     axes = [dims.index(dim) if dim in dims else None for dims in (dims_a, dims_b)]
     others_a, others_b = ([d for d in dims if d != dim] for dims in (dims_a, dims_b))
     inner = lambda x, y: _solve_over(x, others_a, y, others_b)
