@@ -158,6 +158,7 @@ class BCSR(StoredParts):
         if not arr.indices_sorted:
             arr = arr.sort_indices()
         n_rows = arr.shape[arr.n_batch]
+        # Rows are implied by positions here, so the elements must be in the order of their rows.
         indptr = starts_of(arr.indices[..., 0], n_rows)
         info = arr.info._asdict()
         return cls((arr.data, arr.indices[..., 1], indptr), **info)
@@ -183,6 +184,7 @@ class BCSR(StoredParts):
         bcsr_properties(len(shape), n_batch, n_dense)
         batch, columns = shape[:n_batch], shape[n_batch + 1]
         data = jnp.zeros((*batch, nse, *shape[n_batch + 2 :]), dtype)
+        # A column past the end marks padding: such elements count as zero.
         indices = jnp.full((*batch, nse), columns, index_dtype)
         indptr = jnp.zeros((*batch, shape[n_batch] + 1), index_dtype)
         return cls((data, indices, indptr), shape=shape)
