@@ -223,6 +223,9 @@ class Bundle:
     def positions(self, modules: Iterable[ModuleRecord]) -> tuple[int, ...]:
         """The positions of modules in the bundle's list, to which new ones are added."""
         with self._lock:
+            # A module's number is how many were added before it, and none is ever removed, so the
+            # order of the dictionary is that of the numbers. The lock makes the count and the
+            # insertion one step.
             return tuple(self._modules.setdefault(m, len(self._modules)) for m in modules)
 
     def modules_of(self, call: CallRecord) -> tuple[ModuleRecord, ...]:
@@ -264,6 +267,8 @@ class Bundle:
             if not (self._is_new or self.programs.is_new):
                 return False
             calls = [call for group in self._calls.values() for call in group]
+            # Modules to which no call refers any more, since calls were replaced, are left out, and
+            # the others numbered without gaps.
             order = sorted({i for call in calls for i in call.modules})
             at = {old: new for new, old in enumerate(order)}
             modules = list(self._modules)
