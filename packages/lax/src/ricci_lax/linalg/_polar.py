@@ -234,6 +234,7 @@ def _qdwh(
     u, count, goes_on = _iterated(mul(x, scale), eps, max_iterations)
     # A step of Newton and Schulz, for the last digits.
     u = sub(_times(1.5, u), _matmul(_times(0.5, u), _matmul(adjoint(u), u)))
+    # Hermitian but for rounding; the mean with its adjoint is the nearest Hermitian matrix.
     h = _matmul(adjoint(u), x)
     h = div(add(h, adjoint(h)), scalar(2, dtype))
     return u, h, count, bitwise_not(goes_on)
