@@ -172,6 +172,7 @@ def module_of(name: str, title: str, **functions: Formula) -> ModuleType:
         function.__name__ = function.__qualname__ = key
         function.__module__ = module.__name__
     vars(module).update(functions, __all__=list(functions))
+    # Pickle looks a function up in the module that it names, which no file defines.
     sys.modules[module.__name__] = module
     return module
 
@@ -279,6 +280,8 @@ def _inside(
     elif support == _LINE:
         return formula(z, *shapes)
     # Outside, the formula is evaluated at a point inside, so that its derivative is finite.
+    # It lies at most 1 from an end, in the middle of a narrower support, and within one that is
+    # infinite on either side.
     inner = jnp.where(low == -np.inf, high - 1.0, low + 0.5 * jnp.minimum(high - low, 2.0))
     value = formula(jnp.where(outside, lax.stop_gradient(inner), z), *shapes)
     return jnp.where(above, right, jnp.where(outside, left, value))
