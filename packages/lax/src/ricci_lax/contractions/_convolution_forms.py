@@ -164,6 +164,8 @@ def conv_transpose(
                 for k, s in zip(kernel, strides, strict=False)
             ]
     elif use_consistent_padding:
+        # A convolution with padding p and a kernel of size k, dilation included, has as transpose
+        # one of the spread operand with padding k - 1 - p.
         padding = [
             (k - 1 - low, k - 1 - high) for k, (low, high) in zip(kernel, padding, strict=True)
         ]

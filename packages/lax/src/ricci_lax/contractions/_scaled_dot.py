@@ -241,6 +241,8 @@ def scaled_dot(
 
 
 def _ones(x: ArrayLike, contracting: Sequence[int]) -> Array:
+    # Scales of the MX formats are powers of two without sign or mantissa (E8M0); one for the whole
+    # contracted dimension is the fewest that the shapes allow.
     sizes = array_aval(x)
     shape = tuple(1 if d in contracting else n for d, n in enumerate(sizes.shape))
     return convert_element_type(full(shape, 1, _bf16), np.dtype(float8_e8m0fnu))
