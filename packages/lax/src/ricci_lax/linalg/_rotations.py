@@ -61,6 +61,7 @@ def _in_rows(values: ir.ArrayLike, shape: tuple[int, ...]) -> ir.Array:
 
 
 def _inverse(x: ir.Array, zero: ir.Array) -> ir.Array:
+    # The divisor is 1 where the result is 0, so that the derivative of the division is finite.
     one = filled_like(x, 1)
     return comparison.select(zero, filled_like(x, 0), div(one, comparison.select(zero, one, x)))
 
@@ -107,6 +108,8 @@ def on_diagonal(values: ir.ArrayLike) -> ir.Array:
 
 
 def _quotient(x: ir.Array, inverse: ir.Array) -> ir.Array:
+    # Vectors of equal values may be rotated among each other. A tangent that does not rotate them,
+    # 0 up to rounding, leaves them as they are; any other one has no derivative, and gives NaN.
     nonzero = comparison.gt(abs(x), _rounding(_extent(x)))
     undetermined = comparison.bitwise_and(comparison.eq(inverse, filled_like(inverse, 0)), nonzero)
     return comparison.select(undetermined, filled_like(x, np.nan), mul(x, inverse))

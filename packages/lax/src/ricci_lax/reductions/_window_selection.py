@@ -58,6 +58,7 @@ def _scatter_aval(
 
 def _scatter_jvp(primals, tangents, **params):
     source, operand = primals
+    # A small change of the operand selects the same elements, so its tangent has no effect.
     result = select_and_scatter_add_p.bind(source, operand, **params)
     if type(tangents[0]) is Zero:
         return result, Zero.from_primal(result)
