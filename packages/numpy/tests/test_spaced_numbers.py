@@ -69,3 +69,97 @@ def test_slopes_by_the_ends_are_the_weights(start):
     starts = jnp.array([start, 0.5])
     batched = vmap(lambda a: jnp.linspace(a, 2.0, 5))(starts)
     np.testing.assert_array_equal(batched, jnp.linspace(starts, 2.0, 5, axis=1))
+
+
+def _units(ours, exact):
+    """The distance of numbers from exact ones, in units of their last place."""
+    dtype = np.asarray(ours).dtype
+    unit = np.spacing(np.abs(exact).astype(dtype)).astype(np.longdouble)
+    return np.abs(np.asarray(ours).astype(np.longdouble) - exact) / unit
+
+
+@pytest.mark.parametrize("width", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("start", "stop", "count"),
+    [(1e-30, 1e30, 61), (1e-5, 1e3, 50), (3, 5, 200), (-0.1, -10, 21), (7e8, 2e-9, 5000)],
+)
+def test_geometric_numbers_are_close_to_the_exact_ones(start, stop, count, width):
+    with enable_x64(width == "float64"):
+        start, stop = np.array([start, stop]).astype(width)
+        ours = jnp.geomspace(start, stop, count, dtype=width)
+        logs = (np.log2(np.abs(np.longdouble(x))) for x in (start, stop))
+        exact = np.sign(start) * np.exp2(_exact(*logs, count))
+        units = _units(ours, exact)
+        assert np.max(units) < 3
+        assert np.mean(units) < 0.8
+        assert (ours[0], ours[-1]) == (start, stop)
+
+
+@pytest.mark.parametrize("width", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("start", "stop", "count", "base"),
+    [(-30, 30, 61, 10), (-5, 3, 50, 10), (-3, 37.5, 400, 10), (0.25, 8, 100, 3), (90, -9, 70, 2)],
+)
+def test_powers_of_spaced_exponents_are_close_to_the_exact_ones(start, stop, count, base, width):
+    with enable_x64(width == "float64"):
+        ours = jnp.logspace(start, stop, count, base=base, dtype=width)
+        units = _units(ours, np.power(np.longdouble(base), _exact(start, stop, count)))
+        assert np.max(units) < 3
+        assert np.mean(units) < 0.8
+
+
+@pytest.mark.parametrize("width", ["int32", "float16", "float32", "float64"])
+def test_whole_geometric_numbers_are_exact(width):
+    with enable_x64(width == "float64"):
+        for base, last in ((2, 8), (10, 4), (3, 6)):
+            powers = [base**i for i in range(last + 1)]
+            ours = jnp.geomspace(1, powers[-1], last + 1, dtype=width)
+            np.testing.assert_array_equal(ours, powers)
+            ours = jnp.logspace(0, last, last + 1, base=base, dtype=width)
+            np.testing.assert_array_equal(ours, powers)
+
+
+@pytest.mark.parametrize("name", ["geomspace", "logspace"])
+def test_small_floats_are_rounded_once(name):
+    ours = getattr(jnp, name)(1, 4, 300, dtype="bfloat16")
+    wide = getattr(jnp, name)(1, 4, 300)
+    np.testing.assert_array_equal(ours, wide.astype("bfloat16"))
+
+
+def test_geometric_numbers_whose_quotient_overflows_are_finite():
+    ours = jnp.geomspace(np.float32(2e-38), np.float32(1e38), 41)
+    np.testing.assert_allclose(ours, np.geomspace(2e-38, 1e38, 41), rtol=1e-6)
+    np.testing.assert_allclose(ours[::-1], jnp.geomspace(ours[-1], ours[0], 41), rtol=1e-6)
+    slope = grad(lambda a: jnp.geomspace(a, 1e38, 3)[1])(2e-38)
+    np.testing.assert_allclose(slope, np.sqrt(1e38 / 2e-38) / 2, rtol=1e-6)
+
+
+def test_powers_to_infinite_or_opposite_ends():
+    np.testing.assert_array_equal(jnp.geomspace(1.0, np.inf, 3), [1, np.inf, np.inf])
+    np.testing.assert_array_equal(jnp.logspace(0.0, np.inf, 3)[1:], [np.inf, np.inf])
+    np.testing.assert_array_equal(jnp.geomspace(-1.0, 2.0, 3), [-1, np.nan, 2])
+    np.testing.assert_array_equal(jnp.logspace(1.5, -0.5, 5, base=0.0), [0, 0, 0, 1, np.inf])
+    np.testing.assert_array_equal(jnp.logspace(0, 3, 4, base=-2.0), [1, -2, 4, -8])
+
+
+def test_slopes_of_geometric_numbers():
+    weights = np.arange(5) / 4
+    numbers = np.geomspace(2, 32, 5)
+    for i in range(5):
+        of_start = grad(lambda a, i=i: jnp.geomspace(a, 32.0, 5)[i])(2.0)
+        np.testing.assert_allclose(of_start, (1 - weights[i]) * numbers[i] / 2, rtol=1e-6)
+        of_stop = grad(lambda b, i=i: jnp.logspace(2.0, b, 5)[i])(3.0)
+        exact = np.log(10) * weights[i] * 10 ** (2 + weights[i])
+        np.testing.assert_allclose(of_stop, exact, rtol=1e-6)
+        of_base = grad(lambda b, i=i: jnp.logspace(2.0, 3.0, 5, base=b)[i])(2.0)
+        exact = (2 + weights[i]) * 2 ** (1 + weights[i])
+        np.testing.assert_allclose(of_base, exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace", "geomspace"])
+def test_an_axis_out_of_bounds_is_refused(name):
+    space = getattr(jnp, name)
+    for axis in (2, -3):
+        with pytest.raises(ValueError, match="out of bounds"):
+            space(jnp.ones(2), 3.0, 4, axis=axis)
+    assert space(jnp.ones(2), 3.0, 4, axis=-1).shape == (2, 4)

@@ -26,6 +26,8 @@ from ._ranges import _whole
 
 __all__ = ["geomspace", "linspace", "logspace"]
 
+_TO_NEAREST_EVEN = lax.RoundingMethod.TO_NEAREST_EVEN
+
 
 @overload
 def linspace(
@@ -141,10 +143,7 @@ def _spaced(
     shape = lax.broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = (broadcast(_of_dtype(x, computed), shape) for x in (start, stop))
     axis = index(axis)
-    rank = len(shape) + 1
-    if not -rank <= axis < rank:
-        raise ValueError(f"{name}: axis {axis} is out of bounds for a result of {rank} dimensions.")
-    axis %= rank
+    axis = _canonical_axis(name, axis, len(shape) + 1)
     # The number of intervals between start and stop.
     count = num - 1 if endpoint else num
     if not ir.surely_at_most(num, 1):
@@ -161,6 +160,12 @@ def _spaced(
     return result, step
 
 
+def _canonical_axis(name: str, axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(f"{name}: axis {axis} is out of bounds for a result of {rank} dimensions.")
+    return axis % rank
+
+
 def _nan(dtype: ir.DTypeLike) -> ir.Array:
     return creation.asarray(np.asarray(np.nan).astype(dtype))
 
@@ -169,13 +174,17 @@ def _of_dtype(x: ir.ArrayLike, dtype: np.dtype) -> ir.ArrayLike:
     return convert(x, dtype) if hasattr(type(x), "aval") else ir.exact_scalar(x, dtype)
 
 
+def _wide(dtype: np.dtype) -> np.dtype:
+    """The dtype to compute floats in: for small ones float32, whose integers are exact."""
+    return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
+
+
 def _between(
     start: ir.ArrayLike, stop: ir.ArrayLike, count: int, endpoint: bool, dtype: np.dtype, axis: int
 ) -> ir.Array:
     shape = np.shape(start)
     real = np.dtype(f"float{dtype.itemsize * 4}") if dtype in COMPLEX_DTYPES else dtype
-    # Small floats are computed as float32, whose integers are exact.
-    real = np.dtype(np.float32) if real.itemsize < 4 else real
+    real = _wide(real)
     wide = dtype if dtype in COMPLEX_DTYPES else real
     # A number is (start · (count - i) + stop · i) / count, all scaled by a power of two so that it
     # does not overflow: the weights are exact, and between integers so is the sum.
@@ -254,11 +263,71 @@ def _logspace(
 ) -> ir.Array:
     result_dtype = inexact_dtype(common_dtype(start, stop)[0])[0] if dtype is None else dtype
     computed = inexact_dtype(result_dtype)[0]
-    exponents, _ = _spaced(
-        "logspace", start, stop, num=num, endpoint=endpoint, dtype=computed, axis=axis
-    )
-    bases, exponents = promote_args("logspace", _of_dtype(base, computed), exponents)
-    return convert(lax.pow(bases, exponents), result_dtype)
+    settings = {"num": num, "endpoint": endpoint, "axis": axis}
+    if computed in COMPLEX_DTYPES:
+        exponents, _ = _spaced("logspace", start, stop, dtype=computed, **settings)
+        bases, exponents = promote_args("logspace", _of_dtype(base, computed), exponents)
+        return convert(lax.pow(bases, exponents), result_dtype)
+    start, stop = (_of_dtype(x, computed) for x in (start, stop))
+    start, stop = (convert(creation.asarray(x), _wide(computed)) for x in (start, stop))
+    whole = [_truncated(x) for x in (start, stop)]
+    fractions = [lax.sub(x, n) for x, n in zip((start, stop), whole, strict=True)]
+    powers = _powers("logspace", _of_dtype(base, computed), whole, fractions, **settings)
+    return convert(powers, result_dtype)
+
+
+def _truncated(x: ir.Array) -> ir.Array:
+    """The whole part of each element, rounded towards 0."""
+    return lax.mul(lax.sign(x), lax.floor(lax.abs(x)))
+
+
+def _powers(
+    name: str,
+    base: ir.ArrayLike,
+    whole: list[ir.Array],
+    fractions: list[ir.Array],
+    *,
+    num: int,
+    endpoint: bool,
+    axis: int,
+) -> ir.Array:
+    """Powers of ``base``, for two ends whose exponents are whole numbers plus fractions.
+
+    Rounding a large exponent to its dtype changes the power by many units in the last place. Each
+    exponent is therefore rounded with its error, which gives a factor next to 1.
+    """
+    computed = whole[0].dtype
+    ends = lax.broadcast_shapes(*map(np.shape, whole))
+    axis = _canonical_axis(name, axis, len(ends) + 1)
+    count = 1 if ir.surely_at_most(num, 1) else num - 1 if endpoint else num
+    position, total = _positions((*ends[:axis], num, *ends[axis:]), count, axis, computed)
+    left = lax.sub(total, position)
+
+    def between(first: ir.Array, last: ir.Array) -> ir.Array:
+        first, last = (_along(broadcast(x, ends), position, axis) for x in (first, last))
+        return lax.add(lax.mul(first, left), lax.mul(last, position))
+
+    # The whole ends times numbers of intervals are exact.
+    multiples = between(*whole)
+    quotients = lax.round(lax.div(multiples, total), _TO_NEAREST_EVEN)
+    remainders = lax.sub(multiples, lax.mul(quotients, total))
+    part = lax.div(lax.add(remainders, between(*fractions)), total)
+    exponents = lax.add(quotients, part)
+    errors = lax.sub(part, lax.sub(exponents, quotients))
+    # An infinite end leaves no remainder.
+    exponents = lax.select(lax.is_finite(errors), exponents, multiples)
+    bases = creation.asarray(convert(base, computed))
+    logs = lax.log(bases)
+    shape = lax.broadcast_shapes(exponents.shape, bases.shape)
+    return _compensated_power(*(broadcast(x, shape) for x in (bases, logs, exponents, errors)))
+
+
+def _positions(
+    shape: ir.Shape, count: int, axis: int, dtype: np.dtype
+) -> tuple[ir.Array, ir.Array]:
+    """The position of each element along an axis, and the number of intervals."""
+    total = creation.asarray(strong_constant(dtype, count))
+    return lax.broadcasted_iota(dtype, shape, axis), lax.broadcast(total, shape)
 
 
 def geomspace(
@@ -309,14 +378,89 @@ def _geomspace(
     computed = inexact_dtype(result_dtype)[0]
     shape = lax.broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = (broadcast(_of_dtype(x, computed), shape) for x in (start, stop))
-    # Both ends have one sign, which is divided out: logarithms need positive numbers.
+    settings = {"num": num, "endpoint": endpoint, "axis": axis}
+    if ir.surely_at_most(num, 1):
+        return convert(
+            _spaced("geomspace", start, stop, dtype=computed, **settings)[0], result_dtype
+        )
+    # Both ends have one sign, which is divided out: powers need positive numbers.
     direction = lax.sign(start)
-    logs = [log10(lax.div(x, direction)) for x in (start, stop)]
-    exponents, _ = _spaced(
-        "geomspace", *logs, num=num, endpoint=endpoint, dtype=computed, axis=axis
+    ends = [lax.div(x, direction) for x in (start, stop)]
+    if computed in COMPLEX_DTYPES:
+        exponents, _ = _spaced("geomspace", *map(log10, ends), dtype=computed, **settings)
+        powers = lax.pow(strong_constant(computed, 10.0), exponents)
+        return convert(lax.mul(_along(direction, powers, axis), powers), result_dtype)
+    start, stop, *ends = (convert(x, _wide(computed)) for x in (start, stop, *ends))
+    axis = _canonical_axis("geomspace", axis, len(shape) + 1)
+    result = _geometric(start, *ends, num - 1 if endpoint else num, num, axis)
+    # The ends are exact whatever the powers round to.
+    position = lax.broadcasted_iota(np.int32, result.shape, axis)
+    for end, place in [(stop, num - 1), (start, 0)][not endpoint :]:
+        at_end = lax.eq(position, broadcast(strong_constant(position.dtype, place), result.shape))
+        result = lax.select(at_end, _along(end, result, axis), result)
+    return convert(result, result_dtype)
+
+
+def _along(x: ir.Array, of: ir.Array, axis: int) -> ir.Array:
+    """An array that is repeated along an axis, to the shape of another array."""
+    return creation.asarray(broadcast(lax.expand_dims(x, (axis % of.ndim,)), of.shape))
+
+
+def _geometric(
+    start: ir.Array, first: ir.Array, last: ir.Array, count: int, num: int, axis: int
+) -> ir.Array:
+    """``start`` times powers of the quotient of two positive ends.
+
+    Args:
+      start: the first number, with its sign.
+      first, last: the absolute values of the ends.
+      count: the number of intervals between the ends.
+      num: the number of results.
+      axis: the axis of the result along which they lie.
+    """
+    dtype = first.dtype
+    # Where the quotient would overflow or vanish, that of the square roots is taken twice.
+    quotient = lax.div(last, first)
+    least, most = (
+        broadcast(strong_constant(dtype, x), quotient.shape)
+        for x in (float(ir.finfo(dtype).tiny), float(ir.finfo(dtype).max))
     )
-    powers = lax.pow(strong_constant(computed, 10.0), exponents)
-    if shape:
-        axis %= len(shape) + 1
-        direction = lax.expand_dims(direction, (axis,))
-    return convert(lax.mul(direction, powers), result_dtype)
+    once = lax.bitwise_and(lax.ge(quotient, least), lax.le(quotient, most))
+    last, first = (lax.select(once, x, lax.sqrt(x)) for x in (last, first))
+    shape = (*quotient.shape[:axis], num, *quotient.shape[axis:])
+    position, total = _positions(shape, count, axis, dtype)
+    weights = lax.div(position, total)
+    # The rounding error of a weight: products of upper and lower bits are exact.
+    half = 2.0 ** (ir.finfo(dtype).nmant // 2 + 1)
+    upper, lower = _halves(weights, half)
+    errors = position
+    for total_bits in _halves(total, 1 / half):
+        for bits in (upper, lower):
+            errors = lax.sub(errors, lax.mul(bits, total_bits))
+    base = lax.div(last, first)
+    bases, logs = (_along(x, position, axis) for x in (base, lax.log(base)))
+    powers = _compensated_power(bases, logs, weights, lax.div(errors, total))
+    more = lax.select(_along(once, position, axis), lax.full_like(powers, 1), powers)
+    return lax.mul(lax.mul(_along(start, position, axis), powers), more)
+
+
+def _halves(x: ir.Array, scale: float) -> list[ir.Array]:
+    """The upper bits of each element, which are multiples of ``1 / scale``, and the lower ones."""
+    factor = lax.full_like(x, scale)
+    upper = lax.div(lax.round(lax.mul(x, factor), _TO_NEAREST_EVEN), factor)
+    return [upper, lax.sub(x, upper)]
+
+
+def _compensated_power(
+    bases: ir.Array, logs: ir.Array, exponents: ir.Array, errors: ir.Array
+) -> ir.Array:
+    """Powers with exponents that are sums of two numbers, the second one a rounding error."""
+    relative = lax.stop_gradient(lax.mul(errors, logs))
+    relative = lax.select(lax.is_finite(relative), relative, lax.full_like(relative, 0))
+    powers = lax.pow(bases, exponents)
+    more = lax.mul(powers, relative)
+    # A sum is rounded once, but a subnormal term may be taken as 0.
+    normal = lax.ge(lax.abs(more), lax.full_like(more, float(ir.finfo(more.dtype).tiny)))
+    factors = lax.add(lax.full_like(relative, 1), relative)
+    is_sum = lax.bitwise_and(normal, lax.is_finite(more))
+    return lax.select(is_sum, lax.add(powers, more), lax.mul(powers, factors))
