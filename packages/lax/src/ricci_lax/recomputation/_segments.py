@@ -49,9 +49,11 @@ def operations(eqn: ir.JaxprEqn) -> float:
     # A loop of unknown length counts as one step.
     if inner:
         return inner * (eqn.params.get("length") or 1)
-    return _operations(eqn.primitive, [atom.aval for atom in eqn.invars], eqn.params) or float(
-        sum(_elements(var.aval) for var in eqn.outvars)
-    )
+    avals = [atom.aval for atom in eqn.invars]
+    # A reduction has few results, and an operation for each element of its operands.
+    reduces = eqn.primitive.name.startswith(("reduce_", "arg"))
+    counted = avals if reduces else [var.aval for var in eqn.outvars]
+    return _operations(eqn.primitive, avals, eqn.params) or float(sum(map(_elements, counted)))
 
 
 def _operations(prim: ir.Primitive, avals: Sequence[Any], params: dict[str, Any]) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 from ricci_ir import Jaxpr, TupleRecord, argument_aval, has_stages, preserved
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_xla.compile._claims import meshes_of
-from ricci_xla.compile._compile import compile_lowered
+from ricci_xla.compile._compile import UNOPTIMIZED, compile_lowered
 from ricci_xla.compile._executable import Executable
 from ricci_xla.compile._lower import argument_names, lower_program
 from ricci_xla.compile._place import Placement, place
@@ -64,9 +64,16 @@ def devices_of(traced: Traced) -> tuple[Device, ...]:
 
 
 def compile_with_lines(traced: Traced) -> LocatedProgram:
-    """Compile a traced call with the lines of the user's code in the HLO text."""
+    """Compile a traced call with the lines of the user's code in the HLO text, for reports.
+
+    Machine code for CPUs is not optimized, which takes half of the time: XLA optimizes the module
+    and assigns its memory before, so the HLO text, the costs and the sizes are the same.
+    """
     program, leaves, options = traced.discharged_call()
     placement = place(program, leaves, options)
+    if all(device.platform == "cpu" for device in placement.devices):
+        flags = UNOPTIMIZED | dict(options.compiler_options)
+        options = options._replace(compiler_options=tuple(sorted(flags.items())))
     lowered = lower_program(program, placement, options, sources=True)
     jaxpr = program.jaxpr
     return LocatedProgram(

@@ -155,7 +155,7 @@ Functions on several devices, and those with side effects or callbacks, are comp
 all while a warm start's bundle is in use.
 """
 
-_QUICK: dict[str, Any] = {
+UNOPTIMIZED: dict[str, Any] = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
 }
@@ -179,7 +179,7 @@ def compile_in_stages(
         caches are used.
       options: the user's flags, for both stages.
     """
-    quick = compile({**_QUICK, **options}, False)
+    quick = compile({**UNOPTIMIZED, **options}, False)
     return quick, _background().submit(lambda: compile(options, True))
 
 
