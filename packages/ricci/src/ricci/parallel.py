@@ -4,6 +4,8 @@ from ricci_ir import guard_public as _guard_public
 from ricci_parallel.planning import Chip as Chip
 from ricci_parallel.planning import LiveBuffer as LiveBuffer
 from ricci_parallel.planning import Memory as Memory
+from ricci_parallel.planning import MemoryFit as MemoryFit
+from ricci_parallel.planning import MemoryLimitError as MemoryLimitError
 from ricci_parallel.planning import MemoryPlan as MemoryPlan
 from ricci_parallel.planning import Owner as Owner
 from ricci_parallel.planning import PeakLocation as PeakLocation

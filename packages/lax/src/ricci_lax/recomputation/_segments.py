@@ -107,7 +107,7 @@ class Recomputation(ir.Record):
     """A rewrite of differentiated functions: the residuals that are recomputed, and when.
 
     Attributes:
-      segments: the number of segments.
+      segments: the number of segments; there are fewer where that many cuts cost more bytes.
       recomputed: the number of segments, from the first, that have a checkpoint.
       least: the cost from which on a checkpoint saves results; see ``CostlySaved``.
       scans: whether the bodies of scans have checkpoints, too.
@@ -134,7 +134,7 @@ class SegmentCosts(ir.TupleRecord):
     """The costs of a segment.
 
     Attributes:
-      crossing: the bytes that cross the cut before it.
+      crossing: the bytes that the segment before it computes and later ones read.
       residuals: the bytes of its residuals, if all are saved.
       saved: those that its checkpoint saves.
       again: the operations that its checkpoint repeats.
@@ -156,7 +156,8 @@ class SegmentedFunction:
 
     Args:
       jaxpr: the jaxpr of a differentiated function; its staged calls are inlined.
-      count: the number of segments; there are fewer if the jaxpr is short.
+      count: the number of segments; there are fewer if the jaxpr is short, or if that many cuts
+        are crossed by more bytes.
       policy: the policy of checkpoints around the bodies of scans, or ``None`` without any.
     """
 
@@ -266,7 +267,8 @@ def _segments(jaxpr: ir.Jaxpr, count: int) -> list[_Segment]:
     for i in range(1, end + 1):
         crossing[i] = crossing[i - 1] + change[i]
     cuts = [0, *_cuts(crossing, computed, count), end]
-    segments = []
+    segments: list[_Segment] = []
+    new = 0
     for start, stop in pairwise(cuts):
         eqns = jaxpr.eqns[start:stop]
         inner = {var for eqn in eqns for var in eqn.outvars}
@@ -282,21 +284,30 @@ def _segments(jaxpr: ir.Jaxpr, count: int) -> list[_Segment]:
             eqns=eqns,
             effects=ir.join_effects(eqn.effects for eqn in eqns),
         )
-        segments.append(_Segment(piece, crossing[start]))
+        segments.append(_Segment(piece, new))
+        # A value that crosses several cuts is stored once.
+        new = sum(map(size_in_bytes, outvars))
     return segments
 
 
 def _cuts(crossing: Sequence[int], computed: Sequence[float], count: int) -> list[int]:
-    """Choose the places of cuts: near equal parts of the computed bytes, where few bytes cross."""
+    """Choose the places of cuts: the fewest bytes cross them, and no segment computes too many.
+
+    A segment computes at most half as much again as an equal part, unless a single equation does.
+    """
+    most = 1.5 * computed[-1] / count
+    end = len(computed) - 1
+    least = [0.0] * (end + 1)  # the bytes that cross the cuts up to a place, at least
+    before = [0] * (end + 1)  # the cut before, for these
+    start = 0
+    for i in range(1, end + 1):
+        while start < i - 1 and computed[i] - computed[start] > most:
+            start += 1
+        before[i] = min(range(start, i), key=least.__getitem__)
+        least[i] = least[before[i]] + crossing[i]
     cuts: list[int] = []
-    total = computed[-1]
-    for j in range(1, count):
-        lowest, highest = total * (j - 0.5) / count, total * (j + 0.5) / count
-        start = int(np.searchsorted(computed, lowest))
-        stop = int(np.searchsorted(computed, highest, side="right"))
-        # After the cut before, so that no segment is empty.
-        first = max(start, cuts[-1] + 1 if cuts else 1)
-        places = range(first, min(stop, len(computed) - 1))
-        if places:
-            cuts.append(min(places, key=lambda i: crossing[i]))
-    return cuts
+    place = before[end]
+    while place:
+        cuts.append(place)
+        place = before[place]
+    return cuts[::-1]

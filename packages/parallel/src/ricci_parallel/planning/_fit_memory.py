@@ -27,7 +27,8 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12} | {
     f"{letter}i": 2 ** (10 * power) for power, letter in enumerate("kmgt", 1)
 }
 _LIMIT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
-_TRIALS = 4  # executables compiled at most, beside the first
+_TRIALS = 6  # executables compiled at most, beside the first
+_TRUSTED = 3  # of these, the ones that are chosen by cost; the others are those of least bytes
 _LEVELS = 5  # costs from which on results are saved, at most
 # The operations that take as long as writing a byte of a residual and reading it. On a CPU 0 to 12
 # explain the step times of integration/memory_programs; a GPU has more for each byte.
@@ -68,7 +69,7 @@ class MemoryFit(ir.Record):
         change = self.recomputation
         if change is None:
             return f"{shown_bytes(self.peak_bytes)} at its peak, under {shown_bytes(self.limit)}"
-        parts = f"{change.recomputed} of {change.segments} segments are recomputed"
+        parts = f"the first {change.recomputed} of some {change.segments} segments are recomputed"
         if change.least < math.inf:
             parts += f", but for results of {change.least:.3g} operations a byte or more"
         scans = "; the bodies of scans are recomputed" if change.scans else ""
@@ -263,9 +264,12 @@ class _Planner:
         fitting = [choice for choice in new if offset + choice.bytes <= self.limit]
         if best is not None:
             fitting = [choice for choice in fitting if choice.cost < 0.9 * best[0].cost]
-        if fitting or best is not None:
+        if best is not None or (fitting and len(peaks) < _TRUSTED):
             return min(fitting, key=lambda choice: choice.cost, default=None)
-        return min(new, key=lambda choice: choice.bytes, default=None)
+        # Choices with as many segments have similar peaks, so other numbers come first.
+        counts = {change.segments for change in peaks}
+        order = lambda choice: (choice.recomputation.segments in counts, choice.bytes)
+        return min(new, key=order, default=None)
 
     def _peak(self, rewrite: Callable[[Any], Any]) -> int:
         """Compile the call with its differentiated functions rewritten, and return its peak."""
