@@ -329,6 +329,14 @@ def precision_full(session: nox.Session) -> None:
     run_pytest(session, workspace(), "integration/diagnostics/test_precision.py", "-n", "auto")
 
 
+@nox.session(name="memory-full")
+def memory_full(session: nox.Session) -> None:
+    """Measure `fit_memory` beside checkpoints written by hand; arguments: names of models."""
+    with session.chdir("integration"):
+        command = [workspace().python, "-m", "memory_programs", *session.posargs]
+        session.run(*command, env=CPU_DEVICES, external=True)
+
+
 @nox.session(name="symbolic-full")
 def symbolic_full(session: nox.Session) -> None:
     """Run every call with symbolic sizes at several of them, and padded; arguments go to pytest."""

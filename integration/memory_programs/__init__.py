@@ -7,3 +7,4 @@ from .policies import Policy as Policy
 from .table import SHARES as SHARES
 from .table import Row as Row
 from .table import rows as rows
+from .table import step_of as step_of

@@ -25,7 +25,7 @@ class Model(NamedTuple):
     """
 
     loss: Callable[[Wrap, Sequence[Parameters], Array], Array]
-    parameters: list[Parameters]
+    parameters: Sequence[Parameters]
     batch: Array
 
 
@@ -53,7 +53,7 @@ def _attention_layer(p: Parameters, x: Array) -> Array:
 def transformer(layers: int = 12, width: int = 64, tokens: int = 64, texts: int = 8) -> Model:
     """Return a transformer with four heads."""
     generator = np.random.default_rng(0)
-    shapes = {name: (width, width) for name in "qkvo"}
+    shapes = dict.fromkeys("qkvo", (width, width))
     shapes |= {"up": (width, 4 * width), "down": (4 * width, width)}
     parameters = [
         {name: _draw(generator, *shape) for name, shape in shapes.items()} for _ in range(layers)

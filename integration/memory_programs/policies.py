@@ -1,7 +1,7 @@
 """Policies that a user writes by hand: which layers have a checkpoint, and what it saves."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ricci import checkpoint
 from ricci import checkpoint_policies as cp
@@ -18,7 +18,7 @@ class Policy(NamedTuple):
     """
 
     every: int
-    saves: Callable[..., bool] | None
+    saves: Callable[..., Any] | None
 
     def wrap(self, i: int, layer: Layer) -> Layer:
         """Return a layer, under a checkpoint if its number is a multiple of the distance."""

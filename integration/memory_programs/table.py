@@ -1,6 +1,4 @@
-"""The table of limits: the peak that ``fit_memory`` reaches, and step times beside policies by hand.
-
-    python -m memory_programs [MODEL ...]
+"""The peaks that ``fit_memory`` reaches, and step times beside policies by hand.
 
 Step times are ratios within one process, in which all functions take turns.
 """
@@ -11,7 +9,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import ricci
-from ricci_parallel.planning import MemoryLimitError
+from ricci.parallel import MemoryLimitError
 
 from .models import Model
 from .policies import FULL, POLICIES, Policy
