@@ -200,6 +200,31 @@ def test_effects_happen_once():
     assert next(calls) == 2 and report.lines
 
 
+COMBINED = {
+    "scatter": lambda x: jnp.zeros(4, x.dtype).at[jnp.array([0, 0, 1])].add(x * x),
+    "product": lambda x: x.at[jnp.array([0, 0, 1])].mul(x * x),
+    "gradient of an index": ricci.grad(lambda x: (x[jnp.array([0, 0, 1])] ** 3).sum()),
+    "reduction": lambda x: lax.reduce(x * x, np.zeros((), x.dtype), lambda a, b: a + b, (0,)),
+    "window": lambda x: lax.reduce_window(
+        x * x, np.zeros((), x.dtype), lambda a, b: a + b, (2,), (1,), "SAME"
+    ),
+}
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("name", COMBINED)
+def test_functions_that_combine_elements_are_widened(name, wide):
+    x = np.random.RandomState(0).rand(3).astype(np.float32)
+    with ricci.enable_x64(wide):
+        report = ricci.precision(COMBINED[name])(jnp.asarray(x))
+        narrow = np.asarray(COMBINED[name](jnp.asarray(x)), np.float64)
+    with ricci.enable_x64(True):
+        exact = np.asarray(COMBINED[name](jnp.asarray(x, jnp.float64)))
+    error = np.linalg.norm(narrow - exact) / np.linalg.norm(exact)
+    np.testing.assert_allclose(report.error, error, rtol=1e-2)
+    assert report.error > 0 and report.unfollowed == ()
+
+
 def test_callbacks_are_named_as_not_followed():
     def program(x):
         return ricci.pure_callback(lambda x: x, x, x * 1.1) * 1.1

@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 
-from ._formats import REFERENCE, as_reference, cast, real_bytes, widened
+from ._formats import REFERENCE, as_reference, cast, is_inexact, real_bytes, widened
 from ._tape import Copies, Entry, Operand, Tape
 
 # Lines that are computed in other formats than their own: ``float32`` or ``float64``.
@@ -169,7 +169,36 @@ def _apply(entry: Entry, operands: Sequence[Any], real: np.dtype | None) -> list
 def _widened_parameter(value: object, real: np.dtype) -> object:
     if isinstance(value, np.dtype) and ir.issubdtype(value, np.inexact):
         return widened(value, real)
+    # Cached, so that the operation is compiled once.
+    if isinstance(value, ir.Jaxpr):
+        return value.derived(("widened", real), lambda: _widened_jaxpr(value, real))
     return value
+
+
+def _widened_jaxpr(jaxpr: ir.Jaxpr, real: np.dtype) -> ir.Jaxpr:
+    """Return the function that combines elements, as a scatter has one, in a wider format."""
+
+    def wide(x: object) -> Any:
+        aval: Any = ir.get_aval(x)
+        return np.asarray(x, widened(aval.dtype, real)) if is_inexact(aval) else x
+
+    def combine(*args: object) -> list[Any]:
+        values = [*map(wide, jaxpr.consts), *args]
+        env: dict[Any, Any] = dict(zip(jaxpr.all_invars, values, strict=True))
+        read = lambda atom: wide(atom.operand()) if type(atom) is ir.Literal else env[atom]
+        for eqn in jaxpr.eqns:
+            params = {key: _widened_parameter(x, real) for key, x in eqn.params.items()}
+            results = eqn.primitive.bind(*map(read, eqn.invars), **params)
+            outs = results if eqn.primitive.multiple_results else [results]
+            env.update(zip(eqn.outvars, outs, strict=True))
+        return [read(atom) for atom in jaxpr.outvars]
+
+    in_avals: list[Any] = jaxpr.in_avals
+    avals = [
+        aval.update(dtype=widened(aval.dtype, real)) if is_inexact(aval) else aval
+        for aval in in_avals
+    ]
+    return ir.trace_to_jaxpr(combine, avals)
 
 
 def _copied(copies: Copies, sources: Sequence[Any]) -> np.ndarray:
