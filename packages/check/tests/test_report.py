@@ -225,3 +225,10 @@ def test_arguments_that_are_not_arrays_are_passed_unchanged():
 def test_only_functions_are_checked():
     with pytest.raises(TypeError, match="check expects a function"):
         check(3)
+
+
+def test_results_may_hold_the_leaves_of_a_model_that_are_not_arrays():
+    def update(model, x):
+        return {**model, "w": model["w"] + x}
+
+    assert not check(update)({"w": np.ones(3, np.float32), "activation": abs}, 1.0).findings

@@ -152,3 +152,11 @@ def test_other_limits_are_refused(limit):
 def test_a_value_in_place_of_the_function_is_refused():
     with pytest.raises(TypeError, match="fit_memory expects a function, got 3 of type int"):
         fit_memory(3, "1GB")
+
+
+def test_results_may_hold_the_leaves_of_a_model_that_are_not_arrays():
+    def update(model, x):
+        return {**model, "w": grad(lambda w: unrolled([w] * LAYERS, x))(model["w"])}
+
+    plan = memory_plan(update)({"w": STACK[0], "activation": tanh}, X)
+    assert plan.results == STACK[0].nbytes

@@ -305,6 +305,15 @@ class _Check:
         return reader.state.findings
 
 
+def _is_array(x: object) -> bool:
+    """Whether a value is an array, a tracer or a number."""
+    try:
+        ir.argument_aval(x)
+    except TypeError:
+        return False
+    return True
+
+
 def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
     """Trace a plain function; arguments that are not arrays are passed to it unchanged."""
     leaves, tree = tree_flatten((args, kwargs))
@@ -328,6 +337,10 @@ def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
             full[i] = x
         positional, options = tree_unflatten(tree, full)
         results, out_tree = tree_flatten(fun(*positional, **options))
+        if len(places) < len(leaves):
+            # Results may hold such leaves again, as a library's updated model does.
+            only_arrays = tree_unflatten(out_tree, [x if _is_array(x) else None for x in results])
+            results, out_tree = tree_flatten(only_arrays)
         return results
 
     jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("check", _name(fun), tuple(names)))

@@ -142,7 +142,9 @@ class FittedFunction[**P, R]:
     """
 
     def __init__(self, f: Callable[P, R], limit: int):
-        self._call: Callable[P, R] = f if ir.has_stages(f) or hasattr(f, "trace") else jit(f)
+        # A library's jitted function takes leaves that are not arrays: it is called as it is.
+        jitted = ir.has_stages(f) or hasattr(f, "trace") or hasattr(f, "lower")
+        self._call: Callable[P, R] = f if jitted else jit(f)
         self._limit: int = limit
         self._fits: dict[Any, MemoryFit] = {}
         update_wrapper(self, f, updated=())

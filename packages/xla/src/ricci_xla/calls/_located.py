@@ -103,7 +103,8 @@ def trace_call(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
       fun: a function of ``jit``'s, which is traced with its own options, or anything else that can
         be called.
       args: its arguments. Those of a function that is not jitted may have leaves that are not
-        arrays, which are passed unchanged.
+        arrays, which are passed unchanged; its results may have such leaves then, which are left
+        out.
       kwargs: its keyword arguments, likewise.
     """
     with preserved(fun, args, kwargs):
@@ -122,7 +123,9 @@ def trace_call(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
             for i, x in zip(positions, tree_flatten((arrays, options))[0], strict=True):
                 all_leaves[i] = x
             its_args, its_kwargs = tree_unflatten(tree, all_leaves)
-            return fun(*its_args, **its_kwargs)
+            # Results may hold such leaves again, as a library's updated model does.
+            results, its_tree = tree_flatten(fun(*its_args, **its_kwargs))
+            return tree_unflatten(its_tree, [x if _is_typed(x) else None for x in results])
 
         arrays, options = tree_unflatten(
             tree, [None if i in others else leaf for i, leaf in enumerate(leaves)]
