@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from ricci_ir import AbstractValue, ArrayLike, ExtendedDType, ShapedArray
+from ricci_ir import AbstractValue, ArrayLike, ShapedArray
 
+from ._host_transfers import host_transfers
 from ._lowering import Lowering
+from ._placed_calls import on_one_device, physical, replicated
 from ._values import HostCallback, Value
 
 __all__ = ["host_call"]
@@ -42,19 +44,21 @@ def host_call(
       NotImplementedError: if executables for this platform cannot call Python.
 
     Source: the custom calls ``xla_ffi_python_cpu_callback`` and ``xla_ffi_python_gpu_callback``
-    of jaxlib.
+    of jaxlib; for TPUs, the StableHLO operations ``send`` and ``recv``.
     """
+    if ctx.platform == "tpu":
+        return host_transfers(ctx, fun, operands, outs, partitioned=partitioned, device=device)
     target = _targets.get(ctx.platform)
     if target is None:
         raise NotImplementedError(
             f"Host callbacks are not supported on {ctx.platform}: jaxlib has them for "
-            f"{', '.join(_targets)} only. Call the function outside of jit, on the results."
+            f"{', '.join(_targets)} and tpu only. Call the function outside of jit, on the results."
         )
     if partitioned:
         target = target.replace("xla_ffi_python", "xla_ffi_partitioned_python")
-    in_avals = tuple(_physical(x.aval) for x in operands)
+    in_avals = tuple(physical(x.aval) for x in operands)
     module = ctx.module
-    module.host_callbacks.append(HostCallback(fun, in_avals, tuple(map(_physical, outs))))
+    module.host_callbacks.append(HostCallback(fun, in_avals, tuple(map(physical, outs))))
     # Without a sharding, every partition would call the function. In manual code, each shard makes
     # a call of its own.
     on_device = module.num_partitions > 1 and not module.manual
@@ -65,42 +69,11 @@ def host_call(
         backend_config={"index": f"{len(module.host_callbacks) - 1} : ui64"},
         has_side_effect=has_side_effect,
         operand_layouts=[_row_major(aval) for aval in in_avals],
-        result_layouts=[_row_major(_physical(aval)) for aval in outs],
-        annotations=_on_device(ctx, outs, device) if on_device else "",
+        result_layouts=[_row_major(physical(aval)) for aval in outs],
+        annotations=on_one_device(ctx, outs, device) if on_device else "",
     )
-    return [_replicated(ctx, x) for x in results] if on_device else results
-
-
-def _replicated(ctx: Lowering, x: Value) -> Value:
-    """Copy a result of one device to all; unconstrained, the others would hold zeros."""
-    aval = _physical(x.aval)
-    if not (ctx.module.shardy and isinstance(aval, ShapedArray)):
-        return x
-    # Any mesh does, for no dimension is sharded over it.
-    meshes = ctx.module.meshes.values()
-    symbol = next(iter(meshes), None) or ctx.module.mesh([("devices", ctx.module.num_partitions)])
-    return ctx.constrained(x, f"<@{symbol}, [{', '.join(['{}'] * aval.ndim)}]>")
-
-
-def _physical(aval: AbstractValue) -> AbstractValue:
-    """Return the type of the array that is passed, whose dtype is neither extended nor weak."""
-    if not isinstance(aval, ShapedArray):
-        return aval
-    extended = isinstance(aval.dtype, ExtendedDType)
-    physical: ShapedArray = aval.dtype.physical_aval(aval) if extended else aval
-    return physical.update(weak_type=False)
+    return [replicated(ctx, x) for x in results] if on_device else results
 
 
 def _row_major(aval: AbstractValue) -> tuple[int, ...]:
     return tuple(reversed(range(aval.ndim))) if isinstance(aval, ShapedArray) else ()
-
-
-def _on_device(ctx: Lowering, outs: Sequence[AbstractValue], device: int) -> str:
-    """Return the attribute that places a call, its operands and its results on one device."""
-    module = ctx.module
-    # GSPMD takes the device's number itself, Shardy a mesh of that one device.
-    if not module.shardy:
-        return f'mhlo.sharding = "{{maximal device={device}}}"'
-    symbol = module.single_device_mesh(device)
-    each = ", ".join([f"<@{symbol}, []>"] * max(1, len(outs)))
-    return f"sdy.sharding = #sdy.sharding_per_value<[{each}]>"

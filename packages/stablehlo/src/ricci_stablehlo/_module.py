@@ -33,6 +33,7 @@ class Module:
       shardy: whether shardings are written by mesh axes (Shardy) instead of by tiles (GSPMD).
       manual: whether the operations being written run per device, on shards.
       host_callbacks: the Python functions that the module calls, by index.
+      host_channels: the number of channels to and from the host.
       devices: the devices on which the module will run, if known.
       large_constants: constants that the text has zeros for, with their position in this list as
         the attribute ``ricci.constant``; ``None`` if the text has all constants.
@@ -64,6 +65,7 @@ class Module:
         self.symbolic: bool = False
         self.uses_host_memory: bool = False
         self.host_callbacks: list[HostCallback] = []
+        self.host_channels: int = 0
         self.devices: Sequence[Any] = ()
         self.large_constants: list[np.ndarray] | None = None
         self.single_devices: dict[int, str] = {}

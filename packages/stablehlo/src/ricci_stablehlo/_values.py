@@ -50,8 +50,11 @@ class HostCallback(ir.TupleRecord):
       fun: takes an array for each operand, and returns a sequence with an array for each result.
         Both omit tokens.
       in_avals, out_avals: the types of operands and results, tokens included.
+      channels: if operands and results are sent and received, the numbers of the channels of both;
+        else ``None``. Then ``in_avals`` and ``out_avals`` are without tokens.
     """
 
     fun: Callable[..., Sequence[ir.ArrayLike]]
     in_avals: tuple[ir.AbstractValue, ...]
     out_avals: tuple[ir.AbstractValue, ...]
+    channels: tuple[tuple[int, ...], tuple[int, ...]] | None = None

@@ -248,7 +248,7 @@ def compile_text(
         return compiler.compile(parse_module(text), device_list, options)
     # A serialized executable has no pointers to this process's Python functions.
     if host_callbacks:
-        functions = host_functions(host_callbacks)
+        functions = host_functions(host_callbacks, client)
         return client.compile_and_load(parse_module(text), device_list, options, functions)
     compile = lambda options: client.compile_and_load(text, device_list, options)
     if not cached or module_transformations:

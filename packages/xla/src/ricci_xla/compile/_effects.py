@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import AbstractToken, Effect, ShapedArray, ensure_compile_time_eval
+from ricci_ir import AbstractToken, AbstractValue, Effect, ShapedArray, ensure_compile_time_eval
 from ricci_stablehlo import HostCallback
 from ricci_xla.arrays import ArrayImpl, array_from_host
-from ricci_xla.devices import Device, JaxRuntimeError, get_backend
-from ricci_xla.devices._jaxlib import load_mlir, runtime
+from ricci_xla.devices import Client, Device, JaxRuntimeError, get_backend
+from ricci_xla.devices._jaxlib import hlo, load_mlir, runtime
 from ricci_xla.devices._jaxlib_options import explicit_transfer
 from ricci_xla.meshes._sharding import single_device_sharding
 
@@ -165,7 +165,7 @@ def host_function(callback: HostCallback) -> Callable[..., tuple[Any, ...]]:
 
     The user's function is called with arrays on the first CPU device, and may compute with them.
     """
-    fun, in_avals, out_avals = callback
+    fun, in_avals, out_avals, _ = callback
     num_out_tokens = sum(isinstance(aval, AbstractToken) for aval in out_avals)
     num_in_tokens = sum(isinstance(aval, AbstractToken) for aval in in_avals)
     avals: tuple[Any, ...] = in_avals[num_in_tokens:]
@@ -204,6 +204,28 @@ _TRACEBACK = "Traceback (most recent call last):"
 _FILE = f'File "{__file__}"'
 
 
-def host_functions(callbacks: Sequence[HostCallback]) -> list[Callable[..., tuple[Any, ...]]]:
-    """Wrap all callbacks of a module for jaxlib."""
-    return [host_function(callback) for callback in callbacks]
+def host_functions(callbacks: Sequence[HostCallback], client: Client) -> list[Any]:
+    """Wrap all callbacks of a module for jaxlib, those by send and receive for a client."""
+    return [
+        host_function(callback)
+        if callback.channels is None
+        else client.make_python_callback_from_host_send_and_recv(
+            host_function(callback),
+            list(map(_runtime_shape, callback.in_avals)),
+            list(map(_runtime_shape, callback.out_avals)),
+            *map(list, callback.channels),
+            serializer=_refuse_serialization,
+        )
+        for callback in callbacks
+    ]
+
+
+def _refuse_serialization(*args: object) -> bytes:
+    """Raise the error of a runtime in another process, which would need the function's bytes."""
+    raise NotImplementedError("Python callbacks run in the process that compiled them only.")
+
+
+def _runtime_shape(aval: AbstractValue) -> object:
+    """Return jaxlib's description of an array in row-major order."""
+    layout = list(reversed(range(aval.ndim)))
+    return hlo.Shape.array_shape(aval.dtype, aval.shape, layout)

@@ -4,7 +4,7 @@
 """
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
 from ricci_ir import Array
@@ -194,6 +194,17 @@ class Client:
         host_callbacks: Sequence[Any] = (),
     ) -> LoadedExecutable:
         """Compile a module, and load the program onto devices."""
+
+    def make_python_callback_from_host_send_and_recv(
+        self,
+        callable: Callable[..., Any],
+        operand_shapes: Sequence[Any],
+        result_shapes: Sequence[Any],
+        send_channel_ids: Sequence[int],
+        recv_channel_ids: Sequence[int],
+        serializer: Callable[..., bytes],
+    ) -> object:
+        """A function that a program calls by sending operands and receiving results."""
 
     def serialize_executable(self, executable: LoadedExecutable, /) -> bytes:
         """A compiled program as bytes."""
