@@ -12,7 +12,7 @@ import ricci
 import ricci.numpy as jnp
 from ricci import NamedSharding, P, ShapeDtypeStruct, debug, lax
 from ricci.experimental import io_callback, topologies
-from ricci_stablehlo import HostCallback
+from ricci_stablehlo import HostCallback, lower_jaxpr
 from ricci_xla.compile._effects import host_functions
 
 VECTOR = ShapeDtypeStruct((3,), np.float32)
@@ -149,3 +149,33 @@ def test_callbacks_compile_for_four_tpus(in_shard_map):
     mapped = ricci.shard_map(call, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
     text = ricci.jit(mapped if in_shard_map else call).lower(x).compile().as_text()
     assert "is_host_transfer=true" in text
+
+
+def transferred(fun, *avals):
+    """The callback of a function's module for TPUs."""
+    callbacks = []
+    jaxpr = ricci.make_jaxpr(fun)(*avals).jaxpr
+    lower_jaxpr(jaxpr, "main", platform="tpu", host_callbacks=callbacks)
+    (callback,) = callbacks
+    return callback
+
+
+def test_the_host_leaves_out_empty_results():
+    callback = transferred(empty_result, VECTOR)
+    (result,) = callback.fun(np.arange(3, dtype=np.float32))
+    np.testing.assert_array_equal(result, [0, 1, 2])
+    assert callback.channels == ((2,), (3,)) and len(callback.out_avals) == 1
+
+
+def test_the_host_is_started_by_a_number_and_answers_by_one():
+    calls = []
+
+    def fun(x):
+        io_callback(lambda: calls.append(1), None)
+        return x
+
+    callback = transferred(fun, VECTOR)
+    (sent,), (received,) = callback.in_avals, callback.out_avals
+    assert (sent.shape, sent.dtype, received.shape, received.dtype) == ((1,), "f4", (), "f4")
+    (answer,) = callback.fun(np.zeros(1, np.float32))
+    assert calls == [1] and np.shape(answer) == () and np.asarray(answer).dtype == np.float32

@@ -316,8 +316,15 @@ def test_the_kernel_is_that_of_the_platform(platform, target):
 
 
 def test_a_platform_without_callbacks_is_refused():
-    with pytest.raises(NotImplementedError, match="Host callbacks are not supported on tpu"):
-        lowered(show, X, platform="tpu")
+    with pytest.raises(NotImplementedError, match="Host callbacks are not supported on metal"):
+        lowered(show, X, platform="metal")
+
+
+def test_tpus_send_operands_and_receive_an_answer():
+    text, (callback,) = lowered(show, X, platform="tpu")
+    assert text.index("stablehlo.send") < text.index("stablehlo.recv")
+    assert callback.channels == ((2,), (3,))
+    assert [aval.str_short() for aval in callback.out_avals] == ["float32[]"]
 
 
 def test_partitioned_calls_have_another_kernel():

@@ -52,7 +52,7 @@ def host_transfers(
     token = tokens[0] if tokens else ctx.create_token()
     sent = [x for x in operands if not isinstance(x.aval, AbstractToken)]
     results = [physical(aval) for aval in outs if not isinstance(aval, AbstractToken)]
-    received = [aval for aval in results if isinstance(aval, ShapedArray) and aval.size != 0]
+    received = [aval for aval in results if not _is_empty(aval)]
     if not sent:
         sent = [ctx.constant(np.zeros(1, np.float32))]
         fun = _without_operand(fun)
@@ -95,11 +95,23 @@ def host_transfers(
     return [
         token
         if isinstance(aval, AbstractToken)
+        else _without_elements(ctx, aval)
+        if _is_empty(aval)
         else next(values)
-        if physical(aval).size
-        else ctx.constant(np.zeros(physical(aval).shape, physical(aval).dtype))
         for aval in outs
     ]
+
+
+def _is_empty(aval: AbstractValue) -> bool:
+    physical_aval = physical(aval)
+    return isinstance(physical_aval, ShapedArray) and physical_aval.size == 0
+
+
+def _without_elements(ctx: Lowering, aval: AbstractValue) -> Value:
+    """Write the constant of an empty array."""
+    physical_aval = physical(aval)
+    assert isinstance(physical_aval, ShapedArray)
+    return ctx.constant(np.zeros(physical_aval.shape, physical_aval.dtype), physical_aval)
 
 
 def _without_operand(fun: Callable[..., Sequence[ArrayLike]]) -> Callable[..., Sequence[ArrayLike]]:

@@ -227,5 +227,6 @@ def _refuse_serialization(*args: object) -> bytes:
 
 def _runtime_shape(aval: AbstractValue) -> object:
     """Return jaxlib's description of an array in row-major order."""
+    assert isinstance(aval, ShapedArray)  # tokens have no channels
     layout = list(reversed(range(aval.ndim)))
     return hlo.Shape.array_shape(aval.dtype, aval.shape, layout)
