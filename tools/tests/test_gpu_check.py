@@ -67,3 +67,18 @@ def test_a_dry_run_on_the_cpu_has_the_facts_of_a_side(tmp_path):
     assert facts["donation"] == [True, True] and facts["nans"] == "FloatingPointError"
     assert facts["offloaded_residuals"] == 1.44016
     assert not [fact for fact in facts.values() if "Error:" in str(fact)]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "fails"),
+    [
+        ([5.0857, 4.7811], [5.0855, 4.7812], False),
+        ([5.0857, 4.7811], [5.0857, 4.5], True),
+        ([1.0], [float("nan")], True),
+        ([1.0], [1.0, 2.0], True),
+        ([1.0], "TypeError: no rule", True),
+        ("no driver", None, True),
+    ],
+)
+def test_diverging_losses_fail_the_check_and_rounding_does_not(theirs, ours, fails):
+    assert gpu_check.diverged({"model": [theirs, ours]}) == ["model"] * fails
