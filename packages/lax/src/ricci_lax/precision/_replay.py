@@ -178,7 +178,7 @@ def _widened_parameter(value: object, real: np.dtype) -> object:
 def _widened_jaxpr(jaxpr: ir.Jaxpr, real: np.dtype) -> ir.Jaxpr:
     """Return the function that combines elements, as a scatter has one, in a wider format."""
 
-    def wide(x: object) -> Any:
+    def wide(x: ir.ArrayLike) -> ir.ArrayLike:
         aval: Any = ir.get_aval(x)
         return np.asarray(x, widened(aval.dtype, real)) if is_inexact(aval) else x
 

@@ -69,14 +69,19 @@ class MemoryFit(ir.Record):
         change = self.recomputation
         if change is None:
             return f"{shown_bytes(self.peak_bytes)} at its peak, under {shown_bytes(self.limit)}"
-        parts = f"the first {change.recomputed} of some {change.segments} segments are recomputed"
-        if change.least < math.inf:
-            parts += f", but for results of {change.least:.3g} operations a byte or more"
-        scans = "; the bodies of scans are recomputed" if change.scans else ""
+        parts = []
+        if change.recomputed:
+            parts.append(
+                f"the first {change.recomputed} of {change.segments} segments are recomputed"
+            )
+            if change.least < math.inf:
+                parts[-1] += f", but for results of {change.least:.3g} operations a byte or more"
+        if change.scans:
+            parts.append("the bodies of scans are recomputed")
         return (
             f"{shown_bytes(self.peak_bytes)} at its peak, under {shown_bytes(self.limit)}; "
             f"{shown_bytes(self.unlimited)} without recomputation\n"
-            f"  {parts}{scans}: {self.again:.0%} of the forward pass runs twice"
+            f"  {'; '.join(parts)}: {self.again:.0%} of the forward pass runs twice"
         )
 
 

@@ -66,7 +66,7 @@ def devices_of(traced: Traced) -> tuple[Device, ...]:
 def compile_with_lines(traced: Traced) -> LocatedProgram:
     """Compile a traced call with the lines of the user's code in the HLO text, for reports.
 
-    Machine code for CPUs is not optimized, which takes half of the time: XLA optimizes the module
+    Machine code for CPUs is not optimized, which is faster: XLA optimizes the module
     and assigns its memory before, so the HLO text, the costs and the sizes are the same.
     """
     program, leaves, options = traced.discharged_call()
