@@ -10,8 +10,6 @@ from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
 from ricci_ir import enable_x64
 
-RNG = np.random.default_rng(5)
-
 
 def minor(a, rows, columns):
     kept = np.delete(np.delete(a, rows, 0), columns, 1)
@@ -37,10 +35,11 @@ def cofactor_tangents(a, t):
 
 def matrices(size, dtype):
     """Matrices of full rank and of one and two less, with zeros at all places of the pivots."""
+    rng = np.random.default_rng(5)
 
     def numbers(*shape):
-        x = RNG.integers(-3, 4, shape).astype(dtype)
-        return x + 1j * RNG.integers(-3, 4, shape) if np.iscomplexobj(x) else x
+        x = rng.integers(-3, 4, shape).astype(dtype)
+        return x + 1j * rng.integers(-3, 4, shape) if np.iscomplexobj(x) else x
 
     products = [numbers(size, rank) @ numbers(rank, size) for rank in (size - 1, max(size - 2, 0))]
     without_columns = [numbers(size, size), numbers(size, size)]

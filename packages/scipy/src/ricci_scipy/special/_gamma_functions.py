@@ -299,7 +299,7 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 
     Example:
       >>> from ricci.scipy import special
-      >>> round(float(special.multigammaln(3.0, 2)), 5)
+      >>> round(float(special.multigammaln(3.0, 2)), 4)
       1.5502
 
     Source: DLMF 35.3.4.
