@@ -304,3 +304,18 @@ def test_small_and_large_arguments_do_not_cancel_underflow_or_overflow(name, ope
     ours = getattr(special, name)(*operands)
     assert ours.dtype == np.float32
     np.testing.assert_allclose(ours, expected, rtol=2e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_log_gamma_is_precise_near_its_zeros(dtype):
+    # log Γ(1 + z) is -γ z + ζ(2) z² / 2 - ..., log Γ(2 + z) (1 - γ) z + (ζ(2) - 1) z² / 2 - ...
+    gamma, square = 0.5772156649015329, np.pi**2 / 6
+    z = np.array([-(2.0**-20), 2.0**-20, 2.0**-22], dtype)
+    wide = z.astype(np.longdouble)
+    cube = 1.2020569031595942  # ζ(3)
+    near_one = -gamma * wide + square * wide**2 / 2 - cube * wide**3 / 3
+    near_two = (1 - gamma) * wide + (square - 1) * wide**2 / 2 - (cube - 1) * wide**3 / 3
+    with enable_x64(True):
+        for x, expected in ((1 + z, near_one), (2 + z, near_two)):
+            value = special.gammaln(x)
+            np.testing.assert_allclose(value, expected, rtol=4 * float(np.finfo(dtype).eps))
