@@ -45,6 +45,10 @@ def test_detrend_removes_lines():
     assert np.abs(signal.detrend(line, bp=30)).max() < 1e-4
 
 
+def test_detrend_of_an_array_without_elements():
+    assert signal.detrend(np.zeros((3, 0), np.float32)).shape == (3, 0)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_minimum_of_a_curved_valley(method):
     valley = lambda x: 100.0 * (x[1] - x[0] ** 2) ** 2 + (1.0 - x[0]) ** 2

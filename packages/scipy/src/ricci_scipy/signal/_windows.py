@@ -189,6 +189,8 @@ def detrend(
     places = sorted({0, size, *map(int, np.atleast_1d(np.asarray(bp)))})
     if places[0] < 0 or places[-1] > size:
         raise ValueError(f"detrend: bp must lie within the data's {size} elements, got {bp}.")
+    if not size:
+        return x
     return _less_lines(x, axis=axis, places=tuple(places))
 
 
