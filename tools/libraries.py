@@ -240,8 +240,8 @@ def report(theirs: Side, ours: Side, jobs: list[str], calls: list[str]) -> tuple
     parts = [
         "# Libraries",
         "Written by `nox -s libraries -- --write docs/coming-from-jax/libraries.md`. Each library "
-        "is the newest from the registry that accepts JAX 0.11.2, and runs unmodified on the "
-        "drop-in. A job trains the same model from the same keys on both; its first "
+        "is the newest from the registry that accepts the JAX beside it, and runs unmodified on "
+        "the drop-in. A job trains the same model from the same keys on both; its first "
         f"step counts from the first import to the first loss "
         f"(at most {FIRST_STEP} of JAX's), the others by their median (at most {STEADY_STEP:g}).",
         f"{datetime.date.today()}, {machine()}.",
