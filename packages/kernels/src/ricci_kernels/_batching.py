@@ -34,6 +34,8 @@ def batched(
             "its other operands, or make the grid as large as the largest."
         )
     operands, places = list(args), list(dims)
+    # An output in an input's buffer has the batch first, so that the input must have it there, too;
+    # and if it is not mapped, each example writes to a copy.
     for operand, _ in params["input_output_aliases"]:
         i = bounds + operand
         if places[i] is None:
@@ -43,6 +45,8 @@ def batched(
             order = [places[i], *(d for d in range(operands[i].ndim) if d != places[i])]
             operands[i] = lax.transpose(operands[i], order)
         places[i] = 0
+    # Scalars are not in blocks: the kernel and the index maps select those of their example,
+    # ``ref[example]``.
     scalar_dims = places[bounds : bounds + scalars]
     for i in range(bounds, bounds + scalars):
         if places[i]:
@@ -86,6 +90,7 @@ def _with_dim(
     def index_map(example: Any, *args: Any) -> list[Any]:
         refs = _selected(args[rank:], selected, example)
         index = ir.eval_jaxpr(jaxpr, jaxpr.consts, *args[:rank], *refs)
+        # An operand that is not mapped has the same block in the steps of all examples.
         return index if dim is None else [*index[:dim], example, *index[dim:]]
 
     avals = [*jaxpr.in_avals[:1]] if rank else []
@@ -130,6 +135,8 @@ def _kernel_of_batch(
     count = len(selected)
 
     def kernel(*refs: Any) -> list[Any]:
+        # Axes that ``vmap`` adds are numbered from −1 downwards, so that axes of the user's grid
+        # keep their numbers. This one is the newest, and the outermost.
         example = program_id_p.bind(axis=-vmapped)
         scalars = _selected(refs[:count], selected, example)
         return ir.eval_jaxpr(jaxpr, jaxpr.consts, *scalars, *refs[count:])

@@ -102,6 +102,7 @@ class BufferedRef:
         is_type = isinstance(dtype_or_type, ir.ShapedArray | ir.ShapeDtypeStruct)
         dtype = dtype_or_type.dtype if is_type else dtype_or_type
         sizes = [_size(dim) for dim in spec.block_shape or () if not _is_squeezed(dim)]
+        # Copies in and out share the slots: there are as many as the larger of the two needs.
         slots = max(*counts, 1)
         window = TPUMemorySpace.VMEM((slots, *sizes), dtype)
         semaphores = SemaphoreType.DMA((slots,))

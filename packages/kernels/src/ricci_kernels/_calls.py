@@ -114,6 +114,8 @@ def pallas_call(
     out_types = tuple(out_shape) if type(out_shape) is list else out_shape
     struct_leaves, out_tree = tree_flatten(out_types)
     out_avals = tuple([_out_aval(x) for x in struct_leaves])
+    # What the arguments do not change is computed once, here; the kernel is traced for each of
+    # their types.
     flat_out_specs = flatten_specs("out_specs", spec.out_specs, "out_shape", out_types)
     sizes = tuple([size if isinstance(size, int) else None for size in spec.grid])
     bounds = [
@@ -143,9 +145,12 @@ def pallas_call(
                 out_tree,
                 flat_out_specs,
             )
+            # Which arrays a kernel closes over is known after tracing. If they vary along manual
+            # axes that the arguments do not, the references must vary along them, too.
             result = trace(axes)
             if not axes.issuperset(_axes_of(result.consts)):
                 result = trace(axes | _axes_of(result.consts))
+            # A tracer of an outer function must not live longer than its trace.
             if not any(map(ir.is_traced, result.consts)):
                 traced.put(key, result)
             if debug:
@@ -155,6 +160,7 @@ def pallas_call(
         axes |= _axes_of(result.consts)
         if axes:
             operands = [ir.cast_varying(x, axes) for x in operands]
+        # Operands and results all vary along the same axes: a step reads and writes any of them.
         outs = pallas_call_p.bind(
             *operands,
             compiler_params=compiler_params,
@@ -308,6 +314,8 @@ def _trace(
             )
         return []
 
+    # The state of random numbers is a scratch buffer behind the others. An exception tells
+    # that a kernel uses it, so that all others have no such buffer.
     info = ir.DebugInfo("pallas_call", place_of(kernel))
     try:
         jaxpr = ir.trace_to_jaxpr(flat, refs, info)

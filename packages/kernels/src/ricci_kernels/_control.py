@@ -38,6 +38,7 @@ def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
     """
 
     def decorate(fun: Callable[[], None]) -> None:
+        # A condition that is known while tracing leaves no branch in the kernel.
         if isinstance(condition, bool | np.bool_):
             if condition:
                 fun()
@@ -175,6 +176,7 @@ def run_scoped(
         return results
 
     jaxpr = ir.trace_to_jaxpr(flat, refs, ir.DebugInfo("run_scoped", getattr(f, "__name__", "f")))
+    # Parameters of equations are hashed.
     if isinstance(collective_axes, list | tuple):
         collective_axes = tuple(collective_axes)
     outs = run_scoped_p.bind(

@@ -46,6 +46,8 @@ def semaphore_read(sem_or_view: Reference) -> ir.Array:
       >>> int(pl.semaphore_read(count))
       2
     """
+    # Inside of a kernel the operation is recorded, for a compiler. Outside of one, references hold
+    # arrays and it is done at once.
     if ir.context.trace.records_references:
         operands, forms = flattened([sem_or_view])
         return semaphore_read_p.bind(*operands, forms=forms)
@@ -160,6 +162,7 @@ class AsyncCopyDescriptor:
           priority: of no effect when interpreted.
           add: whether to add to the destination instead of replacing it.
         """
+        # A copy that nothing can wait for ends before this returns.
         is_added = add or self._add
         if self.sem is not None and ir.context.trace.records_references:
             operands, forms = flattened([self.src_ref, self.dst_ref, self.sem])

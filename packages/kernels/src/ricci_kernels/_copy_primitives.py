@@ -43,6 +43,8 @@ def flattened(references: Sequence[Reference]) -> tuple[list[Any], Forms]:
 def split_references(operands: Sequence[Any], forms: Forms) -> list[tuple[Any, Sequence[Any]]]:
     """Each reference with the operands of its indices; the operands after the last are left out."""
     parts = []
+    # Operands are the references, then the positions of all their indices, in the order of the
+    # forms.
     start = 1 + max([place for place, _ in forms], default=-1)
     for place, transforms in forms:
         count = sum(part.start is None for form in transforms for part in form)

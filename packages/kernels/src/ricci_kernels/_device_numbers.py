@@ -59,6 +59,7 @@ def device_number(name: str, device_id: DeviceId, kind: DeviceIdType) -> tuple[M
             f"{name}: device_id names the axis {unknown[0]!r}, and the mesh has the axes "
             f"{tuple(names)}."
         )
+    # Row-major: the position along the last axis is the fastest digit.
     number: Any = np.int32(0)
     for axis, size in axes:
         position = positions[axis] if axis in positions else ir.axis_position.call((axis,))

@@ -116,6 +116,7 @@ def _panel(
     shape, sizes = mapping.array_aval.shape, mapping.sizes
     # Leading dimensions are laid out below each other.
     rows, columns = _flat(shape)
+    # A block is at least so large that the number of a step fits, up to twice the panel's size.
     scale = min(_PANEL / max(columns, 1), _PANEL / max(rows, 1))
     least_width = 44 * -(-columns // max(_flat(sizes)[1], 1))
     least_height = 18 * -(-rows // max(_flat(sizes)[0], 1))
@@ -171,6 +172,7 @@ def _blocks(starts: np.ndarray) -> list[_Block]:
     """The blocks in the order of their first visits."""
     visits: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     number = 0
+    # Equal starts in a row are one visit: a pipeline does not fetch a block again that it has.
     for start, run in groupby(map(tuple, starts.tolist())):
         count = len(list(run))
         visits.setdefault(start, []).append((number, number + count - 1))
@@ -184,6 +186,7 @@ def _dashed(
     """The style of the outline of an array: dashed if no step writes some of its elements."""
     if not is_output:
         return ""
+    # A large array would take too long to mark; nothing is claimed about it.
     written = np.zeros(shape, bool) if np.prod(shape) <= 2**22 else None
     if written is None:
         return ""
@@ -214,6 +217,8 @@ def _rectangles(
     high = ends[-2] - begins[-2]
     if high <= 0 or wide <= 0:
         return []
+    # A block is one rectangle for each position in the leading dimensions, which are stacked in the
+    # picture: their linear number times the rows gives the top.
     leading = np.indices([max(e - b, 0) for b, e in zip(begins[:-2], ends[:-2], strict=True)])
     places = np.stack([d.ravel() for d in leading], 1) if len(leading) else np.zeros((1, 0), int)
     strides = np.cumprod([1, *shape[:-2][::-1]], dtype=int)[:-1][::-1]

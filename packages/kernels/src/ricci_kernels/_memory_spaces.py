@@ -128,6 +128,7 @@ def buffer_type(x: Any, what: str) -> MemoryRef:
     """
     if isinstance(x, MemoryRef):
         return x
+    # A kind of semaphores in place of a buffer is one semaphore.
     if isinstance(x, SemaphoreType):
         return x(())
     if isinstance(x, ir.AbstractRef):

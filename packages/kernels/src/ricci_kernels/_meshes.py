@@ -64,6 +64,8 @@ class _CoreScope(ir.TupleRecord):
 
 def _on_core[T](shape: Mapping[str, int], core: int, run: Callable[[], T]) -> T:
     """Run a function with the names of a mesh's axes in scope, at the position of a core."""
+    # Positions are functions, which keys of caches do not contain: the scope adds the core to the
+    # keys.
     axes: list[Any] = [
         (name, ir.PositionedSize(size, lambda: jnp.int32(core))) for name, size in shape.items()
     ]
@@ -160,6 +162,7 @@ def kernel(
             name=name,
             metadata=metadata,
         )
+        # A mesh of one core needs no grid; its axes are in scope all the same, at position 0.
         results = _on_core(mesh.shape, 0, lambda: run(*args)) if is_single else run(*args)
         return list(results) if isinstance(out_type, list) else results
 

@@ -68,6 +68,8 @@ def _grid_partition(
     blocks = mapping.block_mappings
     block_axes = [_block_axes(m, mapping.grid) for m in blocks]
     kernel = with_positions(jaxpr, mapping.vmapped, rank, mapping.dynamic_axes)
+    # Prints and other effects are in the order of the grid, which devices that share it do not
+    # follow.
     if any(not isinstance(e, ir.ReferenceEffect) for e in jaxpr.effects):
         return GridPartition((), tuple([(None,) * len(dims) for dims in block_axes]), ())
     first = rank + mapping.num_dynamic_grid_bounds + scalars
@@ -87,6 +89,9 @@ def _grid_partition(
                 return False
         if axis < mapping.vmapped or _is_parallel(semantics, axis - mapping.vmapped):
             return True
+        # A step that is the first along the inner axes begins a run of steps that one device
+        # executes as a whole. If scratch buffers are overwritten before they are read from there
+        # on, they carry nothing across the axis.
         starts = {kernel.invars[a]: np.int32(0) for a in range(axis + 1, rank)}
         return not is_carried(kernel, starts, scratch)
 
@@ -134,6 +139,7 @@ def _read_axes(mapping: BlockMapping, dims: BlockAxes) -> set[int]:
 def _used(jaxpr: ir.Jaxpr, places: range, outs: Sequence[ir.Atom] = ()) -> set[int]:
     """The arguments that some results of a jaxpr, or its effects, depend on."""
     needed = {x for x in outs if type(x) is ir.Var}
+    # Backwards, so that the operands of what is needed are needed when their equations are reached.
     for eqn in reversed(jaxpr.eqns):
         if eqn.effects or any(v in needed for v in eqn.outvars):
             needed |= {x for x in eqn.invars if type(x) is ir.Var}
@@ -198,6 +204,8 @@ def _block_on_device(
         for axis, ref in zip(axes, added, strict=True):
             whole[axis] = ref[position[axis]]
         index = ir.eval_jaxpr(jaxpr, jaxpr.consts, *whole, *others)
+        # Along a sharded dimension the device has its own blocks only, at its own positions;
+        # elsewhere it has all blocks, and the index is that of the whole grid.
         return [i if a is None else position[a] for i, a in zip(index, dims, strict=True)]
 
     avals = [*jaxpr.in_avals, *refs]
@@ -403,6 +411,8 @@ def _shards(
     result = {}
     for axis in sorted(proposed):
         names: list[Hashable] = []
+        # From the first axis of the mesh on, as long as they divide the grid: the steps of a device
+        # are consecutive then.
         for name in proposed[axis]:
             count = prod(axis_sizes[n] for n in (*names, name))
             if name in used or grid[axis] % count:

@@ -76,6 +76,8 @@ def emit_pipeline(
                 f"out_specs, and is called with {len(refs)} references."
             )
 
+        # A loop over the linear number of a step. Copies and computation do not overlap: the result
+        # is that of a pipeline, for an interpreter and for a compiler alike.
         def step(linear: Any, carry: Any) -> Any:
             positions: list[Any] = []
             linear = lax.convert_element_type(linear, np.int32)
@@ -159,11 +161,15 @@ def _run(
     views = [
         _block(spec, ref, positions) for spec, ref in zip((*inputs, *outputs), refs, strict=True)
     ]
+    # Compilers see copies of whole blocks to vector memory. Blocks that may reach over the end are
+    # gathered element by element, which only an interpreter does.
     if ir.context.trace.records_references and all(mask is None for _, mask, _ in views):
         _run_on_copies(body, refs, views, len(inputs), scratches)
         return
     blocks = []
     for ref, (index, mask, dropped) in zip(refs, views, strict=True):
+        # Positions outside of the array are clipped, and their elements replaced by the value of
+        # uninitialized memory.
         value = ref[...].at[index].get(mode="clip") if mask is not None else ref.at[index][...]
         if mask is not None:
             value = jnp.where(mask, value, uninitialized(ir.get_aval(value)))
@@ -235,6 +241,7 @@ def _block(spec: BlockSpec, ref: Any, positions: Sequence[Any]) -> tuple[Any, An
         if is_squeezed:
             dropped.append(axis)
         count: Any = size
+        # Dimensions whose window may leave the array, or be smaller than its buffer, need a mask.
         if isinstance(dim, BoundedSlice):
             start, count, partial = place.start, place.size, True
         elif isinstance(dim, Element):

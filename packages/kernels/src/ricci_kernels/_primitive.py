@@ -25,6 +25,8 @@ def _program(**params: Any) -> tuple[ir.Jaxpr, str]:
     name = params["name"] or "pallas_call"
     if params["interpret"]:
         return interpreted(jaxpr, mapping, params["input_output_aliases"], out_avals), name
+    # The jaxpr of one equation depends on all parameters; the kernel's own jaxpr is the cache's
+    # owner.
     key = ("compiled", *(v for k, v in sorted(params.items()) if k != "jaxpr"))
     scalars = [ref.inner_aval for ref in jaxpr.in_avals[: mapping.num_index_operands]]
 
@@ -55,6 +57,7 @@ def _loop(params: dict[str, Any]) -> tuple[ir.Jaxpr, str]:
 
 def _effects(params: dict[str, Any]) -> frozenset[Any]:
     effects = params["jaxpr"].effects
+    # Effects on references are on those that the call itself makes, which nothing outside can see.
     if not effects:
         return effects
     return frozenset(e for e in effects if not isinstance(e, ir.ReferenceEffect))
@@ -78,6 +81,8 @@ def _with_values_of_kernel(
     """The results of a derivative rule with the values that the compiled kernel computes."""
     if params["interpret"]:
         return results
+    # The loop may round differently from the kernel: a value must not depend on whether it is
+    # differentiated.
     return pallas_call_p.bind(*primals, **params), results[1]
 
 
@@ -123,6 +128,8 @@ pallas_call_p: ir.Primitive = ir.define(
     batch=ir.derived(_batch_rule),
     lower=_lower,
     program=_program,
+    # Dead code elimination must not put the program in the call's place: the compiler would
+    # partition that, instead of ``_partitioning``.
     dead_code=ir.live_whole,
     eager=ir.as_equation,
 )

@@ -68,6 +68,8 @@ def _calls(jaxpr: ir.Jaxpr, known: dict[Any, Any]) -> Iterator[RecordedCall]:
             yield RecordedCall(eqn.params, scalars, values[:sizes])
             continue
         for inner in ir.jaxprs_in_params(eqn.params):
+            # The operands of a call are the arguments of its jaxpr. Those of a loop's body change
+            # from step to step, and are unknown.
             is_call = eqn.primitive is ir.staged_call.call
             yield from _calls(
                 inner, dict(zip(inner.invars, values, strict=True)) if is_call else {}
@@ -126,6 +128,7 @@ def block_starts(call: RecordedCall, mapping: BlockMapping) -> np.ndarray:
         columns = vmap(index)(*positions)
     else:
         columns = [[x] for x in index()]
+    # An index counts blocks, or elements in an ``Element``.
     counts = [
         1 if isinstance(d, Element) else n
         for d, n in zip(mapping.block_shape, mapping.sizes, strict=True)
@@ -160,6 +163,8 @@ def transfers(call: RecordedCall) -> int:
         if None in call.mapping.grid or any(x is None for x in call.scalars):
             moves = int(np.prod([n or 1 for n in call.mapping.grid]))
         else:
+            # A block is moved in the first step and wherever its start changes; a pipeline does not
+            # fetch it again as long as it stays the same.
             starts = block_starts(call, mapping)
             moves = 1 + int((starts[1:] != starts[:-1]).any(1).sum()) if len(starts) else 0
         total += moves * size

@@ -186,6 +186,7 @@ class BlockSpec:
                 "block's shape is the first argument, the index map the second."
             )
         if self.block_shape is not None:
+            # Specs are parts of static parameters, which are hashed.
             object.__setattr__(self, "block_shape", tuple(self.block_shape))
 
     def replace(self, **changes: Any) -> "BlockSpec":
@@ -285,6 +286,7 @@ def _grid_of(grid: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
     """The sizes and the names of a grid's axes."""
     axes = grid if isinstance(grid, list | tuple) else (grid,)
     sizes, names = [], []
+    # A sequence is the grid, a pair inside of it an axis with a name.
     for axis in axes:
         name, size = axis if isinstance(axis, list | tuple) else (None, axis)
         if not _is_size(size):

@@ -37,6 +37,9 @@ def staged_operation(name: str) -> ir.Primitive:
     def lower(ctx: Lowering, *operands: Value, jaxpr: ir.Jaxpr, **_: object) -> list[Value]:
         return ctx.call(jaxpr, name, operands)
 
+    # Transformations are those of a call of the program, and lose the name; a compiler of kernels,
+    # or a reader of the jaxpr, sees the operation with its parameters. Without a rule for it the
+    # program is inlined.
     return ir.define(
         name,
         abstract_eval=lambda *_, jaxpr, **params: jaxpr.out_avals,

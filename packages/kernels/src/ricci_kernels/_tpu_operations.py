@@ -42,6 +42,7 @@ def load(ref: Reference, *, mask: ir.ArrayLike | None = None) -> ir.Array:
       >>> pltpu.load(ricci.new_ref(np.float32([1, 2, 3])).at[1:])
       Array([2., 3.], dtype=float32)
     """
+    # Elements that the mask hides may be anything: also those that are there.
     del mask
     return masked_load(ref, None, None)
 
@@ -146,6 +147,9 @@ def bitcast(x: ir.Array, ty: ir.DTypeLike) -> ir.Array:
         )
 
     def run(x: ir.Array) -> ir.Array:
+        # A register packs narrow elements along rows, so that those are the parts of a wide
+        # element, and not the neighbours in a row that ``bitcast_convert_type`` takes: the parts
+        # move to the last dimension.
         if old > new:
             parts = jnp.moveaxis(lax.bitcast_convert_type(x, ty), -1, -2)
             return lax.reshape(parts, (*shape[:-2], shape[-2] * (old // new), shape[-1]))

@@ -119,6 +119,8 @@ class CompilerParams(_CompilerParams):
                 object.__setattr__(self, name, tuple(value))
 
     def __hash__(self) -> int:
+        # ``flags`` may be a dict, which has no hash. A few fields are enough: equal parameters
+        # agree in them.
         return hash((self.dimension_semantics, self.vmem_limit_bytes, self.collective_id))
 
 

@@ -102,6 +102,8 @@ def prng_seed(*seeds: int | ir.Array) -> None:
     for seed in seeds:
         value = np.uint32(seed % 2**32) if isinstance(seed, int) else jnp.asarray(seed)
         word = lax.convert_element_type(value, np.uint32)
+        # A chain of encryptions: each seed is encrypted by the key of those before it, so that
+        # their order and their number matter.
         key = jnp.stack(_threefry(key, word, jnp.uint32(0)))
     ref[...] = jnp.concatenate([key, jnp.zeros(1, np.uint32)])
 
@@ -137,6 +139,8 @@ def _bits(name: str, shape: Sequence[int]) -> ir.Array:
     state = ref[...]
     places = lax.reshape(lax.iota(np.uint32, int(np.prod(shape))), shape)
     ref[2] = lax.add(state[2], np.uint32(1))
+    # A block of the cipher is the number of the call and the position in its result: no two of a
+    # key are the same.
     return _threefry(state[:2], jnp.broadcast_to(state[2], shape), places)[0]
 
 
@@ -215,11 +219,13 @@ def stateful_uniform(
     """
     unit = _unit("stateful_uniform", shape)
     low, high = (jnp.asarray(x, np.float32) for x in (minval, maxval))
+    # Rounding of the affine map must not lead below the first value.
     return lax.convert_element_type(jnp.maximum(low, unit * (high - low) + low), dtype)
 
 
 def _unit(name: str, shape: Sequence[int]) -> ir.Array:
     """Floats in [0, 1): multiples of 2**-23."""
+    # 23 bits: float32 has each of these multiples exactly, and 1 is not among them.
     mantissa = lax.convert_element_type(_bits(name, shape) >> np.uint32(9), np.float32)
     return mantissa * np.float32(2**-23)
 

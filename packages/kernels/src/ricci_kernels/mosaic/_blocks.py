@@ -77,6 +77,7 @@ def _buffer(
     # Booleans are stored as int32.
     bits = 32 if dtype == np.bool_ else bits_of(dtype)
     padded = list(shape)
+    # In vector memory the last two dimensions are padded to whole tiles.
     if space == "vmem" and padded:
         tile = [SUBLANES * max(32 // bits, 1), LANES][-len(padded) :]
         for i, n in enumerate(tile, len(padded) - len(tile)):
@@ -153,6 +154,8 @@ def _check_alignment(call: KernelCall, m: BlockMapping) -> None:
     pairs = zip(block[-2:], shape[-2:], tile, strict=True)
     if all(b == n or b % t == 0 for b, n, t in pairs):
         return
+    # The nearest block that is allowed: the whole dimension if that is shorter than a tile, else
+    # rounded up to tiles.
     aligned = [
         b if b == n or b % t == 0 else n if n < t else -(-b // t) * t
         for b, n, t in zip(block[-2:], shape[-2:], tile, strict=True)

@@ -133,6 +133,9 @@ def _lanczos(z: ir.Array) -> tuple[ir.Array, ir.Array]:
 
 def _lgamma(x: ir.Array, **_: object) -> ir.Array:
     reflects = x < 0.5
+    # Lanczos's series is Γ(z + 1), for z of a real part above −1/2; below, Γ(x) Γ(1 − x) = π /
+    # sin(π x). The sine is taken of the distance to the nearest integer, since π x loses digits for
+    # large x.
     z = _where(reflects, -x, x - 1)
     total, _slope = _lanczos(z)
     t = z + 7.5

@@ -79,6 +79,7 @@ def _normal_form(x: ir.Array, y: ir.Array, **params: Any) -> ir.Array:
     )
     shape = [*[x.shape[d] for d in (*x_batched, *free[0])], *[y.shape[d] for d in free[1]]]
     dtype = params["preferred_element_type"]
+    # Nothing to sum: an outer product, by broadcasting.
     if not x_contracted:
         columns = lax.reshape(right, (right.shape[0], 1, right.shape[1]))
         product = lax.mul(left, columns) if left.dtype == right.dtype else left * columns
@@ -105,6 +106,8 @@ def _matrix(ctx: Writer, x: Value, contracted: int, batched: Sequence[int]) -> _
     if not free and not batched:
         return ctx.reshape(x, (1, *x.shape)), 1, [0], ()
     last = len(x.shape) - 1
+    # Several free dimensions are merged by a reshape, which is possible where they are adjacent:
+    # all before the contracted one, or all after it.
     if batched or contracted not in (0, last) or not free:
         raise ctx.refuse(
             f"an operand of shape {x.shape} has {len(free)} dimensions that are neither "

@@ -46,6 +46,7 @@ def _wait(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> lis
 
 
 def _check_kind(ctx: Writer, semaphore: Reference, kind: SemaphoreType) -> None:
+    # The kinds have different types in Mosaic; regular ones and those of barriers have the same.
     is_dma = semaphore.kind is SemaphoreType.DMA
     if semaphore.space != "semaphore_mem" or is_dma != (kind is SemaphoreType.DMA):
         raise ctx.refuse(

@@ -36,6 +36,7 @@ def compile_kernel(ctx: Lowering, call: KernelCall, operands: Sequence[HloValue]
     params = call.compiler_params
     options = params if isinstance(params, CompilerParams) else CompilerParams()
     body = module_text(call, options)
+    # Booleans are int32 in the device's memory: they are converted before and after the call.
     outs = [_stored(aval) for aval in call.out_avals]
     arguments = [_converted(ctx, x, np.dtype("int32")) for x in operands]
     sizes = call.mapping.num_dynamic_grid_bounds
@@ -50,6 +51,7 @@ def compile_kernel(ctx: Lowering, call: KernelCall, operands: Sequence[HloValue]
         backend_config=json.dumps(_config(call, options, body)),
         api_version=1,
         has_side_effect=options.has_side_effects not in (False, SideEffectType.PURE),
+        # The kernel's blocks assume row-major arrays: the last dimension is the one of lanes.
         operand_layouts=[range(len(x.aval.shape))[::-1] for x in arguments],
         result_layouts=[range(len(x.shape))[::-1] for x in outs],
         output_operand_aliases={out: sizes + operand for operand, out in call.aliases},
@@ -119,6 +121,8 @@ def module_text(call: KernelCall, options: CompilerParams) -> str:
       options: the parameters of the compiler.
     """
     writer = Writer()
+    # Without a grid and with whole arrays as blocks there is nothing to be fetched block by block,
+    # and the function gets the arrays without windows.
     is_plain = not call.grid and all(_is_whole(m) for m in call.blocks)
     grid = call.grid or (() if is_plain else (1,))
     positions = [Value(writer.new_name(), _position) for _ in grid]
@@ -229,6 +233,7 @@ def _index_map(
         indices = inner.apply(m.index_map_jaxpr, [*positions[:used], *refs])
         if not _counts_elements(m):
             return indices
+        # One dimension that counts elements makes the device count elements in all.
         return [
             index
             if isinstance(dim, Element) or size == 1

@@ -75,6 +75,7 @@ def _arg(name: str, best: ir.Primitive) -> Callable[..., Value]:
     def composition(
         x: ir.Array, *, axes: Sequence[int], index_dtype: np.dtype, **_: object
     ) -> ir.Array:
+        # The first position of the extreme: the least among those whose element equals it.
         (axis,) = axes
         place = lax.broadcasted_iota(np.int32, x.shape, axis)
         reduce = lax.reduce_max if best is lax.reduce_max_p else lax.reduce_min

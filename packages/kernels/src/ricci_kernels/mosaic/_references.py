@@ -62,6 +62,8 @@ def row_view(ref: Reference, place: Value) -> View:
 
 def view_of(ctx: Writer, ref: Reference, forms: Forms, operands: Sequence[Value]) -> View:
     """The view at several indices, one after the other; ``operands`` are their positions."""
+    # The view stays one of the buffer's dimensions, of which each index removes some: an operation
+    # on memory takes a position and a size for all of them.
     starts, sizes, steps, dims = (list(part) for part in whole_view(ref))
     positions = iter(operands)
     for form in forms:
@@ -129,6 +131,7 @@ def read(ctx: Writer, ref: Reference, view: View) -> Value:
             )
         value = ctx.emit("memref.load", [ref, *indices], stored)
     else:
+        # A load has the rank of the buffer; dimensions of one element are removed from the value.
         loaded = stored.resized(view.sizes)
         if all(step == 1 for step in view.steps):
             value = ctx.emit("vector.load", [ref, *indices], loaded)
@@ -185,6 +188,7 @@ def part_reference(ctx: Writer, ref: Reference, view: View) -> Reference:
         part = Reference("", view.sizes, ref.dtype, ref.space, kind=ref.kind)
         segments = f"operandSegmentSizes = array<i32: 1, {len(starts)}, 0>"
         (part.name,) = ctx.write("tpu.memref_slice", [ref, *starts], [part.type], segments)
+    # A slice of a buffer has its rank; the positions that an index selects are dropped afterwards.
     if len(view.dims) != len(view.sizes):
         whole = part
         part = Reference("", view.shape, ref.dtype, ref.space, kind=ref.kind)
@@ -288,6 +292,7 @@ def _run_scoped(
     avals: list[Any] = jaxpr.in_avals[len(operands) :]
     outs = ctx.outs
 
+    # The buffers live as long as the region.
     def run(inner: Writer) -> Sequence[Any]:
         buffers = []
         for ref in avals:

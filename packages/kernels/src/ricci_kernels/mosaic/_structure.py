@@ -19,6 +19,7 @@ def _broadcast_in_dim(
     shape = ctx.out.shape
     if not x.shape:
         return ctx.broadcast(x, shape)
+    # A broadcast takes an array of the rank of its result: the other dimensions become 1 first.
     ones = [1] * len(shape)
     for dim, size in zip(broadcast_dimensions, x.shape, strict=True):
         ones[dim] = size
@@ -32,6 +33,7 @@ def _reshape(ctx: Writer, x: Value, **_: object) -> Value:
 def _transpose(ctx: Writer, x: Value, *, permutation: Sequence[int], **_: object) -> Value:
     order = ", ".join(map(str, permutation))
     attributes = f"permutation = array<i64: {order}>"
+    # Vectors of booleans are masks of registers, not elements that can be moved.
     if x.dtype == BOOL:
         x = ctx.as_int(x)
         moved = ctx.emit("tpu.transpose", [x], ctx.out.update(dtype=INT32), attributes)
@@ -269,6 +271,7 @@ def _dynamic_update_slice(
     return update if mask is None else ctx.emit("arith.select", [mask, update, x], x.aval)
 
 
+# No instruction reverses a vector: its rows are joined in reverse order.
 def _rev(ctx: Writer, x: Value, *, dimensions: Sequence[int], **_: object) -> Value:
     for axis in dimensions:
         rows = [_row(ctx, x, axis, i) for i in reversed(range(x.shape[axis]))]

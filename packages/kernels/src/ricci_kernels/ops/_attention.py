@@ -160,12 +160,18 @@ def flash_attention(
     window: Any = local_window_size
     left, right = (window, window) if window is None or isinstance(window, int) else window
     if is_causal:
+        # A causal query sees no later key. A window that ends to the left of the query, with a
+        # negative distance, already excludes more.
         right = 0 if right is None else min(right, 0)
     if (query_segment_ids is None) != (key_segment_ids is None):
         raise ValueError(
             "flash_attention takes query_segment_ids and key_segment_ids together: pass both."
         )
+    # Kernels have a head as an axis of their grid, and its positions and features as the last two
+    # dimensions of a block: those are the dimensions that devices tile.
     heads_first = lambda x: jnp.transpose(x, (0, 2, 1, 3))
+    # The numbers of queries are a column and those of keys a row, so that comparing their blocks
+    # gives the mask of a block of logits.
     segments = [
         None if x is None else jnp.reshape(_segments(x, name, shape), (shape[0], *order))
         for x, name, shape, order in (
@@ -184,6 +190,7 @@ def flash_attention(
     )
     mask_array = _of_full("mask", mask, full)
     arrays = [heads_first(q), heads_first(k), heads_first(v), _of_full("bias", bias, full)]
+    # Booleans in a block on a TPU are int32: int8 is a quarter of that memory.
     arrays += [None if mask_array is None else mask_array.astype(np.int8), *segments]
     operands = Operands(*varying_alike(*arrays))
     out, sums = _attention(settings, operands)
@@ -233,6 +240,8 @@ def _attention(settings: Settings, operands: Operands) -> _Results:
     rows = query.shape[:3]
     if not query.size or not value.size:
         softmax = OnlineSoftmax(accumulator(query.dtype))
+        # A grid without blocks is not a kernel. A query without keys has the logsumexp of one that
+        # attends to none, the lowest number.
         sums = jnp.full((*rows, 1), softmax.lowest, softmax.dtype)
         return jnp.zeros((*rows, value.shape[3]), query.dtype), sums
     return on_device(partial(forward, settings), settings.interpret, operands)
@@ -249,6 +258,10 @@ def _backward(settings: Settings, residuals: _Residuals, cts: _Results) -> tuple
     if not operands.query.size or not operands.value.size:
         floats = [None if x is None else jnp.zeros_like(x) for x in operands[:4]]
         return (Operands(*floats),)
+    # The cotangent of a softmax is w (dw − Σ w dw) for weights w. Here dw = ⟨d_out, value⟩, so that
+    # the sum over keys is ⟨d_out, out⟩: one number for each query, without a pass over keys. The
+    # derivative of logsumexp by a logit is w, too, so that its cotangent is a part of the same
+    # number.
     wide = sums.dtype
     products = d_out.astype(wide) * out.astype(wide)
     deltas = jnp.sum(products, -1, keepdims=True) - d_sums

@@ -140,6 +140,8 @@ class _Problem:
     def preferred(self, dtype: np.dtype, backward: bool) -> tuple[int, int]:
         """The sizes of blocks of queries and keys that suit the device."""
         if not self.target.is_gpu:
+            # Backward kernels have more blocks in memory at a time: the cotangents, and two carries
+            # for keys.
             return (256, 512) if backward else (512, 512)
         if dtype.itemsize * self.h > 256:
             return (32, 32)
@@ -220,6 +222,7 @@ class _Problem:
             example, head, _, column = locate(at)
             return example, divided(head, self.group), column, 0
 
+        # Consecutive heads of queries share a head of keys and values (grouped-query attention).
         return Blocks((None, None, self.columns, width), index, is_folded)
 
     # Values
@@ -237,6 +240,7 @@ class _Problem:
         """The masked logits of a block, and the derivative of the soft cap (or ``None``)."""
         ops = self.operands
         remaining = list(values[3:])
+        # The blocks come in the order of ``Operands``, without those that are absent.
         optional = [None if x is None else remaining.pop(0) for x in ops[3:]]
         bias, mask, query_segments, key_segments = optional
         logits = self.dot(values[0], values[1], 1, 1) * self.settings.scale
@@ -258,6 +262,9 @@ class _Problem:
 
     def allowed(self, locate: _Locate, at: Place, shape: tuple[int, ...]) -> list[ir.Array]:
         """Masks by position: of keys past the end, and of those that are too far away."""
+        # Rows past the last query need no mask: the forward pass does not write them, and in the
+        # gradients their cotangents are zeros, so that they add nothing to those of keys and
+        # values.
         _, _, row, column = locate(at)
         parts = []
         columns = lax.broadcasted_iota(np.int32, shape, 1) + column * self.columns
@@ -276,6 +283,8 @@ class _Problem:
     ) -> tuple[ir.Array, ir.Array | None]:
         """The weights of a block, and the derivative of the soft cap."""
         logits, slope = self.logits(locate, at, values)
+        # exp(logit − logsumexp) is the normalized weight: no second pass for the maximum and the
+        # sum.
         return lax.exp(logits - self.softmax.offset(sums)), slope
 
 
@@ -404,6 +413,8 @@ def backward_keys(
 
     def locate(at: Place) -> tuple[Number, Number, Number, Number]:
         example, head, column = at.position
+        # The heads of a group are the fast part of a step's number, so that the steps of some
+        # blocks of queries are consecutive, and bounds of blocks are bounds of steps.
         row, member = divided(at.step, p.group), remainder(at.step, p.group)
         return example, head * p.group + member, row, column
 
@@ -456,6 +467,8 @@ def backward_bias(
 
     def locate(at: Place) -> tuple[Number, Number, Number, Number]:
         example, head, row, column = at.position
+        # Where the examples share a bias, the step is a number of one, and else the position in the
+        # grid; likewise for heads.
         other = divided(at.step, repeated), remainder(at.step, repeated)
         example = other[0] if examples == 1 else example
         return example, other[1] if heads == 1 else head, row, column
@@ -482,5 +495,7 @@ def backward_bias(
         cost=p.cost(2),
     )
     (result,) = fold(target, spec, [*inputs, *cotangents])
+    # Queries or keys that share a bias are within a block: the kernel writes the cotangent of each,
+    # and their sum is taken afterwards.
     shared = tuple([d for d in (2, 3) if bias.shape[d] != shape[d]])
     return jnp.sum(result, shared, keepdims=True).astype(bias.dtype)

@@ -154,6 +154,8 @@ def fold(
     if target.is_gpu:
         params = triton.CompilerParams(spec.num_warps, spec.num_stages)
     else:
+        # Only the steps of a fold depend on each other, through the carry: cores may share the
+        # other axes.
         semantics = ("parallel",) * rank + ("arbitrary",) * is_stepped
         params = CompilerParams(dimension_semantics=spec.semantics or semantics)
     return pallas_call(
@@ -185,6 +187,8 @@ def _stepped(
 ) -> None:
     """One step, as a step of the grid."""
     step: Any = spec.step
+    # The number of the step of the grid, not of the last step within bounds: outputs are written
+    # even where no step is taken, and then hold what ``finish`` makes of the first carry.
     last = spec.length - 1  # pyright: ignore[reportOptionalOperand]
     is_first, is_last = spec.ends(at) if spec.ends else (at.step == 0, at.step == last)
 
@@ -215,6 +219,7 @@ def _looped(
 ) -> None:
     """All steps, as a loop."""
     step: Any = spec.step
+    # A block that does not depend on the step is in registers during the whole loop.
     fixed = [None if source[0].is_folded else _read(*source, at) for source in sources]
 
     def advance(number: ir.Array, carry: tuple[ir.Array, ...]) -> tuple[ir.Array, ...]:
@@ -263,6 +268,8 @@ def _filled(
     x: ir.Array, blocks: Blocks, shape: tuple[int, ...], index: Sequence[Number]
 ) -> ir.Array:
     inside, axis = None, 0
+    # Past the end of an array a block holds whatever is in memory there. Zeros do not change sums
+    # and products; a fold whose steps need another value masks it itself.
     for size, block, number in zip(shape, blocks.sizes, index, strict=True):
         if block is None:
             continue

@@ -120,11 +120,14 @@ def _backward(
     x, y, sizes = residuals
     ct = ct.astype(x.dtype)
     tiles = grouped.tiles
+    # The product with the transposed matrices: n and k swap their roles, rows remain rows.
     turned: Any = None if tiles is None else (tiles[0], tiles[2], tiles[1])
     change = {"axis": 1 - grouped.axis, "dtype": x.dtype, "tiles": turned}
     d_x = _grouped(grouped._replace(**change), ct, y, sizes)
     if not x.size or not y.size:
         return d_x, jnp.zeros_like(y), None
+    # The gradient has the dimensions of ``y`` in their order: the columns of x first where these
+    # are contracted with the first.
     sides = (x, ct) if grouped.axis == 0 else (ct, x)
     call = partial(_outer, grouped._replace(dtype=y.dtype))
     return d_x, on_device(call, grouped.interpret, *sides, sizes), None
@@ -148,10 +151,14 @@ def _pairs(ends: ir.Array, tile: int, tiles: int) -> tuple[ir.Array, ir.Array, i
       are not repeated, of shape (1,).
     """
     starts = jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])
+    # An empty group at the end may start past the last tile. At least one pair a group: the
+    # gradient of an empty group's matrix is a block of zeros, which some step must write.
     first = jnp.minimum(starts // tile, tiles - 1)
     counts = jnp.maximum((ends + (tile - 1)) // tile - first, 1)
     after = jnp.cumsum(counts, dtype=np.int32)
     before = after - counts
+    # The number of pairs depends on the data, the grid does not: n groups cut the tiles at n places
+    # at most, so that tiles + n pairs are enough. Pairs past the last one repeat it.
     numbers = jnp.minimum(jnp.arange(tiles + ends.shape[0], dtype=np.int32), after[-1:] - 1)
     groups = jnp.searchsorted(before, numbers, side="right").astype(np.int32) - 1
     return groups, first[groups] + numbers - before[groups], after[-1:]
@@ -175,16 +182,20 @@ def _rows(grouped: _Grouped, target: Target, x: ir.Array, y: ir.Array, sizes: ir
     preferred = grouped.tiles or Tiles.default(target, x.dtype)
     rows, columns, depth = (target.block(*pair) for pair in zip((m, n, k), preferred, strict=True))
     tiles, wide = cdiv(m, rows), accumulator(x.dtype)
+    # Rows after the last group are one group more, so that each row of the output is written once.
     ends = jnp.concatenate([_ends(sizes, m), jnp.full((1,), m, np.int32)])
     groups, places, _ = _pairs(ends, rows, tiles)
 
     def finish(at: Place, carry: Sequence[ir.Array]) -> list[tuple[ir.Array, ir.Array]]:
         groups, places, ends = at.scalars
         group, tile = groups[at.position[1]], places[at.position[1]]
+        # Tiles in which several groups meet are written once for each, and each time its rows only.
         mask = _is_inside(ends, group, tile, rows, columns)
         return [(jnp.where(group < count, carry[0], jnp.zeros_like(carry[0])), mask)]
 
     def matrix(at: Place) -> tuple[Number, ...]:
+        # The added group has no matrix: it computes with the last one, and its product is
+        # discarded.
         group = lax.min(at.scalars[0][at.position[1]], np.int32(count - 1))
         inner = (at.step, at.position[0])
         return (group, *(inner if grouped.axis == 0 else inner[::-1]))
@@ -207,6 +218,9 @@ def _rows(grouped: _Grouped, target: Target, x: ir.Array, y: ir.Array, sizes: ir
         carry=[Carry((rows, columns), wide)],
         step=adding_product((1, grouped.axis), grouped.precision, wide),
         finish=finish,
+        # Consecutive pairs may write the same tile, which is in the buffer of the output as long as
+        # its number does not change. That holds in order only, so that the axis of pairs is not
+        # parallel.
         semantics=("parallel", "arbitrary", "arbitrary"),
     )
     return fold(target, spec, [x, y], [groups, places, ends])[0]
@@ -238,6 +252,7 @@ def _outer(
 
     def step(at: Place, carry: Sequence[ir.Array], *sides: ir.Array) -> list[ir.Array]:
         group, tile = locate(at)
+        # Rows of other groups in the tile add nothing: zeros on both sides, as one could hold NaN.
         inside = [_is_inside(at.scalars[2], group, tile, *v.shape) for v in sides]
         sides = tuple(
             [jnp.where(m, v, jnp.zeros_like(v)) for m, v in zip(inside, sides, strict=True)]

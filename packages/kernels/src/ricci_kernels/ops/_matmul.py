@@ -52,6 +52,7 @@ class _Product(ir.TupleRecord):
 
 def accumulator(dtype: np.dtype) -> np.dtype:
     """The dtype in which products are summed."""
+    # Products of narrow numbers do not fit their dtype, and matrix units add in 32 bits anyway.
     if ir.issubdtype(dtype, np.integer):
         return np.dtype(np.int32)
     return jnp.promote_types(dtype, np.float32)
@@ -148,6 +149,9 @@ def _backward(
     by = lambda dims, dtype, order: product._replace(
         dims=dims, dtype=dtype, tiles=None if tiles is None else tuple([tiles[i] for i in order])
     )
+    # With the result of shape (m, n), dx contracts n and dy contracts m. The operands are passed as
+    # they are, by the dimensions to contract, so that no transposed copy is written; ``order``
+    # takes the block sizes of (m, n, k) to the roles that these dimensions have in the product.
     (a, b), free = product.dims, [1 - d for d in product.dims]
     # The cotangent has the rows of x and the columns of y.
     dx = _matmul(by((1, free[1]), x.dtype, (0, 2, 1)), ct, y)
@@ -167,6 +171,7 @@ def _product(product: _Product, target: Target, x: ir.Array, y: ir.Array) -> ir.
 
     def blocks(free: int, size: int, axis: int) -> Blocks:
         """Those of an operand whose dimension ``free`` is along an axis of the grid."""
+        # A pair of the free and the contracted dimension, in the order of the array.
         order = (lambda i, j: (i, j)) if free == 0 else (lambda i, j: (j, i))
         return Blocks(order(size, depth), lambda at: order(at.position[axis], at.step), True)
 

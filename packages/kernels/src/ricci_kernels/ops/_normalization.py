@@ -127,6 +127,7 @@ def _standardized(
     norm: _Norm, x: ir.Array, inside: ir.Array | None, size: int
 ) -> tuple[ir.Array, ir.Array]:
     """Normalized rows, and the factor of each row."""
+    # Sums over a block are sums over the row, as padding is 0. Centered padding is not 0 any more.
     if norm.is_centered:
         x = x - x.sum(1, keepdims=True) / size
         if inside is not None:
@@ -165,6 +166,9 @@ def _backward(
 
     def rows(x: ir.Array, ct: ir.Array, *others: ir.Array) -> list[ir.Array]:
         *vectors, inside = others
+        # With the normalized row u and its factor f, the derivative of u is f (I − u uᵀ / n) after
+        # the centering I − 1 1ᵀ / n. Both matrices are symmetric, and commute as u has mean 0: the
+        # transpose is the same function of the cotangent.
         unit, factor = _standardized(norm, x, inside, size)
         scaled = ct if weight is None else ct * vectors[0]
         change = scaled - unit * ((scaled * unit).sum(1, keepdims=True) / size)

@@ -114,6 +114,8 @@ def _paged(
     batch, heads, h = q.shape
     key_heads, _, page, _ = keys.shape
     group, wide = heads // key_heads, accumulator(q.dtype)
+    # The queries of the heads that share a head of keys are the rows of one block: each page is
+    # read once for all of them.
     rows, width = target.width(group), target.width(h)
     softmax = OnlineSoftmax(wide)
 
@@ -123,6 +125,7 @@ def _paged(
         logits = lax.dot_general(query, key, numbers, preferred_element_type=wide) * paged.scale
         if paged.soft_cap is not None:
             logits = lax.tanh(logits / paged.soft_cap) * paged.soft_cap
+        # The last page of a sequence may be only partly in use.
         places = lax.broadcasted_iota(np.int32, logits.shape, 1) + at.step * page
         is_real = places < at.scalars[0][at.position[0]]
         logits = jnp.where(is_real, logits, softmax.lowest)
@@ -136,6 +139,8 @@ def _paged(
 
     def bounds(at: Place) -> tuple[Number, Number]:
         length = at.scalars[0][at.position[0]]
+        # Pages after the end are not read: index maps are clamped to the bounds (``_clamped`` of
+        # ``_folds``), so that the numbers behind it need not be pages at all.
         end = lax.min(divided(length + (page - 1), page), np.int32(table.shape[1]))
         return np.int32(0), end
 

@@ -70,6 +70,8 @@ def map_rows(
         shape = (count, width)
         inside = lax.broadcasted_iota(np.int32, shape, 1) < n if width != n else None
         results = list(rows.function(*[x.astype(wide) for x in values], inside))
+        # Rows past the end are zeros, but what a function makes of them need not be: with eps = 0
+        # they are normalized to NaN. Matrices are cut off there; sums need the mask.
         if rows.sums and m % count:
             is_row = lax.broadcasted_iota(np.int32, shape, 0) + at.position[0] * count < m
             zero = jnp.zeros(shape, wide)
@@ -93,6 +95,8 @@ def map_rows(
         num_warps=min(16, max(4, width // 512)),
     )
     results = fold(target, spec, [*matrices, *[jnp.reshape(x, (1, n)) for x in vectors]])
+    # Steps run in any order, or at the same time: each writes the sums of its rows to another row,
+    # and the rows are added here.
     first = len(rows.dtypes)
     return [*results[:first], *[jnp.sum(x, (0, 1)) for x in results[first:]]]
 
@@ -101,4 +105,5 @@ def _preferred_rows(target: Target, m: int, width: int) -> int:
     if target.is_gpu:
         return max(1, _ELEMENTS_OF_GPU // width)
     rows = max(1, _ELEMENTS // width)
+    # Several blocks have a multiple of 8 rows, the sublanes of a TPU's registers.
     return m if m <= rows else max(8, rows // 8 * 8)

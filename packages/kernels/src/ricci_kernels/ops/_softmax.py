@@ -50,6 +50,7 @@ def softmax(
 @partial(lax.custom_vjp, nondiff_argnums=(0,))
 def _softmax(params: _Softmax, x: ir.Array) -> ir.Array:
     def rows(x: ir.Array, inside: ir.Array | None) -> list[ir.Array]:
+        # Padding is −∞, whose weight is 0, instead of the 0 that blocks are filled with.
         if inside is not None:
             x = jnp.where(inside, x, jnp.full_like(x, -jnp.inf))
         weights = lax.exp(x - x.max(1, keepdims=True))
@@ -66,6 +67,8 @@ def _forward(params: _Softmax, x: ir.Array) -> tuple[ir.Array, ir.Array]:
 
 def _backward(params: _Softmax, weights: ir.Array, ct: ir.Array) -> tuple[ir.Array]:
     def rows(weights: ir.Array, ct: ir.Array, _: object) -> list[ir.Array]:
+        # The derivative of weight i by logit j is w_i (δ_ij − w_j). In terms of the result alone,
+        # so that the input is not a residual.
         return [weights * (ct - (weights * ct).sum(1, keepdims=True))]
 
     call = partial(map_rows, Rows("softmax_backward", rows, [ct.dtype]), params.block_rows)

@@ -63,6 +63,8 @@ def on_device(
     """
     if isinstance(interpret, Target):
         return function(interpret, *args)
+    # Interpreted kernels take the form of a TPU's: an interpreter runs steps in order, and takes
+    # blocks of any size.
     if interpret:
         return function(Target(False, interpret), *args)
     tpu, gpu = partial(function, Target(False)), partial(function, Target(True))

@@ -43,6 +43,7 @@ def _precision(eqn: ir.JaxprEqn) -> tuple[int, str | None]:
     """The number of the precision of float32, and the dtype to which operands are rounded."""
     precision = eqn.params["precision"]
     if isinstance(precision, lax.DotAlgorithmPreset):
+        # Triton has no such precision of float32; rounded operands have the products that it means.
         if precision.name == "BF16_BF16_F32":
             return _TF32, "bf16"
         return _presets.get(precision.name, _TF32), None
@@ -66,6 +67,8 @@ def _dot_general(writer: Writer, eqn: ir.JaxprEqn, x: Value, y: Value) -> Value:
     if x.is_float and x.bits < 32:
         accumulator = "f32"
     least = _LEAST_OF_BYTES if x.bits == 8 else _LEAST
+    # Tensor cores multiply blocks of a least size, of floats or of 8-bit integers. All else is a
+    # sum of products of elements.
     is_small = min(x.shape[1], y.shape[2]) < _LEAST or x.shape[2] < least
     if is_small or (not x.is_float and x.bits != 8):
         result = _sum_of_products(writer, x, y, accumulator, not is_unsigned(out.dtype))
@@ -92,6 +95,7 @@ def _common(
 def _product(writer: Writer, x: Value, y: Value, accumulator: str, number: int) -> Value:
     """A product on tensor cores, of matrices or a batch of them."""
     shape = (x.shape[0], x.shape[1], y.shape[2])
+    # A batch of one is a product of matrices.
     if shape[0] == 1:
         x, y = writer.reshaped(x, x.shape[1:]), writer.reshaped(y, y.shape[1:])
         shape = shape[1:]

@@ -68,6 +68,8 @@ def read(
     mask = _mask(writer, place, mask)
     operands = [place.pointers]
     if mask is not None:
+        # What a masked load gives without a value is not specified: the interpreter's value, so
+        # that both agree.
         if other is None:
             other = writer.constant(filler(ref.dtype), element)
         other = writer.spread(other, place.shape)
@@ -121,6 +123,7 @@ def _access(rule: Rule) -> Rule:
         several = bind if eqn.primitive.multiple_results else lambda *xs: [bind(*xs)]
         program = ir.trace_to_jaxpr(several, [v.aval for v in eqn.invars], origin=ir.no_origin)
         discharged = ir.discharged(program, (0,)).jaxpr
+        # The discharged jaxpr returns the buffer's new value behind the results.
         *results, ref.value = evaluate(writer, discharged, [ref.value, *operands])
         return results
 
@@ -156,6 +159,7 @@ def _addupdate(
 
 def _note(origins: set[str], ref: Reference, operands: Sequence[Value]) -> None:
     """Note an access to a part that all steps along an axis of the grid share."""
+    # Without traced positions, each step accesses the same elements of the shared block.
     if ref.shared is not None and not operands:
         origins.add(ref.origin)
 
@@ -190,6 +194,7 @@ def _atomic(
     params = eqn.params
     (mask,), positions = optional(operands, params["has_mask"])
     place = addresses(writer, ref, params["transforms"], positions)
+    # ``write`` raises the error for a reference that must not be written.
     if not ref.is_writable:
         write(writer, ref, place, value)
     mask = _mask(writer, place, mask)
@@ -226,6 +231,10 @@ def _float_extreme(writer: Writer, kind: str, pointers: Value, value: Value, mas
     """The larger or smaller of floats, as integers: in order from 0 on, reversed below it."""
     element = f"i{value.bits}"
     bits = writer.op("tt.bitcast", [value], value.shape, element)
+    # Seen as integers, floats from 0 on are in order, and negative ones below them in reverse
+    # order. Read without a sign, the bits of negative floats are above all others, and larger for
+    # smaller floats. So a value from 0 on is a signed maximum, one below 0 an unsigned minimum; a
+    # mask selects the one of the two that each element takes part in.
     pointers = writer.op("tt.bitcast", [pointers], value.shape, f"!tt.ptr<{element}>")
     above = writer.compare(5, bits, writer.like(bits, 0))
     below = writer.compare(2, bits, writer.like(bits, 0))

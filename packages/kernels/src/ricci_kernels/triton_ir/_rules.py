@@ -97,6 +97,7 @@ def evaluate(writer: Writer, jaxpr: ir.Jaxpr, operands: Sequence[Operand]) -> li
 
 
 def _constant(writer: Writer, value: np.ndarray) -> Value:
+    # Triton takes only tensors of equal elements as constants.
     first = value.reshape(-1)[0]
     if value.shape and not (value == first).all():
         raise NotImplementedError(
@@ -113,6 +114,7 @@ def _apply(writer: Writer, eqn: ir.JaxprEqn, operands: Sequence[Operand]) -> Seq
     """
     rule = triton_rules.get(eqn.primitive)
     if rule is None:
+        # No rule: the operation is evaluated by those that define it.
         program = _program(eqn)
         try:
             return evaluate(writer, program, operands)

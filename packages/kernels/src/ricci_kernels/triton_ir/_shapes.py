@@ -127,6 +127,9 @@ def _joined(writer: Writer, pieces: Sequence[Value], axis: int, shape: tuple[int
     positions, offset, result = writer.positions(shape[axis]), 0, None
     for piece in pieces:
         size = piece.shape[axis]
+        # Each piece is gathered at all positions of the result; outside of the piece it is read at
+        # 0, and another piece is selected there. Positions before a piece are negative, and large
+        # without a sign.
         places = writer.binary("arith.subi", positions, writer.like(positions, offset))
         is_here = writer.compare(6, places, writer.like(places, size))
         places = writer.select(is_here, places, writer.like(places, 0))
@@ -144,6 +147,8 @@ def _pad(writer: Writer, eqn: ir.JaxprEqn, x: Value, fill: Value) -> Value:
         size, step = x.shape[axis], interior + 1
         if shape[axis] == size:
             continue
+        # From a position of the result to one of the array; with a step, elements are at its
+        # multiples.
         places = along(writer, shape[axis], 1, -low)
         is_here = writer.compare(6, places, writer.like(places, (size - 1) * step + 1))
         if step > 1:
@@ -169,6 +174,7 @@ def _split(writer: Writer, eqn: ir.JaxprEqn, x: Value) -> list[Value]:
 
 def _tile(writer: Writer, eqn: ir.JaxprEqn, x: Value) -> Value:
     reps: Sequence[int] = eqn.params["reps"]
+    # A repetition is a broadcast along a new axis before each one, merged with it.
     spaced: list[int] = []
     for size in x.shape:
         spaced += [1, size]
@@ -202,6 +208,8 @@ def _gather(writer: Writer, eqn: ir.JaxprEqn, x: Value, places: Value) -> Value:
         mask = inside
     else:
         flat = writer.reshaped(places, (prod(places.shape),))
+        # The dimensions of the positions are where the axis was; ``offset_dims`` are the places of
+        # the others in the result.
         wide = gathered(writer, x, flat, axis)
         slices = numbers.offset_dims
         target = [i for i in range(len(_shape(eqn))) if i not in slices]

@@ -87,11 +87,14 @@ def number_text(value: float | bool | np.generic, element: str) -> str:
         return "true" if value else "false"
     if element[0] == "i":
         number, bits = int(value), int(element[1:])
+        # MLIR's integers have no sign, and their text is that of a signed number of the same bits.
         return str(number - (1 << bits) if number >= 1 << (bits - 1) else number)
     rounded = np.asarray(value).astype(_dtypes[element])
     number = float(rounded)
+    # Infinities and NaN are written as their bits, the highest byte first.
     if not np.isfinite(number):
         return f"0x{rounded.tobytes()[::-1].hex().upper()}"
+    # A float's text must have a point, which Python leaves out before an exponent.
     mantissa, exponent, power = repr(number).partition("e")
     return (mantissa if "." in mantissa else f"{mantissa}.0") + exponent + power
 
@@ -214,6 +217,7 @@ class Writer:
           axes: the axis of the shape for each dimension of ``x``, in order.
         """
         if x.shape:
+            # From the first axis on, so that the axes that follow are at their final places.
             for axis in range(len(shape)):
                 if axis not in axes:
                     wide = (*x.shape[:axis], 1, *x.shape[axis:])
@@ -226,6 +230,7 @@ class Writer:
             return x
         if not x.shape:
             return self.spread(x, shape)
+        # A scalar is taken out of a tensor of one element and one axis.
         if not shape:
             flat = self.reshaped(x, (1,))
             return self.op("tt.unsplat", [flat], (), x.element)
