@@ -63,6 +63,7 @@ class StepTraceAnnotation(TraceAnnotation):
     """
 
     def __init__(self, name: str, **kwargs: object):
+        # XProf groups the events of all threads by such root events.
         super().__init__(name, _r=1, **kwargs)
 
 
@@ -388,6 +389,7 @@ def _offer(file: Path) -> None:
             """Send the file."""
             is_file = self.path == f"/{file.name}"
             self.send_response(200 if is_file else 404)
+            # The page is of another origin, to which browsers show only what the server permits.
             self.send_header("Access-Control-Allow-Origin", "*")
             self.send_header("Content-Type", "application/gzip")
             self.end_headers()
@@ -408,6 +410,7 @@ def _offer(file: Path) -> None:
 
 def _write_perfetto(folder: Path) -> Path:
     """Write the events of the newest profile to a file in Perfetto's format."""
+    # jaxlib names the folder by the time; several profiles may be in one ``log_dir``.
     newest = max(folder.glob("plugins/profile/*/*.trace.json.gz"), key=os.path.getmtime)
     with gzip.open(newest, "rt", encoding="utf-8") as file:
         events = json.load(file)

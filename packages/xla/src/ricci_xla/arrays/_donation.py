@@ -39,6 +39,7 @@ def deleted_array(what: str, aval: ShapedArray) -> RuntimeError:
 
 def _takers(aval: ShapedArray) -> Iterator[str]:
     """The donated arguments of a type, of all jitted functions."""
+    # Copies of the collections, to which other threads may add.
     for info in list(donating):
         donated = info.arguments.donate_argnames
         for program in list(info.cache.entries.values()):

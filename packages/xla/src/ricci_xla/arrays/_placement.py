@@ -162,6 +162,8 @@ def move_array(
         raise shard_shapes.unknown_sum("device_put", old)
     if not shard_shapes.has_terms(sharding) and _in_other_order(old, sharding):
         return _reordered(array, sharding, donate, copy)
+    # Shards are copied one by one where both shardings have as many devices and the same pieces;
+    # all else goes through the host, or over several processes through an executable.
     shardwise = not shard_shapes.has_terms(sharding) and sharding.num_devices == old.num_devices
     addressable = old.is_fully_addressable and sharding.is_fully_addressable
     if not addressable and old._device_assignment != sharding._device_assignment:
@@ -176,6 +178,8 @@ def move_array(
             return moved
     if old.num_devices > 1:
         return array_from_host(array._value, array.aval, sharding, may_alias=not copy)
+    # To the user this is a transfer between devices: it is guarded as one, and not as two with the
+    # host.
     jaxlib_options.check_device_to_device(array.aval, sharding)
     with jaxlib_options.unguarded():
         return array_from_host(array._value, array.aval, sharding, may_alias=not copy)

@@ -104,6 +104,7 @@ def _explain(folder: CacheFolder, arguments: argparse.Namespace) -> int:
     (path, first), (other_path, second) = (
         _find(folder, name) for name in (arguments.first, arguments.second)
     )
+    # Two prefixes of one file would compare it with itself.
     if path == other_path:
         raise LookupError(f"both names are prefixes of {path}; give more of the two names")
     print(f"{_name(path)} (here) and {_name(other_path)} (there) have:")
@@ -139,6 +140,7 @@ def _check(folder: CacheFolder, arguments: argparse.Namespace) -> int:
     print(
         f"{wrong} files are damaged" + (", and were removed" if wrong and arguments.remove else "")
     )
+    # For scripts: damaged files that are still there make the command fail.
     return 1 if wrong and not arguments.remove else 0
 
 

@@ -83,6 +83,9 @@ def nearest(folder: CacheFolder, key: ProgramKey) -> tuple[str, Entry] | None:
     """The path and the entry with the most parts in common with a key, above all the module."""
     best: tuple[int, str, Entry] | None = None
     for path, entry in entries(folder):
+        # Another environment with the same module is the likeliest cause, so that the module counts
+        # more than all other parts together, then the name. Of equals the most recently used is
+        # last, and wins.
         alike = sum(entry.parts.get(topic) == value for topic, value in key.parts.items())
         alike += 100 * (entry.parts.get("program") == key.parts["program"])
         alike += 10 * (entry.name == key.name)

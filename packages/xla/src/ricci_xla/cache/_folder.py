@@ -130,6 +130,7 @@ class CacheFolder:
         for file in self._scan():
             if file.path.endswith(UNFINISHED) and file.used < abandoned:
                 self.remove(file.path)
+        # The file at ``keep`` is about to be replaced: its present bytes do not count.
         files = [file for file in self.files() if file.path != keep]
         total = sum(file.size for file in files)
         for file in files:
@@ -208,6 +209,7 @@ def read_entry(data: bytes, where: str | os.PathLike[str], key: ProgramKey | Non
       FileError: if it is not an entry, is damaged, or is that of another key.
     """
     entry = read_file(ENTRY_KIND, data, where)
+    # The name of a file is a digest; its parts show that it is the entry, and not one of that name.
     if key is not None and entry.parts != key.parts:
         topics = [topic for topic, value in key.parts.items() if entry.parts.get(topic) != value]
         raise FileError(

@@ -113,6 +113,8 @@ def cached_compile(
             return loaded
     if ir.explain_cache_misses.value:
         _explain(folder, key)
+    # After the key was computed: these paths depend on the machine, and the executable does not on
+    # them.
     use_xla_caches(options, devices[0].platform, folder.path)
     start = perf_counter()
     loaded = compile(options)
@@ -238,6 +240,7 @@ def _fail(
     """Warn once of a fault of the folder or a file, or raise it as an error."""
     if _raises.value:
         raise cause if cause is not None else kind(message)
+    # A folder that cannot be written would warn in each compilation.
     if (what, kind.__name__) not in _state.warned:
         _state.warned.add((what, kind.__name__))
         ir.warn_user(message)

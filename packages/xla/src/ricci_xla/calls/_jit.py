@@ -328,6 +328,7 @@ _layout_copies: ir.Cache[Format, Callable[[Any], Any]] = ir.Cache("layouts", 64)
 def _copy_to_layout(array: ir.Array, target: Format) -> Any:
     """Copy an array, which has the format's sharding, into the layout of a format."""
     copy = _layout_copies.make(target, lambda: jit(lambda x: x, out_shardings=target))
+    # The array is concrete: while a function is traced, too, it is copied now and not in the jaxpr.
     with ir.ensure_compile_time_eval():
         return copy(array)
 

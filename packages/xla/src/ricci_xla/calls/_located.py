@@ -71,6 +71,7 @@ def compile_with_lines(traced: Traced) -> LocatedProgram:
     """
     program, leaves, options = traced.discharged_call()
     placement = place(program, leaves, options)
+    # Reports read the HLO module, whose optimization is another stage than that of machine code.
     if all(device.platform == "cpu" for device in placement.devices):
         flags = UNOPTIMIZED | dict(options.compiler_options)
         options = options._replace(compiler_options=tuple(sorted(flags.items())))
@@ -112,6 +113,8 @@ def trace_call(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
             jitted: Any = fun
             return jitted.trace(*args, **kwargs)
         leaves, tree = tree_flatten((args, kwargs))
+        # Objects that are not arrays, such as strings in a model's pytree, are closed over, as
+        # ``jit`` takes arrays only.
         others = {i: leaf for i, leaf in enumerate(leaves) if not _is_typed(leaf)}
         if not others:
             return jit(fun).trace(*args, **kwargs)

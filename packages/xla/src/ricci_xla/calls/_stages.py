@@ -252,6 +252,8 @@ class Traced(_Stage):
             )
         platform = None if lowering_platforms is None else lowering_platforms[0]
         program, leaves, options = self.discharged_call()
+        # Arguments that are described on an abstract mesh are of no device: the module is lowered
+        # for as many as the mesh has, and ``compile`` is told which.
         placement = place(program, leaves, options)
         abstract = abstract_shardings(leaves)
         size = max((s.mesh.size for s in abstract if s is not None), default=1)
@@ -383,6 +385,7 @@ class Lowered(_Stage):
         if self._moved is not None:
             moved = self._moved.on_devices(device_assignment or (), self._lowered.placement)
             return moved.lower().compile(compiler_options)
+        # Arrays of references are further arguments and results of what runs.
         options, lowered = self._options, self._lowered
         if ir.uses_references(self._program.jaxpr.effects):
             program = ReferenceCall(self._program, self._in_avals()).program
@@ -391,6 +394,7 @@ class Lowered(_Stage):
         if compiler_options:
             merged = {**dict(options.compiler_options), **compiler_options}
             options = options._replace(compiler_options=tuple(sorted(merged.items())))
+        # What a call of the function would compile is cached with it.
         if device_assignment is None and self._is_usual:
             compiled = cached_program(program, lowered.placement, options, lambda: lowered)
             return Compiled(self._program, self._leaves, options, compiled)
@@ -475,6 +479,7 @@ class Compiled(_Stage):
                 f"another program, but it was called with a traced array of type "
                 f"{tracer.aval.str_short()}. Transform or call the jitted function instead."
             )
+        # Donated arrays of references are gone until the results are written: other threads wait.
         if ir.uses_references(self._program.jaxpr.effects):
             call = ReferenceCall(self._program, leaves)
             with call.locked():

@@ -36,11 +36,14 @@ class Background:
                 except (RuntimeError, ValueError) as error:
                     future.set_exception(error)
 
+        # A daemon thread does not delay the end of the interpreter, which could end it in the
+        # middle of a compilation: ``end`` waits for it at exit.
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
                 self._thread.start()
                 atexit.register(self.end)
+            # A future has its result as long as it is in the list.
             self._waiting = [f for f in self._waiting if not f.done()]
             self._waiting.append(future)
             self._queue.put(run)
@@ -48,6 +51,7 @@ class Background:
 
     def end(self) -> None:
         """Cancel the functions that have not started, wait for the running one, end the thread."""
+        # Joined after the lock is released: the running function may submit others, which takes it.
         with self._lock:
             thread, self._thread = self._thread, None
             waiting, self._waiting = self._waiting, []

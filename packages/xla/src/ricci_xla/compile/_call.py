@@ -59,6 +59,7 @@ class CompiledProgram:
                 [s for s, is_used in zip(executable.in_shardings, used, strict=True) if is_used],
                 [x for x, is_used in zip(leaves, used, strict=True) if is_used],
             )
+        # jaxlib's error for a deleted array does not name the argument.
         except RuntimeError:
             name_deleted(program.name, program.arg_names, leaves)
             raise
@@ -71,6 +72,7 @@ class CompiledProgram:
         if checked:
             check_errors(program.jaxpr, program.name, arguments)
         results = executable.execute(arranged)
+        # On CPUs memory is allocated when the computation runs: an error must come from this call.
         if executable.fills_memory:
             block_until_ready(results)
         if checks_keys:

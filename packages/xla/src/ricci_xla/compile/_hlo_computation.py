@@ -99,6 +99,7 @@ def xla_computation(
 
     @api_boundary
     def computation_of(*args: object, **kwargs: object) -> Any:
+        # ``axis_env`` are axes as of ``pmap``: their members are replicas of the computation.
         split = split_static(arguments, fun, args, kwargs)
         with extend_axes(axes.items()):
             cache = Cache("programs of xla_computation", 2)
@@ -117,6 +118,7 @@ def _module(
     program: Program, axes: Mapping[Any, int], backend: str | None, donated: Sequence[bool]
 ) -> str:
     device = get_default_device() if backend is None else get_backend(backend).local_devices()[0]
+    # The computation is all that a caller gets: constants cannot be hidden arguments.
     return lower_jaxpr(
         program.closed_jaxpr(),
         program.name,

@@ -104,6 +104,8 @@ class Placement(ir.TupleRecord):
         if self.mesh is None:
             return None
         ndim = getattr(aval, "ndim", 0)
+        # On one device the mesh does not change values, only the shardings that results report:
+        # those of the arguments of their rank, where these agree.
         specs = {
             argument.sharding.spec
             for argument, in_aval in zip(self.arguments, in_avals, strict=True)
@@ -125,6 +127,7 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     """
     jaxpr = program.jaxpr
     shardings = [_argument_sharding(program, i, x, options) for i, x in enumerate(leaves)]
+    # Unused arguments do not restrict the choice of devices.
     if not options.keep_unused and any(sharding is not None for sharding in shardings):
         used = _arguments_used(jaxpr)[len(program.consts) :]
         shardings = [s if u else None for s, u in zip(shardings, used, strict=True)]
@@ -188,6 +191,7 @@ def over_abstract_mesh(
         Buffer(sharding, argument.layout, argument.on_host)
         for argument, sharding in zip(placement.arguments, shardings, strict=True)
     )
+    # Only the number of devices counts for lowering: the one device is repeated.
     return placement._replace(devices=placement.devices * size, arguments=arguments)
 
 

@@ -58,6 +58,7 @@ def connect_to_coordinator(
     Returns:
       jaxlib's client, with the key-value store and barriers.
     """
+    # Shutting down is a barrier of all processes: whoever joined them does it, not a destructor.
     client = runtime.get_distributed_runtime_client(
         address,
         process_id,

@@ -116,6 +116,8 @@ GPU_TARGETS: dict[str, GpuTarget] = {
 
 def target_config(target: GpuTarget) -> str:
     """Return the description as XLA reads it: a ``GpuTargetConfigProto`` as text."""
+    # A block cannot have all of a core's shared memory: the driver reserves 1 KiB of it for each
+    # block ("CUDA Programming Guide", section on compute capability).
     major, minor = target.capability
     # From 9.0 on, matrix units are programmed by instructions that no later card has.
     features = "ACCELERATED_FEATURES" if major >= 9 else "NONE"

@@ -258,4 +258,5 @@ def _device_named(platform: str, number: int) -> Device:
     )
 
 
+# Devices are objects of the client of a process, and mean the one of the same number in another.
 copyreg.pickle(Device, lambda device: (_device_named, (device.platform, device.id)))

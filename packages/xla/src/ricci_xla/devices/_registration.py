@@ -47,6 +47,7 @@ def shown_to_jaxlib(contents: dict[str, dict[str, Any]] = _array_types) -> Itera
     packages = {"jax": {"__path__": []}, "jax._src": {"__path__": []}}
     with _lock:
         added = []
+        # A module that exists is another library's, and stays.
         for name, names in {**packages, **contents}.items():
             if name not in sys.modules:
                 module = ModuleType(name)

@@ -183,6 +183,7 @@ class LoadedFunction:
 
     def _checked(self, i: int, x: object) -> Any:
         expected = self.in_types[i]
+        # As weakly typed: the number takes the argument's dtype, unless that would change its kind.
         if isinstance(x, bool | int | float | complex):
             x = np.asarray(x)
             if np.can_cast(x.dtype, expected.dtype, "same_kind"):

@@ -125,6 +125,7 @@ def checked(record: ExportedRecord, where: str | os.PathLike[str]) -> ExportedRe
     ):
         if len(shardings) != len(types):
             raise files.FileError(f"{name} has {len(shardings)} shardings for {len(types)} {what}")
+    # The module's parameters are the arguments at these positions, in order.
     positions, count = record.kept_args, len(record.in_types)
     if positions != sorted(set(positions)) or (
         positions and not 0 <= positions[0] <= positions[-1] < count

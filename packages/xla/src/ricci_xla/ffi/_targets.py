@@ -37,6 +37,7 @@ def _python_api(name: str, result: object, *arguments: object) -> Any:
     return function
 
 
+# jaxlib takes capsules. ctypes cannot make one of an address, but can call the C API that does.
 _new = _python_api(
     "PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
 )
@@ -171,6 +172,7 @@ def _checked(name: str, fn: object) -> tuple[Any, ...]:
                 f"{capsule!r:.60} of type {type(capsule).__name__}. Pass "
                 "pycapsule(library.function), of a library that ctypes loaded."
             )
+    # A function may be in several capsules: registrations are equal if the addresses are.
     return tuple((s, _pointer_of(fn[s], _name_of(fn[s]))) for s in _STAGES if s in fn)
 
 

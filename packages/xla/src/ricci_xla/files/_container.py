@@ -71,6 +71,8 @@ def read_file[R: msgspec.Struct](
     """
     view = memoryview(data)
     name, version = read_head(view, where)
+    # Before the digest is compared: of another kind or version, the message names that, and not
+    # damage.
     if name != kind.name:
         raise FileError(f"{where}: expected {kind.title}, found a Ricci file of kind {name!r}.")
     if version != kind.version:
@@ -81,6 +83,7 @@ def read_file[R: msgspec.Struct](
         )
     _, _, length = _HEAD.unpack_from(view, len(_MAGIC))
     payload = view[_START:]
+    # A file that another process is still writing, or that was cut off, is not called altered.
     if len(payload) != length:
         raise FileError(
             f"{where}: {kind.title} of version {version} should have {_START + length} bytes, and "

@@ -101,6 +101,8 @@ def encode_sharding(sharding: meshes.Sharding, devices: Sequence[Device]) -> Sha
       TypeError: if it is of another class than jaxlib's, or a mesh axis has no plain name.
       ValueError: if it has a device that is not among ``devices``.
     """
+    # The reading process may have other devices: a device is its place among those of the
+    # executable.
     position = {device: i for i, device in enumerate(devices)}
     try:
         if isinstance(sharding, meshes.SingleDeviceSharding):
@@ -150,6 +152,7 @@ def decode_sharding(record: ShardingRecord, devices: Sequence[Device]) -> meshes
 
 
 def _position(i: int) -> int:
+    # Python would count it from the end.
     if i < 0:
         raise FileError(f"the record has a device at position {i}")
     return i

@@ -78,6 +78,7 @@ def encode_type(aval: ir.AbstractValue) -> TypeRecord:
         return TypeRecord(None)
     if not isinstance(aval, ir.ShapedArray):
         raise TypeError(f"the type {aval} cannot be written to a file")
+    # A symbolic dimension is its text, which is parsed again in the scope of the reading function.
     shape: list[int | str] = [n if isinstance(n, int) else str(n) for n in aval.shape]
     return TypeRecord(
         shape, aval.dtype.name, aval.weak_type, _encode_type_sharding(aval.type_sharding)

@@ -95,6 +95,7 @@ class AbstractMesh(Axes):
             axis_names=names,
             axis_types=types,
             abstract_device=abstract_device,
+            # Computed once: meshes are parts of types, and these of the keys of most caches.
             _hash=hash((sizes, names, types, abstract_device)),
         )
 

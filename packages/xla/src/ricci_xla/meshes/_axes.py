@@ -40,6 +40,8 @@ class Axes:
 
     def _set(self, **values: object) -> None:
         """Set attributes of a new mesh."""
+        # Around ``__setattr__``, which refuses: meshes are in keys of caches, so that they must not
+        # change.
         self.__dict__.update(values)
 
     @property
@@ -55,6 +57,7 @@ class Axes:
     @property
     def size(self) -> int:
         """The number of devices."""
+        # Without axes a mesh is the empty one, although the product of no sizes is 1.
         return prod(self.axis_sizes) if self.axis_names else 0
 
     @property

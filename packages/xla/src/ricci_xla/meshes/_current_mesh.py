@@ -64,6 +64,7 @@ def _named(
 def on_set_devices(axes: AbstractMesh) -> Mesh | None:
     """The devices of the mesh of ``set_mesh`` in a grid of other axes, or ``None`` if unequal."""
     mesh = device_mesh.value
+    # With as many devices, the axes are another grid of the mesh that is set, in the same order.
     if mesh is None or mesh.size != axes.size:
         return None
     return mesh if mesh.abstract_mesh == axes else arranged_as(mesh, axes)

@@ -72,6 +72,8 @@ def make_mesh(
             f"{len(names)} names. Give one name for each size."
         )
     types = checked_types(names, axis_types, AxisType.Explicit, "make_mesh")
+    # In order of preference: each axis of the mesh is made of whole physical axes, whose links form
+    # rings; some are parts of one; devices in the order in which they are listed.
     grid = arranged(sizes, available)
     if grid is None:
         grid = arranged(sizes, available, split=True)

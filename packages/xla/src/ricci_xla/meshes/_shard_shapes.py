@@ -267,6 +267,8 @@ def is_equivalent_to(self: Sharding, other: Sharding, ndim: int) -> bool:
         return False
     if self.memory_kind != other.memory_kind:
         return False
+    # One partitioning has several forms in XLA, by tiles or by a mesh's axes: tiled ones are equal
+    # if the number of tiles, the order of devices and the treatment of the devices of one tile are.
     mine, its = hlo_sharding(self, ndim), hlo_sharding(other, ndim)
     if not (mine.is_tiled() and its.is_tiled()):
         return mine == its

@@ -126,6 +126,7 @@ def _is_fully_replicated(self: Sharding) -> bool:
     """Whether every device holds the whole array."""
     if isinstance(self, NamedSharding):
         sizes = self.mesh.shape
+        # Along an unreduced axis devices have terms of a sum, not copies.
         used = (*(name for _, name in self.spec._axis_names()), *self.spec.unreduced)
         return all(sizes[name] == 1 for name in used)
     if isinstance(self, GSPMDSharding):
@@ -136,6 +137,8 @@ def _is_fully_replicated(self: Sharding) -> bool:
 def _single_eq(self: SingleDeviceSharding, other: object) -> bool:
     if type(other) is not SingleDeviceSharding:
         return False
+    # By the memory's name, which the property looks up: a sharding without one is in the default
+    # memory, and equal to one that names it.
     return self._device == other._device and self.memory_kind == other.memory_kind
 
 
@@ -196,6 +199,7 @@ def default_memory_kind(sharding: Sharding) -> str | None:
     devices: Any = sharding._internal_device_list
     try:
         return devices.default_memory_kind
+    # Described devices have no memories, which jaxlib reports as an error.
     except ValueError:
         if all(isinstance(d, Device) and is_described(d) for d in devices):
             return None
@@ -204,6 +208,7 @@ def default_memory_kind(sharding: Sharding) -> str | None:
 
 def _reduce_sharding(self: Sharding) -> tuple[Any, ...]:
     """The constructor and arguments that rebuild the sharding, for ``copy`` and ``pickle``."""
+    # The kind as it was specified: the default memory of another process may have another name.
     kind: str | None = getattr(self, "_memory_kind", None)
     if isinstance(self, NamedSharding):
         return NamedSharding, (self.mesh, self.spec, kind)

@@ -100,6 +100,7 @@ class PartitionSpec:
             leave(error)
             raise
         key = (parts, unreduced, reduced, unreduced_kind)
+        # Specs are made for most annotations: a hit takes no lock and makes no object.
         spec = _usual.get(key)
         return _interned.make(key, _living_spec, key) if spec is None else spec
 
@@ -213,6 +214,8 @@ class PartitionSpec:
 
     def to_ct_spec(self) -> "PartitionSpec":
         """The spec of cotangents: ``unreduced`` and ``reduced`` are swapped."""
+        # The terms of a sum all have its cotangent: that of an unreduced value is equal along the
+        # axis, and that of a value which is equal along it is a sum of terms.
         return _rebuild(self.partitions, self.reduced, self.unreduced)
 
     def _axis_names(self) -> Iterator[tuple[int, Hashable]]:

@@ -33,6 +33,8 @@ def _shown(aval: ir.ShapedArray) -> NamedSharding:
 @lru_cache
 def _named(sharding: ir.TypeSharding, mesh: AbstractMesh | Mesh) -> NamedSharding:
     parts = [None if not p else p[0] if len(p) == 1 else p for p in sharding.parts]
+    # Specs may name unreduced and reduced axes of type Explicit only (``_check_spec`` of
+    # ``_sharding``).
     explicit = frozenset(mesh.explicit_axes)
     unreduced, reduced = sharding.unreduced & explicit, sharding.reduced & explicit
     return NamedSharding(mesh, PartitionSpec(*parts, unreduced=unreduced, reduced=reduced))
@@ -52,6 +54,7 @@ def explicit_sharding(ndim: int, sharding: object) -> ir.TypeSharding | None:
         return None
     explicit = frozenset(mesh.explicit_axes)
 
+    # Along axes of type Auto the compiler shards as it likes, so that types do not contain them.
     def axes(part: Hashable) -> tuple[Hashable, ...]:
         names = part if isinstance(part, tuple) else (part,)
         return tuple(name for name in names if name in explicit)
@@ -75,12 +78,14 @@ def placed_aval(aval: ir.ShapedArray, sharding: object) -> ir.ShapedArray:
 
 def typed_sharding(aval: ir.AbstractValue, mesh: Mesh) -> NamedSharding | None:
     """The sharding of arrays of a type on a mesh, or ``None`` if the type does not determine it."""
+    # With an axis of another type, arrays of this type may be sharded along it or not.
     if not isinstance(aval, ir.ShapedArray) or not mesh.are_all_axes_explicit:
         return None
     type_sharding = aval.type_sharding
     if type_sharding is None:
         return _replicated(mesh, aval.ndim)
     axes: Any = type_sharding.mesh
+    # Types may be on the same devices in another grid, such as with an axis split in two.
     if axes is not None and axes.shape_tuple != mesh.shape_tuple:
         if not axes.are_all_axes_explicit:
             return None

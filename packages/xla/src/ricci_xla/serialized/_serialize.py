@@ -86,6 +86,8 @@ def encode_executable(
         raise ValueError(f"arguments of {name} have custom layouts")
     loaded = executable.loaded
     devices = _devices(executable)
+    # Targets of custom calls are in the optimized module: kernels to initialize before the code
+    # runs, and calls of Python functions, which are addresses in this process.
     text = loaded.get_hlo_text()
     targets = sorted(set(_target.findall(text)))
     calls = [target for target in targets if "python" in target]
@@ -117,6 +119,7 @@ def _devices(executable: Executable) -> list[Device]:
     shardings = (*executable.in_shardings, *executable.out_shardings)
     for sharding in shardings:
         devices = list(sharding._device_assignment)
+        # A process has the code of its devices alone.
         if any(device.process_index != devices[0].client.process_index() for device in devices):
             raise ValueError("the program runs on devices of several processes")
         return devices
@@ -286,6 +289,7 @@ def deserialize_and_load(
             raise ValueError(
                 f"{record.name} runs on {count} devices, but this process has {len(local)}."
             )
+    # Compared before the code is loaded: machine code of another machine may crash the process.
     environment = _environment(devices[0])
     for topic in environment:
         if record.environment.get(topic) != environment[topic]:

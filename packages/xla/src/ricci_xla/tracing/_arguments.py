@@ -97,6 +97,7 @@ def _resolve(
                 f"{kind}_argnames names {unnamed}, but {_name(fun)} takes these by position only. "
                 f"Give their positions as {kind}_argnums."
             )
+    # A call may pass the argument by position or by name, and it must be static either way.
     if numbers is None and names is not None:
         numbers = tuple(i for i, name in enumerate(positional) if name in names)
     elif names is None and numbers is not None:

@@ -118,6 +118,7 @@ def _shortened(text: str) -> str:
 
 def _distance(now: Key, before: Key) -> tuple[bool, bool, bool, int]:
     """Return a sort key by similarity: structure, static arguments, settings, then types."""
+    # Types are interned: equal ones are one object.
     differing = sum(a is not b for a, b in zip(now.avals, before.avals, strict=False))
     return (
         now.tree != before.tree,

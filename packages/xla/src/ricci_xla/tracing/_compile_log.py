@@ -89,6 +89,7 @@ class timed:
     def __exit__(self, kind: object, *exception: object) -> None:
         if self.block is not None:
             self.block.__exit__(kind, *exception)
+        # The time of a failed trace or compilation would be counted as that of one that succeeded.
         if kind is not None:
             return
         took = perf_counter() - self.start

@@ -121,6 +121,8 @@ class Autotuned[**P, R]:
         key = (tree, avals, places, ir.trace_context())
         choice = self._choices.recall(key)
         if choice is None:
+            # An outer function that is being traced must not record the trials: they run at once,
+            # on arrays of the types of its tracers.
             with ir.set_trace(ir.eval_trace):
                 described = tree_unflatten(tree, [_described(x) for x in leaves])
                 choice = self._choose(*described)
@@ -143,6 +145,8 @@ class Autotuned[**P, R]:
         if not usable:
             reasons = "\n".join(f"  {trial}" for trial in trials)
             raise ValueError(f"autotune: all candidates for {self._name} are refused.\n{reasons}")
+        # Trials of a device that is there have times, others transfers; the missing one is 0 for
+        # all.
         chosen = min(usable, key=lambda t: (t.seconds or 0.0, t.transfers or 0))
         choice = Choice(chosen.options, place.basis, tuple(trials))
         if path is not None:
@@ -189,6 +193,8 @@ class Autotuned[**P, R]:
         digest = hashlib.sha256(f"{kind}\n{jaxlib_version}\n".encode())
         for candidate in candidates:
             text = candidate.refusal or candidate.lowered.as_text()
+            # The lowered module is the function with this candidate: after a change of either it is
+            # timed again.
             digest.update(f"{sorted(candidate.options.items())}\n{text}\n".encode())
         name = f"{file_name(self._name)}-{digest.hexdigest()[:32]}.tuning"
         return os.path.join(folder, name)
@@ -245,6 +251,8 @@ class _Place:
 def _array(x: object) -> object:
     if not isinstance(x, ir.ShapeDtypeStruct):
         return x
+    # Zeros are valid where integers are positions; random floats, since some units are faster on
+    # zeros.
     if not ir.issubdtype(x.dtype, np.floating):
         return np.zeros(x.shape, x.dtype)
     return np.random.default_rng(0).standard_normal(x.shape, np.float32).astype(x.dtype)

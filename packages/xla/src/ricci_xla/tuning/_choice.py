@@ -79,6 +79,8 @@ def read_choice(path: str, candidates: list[dict[str, Any]]) -> Choice | None:
     data = read_bytes(path)
     if data is None:
         return None
+    # A position is enough: the file's name has a digest of all candidates (``_path`` of
+    # ``_autotune``).
     record = read_file(_KIND, data, path)
     rows = zip(candidates, record.seconds, record.transfers, record.refusals, strict=True)
     trials = tuple([Trial(*row) for row in rows])

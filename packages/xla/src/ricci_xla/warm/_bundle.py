@@ -41,6 +41,8 @@ class Prefetch[R, T]:
     def __init__(self, load: Callable[[R], T], records: Iterable[R]):
         self._load = load
         self._background = Background("ricci.warm_start")
+        # By identity, which is quick for large records. The entry has the record, so that its id is
+        # not used for another one.
         self._futures: dict[int, tuple[R, Future[T]]] = {
             id(record): (record, self._background.submit(lambda record=record: load(record)))
             for record in records
@@ -104,6 +106,8 @@ def _ricci() -> Iterator[str]:
         parent = os.path.dirname(folder)
         if parent not in installed:
             installed[parent] = os.listdir(parent)
+        # An installed package lists the digests of its files: one file is read instead of hundreds.
+        # An editable installation does not, and is identified by sizes and times.
         about = [d for d in installed[parent] if d.startswith(f"{name}-") and d.endswith("-info")]
         if about:
             with open(os.path.join(parent, about[0], "RECORD"), encoding="utf-8") as file:

@@ -327,6 +327,9 @@ class _ResultNodes(files.NodeForms):
         try:
             return msgspec.msgpack.encode(files.encode_plain(data))
         except TypeError as error:
+            # Static data that cannot be written are often those of an argument, as where a model is
+            # returned updated. The call that reads the record has arguments of the same structure,
+            # by its key.
             for i, (other, argument_data) in enumerate(self._arguments):
                 if other is kind and (argument_data is data or _equal(argument_data, data)):
                     return msgspec.msgpack.encode(i)

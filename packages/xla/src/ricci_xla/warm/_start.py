@@ -249,6 +249,7 @@ class WarmStart:
             return
         self._ended = True
         atexit.unregister(self.end)
+        # Another bundle may be in use since.
         if warm_start_hooks.calls is self._calls:
             warm_start_hooks.calls = warm_start_hooks.compile = None
         self._bundle.prefetch.end()
