@@ -123,6 +123,7 @@ def _slid(
 ) -> ir.Array:
     """The sums of products as the shorter ``y`` slides along ``x``."""
     size = y.shape[0]
+    # By how many positions the shorter sequence reaches over each end of the longer one.
     padding = {
         "valid": (0, 0),
         "same": (size // 2, size - size // 2 - 1),
@@ -146,6 +147,7 @@ def _slid(
 def _convolve(
     a: ir.Array, v: ir.Array, *, mode: str, precision: lax.PrecisionLike, preferred: np.dtype | None
 ) -> ir.Array:
+    # Which of two symbolic sizes is larger is not decided; with full padding either may slide.
     if mode != "full" or ir.is_static_shape((a.shape[0], v.shape[0])):
         a, v = (v, a) if a.shape[0] < v.shape[0] else (a, v)
     return lax.squeeze(_slid(a, lax.rev(v, (0,)), mode, precision, preferred), (0, 1))

@@ -138,6 +138,8 @@ def _over_last(x: ir.Array, kind: lax.FftType, lengths: tuple[int, ...]) -> ir.A
     if len(groups) <= 1:
         return lax.fft(x, kind, lengths)
     other = lax.FftType.IFFT if kind in _INVERSES else lax.FftType.FFT
+    # Half of a spectrum of real numbers is left out along the last dimension, so that the transform
+    # of real numbers is done there first, and the one to real numbers last.
     if kind is lax.FftType.IRFFT:
         groups = groups[::-1]
     for start, stop in groups:

@@ -299,6 +299,7 @@ def _row(rows: Array, i: ArrayLike) -> Array:
 def _reduce(
     func: Combine, rows: Array, initial: Array | None = None, where: Array | None = None
 ) -> Array:
+    # Without an initial value the first row is the state, of whose dtype the result may differ.
     if initial is None:
         start, state = 1, lax.index_in_dim(rows, 0, 0, keepdims=False)
     else:
@@ -323,6 +324,7 @@ def _accumulate(
     result: np.dtype = dtype or _combined_type(func, part, part).dtype
     if ir.surely_at_most(rows.shape[0], 0):
         return convert(rows, result)
+    # With an identity the loop begins before the first row, and has one state to carry.
     if identity is not None:
 
         def step(state, row):
@@ -352,6 +354,8 @@ def _at(func: Combine, a: Array, places: Array, values: Array, *, wrap: bool = F
     With ``wrap``, negative places count from the end.
     """
     size = a.shape[0]
+    # Negative places count from the end; those before the start are moved past it, to be ignored,
+    # too.
     if wrap:
         wide = places.dtype if places.dtype.itemsize == 8 else np.dtype(np.int32)
         places = convert(places, wide)

@@ -80,6 +80,7 @@ def _put_along_axis(
     axis = canonical_axis(axis, len(shape))
     values = broadcast(values, np.shape(indices))
     places: list[Array] = []
+    # An index for each dimension: in the others every element has its own position.
     for d, n in enumerate(shape):
         if d == axis:
             places.append(indices)
@@ -132,6 +133,7 @@ def put(
     else:
         refusal = NotImplementedError if mode == "raise" else ValueError
         raise refusal(f"put: mode must be None, 'clip' or 'wrap', got {mode!r}.")
+    # Fewer values than positions are repeated, and the last repetition is cut.
     times = -(-count // np.shape(values)[0])
     values = lax.slice(lax.tile(values, (times,)), (0,), (count,))
     return lax.reshape(at(flat)[positions].set(values, mode="drop"), np.shape(a))

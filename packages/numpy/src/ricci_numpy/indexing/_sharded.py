@@ -24,6 +24,7 @@ def _looked_up(x: Array, start: ArrayLike, form: tuple, axis: int) -> Array:
     span, stride, is_reversed, _ = form
     steps = np.arange(0, span, stride, dtype=np.int32)
     steps = steps[::-1] if is_reversed else steps
+    # Basic indexing has moved the start, so that the whole window is inside.
     positions = lax.add(
         lax.broadcast(lax.convert_element_type(start, np.int32), (len(steps), 1)), steps[:, None]
     )
@@ -43,6 +44,7 @@ def sharded_windows(x: Array, *starts: ArrayLike, forms: tuple) -> Array:
     axis = 0
     for form in (f for f in forms if f is not None):
         span, stride, is_reversed, is_squeezed = form
+        # Windows of a whole dimension have no start among the operands.
         if is_squeezed or span != x.shape[axis]:
             x = _looked_up(x, next(remaining), form, axis)
         elif stride != 1:

@@ -74,6 +74,7 @@ def _matrix_power(a: Array, *, n: int) -> Array:
     if n == 0:
         shape = np.shape(a)
         return broadcast(eye(shape[-1], dtype=promotion.dtype_of(a)), shape)
+    # One inversion, of the matrix and not of its power, which is worse conditioned.
     if n < 0:
         a, n = inv(a), -n
     # In NumPy's order; the loop below would compute a (a a), which rounds differently.
@@ -141,6 +142,8 @@ def _matrix_rank(M: Array, tolerance: ArrayLike | None, *, hermitian: bool) -> A
     s = svd(M, compute_uv=False, full_matrices=False, hermitian=hermitian)
     dtype = promotion.dtype_of(s)
     if tolerance is None:
+        # The rounding error of the largest singular value times the size, as in NumPy and MATLAB:
+        # what is below may be 0.
         rows, columns = np.shape(M)[-2:]
         larger = promotion.strong_constant(dtype, np.maximum(rows, columns))
         tolerance = lax.mul(lax.mul(max(s, axis=-1), larger), real_eps(dtype))

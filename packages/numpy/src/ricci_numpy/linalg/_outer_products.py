@@ -90,6 +90,7 @@ def tensordot(
                 f"tensordot: axes={count} exceeds the number of dimensions of operands of shapes "
                 f"{np.shape(a)} and {np.shape(b)}."
             )
+        # A number means the last dimensions of the first array with the first ones of the second.
         pair = tuple(range(rank_a - count, rank_a)), tuple(range(count))
     else:
         axis_lists: tuple[Any, ...] = tuple(axes)

@@ -44,9 +44,13 @@ def partial_sums(
     """
     if target is None or not target.spec.unreduced:
         return None
+    # The terms are along the mesh axes that shard the contracted dimensions of both operands. If
+    # these are others than those asked for, the sum is done and the result gets the sharding
+    # afterwards.
     for x, dims in zip((lhs, rhs), dimensions[0], strict=True):
         if _axes(x, dims) != target.spec.unreduced:
             return None
+    # From the result's dimensions back to those of ``dot_general``, before its transposition.
     partitions = [p for d, p in enumerate(target.spec.partitions) if d not in expanded]
     parts: list[Any] = [None] * len(order)
     for dim, part in zip(order, partitions, strict=False):

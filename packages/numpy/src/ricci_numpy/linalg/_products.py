@@ -48,6 +48,8 @@ def contract(
             preferred_element_type=dtype,
             out_sharding=out_sharding,
         )
+    # The error of ``dot_general`` has its dimension numbers; that of operands which do not fit has
+    # the shapes.
     except TypeError:
         _check_sizes(name, np.shape(a), np.shape(b), *dimensions[0])
         raise
@@ -130,6 +132,7 @@ def dot(
     contracted = ((rank_a - 1,), (max(0, rank_b - 2),)) if rank_a and rank_b else ((), ())
     dims = (contracted, ((), ()))
     result = contract("dot", a, b, dims, precision, preferred_element_type, out_sharding)
+    # Of these types the product is one operation, without promotion or a change of the result.
     if plain and 0 < rank_a <= 2 and 0 < rank_b <= 2:
         _cache_product(*arguments, dims)
     return result
@@ -205,6 +208,7 @@ _products: ir.Cache[tuple, ir.Operation] = ir.Cache("products", 4096)
 
 def cached_product(a: ir.ArrayLike, b: ir.ArrayLike) -> ir.Operation | None:
     """Return the cached product of vectors or matrices of these types, or None."""
+    # A library that counts or replaces products must see each of them.
     if is_intercepted():
         return None
     types = getattr(a, "aval", None), getattr(b, "aval", None)
@@ -289,6 +293,8 @@ def _order(origins: list[str], rows: bool, columns: bool) -> list[int]:
     """The order of ``dot_general``'s dimensions by which leading ones follow the operands'."""
     both = origins.count("both")
     from_a = both + origins.count("a")
+    # ``dot_general`` has the batch dimensions first, then the free ones of each operand in turn;
+    # the result interleaves the leading ones, with rows and columns last.
     position = {"both": 0, "a": both, "b": from_a + rows}
     order: list[int] = []
     for origin in origins:

@@ -321,7 +321,7 @@ def _pinv(a: Array, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
         )
     # The pseudo-inverse of u s vᴴ is v s⁻¹ uᴴ, with 0 for the reciprocals of singular values below
     # the threshold: they are infinite here, so that the quotient is 0 and has no NaN derivative.
-    # The decomposed matrix is the conjugate, so transposes stand for adjoints.
+    # The decomposed matrix is the conjugate, so that transposes are the adjoints.
     u, s, vh = svd(conj(a), full_matrices=False, hermitian=hermitian)
     last = np.ndim(s) - 1
     threshold = convert(rtol, eps.dtype)
@@ -342,6 +342,8 @@ def _pinv_jvp(
     if hermitian:
         a, t = _symmetrized(a), _symmetrized(t)
     mul = lambda x, y: matmul(x, y, precision=_HIGHEST)
+    # From the left, so that products have the size of ``p`` where they can, and common factors are
+    # computed once.
     t_adjoint, p_adjoint = adjoint(t), adjoint(p)
     left = mul(mul(p, p_adjoint), t_adjoint)
     right = mul(mul(t_adjoint, p_adjoint), p)

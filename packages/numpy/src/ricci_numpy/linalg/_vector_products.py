@@ -59,6 +59,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @composite("matvec")
 def _matvec(x1: Array, x2: Array) -> Array:
+    # A single vector is an operand of the product itself; several are matrices of one column.
     if np.ndim(x2) == 1:
         return matmul(x1, x2)
     rank = np.ndim(x2)
@@ -126,6 +127,8 @@ def _kron(a: Array, b: Array) -> Array:
     a = lax.expand_dims(a, range(rank - np.ndim(a)))
     b = lax.expand_dims(b, range(rank - np.ndim(b)))
     shape = tuple(n * m for n, m in zip(np.shape(a), np.shape(b), strict=True))
+    # The shapes (n1, 1, n2, 1) and (1, m1, 1, m2) broadcast to pairs of dimensions, each of which
+    # is one dimension of the result in row-major order.
     a = lax.expand_dims(a, range(1, 2 * rank, 2))
     b = lax.expand_dims(b, range(0, 2 * rank, 2))
     return lax.reshape(lax.mul(a, b), shape)

@@ -40,6 +40,7 @@ def _forward(
 ) -> Operation:
     """The method for an operator with the array on the left."""
 
+    # The path for all operands but arrays of one accepted dtype; see ``binary``.
     def with_other(x, y):
         return general(x, y) if is_arraylike(y) else _refuse(symbol, y)
 
@@ -90,6 +91,7 @@ def _rmatmul(self, other: Any, /) -> Array:
 
 def _power(self, exponent: Any, /) -> Any:
     """``x ** exponent``, a repeated product for an integer."""
+    # Not ``isinstance``, which holds for booleans.
     if type(exponent) is int and self.aval.dtype in INEXACT_DTYPES:
         return lax.integer_pow(self, exponent)
     return power(self, exponent) if is_arraylike(exponent) else _refuse("**", exponent)
@@ -118,6 +120,7 @@ for _symbol, _name, _function in (
     _methods[f"__{_name}__"] = _forward(_symbol, *general_forms[_function])
     _methods[f"__r{_name}__"] = _reflected(_symbol, *general_forms[_function])
 
+# Python asks the other operand for the mirrored comparison, so that there are no reflected ones.
 for _symbol, _name, _function in (
     ("==", "eq", "equal"),
     ("!=", "ne", "not_equal"),

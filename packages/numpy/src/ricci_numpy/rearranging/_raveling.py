@@ -40,6 +40,8 @@ class Unravel(ir.Record):
         if not self.shapes:
             return tree_unflatten(self.structure, [])
         flat_aval = ir.get_aval(flat)
+        # Leaves of one dtype are parts of a vector of any dtype, such as of cotangents or of wider
+        # floats.
         is_uniform = all(dtype == self.dtype for dtype in self.dtypes)
         if not is_uniform and flat_aval.dtype != self.dtype:
             raise TypeError(

@@ -106,6 +106,8 @@ def _average(
                 f"average: the weights have shape {weights.shape}; along the axes {axes} the array "
                 f"has {tuple(a.shape[i] for i in axes)}."
             )
+        # Weights along ``axes``, in the order in which these are given: they get the order of the
+        # array's dimensions, and dimensions of 1 for the others.
         order = sorted(range(len(axes)), key=axes.__getitem__)
         weights = lax.transpose(weights, order) if order != list(range(len(axes))) else weights
         weights = lax.reshape(weights, tuple(n if i in axes else 1 for i, n in enumerate(a.shape)))

@@ -193,6 +193,7 @@ def _cumulative(
     result = _running(name, x, axis, chosen_dtype(dtype, name), operation, promote_integers=wide)
     if not include_initial:
         return result
+    # One more element along the axis: the sum, or the product, of none.
     shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
     first = lax.full(shape, ir.exact_scalar(initial, result.dtype))
     return lax.concatenate([first, result], axis)

@@ -43,6 +43,7 @@ def index_of_extreme(
 
 
 def _index(a: Array, find: Primitive, *, axis: int | None, keepdims: bool) -> Array:
+    # Without an axis the index is that of the flattened array.
     along = a if axis is not None or a.ndim == 1 else lax.reshape(a, (a.size,))
     result = find.bind(along, axes=(axis or 0,), index_dtype=python_scalar_dtype(int))
     if not keepdims:

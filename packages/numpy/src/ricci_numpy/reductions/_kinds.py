@@ -152,6 +152,8 @@ def reduced(
 ) -> ir.Array:
     """Reduce an array that has been converted to the dtype to compute in."""
     primitive, combine, neutral, params = KINDS[kind]
+    # Masked elements become the neutral one, which leaves a reduction unchanged; so an empty
+    # selection has that as its result.
     if where is not None:
         a = select_where(where, a, promotion.strong_constant(a.dtype, neutral(a.dtype)), name)
     result = primitive.bind(a, axes=axes, **params)

@@ -145,6 +145,8 @@ def _trace_at(
 def _masked_sum(
     a: ir.Array, offset: int | ir.Array, axes: tuple[int, ...], dtype: ir.DTypeLike | None
 ) -> ir.Array:
+    # A diagonal at a traced offset has no static size: the others are set to zero instead, which
+    # does not change the sum.
     a = moveaxis(a, axes, (-2, -1))
     shape = np.shape(a)
     mask = _on_diagonal(shape[-2:], offset)
@@ -228,5 +230,6 @@ def diagflat(v: ir.ArrayLike, k: int = 0) -> ir.Array:
     i = lax.iota(INT32, count)
     rows = lax.add(i, np.int32(-k)) if k < 0 else i
     columns = lax.add(i, np.int32(max(0, k)))
+    # Positions in the flattened matrix: a scatter along one dimension.
     places = lax.add(columns, lax.mul(rows, np.int32(size)))
     return lax.reshape(at(matrix)[places].set(values), (size, size))

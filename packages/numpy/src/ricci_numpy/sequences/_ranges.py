@@ -139,6 +139,7 @@ def _count(values: dict[str, Any], scalars: dict[str, Any], dtype: np.dtype) -> 
     small = (
         not ir.is_symbolic_dim(size) and size <= _COUNTED_ON_HOST and dtype not in INEXACT_DTYPES
     )
+    # The copy to the device would be refused by a guard of transfers that the user has set.
     on_host = small and ir.has_backend() and not creation.uploads_are_guarded()
     if on_host and ir.context.trace is ir.eval_trace:
         first, distance = (int(np.asarray(strong_constant(dtype, x))) for x in (start, step))
@@ -241,6 +242,7 @@ def meshgrid(
         raise ValueError(f"meshgrid takes arrays of one dimension, got shapes {shapes}.")
     arrays = [lax.reshape(x, (1,)) if x.ndim == 0 else x for x in arrays]
     places = list(range(len(arrays)))
+    # The first array is along columns, the second along rows, as coordinates are drawn.
     if indexing == "xy" and len(arrays) > 1:
         places[:2] = 1, 0
     sizes = [0] * len(arrays)

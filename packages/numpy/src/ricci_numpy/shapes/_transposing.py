@@ -128,6 +128,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
             f"{destination}."
         )
     order = [axis for axis in range(ndim) if axis not in old]
+    # In the order of destinations, so that an insertion does not move those before it.
     for to, axis in sorted(zip(new, old, strict=True)):
         order.insert(to, axis)
     return lax.transpose(a, order)
@@ -197,6 +198,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
             f"{ndim}."
         )
     start = start + ndim if start < 0 else start
+    # ``start`` counts the dimensions before this one is taken out.
     return moveaxis(a, axis, start - 1 if start > axis else start)
 
 

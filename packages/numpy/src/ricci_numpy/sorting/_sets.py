@@ -173,6 +173,7 @@ def _gathered(
     fill = promotion.convert(fill, dtype, weak_type)
     if not np.shape(x)[0]:
         return lax.broadcast_in_dim(fill, (size,), ())
+    # There may be fewer than ``size``: the other positions are 0, and are replaced.
     places = nonzero(mask, size=size)[0]
     count = lax.reduce_sum(lax.convert_element_type(mask, promotion.INT32), (0,))
     inside = lax.lt(lax.iota(promotion.INT32, size), count)

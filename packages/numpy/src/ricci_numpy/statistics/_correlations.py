@@ -128,6 +128,7 @@ def _covariances(
     variables = [atleast_2d(x) for x in arrays]
     if not rowvar:
         pairs = zip(variables, arrays, strict=True)
+        # A vector is one variable, in rows or in columns.
         variables = [x if np.ndim(v) == 1 else transpose(x) for x, v in pairs]
     if len({x.shape[1] for x in variables}) > 1:
         sizes = " and ".join(str(x.shape[1]) for x in variables)
@@ -217,6 +218,7 @@ def _corrcoef(x: Array, y: Array | None, *, rowvar: bool, dtype: np.dtype | None
 
 def _normalized(coefficients: Array) -> Array:
     """The quotients of covariances and the products of deviations."""
+    # The coefficient of a variable with itself: 1, or NaN if it is constant.
     if not coefficients.ndim:
         return divide(coefficients, coefficients)
     deviations = sqrt(

@@ -428,6 +428,8 @@ def _histogramdd(
     columns = [lax.index_in_dim(sample, i, 1, keepdims=False) for i in builtins.range(len(bins))]
     edges = [edges_of(*each) for each in zip(columns, all_bins, ends, strict=True)]
     shape = tuple(each.shape[0] + 1 for each in edges)
+    # The number of a point's box in row-major order, one direction after the other (Horner's
+    # scheme).
     places = lax.full((sample.shape[0],), 0, np.int32)
     for column, each, size in zip(columns, edges, shape, strict=True):
         places = lax.add(lax.mul(places, np.int32(size)), bin_numbers(column, each))

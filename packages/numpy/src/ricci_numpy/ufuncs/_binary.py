@@ -101,6 +101,8 @@ def _ordering(name: str, primitive: Primitive, summary: str, example: str) -> Bi
     symbol = primitive.name
 
     def general(x, y):
+        # Promotion may change a value, as of a large integer that becomes a float: such operands
+        # are compared exactly.
         exact = compared_by_value(name, symbol, x, y)
         if exact is not None:
             return exact

@@ -51,6 +51,8 @@ def _signbit(x: ir.Array) -> ir.Array:
     if x.dtype in promotion.INTEGER_DTYPES:
         return lax.lt(x, promotion.strong_constant(x.dtype, 0))
     width = ir.itemsize_bits(x.dtype)
+    # A comparison with 0 does not see the sign of −0 or of NaN. Shifted arithmetically by all bits
+    # but one, an integer is −1 or 0.
     bits = lax.bitcast_convert_type(x, np.dtype(f"int{width}"))
     return promotion.convert(
         lax.shift_right_arithmetic(bits, promotion.strong_constant(bits.dtype, width - 1)), ir.BOOL

@@ -53,6 +53,7 @@ def clip(
 def _clip(arr: Array, *bounds: Array, lower: bool) -> Array:
     if any(x.dtype in promotion.COMPLEX_DTYPES for x in (arr, *bounds)):
         raise ValueError("clip is not defined for complex numbers: they have no order.")
+    # Of bounds that cross, the upper one wins: it comes last. A single bound may be either.
     for i, bound in enumerate(bounds):
         limit = lax.max if i == 0 and lower else lax.min
         arr = limit(*promotion.promote_args("clip", bound, arr))
@@ -111,6 +112,7 @@ def _rounded(x: Array, decimals: int) -> Array:
     if decimals == 0:
         return lax.round(x, even)
     dtype = x.dtype
+    # The power of ten, or its product with an element, may be infinite in a narrow dtype.
     if dtype.itemsize < 4:
         x = promotion.convert(x, np.dtype("float32"))
     factor = promotion.constant(x, 10.0**decimals)
