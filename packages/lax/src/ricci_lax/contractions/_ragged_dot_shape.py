@@ -121,6 +121,8 @@ def _check_ragged(lhs: ShapedArray, rhs: ShapedArray, numbers: RaggedDotDimensio
             f"{rhs_contracting} or batch {rhs_batch} dimensions of rhs. The dimension that counts "
             "the groups must be another one."
         )
+    # Groups of rows of the result are products with different matrices of rhs. Where the ragged
+    # dimension is summed over, or a batch, each group has a part of one matrix.
     is_free = ragged[0] not in (*lhs_contracting, *lhs_batch)
     if len(groups) != is_free:
         expected = "one dimension of rhs that counts the groups" if is_free else "none"
@@ -181,6 +183,7 @@ def ragged_aval(
     rhs_free = dims.rhs_free(rhs.ndim)
     sizes = [lhs.shape[d] for d in (*dims.lhs_batch, *dims.lhs_free(lhs.ndim))]
     sizes += [rhs.shape[d] for d in rhs_free]
+    # The terms of each group are a separate sum, so that the result begins with the groups.
     if dims.mode == "contracting":
         sizes.insert(0, group_sizes.shape[-1])
     return product.resized(tuple(sizes))

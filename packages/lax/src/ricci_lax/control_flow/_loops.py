@@ -231,6 +231,8 @@ def bind_scan(
     Results that the body only forwards are left out of the loop: a part of the carry that never
     changes becomes a constant, and a collected result that is a scanned slice is that array.
     """
+    # A part of the carry that the body returns unchanged is a constant of the loop, and a slice
+    # that it collects unchanged is the scanned array itself: neither is copied in each iteration.
     jaxpr, fixed, forwarded = body.jaxpr.derived(
         ("without forwarding", len(body.consts), len(carry)),
         lambda: _without_forwarding(body.jaxpr, len(body.consts), len(carry)),

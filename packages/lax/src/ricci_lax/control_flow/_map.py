@@ -60,6 +60,7 @@ def map[R](f: Callable[[Any], R], xs: ir.PyTree, *, batch_size: int | None = Non
         return run_in_python(lambda _, x: (None, f(x)), None, leaves, tree, length, False)[1]
     slices = [a.remove_dimension(0) for a in bodies.leaf_avals("map", names, leaves)]
     ir.check_distinct(f"map: {bodies.function_name(f)}", leaves, names)
+    # Traced in each call, since variables that the function refers to may have changed.
     body = bodies.trace_body("map", f, pytree.tree_flatten((xs,))[1], slices, retrace=True)
     if batch_size:
         results = _map_batches(body, leaves, length, ir.min_dim(batch_size, ir.max_dim(length, 1)))
@@ -75,6 +76,7 @@ def _map_scan(body: bodies.Body, xs: Sequence[Any], length: int) -> list[Any]:
 
 def _map_batches(body: bodies.Body, xs: Sequence[Any], length: int, size: int) -> list[Any]:
     """Map over batches of ``size`` slices in a loop, then over the remaining slices at once."""
+    # The loop has batches of one size; the slices that are left are one smaller batch.
     batches, remaining = divmod(length, size)
     whole = length - remaining
     blocks = [reshape(_rows(x, 0, whole), (batches, size, *shape_of(x)[1:])) for x in xs]

@@ -92,6 +92,7 @@ def _order(entry: tuple[int, str, ir.AbstractValue, bool]) -> int:
 
 def _origin(jaxpr: ir.Jaxpr, atom: ir.Atom, names: list[str]) -> tuple[int, str]:
     """The position of a value in a jaxpr, by which residuals are sorted, and its origin."""
+    # Positions count the arguments, then the equations; constants are before both.
     for i, (var, name) in enumerate(zip(jaxpr.invars, names, strict=True)):
         if var is atom:
             return i, f"from the argument {name}"
@@ -193,6 +194,7 @@ def _staged(fun: Callable[..., Any]) -> Callable[..., Any]:
     """The function as one staged call."""
 
     def call(*args: PyTree) -> PyTree:
+        # Without jit the function runs operation by operation, so that it can be debugged.
         if disable_jit_state.value:
             return fun(*args)
         leaves, tree = tree_flatten(args)

@@ -139,6 +139,7 @@ def flag(value: bool) -> str:
 def _layout(aval: ShapedArray, batch_rank: int, row_major: bool) -> tuple[int, ...]:
     """The layout, minor-to-major: batches row-major, matrices column-major by default."""
     rank = len(aval.shape)
+    # From the last dimension, the fastest, on. LAPACK's matrices have the rows fastest.
     order = list(range(rank - 1, -1, -1))
     if rank == batch_rank + 2 and not row_major:
         order[:2] = reversed(order[:2])
@@ -154,6 +155,8 @@ def nan_where_failed(
       info: the kernel's status, an int32 for each example.
       succeeded: the comparison of that with 0 that is true where the kernel did not fail.
     """
+    # The status is one number for each example: it is broadcast along the dimensions of the
+    # matrices.
     shape = x.shape
 
     def fill(x: ArrayLike, info: ArrayLike) -> Array:

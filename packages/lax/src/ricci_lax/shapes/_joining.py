@@ -96,6 +96,8 @@ def _lower_concatenate(
     if ctx.platform == "cpu" and dimension and len(operands) >= _MANY:
         order = [dimension, *(d for d in range(out.ndim) if d != dimension)]
 
+        # The barrier separates the transposition, which XLA would move into the concatenation
+        # again.
         def concatenate_rows(*xs: ir.Array) -> ir.Array:
             rows = concatenate_p.bind(*(transpose(x, order) for x in xs), dimension=0)
             return transpose(optimization_barrier(rows), inverse(order))

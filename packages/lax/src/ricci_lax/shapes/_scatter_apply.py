@@ -21,6 +21,7 @@ def _update_program(func: Callable[[ir.Array], ir.ArrayLike], dtype: ir.DTypeLik
     jaxpr = _update_programs.recall(func, dtype)
     if jaxpr is None:
         scalar = ir.ShapedArray((), dtype)
+        # A scatter combines an element with an update, which has no meaning here.
         jaxpr = ir.trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar])
         if not any(isinstance(const, ir.Tracer) for const in jaxpr.consts):
             _update_programs.put(func, dtype, jaxpr)
@@ -81,6 +82,7 @@ def scatter_apply(
             f"scatter_apply: func must return a scalar of the operand's dtype {dtype}, and returns "
             f"{result.str_short()}. Convert its result with astype."
         )
+    # Only their shape counts: it gives the elements that are read and written.
     updates = full(as_sizes(update_shape), 0, dtype)
     flags = indices_are_sorted, unique_indices
     return bind_scatter(

@@ -65,6 +65,7 @@ def lower_scatter(
 ) -> Value:
     """The lowering rule of all scatters; ``update_jaxpr`` combines an element with its update."""
     out, dims = ctx.out, dimension_numbers
+    # StableHLO has no scatter to a scalar.
     if not operand.shape:
         operand, indices, dims = _as_vector(ctx, operand, indices)
         out = operand.aval

@@ -63,6 +63,7 @@ def attribute(value: object) -> str:
         return hlo.element_type(value)
     if isinstance(value, np.ndarray) and value.dtype.kind != "U":
         return f"{hlo.dense(value)} : {hlo.tensor_type(ir.ShapedArray(value.shape, value.dtype))}"
+    # The number inside of ``dense<…>``, as MLIR writes it.
     if isinstance(value, int | float | np.number) and np.asarray(value).dtype.kind != "c":
         scalar = np.asarray(value)
         return f"{hlo.dense(scalar)[6:-1]} : {hlo.element_type(scalar.dtype)}"

@@ -39,6 +39,7 @@ class Interpreter:
         self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any], place: Location
     ) -> list[Any]:
         """Run an operation, stepping into its jaxprs."""
+        # References hold concrete arrays: what the rule reads and writes is computed in steps, too.
         if any(map(ir.is_reference, operands)) and primitive in ir.discharge_rules:
             return self._discharge(primitive, operands, params)
         rule = ir.step_rules.get(primitive)
@@ -49,6 +50,8 @@ class Interpreter:
         program = ir.program_rules.get(primitive)
         if program is not None:
             jaxpr, name = program(**params)
+            # A function of Ricci's, such as ``var``, is one operation to the user: its location is
+            # the call, and its steps are told apart by ``parts``.
             if _is_users(jaxpr):
                 label = f"jit({name})" if primitive is ir.staged_call.call else name
                 return self.run(jaxpr, operands, place, label)
@@ -120,6 +123,7 @@ class StepTrace(ir.Trace):
         """Run an operation at its location."""
         names, origin = ir.context.name_stack, ir.context.origin
         place = Location(origin or ir.caller_source(3)[:2], names, names)
+        # Operations that the interpreter needs for itself are not steps of the function.
         with ir.ensure_compile_time_eval():
             results = self.interpreter.apply(primitive, args, params, place)
         return results if primitive.multiple_results else results[0]
@@ -212,6 +216,8 @@ def run_in_steps(
       The arrays of the result with their paths, then those that the function stored in the user's
       objects.
     """
+    # Else the C++ dispatcher would run jitted functions that were called before, unseen by this
+    # trace.
     switched = ir.swap_staging_flag.call(True)
     try:
         with ir.preserved(fun, args, kwargs) as objects, ir.set_trace(StepTrace(interpreter)):
