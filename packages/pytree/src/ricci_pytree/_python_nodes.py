@@ -148,6 +148,7 @@ def _sequence(kind: type, label: Callable[[Any, list[str]], str]) -> NodeType:
 
 def _sorted_keys(tree: dict[Any, Any]) -> tuple[Any, ...]:
     try:
+        # Sorted, so that equal dicts have equal structures, whatever the order of insertion.
         return tuple(sorted(tree))
     except TypeError as error:
         raise ValueError(
@@ -204,6 +205,7 @@ DICT = NodeType(
 )
 
 
+# A namedtuple class needs no registration: its node type is made when one is first seen.
 @lru_cache(maxsize=1024)
 def namedtuple_node(kind: type) -> NodeType:
     """The node type of a namedtuple class: a subclass of tuple that has ``_fields``."""
@@ -236,6 +238,7 @@ def _checked_parts(kind: type, role: str, result: object) -> Parts:
             f"the {role} function of {kind.__name__} must return a pair (children, aux_data) whose "
             f"children can be iterated over, found {shorten(children)}"
         )
+    # Children may be an iterator, which can be read once only.
     return list(children), data
 
 

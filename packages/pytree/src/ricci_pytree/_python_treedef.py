@@ -33,6 +33,7 @@ class PyTreeDef:
         self._node = node
         self._data = data
         self._children = children
+        # Counted once: structures do not change, and are compared and unflattened often.
         self._num_leaves = 1 if node is None else sum([c._num_leaves for c in children])
         self._num_nodes = 1 + sum([c._num_nodes for c in children])
 
@@ -119,6 +120,7 @@ class PyTreeDef:
         if self._node is None:
             subtrees.append(tree)
             return
+        # The node alone is compared, so that the message names the first level that differs.
         problem = self._node.mismatch(self._data, len(self._children), tree)
         if problem is not None:
             raise ValueError(f"tree structures differ: {problem}.")
@@ -155,6 +157,7 @@ class PyTreeDef:
         if self._node is None:
             return f_leaf(next(leaves))
         results = tuple([child._walk(f_node, f_leaf, leaves) for child in self._children])
+        # A namedtuple's data are its class here, and nothing in ``node_data``, as in jaxlib.
         return f_node(results, self._node.one_level_data(self._node.node_data(self._data)))
 
     def from_iterable_tree(self, tree: Any, /) -> Any:
@@ -181,6 +184,7 @@ class PyTreeDef:
         node = registry.node_type(kind)
         if node is None:
             raise RuntimeError(f"{kind!r} is not registered as a tree node")
+        # The data of a dict are its keys, which jaxlib passes as a list.
         if kind is dict:
             data = tuple(data)
             if len(data) != len(children):

@@ -355,6 +355,8 @@ def register_dataclass[C: type](
 def _init_accepts(nodetype: type, names: tuple[str, ...]) -> bool:
     """Whether a class takes its fields as keywords; a dataclass's own __init__ may not."""
     code = getattr(nodetype.__init__, "__code__", None)
+    # ``dataclasses`` compiles the ``__init__`` that it generates from a string, so that it has no
+    # file.
     is_generated = code is None or code.co_filename == "<string>"
     if is_generated or not dataclasses.is_dataclass(nodetype):
         return True
@@ -369,6 +371,7 @@ def _register_without_init(
     nodetype: type, data_fields: tuple[str, ...], meta_fields: tuple[str, ...]
 ) -> None:
     """Register a dataclass whose objects are made by setting their fields."""
+    # Fields that are not registered get their defaults, as by a generated ``__init__``.
     defaults = {
         field.name: field.default
         for field in dataclasses.fields(nodetype)
@@ -380,6 +383,8 @@ def _register_without_init(
         return children, tuple(getattr(x, name) for name in meta_fields)
 
     def unflatten(data: tuple[Any, ...], children: Iterable[Any]) -> object:
+        # Neither ``__init__``, which takes other arguments, nor a frozen class's ``__setattr__``,
+        # which refuses, is called.
         x = object.__new__(nodetype)
         values = zip((*data_fields, *meta_fields), (*children, *data), strict=True)
         for name, value in {**defaults, **dict(values)}.items():
