@@ -124,6 +124,8 @@ def nesterov(step_size: Schedule, mass: float) -> _Functions:
 
     def step(i: Any, g: Any, x: Any, velocity: Any) -> Any:
         velocity = mass * velocity + g
+        # The step that the velocity would take next, from the gradient here: Nesterov's method
+        # without a gradient at another point.
         return x - size(i) * (mass * velocity + g), velocity
 
     return _accumulating(1, step)
@@ -313,6 +315,9 @@ def sm3(step_size: _StepSize, momentum: float = 0.9) -> _Functions:
     def update(i: Any, g: Any, state: Any) -> Any:
         x, velocity, bounds, shape = state
         dims = range(x.ndim)
+        # Each dimension has a bound of the sum of squares for each of its positions. An element has
+        # the least of those of its own positions, so that memory grows with the sum of the sizes,
+        # not their product.
         others = [tuple(k for k in dims if k != dim) for dim in dims] or [()]
         spread = [jnp.expand_dims(b, axes) for b, axes in zip(bounds, others, strict=True)]
         squares = reduce(jnp.minimum, spread) + jnp.square(g)

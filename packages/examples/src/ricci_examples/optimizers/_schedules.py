@@ -136,6 +136,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
         )
 
     def schedule(i: Any) -> Any:
+        # The number of boundaries that were passed is the position of the value.
         return sizes[jnp.sum(i > bounds)]
 
     return schedule

@@ -115,6 +115,8 @@ def optimizer[**P](opt_maker: Callable[P, _OneArray]) -> Callable[P, Optimizer]:
             new = _pack(
                 [update(i, g, s) for g, s in zip(gradients, _unpack(state), strict=True)], tree
             )
+            # States of a changed structure would fail later and without a name, in a loop or a
+            # jitted step.
             for before, after in zip(state.subtree_defs, new.subtree_defs, strict=True):
                 if before != after:
                     raise TypeError(
@@ -133,6 +135,8 @@ def optimizer[**P](opt_maker: Callable[P, _OneArray]) -> Callable[P, Optimizer]:
 
 def _pack(states: list[State], tree: PyTreeDef) -> OptimizerState:
     """Pack the states of arrays into the state for a pytree."""
+    # Arrays of the state are children of the pytree, the structures static data: so each array's
+    # state may be any pytree, under ``jit`` and ``pmap`` as well.
     flat = [tree_flatten(state) for state in states]
     return OptimizerState(
         tuple(leaves for leaves, _ in flat), tree, tuple(inner for _, inner in flat)

@@ -36,9 +36,12 @@ def _convolution(
     make_W = W_init or glorot_normal(filter_spec.index("I"), filter_spec.index("O"))
 
     def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        # The filter's letters are O and I for the channels, and others for its spatial dimensions,
+        # in order.
         spatial = iter(filter_shape)
         channels = {"O": out_chan, "I": input_shape[inputs_spec.index("C")]}
         W_shape = [channels[c] if c in channels else next(spatial) for c in filter_spec]
+        # A bias for each channel, which broadcasts over images and positions.
         b_shape = [out_chan if c == "C" else 1 for c in outputs_spec]
         for_W, for_b = random.split(rng)
         W, b = make_W(for_W, W_shape), b_init(for_b, b_shape)

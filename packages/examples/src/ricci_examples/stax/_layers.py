@@ -87,6 +87,7 @@ def BatchNorm(
     axes = axis if isinstance(axis, Sequence) else (axis,)
 
     def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        # Examples and positions, the axes of the statistics, share their parameters.
         shape = tuple(n for i, n in enumerate(input_shape) if i not in axes)
         for_beta, for_gamma = random.split(rng)
         beta = beta_init(for_beta, shape) if center else ()
@@ -138,6 +139,8 @@ def Dropout(rate: float, mode: Literal["train"] | str = "train") -> Layer:
             )
         if mode != "train":
             return inputs
+        # As in JAX's stax, ``rate`` is the fraction that stays. The division leaves the expected
+        # value the same.
         return jnp.where(random.bernoulli(rng, rate, inputs.shape), inputs / rate, 0)
 
     return init_fun, apply_fun

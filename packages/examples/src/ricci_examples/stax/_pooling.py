@@ -32,6 +32,7 @@ def _pooling(
       mean: whether to divide by the number of inputs in each window, without padding.
     """
     rank = len(window_shape) + 2
+    # Windows are of one element along examples and channels.
     beside = (0, rank - 1) if spec is None else tuple(sorted(map(spec.index, "NC")))
     window = _with_ones(window_shape, beside)
     steps = _with_ones(strides or (1,) * len(window_shape), beside)
@@ -48,6 +49,8 @@ def _pooling(
         out = lax.reduce_window(inputs, initial, reducer, window, steps, pads)
         if not mean:
             return out
+        # Padding does not count in a mean: each sum is divided by the number of elements in its
+        # window, which is the same for all examples and channels.
         shape = [1 if dim in beside else n for dim, n in enumerate(inputs.shape)]
         counts = lax.reduce_window(jnp.ones(shape, inputs.dtype), 0.0, lax.add, window, steps, pads)
         return out / counts
