@@ -75,6 +75,7 @@ class set_mesh:
                 "set_mesh was called inside a traced function, whose devices are those that it is "
                 "called with. Set the mesh outside."
             )
+        # In force from here on: ``set_mesh(mesh)`` is a statement as well as a context manager.
         if mesh is not None and mesh.empty:
             mesh = None
         self.prev_abstract_mesh: object = current_mesh.swap(

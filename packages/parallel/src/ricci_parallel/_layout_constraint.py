@@ -30,6 +30,7 @@ def _batch(
 
 
 def _lower(ctx: Lowering, x: Value, *, layout: Layout) -> Value:
+    # XLA lists dimensions from the fastest on.
     order = tuple(reversed(physical_layout(layout, x.aval).major_to_minor))
     (result,) = ctx.custom_call(
         "LayoutConstraint",

@@ -52,6 +52,7 @@ class PrintingTrace(ir.JaxprTrace):
             return super().text_of(tracer)
         overrides = [state(value) for state, value in self._outside]
         with ir.ensure_compile_time_eval(), overrides[0], overrides[1], overrides[2]:
+            # A new leading dimension has the values of the devices.
             stacked: Any = self._run(jaxpr)
             shards = stacked.addressable_shards
             with ir.current_mesh(None), device_mesh(None):

@@ -66,10 +66,13 @@ def shard_aval(
     outer = aval.type_sharding
     varying = named_axes_of(spec) if check_vma else ir.no_axes
     if outer is None:
+        # A shard differs from device to device along the axes that split its array.
         sharding = ir.make_type_sharding(None, ((),) * len(shape), varying)
     else:
         sharding = outer.update(
             mesh=manual_mesh(mesh, manual),
+            # What a manual axis splits is the shard itself, which is not sharded along that axis
+            # any more.
             parts=tuple(tuple(n for n in part if n not in manual) for part in outer.parts),
             varying=outer.varying | varying,
             unreduced=outer.unreduced | (spec.unreduced & manual),
@@ -96,6 +99,8 @@ def whole_aval(
     else:
         sharding = ir.make_type_sharding(
             mesh.abstract_mesh,
+            # A shard is a block of the array, and may be sharded further along other axes: these
+            # are the minor ones.
             tuple((*new, *old) for new, old in zip(parts, inner.parts, strict=True)),
             inner.varying - manual,
             (inner.unreduced - manual) | sums[0],

@@ -52,6 +52,7 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
     _check_same_types("broadcast_one_to_all", leaves, is_source)
     if not leaves:
         return in_tree
+    # All but the source send zeros, so that the sum of the rows is the source's row, to the bit.
     sent = _packed(words if is_source else list(map(np.zeros_like, words)))
     whole = np.asarray(_sum()(_by_process(sent)))
     return tree.unflatten([_like(x, b) for x, b in zip(leaves, _parted(whole, words), strict=True)])
@@ -92,6 +93,8 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
         )
     words = [_bits_of(x) for x, is_shared in zip(leaves, shared, strict=True) if not is_shared]
     _check_same_types("process_allgather", leaves, False)
+    # Values of this process become one row of a matrix; an array over several processes has all
+    # values.
     rows: list[list[np.ndarray]] = []
     if words:
         gathered = np.asarray(device_put(_by_process(_packed(words)), _replicated(_one_of_each())))
@@ -152,6 +155,7 @@ def _like(x: object, values: np.ndarray) -> Any:
 def _packed(values: Sequence[np.ndarray]) -> np.ndarray:
     """Concatenate the bits of some arrays, in words of 32 bits."""
     data = b"".join(np.ascontiguousarray(x).tobytes() for x in values)
+    # Filled up to whole words.
     return np.frombuffer(data + b"\0" * (-len(data) % 4), np.uint32)
 
 

@@ -134,6 +134,7 @@ def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
 
 def communication_of(traced: Traced) -> Communication:
     """Report the collectives in the executable of a traced call."""
+    # Only the optimized module has the collectives: the partitioner adds them.
     program = compile_with_lines(traced)
     text = program.text
     module = HloModule(text)
