@@ -191,6 +191,7 @@ def _atomic_rmw_discharge(
     (mask,), positions = optional(operands, has_mask)
     part = TransformedRef(ref, transforms, tuple(positions))
     old = part[...]
+    # Several updates of one element are all added; for the other kinds the last one counts.
     if kind == "add":
         part.addupdate(value if mask is None else jnp.where(mask, value, jnp.zeros_like(value)))
     else:

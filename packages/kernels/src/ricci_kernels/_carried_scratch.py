@@ -42,6 +42,8 @@ def _overwritten(
             _evaluate(eqn, values, known)
         elif eqn.primitive is cond_p:
             branches = eqn.params["branches"]
+            # With a known index one branch runs; else a buffer is surely overwritten if all
+            # branches do so.
             index = values[0]
             chosen = branches if index is None else [branches[_clamped(index, len(branches))]]
             ends = [
@@ -56,6 +58,8 @@ def _overwritten(
             if any(end is None for end in ends):
                 return None
             overwritten = set.intersection(*[end for end in ends if end is not None])
+        # A store without indices overwrites the whole buffer. It returns the old value, which is a
+        # read only where something uses that.
         elif eqn.primitive is swap_p and not eqn.params["transforms"]:
             if eqn.outvars[0] in used and not references <= overwritten:
                 return None

@@ -125,6 +125,7 @@ def converted(ctx: Writer, x: Value, dtype: np.dtype) -> Value:
         return x
     source, target = kind_of(old), kind_of(new)
     aval = ir.ShapedArray(x.shape, new)
+    # A scalar of 64 bits is one of 32 bits on a TPU.
     old_bits, new_bits = (32 if b == 64 else b for b in (bits_of(old), bits_of(new)))
     emit = lambda name, to=aval, attributes="": ctx.emit(name, [x], to, attributes)
     if target == "b":
@@ -195,6 +196,7 @@ def _not(ctx: Writer, x: Value, **_: object) -> Value:
         return inverted(ctx, x)
     wide = _widened(ctx, x)
     ones = ctx.full(wide.shape, -1, INT32)
+    # Types have no sign in the text: the constant serves for unsigned numbers, too.
     ones.aval = wide.aval
     return converted(ctx, ctx.emit("arith.xori", [wide, ones], wide.aval), x.dtype)
 

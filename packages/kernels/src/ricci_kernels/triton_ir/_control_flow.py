@@ -58,6 +58,8 @@ def _branch(
 
         return writer.region([], write)
 
+    # The first branch is that of a false predicate. An index below 0 takes it as well:
+    # ``lax.switch`` clamps.
     if index.element == "i1":
         is_first, following = writer.binary("arith.xori", index, writer.like(index, True)), index
     else:
@@ -180,6 +182,7 @@ def _while(writer: Writer, eqn: ir.JaxprEqn, *operands: Operand) -> list[Value]:
     if bounds is not None:
         return _for(writer, body, body_consts, carry, bounds)
 
+    # The condition and the body may have the same buffer.
     buffers = list(dict.fromkeys(_locals([*cond_consts, *body_consts])))
     count = len(carry)
 

@@ -73,6 +73,8 @@ def sorted_along(
             takes_first = writer.compare(0, *bits)
             takes_first = writer.expanded(takes_first, shape, (axis,))
             mine, theirs = [[x[k] for k in keys] for x in (current, other)]
+            # Values descend and positions ascend: which one comes first is asked in both
+            # directions, and where neither does, the lower position is first.
             if is_descending:
                 first = _precedes(writer, theirs[:-1], mine[:-1], dtypes)
                 behind = _precedes(writer, mine[:-1], theirs[:-1], dtypes)
