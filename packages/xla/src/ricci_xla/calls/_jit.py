@@ -204,6 +204,7 @@ if not TYPE_CHECKING:  # it would lose the overloads
 def _dispatched(info: JitFunction) -> Callable[..., Any]:
     """Return jaxlib's dispatcher of a jitted function."""
     arguments = info.arguments
+    # Errors about deleted arrays look for the arguments that they may have been.
     if arguments.donate_argnames:
         donating.add(info)
     across = getattr(info.in_shardings, "across", None)

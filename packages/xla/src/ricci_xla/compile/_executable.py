@@ -111,6 +111,7 @@ class Executable:
             used_arguments = [True] * len(self.in_avals)
         self.used_arguments: list[bool] = list(used_arguments)
         self.committed: bool = committed
+        # Constants are leading arguments, which the executable takes in row-major order.
         self.consts: list[ArrayImpl] = [in_layout(x, None) for x in consts]
         self.effects: frozenset[ir.Effect] = effects
         self.ordered_effects: tuple[ir.Effect, ...] = ordered_among(effects)

@@ -215,6 +215,7 @@ def holds_whole_term(sharding: Sharding) -> list[bool]:
     if not isinstance(sharding, NamedSharding):
         return [True] * num_devices(sharding)
     mesh = sharding.mesh
+    # The first device along each unreduced axis has the value, the others have zeros.
     axes = [i for i, name in enumerate(mesh.axis_names) if name in sharding.spec.unreduced]
     beyond_first = np.indices(mesh.axis_sizes)[axes].any(axis=0)
     return [not beyond for beyond in beyond_first.flat]
