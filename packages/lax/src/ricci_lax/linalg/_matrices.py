@@ -169,5 +169,6 @@ def upper_triangle(x: ArrayLike, diagonal: int = 0, index: np.dtype = _INT32) ->
     Args:
       index: the dtype that rows and columns are counted in.
     """
+    # The elements below the diagonal are those on or below the next one.
     mask = _on_or_below(x, diagonal - 1, index)
     return select_n(mask, x, _zeros(x))
