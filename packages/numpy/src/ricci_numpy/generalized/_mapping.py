@@ -105,6 +105,7 @@ def vectorize(
                 f"vectorize: argument {stray[0]!r} was passed by keyword. Pass it by position to "
                 "map over it, or name it in excluded."
             )
+        # An argument that is None is passed to the function as it is.
         absent = {i for i, x in enumerate(args) if x is None}
         if core is not None and absent - set(excluded):
             raise ValueError(f"None was passed at positions {sorted(absent)} {hint}.")

@@ -71,6 +71,7 @@ def _isin(element: Array, others: Array, *, invert: bool, method: str) -> Array:
     if not count or not np.shape(element)[0]:
         return lax.full(np.shape(element), invert, ir.BOOL)
     if method == "auto":
+        # A symbolic number of others may be small.
         many = isinstance(count, int) and count > _FEW_OTHERS
         method = "binary_search" if many else "compare_all"
     if method == "compare_all":
