@@ -36,6 +36,7 @@ def _derivative_jaxprs(
     fun, primals = function_of_operands(primitive, example, places)
     avals: list[Any] = list(map(ir.get_aval, primals))
     count = len(avals)
+    # Results of integers have tangents of dtype float0, without values: they are left out.
     smooth = [ir.issubdtype(r.dtype, np.inexact) for r in results]
 
     def push(*xs: ir.ArrayLike) -> list[ir.Array]:
@@ -131,6 +132,7 @@ def check_compiled(
     Raises:
       AssertionError: if a result differs.
     """
+    # One executable for all examples of a width: compiling each alone would take most of the time.
     for wide in (False, True):
         examples = [e for e in found if e.wide is wide]
         if examples:

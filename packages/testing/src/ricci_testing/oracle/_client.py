@@ -261,6 +261,8 @@ class Oracle:
         self.close()
 
     def _start(self, deadline: float) -> None:
+        # A process that has ended is replaced, so that one crash does not fail all requests after
+        # it.
         if self._process is not None and self._process.poll() is None:
             return
         self._stop()
@@ -281,6 +283,7 @@ class Oracle:
         assert self._process is not None and self._process.stdin is not None
         payload = pickle.dumps(messages, protocol=5)
         try:
+            # The length comes first: a pipe has no ends of messages.
             self._process.stdin.write(struct.pack("<Q", len(payload)) + payload)
             self._process.stdin.flush()
         except BrokenPipeError:
@@ -297,6 +300,8 @@ class Oracle:
         chunks: list[bytes] = []
         with selectors.DefaultSelector() as selector:
             selector.register(descriptor, selectors.EVENT_READ)
+            # A pipe gives what has arrived; waiting for the rest of the message has the same
+            # deadline.
             while count:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
                     raise self._failure("the oracle took too long")
@@ -359,6 +364,7 @@ def shared_oracle() -> Oracle:
 
 def _environment() -> dict[str, str]:
     """This process's environment without the variables that would make Ricci importable."""
+    # Ricci and JAX both add methods to jaxlib's array class, and cannot be in one process.
     dropped = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV"}
     environment = {
         name: value
