@@ -136,6 +136,8 @@ def merge_nested_ts_specs(dict1: Spec, dict2: Spec | None) -> Spec:
     """
     if dict2 is None:
         return dict1
+    # The location and the driver of the store are nested: an entry of the user's must not drop the
+    # others.
     return {**dict1, **dict2, "kvstore": {**dict1.get("kvstore", {}), **dict2.get("kvstore", {})}}
 
 
@@ -152,6 +154,7 @@ def array_metadata(driver: str, arr: Any) -> Spec:
       TypeError: for an array of an extended dtype, such as that of random keys.
       ValueError: for an unsupported driver.
     """
+    # A chunk is a device's part, so that no two processes write to the same chunk.
     chunk = [max(1, n) for n in local_shape(arr)]
     if driver == "zarr":
         return {"compressor": {"id": "zstd"}, "shape": tuple(arr.shape), "chunks": chunk}
@@ -268,6 +271,7 @@ def _split_address(path: str) -> tuple[Spec, str]:
     """Split an address into its key-value store and the path in it."""
     for prefix, driver in _REMOTE.items():
         if path.startswith(prefix):
+            # The rest of an address is a key, in which a doubled slash would count.
             bucket, _, inside = path.removeprefix(prefix).partition("/")
             return {"driver": driver, "bucket": bucket}, os.path.normpath(inside) if inside else ""
     return {"driver": "file"}, os.path.normpath(path)
@@ -362,6 +366,7 @@ def combine_kvstores(
     ts = tensorstore()
     context = context or shared_context()
     joined = ts.KvStore.open(ts.KvStore.Spec(combined_kvstore), context=context).result()
+    # All or nothing: a reader sees either no database or the whole one.
     with ts.Transaction(atomic=True) as transaction:
         for kvstore in kvstores:
             part = ts.KvStore.open(ts.KvStore.Spec(kvstore), context=context).result()

@@ -238,6 +238,7 @@ def _prefix(
     Raises:
       ValueError: if it is not a prefix.
     """
+    # Strings in place of arrays: each is one leaf, whatever the classes of the tree do with arrays.
     whole = tree.unflatten(["array"] * tree.num_leaves)
     try:
         return broadcast_prefix(prefix, whole, is_leaf)
@@ -253,6 +254,8 @@ class _Saving:
     def __init__(
         self, data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_specs: PyTree
     ):
+        # Everything that may change is read before this returns: the pytree may be modified while
+        # its arrays are written.
         self.leaves, self.tree = tree_flatten(data, is_leaf=_is_none)
         for leaf in self.leaves:
             if not (leaf is None or isinstance(leaf, Array | np.ndarray)):
@@ -287,6 +290,7 @@ def _save(saving: _Saving) -> None:
         (folder / _STRUCTURE).write_text(json.dumps(saving.record, indent=2), encoding="utf-8")
     # No process may write before the first one has emptied the folder.
     saving.barriers.wait("the folder is there")
+    # Each process writes its shards to a database of its folder; joining these copies no data.
     mine = process_index() if several else None
     arrays, specs = [], []
     for i, (leaf, user_spec) in enumerate(zip(saving.leaves, saving.specs, strict=True)):
