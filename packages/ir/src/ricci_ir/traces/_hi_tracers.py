@@ -109,6 +109,8 @@ class HiTracer(Tracer):
         return repr(self.plain)
 
     def __getattribute__(self, name: str) -> HiVal:
+        # What the type defines goes before attributes of the same name that all tracers have. The
+        # others are looked up last, by ``__getattr__``.
         aval = object.__getattribute__(self, "aval")
         defined = getattr(type(aval), name, None)
         if isinstance(defined, aval_method | aval_property):
@@ -124,6 +126,8 @@ class HiTracer(Tracer):
 
 def _operator(name: str) -> Callable[..., Any]:
     def operator(self: HiVal, *args: object) -> HiVal:
+        # Python looks operators up on the class, which is one for all types: so the class has all
+        # of them, and each asks the type.
         method = getattr(type(self.aval), f"_{name}", None)
         if method is None:
             raise TypeError(f"the type {self.aval} does not define the operator __{name}__")
@@ -233,6 +237,8 @@ class HiParts:
 
 def _join(aval: HiType, parts: Sequence[HiVal]) -> HiVal:
     parts = tuple(parts)
+    # Parts are of one kind: traced, arrays, or placeholders such as types and specs, which stay a
+    # node.
     if any(isinstance(x, Tracer) for x in parts):
         return join_parts.call(aval, parts)
     if all(hasattr(type(x), "aval") for x in parts):

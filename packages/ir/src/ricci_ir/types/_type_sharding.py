@@ -67,6 +67,7 @@ class TypeSharding:
     @property
     def sums(self) -> tuple[AxisNames, AxisNames]:
         """The ``Explicit`` axes along which it is unreduced and reduced."""
+        # Without a mesh, all axes that a type names are manual ones.
         if self.mesh is None or not (self.unreduced or self.reduced):
             return no_axes, no_axes
         explicit = frozenset(self.mesh.explicit_axes)
@@ -90,6 +91,8 @@ class TypeSharding:
 
     def cotangent(self) -> "TypeSharding":
         """The sharding of cotangents: swaps ``reduced`` and ``unreduced``."""
+        # The sum over terms is the transpose of a copy for each device: along an unreduced axis,
+        # cotangents are equal on all devices, and the other way round.
         if self.reduced == self.unreduced:
             return self
         return TypeSharding(self.mesh, self.parts, self.varying, self.reduced, self.unreduced)
@@ -307,6 +310,7 @@ def with_manual_axes(
         return make_type_sharding(
             None, ((),) * ndim, manual.varying, manual.unreduced, manual.reduced
         )
+    # Explicit axes are not among those that are replaced.
     unreduced, reduced = sharding.sums
     return sharding.update(
         varying=manual.varying,
