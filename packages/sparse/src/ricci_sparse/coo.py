@@ -116,11 +116,13 @@ def product(
 
 
 def _todense(data: Array, row: Array, col: Array, *, spinfo: COOInfo) -> Array:
+    # Elements at one position add up, and padding at positions out of bounds is dropped.
     return jnp.zeros(spinfo.shape, data.dtype).at[row, col].add(data, mode="drop")
 
 
 def _fromdense(mat: Array, *, nse: int, index_dtype: DTypeLike) -> tuple[Array, Array, Array]:
     # Fillers are indices out of bounds: padding, whose elements are read as 0.
+    # Positions that are left over lie just outside of the matrix, and read a 0.
     row, col = jnp.nonzero(mat, size=nse, fill_value=mat.shape)
     data = mat.at[row, col].get(mode="fill", fill_value=0)
     return data, row.astype(index_dtype), col.astype(index_dtype)
@@ -224,6 +226,7 @@ class COO(JAXSparse):
         dtype: DTypeLike | None = None,
         index_dtype: DTypeLike = "int32",
     ) -> Self:
+        # Diagonal k begins in column k, or for negative k in row −k, and ends at the nearer edge.
         count = max(min(N + min(k, 0), M - max(k, 0)), 0)
         positions = jnp.arange(count, dtype=index_dtype)
         parts = (jnp.ones(count, dtype), positions + max(-k, 0), positions + max(k, 0))

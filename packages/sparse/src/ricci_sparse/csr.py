@@ -98,6 +98,8 @@ class _Compressed(StoredParts):
         # Line i holds one element, in position i + k, unless that is out of bounds.
         lines, width, k = (M, N, -k) if cls._lines else (N, M, k)
         count = max(min(lines + min(k, 0), width - max(k, 0)), 0)
+        # Lines before the diagonal's first one have no element, those after its last one none any
+        # more: the starts are clipped to the stored elements.
         positions = jnp.arange(lines + 1, dtype=index_dtype) - max(-k, 0)
         indices = jnp.arange(count, dtype=index_dtype) + max(k, 0)
         parts = (jnp.ones(count, dtype), indices, jnp.clip(positions, 0, count))
@@ -193,6 +195,7 @@ class CSC(_Compressed):
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, JAXSparse):
             return matmul(self, other, csr_matvec, csr_matmat)
+        # The transposed matrix has the same parts, row by row.
         return matmul(self.transpose(), other, csr_matvec, csr_matmat, transpose=True)
 
 
