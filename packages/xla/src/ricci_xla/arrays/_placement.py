@@ -413,6 +413,7 @@ def device_put(
                 leaves, places, donated, aliased, strict=True
             ):
                 moved.append(put_leaf(leaf, place, donate=bool(donate_leaf), may_alias=alias))
+        # The leaves that were moved are those before the one that fails.
         except (TypeError, ValueError) as error:
             path, leaf = tree_flatten_with_path(x)[0][len(moved)]
             raise _named(error, path, leaf) from None

@@ -180,6 +180,7 @@ def compile_in_stages(
       options: the user's flags, for both stages.
     """
     quick = compile({**UNOPTIMIZED, **options}, False)
+    # The optimized executable is compiled by another thread, while the quick one runs.
     return quick, _background().submit(lambda: compile(options, True))
 
 
@@ -274,6 +275,8 @@ def _compile_module(
     flags = dict(options.compiler_options)
     if (
         in_stages
+        # Not where the executables of several processes or devices would have to be replaced at one
+        # moment, nor those that a bundle stores.
         and not (
             is_described(devices[0]) or len(devices) > 1 or warm_start_hooks.compile is not None
         )

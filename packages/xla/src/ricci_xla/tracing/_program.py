@@ -155,6 +155,7 @@ def check_function(fun: object) -> None:
 
 def function_name(fun: Callable[..., Any]) -> str:
     """Return the name of a function, for messages and jaxprs."""
+    # A ``partial`` has no name: its function's is shown.
     while hasattr(fun, "func") and not hasattr(fun, "__name__"):
         fun = fun.func  # pyright: ignore[reportFunctionMemberAccess]
     return str(getattr(fun, "__name__", type(fun).__name__))
