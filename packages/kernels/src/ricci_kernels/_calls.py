@@ -358,6 +358,8 @@ def _with_captured(
         )
         for a in avals
     ]
+    # They are the last inputs, so that the references of outputs and scratch buffers move behind
+    # them.
     place = mapping.num_index_operands + mapping.num_inputs
     captured_refs = [varying_ref(m.ref_aval, axes) for m in added]
     refs = [*jaxpr.in_avals[:place], *captured_refs, *jaxpr.in_avals[place:]]

@@ -85,6 +85,7 @@ def _sinh(x: ir.Array, **_: object) -> ir.Array:
 
 
 def _cosh(x: ir.Array, **_: object) -> ir.Array:
+    # Halves are taken in the exponents, as in ``_sinh``.
     a = lax.abs(x)
     return lax.exp(a - _LOG_2) + lax.exp(-a - _LOG_2)
 
@@ -149,6 +150,7 @@ def _lgamma(x: ir.Array, **_: object) -> ir.Array:
 def _digamma(x: ir.Array, **_: object) -> ir.Array:
     reflects = x < 0.5
     z = _where(reflects, -x, x - 1)
+    # The derivative of the logarithm of Lanczos's formula, and of its reflection.
     total, slope = _lanczos(z)
     t = z + 7.5
     value = lax.log(t) + slope / total - 7 / t

@@ -300,6 +300,7 @@ class Writer:
         """Broadcast a scalar, or an array of the same rank, to a shape."""
         if x.shape == shape:
             return x
+        # Masks of registers have no broadcast, so that they become integers for it.
         if x.dtype == BOOL and x.shape:
             return self.as_bool(self.broadcast(self.as_int(x), shape))
         return self.emit("vector.broadcast", [x], x.aval.resized(shape))

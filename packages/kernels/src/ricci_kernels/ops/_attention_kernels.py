@@ -189,6 +189,7 @@ class _Problem:
             pick = lambda at: [0 if one else i for one, i in zip(ones, locate(at), strict=True)]
             # The steps change the block of keys; or that of queries, and the head in its group.
             changed = {_FOLDED_KEYS: (3,), _FOLDED_QUERIES: (1, 2), _FOLDED_HEADS: (0, 1, 2, 3)}
+            # A bias with one row for all is a block that does not change with the steps.
             is_folded = any(not ones[d] for d in changed[folded])
             return Blocks((None, None, *sizes), pick, is_folded)
 

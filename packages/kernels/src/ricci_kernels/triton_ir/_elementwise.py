@@ -171,6 +171,7 @@ def _extreme(name: str) -> Operation:
 
 def _sign(writer: Writer, dtype: np.dtype, x: Value) -> Value:
     zero, one = writer.like(x, 0), writer.like(x, 1)
+    # Zero of either sign and NaN are their own sign.
     above = writer.select(compare(writer, "gt", dtype, x, zero), one, x if x.is_float else zero)
     if is_unsigned(dtype):
         return above
@@ -210,6 +211,7 @@ def _is_finite(writer: Writer, x: Value) -> Value:
 
 def _integer_pow(writer: Writer, eqn: ir.JaxprEqn, x: Value) -> Value:
     exponent = eqn.params["y"]
+    # Repeated squaring, by the binary digits of the exponent.
     result, power, count = None, x, abs(exponent)
     while count:
         if count & 1:
