@@ -117,6 +117,7 @@ def modf(x: ir.ArrayLike, /, out: None = None) -> tuple[ir.Array, ir.Array]:
 @ir.composite("modf")
 def _modf(x: ir.Array) -> tuple[ir.Array, ir.Array]:
     (x,) = promotion.promote_dtypes_inexact(x)
+    # Both parts have the sign of the number: the integral one is rounded towards zero.
     whole = select_where(lax.ge(x, promotion.constant(x, 0)), lax.floor(x), lax.ceil(x), "modf")
     return lax.sub(x, whole), whole
 
@@ -196,6 +197,7 @@ def _mantissa_and_power(x: ir.Array) -> tuple[ir.Array, ir.Array]:
     )
 
 
+# The mantissa is the number times a power of 2 that is constant between the jumps.
 @_mantissa_and_power.defjvp
 def _mantissa_and_power_jvp(
     primals: tuple[ir.Array], tangents: tuple[ir.Array]
