@@ -98,6 +98,8 @@ def _result_dtype(
 ) -> tuple[np.dtype, bool]:
     """The dtype of a product, and whether it is weak."""
     dtype, weak = lhs.dtype, lhs.weak_type and rhs.weak_type
+    # Operands of two dtypes promote by kind, then by bits, then by range: a float8 with more range
+    # wins.
     if rhs.dtype != dtype:
         dtype = max(dtype, rhs.dtype, key=_reach)
     if preferred is None:

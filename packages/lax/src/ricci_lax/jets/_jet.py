@@ -169,6 +169,7 @@ def _checked_series(
             f"jet: the series must have one length, the order, but there are {shown} terms. Fill "
             "the shorter ones with zero_term."
         )
+    # Arguments that do not move have no order: those that do must agree.
     order = next(iter(lengths.values()), 0)
     rows: list[list[Coefficient]] = []
     for i, (terms, aval) in enumerate(zip(series, avals, strict=True)):

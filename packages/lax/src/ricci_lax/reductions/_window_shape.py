@@ -27,6 +27,7 @@ def dilated_shape(shape: Sequence[int], dilation: Sequence[int]) -> tuple[int, .
 
 def strided(size: int, window: int, stride: int) -> int:
     """The number of windows that fit into a dimension."""
+    # A window that is longer than the dimension does not fit once.
     return max_dim((size - window) // stride + 1, 0)
 
 
