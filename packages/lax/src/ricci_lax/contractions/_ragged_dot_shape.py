@@ -60,6 +60,7 @@ class RaggedDims(TupleRecord):
 
     def rhs_free(self, ndim: int) -> tuple[int, ...]:
         """The dimensions of rhs that are neither contracted, nor batches, nor the groups."""
+        # ``group`` may be None, which no dimension equals.
         used = (*self.rhs_contracting, *self.rhs_batch, self.group)
         return tuple(d for d in range(ndim) if d not in used)
 

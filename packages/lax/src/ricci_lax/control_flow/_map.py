@@ -97,5 +97,6 @@ def _rows(x: ir.Array, start: int, stop: int) -> ir.Array:
 
 def _batched(body: bodies.Body, size: int) -> ir.Jaxpr:
     jaxpr, count = body.jaxpr, len(body.consts)
+    # Variables that the body closes over are shared by the slices of a batch.
     dims = (*(None,) * count, *(0,) * (len(jaxpr.invars) - count))
     return batch_jaxpr(jaxpr, Axis(size), dims, (0,) * len(jaxpr.outvars))[0]

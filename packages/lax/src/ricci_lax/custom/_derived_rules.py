@@ -105,6 +105,8 @@ class BatchedRule:
             for v, d, target in zip(values, flat_dims, [*out_dims, *out_dims], strict=True)
         ]
         out_tangents = [
+            # Zeros of float0, which were made arrays so that they could be batched, are symbolic
+            # again.
             Zero(aval)
             if type(aval := ir.get_aval(t)) is ir.ShapedArray and aval.dtype == ir.float0
             else t
@@ -206,6 +208,7 @@ class BatchedRules:
         def flat(*args):
             nonlocal log_tree
             inner = iter(args[len(residuals) :])
+            # Residuals come first; a cotangent that is a symbolic zero is not among the arrays.
             example_cts = [
                 Zero(c.aval if d is None else c.aval.remove_dimension(0)) if z else next(inner)
                 for c, z, d in zip(cts, zeros, tree.out_dims, strict=True)
@@ -281,6 +284,7 @@ class LiveRules:
     def backward(self, tree, residuals, cts, avals):
         """The cotangents; those of the other outputs are zero."""
         live_cts = iter(cts)
+        # The user's rule takes a cotangent for each output that the function has.
         every = [
             next(live_cts) if needed else Zero(tangent_aval(aval))
             for needed, aval in zip(self.needed, self.out_avals, strict=True)
@@ -325,6 +329,7 @@ def recomputable(
     @wraps(fwd)
     def forward(*args: ir.PyTree) -> tuple[ir.PyTree, ir.PyTree]:
         out, saved = rule_pair(name, "forward rule", "saved", fwd(*args))
+        # The names have the checkpoint store these arrays, and compute the rule's residuals again.
         saved = tree_map(kept_array, saved)
         again, residuals = rule_pair(name, "recomputation", "residuals", rem(saved, *args))
         return substituted(name, out, again), residuals

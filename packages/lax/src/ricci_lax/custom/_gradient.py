@@ -136,6 +136,8 @@ def custom_gradient(
         if hasattr(fun, attribute):
             setattr(value, attribute, getattr(fun, attribute))
 
+    # The rule closes over values of its call. Traced at once, it is a jaxpr with these as
+    # constants, which are the residuals: it can be stored, and called under other transformations.
     def traced_rule(rule: Callable[..., Any], out: ir.PyTree, args: tuple[Any, ...]) -> _Traced:
         """The rule as a function of the leaves of the cotangent."""
         leaves, out_tree = pytree.tree_flatten(out)
@@ -302,6 +304,7 @@ def closure_convert(fun: Callable, *example_args: ir.PyTree) -> tuple[Callable, 
 
 def may_be_differentiated(x: object) -> bool:
     """Whether an array that a function closes over may have a tangent in some enclosing trace."""
+    # Below a batch there may be a tracer of a derivative.
     while isinstance(x, BatchTracer):
         x = x.value
     return isinstance(x, ir.Tracer) and ir.issubdtype(x.dtype, np.inexact)

@@ -170,6 +170,7 @@ def jacrev[**P](
         axis = Axis(_total(out_avals))
         values, dims = batch_flat(pulled, axis, basis, [0] * len(basis))
         moved = [
+            # Integer arguments, which ``allow_int`` permits, have cotangents without values.
             None if _is_float0(v) else batched_at(v, d, axis, 0)
             for v, d in zip(values, dims, strict=True)
         ]
@@ -406,6 +407,8 @@ def _total(avals: Sequence[Any]) -> int:
 def _standard_basis(avals: Sequence[Any]) -> list[Any]:
     """The standard basis of arrays of the given types: one unit vector for each index of axis 0."""
     size = _total(avals)
+    # One matrix in the promoted dtype, cut into columns for each array: one constant for all of
+    # them.
     dtype = ir.result_type(*avals)
     row, column = (broadcasted_iota(np.int32, (size, size), axis) for axis in (0, 1))
     # The rows are the unit vectors of all arrays, concatenated; each array has its columns of them.

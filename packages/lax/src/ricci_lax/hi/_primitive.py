@@ -215,6 +215,8 @@ class HiPrim:
 def _recording_trace(leaves: Sequence[ir.PyTree]) -> ir.JaxprTrace | None:
     """The trace that will record an operation in a jaxpr, if one will."""
     trace: ir.PyTree = ir.context.trace
+    # From the innermost trace outwards: one to which an argument belongs applies its own rule
+    # instead.
     while trace is not ir.eval_trace and not isinstance(trace, ir.JaxprTrace):
         if any(isinstance(x, ir.Tracer) and x._trace is trace for x in leaves):
             return None
@@ -246,6 +248,8 @@ class _Mapped(HiPrim):
         prim: HiPrim = self.params["prim"]
         dims = self.params["in_dims"]
         run = lambda primals, tangents: prim.jvp(primals, tangents)
+        # ``vmap`` maps arrays only: symbolic zeros become arrays before, for the user's rule to be
+        # mapped.
         filled = pytree.tree_map(ad.instantiate, tangents, is_leaf=_is_zero)
         tree = pytree.treedef_tuple((prim.out_tree, prim.out_tree))
         return self._map(run, tree, (primals, filled), (dims, dims))
@@ -295,6 +299,8 @@ def _linearize(tape: ad.Tape, primals, tangents, *, _prim: HiPrim):
     nonzeros = _prim.in_tree.unflatten([not _is_zero(t) for t in tangents])
     unflatten = _prim.in_tree.unflatten
     primals = list(map(ir.with_methods, primals))
+    # A backward rule of the user's has precedence, then a linearization, then forward mode, whose
+    # tangents the tape records.
     if _overrides(_prim, "vjp_fwd"):
         out, res = _prim.vjp_fwd(nonzeros, *unflatten(primals))
         results = _plain(_prim.out_tree.flatten_up_to(out))
@@ -320,6 +326,7 @@ def _record(
 ) -> list[ir.PyTree]:
     """Record the tangents of a result of which only the backward rule is known."""
     leaves, tree = pytree.tree_flatten(res)
+    # Residuals that are not arrays are parameters of the recorded operation.
     is_array = [isinstance(x, ir.Array) or type(x) in ir.hi_values.rules for x in leaves]
     arrays = [x for x, flag in zip(leaves, is_array, strict=True) if flag]
     # ``linearize`` computes the tangents forwards, from the primals.
@@ -390,6 +397,7 @@ def _dead_code(needed: list[bool], eqn: ir.JaxprEqn) -> tuple[Sequence[bool], ir
             f"of them, but {smaller} has {len(smaller.in_avals_flat)} and "
             f"{len(smaller.out_avals_flat)}."
         )
+    # Results that are produced though nothing uses them have a variable that drops them.
     outvars = [
         var if need else ir.DropVar(var.aval)
         for var, need, stay in zip(eqn.outvars, needed, stays, strict=True)

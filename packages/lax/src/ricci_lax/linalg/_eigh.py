@@ -150,6 +150,8 @@ def _eigh_jvp(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, al
             f"subset_by_index={subset_by_index}, a part of them. Leave it out and take part of the "
             "results."
         )
+    # The kernel reads one triangle. The derivative is that of the decomposition of a Hermitian
+    # matrix, in which the other triangle follows.
     v, w = eigh_p.bind(_half_sum_with_adjoint(x), **params)
     matmul = lambda a, b: product(a, b, precision=Precision.HIGHEST)
     # The diagonal of Vᴴ dV, imaginary, is a change of phase that the equations leave free; it is

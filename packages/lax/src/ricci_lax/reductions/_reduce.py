@@ -56,6 +56,7 @@ def is_identity(x: ArrayLike, identity: Callable[..., ArrayLike], dtype: DTypeLi
 
     Infinity counts as the highest or lowest number of dtypes that lack it.
     """
+    # An infinity of any dtype bounds all numbers, also of a dtype with a finite lowest value.
     infinite = {axis_reductions.lowest: -np.inf, axis_reductions.highest: np.inf}.get(identity)
     if infinite is not None and is_known_value(x, infinite):
         return True
@@ -83,6 +84,7 @@ def trace_computation(
             )
         return leaves
 
+    # The computation is applied to its own results, whose types are not weak.
     scalars = [aval.strip_weak_type() for aval in avals]
     jaxpr = ir.trace_to_jaxpr(flat, [*scalars, *scalars], ir.DebugInfo(name, "computation"))
     if ir.closes_over_tracers(jaxpr):

@@ -182,6 +182,7 @@ def check_batching(
 
 def comparable_indices(ctx: Lowering, indices: Value) -> Value:
     """Indices in a type wide enough that comparing them with bounds is safe."""
+    # A bound of a large array does not fit a narrow type, in which it would wrap around.
     if indices.dtype.itemsize >= 4:
         return indices
     out = indices.aval.update(dtype=np.dtype("int32"))
