@@ -282,6 +282,7 @@ class BufferedRef:
         """The part of the array that is the block at a position in the grid."""
         index: Any = self.compute_index(*grid_indices)
         places = index if isinstance(index, list | tuple) else (index,)
+        # A squeezed dimension is indexed by a number, which removes it from the part.
         return tuple(
             [
                 place if _is_squeezed(dim) else Window(place * _size(dim), _size(dim))

@@ -90,6 +90,7 @@ def loop(
 
     def decorate(fun: Callable[..., Any]) -> Any:
         count = cdiv(upper - lower, step)
+        # The counter itself, without arithmetic that has no effect.
         is_plain = all(isinstance(x, int) for x in (lower, step)) and (lower, step) == (0, 1)
 
         def body(k: Any, carry: Any) -> Any:

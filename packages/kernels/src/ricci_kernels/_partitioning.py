@@ -160,6 +160,7 @@ def call_on_device(
       parts: the number of devices along each of them.
     """
     mapping: GridMapping = params["grid_mapping"]
+    # Axes of dynamic sizes are never among those that can be sharded.
     counts = {axis: (mapping.grid[axis] or 0) // parts.get(axis, 1) for axis in partition.axes}
     refs = [
         ir.AbstractRef(ir.ShapedArray((counts[a],), np.dtype("int32")), MemorySpace.DEFAULT)
@@ -342,6 +343,8 @@ class _PartitionedCall:
         """The jaxpr of one device, and the shardings of its operands and results."""
         counts = {axis: prod(axis_sizes[n] for n in names) for axis, names in axes.items()}
         local = call_on_device(self.params, self.partition, counts)
+        # The shapes and the axes of the results follow those of the operands, and are not needed
+        # here.
         rows = zip(self.operands, self.shapes, self.dims, strict=False)
         avals = [ir.ShapedArray(_shard_shape(n, dims, counts), x.dtype) for x, n, dims in rows]
         run = lambda *args: self.primitive.bind(*args, **local)

@@ -153,6 +153,7 @@ def module_text(call: KernelCall, options: CompilerParams) -> str:
         if is_windowed(m):
             symbol = f"transform_{i}"
             functions.append(_index_map(symbol, m, len(grid), len(call.grid), scalars))
+            # With one buffer, a block is fetched after the computation with the one before it.
             if buffer_count(m, call.num_steps if call.grid else 1) == 1:
                 fields.append("pipeline_mode = #tpu.pipeline_mode<synchronous>")
             fields.append(f"transform_indices = @{symbol}")

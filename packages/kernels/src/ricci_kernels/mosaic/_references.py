@@ -77,6 +77,7 @@ def view_of(ctx: Writer, ref: Reference, forms: Forms, operands: Sequence[Value]
                     "ref[pl.ds(i, 1)], or use jnp.take_along_axis on the value."
                 )
             start: Any = next(positions) if part.start is None else part.start
+            # A static index may count from the end.
             if isinstance(start, int) and start < 0:
                 start += sizes[d]
             # An index into a view with a step counts in steps of the buffer.

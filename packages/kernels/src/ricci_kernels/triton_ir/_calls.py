@@ -155,6 +155,7 @@ def kernel_text(call: KernelCall) -> str:
         _whole(pointer, aval, f"scalars[{i}]")
         for i, (pointer, aval) in enumerate(zip(pointers, scalars, strict=False))
     ]
+    # An input may be written where an output has its buffer.
     aliased = {operand - len(scalars) for operand, _ in call.aliases}
     first_out = call.mapping.num_inputs
     references = [
@@ -242,6 +243,7 @@ def _block(
         zip(numbers, mapping.sizes, strides_of(shape), strict=True)
     ):
         dim, length = mapping.block_shape[i], shape[i]
+        # Most blocks begin at 0 along most dimensions: no arithmetic is written for these.
         out = map_jaxpr.outvars[i]
         is_first = type(out) is ir.Literal and int(out.val) == 0  # pyright: ignore
         low, high = dim.padding if isinstance(dim, Element) else (0, 0)
