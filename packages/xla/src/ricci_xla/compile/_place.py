@@ -255,6 +255,7 @@ def _place_results(
     for aval, sharding, layout, is_on_host in zip(
         jaxpr.out_avals, shardings, layouts, left_on_host, strict=True
     ):
+        # Along Explicit axes alone, a type determines the sharding of its arrays.
         if sharding is None and typed_mesh is not None:
             sharding = typed_sharding(aval, typed_mesh)
             if sharding is not None and is_on_host:

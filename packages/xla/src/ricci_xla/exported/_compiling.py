@@ -135,6 +135,8 @@ class ExportedProgram:
         body = hlo.Lowering(module, [0])
         kept_args, index = record.kept_args, None
         if len(record.platforms) > 1:
+            # Without the check of platforms another one may be compiled for; it gets the first
+            # one's module.
             is_listed = self._platform in record.platforms
             index = record.platforms.index(self._platform) if is_listed else 0
         specified, fixed = (

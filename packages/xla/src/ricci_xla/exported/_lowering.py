@@ -108,6 +108,7 @@ def lower_for_export(
     effects = program.jaxpr.effects
     text = lowered.text
     if len(platforms) > 1:
+        # On one device, ordered effects have tokens ahead of the operands and the results.
         tokens = len(ordered_among(effects)) if len(placement.devices) == 1 else 0
         text = for_platforms(
             {platform: each.text for platform, each in by_platform.items()},

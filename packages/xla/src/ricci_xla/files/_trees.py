@@ -100,6 +100,7 @@ def encode_tree(tree: PyTreeDef, forms: NodeForms) -> TreeRecord:
         written.
     """
     node = tree.node_data()
+    # A leaf has no node, and its record no name.
     if node is None:
         return TreeRecord()
     kind, data = node

@@ -145,6 +145,7 @@ def decode_executable(record: ExecutableRecord, devices: Sequence[Device]) -> Ex
         )
     except JaxRuntimeError as error:
         raise files.FileError(f"the runtime cannot load {record.name}: {error}") from error
+    # The runtime does not check these numbers: a record that contradicts itself would crash it.
     counts = len(record.in_types), len(record.in_shardings), len(record.kept_args)
     if len(set(counts)) != 1 or len(record.out_types) != len(record.out_shardings):
         raise files.FileError(

@@ -174,6 +174,8 @@ class Autotuned[**P, R]:
         if place.is_described:
             return Trial(options, transfers=candidate.use.transfers if candidate.use else 0)
         args, kwargs = place.arrays()
+        # The least of several times: whatever else the machine does makes a run longer, never
+        # shorter.
         least = float("inf")
         for turn in range(self.repeats + 1):
             start = perf_counter()
