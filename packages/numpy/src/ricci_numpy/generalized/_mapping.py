@@ -184,6 +184,7 @@ def _checked(
             )
         if len(results) != len(outputs):
             raise TypeError(f"expected {len(outputs)} results, got {len(results)} {hint}.")
+        # Core dimensions that only results have must agree among these.
         all_sizes = dict(sizes)
         for result, names in zip(results, outputs, strict=True):
             # Instances of a class that is a pytree have the shape that they say.

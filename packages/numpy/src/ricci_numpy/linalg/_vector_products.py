@@ -189,6 +189,7 @@ def _cross(a: Array, b: Array, *, axisa: int, axisb: int, axisc: int) -> Array:
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     lead = broadcast_shape("cross", (*np.shape(a)[:-1], 1), (*np.shape(b)[:-1], 1))[:-1]
     x, y = _components(a, lead), _components(b, lead)
+    # Component i is x_j y_k − x_k y_j, where j and k follow i cyclically.
     parts = [lax.sub(lax.mul(x[i], y[j]), lax.mul(x[j], y[i])) for i, j in ((1, 2), (2, 0), (0, 1))]
     product = lax.concatenate([lax.expand_dims(part, (0,)) for part in parts], 0)
     return moveaxis(convert(product, product.dtype), 0, axisc)

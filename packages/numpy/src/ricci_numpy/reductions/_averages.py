@@ -113,5 +113,6 @@ def _average(
         weights = lax.reshape(weights, tuple(n if i in axes else 1 for i, n in enumerate(a.shape)))
     total = sum(weights, axes, None, None, keepdims)
     products = sum(lax.mul(a, weights), axes, None, None, keepdims)
+    # Weights along some axes have one total for all of the means.
     total = broadcast(total, products.shape)
     return lax.div(products, total), total

@@ -75,6 +75,8 @@ def sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
     """The dtype of a sum or product: at least the default int for booleans and integers."""
     if dtype == ir.BOOL:
         return ir.python_scalar_dtype(int) if promote_integers else promotion.INT32
+    # As in NumPy, short integers are added in the default width, those without a sign in one
+    # without.
     if promote_integers and dtype not in promotion.INEXACT_DTYPES:
         default = ir.python_scalar_dtype(int)
         if ir.issubdtype(dtype, np.unsignedinteger):
