@@ -106,6 +106,7 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
             results.append(_whole(leaf))
             continue
         i = next(indices)
+        # Tiled, the values are joined along their leading axis, which scalars do not have.
         join = np.concatenate if tiled and np.ndim(leaf) else np.stack
         results.append(_like(leaf, join([row[i] for row in rows])))
     return tree.unflatten(results)

@@ -62,6 +62,8 @@ class Communication(Sequence[Collective]):
     @property
     def kinds(self) -> Counter[str]:
         """The number of collectives in the module by kind; merged ones count once."""
+        # Several rows may be of one instruction, which XLA has merged of the collectives of several
+        # lines.
         return Counter(kind for kind, _ in {(row.kind, row.instruction) for row in self.rows})
 
     @property
