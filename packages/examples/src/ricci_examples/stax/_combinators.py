@@ -66,6 +66,7 @@ def serial(*layers: Layer) -> Layer:
         return input_shape, params
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        # Layers that draw numbers, as dropout does, get a key each.
         keys = _keys(kwargs.pop("rng", None), len(layers))
         for apply, layer_params, key in zip(apply_funs, params, keys, strict=True):
             inputs = apply(layer_params, inputs, rng=key, **kwargs)
@@ -132,6 +133,7 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     """
 
     def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+        # The layer is made again in each call: its functions depend on the shape alone.
         return make_layer(input_shape)[0](rng, input_shape)
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
