@@ -50,6 +50,7 @@ class FlatFunction:
         if self.has_aux:
             out, aux = ir.check_pair(out, "With has_aux=True, the function", "(output, aux)")
         leaves, self.out_tree = pytree.tree_flatten(out)
+        # This raises an error for a leaf that is not an array.
         for leaf in leaves:
             ir.get_aval(leaf)
         return leaves if self.aux is None else [*leaves, *self.aux.take(aux)]
@@ -58,6 +59,7 @@ class FlatFunction:
         """Return the leaves of the output, and a tuple of the auxiliary data, if any."""
         if self.aux is None:
             return list(flat), ()
+        # The tracers of the auxiliary data come after the leaves of the output.
         count = len(flat) - self.aux.count
         return list(flat[:count]), (self.aux.filled(list(flat[count:])),)
 
@@ -176,6 +178,7 @@ def jvp(
     ]
     results, out_tangents = jvp_flat(flat, leaves, in_tangents)
     results, aux = flat.split_aux(results)
+    # Tangents of the auxiliary data are dropped.
     out_tangents = [as_value(with_float0(t)) for t in out_tangents[: len(results)]]
     value = pytree.tree_unflatten(flat.out_tree, map(as_value, results))
     tangent = pytree.tree_unflatten(flat.out_tree, out_tangents)
@@ -311,12 +314,14 @@ def _linearized(
     flat = FlatFunction(fun, tree, has_aux)
     in_avals: tuple[Any, ...] = tuple(map(ir.get_aval, leaves))
     smooth = tuple(map(has_tangent, in_avals))
+    # An argument whose tangent the caller promises to be zero is not differentiated.
     if in_nzs is not None:
         flags = pytree.flatten_axes(f"{transform} in_nzs", tree, in_nzs)
         smooth = tuple(s and bool(flag) for s, flag in zip(smooth, flags, strict=True))
     tape, in_tangents, results, out_tangents = linearize_function(flat, leaves, smooth)
     results, aux = flat.split_aux(results)
     out_vars = tuple(None if type(t) is Zero else t.atom for t in out_tangents[: len(results)])
+    # Equations that no output depends on, such as those of auxiliary data alone, are dropped.
     eqns = ir.live_equations(tape.eqns, [v for v in out_vars if v is not None])
     tangents = Tangents(tuple(t.atom for t in in_tangents), out_vars)
     out_avals: tuple[Any, ...] = tuple(map(ir.get_aval, results))
@@ -366,6 +371,7 @@ def linear_transpose(
     results: list[ir.ShapedArray] = [v.aval for v in jaxpr.outvars]
     _check_linear_dtypes([a.dtype for a in avals], [r.dtype for r in results])  # pyright: ignore
     closed = ir.convert_constvars(jaxpr)
+    # Arrays that the function closes over are coefficients, and have no cotangents.
     linear = [False] * len(jaxpr.consts) + [True] * len(avals)
 
     @ir.api_boundary
@@ -382,12 +388,14 @@ def linear_transpose(
         cts = transpose_flat(closed, linear, [*consts, *[None] * len(avals)], out_cts)
         return pytree.tree_unflatten(tree, [as_value(reduced(with_float0(c), axes)) for c in cts])
 
+    # With the constants as its leaves, the transpose is a pytree that transformations accept.
     return pytree.Partial(transposed, jaxpr.consts)
 
 
 def _check_linear_dtypes(arguments: Sequence[Any], results: Sequence[Any]) -> None:
     """Raise ``TypeError`` unless a linear function can map these dtypes to those of its results."""
     dtypes = [*arguments, *results]
+    # Between integers and floating-point numbers there are only conversions, which round.
     if all(d == ir.float0 or ir.issubdtype(d, np.inexact) for d in dtypes):
         return
     if all(ir.issubdtype(d, np.integer) for d in dtypes):

@@ -277,6 +277,7 @@ def value_and_grad(
             if has_aux:
                 out, aux = _check_pair(out, fun)
             out_leaves, out_tree = tree_flatten(out)
+            # A value with an ``aval`` is an array or a tracer, and needs no check.
             if out_leaves and not hasattr(out_leaves[0], "aval"):
                 _check_output(out_leaves[0], fun)
             if len(out_leaves) != 1 or out is not out_leaves[0]:
@@ -361,6 +362,7 @@ class _Paths:
         fun, args, kwargs, indices = self.parts
         names = [argument_paths((args[p],), {}, None) for p in indices]
         full = argument_paths(args, {}, fun)
+        # A leaf's path among those of all arguments follows from the number of leaves ahead of it.
         starts = [sum(len(tree_flatten(a)[0]) for a in args[:p]) for p in indices]
         flat = [
             full[s + i] for s, group in zip(starts, names, strict=True) for i in range(len(group))
