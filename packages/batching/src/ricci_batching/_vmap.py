@@ -114,6 +114,7 @@ def vmap[**P, R](
             )
         is_leaf = is_vmappable if vmappable_classes else None
         leaves, tree = pytree.tree_flatten((args, kwargs), is_leaf)
+        # Keyword arguments are always mapped along their first axis.
         if kwargs or isinstance(in_axes, tuple):
             try:
                 specs = pytree.flatten_prefix("vmap in_axes", tree, (in_axes, 0), is_axis)
@@ -186,6 +187,7 @@ def _with_names(error: ValueError, fun: Callable[..., Any]) -> ValueError:
 
 def _note_vmap(error: Exception, fun: Callable[..., Any]) -> None:
     """Add a note to an error about shapes: these are the shapes of one example of a vmap."""
+    # The innermost ``vmap`` adds its note first; those around it do not repeat it.
     noted = any("under vmap" in note for note in getattr(error, "__notes__", ()))
     if not noted and str(error).endswith(ir.error_link("shapes")):
         name = getattr(fun, "__name__", type(fun).__name__)
