@@ -22,6 +22,7 @@ def public_names(namespace: Mapping[str, Any], others: Iterable[str] = ()) -> li
 
     def is_public(name: str, value: object) -> bool:
         if name.startswith("_"):
+            # As in any module, ``dir`` also lists ``__name__``, ``__doc__``, and the like.
             return name.startswith("__")
         return name in listed or (
             isinstance(value, ModuleType) and value.__name__.startswith(inside)
@@ -85,8 +86,10 @@ def _name_publicly(cls: type, module: str, package: str) -> None:
     """
     current = cls.__module__
     root = current.partition(".")[0]
+    # A class of another library is not this one's to name, though it exports it too.
     if root != package and not (package == "ricci" and root.startswith("ricci")):
         return
+    # A private name, another package's, or a deeper one is replaced: users import the outermost.
     if "._" in current or root != package or current.count(".") > module.count("."):
         _defining_modules.setdefault(id(cls), current)
         cls.__module__ = module
@@ -112,6 +115,7 @@ def lazy_names(
         value = import_module(path, module)
         if attribute:
             value = getattr(value, attribute)
+        # The next access reads the module's own dictionary, and does not call this.
         namespace[name] = value
         return value
 

@@ -145,6 +145,7 @@ class observing(ContextBlock):
 
     def __enter__(self) -> None:
         self._enter((context.observers, context.temporary_caches))
+        # A new tuple: the earlier one, which the end of the block restores, does not change.
         context.observers = (*context.observers, self.observer)
         if self.anew:
             context.temporary_caches = {}
@@ -185,6 +186,7 @@ def exempt_from_retracing(table: Cache[Any, Any]) -> None:
     """Exempt a cache from the retracing that an observer asked for: it is used as usual."""
     temporary = context.temporary_caches
     if temporary is not None:
+        # ``active_cache`` returns the table that is listed here: for this one, itself.
         temporary[id(table)] = table, table
 
 

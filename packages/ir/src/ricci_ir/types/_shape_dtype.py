@@ -94,11 +94,13 @@ class ShapeDtypeStruct:
                 f"ShapeDtypeStruct: {sharding} leaves the layout to the compiler, but this "
                 "describes one array. Give it to jit, as in_shardings."
             )
+        # A format has a layout and a sharding; ``sharding`` is the latter alone.
         object.__setattr__(self, "_format", None if layout is None else sharding)
         if hasattr(sharding, "layout"):
             sharding = sharding.sharding
         if sharding is not None:
             sharding = sharding_of_spec.call(sharding)
+        # A shorter one is valid: the dimensions that it does not mention are not sharded.
         if len(spec := getattr(sharding, "spec", ())) > len(shape):
             raise ValueError(
                 f"ShapeDtypeStruct: {spec} is too long for an array of {len(shape)} "
@@ -124,6 +126,8 @@ class ShapeDtypeStruct:
             committed = getattr(x, "committed", True)
         except ConcretizationTypeError:  # a tracer
             return described_type(aval)
+        # Where an uncommitted array is does not matter: operations move it to other arguments'
+        # devices.
         sharding = getattr(x, "sharding", None) if committed else None
         return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
@@ -242,6 +246,7 @@ def _struct_aval(x: ShapeDtypeStruct) -> AbstractValue:
     aval = ShapedArray(x.shape, dtype, x.weak_type)
     if x.sharding is not None and read_sharding.provider is not None:
         aval = aval.with_sharding(read_sharding.call(aval.ndim, x.sharding))
+    # A reference has no weak type: its memory has one dtype, whatever is written to it.
     return AbstractRef(aval.strip_weak_type(), x._memory_space) if x.is_ref else aval
 
 
