@@ -14,6 +14,7 @@ from ricci import Array
 from ricci.typing import ArrayLike, DTypeLike
 from ricci_kernels import ops
 
+# Finite, so that the difference of two masked scores is 0, and not NaN.
 DEFAULT_MASK_VALUE: float = -0.7 * 3.4028234663852886e38
 
 type Tiling = tuple[int, int, int] | Callable[..., tuple[int, int, int] | None] | None
