@@ -143,9 +143,12 @@ def _bind_bounded(
 
         return goes_on, step, (np.int32(0), list(remaining))
 
+    # Without derivatives the loop ends when its condition is false.
     def counted(*args: Any) -> list[Any]:
         return while_loop(*split(args))[1]
 
+    # A scan has a derivative in reverse, and always takes ``max_steps`` steps: those after the end
+    # return the state as it is.
     def scanned(*args: Any) -> list[Any]:
         goes_on, step, start = split(args)
         advance = lambda state, _: (cond(goes_on(state), step, lambda same: same, state), None)

@@ -114,6 +114,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
 def _share(larger: ArrayLike, same: ArrayLike, like: ArrayLike) -> Array:
     """The factor of an operand's tangent: 1 where it is the result, 1/2 where both operands are."""
+    # At a tie both operands share the derivative, so that ``max(x, x)`` has that of ``x``.
     one, none, half = (factories.filled_like(like, value, weak=False) for value in (1, 0, 0.5))
     return select_n(larger, select_n(same, none, half), one)
 
