@@ -166,6 +166,7 @@ def swap_lstm_gates(
     pieces: list[Array] = []
     for _, values in _split(weights, input_size, hidden_size, num_layers, bidirectional):
         first, second, third, fourth = jnp.split(values, 4)
+        # cuDNN's order is input, forget, cell, output; MIOpen has the last two the other way round.
         pieces += [first, second, fourth, third]
     return jnp.concatenate(pieces)
 
@@ -438,6 +439,7 @@ def _direction(
 
 
 def _dropout(outputs: Array, layer: int, rate: float) -> Array:
+    # A constant key for each layer: the forward and the backward pass draw the same mask.
     mask = bernoulli(fold_in(key(0), layer), 1.0 - rate, outputs.shape)
     return jnp.where(mask, outputs / (1.0 - rate), jnp.zeros_like(outputs))
 
