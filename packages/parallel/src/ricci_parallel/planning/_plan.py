@@ -76,6 +76,7 @@ class StepTime:
     @property
     def serial(self) -> float:
         """The time if computation and communication do not overlap."""
+        # A kernel reads and writes memory while it computes, however collectives are scheduled.
         return max(self.compute, self.memory) + self.communication
 
 
@@ -185,6 +186,7 @@ def _by_argument(owners: Sequence[Owner]) -> list[Owner]:
     """Merge the owners that are leaves of one argument."""
     merged: dict[object, Owner] = {}
     for owner in owners:
+        # The leaves of one argument, such as a model's parameters, are one row of the report.
         whole = _LEAF.sub("", owner.name)
         key = whole if owner.kind == "argument" else owner
         first = merged.get(key)
@@ -295,6 +297,7 @@ def plan(f: Callable[..., Any], *args: object, topology: Topology = None, **kwar
         raise TypeError(f"plan expects a function, got {f!r:.60} of type {type(f).__name__}.")
     if isinstance(topology, str):
         topology = xla.get_topology_desc(topology)
+    # On one device the sharding of an argument is known; on several it is the user's to choose.
     if topology is not None and len(topology.devices) == 1:
         args, kwargs = _on_device((args, kwargs), topology.devices[0])
     traced = xla.trace_call(f, args, kwargs)
@@ -318,6 +321,7 @@ def _read(program: xla.LocatedProgram, name: str) -> Plan:
     memory = entry_memory(module, on_chip)
     cost = program.executable.cost_analysis()
     work = work_of(module, sources.trips, on_chip)
+    # A negative number is a count that XLA does not know.
     flops = max(0.0, cost.get("flops", 0.0))
     seconds = cost.get("optimal_seconds", 0.0)
     traffic = _traffic(report, chip, program.meshes)
@@ -340,6 +344,7 @@ def _read(program: xla.LocatedProgram, name: str) -> Plan:
         else StepTime(
             (flops + work.extra_flops) / chip.flops,
             work.bytes / chip.memory_bandwidth,
+            # Collectives are taken to run one after another: along different axes they may overlap.
             sum(row.seconds or 0 for row in traffic),
         ),
         unknown_loops=work.unknown_loops,
@@ -407,8 +412,10 @@ def _traffic(
         sent = sum(row.bytes for row in rows)
         seconds = None
         if chip is not None:
+            # A ring along an axis of the torus sends in both directions.
             links = min(chip.links, 2 * _torus_axes(axes, meshes))
             seconds = sent / (chip.link_bandwidth * links)
+        # Rows of one instruction run together, and are counted once.
         runs = {row.instruction: row.times or 1 for row in rows}
         traffic.append(Traffic(kind, axes, sum(runs.values()), sent, seconds))
     return tuple(sorted(traffic, key=lambda row: -row.bytes))
@@ -419,6 +426,7 @@ def _torus_axes(axes: tuple[Hashable, ...] | None, meshes: Sequence[xla.Mesh]) -
     for mesh in meshes:
         if axes is None or not set(axes) <= set(mesh.axis_names):
             continue
+        # One group of the devices that communicate: those that differ in these axes alone.
         inside = tuple(slice(None) if name in axes else 0 for name in mesh.axis_names)
         group = np.atleast_1d(mesh.devices[inside]).ravel()
         places = [tuple(getattr(device, "coords", ())) for device in group]
