@@ -69,6 +69,7 @@ class KeyArray(_Keys):
         self._impl = impl
         self._base_array = words
         self._uses = None
+        # The last dimensions of the words are those of one key.
         shape = words.shape[: words.ndim - len(impl.key_shape)]
         words_aval = ir.get_aval(words)
         sharding = words_aval.type_sharding
@@ -260,6 +261,8 @@ class KeyArray(_Keys):
 
     def _index_of_words(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
         """The index of the words that corresponds to an index of keys."""
+        # An ellipsis would take the dimensions of the words, too, unless the index goes on after
+        # it.
         if any(part is Ellipsis for part in index):
             return index + (slice(None),) * len(self._impl.key_shape)
         if sum(part is not None for part in index) > self.ndim and not any(
@@ -273,6 +276,7 @@ class KeyArray(_Keys):
     def _use_slice(self, index: ir.Index) -> None:
         """Mark the keys that a static index selects as used."""
         parts = index if isinstance(index, tuple) else (index,)
+        # Keys that arrays select are not marked.
         if all(part is None or part is ... or isinstance(part, int | slice) for part in parts):
             mask = np.zeros(self.shape, bool)
             mask[parts] = True  # pyright: ignore[reportArgumentType, reportCallIssue]  # as checked
