@@ -282,7 +282,9 @@ def _parameters(thing: Any) -> set[str]:
 
 def members(thing: type) -> Iterator[tuple[str, Any]]:
     """Give the public methods and properties that a class defines itself."""
-    for name, value in vars(thing).items():
+    for name in list(vars(thing)):
+        getattr(thing, name, None)  # a `LateMember` becomes the member when it is looked up
+        value = vars(thing)[name]
         if isinstance(value, (staticmethod, classmethod)):
             value = value.__func__
         if not name.startswith("_") and isinstance(value, (FunctionType, property)):

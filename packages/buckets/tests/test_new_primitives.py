@@ -24,6 +24,7 @@ def _extreme_padding():
 @pytest.fixture
 def block():
     """Define primitives with the required rules alone, for the length of a test."""
+    primitives.load_all()
     names = set(primitives)
 
     def bare(name, fun, abstract_eval=lambda x: x, **rules):

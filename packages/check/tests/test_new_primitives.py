@@ -26,6 +26,7 @@ REQUIRED = ("jvp", "transpose", "batch", "lower", "sharding")
 @pytest.fixture
 def block():
     """Defines primitives for the length of a test."""
+    primitives.load_all()
     before = dict(primitives)
     yield define
     for name in set(primitives) - set(before):

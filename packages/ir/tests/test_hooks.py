@@ -56,3 +56,17 @@ def test_a_second_module_cannot_provide_a_function():
     with pytest.raises(RuntimeError, match="provides halves, which first_module provides already"):
         halve.provide(abs)
     assert halve.call is abs
+
+
+def test_a_late_provider_is_imported_at_the_first_call(tmp_path, monkeypatch):
+    halve = _halves()
+    monkeypatch.setattr(ir, "late_halve", halve, raising=False)
+    (tmp_path / "late_halves.py").write_text(
+        "import ricci_ir\nricci_ir.late_halve.provide(lambda x: x / 2)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not halve.is_provided
+    halve.provide_late("late_halves")
+    assert (halve.is_provided, halve.provider) == (True, None)
+    assert (halve.call(3.0), halve.provider) == (1.5, "late_halves")
+    assert halve.loaded() is halve.call

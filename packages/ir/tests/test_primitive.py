@@ -14,7 +14,7 @@ def tables(monkeypatch):
     """No rule tables but two of our own, and an empty registry."""
     monkeypatch.setattr(_primitive, "_required", {})
     monkeypatch.setattr(_primitive, "_optional", {})
-    monkeypatch.setattr(_primitive, "primitives", {})
+    monkeypatch.setattr(_primitive, "primitives", _primitive.Primitives())
     return ir.rule_table("needed"), ir.rule_table("extra", required=False)
 
 

@@ -21,6 +21,7 @@ from ricci_testing import LAWS, check_laws, examples, without_examples
 from ricci_xla import Mesh, devices, jit
 from ricci_xla import PartitionSpec as P
 
+primitives.load_all()
 # Tests of other packages may have given rules to primitives of their own.
 DEFINED = [p for p in axis_name_rules if primitives.get(p.name) is p]
 COLLECTIVES = {p.name: p for p in DEFINED if p.name in examples()}

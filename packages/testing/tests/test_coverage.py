@@ -30,6 +30,7 @@ from ricci_testing.examples._variants import (
 )
 from ricci_testing.laws._derivatives import is_always_linear
 
+primitives.load_all()
 NAMES = sorted(examples())
 
 

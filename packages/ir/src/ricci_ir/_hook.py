@@ -1,6 +1,7 @@
 """Hooks: functions that a package calls and a package above it provides."""
 
 import sys
+from importlib import import_module
 from typing import Any, NoReturn
 
 from ._by_name import PickledByName
@@ -26,6 +27,7 @@ class Hook[F](PickledByName):
 
     Attributes:
       provider: the module that provided the function, or ``None``.
+      late: the module that provides it when it is called, or ``None``.
 
     Example:
       >>> from collections.abc import Callable
@@ -39,18 +41,40 @@ class Hook[F](PickledByName):
       1.5
     """
 
-    __slots__ = ("call", "name", "provided_by", "provider")
+    __slots__ = ("call", "late", "name", "provided_by", "provider")
 
     def __init__(self, name: str, *, provided_by: str, default: F | None = None):
         self.name: str = name
         self.provided_by: str = provided_by
         self.provider: str | None = None
+        self.late: str | None = None
         self.call: F = self._missing if default is None else default  # pyright: ignore
 
     def _missing(self, *args: object, **kwargs: object) -> NoReturn:
         raise NotImplementedError(
             f"no package that provides {self.name} is imported: import {self.provided_by}"
         )
+
+    @property
+    def is_provided(self) -> bool:
+        """Whether there is a function, or a module that provides it when it is called."""
+        return self.provider is not None or self.late is not None
+
+    def provide_late(self, module: str) -> None:
+        """Name the module that provides the function; it is imported at the first call."""
+        if self.provider is None:  # else the module is there already
+            self.late = module
+            self.call = self._call_late  # pyright: ignore[reportAttributeAccessIssue]
+
+    def loaded(self) -> F:
+        """Return the function, which is imported if it is not yet there."""
+        if self.provider is None and self.late is not None:
+            import_module(self.late)
+        return self.call
+
+    def _call_late(self, *args: object, **kwargs: object) -> object:
+        function: Any = self.loaded()
+        return function(*args, **kwargs)
 
     def provide(self, function: F) -> F:
         """Set the function; also a decorator.

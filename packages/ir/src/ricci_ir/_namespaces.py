@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = ["defining_module", "export_names", "lazy_names", "public_names"]
+__all__ = ["defining_module", "export_lazily", "export_names", "lazy_names", "public_names"]
 
 
 def public_names(namespace: Mapping[str, Any], others: Iterable[str] = ()) -> list[str]:
@@ -56,11 +56,8 @@ def export_names(namespace: dict[str, Any], *modules: str) -> None:
     )
     namespace.setdefault("__dir__", partial(public_names, namespace))
     module: str = namespace.get("__name__", "")
-    package = module.partition(".")[0]
     for name in namespace["__all__"]:
-        value = namespace[name]
-        if isinstance(value, type) and value.__name__ == name:
-            _name_publicly(value, module, package)
+        name_publicly(namespace[name], name, module)
 
 
 # By the identity of a class that a namespace exports, the module that defines it.
@@ -79,20 +76,20 @@ def defining_module(value: object) -> str:
     return _defining_modules.get(id(value), module) if isinstance(value, type) else module
 
 
-def _name_publicly(cls: type, module: str, package: str) -> None:
+def name_publicly(value: object, name: str, module: str) -> None:
     """Name a class, in messages and pickles, by the outermost public module that exports it.
 
     Modules of its own package, and of ``ricci``, whose root users see, count.
     """
-    current = cls.__module__
+    if not isinstance(value, type) or value.__name__ != name:
+        return
+    current, package = value.__module__, module.partition(".")[0]
     root = current.partition(".")[0]
-    # A class of another library is not this one's to name, though it exports it too.
     if root != package and not (package == "ricci" and root.startswith("ricci")):
         return
-    # A private name, another package's, or a deeper one is replaced: users import the outermost.
     if "._" in current or root != package or current.count(".") > module.count("."):
-        _defining_modules.setdefault(id(cls), current)
-        cls.__module__ = module
+        _defining_modules.setdefault(id(value), current)
+        value.__module__ = module
 
 
 def lazy_names(
@@ -123,3 +120,47 @@ def lazy_names(
         return public_names(namespace, sources)
 
     return load, names
+
+
+def export_lazily(
+    namespace: dict[str, Any], index: Mapping[str, str], *, within: bool = False
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Export a module's public names, of which those in an index are imported at their first use.
+
+    Type checkers do not run this: they read the imports that the index was made from, which stand
+    in the other branch of ``if TYPE_CHECKING``. See ``tools/name_index.py``.
+
+    Args:
+      namespace: the module's ``globals()``; its ``__all__`` is set, as by ``export_names``.
+      index: by module, the names that it defines, with spaces between them. The entry of the
+        module itself has the names of modules inside of it, which ``__all__`` leaves out.
+      within: whether only names that modules inside of this one define are exported.
+
+    Returns:
+      The ``__getattr__`` and ``__dir__`` of the module.
+
+    Example:
+      >>> from ricci_ir import export_lazily
+      >>> namespace = {"__name__": "trigonometry"}
+      >>> load, _ = export_lazily(namespace, {"math": "cos sin"})
+      >>> namespace["__all__"], load("cos")(0.0)
+      (['cos', 'sin'], 1.0)
+    """
+    module: str = namespace["__name__"]
+    sources = {
+        name: f"{path}.{name}" if path == module else f"{path}:{name}"
+        for path, names in index.items()
+        if not within or path.startswith(f"{module}.")
+        for name in names.split()
+    }
+    export_names(namespace)
+    inside = set(index.get(module, "").split())
+    namespace["__all__"] = sorted({*namespace["__all__"], *sources} - inside)
+    load, names = lazy_names(namespace, sources)
+
+    def load_export(name: str) -> object:
+        value = load(name)
+        name_publicly(value, name, module)
+        return value
+
+    return load_export, names

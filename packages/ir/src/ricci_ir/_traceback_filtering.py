@@ -5,20 +5,30 @@ A *boundary* is such a wrapper, or a function marked as filtering tracebacks its
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import WRAPPER_ASSIGNMENTS, wraps
-from types import CodeType, FrameType, FunctionType
+from importlib import import_module
+from types import CodeType, FrameType, FunctionType, MappingProxyType
 from typing import Any
 
 from ricci_pytree import on_errors
 
 from ._function_copies import replace_constants
-from ._namespaces import export_names
+from ._namespaces import export_names, name_publicly, public_names
 from ._tracebacks import hide_frames, is_own_frame
 
-__all__ = ["api_boundary", "boundary", "check_callable", "guard_class", "guard_public"]
-__all__ += ["is_boundary", "leave", "looks_like", "may_return_operand", "on_results", "public"]
+__all__ = ["api_boundary", "boundary", "check_callable", "guard_class", "guard_lazily"]
+__all__ += [
+    "guard_public",
+    "is_boundary",
+    "leave",
+    "looks_like",
+    "may_return_operand",
+    "on_results",
+    "public",
+]
 __all__ += ["unguarded", "user_arguments", "without_boundaries"]
 
 
@@ -239,6 +249,56 @@ def guard_public(namespace: dict[str, Any], *modules: str, classes: bool = True)
         namespace[name] = _guarded(value, primary, namespace["__name__"], classes)
 
 
+def guard_lazily(
+    namespace: dict[str, Any],
+    index: Mapping[str, Iterable[str]],
+    aliases: Mapping[str, str] = MappingProxyType({}),
+    unlisted: AbstractSet[str] = frozenset(),
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Export public names of modules, and wrap each in a boundary when it is first used.
+
+    Args:
+      namespace: the ``globals()`` of a module; its ``__all__`` is extended. See ``guard_public``.
+      index: by module, the names that are exported.
+      aliases: further names, each with the name in the index whose object it has.
+      unlisted: names in the index that ``__all__`` leaves out.
+
+    Returns:
+      The ``__getattr__`` and ``__dir__`` of the namespace.
+
+    Example:
+      >>> from ricci_ir import guard_lazily
+      >>> namespace = {"__name__": "rounding"}
+      >>> load, _ = guard_lazily(namespace, {"math": ["floor"]}, {"down": "floor"})
+      >>> namespace["__all__"], load("down")(2.5)
+      (['down', 'floor'], 2)
+    """
+    module: str = namespace["__name__"]
+    homes = {name: path for path, names in index.items() for name in names}
+    if "." not in module:
+        _claims.update({(path.partition(".")[0], name): module for name, path in homes.items()})
+    listed = {*homes, *aliases, *namespace.get("__all__", ())} - unlisted
+    namespace["__all__"] = sorted(listed)
+
+    def load(name: str) -> object:
+        if name in aliases:
+            value = load(aliases[name])
+        elif name in homes:
+            value = _guarded(getattr(import_module(homes[name]), name), name, module, classes=True)
+            own = getattr(value, "__name__", name)  # another where the name is an alias
+            name_publicly(value, own if own in homes else name, module)
+        else:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        namespace[name] = value
+        return value
+
+    return load, lambda: public_names(namespace, namespace["__all__"])
+
+
+# By package and name of a function, the root of the namespaces if it exports the function.
+_claims: dict[tuple[str, str], str] = {}
+
+
 def _primary_name(values: dict[str, Any], fun: FunctionType) -> str:
     """The name that all aliases of a function in a namespace have.
 
@@ -259,12 +319,16 @@ def _guarded(value: object, name: str, module: str, classes: bool) -> object:
             public = value if is_boundary(value) else _permanent_boundary(value, name, _EXPORTED)
             _public[value, name] = _public[public, name] = public
             # It is pickled by the name that it is exported under.
-            public.__module__ = module
+            public.__module__ = _claims.get((_package_of(value), name), module)
             public.__name__ = public.__qualname__ = name
         return public
     if classes:
         guard_class(value if isinstance(value, type) else type(value))
     return value
+
+
+def _package_of(fun: FunctionType) -> str:
+    return fun.__module__.partition(".")[0]
 
 
 # By function and exported name, the boundary that all namespaces share.

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import ricci_ir as ir
-import ricci_lax.linalg  # noqa: F401  (defines the primitives)
 from ricci_stablehlo import lower_rules
 
 from ._contractions import contraction_rules
@@ -47,16 +46,18 @@ _by_name: dict[str, Rule] = {
     **nonsymmetric_rules,
 }
 
-rules: dict[ir.Primitive, Rule] = {
-    **ir.exact_rules,
-    **{ir.primitives[name]: rule for name, rule in _by_name.items() if name in ir.primitives},
-}
+rules: dict[ir.Primitive, Rule] = {}
+"""The rules of the primitives that were evaluated so far."""
 
 
 def rule_for(primitive: ir.Primitive) -> Rule | None:
     """The rule of a primitive: this package's, or the one in the primitive's block."""
     rule = rules.get(primitive)
     # Kept in the table, so that later look-ups find it at once.
+    if rule is None and ir.primitives.get(primitive.name) is primitive:
+        rule = _by_name.get(primitive.name)
+        if rule is not None:
+            rules[primitive] = rule
     if rule is None and (narrow := ir.reference_rules.get(primitive)) is not None:
         rule = rules[primitive] = widened(narrow)
     if rule is None and (exact := ir.exact_rules.get(primitive)) is not None:

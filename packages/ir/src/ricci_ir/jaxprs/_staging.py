@@ -88,7 +88,7 @@ class StagedReference(BracketedReference, StagedTracer):
             return recorded.read(shared)
         self._check_usable()
         with set_trace(self._trace):
-            return reference_methods["get"](self, ...)
+            return reference_methods.call("get")(self, ...)
 
     def write(self, value: Any, fresh: bool = False) -> None:
         """Replace the array by another one of the same type."""
@@ -99,7 +99,7 @@ class StagedReference(BracketedReference, StagedTracer):
         self._check_usable()
         check_write(self, self._trace, value)
         with set_trace(self._trace):
-            reference_methods["set"](self, ..., value)
+            reference_methods.call("set")(self, ..., value)
 
     def free(self) -> None:
         """Record that the array is dropped."""
@@ -109,7 +109,7 @@ class StagedReference(BracketedReference, StagedTracer):
             return
         self._check_usable()
         with set_trace(self._trace):
-            reference_methods["free"](self)
+            reference_methods.call("free")(self)
 
     def _check_usable(self) -> None:
         if not self._trace.is_usable:

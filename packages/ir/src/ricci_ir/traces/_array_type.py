@@ -4,12 +4,13 @@ The NumPy API defines the methods, and a backend registers its array class. The 
 module combine the two, in whichever order they are imported.
 """
 
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 from ricci_ir._traceback_filtering import api_boundary, is_boundary
 
-__all__ = ["Array", "define_array_methods", "describe_arrays", "register_array_type"]
+__all__ = ["Array", "LateMember", "define_array_methods", "describe_arrays", "register_array_type"]
 
 _types: list[type] = []
 _methods: dict[str, Any] = {}
@@ -71,6 +72,32 @@ def define_array_methods(methods: dict[str, Any]) -> None:
     for cls in _types:
         for name, method in methods.items():
             setattr(cls, name, method)
+
+
+class LateMember:
+    """A method or property of arrays whose module is imported when it is first looked up.
+
+    Every array class has it until then, and the method itself afterwards.
+
+    Args:
+      name: the member's name.
+      load: imports it.
+
+    Example:
+      >>> from ricci_ir import LateMember
+      >>> half = LateMember("half", lambda: lambda array: array / 2)
+      >>> half.load()(3.0)
+      1.5
+    """
+
+    __slots__ = ("load", "name")
+
+    def __init__(self, name: str, load: Callable[[], object]):
+        self.name, self.load = name, load
+
+    def __get__(self, instance: object, owner: type) -> object:
+        define_array_methods({self.name: self.load()})
+        return getattr(owner if instance is None else instance, self.name)
 
 
 # Names by which code recognises an array's class, which ``Array`` itself must not have.

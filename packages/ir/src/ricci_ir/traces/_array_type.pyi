@@ -11,7 +11,7 @@ import numpy as np
 
 from ._typing import ArrayLike, Axis, DTypeLike, Index, Shape, ShapeLike
 
-__all__ = ["Array", "define_array_methods", "describe_arrays", "register_array_type"]
+__all__ = ["Array", "LateMember", "define_array_methods", "describe_arrays", "register_array_type"]
 
 class Array:
     """The type of arrays: ``isinstance(x, Array)`` holds for arrays and for traced arrays.
@@ -578,6 +578,15 @@ class IndexedUpdates(Protocol):
 
 def register_array_type(cls: type) -> None:
     """Make a backend's array class an ``Array``, with all the shared methods."""
+
+class LateMember:
+    """A method or property of arrays whose module is imported when it is first looked up."""
+
+    name: str
+    load: Callable[[], object]
+
+    def __init__(self, name: str, load: Callable[[], object]) -> None: ...
+    def __get__(self, instance: object, owner: type) -> object: ...
 
 def define_array_methods(methods: dict[str, Any]) -> None:
     """Give every array class these methods and properties, now and later."""

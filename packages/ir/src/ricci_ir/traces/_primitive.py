@@ -5,7 +5,8 @@ A package that interprets jaxprs declares a kind of rule with ``rule_table``; th
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from types import CodeType
 from typing import Any, NoReturn
 
@@ -265,7 +266,47 @@ sharding_rules: RuleTable = rule_table("sharding")
 # For primitives that may be applied to unreduced operands: see ``_unreduced``.
 sum_rules: RuleTable = rule_table("sums", required=False)
 
-primitives: dict[str, Primitive] = {}
+
+class Primitives(dict[str, Primitive]):
+    """The defined primitives by name. A package may import the modules that define them late.
+
+    Attributes:
+      indices: for each such package, the names that each of its modules defines, with spaces
+        between them: see ``export_lazily``. A primitive ``x-y`` is the value of ``x_y_p``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.indices: list[Mapping[str, str]] = []
+
+    def load(self, name: str) -> None:
+        """Import the module that defines a primitive, if a package's index has it."""
+        variable = f"{name.replace('-', '_')}_p"
+        for index in self.indices:
+            for module, names in index.items():
+                if variable in names.split():
+                    import_module(module)
+
+    def load_all(self) -> None:
+        """Import every module that defines primitives."""
+        for index in self.indices:
+            for module in index:
+                import_module(module)
+
+    def __contains__(self, name: object) -> bool:
+        if not super().__contains__(name) and isinstance(name, str):
+            self.load(name)
+        return super().__contains__(name)
+
+    def __missing__(self, name: str) -> Primitive:
+        if name not in self:
+            self.load_all()
+        if name in self:
+            return self[name]
+        raise KeyError(name)
+
+
+primitives: Primitives = Primitives()
 
 # By kind of rule, the subclass of ``Primitive`` for primitives that have such a rule.
 primitive_classes: dict[str, type[Primitive]] = {}
@@ -311,8 +352,10 @@ def _check_is_free(name: str, place: _Place) -> None:
     module of the same name and is either other code (a reloaded module, an edited notebook cell)
     or the same code at the same line (a function that defines a primitive, called twice).
     """
+    # A package's own block may run before other modules of it, whose names are its own too.
+    is_taken = name in (primitives.keys() if place.module.startswith("ricci_") else primitives)
     other = _places.get(name)
-    if other is None or name not in primitives:
+    if other is None or not is_taken:
         return
     again = other.module == place.module and (other.code is not place.code or other == place)
     if not again:
@@ -349,6 +392,8 @@ def define(
             f"primitive {name!r} lacks rules: {', '.join(missing)}. "
             'Give each, or unsupported("reason") for one that cannot exist.'
         )
+    if any(kind not in _required and kind not in _optional for kind in rules):
+        primitives.load_all()  # which declares kinds of rules that few primitives have
     tables = []
     for kind in rules:
         table = _required.get(kind, _optional.get(kind))

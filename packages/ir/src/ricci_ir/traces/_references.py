@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ricci_ir._hook import Hook
 from ricci_ir._source import Source
 from ricci_ir.types import AbstractRef, AbstractValue
 
@@ -27,9 +28,10 @@ __all__ += ["refuse_reference", "uses_references"]
 discharge_rules: RuleTable = rule_table("discharge", required=False)
 
 
-# The functions behind brackets: ``get``, ``set``, ``swap``, ``addupdate`` and ``at``; ``ricci_lax``
-# registers them.
-reference_methods: dict[str, Callable[..., Any]] = {}
+# The functions behind brackets: ``get``, ``set``, ``swap``, ``addupdate`` and ``at``.
+reference_methods: Hook[Callable[[str], Callable[..., Any]]] = Hook(
+    "methods of references", provided_by="ricci_lax"
+)
 
 
 class _RefMeta(type):
@@ -48,10 +50,10 @@ class BracketedReference:
         aval: Any
 
     def __getitem__(self, index: Any) -> Any:
-        return reference_methods["get"](self, index)
+        return reference_methods.call("get")(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        reference_methods["set"](self, index, value)
+        reference_methods.call("set")(self, index, value)
 
     def __len__(self) -> int:
         return len(self.aval)
@@ -62,7 +64,7 @@ class BracketedReference:
     @property
     def at(self) -> Any:
         """A view of a part of the array: ``ref.at[index]``."""
-        return reference_methods["at"](self)
+        return reference_methods.call("at")(self)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -96,7 +98,7 @@ class BracketedReference:
 
     def addupdate(self, x: Any, idx: Any = ...) -> None:
         """Add a value to the elements at an index."""
-        reference_methods["addupdate"](self, idx, x)
+        reference_methods.call("addupdate")(self, idx, x)
 
 
 def is_reference(x: object) -> bool:

@@ -137,7 +137,7 @@ def vary(trace: Trace, x: ArrayLike, aval: AbstractValue, axes: AxisNames) -> An
     if not missing:
         return x
     ordered = tuple(name for name in axis_sizes.value if name in missing)
-    return trace.process(varying_cast.call, (x,), {"axes": ordered})
+    return trace.process(varying_cast.loaded(), (x,), {"axes": ordered})
 
 
 def varying(aval: AbstractValue) -> AxisNames:
