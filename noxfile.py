@@ -88,7 +88,7 @@ def run_pytest(
 
 @nox.session(allow_parallel=True)
 def lint(session: nox.Session) -> None:
-    """Check style, docstrings, wording, names of builtins, and the changelog's draft."""
+    """Check style, docstrings, wording, names of builtins, indices, and the changelog's draft."""
     environment = workspace()
     ruff = environment.program("ruff")
     session.run(ruff, "check", ".", external=True)
@@ -96,6 +96,7 @@ def lint(session: nox.Session) -> None:
     session.run(environment.python, "tools/docstrings.py", external=True)
     session.run(environment.python, "tools/plain_words.py", external=True)
     session.run(environment.python, "tools/builtin_names.py", external=True)
+    session.run(environment.python, "tools/name_index.py", external=True)
     draft = ["build", "--draft", "--version", version()]
     session.run(environment.program("towncrier"), *draft, external=True, silent=True)
     session.run(environment.python, "tools/project_forms.py", external=True)

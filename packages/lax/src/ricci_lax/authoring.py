@@ -5,8 +5,9 @@ are argument checks and operations that packages above share. Users who only cal
 need these names, so they are not exported by ``ricci_lax``.
 """
 
-from ricci_lax.linalg._lu import solve as solve
-from ricci_lax.linalg._qr import geqrf_p as geqrf_p
+import typing as _typing
+
+from ricci_ir import export_lazily as _export_lazily
 from ricci_lax.staged_calls._staged_call import call_rules as call_rules
 from ricci_lax.structure._operand_types import checked_out_sharding as checked_out_sharding
 from ricci_lax.structure._operand_types import constrain_to_place as constrain_to_place
@@ -15,7 +16,6 @@ from ricci_lax.structure._operand_types import place_of as place_of
 from ricci_lax.structure._operand_types import put_at_place as put_at_place
 from ricci_lax.structure._operand_types import with_out_sharding as with_out_sharding
 
-from .control_flow._cond import index_of_platform as index_of_platform
 from .elementwise._factories import BinaryFunction as BinaryFunction
 from .elementwise._factories import UnaryFunction as UnaryFunction
 from .elementwise._factories import binary_function as binary_function
@@ -27,16 +27,6 @@ from .elementwise._factories import repeat_to as repeat_to
 from .elementwise._factories import scalar_like as scalar_like
 from .elementwise._factories import sum_to as sum_to
 from .elementwise._factories import unary_function as unary_function
-from .nan._singular import Singular as Singular
-from .nan._singular import singular_points as singular_points
-from .nan._singular import singular_rules as singular_rules
-from .random_bits._threefry import threefry2x32 as threefry2x32
-from .random_bits._threefry import threefry2x32_numpy as threefry2x32_numpy
-from .random_bits._threefry import threefry2x32_p as threefry2x32_p
-from .reductions._approximate_top_k import reduced_size as reduced_size
-from .reductions._axis_reductions import highest as highest
-from .reductions._axis_reductions import lowest as lowest
-from .refs._indexing import Window as Window
 from .rules._checkify import checks_division as checks_division
 from .rules._checkify import checks_nan as checks_nan
 from .rules._checkify import makes_no_nan as makes_no_nan
@@ -53,3 +43,33 @@ from .structure._operand_types import real_valued as real_valued
 from .structure._operand_types import shape_of as shape_of
 from .structure._resharding import reshard_to as reshard_to
 from .structure._resharding import resolved_by as resolved_by
+
+if _typing.TYPE_CHECKING:
+    from ricci_lax.linalg._lu import solve as solve
+    from ricci_lax.linalg._qr import geqrf_p as geqrf_p
+
+    from .control_flow._cond import index_of_platform as index_of_platform
+    from .nan._singular import Singular as Singular
+    from .nan._singular import singular_points as singular_points
+    from .nan._singular import singular_rules as singular_rules
+    from .random_bits._threefry import threefry2x32 as threefry2x32
+    from .random_bits._threefry import threefry2x32_numpy as threefry2x32_numpy
+    from .random_bits._threefry import threefry2x32_p as threefry2x32_p
+    from .reductions._approximate_top_k import reduced_size as reduced_size
+    from .reductions._axis_reductions import highest as highest
+    from .reductions._axis_reductions import lowest as lowest
+    from .refs._indexing import Window as Window
+else:
+    __getattr__, __dir__ = _export_lazily(
+        globals(),
+        {
+            "ricci_lax.linalg._lu": "solve",
+            "ricci_lax.linalg._qr": "geqrf_p",
+            "ricci_lax.control_flow._cond": "index_of_platform",
+            "ricci_lax.nan._singular": "Singular singular_points singular_rules",
+            "ricci_lax.random_bits._threefry": "threefry2x32 threefry2x32_numpy threefry2x32_p",
+            "ricci_lax.reductions._approximate_top_k": "reduced_size",
+            "ricci_lax.reductions._axis_reductions": "highest lowest",
+            "ricci_lax.refs._indexing": "Window",
+        },
+    )

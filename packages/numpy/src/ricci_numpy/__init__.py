@@ -1,5 +1,7 @@
 """NumPy's functions on traceable arrays: the API of ``jax.numpy``."""
 
+import typing as _typing
+
 from ml_dtypes import finfo as finfo
 from ml_dtypes import iinfo as iinfo
 from numpy import array_repr as array_repr
@@ -31,32 +33,16 @@ from numpy import unsignedinteger as unsignedinteger
 from numpy.exceptions import ComplexWarning as ComplexWarning
 
 from ricci_ir import Array as _Array
-from ricci_ir import export_names as _export_names
+from ricci_ir import export_lazily as _export_lazily
 from ricci_ir import promote_types as promote_types
 from ricci_numpy.arrays._dtypes import ARRAY_API_VERSION as _ARRAY_API_VERSION
 from ricci_numpy.arrays._dtypes import array_namespace_info as _array_namespace_info
 
-from . import fft as fft
-from . import linalg as linalg
-from .arrays import *
+from ._index import MODULES as _MODULES
 from .arrays._dtypes import ScalarType as _ScalarType
 from .arrays._dtypes import bool_ as _bool
-from .calculus import *
-from .generalized import *
-from .indexing import *
-from .linalg._einsum import *
-from .linalg._outer_products import *
-from .linalg._products import *
-from .linalg._vector_products import *
 from .methods import _methods as _methods
 from .methods import _operators as _operators
-from .rearranging import *
-from .reductions import *
-from .sequences import *
-from .shapes import *
-from .sorting import *
-from .statistics import *
-from .ufuncs import *
 
 # Type checkers treat imports under another name as private.
 ndarray = _Array
@@ -64,4 +50,23 @@ bool: _ScalarType = _bool
 __array_api_version__ = _ARRAY_API_VERSION
 __array_namespace_info__ = _array_namespace_info
 
-_export_names(globals())
+if _typing.TYPE_CHECKING:
+    from . import fft as fft
+    from . import linalg as linalg
+    from .arrays import *
+    from .calculus import *
+    from .generalized import *
+    from .indexing import *
+    from .linalg._einsum import *
+    from .linalg._outer_products import *
+    from .linalg._products import *
+    from .linalg._vector_products import *
+    from .rearranging import *
+    from .reductions import *
+    from .sequences import *
+    from .shapes import *
+    from .sorting import *
+    from .statistics import *
+    from .ufuncs import *
+else:
+    __getattr__, __dir__ = _export_lazily(globals(), _MODULES)

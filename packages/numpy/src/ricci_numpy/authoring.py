@@ -4,6 +4,9 @@ They promote and check arguments, and name them in messages, as ``ricci_numpy`` 
 functions. Users do not need them, so they are not among the names of ``ricci_numpy``.
 """
 
+import typing as _typing
+
+from ricci_ir import export_lazily as _export_lazily
 from ricci_numpy.arrays._dtypes import array_namespaces as array_namespaces
 
 from ._choices import check_choice as check_choice
@@ -20,16 +23,29 @@ from ._promotion import promote_args_numeric as promote_args_numeric
 from ._promotion import promote_dtypes as promote_dtypes
 from ._promotion import promote_dtypes_inexact as promote_dtypes_inexact
 from ._promotion import promote_dtypes_numeric as promote_dtypes_numeric
-from .indexing._entries import ds as ds
-from .linalg._decompositions import adjoint as adjoint
-from .linalg._decompositions import matrices as matrices
-from .statistics._exponential_sums import as_axis as as_axis
-from .statistics._exponential_sums import log_softmax as log_softmax
-from .statistics._exponential_sums import logsumexp as logsumexp
-from .statistics._exponential_sums import reduced_axes as reduced_axes
-from .statistics._exponential_sums import softmax as softmax
-from .statistics._exponential_sums import to_inexact as to_inexact
 from .ufuncs._factories import binary as binary
 from .ufuncs._factories import publish as publish
 from .ufuncs._factories import unary as unary
 from .ufuncs._unary import to_float as to_float
+
+if _typing.TYPE_CHECKING:
+    from .indexing._entries import ds as ds
+    from .linalg._decompositions import adjoint as adjoint
+    from .linalg._decompositions import matrices as matrices
+    from .statistics._exponential_sums import as_axis as as_axis
+    from .statistics._exponential_sums import log_softmax as log_softmax
+    from .statistics._exponential_sums import logsumexp as logsumexp
+    from .statistics._exponential_sums import reduced_axes as reduced_axes
+    from .statistics._exponential_sums import softmax as softmax
+    from .statistics._exponential_sums import to_inexact as to_inexact
+else:
+    __getattr__, __dir__ = _export_lazily(
+        globals(),
+        {
+            "ricci_numpy.indexing._entries": "ds",
+            "ricci_numpy.linalg._decompositions": "adjoint matrices",
+            "ricci_numpy.statistics._exponential_sums": (
+                "as_axis log_softmax logsumexp reduced_axes softmax to_inexact"
+            ),
+        },
+    )

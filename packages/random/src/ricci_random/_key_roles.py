@@ -3,7 +3,6 @@
 from ricci_ir import KeyRole, key_roles
 
 from .keys import _primitives as keys
-from .samplers._gamma import random_gamma_p
 
 key_roles.update(
     {
@@ -14,6 +13,5 @@ key_roles.update(
         keys.random_split_p: KeyRole.SPLIT,
         keys.random_unwrap_p: KeyRole.UNWRAP,
         keys.random_wrap_p: KeyRole.WRAP,
-        random_gamma_p: KeyRole.DRAW,
     }
 )

@@ -1,7 +1,12 @@
 """XLA metadata and annotated calls: attributes that do not change results."""
 
-from ricci_ir import export_names as _export_names
+import typing as _typing
 
-from ._xla_metadata import *
+from ricci_ir import export_lazily as _export_lazily
 
-_export_names(globals())
+from ._index import MODULES as _MODULES
+
+if _typing.TYPE_CHECKING:
+    from ._xla_metadata import *
+else:
+    __getattr__, __dir__ = _export_lazily(globals(), _MODULES)

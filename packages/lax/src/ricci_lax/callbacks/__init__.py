@@ -1,5 +1,13 @@
 """Callbacks: calls of Python functions from executables, to compute, print and debug."""
 
-from ._breakpoint import *
-from ._callback import *
-from ._debug import *
+import typing as _typing
+
+from ricci_ir import export_lazily as _export_lazily
+from ricci_lax._index import MODULES as _MODULES
+
+if _typing.TYPE_CHECKING:
+    from ._breakpoint import *
+    from ._callback import *
+    from ._debug import *
+else:
+    __getattr__, __dir__ = _export_lazily(globals(), _MODULES, within=True)

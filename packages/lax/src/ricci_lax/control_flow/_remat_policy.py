@@ -53,7 +53,7 @@ def remat_plan(jaxpr: ir.Jaxpr, policy: Policy | None, outvars: Sequence[ir.Atom
         if verdict is not False:
             for var in compress(eqn.outvars, live):
                 stored = var
-                if isinstance(verdict, Offloadable) and ir.memory_move.provider is not None:
+                if isinstance(verdict, Offloadable) and ir.memory_move.is_provided:
                     # The first pass moves the value to the other memory; the second moves it back.
                     stored = ir.Var(var.aval)
                     out = ir.memory_move.call(var, stored, verdict.dst)

@@ -1,8 +1,13 @@
 """References: mutable arrays."""
 
-from ricci_ir import export_names as _export_names
+import typing as _typing
 
-from ._functions import *
-from ._primitives import *
+from ricci_ir import export_lazily as _export_lazily
 
-_export_names(globals())
+from ._index import MODULES as _MODULES
+
+if _typing.TYPE_CHECKING:
+    from ._functions import *
+    from ._primitives import *
+else:
+    __getattr__, __dir__ = _export_lazily(globals(), _MODULES)

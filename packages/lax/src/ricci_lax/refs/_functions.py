@@ -417,6 +417,12 @@ def free_ref(ref: ir.Ref) -> None:
     primitives.free_ref_p.bind(ref)
 
 
-ir.reference_methods.update(
-    get=get, set=set, swap=swap, addupdate=addupdate, at=_Views, free=free_ref
-)
+_METHODS = {
+    "get": get,
+    "set": set,
+    "swap": swap,
+    "addupdate": addupdate,
+    "at": _Views,
+    "free": free_ref,
+}
+ir.reference_methods.provide(_METHODS.__getitem__)

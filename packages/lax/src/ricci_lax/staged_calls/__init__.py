@@ -1,4 +1,12 @@
 """Primitives that call a jaxpr: the staged call behind ``jit``, composites; and inlining."""
 
-from ._composite import *
-from ._staged_call import *
+import typing as _typing
+
+from ricci_ir import export_lazily as _export_lazily
+from ricci_lax._index import MODULES as _MODULES
+
+if _typing.TYPE_CHECKING:
+    from ._composite import *
+    from ._staged_call import *
+else:
+    __getattr__, __dir__ = _export_lazily(globals(), _MODULES, within=True)

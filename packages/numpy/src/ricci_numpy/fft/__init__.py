@@ -1,8 +1,13 @@
 """Discrete Fourier transforms: the API of ``jax.numpy.fft``."""
 
-from ricci_ir import export_names as _export_names
+import typing as _typing
 
-from ._frequencies import *
-from ._transforms import *
+from ricci_ir import export_lazily as _export_lazily
 
-_export_names(globals())
+from ._index import MODULES as _MODULES
+
+if _typing.TYPE_CHECKING:
+    from ._frequencies import *
+    from ._transforms import *
+else:
+    __getattr__, __dir__ = _export_lazily(globals(), _MODULES)

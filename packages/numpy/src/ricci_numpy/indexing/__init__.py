@@ -1,5 +1,13 @@
 """Indexing with brackets, ``x.at``, ``take`` and ``where``."""
 
-from ._put import *
-from ._take import *
-from ._where import *
+import typing as _typing
+
+from ricci_ir import export_lazily as _export_lazily
+from ricci_numpy._index import MODULES as _MODULES
+
+if _typing.TYPE_CHECKING:
+    from ._put import *
+    from ._take import *
+    from ._where import *
+else:
+    __getattr__, __dir__ = _export_lazily(globals(), _MODULES, within=True)

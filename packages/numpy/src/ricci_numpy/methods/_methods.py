@@ -2,6 +2,7 @@
 
 import builtins
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import batched
 from types import ModuleType
 from typing import NoReturn
@@ -10,29 +11,14 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+import ricci_numpy as jnp
 from ricci_lax.authoring import put_at_place
 from ricci_numpy._promotion import COMPLEX_DTYPES, as_operand, strong_constant
 from ricci_numpy.arrays._creation import astype, checked_dtype, uploads_are_guarded
 from ricci_numpy.arrays._dtypes import array_namespace, check_version
-from ricci_numpy.indexing._at import at
-from ricci_numpy.indexing._brackets import getitem
 from ricci_numpy.indexing._sharded import is_sharded
-from ricci_numpy.indexing._take import choose, compress, take
-from ricci_numpy.indexing._where import nonzero
-from ricci_numpy.linalg._products import dot
-from ricci_numpy.rearranging._moving import repeat
-from ricci_numpy.reductions._axis_reductions import all, any, max, min, prod, ptp, sum
-from ricci_numpy.reductions._cumulative import cumprod, cumsum
-from ricci_numpy.reductions._extreme_indices import argmax, argmin
-from ricci_numpy.reductions._moments import mean, std, var
-from ricci_numpy.sequences._diagonals import diagonal, trace
 from ricci_numpy.shapes._reshaping import ravel, reshape_method, squeeze
 from ricci_numpy.shapes._transposing import swapaxes, transpose_method
-from ricci_numpy.sorting._searching import searchsorted
-from ricci_numpy.sorting._sorting import argpartition, argsort, sort
-from ricci_numpy.ufuncs._binary import equal
-from ricci_numpy.ufuncs._rounding import clip, round
-from ricci_numpy.ufuncs._unary import conj, imag
 
 # An array of up to this size is iterated over on the host, not by an executable for each row.
 _ROWS_ON_HOST = 1 << 14
@@ -116,7 +102,7 @@ def _contains(self, value: ir.ArrayLike) -> ir.Array:
         raise ValueError(f"in: the array must have one dimension, got shape {self.shape}.")
     if np.ndim(as_operand(value)):
         raise ValueError(f"in: the value must be a scalar, got shape {np.shape(value)}.")
-    return any(equal(self, value))
+    return jnp.any(jnp.equal(self, value))
 
 
 def _view(self, dtype: ir.DTypeLike | None = None, type: None = None) -> ir.Array:
@@ -233,7 +219,6 @@ ir.define_array_methods(
         "T": property(_transposed),
         "mT": property(_matrix_transposed),
         "real": property(_real),
-        "imag": property(imag),
         "flat": property(_flat),
         "itemsize": property(
             lambda self: self.aval.dtype.itemsize, doc="The size of an element, in bytes."
@@ -242,28 +227,10 @@ ir.define_array_methods(
             lambda self: self.aval.size * self.aval.dtype.itemsize,
             doc="The size of all elements, in bytes; copies on several devices count once.",
         ),
-        "all": all,
-        "any": any,
-        "argmax": argmax,
-        "argmin": argmin,
         "astype": _astype,
         "byteswap": _byteswap,
-        "clip": clip,
-        "conj": conj,
-        "conjugate": conj,
         "copy": _copy,
-        "cumprod": cumprod,
-        "cumsum": cumsum,
-        "max": max,
-        "mean": mean,
-        "min": min,
-        "prod": prod,
-        "ptp": ptp,
-        "round": round,
-        "std": std,
-        "sum": sum,
         "to_device": _to_device,
-        "var": var,
         "view": _view,
         "__array_module__": _array_module,
         "__array_namespace__": _namespace,
@@ -289,7 +256,7 @@ def _argsort(
     descending: bool = False,
 ) -> ir.Array:
     """The positions of the elements in sorted order; see ``argsort``."""
-    return argsort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
+    return jnp.argsort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
 
 
 def _compress(
@@ -302,31 +269,48 @@ def _compress(
     fill_value: ir.ArrayLike = 0,
 ) -> ir.Array:
     """The slices along an axis for which a condition holds; see ``numpy.compress``."""
-    return compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
+    return jnp.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
 ir.define_array_methods(
     {
-        "__getitem__": getitem,
-        "argpartition": argpartition,
         "argsort": _argsort,
-        "at": property(at),
-        "choose": choose,
         "compress": _compress,
-        "diagonal": diagonal,
-        "dot": dot,
         "flatten": _flatten,
-        "nonzero": nonzero,
         "ravel": ravel,
-        "repeat": repeat,
         "reshape": reshape_method,
-        "searchsorted": searchsorted,
-        "sort": sort,
         "squeeze": squeeze,
         "swapaxes": swapaxes,
-        "take": take,
-        "trace": trace,
         "transpose": transpose_method,
+    }
+)
+
+# Functions of the package that are methods under the same name.
+_FUNCTIONS = (
+    "all any argmax argmin argpartition choose clip conj cumprod cumsum diagonal dot max mean min "
+    "nonzero prod ptp repeat round searchsorted sort std sum take trace var"
+).split()
+
+
+def _getitem() -> object:
+    from ricci_numpy.indexing._brackets import getitem  # noqa: PLC0415 - lazy: a large module
+
+    return getitem
+
+
+def _at() -> object:
+    from ricci_numpy.indexing._at import at  # noqa: PLC0415 - lazy: a large module
+
+    return property(at)
+
+
+ir.define_array_methods(
+    {name: ir.LateMember(name, partial(getattr, jnp, name)) for name in _FUNCTIONS}
+    | {
+        "__getitem__": ir.LateMember("__getitem__", _getitem),
+        "at": ir.LateMember("at", _at),
+        "imag": ir.LateMember("imag", lambda: property(jnp.imag)),
+        "conjugate": ir.LateMember("conjugate", partial(getattr, jnp, "conj")),
     }
 )
 

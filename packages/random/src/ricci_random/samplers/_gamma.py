@@ -179,6 +179,7 @@ random_gamma_p: Primitive = ir.define(
     batch=_random_gamma_batch,
     lower=traced(_random_gamma),
 )
+ir.key_roles[random_gamma_p] = ir.KeyRole.DRAW
 
 
 @staged
