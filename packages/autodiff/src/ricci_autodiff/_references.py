@@ -145,7 +145,7 @@ class AccumulatingPullback:
             return DidntWant()
         # A zero leaves the sum unchanged, so no operation is needed for it.
         if ct is not None and type(ct) is not Zero:
-            ir.reference_methods["addupdate"](target, ..., self.pullback.returned(i, ct))
+            ir.reference_methods.call("addupdate")(target, ..., self.pullback.returned(i, ct))
         return GradRef()
 
 

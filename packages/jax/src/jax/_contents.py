@@ -78,6 +78,8 @@ def late_names(
             raise AttributeError(text, name=name, obj=sys.modules.get(module)) from None
         if _is_inner(source, name, value) and find_spec(f"{module}.{name}") is not None:
             return import_module(f"{module}.{name}")
+        if name in vars(source).get("__all__", ()):  # Ricci's module has loaded it just now
+            namespace[name] = value
         return value
 
     def __dir__() -> list[str]:

@@ -40,6 +40,7 @@ from ricci_ir import enable_x64 as enable_x64
 from ricci_ir import ensure_compile_time_eval as ensure_compile_time_eval
 from ricci_ir import eval_shape as eval_shape
 from ricci_ir import explain_cache_misses as explain_cache_misses
+from ricci_ir import extended_dtypes as _extended_dtypes
 from ricci_ir import float0 as float0
 from ricci_ir import jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions
 from ricci_ir import lazy_names as _lazy_names
@@ -63,33 +64,6 @@ from ricci_ir import transfer_guard_device_to_device as transfer_guard_device_to
 from ricci_ir import transfer_guard_device_to_host as transfer_guard_device_to_host
 from ricci_ir import transfer_guard_host_to_device as transfer_guard_host_to_device
 from ricci_ir import typeof as typeof
-from ricci_lax import checkpoint as checkpoint
-from ricci_lax import closure_convert as closure_convert
-from ricci_lax import custom_gradient as custom_gradient
-from ricci_lax import custom_jvp as custom_jvp
-from ricci_lax import custom_remat as custom_remat
-from ricci_lax import custom_vjp as custom_vjp
-from ricci_lax import fwd_and_bwd as fwd_and_bwd
-from ricci_lax import hessian as hessian
-from ricci_lax import jacfwd as jacfwd
-from ricci_lax import jacrev as jacrev
-from ricci_lax import pure_callback as pure_callback
-from ricci_lax.refs import empty_ref as empty_ref
-from ricci_lax.refs import free_ref as free_ref
-from ricci_lax.refs import freeze as freeze
-from ricci_lax.refs import new_ref as new_ref
-from ricci_numpy.authoring import ds as ds
-from ricci_parallel import device_put as device_put
-from ricci_parallel import device_put_replicated as device_put_replicated
-from ricci_parallel import device_put_sharded as device_put_sharded
-from ricci_parallel import get_abstract_mesh as get_abstract_mesh
-from ricci_parallel import get_mesh as get_mesh
-from ricci_parallel import pmap as pmap
-from ricci_parallel import reshard as reshard
-from ricci_parallel import set_mesh as set_mesh
-from ricci_parallel import shard_map as shard_map
-from ricci_parallel import smap as smap
-from ricci_parallel import use_abstract_mesh as use_abstract_mesh
 from ricci_xla import CompilerEffortLevel as CompilerEffortLevel
 from ricci_xla import Device as Device
 from ricci_xla import Inline as Inline
@@ -121,26 +95,15 @@ from ricci_xla import process_indices as process_indices
 from ricci_xla import two_stage_compilation as two_stage_compilation
 from ricci_xla import xla_computation as xla_computation
 
-from . import _absent
+from . import _absent, _late_functions
 from . import ad as ad
-from . import ad_checkpoint as ad_checkpoint
-from . import checkpoint_policies as checkpoint_policies
 from . import core as core
-from . import custom_batching as custom_batching
-from . import custom_derivatives as custom_derivatives
-from . import debug as debug
-from . import dlpack as dlpack
 from . import dtypes as dtypes
 from . import errors as errors
-from . import experimental as experimental
-from . import flatten_util as flatten_util
 from . import lax as lax
 from . import memory as memory
 from . import monitoring as monitoring
 from . import numpy as numpy
-from . import ops as ops
-from . import random as random
-from . import ref as ref
 from . import sharding as sharding
 from . import stages as stages
 from . import tree as tree
@@ -149,43 +112,81 @@ from . import tree_util as tree_util
 if _typing.TYPE_CHECKING:
     from ricci_buckets import bucketed as bucketed
     from ricci_check import check as check
+    from ricci_lax import checkpoint as checkpoint
+    from ricci_lax import closure_convert as closure_convert
+    from ricci_lax import custom_gradient as custom_gradient
+    from ricci_lax import custom_jvp as custom_jvp
+    from ricci_lax import custom_remat as custom_remat
+    from ricci_lax import custom_vjp as custom_vjp
     from ricci_lax import find_nan as find_nan
+    from ricci_lax import fwd_and_bwd as fwd_and_bwd
+    from ricci_lax import hessian as hessian
+    from ricci_lax import jacfwd as jacfwd
+    from ricci_lax import jacrev as jacrev
+    from ricci_lax import pure_callback as pure_callback
     from ricci_lax.precision import precision as precision
+    from ricci_lax.refs import empty_ref as empty_ref
+    from ricci_lax.refs import free_ref as free_ref
+    from ricci_lax.refs import freeze as freeze
+    from ricci_lax.refs import new_ref as new_ref
     from ricci_lax.rolling import roll as roll
     from ricci_lax.rolling import rolled_layers as rolled_layers
+    from ricci_numpy.authoring import ds as ds
+    from ricci_parallel import device_put as device_put
+    from ricci_parallel import device_put_replicated as device_put_replicated
+    from ricci_parallel import device_put_sharded as device_put_sharded
+    from ricci_parallel import get_abstract_mesh as get_abstract_mesh
+    from ricci_parallel import get_mesh as get_mesh
+    from ricci_parallel import pmap as pmap
+    from ricci_parallel import reshard as reshard
+    from ricci_parallel import set_mesh as set_mesh
+    from ricci_parallel import shard_map as shard_map
+    from ricci_parallel import smap as smap
+    from ricci_parallel import use_abstract_mesh as use_abstract_mesh
     from ricci_parallel.planning import fit_memory as fit_memory
     from ricci_parallel.planning import memory_plan as memory_plan
     from ricci_xla.warm import warm_start as warm_start
 
+    from . import ad_checkpoint as ad_checkpoint
     from . import api_util as api_util
+    from . import checkpoint_policies as checkpoint_policies
+    from . import custom_batching as custom_batching
+    from . import custom_derivatives as custom_derivatives
+    from . import debug as debug
     from . import distributed as distributed
+    from . import dlpack as dlpack
+    from . import experimental as experimental
     from . import export as export
     from . import extend as extend
     from . import ffi as ffi
+    from . import flatten_util as flatten_util
     from . import image as image
     from . import interpreters as interpreters
     from . import kernels as kernels
     from . import nn as nn
+    from . import ops as ops
     from . import parallel as parallel
     from . import profiler as profiler
+    from . import random as random
+    from . import ref as ref
     from . import scipy as scipy
     from . import typing as typing
     from ._version import __version__ as __version__
 
-
-remat = checkpoint
-jacobian = jacrev
+    remat = checkpoint
+    jacobian = jacrev
 
 _guard_public(globals())
-remat, jacobian = checkpoint, jacrev  # each one function under two names, as in JAX
+globals()["__all__"] = sorted({*globals()["__all__"], *_late_functions.NAMES})
 
 _MODULES = (
-    "api_util distributed export extend ffi image interpreters kernels nn parallel profiler scipy "
-    "typing"
+    "ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug "
+    "distributed dlpack experimental export extend ffi flatten_util image interpreters kernels nn "
+    "ops parallel profiler random ref scipy typing"
 ).split()
 
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
-    _load, __dir__ = _lazy_names(
+    _load_other, __dir__ = _lazy_names(
         globals(),
         {name: f".{name}" for name in _MODULES}
         | {
@@ -201,9 +202,24 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "warm_start": "ricci_xla.warm:warm_start",
         },
     )
+
+    def _load(name: str) -> object:
+        is_function = name in _late_functions.NAMES
+        return _late_functions.load(name) if is_function else _load_other(name)
+
     __getattr__ = _absent.or_advise(__name__, _load)
-    for _module in (lax, numpy, random, tree, tree_util):
-        _module.__getattr__ = _absent.or_advise(_module.__name__)
+    for _module in (lax, numpy, tree, tree_util):
+        _late_names = vars(_module).get("__getattr__")
+        _module.__getattr__ = _absent.or_advise(_module.__name__, _late_names)
 
 _library_form_modules.append("ricci_compat.library_forms")
+
+
+def _import_keys(dtype: str) -> None:
+    """Import the package of random keys if a dtype is of keys; it adds a function to the list."""
+    if dtype.startswith("key<"):
+        import ricci_random  # noqa: PLC0415 - lazy: not every program has keys
+
+
+_extended_dtypes.append(_import_keys)
 _collector.resume()

@@ -1,6 +1,14 @@
 """Random numbers that are determined by keys: keys, their splitting, and samplers."""
 
-from ricci_ir import guard_public as _guard_public
-from ricci_random import *
+import typing as _typing
 
-_guard_public(globals())
+import ricci_random as _source
+from ricci_ir import guard_lazily as _guard_lazily
+
+from ._absent import or_advise as _or_advise
+
+if _typing.TYPE_CHECKING:
+    from ricci_random import *
+else:
+    _load, __dir__ = _guard_lazily(globals(), {_source.__name__: _source.__all__})
+    __getattr__ = _or_advise(__name__, _load)

@@ -1,15 +1,13 @@
 """Primitive operations and collectives: the names of ``ricci_lax`` and ``ricci_parallel``."""
 
+import typing as _typing
+
+import ricci_lax as _operations
+import ricci_parallel.collectives as _collectives
+from ricci_ir import guard_lazily as _guard_lazily
 from ricci_ir import guard_public as _guard_public
-from ricci_lax import *
-from ricci_parallel import device_put_p as device_put_p
-from ricci_parallel import sharding_constraint_p as sharding_constraint_p
-from ricci_parallel import with_sharding_constraint as with_sharding_constraint
-from ricci_parallel.collectives import *
 
 from . import linalg as linalg
-
-_guard_public(globals(), "linalg")
 
 # Names for other namespaces and for rules: found here, but not listed, as in ``jax.lax``.
 _ELSEWHERE = frozenset(
@@ -33,4 +31,19 @@ _ELSEWHERE = frozenset(
         "zero_from_primal"
     ).split()
 )
-globals()["__all__"] = [name for name in globals()["__all__"] if name not in _ELSEWHERE]
+
+_guard_public(globals(), "linalg")
+
+if _typing.TYPE_CHECKING:
+    from ricci_lax import *
+    from ricci_parallel import device_put_p as device_put_p
+    from ricci_parallel import sharding_constraint_p as sharding_constraint_p
+    from ricci_parallel import with_sharding_constraint as with_sharding_constraint
+    from ricci_parallel.collectives import *
+else:
+    __getattr__, __dir__ = _guard_lazily(
+        globals(),
+        {source.__name__: source.__all__ for source in (_operations, _collectives)}
+        | {"ricci_parallel": "device_put_p sharding_constraint_p with_sharding_constraint".split()},
+        unlisted=_ELSEWHERE,
+    )

@@ -1,6 +1,11 @@
 """Decompositions and triangular solves as primitives: ``cholesky``, ``qr``, ``svd``, ``eigh``."""
 
-from ricci_ir import guard_public as _guard_public
-from ricci_lax.linalg import *
+import typing as _typing
 
-_guard_public(globals())
+import ricci_lax.linalg as _source
+from ricci_ir import guard_lazily as _guard_lazily
+
+if _typing.TYPE_CHECKING:
+    from ricci_lax.linalg import *
+else:
+    __getattr__, __dir__ = _guard_lazily(globals(), {_source.__name__: _source.__all__})

@@ -2,20 +2,24 @@
 
 import typing as _typing
 
-from ricci_ir import guard_public as _guard_public
-from ricci_numpy import *
+import ricci_numpy as _source
+from ricci_ir import guard_lazily as _guard_lazily
 from ricci_numpy import __array_api_version__ as __array_api_version__
 from ricci_numpy import __array_namespace_info__ as __array_namespace_info__
 from ricci_numpy.authoring import array_namespaces as _array_namespaces
 
-# isort: split
-# Not ricci_numpy's modules of these names, which came with the star.
 if _typing.TYPE_CHECKING:
+    from ricci_numpy import *
+
+    # isort: split
+    # Not ricci_numpy's modules of these names, which came with the star.
     from . import fft as fft
     from . import linalg as linalg
 else:
     import ricci.numpy.fft as fft
     import ricci.numpy.linalg as linalg
 
-_guard_public(globals(), "fft", "linalg")
+    __all__ = ["fft", "linalg"]
+    __getattr__, __dir__ = _guard_lazily(globals(), {_source.__name__: _source.__all__})
+
 _array_namespaces.append(__name__)

@@ -1,6 +1,11 @@
 """Discrete Fourier transforms, in one and several dimensions, of real and complex arrays."""
 
-from ricci_ir import guard_public as _guard_public
-from ricci_numpy.fft import *
+import typing as _typing
 
-_guard_public(globals())
+import ricci_numpy.fft as _source
+from ricci_ir import guard_lazily as _guard_lazily
+
+if _typing.TYPE_CHECKING:
+    from ricci_numpy.fft import *
+else:
+    __getattr__, __dir__ = _guard_lazily(globals(), {_source.__name__: _source.__all__})

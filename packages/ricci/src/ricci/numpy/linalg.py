@@ -1,6 +1,11 @@
 """Linear algebra: products, decompositions, eigenvalues, norms, solving of equations."""
 
-from ricci_ir import guard_public as _guard_public
-from ricci_numpy.linalg import *
+import typing as _typing
 
-_guard_public(globals())
+import ricci_numpy.linalg as _source
+from ricci_ir import guard_lazily as _guard_lazily
+
+if _typing.TYPE_CHECKING:
+    from ricci_numpy.linalg import *
+else:
+    __getattr__, __dir__ = _guard_lazily(globals(), {_source.__name__: _source.__all__})

@@ -4,8 +4,8 @@ They are read from the registry, so that a new one is here as soon as its block 
 run. For editors, ``primitives.pyi`` lists their names; ``tools/primitive_names.py`` writes it.
 """
 
-# Importing these packages registers their primitives.
-import ricci_lax.linalg
+# These packages have indices of their primitives.
+import ricci_lax
 import ricci_parallel
 import ricci_random
 from ricci_compat.call_primitives import create_call_primitive as create_call_primitive
@@ -15,6 +15,7 @@ from ricci_compat.call_primitives import (
 )
 from ricci_ir import Primitive, eval_jaxpr_p, primitives
 
+primitives.load_all()
 _FUNCTIONS = ["create_call_primitive", "eval_jaxpr_transpose", "register_call_primitive_rules"]
 
 # Further names under which libraries written for JAX use some of them.
