@@ -285,8 +285,8 @@ def guard_lazily(
             value = load(aliases[name])
         elif name in homes:
             value = _guarded(getattr(import_module(homes[name]), name), name, module, classes=True)
-            own = getattr(value, "__name__", name)  # another where the name is an alias
-            name_publicly(value, own if own in homes else name, module)
+            canonical = getattr(value, "__name__", name)  # another where the name is an alias
+            name_publicly(value, canonical if canonical in homes else name, module)
         else:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         namespace[name] = value
