@@ -7,11 +7,13 @@ import scipy.special
 from ricci import grad, lax, vmap
 
 PARAMETERS = [(1e4, 1e4), (2e4, 3e3), (1e5, 50.0), (300.0, 12.0), (1e5, 20.0), (15.0, 15.0)]
+PARAMETERS += [(2.0, 1e7), (0.5, 1e5), (5.0, 1e9), (0.5, 1e9), (0.01, 1e7)]
 
 
 def _operands(a, b):
     deviations = np.linspace(-2, 2, 9)
     x = a / (a + b) + deviations * np.sqrt(a * b / (a + b + 1)) / (a + b)
+    x = np.maximum(x, a / (a + b) / 10)
     return np.full(9, a, np.float32), np.full(9, b, np.float32), x.astype(np.float32)
 
 

@@ -54,10 +54,11 @@ def _exponent(a: Array, excess: Array, direct: Array) -> Array:
 def large_beta_factor(a: Array, b: Array, x: Array) -> Array:
     """x^a (1 - x)^b / B(a, b) for positive parameters, one of them large, and 0 < x < 1."""
     one, total = filled_like(x, 1), add(a, b)
-    mean = div(a, total)
-    excess = sub(mul(x, b), mul(a, sub(one, x)))
-    left = _exponent(a, excess, sub(log(x), log(mean)))
-    right = _exponent(b, neg(excess), sub(log1p(neg(x)), log(div(b, total))))
+    mean, other = div(a, total), sub(one, x)
+    excess = sub(mul(x, b), mul(a, other))
+    # Logarithms of quotients: of small means, the difference of two logarithms cancels.
+    left = _exponent(a, excess, log(div(x, mean)))
+    right = _exponent(b, neg(excess), log(div(other, div(b, total))))
     remainder = sub(_stirling_remainder(total), _stirling_remainder(a))
     remainder = sub(remainder, _stirling_remainder(b))
     root = sqrt(mul(mul(mean, b), filled_like(x, 0.5 / np.pi)))

@@ -1,7 +1,7 @@
 """The regularized incomplete beta function, by a continued fraction."""
 
 from ricci_ir import Array, ArrayLike, Primitive
-from ricci_lax.elementwise._arithmetic import div, mul, reciprocal
+from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_not, eq, ge, gt, le, lt, select
 from ricci_lax.elementwise._factories import filled_like, nary, repeat_to
 from ricci_lax.elementwise._linear import add, neg, sub
@@ -17,24 +17,31 @@ from ._functions import lgamma
 __all__ = ["betainc", "regularized_incomplete_beta_p"]
 
 
-def _beta_start(a, b, x):
+# I(a, b, x) = x^a (1 - x)^b / (a B(a, b)) / (1 + d1 / (1 + d2 / ...)), for small x, has
+# d(2n) = n (b - n) x / ((a + 2n - 1) (a + 2n)) and
+# d(2n + 1) = -(a + n) (a + b + n) x / ((a + 2n) (a + 2n + 1)). Two levels at once, as Didonato and
+# Morris (1992) write them, add terms of one sign for n < b: of y = 1 - x and the distance
+# a - (a + b) x, neither of which is exact if it is taken from a rounded x near 1.
+def _beta_start(a, b, x, y, distance):
     one = filled_like(x, 1)
-    ratio = div(mul(add(a, b), x), add(a, one))
-    first = reciprocal(iterations.guarded(sub(one, ratio)))
-    return one, first, first
+    first = div(add(a, one), iterations.guarded(add(one, distance)))
+    # The first numerator has no predecessor, so that its ratio to it is infinite.
+    return filled_like(x, float("inf")), first, first
 
 
-def _beta_step(n, state, a, b, x):
-    # Two levels at once, of d(2n) = n (b - n) x / ((a + 2n - 1) (a + 2n)) and d(2n + 1) = -(a + n)
-    # (a + b + n) x / ((a + 2n) (a + 2n + 1)).
-    one, even = iterations.constant(x, 1), add(a, add(n, n))
-    up = div(mul(mul(n, sub(b, n)), x), mul(sub(even, one), even))
-    down = neg(div(mul(mul(add(a, n), add(add(a, b), n)), x), mul(even, add(even, one))))
-    level = filled_like(x, 1)
-    return iterations.lentz_step(iterations.lentz_step(state, up, level), down, level)
+def _beta_step(n, state, a, b, x, y, distance):
+    one = filled_like(x, 1)
+    odd = add(sub(a, one), add(n, n))
+    below = mul(div(mul(n, sub(b, n)), odd), x)
+    before = add(a, sub(n, one))
+    # The first level is over a, which may be tiny.
+    factor = div(select(eq(mul(one, n), one), one, before), odd)
+    up = mul(mul(factor, mul(add(b, before), x)), below)
+    weight = div(add(a, n), add(odd, add(one, one)))
+    level = mul(weight, add(add(one, distance), mul(n, add(one, y))))
+    return iterations.lentz_step(state, up, add(add(n, below), level))
 
 
-# I(a, b, x) = x^a (1 - x)^b / (a B(a, b)) / (1 + d1 / (1 + d2 / ...)), for small x.
 _beta_fraction = iterations.Iteration(_beta_start, _beta_step)
 
 
@@ -54,12 +61,19 @@ def _mirrored(a, b, x):
 
 def _for_beta(a, b, x):
     # As above, the other elements get parameters for which the loop ends soon.
-    used, half = _inside_beta(a, b, x), filled_like(x, 0.5)
+    used = _inside_beta(a, b, x)
     swap = _mirrored(a, b, x)
-    one = filled_like(x, 1)
-    first, second = select(swap, b, a), select(swap, a, b)
-    point = select(swap, sub(one, x), x)
-    return [select(used, first, one), select(used, second, one), select(used, point, half)]
+    zero, half, one = (filled_like(x, value) for value in (0, 0.5, 1))
+    other = sub(one, x)
+    distance = sub(mul(a, other), mul(b, x))
+    parameters = (
+        (select(swap, b, a), one),
+        (select(swap, a, b), one),
+        (select(swap, other, x), half),
+        (select(swap, x, other), half),
+        (select(swap, neg(distance), distance), zero),
+    )
+    return [select(used, value, harmless) for value, harmless in parameters]
 
 
 def _log_beta(a, b):
