@@ -24,7 +24,7 @@ from ricci_stablehlo import Lowering, Value, traced
 from . import _iterations as iterations
 from ._functions import digamma, lgamma
 from ._small_orders import is_small_order, small_order_q
-from ._uniform_gamma import is_uniform, uniform_gamma
+from ._uniform_gamma import is_uniform, uniform_gamma, uniform_gamma_slope
 
 __all__ = ["igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p"]
 __all__ += ["random_gamma_grad", "random_gamma_grad_p"]
@@ -81,11 +81,6 @@ def _for_fraction(a: Array, x: Array, others: Array) -> list[Array]:
     # Likewise for the fraction.
     used = iterations.all_of(_inside(a, x), _use_fraction(a, x), bitwise_not(others))
     return [select(used, a, filled_like(x, 1)), select(used, x, filled_like(x, 2))]
-
-
-def _without_expansion(a: Array, x: Array) -> Array:
-    """No element: the derivatives by ``a`` come from the series and the fraction."""
-    return ne(filled_like(x, 1), filled_like(x, 1))
 
 
 def _scale(a: Array, x: Array, gamma_of: Array) -> Array:
@@ -148,6 +143,7 @@ def _gamma_grad_a(a, x, series_slope, series, fraction_slope, fraction):
         neg(mul(_scale(a, x, a), _log_slope(x, a, fraction, fraction_slope))),
         mul(_scale(a, x, _next(a)), _log_slope(x, _next(a), series, series_slope)),
     )
+    slope = select(is_uniform(a, x), uniform_gamma_slope(a, x, sample=False), slope)
     return _at_edge(a, x, slope)
 
 
@@ -158,6 +154,7 @@ def _sample_slope(a, x, series_slope, series, fraction_slope, fraction):
         mul(x, _log_slope(x, a, fraction, fraction_slope)),
         neg(mul(div(x, a), _log_slope(x, _next(a), series, series_slope))),
     )
+    slope = select(is_uniform(a, x), uniform_gamma_slope(a, x, sample=True), slope)
     return _at_edge(a, x, slope)
 
 
@@ -172,7 +169,7 @@ def _gamma(finish: Callable[..., Array], derivative: bool = False) -> Callable[.
     def lower(ctx: Lowering, operands: list[Value]) -> Value:
         limits = []
         for iteration, prepare in ((_series, _for_series), (_fraction, _for_fraction)):
-            others = traced(_without_expansion if derivative else is_uniform)(ctx, *operands)
+            others = traced(is_uniform)(ctx, *operands)
             parameters = traced(prepare)(ctx, *operands, others)
             if derivative:
                 limits += iteration.with_derivative().lower(ctx, parameters, parts=2)
