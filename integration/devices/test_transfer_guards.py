@@ -21,6 +21,7 @@ LEVELS = ("allow", "disallow", "disallow_explicit")
 SETUP = """
 d0, d1 = jax.devices()[:2]
 x = jnp.arange(4.0) + 0
+k = jnp.arange(4) * 2
 n = np.arange(4.0, dtype='float32')
 f = jax.jit(lambda x: x + 1)
 f(x), f(x), f(n), f(n), f(1.0), f(1.0)
@@ -106,6 +107,15 @@ x.mean()
 x.reshape(2, 2)
 jnp.stack([n, n])
 jax.pmap(lambda x: x + 1)(np.ones((2, 3), 'float32'))
+jnp.unwrap(x)
+jnp.unwrap(x, period=5.0)
+jnp.equal(x, k)
+jnp.less(k, x)
+jnp.equal(x + 0j, k)
+jnp.logaddexp.reduce(x)
+jnp.average(x, returned=True)
+jnp.pad(x, 2, 'linear_ramp')
+jnp.pad(x, 2, 'linear_ramp', end_values=(1, 2.5))
 """.strip().splitlines()
 
 if os.environ.get("RICCI_SAMPLE"):

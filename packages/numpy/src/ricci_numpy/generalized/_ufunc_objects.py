@@ -406,9 +406,8 @@ def _log_of_sum(
 ) -> Callable[..., ir.Array]:
     """``reduce`` of ``logaddexp``: the logarithm of a sum of powers, for one base."""
 
-    def reduce(a, *, axis, dtype, keepdims, initial, where):
-        (a,) = promotion.promote_dtypes_inexact(asarray(a, dtype=dtype))
-        axes = reduced_axes("logaddexp.reduce", axis, a.ndim)
+    @ir.inlined("logaddexp.reduce")
+    def reduced(a, where, initial, *, axes, keepdims):
         # log Σ exp(a) = m + log Σ exp(a − m): with the maximum m, no power overflows. The result
         # does not depend on m, so that its derivative is stopped.
         largest = _reductions.max(a, axes, None, True, -np.inf, where)
@@ -419,6 +418,11 @@ def _log_of_sum(
         result = lax.add(log(total), base)
         result = result if initial is None else combine(result, initial)
         return result if keepdims else lax.squeeze(result, axes)
+
+    def reduce(a, *, axis, dtype, keepdims, initial, where):
+        (a,) = promotion.promote_dtypes_inexact(asarray(a, dtype=dtype))
+        axes = reduced_axes("logaddexp.reduce", axis, a.ndim)
+        return reduced(a, where, initial, axes=axes, keepdims=bool(keepdims))
 
     return reduce
 

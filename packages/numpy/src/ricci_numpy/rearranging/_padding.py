@@ -94,7 +94,9 @@ def _padded(array: Array, widths: Widths, mode: str, kwargs: Mapping[str, Any]) 
         return _pad_constant(array, *values, widths=widths, form=form)
     if mode == "linear_ramp":
         values, form = _pairs_of_values("end_values", kwargs.get("end_values", 0), ndim)
-        return _pad_ramp(array, *values, widths=widths, form=form)
+        numbers = tuple(v if _is_setting(v) else None for v in values)
+        arrays = [v for v, number in zip(values, numbers, strict=True) if number is None]
+        return _pad_ramp(array, *arrays, numbers=numbers, widths=widths, form=form)
     if mode in _statistics:
         lengths = kwargs.get("stat_length")
         if lengths is not None:
@@ -164,6 +166,14 @@ def _pairs_of_values(name: str, value: Values, ndim: int) -> tuple[list[Array], 
     # The positions of the values are broadcast like the values, which may be traced.
     numbers = np.broadcast_to(np.arange(prod(shape)).reshape(shape), (ndim, 2))
     return operands("pad", *_elements(value)), tuple((int(a), int(b)) for a, b in numbers)
+
+
+def _is_setting(value: ArrayLike) -> bool:
+    """Whether a value is a setting, which is not copied to the device, not an operand.
+
+    NaN and float zeros are not: they differ from what they equal, or equal nothing.
+    """
+    return type(value) is int or (type(value) is float and value * value > 0)
 
 
 def _shape_of_values(name: str, value: Values) -> tuple[int, ...]:
@@ -302,7 +312,11 @@ _modes: dict[str, Callable[..., Array]] = {
 
 
 @ir.composite("_pad")
-def _pad_ramp(x: Array, *values: ArrayLike, widths: Widths, form: tuple) -> Array:
+def _pad_ramp(
+    x: Array, *arrays: ArrayLike, numbers: tuple[float | None, ...], widths: Widths, form: tuple
+) -> Array:
+    others = iter(arrays)
+    values = [next(others) if number is None else number for number in numbers]
     for axis, ((before, after), (i, j)) in enumerate(zip(widths, form, strict=True)):
         size = np.shape(x)[axis]
         first, last = _part(x, axis, 0, 1), _part(x, axis, size - 1, size)

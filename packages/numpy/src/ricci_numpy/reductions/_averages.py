@@ -80,13 +80,18 @@ def average(
         if not returned:
             return result
         count = axis_count(a.shape, reduced_axes("average", axis, a.ndim))
-        return result, lax.full_like(result, count)
+        return result, _counts(result, count=count)
     a, weights = promotion.operands("average", a, weights)
     axes = reduced_axes("average", axis, np.ndim(a))
     result, total = _average(
         a, weights, axes=axes, everywhere=axis is None, keepdims=bool(keepdims)
     )
     return (result, total) if returned else result
+
+
+@ir.inlined("average")
+def _counts(means: ir.Array, *, count: int) -> ir.Array:
+    return lax.full_like(means, count)
 
 
 @ir.inlined("average")

@@ -42,10 +42,17 @@ def compared_by_value(
     promoted, _ = ir.lattice_result_type(*types)
     if not promotion.is_lossy(a, b, promoted):
         return None
+    return _compared(x, y, function=function, name=name)
+
+
+@ir.inlined("compare")
+def _compared(x: ir.Array, y: ir.Array, *, function: str, name: str) -> ir.Array:
+    (a, weak_a), (b, weak_b) = [(v.dtype, v.weak_type) for v in map(ir.get_aval, (x, y))]
     x, y = promotion.promote_shapes(
         function, promotion.convert(x, a, weak_a), promotion.convert(y, b, weak_b)
     )
-    return (_complex if dtypes & promotion.COMPLEX_DTYPES else compare_exactly)(name, x, y)
+    is_complex = a in promotion.COMPLEX_DTYPES or b in promotion.COMPLEX_DTYPES
+    return (_complex if is_complex else compare_exactly)(name, x, y)
 
 
 def _complex(name: str, x: ir.Array, y: ir.Array) -> ir.Array:

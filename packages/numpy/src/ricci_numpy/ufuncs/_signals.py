@@ -223,7 +223,12 @@ def unwrap(
         raise ValueError(f"unwrap: the period must be real, got {period}.")
     if dtype not in promotion.INTEGER_DTYPES:
         dtype, _ = promotion.inexact_dtype(dtype)
-        half, ends_meet = divide(turn, 2), True
+        ends_meet = True
+        if type(period) is float and period == 2 * np.pi:
+            # The default is a constant of the step, not an operand that is copied to the device.
+            turn = half = None
+        else:
+            half = divide(turn, 2)
     elif hasattr(type(turn), "aval"):
         half, ends_meet = floor_divide(turn, 2), None
     else:
@@ -239,16 +244,21 @@ def unwrap(
 @composite("unwrap")
 def _unwrap(
     p: Array,
-    period: Array,
-    half: Array,
-    discont: Array | None = None,
+    period: ArrayLike | None,
+    half: ArrayLike | None,
+    discont: ArrayLike | None = None,
     *,
     axis: int,
     ends_meet: bool | None,
 ) -> Array:
-    """Unwrap; ``ends_meet`` is whether ``half`` is exactly half the period, ``None`` if traced."""
+    """Unwrap angles in radians, or with the period and its half.
+
+    ``ends_meet`` is whether ``half`` is exactly half the period, ``None`` if traced.
+    """
     n = p.shape[axis]
     dtype = p.dtype
+    period = promotion.strong_constant(dtype, 2 * np.pi) if period is None else period
+    half = promotion.strong_constant(dtype, np.pi) if half is None else half
     if n == 0:
         return p
     # Each jump is replaced by the one in [-half, half) that differs from it by multiples of the
