@@ -92,3 +92,21 @@ def test_determinants_of_singular_matrices_are_zero_beside_their_derivatives(bac
     value, change = jvp(jnp.linalg.det, (a,), (np.eye(5, k=-4, dtype=np.float32),))
     assert float(value) == 0
     assert float(change) == pytest.approx(1, rel=1e-5)
+
+
+@pytest.mark.parametrize(("size", "dtype"), [(4, "float32"), (6, "float64"), (5, "complex128")])
+def test_second_derivatives_are_right_where_rounding_leaves_an_early_pivot(size, dtype, backend):
+    rng = np.random.default_rng(3)
+    a, t = (rng.normal(size=(2, size, size)) for _ in range(2))
+    if dtype == "complex128":
+        a = a + 1j * t
+    # A column that is a combination of those before it has a pivot of zero but for rounding.
+    a[:, :, 2] = 0.7 * a[:, :, 0] + a[:, :, 1] / 3
+    a, t = a.astype(dtype), t.astype(dtype)
+    with enable_x64(dtype != "float32"):
+        first, second = jvp(grad(lambda a: jnp.linalg.det(a).sum().real), (a,), (t,))
+    tangents = np.array([cofactor_tangents(*xs) for xs in zip(a.astype("c16"), t, strict=True)])
+    scale = np.abs(tangents).max() * np.finfo(dtype).eps
+    expected = np.array([cofactors(x.astype("c16")) for x in a])
+    np.testing.assert_allclose(first, expected, atol=200 * scale)
+    np.testing.assert_allclose(second, tangents, atol=200 * scale)

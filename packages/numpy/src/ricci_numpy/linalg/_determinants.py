@@ -199,8 +199,9 @@ def det(a: ir.ArrayLike) -> ir.Array:
       a: an array of shape ``(..., n, n)``.
 
     Returns:
-      An array of shape ``(...)``. Derivatives are right for singular matrices of any rank as well.
-      Second ones are not where a pivot other than the last is zero but for rounding.
+      An array of shape ``(...)``. First and second derivatives are right for singular matrices of
+      any rank as well. Second ones lose digits where a pivot other than the last is tiny though
+      nothing cancels, as for ``diag([1e-9, 1, 2, 3])``.
 
     Raises:
       TypeError: if ``a`` is not an array, or has a dtype of 16 bits or less.
@@ -323,7 +324,7 @@ def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
     rank, size = len(shape), shape[-1]
     a, b = broadcast(a, shape), broadcast(b, shape)
     dtype = promotion.dtype_of(a)
-    factors, pivots, permutation, singular = _regular_lu(a)
+    factors, pivots, permutation, singular, value = _regular_lu(a)
     parity = _parity(count_nonzero(_exchanges(pivots), axis=-1), dtype)
     # Products of the leading pivots: the last one is the determinant, and the one before it is the
     # determinant divided by the last pivot.
@@ -344,27 +345,30 @@ def _adjugate_product(a: ir.Array, b: ir.Array) -> tuple[ir.Array, ir.Array]:
     # The last row gets its factor from the pivot that was replaced.
     x = lax.concatenate([scaled, lax.slice_in_dim(x, size - 1, size, axis=rank - 2)], rank - 2)
     x = _mixed(triangular_solve(factors, x, left_side=True), singular, rank - 2)
-    # The rounding of a determinant that is zero, without its derivative.
-    rounding = where(singular, lax.stop_gradient(determinant), promotion.strong_constant(dtype, 0))
-    return lax.sub(determinant, rounding), x
+    # The perturbation changes the value, which is that of a, but not its derivative.
+    error = lax.sub(lax.stop_gradient(determinant), value)
+    error = where(singular, error, promotion.strong_constant(dtype, 0))
+    return lax.sub(determinant, error), x
 
 
 @lax.custom_jvp
-def _regular_lu(a: ir.Array) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array]:
-    """Factors, pivots and permutation of ``a``, and whether it is singular.
+def _regular_lu(a: ir.Array) -> tuple[ir.Array, ...]:
+    """Factors, pivots and permutation of ``a``, whether it is singular, and then its determinant.
 
-    If so, they are those of ``a Q``, whose last pivots only are zero, and perturbed by about as
-    much as rounding may. The adjugate and its derivatives, which are polynomials of the elements,
-    change by as little.
+    If it is, but for rounding, they are those of ``a Q``, whose last pivots only are zero, and
+    perturbed by about as much as rounding may. The adjugate and its derivatives, which are
+    polynomials of the elements, change by as little.
     """
     return _factors_of_batches(a)
 
 
 @custom_vmap
-def _factors_of_batches(a: ir.Array) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array]:
+def _factors_of_batches(a: ir.Array) -> tuple[ir.Array, ...]:
     last = np.ndim(a) - 1
     results = lu(a)
-    singular = lax.bitwise_not(_solves(results[0]))
+    singular = lax.bitwise_or(lax.bitwise_not(_solves(results[0])), _cancels(a, results[0]))
+    minus = _parity(count_nonzero(_exchanges(results[1]), axis=-1), promotion.dtype_of(a))
+    value = lax.mul(minus, prod(diagonal(results[0], axis1=-2, axis2=-1), axis=-1))
 
     def factors_of_others() -> list[ir.Array]:
         mask = lax.expand_dims(singular, (last - 1, last))
@@ -372,7 +376,7 @@ def _factors_of_batches(a: ir.Array) -> tuple[ir.Array, ir.Array, ir.Array, ir.A
         return lu(_mixed(perturbed, singular, last))
 
     factors, pivots, permutation = lax.cond(any(singular), factors_of_others, lambda: results)
-    return factors, pivots, permutation, singular
+    return factors, pivots, permutation, singular, value
 
 
 @_factors_of_batches.def_vmap
@@ -380,7 +384,7 @@ def _factors_of_mapped(
     size: int, mapped: list[bool], a: ir.Array
 ) -> tuple[tuple[ir.Array, ...], tuple[bool, ...]]:
     """Factorisation of the whole batch, under one condition for all its matrices."""
-    return _factors_of_batches(a), (True,) * 4
+    return _factors_of_batches(a), (True,) * 5
 
 
 @_regular_lu.defjvp
@@ -389,7 +393,7 @@ def _regular_lu_jvp(
 ) -> tuple[tuple[ir.Array, ...], tuple[Any, ...]]:
     """``P⁻¹ da`` is ``dL U + L dU``, so that ``L⁻¹ P⁻¹ da U⁻¹`` is ``L⁻¹ dL + dU U⁻¹``."""
     (a,), (t,) = primals, tangents
-    results = factors, _, permutation, singular = _regular_lu(a)
+    results = factors, _, permutation, singular, value = _regular_lu(a)
     column = np.ndim(a) - 1
     t = _mixed(t, singular, column)
     t = take_along_axis(t, lax.expand_dims(permutation, (column,)), column - 1)
@@ -399,8 +403,8 @@ def _regular_lu_jvp(
     strict = tril(t, -1)
     lower = lax.add(dot(tril(factors, -1), strict), strict)
     upper = dot(triu(t), triu(factors))
-    zeros = [np.zeros(np.shape(x), ir.float0) for x in results[1:]]
-    return results, (lax.add(lower, upper), *zeros)
+    zeros = [np.zeros(np.shape(x), ir.float0) for x in results[1:4]]
+    return results, (lax.add(lower, upper), *zeros, lax.full_like(value, 0))
 
 
 def _mixed(x: ir.Array, singular: ir.Array, axis: int) -> ir.Array:
@@ -457,6 +461,21 @@ def _is_corner(size: int) -> ir.Array:
         promotion.strong_constant(promotion.INT32, size - 1),
     )
     return lax.bitwise_and(at_last(0), at_last(1))
+
+
+def _cancels(a: ir.Array, factors: ir.Array) -> ir.Array:
+    """Whether a pivot other than the last one is what rounding leaves of its column.
+
+    Elements of the inverse are then as large as the inverse of rounding, and their products, in
+    second derivatives, are larger than what they should cancel to.
+    """
+    axis = np.ndim(a) - 2
+    size = np.shape(a)[-1]
+    pivots = lax.abs(diagonal(factors, axis1=-2, axis2=-1))
+    columns = max(lax.abs(a), axis=-2)
+    rounding = promotion.constant_like(columns, 4 * size * float(ir.finfo(columns.dtype).eps))
+    small = lax.le(pivots, lax.mul(columns, rounding))
+    return any(lax.slice_in_dim(small, 0, size - 1, axis=axis), axis=-1)
 
 
 def _solves(upper: ir.Array) -> ir.Array:
