@@ -1,42 +1,41 @@
 """Plans the memory of one job's step, on the drop-in; prints what the plan and the compiler say.
 
 `python run_plan.py NAME DATA`, as for `run_job.py`. The step is the largest of the functions that
-the job, or its library, compiles in its first steps.
+the job, or its library, compiles in its first steps. Each is planned when it is first called: what
+a library jits may read a context that the library enters around the call, as Flax NNX's does.
 """
 
 import functools
 import importlib
 import json
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import jax
-import ricci
+import ricci.parallel
 
 STEPS = 2
 
 
-def watch(seen: list[tuple[Any, tuple[Any, ...], dict[str, Any]]]) -> None:
-    """Let `jax.jit` note each function that is called with arrays, and the first such call."""
+def plan_first_calls(plans: list[ricci.parallel.MemoryPlan]) -> None:
+    """Make `jax.jit` append the plan of each function to a list when it is first called."""
     compiled = jax.jit
 
     def jit(*given: Any, **options: Any) -> Any:
         if not given or not callable(given[0]):
             return functools.partial(jit, *given, **options)
         inner = compiled(*given, **options)
-        plan: Callable[..., Any] = inner
+        planned = False
 
         @functools.wraps(inner)
         def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal planned
             leaves = jax.tree.leaves((args, kwargs))
-            first = all(plan is not other for other, _, _ in seen)
-            if first and not any(isinstance(x, jax.core.Tracer) for x in leaves):
-                # Types are kept, since the call may be given the arrays' memory.
-                args_, kwargs_ = jax.tree.map(typed, (args, kwargs))
-                seen.append((plan, args_, kwargs_))
+            if not planned and not any(isinstance(x, jax.core.Tracer) for x in leaves):
+                planned = True
+                plans.append(ricci.memory_plan(inner, *args, **kwargs))
             return inner(*args, **kwargs)
 
         call.lower = inner.lower
@@ -45,21 +44,15 @@ def watch(seen: list[tuple[Any, tuple[Any, ...], dict[str, Any]]]) -> None:
     jax.jit = jit
 
 
-def typed(x: Any) -> Any:
-    """The type of an array; any other leaf as it is."""
-    return jax.ShapeDtypeStruct(x.shape, x.dtype) if isinstance(x, jax.Array | np.ndarray) else x
-
-
 def run(name: str, file: str) -> dict[str, Any]:
     """Return the name of the step, and its peak in bytes by the plan and by the compiler."""
-    seen: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
-    watch(seen)
+    plans: list[ricci.parallel.MemoryPlan] = []
+    plan_first_calls(plans)
     with np.load(file) as archive:
         data = {key: archive[key] for key in archive.files}
     steps = importlib.import_module(f"job_{name}").train(data)
     for _ in range(STEPS):
         next(steps)
-    plans = [ricci.memory_plan(f, *args, **kwargs) for f, args, kwargs in seen]
     plan = max(plans, key=lambda p: p.peak_bytes)
     return {"step": plan.name, "plan": plan.live_bytes, "compiler": plan.peak_bytes}
 
