@@ -8,12 +8,13 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_lax.refs import TransformedRef, get_p
+from ricci_lax.refs import TransformedRef, get_p, place_text
 
 __all__: list[str] = []
 
 type Reference = ir.Ref | TransformedRef
 type Forms = tuple[Any, ...]  # of indices, one after the other
+type AtomText = Callable[[object], str]  # of an operand in a printed equation
 
 
 def masked_load(
@@ -209,6 +210,32 @@ def _atomic_cas_discharge(
     return old
 
 
+def _masked_load_notation(
+    eqn: ir.JaxprEqn, binder: Callable[..., object], atom: AtomText
+) -> list[object]:
+    params: Any = eqn.params
+    ref, *operands = eqn.invars
+    (mask, other), positions = optional(operands, params["has_mask"], params["has_other"])
+    text = place_text(ref, positions, params["transforms"], atom)
+    parts: list[object] = [binder(eqn.outvars[0]), " <- ", text]
+    parts += [] if mask is None else [f" mask={atom(mask)}"]
+    return parts if other is None else [*parts, f" other={atom(other)}"]
+
+
+def _masked_store_notation(
+    eqn: ir.JaxprEqn, binder: Callable[..., object], atom: AtomText
+) -> list[object]:
+    params: Any = eqn.params
+    ref, value, *operands = eqn.invars
+    (mask,), positions = optional(operands, params["has_mask"])
+    parts: list[object] = [
+        place_text(ref, positions, params["transforms"], atom),
+        " <- ",
+        atom(value),
+    ]
+    return parts if mask is None else [*parts, f" mask={atom(mask)}"]
+
+
 _discharged = ir.unsupported("references exist in kernels only; discharge the jaxpr first")
 _rules: dict[str, Any] = {
     "jvp": _discharged,
@@ -236,6 +263,7 @@ masked_load_p: ir.Primitive = ir.define(
     ),
     effects=lambda params: _reading,
     discharge=_masked_load_discharge,
+    notation=_masked_load_notation,
     **_rules,
 )
 
@@ -246,6 +274,7 @@ masked_store_p: ir.Primitive = ir.define(
     multiple_results=True,
     effects=lambda params: _writing,
     discharge=_masked_store_discharge,
+    notation=_masked_store_notation,
     **_rules,
 )
 

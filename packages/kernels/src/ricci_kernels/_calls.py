@@ -12,7 +12,7 @@ from ricci_pytree import tree_flatten, tree_unflatten
 
 from ._grid_mapping import GridMapping, block_mapping, flatten_specs, place_of
 from ._interpreter import varying_aval, varying_ref
-from ._memory_spaces import MemorySpace, buffer_type
+from ._memory_spaces import MemorySpace, TPUMemorySpace, buffer_type
 from ._primitive import pallas_call_p
 from ._programs import entered, traced_frame
 from ._specs import CompilerParams, CostEstimate, GridSpec, no_block_spec
@@ -222,7 +222,7 @@ def _operand_aval(name: str, x: Any) -> ir.ShapedArray:
             "ref[...]."
         )
     aval = ir.get_aval(x)
-    return ir.ShapedArray(aval.shape, aval.dtype)  # pyright: ignore
+    return ir.ShapedArray(aval.shape, aval.dtype, aval.weak_type)  # pyright: ignore
 
 
 def _aliases(
@@ -241,7 +241,7 @@ def _aliases(
                     f"input_output_aliases contains the mapping '{i}:{o}' with {kind} index "
                     f"{place} outside the range [0, {count})"
                 )
-        if in_avals[i] != out_avals[o]:
+        if in_avals[i].update(weak_type=False) != out_avals[o]:
             raise ValueError(
                 f"input_output_aliases contains the mapping '{i}:{o}' of an input of type "
                 f"{in_avals[i].str_short()} to an output of type {out_avals[o].str_short()}. An "
@@ -273,7 +273,7 @@ def _trace(
     scalar_leaves, scalar_tree = tree_flatten(scalars)
     input_leaves, input_tree = tree_flatten(inputs)
     scalar_refs = [
-        varying_ref(ir.AbstractRef(_operand_aval(title, x), MemorySpace.DEFAULT), axes)
+        varying_ref(ir.AbstractRef(_operand_aval(title, x), TPUMemorySpace.SMEM), axes)
         for x in scalar_leaves
     ]
     names = [f"args[{i}]" for i in range(len(input_leaves))]

@@ -11,9 +11,9 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_lax.refs import TransformedRef
+from ricci_lax.refs import TransformedRef, place_text
 
-from ._accesses import Reference
+from ._accesses import AtomText, Reference
 
 __all__: list[str] = []
 
@@ -106,6 +106,32 @@ def _semaphore_wait_discharge(*operands: Any, forms: Forms) -> list[Any]:
     return []
 
 
+def _places(eqn: ir.JaxprEqn, atom: AtomText) -> list[str]:
+    """The references of a printed equation with their indices."""
+    forms: Any = eqn.params["forms"]
+    parts = zip(split_references(eqn.invars, forms), forms, strict=True)
+    return [place_text(ref, positions, form, atom) for (ref, positions), (_, form) in parts]
+
+
+def _start_notation(eqn: ir.JaxprEqn, binder: object, atom: AtomText) -> list[str]:
+    source, target, semaphore = _places(eqn, atom)
+    options = f"p{eqn.params['priority']}{', add' if eqn.params['add'] else ''}"
+    return [f"dma_start({options}) {source} -> {target} {semaphore}"]
+
+
+def _wait_notation(eqn: ir.JaxprEqn, binder: object, atom: AtomText) -> list[str]:
+    _, target, semaphore = _places(eqn, atom)
+    return [f"dma_wait {target} {semaphore}"]
+
+
+def _signal_notation(eqn: ir.JaxprEqn, binder: object, atom: AtomText) -> list[str]:
+    return [f"semaphore_signal {_places(eqn, atom)[0]} {atom(eqn.invars[-1])}"]
+
+
+def _semaphore_wait_notation(eqn: ir.JaxprEqn, binder: object, atom: AtomText) -> list[str]:
+    return [f"semaphore_wait[dec] {_places(eqn, atom)[0]} {atom(eqn.invars[-1])}"]
+
+
 _discharged = ir.unsupported("semaphores exist in kernels only; discharge the jaxpr first")
 _effects = frozenset({ir.read_effect, ir.write_effect})
 _rules: dict[str, Any] = {
@@ -118,23 +144,29 @@ _rules: dict[str, Any] = {
 }
 
 
-def statement(name: str, discharge: Callable[..., list[Any]]) -> ir.Primitive:
+def statement(
+    name: str, discharge: Callable[..., list[Any]], notation: Callable[..., list[str]] | None = None
+) -> ir.Primitive:
     """Define a primitive without results that reads and writes references."""
     return ir.define(
         name,
         abstract_eval=lambda *_, **params: [],
         multiple_results=True,
         discharge=discharge,
-        **_rules,
+        **(_rules if notation is None else {**_rules, "notation": notation}),
     )
 
 
 # Operands: the source, the target and the semaphore, each with the positions of its indices.
-dma_start_p: ir.Primitive = statement("dma_start", _start_discharge)
-dma_wait_p: ir.Primitive = statement("dma_wait", _wait_discharge)
+dma_start_p: ir.Primitive = statement("dma_start", _start_discharge, notation=_start_notation)
+dma_wait_p: ir.Primitive = statement("dma_wait", _wait_discharge, notation=_wait_notation)
 # Operands: the semaphore with the positions of its indices, and a count.
-semaphore_signal_p: ir.Primitive = statement("semaphore_signal", _signal_discharge)
-semaphore_wait_p: ir.Primitive = statement("semaphore_wait", _semaphore_wait_discharge)
+semaphore_signal_p: ir.Primitive = statement(
+    "semaphore_signal", _signal_discharge, notation=_signal_notation
+)
+semaphore_wait_p: ir.Primitive = statement(
+    "semaphore_wait", _semaphore_wait_discharge, notation=_semaphore_wait_notation
+)
 
 
 def _read_discharge(*operands: ir.Ref | ir.Array, forms: Forms) -> ir.Array:

@@ -1,6 +1,7 @@
 """Index maps, traced, and the grid of a kernel call as a parameter of its primitive."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,8 @@ class BlockMapping(ir.TupleRecord):
     def ref_aval(self) -> ir.AbstractRef:
         """The type of the kernel's reference to a block."""
         shape = tuple([d.block_size for d in self.block_shape if not isinstance(d, Squeezed)])
-        return ir.AbstractRef(ir.ShapedArray(shape, self.array_aval.dtype), self.memory_space)
+        aval = self.array_aval
+        return ir.AbstractRef(ir.ShapedArray(shape, aval.dtype, aval.weak_type), self.memory_space)
 
     @property
     def padding(self) -> tuple[tuple[int, int], ...]:
@@ -112,7 +114,9 @@ class GridMapping(ir.TupleRecord):
         return len(self.dynamic_axes)
 
     def __repr__(self) -> str:
-        return f"GridMapping(grid={self.grid}, block_mappings={self.block_mappings})"
+        sizes = ["DynamicGridDim" if size is None else str(size) for size in self.grid]
+        grid = f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
+        return f"GridMapping(grid={grid}, block_mappings={self.block_mappings})"
 
 
 def place_of(fun: Callable[..., Any]) -> str:
@@ -184,7 +188,7 @@ def block_mapping(
             spec.index_map, spec.index_map, dims, origin, grid, scalars, scalar_tree
         )
     space = default_space if spec.memory_space is None else spec.memory_space
-    inner = ir.ShapedArray(aval.shape, aval.dtype)
+    inner = ir.ShapedArray(aval.shape, aval.dtype, aval.weak_type)
     return BlockMapping(dims, jaxpr, inner, space, origin, spec.pipeline_mode)
 
 
@@ -204,7 +208,7 @@ def _traced_map(
         position, refs = args[:rank], args[rank:]
         prefetched = tree_unflatten(scalar_tree, refs)
         # program_id inside of an index map is the argument itself, not an operation of the kernel.
-        frame = Frame(tuple(grid), lambda axis: position[axis])
+        frame = Frame(tuple(grid), lambda axis: position[axis], partial(_no_count, title))
         result = entered(frame, None, lambda: index_map(*position, *prefetched))
         leaves = list(result) if isinstance(result, list | tuple) else [result]
         if len(leaves) != len(dims):
@@ -239,6 +243,13 @@ def _traced_map(
             "pltpu.PrefetchScalarGridSpec."
         )
     return jaxpr
+
+
+def _no_count(title: str, axis: int) -> None:
+    raise ValueError(
+        f"{title} calls num_programs({axis}), and the size of that axis is traced. An index map "
+        "gets positions and prefetched scalars only: prefetch the size."
+    )
 
 
 def _is_value(x: object) -> bool:

@@ -110,6 +110,11 @@ class SemaphoreType(enum.Enum):
     DMA = "dma"
     BARRIER = "barrier"
 
+    @property
+    def element_name(self) -> str:
+        """The name that printed types of references have for one semaphore of this kind."""
+        return {"regular": "semaphore", "dma": "dma_sem"}.get(self.value, "barrier_semaphore")
+
     def __call__(self, shape: Sequence[int]) -> MemoryRef:
         """The type of an array of semaphores."""
         aval = ir.ShapedArray(tuple(shape), np.dtype("int32"))

@@ -17,7 +17,7 @@ from ricci_stablehlo import Lowering, Partitioning, Value, axes_left, on_shards,
 
 from ._carried_scratch import is_carried
 from ._grid_mapping import BlockMapping, GridMapping, kernel_name
-from ._memory_spaces import MemorySpace
+from ._memory_spaces import TPUMemorySpace
 from ._programs import num_programs_p, program_id_p, with_positions
 from ._specs import Blocked, Squeezed
 from ._tpu_parameters import GridDimensionSemantics
@@ -163,7 +163,7 @@ def call_on_device(
     # Axes of dynamic sizes are never among those that can be sharded.
     counts = {axis: (mapping.grid[axis] or 0) // parts.get(axis, 1) for axis in partition.axes}
     refs = [
-        ir.AbstractRef(ir.ShapedArray((counts[a],), np.dtype("int32")), MemorySpace.DEFAULT)
+        ir.AbstractRef(ir.ShapedArray((counts[a],), np.dtype("int32")), TPUMemorySpace.SMEM)
         for a in partition.positions
     ]
     blocks = tuple(

@@ -85,7 +85,8 @@ def emit_pipeline(
                 size = np.int32(size) if isinstance(size, int) else size
                 positions.insert(0, lax.rem(linear, size))
                 linear = lax.div(linear, size)
-            frame = Frame(sizes, lambda axis: positions[axis])
+            static = tuple(size if isinstance(size, int) else None for size in sizes)
+            frame = Frame(static, lambda axis: positions[axis], lambda axis: sizes[axis])
             entered(frame, None, lambda: _run(body, positions, refs, inputs, outputs, scratches))
             return carry
 

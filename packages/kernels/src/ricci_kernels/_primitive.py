@@ -105,6 +105,12 @@ def _batch_rule(primitive: ir.Primitive) -> Any:
     return rule
 
 
+def _shown(**params: object) -> list[tuple[str, object]]:
+    metadata: Any = params["metadata"]
+    shown = None if metadata is None else f"FrozenDict({dict(metadata)})"
+    return sorted({**params, "metadata": shown}.items())
+
+
 def _lower(ctx: Lowering, *operands: Value, **params: object) -> list[Value]:
     partitioned = lower_partitioned(ctx, pallas_call_p, operands, params)
     if partitioned is not None:
@@ -132,4 +138,5 @@ pallas_call_p: ir.Primitive = ir.define(
     # partition that, instead of ``_partitioning``.
     dead_code=ir.live_whole,
     eager=ir.as_equation,
+    shown=_shown,
 )

@@ -16,12 +16,14 @@ class Frame(ir.TupleRecord):
     """The grid that a function is traced for.
 
     Attributes:
-      sizes: the number of steps along each axis: an int, or a traced one.
+      sizes: the number of steps along each axis; ``None`` for one that is traced.
       position: returns the step's index along an axis.
+      steps: returns the number of steps along an axis whose size is traced.
     """
 
-    sizes: tuple[Any, ...]
+    sizes: tuple[int | None, ...]
     position: Callable[[int], Any]
+    steps: Callable[[int], Any]
 
 
 # The innermost grid of this thread. The caches of traced functions see its sizes: ``entered``.
@@ -45,7 +47,7 @@ def entered(frame: Frame, names: Sequence[Any] | None, run: Callable[[], Any]) -
       names: the name of each axis, or ``None``.
       run: the function.
     """
-    sizes = tuple(size if isinstance(size, int) else None for size in frame.sizes)
+    sizes = frame.sizes
     # A jitted function that reads program_id depends on the grid, but caches of traced functions
     # see types and axes in scope only: the sizes are an axis's name, so that another grid traces
     # anew.
@@ -69,8 +71,7 @@ def _current(name: str, axis: Any) -> tuple[Frame, int]:
         )
     axis = as_int(axis)
     if not 0 <= axis < len(frame.sizes):
-        shown = tuple(size if isinstance(size, int) else None for size in frame.sizes)
-        raise ValueError(f"Axis {axis} is out of bounds for grid {shown}")
+        raise ValueError(f"Axis {axis} is out of bounds for grid {frame.sizes}")
     return frame, axis
 
 
@@ -124,7 +125,8 @@ def num_programs(axis: int) -> int | ir.Array:
       Array(2, dtype=int32)
     """
     frame, axis = _current("num_programs", axis)
-    return frame.sizes[axis]
+    size = frame.sizes[axis]
+    return frame.steps(axis) if size is None else size
 
 
 def traced_frame(sizes: Sequence[int | None]) -> Frame:
@@ -144,11 +146,7 @@ def traced_frame(sizes: Sequence[int | None]) -> Frame:
         with ir.set_trace(trace):
             return primitive.bind(axis=axis)
 
-    counts = [
-        size if size is not None else recorded(num_programs_p, axis)
-        for axis, size in enumerate(sizes)
-    ]
-    return Frame(tuple(counts), lambda axis: recorded(program_id_p, axis))
+    return Frame(tuple(sizes), partial(recorded, program_id_p), partial(recorded, num_programs_p))
 
 
 _scalar: ir.ShapedArray = ir.ShapedArray((), np.dtype("int32"))

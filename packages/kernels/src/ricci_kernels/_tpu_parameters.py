@@ -132,7 +132,7 @@ class InterpretParams:
     ``prng_random_bits`` are zeros. Nothing is simulated: the options are of no effect.
 
     Args:
-      detect_races, out_of_bounds_reads, skip_floating_point_ops: as in JAX.
+      detect_races, on_race, out_of_bounds_reads, skip_floating_point_ops: as in JAX.
       uninitialized_memory, num_cores_or_threads, vector_clock_size: as in JAX.
       logging_mode, dma_execution_mode, random_seed, grid_point_recorder: as in JAX.
       allow_hbm_allocation_in_run_scoped, buffer_bounds: as in JAX.
@@ -144,6 +144,7 @@ class InterpretParams:
     """
 
     detect_races: bool = False
+    on_race: str = "raise"
     out_of_bounds_reads: str = "raise"
     skip_floating_point_ops: bool = False
     uninitialized_memory: str = "nan"

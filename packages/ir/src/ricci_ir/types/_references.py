@@ -22,7 +22,8 @@ class AbstractRef(AbstractValue):
     Args:
       inner_aval: the type of the array, and of all values that are written.
       memory_space: the memory of the array; ``None`` for the default one.
-      kind: a name that the creator of the reference chose.
+      kind: a name that the creator of the reference chose, or another value for it. One with an
+        ``element_name`` is printed with that name in place of the dtype.
 
     Example:
       >>> import numpy as np
@@ -143,7 +144,10 @@ class AbstractRef(AbstractValue):
     def str_short(self, short_dtypes: bool = False) -> str:
         """The type in short, such as ``Ref{float32[3]}``."""
         space = "" if self.memory_space is None else f"<{self.memory_space}>"
-        return f"Ref{space}{{{self.inner_aval.str_short(short_dtypes)}}}"
+        element = getattr(self.kind, "element_name", None)
+        if element is None:
+            return f"Ref{space}{{{self.inner_aval.str_short(short_dtypes)}}}"
+        return f"Ref{space}{{{element}[{','.join(map(str, self.shape))}]}}"
 
     def __str__(self) -> str:
         return self.str_short()

@@ -28,7 +28,16 @@ from ._indexing import (
     written_at,
 )
 
-__all__ = ["addupdate_p", "empty_ref_p", "free_ref_p", "freeze_p", "get_p", "new_ref_p", "swap_p"]
+__all__ = [
+    "addupdate_p",
+    "empty_ref_p",
+    "free_ref_p",
+    "freeze_p",
+    "get_p",
+    "new_ref_p",
+    "place_text",
+    "swap_p",
+]
 
 # While tracing, an update is a function of arrays. Eagerly, for a large array, it is one compiled
 # step whose operands include the positions, so that new positions compile nothing. The array is
@@ -197,7 +206,7 @@ def _part_aval(ref: ir.AbstractRef, *operands: ShapedArray, transforms: Forms) -
     return aval.strip_weak_type()  # pyright: ignore[reportReturnType]
 
 
-def _place_text(ref: Any, operands: Sequence[Any], transforms: Forms, atom: Any) -> str:
+def place_text(ref: Any, operands: Sequence[Any], transforms: Forms, atom: Any) -> str:
     """The text of a reference with its indices in printed equations."""
     text = atom(ref)
     shape = ref.aval.shape
@@ -224,13 +233,13 @@ def _get_discharge(ref: Any, *operands: ArrayLike, transforms: Forms) -> Array:
 
 def _get_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
     ref, *operands = eqn.invars
-    place = _place_text(ref, operands, eqn.params["transforms"], atom)
+    place = place_text(ref, operands, eqn.params["transforms"], atom)
     return [binder(eqn.outvars[0]), " <- ", place]
 
 
 def _swap_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
     ref, value, *operands = eqn.invars
-    place = _place_text(ref, operands, eqn.params["transforms"], atom)
+    place = place_text(ref, operands, eqn.params["transforms"], atom)
     old = eqn.outvars[0]
     if type(old).__name__ == "DropVar":
         return [place, " <- ", atom(value)]
@@ -244,7 +253,7 @@ def _addupdate_discharge(ref: Any, value: Any, *operands: ArrayLike, transforms:
 
 def _addupdate_notation(eqn: Any, binder: Any, atom: Any) -> list[Any]:
     ref, value, *operands = eqn.invars
-    return [_place_text(ref, operands, eqn.params["transforms"], atom), " += ", atom(value)]
+    return [place_text(ref, operands, eqn.params["transforms"], atom), " += ", atom(value)]
 
 
 _discharged = ir.unsupported(
