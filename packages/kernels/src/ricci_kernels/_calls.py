@@ -10,7 +10,7 @@ import ricci_ir as ir
 from ricci_lax import convert_element_type
 from ricci_pytree import tree_flatten, tree_unflatten
 
-from ._grid_mapping import GridMapping, block_mapping, flatten_specs, place_of
+from ._grid_mapping import GridMapping, block_mapping, flatten_specs, place_of, type_texts
 from ._interpreter import varying_aval, varying_ref
 from ._memory_spaces import MemorySpace, TPUMemorySpace, buffer_type
 from ._primitive import pallas_call_p
@@ -110,13 +110,14 @@ def pallas_call(
       >>> bool((matmul(x, x) == x @ x).all())
       True
     """
+    title = f"the pallas_call {place_of(kernel)}"
     spec = _grid_spec(grid_spec, grid, in_specs, out_specs, scratch_shapes)
     out_types = tuple(out_shape) if type(out_shape) is list else out_shape
     struct_leaves, out_tree = tree_flatten(out_types)
     out_avals = tuple([_out_aval(x) for x in struct_leaves])
     # What the arguments do not change is computed once, here; the kernel is traced for each of
     # their types.
-    flat_out_specs = flatten_specs("out_specs", spec.out_specs, "out_shape", out_types)
+    flat_out_specs = flatten_specs("out_specs", spec.out_specs, "out_shape", out_types, title)
     sizes = tuple([size if isinstance(size, int) else None for size in spec.grid])
     bounds = [
         convert_element_type(size, np.int32) for size in spec.grid if not isinstance(size, int)
@@ -128,6 +129,7 @@ def pallas_call(
         count = spec.num_scalar_prefetch
         leaves, in_tree = tree_flatten(args)
         avals = tuple([_operand_aval(place_of(kernel), x) for x in leaves])
+        aliases = _aliases(title, input_output_aliases, avals, out_avals)
         axes = _axes_of((*bounds, *leaves))
         key = (in_tree, avals, axes, ir.trace_context())
         mode = interpretation(interpret)
@@ -155,7 +157,6 @@ def pallas_call(
                 traced.put(key, result)
             if debug:
                 print(f"The kernel jaxpr for pallas_call {place_of(kernel)}:\n{result.jaxpr}")
-        aliases = _aliases(input_output_aliases, avals, out_avals)
         operands = [*bounds, *leaves, *result.consts]
         axes |= _axes_of(result.consts)
         if axes:
@@ -226,7 +227,7 @@ def _operand_aval(name: str, x: Any) -> ir.ShapedArray:
 
 
 def _aliases(
-    aliases: Mapping[int, int], in_avals: Sequence[Any], out_avals: Sequence[Any]
+    title: str, aliases: Mapping[int, int], in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> tuple[tuple[int, int], ...]:
     """The aliases as sorted pairs.
 
@@ -239,13 +240,15 @@ def _aliases(
             if not 0 <= place < count:
                 raise ValueError(
                     f"input_output_aliases contains the mapping '{i}:{o}' with {kind} index "
-                    f"{place} outside the range [0, {count})"
+                    f"{place} outside the range [0, {count}), in {title}. Inputs count from the "
+                    "prefetched scalars on."
                 )
         if in_avals[i].update(weak_type=False) != out_avals[o]:
             raise ValueError(
                 f"input_output_aliases contains the mapping '{i}:{o}' of an input of type "
-                f"{in_avals[i].str_short()} to an output of type {out_avals[o].str_short()}. An "
-                "output shares the buffer of an input of its own shape and dtype."
+                f"{in_avals[i].str_short()} to an output of type {out_avals[o].str_short()}, "
+                f"in {title}. An output shares the buffer of an input of its own shape and dtype: "
+                "make them equal, or leave out the alias."
             )
     return pairs
 
@@ -269,7 +272,7 @@ def _trace(
             f"{title} prefetches {spec.num_scalar_prefetch} scalars, and is called with "
             f"{len(scalars)} arguments."
         )
-    in_specs = flatten_specs("in_specs", spec.in_specs, "inputs", inputs)
+    in_specs = flatten_specs("in_specs", spec.in_specs, "inputs", inputs, title)
     scalar_leaves, scalar_tree = tree_flatten(scalars)
     input_leaves, input_tree = tree_flatten(inputs)
     scalar_refs = [
@@ -308,9 +311,11 @@ def _trace(
         run = partial(entered, frame, spec.grid_names, lambda: kernel(*args, **named))
         result = with_state(mode, xs[ends[3] :], run)
         if result is not None:
+            leaves, tree = tree_flatten(result)
             raise ValueError(
-                f"The kernel function in {title} should return None. It returns a PyTree: "
-                f"{tree_flatten(result)[1]}. Write results to the references of outputs."
+                f"The kernel function in {title} should return None. It returns a PyTree: {tree} "
+                f"of {type_texts(leaves)}. Write results to the references of outputs: "
+                "out[...] = result."
             )
         return []
 

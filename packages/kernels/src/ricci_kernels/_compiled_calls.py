@@ -114,9 +114,12 @@ def _lower(ctx: Lowering, *operands: Value, **params: Any) -> list[Value]:
     compiler = kernel_compilers.get(ctx.platform)
     if compiler is None:
         platforms = " and ".join(sorted({*kernel_compilers, *_MODULES}))
+        jaxpr: ir.Jaxpr = params["jaxpr"]
+        operand_types = ", ".join([x.aval.str_short() for x in operands])
         raise ValueError(
             f"Only interpret mode is supported on {ctx.platform.upper()} backend. Pass "
-            f"interpret=True to pallas_call: kernels are compiled for {platforms} only."
+            f"interpret=True to pallas_call: kernels are compiled for {platforms} only. The kernel "
+            f"is {jaxpr.debug_info.func_name}, of operands of {operand_types}."
         )
     return compiler(ctx, kernel_call(params), operands)
 
@@ -138,6 +141,10 @@ compiled_kernel_p: ir.Primitive = ir.define(
 
 class Refused(NotImplementedError):
     """An equation of a kernel that a compiler has no rule for, with its line."""
+
+
+class RefusedShape(Refused, ValueError):
+    """An equation whose arrays have a shape that the compiler does not take."""
 
 
 def refusal(target: str, eqn: ir.JaxprEqn, reason: str) -> Refused:

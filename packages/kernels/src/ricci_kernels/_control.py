@@ -86,7 +86,10 @@ def loop(
       Array([0, 1, 4, 9], dtype=int32)
     """
     if isinstance(step, int | np.integer) and step <= 0:
-        raise ValueError(f"loop: step must be positive, got {step}.")
+        raise ValueError(
+            f"loop: step must be positive, got {step}. Count up, and read from the other end: "
+            "upper - 1 - i."
+        )
 
     def decorate(fun: Callable[..., Any]) -> Any:
         count = cdiv(upper - lower, step)

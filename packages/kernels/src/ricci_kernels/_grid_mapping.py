@@ -176,7 +176,7 @@ def block_mapping(
     if len(dims) != len(aval.shape):
         raise ValueError(
             f"Block shape for {origin} (= {dims}) must have the same number of dimensions as the "
-            f"array shape {aval.shape}."
+            f"array shape {aval.shape}: give {len(aval.shape)} sizes, None for one element."
         )
     if any(not isinstance(d, Squeezed) and d.block_size < 0 for d in dims):
         raise ValueError(f"Block shape for {origin} (= {dims}) has a negative size.")
@@ -214,7 +214,7 @@ def _traced_map(
         if len(leaves) != len(dims):
             raise ValueError(
                 f"{title} must return {len(dims)} values to match block_shape={dims}. Currently "
-                f"returning {len(leaves)} values: {_types(leaves)}"
+                f"returning {len(leaves)} values: {type_texts(leaves)}"
             )
         for i, x in enumerate(leaves):
             kind: Any = ir.get_aval(x) if _is_value(x) else None
@@ -239,7 +239,7 @@ def _traced_map(
         raise TypeError(f"{title} is called with {count}: {error}") from None
     if jaxpr.consts:
         raise ValueError(
-            f"{title} must not capture constants: {_types(jaxpr.consts)}. Prefetch them: "
+            f"{title} must not capture constants: {type_texts(jaxpr.consts)}. Prefetch them: "
             "pltpu.PrefetchScalarGridSpec."
         )
     return jaxpr
@@ -258,9 +258,17 @@ def _is_value(x: object) -> bool:
     )
 
 
-def _types(values: Sequence[Any]) -> str:
-    texts = [ir.get_aval(x).str_short() if _is_value(x) else type(x).__name__ for x in values]
-    return f"[{', '.join(texts)}]"
+def type_texts(values: Sequence[Any]) -> str:
+    """Return the types of values in messages, for those that are not arrays their classes."""
+    return f"[{', '.join(map(_type_text, values))}]"
+
+
+def _type_text(x: object) -> str:
+    if _is_value(x):
+        return ir.get_aval(x).str_short()
+    if isinstance(x, ir.ShapeDtypeStruct):
+        return ir.ShapedArray(x.shape, x.dtype).str_short()
+    return type(x).__name__
 
 
 def _is_call_error(error: TypeError) -> bool:
@@ -275,7 +283,7 @@ def index_of(mapping: BlockMapping, positions: Sequence[Any], scalars: Sequence[
     return ir.eval_jaxpr(program.jaxpr, program.jaxpr.consts, *positions, *scalars)
 
 
-def flatten_specs(name: str, specs: Any, what: str, values: Any) -> list[Any]:
+def flatten_specs(name: str, specs: Any, what: str, values: Any, title: str) -> list[Any]:
     """The specs of the leaves of a tree.
 
     Args:
@@ -283,6 +291,7 @@ def flatten_specs(name: str, specs: Any, what: str, values: Any) -> list[Any]:
       specs: a pytree of specs.
       what: the name of what they describe.
       values: the tree.
+      title: the call in messages.
 
     Raises:
       ValueError: if the trees differ.
@@ -293,14 +302,14 @@ def flatten_specs(name: str, specs: Any, what: str, values: Any) -> list[Any]:
     flat, spec_tree = tree_flatten(specs)
     if spec_tree != tree:
         raise ValueError(
-            f"Pytree for `{name}` and `{what}` do not match. `{name}` has the structure "
-            f"{spec_tree} and {len(flat)} specs, `{what}` has {tree} and {len(leaves)} arrays. "
-            "Give one BlockSpec for each array."
+            f"Pytree for `{name}` and `{what}` do not match in {title}. `{name}` has the "
+            f"structure {spec_tree} and {len(flat)} specs, `{what}` has {tree} and {len(leaves)} "
+            f"arrays: {type_texts(leaves)}. Give one BlockSpec for each array."
         )
     for spec in flat:
         if not isinstance(spec, BlockSpec) and spec is not no_block_spec:
             raise ValueError(
-                f"Pytree for `{name}` and `{what}` do not match: {spec!r:.60} of type "
+                f"Pytree for `{name}` and `{what}` do not match in {title}: {spec!r:.60} of type "
                 f"{type(spec).__name__} is not a BlockSpec."
             )
     return flat

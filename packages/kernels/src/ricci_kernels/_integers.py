@@ -31,11 +31,19 @@ def ds(start: Any, size: Any = None, stride: int | None = None) -> slice | Slice
     Returns:
       An index or a part of one: ``ref[ds(i, 3)]``.
 
+    Raises:
+      ValueError: if the stride is less than 1.
+
     Example:
       >>> from ricci.experimental import pallas as pl
       >>> pl.ds(1, 2).size
       2
     """
+    if isinstance(stride, int) and stride < 1:
+        raise ValueError(
+            f"ds: the stride must be at least 1, got {stride} for ds({start}, {size}). Read the "
+            "elements in their order, and reverse the array: ref[...][::-1]."
+        )
     if isinstance(size, ir.Tracer):
         return Slice(start, size, 1 if stride is None else stride)  # pyright: ignore
     return _ds(start, size, stride)

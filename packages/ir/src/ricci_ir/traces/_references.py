@@ -113,25 +113,45 @@ def refuse_reference(ref: BracketedReference) -> NoReturn:
     )
 
 
-def _no_operator(name: str) -> Any:
-    def operator(self: Any, *others: Any) -> Any:
-        raise TypeError(
-            f"{name} is not defined for a reference of type {self.aval}. Read it first: ref[...]."
+class ReferenceOperatorError(TypeError, AttributeError):
+    """An operator that is applied to a reference; JAX raises AttributeError."""
+
+
+def _no_operator(name: str, example: str) -> Any:
+    def operator(self: Any, *others: object) -> Any:
+        raise ReferenceOperatorError(
+            f"{name} is not defined for a reference of type {self.aval}. Read it first: {example}"
         )
 
     return operator
 
 
-for _name in (
-    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"),
-):
-    for _prefix in ("", "r"):
-        setattr(BracketedReference, f"__{_prefix}{_name}__", _no_operator(f"__{_name}__"))
-for _name in (
-    *("neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "float", "int", "bool"),
-    *("index", "array"),
-):
-    setattr(BracketedReference, f"__{_name}__", _no_operator(f"__{_name}__"))
+_binary = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "matmul": "@",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+}
+_comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_unary = {"neg": "-", "pos": "+", "invert": "~"}
+
+for _name, _symbol in (_binary | _comparisons).items():
+    _example = f"ref[...] {_symbol} operand."
+    setattr(BracketedReference, f"__{_name}__", _no_operator(_symbol, _example))
+for _name, _symbol in _binary.items():
+    _example = f"operand {_symbol} ref[...]."
+    setattr(BracketedReference, f"__r{_name}__", _no_operator(_symbol, _example))
+for _name, _symbol in _unary.items():
+    setattr(BracketedReference, f"__{_name}__", _no_operator(_symbol, f"{_symbol}ref[...]."))
+for _name in ("abs", "float", "int", "bool", "index", "array"):
+    setattr(BracketedReference, f"__{_name}__", _no_operator(f"__{_name}__", "ref[...]."))
 
 
 class Ref(BracketedReference, metaclass=_RefMeta):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_kernels._compiled_calls import Refused, refusal
+from ricci_kernels._compiled_calls import Refused, RefusedShape, refusal
 from ricci_stablehlo import lower_rules
 
 from ._table import triton_rules as triton_rules
@@ -122,7 +122,7 @@ def _apply(writer: Writer, eqn: ir.JaxprEqn, operands: Sequence[Operand]) -> Seq
             # Equations of functions of Ricci's have no line of the user's.
             if "It is at" in str(error) or eqn.raw_source[0] is None:
                 raise
-            raise Refused(f"{error}\nIt is at {eqn.source}") from None
+            raise type(error)(f"{error}\nIt is at {eqn.source}") from None
     for variable in eqn.outvars:
         _check_tile(eqn, variable.aval)  # pyright: ignore[reportArgumentType]
     try:
@@ -157,12 +157,12 @@ def _check_tile(eqn: ir.JaxprEqn, aval: ir.ShapedArray) -> None:
     for size in aval.shape:
         if size & (size - 1):
             wide = 1 << size.bit_length()
-            raise refuse(
-                eqn,
+            problem = (
                 f"makes an array of shape {aval.shape}; in Triton sizes are powers of 2. Take "
                 f"{wide} in place of {size}: blocks that reach over the end of their array are "
-                "masked, and plgpu.load(ref.at[pl.ds(start, size)], mask=...) takes a mask",
+                "masked, and plgpu.load(ref.at[pl.ds(start, size)], mask=...) takes a mask"
             )
+            raise RefusedShape(str(refuse(eqn, problem)))
     if aval.size > LARGEST:
         raise refuse(
             eqn,
