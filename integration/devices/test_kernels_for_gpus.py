@@ -56,7 +56,9 @@ def check(call, structs, captured=()):
     tolerance = 3e-2 if narrow else 1e-4
     for result, array in zip(results, expected, strict=True):
         wide = [np.asarray(x).astype(np.float64) for x in (result, array)]
-        np.testing.assert_allclose(*wide, rtol=tolerance, atol=tolerance)
+        # Partial sums of narrow floats are rounded in another order: in units of the largest.
+        largest = np.abs(wide[1]).max(initial=1.0, where=np.isfinite(wide[1]))
+        np.testing.assert_allclose(*wide, rtol=tolerance, atol=tolerance * max(1.0, largest / 8))
 
 
 @pytest.mark.sampled(6)
