@@ -158,6 +158,85 @@ def sparse_systems():
     return rows
 
 
+def _matrix(form, nse=7, shape=(4, 5), dtype=F32, index=I32, **order):
+    """Return a function from arrays to a matrix, and the arrays' shapes and dtypes."""
+    vector = lambda size, dtype: ((size,), np.dtype(dtype))
+    match form:
+        case "COO":
+            make = lambda *parts: sparse.COO(parts, shape=shape, **order)
+            return make, [vector(nse, dtype), vector(nse, index), vector(nse, index)]
+        case "CSR" | "CSC":
+            make = lambda *parts: getattr(sparse, form)(parts, shape=shape)
+            lines = shape[form == "CSC"]
+            return make, [vector(nse, dtype), vector(nse, index), vector(lines + 1, index)]
+        case "BCOO":
+            make = lambda *parts: sparse.BCOO(parts, shape=shape, **order)
+            return make, [vector(nse, dtype), ((nse, 2), np.dtype(index))]
+        case "BCSR":
+            make = lambda *parts: sparse.BCSR(parts, shape=shape, **order)
+            lines = shape[0]
+            return make, [vector(nse, dtype), vector(nse, index), vector(lines + 1, index)]
+
+
+def _times(make, *operands):
+    return make(*operands[:-1]) @ operands[-1]
+
+
+def _transposed_times(make, *operands):
+    return make(*operands[:-1]).T @ operands[-1]
+
+
+def _gradient_of_product(make, *operands):
+    *parts, x, weights = operands
+    return jax.grad(lambda x: jnp.vdot(weights, make(*parts) @ x))(x)
+
+
+def sparse_products():
+    """Return products of sparse matrices, which cuSPARSE computes, with operands, by name."""
+    rows = {}
+    orders = [(by_row, by_column) for by_row in (False, True) for by_column in (False, True)]
+    matrices = {
+        **{
+            f"COO, rows {by_row}, columns {by_column}": _matrix(
+                "COO", rows_sorted=by_row, cols_sorted=by_column
+            )
+            for by_row, by_column in orders
+        },
+        **{
+            f"{form} of {np.dtype(dtype).name}": _matrix(form, dtype=dtype, **order)
+            for form, order in (("COO", {"rows_sorted": True}), ("CSR", {}))
+            for dtype in (np.int32, F16, BF16, np.float64, np.complex64, np.complex128)
+        },
+        **{form: _matrix(form) for form in ("CSR", "CSC", "BCOO", "BCSR")},
+        "CSR of int64 indices": _matrix("CSR", index=np.int64),
+        "COO of int64 indices": _matrix("COO", index=np.int64, rows_sorted=True),
+        "one row": _matrix("CSR", nse=3, shape=(1, 5)),
+        "one column": _matrix("COO", nse=3, shape=(5, 1), rows_sorted=True),
+        "sorted BCOO": _matrix("BCOO", indices_sorted=True),
+    }
+    for name, (make, parts) in matrices.items():
+        dtype, n_rows, n_columns = parts[0][1], *_shape_of(make, parts)
+        for width in ((), (3,)):
+            x = ((n_columns, *width), dtype)
+            y = ((n_rows, *width), dtype)
+            kind = "matrix" if width else "vector"
+            rows[f"{name}, {kind}"] = (partial(_times, make), *parts, x)
+            rows[f"{name}, transposed, {kind}"] = (partial(_transposed_times, make), *parts, y)
+            if np.issubdtype(dtype, np.floating):
+                gradient = partial(_gradient_of_product, make)
+                rows[f"{name}, gradient, {kind}"] = (gradient, *parts, x, y)
+    return rows
+
+
+def _shape_of(make, parts):
+    return jax.eval_shape(lambda *p: make(*p), *[jax.ShapeDtypeStruct(*p) for p in parts]).shape
+
+
+def sparse_products_by_option():
+    """Return the products of BCOO and BCSR matrices, for the option that passes them on."""
+    return {n: row for n, row in sparse_products().items() if "BC" in n}
+
+
 def _as_json(attribute):
     text = str(attribute)
     if text.startswith('"'):
@@ -213,7 +292,11 @@ def main(out: str) -> None:
     state_versions()
     tables = {"attention": attention, "matrices": matrices, "products": products}
     tables["sparse systems"] = sparse_systems
+    tables["sparse products"] = sparse_products
     results = {t: {n: lower(*row) for n, row in make().items()} for t, make in tables.items()}
+    jax.config.update("jax_bcoo_cusparse_lowering", True)
+    products_by_option = sparse_products_by_option().items()
+    results["sparse products, by option"] = {n: lower(*row) for n, row in products_by_option}
     Path(out).write_text(json.dumps(results))
 
 

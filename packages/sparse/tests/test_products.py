@@ -8,7 +8,7 @@ from ricci_autodiff import grad, value_and_grad
 from ricci_batching import vmap
 from ricci_ir import use_backend
 from ricci_reference import reference_backend
-from ricci_sparse import BCOO, BCSR, COO, CSR, bcoo_dot_general, bcoo_dot_general_sampled
+from ricci_sparse import BCOO, BCSR, COO, CSC, CSR, bcoo_dot_general, bcoo_dot_general_sampled
 from ricci_xla import jit
 
 RNG = np.random.default_rng(0)
@@ -25,6 +25,8 @@ FORMATS = {
     "COO": COO.fromdense,
     "CSR": CSR.fromdense,
     "CSC": lambda m: CSR.fromdense(m.T).T,
+    "COO by columns": lambda m: COO.fromdense(m.T, nse=40).T,
+    "CSR transposed": lambda m: CSC.fromdense(m.T, nse=40).T,
 }
 NUMBERS = (((1,), (0,)), ((), ()))
 
@@ -49,7 +51,7 @@ def check(mat, programs=lambda f: f):
         close(y, MATRIX.T @ (w + 2 * MATRIX @ x))
 
 
-@pytest.mark.parametrize("name", ["BCOO", "unsorted", "BCSR"])
+@pytest.mark.parametrize("name", ["BCOO", "unsorted", "BCSR", "CSR transposed"])
 def test_compiled_products_have_the_gradients_of_dense_ones(name):
     check(FORMATS[name](MATRIX), jit)
 

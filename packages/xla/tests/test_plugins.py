@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from jaxlib import _profiler, xla_client
 
-from ricci_xla.devices import _plugins
+from ricci_stablehlo import kernel_descriptors
+from ricci_xla.devices import _kernel_descriptors, _plugins
 from ricci_xla.devices._plugins import (
     Plugin,
     PluginModules,
@@ -262,3 +263,34 @@ def test_events_of_a_plugins_devices_are_in_profiles(monkeypatch):
         _plugins.make_plugin_client(Plugin(platform, Path("plugin.so")), {})
     _plugins._register_profiler.cache_clear()
     assert registered == ["API of tpu", "API of cuda", "API of own"]
+
+
+def install_kernels(site: Path, driver: int) -> None:
+    package = site / "jax_cuda13_plugin"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "_versions.py").write_text(f"def cuda_driver_get_version(): return {driver}")
+    (package / "_sparse.py").write_text("def build_coo_matvec_descriptor(*sizes): return sizes")
+    importlib.invalidate_caches()
+
+
+@pytest.fixture
+def descriptors(site):
+    _kernel_descriptors.plugin_descriptors.cache_clear()
+    yield kernel_descriptors.call
+    _kernel_descriptors.plugin_descriptors.cache_clear()
+    for name in [n for n in sys.modules if n.split(".")[0] == "jax_cuda13_plugin"]:
+        del sys.modules[name]
+
+
+def test_kernels_are_described_by_the_plugin_where_a_driver_is(site, descriptors):
+    install_kernels(site, driver=13000)
+    assert descriptors("cuda", "sparse").build_coo_matvec_descriptor(3, 4) == (3, 4)
+    assert descriptors("cpu", "sparse") is None
+
+
+def test_kernels_are_not_described_without_a_plugin_or_driver(site, descriptors):
+    assert descriptors("cuda", "sparse") is None
+    _kernel_descriptors.plugin_descriptors.cache_clear()
+    install_kernels(site, driver=0)
+    assert descriptors("cuda", "sparse") is None

@@ -92,7 +92,6 @@ _NO_FILES = "the locations in a lowered program are names of scopes, not source 
 _NO_PROFILES = "programs are not compiled again by profile; leave it off"
 _NO_SHARING = "each process compiles its own programs; leave it off"
 _NO_PALLAS = "Not an option of Ricci's compiler of kernels"
-_NO_SPARSE = "sparse arrays are not lowered to cuSPARSE"
 _NO_PLUGIN = "no plugin for that platform is loaded by name; use PJRT_NAMES_AND_LIBRARY_PATHS"
 _NO_PROXY = "connections between processes use no proxy, whatever the environment says"
 _NO_TRANSFERS = "arrays are not sent between hosts; exchange host data with another library"
@@ -277,7 +276,9 @@ OPTIONS: Mapping[str, Option] = {
         TRACEBACK_FILTERING, "auto", "whether tracebacks leave out the frames of the library"
     ),
     "jax_use_emit_pipeline_primitive": _meaningless(BOOL, False, _NO_PALLAS),
-    "jax_bcoo_cusparse_lowering": _meaningless(BOOL, False, _NO_SPARSE),
+    "jax_bcoo_cusparse_lowering": _traced(
+        BOOL, False, "products of sorted BCOO and of BCSR matrices are cuSPARSE's on NVIDIA GPUs"
+    ),
     "eager_constant_folding": _meaningless(BOOL, False, "XLA folds constants when it compiles"),
     "jax_compiler_enable_remat_pass": _traced(
         BOOL, True, "XLA may rematerialise values to save memory"

@@ -12,7 +12,7 @@ from ricci_pytree import register_pytree_node_class
 
 from ._base import JAXSparse
 from ._function_primitives import function_primitive
-from ._row_products import row_products, row_starts
+from ._row_products import Order, row_products
 
 __all__ = ["COO", "COOInfo", "coo_fromdense", "coo_fromdense_p", "coo_matmat", "coo_matmat_p"]
 __all__ += ["coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p"]
@@ -84,16 +84,16 @@ def product(
     indptr: Array | None,
     x: Array,
     shape: Sequence[int],
-    in_order: bool,
+    order: Order,
 ) -> Array:
     """The product of a matrix, whose elements out of bounds count as zero.
 
     Args:
       data, rows, columns: the elements, their rows and their columns.
-      indptr: the row pointers, or None.
+      indptr: the row pointers, the column pointers with the order ``"columns"``, or None.
       x: the right-hand side.
       shape: the shape of the matrix.
-      in_order: whether the elements are stored row by row.
+      order: the order of the elements, as for ``row_products``.
     """
     n_rows, n_columns = shape
     dtype = jnp.promote_types(data.dtype, x.dtype)
@@ -103,16 +103,20 @@ def product(
     numbers = jnp.promote_types(jnp.promote_types(rows.dtype, columns.dtype), jnp.int32)
     # Elements out of bounds are padding. Their value becomes 0 and their indices are moved inside,
     # so that the product needs no bounds.
-    inside = (rows >= 0) & (rows < n_rows) & (columns >= 0) & (columns < n_columns)
-    data = jnp.where(inside, data, jnp.zeros((), dtype))
+    inside = [(at >= 0) & (at < size) for at, size in ((rows, n_rows), (columns, n_columns))]
+    if indptr is not None:
+        # Elements behind the last line are outside. That takes less than their lines, which
+        # cuSPARSE does not need.
+        positions = jnp.arange(data.shape[0], dtype=indptr.dtype)
+        inside[order == "columns"] = positions < indptr[-1]
+    data = jnp.where(inside[0] & inside[1], data, jnp.zeros((), dtype))
     rows = jnp.clip(rows.astype(numbers), 0, n_rows - 1)
     columns = jnp.clip(columns.astype(numbers), 0, n_columns - 1)
-    if indptr is None:
-        starts = jnp.zeros(n_rows + 1, numbers)
-        starts = row_starts(rows, starts) if in_order else starts
-    else:
-        starts = jnp.clip(indptr.astype(numbers), 0, data.shape[0])
-    return row_products(data, rows, columns, starts, x, in_order=in_order)
+    if indptr is not None:
+        indptr = jnp.clip(indptr.astype(numbers), 0, data.shape[0])
+    form = "coo" if indptr is None else "csr"
+    params = {"n_rows": n_rows, "order": order, "cusparse": form}
+    return row_products(data, rows, columns, x, indptr=indptr, **params)
 
 
 def _todense(data: Array, row: Array, col: Array, *, spinfo: COOInfo) -> Array:
@@ -134,8 +138,10 @@ def _matmul(
     shape, rows_sorted, cols_sorted = spinfo
     # Transposing exchanges rows and columns; sorted columns then are elements row by row.
     if transpose:
-        return product(data, col, row, None, x, shape[::-1], cols_sorted)
-    return product(data, row, col, None, x, shape, rows_sorted)
+        row, col, rows_sorted, cols_sorted = col, row, cols_sorted, rows_sorted
+        shape = shape[::-1]
+    order = "rows" if rows_sorted else "columns" if cols_sorted else "none"
+    return product(data, row, col, None, x, shape, order)
 
 
 coo_todense_p: Primitive = function_primitive("coo_todense", _todense)

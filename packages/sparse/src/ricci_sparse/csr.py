@@ -34,9 +34,8 @@ def _matmul(
 ) -> Array:
     rows = rows_of(indptr, data.shape[0])
     if transpose:
-        # Transposed, the elements are in the order of columns, and rows are no longer in order.
-        return product(data, indices, rows, None, x, shape[::-1], False)
-    return product(data, rows, indices, indptr, x, shape, True)
+        return product(data, indices, rows, indptr, x, shape[::-1], "columns")
+    return product(data, rows, indices, indptr, x, shape, "rows")
 
 
 csr_todense_p: Primitive = function_primitive("csr_todense", _todense)

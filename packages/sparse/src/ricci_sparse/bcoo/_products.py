@@ -6,9 +6,9 @@ from math import prod
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import vmap
-from ricci_ir import Array, DTypeLike, Primitive
+from ricci_ir import Array, DTypeLike, Primitive, config
 from ricci_sparse._function_primitives import function_primitive
-from ricci_sparse._row_products import row_products, row_starts
+from ricci_sparse._row_products import Order, row_products
 from ricci_sparse.layouts import SparseInfo
 
 from . import _layout as layout
@@ -46,10 +46,10 @@ def _dot_general(
     rows = tuple(d for d in range(n_sparse) if d not in columns)
 
     def one(data: Array, indices: Array, rhs: Array) -> Array:
-        in_order = lhs_spinfo.indices_sorted and rows == tuple(range(len(rows)))
+        order = _order(rows, columns) if lhs_spinfo.indices_sorted else "none"
         if rows and columns and not n_dense and _is_matrix(data, sizes, rows, columns):
-            return _as_matrix(data, indices, rhs, sizes, rows, columns, in_order)
-        return _by_elements(data, indices, rhs, sizes, rows, columns, in_order)
+            return _as_matrix(data, indices, rhs, sizes, rows, columns, order)
+        return _by_elements(data, indices, rhs, sizes, rows, columns, order == "rows")
 
     product: Callable[..., Array] = one
     for dim in reversed(mapped):
@@ -77,6 +77,13 @@ def _promoted(
     return data.astype(dtype), rhs.astype(dtype)
 
 
+def _order(rows: Dims, columns: Dims) -> Order:
+    """The order of elements whose indices are sorted, the first dimension first."""
+    if rows == tuple(range(len(rows))):
+        return "rows"
+    return "columns" if columns == tuple(range(len(columns))) else "none"
+
+
 def _is_matrix(data: Array, sizes: Dims, rows: Dims, columns: Dims) -> bool:
     """Whether the rows and the columns can each be numbered by an int32."""
     # One below the largest, which is left for positions out of bounds.
@@ -85,7 +92,7 @@ def _is_matrix(data: Array, sizes: Dims, rows: Dims, columns: Dims) -> bool:
 
 
 def _as_matrix(
-    data: Array, indices: Array, rhs: Array, sizes: Dims, rows: Dims, columns: Dims, in_order: bool
+    data: Array, indices: Array, rhs: Array, sizes: Dims, rows: Dims, columns: Dims, order: Order
 ) -> Array:
     """The product as one matrix, of free dimensions as rows and contracted ones as columns."""
     n_rows, n_columns = (tuple(sizes[d] for d in dims) for dims in (rows, columns))
@@ -93,13 +100,11 @@ def _as_matrix(
     column = layout.linear(indices[:, list(columns)], n_columns)
     # Clipped indices are padding, which counts as zero.
     data = jnp.where(layout.is_inside(indices, sizes), data, jnp.zeros((), data.dtype))
-    # Only the shape of indptr is used if the elements are not in order.
-    indptr = jnp.zeros(prod(n_rows) + 1, row.dtype)
-    if in_order:
-        indptr = row_starts(row, indptr)
     free = rhs.shape[len(columns) :]
     flat = rhs.reshape(prod(n_columns), *([prod(free)] if free else []))
-    result = row_products(data, row, column, indptr, flat, in_order=in_order)
+    form = "coo" if config.jax_bcoo_cusparse_lowering else None
+    params = {"n_rows": prod(n_rows), "order": order, "cusparse": form}
+    result = row_products(data, row, column, flat, **params)
     return result.reshape(*n_rows, *free)
 
 

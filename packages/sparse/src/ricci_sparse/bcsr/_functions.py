@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, Shape
+from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, Shape, config
 from ricci_sparse._function_primitives import function_primitive
 from ricci_sparse._row_products import row_products
 from ricci_sparse.bcoo import bcoo_broadcast_in_dim, bcoo_concatenate, bcoo_dot_general_p
@@ -67,7 +67,9 @@ def _matrix_product(
     data = jnp.where(inside & stored, data, jnp.zeros((), data.dtype))
     columns = jnp.clip(indices.astype(dtype), 0, n_columns - 1)
     rows = jnp.clip(rows_of(indptr, nse), 0, n_rows - 1)
-    return row_products(data, rows, columns, indptr, rhs, in_order=True)
+    form = "csr" if config.jax_bcoo_cusparse_lowering else None
+    params = {"n_rows": n_rows, "order": "rows", "cusparse": form}
+    return row_products(data, rows, columns, rhs, indptr=indptr, **params)
 
 
 bcsr_dot_general_p: Primitive = function_primitive("bcsr_dot_general", _dot_general)

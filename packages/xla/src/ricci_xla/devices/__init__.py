@@ -5,6 +5,7 @@ from ._coordination import *
 from ._environment import *
 from ._errors import *
 from ._jaxlib_options import *
+from ._kernel_descriptors import *
 from ._listing import *
 from ._runtime_types import *
 from ._topologies import *

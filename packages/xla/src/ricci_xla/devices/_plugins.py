@@ -136,6 +136,14 @@ class Plugin(TupleRecord):
     kernels: str = ""
 
 
+def cuda_kernels_package() -> str:
+    """The package with the kernels of the newest CUDA plugin that is installed, or ``""``."""
+    for version in _CUDA_VERSIONS:
+        if package_folder(package := f"jax_cuda{version}_plugin"):
+            return package
+    return ""
+
+
 def find_cuda_plugin() -> Plugin | None:
     """The CUDA plugin of the wheel ``jax-cuda13-pjrt`` (or 12), if one is installed."""
     for version in _CUDA_VERSIONS:
