@@ -68,6 +68,7 @@ DIFFERENCES = {
     ),
 }
 TABLES = ["attention", "matrices", "products", "sparse systems", "sparse products"]
+TABLES += ["recurrent layers"]
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -3,8 +3,10 @@
 `nox -s gpu-described` runs this where the CUDA plugin is installed; it needs no GPU and no driver.
 """
 
+import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -19,8 +21,10 @@ from gpu_cases.accepted import DIFFERENCES, MEMORY_DIFFERENCES
 
 import ricci
 import ricci.numpy as jnp
-from ricci.experimental import topologies
+from ricci.experimental import rnn, sparse, topologies
 from ricci.parallel import plan
+from ricci_ir import clear_caches
+from ricci_stablehlo import kernel_descriptors
 from ricci_xla.devices._gpu_targets import GPU_CONFIGS
 
 INTEGRATION = Path(__file__).parents[1]
@@ -104,6 +108,40 @@ def test_a_program_is_compiled_for_each_named_gpu(name):
     assert compiled.memory_analysis().argument_size_in_bytes == 4 * 256**2
     with pytest.raises(RuntimeError, match="described and not attached"):
         compiled(jnp.zeros((256, 256), jnp.float32))
+
+
+@pytest.fixture
+def described_kernels(monkeypatch):
+    """Descriptions of kernels by a stand-in: cuSPARSE and cuDNN cannot be asked without a GPU."""
+    folder = INTEGRATION / "gpu_cases" / "plugin" / "jax_cuda13_plugin"
+    monkeypatch.syspath_prepend(folder)
+    modules = {name: importlib.import_module(f"_{name}") for name in ("sparse", "rnn")}
+    describe = lambda platform, library: modules[library] if platform == "cuda" else None
+    monkeypatch.setattr(kernel_descriptors, "call", describe)
+    clear_caches()
+    yield
+    clear_caches()
+
+
+def targets_on_h100(function, *operands):
+    (device,) = topologies.get_topology_desc("h100").devices
+    sharding = ricci.sharding.SingleDeviceSharding(device)
+    described = [ricci.ShapeDtypeStruct(*operand, sharding=sharding) for operand in operands]
+    text = ricci.jit(function).lower(*described).compile().as_text()
+    return set(re.findall('custom_call_target="([^"]*)"', text))
+
+
+def test_kernels_of_cusparse_and_cudnn_are_registered(described_kernels):
+    operands = [((60,), "float32"), ((60,), "int32"), ((9,), "int32"), ((5, 4), "float32")]
+    product = lambda *parts: sparse.CSR(parts[:3], shape=(8, 5)) @ parts[3]
+    assert targets_on_h100(product, *operands) == {"cusparse_csr_matmat_ffi"}
+    sizes = (3, 4, 2)
+    count = rnn.get_num_params_in_lstm(*sizes, False)
+    shapes = [(2, 5, 3), (2, 2, 4), (2, 2, 4), (count,)]
+    operands = [*((shape, "float32") for shape in shapes), ((2,), "int32")]
+    loss = lambda *xs: sum(map(jnp.sum, rnn.lstm(*xs, *sizes, 0.0, False)))
+    kernels = {"cudnn_rnn_ffi", "cudnn_rnn_bwd_ffi"}
+    assert targets_on_h100(ricci.grad(loss), *operands) == kernels
 
 
 def test_processes_and_slices_of_gpus_are_described():

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from gpu_cases.versions import state_versions
 from jax import lax
-from jax.experimental import sparse
+from jax.experimental import rnn, sparse
 
 BF16, F16, F32, I32 = jnp.bfloat16, np.float16, np.float32, np.int32
 Q, K, FULL = (2, 64, 4, 32), (2, 48, 2, 32), (2, 48, 4, 32)
@@ -237,6 +237,36 @@ def sparse_products_by_option():
     return {n: row for n, row in sparse_products().items() if "BC" in n}
 
 
+def _layers(*operands, precision=None, sizes=(3, 4, 2), both=False):
+    return rnn.lstm(*operands, *sizes, 0.0, both, precision)
+
+
+def _gradients_of_layers(*operands, **options):
+    def loss(*arrays):
+        return sum(x.sum() for x in _layers(*arrays, operands[-1], **options))
+
+    return jax.grad(loss, argnums=(0, 1, 2, 3))(*operands[:-1])
+
+
+def recurrent_layers():
+    """Return LSTM layers, which cuDNN computes, with operands, by name."""
+    rows = {}
+    for both in (False, True):
+        for sizes in ((3, 4, 2), (1, 1, 1)):
+            count = rnn.get_num_params_in_lstm(*sizes, both)
+            state = ((sizes[2] * (2 if both else 1), 2, sizes[1]), F32)
+            operands = [((2, 5, sizes[0]), F32), state, state, ((count,), F32), ((2,), I32)]
+            name = f"{sizes}{', both directions' * both}"
+            rows[name] = (partial(_layers, sizes=sizes, both=both), *operands)
+            gradients = partial(_gradients_of_layers, sizes=sizes, both=both)
+            rows[f"{name}, gradient"] = (gradients, *operands)
+            if sizes == (3, 4, 2):
+                for precision in ("high", "highest", "float32", "tensorfloat32"):
+                    layers = partial(_layers, precision=precision, both=both)
+                    rows[f"{name}, precision {precision}"] = (layers, *operands)
+    return rows
+
+
 def _as_json(attribute):
     text = str(attribute)
     if text.startswith('"'):
@@ -292,7 +322,7 @@ def main(out: str) -> None:
     state_versions()
     tables = {"attention": attention, "matrices": matrices, "products": products}
     tables["sparse systems"] = sparse_systems
-    tables["sparse products"] = sparse_products
+    tables |= {"sparse products": sparse_products, "recurrent layers": recurrent_layers}
     results = {t: {n: lower(*row) for n, row in make().items()} for t, make in tables.items()}
     jax.config.update("jax_bcoo_cusparse_lowering", True)
     products_by_option = sparse_products_by_option().items()

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import ricci_numpy as jnp
-from ricci_autodiff import grad
+from ricci_autodiff import grad, jvp
+from ricci_batching import vmap
+from ricci_ir import clear_caches, make_jaxpr
 from ricci_nn.recurrent import (
     get_num_params_in_lstm,
     init_lstm_weight,
@@ -15,7 +17,9 @@ from ricci_nn.recurrent import (
     swap_lstm_gates,
     unpack_lstm_weights,
 )
+from ricci_pytree import tree_leaves as leaves
 from ricci_random import key
+from ricci_stablehlo import kernel_descriptors
 from ricci_xla import jit
 
 # For layers, directions and lengths: the sums of the outputs, the hidden states and the cells, and
@@ -124,3 +128,60 @@ def test_invalid_arguments_are_named(change, message):
         given[i] = value
     with pytest.raises(ValueError, match=message):
         lstm(*given, 2, 3, 1, 0.0, False)
+
+
+class Descriptors:
+    """A plugin's descriptions of cuDNN's layers, without those of calls."""
+
+    @classmethod
+    def of(cls, platform, library):
+        return cls if platform == "cuda" else None
+
+    @staticmethod
+    def compute_rnn_workspace_reserve_space_sizes(*arguments):
+        return 5, 7
+
+
+def loss(x, h, c, w, lengths):
+    y, hidden, cells = lstm(x, h, c, w, lengths, 2, 3, 1, 0.0, False)
+    return jnp.sum(y**2) + jnp.sum(hidden * 0.5) + jnp.sum(jnp.sin(cells))
+
+
+PROGRAMS = {
+    "value": loss,
+    "gradient": grad(loss, argnums=(0, 1, 2, 3)),
+    "jvp": lambda *args: jvp(lambda x: loss(x, *args[1:]), (args[0],), (jnp.cos(args[0]),)),
+    "second derivative": grad(
+        lambda *args: jnp.sum(jnp.sin(grad(loss, argnums=3)(*args))), argnums=(0, 3)
+    ),
+    "derivative of the gradient": lambda *args: jvp(
+        lambda h: grad(loss, argnums=(0, 3))(args[0], h, *args[2:]), (args[1],), (args[2],)
+    ),
+    "batch of inputs": lambda x, *args: vmap(lambda x: loss(x, *args))(jnp.stack([x, -x])),
+    "batch of weights": lambda x, h, c, w, lengths: vmap(
+        grad(loss, argnums=(0, 3)), in_axes=(None, None, None, 0, None)
+    )(x, h, c, jnp.stack([w, 2 * w]), lengths),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_primitives_of_cudnn_are_the_loops_on_other_platforms(name, monkeypatch):
+    operands = arguments(1, False, (2, 4))
+    expected = jit(PROGRAMS[name])(*operands)
+    monkeypatch.setattr(kernel_descriptors, "call", Descriptors.of)
+    clear_caches()
+    assert "lstm_forward" in str(make_jaxpr(PROGRAMS[name])(*operands))
+    found = jit(PROGRAMS[name])(*operands)
+    for one, other in zip(leaves(found), leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+    clear_caches()
+
+
+def test_cudnn_computes_neither_dropout_nor_other_dtypes(monkeypatch):
+    monkeypatch.setattr(kernel_descriptors, "call", Descriptors.of)
+    x, h, c, w, lengths = arguments(2, True, (2, 4))
+    half = [v.astype(np.float16) for v in (x, h, c, w)]
+    settings = [((x, h, c, w), 0.5, None), (half, 0.0, None), ((x, h, c, w), 0.0, "default")]
+    for operands, dropout, precision in settings:
+        run = lambda *args, d=dropout, p=precision: lstm(*args, 2, 3, 2, d, True, p)
+        assert "lstm_forward" not in str(make_jaxpr(run)(*operands, lengths))

@@ -48,6 +48,7 @@ if _typing.TYPE_CHECKING:
     from ricci_lax.linalg._lu import solve as solve
     from ricci_lax.linalg._qr import geqrf_p as geqrf_p
 
+    from .contractions._precision import canonicalize_precision as canonicalize_precision
     from .control_flow._cond import index_of_platform as index_of_platform
     from .nan._singular import Singular as Singular
     from .nan._singular import singular_points as singular_points
@@ -65,6 +66,7 @@ else:
         {
             "ricci_lax.linalg._lu": "solve",
             "ricci_lax.linalg._qr": "geqrf_p",
+            "ricci_lax.contractions._precision": "canonicalize_precision",
             "ricci_lax.control_flow._cond": "index_of_platform",
             "ricci_lax.nan._singular": "Singular singular_points singular_rules",
             "ricci_lax.random_bits._threefry": "threefry2x32 threefry2x32_numpy threefry2x32_p",

@@ -351,6 +351,12 @@ def _register_cuda_kernels(plugin: Plugin) -> None:
             )
         for name in getattr(module, "batch_partitionable_targets", list)():
             xla_client.register_custom_call_as_batch_partitionable(name, c_api)
+    # jaxlib's module for these registers them when it is imported, for its own clients.
+    layers = importlib.import_module(f"{plugin.kernels}._rnn")
+    for name, target in layers.registrations().items():
+        xla_client.register_custom_call_target(
+            name, target, platform=_XLA_PLATFORM, api_version=int(name.endswith("_ffi"))
+        )
 
 
 _GROUP = "jax_plugins"
