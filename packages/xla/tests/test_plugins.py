@@ -11,6 +11,7 @@ from jaxlib import _profiler, xla_client
 
 from ricci_stablehlo import kernel_descriptors
 from ricci_xla.devices import _kernel_descriptors, _plugins
+from ricci_xla.devices._cuda_versions import SKIP_VARIABLES, check_cuda_versions
 from ricci_xla.devices._plugins import (
     Plugin,
     PluginModules,
@@ -265,11 +266,31 @@ def test_events_of_a_plugins_devices_are_in_profiles(monkeypatch):
     assert registered == ["API of tpu", "API of cuda", "API of own"]
 
 
-def install_kernels(site: Path, driver: int) -> None:
+BUILT = {"cuda_runtime": 13000, "cublas": 130000, "cudnn": 91200, "cufft": 12000}
+BUILT |= {"cupti": 130000, "cusparse": 12602}
+VERSIONS = """
+def version(number):
+    def get():
+        if isinstance(number, str):
+            raise RuntimeError(number)
+        return number
+    return get
+
+cuda_driver_get_version = version({driver})
+for name, number in {built}.items():
+    globals()[name + "_build_version"] = version(number)
+for name, number in {installed}.items():
+    globals()[name + "_get_version"] = version(number)
+"""
+
+
+def install_kernels(site: Path, driver: int = 13000, **installed: int | str) -> None:
+    """Install a plugin's kernels; a text instead of a library's version is an error."""
     package = site / "jax_cuda13_plugin"
     package.mkdir()
     (package / "__init__.py").touch()
-    (package / "_versions.py").write_text(f"def cuda_driver_get_version(): return {driver}")
+    versions = VERSIONS.format(driver=driver, built=BUILT, installed=BUILT | installed)
+    (package / "_versions.py").write_text(versions)
     (package / "_sparse.py").write_text("def build_coo_matvec_descriptor(*sizes): return sizes")
     importlib.invalidate_caches()
 
@@ -294,3 +315,76 @@ def test_kernels_are_not_described_without_a_plugin_or_driver(site, descriptors)
     _kernel_descriptors.plugin_descriptors.cache_clear()
     install_kernels(site, driver=0)
     assert descriptors("cuda", "sparse") is None
+
+
+@pytest.fixture
+def kernels(site, monkeypatch):
+    for name in SKIP_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    yield site
+    for name in [n for n in sys.modules if n.split(".")[0] == "jax_cuda13_plugin"]:
+        del sys.modules[name]
+
+
+# A library's version, and what is said of it: the last version that is refused, the first that is
+# not, and a library that cannot be loaded.
+@pytest.mark.parametrize(
+    ("library", "version", "message"),
+    [
+        ("cuda_runtime", 12009, "CUDA runtime 12009 is installed, but 12010 or newer is needed"),
+        ("cuda_runtime", 12010, None),
+        ("cublas", 120099, "cuBLAS 120099 is installed, but 120100 or newer is needed"),
+        ("cublas", 120100, None),
+        ("cudnn", 91199, "cuDNN 91199 is installed, but 91200 or newer is needed"),
+        ("cudnn", 91200, None),
+        ("cudnn", 91300, None),
+        ("cufft", 119, "cuFFT 119 is installed, but 120 or newer is needed"),
+        ("cufft", 11000, None),
+        ("cupti", 17, "cuPTI 17 is installed, but 18 or newer is needed"),
+        ("cupti", 18, None),
+        ("cusparse", 12099, "cuSPARSE 12099 is installed, but 12100 or newer is needed"),
+        ("cusparse", 12100, None),
+        ("cusparse", "libcusparse.so.12 not found", "cuSPARSE cannot be loaded: libcusparse.so.12"),
+    ],
+)
+def test_libraries_that_are_missing_or_too_old_are_named(kernels, library, version, message):
+    install_kernels(kernels, **{library: version})
+    importlib.invalidate_caches()
+    if message is None:
+        check_cuda_versions("jax_cuda13_plugin")
+    else:
+        with pytest.raises(RuntimeError, match=message):
+            check_cuda_versions("jax_cuda13_plugin")
+
+
+def test_all_problems_of_libraries_are_in_one_error(kernels):
+    install_kernels(kernels, cublas=1, cudnn="no cuDNN")
+    importlib.invalidate_caches()
+    with pytest.raises(RuntimeError) as raised:
+        check_cuda_versions("jax_cuda13_plugin")
+    assert "cuBLAS 1 is" in str(raised.value) and "cuDNN cannot be loaded" in str(raised.value)
+    assert "SKIP_CUDA_CONSTRAINTS_CHECK=1" in str(raised.value)
+
+
+@pytest.mark.parametrize("variable", [*SKIP_VARIABLES, None])
+def test_libraries_are_checked_before_a_client_is_made_unless_skipped(
+    kernels, monkeypatch, variable
+):
+    install_kernels(kernels, cublas=1)
+    importlib.invalidate_caches()
+    monkeypatch.setattr(_plugins, "load_cuda_plugin", lambda plugin: None)
+    monkeypatch.setattr(xla_client, "make_c_api_client", lambda *args: "client")
+    monkeypatch.setattr(_plugins, "_register_profiler", lambda platform: None)
+    plugin = Plugin("cuda", Path("/cuda.so"), "jax_cuda13_plugin")
+    if variable is None:
+        with pytest.raises(RuntimeError, match="cuBLAS"):
+            _plugins.make_plugin_client(plugin, {})
+    else:
+        monkeypatch.setenv(variable, "1")
+        assert _plugins.make_plugin_client(plugin, {}) == "client"
+
+
+def test_libraries_are_not_asked_without_a_driver(kernels):
+    install_kernels(kernels, driver=0, cublas="cuBLAS internal error")
+    importlib.invalidate_caches()
+    check_cuda_versions("jax_cuda13_plugin")

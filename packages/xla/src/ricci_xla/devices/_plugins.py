@@ -18,6 +18,7 @@ from typing import Any
 
 from ricci_ir import TupleRecord, config
 
+from ._cuda_versions import check_cuda_versions
 from ._jaxlib import jaxlib_version, runtime, xla_client
 from ._registration import shown_to_jaxlib
 from ._runtime_types import Client
@@ -285,6 +286,7 @@ def make_plugin_client(plugin: Plugin, distributed: Mapping[str, Any]) -> Client
 
     Raises:
       JaxRuntimeError: if the object cannot be loaded or finds no device.
+      RuntimeError: if a library of CUDA is missing or too old.
     """
     name = plugin.platform
     if name == "tpu":
@@ -294,6 +296,8 @@ def make_plugin_client(plugin: Plugin, distributed: Mapping[str, Any]) -> Client
             return make_client(name, client_options())
     options, coordinator = client_options(), distributed.get("client")
     if name == "cuda":
+        if plugin.kernels:
+            check_cuda_versions(plugin.kernels)
         load_cuda_plugin(plugin)
         options = {**cuda_options(distributed), **options}
     else:
