@@ -5,6 +5,7 @@
 
 import importlib
 import json
+import math
 import os
 import re
 import subprocess
@@ -148,6 +149,22 @@ def test_processes_and_slices_of_gpus_are_described():
     devices = topologies.get_topology_desc("h100:2x2x4").devices
     assert len(devices) == 16
     assert {d.process_index for d in devices} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("name", GPU_CONFIGS)
+def test_a_plan_knows_the_memory_and_the_speed_of_each_named_gpu(name):
+    topology = topologies.get_topology_desc(name)
+    # 28 GB of argument and result: more than the RTX 4090 has, less than the others have.
+    shape = (60_000, 58_000)
+    step = ricci.jit(lambda x: jnp.sin(x) + 1)
+    costs = plan(step, ricci.ShapeDtypeStruct(shape, jnp.float32), topology=topology)
+    assert costs.memory.total == costs.bytes == 2 * 4 * math.prod(shape)
+    assert costs.fits == (name != "rtx4090")
+    assert costs.time.memory == costs.bytes / costs.chip.memory_bandwidth
+    # The memory plan is of what devices hold, which the shardings of the arguments say.
+    sharding = ricci.sharding.SingleDeviceSharding(topology.devices[0])
+    x = ricci.ShapeDtypeStruct(shape, jnp.float32, sharding=sharding)
+    assert ricci.memory_plan(step, x).peak_bytes == costs.memory.total
 
 
 def test_a_plan_for_gpus():
