@@ -263,7 +263,7 @@ class Bucketed[**P, R]:
         self._name: str = getattr(fun, "__name__", type(fun).__name__)
         self._source: ir.Source = ir.Source(getattr(fun, "__code__", None), -1)
         self._traced: ir.Cache[Any, _SymbolicTrace] = ir.Cache("bucketed functions", 256)
-        self._exact: Callable[P, R] = jit(fun)
+        self._exact = ir.ArrayCalls("bucketed", fun, jit)
         functools.update_wrapper(self, fun, updated=())
 
     @property
@@ -277,10 +277,10 @@ class Bucketed[**P, R]:
         return _call(self, *args, **kwargs)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        leaves, tree = tree_flatten((args, kwargs))
+        call, leaves = ir.array_call(self._fun, args, kwargs)
         _check_not_traced(leaves)
-        names = argument_paths(args, kwargs, self._fun)
-        entries = padded_axes_of_call(self._axis, self._fun, args, kwargs)
+        names = call.select(argument_paths(args, kwargs, self._fun))
+        entries = call.select(padded_axes_of_call(self._axis, self._fun, args, kwargs))
         axes = [
             read_entry(entry, np.ndim(x), name)
             for entry, x, name in zip(entries, leaves, names, strict=True)
@@ -288,10 +288,11 @@ class Bucketed[**P, R]:
         lengths = _lengths(leaves, axes, names)
         # Symbolic sizes are at least 1, so that empty arrays are compiled for their own sizes.
         if 0 in lengths.values():
-            return self._exact(*args, **kwargs)
+            exact, _ = self._exact.of(args, kwargs)
+            return exact(*leaves)
         origins = describe_axes(names, axes)
         sizes = {name: self._bucket(name, n, origins) for name, n in lengths.items()}
-        traced = self._trace(tree, leaves, axes, names, lengths)
+        traced = self._trace(call, leaves, axes, names, lengths)
         traced.check(lengths)
         arrays = [
             pad_to(x, {axis: sizes[name] for axis, name in padded_axes.items()})
@@ -313,7 +314,7 @@ class Bucketed[**P, R]:
 
     def _trace(
         self,
-        tree: PyTreeDef,
+        call: ir.ArrayCall,
         leaves: Sequence[Any],
         axes: Sequence[PaddedAxes],
         names: Sequence[str],
@@ -332,15 +333,18 @@ class Bucketed[**P, R]:
         )
         # Neither lengths nor bucket sizes are part of it: the trace is symbolic, jit makes the
         # executables.
-        key = tree, types, ir.trace_context()
-        traced = self._traced.entries.get(key)
+        key = call.key, types, ir.trace_context()
+        try:
+            traced = self._traced.entries.get(key)
+        except TypeError:  # a leaf that is not an array cannot be hashed: traced in each call
+            return self._make(call, types, names, lengths)
         if traced is None:
-            traced = self._traced.make(key, self._make, tree, types, names, lengths)
+            traced = self._traced.make(key, self._make, call, types, names, lengths)
         return traced
 
     def _make(
         self,
-        tree: PyTreeDef,
+        call: ir.ArrayCall,
         types: Sequence[Any],
         names: Sequence[str],
         lengths: Mapping[str, int],
@@ -355,9 +359,7 @@ class Bucketed[**P, R]:
 
         def flat(*xs: object) -> list[Any]:
             nonlocal out_tree
-            args, kwargs = tree_unflatten(tree, xs)
-            fun: Callable[..., Any] = self._fun
-            results, out_tree = tree_flatten(fun(*args, **kwargs))
+            results, out_tree = tree_flatten(call.run("bucketed", self._fun, xs))
             return results
 
         info = ir.DebugInfo("bucketed", self._name, tuple(names))

@@ -305,49 +305,25 @@ class _Check:
         return reader.state.findings
 
 
-def _is_array(x: object) -> bool:
-    """Whether a value is an array, a tracer or a number."""
-    try:
-        ir.argument_aval(x)
-    except TypeError:
-        return False
-    return True
-
-
 def _trace(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
     """Trace a plain function; arguments that are not arrays are passed to it unchanged."""
-    leaves, tree = tree_flatten((args, kwargs))
-    paths = argument_paths(args, kwargs, fun)
-    avals: list[Any] = []
-    names: list[str] = []
-    places: list[int] = []
-    for i, (leaf, name) in enumerate(zip(leaves, paths, strict=True)):
-        try:
-            avals.append(ir.argument_aval(leaf))
-        except TypeError:
-            continue
-        names.append(name)
-        places.append(i)
+    call, arrays = ir.array_call(fun, args, kwargs)
+    names = call.select(argument_paths(args, kwargs, fun))
     out_tree: Any = None
 
     def flat(*xs: object) -> list[Any]:
         nonlocal out_tree
-        full = list(leaves)
-        for i, x in zip(places, xs, strict=True):
-            full[i] = x
-        positional, options = tree_unflatten(tree, full)
+        positional, options = call.arguments(xs)
         results, out_tree = tree_flatten(fun(*positional, **options))
-        if len(places) < len(leaves):
+        if call.fixed:
             # Results may hold such leaves again, as a library's updated model does.
-            only_arrays = tree_unflatten(out_tree, [x if _is_array(x) else None for x in results])
-            results, out_tree = tree_flatten(only_arrays)
+            typed = tree_unflatten(out_tree, [x if ir.is_typed(x) else None for x in results])
+            results, out_tree = tree_flatten(typed)
         return results
 
+    avals = list(map(ir.argument_aval, arrays))
     jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("check", _name(fun), tuple(names)))
-    arrays = [x if i in set(places) else None for i, x in enumerate(leaves)]
-    # None has no leaves: the structure of the array arguments alone, as a result could have it.
-    in_tree = tree_flatten(tree_unflatten(tree, arrays))[1]
-    return Traced(jaxpr, in_tree, out_tree, (), flat, [leaves[i] for i in places])
+    return Traced(jaxpr, call.without_fixed(arrays)[1], out_tree, (), flat, arrays)
 
 
 def _recorded(trace: ir.JaxprTrace) -> ir.Jaxpr:

@@ -1,6 +1,7 @@
 """Jaxprs: recording, printing, checking, simplifying and evaluating them."""
 
 from ._analyses import *
+from ._array_calls import *
 from ._by_function import *
 from ._check import *
 from ._dead_code import *

@@ -11,7 +11,7 @@ from ricci_lax.control_flow._bodies import Body, trace_body
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.shapes import concatenate, index_in_dim, rev
 from ricci_lax.structure import expand_dims
-from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
+from ricci_pytree import tree_flatten, tree_unflatten
 
 from ._pieces import SEARCHED, Place, Run, find_runs
 from ._report import RollReport, report
@@ -233,8 +233,9 @@ class Rolled[**P, R]:
 
     def __init__(self, fun: Callable[P, R]):
         self._fun: Callable[P, R] = fun
-        # For each choice of leaves other than arrays, the function of the arrays, with its traces.
-        self._calls: dict[Any, Callable[..., Any]] = {}
+        # A function that is jitted, by a library perhaps, which keeps state, is called as it is.
+        self._is_jitted: bool = hasattr(fun, "lower")
+        self._calls = ir.ArrayCalls("" if self._is_jitted else "roll", fun)
         functools.update_wrapper(self, fun, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -248,47 +249,16 @@ class Rolled[**P, R]:
 def _trace(
     rolled: Rolled, args: tuple[ir.PyTree, ...], kwargs: dict[str, ir.PyTree]
 ) -> tuple[Body, list[Any]]:
-    leaves, tree = tree_flatten((args, kwargs))
-    arrays, avals, static = [], [], []
-    for i, leaf in enumerate(leaves):
-        try:
-            avals.append(ir.get_aval(leaf))
-            arrays.append(leaf)
-        except TypeError:
-            # Leaves that are no arrays are part of the function, by their positions.
-            static.append((i, leaf))
-    key = (tree, tuple(static))
-    try:
-        call = rolled._calls.get(key)
-    except TypeError:  # a leaf that cannot be hashed: traced again
-        call = _with_static(rolled._fun, *key)
-    else:
-        if call is None:
-            call = rolled._calls[key] = _with_static(rolled._fun, *key)
+    call, arrays = rolled._calls.of(args, kwargs)
     packed = tree_flatten(tuple(arrays))[1]
-    return trace_body("roll", call, packed, avals, allowed=None), arrays
-
-
-def _with_static(
-    fun: Callable[..., Any], tree: PyTreeDef, static: tuple[tuple[int, Any], ...]
-) -> Callable[..., Any]:
-    @ir.looks_like(fun)
-    def call(*arrays: ir.Array) -> ir.PyTree:
-        leaves: list[Any] = list(arrays)
-        for i, leaf in static:
-            # In ascending order of positions, so that each lands at its own.
-            leaves.insert(i, leaf)
-        args, kwargs = tree_unflatten(tree, leaves)
-        return fun(*args, **kwargs)
-
-    return call
+    return trace_body("roll", call, packed, list(map(ir.get_aval, arrays)), allowed=None), arrays
 
 
 @ir.api_boundary
 def _call[R](
     rolled: Rolled[..., R], args: tuple[ir.PyTree, ...], kwargs: dict[str, ir.PyTree]
 ) -> R:
-    if hasattr(rolled._fun, "lower"):  # it is jitted, by a library perhaps, which keeps state
+    if rolled._is_jitted:
         with ir.rolled_layers(True):
             return rolled._fun(*args, **kwargs)
     body, leaves = _trace(rolled, args, kwargs)

@@ -147,27 +147,43 @@ class FittedFunction[**P, R]:
     """
 
     def __init__(self, f: Callable[P, R], limit: int):
-        # A library's jitted function takes leaves that are not arrays: it is called as it is.
+        self._fun: Callable[P, R] = f
+        # A jitted function, which may be a library's that keeps state, is called as it is.
         jitted = ir.has_stages(f) or hasattr(f, "trace") or hasattr(f, "lower")
-        self._call: Callable[P, R] = f if jitted else jit(f)
+        self._calls = None if jitted else ir.ArrayCalls("fit_memory", f, jit)
         self._limit: int = limit
         self._fits: dict[Any, MemoryFit] = {}
         update_wrapper(self, f, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        change = self.plan(*args, **kwargs).recomputation
+        call, args_, kwargs_ = self._jitted(args, kwargs)
+        change = self._plan(call, args_, kwargs_).recomputation
         if change is None:
-            return self._call(*args, **kwargs)
+            return call(*args_, **kwargs_)
         with rewrite_differentiated(change):
-            return self._call(*args, **kwargs)
+            return call(*args_, **kwargs_)
 
     def plan(self, *args: P.args, **kwargs: P.kwargs) -> MemoryFit:
         """Return the plan for these arguments, made once for their types and shardings."""
+        return self._plan(*self._jitted(args, kwargs))
+
+    def _jitted(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        """Return a jitted function and its arguments for a call."""
+        if self._calls is None:
+            return self._fun, args, kwargs
+        call, arrays = self._calls.of(args, kwargs)
+        return call, tuple(arrays), {}
+
+    def _plan(
+        self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> MemoryFit:
         leaves, tree = tree_flatten((args, kwargs))
-        key = (tree, tuple(map(_kind, leaves)), ir.trace_key())
+        key = (call, tree, tuple(map(_kind, leaves)), ir.trace_key())
         fit = self._fits.get(key)
         if fit is None:
-            fit = self._fits[key] = _Planner(self._call, args, kwargs, self._limit).fit()
+            fit = self._fits[key] = _Planner(call, args, kwargs, self._limit).fit()
         return fit
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any
 
-from ricci_ir import Jaxpr, TupleRecord, argument_aval, has_stages, preserved
-from ricci_pytree import tree_flatten, tree_unflatten
+from ricci_ir import Jaxpr, TupleRecord, array_call, has_stages, is_typed, preserved
+from ricci_pytree import tree_flatten, tree_leaves, tree_unflatten
 from ricci_xla.compile._claims import meshes_of
 from ricci_xla.compile._compile import UNOPTIMIZED, compile_lowered
 from ricci_xla.compile._executable import Executable
@@ -112,34 +112,18 @@ def trace_call(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         if has_stages(fun):
             jitted: Any = fun
             return jitted.trace(*args, **kwargs)
-        leaves, tree = tree_flatten((args, kwargs))
         # Objects that are not arrays, such as strings in a model's pytree, are closed over, as
         # ``jit`` takes arrays only.
-        others = {i: leaf for i, leaf in enumerate(leaves) if not _is_typed(leaf)}
-        if not others:
+        form, arrays = array_call(fun, args, kwargs)
+        if not form.fixed:
             return jit(fun).trace(*args, **kwargs)
-        positions = [i for i in range(len(leaves)) if i not in others]
 
         @wraps(fun)
-        def call(*arrays: object, **options: object) -> Any:
-            all_leaves = [others.get(i) for i in range(len(leaves))]
-            for i, x in zip(positions, tree_flatten((arrays, options))[0], strict=True):
-                all_leaves[i] = x
-            its_args, its_kwargs = tree_unflatten(tree, all_leaves)
+        def call(*args: object, **kwargs: object) -> Any:
+            args_, kwargs_ = form.arguments(tree_leaves((args, kwargs)))
             # Results may hold such leaves again, as a library's updated model does.
-            results, its_tree = tree_flatten(fun(*its_args, **its_kwargs))
-            return tree_unflatten(its_tree, [x if _is_typed(x) else None for x in results])
+            results, tree = tree_flatten(fun(*args_, **kwargs_))
+            return tree_unflatten(tree, [x if is_typed(x) else None for x in results])
 
-        arrays, options = tree_unflatten(
-            tree, [None if i in others else leaf for i, leaf in enumerate(leaves)]
-        )
-        return jit(call).trace(*arrays, **options)
-
-
-def _is_typed(leaf: object) -> bool:
-    """Whether a leaf is an array, or describes one."""
-    try:
-        argument_aval(leaf)
-    except TypeError:
-        return False
-    return True
+        args, kwargs = form.without_fixed(arrays)[0]
+        return jit(call).trace(*args, **kwargs)
