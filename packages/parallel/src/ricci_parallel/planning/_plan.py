@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 import ricci_xla as xla
-from ricci_ir import ShapeDtypeStruct, shown_file
+from ricci_ir import ShapeDtypeStruct, call_with_arguments, shown_file
 from ricci_parallel.reports._collective import shown_bytes
 from ricci_parallel.reports._report import Communication
 from ricci_pytree import tree_leaves, tree_map
@@ -259,20 +259,30 @@ def shown_seconds(seconds: float) -> str:
     return f"{seconds / 1e-6:.1f} us"
 
 
-def plan(f: Callable[..., Any], *args: object, topology: Topology = None, **kwargs: object) -> Plan:
+@overload
+def plan(f: Callable[..., Any], *, topology: Topology = None) -> Callable[..., Plan]: ...  # pyright: ignore[reportOverlappingOverload]
+@overload
+def plan(
+    f: Callable[..., Any], *args: object, topology: Topology = None, **kwargs: object
+) -> Plan: ...
+def plan(
+    f: Callable[..., Any], *args: object, topology: Topology = None, **kwargs: object
+) -> Plan | Callable[..., Plan]:
     """Compile a function for devices that may be absent, and return its costs on each.
 
     Args:
       f: a function of pytrees of arrays, jitted (with its shardings and donated arguments) or not.
       *args: its arguments: arrays, or descriptions ``ShapeDtypeStruct(shape, dtype, sharding=...)``
-        with shardings over the devices, which may be those of a topology.
+        with shardings over the devices, which may be those of a topology; or none: ``plan(f)(x)``
+        is ``plan(f, x)``.
       topology: the topology to compile for, or its name. With a topology of one device,
         arguments need no shardings; else theirs must be of its devices.
       **kwargs: its keyword arguments.
 
     Returns:
-      The plan. The sums of memory, and the work of a loop's first iteration, are the compiler's;
-      see ``Plan`` for the estimates.
+      The plan; without arguments, a function of ``f``'s arguments that returns it. The sums of
+      memory, and the work of a loop's first iteration, are the compiler's; see ``Plan`` for the
+      estimates.
 
     Raises:
       TypeError: if ``f`` cannot be called.
@@ -293,8 +303,17 @@ def plan(f: Callable[..., Any], *args: object, topology: Topology = None, **kwar
       >>> costs.memory.arguments  # bytes of each device
       25600
     """
-    if not callable(f):
-        raise TypeError(f"plan expects a function, got {f!r:.60} of type {type(f).__name__}.")
+
+    def plan(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
+        return _plan(f, args, kwargs, topology)
+
+    return call_with_arguments(plan, f, args, kwargs)
+
+
+def _plan(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], topology: Topology
+) -> Plan:
+    """Compile a call for a topology, and return its plan."""
     if isinstance(topology, str):
         topology = xla.get_topology_desc(topology)
     # On one device the sharding of an argument is known; on several it is the user's to choose.

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from ricci_ir import shown_file
+from ricci_ir import call_with_arguments, shown_file
 from ricci_xla import Traced, compile_with_lines, trace_call
 
 from ._attribution import Attribution
@@ -92,16 +92,24 @@ class Communication(Sequence[Collective]):
         return f"Communication({kinds or 'no collectives'})"
 
 
-def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
+@overload
+def communication(fun: Callable[..., Any]) -> Callable[..., Communication]: ...  # pyright: ignore[reportOverlappingOverload]
+@overload
+def communication(fun: Callable[..., Any], *args: object, **kwargs: object) -> Communication: ...
+def communication(
+    fun: Callable[..., Any], *args: object, **kwargs: object
+) -> Communication | Callable[..., Communication]:
     """Compile a function, run nothing, and report the collectives that XLA added, line by line.
 
     Args:
       fun: a function of pytrees of arrays, jitted (with its ``in_shardings``, ``out_shardings`` and
         donated arguments) or not.
+      args, kwargs: its arguments, or none: ``communication(f, x)`` is ``communication(f)(x)``.
 
     Returns:
-      A function of ``fun``'s arguments that returns a ``Communication``. A ``ShapeDtypeStruct``
-      with a sharding may take the place of an array; its devices may be those of a topology.
+      A function of ``fun``'s arguments that returns a ``Communication``; with arguments, that. A
+      ``ShapeDtypeStruct`` with a sharding may take the place of an array; its devices may be those
+      of a topology.
 
     Raises:
       TypeError: if ``fun`` cannot be called.
@@ -121,17 +129,13 @@ def communication(fun: Callable[..., Any]) -> Callable[..., Communication]:
       >>> report.kinds
       Counter({'all-reduce': 1})
     """
-    if not callable(fun):
-        raise TypeError(
-            f"communication expects a function, got {fun!r:.60} of type {type(fun).__name__}."
-        )
 
-    def report(*args: object, **kwargs: object) -> Communication:
+    def communication(
+        fun: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, Any]
+    ) -> Communication:
         return communication_of(trace_call(fun, args, kwargs))
 
-    name = getattr(fun, "__name__", None) or type(fun).__name__
-    report.__name__ = report.__qualname__ = f"communication({name})"
-    return report
+    return call_with_arguments(communication, fun, args, kwargs)
 
 
 def communication_of(traced: Traced) -> Communication:
