@@ -210,7 +210,9 @@ def run_in_steps(
 ) -> list[tuple[str, Any]]:
     """Call a function whose operations an interpreter evaluates.
 
-    The user's objects are restored afterwards.
+    The user's objects are restored afterwards. Operations have the user's nearest line where a
+    library's function applies them; functions are traced again for that, since jaxprs in caches
+    have the innermost lines.
 
     Returns:
       The arrays of the result with their paths, then those that the function stored in the user's
@@ -220,7 +222,12 @@ def run_in_steps(
     # trace.
     switched = ir.swap_staging_flag.call(True)
     try:
-        with ir.preserved(fun, args, kwargs) as objects, ir.set_trace(StepTrace(interpreter)):
+        with (
+            ir.preserved(fun, args, kwargs) as objects,
+            ir.observing(lambda event: None, anew=True),
+            ir.users_lines(),
+            ir.set_trace(StepTrace(interpreter)),
+        ):
             leaves, _ = tree_flatten_with_path(fun(*args, **kwargs))
             stored = [("stored", x) for x in tree_leaves(objects.changes())]
             arrays = [*((f"result{keystr(path)}", x) for path, x in leaves), *stored]
