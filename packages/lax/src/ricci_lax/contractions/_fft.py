@@ -9,11 +9,12 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_batching import move_dim
-from ricci_lax.elementwise._arithmetic import div, mul, rem
+from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import bitwise_or, eq, select_n
 from ricci_lax.elementwise._conversion import convert_element_type, converted
 from ricci_lax.elementwise._factories import complex_of, real_part, scalar
 from ricci_lax.elementwise._linear import add, complex, conj, imag, neg, real, sub
+from ricci_lax.elementwise._remainder import rem
 from ricci_lax.elementwise._transcendental import cos, sin
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_slice

@@ -13,9 +13,10 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Array, Shape, ShapedArray
-from ricci_lax.elementwise._arithmetic import div, mul, rem
+from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.elementwise._linear import add
+from ricci_lax.elementwise._remainder import rem
 from ricci_lax.reductions._window_shape import Padding
 from ricci_lax.shapes._counted_loops import at_index, write_loop
 from ricci_lax.shapes._joining import concatenate

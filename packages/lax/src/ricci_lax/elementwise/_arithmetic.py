@@ -22,7 +22,7 @@ from ._linear import add, add_any, conj, imag, neg, real, sub
 
 __all__ = ["abs", "abs_p", "div", "div_p", "floor", "floor_p", "integer_pow", "integer_pow_p"]
 __all__ += ["mul", "mul_p", "mulhi", "mulhi_p", "one_minus_square", "one_minus_square_p"]
-__all__ += ["reciprocal", "rem", "rem_p", "sign", "sign_p", "square", "square_p"]
+__all__ += ["reciprocal", "sign", "sign_p", "square", "square_p"]
 
 # Products
 
@@ -135,22 +135,6 @@ div: BinaryFunction = factories.binary_function(
     div_p,
     "Elementwise ``x / y``; of integers, the quotient rounded towards zero.",
     "int(lax.div(7, -2)), float(lax.div(7.0, -2.0)) -> (-3, -3.5)",
-)
-# The remainder is x - y trunc(x / y), whose derivative by y is -trunc(x / y): the sign times the
-# floor of the size.
-rem_p: ir.Primitive = factories.nary(
-    "rem",
-    "stablehlo.remainder",
-    operands.real_valued,
-    lambda t, x, y: factories.repeat_to(
-        t, operands.broadcast_result_shape("rem", operands.array_aval(x), operands.array_aval(y))
-    ),
-    lambda t, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs(div(x, y))))),
-)
-rem: BinaryFunction = factories.binary_function(
-    rem_p,
-    "Elementwise remainder of the division rounded towards zero, with the sign of ``x``.",
-    "int(lax.rem(-7, 3)) -> -1",
 )
 mulhi_p: ir.Primitive = factories.nary("mulhi", "chlo.mulhi", operands.integral)
 

@@ -1,4 +1,4 @@
-"""Trigonometric functions of float32 for CPUs, whose compiler calls a scalar function an element.
+"""Trigonometric functions of float32, as formulas for CPUs.
 
 Sums and products of float64 are vectorised instead, and rounded to float32 once at the end: three
 to twenty times as fast, and at most 0.51 units of the last place from the exact result.
@@ -10,20 +10,17 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Array
-from ricci_lax.structure._operand_types import array_aval
-from ricci_stablehlo import Lowering, LoweringRule, Value, traced
 
-from ._accuracy import AccuracyMode
 from ._arithmetic import abs, div, mul
 from ._comparison import bitwise_and, bitwise_xor, eq, ge, lt, select, shift_left
 from ._conversion import bitcast_convert_type, converted
 from ._factories import filled_like, scalar_like
+from ._float_bits import with_sign_bit
 from ._linear import add, neg, sub
 from ._piecewise_linear import RoundingMethod, round
 from ._series import polynomial_of
 
-# The compiler takes some 20 ms longer for a formula, which saves 5 to 40 µs of 1,000 elements.
-_LEAST_SIZE = 16384
+__all__ = ["acos", "asin", "atan2", "cos", "sin", "tan"]
 
 _F32, _F64, _I32, _I64 = map(np.dtype, ("float32", "float64", "int32", "int64"))
 
@@ -93,34 +90,28 @@ def _is_odd(k: Array) -> Array:
     return eq(bitwise_and(k, scalar_like(k, 1)), scalar_like(k, 1))
 
 
-def _with_sign_bit(x: Array, bits: Array) -> Array:
-    """Change the sign of x, a float32, where the highest bit is set."""
-    sign = bitwise_and(bits, scalar_like(bits, -(2**31)))
-    return bitcast_convert_type(bitwise_xor(bitcast_convert_type(x, _I32), sign), _F32)
-
-
-def _sin(x: Array) -> Array:
+def sin(x: Array) -> Array:
     r, k = _quadrant(converted(x, _F64))
     sine, cosine = _sine_and_cosine(r)
     size = converted(select(_is_odd(k), cosine, sine), _F32)
     # The second bit of k says whether the angle is past half a turn.
     turned = shift_left(k, scalar_like(k, 30))
-    return _with_sign_bit(size, bitwise_xor(turned, bitcast_convert_type(x, _I32)))
+    return with_sign_bit(size, bitwise_xor(turned, bitcast_convert_type(x, _I32)))
 
 
-def _cos(x: Array) -> Array:
+def cos(x: Array) -> Array:
     r, k = _quadrant(converted(x, _F64))
     sine, cosine = _sine_and_cosine(r)
     size = converted(select(_is_odd(k), sine, cosine), _F32)
-    return _with_sign_bit(size, shift_left(add(k, scalar_like(k, 1)), scalar_like(k, 30)))
+    return with_sign_bit(size, shift_left(add(k, scalar_like(k, 1)), scalar_like(k, 30)))
 
 
-def _tan(x: Array) -> Array:
+def tan(x: Array) -> Array:
     r, k = _quadrant(converted(x, _F64))
     sine, cosine = _sine_and_cosine(r)
     odd = _is_odd(k)
     size = converted(div(select(odd, neg(cosine), sine), select(odd, sine, cosine)), _F32)
-    return _with_sign_bit(size, bitcast_convert_type(x, _I32))
+    return with_sign_bit(size, bitcast_convert_type(x, _I32))
 
 
 # The compiler vectorises both.
@@ -134,57 +125,24 @@ def _sqrt(x: Array) -> Array:
     return ir.primitives["sqrt"].bind(x)
 
 
-def _atan2(y: Array, x: Array) -> Array:
+def atan2(y: Array, x: Array) -> Array:
     height, width = abs(converted(y, _F64)), abs(converted(x, _F64))
     # Zeros and infinities have no quotient.
     equal = select(eq(height, scalar_like(height, 0)), height, filled_like(height, 1))
     angle = _atan(select(eq(height, width), equal, div(height, width)))
     is_left = lt(bitcast_convert_type(x, _I32), np.int32(0))
     angle = select(is_left, sub(filled_like(angle, pi), angle), angle)
-    return _with_sign_bit(converted(angle, _F32), bitcast_convert_type(y, _I32))
+    return with_sign_bit(converted(angle, _F32), bitcast_convert_type(y, _I32))
 
 
-def _asin(x: Array) -> Array:
+def asin(x: Array) -> Array:
     x = converted(x, _F64)
     one = scalar_like(x, 1)
     cosine = _sqrt(mul(sub(one, x), add(one, x)))
     return converted(_times(_atan(div(x, add(one, cosine))), 2), _F32)
 
 
-def _acos(x: Array) -> Array:
+def acos(x: Array) -> Array:
     x = converted(x, _F64)
     one = scalar_like(x, 1)
     return converted(_times(_atan(_sqrt(div(sub(one, x), add(one, x)))), 2), _F32)
-
-
-_FORMULAS = {"sin": _sin, "cos": _cos, "tan": _tan, "asin": _asin, "acos": _acos, "atan2": _atan2}
-
-
-def vectorised_on_cpus(name: str, otherwise: LoweringRule) -> LoweringRule:
-    """The lowering of a function by its formula here on CPUs, if it has one and that is faster.
-
-    Args:
-      name: the function's name.
-      otherwise: the lowering for other devices, dtypes, small arrays, and demanded accuracies.
-    """
-    if name not in _FORMULAS:
-        return otherwise
-
-    def formula(*operands: Array, **params: object) -> ir.ArrayLike:
-        dtype = array_aval(operands[0]).dtype
-        return converted(_FORMULAS[name](*(converted(x, _F32) for x in operands)), dtype)
-
-    def lower(ctx: Lowering, *operands: Value, **params: object) -> Value:
-        rule = otherwise
-        if ctx.platform == "cpu" and _is_large_float(ctx.out):
-            if params.get("accuracy") in (None, AccuracyMode.DEFAULT):
-                rule = traced(formula)
-                operands = tuple(ctx.broadcast_to(x, ctx.out.shape) for x in operands)
-        return rule(ctx, *operands, **params)
-
-    return lower
-
-
-def _is_large_float(aval: ir.ShapedArray) -> bool:
-    is_narrow = ir.issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize in (2, 4)
-    return is_narrow and ir.is_static_shape(aval.shape) and aval.size >= _LEAST_SIZE

@@ -31,7 +31,7 @@ from ._arithmetic import abs, div, integer_pow, mul, one_minus_square, replace_z
 from ._comparison import eq, gt, lt, select
 from ._complex_corners import with_corners
 from ._conversion import converted
-from ._cpu_trigonometry import vectorised_on_cpus
+from ._cpu_formulas import vectorised_on_cpus
 from ._factories import (
     binary_function,
     filled_like,
@@ -198,7 +198,7 @@ rsqrt_p: ir.Primitive = accurate(
 )
 cbrt_p: ir.Primitive = accurate(
     "cbrt",
-    "stablehlo.cbrt",
+    vectorised_on_cpus("cbrt", accurately("stablehlo.cbrt")),
     floating,
     lambda t, y, x: mul(t, mul(strong_like(x, 1 / 3), integer_pow(y, -2))),
 )

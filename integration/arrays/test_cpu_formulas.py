@@ -1,0 +1,175 @@
+"""Roots, powers and remainders of large arrays on CPUs, beside NumPy's in wider floats.
+
+The arrays are large enough for the formulas of `ricci_lax.elementwise._cpu_formulas`.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ricci
+from ricci import lax
+
+SIZE = 16384  # the least that the formulas are used for
+RANDOM = np.random.default_rng(0)
+TINY = np.finfo(np.float32).tiny
+CORNERS = np.array(
+    [0, -0.0, 1, -1, 0.3, 2, -2, 3, -3, 2.5, -2.5, 8, -27, 1e10, -1e10, 3.4e38, -3.4e38, TINY]
+    + [np.inf, -np.inf, np.nan, 16777217, 16777216, -16777215, 1.3 * TINY, -TINY],
+    np.float32,
+)
+SUBNORMAL = np.array([1e-45, -1e-45, 5e-39, -5e-39, 1.17e-38, -1.17e-38], np.float32)
+
+
+def filled(x: np.ndarray) -> np.ndarray:
+    """The elements, repeated until they are enough for the formulas."""
+    return x if x.size >= SIZE else np.resize(x, SIZE)
+
+
+def pairs(*numbers: np.ndarray) -> tuple[np.ndarray, ...]:
+    return tuple(filled(np.ravel(x)) for x in np.meshgrid(*numbers))
+
+
+def any_floats(size: int = 4 * SIZE) -> np.ndarray:
+    """Floats of random bits, without subnormal ones."""
+    x = RANDOM.integers(0, 2**32, size, dtype=np.uint32).view(np.float32)
+    return np.where(np.abs(x) < TINY, np.float32(1), x)
+
+
+def last_places(result: np.ndarray, exact: np.ndarray) -> float:
+    """The greatest error in units of the last place; NaNs must be at the same elements."""
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(exact))
+    dtype = np.finfo(result.dtype)
+    with np.errstate(over="ignore"):
+        rounded = np.abs(exact).astype(result.dtype)
+    normal = (rounded >= dtype.tiny) & (rounded < dtype.max)
+    np.testing.assert_array_equal(
+        result[np.isinf(rounded)], exact.astype(result.dtype)[np.isinf(rounded)]
+    )
+    error = np.abs(result[normal] - exact[normal]) / np.spacing(rounded[normal])
+    return float(np.max(error, initial=0))
+
+
+def assert_same_bits(result: np.ndarray, expected: np.ndarray) -> None:
+    """Assert that floats are equal with the signs of zeros; all NaNs count as equal."""
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.isnan(result), ~numbers)
+    bits = f"i{result.dtype.itemsize}"
+    np.testing.assert_array_equal(result[numbers].view(bits), expected[numbers].view(bits))
+
+
+# Cube roots
+
+
+def test_cbrt_is_nearly_the_rounded_root():
+    x = np.concatenate([any_floats(), np.arange(-40, 40, dtype=np.float32) ** 3, SUBNORMAL])
+    with np.errstate(invalid="ignore"):
+        exact = np.cbrt(x.astype(np.float64))
+    result = np.asarray(ricci.jit(lax.cbrt)(x))
+    assert result.dtype == np.float32
+    assert last_places(result, exact) < 0.53
+
+
+def test_cbrt_of_corners_is_numpy_s():
+    x = filled(CORNERS)
+    result = np.asarray(lax.cbrt(x))
+    np.testing.assert_array_max_ulp(result[~np.isnan(x)], np.cbrt(x)[~np.isnan(x)], 1)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(x))
+    np.testing.assert_array_equal(np.signbit(result[x == 0]), np.signbit(x[x == 0]))
+
+
+# Remainders
+
+
+def with_short_quotients() -> tuple[np.ndarray, np.ndarray]:
+    """Dividends and divisors whose quotients are below 2²⁸."""
+    y = 2.0 ** RANDOM.uniform(-100, 90, 4 * SIZE) * RANDOM.choice([1, -1], 4 * SIZE)
+    scale = RANDOM.choice([1, 2.0**-20, 2.0**-28], y.size)
+    x = y * scale * RANDOM.integers(0, 2**28, y.size)
+    return x.astype(np.float32), y.astype(np.float32)
+
+
+DIVIDENDS = {
+    "short quotients": with_short_quotients(),
+    "corners with short quotients": pairs(
+        np.concatenate([CORNERS[np.abs(CORNERS) < 1e9], SUBNORMAL]),
+        CORNERS[(np.abs(CORNERS) > 0.1) & (np.abs(CORNERS) < 1e9)],
+    ),
+    "infinite divisors": pairs(CORNERS[np.abs(CORNERS) < 1e9], CORNERS[~np.isfinite(CORNERS)]),
+    "infinite dividends": pairs(CORNERS[~np.isfinite(CORNERS)], np.array([1, 2, 3e38], np.float32)),
+    "corners": pairs(CORNERS, CORNERS),
+    "any floats": (any_floats(), any_floats()),
+}
+
+
+@pytest.mark.parametrize("name", DIVIDENDS)
+def test_remainder_is_exact(name):
+    x, y = DIVIDENDS[name]
+    with np.errstate(invalid="ignore"):
+        expected = np.fmod(x, y)
+    assert_same_bits(np.asarray(ricci.jit(lax.rem)(x, y)), expected)
+
+
+def test_remainder_by_a_subnormal_number_computes_all_elements_generally():
+    x, y = pairs(np.array([1.5, -2.5, 0.75], np.float32), np.array([0.5, 1], np.float32))
+    y[0] = 1e-39
+    result = np.asarray(ricci.jit(lax.rem)(x, y))
+    assert_same_bits(result[1:], np.fmod(x, y)[1:])
+
+
+def test_remainders_of_integers_and_wide_floats_are_the_compiler_s():
+    for dtype in ("int32", "float64"):
+        with ricci.enable_x64(True):
+            x = np.arange(-SIZE, SIZE).astype(dtype)
+            np.testing.assert_array_equal(lax.rem(x, np.full_like(x, 7)), np.fmod(x, 7))
+
+
+# All of them
+
+FUNCTIONS = {"cbrt": (lax.cbrt, [any_floats()]), "rem": (lax.rem, list(with_short_quotients()))}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_result_is_that_of_every_way_to_call(name):
+    function, operands = FUNCTIONS[name]
+    expected = np.asarray(ricci.jit(function)(*operands))
+    rows = [x.reshape(4, -1) for x in operands]
+    assert_same_bits(np.asarray(function(*operands)), expected)
+    assert_same_bits(np.asarray(ricci.vmap(function)(*rows)).ravel(), expected)
+    with ricci.enable_x64(True):
+        assert_same_bits(np.asarray(function(*operands)), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_narrow_floats_are_rounded_once(name, dtype):
+    function, operands = FUNCTIONS[name]
+    narrow = [lax.convert_element_type(np.clip(x, -99, 99), dtype) for x in operands]
+    wide = function(*(lax.convert_element_type(x, "float32") for x in narrow))
+    result = function(*narrow)
+    assert result.dtype == dtype
+    as_float32 = lambda x: np.asarray(lax.convert_element_type(x, "float32"))
+    assert_same_bits(as_float32(result), as_float32(lax.convert_element_type(wide, dtype)))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives_are_those_of_small_arrays(name):
+    function, operands = FUNCTIONS[name]
+    operands = [np.clip(np.nan_to_num(x), 0.3, 30)[:SIZE] for x in operands]
+    slopes = ricci.grad(lambda *xs: function(*xs).sum(), tuple(range(len(operands))))
+    small = [x[: SIZE // 2] for x in operands]
+    for large, expected in zip(slopes(*operands), slopes(*small), strict=True):
+        np.testing.assert_allclose(large[: SIZE // 2], expected, rtol=1e-6)
+
+
+OPERATIONS = {"cbrt": "stablehlo.cbrt", "rem": "stablehlo.remainder"}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_small_arrays_are_the_compiler_s(name):
+    function, operands = FUNCTIONS[name]
+    compiled: Any = ricci.jit(function)
+    lowered = compiled.lower(*(x[: SIZE - 1] for x in operands)).as_text()
+    assert OPERATIONS[name] in lowered
+    assert "f64" not in lowered

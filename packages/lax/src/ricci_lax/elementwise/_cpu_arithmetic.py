@@ -1,0 +1,74 @@
+"""Cube roots and remainders of float32, as formulas for CPUs."""
+
+import numpy as np
+
+from ricci_ir import Array
+
+from ._arithmetic import abs, div, floor, mul
+from ._comparison import bitwise_and, ge, lt, select
+from ._conversion import bitcast_convert_type, converted
+from ._factories import filled_like, scalar_like
+from ._float_bits import INFINITE_BITS, TINY_BITS, size_bits, with_sign_bit
+from ._linear import add, sub
+from ._series import polynomial_of
+
+__all__ = ["cbrt", "has_short_quotient", "rem"]
+
+_F32, _F64, _I32 = map(np.dtype, ("float32", "float64", "int32"))
+
+# (1 - h)^(-1/3) and (1 - h)^(-2/3) by their first terms.
+_INVERSE_ROOT = (1, 1 / 3, 2 / 9, 14 / 81)
+_ROOT = (1, 2 / 3)
+
+
+def cbrt(x: Array) -> Array:
+    """The cube root as x z², where z approximates 1 / ∛x.
+
+    The bits of a float count its logarithm to base 2, piecewise linearly: a multiple of -1/3 of
+    them is z to 4%. With h = 1 - x z³, 1 / ∛x is z (1 - h)^(-1/3) exactly: four terms in float32
+    make the error 1e-5, and two in float64 make that of the root 1e-10.
+    """
+    bits = size_bits(x)
+    # XLA's CPUs read subnormal numbers as 0; as integers they count multiples of 2⁻¹⁴⁹.
+    is_subnormal = lt(bits, np.int32(TINY_BITS))
+    size = bitcast_convert_type(bits, _F32)
+    size = select(is_subnormal, converted(add(bits, bits), _F32), size)
+    unit = select(is_subnormal, filled_like(size, 2.0**-50), filled_like(size, 1))
+    logarithm = converted(bitcast_convert_type(size, _I32), _F32)
+    guess = sub(scalar_like(size, 0x54A21D2A), mul(logarithm, scalar_like(size, 1 / 3)))
+    z = bitcast_convert_type(converted(guess, _I32), _F32)
+    h = sub(scalar_like(z, 1), mul(mul(mul(size, z), z), z))
+    z = converted(mul(z, polynomial_of(_INVERSE_ROOT, h)), _F64)
+    root = mul(mul(converted(size, _F64), z), z)
+    h = sub(scalar_like(z, 1), mul(root, z))
+    root = mul(converted(mul(root, polynomial_of(_ROOT, h)), _F32), unit)
+    is_finite = lt(bits, np.int32(INFINITE_BITS))
+    size = select(is_finite, root, bitcast_convert_type(bits, _F32))
+    return with_sign_bit(size, bitcast_convert_type(x, _I32))
+
+
+def rem(x: Array, y: Array) -> Array:
+    """The remainder |x| - ⌊|x| / |y|⌋ |y| with the sign of x, where ``has_short_quotient``.
+
+    A quotient that is not an integer n differs from it by at least 2⁻²⁴ / n of its size, so
+    that below 2²⁹ its rounding in float64 does not reach n; the product has at most 53 bits,
+    and the difference is a multiple of the last place of y: all is exact.
+    """
+    width, height = abs(converted(x, _F64)), abs(converted(y, _F64))
+    size = sub(width, mul(floor(div(width, height)), height))
+    # Also subnormal and infinite numbers, which the product does not preserve.
+    is_less = lt(size_bits(x), size_bits(y))
+    numbers = lt(size_bits(y), np.int32(INFINITE_BITS + 1))
+    is_remainder = bitwise_and(is_less, numbers)
+    signed = with_sign_bit(converted(size, _F32), bitcast_convert_type(x, _I32))
+    return select(is_remainder, x, signed)
+
+
+def has_short_quotient(x: Array, y: Array) -> Array:
+    """Whether |x / y| < 2²⁹, and no remainder by y is subnormal.
+
+    Differences of bits are differences of logarithms but for 0.09: here, of less than 28.
+    """
+    divisor = size_bits(y)
+    is_short = lt(sub(size_bits(x), divisor), np.int32(28 << 23))
+    return bitwise_and(is_short, ge(divisor, np.int32((127 - 102) << 23)))
