@@ -44,9 +44,8 @@ def last_places(result: np.ndarray, exact: np.ndarray) -> float:
     with np.errstate(over="ignore"):
         rounded = np.abs(exact).astype(result.dtype)
     normal = (rounded >= dtype.tiny) & (rounded < dtype.max)
-    np.testing.assert_array_equal(
-        result[np.isinf(rounded)], exact.astype(result.dtype)[np.isinf(rounded)]
-    )
+    infinite = np.isinf(rounded)
+    np.testing.assert_array_equal(result[infinite], np.copysign(np.inf, exact[infinite]))
     error = np.abs(result[normal] - exact[normal]) / np.spacing(rounded[normal])
     return float(np.max(error, initial=0))
 
@@ -125,9 +124,68 @@ def test_remainders_of_integers_and_wide_floats_are_the_compiler_s():
             np.testing.assert_array_equal(lax.rem(x, np.full_like(x, 7)), np.fmod(x, 7))
 
 
+# Powers
+
+
+def exact_powers(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.power(x.astype(np.float64), y.astype(np.float64))
+
+
+def as_small_as_any(x: np.ndarray) -> np.ndarray:
+    """Exponents whose powers of x take all values of float32."""
+    with np.errstate(all="ignore"):
+        return (RANDOM.uniform(-126, 128, x.size) / np.log2(np.abs(x))).astype(np.float32)
+
+
+def uniform(low: float, high: float) -> np.ndarray:
+    return RANDOM.uniform(low, high, SIZE).astype(np.float32)
+
+
+BASES = np.abs(any_floats())
+POWERS = {
+    "all powers": (BASES, as_small_as_any(BASES)),
+    "near 1": (uniform(0.99, 1.01), uniform(-9000, 9000)),
+    "ordinary": (uniform(0.1, 3), uniform(-3, 3)),
+    "negative bases": (uniform(-9, 0), np.round(uniform(-30, 30))),
+    "subnormal bases": (filled(np.abs(SUBNORMAL)), uniform(-0.8, 0.8)),
+}
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_power_is_nearly_the_rounded_one(name):
+    x, y = POWERS[name]
+    assert last_places(np.asarray(ricci.jit(lax.pow)(x, y)), exact_powers(x, y)) < 0.51
+
+
+def test_powers_of_corners_are_c_s():
+    numbers = np.concatenate([CORNERS, SUBNORMAL])
+    x, y = pairs(numbers, numbers)
+    with np.errstate(all="ignore"):
+        expected = exact_powers(x, y).astype(np.float32)
+    result = np.asarray(ricci.jit(lax.pow)(x, y))
+    # XLA's CPUs round subnormal results to 0.
+    normal = ~(np.abs(expected) < 2 * TINY)
+    corner = normal & ~((np.abs(expected) < np.inf) & (np.abs(expected) != 1))
+    assert_same_bits(result[corner], expected[corner])
+    assert last_places(result[normal], exact_powers(x, y)[normal]) < 0.51
+    np.testing.assert_array_equal(
+        np.signbit(result[expected == 0]), np.signbit(expected[expected == 0])
+    )
+
+
+def test_powers_with_exponents_of_integers():
+    x, y = uniform(-3, 3), RANDOM.integers(-9, 9, SIZE)
+    assert last_places(np.asarray(lax.pow(x, y.astype(np.int32))), exact_powers(x, y)) < 0.51
+
+
 # All of them
 
-FUNCTIONS = {"cbrt": (lax.cbrt, [any_floats()]), "rem": (lax.rem, list(with_short_quotients()))}
+FUNCTIONS = {
+    "cbrt": (lax.cbrt, [any_floats()]),
+    "pow": (lax.pow, list(POWERS["all powers"])),
+    "rem": (lax.rem, list(with_short_quotients())),
+}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -163,7 +221,7 @@ def test_derivatives_are_those_of_small_arrays(name):
         np.testing.assert_allclose(large[: SIZE // 2], expected, rtol=1e-6)
 
 
-OPERATIONS = {"cbrt": "stablehlo.cbrt", "rem": "stablehlo.remainder"}
+OPERATIONS = {"cbrt": "stablehlo.cbrt", "pow": "stablehlo.power", "rem": "stablehlo.remainder"}
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -15,7 +15,7 @@ from ricci_ir import Array
 from ricci_lax.structure._operand_types import array_aval
 from ricci_stablehlo import Lowering, LoweringRule, Value, of_function, traced
 
-from . import _cpu_arithmetic, _cpu_trigonometry
+from . import _cpu_arithmetic, _cpu_powers, _cpu_trigonometry
 from ._accuracy import AccuracyMode
 from ._conversion import converted
 
@@ -44,6 +44,7 @@ _FORMULAS = {
     ("atan2", "float32"): _Formula(_cpu_trigonometry.atan2),
     ("cbrt", "float32"): _Formula(_cpu_arithmetic.cbrt),
     ("cos", "float32"): _Formula(_cpu_trigonometry.cos),
+    ("pow", "float32"): _Formula(_cpu_powers.pow),
     ("rem", "float32"): _Formula(_cpu_arithmetic.rem, _cpu_arithmetic.has_short_quotient),
     ("sin", "float32"): _Formula(_cpu_trigonometry.sin),
     ("tan", "float32"): _Formula(_cpu_trigonometry.tan),

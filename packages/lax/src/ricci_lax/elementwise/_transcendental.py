@@ -419,7 +419,7 @@ def _pow_lower(ctx: Lowering, x: Value, y: Value) -> Value:
 # At 0 the derivative by the exponent is 0, where log(0) * 0 would be NaN.
 pow_p: ir.Primitive = nary(
     "pow",
-    _pow_lower,
+    vectorised_on_cpus("pow", _pow_lower),
     inexact,
     _pow_by_base,
     lambda t, result, x, y: mul(t, mul(log(replace_zero(x)), result)),
