@@ -519,7 +519,7 @@ def test_a_miss_is_explained(folder, caplog):
         caplog.clear()
         run(program(), compiler_options={"xla_cpu_enable_fast_math": True})
         assert "other options of the compiler: compiler_options []" not in caplog.text
-        assert "[('xla_cpu_enable_fast_math', True)] here, [] there" in caplog.text
+        assert "compiler_options [('xla_cpu_enable_fast_math', True)" in caplog.text
         caplog.clear()
         run(program())
         assert caplog.text == ""

@@ -142,7 +142,7 @@ def test_levels_of_effort_are_options_of_compilation(name):
     for value, level in levels.items():
         options = compile_options(devices()[:1], options={name: value, "xla_dump_to": "x"})
         assert getattr(options.executable_build_options, name) == level
-        assert options.env_option_overrides == [("xla_dump_to", "x")]
+        assert ("xla_dump_to", "x") in options.env_option_overrides
     for value in ("EFFORT_O0", 1, True, "1", None):
         with pytest.raises(ValueError, match="expected one of UNKNOWN, O0"):
             compile_options(devices()[:1], options={name: value})

@@ -8,17 +8,17 @@ device can be loaded on any.
 import hashlib
 import os
 import re
-import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ricci_stablehlo import without_locations
+from ricci_xla.devices import machine_of
 from ricci_xla.devices._jaxlib import jaxlib_version, runtime
-from ricci_xla.devices._runtime_types import Client, CompileOptions, Device, JaxRuntimeError
+from ricci_xla.devices._runtime_types import CompileOptions, Device
 
-__all__ = ["machine_of", "program_key", "ProgramKey"]
+__all__ = ["program_key", "ProgramKey"]
 
 
 class ProgramKey(NamedTuple):
@@ -66,7 +66,6 @@ _FLAGS_WITHOUT_EFFECT: dict[str, Any] = {
 _module_name = re.compile(r'^module @("(?:[^"\\]|\\.)*"|[^ {(]+)', re.MULTILINE)
 _source = re.compile(r'^#loc[0-9]+ = loc\("(?:[^"\\]|\\.)*"\(', re.MULTILINE)
 _result_name = re.compile(r'jax\.result_info = "(?:[^"\\]|\\.)*"(?:, )?')
-_readable = re.compile(rb"[\x20-\x7e]{4,}")
 _NOTE_LENGTH = 2000
 
 
@@ -171,29 +170,3 @@ def _compiler_settings(options: CompileOptions) -> str:
         f"disabled_passes={debug.xla_disable_hlo_passes!r} "
         f"profile_version={options.profile_version}"
     )
-
-
-# The description of each client's machine.
-_machines: "weakref.WeakKeyDictionary[Client, str]" = weakref.WeakKeyDictionary()
-
-
-def machine_of(client: Client) -> str:
-    """Describe the kind of machine that a client compiles for."""
-    machine = _machines.get(client)
-    if machine is None:
-        machine = _machines[client] = _describe_machine(client)
-    return machine
-
-
-def _describe_machine(client: Client) -> str:
-    device: Any = client.devices()[0]
-    try:
-        data: bytes = runtime.get_topology_for_devices([device]).serialize()
-    except (JaxRuntimeError, NotImplementedError):  # some plugins describe no topology
-        return f"compute capability {getattr(device, 'compute_capability', 'unknown')}"
-    if device.platform != "cpu":
-        return _digest(data)
-    # For CPUs the topology also has the number of devices, which must not matter. The processor's
-    # name and features are the strings in it.
-    texts = [text.decode("ascii") for text in _readable.findall(data)]
-    return " ".join(text for text in texts if not text.startswith("(type.googleapis.com"))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ricci_ir import config, warn_user
 from ricci_stablehlo import HostCallback
-from ricci_xla.devices import Client, Device, DeviceList, is_described
+from ricci_xla.devices import Client, Device, DeviceList, is_described, processor_flags
 from ricci_xla.devices._client import check_not_forked
 from ricci_xla.devices._jaxlib import runtime
 from ricci_xla.devices._registration import prepare_kernels
@@ -77,7 +77,8 @@ def compile_options(
             f"{num_replicas * num_partitions} devices, got {len(devices)}"
         )
     ids = np.array([device.id for device in devices], np.int32)
-    jaxlib_options = _compile_options(num_replicas, num_partitions, ids, options)
+    flags = {**processor_flags(devices[0]), **(options or {})}
+    jaxlib_options = _compile_options(num_replicas, num_partitions, ids, flags)
     if num_partitions > 1:
         build = jaxlib_options.executable_build_options
         build.use_spmd_partitioning = True

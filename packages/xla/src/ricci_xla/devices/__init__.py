@@ -7,5 +7,6 @@ from ._errors import *
 from ._jaxlib_options import *
 from ._kernel_descriptors import *
 from ._listing import *
+from ._machine import *
 from ._runtime_types import *
 from ._topologies import *

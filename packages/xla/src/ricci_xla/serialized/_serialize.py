@@ -14,12 +14,11 @@ from ricci_ir import no_effects
 from ricci_pytree import PyTreeDef
 from ricci_xla import files
 from ricci_xla.arrays import ArrayImpl, array_from_host
-from ricci_xla.cache import machine_of
 from ricci_xla.calls._stages import Compiled
 from ricci_xla.compile import Executable, compile_options
 from ricci_xla.compile._call import CompiledProgram
 from ricci_xla.compile._place import Options
-from ricci_xla.devices import Client, Device, DeviceList, JaxRuntimeError, get_backend
+from ricci_xla.devices import Client, Device, DeviceList, JaxRuntimeError, get_backend, machine_of
 from ricci_xla.devices._jaxlib import jaxlib_version
 from ricci_xla.devices._registration import prepare_kernels
 from ricci_xla.files._shardings import ArrayRecord, encode_array

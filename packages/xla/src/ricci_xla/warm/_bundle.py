@@ -19,8 +19,8 @@ import ml_dtypes
 import numpy as np
 
 from ricci_ir import OPTIONS, config, warn_user
-from ricci_xla.cache._key import machine_of
 from ricci_xla.compile._background import Background
+from ricci_xla.devices import machine_of
 from ricci_xla.devices._jaxlib import jaxlib_version
 from ricci_xla.devices._listing import local_devices
 from ricci_xla.files import FileError, read_file, replace_file, write_file

@@ -1,0 +1,53 @@
+"""The kind of machine that a client compiles for."""
+
+import hashlib
+import os
+import re
+import weakref
+from typing import Any
+
+from ._jaxlib import runtime
+from ._runtime_types import Client, Device, JaxRuntimeError
+
+__all__ = ["machine_of", "processor_flags"]
+
+_readable = re.compile(rb"[\x20-\x7e]{4,}")
+
+# The description of each client's machine.
+_machines: "weakref.WeakKeyDictionary[Client, str]" = weakref.WeakKeyDictionary()
+
+
+def machine_of(client: Client) -> str:
+    """Describe the kind of machine that a client compiles for."""
+    machine = _machines.get(client)
+    if machine is None:
+        machine = _machines[client] = _describe_machine(client)
+    return machine
+
+
+def _describe_machine(client: Client) -> str:
+    device: Any = client.devices()[0]
+    try:
+        data: bytes = runtime.get_topology_for_devices([device]).serialize()
+    except (JaxRuntimeError, NotImplementedError):  # some plugins describe no topology
+        return f"compute capability {getattr(device, 'compute_capability', 'unknown')}"
+    if device.platform != "cpu":
+        return hashlib.sha256(data).hexdigest()
+    # For CPUs the topology also has the number of devices, which must not matter. The processor's
+    # name and features are the strings in it.
+    texts = [text.decode("ascii") for text in _readable.findall(data)]
+    return " ".join(text for text in texts if not text.startswith("(type.googleapis.com"))
+
+
+# Of processors from Ice Lake and Zen 4 on, whose clock does not slow down for 64 bytes at once. XLA
+# takes 32: functions that compute much per byte are up to 1.5 times as fast by 64, others the same.
+_FEATURE_OF_WIDE_VECTORS = "+avx512vbmi2"
+_WIDTH = "xla_cpu_prefer_vector_width"
+
+
+def processor_flags(device: Device) -> dict[str, int]:
+    """Return the flags of XLA that suit a device's processor, unless ``XLA_FLAGS`` sets them."""
+    if device.platform != "cpu" or _WIDTH in os.environ.get("XLA_FLAGS", ""):
+        return {}
+    wide = _FEATURE_OF_WIDE_VECTORS in machine_of(device.client)
+    return {_WIDTH: 512} if wide else {}
