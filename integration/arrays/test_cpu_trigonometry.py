@@ -1,4 +1,4 @@
-"""Trigonometric functions of large arrays on CPUs, beside NumPy's in float64."""
+"""Trigonometric functions of large arrays on CPUs, beside NumPy's in wider floats."""
 
 from typing import Any
 
@@ -96,6 +96,67 @@ def test_narrow_floats_are_rounded_once(name, dtype):
     result = compiled(name)(x)
     assert result.dtype == expected.dtype
     np.testing.assert_array_equal(np.asarray(result, "float32"), np.asarray(expected, "float32"))
+
+
+# float64
+
+TURN = np.longdouble("1.57079632679489661923132169163975144")
+has_long_doubles = pytest.mark.skipif(
+    np.finfo(np.longdouble).nmant < 60, reason="no wider floats to compare with"
+)
+
+
+def near_and_far() -> np.ndarray:
+    """Floats up to 6,000: of all sizes, and next to the multiples of a quarter turn."""
+    turns = (RANDOM.integers(1, 3800, SIZE) * TURN).astype(np.float64)
+    moved = turns * (1 + RANDOM.uniform(-1, 1, SIZE) * 2.0 ** -RANDOM.integers(10, 52, SIZE))
+    small = RANDOM.choice([-1, 1], SIZE) * 2.0 ** RANDOM.uniform(-300, 0, SIZE)
+    x = np.concatenate([turns, moved, small, RANDOM.uniform(-1, 1, SIZE), [0.0, -0.0]])
+    return np.concatenate([x, RANDOM.uniform(-6000, 6000, SIZE)])
+
+
+def of_wide_floats(name: str, x: np.ndarray) -> np.ndarray:
+    with ricci.enable_x64(True):
+        result = np.asarray(compiled(name)(x))
+    assert result.dtype == np.float64
+    return result
+
+
+@has_long_doubles
+@pytest.mark.parametrize("name", CIRCULAR)
+def test_float64_is_the_exact_result_rounded(name):
+    x = near_and_far()
+    result = of_wide_floats(name, x)
+    exact = CIRCULAR[name](x.astype(np.longdouble))
+    error = np.abs(result - exact) / np.spacing(np.abs(exact).astype(np.float64))
+    assert np.max(error) < (0.52 if name == "tan" else 0.51)
+    np.testing.assert_array_equal(np.signbit(result[x == 0]), np.signbit(CIRCULAR[name](x[x == 0])))
+
+
+@pytest.mark.parametrize("name", CIRCULAR)
+def test_float64_without_a_quarter_turn_is_nan(name):
+    corners = np.array([np.inf, -np.inf, np.nan])
+    result = of_wide_floats(name, np.resize([*corners, 1.0, 2.0], SIZE))
+    expected = np.resize([*corners * np.nan, *CIRCULAR[name]([1.0, 2.0])], SIZE)
+    np.testing.assert_allclose(result, expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", CIRCULAR)
+def test_large_and_subnormal_float64(name):
+    corners = np.array([1e22, -6001.0, 3e-310, -3e-310, 1e300])
+    x = np.resize(corners, SIZE)
+    expected = CIRCULAR[name](x)
+    np.testing.assert_allclose(of_wide_floats(name, x), expected, rtol=1e-15, atol=4e-310)
+    x = np.resize(corners[2:4], SIZE)
+    np.testing.assert_array_equal(of_wide_floats(name, x), CIRCULAR[name](x))
+
+
+@pytest.mark.parametrize("name", CIRCULAR)
+def test_derivatives_of_float64_are_those_of_small_arrays(name):
+    x = RANDOM.uniform(-30, 30, SIZE)
+    with ricci.enable_x64(True):
+        slope = ricci.grad(lambda x: getattr(lax, name)(x).sum())
+        np.testing.assert_allclose(slope(x)[:999], slope(x[:999]), rtol=1e-13)
 
 
 def lowered(name: str, size: int, dtype: str, **params: object) -> str:

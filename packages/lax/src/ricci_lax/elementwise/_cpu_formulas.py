@@ -12,10 +12,11 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Array
+from ricci_lax.structure._identity import lower_barrier
 from ricci_lax.structure._operand_types import array_aval
 from ricci_stablehlo import Lowering, LoweringRule, Value, of_function, traced
 
-from . import _cpu_arithmetic, _cpu_powers, _cpu_trigonometry
+from . import _cpu_arithmetic, _cpu_powers, _cpu_trigonometry, _cpu_wide_trigonometry
 from ._accuracy import AccuracyMode
 from ._conversion import converted
 
@@ -44,10 +45,13 @@ _FORMULAS = {
     ("atan2", "float32"): _Formula(_cpu_trigonometry.atan2),
     ("cbrt", "float32"): _Formula(_cpu_arithmetic.cbrt),
     ("cos", "float32"): _Formula(_cpu_trigonometry.cos),
+    ("cos", "float64"): _Formula(_cpu_wide_trigonometry.cos, _cpu_wide_trigonometry.is_near_zero),
     ("pow", "float32"): _Formula(_cpu_powers.pow),
     ("rem", "float32"): _Formula(_cpu_arithmetic.rem, _cpu_arithmetic.has_short_quotient),
     ("sin", "float32"): _Formula(_cpu_trigonometry.sin),
+    ("sin", "float64"): _Formula(_cpu_wide_trigonometry.sin, _cpu_wide_trigonometry.is_near_zero),
     ("tan", "float32"): _Formula(_cpu_trigonometry.tan),
+    ("tan", "float64"): _Formula(_cpu_wide_trigonometry.tan, _cpu_wide_trigonometry.is_near_zero),
 }
 
 
@@ -72,8 +76,9 @@ def vectorised_on_cpus(name: str, otherwise: LoweringRule) -> LoweringRule:
             return otherwise(ctx, *operands, **params)
 
         def general(inner: Lowering) -> list[Value]:
+            # XLA computes both branches and selects, where they consist of elementwise operations.
             inner.outs = [out]
-            return [otherwise(inner, *operands, **params)]
+            return [otherwise(inner, *lower_barrier(inner, *operands), **params)]
 
         def by_formula(inner: Lowering) -> list[Value]:
             inner.outs = [out]
