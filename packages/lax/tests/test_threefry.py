@@ -5,7 +5,7 @@ import pytest
 
 from ricci_batching import vmap
 from ricci_ir import ShapedArray, trace_to_jaxpr
-from ricci_lax.random_bits._threefry import threefry2x32, threefry2x32_numpy
+from ricci_lax.random_bits._threefry import threefry2x32, threefry2x32_numpy, threefry2x32_xor
 from ricci_stablehlo import lower_jaxpr
 
 WORD = ShapedArray((), np.uint32)
@@ -67,3 +67,12 @@ def test_the_text_is_unrolled_and_free_of_large_constants():
     assert text.count("stablehlo.shift_left") == 20
     assert "stablehlo.while" not in text
     assert all("tensor<ui32>" in line for line in text.splitlines() if "constant" in line)
+
+
+def test_combined_words_are_the_words_combined():
+    operands = words((), (), (3, 1), (1, 4))
+    jaxpr = trace_to_jaxpr(lambda *xs: [threefry2x32_xor(*xs)], operands)
+    assert [v.aval for v in jaxpr.outvars] == words((3, 4))
+    text = lower_jaxpr(jaxpr, "f")
+    assert text.count("stablehlo.shift_left") == 20
+    assert text.count("stablehlo.optimization_barrier") == 1

@@ -56,6 +56,7 @@ if _typing.TYPE_CHECKING:
     from .random_bits._threefry import threefry2x32 as threefry2x32
     from .random_bits._threefry import threefry2x32_numpy as threefry2x32_numpy
     from .random_bits._threefry import threefry2x32_p as threefry2x32_p
+    from .random_bits._threefry import threefry2x32_xor as threefry2x32_xor
     from .reductions._approximate_top_k import reduced_size as reduced_size
     from .reductions._axis_reductions import highest as highest
     from .reductions._axis_reductions import lowest as lowest
@@ -69,7 +70,9 @@ else:
             "ricci_lax.contractions._precision": "canonicalize_precision",
             "ricci_lax.control_flow._cond": "index_of_platform",
             "ricci_lax.nan._singular": "Singular singular_points singular_rules",
-            "ricci_lax.random_bits._threefry": "threefry2x32 threefry2x32_numpy threefry2x32_p",
+            "ricci_lax.random_bits._threefry": (
+                "threefry2x32 threefry2x32_numpy threefry2x32_p threefry2x32_xor"
+            ),
             "ricci_lax.reductions._approximate_top_k": "reduced_size",
             "ricci_lax.reductions._axis_reductions": "highest lowest",
             "ricci_lax.refs._indexing": "Window",

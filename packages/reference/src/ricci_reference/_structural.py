@@ -69,6 +69,7 @@ structural_rules: dict[str, Rule] = {
     "rev": lambda x, *, dimensions, **params: np.flip(x, dimensions),
     "stack": lambda *xs, axis, **params: np.stack(xs, axis),
     "threefry2x32": lambda *words, **params: threefry2x32_numpy(*words),
+    "threefry2x32_xor": lambda *words, **params: np.bitwise_xor(*threefry2x32_numpy(*words)),
     "tile": lambda x, *, reps, **params: np.tile(x, reps),
     "unstack": lambda x, *, axis, **params: list(np.moveaxis(x, axis, 0)),
 }

@@ -1,4 +1,4 @@
-"""Threefry-2x32, the counter-based generator behind random keys, as one primitive."""
+"""Threefry-2x32, the counter-based generator behind random keys, as primitives."""
 
 from collections.abc import Sequence
 from typing import Protocol, cast
@@ -13,7 +13,7 @@ from ricci_lax.structure._identity import lower_barrier
 from ricci_lax.structure._operand_types import broadcast_result_shape, shape_of
 from ricci_stablehlo import Lowering, Value
 
-__all__ = ["threefry2x32_p"]
+__all__ = ["threefry2x32_p", "threefry2x32_xor_p"]
 
 _UINT32 = np.dtype("uint32")
 # Table 2 of the paper: how far a word is rotated in each of eight rounds, which then repeat.
@@ -85,17 +85,17 @@ class _StableHLO:
         return emit("stablehlo.or", [high, low], self.aval)
 
 
-def _threefry2x32_aval(*avals: ir.ShapedArray) -> list[ir.ShapedArray]:
+def _threefry2x32_aval(*avals: ir.ShapedArray) -> ir.ShapedArray:
     if any(aval.dtype != _UINT32 for aval in avals):
         raise TypeError(
             "threefry2x32 works on words of uint32, but was given "
             f"{[aval.str_short() for aval in avals]}."
         )
-    aval = ir.ShapedArray(broadcast_result_shape("threefry2x32", *avals), _UINT32)
-    return [aval, aval]
+    return ir.ShapedArray(broadcast_result_shape("threefry2x32", *avals), _UINT32)
 
 
-def _threefry2x32_batch(axis, args, dims):
+def _aligned_for_batch(args, dims):
+    """The operands with the batch in front, which broadcast."""
     shapes = [shape_of(x) for x in args]
     rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
 
@@ -109,18 +109,31 @@ def _threefry2x32_batch(axis, args, dims):
             return broadcast_in_dim(x, padded, dims)
         return broadcast_in_dim(x, (1, *shape), range(1, len(shape) + 1)) if shape else x
 
-    aligned = [align(*each) for each in zip(args, shapes, dims, strict=True)]
-    return threefry2x32_p.bind(*aligned), [0, 0]
+    return [align(*each) for each in zip(args, shapes, dims, strict=True)]
+
+
+def _write_words(ctx: Lowering, operands: Sequence[Value]) -> tuple[Value, Value]:
+    aval = ctx.outs[0]
+    full = [ctx.broadcast_to(x, aval.shape) for x in operands]
+    return encrypt(full[:2], full[2:], _StableHLO(ctx, aval))
+
+
+def _separate(ctx: Lowering, *words: Value) -> Sequence[Value]:
+    """Keep words apart from the operations on them.
+
+    Without the barrier, XLA fuses the cipher with the operations on the bits and contracts some of
+    them, which changes the last digit of results. LLVM also vectorizes the chain better alone.
+    """
+    return lower_barrier(ctx, *words) if ctx.platform == "cpu" else words
 
 
 def _threefry2x32_lower(ctx: Lowering, *operands: Value) -> Sequence[Value]:
-    aval = ctx.outs[0]
-    full = [ctx.broadcast_to(x, aval.shape) for x in operands]
-    ops = _StableHLO(ctx, aval)
-    words = encrypt(full[:2], full[2:], ops)
-    # Without the barrier, XLA fuses the cipher with the operations on the bits and contracts some
-    # of them, which changes the last digit of results. LLVM also vectorizes the chain better alone.
-    return lower_barrier(ctx, *words) if ctx.platform == "cpu" else words
+    return _separate(ctx, *_write_words(ctx, operands))
+
+
+def _threefry2x32_xor_lower(ctx: Lowering, *operands: Value) -> Value:
+    word = ctx.emit("stablehlo.xor", _write_words(ctx, operands), ctx.out)
+    return _separate(ctx, word)[0]
 
 
 # Operands: the key's two words and the counter's two words, uint32, broadcast elementwise.
@@ -128,11 +141,21 @@ threefry2x32_p: ir.Primitive = ir.define(
     "threefry2x32",
     sharding=ir.by_element,
     multiple_results=True,
+    abstract_eval=lambda *avals: [_threefry2x32_aval(*avals)] * 2,
+    jvp=zero_derivative,
+    transpose=not_linear,
+    batch=lambda axis, args, dims: (threefry2x32_p.bind(*_aligned_for_batch(args, dims)), [0, 0]),
+    lower=_threefry2x32_lower,
+)
+# The words' xor, in one operation: XLA's CPUs would compute the whole cipher for each of the words.
+threefry2x32_xor_p: ir.Primitive = ir.define(
+    "threefry2x32_xor",
+    sharding=ir.by_element,
     abstract_eval=_threefry2x32_aval,
     jvp=zero_derivative,
     transpose=not_linear,
-    batch=_threefry2x32_batch,
-    lower=_threefry2x32_lower,
+    batch=lambda axis, args, dims: (threefry2x32_xor_p.bind(*_aligned_for_batch(args, dims)), 0),
+    lower=_threefry2x32_xor_lower,
 )
 
 
@@ -181,3 +204,10 @@ def threefry2x32(
     """
     y0, y1 = threefry2x32_p.bind(k0, k1, x0, x1)
     return y0, y1
+
+
+def threefry2x32_xor(
+    k0: ir.ArrayLike, k1: ir.ArrayLike, x0: ir.ArrayLike, x1: ir.ArrayLike
+) -> ir.Array:
+    """Encrypt counters as ``threefry2x32`` does, and combine the words by exclusive or."""
+    return threefry2x32_xor_p.bind(k0, k1, x0, x1)

@@ -9,6 +9,7 @@ are cut into two halves, and the cipher takes one of each; this uses both words 
 an element depends on the array's size.
 """
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_lax.authoring import threefry2x32
+from ricci_lax.authoring import threefry2x32, threefry2x32_xor
 from ricci_random.keys._key_type import Generator, register_generator
 
 
@@ -118,10 +119,10 @@ def _keys_for(keys: ir.Array, ndim: int) -> tuple[ir.Array, ir.Array]:
     return lax.expand_dims(word(keys, 0), new), lax.expand_dims(word(keys, 1), new)
 
 
-def _by_position(keys: ir.Array, shape: ir.Shape) -> tuple[ir.Array, ir.Array]:
+def _by_position[Words](encrypted: Callable[..., Words], keys: ir.Array, shape: ir.Shape) -> Words:
     """The partitionable layout: the encrypted position of each element, for every key."""
     high, low = positions(shape)
-    return threefry2x32(*_keys_for(keys, len(shape)), leading(high, keys), leading(low, keys))
+    return encrypted(*_keys_for(keys, len(shape)), leading(high, keys), leading(low, keys))
 
 
 def _in_halves(keys: ir.Array, count: int) -> ir.Array:
@@ -148,7 +149,7 @@ def _seed(seeds: ir.Array) -> ir.Array:
 
 def _split(keys: ir.Array, shape: ir.Shape) -> ir.Array:
     if ir.threefry_partitionable.value:
-        return _pair(*_by_position(keys, shape))
+        return _pair(*_by_position(threefry2x32, keys, shape))
     words = _in_halves(keys, 2 * prod(shape))
     return lax.reshape(words, (*keys.shape[:-1], *shape, 2))
 
@@ -163,10 +164,9 @@ def _fold_in(keys: ir.Array, data: ir.Array) -> ir.Array:
 def _bits(keys: ir.Array, bit_width: int, shape: ir.Shape) -> ir.Array:
     dtype = np.dtype(f"uint{bit_width}")
     if ir.threefry_partitionable.value:
-        y0, y1 = _by_position(keys, shape)
         if bit_width == 64:
-            return join(y0, y1)
-        return lax.convert_element_type(lax.bitwise_xor(y0, y1), dtype)
+            return join(*_by_position(threefry2x32, keys, shape))
+        return lax.convert_element_type(_by_position(threefry2x32_xor, keys, shape), dtype)
     lead, size = keys.shape[:-1], prod(shape)
     if not size:
         return lax.full((*lead, *shape), 0, dtype)

@@ -25,10 +25,10 @@ _ELSEWHERE = frozenset(
         "print_saved_residuals psend_p psum_invariant_p pure_callback pure_callback_p pvary_p "
         "random_gamma_grad_p recomputation_rules recomputed recomputed_in_scans reduce_scatter_p "
         "reduced_vary_cast_p remat_p reshard_p saved_residuals saving_rules sequential_vmap "
-        "set_xla_metadata tangent_map_p threefry2x32_p unmap_avals unreduced_psum_p "
-        "unreduced_reduce_scatter_p vary_unreduced_cast_p vjp_from_jvp vjp_from_lin vmap_rule "
-        "xla_metadata_call xla_metadata_call2 xla_metadata_call_p xla_metadata_value_p "
-        "zero_from_primal"
+        "set_xla_metadata tangent_map_p threefry2x32_p threefry2x32_xor_p unmap_avals "
+        "unreduced_psum_p unreduced_reduce_scatter_p vary_unreduced_cast_p vjp_from_jvp "
+        "vjp_from_lin vmap_rule xla_metadata_call xla_metadata_call2 xla_metadata_call_p "
+        "xla_metadata_value_p zero_from_primal"
     ).split()
 )
 

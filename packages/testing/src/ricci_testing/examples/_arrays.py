@@ -172,6 +172,17 @@ def _products() -> dict[str, list[Call]]:
                 ),
             ),
         ],
+        "threefry2x32_xor": [
+            (lax.threefry2x32_xor_p.bind, tuple(array_of(3, dtype=U32, seed=s) for s in range(4))),
+            (
+                lax.threefry2x32_xor_p.bind,
+                (
+                    np.asarray(U32(7)),
+                    np.asarray(U32(2**31)),
+                    *(array_of(2, 3, dtype=U32, seed=s) for s in range(2)),
+                ),
+            ),
+        ],
     }
 
 
