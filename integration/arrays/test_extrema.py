@@ -4,6 +4,8 @@ XLA's CPU backend hands reductions of 4096 elements and more to YNNPACK, whose m
 and a NaN is the number; JAX gives that.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,27 @@ def test_the_extremum_beside_a_nan_is_nan(name, dtype):
         for call in (CALLS[name], ricci.jit(CALLS[name])):
             assert not np.isnan(call(x))
             assert np.isnan(call(x.at[2500].set(jnp.nan)))
+
+
+EXPONENTIALS: dict[str, Any] = {
+    "softmax": ricci.nn.softmax,
+    "log_softmax": ricci.nn.log_softmax,
+    "logsumexp": lambda x: ricci.nn.logsumexp(x, -1),
+    "its derivative": ricci.grad(lambda x: ricci.nn.logsumexp(x, -1).sum()),
+}
+
+
+@pytest.mark.parametrize("name", EXPONENTIALS)
+def test_a_row_with_a_nan_is_nan_and_others_are_those_of_small_arrays(name):
+    function = EXPONENTIALS[name]
+    x = np.random.default_rng(0).normal(size=(64, 80)).astype(np.float32)
+    x[3, 7] = x[5] = np.nan
+    x[9], x[11, 3], x[13, 4:] = -np.inf, np.inf, -np.inf
+    x[15, 3:5] = np.inf, np.nan
+    large = np.asarray(ricci.jit(function)(x))
+    assert np.isnan(large[[3, 5, 15]]).all()
+    small = [np.asarray(function(row)) for row in np.split(x, 64)]
+    np.testing.assert_allclose(large, np.concatenate(small), rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("infinities", [[np.inf], [-np.inf], [np.inf, -np.inf]])

@@ -61,7 +61,7 @@ def _logical_step(name: str) -> ir.Composite:
 
 _STEPS = {
     **{name: _total_step(name) for name in ("sum", "prod")},
-    **{name: _extreme_step(name) for name in ("max", "min")},
+    **{name: _extreme_step(name) for name in ("max", "min", "peak")},
     **{name: _logical_step(name) for name in ("all", "any")},
 }
 
@@ -286,6 +286,15 @@ def max(
     Source: numpy.max.
     """
     return _extreme("max", a, axis, out, keepdims, initial, where)
+
+
+def peak(a: ir.Array, axis: ir.Axis, where: ir.ArrayLike | None, keepdims: bool) -> ir.Array:
+    """The largest element as ``max`` with ``initial=-inf``; beside a NaN it may be any number.
+
+    For results that are NaN where an element is.
+    """
+    a, mask, initial, axes = kinds.reduction_operands("max", a, axis, where, -np.inf)
+    return _STEPS["peak"](a, mask, initial, axes=axes, keepdims=keepdims)
 
 
 def min(

@@ -137,6 +137,9 @@ KINDS = {
     "sum": _Kind(lax.reduce_sum_p, lax.add, lambda dtype: 0, _UNSHARDED),
     "prod": _Kind(lax.reduce_prod_p, lax.mul, lambda dtype: 1, {}),
     "max": _Kind(lax.reduce_max_p, lax.max, partial(_bound, False), _UNSHARDED),
+    "peak": _Kind(
+        lax.reduce_max_p, lax.max, partial(_bound, False), {**_UNSHARDED, "keeps_nan": False}
+    ),
     "min": _Kind(lax.reduce_min_p, lax.min, partial(_bound, True), _UNSHARDED),
     "all": _Kind(lax.reduce_and_p, lax.bitwise_and, lambda dtype: True, {}),
     "any": _Kind(lax.reduce_or_p, lax.bitwise_or, lambda dtype: False, {}),

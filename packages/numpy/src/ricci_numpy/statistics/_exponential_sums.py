@@ -27,8 +27,11 @@ def to_inexact(x: ArrayLike, name: str) -> Array:
 
 
 def _maximum(x: Array, axis: Axis, where: ArrayLike | None, keepdims: bool = True) -> Array:
-    """The largest of the elements that a mask selects, -inf if there are none."""
-    return reductions.max(x, axis, where=where, initial=-np.inf, keepdims=keepdims)
+    """The largest of the elements that a mask selects, -inf if there are none.
+
+    It may be a number beside a NaN, which makes the sum of the powers NaN.
+    """
+    return reductions.peak(x, axis, where, keepdims)
 
 
 def _softmax(x: Array, axis: Axis, where: ArrayLike | None) -> Array:
