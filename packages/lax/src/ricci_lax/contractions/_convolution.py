@@ -31,6 +31,7 @@ from ._convolution_shape import (
 )
 from ._precision import CanonicalPrecision, DotAlgorithm, PrecisionLike, canonicalize_precision
 from ._small_groups import write_small_groups
+from ._volumes import convolve_planes, has_volumes
 
 __all__ = ["conv_general_dilated", "conv_general_dilated_p"]
 
@@ -275,6 +276,9 @@ def _conv_lower(ctx: Lowering, lhs: Value, rhs: Value, **params) -> Value:
             return result
         if groups <= _MOST_GROUPS:
             return traced(_conv_by_groups)(ctx, lhs, rhs, **params)
+    if ctx.platform == "cpu" and has_volumes(lhs, rhs, ctx.out, **params):
+        if _is_large(ctx, [lhs, rhs]):
+            return traced(convolve_planes)(ctx, lhs, rhs, **params)
     return _write_conv(ctx, lhs, rhs, **params)
 
 
