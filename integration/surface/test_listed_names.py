@@ -19,6 +19,7 @@ OURS = {
             "find_nan",
             "fit_memory",
             "memory_plan",
+            "native_kernels",
             "precision",
             "roll",
             "rolled_layers",

@@ -55,6 +55,7 @@ CONTEXT_VALUES = {
     "pmap": (None, "an axis"),
     "user_context": ("fast", "exact"),
     "rolled_layers": (False, True),
+    "native_kernels": (True, False),
     "rewrite_differentiated": (lambda fun: fun, lambda fun: lambda *xs: fun(*xs)),
     "force_tpu_interpret_mode": (None, tpu.InterpretParams()),
 }

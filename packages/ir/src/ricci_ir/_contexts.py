@@ -4,12 +4,13 @@ A mesh is opaque to this package: its class belongs to the runtime, and ``ricci_
 users set it.
 """
 
+import os
 from typing import Any
 
 from ._settings import Override, State, trace_on
 
 __all__ = ["current_mesh", "define_context", "lenient_sharding", "make_user_context"]
-__all__ += ["operation_metadata", "rolled_layers", "varying_axes"]
+__all__ += ["native_kernels", "operation_metadata", "rolled_layers", "varying_axes"]
 
 
 def define_context(name: str, default: object = None, per_equation: bool = False) -> State:
@@ -97,4 +98,13 @@ rolled_layers: State = define_context("rolled_layers", default=False)
 
 ``with rolled_layers(True):`` holds for the calls inside, and ``rolled_layers.set_global(True)`` for
 all. It serves functions that a library jits, such as ``nnx.jit(step)``.
+"""
+
+native_kernels: State = define_context(
+    "native_kernels", os.environ.get("RICCI_NATIVE", "").lower() not in ("0", "false", "off")
+)
+"""Whether functions for CPUs call the kernels of ``ricci_native``, where that is installed.
+
+``with native_kernels(False):`` holds for the calls inside, ``native_kernels.set_global(False)`` and
+``RICCI_NATIVE=0`` in the environment for all.
 """

@@ -112,6 +112,7 @@ from . import tree_util as tree_util
 if _typing.TYPE_CHECKING:
     from ricci_buckets import bucketed as bucketed
     from ricci_check import check as check
+    from ricci_ir import native_kernels as native_kernels
     from ricci_lax import checkpoint as checkpoint
     from ricci_lax import closure_convert as closure_convert
     from ricci_lax import custom_gradient as custom_gradient
@@ -196,6 +197,7 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
             "find_nan": ".debug:find_nan",
             "fit_memory": "ricci_parallel.planning:fit_memory",
             "memory_plan": "ricci_parallel.planning:memory_plan",
+            "native_kernels": "ricci_ir:native_kernels",
             "precision": "ricci_lax.precision:precision",
             "roll": "ricci_lax.rolling:roll",
             "rolled_layers": "ricci_lax.rolling:rolled_layers",

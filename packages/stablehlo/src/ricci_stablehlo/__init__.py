@@ -12,6 +12,7 @@ from ._lower_jaxpr import *
 from ._lowering import *
 from ._manual_axes import *
 from ._module import *
+from ._native_kernels import *
 from ._operations import *
 from ._ordering import *
 from ._partitioned_calls import *

@@ -41,6 +41,7 @@ def lower_module(
     arg_names: Sequence[str] = (),
     uses_host_memory: bool = False,
     manual: bool = False,
+    calls_native_kernels: bool = False,
 ) -> Module:
     """Return the StableHLO module that computes a jaxpr.
 
@@ -73,6 +74,7 @@ def lower_module(
       uses_host_memory: whether an argument may be in host memory. Transfers to host memory in the
         jaxpr are detected.
       manual: whether the jaxpr runs per device, on shards.
+      calls_native_kernels: whether operations may be calls of kernels that this process registers.
 
     Returns:
       The module, whose ``text`` prints it.
@@ -107,6 +109,7 @@ def lower_module(
     module.num_replicas = num_replicas
     module.devices = devices
     module.manual = manual
+    module.calls_native_kernels = calls_native_kernels
     module.uses_host_memory = uses_host_memory or ir.moves_to_host(jaxpr)
     module.large_constants = large_constants
     shapes = (getattr(aval, "shape", ()) for aval in jaxpr.in_avals)

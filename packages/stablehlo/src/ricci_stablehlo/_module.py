@@ -39,6 +39,7 @@ class Module:
         the attribute ``ricci.constant``; ``None`` if the text has all constants.
       symbolic: whether some shapes are symbolic.
       uses_host_memory: whether any value may be in host memory.
+      calls_native_kernels: whether operations may be calls of kernels that this process registers.
     """
 
     main: Function
@@ -64,6 +65,7 @@ class Module:
         self.manual: bool = False
         self.symbolic: bool = False
         self.uses_host_memory: bool = False
+        self.calls_native_kernels: bool = False
         self.host_callbacks: list[HostCallback] = []
         self.host_channels: int = 0
         self.devices: Sequence[Any] = ()

@@ -10,6 +10,7 @@ import ricci_ir as ir
 from ricci_stablehlo import HostCallback, lower_jaxpr, parts_text
 from ricci_xla.arrays._layout import HOST_MEMORY, layout_text
 from ricci_xla.devices._client import canonical_platform
+from ricci_xla.devices._topologies import is_described
 from ricci_xla.meshes import AbstractMesh, GSPMDSharding, Mesh, NamedSharding, Sharding
 from ricci_xla.meshes._encodings import shardy_text
 from ricci_xla.tracing._compile_log import log_compilation, profiling, timed
@@ -218,6 +219,8 @@ def _lower(
         embed_constants=is_closed,
         uses_host_memory=any(argument.on_host for argument in placement.arguments),
         large_constants=closed,
+        # The module of a file, or of described devices, is compiled for other processes.
+        calls_native_kernels=not (is_closed or is_described(placement.devices[0])),
         arg_attributes=[
             annotations.of(argument.sharding, jaxpr.invars[i].aval) + _attributes(argument)
             for i, argument in zip(used, arguments, strict=True)

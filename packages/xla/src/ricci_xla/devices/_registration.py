@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from ricci_ir import ShapedArray
+from ricci_stablehlo import installed_kernels
 
 from ._jaxlib import lapack, runtime
+from ._native import NATIVE
 from ._runtime_types import Device
 
 _lock = threading.RLock()
@@ -104,6 +106,8 @@ def prepare_kernels(text: str | bytes, platform: str) -> None:
     """
     if _mentions("lapack_", text):
         lapack.prepare_lapack_call("getrf", "float32")
+    if platform == "cpu" and _mentions(NATIVE, text):
+        installed_kernels.call()
     if platform != "cpu" and _mentions("hybrid", text):
         from jaxlib import gpu_solver  # noqa: PLC0415 - lazy: it imports SciPy
 

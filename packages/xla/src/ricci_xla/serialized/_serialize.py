@@ -20,6 +20,7 @@ from ricci_xla.compile._call import CompiledProgram
 from ricci_xla.compile._place import Options
 from ricci_xla.devices import Client, Device, DeviceList, JaxRuntimeError, get_backend, machine_of
 from ricci_xla.devices._jaxlib import jaxlib_version
+from ricci_xla.devices._native import missing_native_kernels
 from ricci_xla.devices._registration import prepare_kernels
 from ricci_xla.files._shardings import ArrayRecord, encode_array
 from ricci_xla.tracing._program import Program
@@ -137,6 +138,11 @@ def decode_executable(record: ExecutableRecord, devices: Sequence[Device]) -> Ex
     """
     devices = list(devices)
     options = compile_options(devices, num_partitions=len(devices))
+    if missing_native_kernels(record.targets):
+        raise files.FileError(
+            f"{record.name} calls kernels of ricci-native that are not installed here. Install the "
+            "version that it was compiled with, or compile it again with RICCI_NATIVE=0."
+        )
     prepare_kernels(" ".join(record.targets), devices[0].platform)
     try:
         loaded = devices[0].client.deserialize_executable(

@@ -23,6 +23,7 @@ from ricci_xla.compile._background import Background
 from ricci_xla.devices import machine_of
 from ricci_xla.devices._jaxlib import jaxlib_version
 from ricci_xla.devices._listing import local_devices
+from ricci_xla.devices._native import NATIVE
 from ricci_xla.files import FileError, read_file, replace_file, write_file
 
 from ._dependencies import HARMLESS, ModuleRecord
@@ -102,6 +103,8 @@ def _ricci() -> Iterator[str]:
     for name, module in sorted(sys.modules.items()):
         if "." in name or not name.startswith("ricci") or module.__file__ is None:
             continue
+        if name == NATIVE:
+            continue  # imported late; the names of its kernels, which records have, tell its code
         folder = os.path.dirname(module.__file__)
         parent = os.path.dirname(folder)
         if parent not in installed:

@@ -4,6 +4,7 @@ Single operations, and functions whose calls missed the bundle, are traced and l
 executables by module save their compilation, which costs most.
 """
 
+import re
 import sys
 import threading
 from collections import deque
@@ -22,6 +23,7 @@ from ricci_xla.cache._persistent import is_cacheable
 from ricci_xla.compile import Executable, compile_options
 from ricci_xla.compile._call import CompiledProgram
 from ricci_xla.devices import Device, DeviceList, JaxRuntimeError
+from ricci_xla.devices._native import NATIVE, missing_native_kernels
 from ricci_xla.devices._registration import prepare_kernels
 from ricci_xla.devices._runtime_types import CompileOptions, LoadedExecutable
 from ricci_xla.files._shardings import ArrayRecord, encode_array
@@ -161,7 +163,7 @@ class BundleRecord(msgspec.Struct):
 
 BUNDLE = files.FileKind("warm-start", 1, BundleRecord, "a bundle for a warm start")
 
-_KERNELS = ("lapack_", "hybrid")
+_kernel = re.compile(rf"lapack_|hybrid|{NATIVE}\w*")
 
 
 def encode_program(
@@ -204,7 +206,7 @@ def encode_program(
             executable.committed,
             [encode_array(const, devices) for const in executable.consts],
             files.encode_tree(out_tree, _ResultNodes(in_tree)),
-            " ".join(kernel for kernel in _KERNELS if kernel in text),
+            " ".join(sorted(set(_kernel.findall(text)))),
             programs.key_of(executable.loaded),
         )
     except (TypeError, ValueError) as error:
@@ -229,6 +231,8 @@ def load_program(
     code = programs.codes.get(record.key)
     if code is None:
         raise files.FileError("its program is not in the bundle")
+    if missing_native_kernels(record.kernels.split()):
+        raise files.FileError("it calls kernels of ricci-native that are not installed here")
     options = None
     if len(own_devices) > 1:
         options = compile_options(own_devices, num_partitions=len(own_devices))

@@ -1,0 +1,66 @@
+"""Compiled kernels of the optional package ``ricci_native``, which replace operations on CPUs.
+
+A lowering rule asks for a kernel and gets one where calling it is right and faster. It writes XLA's
+operation otherwise, so that every module can be written without the package.
+"""
+
+from collections.abc import Callable, Mapping
+
+import ricci_ir as ir
+
+from ._lowering import Lowering
+
+__all__ = ["installed_kernels", "native_kernel", "NativeKernel"]
+
+
+class NativeKernel(ir.TupleRecord):
+    """A kernel, and the arrays for which it is faster than XLA's operation.
+
+    Attributes:
+      target: the name by which it is registered with XLA, which includes the package's version.
+      least_elements: for each dtype that it supports, the fewest elements.
+      least_length: the shortest rows: the least size of the dimension that it works along.
+    """
+
+    target: str
+    least_elements: Mapping[str, int]
+    least_length: int
+
+
+# The kernels of the package by operation; none where it is not installed.
+installed_kernels: ir.Hook[Callable[[], Mapping[str, NativeKernel]]] = ir.Hook(
+    "native kernels", provided_by="ricci_xla", default=dict
+)
+
+
+def native_kernel(
+    ctx: Lowering, operation: str, aval: ir.ShapedArray, dimension: int
+) -> NativeKernel | None:
+    """Return the kernel to call for an operation along one dimension, or ``None``.
+
+    There is one only in a module that stays in this process, since a file is read where the package
+    may be missing; and not where the compiler shards the operation over several devices, since it
+    would gather the operands of a call.
+
+    Args:
+      ctx: the context of the operation.
+      operation: its name in the table of kernels.
+      aval: the type of the operand that decides: an array of static shape.
+      dimension: the dimension that the operation works along.
+    """
+    module = ctx.module
+    if module.platform != "cpu" or not module.calls_native_kernels or not ir.native_kernels.value:
+        return None
+    if module.num_partitions > 1 and not module.manual:
+        return None
+    if not ir.is_static_shape(aval.shape):
+        return None
+    length = aval.shape[dimension]
+    # Positions within a row are 32-bit numbers.
+    if not 0 < length < 1 << 32:
+        return None
+    kernel = installed_kernels.call().get(operation)
+    if kernel is None or length < kernel.least_length:
+        return None
+    least = kernel.least_elements.get(aval.dtype.name)
+    return kernel if least is not None and aval.size >= least else None
