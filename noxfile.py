@@ -21,6 +21,7 @@ from import_census import libraries  # noqa: E402
 from workspace import (  # noqa: E402
     EXAMPLES,
     PACKAGES,
+    buildable,
     closure,
     dependency_group,
     distribution,
@@ -495,7 +496,7 @@ def demo(session: nox.Session) -> None:
 def build(session: nox.Session) -> None:
     """Build the sdist and the wheel of every package into dist/."""
     environment = Environment("build")
-    environment.make([dependency_group("build")])
+    environment.make([[*dependency_group("build"), f"jaxlib=={JAXLIBS[-1]}"]])
     session.run(environment.python, "tools/build_packages.py", external=True)
 
 
@@ -503,7 +504,8 @@ def build(session: nox.Session) -> None:
 def release(session: nox.Session) -> None:
     """Check the packages as people install them: `-- --check`; or write a version: `-- 0.3.0`."""
     environment = Environment("release")
-    environment.make([[*dependency_group("build"), *dependency_group("release")]])
+    jaxlib = f"jaxlib=={JAXLIBS[-1]}"
+    environment.make([[*dependency_group("build"), *dependency_group("release"), jaxlib]])
     if "--check" in session.posargs:
         session.run(environment.python, "tools/build_packages.py", external=True, silent=True)
     session.run(environment.python, "tools/release.py", *session.posargs, external=True)
@@ -542,7 +544,7 @@ def docs(session: nox.Session) -> None:
     ]
     environment = Environment("docs")
     environment.make([[*ours, *dependency_group("docs")]], recipe_files())
-    environment.refresh([wheel(package, DIST) for package in PACKAGES])
+    environment.refresh([wheel(package, DIST) for package in buildable()])
     command = [environment.python, "tools/build_site.py", *session.posargs]
     session.run(*command, env={**CPU_DEVICES, "PYTHONPATH": ""}, external=True)
 
@@ -551,6 +553,8 @@ def docs(session: nox.Session) -> None:
 @nox.parametrize("package", PACKAGES, ids=PACKAGES)
 def isolated(session: nox.Session, package: str) -> None:
     """Run a package's README and a sample of its tests where only what it declares is installed."""
+    if package not in buildable():
+        session.skip("not run: the package is compiled, and there is no C++ compiler")
     environment = install_wheels(package, (package,))
     session.run(environment.python, "-m", "pip", "check", external=True)
     readme = ["tools/readme_examples.py", f"packages/{package}/README.md"]

@@ -30,6 +30,7 @@ CEILINGS = {
     "jax": 16,
     "kernels": 148,
     "lax": 160,
+    "native": 0,
     "nn": 2,
     "numpy": 75,
     "parallel": 59,

@@ -70,6 +70,7 @@ FLOORS = {
     "ricci_ir": Floor(bare=1, complete=94.0),
     "ricci_kernels": Floor(bare=0, complete=100.0),
     "ricci_lax": Floor(bare=0, complete=91.5),
+    "ricci_native": Floor(bare=0, complete=50.0),
     "ricci_nn": Floor(bare=0, complete=100.0),
     "ricci_numpy": Floor(bare=0, complete=100.0),
     "ricci_parallel": Floor(bare=0, complete=84.0),

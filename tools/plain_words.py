@@ -64,6 +64,7 @@ CEILINGS = {
     "jax": Ceiling(0, 0, 0),
     "kernels": Ceiling(0, 0, 0),
     "lax": Ceiling(0, 0, 0),
+    "native": Ceiling(0, 0, 0),
     "nn": Ceiling(0, 0, 0),
     "numpy": Ceiling(0, 0, 0),
     "parallel": Ceiling(0, 0, 0),

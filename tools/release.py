@@ -19,7 +19,7 @@ from pathlib import Path
 
 from set_version import ROOT
 from set_version import main as set_version
-from workspace import PACKAGES, distribution, installed, settings, version, wheel
+from workspace import PACKAGES, distribution, installed, sdist, settings, version, wheel
 
 DIST = ROOT / "dist"
 
@@ -42,9 +42,8 @@ def distributions(dist: Path) -> list[Path]:
     Raises:
       FileNotFoundError: one is missing, or there are others: of another version, for example.
     """
-    wheels = [wheel(package, dist) for package in PACKAGES]
-    sdists = [dist / f"{file.name.removesuffix('-py3-none-any.whl')}.tar.gz" for file in wheels]
-    wanted, there = {*wheels, *sdists}, set(dist.glob("*"))
+    wanted = {build(package, dist) for package in PACKAGES for build in (wheel, sdist)}
+    there = set(dist.glob("*"))
     if wanted != there:
         differing = sorted(file.name for file in wanted ^ there)
         raise FileNotFoundError(

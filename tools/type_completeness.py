@@ -42,6 +42,7 @@ FLOORS = {
     "ricci_ir": Floor(unknown=0, typed=99.5),
     "ricci_kernels": Floor(unknown=0, typed=100.0),
     "ricci_lax": Floor(unknown=0, typed=98.0),
+    "ricci_native": Floor(unknown=0, typed=100.0),
     "ricci_nn": Floor(unknown=0, typed=100.0),
     "ricci_numpy": Floor(unknown=0, typed=98.5),
     "ricci_parallel": Floor(unknown=0, typed=100.0),

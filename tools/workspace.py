@@ -1,7 +1,10 @@
 """What the workspace holds: its packages, its version, the wheels built from it."""
 
 import email
+import os
 import re
+import shutil
+import sysconfig
 import tomllib
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -72,14 +75,43 @@ def requirements_of_tests(package: str) -> tuple[list[str], list[str]]:
 
 def recipe_files() -> list[Path]:
     """Return the files that decide what an editable install of the workspace brings."""
-    return sorted(ROOT.glob("packages/*/pyproject.toml"))
+    compiled = (ROOT.glob("packages/*/hatch_build.py"), ROOT.glob("packages/*/cpp/*"))
+    return sorted(chain(ROOT.glob("packages/*/pyproject.toml"), *compiled))
+
+
+def is_compiled(package: str) -> bool:
+    """Tell whether a package has a part that a C++ compiler compiles.
+
+    >>> is_compiled("native"), is_compiled("ir")
+    (True, False)
+    """
+    return (ROOT / "packages" / package / "hatch_build.py").is_file()
+
+
+def has_compiler() -> bool:
+    """Tell whether there is a C++ compiler, by the rule of `packages/native/hatch_build.py`."""
+    return bool(os.environ.get("CXX") or any(map(shutil.which, ("c++", "g++", "clang++"))))
+
+
+def buildable() -> list[str]:
+    """Return the packages that can be built here: all, where there is a C++ compiler."""
+    return [package for package in PACKAGES if has_compiler() or not is_compiled(package)]
+
+
+def _stem(package: str) -> str:
+    project = settings(package)["project"]
+    return f"{project['name'].replace('-', '_')}-{project['version']}"
 
 
 def wheel(package: str, dist: Path) -> Path:
-    """Return the built wheel of a package, of the present version."""
-    project = settings(package)["project"]
-    name = project["name"].replace("-", "_")
-    return dist / f"{name}-{project['version']}-py3-none-any.whl"
+    """Return the built wheel of a package, of the present version and, if compiled, for here."""
+    here = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    return dist / f"{_stem(package)}-py3-none-{here if is_compiled(package) else 'any'}.whl"
+
+
+def sdist(package: str, dist: Path) -> Path:
+    """Return the built sdist of a package, of the present version."""
+    return dist / f"{_stem(package)}.tar.gz"
 
 
 def requirements(wheel: Path, extras: Iterable[str] = ()) -> list[Requirement]:

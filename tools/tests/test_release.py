@@ -9,14 +9,13 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import release  # noqa: E402
-from workspace import PACKAGES, wheel  # noqa: E402
+from workspace import PACKAGES, sdist, wheel  # noqa: E402
 
 
 def fill(dist: Path) -> None:
     for package in PACKAGES:
-        file = wheel(package, dist)
-        file.touch()
-        (dist / file.name.replace("-py3-none-any.whl", ".tar.gz")).touch()
+        wheel(package, dist).touch()
+        sdist(package, dist).touch()
 
 
 def test_a_release_is_an_sdist_and_a_wheel_of_each_package(tmp_path: Path) -> None:

@@ -24,7 +24,15 @@ sys.path.insert(0, str(ROOT / "tools"))
 from environments import Environment, digest  # noqa: E402
 from hatch_plugins import HOOK, stale  # noqa: E402
 from set_version import files, with_version  # noqa: E402
-from workspace import PACKAGES, distribution, requirements_of_tests, settings, version, wheel  # noqa: E402
+from workspace import (  # noqa: E402
+    PACKAGES,
+    distribution,
+    is_compiled,
+    requirements_of_tests,
+    settings,
+    version,
+    wheel,
+)
 
 
 def module_name(folder: Path) -> str:
@@ -50,7 +58,12 @@ def test_a_package_has_tests(folder: Path) -> None:
 def test_builds_as_the_others_do(folder: Path) -> None:
     text = (folder / "pyproject.toml").read_text()
     assert text.count("../") == HOOK.count("../") and text.endswith(HOOK)
-    assert settings(folder.name)["build-system"] == settings("ir")["build-system"]
+    common = settings("ir")["build-system"]
+    # The headers are those of the jaxlib that the runtime needs.
+    headers = [r for r in settings("xla")["project"]["dependencies"] if r.startswith("jaxlib")]
+    further = headers if is_compiled(folder.name) else []
+    expected = {**common, "requires": [*common["requires"], *further]}
+    assert settings(folder.name)["build-system"] == expected
     assert "dynamic" not in settings(folder.name)["project"]
 
 
@@ -79,10 +92,14 @@ def test_only_packages_that_run_programs_declare_jaxlib(folder: Path) -> None:
     assert ("jaxlib" in names) is (folder.name == "xla")
 
 
-def test_the_full_install_needs_every_package() -> None:
+def test_the_full_install_needs_every_package_but_those_of_extras() -> None:
     others = {folder.name for folder in FOLDERS} - {"jax", "ricci"}
+    compiled = set(filter(is_compiled, others))
     needed = [line.partition("==")[0] for line in declared(ROOT / "packages" / "ricci")]
-    assert sorted(needed) == sorted(f"ricci-{name}" for name in others)
+    assert sorted(needed) == sorted(f"ricci-{name}" for name in others - compiled)
+    extras = settings("ricci")["project"]["optional-dependencies"]
+    for name in compiled:
+        assert extras[name] == [f"ricci-{name}=={version()}"]
 
 
 def test_the_drop_in_names_the_jax_that_it_stands_for() -> None:

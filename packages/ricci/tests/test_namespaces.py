@@ -89,6 +89,7 @@ def loaded() -> set[str]:
         "ricci_examples",
         "ricci_export",
         "ricci_kernels",
+        "ricci_native",
         "ricci_parallel.reports",
         "ricci_sparse",
         "ricci_storage",

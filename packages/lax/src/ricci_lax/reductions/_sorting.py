@@ -14,7 +14,7 @@ from ricci_lax.shapes import GatherDimensionNumbers, GatherScatterMode, gather
 from ricci_lax.structure import broadcasted_iota, expand_dims, full_like, reshape
 from ricci_lax.structure._operand_types import canonical_axis, shape_of
 from ricci_lax.structure._transposing import lower_transpose
-from ricci_stablehlo import Lowering, Value, tensor_type, traced
+from ricci_stablehlo import Lowering, NativeKernel, Value, native_kernel, tensor_type, traced
 
 __all__ = ["sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
 
@@ -193,10 +193,51 @@ def _lexicographic(ctx: Lowering, pairs: Sequence[tuple[Value, Value]]) -> Value
     return result
 
 
+# The dtypes of elements that the native kernel moves along with its keys.
+_MOVED = frozenset(
+    {
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+    }
+)
+
+
+def _native_kernel(
+    ctx: Lowering, operands: Sequence[Value], dimension: int, num_keys: int
+) -> NativeKernel | None:
+    """Return the kernel for a sort, if it supports all operands."""
+    kernels = [native_kernel(ctx, "sort", x.aval, dimension) for x in operands[:num_keys]]
+    moved = operands[num_keys:]
+    if None in kernels or not all(x.dtype.name in _MOVED for x in moved):
+        return None
+    return kernels[0]
+
+
+def _sort_natively(
+    ctx: Lowering, operands: Sequence[Value], kernel: NativeKernel, dimension: int, num_keys: int
+) -> list[Value]:
+    """Write a call of the native kernel, a stable sort of rows that are contiguous in memory."""
+    shape = operands[0].shape
+    others = [d for d in reversed(range(len(shape))) if d != dimension]
+    layouts = [(dimension, *others)] * len(operands)
+    config = {"length": f"{shape[dimension]} : i64", "num_keys": f"{num_keys} : i64"}
+    return ctx.custom_call(
+        kernel.target,
+        operands,
+        list(ctx.outs),
+        backend_config=config,
+        operand_layouts=layouts,
+        result_layouts=layouts,
+    )
+
+
 def _sort_lower(
     ctx: Lowering, *operands: Value, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Value]:
     outs = list(ctx.outs)
+    kernel = _native_kernel(ctx, operands, dimension, num_keys)
+    if kernel is not None:
+        return _sort_natively(ctx, operands, kernel, dimension, num_keys)
     if can_pack(ctx.platform, operands, dimension, num_keys):
         return sort_packed(ctx, *operands, dimension=dimension)
 

@@ -1,0 +1,247 @@
+// A stable sort of arrays along their minor dimension, by one or more of them.
+
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "keys.h"
+#include "parallel.h"
+#include "radix.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace ricci {
+namespace {
+
+namespace ffi = xla::ffi;
+
+// Memory that is not initialized.
+template <typename T>
+std::unique_ptr<T[]> Uninitialized(size_t n) {
+  return std::unique_ptr<T[]>(new T[n]);
+}
+
+// Writes the elements whose keys do not determine them, zeros and NaNs, to a sorted row in their
+// original order. Their keys are the same, so that they are next to each other.
+template <typename Order, typename U = typename Order::U>
+void RestoreTies(size_t n, const U* in, U* out) {
+  bool any = false;
+  for (size_t i = 0; i < n; ++i) any |= Order::IsTied(in[i]);
+  if (!any) return;
+  const U zero = Order::kZero, nan = Order::kNaN;
+  size_t zeros = 0, nans = n;
+  for (size_t i = 0; i < n; ++i) {
+    const U key = Order::Encode(in[i]);
+    zeros += key < zero;
+    nans -= key == nan;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const U key = Order::Encode(in[i]);
+    if (key == zero) out[zeros++] = in[i];
+    if (key == nan) out[nans++] = in[i];
+  }
+}
+
+// Sorts one row.
+template <typename Order, typename U = typename Order::U>
+void SortValues(size_t n, const U* in, U* out) {
+  const auto scratch = Uninitialized<U>(n);
+  U* const buffers[] = {scratch.get(), out};
+  WithRadixSort<U>(n, [&](auto& radix) {
+    radix.Run(
+        n, [&](size_t i) { return Order::Encode(in[i]); }, [](U key) { return key; }, buffers,
+        [&](size_t position, U key) { out[position] = Order::Decode(key); });
+  });
+  if constexpr (Order::kHasTies) RestoreTies<Order>(n, in, out);
+}
+
+// Sorts a row of keys of up to 32 bits and moves values of up to 32 bits along. An entry has the key
+// in its upper half and the value in the lower one.
+template <typename Order, typename V, typename U = typename Order::U>
+void SortKeysAndValues(size_t n, const U* keys, const V* values, U* out_keys, V* out_values) {
+  const auto scratch = Uninitialized<uint64_t>(2 * n);
+  uint64_t* const buffers[] = {scratch.get(), scratch.get() + n};
+  WithRadixSort<U>(n, [&](auto& radix) {
+    radix.Run(
+        n, [&](size_t i) { return uint64_t{Order::Encode(keys[i])} << 32 | values[i]; },
+        [](uint64_t entry) { return static_cast<U>(entry >> 32); }, buffers,
+        [&](size_t position, uint64_t entry) {
+          out_keys[position] = Order::Decode(static_cast<U>(entry >> 32));
+          out_values[position] = static_cast<V>(entry);
+        });
+  });
+  if constexpr (Order::kHasTies) RestoreTies<Order>(n, keys, out_keys);
+}
+
+// Sorts positions by the keys at them.
+template <typename Order, typename U = typename Order::U>
+void SortPositions(size_t n, const U* keys, const uint32_t* positions, uint32_t* sorted) {
+  struct Entry {
+    U key;
+    uint32_t position;
+  };
+  const auto scratch = Uninitialized<Entry>(2 * n);
+  Entry* const buffers[] = {scratch.get(), scratch.get() + n};
+  WithRadixSort<U>(n, [&](auto& radix) {
+    radix.Run(
+        n, [&](size_t i) { return Entry{Order::Encode(keys[positions[i]]), positions[i]}; },
+        [](const Entry& entry) { return entry.key; }, buffers,
+        [&](size_t at, const Entry& entry) { sorted[at] = entry.position; });
+  });
+}
+
+template <typename T>
+void Gather(size_t n, const uint32_t* positions, const void* in, void* out) {
+  for (size_t i = 0; i < n; ++i) {
+    static_cast<T*>(out)[i] = static_cast<const T*>(in)[positions[i]];
+  }
+}
+
+struct Pair {
+  uint64_t low, high;
+};
+
+void Gather(size_t width, size_t n, const uint32_t* positions, const void* in, void* out) {
+  switch (width) {
+    case 1: return Gather<uint8_t>(n, positions, in, out);
+    case 2: return Gather<uint16_t>(n, positions, in, out);
+    case 4: return Gather<uint32_t>(n, positions, in, out);
+    case 8: return Gather<uint64_t>(n, positions, in, out);
+    default: return Gather<Pair>(n, positions, in, out);
+  }
+}
+
+// Calls visit(Order()) with the order of a type; returns whether it has one here.
+template <typename Visit>
+bool WithOrder(ffi::DataType type, const Visit& visit) {
+  switch (type) {
+    case ffi::PRED:
+    case ffi::U8: visit(UnsignedOrder<uint8_t>()); return true;
+    case ffi::U16: visit(UnsignedOrder<uint16_t>()); return true;
+    case ffi::U32: visit(UnsignedOrder<uint32_t>()); return true;
+    case ffi::U64: visit(UnsignedOrder<uint64_t>()); return true;
+    case ffi::S8: visit(SignedOrder<uint8_t>()); return true;
+    case ffi::S16: visit(SignedOrder<uint16_t>()); return true;
+    case ffi::S32: visit(SignedOrder<uint32_t>()); return true;
+    case ffi::S64: visit(SignedOrder<uint64_t>()); return true;
+    case ffi::F16: visit(FloatOrder<uint16_t, 0x7c00, 1>()); return true;
+    case ffi::BF16: visit(FloatOrder<uint16_t, 0x7f80, 0x80>()); return true;
+    case ffi::F32: visit(FloatOrder<uint32_t, 0x7f800000, 0x800000>()); return true;
+    case ffi::F64:
+      visit(FloatOrder<uint64_t, 0x7ff0000000000000, 0x10000000000000>());
+      return true;
+    default: return false;
+  }
+}
+
+// Calls visit(V()) with the unsigned integer of a width in bytes of up to 4; false for others.
+template <typename Visit>
+bool WithNarrow(size_t width, const Visit& visit) {
+  switch (width) {
+    case 1: visit(uint8_t()); return true;
+    case 2: visit(uint16_t()); return true;
+    case 4: visit(uint32_t()); return true;
+    default: return false;
+  }
+}
+
+// The part of an operand and of its result that is one row.
+struct Row {
+  ffi::DataType type;
+  size_t width;
+  const char* in;
+  char* out;
+};
+
+bool SortRow(size_t n, const std::vector<Row>& rows, size_t num_keys) {
+  const Row& first = rows[0];
+  bool sorted = false;
+  if (rows.size() == 1) {
+    return WithOrder(first.type, [&](auto order) {
+      using Order = decltype(order);
+      using U = typename Order::U;
+      SortValues<Order>(n, reinterpret_cast<const U*>(first.in), reinterpret_cast<U*>(first.out));
+    });
+  }
+  if (rows.size() == 2 && num_keys == 1 && first.width <= 4) {
+    WithNarrow(rows[1].width, [&](auto value) {
+      using V = decltype(value);
+      sorted = WithOrder(first.type, [&](auto order) {
+        using Order = decltype(order);
+        using U = typename Order::U;
+        if constexpr (sizeof(U) <= 4) {
+          SortKeysAndValues<Order, V>(n, reinterpret_cast<const U*>(first.in),
+                                      reinterpret_cast<const V*>(rows[1].in),
+                                      reinterpret_cast<U*>(first.out),
+                                      reinterpret_cast<V*>(rows[1].out));
+        }
+      });
+    });
+    if (sorted) return true;
+  }
+  // By the last key first: each sort is stable, so that elements of equal keys stay in the order of
+  // the later ones.
+  auto positions = Uninitialized<uint32_t>(n), next = Uninitialized<uint32_t>(n);
+  std::iota(positions.get(), positions.get() + n, 0);
+  for (size_t key = num_keys; key-- > 0;) {
+    sorted = WithOrder(rows[key].type, [&](auto order) {
+      using Order = decltype(order);
+      using U = typename Order::U;
+      SortPositions<Order>(n, reinterpret_cast<const U*>(rows[key].in), positions.get(),
+                           next.get());
+    });
+    if (!sorted) return false;
+    std::swap(positions, next);
+  }
+  for (const Row& row : rows) Gather(row.width, n, positions.get(), row.in, row.out);
+  return true;
+}
+
+// Rows with fewer elements together than this are sorted by the calling thread alone.
+constexpr size_t kLeastShared = size_t{1} << 15;
+
+ffi::Error Sort(ffi::ThreadPool pool, ffi::RemainingArgs args, ffi::RemainingRets rets,
+                int64_t length, int64_t num_keys) {
+  std::vector<Row> operands;
+  size_t count = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    auto in = args.get<ffi::AnyBuffer>(i);
+    auto out = rets.get<ffi::AnyBuffer>(i);
+    if (!in.has_value()) return in.error();
+    if (!out.has_value()) return out.error();
+    operands.push_back({in->element_type(), ffi::ByteWidth(in->element_type()),
+                        static_cast<const char*>(in->untyped_data()),
+                        static_cast<char*>((*out)->untyped_data())});
+    count = in->element_count();
+  }
+  if (count == 0) return ffi::Error::Success();
+  const size_t n = static_cast<size_t>(length), rows = count / n;
+  const int64_t chunks = count < kLeastShared ? 1 : std::min<int64_t>(rows, 4 * pool.num_threads());
+  std::atomic<bool> supported{true};
+  ForEachChunk(pool, std::max<int64_t>(chunks, 1), [&](int64_t chunk) {
+    const size_t total = std::max<int64_t>(chunks, 1);
+    std::vector<Row> parts(operands);
+    for (size_t row = rows * chunk / total; row < rows * (chunk + 1) / total; ++row) {
+      for (size_t i = 0; i < parts.size(); ++i) {
+        parts[i].in = operands[i].in + row * n * parts[i].width;
+        parts[i].out = operands[i].out + row * n * parts[i].width;
+      }
+      if (!SortRow(n, parts, num_keys)) supported = false;
+    }
+  });
+  if (!supported) return ffi::Error::InvalidArgument("ricci_native sorts no keys of this type");
+  return ffi::Error::Success();
+}
+
+}  // namespace
+}  // namespace ricci
+
+#pragma GCC visibility push(default)
+XLA_FFI_DEFINE_HANDLER_SYMBOL(RicciSort, ricci::Sort,
+                              xla::ffi::Ffi::Bind()
+                                  .Ctx<xla::ffi::ThreadPool>()
+                                  .RemainingArgs()
+                                  .RemainingRets()
+                                  .Attr<int64_t>("length")
+                                  .Attr<int64_t>("num_keys"));
+#pragma GCC visibility pop

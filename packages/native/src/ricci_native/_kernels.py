@@ -1,0 +1,74 @@
+"""The table of kernels, and their registration with XLA."""
+
+import ctypes
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from ricci_ir import TupleRecord
+from ricci_stablehlo import NativeKernel
+from ricci_xla.ffi import pycapsule, register_ffi_target
+
+__all__ = ["library_path", "register_kernels"]
+
+_LIBRARY = Path(__file__).with_name("kernels.so")
+
+
+class _Kernel(TupleRecord):
+    """A row of the table.
+
+    Attributes:
+      symbol: the name of the function in the library.
+      least_elements: for each dtype, the fewest elements for which it is faster than XLA.
+      least_length: the shortest rows.
+    """
+
+    symbol: str
+    least_elements: Mapping[str, int]
+    least_length: int
+
+
+_INTEGERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+# Measured beside XLA's operations: docs/guides/native.md has the times.
+_KERNELS = {"sort": _Kernel("RicciSort", dict.fromkeys((*_INTEGERS, *_FLOATS), 128), 64)}
+
+
+def library_path() -> Path | None:
+    """Return the path of the compiled library, or ``None`` where it is not built.
+
+    Example:
+      >>> from ricci_native import library_path
+      >>> path = library_path()
+      >>> path is None or path.name
+      'kernels.so'
+    """
+    return _LIBRARY if _LIBRARY.exists() else None
+
+
+@cache
+def register_kernels() -> Mapping[str, NativeKernel]:
+    """Load the library and register its kernels with XLA.
+
+    A kernel's name has a digest of the library, so that an executable that another version was
+    compiled for is not run.
+
+    Returns:
+      The kernels by operation; none where the library is not built.
+
+    Raises:
+      OSError: if the library cannot be loaded.
+    """
+    path = library_path()
+    if path is None:
+        return {}
+    library = ctypes.CDLL(str(path))
+    digest = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
+    kernels: dict[str, NativeKernel] = {}
+    for operation, row in _KERNELS.items():
+        target = f"ricci_native_{operation}_{digest}"
+        register_ffi_target(target, pycapsule(getattr(library, row.symbol)))
+        kernels[operation] = NativeKernel(target, row.least_elements, row.least_length)
+    return kernels

@@ -1,0 +1,65 @@
+"""What the tests of kernels share: calls with and without them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ricci_ir as ir
+from ricci_native import library_path
+from ricci_xla import jit
+
+HERE = Path(__file__).parent
+NOT_BUILT = "the library is not built, since there was no C++ compiler"
+
+
+def pytest_configure(config):
+    """Declare the marker of tests that need no library."""
+    config.addinivalue_line("markers", "without_library: also where the library is not built")
+
+
+def pytest_collection_modifyitems(items):
+    """Skip what needs the library where it is not built."""
+    if library_path() is None:
+        for item in items:
+            if item.path.parent == HERE and "without_library" not in item.keywords:
+                item.add_marker(pytest.mark.skip(reason=NOT_BUILT))
+
+
+class Comparison:
+    """Calls of a function with the kernels and with XLA's operations alone."""
+
+    def text(self, function, *args):
+        """Return the module of the function, as it is compiled here."""
+        return jit(lambda *xs: function(*xs)).lower(*args).as_text()
+
+    def calls_kernel(self, function, *args):
+        """Whether the function calls a kernel."""
+        return "ricci_native_" in self.text(function, *args)
+
+    def assert_equal_bits(self, function, *args):
+        """Check that the kernel is called, and that its results have the bits of XLA's."""
+        assert self.calls_kernel(function, *args)
+        results = []
+        for enabled in (True, False):
+            with ir.native_kernels(enabled):
+                outs = jit(function)(*args)
+            outs = outs if isinstance(outs, tuple | list) else [outs]
+            results.append([np.asarray(out) for out in outs])
+        for ours, theirs in zip(*results, strict=True):
+            assert ours.dtype == theirs.dtype
+            assert ours.shape == theirs.shape
+            np.testing.assert_array_equal(ours.view(np.uint8), theirs.view(np.uint8))
+
+
+@pytest.fixture
+def comparison():
+    """The calls with and without kernels."""
+    return Comparison()
+
+
+@pytest.fixture
+def wide():
+    """64-bit types."""
+    with ir.enable_x64(True):
+        yield
