@@ -44,21 +44,25 @@ struct FloatOrder {
   static constexpr U kNaN = std::numeric_limits<U>::max();
   static constexpr U kZero = kSignBit<U>;
 
+  // Without branches, so that compilers make vector instructions of loops.
   static U Encode(U bits) {
-    const U mask = (bits & kSignBit<U>) ? std::numeric_limits<U>::max() : kSignBit<U>;
-    const U key = Magnitude(bits) < kLeast ? kZero : static_cast<U>(bits ^ mask);
-    return Magnitude(bits) > kInfinity ? kNaN : key;
+    const U number = bits ^ static_cast<U>(AllIf(bits >> kSignPosition) | kSignBit<U>);
+    const U is_zero = AllIf(IsZero(bits)), is_nan = AllIf(IsNaN(bits));
+    return static_cast<U>(number & ~is_zero) | (kZero & is_zero) | is_nan;
   }
   static U Decode(U key) {
-    const U mask = (key & kSignBit<U>) ? kSignBit<U> : std::numeric_limits<U>::max();
-    return key ^ mask;
+    return key ^ static_cast<U>(AllIf(!(key >> kSignPosition)) | kSignBit<U>);
   }
+  static bool IsZero(U bits) { return Magnitude(bits) < kLeast; }
+  static bool IsNaN(U bits) { return Magnitude(bits) > kInfinity; }
   // Whether decoding its key may give other bits.
-  static bool IsTied(U bits) {
-    return (Magnitude(bits) < kLeast && bits != 0) || Magnitude(bits) > kInfinity;
-  }
+  static bool IsTied(U bits) { return (IsZero(bits) && bits != 0) || IsNaN(bits); }
 
  private:
+  static constexpr int kSignPosition = 8 * sizeof(U) - 1;
+
+  // All bits set if a condition, 0 or 1, holds.
+  static U AllIf(U condition) { return static_cast<U>(-condition); }
   static U Magnitude(U bits) { return bits & static_cast<U>(~kSignBit<U>); }
 };
 

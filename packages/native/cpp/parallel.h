@@ -51,6 +51,19 @@ inline void ForEachChunk(xla::ffi::ThreadPool& pool, int64_t count,
   shared->all_done.wait(lock, [&] { return shared->done == shared->count; });
 }
 
+// Calls body(row) for each row of n elements. Arrays below `kLeastShared` elements are left to the
+// calling thread.
+constexpr size_t kLeastShared = size_t{1} << 15;
+
+template <typename Body>
+void ForEachRow(xla::ffi::ThreadPool& pool, size_t rows, size_t n, const Body& body) {
+  const size_t most = rows * n < kLeastShared ? 1 : 4 * std::max<int64_t>(pool.num_threads(), 1);
+  const size_t chunks = std::min(rows, most);
+  ForEachChunk(pool, chunks, [&](int64_t chunk) {
+    for (size_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) body(row);
+  });
+}
+
 }  // namespace ricci
 
 #endif  // RICCI_NATIVE_PARALLEL_H_

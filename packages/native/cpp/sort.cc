@@ -5,15 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "keys.h"
+#include "orders.h"
 #include "parallel.h"
 #include "radix.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ricci {
 namespace {
-
-namespace ffi = xla::ffi;
 
 // Memory that is not initialized.
 template <typename T>
@@ -111,29 +109,6 @@ void Gather(size_t width, size_t n, const uint32_t* positions, const void* in, v
   }
 }
 
-// Calls visit(Order()) with the order of a type; returns whether it has one here.
-template <typename Visit>
-bool WithOrder(ffi::DataType type, const Visit& visit) {
-  switch (type) {
-    case ffi::PRED:
-    case ffi::U8: visit(UnsignedOrder<uint8_t>()); return true;
-    case ffi::U16: visit(UnsignedOrder<uint16_t>()); return true;
-    case ffi::U32: visit(UnsignedOrder<uint32_t>()); return true;
-    case ffi::U64: visit(UnsignedOrder<uint64_t>()); return true;
-    case ffi::S8: visit(SignedOrder<uint8_t>()); return true;
-    case ffi::S16: visit(SignedOrder<uint16_t>()); return true;
-    case ffi::S32: visit(SignedOrder<uint32_t>()); return true;
-    case ffi::S64: visit(SignedOrder<uint64_t>()); return true;
-    case ffi::F16: visit(FloatOrder<uint16_t, 0x7c00, 1>()); return true;
-    case ffi::BF16: visit(FloatOrder<uint16_t, 0x7f80, 0x80>()); return true;
-    case ffi::F32: visit(FloatOrder<uint32_t, 0x7f800000, 0x800000>()); return true;
-    case ffi::F64:
-      visit(FloatOrder<uint64_t, 0x7ff0000000000000, 0x10000000000000>());
-      return true;
-    default: return false;
-  }
-}
-
 // Calls visit(V()) with the unsigned integer of a width in bytes of up to 4; false for others.
 template <typename Visit>
 bool WithNarrow(size_t width, const Visit& visit) {
@@ -197,9 +172,6 @@ bool SortRow(size_t n, const std::vector<Row>& rows, size_t num_keys) {
   return true;
 }
 
-// Rows with fewer elements together than this are sorted by the calling thread alone.
-constexpr size_t kLeastShared = size_t{1} << 15;
-
 ffi::Error Sort(ffi::ThreadPool pool, ffi::RemainingArgs args, ffi::RemainingRets rets,
                 int64_t length, int64_t num_keys) {
   std::vector<Row> operands;
@@ -215,19 +187,15 @@ ffi::Error Sort(ffi::ThreadPool pool, ffi::RemainingArgs args, ffi::RemainingRet
     count = in->element_count();
   }
   if (count == 0) return ffi::Error::Success();
-  const size_t n = static_cast<size_t>(length), rows = count / n;
-  const int64_t chunks = count < kLeastShared ? 1 : std::min<int64_t>(rows, 4 * pool.num_threads());
+  const size_t n = static_cast<size_t>(length);
   std::atomic<bool> supported{true};
-  ForEachChunk(pool, std::max<int64_t>(chunks, 1), [&](int64_t chunk) {
-    const size_t total = std::max<int64_t>(chunks, 1);
+  ForEachRow(pool, count / n, n, [&](size_t row) {
     std::vector<Row> parts(operands);
-    for (size_t row = rows * chunk / total; row < rows * (chunk + 1) / total; ++row) {
-      for (size_t i = 0; i < parts.size(); ++i) {
-        parts[i].in = operands[i].in + row * n * parts[i].width;
-        parts[i].out = operands[i].out + row * n * parts[i].width;
-      }
-      if (!SortRow(n, parts, num_keys)) supported = false;
+    for (Row& part : parts) {
+      part.in += row * n * part.width;
+      part.out += row * n * part.width;
     }
+    if (!SortRow(n, parts, num_keys)) supported = false;
   });
   if (!supported) return ffi::Error::InvalidArgument("ricci_native sorts no keys of this type");
   return ffi::Error::Success();

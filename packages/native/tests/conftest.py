@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -49,7 +50,8 @@ class Comparison:
         for ours, theirs in zip(*results, strict=True):
             assert ours.dtype == theirs.dtype
             assert ours.shape == theirs.shape
-            np.testing.assert_array_equal(ours.view(np.uint8), theirs.view(np.uint8))
+            bits = [np.atleast_1d(x).view(np.uint8) for x in (ours, theirs)]
+            np.testing.assert_array_equal(*bits)
 
 
 @pytest.fixture
@@ -63,3 +65,30 @@ def wide():
     """64-bit types."""
     with ir.enable_x64(True):
         yield
+
+
+_UINTS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def _elements(name, shape, seed=0):
+    rng = np.random.default_rng(seed)
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
+    if name == "bool":
+        return rng.random(shape) < 0.5
+    unsigned = _UINTS[dtype.itemsize]
+    bits = rng.integers(0, 256, (*shape, dtype.itemsize), np.uint8).view(unsigned)[..., 0]
+    if dtype.kind in "iu":
+        return np.where(rng.random(shape) < 0.3, bits % 5, bits).astype(unsigned).view(dtype)
+    infinity, sign = (np.array(value, dtype).view(unsigned) for value in (np.inf, -0.0))
+    numbers = [np.array(value, dtype).view(unsigned) for value in (0.0, 1.0, -1.0, -np.inf)]
+    nans = [infinity + 1, sign | infinity | 1, np.full((), -1).astype(unsigned)]
+    subnormal = [unsigned(1), sign | 3]
+    special = np.array([*numbers, sign, infinity, *nans, *subnormal], unsigned)
+    picked = special[rng.integers(0, len(special), shape)]
+    return np.where(rng.random(shape) < 0.4, picked, bits).view(dtype)
+
+
+@pytest.fixture
+def elements():
+    """Arrays by dtype and shape: ties, zeros, infinities, subnormal numbers, many kinds of NaN."""
+    return _elements

@@ -33,7 +33,11 @@ _INTEGERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 # Measured beside XLA's operations: docs/guides/native.md has the times.
-_KERNELS = {"sort": _Kernel("RicciSort", dict.fromkeys((*_INTEGERS, *_FLOATS), 128), 64)}
+_KERNELS = {
+    "sort": _Kernel("RicciSort", dict.fromkeys((*_INTEGERS, *_FLOATS), 128), 64),
+    "argmax": _Kernel("RicciArgmax", dict.fromkeys((*_INTEGERS, *_FLOATS), 512), 256),
+    "argmin": _Kernel("RicciArgmin", dict.fromkeys((*_INTEGERS, *_FLOATS), 512), 256),
+}
 
 
 def library_path() -> Path | None:

@@ -4,11 +4,12 @@ A lowering rule asks for a kernel and gets one where calling it is right and fas
 operation otherwise, so that every module can be written without the package.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import ricci_ir as ir
 
 from ._lowering import Lowering
+from ._values import Value
 
 __all__ = ["installed_kernels", "native_kernel", "NativeKernel"]
 
@@ -25,6 +26,38 @@ class NativeKernel(ir.TupleRecord):
     target: str
     least_elements: Mapping[str, int]
     least_length: int
+
+    def write_rows(
+        self,
+        ctx: Lowering,
+        operands: Sequence[Value],
+        outs: Sequence[ir.ShapedArray],
+        dimension: int,
+        **attributes: int,
+    ) -> list[Value]:
+        """Write a call whose operands lie in memory row by row, along one dimension.
+
+        Args:
+          ctx: the context of the operation.
+          operands: arrays of one shape.
+          outs: the types of the results: of that shape, or without the dimension.
+          dimension: the dimension of the rows.
+          attributes: further parameters of the kernel, beside the ``length`` of a row.
+        """
+        shape = operands[0].shape
+        others = tuple(d for d in reversed(range(len(shape))) if d != dimension)
+        reduced = tuple(d - (d > dimension) for d in others)
+        numbers = {"length": shape[dimension], **attributes}
+        return ctx.custom_call(
+            self.target,
+            operands,
+            outs,
+            backend_config={name: f"{number} : i64" for name, number in numbers.items()},
+            operand_layouts=[(dimension, *others)] * len(operands),
+            result_layouts=[
+                (dimension, *others) if len(out.shape) == len(shape) else reduced for out in outs
+            ],
+        )
 
 
 # The kernels of the package by operation; none where it is not installed.

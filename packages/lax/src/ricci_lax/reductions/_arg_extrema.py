@@ -13,7 +13,7 @@ from ricci_lax.elementwise._factories import BinaryFunction
 from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, full_like, optimization_barrier
 from ricci_lax.structure._broadcasting import batched_axes, reduced_aval, reduction_factors
 from ricci_lax.structure._operand_types import shape_of
-from ricci_stablehlo import Lowering, Value, traced
+from ricci_stablehlo import Lowering, Value, native_kernel, traced
 
 from ._axis_reductions import highest, lower_variadic_reduce, lowest, reduce_max_p, reduce_min_p
 
@@ -24,6 +24,8 @@ __all__ = ["argmax", "argmax_p", "argmin", "argmin_p"]
 _LEAST_SIZE = 4096
 # Nor along rows of fewer elements than this.
 _LEAST_ROW = 32
+# The dtypes of the native kernels' results.
+_NATIVE_INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 
 
 def _arg_extremum(
@@ -81,6 +83,11 @@ def _arg_extremum(
 
     def lower(ctx: Lowering, x: Value, *, axes: Shape, index_dtype: np.dtype) -> Value:
         out, (axis,) = ctx.out, axes
+        # The kernel's rows are contiguous: along another axis it would need a transpose.
+        if axis == len(x.shape) - 1 and index_dtype in _NATIVE_INDICES:
+            kernel = native_kernel(ctx, name, x.aval, axis)
+            if kernel is not None:
+                return kernel.write_rows(ctx, [x], [out], axis)[0]
         if _is_slow_on_cpu(ctx, x, axis) and x.shape[axis] <= np.iinfo(index_dtype).max:
             return traced(first_of_extremum)(ctx, x, axes=axes, index_dtype=index_dtype)
         scalars = [ShapedArray((), x.dtype), ShapedArray((), index_dtype)]

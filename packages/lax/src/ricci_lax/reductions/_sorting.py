@@ -213,31 +213,13 @@ def _native_kernel(
     return kernels[0]
 
 
-def _sort_natively(
-    ctx: Lowering, operands: Sequence[Value], kernel: NativeKernel, dimension: int, num_keys: int
-) -> list[Value]:
-    """Write a call of the native kernel, a stable sort of rows that are contiguous in memory."""
-    shape = operands[0].shape
-    others = [d for d in reversed(range(len(shape))) if d != dimension]
-    layouts = [(dimension, *others)] * len(operands)
-    config = {"length": f"{shape[dimension]} : i64", "num_keys": f"{num_keys} : i64"}
-    return ctx.custom_call(
-        kernel.target,
-        operands,
-        list(ctx.outs),
-        backend_config=config,
-        operand_layouts=layouts,
-        result_layouts=layouts,
-    )
-
-
 def _sort_lower(
     ctx: Lowering, *operands: Value, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Value]:
     outs = list(ctx.outs)
     kernel = _native_kernel(ctx, operands, dimension, num_keys)
     if kernel is not None:
-        return _sort_natively(ctx, operands, kernel, dimension, num_keys)
+        return kernel.write_rows(ctx, operands, outs, dimension, num_keys=num_keys)
     if can_pack(ctx.platform, operands, dimension, num_keys):
         return sort_packed(ctx, *operands, dimension=dimension)
 
