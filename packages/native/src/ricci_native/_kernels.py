@@ -32,11 +32,15 @@ class _Kernel(TupleRecord):
 _INTEGERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
+_ORDERED = (*_INTEGERS, *_FLOATS)
+_SUMMED = (*_INTEGERS[1:], "float32", "float64")
+
 # Measured beside XLA's operations: docs/guides/native.md has the times.
 _KERNELS = {
-    "sort": _Kernel("RicciSort", dict.fromkeys((*_INTEGERS, *_FLOATS), 128), 64),
-    "argmax": _Kernel("RicciArgmax", dict.fromkeys((*_INTEGERS, *_FLOATS), 512), 256),
-    "argmin": _Kernel("RicciArgmin", dict.fromkeys((*_INTEGERS, *_FLOATS), 512), 256),
+    "sort": _Kernel("RicciSort", dict.fromkeys(_ORDERED, 128), 64),
+    "argmax": _Kernel("RicciArgmax", dict.fromkeys(_ORDERED, 512), 256),
+    "argmin": _Kernel("RicciArgmin", dict.fromkeys(_ORDERED, 512), 256),
+    "cumsum": _Kernel("RicciCumulativeSum", dict.fromkeys(_SUMMED, 256), 64),
 }
 
 

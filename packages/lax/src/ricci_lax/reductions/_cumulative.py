@@ -18,7 +18,7 @@ from ricci_lax.shapes import concatenate, pad, rev, slice_in_dim
 from ricci_lax.structure import _operand_types as operands
 from ricci_lax.structure import full_like
 from ricci_pytree import tree_flatten, tree_unflatten
-from ricci_stablehlo import Lowering, Value
+from ricci_stablehlo import Lowering, Value, native_kernel
 
 from ._axis_reductions import highest, lowest
 from ._row_scans import RowScan
@@ -238,6 +238,11 @@ def _cumulative(
         count = x.shape[axis]
         if x.aval.size == 0:
             return x
+        # The kernel's rows are contiguous: along another axis it would need a transpose.
+        if axis == len(x.shape) - 1 and not reverse:
+            kernel = native_kernel(ctx, name, x.aval, axis)
+            if kernel is not None:
+                return kernel.write_rows(ctx, [x], [x.aval], axis)[0]
         is_exact = exact(x.dtype)
         rows = RowScan(
             combine=combine,
