@@ -62,7 +62,7 @@ MODULES = {
     "ricci_lax.elementwise._accuracy": "AccuracyMode Tolerance",
     "ricci_lax.elementwise._arithmetic": (
         "abs abs_p div div_p floor floor_p integer_pow integer_pow_p mul mul_p mulhi mulhi_p "
-        "one_minus_square one_minus_square_p reciprocal rem rem_p sign sign_p square square_p"
+        "one_minus_square one_minus_square_p reciprocal sign sign_p square square_p"
     ),
     "ricci_lax.elementwise._comparison": (
         "and_p bitwise_and bitwise_not bitwise_or bitwise_xor clamp clamp_p clz clz_p eq eq_p "
@@ -83,6 +83,7 @@ MODULES = {
         "RoundingMethod ceil ceil_p is_finite is_finite_p max max_p min min_p nextafter "
         "nextafter_p round round_p"
     ),
+    "ricci_lax.elementwise._remainder": "rem rem_p",
     "ricci_lax.elementwise._transcendental": (
         "acos acos_p acosh acosh_p asin asin_p asinh asinh_p atan atan2 atan2_p atan_p atanh "
         "atanh_p cbrt cbrt_p cos cos_p cosh cosh_p exp exp2 exp2_p exp_p expm1 expm1_p log log1p "
@@ -98,7 +99,7 @@ MODULES = {
     "ricci_lax.random_bits._generators": (
         "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p"
     ),
-    "ricci_lax.random_bits._threefry": "threefry2x32_p",
+    "ricci_lax.random_bits._threefry": "threefry2x32_p threefry2x32_xor_p",
     "ricci_lax.reductions._approximate_top_k": "approx_max_k approx_min_k approx_top_k_p",
     "ricci_lax.reductions._arg_extrema": "argmax argmax_p argmin argmin_p",
     "ricci_lax.reductions._axis_reductions": (

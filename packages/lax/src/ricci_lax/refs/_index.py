@@ -9,6 +9,6 @@ MODULES = {
         "TransformedRef addupdate empty_ref free_ref freeze get new_ref set swap"
     ),
     "ricci_lax.refs._primitives": (
-        "addupdate_p empty_ref_p free_ref_p freeze_p get_p new_ref_p swap_p"
+        "addupdate_p empty_ref_p free_ref_p freeze_p get_p new_ref_p place_text swap_p"
     ),
 }
