@@ -23,4 +23,4 @@ FUNCTIONS = {
 ALIASES = {"jacobian": "jacrev", "remat": "checkpoint"}
 NAMES = frozenset(sum(FUNCTIONS.values(), [*ALIASES]))
 
-load, _ = guard_lazily(vars(sys.modules[__package__]), FUNCTIONS, ALIASES)
+load, _ = guard_lazily(vars(sys.modules["ricci"]), FUNCTIONS, ALIASES)
