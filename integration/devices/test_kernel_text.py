@@ -8,6 +8,7 @@ pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
 from kernel_cases import KERNELS, OPERATIONS, Kernel, kernel_texts, operation_kernel
 
 import ricci
+from ricci.experimental import pallas as pl
 from ricci.experimental.pallas import tpu as pltpu
 
 X = ricci.ShapeDtypeStruct((8, 128), np.float32)
@@ -70,3 +71,16 @@ def test_a_kernel_computes_what_the_interpreter_computes(name):
         wide = np.float64
         rtol = tolerance(name)
         np.testing.assert_allclose(result.astype(wide), value.astype(wide), rtol, rtol * 1e-2)
+
+
+@pytest.mark.parametrize("decrement", [True, False])
+def test_a_wait_for_more_than_was_signalled_does_not_end(decrement):
+    def body(x, out, sem):
+        pl.semaphore_signal(sem, 1)
+        pl.semaphore_wait(sem, 2, decrement=decrement)
+        out[...] = x[...]
+
+    call = pl.pallas_call(body, X, scratch_shapes=[pltpu.SemaphoreType.REGULAR])
+    (text,) = kernel_texts(lower(call, X))
+    with pytest.raises(AssertionError, match="waits for ever"):
+        Kernel(text).run([np.zeros(X.shape, X.dtype)], [(X.shape, X.dtype)], {})

@@ -443,6 +443,7 @@ def _copy_hbm(x):
 def _semaphores(x):
     def body(x, out, sem):
         pl.semaphore_signal(sem, 2)
+        pl.semaphore_wait(sem, 2, decrement=False)
         pl.semaphore_wait(sem, 1)
         out[...] = x[...] + pl.semaphore_read(sem).astype(F32)
         pl.semaphore_wait(sem, 1)

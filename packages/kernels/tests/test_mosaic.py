@@ -155,6 +155,23 @@ def test_copies_and_semaphores_are_recorded():
     assert "!tpu.dma_semaphore" in body
 
 
+@pytest.mark.parametrize(
+    ("decrement", "operations"),
+    [(True, ["sem_signal", "sem_wait"]), (False, ["sem_signal", "sem_wait", "sem_signal"])],
+)
+def test_a_wait_that_does_not_subtract_waits_and_adds_again(decrement, operations):
+    def kernel(out, sem):
+        pl.semaphore_signal(sem, 3)
+        pl.semaphore_wait(sem, 2, decrement=decrement)
+        out[...] = jnp.full((8, 128), pl.semaphore_read(sem))
+
+    options = {"scratch_shapes": [pltpu.SemaphoreType.REGULAR]}
+    body = body_of(call(kernel, (8, 128), np.int32, **options))
+    assert re.findall(r"tpu\.(sem_signal|sem_wait)", body) == operations
+    counts = call(kernel, (8, 128), np.int32, interpret=True, **options)()
+    assert (counts == (1 if decrement else 3)).all()
+
+
 def test_a_call_on_the_cpu_is_an_error():
     with pytest.raises(ValueError, match="Only interpret mode is supported on CPU backend"):
         added()(np.zeros((32, 128), F32), np.zeros((32, 128), F32))

@@ -171,6 +171,20 @@ def test_references_that_a_kernel_makes_are_values():
     assert operations(call(kernel), X).count("tt.store") == 1
 
 
+def test_a_barrier_is_between_the_accesses_before_and_after_it():
+    def kernel(x, out):
+        out[...] = x[...]
+        plgpu.debug_barrier()
+        out[...] += 1
+
+    text = kernel_text(call(kernel), X)
+    accesses = re.findall(r"tt\.load|tt\.store|gpu\.barrier", text)
+    assert accesses == ["tt.load", "tt.store", "gpu.barrier", "tt.load", "tt.store"]
+    f = call(kernel, interpret=True)
+    np.testing.assert_array_equal(f(X), X + 1)
+    np.testing.assert_array_equal(xla.jit(vmap(f))(X[None]), X[None] + 1)
+
+
 def test_interpreted_and_compiled_masks_agree_with_a_plain_index():
     def kernel(x, out):
         places = jnp.arange(8)

@@ -119,8 +119,11 @@ def semaphore_wait(
       >>> count()
       Array(1, dtype=int32)
     """
-    if decrement:
-        _count(semaphore_wait_p, sem_or_view, value, -1)
+    _count(semaphore_wait_p, sem_or_view, value, -1)
+    if not decrement:
+        # A device's wait subtracts, so that the count is added again. Nobody sees it in between:
+        # only the core itself waits for its semaphores and reads them, and others only add.
+        _count(semaphore_signal_p, sem_or_view, value, 1)
 
 
 def _count(primitive: ir.Primitive, sem: Reference, value: ir.ArrayLike, sign: int) -> None:

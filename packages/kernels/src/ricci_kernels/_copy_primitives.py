@@ -180,3 +180,7 @@ semaphore_read_p: ir.Primitive = ir.define(
     discharge=_read_discharge,
     **_rules,
 )
+
+# Without operands: all threads of a program read after it what each of them wrote before it.
+# Interpreted, a program is one thread.
+debug_barrier_p: ir.Primitive = statement("debug_barrier", list)

@@ -9,6 +9,7 @@ import ricci_lax as _lax
 import ricci_numpy as _jnp
 from ricci_ir import Array as _Array
 from ricci_ir import ArrayLike as _ArrayLike
+from ricci_ir import context as _context
 from ricci_ir import export_names as _export_names
 
 from ._absent import other_names as _other_names
@@ -23,6 +24,7 @@ from ._accesses import atomic_xchg as atomic_xchg
 from ._accesses import atomic_xor as atomic_xor
 from ._accesses import masked_load as _masked_load
 from ._accesses import masked_store as _masked_store
+from ._copy_primitives import debug_barrier_p as _debug_barrier_p
 from ._devices import is_gpu_device as is_gpu_device
 from ._specs import CompilerParams as _CompilerParams
 
@@ -176,6 +178,8 @@ def debug_barrier() -> None:
       >>> from ricci.experimental.pallas import triton as plgpu
       >>> plgpu.debug_barrier()
     """
+    if _context.trace.records_references:
+        _debug_barrier_p.bind()
 
 
 def max_contiguous[T](x: T, values: _Sequence[int] | int) -> T:

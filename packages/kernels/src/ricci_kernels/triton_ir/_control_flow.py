@@ -248,5 +248,15 @@ def _run_scoped(writer: Writer, eqn: ir.JaxprEqn, *operands: Operand) -> list[Va
     return evaluate(writer, jaxpr, [*operands, *[local_buffer(writer, ref) for ref in refs]])
 
 
-_rules: dict[str, Any] = {"run_scoped": _run_scoped, "cond": _cond, "scan": _scan, "while": _while}
+def _debug_barrier(writer: Writer, eqn: ir.JaxprEqn) -> list[Value]:
+    return writer.ops("gpu.barrier", [], [])
+
+
+_rules: dict[str, Any] = {
+    "run_scoped": _run_scoped,
+    "cond": _cond,
+    "debug_barrier": _debug_barrier,
+    "scan": _scan,
+    "while": _while,
+}
 triton_rules.update({ir.primitives[name]: rule for name, rule in _rules.items()})
