@@ -15,7 +15,10 @@ import ricci_xla as xla
 from ricci_batching import vmap
 from ricci_kernels import tpu as pltpu
 from ricci_kernels import triton as plgpu
+from ricci_kernels.mosaic._writer import Writer as MosaicWriter
 from ricci_kernels.triton_ir import triton_rules
+from ricci_kernels.triton_ir._rules import evaluate
+from ricci_kernels.triton_ir._writer import Writer
 
 X = np.arange(8, dtype=np.float32)
 ROWS = pl.BlockSpec((4,), lambda i: (i,))
@@ -169,6 +172,30 @@ def test_references_that_a_kernel_makes_are_values():
         out[...] = pl.run_state(lambda ref: ref.addupdate(x[...]))(x[...])
 
     assert operations(call(kernel), X).count("tt.store") == 1
+
+
+CONSTANTS = {"2.0": [2.0, 2.0], "-0.0": [-0.0, -0.0], "0x7FC00000": [np.nan, np.nan]}
+
+
+def constant_texts(elements) -> list[str]:
+    """An array constant as each compiler's writer writes it."""
+    x = np.float32(elements)
+    jaxpr = ir.trace_to_jaxpr(lambda: [x], [])
+    triton, mosaic = Writer(), MosaicWriter()
+    evaluate(triton, jaxpr, [])
+    mosaic.apply(jaxpr, [])
+    return ["\n".join(writer.lines) for writer in (triton, mosaic)]
+
+
+@pytest.mark.parametrize("literal", CONSTANTS)
+def test_a_constant_of_equal_elements_keeps_its_bits(literal):
+    for text in constant_texts(CONSTANTS[literal]):
+        assert re.search(rf"arith.constant.*[<= ]{literal}[> :]", text)
+
+
+def test_a_constant_of_zeros_of_both_signs_is_refused():
+    with pytest.raises(NotImplementedError, match="Pass it as an input"):
+        constant_texts([0.0, -0.0])
 
 
 def test_a_barrier_is_between_the_accesses_before_and_after_it():

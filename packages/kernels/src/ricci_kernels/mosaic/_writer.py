@@ -14,7 +14,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_kernels._compiled_calls import apply_rules, refusal
 from ricci_kernels._memory_spaces import MemorySpace, SemaphoreType, TPUMemorySpace
-from ricci_stablehlo import element_type, scalar_literal
+from ricci_stablehlo import element_type, is_splat, scalar_literal
 
 # Optional, since a primitive without a rule and without a program is refused by name.
 mosaic_rules: ir.RuleTable = ir.rule_table("mosaic", required=False)
@@ -254,12 +254,10 @@ class Writer:
         """Write a constant."""
         array = np.asarray(value, aval.dtype)
         if aval.shape:
-            flat = array.reshape(-1)
-            # Compared by bytes: NaNs are equal then, and zeros of both signs differ.
-            is_uniform = array.size and flat.view(np.uint8).reshape(array.size, -1)
-            if array.size == 0 or not (is_uniform == is_uniform[0]).all():  # pyright: ignore
+            if not is_splat(array):
                 raise self.refuse("it has an array as a constant. Pass the array as an input.")
-            return self.broadcast(self.constant(flat[0], aval.resized(())), aval.shape)
+            scalar = self.constant(array.reshape(-1)[0], aval.resized(()))
+            return self.broadcast(scalar, aval.shape)
         if bits_of(aval.dtype) == 64:
             array = array.astype(np.float32 if kind_of(aval.dtype) == "f" else np.int32)
         if kind_of(array.dtype) == "u":

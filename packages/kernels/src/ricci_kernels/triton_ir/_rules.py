@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_kernels._compiled_calls import Refused, RefusedShape, refusal
-from ricci_stablehlo import lower_rules
+from ricci_stablehlo import is_splat, lower_rules
 
 from ._table import triton_rules as triton_rules
 from ._writer import Value, Writer, element_of
@@ -98,12 +98,11 @@ def evaluate(writer: Writer, jaxpr: ir.Jaxpr, operands: Sequence[Operand]) -> li
 
 def _constant(writer: Writer, value: np.ndarray) -> Value:
     # Triton takes only tensors of equal elements as constants.
-    first = value.reshape(-1)[0]
-    if value.shape and not (value == first).all():
+    if value.shape and not is_splat(value):
         raise NotImplementedError(
             f"an array of shape {value.shape} is a constant of the kernel. Pass it as an input."
         )
-    return writer.constant(first, element_of(value.dtype), value.shape)
+    return writer.constant(value.reshape(-1)[0], element_of(value.dtype), value.shape)
 
 
 def _apply(writer: Writer, eqn: ir.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Operand]:
