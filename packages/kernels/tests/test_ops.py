@@ -234,7 +234,57 @@ def test_decoding_reads_the_pages_of_each_sequence(form):
     result = ops.paged_attention(query, keys, values, lengths, table, interpret=FORMS[form])
     k, v = (np.moveaxis(x[:, table].reshape(2, 3, 64, 8), 0, 2) for x in (keys, values))
     mask = (np.arange(64) < lengths[:, None])[:, None, None, :]
-    np.testing.assert_allclose(result, attention(query[:, None], k, v, mask=mask)[:, 0], rtol=1e-5)
+    assert_close([result], [attention(query[:, None], k, v, mask=mask)[:, 0]])
+
+
+# Arguments of which parts are not used, and the mask of these parts of each: positions of a page
+# past a sequence's end, pages of no sequence, and rows after the last group with their cotangents.
+LENGTHS, PAGES = sizes(40, 0, 17), np.array([[3, 1, 0, 8], [5, 5, 5, 5], [2, 7, 6, 8]], np.int32)
+IS_USED = np.zeros((9, 16), bool)
+for _length, _pages in zip(LENGTHS, PAGES, strict=True):
+    IS_USED.reshape(-1)[(_pages[:, None] * 16 + np.arange(16)).reshape(-1)[:_length]] = True
+IN_PAGES = np.broadcast_to(~IS_USED[None, :, :, None], (2, 9, 16, 8))
+AFTER_GROUPS = np.broadcast_to(np.arange(23)[:, None] >= 17, (23, 19))
+
+
+def gradients_of_groups(x, ct, y, **options):
+    out, pullback = ad.vjp(lambda x, y: groups(x, y, sizes(5, 0, 9, 3), **options), x, y)
+    return [out, *pullback(ct)]
+
+
+UNUSED = {
+    "pages": (
+        lambda k, v, q, **options: [ops.paged_attention(q, k, v, LENGTHS, PAGES, **options)],
+        (normal(2, 9, 16, 8), normal(2, 9, 16, 8), normal(3, 4, 8)),
+        (IN_PAGES, IN_PAGES),
+    ),
+    "capped pages": (
+        lambda k, v, q, **options: [
+            ops.paged_attention(q, k, v, LENGTHS, PAGES, logits_soft_cap=2.0, **options)
+        ],
+        (normal(2, 9, 16, 8), normal(2, 9, 16, 8), normal(3, 4, 8)),
+        (IN_PAGES, IN_PAGES),
+    ),
+    "rows after the groups": (
+        gradients_of_groups,
+        (STACK[0], normal(23, 13), STACK[1]),
+        (AFTER_GROUPS, AFTER_GROUPS[:, :13]),
+    ),
+}
+
+
+@pytest.mark.usefixtures("numpy_backend")
+@pytest.mark.parametrize("garbage", [np.nan, np.inf])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", UNUSED)
+def test_unused_parts_of_arguments_may_hold_anything(name, form, garbage):
+    function, operands, masks = UNUSED[name]
+    filled = lambda value: [
+        *[np.where(mask, np.float32(value), x) for mask, x in zip(masks, operands, strict=False)],
+        *operands[len(masks) :],
+    ]
+    call = partial(function, interpret=FORMS[form])
+    assert_close(call(*filled(garbage)), call(*filled(0)))
 
 
 @pytest.mark.parametrize("empty", [(0, 5, 2, 8), (2, 0, 2, 8), (2, 5, 2, 0)])

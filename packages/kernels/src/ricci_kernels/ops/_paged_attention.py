@@ -125,10 +125,12 @@ def _paged(
         logits = lax.dot_general(query, key, numbers, preferred_element_type=wide) * paged.scale
         if paged.soft_cap is not None:
             logits = lax.tanh(logits / paged.soft_cap) * paged.soft_cap
-        # The last page of a sequence may be only partly in use.
-        places = lax.broadcasted_iota(np.int32, logits.shape, 1) + at.step * page
-        is_real = places < at.scalars[0][at.position[0]]
-        logits = jnp.where(is_real, logits, softmax.lowest)
+        # The last page of a sequence may be only partly in use. A weight of 0 is not enough, since
+        # the other positions may hold NaN or infinities, left there by an earlier sequence.
+        start, length = at.step * page, at.scalars[0][at.position[0]]
+        is_real = lambda x, axis: lax.broadcasted_iota(np.int32, x.shape, axis) + start < length
+        logits = jnp.where(is_real(logits, 1), logits, softmax.lowest)
+        value = jnp.where(is_real(value, 0), value, jnp.zeros_like(value))
         product = lambda weights: lax.dot_general(
             weights.astype(value.dtype),
             value,
