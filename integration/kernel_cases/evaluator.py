@@ -141,6 +141,7 @@ _WIDE = {
     "arith.maxsi": np.maximum,
     "arith.minsi": np.minimum,
     "arith.divsi": lambda x, y: (np.sign(x) * np.sign(y) * (abs(x) // abs(y))).astype(x.dtype),
+    "arith.remf": np.fmod,
     "arith.remsi": lambda x, y: np.fmod(x, y),
     "arith.shli": np.left_shift,
     "arith.shrsi": np.right_shift,

@@ -16,6 +16,7 @@ _BINARY: dict[ir.Primitive, tuple[str, ...]] = {
     lax.sub_p: ("subf", "subi", "subi", ""),
     lax.mul_p: ("mulf", "muli", "muli", "andi"),
     lax.div_p: ("divf", "divsi", "divui", ""),
+    lax.rem_p: ("remf", "remsi", "remui", ""),
     lax.max_p: ("maximumf", "maxsi", "maxui", "ori"),
     lax.min_p: ("minimumf", "minsi", "minui", "andi"),
     lax.and_p: ("", "andi", "andi", "andi"),
@@ -232,6 +233,13 @@ def _bitcast(ctx: Writer, x: Value, **_: object) -> Value:
     return ctx.emit("tpu.bitcast" if x.shape else "arith.bitcast", [x], out)
 
 
+def _rem(ctx: Writer, x: Value, y: Value, **_: object) -> Value:
+    # The remainder of narrow floats in float32 is one of them.
+    if kind_of(x.dtype) == "f":
+        return _math("arith.remf")(ctx, x, y)
+    return _binary(lax.rem_p)(ctx, x, y)
+
+
 def _math(name: str) -> Callable[..., Value]:
     def rule(ctx: Writer, x: Value, y: Value, **_: object) -> Value:
         out = ctx.out
@@ -270,6 +278,7 @@ mosaic_rules.update(
         lax.not_p: _not,
         lax.pow_p: _math("math.powf"),
         lax.reduce_precision_p: _reduce_precision,
+        lax.rem_p: _rem,
         lax.round_p: _round,
         lax.select_n_p: _select,
     }
