@@ -23,7 +23,8 @@ from ._explain import explain_miss
 from ._folder import CacheFolder, read_entry, write_entry
 from ._key import ProgramKey, program_key
 
-__all__ = ["cached_compile", "is_cached", "reset_cache", "set_cache_dir", "use_xla_caches"]
+__all__ = ["cached_compile", "is_cached", "report_fault", "reset_cache", "set_cache_dir"]
+__all__ += ["usable_folder", "use_xla_caches"]
 
 _folder = ir.config.state("jax_compilation_cache_dir")
 _raises = ir.config.state("jax_raise_persistent_cache_errors")
@@ -98,7 +99,7 @@ def cached_compile(
       options: the options of compilation.
       compile: compiles it with options.
     """
-    folder = _usable_folder()
+    folder = usable_folder()
     if folder is None or not is_cacheable(text):
         return compile(options)
     if not _state.used:
@@ -124,17 +125,18 @@ def cached_compile(
 
 def is_cached(text: str | bytes, devices: Sequence[Device], options: CompileOptions) -> bool:
     """Whether the cache has an entry for a module."""
-    folder = _usable_folder()
+    folder = usable_folder()
     if folder is None or not is_cacheable(text):
         return False
     key = program_key(text, devices, options, with_names=_with_names.value)
     return os.path.exists(folder.path_of(key))
 
 
-def _usable_folder() -> CacheFolder | None:
+def usable_folder() -> CacheFolder | None:
+    """The folder of the cache; ``None``, with a warning, if it is an address."""
     path = _folder.value
     if "://" in path:
-        _fail(
+        report_fault(
             f"jax_compilation_cache_dir={path!r} is an address, but the compilation cache needs a "
             "local folder. Mount the storage, and name the folder where it is mounted.",
             path,
@@ -169,10 +171,10 @@ def _load(
             entry.program(path), DeviceList(tuple(devices)), options
         )
     except FileError as error:
-        _fail(f"{error} {key.name} is compiled instead.", path, cause=error)
+        report_fault(f"{error} {key.name} is compiled instead.", path, cause=error)
         return None
     except (OSError, JaxRuntimeError) as error:
-        _fail(
+        report_fault(
             f"{path}: the entry of the compilation cache cannot be read: {error}. {key.name} is "
             "compiled instead.",
             path,
@@ -206,7 +208,7 @@ def _store(
     try:
         program = _serialized(loaded)
     except (JaxRuntimeError, NotImplementedError) as error:
-        _fail(
+        report_fault(
             f"{key.name} cannot be stored in the compilation cache: the runtime does not "
             f"serialize it: {error}",
             f"{folder.path}: not serialized",
@@ -219,7 +221,7 @@ def _store(
         if not folder.write(key, write_entry(key, program, seconds), _max_bytes.value):
             return
     except OSError as error:
-        _fail(
+        report_fault(
             f"{path}: {key.name} cannot be stored in the compilation cache: {error}. It runs, and "
             "the next process compiles it again.",
             f"{folder.path}: not written",
@@ -234,10 +236,17 @@ def _serialized(loaded: LoadedExecutable) -> bytes:
     return loaded.client.serialize_executable(loaded)
 
 
-def _fail(
+def report_fault(
     message: str, what: str, kind: type[Exception] = RuntimeError, cause: Exception | None = None
 ) -> None:
-    """Warn once of a fault of the folder or a file, or raise it as an error."""
+    """Warn once of a fault of the folder or a file, or raise it as an error.
+
+    Args:
+      message: the fault, and what is done instead.
+      what: the folder or file, of which one warning is given.
+      kind: the class of the error, if there is no ``cause``.
+      cause: the error that the fault was noticed by.
+    """
     if _raises.value:
         raise cause if cause is not None else kind(message)
     # A folder that cannot be written would warn in each compilation.

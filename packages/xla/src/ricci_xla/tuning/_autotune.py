@@ -11,6 +11,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ricci_xla.cache import usable_folder
 from ricci_xla.calls import jit
 from ricci_xla.devices import local_devices
 from ricci_xla.devices._jaxlib import jaxlib_version
@@ -38,7 +39,8 @@ def autotune[**P, R](
     whose kernels move the fewest bytes between memories.
 
     Choices are stored in the folder of the compilation cache, if there is one, by the candidates'
-    lowered text, the device and the version of the runtime.
+    lowered text, the device and the version of the runtime. A file that cannot be used is a
+    warning, and the candidates are tried again.
 
     Args:
       fun: a function of arrays, and of the candidates' keyword arguments.
@@ -189,8 +191,8 @@ class Autotuned[**P, R]:
 
     def _path(self, candidates: Sequence["_Candidate"], kind: str) -> str | None:
         """The file of a choice in the compilation cache; ``None`` without one."""
-        folder = _cache_folder.value
-        if not folder:
+        folder = usable_folder() if _cache_folder.value else None
+        if folder is None:
             return None
         digest = hashlib.sha256(f"{kind}\n{jaxlib_version}\n".encode())
         for candidate in candidates:
@@ -199,7 +201,7 @@ class Autotuned[**P, R]:
             # timed again.
             digest.update(f"{sorted(candidate.options.items())}\n{text}\n".encode())
         name = f"{file_name(self._name)}-{digest.hexdigest()[:32]}.tuning"
-        return os.path.join(folder, name)
+        return os.path.join(folder.path, name)
 
 
 class _Candidate(ir.TupleRecord):

@@ -1,11 +1,13 @@
 """The record of a choice between candidates, and its file in the compilation cache."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from ricci_xla.files import FileKind, read_bytes, read_file, replace_file, write_file
+from ricci_xla.cache import report_fault
+from ricci_xla.files import FileError, FileKind, read_bytes, read_file, replace_file, write_file
 
 __all__ = ["Choice", "Trial"]
 
@@ -71,24 +73,34 @@ _KIND: FileKind[_Record] = FileKind("tuning", 1, _Record, "a choice between cand
 
 
 def read_choice(path: str, candidates: list[dict[str, Any]]) -> Choice | None:
-    """Read the choice between candidates from a file; ``None`` if there is none.
+    """Read the choice between candidates from a file.
 
-    Raises:
-      FileError: if the file is damaged.
+    It is ``None`` if there is no file; with a warning, if the file cannot be used.
     """
-    data = read_bytes(path)
-    if data is None:
+    try:
+        data = read_bytes(path)
+        if data is None:
+            return None
+        return _choice_of(read_file(_KIND, data, path), candidates, path)
+    except (FileError, OSError) as error:
+        report_fault(f"{error} The candidates are tried again.", path, cause=error)
         return None
+
+
+def _choice_of(record: _Record, candidates: list[dict[str, Any]], path: str) -> Choice:
     # A position is enough: the file's name has a digest of all candidates (``_path`` of
-    # ``_autotune``).
-    record = read_file(_KIND, data, path)
-    rows = zip(candidates, record.seconds, record.transfers, record.refusals, strict=True)
-    trials = tuple([Trial(*row) for row in rows])
+    # ``_autotune``). A file that was renamed may be a choice between others.
+    columns = record.seconds, record.transfers, record.refusals
+    if any(len(column) != len(candidates) for column in columns) or (
+        record.chosen not in range(len(candidates)) or record.refusals[record.chosen] is not None
+    ):
+        raise FileError(f"{path}: {_KIND.title} that are not these {len(candidates)}.")
+    trials = tuple([Trial(*row) for row in zip(candidates, *columns, strict=True)])
     return Choice(candidates[record.chosen], record.basis, trials, is_stored=True)
 
 
 def write_choice(path: str, choice: Choice) -> None:
-    """Write a choice to a file."""
+    """Write a choice to a file; warn if it cannot be written."""
     trials = choice.trials
     record = _Record(
         [t.options for t in trials].index(choice.options),
@@ -97,4 +109,11 @@ def write_choice(path: str, choice: Choice) -> None:
         [t.transfers for t in trials],
         [t.refusal for t in trials],
     )
-    replace_file(path, write_file(_KIND, record))
+    try:
+        replace_file(path, write_file(_KIND, record))
+    except OSError as error:
+        report_fault(
+            f"{path}: the choice cannot be stored: {error}. The next process makes it again.",
+            f"{os.path.dirname(path)}: not written",
+            cause=error,
+        )

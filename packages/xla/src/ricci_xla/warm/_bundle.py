@@ -24,7 +24,7 @@ from ricci_xla.devices import machine_of
 from ricci_xla.devices._jaxlib import jaxlib_version
 from ricci_xla.devices._listing import local_devices
 from ricci_xla.devices._native import NATIVE
-from ricci_xla.files import FileError, read_file, replace_file, write_file
+from ricci_xla.files import FileError, read_bytes, read_file, replace_file, write_file
 
 from ._dependencies import HARMLESS, ModuleRecord
 from ._fingerprint import fingerprint
@@ -112,13 +112,12 @@ def _ricci() -> Iterator[str]:
         # An installed package lists the digests of its files: one file is read instead of hundreds.
         # An editable installation does not, and is identified by sizes and times.
         about = [d for d in installed[parent] if d.startswith(f"{name}-") and d.endswith("-info")]
-        if about:
-            with open(os.path.join(parent, about[0], "RECORD"), encoding="utf-8") as file:
-                listed = file.read()
-            if f"{name}/__init__.py" in listed:
-                yield name + listed
-                continue
-        yield from _files(folder, name)
+        # Other installers than pip may leave out the list of files.
+        listed = read_bytes(os.path.join(parent, about[0], "RECORD")) if about else None
+        if listed is not None and f"{name}/__init__.py".encode() in listed:
+            yield name + listed.decode("utf-8", "replace")
+        else:
+            yield from _files(folder, name)
 
 
 def _files(folder: str, name: str) -> Iterator[str]:

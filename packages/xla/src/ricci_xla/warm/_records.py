@@ -253,11 +253,12 @@ def decode_program(
       in_tree: the structure of the call's arguments.
 
     Raises:
-      FileError: if this process lacks one of its devices or classes.
+      FileError: if this process lacks one of its devices or classes, or the record is inconsistent.
     """
     own_devices = _devices(record, devices)
     prepare_kernels(record.kernels, own_devices[0].platform)
     out_tree = files.decode_tree(record.out_tree, _ResultNodes(in_tree))
+    _check_counts(record, out_tree)
     executable = Executable(
         loaded,
         [files.decode_type(r) for r in record.in_types],
@@ -275,9 +276,17 @@ def decode_program(
     return CompiledProgram(program, executable)
 
 
+def _check_counts(record: ProgramRecord, out_tree: PyTreeDef) -> None:
+    """Refuse a record whose lists of arguments or of results differ in length."""
+    arguments = {len(x) for x in (record.in_types, record.in_shardings, record.kept_args)}
+    results = {len(record.out_types), len(record.out_shardings), out_tree.num_leaves}
+    if len(arguments) > 1 or len(results) > 1:
+        raise files.FileError("its record has different numbers of arguments or of results")
+
+
 def _devices(record: ProgramRecord, devices: Sequence[Device]) -> list[Device]:
     by_id = {device.id: device for device in devices}
-    if any(number not in by_id for number in record.devices):
+    if not record.devices or any(number not in by_id for number in record.devices):
         raise files.FileError(
             f"it runs on the devices {record.devices}, which are not all available"
         )
