@@ -12,7 +12,8 @@ from ricci_ir import Array, DTypeLike, Jaxpr, Primitive
 from ricci_lax import shapes
 from ricci_lax.control_flow import cond_p, scan_p, while_p
 from ricci_lax.custom._jvp import custom_jvp, custom_jvp_call_p
-from ricci_lax.custom._vjp import custom_vjp, custom_vjp_call_p
+from ricci_lax.custom._vjp import custom_vjp
+from ricci_lax.custom._vjp_primitives import custom_vjp_call_p
 from ricci_lax.custom._vmap import custom_vmap_p
 from ricci_lax.derivatives._checkpoint import remat_p
 from ricci_lax.elementwise import bitwise_or, convert_element_type, gt, lt

@@ -11,6 +11,7 @@ if _typing.TYPE_CHECKING:
     from ._jvp import *
     from ._linear_call import *
     from ._vjp import *
+    from ._vjp_primitives import *
     from ._vjp_rules import *
     from ._vmap import *
 else:

@@ -16,7 +16,7 @@ from ricci_lax.checkpoint_policies import (
 )
 from ricci_lax.control_flow._bodies import leaf_avals, trace_body
 from ricci_lax.control_flow._remat_policy import remat_plan
-from ricci_lax.custom._vjp import custom_vjp_call_p, with_values_of_functions
+from ricci_lax.custom._vjp_primitives import custom_vjp_call_p, with_values_of_functions
 from ricci_lax.derivatives._recomputation_rules import with_recomputations
 from ricci_lax.effects._tokens import io_effects
 from ricci_lax.staged_calls._staged_call import inlined
