@@ -3,6 +3,7 @@
 from ._array import *
 from ._array_impl import *
 from ._assembly import *
+from ._device_put import *
 from ._interchange import *
 from ._layout import *
 from ._placement import *

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ricci_ir import debug_key_reuse, get_aval, mark_used_keys, no_execution
+from ricci_xla.arrays._device_put import block_until_ready
 from ricci_xla.arrays._donation import name_deleted
 from ricci_xla.arrays._layout import has_layout, layout_of
-from ricci_xla.arrays._placement import block_until_ready
 from ricci_xla.tracing._program import Program
 
 from ._dispatch import FastPath, fast_path, shard_args
