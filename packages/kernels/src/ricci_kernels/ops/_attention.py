@@ -9,15 +9,8 @@ import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 
-from ._attention_kernels import (
-    OnlineSoftmax,
-    Operands,
-    Settings,
-    backward_bias,
-    backward_keys,
-    backward_queries,
-    forward,
-)
+from ._attention_gradients import backward_bias, backward_keys, backward_queries
+from ._attention_kernels import OnlineSoftmax, Operands, Settings, forward
 from ._matmul import accumulator
 from ._targets import on_device, varying_alike
 

@@ -1,10 +1,7 @@
-"""The kernels of attention: the forward pass, and the gradients.
+"""The forward kernel of attention, and what the kernels of the gradients share with it.
 
-The forward pass folds the blocks of keys with a running maximum and a running sum (Milakov and
-Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022).
-The gradients compute the weights again from the logarithm of the sums (Dao, "FlashAttention-2",
-2023): one kernel folds keys, for the queries; one folds queries, for keys and values; and one
-folds examples and heads, for a bias that they share.
+It folds the blocks of keys with a running maximum and a running sum (Milakov and Gimelshein,
+"Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022).
 """
 
 from collections.abc import Callable, Sequence
@@ -65,8 +62,9 @@ class Operands(ir.TupleRecord):
 
 
 # From a place to the example, the head, and the numbers of the blocks of queries and keys.
-type _Locate = Callable[[Place], tuple[Number, Number, Number, Number]]
-_FOLDED_KEYS, _FOLDED_QUERIES, _FOLDED_HEADS = range(3)
+type Locate = Callable[[Place], tuple[Number, Number, Number, Number]]
+# What a kernel folds.
+FOLDED_KEYS, FOLDED_QUERIES, FOLDED_HEADS = range(3)
 
 
 class OnlineSoftmax:
@@ -119,7 +117,7 @@ class OnlineSoftmax:
         return total / weight_sum, jnp.where(is_empty, jnp.full_like(sums, self.lowest), sums)
 
 
-class _Problem:
+class Problem:
     """The sizes of attention on a device, and what its kernels share."""
 
     def __init__(self, settings: Settings, target: Target, operands: Operands, backward: bool):
@@ -176,10 +174,10 @@ class _Problem:
 
     # Blocks
 
-    def inputs(self, locate: _Locate, folded: int) -> tuple[list[Any], list[Blocks]]:
+    def inputs(self, locate: Locate, folded: int) -> tuple[list[Any], list[Blocks]]:
         """The operands that are there, and their blocks."""
         ops = self.operands
-        by_row, by_column = folded != _FOLDED_KEYS, folded != _FOLDED_QUERIES
+        by_row, by_column = folded != FOLDED_KEYS, folded != FOLDED_QUERIES
 
         def full(array: ir.Array) -> Blocks:
             ones = [size == 1 for size in array.shape]
@@ -188,7 +186,7 @@ class _Problem:
             ]
             pick = lambda at: [0 if one else i for one, i in zip(ones, locate(at), strict=True)]
             # The steps change the block of keys; or that of queries, and the head in its group.
-            changed = {_FOLDED_KEYS: (3,), _FOLDED_QUERIES: (1, 2), _FOLDED_HEADS: (0, 1, 2, 3)}
+            changed = {FOLDED_KEYS: (3,), FOLDED_QUERIES: (1, 2), FOLDED_HEADS: (0, 1, 2, 3)}
             # A bias with one row for all is a block that does not change with the steps.
             is_folded = any(not ones[d] for d in changed[folded])
             return Blocks((None, None, *sizes), pick, is_folded)
@@ -207,7 +205,7 @@ class _Problem:
         present = [(x, b) for x, b in zip(ops, blocks, strict=True) if x is not None]
         return [x for x, _ in present], [b for _, b in present]  # pyright: ignore
 
-    def query_blocks(self, locate: _Locate, width: int, is_folded: bool) -> Blocks:
+    def query_blocks(self, locate: Locate, width: int, is_folded: bool) -> Blocks:
         """The blocks of an array with a row for each query."""
 
         def index(at: Place) -> tuple[Number, ...]:
@@ -216,7 +214,7 @@ class _Problem:
 
         return Blocks((None, None, self.rows, width), index, is_folded)
 
-    def key_blocks(self, locate: _Locate, width: int, is_folded: bool) -> Blocks:
+    def key_blocks(self, locate: Locate, width: int, is_folded: bool) -> Blocks:
         """The blocks of an array with a row for each key."""
 
         def index(at: Place) -> tuple[Number, ...]:
@@ -237,7 +235,7 @@ class _Problem:
             preferred_element_type=self.wide,
         )
 
-    def logits(self, locate: _Locate, at: Place, values: Sequence[ir.Array]) -> tuple[Any, Any]:
+    def logits(self, locate: Locate, at: Place, values: Sequence[ir.Array]) -> tuple[Any, Any]:
         """The masked logits of a block, and the derivative of the soft cap (or ``None``)."""
         ops = self.operands
         remaining = list(values[3:])
@@ -261,7 +259,7 @@ class _Problem:
             logits = jnp.where(part, logits, self.softmax.lowest)
         return logits, slope
 
-    def allowed(self, locate: _Locate, at: Place, shape: tuple[int, ...]) -> list[ir.Array]:
+    def allowed(self, locate: Locate, at: Place, shape: tuple[int, ...]) -> list[ir.Array]:
         """Masks by position: of keys past the end, and of those that are too far away."""
         # Rows past the last query need no mask: the forward pass does not write them, and in the
         # gradients their cotangents are zeros, so that they add nothing to those of keys and
@@ -280,7 +278,7 @@ class _Problem:
         return parts
 
     def weights(
-        self, locate: _Locate, at: Place, values: Sequence[ir.Array], sums: ir.Array
+        self, locate: Locate, at: Place, values: Sequence[ir.Array], sums: ir.Array
     ) -> tuple[ir.Array, ir.Array | None]:
         """The weights of a block, and the derivative of the soft cap."""
         logits, slope = self.logits(locate, at, values)
@@ -322,9 +320,9 @@ def _bounds(
 
 def forward(settings: Settings, target: Target, operands: Operands) -> tuple[ir.Array, ir.Array]:
     """Return the attended values, and the logarithms of the sums of the exponentials of logits."""
-    p = _Problem(settings, target, operands, False)
+    p = Problem(settings, target, operands, False)
     locate = lambda at: (*at.position, at.step)
-    inputs, blocks = p.inputs(locate, _FOLDED_KEYS)
+    inputs, blocks = p.inputs(locate, FOLDED_KEYS)
 
     def step(at: Place, carry: Sequence[ir.Array], *values: ir.Array) -> Sequence[ir.Array]:
         logits, _ = p.logits(locate, at, values)
@@ -354,149 +352,3 @@ def forward(settings: Settings, target: Target, operands: Operands) -> tuple[ir.
     )
     out, sums = fold(target, spec, inputs)
     return out, sums
-
-
-def _d_logits(
-    p: _Problem, locate: _Locate, at: Place, values: Sequence[ir.Array]
-) -> tuple[ir.Array, ir.Array, ir.Array, ir.Array]:
-    """The weights, the cotangents of the biased logits and of the products, of a block.
-
-    The last three of ``values`` are the output's cotangent, the ``logsumexp`` of the logits, and
-    what the normalization subtracts from the cotangents of weights (``deltas`` of ``_backward`` in
-    ``_attention``). The output's cotangent is the fourth result.
-    """
-    *operands, d_out, sums, deltas = values
-    weights, slope = p.weights(locate, at, operands, sums)
-    d_weights = p.dot(d_out, operands[2], 1, 1)
-    d_logits = weights * (d_weights - deltas)
-    d_products = d_logits if slope is None else d_logits * slope
-    return weights, d_logits, d_products * p.settings.scale, d_out
-
-
-def backward_queries(
-    settings: Settings, target: Target, operands: Operands, *cotangents: ir.Array
-) -> ir.Array:
-    """Return the cotangent of the queries."""
-    p = _Problem(settings, target, operands, True)
-    locate = lambda at: (*at.position, at.step)
-    inputs, blocks = p.inputs(locate, _FOLDED_KEYS)
-    column = p.query_blocks(locate, 1, False)
-
-    def step(at: Place, carry: Sequence[ir.Array], *values: ir.Array) -> Sequence[ir.Array]:
-        _, _, d_products, _ = _d_logits(p, locate, at, values)
-        return [carry[0] + p.dot(d_products.astype(values[1].dtype), values[1], 1, 0)]
-
-    like = operands.query
-    spec = Fold(
-        name="flash_attention_backward_queries",
-        grid=(p.batch, p.heads, p.row_count),
-        length=p.column_count,
-        blocks=[*blocks, p.query_blocks(locate, p.value_width, False), column, column],
-        outputs=[
-            (ir.ShapeDtypeStruct(like.shape, like.dtype), p.query_blocks(locate, p.width, False))
-        ],
-        carry=[Carry((p.rows, p.width), p.wide)],
-        step=step,
-        finish=lambda _, carry: carry,
-        bounds=(lambda at: p.key_bounds(at.position[2])) if p.is_local else None,
-        num_warps=p.warps(),
-        num_stages=2,
-        cost=p.cost(3),
-    )
-    return fold(target, spec, [*inputs, *cotangents])[0]
-
-
-def backward_keys(
-    settings: Settings, target: Target, operands: Operands, *cotangents: ir.Array
-) -> tuple[ir.Array, ir.Array]:
-    """Return the cotangents of keys and values: sums over the queries of all heads of a group."""
-    p = _Problem(settings, target, operands, True)
-
-    def locate(at: Place) -> tuple[Number, Number, Number, Number]:
-        example, head, column = at.position
-        # The heads of a group are the fast part of a step's number, so that the steps of some
-        # blocks of queries are consecutive, and bounds of blocks are bounds of steps.
-        row, member = divided(at.step, p.group), remainder(at.step, p.group)
-        return example, head * p.group + member, row, column
-
-    inputs, blocks = p.inputs(locate, _FOLDED_QUERIES)
-    column = p.query_blocks(locate, 1, True)
-
-    def step(at: Place, carry: Sequence[ir.Array], *values: ir.Array) -> Sequence[ir.Array]:
-        weights, _, d_products, d_rows = _d_logits(p, locate, at, values)
-        query = values[0]
-        return [
-            carry[0] + p.dot(d_products.astype(query.dtype), query, 0, 0),
-            carry[1] + p.dot(weights.astype(d_rows.dtype), d_rows, 0, 0),
-        ]
-
-    def bounds(at: Place) -> tuple[Number, Number]:
-        low, high = p.query_bounds(at.position[2])
-        return low * p.group, high * p.group
-
-    def output(array: ir.Array, width: int) -> tuple[Any, Blocks]:
-        index = lambda at: (*at.position, 0)
-        blocks = Blocks((None, None, p.columns, width), index)
-        return ir.ShapeDtypeStruct(array.shape, array.dtype), blocks
-
-    spec = Fold(
-        name="flash_attention_backward_keys",
-        grid=(p.batch, p.key_heads, p.column_count),
-        length=p.row_count * p.group,
-        blocks=[*blocks, p.query_blocks(locate, p.value_width, True), column, column],
-        outputs=[output(operands.key, p.width), output(operands.value, p.value_width)],
-        carry=[Carry((p.columns, p.width), p.wide), Carry((p.columns, p.value_width), p.wide)],
-        step=step,
-        finish=lambda _, carry: carry,
-        bounds=bounds if p.is_local else None,
-        num_warps=p.warps(),
-        num_stages=2,
-        cost=p.cost(4),
-    )
-    d_key, d_value = fold(target, spec, [*inputs, *cotangents])
-    return d_key, d_value
-
-
-def backward_bias(
-    settings: Settings, target: Target, operands: Operands, *cotangents: ir.Array
-) -> ir.Array:
-    """Return the cotangent of the bias: sums over the examples and heads that share it."""
-    p = _Problem(settings, target, operands, True)
-    bias = operands.bias
-    examples, heads = bias.shape[:2]
-    repeated = p.heads // heads
-
-    def locate(at: Place) -> tuple[Number, Number, Number, Number]:
-        example, head, row, column = at.position
-        # Where the examples share a bias, the step is a number of one, and else the position in the
-        # grid; likewise for heads.
-        other = divided(at.step, repeated), remainder(at.step, repeated)
-        example = other[0] if examples == 1 else example
-        return example, other[1] if heads == 1 else head, row, column
-
-    inputs, blocks = p.inputs(locate, _FOLDED_HEADS)
-    column = p.query_blocks(locate, 1, True)
-
-    def step(at: Place, carry: Sequence[ir.Array], *values: ir.Array) -> Sequence[ir.Array]:
-        return [carry[0] + _d_logits(p, locate, at, values)[1]]
-
-    shape = (examples, heads, p.t, p.s)
-    whole = Blocks((None, None, p.rows, p.columns), lambda at: at.position)
-    spec = Fold(
-        name="flash_attention_backward_bias",
-        grid=(examples, heads, p.row_count, p.column_count),
-        length=p.batch // examples * repeated,
-        blocks=[*blocks, p.query_blocks(locate, p.value_width, True), column, column],
-        outputs=[(ir.ShapeDtypeStruct(shape, p.wide), whole)],
-        carry=[Carry((p.rows, p.columns), p.wide)],
-        step=step,
-        finish=lambda _, carry: carry,
-        num_warps=p.warps(),
-        num_stages=2,
-        cost=p.cost(2),
-    )
-    (result,) = fold(target, spec, [*inputs, *cotangents])
-    # Queries or keys that share a bias are within a block: the kernel writes the cotangent of each,
-    # and their sum is taken afterwards.
-    shared = tuple([d for d in (2, 3) if bias.shape[d] != shape[d]])
-    return jnp.sum(result, shared, keepdims=True).astype(bias.dtype)
