@@ -6,9 +6,9 @@ from typing import Any
 
 import ricci_ir as ir
 from ricci_autodiff import SymbolicZero, Zero, instantiate, jvp_flat, tangent_aval
-from ricci_lax.custom._call import runs_at_once
 from ricci_lax.custom._jvp import custom_jvp
 from ricci_lax.custom._linear_call import leaf_types, run_with_maps, tangent_map_p
+from ricci_lax.custom._shared_rules import runs_at_once
 from ricci_lax.elementwise._conversion import converted
 from ricci_lax.elementwise._linear import neg
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten

@@ -7,8 +7,8 @@ from typing import Any
 import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import batch_jaxpr, batched_at
-from ricci_lax.custom._call import bind_once
 from ricci_lax.custom._linear_call import instantiated_like, leaf_types
+from ricci_lax.custom._shared_rules import bind_once
 from ricci_lax.elementwise._linear import neg
 from ricci_lax.rules._checkify import checks_nan
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten

@@ -13,7 +13,8 @@ from ricci_lax.structure._names import KeptName, name_p, substitute_p
 from ricci_pytree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 
 from ._backward_logs import collect, is_collecting, run_with_logs
-from ._call import BatchedEagerCall, rule_pair
+from ._eager_call import BatchedEagerCall
+from ._shared_rules import rule_pair
 
 
 def joint_batch(

@@ -10,24 +10,20 @@ import ricci_ir as ir
 from ricci_lax.structure import as_typed, stop_gradient
 from ricci_pytree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 
-from ._call import (
-    BatchedEagerCall,
-    Call,
-    CustomFunction,
-    EagerCall,
+from ._call import Call, CustomFunction, same_calls
+from ._derived_rules import BatchedRule, LiveRule, joint_batch
+from ._eager_call import BatchedEagerCall, EagerCall, define_eager
+from ._shared_rules import (
     array_operand,
     call_rule,
     check_unwritten,
-    define_eager,
     discharge_custom,
     is_ours,
     is_replayed,
     lower_inline,
-    same_calls,
     split_inline,
     transpose_inline,
 )
-from ._derived_rules import BatchedRule, LiveRule, joint_batch
 
 __all__ = ["custom_jvp", "custom_jvp_call_p"]
 

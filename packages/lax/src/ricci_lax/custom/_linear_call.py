@@ -9,7 +9,7 @@ from ricci_batching import Axis, batch_jaxpr, batched_at
 from ricci_lax.structure._broadcasting import zeros_of
 from ricci_pytree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
-from ._call import bind_once, lower_inline
+from ._shared_rules import bind_once, lower_inline
 
 __all__ = ["linear_call", "linear_call_p", "tangent_map_p"]
 

@@ -8,8 +8,10 @@ from ricci_ir import PyTree, Tracer, UnexpectedTracerError, api_boundary, check_
 from ricci_pytree import tree_leaves
 
 from ._backward_logs import without_logs
-from ._call import Call, CustomFunction, EagerCall, is_ours
+from ._call import Call, CustomFunction
 from ._derived_rules import recomputable
+from ._eager_call import EagerCall
+from ._shared_rules import is_ours
 from ._vjp_primitives import custom_vjp_call_p, custom_vjp_open_p
 from ._vjp_rules import Rules
 

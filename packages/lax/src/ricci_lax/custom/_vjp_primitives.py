@@ -14,15 +14,9 @@ from ricci_ir import JaxprEqn
 from ricci_stablehlo import Lowering, Value
 
 from ._backward_logs import Tapped, around, log_rules, run_with_logs, tap_rule, tapped_jaxpr
-from ._call import (
-    BatchedEagerCall,
-    array_operand,
-    define_eager,
-    discharge_custom,
-    is_replayed,
-    lower_inline,
-)
 from ._derived_rules import BatchedRules, LiveRules, RecomputedRules, joint_batch
+from ._eager_call import BatchedEagerCall, define_eager
+from ._shared_rules import array_operand, discharge_custom, is_replayed, lower_inline
 from ._vjp_rules import VJPFunction
 
 __all__ = ["custom_vjp_call_p", "custom_vjp_tangent_p"]

@@ -16,7 +16,9 @@ from ricci_pytree import (
 
 from ._accumulators import accumulator
 from ._backward_logs import without_logs
-from ._call import Call, EagerCall, array_operand, call_rule, check_unwritten, rule_pair, same_calls
+from ._call import Call, same_calls
+from ._eager_call import EagerCall
+from ._shared_rules import array_operand, call_rule, check_unwritten, rule_pair
 
 __all__ = ["CustomVJPPrimal", "custom_vjp_primal_tree_values", "zero_from_primal"]
 

@@ -10,7 +10,8 @@ from ricci_batching import Axis, add_dim, move_dim
 from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_pytree import PyTreeDef, tree_flatten, tree_structure, tree_unflatten, treedef_tuple
 
-from ._call import Call, CustomFunction, lower_inline
+from ._call import Call, CustomFunction
+from ._shared_rules import lower_inline
 
 __all__ = ["custom_vmap", "custom_vmap_p"]
 
