@@ -26,7 +26,7 @@ from ricci_parallel.processes import _initialize
 from ricci_stablehlo import lower_jaxpr
 from ricci_xla import Mesh, compile_options
 from ricci_xla.cache import reset_cache, use_xla_caches
-from ricci_xla.devices import _client
+from ricci_xla.devices import _client, _cpu_client
 from ricci_xla.devices._jaxlib import runtime, xla_client
 
 
@@ -305,7 +305,7 @@ def told_to_cpu(argument: str) -> Callable[[Tools], Any]:
         given = {}
         with tools.monkeypatch.context() as patch:
             patch.setattr(xla_client, "make_cpu_client", lambda **kwargs: given.update(kwargs))
-            _client._make_cpu_client({})
+            _cpu_client.make_cpu_client({})
         return given[argument]
 
     return observe
@@ -332,7 +332,7 @@ def chosen_collectives(tools: Tools) -> str:
             "make_mpi_collectives",
             lambda: made.append("mpi") or type("Mpi", (), {"Init": lambda self: None})(),
         )
-        _client._cpu_cluster({"client": object(), "process_id": 0, "num_processes": 1})
+        _cpu_client.cpu_cluster({"client": object(), "process_id": 0, "num_processes": 1})
     return made[0]
 
 

@@ -8,8 +8,9 @@ from typing import Any
 from ricci_ir import Cache, PyTree, ShapeDtypeStruct, api_boundary, extend_axes
 from ricci_pytree import tree_unflatten
 from ricci_stablehlo import lower_jaxpr
-from ricci_xla.devices._client import canonical_platform, get_backend, get_default_device
+from ricci_xla.devices._client import get_backend, get_default_device
 from ricci_xla.devices._jaxlib import hlo, runtime
+from ricci_xla.devices._platforms import canonical_platform
 from ricci_xla.tracing._arguments import donated_leaves, resolve_arguments, split_static
 from ricci_xla.tracing._program import Program, abstract_leaves, trace_program
 

@@ -9,7 +9,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_stablehlo import HostCallback, lower_jaxpr, parts_text
 from ricci_xla.arrays._layout import HOST_MEMORY, layout_text
-from ricci_xla.devices._client import canonical_platform
+from ricci_xla.devices._platforms import canonical_platform
 from ricci_xla.devices._topologies import is_described
 from ricci_xla.meshes import AbstractMesh, GSPMDSharding, Mesh, NamedSharding, Sharding
 from ricci_xla.meshes._encodings import shardy_text

@@ -8,5 +8,6 @@ from ._jaxlib_options import *
 from ._kernel_descriptors import *
 from ._listing import *
 from ._machine import *
+from ._platforms import *
 from ._runtime_types import *
 from ._topologies import *

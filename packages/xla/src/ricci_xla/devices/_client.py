@@ -11,20 +11,19 @@ from ricci_ir import UNSET, State, config, warn_user
 
 from . import _factories as factories
 from . import _plugins
-from ._jaxlib import cpu_sparse, lapack, runtime, xla_client
+from ._cpu_client import make_cpu_client
+from ._jaxlib import runtime
 from ._jaxlib_options import unguarded
+from ._platforms import ALIASES, PLATFORMS, is_available, not_installed, requested_platforms
 from ._registration import introduce_array_types
 from ._runtime_types import Client, Device
 
-__all__ = ["backend_xla_version", "backends", "backends_are_made", "canonical_platform"]
-__all__ += ["clear_backends", "default_device", "get_backend", "get_default_device"]
-__all__ += ["platform_alias", "register_backend_cache", "register_backend_factory"]
-__all__ += ["register_plugin", "set_distributed_client"]
+__all__ = ["backend_xla_version", "backends", "backends_are_made", "clear_backends"]
+__all__ += ["default_device", "get_backend", "get_default_device", "register_backend_cache"]
+__all__ += ["register_backend_factory", "register_plugin", "set_distributed_client"]
 
 default_device: State = config.state("jax_default_device")
 
-# Names of platforms that users may write, and the platforms that each selects.
-_ALIASES = {"gpu": ("cuda", "rocm"), "cuda": ("cuda",), "rocm": ("rocm",)}
 # The options that clients are created with, and whether setting one afterwards is an error (else it
 # is a warning).
 _CLIENT_OPTIONS = {
@@ -39,14 +38,13 @@ _CLIENT_OPTIONS = {
     "jax_pjrt_client_create_options": False,
 }
 _PLATFORM_OPTIONS = ("jax_platforms", "jax_platform_name")
-_PLATFORMS = ("cpu", "tpu", *_ALIASES)
 
 
 def _check_default_device(value: object, local: bool) -> None:
-    if isinstance(value, str) and value not in _PLATFORMS and value not in _plugins.find_plugins():
+    if isinstance(value, str) and value not in PLATFORMS and value not in _plugins.find_plugins():
         raise ValueError(
             f"option jax_default_device takes a device such as devices()[0], or the name of a "
-            f"platform, which is one of {', '.join((*_PLATFORMS, *_plugins.find_plugins()))}; "
+            f"platform, which is one of {', '.join((*PLATFORMS, *_plugins.find_plugins()))}; "
             f"got {value!r}"
         )
 
@@ -88,8 +86,8 @@ class _Clients:
         """Create the clients of the platforms that the options select, by default of all."""
         self.failed.clear()
         plugins = _plugins.find_plugins()
-        requested = _requested_platforms()
-        if requested is None or not all(_is_available(name, plugins) for name in requested):
+        requested = requested_platforms()
+        if requested is None or not all(is_available(name, plugins) for name in requested):
             _plugins.plugin_modules.initialize(_PLUGIN_FUNCTIONS)
         if requested is None:
             for message in _plugins.plugin_modules.failed.values():
@@ -116,13 +114,13 @@ class _Clients:
                     stacklevel=2,
                 )
             # Last, so that an accelerator is the default platform, and the CPU is always there.
-            clients["cpu"] = _make_cpu_client(self.distributed)
+            clients["cpu"] = make_cpu_client(self.distributed)
             return self.with_registered(clients) if factories.factories else clients
         clients = {}
         for name in requested:
-            for platform in _ALIASES.get(name, (name,)):
+            for platform in ALIASES.get(name, (name,)):
                 if platform == "cpu":
-                    clients[platform] = _make_cpu_client(self.distributed)
+                    clients[platform] = make_cpu_client(self.distributed)
                 elif platform in factories.factories:
                     clients[platform] = self.make_requested(
                         platform, factories.factories[platform].make
@@ -131,8 +129,8 @@ class _Clients:
                     plugin = plugins[platform]
                     make = partial(_plugins.make_plugin_client, plugin, self.distributed)
                     clients[platform] = self.make_requested(platform, make)
-            if not any(platform in clients for platform in _ALIASES.get(name, (name,))):
-                raise RuntimeError(_not_installed(name, plugins))
+            if not any(platform in clients for platform in ALIASES.get(name, (name,))):
+                raise RuntimeError(not_installed(name, plugins))
         return clients
 
     def with_registered(self, clients: dict[str, Client]) -> dict[str, Client]:
@@ -206,7 +204,7 @@ def _is_default_platform(requested: list[str] | None) -> bool:
     """Whether the first requested platform is the default platform of the existing clients."""
     # Setting the platforms again to what is in use changes nothing, and needs no warning.
     default = next(iter(_clients.by_platform or ()), None)
-    return bool(requested) and default in _ALIASES.get(requested[0], (requested[0],))
+    return bool(requested) and default in ALIASES.get(requested[0], (requested[0],))
 
 
 def _warn_if_set_late(name: str, strict: bool) -> None:
@@ -220,7 +218,7 @@ def _warn_if_set_late(name: str, strict: bool) -> None:
     def check(value: object, local: bool) -> None:
         if _clients.by_platform is None or value is UNSET or value == _clients.options.get(name):
             return
-        if name in _PLATFORM_OPTIONS and _is_default_platform(_requested_platforms()):
+        if name in _PLATFORM_OPTIONS and _is_default_platform(requested_platforms()):
             return
         message = (
             f"the option {name}={value!r} comes too late: the devices were made with "
@@ -236,88 +234,6 @@ def _warn_if_set_late(name: str, strict: bool) -> None:
 
 for _name, _strict in _CLIENT_OPTIONS.items():
     _warn_if_set_late(_name, _strict)
-
-
-def _requested_platforms() -> list[str] | None:
-    text = config.jax_platforms or config.jax_platform_name
-    if not text:
-        return None
-    return [name for name in (part.strip().lower() for part in text.split(",")) if name]
-
-
-def _is_available(name: str, plugins: dict[str, _plugins.Plugin]) -> bool:
-    """Whether a platform needs no module of a plugin."""
-    names = _ALIASES.get(name, (name,))
-    return any(platform in ("cpu", *plugins, *factories.factories) for platform in names)
-
-
-def _not_installed(name: str, plugins: dict[str, _plugins.Plugin]) -> str:
-    package = {"tpu": "libtpu, with ricci[tpu]"}.get(
-        name, "the packages jax-cuda13-pjrt and jax-cuda13-plugin, with ricci[cuda]"
-    )
-    platform = "TPU" if name == "tpu" else "CUDA"
-    return "\n".join(
-        [
-            f"jax_platforms={config.jax_platforms!r} asks for the platform {name!r}, which is not "
-            "installed.",
-            f"Installed: {', '.join(['cpu', *plugins, *factories.factories])}. A {platform} "
-            f"platform comes with {package}.",
-            *_plugins.plugin_modules.failed.values(),
-        ]
-    )
-
-
-def register_cpu_kernels() -> None:
-    """Register the CPU's custom-call kernels, such as LAPACK's, with XLA."""
-    for module in (lapack, cpu_sparse):
-        for platform, targets in module.registrations().items():
-            for name, target, version in targets:
-                xla_client.register_custom_call_target(
-                    name, target, platform=platform, api_version=version
-                )
-    # On batches that are sharded over devices, each device calls the kernel on its shard.
-    for name in lapack.batch_partitionable_targets():
-        xla_client.register_custom_call_as_batch_partitionable(name)
-
-
-def _make_cpu_client(distributed: dict[str, Any]) -> Client:
-    register_cpu_kernels()
-    count = config.jax_num_cpu_devices or -1
-    devices = count if count > 0 else None
-    with factories.enough_threads(devices):
-        return xla_client.make_cpu_client(
-            asynchronous=config.jax_cpu_enable_async_dispatch,
-            num_devices=devices,
-            get_local_topology_timeout_minutes=config.jax_cpu_get_local_topology_timeout_minutes,
-            get_global_topology_timeout_minutes=config.jax_cpu_get_global_topology_timeout_minutes,
-            **_cpu_cluster(distributed),
-        )
-
-
-def _cpu_cluster(distributed: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by which a CPU client joins a cluster of processes, if there is one."""
-    client = distributed.get("client")
-    if client is None:
-        return {}
-    cluster = {
-        "distributed_client": client,
-        "node_id": distributed["process_id"],
-        "num_nodes": distributed["num_processes"],
-    }
-    match config.jax_cpu_collectives_implementation:
-        case "gloo":
-            collectives = runtime.make_gloo_tcp_collectives(distributed_client=client)
-        case "mpi":
-            collectives = runtime.make_mpi_collectives()
-            collectives.Init()
-        case "megascale":
-            raise RuntimeError(
-                "jax_cpu_collectives_implementation='megascale' is not supported; use 'gloo' or "
-                "'mpi'."
-            )
-        case _:
-            return cluster
-    return {**cluster, "collectives": collectives}
 
 
 def set_distributed_client(
@@ -525,30 +441,17 @@ def get_backend(platform: str | Client | None = None) -> Client:
     clients = _clients.all()
     if platform is None:
         return next(iter(clients.values()))
-    for name in _ALIASES.get(platform, (platform,)):
+    for name in ALIASES.get(platform, (platform,)):
         if name in clients:
             return clients[name]
     reasons = [
         f"\n{name} is installed but could not be started: {_clients.failed[name]}"
-        for name in _ALIASES.get(platform, (platform,))
+        for name in ALIASES.get(platform, (platform,))
         if name in _clients.failed
     ]
     raise RuntimeError(
         f"no backend named {platform!r}; there are {', '.join(clients)}.{''.join(reasons)}"
     )
-
-
-def platform_alias(platform: str) -> str:
-    """The name of a platform for users: ``"gpu"`` for CUDA and ROCm, else unchanged."""
-    return "gpu" if platform in _ALIASES else platform
-
-
-def canonical_platform(device: Device) -> str:
-    """The platform of a device for lowering rules: ``"cuda"`` or ``"rocm"`` for GPUs."""
-    if device.platform != "gpu":
-        return device.platform
-    # jaxlib calls both "gpu"; the version's text tells them apart.
-    return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
 
 
 def get_default_device() -> Device:

@@ -4,7 +4,8 @@ import copyreg
 
 from ricci_ir import Array
 
-from ._client import get_backend, platform_alias
+from ._client import get_backend
+from ._platforms import platform_alias
 from ._runtime_types import Client, Device
 
 __all__ = ["default_backend", "device_count", "devices", "host_count", "host_id", "host_ids"]

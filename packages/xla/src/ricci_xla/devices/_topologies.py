@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, final
 
-from ._client import register_cpu_kernels
+from ._cpu_client import register_cpu_kernels
 from ._jaxlib import jaxlib_version, runtime, xla_client
 from ._listing import devices as attached_devices
 from ._plugins import (
