@@ -14,7 +14,7 @@ from ricci_ir import no_effects
 from ricci_pytree import PyTreeDef
 from ricci_xla import files
 from ricci_xla.arrays import ArrayImpl, array_from_host
-from ricci_xla.calls._stages import Compiled
+from ricci_xla.calls._compiled import Compiled
 from ricci_xla.compile import Executable, compile_options
 from ricci_xla.compile._call import CompiledProgram
 from ricci_xla.compile._place import Options
