@@ -1,16 +1,13 @@
 """Profiles of the host and of devices, for XProf, TensorBoard and Perfetto.
 
-jaxlib records the profiles. This module starts and stops its sessions, one at a time, and names
-steps and blocks of a program in them.
+jaxlib records the profiles. This module starts and stops its sessions, one at a time.
 """
 
 import gzip
-import json
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Self
 
@@ -20,82 +17,16 @@ from jaxlib._profile_data import ProfileEvent as ProfileEvent
 from jaxlib._profile_data import ProfileLine as ProfileLine
 from jaxlib._profile_data import ProfilePlane as ProfilePlane
 
-from ricci_ir import looks_like
 from ricci_xla.tracing._compile_log import profiling
 
+from ._perfetto import write_for_perfetto
 from ._profiler_types import ProfileOptions as ProfileOptions
-from ._profiler_types import ProfilerServer, ProfilerSession, TraceMe
+from ._profiler_types import ProfilerServer, ProfilerSession
+from ._trace_annotations import StepTraceAnnotation as StepTraceAnnotation
+from ._trace_annotations import TraceAnnotation as TraceAnnotation
+from ._trace_annotations import annotate_function as annotate_function
 from .devices._client import get_backend
 from .devices._plugins import find_plugins, likely_plugins
-
-# The port that Perfetto's page may read from.
-_PERFETTO_PORT = 9001
-
-
-class TraceAnnotation(TraceMe):
-    """Names a ``with`` block of this thread in profiles.
-
-    Args:
-      name: the name.
-      kwargs: further facts to show.
-
-    Example:
-      >>> from ricci import profiler
-      >>> with profiler.TraceAnnotation("load", file="a.npy"):
-      ...     pass
-    """
-
-
-class StepTraceAnnotation(TraceAnnotation):
-    """Marks a ``with`` block as a step, such as one of training, by which profiles are grouped.
-
-    Args:
-      name: the step's name.
-      kwargs: further facts; ``step_num`` numbers the step.
-
-    Example:
-      >>> import ricci
-      >>> import ricci.numpy as jnp
-      >>> x = jnp.ones(3)
-      >>> for step in range(2):
-      ...     with ricci.profiler.StepTraceAnnotation("train", step_num=step):
-      ...         x = 2 * x
-    """
-
-    def __init__(self, name: str, **kwargs: object):
-        # XProf groups the events of all threads by such root events.
-        super().__init__(name, _r=1, **kwargs)
-
-
-def annotate_function[**P, R](
-    func: Callable[P, R], name: str | None = None, **decorator_kwargs: object
-) -> Callable[P, R]:
-    """Wrap a function so that profiles show its calls by a name.
-
-    Args:
-      func: the function.
-      name: the name to show, by default its qualified name.
-      decorator_kwargs: further facts to show.
-
-    Returns:
-      A function of the same arguments and results.
-
-    Example:
-      >>> import ricci
-      >>> @ricci.profiler.annotate_function
-      ... def load(path):
-      ...     return path
-      >>> load("data")
-      'data'
-    """
-    shown = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
-
-    @looks_like(func)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        with TraceAnnotation(shown, **decorator_kwargs):
-            return func(*args, **kwargs)
-
-    return call
 
 
 class _Running:
@@ -204,7 +135,7 @@ class ProfileSession:
         else:
             recorder, recorded = self._recorded
             recorder.export(recorded, folder)
-        _write_for_perfetto(folder, create_perfetto_link, create_perfetto_trace)
+        write_for_perfetto(folder, create_perfetto_link, create_perfetto_trace)
 
     def __enter__(self) -> Self:
         self.start()
@@ -258,7 +189,7 @@ def export_profile_data(
         )
     folder = os.fspath(log_dir)
     _export(profile_data, folder, session_id or "")
-    _write_for_perfetto(folder, create_perfetto_link, create_perfetto_trace)
+    write_for_perfetto(folder, create_perfetto_link, create_perfetto_trace)
 
 
 def _export(profile_data: ProfileData, folder: str, session_id: str) -> None:
@@ -269,13 +200,6 @@ def _export(profile_data: ProfileData, folder: str, session_id: str) -> None:
             "Pass the ProfileSession alone."
         )
     export(profile_data, folder, session_id)
-
-
-def _write_for_perfetto(folder: str, link: bool, file: bool) -> None:
-    if link or file:
-        written = _write_perfetto(Path(folder))
-        if link:
-            _offer(written)
 
 
 def start_trace(
@@ -379,46 +303,6 @@ def stop_trace() -> ProfileData:
     if session is None:
         raise RuntimeError("no profile is running: call start_trace(log_dir) first")
     return session.stop()
-
-
-def _offer(file: Path) -> None:
-    """Print a link to Perfetto's page, and serve the file until the page has read it."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            """Send the file."""
-            is_file = self.path == f"/{file.name}"
-            self.send_response(200 if is_file else 404)
-            # The page is of another origin, to which browsers show only what the server permits.
-            self.send_header("Access-Control-Allow-Origin", "*")
-            self.send_header("Content-Type", "application/gzip")
-            self.end_headers()
-            if is_file:
-                self.wfile.write(file.read_bytes())
-                done.set()
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Do not log requests."""
-
-    done = threading.Event()
-    with HTTPServer(("127.0.0.1", _PERFETTO_PORT), Handler) as server:
-        address = f"http://127.0.0.1:{_PERFETTO_PORT}/{file.name}"
-        print(f"Open URL in browser: https://ui.perfetto.dev/#!/?url={address}", flush=True)
-        while not done.is_set():
-            server.handle_request()
-
-
-def _write_perfetto(folder: Path) -> Path:
-    """Write the events of the newest profile to a file in Perfetto's format."""
-    # jaxlib names the folder by the time; several profiles may be in one ``log_dir``.
-    newest = max(folder.glob("plugins/profile/*/*.trace.json.gz"), key=os.path.getmtime)
-    with gzip.open(newest, "rt", encoding="utf-8") as file:
-        events = json.load(file)
-    written = newest.with_name("perfetto_trace.json.gz")
-    events["traceEvents"] = [e for e in events["traceEvents"] if e]
-    with gzip.open(written, "wt", encoding="utf-8") as file:
-        json.dump(events, file)
-    return written
 
 
 @contextmanager
