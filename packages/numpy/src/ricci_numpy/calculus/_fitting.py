@@ -8,6 +8,7 @@ import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, composite, finfo
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import concrete_values
+from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.indexing._where import where_step
 from ricci_numpy.linalg._decompositions import eigvals
 from ricci_numpy.linalg._products import matmul
@@ -105,13 +106,25 @@ def polyfit(
         )
     if rcond is None:
         rcond = size * float(finfo(promotion.inexact_dtype(promotion.dtype_of(x))[0]).eps)
-    return _polyfit(x, y, *promotion.operands("polyfit", rcond), *weights, deg=deg, extras=extras)
+    settings = {"deg": deg, "extras": extras}
+    if type(rcond) is float:
+        # A setting needs no copy to the device.
+        return _polyfit(x, y, None, *weights, cutoff=rcond, **settings)
+    return _polyfit(x, y, *promotion.operands("polyfit", rcond), *weights, **settings)
 
 
 @composite("polyfit")
 def _polyfit(
-    x: Array, y: Array, rcond: Array, w: Array | None = None, *, deg: int, extras: str | None
+    x: Array,
+    y: Array,
+    rcond: Array | None,
+    w: Array | None = None,
+    *,
+    deg: int,
+    extras: str | None,
+    cutoff: float = 0.0,
 ) -> Array | tuple[Array, ...]:
+    rcond = asarray(cutoff) if rcond is None else rcond
     (x,), (y,) = promotion.promote_dtypes_inexact(x), promotion.promote_dtypes_inexact(y)
     powers = vander(x, deg + 1)
     if w is not None:

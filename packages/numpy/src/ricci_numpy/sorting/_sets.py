@@ -146,14 +146,17 @@ def setdiff1d(
         if size is None:
             x = unique(x)
         else:
-            return _setdiff_sized(x, y, size, fill_value)
+            size = ir.as_size(size)
+            step = _difference if _is_one_step(size, fill_value) else _difference.fun
+            return step(x, y, size=size, fill_value=fill_value)
     outside = isin(x, y, invert=True)
     if size is None:
         return getitem(x, size_deciding_values("setdiff1d", outside))
     return _gathered(x, outside, size, fill_value, _is_weak(x))
 
 
-def _setdiff_sized(x: Array, y: Array, size: int, fill_value: ArrayLike | None) -> Array:
+@ir.inlined("setdiff1d")
+def _difference(x: Array, y: Array, *, size: int, fill_value: ArrayLike | None) -> Array:
     rows, first, _ = sorted_with_firsts(x, equal_nan=True)
     selected = lax.bitwise_and(first, isin(rows, y, invert=True))
     return _gathered(rows, selected, size, fill_value, _is_weak(x))
@@ -209,6 +212,20 @@ def intersect1d(
     Source: numpy.intersect1d.
     """
     x, y = _pair("intersect1d", ar1, ar2)
+    size = None if size is None else ir.as_size(size)
+    step = _intersection if _is_one_step(size, fill_value) else _intersection.fun
+    return step(x, y, size=size, fill_value=fill_value, return_indices=bool(return_indices))
+
+
+def _is_one_step(size: int | None, fill_value: ArrayLike | None) -> bool:
+    """Whether a call is one dispatch: no size is counted, and no fill is converted."""
+    return size is not None and fill_value is None
+
+
+@ir.inlined("intersect1d")
+def _intersection(
+    x: Array, y: Array, *, size: int | None, fill_value: ArrayLike | None, return_indices: bool
+) -> Array | tuple[Array, Array, Array]:
     weak = size is None and _is_weak(x) and _is_weak(y)
     if not (np.shape(x)[0] and np.shape(y)[0]):
         values = _gathered(getitem(x, slice(0)), x, size or 0, fill_value, weak)
@@ -274,6 +291,15 @@ def setxor1d(
     Source: numpy.setxor1d.
     """
     x, y = _pair("setxor1d", ar1, ar2)
+    size = None if size is None else ir.as_size(size)
+    step = _symmetric_difference if _is_one_step(size, fill_value) else _symmetric_difference.fun
+    return step(x, y, size=size, fill_value=fill_value)
+
+
+@ir.inlined("setxor1d")
+def _symmetric_difference(
+    x: Array, y: Array, *, size: int | None, fill_value: ArrayLike | None
+) -> Array:
     rows, selected = _in_one_alone(x, y)
     if size is None:
         size = int(size_deciding_values("setxor1d", selected).sum())
