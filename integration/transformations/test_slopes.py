@@ -151,6 +151,15 @@ FUNCTIONS = {
 }
 
 
+# XLA's tanh in float64 is up to 7 units of the last place off on processors with AVX-512, of which
+# the derivatives keep 2 x times as many. An exact tanh takes 7.6 times the time.
+OF_TANH = {"exempt": "the error is that of the compiler's tanh in float64"}
+IN_FLOAT64 = {
+    "gelu": Slope(gelu_slope, lambda x: (x > -4) & (x < 100), 256, root=16, **OF_TANH),
+    "mish": Slope(mish_slope, lambda x: x > -11, 256, root=16, **OF_TANH),
+}
+
+
 def test_wider_bounds_have_reasons():
     slopes = {name: slope for name, (_, slope) in FUNCTIONS.items()}
     wide = {
@@ -166,6 +175,7 @@ def test_derivative_is_exact_at_representable_points(name, dtype):
     if dtype == "float64" and np.finfo(LONG).nmant < 60:
         pytest.skip("no floats wider than float64 on this processor")
     fun, slope = FUNCTIONS[name]
+    slope = IN_FLOAT64.get(name, slope) if dtype == "float64" else slope
     with ricci.enable_x64(True):
         check_slope(fun, slope, dtype, count=COUNT, jit=ricci.jit)
 

@@ -59,7 +59,9 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axis = None, keepdims: bool = Fa
       ValueError: if there is no such norm, or not one or two dimensions.
       TypeError: if ``x`` is not an array.
 
-    The derivative of the Euclidean norm at 0, where it has a kink, is the subgradient 0.
+    The derivative of the Euclidean norm at 0, where it has a kink, is the subgradient 0. Squares
+    overflow and underflow: in float32, elements beyond 1.8e19 make the norm infinite, and those
+    below 1e-23 count as 0. Scale such arrays first.
 
     Example:
       >>> import ricci

@@ -192,7 +192,8 @@ def std(
       ValueError: as ``var`` does.
 
     As in NumPy the sum is divided by the number of elements; for an estimate from a sample give
-    ``ddof=1``. Where all elements are equal the gradient is the subgradient 0.
+    ``ddof=1``. Where all elements are equal the gradient is the subgradient 0. In float32 the
+    squares of distances beyond 1.8e19 are infinite, and those below 1e-23 are 0.
 
     Example:
       >>> import ricci.numpy as jnp
