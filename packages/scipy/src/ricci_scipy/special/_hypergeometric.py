@@ -64,16 +64,71 @@ def _asymptotic(ratio: Callable[[Array], Array], like: Array) -> Array:
     return lax.fori_loop(0, 30, step, (one, one))[1]
 
 
+def _continued(a: Array, b: Array, t: Array) -> Array:
+    """₁F₁(a, b, -t) for t > 0, continued from near 0 along the axis by Taylor series.
+
+    Where a > b, both series of Kummer's transformation have terms of both signs, far larger than
+    the sum. The solutions of t w" + (b + t) w' + a w = 0 oscillate there, with one amplitude, or
+    the other one falls faster, so that rounding errors do not grow from step to step. A step is
+    below the distance to the singularity at 0, a wave, and the decay of exp(-t).
+    """
+    terms = 34 if t.dtype == np.float64 else 18
+    start = jnp.minimum(t, 0.5 * jnp.maximum(1.0, b) / a)
+    series = lambda a, b: _series(lambda k: -(a + k) / ((b + k) * (k + 1)) * start, t)
+    share = 1 / (3 + jnp.abs(b) / 4)
+
+    def goes_on(state):
+        count, place, *_ = state
+        return jnp.logical_and(count < _TERMS, jnp.any(place < t))
+
+    def step(state):
+        count, place, value, slope = state
+        wave = jnp.minimum(2.0, 2 * jnp.sqrt(place / a))
+        size = jnp.minimum(t - place, jnp.minimum(place * share, wave))
+
+        def add_term(k, state):
+            # Terms k and k + 1 of the Taylor series give the next one.
+            term, following, total, slope = state
+            n = lax.convert_element_type(k, t.dtype)
+            added = (n + 1) * (n + b + place) * following + (n + a) * term * size
+            added = -added * size / (place * (n + 1) * (n + 2))
+            return following, added, total + added, slope + (n + 2) * added
+
+        first = slope * size
+        state = value, first, value + first, first
+        *_, total, change = lax.fori_loop(0, terms, add_term, state)
+        moves = size > 0
+        place = jnp.where(size < t - place, place + size, t)
+        slope = jnp.where(moves, change / jnp.where(moves, size, 1.0), slope)
+        return count + 1, place, total, slope
+
+    state = np.int32(0), start, series(a, b), -a / b * series(a + 1, b + 1)
+    return lax.while_loop(goes_on, step, state)[2]
+
+
 def _kummer(a: Array, b: Array, x: Array) -> Array:
     ends = _is_polynomial(a) | _is_polynomial(b - a)
-    far = (jnp.abs(x) > 60.0) & ~ends
     reflected = x < 0
+    cancels = reflected & (a > jnp.maximum(b, 0.0) + 1) & ~_is_polynomial(b)
+    # A polynomial times exp(x) falls faster than the other solution beyond its last root, and there
+    # its terms cancel less.
+    cancels = cancels & ~(_is_polynomial(b - a) & (-x > 4 * (a - b) + 2 * jnp.abs(b)))
+    cancels = cancels & jnp.isfinite(a) & jnp.isfinite(b) & jnp.isfinite(x)
+    # The asymptotic series starts with terms of the sizes 1 and a (a - b + 1) / |x|.
+    far = (jnp.abs(x) > 60.0) & ~ends & ~(cancels & (a * (a - b + 1) > -0.5 * x))
+    cancels = cancels & ~far
     # Kummer's transformation: for negative x the plain series cancels.
     first = jnp.where(reflected & ~_is_polynomial(a), b - a, a)
     moved = jnp.where(reflected & _is_polynomial(a), x, jnp.abs(x))
-    near_x = jnp.where(far, 1.0, moved)
+    near_x = jnp.where(far | cancels, 1.0, moved)
     near = _series(lambda k: (first + k) / ((b + k) * (k + 1)) * near_x, x)
-    near = jnp.where(reflected & ~_is_polynomial(a), jnp.exp(-jnp.abs(near_x)), 1.0) * near
+    # Two factors, since exp(x) alone may underflow.
+    decay = jnp.where(reflected & ~_is_polynomial(a), jnp.exp(-0.5 * jnp.abs(near_x)), 1.0)
+    near = decay * (decay * near)
+    # The others get operands for which the loops end at once.
+    harmless = ((a, 0.5), (b, 1.0), (-x, 1e-3))
+    used = (jnp.where(cancels, operand, value) for operand, value in harmless)
+    near = jnp.where(cancels, _continued(*used), near)
     # For large |x|, by DLMF 13.7.1; for negative x it has no factor exp(x).
     size = jnp.where(far, jnp.abs(x), 100.0)
     p, q = jnp.where(reflected, a, b - a), jnp.where(reflected, a - b + 1, 1 - a)
