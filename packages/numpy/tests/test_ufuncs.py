@@ -141,6 +141,16 @@ def test_clip_is_numpys(bounds, backend):
     np.testing.assert_allclose(jnp.clip(jnp.asarray(F), *bounds), np.clip(F, *bounds))
 
 
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float16])
+@pytest.mark.parametrize("tolerance", [{}, {"atol": 1}, {"rtol": 1}, {"rtol": 0.5, "atol": 0.5}])
+def test_tolerances_count_for_booleans_too(dtype, tolerance, backend):
+    a, b = (np.array(x, dtype) for x in ([0, 1, 0, 1], [1, 1, 0, 0]))
+    expected = np.isclose(a, b, **tolerance)
+    assert jnp.isclose(a, b, **tolerance).tolist() == expected.tolist()
+    assert bool(jnp.allclose(a, b, **tolerance)) == expected.all()
+    assert jnp.isclose(a[:0], b[:0], **tolerance).shape == (0,)
+
+
 def test_isclose_is_numpys(backend):
     a = np.array([1.0, 1.0 + 1e-6, 1.1, np.nan, np.inf], np.float32)
     b = np.array([1.0, 1.0, 1.0, np.nan, np.inf], np.float32)

@@ -363,8 +363,7 @@ _TOLERANCES: tuple[float, float] = (1e-05, 1e-08)  # the default rtol and atol
 def _isclose(
     a: Array, b: Array, rtol: Array | None, atol: Array | None, *, equal_nan: bool
 ) -> Array:
-    dtype = promotion.common_dtype(a, b)[0]
-    if dtype == ir.BOOL or ir.is_extended(dtype):
+    if ir.is_extended(promotion.common_dtype(a, b)[0]):
         return lax.eq(*promotion.promote_args("isclose", a, b))
     a, b = promotion.promote_args_inexact("isclose", a, b)
     distance = lax.abs(lax.sub(a, b))
