@@ -63,6 +63,16 @@ def test_at_operations_update_the_indexed_elements(name, backend):
     assert found.dtype == M.dtype
 
 
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("shape", [(), (0,)], ids=str)
+def test_at_operations_update_scalars_and_empty_arrays(name, shape, backend):
+    x = np.full(shape, 5, np.float32)
+    found = getattr(jnp.asarray(x).at[()], name)(3.0)
+    np.testing.assert_allclose(found, OPERATIONS[name](x, np.full(shape, 3, np.float32)), rtol=1e-6)
+    scalar = getattr(jnp.asarray(5.0).at[()], name)(3.0)  # weakly typed
+    assert float(scalar) == pytest.approx(OPERATIONS[name](5.0, 3.0))
+
+
 def test_repeated_indices_add_up(backend):
     found = jnp.zeros(3).at[jnp.asarray([1, 1, 2])].add(jnp.asarray([1.0, 2.0, 4.0]))
     np.testing.assert_array_equal(found, [0, 3, 4])

@@ -190,8 +190,8 @@ class IndexUpdateRef(_ShownBySlots):
         self, values: ir.ArrayLike, options: UpdateOptions
     ) -> tuple[ir.Array, ir.Array]:
         # Factors of 1 elsewhere: x / 1 and x ** 1 leave elements unchanged, and repeated indices
-        # have their product as factor.
-        ones = lax.full_like(self.array, 1)
+        # have their product as factor. A scalar may be a literal, which is not indexed.
+        ones = asarray(lax.full_like(self.array, 1))
         factors = _update("multiply", IndexUpdateRef(ones, self.index), values, **options)
         return self.array, factors
 
