@@ -70,6 +70,11 @@ def test_messages_say_type_origin_and_advice(cls, advice, lines):
     assert len(text.splitlines()) <= 12
 
 
+def test_truth_of_a_tracer_is_refused_in_the_words_that_libraries_expect():
+    text = str(errors.TracerBoolConversionError(_Tracer()))
+    assert text.startswith("Attempted boolean conversion of traced array ")
+
+
 def test_context_is_part_of_the_message():
     assert "float(x)" in str(errors.ConcretizationTypeError(_Tracer(), "Called by float(x)."))
 

@@ -34,8 +34,13 @@ class JAXIndexError(IndexError):
 
 
 def _describe(tracer: object) -> str:
+    text = _described_as(tracer)
+    return f"a {text}" if text.startswith("traced") else text
+
+
+def _described_as(tracer: object) -> str:
     aval = getattr(tracer, "aval", None)
-    return str(tracer) if aval is None else f"a traced array of type {aval.str_short()}"
+    return str(tracer) if aval is None else f"traced array of type {aval.str_short()}"
 
 
 _ESCAPED = (
@@ -113,8 +118,9 @@ class TracerBoolConversionError(ConcretizationTypeError):
         JAXTypeError.__init__(
             self,
             tracer_message(
-                f"{_describe(tracer)} is used as a condition, but it is a tracer: its concrete "
-                "value is not known while tracing.",
+                # The first words are JAX's, which tests of libraries look for.
+                f"Attempted boolean conversion of {_described_as(tracer)}: its concrete value is "
+                "not known while tracing.",
                 tracer,
                 "To choose between values use jnp.where(condition, a, b), to choose what runs "
                 "lax.cond or lax.while_loop; for `and`, `or`, `not` write &, |, ~. An argument "

@@ -323,9 +323,10 @@ def _check_dtypes(x: ir.Array, values: ir.ArrayLike) -> None:
     )
     if dtype != aval.dtype:
         ir.warn_user(
-            f"values of dtype {values_aval.dtype} are written into an array of dtype {aval.dtype}, "
-            "which cannot hold them all. This will be an error: convert the values with astype, "
-            "or the array.",
+            # The first words are JAX's, by which libraries filter and expect this warning.
+            "scatter inputs have incompatible types: cannot safely cast value from "
+            f"dtype={values_aval.dtype} to dtype={aval.dtype}. This will be an error: convert the "
+            "values with astype, or the array.",
             FutureWarning,
         )
 
