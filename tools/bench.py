@@ -23,6 +23,7 @@ from bench_export_workloads import EXPORT, EXPORT_MLP, READ, WRITE
 from bench_hosts import PROCESSES, START, STEP
 from bench_hosts import measure as measure_processes
 from bench_jet_workloads import FIRST_JET, FIRST_NESTED, JETS, NESTED
+from bench_kernel_workloads import KERNELS, LARGE_STEPS
 from bench_lax_workloads import EAGER
 from bench_numpy_workloads import EAGER_NUMPY, LARGE
 from bench_shard_map_workloads import COUNTS
@@ -105,6 +106,8 @@ BUDGETS = {
     TRACE_SHARD_MAP: SHARD_MAP,
     **dict.fromkeys(COUNTS, NO_SLOWER),
     **dict.fromkeys(SPARSE, NO_SLOWER),
+    **dict.fromkeys(KERNELS, Budget(0.1, "a tenth of JAX")),
+    LARGE_STEPS: NO_SLOWER,
     STEP: NO_SLOWER,
     START: Budget(0.7, "0.7 × JAX"),
     **dict.fromkeys([*MODELS, *WARM], Budget(0.5, "half of JAX")),

@@ -12,6 +12,7 @@ from typing import Any
 import bench_device_workloads as _device  # noqa: F401  (enters its workloads)
 import bench_export_workloads as _export  # noqa: F401  (likewise)
 import bench_jet_workloads as _jet  # noqa: F401  (likewise)
+import bench_kernel_workloads as _kernels  # noqa: F401  (likewise)
 import bench_lax_workloads as _lax  # noqa: F401  (likewise)
 import bench_numpy_workloads as _numpy  # noqa: F401  (likewise)
 import bench_shard_map_workloads as _shard_map  # noqa: F401  (likewise)

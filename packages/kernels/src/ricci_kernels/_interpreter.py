@@ -2,9 +2,14 @@
 
 Inputs that no step writes are constants of the loop; outputs, scratch buffers and written inputs
 are its carry, which XLA updates in place. So a step costs its blocks, not the arrays.
+
+A grid of many steps of a small kernel is a loop over rows: the steps along its last axis are
+unrolled. Then the position along that axis is a constant, XLA removes the branches that test it,
+and a block that is the same along the row is read and written once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -18,6 +23,9 @@ from ._memory_spaces import TPUMemorySpace
 from ._programs import with_positions
 from ._remote_primitives import check_lockstep, mesh_axes
 from ._specs import Element
+
+_LEAST_STEPS = 4096  # of grids whose rows are unrolled
+_MOST_EQUATIONS = 512  # of an unrolled row
 
 
 def uninitialized(aval: Any) -> ir.Array:
@@ -135,14 +143,23 @@ class _Call:
         buffers += [self.cast(initial_value(ref)) for ref in self.refs[first_scratch:]]
         carried = sorted({self.owner(i) for i in self.written})
 
-        def step(positions: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        def run_steps(run: Callable[[list[Any]], None], values: Sequence[Any]) -> list[Any]:
             current = list(buffers)
             for i, value in zip(carried, values, strict=True):
                 current[i] = value
-            self.step(positions, args[:count], current)
+            run(current)
             return [current[i] for i in carried]
 
-        final = _over_grid(grid, step, [buffers[i] for i in carried])
+        def step(positions: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+            return run_steps(partial(self.step, positions, args[:count]), values)
+
+        def row(positions: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+            return run_steps(partial(self.row, positions, args[:count]), values)
+
+        first = [buffers[i] for i in carried]
+        final = (
+            _over_grid(grid[:-1], row, first) if self.unrolls() else _over_grid(grid, step, first)
+        )
         for i, value in zip(carried, final, strict=True):
             buffers[i] = value
         start = scalars + mapping.num_inputs
@@ -186,13 +203,48 @@ class _Call:
         ends = [low + n for low, n in zip(starts, shape, strict=True)]
         return lax.slice(buffer, starts, ends)
 
-    def step(self, positions: Sequence[Any], sizes: Sequence[Any], buffers: list[Any]) -> None:
-        """Run one step; replaces the buffers that it writes."""
+    def unrolls(self) -> bool:
+        """Whether the steps along the last axis of the grid are unrolled."""
+        grid = self.mapping.grid
+        if len(grid) < 2 or None in grid or prod(size or 0 for size in grid) < _LEAST_STEPS:
+            return False
+        return (grid[-1] or 0) * _equation_count(self.kernel.jaxpr) <= _MOST_EQUATIONS
+
+    def row(self, positions: Sequence[Any], sizes: Sequence[Any], buffers: list[Any]) -> None:
+        """Run the steps along the last axis of the grid; replaces the buffers that they write."""
         mapping, scalars = self.mapping, self.scalar_count
+        blocks: dict[int, Any] = {}
+        starts: dict[int, Any] = {}
+        first = [*positions, np.int32(0)]
+        for i, m in enumerate(mapping.block_mappings, scalars):
+            # An operand that shares its buffer with another one may read what that writes.
+            if not self.aliased and buffers[i].shape != m.sizes and _is_fixed_in_rows(m):
+                starts[i] = _starts(m, index_of(m, first, buffers[:scalars]))
+                blocks[i] = lax.dynamic_slice(buffers[i], starts[i], m.sizes)
+        for last in range(mapping.grid[-1] or 0):
+            self.step([*positions, np.int32(last)], sizes, buffers, blocks)
+        for i in self.written:
+            if i in blocks:
+                buffers[i] = lax.dynamic_update_slice(buffers[i], blocks[i], starts[i])
+
+    def step(
+        self,
+        positions: Sequence[Any],
+        sizes: Sequence[Any],
+        buffers: list[Any],
+        blocks: dict[int, Any] | None = None,
+    ) -> None:
+        """Run one step; replaces the buffers that it writes.
+
+        ``blocks`` are the blocks of some operands in place of their buffers; those that the step
+        writes are replaced.
+        """
+        mapping, scalars = self.mapping, self.scalar_count
+        blocks = {} if blocks is None else blocks
         values = list(buffers)
         starts: dict[int, Any] = {}
         for i, m in enumerate(mapping.block_mappings, scalars):
-            buffer = buffers[self.owner(i)]
+            buffer = blocks[i] if i in blocks else buffers[self.owner(i)]
             # A block that is the whole array needs no index: the kernel gets the buffer itself.
             if buffer.shape != m.sizes:
                 starts[i] = _starts(m, index_of(m, positions, buffers[:scalars]))
@@ -209,7 +261,23 @@ class _Call:
                 value = lax.expand_dims(value, m.squeezed_dims) if m.squeezed_dims else value
                 if i in starts:
                     value = lax.dynamic_update_slice(buffers[place], value, starts[i])
-            buffers[place] = value
+            if i in blocks:
+                blocks[i] = value
+            else:
+                buffers[place] = value
+
+
+def _equation_count(jaxpr: ir.Jaxpr) -> int:
+    """The number of equations of a jaxpr and of those in its parameters."""
+    return len(jaxpr.eqns) + sum(map(_equation_count, ir.subjaxprs(jaxpr)))
+
+
+def _is_fixed_in_rows(mapping: BlockMapping) -> bool:
+    """Whether the index of a block does not depend on the position along the grid's last axis."""
+    jaxpr = mapping.index_map_jaxpr
+    positions = [v for v in jaxpr.invars if not isinstance(v.aval, ir.AbstractRef)]
+    used = {id(v) for eqn in jaxpr.eqns for v in eqn.invars} | {id(v) for v in jaxpr.outvars}
+    return id(positions[-1]) not in used
 
 
 def _starts(mapping: BlockMapping, index: Sequence[Any]) -> list[Any]:

@@ -10,6 +10,7 @@ import ricci_ir as ir
 from ricci_batching import Axis
 from ricci_stablehlo import Lowering, Value
 
+from ._batched_steps import batched_steps
 from ._batching import batched
 from ._compiled_calls import compiled_kernel_p
 from ._grid_mapping import kernel_name
@@ -24,7 +25,10 @@ def _program(**params: Any) -> tuple[ir.Jaxpr, str]:
     jaxpr, mapping, out_avals = params["jaxpr"], params["grid_mapping"], params["out_avals"]
     name = params["name"] or "pallas_call"
     if params["interpret"]:
-        return interpreted(jaxpr, mapping, params["input_output_aliases"], out_avals), name
+        program = batched_steps(params)
+        if program is None:
+            program = interpreted(jaxpr, mapping, params["input_output_aliases"], out_avals)
+        return program, name
     # The jaxpr of one equation depends on all parameters; the kernel's own jaxpr is the cache's
     # owner.
     key = ("compiled", *(v for k, v in sorted(params.items()) if k != "jaxpr"))
