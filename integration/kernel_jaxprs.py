@@ -28,7 +28,7 @@ _kernels, pl = pl, _Recorder()
 
 _BINDER = re.compile(r"(?<![\w.:'])(?!nan:|inf:)([a-z]{1,3}|_):(?=[A-Za-z]\w*[<\[{(])")
 _USE = re.compile(r"(?:(?<=mask=)|(?<=other=)|(?<![\w.'=<]))([a-z]{1,3})(?![\w'=<(])")
-_OLD_VALUE = re.compile(r"_:\S+, (\S+) <- \1, ")
+_OLD_VALUE = re.compile(r"_:\S+, ([^;]+?) <- \1, ")
 _FLOAT = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?(?=:(?:f|bf)\d)")
 
 

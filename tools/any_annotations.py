@@ -26,7 +26,7 @@ CEILINGS = {
     "compat": 53,
     "examples": 126,
     "export": 11,
-    "ir": 284,
+    "ir": 283,
     "jax": 16,
     "kernels": 148,
     "lax": 160,

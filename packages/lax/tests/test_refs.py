@@ -228,3 +228,60 @@ def test_creating_and_freeing():
         new_ref(new_ref(1.0))
     with pytest.raises(NotImplementedError, match="pin=True"):
         new_ref(1.0, pin=True)
+
+
+def reshaped_and_written(x):
+    ref = new_ref(x)
+    ref.reshape(2, -1)[1] = lax.mul(ref.reshape(2, 6)[0], np.float32(2))
+    ref.at[:2].reshape((8,)).addupdate(np.ones(8, np.float32))
+    return refs.freeze(ref)
+
+
+def reshaped_by_numpy(x):
+    y = x.copy()
+    y.reshape(2, 6)[1] = y.reshape(2, 6)[0] * 2
+    y[:2] += 1
+    return y
+
+
+def test_reads_and_writes_of_reshaped_references():
+    expected = reshaped_by_numpy(X)
+    np.testing.assert_array_equal(reshaped_and_written(X), expected)
+    program = make_jaxpr(reshaped_and_written)(X)
+    assert "{reshape([2, 6])}[1,:] <- " in str(program)
+    check_jaxpr(program)
+    plain = discharged(program).jaxpr
+    np.testing.assert_array_equal(eval_jaxpr(plain, plain.consts, X)[0], expected)
+    stack = np.stack([X, -X])
+    np.testing.assert_array_equal(
+        vmap(reshaped_and_written)(stack), [reshaped_by_numpy(x) for x in stack]
+    )
+    gradient = grad(lambda x: lax.reduce_sum(reshaped_and_written(x), (0, 1)))(X)
+    np.testing.assert_array_equal(np.reshape(gradient, (2, 6)), [[3] * 6, [0] * 6])
+    assert refs.freeze(new_ref(np.zeros((0, 3), np.float32))).shape == (0, 3)
+    assert new_ref(np.zeros((0, 3), np.float32)).reshape(3, 0)[...].shape == (3, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint16, np.int8, np.uint64])
+def test_reads_and_writes_of_other_dtypes(dtype):
+    with enable_x64(True):
+        x = np.arange(12, dtype=np.float32).reshape(4, 3)
+        ref = new_ref(x)
+        view = ref.bitcast(dtype)
+        # Elements of a column are joined or split.
+        columns = np.ascontiguousarray(x.T).view(dtype).T
+        assert view.dtype == dtype and view.shape == columns.shape
+        np.testing.assert_array_equal(view[...], columns)
+        view[...] = columns[::-1].copy()
+        expected = np.ascontiguousarray(columns[::-1].T).view(np.float32).T
+        np.testing.assert_array_equal(ref[...], expected)
+
+
+def test_views_that_do_not_fit_are_errors():
+    ref = new_ref(X)
+    with pytest.raises(ValueError, match=r"shape \(3, 4\) has 12 elements.*\(5, -1\)"):
+        ref.reshape(5, -1)
+    with pytest.raises(ValueError, match=r"joins 2 rows of float32, but has 3"):
+        ref.bitcast(np.complex64)
+    with pytest.raises(ValueError, match="needs two dimensions"):
+        ref.at[0].bitcast(np.int16)

@@ -14,6 +14,7 @@ __all__: list[str] = []
 
 type Reference = ir.Ref | TransformedRef
 type Forms = tuple[Any, ...]  # of indices, one after the other
+VIEW_KINDS = ("reshape", "bitcast")  # of indices that view the whole in another shape or dtype
 type AtomText = Callable[[object], str]  # of an operand in a printed equation
 
 
@@ -144,6 +145,8 @@ def _positions(ref: Reference) -> tuple[Any, ...] | None:
     if not isinstance(ref, TransformedRef) or len(ref.forms) != 1:
         return None
     (form,) = ref.forms
+    if any(part.kind in VIEW_KINDS for part in form):
+        return None
     operands = iter(ref.operands)
     arrays = []
     for part in form:

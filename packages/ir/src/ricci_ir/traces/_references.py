@@ -28,7 +28,8 @@ __all__ += ["refuse_reference", "uses_references"]
 discharge_rules: RuleTable = rule_table("discharge", required=False)
 
 
-# The functions behind brackets: ``get``, ``set``, ``swap``, ``addupdate`` and ``at``.
+# The functions behind brackets and views: ``get``, ``set``, ``swap``, ``addupdate``, ``at``,
+# ``reshape`` and ``bitcast``.
 reference_methods: Hook[Callable[[str], Callable[..., Any]]] = Hook(
     "methods of references", provided_by="ricci_lax"
 )
@@ -99,6 +100,14 @@ class BracketedReference:
     def addupdate(self, x: Any, idx: Any = ...) -> None:
         """Add a value to the elements at an index."""
         reference_methods.call("addupdate")(self, idx, x)
+
+    def reshape(self, *shape: int | Sequence[int]) -> "BracketedReference":
+        """View the reference in another shape, one size of which may be -1."""
+        return reference_methods.call("reshape")(self, *shape)
+
+    def bitcast(self, dtype: object) -> "BracketedReference":
+        """View the bits as another dtype; the last dimension but one changes with the width."""
+        return reference_methods.call("bitcast")(self, dtype)
 
 
 def is_reference(x: object) -> bool:

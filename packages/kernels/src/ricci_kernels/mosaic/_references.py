@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_kernels._accesses import Forms, masked_load_p, masked_store_p, optional
+from ricci_kernels._accesses import VIEW_KINDS, Forms, masked_load_p, masked_store_p, optional
 from ricci_kernels._control import run_scoped_p
 from ricci_kernels._memory_spaces import SemaphoreType
 from ricci_lax import refs
@@ -69,6 +69,11 @@ def view_of(ctx: Writer, ref: Reference, forms: Forms, operands: Sequence[Value]
     for form in forms:
         if not form:
             continue
+        if form[0].kind in VIEW_KINDS:
+            raise ctx.refuse(
+                f"its reference is viewed by ref.{form[0]}. Read the part first, and reshape the "
+                "value, or use pltpu.bitcast."
+            )
         left = []
         for part, d in zip(form, dims, strict=True):
             if part.kind == "array":

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_kernels._accesses import VIEW_KINDS
 
 from ._rules import Dim, Reference
 from ._writer import Value, Writer, element_of
@@ -81,6 +82,10 @@ def _indexed(
     operands: list[Value],
 ) -> list[_Positions]:
     """Positions that are indexed once more; takes its operands from the front of ``operands``."""
+    if form and form[0].kind in VIEW_KINDS:
+        raise NotImplementedError(
+            f"views a reference by ref.{form[0]}; read the part first, and reshape the value"
+        )
     parts = iter(form)
     result = []
     for positions in selected:

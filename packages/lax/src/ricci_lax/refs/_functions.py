@@ -1,5 +1,6 @@
 """Create, read and write references."""
 
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
@@ -10,6 +11,7 @@ from ricci_pytree import register_pytree_node
 
 from . import _primitives as primitives
 from ._indexing import Form, Indexer, indices_of, read_index, split_operands
+from ._views import WholeView, bitcast_of, reshape_of, whole_view
 
 __all__ = ["TransformedRef", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref"]
 __all__ += ["set", "swap"]
@@ -37,9 +39,11 @@ class TransformedRef:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the part."""
+        return self._part_aval().shape
+
+    def _part_aval(self) -> ir.ShapedArray:
         avals = tuple(map(ir.get_aval, (self.ref, *self.operands)))
-        part: Any = primitives.get_p.result_avals(avals, {"transforms": self.forms})
-        return part.shape
+        return primitives.get_p.result_avals(avals, {"transforms": self.forms})  # pyright: ignore
 
     @property
     def transforms(self) -> tuple[Indexer, ...]:
@@ -49,8 +53,8 @@ class TransformedRef:
 
     @property
     def dtype(self) -> Any:
-        """The dtype of the reference."""
-        return self.ref.dtype
+        """The dtype of the part."""
+        return self._part_aval().dtype
 
     @property
     def ndim(self) -> int:
@@ -72,6 +76,14 @@ class TransformedRef:
         """Add a value at an index."""
         addupdate(self, idx, x)
 
+    def reshape(self, *shape: int | Sequence[int]) -> "TransformedRef":
+        """View the part in another shape."""
+        return reshaped(self, *shape)
+
+    def bitcast(self, dtype: ir.DTypeLike) -> "TransformedRef":
+        """View the bits of the part as another dtype."""
+        return bitcast(self, dtype)
+
     def get(self) -> ir.Array:
         """Read the part."""
         return get(self, ...)
@@ -86,7 +98,8 @@ class TransformedRef:
 
 def _view_of_leaves(transforms: tuple[Form, ...], leaves: Any) -> TransformedRef:
     ref, *operands = leaves
-    if transforms and ir.is_reference(ref) and len(transforms[0]) != len(ref.shape):
+    is_index = bool(transforms) and whole_view(transforms[0]) is None
+    if is_index and ir.is_reference(ref) and len(transforms[0]) != len(ref.shape):
         raise TypeError(
             f"a view ref.at[...] of {len(transforms[0])} dimensions is of a reference of shape "
             f"{ref.shape} now: a view cannot be mapped. Map the reference, and index it inside of "
@@ -131,6 +144,22 @@ def _located(
     if view is None:
         return base, (form,), tuple(operands)
     return base, (*view.forms, form), (*view.operands, *operands)
+
+
+def reshaped(ref: ir.Ref | TransformedRef, *shape: int | Sequence[int]) -> TransformedRef:
+    """View a reference, or a view of one, in another shape: ``ref.reshape(2, -1)``."""
+    return _viewed("reshape", ref, reshape_of(ref.shape, shape))
+
+
+def bitcast(ref: ir.Ref | TransformedRef, dtype: ir.DTypeLike) -> TransformedRef:
+    """View the bits of a reference, or of a view of one, as another dtype: ``ref.bitcast(int)``."""
+    return _viewed("bitcast", ref, bitcast_of(ref.shape, ref.dtype, dtype))
+
+
+def _viewed(name: str, ref: ir.Ref | TransformedRef, view: WholeView) -> TransformedRef:
+    base, forms, operands = _located(name, ref, ...)
+    form: Any = (view,)
+    return TransformedRef(base, (*forms, form), operands)
 
 
 def get(ref: ir.Ref | TransformedRef, idx: Any = None) -> ir.Array:
@@ -424,5 +453,7 @@ _METHODS = {
     "addupdate": addupdate,
     "at": _Views,
     "free": free_ref,
+    "reshape": reshaped,
+    "bitcast": bitcast,
 }
 ir.reference_methods.provide(_METHODS.__getitem__)

@@ -14,6 +14,8 @@ from ricci_lax.shapes import dynamic_slice, dynamic_update_slice
 from ricci_lax.shapes import slice as static_slice
 from ricci_lax.structure import expand_dims, squeeze
 
+from ._views import whole_view
+
 # The kinds of parts.
 ONE = "one"  # a single position
 WINDOW = "window"  # positions at equal distances
@@ -178,8 +180,10 @@ def _read_window(part: Window, size: int, axis: int, operands: list[ArrayLike]) 
 
 def is_whole(form: Form, shape: tuple[int, ...]) -> bool:
     """Whether an index selects all of an array."""
-    return not form or all(
-        part == (WINDOW, 0, size, 1) for part, size in zip(form, shape, strict=True)
+    return (
+        not form
+        or whole_view(form) is None
+        and all(part == (WINDOW, 0, size, 1) for part, size in zip(form, shape, strict=True))
     )
 
 
@@ -217,6 +221,9 @@ def read_at(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
     shape = x.shape
     if is_whole(form, shape):
         return x
+    view = whole_view(form)
+    if view is not None:
+        return view.read(x)
     if _has_arrays(form) or _is_known(x, form):
         return x[_numpy_index(form, operands)]  # pyright: ignore
     # A dynamic slice has no strides: it reads the span of a window, from which a static slice takes
@@ -239,6 +246,9 @@ def written_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array
     """The array with the part at an index replaced."""
     if is_whole(form, x.shape):
         return converted(value, x.dtype)  # pyright: ignore[reportReturnType]
+    view = whole_view(form)
+    if view is not None:
+        return view.written(x, value)
     # A window with gaps, or positions in an array, takes a scatter.
     if _has_arrays(form) or any(part.step != 1 for part in form):
         return x.at[_numpy_index(form, operands)].set(value)  # pyright: ignore
@@ -303,6 +313,9 @@ class Indexer(NamedTuple):
 
 def indices_of(form: Form, operands: Sequence[ArrayLike]) -> tuple[Any, ...]:
     """The integers, windows and arrays of an index."""
+    view = whole_view(form)
+    if view is not None:
+        return (view,)
     positions = iter(operands)
     starts: list[Any] = [next(positions) if part.start is None else part.start for part in form]
     return tuple(

@@ -27,6 +27,7 @@ from ._indexing import (
     split_operands,
     written_at,
 )
+from ._views import whole_view
 
 __all__ = [
     "addupdate_p",
@@ -79,6 +80,9 @@ def _updated(
 
 def shape_behind(form: Form, shape: tuple[int, ...], operands: Sequence[Any]) -> tuple[int, ...]:
     """The shape of the part of an array at an index."""
+    view = whole_view(form)
+    if view is not None:
+        return view.shape_of(shape)
     if not any(part.kind == ARRAY for part in form):
         return tuple(part.size for part in form if part.kind == WINDOW) if form else shape
     run = lambda x, *given: [read_at(x, form, given)]
@@ -121,6 +125,8 @@ def _step_operands(
     if ir.context.trace is not ir.eval_trace or type(ref) is not ir.Ref or ref.size <= _SMALL:
         return None
     if ir.is_extended(ref.dtype) or any(isinstance(x, Tracer) for x in (value, *operands)):
+        return None
+    if any(whole_view(form) is not None for form in transforms):
         return None
     shape = ref.shape
     forms: list[Form] = []
@@ -213,7 +219,10 @@ def place_text(ref: Any, operands: Sequence[Any], transforms: Forms, atom: Any) 
     if not transforms:
         return f"{text}[...]"
     for form, positions in zip(transforms, split_operands(transforms, operands), strict=True):
-        if is_whole(form, shape):
+        view = whole_view(form)
+        if view is not None:
+            text += f"{{{view}}}"
+        elif is_whole(form, shape):
             text += "[...]"
         else:
             text += f"[{index_text(shown_form(form, shape), [atom(x) for x in positions])}]"

@@ -1,0 +1,163 @@
+"""Views of a whole reference in another shape or dtype, among the indices of a view.
+
+Such a view is an index whose only part says how to read the value from that of the reference, and
+how to write it back. It has no operands.
+"""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+from ricci_ir import Array
+from ricci_lax.elementwise._conversion import bitcast_convert_type
+from ricci_lax.structure import reshape, transpose
+
+
+class Reshape(ir.TupleRecord):
+    """A view of another shape.
+
+    Attributes:
+      shape: the shape.
+    """
+
+    shape: tuple[int, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of the part of an index."""
+        return "reshape"
+
+    @property
+    def start(self) -> int:
+        """A number, since the view has no operand."""
+        return 0
+
+    def read(self, x: Array) -> Array:
+        """The value of the view."""
+        return reshape(x, self.shape)
+
+    def written(self, x: Array, value: Array) -> Array:
+        """The value of the reference, for one of the view."""
+        return reshape(value, x.shape)
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the view."""
+        return self.shape
+
+    def __repr__(self) -> str:
+        return f"reshape({list(self.shape)})"
+
+
+class Bitcast(ir.TupleRecord):
+    """A view of the bits as another dtype; the last dimension but one changes with the width.
+
+    Attributes:
+      dtype: the dtype of the view.
+      ratio: the width of an element of the reference over that of one of the view: elements of a
+        column are split into so many, or, if it is a fraction, joined.
+    """
+
+    dtype: np.dtype
+    ratio: float
+
+    @property
+    def kind(self) -> str:
+        """The kind of the part of an index."""
+        return "bitcast"
+
+    @property
+    def start(self) -> int:
+        """A number, since the view has no operand."""
+        return 0
+
+    def read(self, x: Array) -> Array:
+        """The value of the view."""
+        return recast(x, self.dtype)
+
+    def written(self, x: Array, value: Array) -> Array:
+        """The value of the reference, for one of the view."""
+        return recast(value, x.dtype)
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the view."""
+        if self.ratio == 1:
+            return tuple(shape)
+        return (*shape[:-2], int(shape[-2] * self.ratio), shape[-1])
+
+    def __repr__(self) -> str:
+        return f"bitcast({self.dtype})"
+
+
+# A form is one of these alone in a tuple.
+WholeView = Reshape | Bitcast
+
+
+def whole_view(form: tuple[Any, ...]) -> WholeView | None:
+    """The view of the whole that an index is, or None for other indices."""
+    return form[0] if len(form) == 1 and isinstance(form[0], WholeView) else None
+
+
+def recast(x: Array, dtype: np.dtype) -> Array:
+    """Reinterpret the bits of an array; wider elements hold consecutive ones of a column."""
+    old, new = x.dtype.itemsize, dtype.itemsize
+    if old == new:
+        return bitcast_convert_type(x, dtype)
+    *outer, rows, columns = x.shape
+    rank = len(x.shape)
+    swapped = (*range(rank - 1), rank, rank - 1)
+    if old > new:
+        parts = transpose(bitcast_convert_type(x, dtype), swapped)
+        return reshape(parts, (*outer, rows * (old // new), columns))
+    count = new // old
+    grouped = transpose(reshape(x, (*outer, rows // count, count, columns)), swapped)
+    return bitcast_convert_type(grouped, dtype)
+
+
+def reshape_of(shape: tuple[int, ...], sizes: Sequence[int | Sequence[int]]) -> Reshape:
+    """The view of a reference in another shape.
+
+    Args:
+      shape: the shape of the reference.
+      sizes: the shape of the view, or a tuple of it alone; one size may be -1.
+
+    Raises:
+      ValueError: if the number of elements is another.
+    """
+    flat = [n for size in sizes for n in (size if isinstance(size, Sequence) else [size])]
+    static = prod(n for n in flat if n != -1)
+    whole = tuple(prod(shape) // max(static, 1) if n == -1 else n for n in flat)
+    if prod(whole) != prod(shape) or flat.count(-1) > 1:
+        raise ValueError(
+            f"a reference of shape {shape} has {prod(shape)} elements, and cannot be viewed in the "
+            f"shape {tuple(flat)}. Give sizes whose product is that."
+        )
+    return Reshape(whole)
+
+
+def bitcast_of(shape: tuple[int, ...], old: np.dtype, dtype: ir.DTypeLike) -> Bitcast:
+    """The view of a reference's bits as another dtype.
+
+    Args:
+      shape, old: the shape and dtype of the reference.
+      dtype: the dtype of the view.
+
+    Raises:
+      ValueError: if the widths differ and the reference has fewer than two dimensions, or a column
+        is not divisible.
+    """
+    new = np.dtype(ir.canonicalize_dtype(dtype))
+    ratio = old.itemsize / new.itemsize
+    if ratio != 1 and len(shape) < 2:
+        raise ValueError(
+            f"a reference of shape {shape} is viewed as {new}, whose width is another than that of "
+            f"{old}: elements of columns are joined or split, and it needs two dimensions."
+        )
+    if ratio < 1 and shape[-2] % int(1 / ratio):
+        raise ValueError(
+            f"a reference of shape {shape} is viewed as {new}, which joins {int(1 / ratio)} rows "
+            f"of {old}, but has {shape[-2]}. Pad it to a multiple."
+        )
+    return Bitcast(new, ratio)
