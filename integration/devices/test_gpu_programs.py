@@ -19,6 +19,7 @@ pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
 pytest.importorskip("jax", reason="both sides import jax: the drop-in, or JAX")
 
 from gpu_cases.accepted import DIFFERENCES, MEMORY_DIFFERENCES
+from gpu_cases.memories import cells, rows_of_page
 
 import ricci
 import ricci.numpy as jnp
@@ -97,6 +98,9 @@ def test_memory_kinds_take_the_bytes_that_they_take_in_jax(tmp_path):
     assert ours.keys() == theirs.keys()
     pairs = {name: (costs(ours[name]), costs(theirs[name])) for name in theirs}
     assert {name: pair for name, pair in pairs.items() if pair[0] != pair[1]} == MEMORY_DIFFERENCES
+    page = (INTEGRATION.parent / "docs" / "devices" / "memory-kinds.md").read_text()
+    sizes = {name: None if "error" in row else row for name, row in ours.items()}
+    assert {name: cells(row) for name, row in sizes.items()} == rows_of_page(page, "H100")
 
 
 @pytest.mark.parametrize("name", GPU_CONFIGS)

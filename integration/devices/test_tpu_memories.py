@@ -3,8 +3,10 @@
 `nox -s integration-tpu` runs this where libtpu is installed; it needs no TPU. Nothing is run.
 """
 
+import importlib
 import os
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,3 +208,19 @@ def test_branches_that_end_on_the_host():
     places = Places(topologies.get_topology_desc("v5e:2x2"), 1)  # over four chips XLA ends itself
     compiled = ricci.jit(branches).lower(places.matrix(DEVICE)).compile()
     assert compiled.memory_analysis().host_output_size_in_bytes == WHOLE
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "devices" / "memory-kinds.md"
+
+
+def test_the_page_of_memory_kinds_has_the_bytes_of_a_tpu():
+    pytest.importorskip("jax", reason="the programs import jax: the drop-in, or JAX")
+    memories = importlib.import_module("gpu_cases.memories")
+    device = topologies.get_topology_desc("v5e:2x2", platform="tpu").devices[0]
+    on = lambda memory: SingleDeviceSharding(device, memory_kind=memory)
+    compiled = {
+        name: memories.sizes(ricci.jit(function, **options).lower(*arguments).compile())
+        for name, (function, options, arguments) in memories.programs(on, "tpu").items()
+    }
+    rows = {name: memories.cells(sizes) for name, sizes in compiled.items()}
+    assert rows == memories.rows_of_page(PAGE.read_text(), "v5e")

@@ -178,6 +178,32 @@ def programs(on, platform: str) -> dict[str, tuple[Any, dict, list]]:
     return rows
 
 
+def cells(sizes: dict[str, Any] | None) -> list[str]:
+    """Return a program's row of the table in `docs/devices/memory-kinds.md`.
+
+    Args:
+      sizes: what ``sizes`` returned; None if the program is refused.
+
+    Returns:
+      For the device and for the host, the KiB of arguments, results and temporaries.
+    """
+    if sizes is None:
+        return ["refused", ""]
+    kinds = ("argument", "output", "temp")
+    return [
+        " / ".join(str(round(sizes[f"{side}{kind}"] / 1024)) for kind in kinds)
+        for side in ("", "host_")
+    ]
+
+
+def rows_of_page(page: str, chip: str) -> dict[str, list[str]]:
+    """Return the cells of a chip by program, from the text of the page."""
+    table = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("|")]
+    header, _, *rows = [[cell.strip() for cell in line] for line in table]
+    first = header.index(f"{chip}: device")
+    return {row[0]: row[first : first + 2] for row in rows}
+
+
 def sizes(compiled) -> dict[str, int]:
     """Return the bytes that a program takes of the device and of the host."""
     memory = compiled.memory_analysis()
