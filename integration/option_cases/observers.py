@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import logging
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -20,10 +21,11 @@ import ricci
 import ricci.numpy as jnp
 import ricci_xla
 from ricci import config, grad, jit, lax, make_jaxpr, random
+from ricci.experimental import sparse
 from ricci.export import deserialize, export
 from ricci.extend.core import Primitive
 from ricci_parallel.processes import _initialize
-from ricci_stablehlo import lower_jaxpr
+from ricci_stablehlo import kernel_descriptors, lower_jaxpr
 from ricci_xla import Mesh, compile_options
 from ricci_xla.cache import reset_cache, use_xla_caches
 from ricci_xla.devices import _client, _cpu_client
@@ -384,3 +386,16 @@ def joining(what: str) -> Callable[[Tools], Any]:
         return asked[what]
 
     return observe
+
+
+def kernels_of_sparse_products(tools: Tools) -> list[str]:
+    """Lower a product of a BCOO matrix for NVIDIA GPUs; return the kernels that it calls."""
+    folder = Path(__file__).parents[1] / "gpu_cases" / "plugin" / "jax_cuda13_plugin"
+    tools.monkeypatch.syspath_prepend(folder)
+    descriptors = importlib.import_module("_sparse")
+    describe = lambda platform, library: descriptors if platform == "cuda" else None
+    tools.monkeypatch.setattr(kernel_descriptors, "call", describe)
+    matrix = sparse.BCOO.fromdense(np.eye(3, dtype=np.float32))
+    product = jit(lambda matrix, x: matrix @ x).trace(matrix, np.ones(3, np.float32))
+    text = product.lower(lowering_platforms=("cuda",)).as_text()
+    return re.findall(r"cusparse_\w+", text)

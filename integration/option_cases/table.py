@@ -29,6 +29,7 @@ from .observers import (
     free_a_cycle,
     guard_level,
     joining,
+    kernels_of_sparse_products,
     leak,
     logged,
     move_between_devices,
@@ -150,6 +151,9 @@ DEMONSTRATIONS: dict[str, Row] = {
         compiled_with("executable_build_options.debug_options.xla_backend_optimization_level"),
         3,
         0,
+    ),
+    "jax_bcoo_cusparse_lowering": Row(
+        True, kernels_of_sparse_products, [], ["cusparse_coo_matvec_ffi"]
     ),
     "jax_compiler_enable_remat_pass": Row(
         False,
