@@ -14,7 +14,7 @@ import numpy as np
 import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
-from jax.experimental import io_callback
+from jax.experimental import io_callback, rnn, sparse
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 from jax.sharding import SingleDeviceSharding
 
@@ -212,6 +212,55 @@ def shards():
     return np.asarray(jax.jit(total)(jnp.arange(3.0))).tolist()
 
 
+def _is_close(x, y) -> bool:
+    return bool(np.allclose(np.asarray(x), np.asarray(y), rtol=1e-3, atol=1e-4))
+
+
+def sparse_products():
+    """Products of sparse matrices and their gradients, by cuSPARSE, are those of dense ones."""
+    numbers = np.random.default_rng(0)
+    dense = np.where(numbers.random((40, 30)) < 0.2, numbers.normal(size=(40, 30)), 0)
+    dense = dense.astype(np.float32)
+    right = [numbers.normal(size=shape).astype(np.float32) for shape in ((30,), (30, 9))]
+    same = []
+    for form in (sparse.COO, sparse.CSR, sparse.CSC):
+        matrix = form.fromdense(dense)
+        for x in right:
+            gradient = jax.jit(jax.grad(lambda x, m=matrix: jnp.sum((m @ x) ** 2)))(x)
+            same += [_is_close(jax.jit(lambda m, x: m @ x)(matrix, x), dense @ x)]
+            same += [_is_close(gradient, 2 * dense.T @ (dense @ x))]
+    return same
+
+
+def recurrent_layers():
+    """LSTM layers and their gradients, by cuDNN, are those of the loops."""
+    numbers = np.random.default_rng(0)
+    draw = lambda *shape: numbers.normal(size=shape).astype(np.float32)
+    same = []
+    for both in (False, True):
+        sizes = (5, 6, 2)
+        rows = sizes[2] * (2 if both else 1)
+        weights = draw(rnn.get_num_params_in_lstm(*sizes, both)) / 4
+        arrays = (draw(3, 7, 5), draw(rows, 3, 6), draw(rows, 3, 6), weights)
+        lengths = np.array([7, 4, 1], np.int32)
+
+        def loops(x, h, c, w, sizes=sizes, both=both, lengths=lengths):
+            parts = rnn.unpack_lstm_weights(w, *sizes, both)
+            return rnn.lstm_ref(x, h, c, *parts, lengths, *sizes, 0.0, both)
+
+        def layers(*arrays, sizes=sizes, both=both, lengths=lengths):
+            return rnn.lstm(*arrays, lengths, *sizes, 0.0, both, "highest")
+
+        outcomes = []
+        # JAX has layers on GPUs alone.
+        for run in (loops, layers if on_gpu() else loops):
+            loss = lambda *arrays, run=run: sum(jnp.sum(jnp.sin(y)) for y in run(*arrays))
+            gradients = jax.jit(jax.grad(loss, argnums=(0, 1, 2, 3)))(*arrays)
+            outcomes.append([*jax.jit(run)(*arrays), *gradients])
+        same += [_is_close(x, y) for x, y in zip(*outcomes, strict=True)]
+    return same
+
+
 FEATURES = {
     function.__name__: function
     for function in (
@@ -228,5 +277,7 @@ FEATURES = {
         profile,
         devices,
         shards,
+        sparse_products,
+        recurrent_layers,
     )
 }
