@@ -7,6 +7,7 @@ import ricci_numpy as jnp
 from ricci_autodiff import grad, value_and_grad
 from ricci_batching import vmap
 from ricci_ir import use_backend
+from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_reference import reference_backend
 from ricci_sparse import BCOO, BCSR, COO, CSC, CSR, bcoo_dot_general, bcoo_dot_general_sampled
 from ricci_xla import jit
@@ -126,3 +127,21 @@ def test_errors_name_the_shapes_and_dimensions():
         bcoo_dot_general(mat, MATRIX, dimension_numbers=(((1,), (1,)), ((0,), (0,))))
     value, _ = value_and_grad(lambda x: jnp.sum(mat @ x))(FACTORS[0])
     close(value, (MATRIX @ FACTORS[0]).sum())
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("form", [COO, CSR, CSC])
+def test_batches_of_padded_matrices_have_the_gradients_of_dense_ones(form, transposed):
+    matrices = [form.fromdense(m, nse=20) for m in STACK]
+    parts, structure = zip(*map(tree_flatten, matrices), strict=True)
+    stacked = [jnp.stack(arrays) for arrays in zip(*parts, strict=True)]
+    dense = STACK.transpose(0, 2, 1) if transposed else STACK
+    x = RNG.normal(size=(2, dense.shape[2], 3)).astype(np.float32)
+
+    def product(arrays, x):
+        matrix = tree_unflatten(structure[0], arrays)
+        return (matrix.T if transposed else matrix) @ x
+
+    close(jit(vmap(product))(stacked, x), dense @ x)
+    gradient = grad(lambda x, arrays: jnp.sum(product(arrays, x) ** 2))
+    close(jit(vmap(gradient))(x, stacked), 2 * dense.transpose(0, 2, 1) @ (dense @ x))
