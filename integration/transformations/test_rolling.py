@@ -9,6 +9,7 @@ import pytest
 import ricci
 import ricci.numpy as jnp
 from ricci import lax, nn, random, roll
+from ricci_lax.rolling import rows_p
 
 SIZE = 4
 _weights = np.random.default_rng(0)
@@ -265,3 +266,48 @@ def test_calls_of_custom_functions_are_equal_if_their_static_arguments_are():
     layers, x = _layers(4), _matrix(SIZE)
     assert [run.count for run in roll(net([2, 2, 2, 2])).report(layers, x).runs] == [4]
     assert not roll(net([1, 1.0, 2, True])).report(layers, x).runs
+
+
+def updated(params, x):
+    """Parameters after a step; the loss is a loop over layers written in Python."""
+
+    def loss(params):
+        y = x
+        for p in params:
+            y = y + jnp.tanh(jnp.sin(y @ p) * jnp.cos(y)) / jnp.sqrt(1 + y**2)
+        return jnp.sum(y)
+
+    return [p - 0.1 * g for p, g in zip(params, ricci.grad(loss)(params), strict=True)]
+
+
+def test_results_of_all_layers_are_written_together():
+    params, x = [jnp.full((3, 3), 0.1 * i) for i in range(20)], jnp.ones((2, 3))
+    jaxpr = str(ricci.make_jaxpr(ricci.roll(updated))(params, x))
+    # An update is so few operations that a piece is that of two layers. The gradient of the first
+    # layer is in no loop; the others are slices of those of the loop.
+    assert jaxpr.count("= rows ") == 2
+    assert jaxpr.count(" slice[") < 8
+    results = ricci.roll(updated)(params, x)
+    for one, other in zip(results, updated(params, x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+    slope = ricci.grad(lambda x: jnp.sum(jnp.stack(ricci.roll(updated)(params, x)) ** 2))(x)
+    expected = ricci.grad(lambda x: jnp.sum(jnp.stack(updated(params, x)) ** 2))(x)
+    np.testing.assert_allclose(slope, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "uint32", "bool"])
+@pytest.mark.parametrize("shape", [(0, 2), (1,), (8, 3), (17, 2), (40, 0), (9,)])
+def test_rows_are_those_of_the_array(dtype, shape):
+    size = int(np.prod(shape))
+    x = (jnp.arange(size) - 3).astype(dtype).reshape(shape)
+    rows = ricci.jit(rows_p.bind)(x)
+    assert len(rows) == shape[0] and all(row.dtype == x.dtype for row in rows)
+    for row, expected in zip(rows, np.asarray(x), strict=True):
+        np.testing.assert_array_equal(row, expected)
+
+
+def test_rows_keep_signs_of_zeros_and_nan():
+    x = jnp.array([[-0.0, np.nan, np.inf, -np.inf, 0.0]] * 9)
+    for row in ricci.jit(rows_p.bind)(x):
+        np.testing.assert_array_equal(row, x[0])
+        assert np.signbit(row[0]) and not np.signbit(row[4])

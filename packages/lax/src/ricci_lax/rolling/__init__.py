@@ -4,3 +4,4 @@ from ricci_ir import rolled_layers as rolled_layers
 
 from ._report import *
 from ._roll import *
+from ._rows import rows_p as rows_p

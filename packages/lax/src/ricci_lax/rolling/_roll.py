@@ -1,5 +1,6 @@
 """``roll``: equal consecutive pieces of a traced function become one loop."""
 
+import builtins
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,12 +10,13 @@ from ricci_batching import Axis, batch_flat, batched_at
 from ricci_lax.control_flow import scan
 from ricci_lax.control_flow._bodies import Body, trace_body
 from ricci_lax.elementwise._conversion import converted
-from ricci_lax.shapes import concatenate, index_in_dim, rev
+from ricci_lax.shapes import concatenate, index_in_dim, rev, slice_in_dim
 from ricci_lax.structure import expand_dims
 from ricci_pytree import tree_flatten, tree_unflatten
 
 from ._pieces import SEARCHED, Place, Run, find_runs
 from ._report import RollReport, report
+from ._rows import MANY_ROWS, rows_p
 
 __all__ = ["Rolled", "roll"]
 
@@ -42,7 +44,22 @@ class _Evaluation:
             self._repeat(run)
             done = run.stop
         self._apply(done, len(self.jaxpr.eqns))
+        self._take_rows()
         return [self._read(atom) for atom in self.jaxpr.outvars]
+
+    def _take_rows(self) -> None:
+        """Take the results out of stacks of which most rows are results, all rows at once."""
+        results: dict[int, dict[ir.Var, _Row]] = {}
+        for atom in self.jaxpr.outvars:
+            row = self.env[atom] if isinstance(atom, ir.Var) else None
+            if isinstance(atom, ir.Var) and type(row) is _Row:
+                results.setdefault(id(row.stack), {})[atom] = row
+        for of_stack in results.values():
+            stack = next(iter(of_stack.values())).stack
+            if len(of_stack) >= max(MANY_ROWS, stack.shape[0] // 2):
+                rows = rows_p.bind(stack)
+                for var, row in of_stack.items():
+                    self.env[var] = _as_weak(rows[row.index], var.aval)
 
     def _read(self, atom: ir.Atom) -> Any:
         if type(atom) is ir.Literal:
@@ -131,9 +148,39 @@ class _Evaluation:
         order = values[::-1] if reverse else values
         # Kept, as several runs may read the same values, such as the parameters of all layers.
         if order not in self.stacks:
-            rows = [expand_dims(self._read(value), (0,)) for value in order]
-            self.stacks[order] = concatenate(rows, 0)
+            self.stacks[order] = concatenate(self._pieces(order), 0)
         return self.stacks[order]
+
+    def _pieces(self, values: Sequence[ir.Var]) -> list[ir.Array]:
+        """Arrays whose rows are these values: rows of a stack at equal distances are one slice."""
+        pieces: list[ir.Array] = []
+        start = 0
+        while start < len(values):
+            stop, step = self._progression(values, start)
+            if stop - start == 1:
+                pieces.append(expand_dims(self._read(values[start]), (0,)))
+            else:
+                stack = self.env[values[start]].stack
+                first, last = sorted(self.env[values[i]].index for i in (start, stop - 1))
+                piece = slice_in_dim(stack, first, last + 1, builtins.abs(step))
+                pieces.append(piece if step > 0 else rev(piece, (0,)))
+            start = stop
+        return pieces
+
+    def _progression(self, values: Sequence[ir.Var], start: int) -> tuple[int, int]:
+        """Return the end of the rows of one stack at equal distances, and that distance."""
+        rows = [self.env[value] for value in values[start:]]
+        if len(rows) < 2 or any(type(row) is not _Row for row in rows[:2]):
+            return start + 1, 0
+        step = rows[1].index - rows[0].index
+        count = 1
+        for row in rows[1:]:
+            expected = rows[0].index + count * step
+            if type(row) is not _Row or row.stack is not rows[0].stack or row.index != expected:
+                break
+            count += 1
+        # The same row twice is no progression.
+        return start + (count if step else 1), step
 
 
 def _as_weak(x: ir.Array, aval: ir.AbstractValue) -> ir.Array:

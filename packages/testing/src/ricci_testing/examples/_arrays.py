@@ -8,6 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 from ricci_ir import bfloat16, primitives
+from ricci_lax import rolling
 
 from ._example import C64, F32, I8, I32, U8, U32, Call, Example, array_of, captured, in_dtypes
 from ._indexing import indexing_calls
@@ -57,6 +58,11 @@ _STRUCTURE: dict[str, list[Call]] = {
         (lambda x, y: lax.stack([x, y], 1), (X, array_of(2, 3, seed=1))),
         (lambda x, y: lax.stack([x, y]), (SCALAR, SCALAR + 1)),
         (lambda x, y: lax.stack([x, y], -1), (array_of(3, dtype=I32), array_of(3, dtype=I32))),
+    ],
+    "rows": [
+        (lambda x: rolling.rows_p.bind(x), (X,)),
+        (lambda x: rolling.rows_p.bind(x), (array_of(9, 2, dtype=I32),)),
+        (lambda x: rolling.rows_p.bind(x), (array_of(17),)),
     ],
     "unstack": [
         (lambda x: lax.unstack(x, 1), (X,)),
