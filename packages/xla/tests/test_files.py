@@ -216,3 +216,24 @@ def test_classes_are_never_looked_up():
         decode_tree(TreeRecord("subprocess:Popen", b"", []), forms())
     with pytest.raises(ValueError, match="cannot be registered as 'box'"):
         forms().add(NodeForm(Note, "box", str.encode, bytes.decode))
+
+
+class Scaled(NamedTuple):
+    """A named tuple that is registered with one child and static data."""
+
+    value: object
+    scale: object
+
+
+register_pytree_node(Scaled, lambda s: ((s.value,), s.scale), lambda scale, xs: Scaled(*xs, scale))
+
+
+def test_registered_named_tuples_keep_their_functions():
+    scaled = NodeForms()
+    scaled.add(NodeForm(Scaled, "scaled", str.encode, bytes.decode))
+    tree = tree_structure([Scaled({"a": 1}, "text"), Scaled(None, "other")])
+    again = decode_tree(encode_tree(tree, scaled), scaled)
+    assert again == tree and again.unflatten([2]) == [
+        Scaled({"a": 2}, "text"),
+        Scaled(None, "other"),
+    ]

@@ -22,15 +22,17 @@ _registries = (default_registry, none_leaf_registry)
 
 
 class RegisteredNode(NamedTuple):
-    """The two functions that flatten and unflatten objects of a class.
+    """The functions that flatten and unflatten objects of a class.
 
     Attributes:
       to_iter: maps an object to its children and its static data.
       from_iter: maps the static data and the children to an object.
+      with_keys: like ``to_iter``, but each child is a pair (key, child); if there is one.
     """
 
     to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
     from_iter: Callable[[Any, Any], Any]
+    with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None
 
 
 def _one_level(tree: object) -> tuple[Iterable[Any], Any]:
@@ -115,7 +117,9 @@ def register_pytree_node[T](
         _require_callable("register_pytree_node", flatten_with_keys_func=flatten_with_keys_func)
     for registry in _registries:
         registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
-    registered_nodes[nodetype] = RegisteredNode(flatten_func, unflatten_func)
+    registered_nodes[nodetype] = RegisteredNode(
+        flatten_func, unflatten_func, flatten_with_keys_func
+    )
 
 
 def register_pytree_node_class[C: type](cls: C) -> C:

@@ -85,7 +85,8 @@ def encode_plain(value: object) -> PlainRecord:
         return ["dtype", value.name]
     if isinstance(value, np.generic) and value.dtype.names is None:
         return ["scalar", [value.dtype.name, value.tobytes()]]
-    raise TypeError(f"{value!r} of type {type(value).__qualname__} cannot be written to a file")
+    text = " ".join(repr(value).split())  # in one line
+    raise TypeError(f"{text:.60} of type {type(value).__qualname__} cannot be written to a file")
 
 
 def decode_plain(record: object) -> Any:

@@ -1,11 +1,11 @@
 """Records of tree structures, with nodes of classes that the reading program has registered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ricci_pytree import PyTreeDef, default_registry
+from ricci_pytree import PyTreeDef, default_registry, registered_nodes, tree_structure
 
 from ._container import FileError
 from ._plain import PlainRecord, decode_plain, encode_plain
@@ -131,6 +131,12 @@ def decode_tree(record: TreeRecord, forms: NodeForms) -> PyTreeDef:
         )
     try:
         data = form.read(record.data)
+        if (
+            form.kind is not tuple
+            and issubclass(form.kind, tuple)
+            and form.kind in registered_nodes
+        ):
+            return _registered_tuple(form.kind, data, children)
         return PyTreeDef.from_node_data_and_children(default_registry, (form.kind, data), children)
     except (TypeError, ValueError, RuntimeError) as error:
         if isinstance(error, FileError):
@@ -138,3 +144,12 @@ def decode_tree(record: TreeRecord, forms: NodeForms) -> PyTreeDef:
         raise FileError(
             f"the record has a node of {record.node!r} with unreadable data: {error}"
         ) from error
+
+
+def _registered_tuple(kind: type, data: object, children: Sequence[PyTreeDef]) -> PyTreeDef:
+    """Return the structure of a node whose class is a registered named tuple.
+
+    ``from_node_data_and_children`` would take it for a plain named tuple, so an object is built.
+    """
+    objects = [child.unflatten([object()] * child.num_leaves) for child in children]
+    return tree_structure(registered_nodes[kind].from_iter(data, objects))

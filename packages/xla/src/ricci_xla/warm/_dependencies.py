@@ -23,6 +23,8 @@ HARMLESS: dict[str, str] = {
     "flax.core.scope.uuid": "numbers modules, to tell copies apart",
     "flax.ids.uuid": "numbers modules, to tell copies apart",
     "flax.linen.module.uuid": "numbers modules, to tell copies apart",
+    "flax.nnx.graphlib.GRAPH_CONTEXT": "holds the graph of the arguments, which is in their types",
+    "haiku._src.base.current_frame": "holds the frame of the trace; there is none before",
 }
 
 
@@ -54,9 +56,12 @@ def dependencies(watch: Watch, ignored: Set[str]) -> tuple[ModuleRecord, ...]:
         without a fingerprint.
     """
     watch.finish()
-    failed = [f"{name}: {reason}" for name, reason in watch.failed.items() if name not in ignored]
+    failed = [name for name in watch.failed if name not in ignored]
     if failed:
-        raise NoFingerprint(failed[0])
+        raise NoFingerprint(
+            f"{failed[0]}: {watch.failed[failed[0]]}. If no result depends on it, pass "
+            f"ignore={failed}"
+        )
     for module, codes in watch.codes.items():
         _check(module, codes, watch.classes.codes)
     modules = {module for module in watch.codes if module in sys.modules}
@@ -116,7 +121,7 @@ def _check(module: str, codes: list[CodeType], fingerprinted: Set[CodeType]) -> 
     if generated:
         raise NoFingerprint(
             f"it runs {module}.{generated[0].co_qualname}, whose code was generated, by a "
-            "reference that is not observed"
+            "reference that is not observed; such a call is traced in each process"
         )
     if not unknown:
         return

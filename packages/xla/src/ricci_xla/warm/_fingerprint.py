@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_pytree import PyTreeDef
+from ricci_pytree import PyTreeDef, registered_nodes
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes import Mesh, PartitionSpec, Sharding
 from ricci_xla.meshes._axes import Axes
@@ -379,6 +379,10 @@ def _write_tree(writer: _Writer, value: PyTreeDef) -> None:
         writer.mark("leaf")
         return
     writer.feed_all(node)
+    functions = registered_nodes.get(node[0])
+    if functions is not None and not is_fixed(node[0].__module__):
+        # They may be generated code, which no module's file has.
+        writer.feed_all(functions)
     children = value.children()
     writer.mark("count", str(len(children)))
     for child in children:
@@ -391,7 +395,7 @@ def _write_object(writer: _Writer, value: Any) -> None:
     if kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__:
         state = getattr(value, "__dict__", None)
         slots = [name for name in _slots(kind) if hasattr(value, name)]
-        if (state is not None or slots or kind.__flags__ & _HEAP_TYPE) and not _has_own_state(kind):
+        if (state is not None or slots or kind.__flags__ & _HEAP_TYPE) and not has_own_state(kind):
             ignored = {name for cls in kind.__mro__ for name in harmless_state(cls)}
             _write_mapping(writer, {k: v for k, v in (state or {}).items() if k not in ignored})
             for name in slots:
@@ -422,6 +426,12 @@ def _write_object(writer: _Writer, value: Any) -> None:
         writer.feed_all(part) if is_iterator else writer.feed(part)
 
 
+def state_of(value: object) -> dict[str, Any]:
+    """The attributes of an object by name: those in its ``__dict__``, then those in slots."""
+    slots = {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
+    return {**(getattr(value, "__dict__", None) or {}), **slots}
+
+
 _HEAP_TYPE = 1 << 9
 _MANAGED_WEAK_REFERENCES = 1 << 3
 _MANAGED_DICT = 1 << 4
@@ -432,7 +442,7 @@ def _built_in_base(kind: type) -> Any:
     return next(cls for cls in kind.__mro__ if cls in _BUILT_IN)
 
 
-def _has_own_state(kind: type) -> bool:
+def has_own_state(kind: type) -> bool:
     """Whether instances have C-level state besides a ``__dict__`` and slots."""
     base = _built_in_base(kind)
     size = base.__basicsize__

@@ -8,14 +8,14 @@ import re
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from ricci_ir import no_effects
-from ricci_pytree import PyTreeDef
+from ricci_pytree import PyTreeDef, registered_nodes
 from ricci_xla import files
 from ricci_xla.arrays import ArrayImpl, array_from_host
 from ricci_xla.cache._key import program_key
@@ -31,6 +31,7 @@ from ricci_xla.tracing._program import Program
 
 from ._dependencies import ModuleRecord
 from ._fingerprint import NoFingerprint
+from ._static_data import StaticData
 
 
 class Programs:
@@ -305,16 +306,16 @@ def _decode_array(record: ArrayRecord, devices: Sequence[Device]) -> ArrayImpl:
 
 
 class _ResultNodes(files.NodeForms):
-    """Forms of the results' nodes: classes by module and name, with plain data.
+    """Forms of the results' nodes: classes by module and name, and their static data.
 
     Data that is not plain, such as the functions in a training state, can come from the arguments
-    only: it is written as the position of the argument's node that has it. Classes are looked up in
-    imported modules only: results cannot hold objects of a class that is not imported yet.
+    only. Classes are looked up in imported modules only: results cannot hold objects of a class
+    that is not imported yet.
     """
 
     def __init__(self, in_tree: PyTreeDef):
         super().__init__()
-        self._arguments = list(_nodes(in_tree))
+        self._data = StaticData(in_tree)
 
     def of_kind(self, kind: type) -> files.NodeForm | None:
         """The form of nodes of a class."""
@@ -332,43 +333,15 @@ class _ResultNodes(files.NodeForms):
 
     def _form(self, kind: type) -> files.NodeForm:
         name = f"{kind.__module__}:{kind.__qualname__}"
-        if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        if issubclass(kind, tuple) and kind not in registered_nodes:  # a named tuple
             return files.NodeForm(kind, name, lambda data: b"", lambda data: kind)
-        return files.NodeForm(kind, name, lambda data: self._write(kind, data), self._read)
+        read = lambda data: self._data.decode(msgspec.msgpack.decode(data))
+        return files.NodeForm(kind, name, lambda data: self._write(kind, data), read)
 
     def _write(self, kind: type, data: object) -> bytes:
         try:
-            return msgspec.msgpack.encode(files.encode_plain(data))
+            return msgspec.msgpack.encode(self._data.encode(data))
         except TypeError as error:
-            # Static data that cannot be written are often those of an argument, as where a model is
-            # returned updated. The call that reads the record has arguments of the same structure,
-            # by its key.
-            for i, (other, argument_data) in enumerate(self._arguments):
-                if other is kind and (argument_data is data or _equal(argument_data, data)):
-                    return msgspec.msgpack.encode(i)
             raise TypeError(
                 f"its results hold a {kind.__qualname__} of its own: {error}"
             ) from error
-
-    def _read(self, data: bytes) -> Any:
-        record = msgspec.msgpack.decode(data)
-        if not isinstance(record, int):
-            return files.decode_plain(record)
-        if not 0 <= record < len(self._arguments):
-            raise files.FileError(f"the record refers to node {record} of the arguments")
-        return self._arguments[record][1]
-
-
-def _nodes(tree: PyTreeDef) -> Iterator[tuple[type, Any]]:
-    node = tree.node_data()
-    if node is not None:
-        yield node
-    for child in tree.children():
-        yield from _nodes(child)
-
-
-def _equal(one: object, other: object) -> bool:
-    try:
-        return bool(one == other)
-    except (TypeError, ValueError):  # comparing arrays gives no single truth value
-        return False

@@ -191,7 +191,11 @@ class Watch:
             if is_own:
                 self._note(module, read.name, value)
             elif not (isinstance(value, ModuleType) or _is_by_name(value)):
-                self._foreign.append((code, read.name))
+                home = _home_of(value)
+                if home is None:
+                    self._foreign.append((code, read.name))
+                else:
+                    self._note(*home, value)
         else:
             if is_own and code.co_name != "<module>":
                 self._note(module, read.name, ABSENT)
@@ -253,11 +257,11 @@ class Watch:
             return  # some are imported when they are first read
         is_reflector = any(value is reflector for reflector in _REFLECTORS)
         self._reflects |= value is attrgetter or (is_reflector and not is_called)
-        impure = None if is_called or isinstance(value, type) else _impure_value(value)
-        if impure is not None:
-            self._fail(impure, "its results are not watched")
-        else:
+        impure = None if isinstance(value, type) else _impure_value(value)
+        if impure is None:
             self._note_value(owner, name)
+        elif not is_called:  # calls are checked when they happen
+            self._fail(impure, "its results are not watched")
 
     def _note_value(self, owner: str, name: str) -> None:
         values = self.values.setdefault(owner, {})
@@ -447,6 +451,13 @@ def _is_by_name(value: object) -> bool:
         and is_fixed(module)
         and isinstance(getattr(value, "__qualname__", None), str)
     )
+
+
+def _home_of(value: object) -> tuple[str, str] | None:
+    """Return the module of an object's class and the object's global name there, if it has one."""
+    module = type(value).__module__
+    names = vars(sys.modules[module]) if module in sys.modules else {}
+    return next(((module, name) for name, other in names.items() if other is value), None)
 
 
 def _impure_value(value: object) -> str | None:

@@ -1,0 +1,152 @@
+"""Records of the static data in a call's results, in terms of the call's arguments.
+
+A library's node may have any object as its static data: functions, classes, descriptions of a
+graph. No class's own code writes or reads it, as a pickle's would. A record is plain values, and
+references to objects in the static data of the arguments, which are the same in both processes,
+since they are part of the call's fingerprint. An object that is new is written as its class, which
+must be the class of an object in the arguments, and its attributes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from functools import cached_property
+from typing import Any
+
+from ricci_pytree import PyTreeDef
+from ricci_xla import files
+
+from ._fingerprint import has_own_state, state_of
+
+_MOST_PARTS = 200_000
+_CONTAINERS: dict[str, type] = {"items of list": list, "items of tuple": tuple}
+
+
+class StaticData:
+    """The static data of a call's arguments, by which that of its results is written and read.
+
+    Args:
+      in_tree: the structure of the arguments.
+    """
+
+    def __init__(self, in_tree: PyTreeDef):
+        self._in_tree = in_tree
+
+    @cached_property
+    def _parts(self) -> list[Any]:
+        """The objects in the data of the arguments, in an order that every process has."""
+        parts: list[Any] = []
+        seen: set[int] = set()
+        stack = [data for _, data in _nodes(self._in_tree)][::-1]
+        while stack and len(parts) < _MOST_PARTS:
+            value = stack.pop()
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            parts.append(value)
+            stack.extend(reversed(_inner(value)))
+        return parts
+
+    @cached_property
+    def _positions(self) -> dict[int, int]:
+        return {id(part): i for i, part in enumerate(self._parts)}
+
+    @cached_property
+    def _kinds(self) -> list[type]:
+        """The classes of these objects."""
+        return list(dict.fromkeys(map(type, self._parts)))
+
+    def encode(self, value: object) -> list[Any]:
+        """Return a record of static data.
+
+        Raises:
+          TypeError: if it holds an object that is neither plain nor one of the arguments' kind.
+        """
+        kind = type(value)
+        if type(value) is list or type(value) is tuple:
+            return [f"items of {kind.__name__}", list(map(self.encode, value))]
+        if type(value) is dict:
+            return ["dict", [[self.encode(k), self.encode(x)] for k, x in value.items()]]
+        try:
+            return ["plain", files.encode_plain(value)]
+        except TypeError as error:
+            if id(value) in self._positions:
+                return ["part", self._positions[id(value)]]
+            if isinstance(value, type) and value in self._kinds:
+                return ["class", self._kinds.index(value)]
+            if kind is PyTreeDef:  # compared by text as well, in which 1 and True differ
+                parts = [i for i, x in enumerate(self._parts) if type(x) is kind and x == value]
+                parts = [i for i in parts if str(self._parts[i]) == str(value)]
+                if parts:
+                    return ["part", parts[0]]
+            if kind not in self._kinds or not _is_rebuilt(kind):
+                raise error
+            index = self._kinds.index(kind)
+        items = list(map(self.encode, value)) if isinstance(value, tuple) else []
+        state = [[name, self.encode(x)] for name, x in state_of(value).items()]
+        return ["object", [index, items, state]]
+
+    def decode(self, record: object) -> Any:
+        """Return the static data of a record.
+
+        Raises:
+          FileError: if the record is invalid.
+        """
+        try:
+            fields: Any = record
+            tag, content = fields
+            if tag in _CONTAINERS:
+                return _CONTAINERS[tag](map(self.decode, content))
+            if tag == "dict":
+                return {self.decode(key): self.decode(x) for key, x in content}
+            if tag == "part":
+                return self._parts[content]
+            if tag == "class":
+                return self._kinds[content]
+            if tag == "object":
+                return self._decode_object(*content)
+        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            raise files.FileError(f"the record of static data is invalid: {error}") from error
+        if tag != "plain":
+            raise files.FileError(f"the record of static data has the kind {tag!r}")
+        return files.decode_plain(content)
+
+    def _decode_object(self, index: int, items: list[Any], state: list[Any]) -> object:
+        kind = self._kinds[index]
+        if issubclass(kind, tuple):
+            value: object = tuple.__new__(kind, map(self.decode, items))
+        else:
+            value = object.__new__(kind)
+        for name, part in state:
+            # Not the class's own ``__setattr__``, which frozen classes have.
+            object.__setattr__(value, name, self.decode(part))
+        return value
+
+
+def _inner(value: object) -> list[Any]:
+    """Return the objects that a value holds, in an order that every process has."""
+    if isinstance(value, dict):
+        return [part for pair in value.items() for part in pair]
+    parts = list(value) if isinstance(value, list | tuple) else []
+    if _is_rebuilt(type(value)):
+        parts += state_of(value).values()
+    return parts
+
+
+def _is_rebuilt(kind: type) -> bool:
+    """Whether a class's objects have no state besides attributes and items."""
+    plain = kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__
+    return (
+        plain
+        and not issubclass(kind, type)
+        and kind.__module__ != "builtins"
+        and (is_dataclass(kind) or not hasattr(kind, "__setstate__"))
+        and not has_own_state(kind)
+    )
+
+
+def _nodes(tree: PyTreeDef) -> Iterator[tuple[type, Any]]:
+    node = tree.node_data()
+    if node is not None:
+        yield node
+    for child in tree.children():
+        yield from _nodes(child)

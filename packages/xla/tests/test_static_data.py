@@ -1,0 +1,121 @@
+"""Static data of results in a bundle: plain values, parts of the arguments, and their like."""
+
+import dataclasses
+import fractions
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from ricci_pytree import Partial, register_pytree_node, tree_structure
+from ricci_xla.files import FileError
+from ricci_xla.warm._static_data import StaticData
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Definition:
+    """A description of a graph, as in flax nnx."""
+
+    kind: object
+    attributes: object
+
+
+class Settings:
+    """An object with attributes in a dict."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+    def __eq__(self, other):
+        return type(other) is Settings and vars(self) == vars(other)
+
+    __hash__ = None
+
+
+class Pair(NamedTuple):
+    """A named tuple."""
+
+    first: object
+    second: object
+
+
+class Node:
+    """A node of a tree with any static data."""
+
+    def __init__(self, data):
+        self.data = data
+
+
+register_pytree_node(Node, lambda node: ((), node.data), lambda data, _: Node(data))
+
+
+def double(x):
+    return 2 * x
+
+
+THIRD = fractions.Fraction(1, 3)  # its class has a ``__reduce__`` of its own
+ARGUMENTS = Definition(
+    Settings,
+    [
+        double,
+        Settings(rate=0.5),
+        Pair(1, Settings),
+        THIRD,
+        {"deep": (double, tree_structure([1, {}]))},
+    ],
+)
+RESULTS = [
+    None,
+    (1, True, 1.0, "text", b"bytes", {"a": [1, (2,)]}, slice(3)),
+    double,
+    Settings,
+    THIRD,
+    Definition(double, (True, 1)),
+    Definition(Definition(Pair, None), [Settings(rate=True, inner=Settings())]),
+    Pair(Definition(1, 2), double),
+    tree_structure([3, {}]),
+]
+
+
+def copied(value, writer=ARGUMENTS, reader=ARGUMENTS):
+    record = StaticData(tree_structure([Node(writer)])).encode(value)
+    data = msgspec.msgpack.decode(msgspec.msgpack.encode(record))
+    return StaticData(tree_structure([Node(reader)])).decode(data)
+
+
+def types_in(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return Definition, types_in(value.kind), types_in(value.attributes)
+    return type(value), list(map(types_in, value)) if isinstance(value, list | tuple) else None
+
+
+@pytest.mark.parametrize("value", RESULTS, ids=str)
+def test_static_data_is_as_written(value):
+    again = copied(value)
+    assert again == value and types_in(again) == types_in(value)
+
+
+def test_objects_are_those_of_the_reading_process():
+    other = Definition(
+        Settings, [Partial(len), Settings(rate=0.5), Pair(1, Settings), THIRD, {"deep": ()}]
+    )
+    assert copied(double, reader=other) is other.attributes[0]
+
+
+@pytest.mark.parametrize(
+    "value", [object(), len, tree_structure((1,)), fractions.Fraction(1, 2), Node(1), [copied]]
+)
+def test_objects_unlike_those_of_the_arguments_are_refused_in_a_line(value):
+    with pytest.raises(TypeError, match="cannot be written to a file") as error:
+        copied(value)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "record",
+    [None, [], ["part", 999], ["object", [0, [], []]], ["object", [999, [], []]], ["tree", 1]]
+    + [["other", 1], ["plain", ["int", 1]], ["dict", [1]], ["object", [1, [], [["no", 1]]]]],
+)
+def test_invalid_records_are_refused(record):
+    with pytest.raises(FileError):
+        StaticData(tree_structure([Node(ARGUMENTS)])).decode(record)
