@@ -13,10 +13,11 @@ _GAP = 46
 _LETTER = 7.8
 
 
-def _svg(width: float, height: float, title: str, parts: Iterable[str]) -> str:
+def _svg(width: float, height: float, title: str, parts: Iterable[str], kind: str = "") -> str:
+    shown = f'class="{kind}" ' if kind else ""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'role="img" aria-label="{escape(title)}">'
+        f'{shown}role="img" aria-label="{escape(title)}">'
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>'
     )
@@ -124,18 +125,29 @@ _FORMS = (
 
 
 def transformations() -> str:
-    """Return the drawing of the home page: one function, and what it is turned into."""
-    parts = [_box(240, 10, 240, ["f(x) = x * jnp.sin(x)", "f32[] → f32[]"], "ours")]
-    width, y = 162, 128
-    for column, form in enumerate(_FORMS):
-        x = 10 + column * (width + 18)
-        parts.append(_arrow(360, 62, x + width / 2, y - 1))
-        parts.append(_box(x, y, width, list(form)))
-    last = y + _HEIGHT + 36
-    parts.append(
-        _box(200, last + 60, 320, ["jit(vmap(grad(f)))", "in any order and depth"], "ours")
-    )
-    for column in range(3):
-        x = 10 + column * (width + 18) + width / 2
-        parts.append(_arrow(x, last, 360, last + 59))
-    return _svg(720, last + 124, "One function, its derivative, batched and compiled form", parts)
+    """Return the drawing of the home page: one function, and what it is turned into.
+
+    It is drawn twice, for wide pages and for phones; the style sheet shows one.
+    """
+    narrow = _transformations(360, 2, "narrow").replace('"tip"', '"narrow-tip"')
+    return _transformations(720, 4, "wide") + narrow.replace("#tip", "#narrow-tip")
+
+
+def _transformations(page: int, columns: int, kind: str) -> str:
+    """Draw the function, its forms in rows of so many columns, and what they make together."""
+    gap, row_height = 18, _HEIGHT + 36 + 20
+    width = (page - 20 - (columns - 1) * gap) / columns
+    middle, y = page / 2, 128
+    centers = [10 + column * (width + gap) + width / 2 for column in range(columns)]
+    parts = [_box(middle - 120, 10, 240, ["f(x) = x * jnp.sin(x)", "f32[] → f32[]"], "ours")]
+    parts += [_arrow(middle, 62, x, y - 1) for x in centers]
+    for i, form in enumerate(_FORMS):
+        row, column = divmod(i, columns)
+        parts.append(_box(centers[column] - width / 2, y + row * row_height, width, list(form)))
+    last = y + (len(_FORMS) // columns - 1) * row_height + _HEIGHT + 36
+    both = ["jit(vmap(grad(f)))", "in any order and depth"]
+    parts.append(_box(middle - 160, last + 60, 320, both, "ours"))
+    # Of the forms in the last row, those that are a part of it.
+    parts += [_arrow(x, last, middle, last + 59) for x in centers[: 3 - len(_FORMS) + columns]]
+    title = "One function, its derivative, batched and compiled form"
+    return _svg(page, last + 124, title, parts, kind)
