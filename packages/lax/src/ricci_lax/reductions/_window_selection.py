@@ -13,6 +13,7 @@ from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, nu
 from ricci_stablehlo import Lowering, Value, traced
 
 from ._axis_reductions import highest, lowest
+from ._window_positions import has_few_positions, scatter_by_position
 from ._window_shape import (
     Padding,
     batched_window,
@@ -99,16 +100,20 @@ def _scatter_lower(
     if any(map(any, padding)):
         worst = _worst(select_prim, dtype)
         operand = traced(lambda x: pad(x, worst, config))(ctx, operand)
-    result = lower_select_and_scatter(
-        ctx,
-        operand,
-        source,
-        ctx.constant(0, scalars[0]),
-        select,
-        scatter,
-        padding=((0, 0),) * len(shape),
-        **window,
-    )
+    if has_few_positions(ctx, operand, window["window_dimensions"]):
+        by_position = lambda x, y: scatter_by_position(x, y, select_prim.bind, **window)
+        result = traced(by_position)(ctx, operand, source)
+    else:
+        result = lower_select_and_scatter(
+            ctx,
+            operand,
+            source,
+            ctx.constant(0, scalars[0]),
+            select,
+            scatter,
+            padding=((0, 0),) * len(shape),
+            **window,
+        )
     if result.shape == shape:
         return result
     starts = tuple(low for low, _ in padding)
