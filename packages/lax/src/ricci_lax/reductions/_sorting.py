@@ -384,9 +384,14 @@ def _top_k_lower(ctx: Lowering, x: Value, *, k: int, axis: int, is_stable: bool)
     if axis != last:
         x = lower_transpose(ctx, x, order)
         outs = [out.resized(tuple(out.shape[d] for d in order)) for out in outs]
-    stable = "" if is_stable else ", is_stable = false"
-    types = f"{tensor_type(x.aval)} -> ({', '.join(map(tensor_type, outs))})"
-    results = ctx.append("chlo.top_k", f"({x}, k = {k}{stable})", outs, types)
+    kernel = native_kernel(ctx, "top_k", x.aval, last)
+    # It selects, which takes longer than a sort for most of a row.
+    if kernel is not None and 0 < 2 * k <= x.shape[last]:
+        results = kernel.write_rows(ctx, [x], outs, last, k=k)
+    else:
+        stable = "" if is_stable else ", is_stable = false"
+        types = f"{tensor_type(x.aval)} -> ({', '.join(map(tensor_type, outs))})"
+        results = ctx.append("chlo.top_k", f"({x}, k = {k}{stable})", outs, types)
     return results if axis == last else [lower_transpose(ctx, r, order) for r in results]
 
 
