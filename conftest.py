@@ -6,7 +6,8 @@ tests, evenly spaced: enough to find a dependency that a package does not declar
 run elsewhere. With ``RICCI_SAMPLE`` test functions that are marked ``sampled(most)``, which compile
 much in each case, run so many; `nox -s tests` runs them whole, and so does a run that selects tests
 by name (``-k``, or a node id with ``::``). Modules that ``RICCI_WITHOUT`` names cannot be imported,
-as if they were not installed.
+as if they were not installed. Without ``RICCI_NATIVE=1`` the kernels of ``ricci_native`` are off in
+all tests but its own: those of other packages are about what everybody has.
 """
 
 import importlib
@@ -21,6 +22,7 @@ import pytest
 BACKENDS = ("ricci_xla", "ricci_reference")
 OPERATORS = "ricci_numpy"
 
+os.environ.setdefault("RICCI_NATIVE", "0")  # before the packages are imported
 for _name in filter(find_spec, os.environ.get("RICCI_WITHOUT", "").split()):
     sys.modules[_name] = None  # pyright: ignore[reportArgumentType]
 # What builds the site needs Sphinx, which the environments of tests do not have.

@@ -27,6 +27,14 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason=NOT_BUILT))
 
 
+@pytest.fixture(autouse=True)
+def _enabled():
+    before = ir.native_kernels.get_global()
+    ir.native_kernels.set_global(True)
+    yield
+    ir.native_kernels.set_global(before)
+
+
 class Comparison:
     """Calls of a function with the kernels and with XLA's operations alone."""
 

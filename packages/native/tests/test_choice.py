@@ -39,12 +39,15 @@ def sorted_rows(function, x=X):
     return function
 
 
-def run(code, **variables):
+START = "import numpy as np, ricci_lax as lax\nfrom ricci_xla import jit\nx = np.ones(1000)\n"
+
+
+def run(code, cwd=None, **variables):
     """Run code in another process; return what it prints."""
-    start = "import numpy as np, ricci_lax as lax\nfrom ricci_xla import jit\nx = np.ones(1000)\n"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **variables}
-    command = [sys.executable, "-c", start + code]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RICCI_NATIVE": ""}
+    environment.update(variables)
+    command = [sys.executable, "-c", START + code]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -69,7 +72,7 @@ def test_nothing_is_called_where_kernels_are_off_or_absent(before, variables):
 
 
 def test_kernels_are_called_by_default():
-    assert run(CALLS, RICCI_NATIVE="") == "True"
+    assert run(CALLS) == "True"
     others = "import sys; jit(lambda x: lax.neg(x))(x); print('ricci_native' in sys.modules)"
     assert run(others) == "False"
 
@@ -148,3 +151,33 @@ def test_rows_and_arrays_below_the_limits_have_xlas_operation(comparison):
     assert comparison.calls_kernel(sort, np.zeros(least, np.float32))
     assert not comparison.calls_kernel(sort, np.zeros(least - 1, np.float32))
     assert not comparison.calls_kernel(sort, np.zeros((least, kernel.least_length - 1), np.float32))
+
+
+WARM = """
+from ricci_xla.warm import warm_start
+with warm_start("bundle") as start:
+    assert (np.asarray(jit(lambda x: lax.sort(x))(x)) == 1).all()
+print(start.calls[0].outcome)
+"""
+ABSENT = "import sys; sys.modules['ricci_native'] = None\n"
+
+
+def test_bundles_are_used_with_the_kernels_alone(tmp_path):
+    def outcome(before="", **variables):
+        (tmp_path / "program.py").write_text(START + WARM)
+        code = f"{before}import runpy; runpy.run_path('program.py', run_name='__main__')"
+        return run(code, cwd=tmp_path, **variables)
+
+    assert [outcome() for _ in range(2)] == ["kept", "warm"]
+    assert outcome(ABSENT) != "warm"
+    assert outcome(RICCI_NATIVE="0") != "warm"
+
+
+def test_executables_of_other_versions_are_not_taken_from_the_cache(tmp_path):
+    cached = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path), "RICCI_NATIVE": ""}
+    cached["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    entries = []
+    for before in ("", "", ABSENT):
+        run(before + "jit(lambda x: lax.sort(x))(x)", **cached)
+        entries.append(len(list(tmp_path.rglob("*"))))
+    assert entries[0] == entries[1] < entries[2]

@@ -100,11 +100,12 @@ rolled_layers: State = define_context("rolled_layers", default=False)
 all. It serves functions that a library jits, such as ``nnx.jit(step)``.
 """
 
-native_kernels: State = define_context(
-    "native_kernels", os.environ.get("RICCI_NATIVE", "").lower() not in ("0", "false", "off")
-)
+native_kernels: State = define_context("native_kernels", default=True)
 """Whether functions for CPUs call the kernels of ``ricci_native``, where that is installed.
 
 ``with native_kernels(False):`` holds for the calls inside, ``native_kernels.set_global(False)`` and
 ``RICCI_NATIVE=0`` in the environment for all.
 """
+# As a value other than the default, which the keys of bundles for warm starts have.
+if os.environ.get("RICCI_NATIVE", "").lower() in ("0", "false", "off"):
+    native_kernels.set_global(False)

@@ -101,10 +101,11 @@ def _ricci() -> Iterator[str]:
     """Identify Ricci's code: the digests in its installation's RECORD, or its files' times."""
     installed: dict[str, list[str]] = {}
     for name, module in sorted(sys.modules.items()):
-        if "." in name or not name.startswith("ricci") or module.__file__ is None:
+        # One package is imported late: the names of its kernels, which records have, tell its code.
+        if "." in name or not name.startswith("ricci") or name == NATIVE:
             continue
-        if name == NATIVE:
-            continue  # imported late; the names of its kernels, which records have, tell its code
+        if module.__file__ is None:
+            continue
         folder = os.path.dirname(module.__file__)
         parent = os.path.dirname(folder)
         if parent not in installed:
