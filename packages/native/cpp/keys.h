@@ -56,7 +56,7 @@ struct FloatOrder {
   static bool IsZero(U bits) { return Magnitude(bits) < kLeast; }
   static bool IsNaN(U bits) { return Magnitude(bits) > kInfinity; }
   // Whether decoding its key may give other bits.
-  static bool IsTied(U bits) { return (IsZero(bits) && bits != 0) || IsNaN(bits); }
+  static bool IsTied(U bits) { return (IsZero(bits) & (bits != 0)) | IsNaN(bits); }
 
  private:
   static constexpr int kSignPosition = 8 * sizeof(U) - 1;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "lanes.h"
 #include "orders.h"
 #include "parallel.h"
 #include "radix.h"
@@ -22,9 +23,9 @@ std::unique_ptr<T[]> Uninitialized(size_t n) {
 // Writes the elements whose keys do not determine them, zeros and NaNs, to a sorted row in their
 // original order. Their keys are the same, so that they are next to each other.
 template <typename Order, typename U = typename Order::U>
-void RestoreTies(size_t n, const U* in, U* out) {
-  bool any = false;
-  for (size_t i = 0; i < n; ++i) any |= Order::IsTied(in[i]);
+RICCI_VECTORIZED void RestoreTies(size_t n, const U* in, U* out) {
+  U any = 0;
+  for (size_t i = 0; i < n; ++i) any |= static_cast<U>(Order::IsTied(in[i]));
   if (!any) return;
   const U zero = Order::kZero, nan = Order::kNaN;
   size_t zeros = 0, nans = n;
@@ -40,14 +41,21 @@ void RestoreTies(size_t n, const U* in, U* out) {
   }
 }
 
+// Computes the keys of a row ahead of the passes, in vector instructions.
+template <typename Order, typename U = typename Order::U>
+RICCI_VECTORIZED void EncodeRow(size_t n, const U* in, U* keys) {
+  for (size_t i = 0; i < n; ++i) keys[i] = Order::Encode(in[i]);
+}
+
 // Sorts one row.
 template <typename Order, typename U = typename Order::U>
 void SortValues(size_t n, const U* in, U* out) {
-  const auto scratch = Uninitialized<U>(n);
-  U* const buffers[] = {scratch.get(), out};
+  const auto keys = Uninitialized<U>(2 * n);
+  U* const buffers[] = {keys.get() + n, out};
+  EncodeRow<Order>(n, in, keys.get());
   WithRadixSort<U>(n, [&](auto& radix) {
     radix.Run(
-        n, [&](size_t i) { return Order::Encode(in[i]); }, [](U key) { return key; }, buffers,
+        n, [&](size_t i) { return keys[i]; }, [](U key) { return key; }, buffers,
         [&](size_t position, U key) { out[position] = Order::Decode(key); });
   });
   if constexpr (Order::kHasTies) RestoreTies<Order>(n, in, out);
@@ -56,19 +64,21 @@ void SortValues(size_t n, const U* in, U* out) {
 // Sorts a row of keys of up to 32 bits and moves values of up to 32 bits along. An entry has the key
 // in its upper half and the value in the lower one.
 template <typename Order, typename V, typename U = typename Order::U>
-void SortKeysAndValues(size_t n, const U* keys, const V* values, U* out_keys, V* out_values) {
+void SortKeysAndValues(size_t n, const U* in, const V* values, U* out_keys, V* out_values) {
+  const auto keys = Uninitialized<U>(n);
   const auto scratch = Uninitialized<uint64_t>(2 * n);
   uint64_t* const buffers[] = {scratch.get(), scratch.get() + n};
+  EncodeRow<Order>(n, in, keys.get());
   WithRadixSort<U>(n, [&](auto& radix) {
     radix.Run(
-        n, [&](size_t i) { return uint64_t{Order::Encode(keys[i])} << 32 | values[i]; },
+        n, [&](size_t i) { return uint64_t{keys[i]} << 32 | values[i]; },
         [](uint64_t entry) { return static_cast<U>(entry >> 32); }, buffers,
         [&](size_t position, uint64_t entry) {
           out_keys[position] = Order::Decode(static_cast<U>(entry >> 32));
           out_values[position] = static_cast<V>(entry);
         });
   });
-  if constexpr (Order::kHasTies) RestoreTies<Order>(n, keys, out_keys);
+  if constexpr (Order::kHasTies) RestoreTies<Order>(n, in, out_keys);
 }
 
 // Sorts positions by the keys at them.
