@@ -449,6 +449,13 @@ def bench_peers(session: nox.Session) -> None:
     session.run(*command, *session.posargs, env=oracle_variables(), external=True)
 
 
+@nox.session(name="bench-native")
+def bench_native(session: nox.Session) -> None:
+    """Time what compiled kernels serve, with them and without; see tools/bench_native.py."""
+    command = [workspace().python, "tools/bench_native.py", *session.posargs]
+    session.run(*command, env={"XLA_FLAGS": ""}, external=True)
+
+
 @nox.session
 def growth(session: nox.Session) -> None:
     """Compare the growth of time with sizes with the oracle's; arguments go to tools/growth.py."""

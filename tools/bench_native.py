@@ -22,7 +22,6 @@ from ricci import lax, random
 
 START, END = "<!-- times -->\n", "<!-- end of times -->\n"
 SECONDS = 0.5  # how long a row is repeated
-MIDDLE = 10**6
 
 
 def _floats(n: int) -> np.ndarray:
@@ -91,7 +90,7 @@ def least_times(calls: list[Callable[[], object]]) -> list[float]:
     least = [float("inf")] * len(calls)
     end = time.perf_counter() + SECONDS
     rounds = 0
-    while rounds < 5 or time.perf_counter() < end:
+    while rounds < 3 or time.perf_counter() < end:
         rounds += 1
         for i, call in enumerate(calls):
             start = time.process_time()
@@ -123,13 +122,14 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=10**7)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
+    host = machine()
     os.sched_setaffinity(0, range(options.cores))
     head = ["work", "elements", "kernel", "XLA", "NumPy", "XLA / kernel"]
     rows = list(measured(options.pattern, options.largest))
     text = (
-        f"Written by `python tools/bench_native.py --write docs/guides/native.md`. Processor time in "
-        f"milliseconds, the least of several calls in turn. {machine()}, {options.cores} of its "
-        f"cores used, NumPy {np.__version__}.\n\n{table(head, rows)}\n"
+        f"Written by `nox -s bench-native -- --write docs/guides/native.md`. Processor time in "
+        f"milliseconds, the least of several calls in turn, on {options.cores} core. "
+        f"{host}, NumPy {np.__version__}.\n\n{table(head, rows)}\n"
     )
     print(text)
     if options.write is not None:

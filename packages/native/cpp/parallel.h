@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,7 +20,7 @@ namespace ricci {
 //
 // The calling thread takes chunks as well and never waits for a task of the pool to begin, so that
 // this cannot deadlock where the caller is itself a thread of the pool and all others are busy: a
-// task that begins when no chunks are left ends at once.
+// task that begins when no chunks are left ends at once. An exception of the body is thrown again here.
 inline void ForEachChunk(xla::ffi::ThreadPool& pool, int64_t count,
                          const std::function<void(int64_t)>& body) {
   struct Shared {
@@ -29,6 +30,7 @@ inline void ForEachChunk(xla::ffi::ThreadPool& pool, int64_t count,
     std::mutex mutex;
     std::condition_variable all_done;
     int64_t done = 0;
+    std::exception_ptr error;
   };
   const int64_t helpers = std::min(pool.num_threads(), count) - 1;
   if (helpers < 1) {
@@ -40,8 +42,14 @@ inline void ForEachChunk(xla::ffi::ThreadPool& pool, int64_t count,
   shared->count = count;
   auto work = [shared] {
     for (int64_t chunk; (chunk = shared->next.fetch_add(1)) < shared->count;) {
-      shared->body(chunk);
+      std::exception_ptr error;
+      try {
+        shared->body(chunk);
+      } catch (...) {
+        error = std::current_exception();
+      }
       std::lock_guard<std::mutex> lock(shared->mutex);
+      if (error) shared->error = error;
       if (++shared->done == shared->count) shared->all_done.notify_all();
     }
   };
@@ -49,6 +57,7 @@ inline void ForEachChunk(xla::ffi::ThreadPool& pool, int64_t count,
   work();
   std::unique_lock<std::mutex> lock(shared->mutex);
   shared->all_done.wait(lock, [&] { return shared->done == shared->count; });
+  if (shared->error) std::rethrow_exception(shared->error);
 }
 
 // Calls body(row) for each row of n elements. Arrays below `kLeastShared` elements are left to the
