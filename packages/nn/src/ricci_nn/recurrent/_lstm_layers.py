@@ -133,5 +133,6 @@ def _direction(
 
 
 def _dropout(outputs: Array, layer: int, rate: float) -> Array:
+    # A constant key for each layer: the forward and the backward pass draw the same mask.
     mask = bernoulli(fold_in(key(0), layer), 1.0 - rate, outputs.shape)
     return jnp.where(mask, outputs / (1.0 - rate), jnp.zeros_like(outputs))

@@ -170,5 +170,6 @@ def swap_lstm_gates(
     pieces: list[Array] = []
     for _, values in _split(weights, input_size, hidden_size, num_layers, bidirectional):
         first, second, third, fourth = jnp.split(values, 4)
+        # cuDNN's order is input, forget, cell, output; MIOpen has the last two the other way round.
         pieces += [first, second, fourth, third]
     return jnp.concatenate(pieces)
