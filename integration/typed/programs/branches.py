@@ -31,7 +31,7 @@ def chosen(which: Array, x: Array) -> Array:
 
 def doubled_or_negated(x: Array) -> Array:
     either: Array = lax.cond(x > 0, lambda y: 2 * y, lambda y: -y, x)
-    return lax.switch(x > 3, [lambda y: 2 * y, lambda y: -y], either)
+    return lax.switch((x > 3).astype(int), [lambda y: 2 * y, lambda y: -y], either)
 
 
 def selected(x: Array) -> Array:
