@@ -6,7 +6,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = ["defining_module", "export_lazily", "export_names", "lazy_names", "public_names"]
+__all__ = ["defining_module", "export_classes", "export_lazily", "export_names", "exported"]
+__all__ += ["lazy_names", "public_names"]
 
 
 def public_names(namespace: Mapping[str, Any], others: Iterable[str] = ()) -> list[str]:
@@ -92,6 +93,39 @@ def name_publicly(value: object, name: str, module: str) -> None:
         value.__module__ = module
 
 
+# By the package that defines a class and its name: the class, and the modules that export it.
+_exported: dict[tuple[str, str], type] = {}
+_exporters: dict[tuple[str, str], list[str]] = {}
+
+
+def exported[C: type](cls: C) -> C:
+    """Name a class by the module that exports it, whether or not that has loaded it; a decorator.
+
+    For the public classes of a package whose modules are imported at their first use: so a class
+    has one name in messages and pickles, however it was imported.
+
+    Example:
+      >>> from ricci_ir import exported
+      >>> @exported
+      ... class Mode:
+      ...     pass
+    """
+    key = cls.__module__.partition(".")[0], cls.__name__
+    _exported[key] = cls
+    for module in _exporters.get(key, ()):
+        name_publicly(cls, cls.__name__, module)
+    return cls
+
+
+def export_classes(package: str, names: Iterable[str], module: str) -> None:
+    """Say that a module exports names of a package, of which some may be classes."""
+    for name in names:
+        _exporters.setdefault((package, name), []).append(module)
+        cls = _exported.get((package, name))
+        if cls is not None:
+            name_publicly(cls, name, module)
+
+
 def lazy_names(
     namespace: dict[str, Any], sources: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -156,11 +190,6 @@ def export_lazily(
     export_names(namespace)
     inside = set(index.get(module, "").split())
     namespace["__all__"] = sorted({*namespace["__all__"], *sources} - inside)
-    load, names = lazy_names(namespace, sources)
-
-    def load_export(name: str) -> object:
-        value = load(name)
-        name_publicly(value, name, module)
-        return value
-
-    return load_export, names
+    if not within:
+        export_classes(module.partition(".")[0], sources, module)
+    return lazy_names(namespace, sources)

@@ -16,7 +16,7 @@ from typing import Any
 from ricci_pytree import on_errors
 
 from ._function_copies import replace_constants
-from ._namespaces import export_names, name_publicly, public_names
+from ._namespaces import export_classes, export_names, public_names
 from ._tracebacks import hide_frames, is_own_frame
 
 __all__ = ["api_boundary", "boundary", "check_callable", "guard_class", "guard_lazily"]
@@ -275,6 +275,8 @@ def guard_lazily(
     """
     module: str = namespace["__name__"]
     homes = {name: path for path, names in index.items() for name in names}
+    for path, names in index.items():
+        export_classes(path.partition(".")[0], {*names} - unlisted, module)
     if "." not in module:
         _claims.update({(path.partition(".")[0], name): module for name, path in homes.items()})
     listed = {*homes, *aliases, *namespace.get("__all__", ())} - unlisted
@@ -285,8 +287,6 @@ def guard_lazily(
             value = load(aliases[name])
         elif name in homes:
             value = _guarded(getattr(import_module(homes[name]), name), name, module, classes=True)
-            canonical = getattr(value, "__name__", name)  # another where the name is an alias
-            name_publicly(value, canonical if canonical in homes else name, module)
         else:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         namespace[name] = value

@@ -3,9 +3,12 @@
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, final
 
+from ricci_ir import exported
+
 __all__ = ["Cluster", "cluster"]
 
 
+@exported
 @final
 class Cluster:
     """The cluster that this process belongs to, if any.

@@ -1,6 +1,6 @@
 """The mesh in force: set for a thread, or for the tracing of a program."""
 
-from ricci_ir import Override, context, current_mesh, eval_trace
+from ricci_ir import Override, context, current_mesh, eval_trace, exported
 from ricci_xla import AbstractMesh, Mesh, device_mesh, empty_abstract_mesh, empty_mesh
 
 __all__ = ["get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh"]
@@ -36,6 +36,7 @@ def get_abstract_mesh() -> AbstractMesh:
     return current_mesh.value or empty_abstract_mesh
 
 
+@exported
 class set_mesh:
     """Set the mesh that programs run on and that a ``PartitionSpec`` refers to, in this thread.
 
@@ -91,6 +92,7 @@ class set_mesh:
         current_mesh.swap(self.prev_abstract_mesh)
 
 
+@exported
 class use_abstract_mesh:
     """Put other axes in force for tracing: ``with use_abstract_mesh(mesh):``.
 

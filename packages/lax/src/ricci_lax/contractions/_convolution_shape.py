@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricci_ir import Shape, ShapedArray, as_size, issubdtype
+from ricci_ir import Shape, ShapedArray, as_size, exported, issubdtype
 from ricci_lax.reductions._window_shape import Padding, dilated_shape, padtype_to_pads, strided
 
 from ._precision import CanonicalPrecision
@@ -16,6 +16,7 @@ __all__ += ["conv_general_permutations", "conv_general_shape_tuple", "conv_shape
 __all__ += ["conv_transpose_shape_tuple"]
 
 
+@exported
 class ConvDimensionNumbers(NamedTuple):
     """The roles of the dimensions of the operands and the result of a convolution.
 

@@ -110,6 +110,7 @@ _GREATEST_RANK = 3  # StableHLO transforms at most three dimensions at once
 _DOUBLES = ("float64", "int64", "uint64", "complex128")
 
 
+@ir.exported
 class FftType(IntEnum):
     """The kinds of discrete Fourier transform.
 

@@ -13,7 +13,7 @@ from ml_dtypes import (
     float8_e5m2fnuz,
 )
 
-from ricci_ir import DTypeLike, TupleRecord, default_matmul_precision, lattice_result_type
+from ricci_ir import DTypeLike, TupleRecord, default_matmul_precision, exported, lattice_result_type
 from ricci_stablehlo import element_type
 
 __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike"]
@@ -30,6 +30,7 @@ _precision_names = {
 }
 
 
+@exported
 class Precision(enum.Enum):
     """The precision of a contraction or a convolution on devices that offer several.
 
@@ -53,6 +54,7 @@ class Precision(enum.Enum):
         return self.name
 
 
+@exported
 class DotAlgorithm(NamedTuple):
     """The algorithm of a contraction, spelled out as StableHLO does.
 
@@ -122,6 +124,7 @@ _presets: dict[str, _Preset] = {
 }
 
 
+@exported
 class DotAlgorithmPreset(enum.Enum):
     """Algorithms of contractions by name: the operands' precisions, then the accumulator's.
 

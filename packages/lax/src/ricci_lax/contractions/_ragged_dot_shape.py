@@ -5,7 +5,7 @@ from operator import index
 
 import numpy as np
 
-from ricci_ir import Record, Shape, ShapedArray, TupleRecord, issubdtype
+from ricci_ir import Record, Shape, ShapedArray, TupleRecord, exported, issubdtype
 
 from ._dot import DotDimensionNumbers, dot_general_p
 from ._precision import CanonicalPrecision
@@ -13,6 +13,7 @@ from ._precision import CanonicalPrecision
 __all__ = ["RaggedDotDimensionNumbers"]
 
 
+@exported
 class RaggedDotDimensionNumbers(Record):
     """The dimensions of a ragged product.
 

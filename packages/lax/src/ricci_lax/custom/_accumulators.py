@@ -8,6 +8,7 @@ from ricci_autodiff import SymbolicZero, Tangent, Zero, add_tangents, tangent_av
 __all__ = ["GradAccum", "NullAccum", "ValAccum"]
 
 
+@ir.exported
 class GradAccum:
     """The cotangent of an argument, to which a backward rule adds terms.
 
@@ -32,6 +33,7 @@ class GradAccum:
         return f"{type(self).__name__}({self.aval.str_short()})"
 
 
+@ir.exported
 class NullAccum(GradAccum):
     """The accumulator of an argument that is not differentiated. It drops the terms.
 
@@ -59,6 +61,7 @@ class NullAccum(GradAccum):
         """Drop a term."""
 
 
+@ir.exported
 class ValAccum(GradAccum):
     """The accumulator of an argument that is differentiated.
 

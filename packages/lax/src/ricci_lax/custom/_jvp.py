@@ -28,6 +28,7 @@ from ._shared_rules import (
 __all__ = ["custom_jvp", "custom_jvp_call_p"]
 
 
+@ir.exported
 class custom_jvp[**P, R](CustomFunction[P, R]):
     """A function whose jvp is specified rather than derived.
 

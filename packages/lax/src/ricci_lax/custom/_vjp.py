@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from ricci_ir import PyTree, Tracer, UnexpectedTracerError, api_boundary, check_distinct
+from ricci_ir import PyTree, Tracer, UnexpectedTracerError, api_boundary, check_distinct, exported
 from ricci_pytree import tree_leaves
 
 from ._backward_logs import without_logs
@@ -18,6 +18,7 @@ from ._vjp_rules import Rules
 __all__ = ["custom_vjp"]
 
 
+@exported
 class custom_vjp[**P, R](CustomFunction[P, R]):
     """A function whose vjp is specified rather than derived.
 

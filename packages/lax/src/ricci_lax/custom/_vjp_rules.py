@@ -23,6 +23,7 @@ from ._shared_rules import array_operand, call_rule, check_unwritten, rule_pair
 __all__ = ["CustomVJPPrimal", "custom_vjp_primal_tree_values", "zero_from_primal"]
 
 
+@ir.exported
 class CustomVJPPrimal(ir.Record):
     """An argument of a forward rule with ``symbolic_zeros``: a leaf of its pytree.
 

@@ -20,6 +20,7 @@ __all__ = ["custom_vmap", "custom_vmap_p"]
 FlatRule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool]]]
 
 
+@ir.exported
 class custom_vmap[**P, R](CustomFunction[P, R]):
     """A function whose batching rule is specified rather than derived.
 

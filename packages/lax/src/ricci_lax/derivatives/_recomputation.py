@@ -8,6 +8,7 @@ from ricci_ir import (
     Jaxpr,
     PyTree,
     eval_jaxpr,
+    exported,
     get_aval,
     jaxprs_in_params,
     looks_like,
@@ -28,6 +29,7 @@ __all__ = ["Differentiated", "custom_remat", "recomputed", "recomputed_in_scans"
 type _Flat = Callable[..., Sequence[Any]]
 
 
+@exported
 class Differentiated:
     """Statistics of the functions that are differentiated.
 

@@ -21,6 +21,7 @@ class AllowedEffect(ir.Effect):
     in_remat = True
 
 
+@ir.exported
 class DebugEffect(AllowedEffect):
     """Debugging output, in no particular order."""
 
@@ -30,6 +31,7 @@ class DebugEffect(AllowedEffect):
         return "Debug"
 
 
+@ir.exported
 class OrderedDebugEffect(AllowedEffect):
     """Debugging output, in program order."""
 

@@ -13,6 +13,7 @@ from ._factories import document, nary
 __all__ = ["AccuracyMode", "Tolerance"]
 
 
+@ir.exported
 class AccuracyMode(enum.Enum):
     """The required accuracy of a transcendental function."""
 
@@ -20,6 +21,7 @@ class AccuracyMode(enum.Enum):
     DEFAULT = 2
 
 
+@ir.exported
 class Tolerance(ir.Record):
     """The tolerated error of a transcendental function, by any of three bounds.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, Primitive, issubdtype
+from ricci_ir import Array, ArrayLike, Primitive, exported, issubdtype
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.structure._operand_types import (
     anything,
@@ -23,6 +23,7 @@ __all__ = ["RoundingMethod", "ceil", "ceil_p", "is_finite", "is_finite_p", "max"
 __all__ += ["min_p", "nextafter", "nextafter_p", "round", "round_p"]
 
 
+@exported
 class RoundingMethod(enum.IntEnum):
     """The direction of rounding for numbers half-way between two integers."""
 

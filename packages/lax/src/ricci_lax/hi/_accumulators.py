@@ -8,6 +8,7 @@ from ricci_lax.refs._functions import new_ref
 __all__ = ["RefAccum"]
 
 
+@ir.exported
 class RefAccum(GradAccum):
     """A sum of cotangents in a reference.
 

@@ -40,6 +40,7 @@ class HiPrimitive(ir.Primitive):
 ir.primitive_classes["expand"] = HiPrimitive
 
 
+@ir.exported
 class HiPrim:
     """An operation on values that may be made of several arrays.
 

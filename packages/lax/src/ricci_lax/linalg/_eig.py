@@ -50,6 +50,7 @@ from ._rotations import inverse_gaps, off_diagonal, quotient
 __all__ = ["EigImplementation", "eig", "eig_p"]
 
 
+@ir.exported
 class EigImplementation(enum.Enum):
     """The implementation that computes eigenvalues.
 

@@ -22,6 +22,7 @@ from ._rotations import inverse_gaps, rotation
 __all__ = ["EighImplementation", "eigh", "eigh_p"]
 
 
+@ir.exported
 class EighImplementation(enum.Enum):
     """An algorithm for the eigenvalues of Hermitian matrices.
 

@@ -27,6 +27,7 @@ from ._polar import svd_by_polar
 __all__ = ["SvdAlgorithm", "svd", "svd_p"]
 
 
+@ir.exported
 class SvdAlgorithm(enum.Enum):
     """An algorithm for the singular value decomposition.
 

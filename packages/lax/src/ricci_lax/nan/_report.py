@@ -40,6 +40,7 @@ class ForwardValue(ir.Record):
     _matched: bool = True
 
 
+@ir.exported
 class NonFinite(ir.Record):
     """The first operation whose NaN (or infinity) reaches a result.
 

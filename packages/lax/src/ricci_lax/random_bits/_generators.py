@@ -22,6 +22,7 @@ _BITS = ("uint8", "uint16", "uint32", "uint64")
 _DRAWN = ("float16", "bfloat16", "float32", "float64", "int32", "int64", "uint32", "uint64")
 
 
+@ir.exported
 class RandomAlgorithm(IntEnum):
     """The generators of ``rng_bit_generator``.
 

@@ -17,6 +17,7 @@ __all__ = ["TransformedRef", "addupdate", "empty_ref", "free_ref", "freeze", "ge
 __all__ += ["set", "swap"]
 
 
+@ir.exported
 @final
 class TransformedRef:
     """A view of a part of a reference: ``ref.at[index]``. Writing to it writes to the reference.

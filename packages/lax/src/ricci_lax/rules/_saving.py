@@ -7,7 +7,7 @@ split in two: one that returns saved values, and one that reads them and recompu
 
 from typing import Any, NamedTuple
 
-from ricci_ir import AbstractValue, RuleTable, rule_table
+from ricci_ir import AbstractValue, RuleTable, exported, rule_table
 
 __all__ = ["Saving", "recomputation_rules", "saving_rules"]
 
@@ -22,6 +22,7 @@ saving_rules: RuleTable = rule_table("saving", required=False)
 recomputation_rules: RuleTable = rule_table("recomputation", required=False)
 
 
+@exported
 class Saving(NamedTuple):
     """An operation that returns saved values, and one that reads them.
 

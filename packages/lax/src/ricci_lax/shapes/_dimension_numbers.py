@@ -13,6 +13,7 @@ from ricci_stablehlo import Lowering, Value, int_list
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers"]
 
 
+@ir.exported
 class GatherDimensionNumbers(NamedTuple):
     """The roles of dimensions in ``gather``; as in StableHLO's attribute of that name.
 
@@ -33,6 +34,7 @@ class GatherDimensionNumbers(NamedTuple):
     start_indices_batching_dims: Sequence[int] = ()
 
 
+@ir.exported
 class ScatterDimensionNumbers(NamedTuple):
     """The roles of dimensions in ``scatter``; as in StableHLO's attribute of that name.
 
@@ -55,6 +57,7 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: Sequence[int] = ()
 
 
+@ir.exported
 class GatherScatterMode(enum.Enum):
     """The treatment of indices out of bounds in ``gather`` and ``scatter``.
 

@@ -63,7 +63,7 @@ def _scalar_type(scalar: type[np.generic], name: str | None = None) -> ScalarTyp
         "__doc__": documentation,
         "__module__": "ricci_numpy",
     }
-    return ScalarType(name, (), members)
+    return ir.exported(ScalarType(name, (), members))
 
 
 bool_: ScalarType = _scalar_type(np.bool_, "bool")

@@ -31,6 +31,7 @@ __all__ += ["logaddexp2", "logical_and", "logical_or", "logical_xor", "maximum",
 __all__ += ["multiply", "negative", "subtract", "ufunc"]
 
 
+@ir.exported
 class ufunc(ir.PickledByName):
     """An elementwise function, extended to whole axes as NumPy's ufuncs are.
 

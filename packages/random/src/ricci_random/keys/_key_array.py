@@ -43,6 +43,7 @@ class _Keys(_Array):
 ir.register_array_type(_Keys)
 
 
+@ir.exported
 @ir.without_boundaries
 class KeyArray(_Keys):
     """An array of keys, as ``key`` and ``split`` return it.

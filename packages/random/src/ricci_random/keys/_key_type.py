@@ -78,6 +78,7 @@ class GeneratorSpec:
         return f"PRNGSpec({self._impl.name!r})"
 
 
+@ir.exported
 class KeyType(ir.ExtendedDType):
     """The dtype of the keys of one generator, printed as ``key<fry>`` for Threefry.
 
