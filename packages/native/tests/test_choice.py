@@ -52,6 +52,13 @@ def run(code, cwd=None, **variables):
     return done.stdout.strip()
 
 
+REFUSED = """
+import ricci_native
+from ricci_xla import JaxRuntimeError
+def register_kernels():
+    raise JaxRuntimeError("the API version is incompatible")
+ricci_native.register_kernels = register_kernels
+"""
 CALLS = "print('ricci_native' in jit(lambda x: lax.sort(x)).lower(x).as_text())"
 
 
@@ -64,8 +71,9 @@ CALLS = "print('ricci_native' in jit(lambda x: lax.sort(x)).lower(x).as_text())"
         ("import sys; sys.modules['ricci_native'] = None\n", {}),
         ("from ricci_ir import native_kernels; native_kernels.set_global(False)\n", {}),
         ("import pathlib; pathlib.Path.exists = lambda self: False\n", {}),
+        (REFUSED, {}),
     ],
-    ids=["variable", "off", "absent", "setting", "not built"],
+    ids=["variable", "off", "absent", "setting", "not built", "refused"],
 )
 def test_nothing_is_called_where_kernels_are_off_or_absent(before, variables):
     assert run(before + CALLS, **variables) == "False"

@@ -4,7 +4,10 @@ import importlib
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+from ricci_ir import warn_user
 from ricci_stablehlo import NativeKernel, installed_kernels
+
+from ._jaxlib import runtime
 
 # The package's name, with which the names of its kernels begin.
 NATIVE = "ricci_native"
@@ -23,7 +26,15 @@ def _load_native_kernels() -> Mapping[str, NativeKernel]:
         if error.name != NATIVE:
             raise
         return {}
-    return package.register_kernels()
+    try:
+        return package.register_kernels()
+    except runtime.JaxRuntimeError as error:
+        # A library that a newer jaxlib's headers were compiled into, for example.
+        warn_user(
+            f"the kernels of ricci-native are not called, since XLA does not take them: {error} "
+            "Install or compile the package again with this jaxlib, or set RICCI_NATIVE=0."
+        )
+        return {}
 
 
 def missing_native_kernels(targets: Iterable[str]) -> list[str]:
