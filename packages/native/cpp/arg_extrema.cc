@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "handler.h"
 #include "lanes.h"
 #include "orders.h"
 #include "parallel.h"
@@ -83,14 +84,5 @@ ffi::Error ArgExtremum(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ffi:
 }  // namespace
 }  // namespace ricci
 
-#define RICCI_BIND_ARG_EXTREMUM           \
-  xla::ffi::Ffi::Bind()                   \
-      .Ctx<xla::ffi::ThreadPool>()        \
-      .Arg<xla::ffi::AnyBuffer>()         \
-      .Ret<xla::ffi::AnyBuffer>()         \
-      .Attr<int64_t>("length")
-
-#pragma GCC visibility push(default)
-XLA_FFI_DEFINE_HANDLER_SYMBOL(RicciArgmax, ricci::ArgExtremum<true>, RICCI_BIND_ARG_EXTREMUM);
-XLA_FFI_DEFINE_HANDLER_SYMBOL(RicciArgmin, ricci::ArgExtremum<false>, RICCI_BIND_ARG_EXTREMUM);
-#pragma GCC visibility pop
+RICCI_HANDLER(RicciArgmax, ricci::ArgExtremum<true>, RICCI_BIND_ROWS)
+RICCI_HANDLER(RicciArgmin, ricci::ArgExtremum<false>, RICCI_BIND_ROWS)

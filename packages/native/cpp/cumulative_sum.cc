@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "handler.h"
 #include "parallel.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -94,11 +95,4 @@ ffi::Error CumulativeSum(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ff
 }  // namespace
 }  // namespace ricci
 
-#pragma GCC visibility push(default)
-XLA_FFI_DEFINE_HANDLER_SYMBOL(RicciCumulativeSum, ricci::CumulativeSum,
-                              xla::ffi::Ffi::Bind()
-                                  .Ctx<xla::ffi::ThreadPool>()
-                                  .Arg<xla::ffi::AnyBuffer>()
-                                  .Ret<xla::ffi::AnyBuffer>()
-                                  .Attr<int64_t>("length"));
-#pragma GCC visibility pop
+RICCI_HANDLER(RicciCumulativeSum, ricci::CumulativeSum, RICCI_BIND_ROWS)

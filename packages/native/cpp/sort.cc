@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "handler.h"
 #include "lanes.h"
 #include "orders.h"
 #include "parallel.h"
@@ -214,12 +215,6 @@ ffi::Error Sort(ffi::ThreadPool pool, ffi::RemainingArgs args, ffi::RemainingRet
 }  // namespace
 }  // namespace ricci
 
-#pragma GCC visibility push(default)
-XLA_FFI_DEFINE_HANDLER_SYMBOL(RicciSort, ricci::Sort,
-                              xla::ffi::Ffi::Bind()
-                                  .Ctx<xla::ffi::ThreadPool>()
-                                  .RemainingArgs()
-                                  .RemainingRets()
-                                  .Attr<int64_t>("length")
-                                  .Attr<int64_t>("num_keys"));
-#pragma GCC visibility pop
+RICCI_HANDLER(RicciSort, ricci::Sort,
+              RICCI_BIND.RemainingArgs().RemainingRets().Attr<int64_t>("length").Attr<int64_t>(
+                  "num_keys"))

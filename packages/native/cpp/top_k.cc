@@ -5,6 +5,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "handler.h"
 #include "lanes.h"
 #include "orders.h"
 #include "parallel.h"
@@ -123,13 +124,9 @@ ffi::Error TopK(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ffi::AnyBuf
 }  // namespace
 }  // namespace ricci
 
-#pragma GCC visibility push(default)
-XLA_FFI_DEFINE_HANDLER_SYMBOL(RicciTopK, ricci::TopK,
-                              xla::ffi::Ffi::Bind()
-                                  .Ctx<xla::ffi::ThreadPool>()
-                                  .Arg<xla::ffi::AnyBuffer>()
-                                  .Ret<xla::ffi::AnyBuffer>()
-                                  .Ret<xla::ffi::Buffer<xla::ffi::S32>>()
-                                  .Attr<int64_t>("length")
-                                  .Attr<int64_t>("k"));
-#pragma GCC visibility pop
+RICCI_HANDLER(RicciTopK, ricci::TopK,
+              RICCI_BIND.Arg<xla::ffi::AnyBuffer>()
+                  .Ret<xla::ffi::AnyBuffer>()
+                  .Ret<xla::ffi::Buffer<xla::ffi::S32>>()
+                  .Attr<int64_t>("length")
+                  .Attr<int64_t>("k"))
