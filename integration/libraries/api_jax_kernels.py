@@ -15,6 +15,7 @@ import jax
 import jax.experimental.pallas
 import jax.numpy as jnp
 from jax.experimental.pallas import tpu as pltpu
+from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
 
 FOLDER = Path(os.environ["JAX_KERNELS"])
 PACKAGE = "jax.experimental.pallas.ops"
@@ -120,9 +121,8 @@ def paged(quantized=False, **options):
     return on_tpu(lambda: kernels.paged_attention(*args, pages_per_compute_block=4, **options))
 
 
-def ragged_pages():
-    """The reference of the ragged paged attention."""
-    return module("tpu.ragged_paged_attention").ref_ragged_paged_attention(
+def ragged_operands():
+    return (
         normal(1, 16, 4, 128),
         normal(2, 16, 16, 4, 128),
         jnp.array([40, 20, 0, 0], "int32"),
@@ -130,6 +130,21 @@ def ragged_pages():
         jnp.array([0, 9, 16, 16, 16], "int32"),
         jnp.array([2], "int32"),
     )
+
+
+def ragged_pages():
+    """The reference of the ragged paged attention."""
+    kernels = module("tpu.ragged_paged_attention")
+    return kernels.ref_ragged_paged_attention(*ragged_operands())
+
+
+def ragged_kernel():
+    """The reference, and the kernel, which JAX's interpreter does not run."""
+    run = module("tpu.ragged_paged_attention").ragged_paged_attention
+    sizes = {"num_kv_pages_per_block": 2, "num_queries_per_block": 8}
+    device = AbstractMesh((), (), abstract_device=AbstractDevice("TPU v5e", 1, "tpu"))
+    with use_abstract_mesh(device):
+        return ragged_pages(), on_tpu(lambda: run(*ragged_operands(), **sizes))
 
 
 def gathered():

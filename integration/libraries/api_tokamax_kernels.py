@@ -106,7 +106,7 @@ def splash(mask, gradients=False):
     return both(kernel, by_xla, args, gradients)
 
 
-def loss():
+def loss(gradients=False):
     name = "LinearSoftmaxCrossEntropyLoss"
     folder = "linear_softmax_cross_entropy_loss"
     kernel = getattr(module(f"{folder}.pallas_mosaic_tpu"), f"PallasMosaicTpu{name}")()
@@ -115,7 +115,7 @@ def loss():
     applied = lambda f: lambda x, w: f(x, labels, w, reduction="sum")
     with on_tpu():
         args = normal(1, 1024, 256), normal(2, 256, 1024) * 0.1
-        return both(applied(kernel), applied(by_xla), args)
+        return both(applied(kernel), applied(by_xla), args, gradients)
 
 
 def streams(name, make, by_xla, gated):
@@ -142,6 +142,7 @@ CASES = {
     "router": router,
     "router of experts": router_of_experts,
     "loss": loss,
+    "loss, gradients": lambda: loss(True),
     "hyper-connections, before": lambda: streams(
         "PallasTpuMhcPre", "make_pre_inputs", "mhc_pre", True
     ),

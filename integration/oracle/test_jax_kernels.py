@@ -32,7 +32,7 @@ from run_api import plain
 import api_jax_kernels as api
 import jax
 file, *names = sys.argv[1:]
-cases = {{**api.CASES, "gathered": api.gathered}}
+cases = {{**api.CASES, "gathered": api.gathered, "ragged": api.ragged_kernel}}
 run = lambda name: [plain(leaf) for leaf in jax.tree.leaves(cases[name]())]
 with open(file, "wb") as out:
     pickle.dump({{name: run(name) for name in names or api.CASES}}, out)
@@ -77,3 +77,10 @@ def test_each_device_gathers_all_shards_by_the_kernel_of_the_wheel(tmp_path):
     results = _results(sys.executable, os.environ, tmp_path / "ours", ["gathered"])
     expected, gathered = results["gathered"]
     np.testing.assert_array_equal(gathered, expected)
+
+
+def test_ragged_paged_attention_of_the_wheel_computes_what_its_reference_does(tmp_path):
+    """JAX's interpreter does not run the kernel, so that there is no result of it to compare."""
+    results = _results(sys.executable, os.environ, tmp_path / "ours", ["ragged"])
+    expected, result = results["ragged"]
+    np.testing.assert_allclose(result, expected, atol=1e-4)

@@ -124,6 +124,9 @@ def test_wrong_uses_are_refused():
     uneven = pl.BlockSpec((5, 4), lambda i: (i, 0))
     with pytest.raises(NotImplementedError, match="do not divide an array of shape"):
         scoped(uneven, lambda b, x: b.initialize_slots().copy_in(x, (0,)))(X)
+    bounded = pl.BlockSpec((pl.BoundedSlice(4), 4), lambda i: (pl.ds(i * 4, i), 0))
+    with pytest.raises(NotImplementedError, match="Let emit_pipeline copy them"):
+        scoped(bounded, lambda b, x: b.initialize_slots().copy_in(x, (0,)))(X)
     with pytest.raises(NotImplementedError, match=r"dimension Element\(block_size=4"):
         pltpu.BufferedRef.input(pl.BlockSpec((pl.Element(4),), lambda i: (i,)), np.float32)
 
@@ -131,3 +134,22 @@ def test_wrong_uses_are_refused():
 @pytest.mark.parametrize("dtype", [np.float32, np.dtype("float32"), "float32", jnp.float32])
 def test_the_dtype_of_a_block_is_any_dtype(dtype):
     assert tree_leaves(pltpu.BufferedRef.input(ROWS, dtype))[0].dtype == np.float32
+
+
+def test_buffers_of_bounded_slices_in_a_pipeline():
+    """They have room for the largest slice; ``emit_pipeline`` copies what the index says."""
+    rows = pl.BlockSpec((pl.BoundedSlice(8), 4), lambda i: (pl.ds(i * 6, 6), 0))
+    double = lambda x, out: out.__setitem__(..., x[...] * 2)
+    pipeline, allocations = pltpu.emit_pipeline_with_allocations(
+        double, grid=(2,), in_specs=[rows], out_specs=[rows]
+    )
+
+    def kernel(x, out):
+        buffers = allocations(x, out)
+        assert [b.window_ref.shape for b in buffers] == [(2, 8, 4)] * 2
+        assert buffers[0].compute_slice((1,))[0] == pl.ds(6, 6)
+        out[...] = jnp.zeros_like(out)
+        pl.run_scoped(lambda b: pipeline(x, out, allocations=b), buffers)
+
+    expected = np.where(np.arange(16)[:, None] < 12, X * 2, 0)
+    np.testing.assert_array_equal(call(kernel)(X), expected)

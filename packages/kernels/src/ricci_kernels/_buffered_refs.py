@@ -14,7 +14,7 @@ from ricci_pytree import register_pytree_node
 from ._accesses import Reference
 from ._copies import AsyncCopyDescriptor, make_async_copy
 from ._memory_spaces import SemaphoreType, TPUMemorySpace
-from ._specs import BlockDim, Blocked, BlockSpec, Squeezed
+from ._specs import BlockDim, Blocked, BlockSpec, BoundedSlice, Squeezed
 from ._tpu_parameters import BufferType
 
 __all__: list[str] = []
@@ -285,7 +285,7 @@ class BufferedRef:
         # A squeezed dimension is indexed by a number, which removes it from the part.
         return tuple(
             [
-                place if _is_squeezed(dim) else Window(place * _size(dim), _size(dim))
+                _part(dim, place)
                 for place, dim in zip(places, self.spec.block_shape or (), strict=True)
             ]
         )
@@ -310,6 +310,11 @@ class BufferedRef:
         self, ref: Reference, grid_indices: Sequence[Any], kind: str, is_in: bool
     ) -> AsyncCopyDescriptor:
         for dim, length in zip(self.spec.block_shape or (), ref.shape, strict=True):
+            if isinstance(dim, BoundedSlice):
+                raise NotImplementedError(
+                    f"BufferedRef: copies of blocks of {self.spec.block_shape} have a size that "
+                    "the grid determines. Let emit_pipeline copy them, or use make_async_copy."
+                )
             if length % _size(dim):
                 raise NotImplementedError(
                     f"BufferedRef: blocks of {self.spec.block_shape} do not divide an array of "
@@ -344,10 +349,17 @@ def _is_squeezed(dim: BlockDim | int | None) -> bool:
     return dim is None or isinstance(dim, Squeezed)
 
 
+def _part(dim: BlockDim | int | None, place: Any) -> Any:
+    """The part of a dimension that is a block, at an index of the block."""
+    if _is_squeezed(dim) or isinstance(dim, BoundedSlice):
+        return place
+    return Window(place * _size(dim), _size(dim))
+
+
 def _size(dim: BlockDim | int | None) -> int:
     if _is_squeezed(dim):
         return 1
-    if isinstance(dim, Blocked):
+    if isinstance(dim, Blocked | BoundedSlice):
         return dim.block_size
     if isinstance(dim, int):
         return dim
