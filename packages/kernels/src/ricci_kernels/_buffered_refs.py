@@ -349,11 +349,11 @@ def _is_squeezed(dim: BlockDim | int | None) -> bool:
     return dim is None or isinstance(dim, Squeezed)
 
 
-def _part(dim: BlockDim | int | None, place: Any) -> Any:
+def _part[T: (int, ir.Array)](dim: BlockDim | int | None, place: T) -> T | Window:
     """The part of a dimension that is a block, at an index of the block."""
     if _is_squeezed(dim) or isinstance(dim, BoundedSlice):
         return place
-    return Window(place * _size(dim), _size(dim))
+    return Window(place * _size(dim), _size(dim))  # pyright: ignore
 
 
 def _size(dim: BlockDim | int | None) -> int:
