@@ -52,9 +52,12 @@ class Suite(NamedTuple):
 
 
 ABSL = ("-o", "python_files=*_test.py")
+ON_JAX = ("-k", "jax")  # of tests that run on several array libraries
 SUITES = {
     suite.distribution: suite
     for suite in (
+        Suite("array-api-compat", ("tests",), options=ON_JAX),
+        Suite("array-api-extra", ("tests/main",), options=ON_JAX),
         Suite("blackjax", ("tests",), without=("test_multidevice",)),
         Suite("chex", ("chex",), options=ABSL),
         Suite("distrax", ("distrax",), options=ABSL),
@@ -67,8 +70,11 @@ SUITES = {
             variables=(("EINOPS_TEST_BACKENDS", "numpy,jax"),),
         ),
         Suite("flax", ("tests",), without=("tensorboard", "io_test", "download_dataset")),
+        Suite("jraph", ("jraph",), without=("ogb_examples",), options=ABSL),
+        Suite("mctx", ("mctx",), options=ABSL),
         Suite("numpyro", ("test",)),
         Suite("optax", ("optax",), options=ABSL),
+        Suite("rlax", ("rlax",), options=ABSL),
     )
 }
 
