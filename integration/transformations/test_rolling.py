@@ -311,3 +311,24 @@ def test_rows_keep_signs_of_zeros_and_nan():
     for row in ricci.jit(rows_p.bind)(x):
         np.testing.assert_array_equal(row, x[0])
         assert np.signbit(row[0]) and not np.signbit(row[4])
+
+
+def states_of_keys(params, x):
+    """A key, a state and a sum for each layer."""
+    key, y, states = random.key(0), x, []
+    for p in params:
+        key, own = random.split(key)
+        y = jnp.tanh(y @ p) + random.normal(own, y.shape) / jnp.sqrt(1 + y**2)
+        states.append((own, y))
+    return states
+
+
+def test_layers_may_return_keys_and_sizes_may_be_symbols():
+    params, x = [jnp.full((3, 3), 0.1 * i) for i in range(12)], jnp.ones((2, 3))
+    results, expected = roll(states_of_keys)(params, x), states_of_keys(params, x)
+    for (key, y), (other, z) in zip(results, expected, strict=True):
+        assert jnp.array_equal(random.key_data(key), random.key_data(other))
+        np.testing.assert_allclose(y, z, rtol=1e-5)
+    padded = ricci.bucketed(roll(updated), axis=(None, 0), sizes=[4])
+    for one, two in zip(padded(params, x), updated(params, x), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-4)

@@ -327,6 +327,7 @@ def _is_costly(eqn: ir.JaxprEqn) -> bool:
 
 
 def size_in_bytes(var: ir.Var) -> int:
-    """The size of a variable's array; that of random keys is a guess."""
+    """The size of a variable's array; that of random keys is a guess, symbolic sizes count as 1."""
     aval = var.aval
-    return prod(getattr(aval, "shape", ())) * getattr(getattr(aval, "dtype", None), "itemsize", 8)
+    sizes = (1 if ir.is_symbolic_dim(n) else n for n in getattr(aval, "shape", ()))
+    return prod(sizes) * getattr(getattr(aval, "dtype", None), "itemsize", 8)

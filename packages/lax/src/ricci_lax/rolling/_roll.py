@@ -5,6 +5,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import ricci_ir as ir
 from ricci_batching import Axis, batch_flat, batched_at
 from ricci_lax.control_flow import scan
@@ -56,7 +58,9 @@ class _Evaluation:
                 results.setdefault(id(row.stack), {})[atom] = row
         for of_stack in results.values():
             stack = next(iter(of_stack.values())).stack
-            if len(of_stack) >= max(MANY_ROWS, stack.shape[0] // 2):
+            # Neither random keys nor symbolic sizes, for which ``rows`` has no rules.
+            is_plain = isinstance(stack.dtype, np.dtype) and ir.is_static_shape(stack.shape)
+            if is_plain and len(of_stack) >= max(MANY_ROWS, stack.shape[0] // 2):
                 rows = rows_p.bind(stack)
                 for var, row in of_stack.items():
                     self.env[var] = _as_weak(rows[row.index], var.aval)
