@@ -158,7 +158,7 @@ def sparse_systems():
     return rows
 
 
-def _matrix(form, nse=7, shape=(4, 5), dtype=F32, index=I32, **order):
+def _matrix(form, nse=7, shape=(4, 5), dtype: Any = F32, index: Any = I32, **order: Any):
     """Return a function from arrays to a matrix, and the arrays' shapes and dtypes."""
     vector = lambda size, dtype: ((size,), np.dtype(dtype))
     match form:
@@ -238,7 +238,8 @@ def sparse_products_by_option():
 
 
 def _layers(*operands, precision=None, sizes=(3, 4, 2), both=False):
-    return rnn.lstm(*operands, *sizes, 0.0, both, precision)
+    lstm: Any = rnn.lstm
+    return lstm(*operands, *sizes, 0.0, both, precision)
 
 
 def _gradients_of_layers(*operands, **options):

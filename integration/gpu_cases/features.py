@@ -237,19 +237,20 @@ def recurrent_layers():
     numbers = np.random.default_rng(0)
     draw = lambda *shape: numbers.normal(size=shape).astype(np.float32)
     same = []
+    lstms: Any = rnn  # types of arguments that come in one tuple cannot be checked
     for both in (False, True):
         sizes = (5, 6, 2)
         rows = sizes[2] * (2 if both else 1)
-        weights = draw(rnn.get_num_params_in_lstm(*sizes, both)) / 4
+        weights = draw(lstms.get_num_params_in_lstm(*sizes, both)) / 4
         arrays = (draw(3, 7, 5), draw(rows, 3, 6), draw(rows, 3, 6), weights)
         lengths = np.array([7, 4, 1], np.int32)
 
         def loops(x, h, c, w, sizes=sizes, both=both, lengths=lengths):
-            parts = rnn.unpack_lstm_weights(w, *sizes, both)
-            return rnn.lstm_ref(x, h, c, *parts, lengths, *sizes, 0.0, both)
+            parts = lstms.unpack_lstm_weights(w, *sizes, both)
+            return lstms.lstm_ref(x, h, c, *parts, lengths, *sizes, 0.0, both)
 
         def layers(*arrays, sizes=sizes, both=both, lengths=lengths):
-            return rnn.lstm(*arrays, lengths, *sizes, 0.0, both, "highest")
+            return lstms.lstm(*arrays, lengths, *sizes, 0.0, both, "highest")
 
         outcomes = []
         # JAX has layers on GPUs alone.

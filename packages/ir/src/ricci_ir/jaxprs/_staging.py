@@ -73,7 +73,9 @@ class StagedTracer(Tracer):
         return self._trace.text_of(self)
 
 
-class StagedReference(BracketedReference, StagedTracer):
+class StagedReference(  # pyright: ignore[reportIncompatibleMethodOverride] - views, not arrays
+    BracketedReference, StagedTracer
+):
     """A reference in a jaxpr that is being recorded.
 
     Reads and writes by operations of another trace are recorded in the jaxpr as well.
