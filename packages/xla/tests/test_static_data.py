@@ -89,7 +89,7 @@ def types_in(value):
     return type(value), list(map(types_in, value)) if isinstance(value, list | tuple) else None
 
 
-@pytest.mark.parametrize("value", RESULTS, ids=str)
+@pytest.mark.parametrize("value", RESULTS, ids=lambda value: type(value).__name__)
 def test_static_data_is_as_written(value):
     again = copied(value)
     assert again == value and types_in(again) == types_in(value)
