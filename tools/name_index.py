@@ -8,7 +8,7 @@ understand it. When the program runs, `ricci_ir.export_lazily` imports a module 
 names is used, by the index `_index.py` beside the package's `__init__.py`: so a program that does
 not sort never loads sorting. This tool follows the `import *`s of the source, through folders, and
 collects what each module says in its `__all__`; of two modules with one name the later import wins,
-as it would without the index.
+as it would without the index. Names of the module `authoring` beside it are a table of their own.
 """
 
 import ast
@@ -34,7 +34,6 @@ Written by `tools/name_index.py` from the modules' `__all__`.
 """
 
 # fmt: off
-MODULES = {
 '''
 
 
@@ -55,13 +54,27 @@ def main(arguments: list[str]) -> int:
 def index_text(folder: Path) -> str:
     """The text of a package's index."""
     module = ".".join(folder.parts[folder.parts.index("src") + 1 :])
-    sources = dict(exports(folder / "__init__.py", module, lazily=True))
-    lines = [_HEAD]
+    lines = [_HEAD, *_table("MODULES", folder / "__init__.py", module)]
+    authoring = folder / "authoring.py"
+    if authoring.exists():
+        lines += ["\n", *_table("AUTHORING", authoring, module)]
+    return "".join(lines)
+
+
+def _table(name: str, file: Path, module: str) -> Iterator[str]:
+    """Yield the lines of a table: by module, the names that a file imports late."""
+    sources = dict(exports(file, module, lazily=True))
+    yield f"{name} = {{\n"
     for path in sorted({*sources.values()}):
         names = sorted(name for name, source in sources.items() if source == path)
         row = f'    "{path}": "{" ".join(names)}",\n'
-        lines += [row] if len(row) <= 101 else [f'    "{path}": (\n', *_rows(names), "    ),\n"]
-    return "".join([*lines, "}\n"])
+        if len(row) <= 101:
+            yield row
+        else:
+            yield f'    "{path}": (\n'
+            yield from _rows(names)
+            yield "    ),\n"
+    yield "}\n"
 
 
 def _rows(names: list[str]) -> Iterator[str]:

@@ -168,3 +168,17 @@ MODULES = {
     "ricci_lax.structure._resharding": "as_typed reshard_p",
     "ricci_lax.structure._transposing": "transpose transpose_p",
 }
+
+AUTHORING = {
+    "ricci_lax.contractions._precision": "canonicalize_precision",
+    "ricci_lax.control_flow._cond": "index_of_platform",
+    "ricci_lax.linalg._lu": "solve",
+    "ricci_lax.linalg._qr": "geqrf_p",
+    "ricci_lax.nan._singular": "Singular singular_points singular_rules",
+    "ricci_lax.random_bits._threefry": (
+        "threefry2x32 threefry2x32_numpy threefry2x32_p threefry2x32_xor"
+    ),
+    "ricci_lax.reductions._approximate_top_k": "reduced_size",
+    "ricci_lax.reductions._axis_reductions": "highest lowest",
+    "ricci_lax.refs._indexing": "Window",
+}

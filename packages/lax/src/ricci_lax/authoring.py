@@ -16,6 +16,7 @@ from ricci_lax.structure._operand_types import place_of as place_of
 from ricci_lax.structure._operand_types import put_at_place as put_at_place
 from ricci_lax.structure._operand_types import with_out_sharding as with_out_sharding
 
+from ._index import AUTHORING as _AUTHORING
 from .elementwise._factories import BinaryFunction as BinaryFunction
 from .elementwise._factories import UnaryFunction as UnaryFunction
 from .elementwise._factories import binary_function as binary_function
@@ -62,19 +63,4 @@ if _typing.TYPE_CHECKING:
     from .reductions._axis_reductions import lowest as lowest
     from .refs._indexing import Window as Window
 else:
-    __getattr__, __dir__ = _export_lazily(
-        globals(),
-        {
-            "ricci_lax.linalg._lu": "solve",
-            "ricci_lax.linalg._qr": "geqrf_p",
-            "ricci_lax.contractions._precision": "canonicalize_precision",
-            "ricci_lax.control_flow._cond": "index_of_platform",
-            "ricci_lax.nan._singular": "Singular singular_points singular_rules",
-            "ricci_lax.random_bits._threefry": (
-                "threefry2x32 threefry2x32_numpy threefry2x32_p threefry2x32_xor"
-            ),
-            "ricci_lax.reductions._approximate_top_k": "reduced_size",
-            "ricci_lax.reductions._axis_reductions": "highest lowest",
-            "ricci_lax.refs._indexing": "Window",
-        },
-    )
+    __getattr__, __dir__ = _export_lazily(globals(), _AUTHORING)

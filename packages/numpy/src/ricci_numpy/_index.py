@@ -113,3 +113,11 @@ MODULES = {
         "radians real reciprocal sign sin sinh sqrt square tan tanh"
     ),
 }
+
+AUTHORING = {
+    "ricci_numpy.indexing._entries": "ds",
+    "ricci_numpy.linalg._decompositions": "adjoint matrices",
+    "ricci_numpy.statistics._exponential_sums": (
+        "as_axis log_softmax logsumexp reduced_axes softmax to_inexact"
+    ),
+}

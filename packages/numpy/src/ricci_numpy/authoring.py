@@ -10,6 +10,7 @@ from ricci_ir import export_lazily as _export_lazily
 from ricci_numpy.arrays._dtypes import array_namespaces as array_namespaces
 
 from ._choices import check_choice as check_choice
+from ._index import AUTHORING as _AUTHORING
 from ._promotion import COMPLEX_DTYPES as COMPLEX_DTYPES
 from ._promotion import canonical_axes as canonical_axes
 from ._promotion import canonical_axis as canonical_axis
@@ -39,13 +40,4 @@ if _typing.TYPE_CHECKING:
     from .statistics._exponential_sums import softmax as softmax
     from .statistics._exponential_sums import to_inexact as to_inexact
 else:
-    __getattr__, __dir__ = _export_lazily(
-        globals(),
-        {
-            "ricci_numpy.indexing._entries": "ds",
-            "ricci_numpy.linalg._decompositions": "adjoint matrices",
-            "ricci_numpy.statistics._exponential_sums": (
-                "as_axis log_softmax logsumexp reduced_axes softmax to_inexact"
-            ),
-        },
-    )
+    __getattr__, __dir__ = _export_lazily(globals(), _AUTHORING)
