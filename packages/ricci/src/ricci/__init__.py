@@ -210,9 +210,8 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
         return _late_functions.load(name) if is_function else _load_other(name)
 
     __getattr__ = _absent.or_advise(__name__, _load)
-    for _module in (lax, numpy, tree, tree_util):
-        _late_names = vars(_module).get("__getattr__")
-        _module.__getattr__ = _absent.or_advise(_module.__name__, _late_names)
+    for _module in (tree, tree_util):
+        _module.__getattr__ = _absent.or_advise(_module.__name__)
 
 _library_form_modules.append("ricci_compat.library_forms")
 

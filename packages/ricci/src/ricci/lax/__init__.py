@@ -4,6 +4,7 @@ import typing as _typing
 
 import ricci_lax as _operations
 import ricci_parallel.collectives as _collectives
+from ricci._absent import or_advise as _or_advise
 from ricci_ir import guard_lazily as _guard_lazily
 from ricci_ir import guard_public as _guard_public
 
@@ -41,9 +42,10 @@ if _typing.TYPE_CHECKING:
     from ricci_parallel import with_sharding_constraint as with_sharding_constraint
     from ricci_parallel.collectives import *
 else:
-    __getattr__, __dir__ = _guard_lazily(
+    _load, __dir__ = _guard_lazily(
         globals(),
         {source.__name__: source.__all__ for source in (_operations, _collectives)}
         | {"ricci_parallel": "device_put_p sharding_constraint_p with_sharding_constraint".split()},
         unlisted=_ELSEWHERE,
     )
+    __getattr__ = _or_advise(__name__, _load)

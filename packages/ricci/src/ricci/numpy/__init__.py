@@ -3,6 +3,7 @@
 import typing as _typing
 
 import ricci_numpy as _source
+from ricci._absent import or_advise as _or_advise
 from ricci_ir import guard_lazily as _guard_lazily
 from ricci_numpy import __array_api_version__ as __array_api_version__
 from ricci_numpy import __array_namespace_info__ as __array_namespace_info__
@@ -20,6 +21,7 @@ else:
     import ricci.numpy.linalg as linalg
 
     __all__ = ["fft", "linalg"]
-    __getattr__, __dir__ = _guard_lazily(globals(), {_source.__name__: _source.__all__})
+    _load, __dir__ = _guard_lazily(globals(), {_source.__name__: _source.__all__})
+    __getattr__ = _or_advise(__name__, _load)
 
 _array_namespaces.append(__name__)
