@@ -20,16 +20,8 @@ from ._namespaces import export_classes, export_names, public_names
 from ._tracebacks import hide_frames, is_own_frame
 
 __all__ = ["api_boundary", "boundary", "check_callable", "guard_class", "guard_lazily"]
-__all__ += [
-    "guard_public",
-    "is_boundary",
-    "leave",
-    "looks_like",
-    "may_return_operand",
-    "on_results",
-    "public",
-]
-__all__ += ["unguarded", "user_arguments", "without_boundaries"]
+__all__ += ["guard_public", "is_boundary", "leave", "looks_like", "may_return_operand"]
+__all__ += ["on_results", "public", "unguarded", "user_arguments", "without_boundaries"]
 
 
 def _name_function(exc: Exception, name: str) -> None:
