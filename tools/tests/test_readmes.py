@@ -42,7 +42,8 @@ def has(owner: Any, dotted: str) -> bool:
 def unknown_names(row: str, module: ModuleType) -> list[str]:
     """The names in a row of a table that are neither in the package nor in a class of the row."""
     names = NAME.findall(row)
-    classes = [getattr(module, name) for name in names if isinstance(vars(module).get(name), type)]
+    values = [getattr(module, name, None) for name in names]
+    classes = [value for value in values if isinstance(value, type)]
     return [name for name in names if not any(has(x, name) for x in [module, *classes])]
 
 
