@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import ricci
 from ricci import *
-from ricci_ir import api_boundary, public_names, register_internal_module
+from ricci_ir import api_boundary, name_tracers, public_names, register_internal_module
 from ricci_numpy.authoring import array_namespaces
 
 from . import _contents, _installation
@@ -26,6 +26,7 @@ from .version import __version_info__ as __version_info__
 _installation.warn_of_others()
 register_internal_module(__name__)
 array_namespaces.append(f"{__name__}.numpy")
+name_tracers(f"{__name__}.core")
 
 
 if not TYPE_CHECKING:  # it would tell checkers that every name is there

@@ -18,6 +18,7 @@ from ricci_ir._errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from ricci_ir._source import is_internal_module
 from ricci_ir._traceback_filtering import api_boundary, without_boundaries
 from ricci_ir.types import AbstractValue, check_index, check_number, check_truth
 
@@ -25,7 +26,7 @@ from ._array_type import Array, register_array_type
 
 __all__ = ["check_derivative", "context", "enclosing", "eval_context", "ContextBlock", "eval_trace"]
 __all__ += ["EvalTrace", "is_concrete", "is_under", "leaked_tracer", "library_form_modules"]
-__all__ += ["library_forms"]
+__all__ += ["library_forms", "name_tracers"]
 __all__ += ["library_trace_rules", "LibraryForm", "set_trace", "Trace", "Tracer"]
 
 
@@ -172,6 +173,33 @@ class Trace:
         return other is self
 
 
+# The module that classes of tracers are named by, except those defined outside of Ricci.
+_tracer_module: str | None = None
+
+
+def name_tracers(module: str) -> None:
+    """Name all classes of tracers by one module, also those defined later.
+
+    Libraries that work on arrays of any kind find the functions for one by the package of its
+    class: opt_einsum and autoray look for ``jax``. Eager arrays are of ``jaxlib``, which they know.
+
+    Args:
+      module: the module's name.
+    """
+    global _tracer_module
+    _tracer_module = module
+    classes = [Tracer]
+    while classes:
+        cls = classes.pop()
+        _name_tracer(cls)
+        classes += cls.__subclasses__()
+
+
+def _name_tracer(cls: type) -> None:
+    if _tracer_module is not None and is_internal_module(cls.__module__):
+        cls.__module__ = _tracer_module
+
+
 @without_boundaries
 class Tracer(_Base):
     """A placeholder for an array while a function is traced; ``aval`` is its type.
@@ -193,6 +221,10 @@ class Tracer(_Base):
 
     # Whether it has a tangent, which a Python number made of its value would lose.
     is_differentiated: bool = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        _name_tracer(cls)
 
     def __init__(self, trace: Trace, aval: AbstractValue):
         self._trace: Trace = trace
