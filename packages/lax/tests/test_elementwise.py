@@ -297,6 +297,20 @@ def test_equal_operands_of_max_share_the_tangent():
     assert np.float32(0.5) in values
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+def test_a_batch_of_choices_between_two_numbers(dim, backend):
+    """One example is refused, since the shapes differ; JAX takes a batch, and jaxmarl uses it."""
+    choices = np.array([[True, False, True]] * 2)
+
+    def select(which):
+        return lax.select(which, np.float32(1), np.float32(0))
+
+    selected = vmap(select, in_axes=dim, out_axes=dim)(choices)
+    np.testing.assert_array_equal(selected, choices.astype(np.float32))
+    with pytest.raises(TypeError, match="does not fit cases of shape"):
+        select(choices[0])
+
+
 def test_select_n_pulls_back_to_each_case():
     def fun(which, x, y, ct):
         return vjp(partial(lax.select_n, which), x, y)[1](ct)

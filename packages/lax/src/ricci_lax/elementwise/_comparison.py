@@ -240,6 +240,20 @@ def _with_scalars_batch(
     return batch
 
 
+_select_aligned = _with_scalars_batch(lambda *xs: select_n_p.bind(*xs), (0, 1), (0,), kept=True)
+
+
+def _select_n_batch(axis, args, dims):
+    which, *cases = args
+    shape = shape_of(which)
+    # Several choices between the same numbers. Without a batch that is an error; in one JAX lets it
+    # pass, and libraries rely on it (jaxmarl).
+    if len(shape) > 1 and dims[0] is not None and not any(map(shape_of, cases)):
+        cases = [broadcast_in_dim(case, shape, ()) for case in cases]
+        dims = [dims[0]] * len(args)
+    return _select_aligned(axis, [which, *cases], dims)
+
+
 def write_select(ctx: Lowering, predicate: Value, on_true: Value, on_false: Value) -> Value:
     """Write ``stablehlo.select``."""
     out = on_true.aval
@@ -281,7 +295,7 @@ select_n_p: ir.Primitive = ir.define(
     abstract_eval=_select_n_aval,
     **linear_given(_select_n_tangent),
     transpose=_select_n_transpose,
-    batch=_with_scalars_batch(lambda *xs: select_n_p.bind(*xs), (0, 1), (0,), kept=True),
+    batch=_select_n_batch,
     lower=_select_n_lower,
     exact=exact.select,
 )
