@@ -219,7 +219,7 @@ def new_jaxpr_eqn(
     params: dict[str, Any],
     effects: Iterable[Any] = (),
     source_info: Any = None,
-    ctx: object = None,
+    ctx: ir.EqnContext | None = None,
 ) -> ir.JaxprEqn:
     """A new equation.
 
@@ -229,13 +229,15 @@ def new_jaxpr_eqn(
       primitive: the operation.
       params: its parameters.
       effects: its effects.
-      source_info, ctx: accepted for compatibility.
+      source_info: the user's line and the name stack.
+      ctx: the settings, as ``ctx`` of another equation.
 
     Returns:
       The equation.
     """
     source = ir.unknown_source if source_info is None else tuple(source_info)
-    return ir.JaxprEqn(list(invars), list(outvars), primitive, params, frozenset(effects), source)
+    eqn = ir.JaxprEqn(list(invars), list(outvars), primitive, params, frozenset(effects), source)
+    return eqn if ctx is None else eqn.under(ctx.settings)
 
 
 def gensym() -> Callable[[Any], ir.Var]:

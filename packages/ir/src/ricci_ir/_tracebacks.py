@@ -12,7 +12,7 @@ from ._messages import explained, similar_names
 from ._source import is_internal_module
 from ._tracer_names import called_in_frames, expression, is_traced
 
-__all__ = ["UnfilteredStackTrace", "hide_frames"]
+__all__ = ["UnfilteredStackTrace", "filter_traceback", "hide_frames"]
 
 
 class UnfilteredStackTrace(Exception):
@@ -29,7 +29,8 @@ def _entries(tb: TracebackType | None) -> Iterator[TracebackType]:
         tb = tb.tb_next
 
 
-def _user_frames(tb: TracebackType | None) -> TracebackType | None:
+def filter_traceback(tb: TracebackType | None) -> TracebackType | None:
+    """Return the part of a traceback in user code, ``None`` if it is all internal."""
     # A traceback is a linked list, so the filtered one is built from its innermost entry outwards.
     frames = [entry for entry in _entries(tb) if not is_own_frame(entry.tb_frame)]
     filtered = None
@@ -59,7 +60,7 @@ def hide_frames(exc: BaseException) -> BaseException:
     elif mode != "off":
         whole = exc.__traceback__
         add_hint(exc, whole)
-        exc.__traceback__ = _user_frames(whole)
+        exc.__traceback__ = filter_traceback(whole)
         _leave_out_own_context(exc)
         removed = _length(whole) - _length(exc.__traceback__)
         if mode == "remove_frames":
@@ -99,7 +100,7 @@ def _leave_out_own_context(exc: BaseException) -> None:
 
 def _is_own(tb: TracebackType | None) -> bool:
     """Whether a traceback has frames, and all of them are internal."""
-    return tb is not None and _user_frames(tb) is None
+    return tb is not None and filter_traceback(tb) is None
 
 
 def _length(tb: TracebackType | None) -> int:

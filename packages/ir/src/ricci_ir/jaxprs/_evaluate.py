@@ -43,7 +43,7 @@ def eval_jaxpr(
     eqns = jaxpr.eqns
     if not propagate_source_info:
         code, offset, *_ = caller_source(1)
-        eqns = [eqn.replace(raw_source=(code, offset, eqn.raw_source[2])) for eqn in eqns]
+        eqns = [eqn.replace(source_info=(code, offset, eqn.raw_source[2])) for eqn in eqns]
     run_equations(eqns, env)
     return [atom.operand() if type(atom) is Literal else env[atom] for atom in jaxpr.outvars]
 

@@ -15,7 +15,7 @@ from ricci_ir.types._aval import get_aval
 from ._effects import no_effects
 from ._library_params import differing_names, readable_by_libraries
 
-__all__ = ["Atom", "convert_constvars", "DebugInfo", "DropVar", "Jaxpr", "JaxprEqn"]
+__all__ = ["Atom", "convert_constvars", "DebugInfo", "DropVar", "EqnContext", "Jaxpr", "JaxprEqn"]
 __all__ += ["jaxprs_in_params", "Literal", "subjaxprs", "unknown_debug_info", "Var"]
 
 _lock = threading.RLock()
@@ -99,7 +99,7 @@ class EqnContext(NamedTuple):
       settings: the settings, ``None`` for those of its jaxpr.
     """
 
-    settings: TraceKey | None
+    settings: TraceKey | None = None
 
     @property
     def manager(self) -> SettingsSwitch:
@@ -109,6 +109,9 @@ class EqnContext(NamedTuple):
 
 class JaxprEqn:
     """One equation: ``outvars = primitive[params] invars``.
+
+    Args:
+      ctx: a context without settings of its own.
 
     Attributes:
       settings: the settings that the equation was traced under, if they differ from those of its
@@ -133,8 +136,14 @@ class JaxprEqn:
         primitive: Primitive,
         params: dict[str, Any],
         effects: frozenset[Any] = no_effects,
-        raw_source: tuple[Any, ...] = unknown_source,
+        source_info: tuple[Any, ...] = unknown_source,
+        ctx: "EqnContext | None" = None,
     ):
+        if ctx is not None and ctx.settings is not None:
+            raise TypeError(
+                "JaxprEqn: a context with settings of its own makes an equation of another class: "
+                "call new_jaxpr_eqn, or replace of an equation that has them."
+            )
         if primitive.name in differing_names:
             params = readable_by_libraries(primitive, params)
         self.invars: Sequence[Atom] = invars
@@ -142,7 +151,7 @@ class JaxprEqn:
         self.primitive: Primitive = primitive
         self.params: dict[str, Any] = params
         self.effects: frozenset[Any] = effects
-        self.raw_source: tuple[Any, ...] = raw_source
+        self.raw_source: tuple[Any, ...] = source_info
 
     @property
     def source(self) -> Source:
@@ -158,9 +167,13 @@ class JaxprEqn:
         return EqnContext(self.settings)
 
     def replace(self, **changes: object) -> "JaxprEqn":
-        """A copy with some of the fields replaced."""
+        """A copy with some of the fields replaced, by the names of the arguments."""
+        return JaxprEqn(**{**self._fields(), **changes}).under(self.settings)
+
+    def _fields(self) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in JaxprEqn.__slots__}
-        return JaxprEqn(**{**fields, **changes}).under(self.settings)
+        fields["source_info"] = fields.pop("raw_source")
+        return fields
 
     def reading(self, invars: Sequence[Atom]) -> "JaxprEqn":
         """The same equation with other operands."""
@@ -172,8 +185,7 @@ class JaxprEqn:
         """The equation with other settings; for ``None``, the equation itself."""
         if settings is None:
             return self
-        fields = {name: getattr(self, name) for name in JaxprEqn.__slots__}
-        return _EqnUnderSettings(settings, **fields)
+        return _EqnUnderSettings(settings, **self._fields())
 
     def __repr__(self) -> str:
         return equations_printer.call([self])
@@ -203,6 +215,15 @@ class DebugInfo(NamedTuple):
     func_name: str
     arg_names: tuple[str, ...] | None = None
     result_paths: tuple[str, ...] | None = None
+
+    @property
+    def func_src_info(self) -> str:
+        """The function's name and place, by the name that JAX has for it."""
+        return self.func_name
+
+    def with_unknown_names(self) -> "DebugInfo":
+        """The same function with other arguments and results, whose names are not known."""
+        return self._replace(arg_names=None, result_paths=None)
 
 
 unknown_debug_info: DebugInfo = DebugInfo("unknown", "<unknown>")

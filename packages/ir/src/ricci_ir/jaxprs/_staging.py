@@ -174,8 +174,13 @@ class JaxprTrace(EquationTrace):
         self.const_by_id: dict[int, Var] = {}
         self.effects: list[frozenset[Any]] = []
 
-    def new_arg(self, aval: AbstractValue) -> StagedTracer:
-        """Add an argument to the jaxpr; returns its tracer."""
+    def new_arg(self, aval: AbstractValue, source_info: object = None) -> StagedTracer:
+        """Add an argument to the jaxpr; returns its tracer.
+
+        Args:
+          aval: its type.
+          source_info: accepted for compatibility; not used.
+        """
         var = Var(aval)
         self.invars.append(var)
         kind = StagedReference if type(aval) is AbstractRef else StagedTracer

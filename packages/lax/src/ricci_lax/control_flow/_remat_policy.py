@@ -58,8 +58,8 @@ def remat_plan(jaxpr: ir.Jaxpr, policy: Policy | None, outvars: Sequence[ir.Atom
                     stored = ir.Var(var.aval)
                     out = ir.memory_move.call(var, stored, verdict.dst)
                     back = ir.memory_move.call(stored, var, verdict.src)
-                    first.append(out.replace(raw_source=eqn.raw_source))
-                    again.append(back.replace(raw_source=eqn.raw_source))
+                    first.append(out.replace(source_info=eqn.raw_source))
+                    again.append(back.replace(source_info=eqn.raw_source))
                 saved.append(stored)
             first.append(eqn)
             continue
