@@ -51,6 +51,16 @@ class BatchTracer(ir.Tracer):
         self.value: ir.ArrayLike = value
         self.dim: int = dim
 
+    @property
+    def val(self) -> ir.ArrayLike:
+        """The whole batch, by the name that JAX has for it."""
+        return self.value
+
+    @property
+    def batch_dim(self) -> int:
+        """The batch dimension, by the name that JAX has for it."""
+        return self.dim
+
     def _origin_message(self) -> str:
         return self.value._origin_message() if isinstance(self.value, ir.Tracer) else ""
 

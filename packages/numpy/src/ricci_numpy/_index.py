@@ -115,6 +115,8 @@ MODULES = {
 }
 
 AUTHORING = {
+    "ricci_numpy.generalized._mapping": "checked_results core_sizes parse_signature",
+    "ricci_numpy.indexing._at": "IndexUpdateHelper IndexUpdateRef",
     "ricci_numpy.indexing._entries": "ds",
     "ricci_numpy.linalg._decompositions": "adjoint matrices",
     "ricci_numpy.statistics._exponential_sums": (

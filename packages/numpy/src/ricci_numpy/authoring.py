@@ -30,6 +30,11 @@ from .ufuncs._factories import unary as unary
 from .ufuncs._unary import to_float as to_float
 
 if _typing.TYPE_CHECKING:
+    from .generalized._mapping import checked_results as checked_results
+    from .generalized._mapping import core_sizes as core_sizes
+    from .generalized._mapping import parse_signature as parse_signature
+    from .indexing._at import IndexUpdateHelper as IndexUpdateHelper
+    from .indexing._at import IndexUpdateRef as IndexUpdateRef
     from .indexing._entries import ds as ds
     from .linalg._decompositions import adjoint as adjoint
     from .linalg._decompositions import matrices as matrices

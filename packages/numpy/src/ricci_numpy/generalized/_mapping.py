@@ -120,18 +120,9 @@ def vectorize(
         arrays = [asarray(args[i]) for i in mapped]
         if core is None:
             return _map_leading(one, arrays, [x.ndim for x in arrays])
-        if len(arrays) != len(core.inputs):
-            raise TypeError(f"expected {len(core.inputs)} arrays, got {len(arrays)} {hint}.")
-        sizes: dict[str, int] = {}
-        for x, names in zip(arrays, core.inputs, strict=True):
-            if x.ndim < len(names):
-                raise ValueError(
-                    f"an array of shape {x.shape} does not have enough dimensions for the core "
-                    f"dimensions {names} {hint}."
-                )
-            _check_sizes(sizes, x.shape[x.ndim - len(names) :], names, hint)
+        sizes = core_sizes(arrays, core.inputs, hint)
         leading = [x.ndim - len(names) for x, names in zip(arrays, core.inputs, strict=True)]
-        return _map_leading(_checked(one, core.outputs, sizes, hint), arrays, leading)
+        return _map_leading(checked_results(one, core.outputs, sizes, hint), arrays, leading)
 
     return vectorized
 
@@ -158,6 +149,33 @@ def parse_signature(text: str) -> Signature:
     return Signature(inputs, outputs)
 
 
+def core_sizes(
+    arrays: Sequence[Array], inputs: Sequence[tuple[str, ...]], hint: str
+) -> dict[str, int]:
+    """Return the sizes of the core dimensions of arrays by name.
+
+    Args:
+      arrays: the arrays.
+      inputs: the names of the core dimensions of each, which are its last.
+      hint: the end of messages.
+
+    Raises:
+      TypeError: if there are more or fewer arrays.
+      ValueError: if one has too few dimensions, or a core dimension of another size.
+    """
+    if len(arrays) != len(inputs):
+        raise TypeError(f"expected {len(inputs)} arrays, got {len(arrays)} {hint}.")
+    sizes: dict[str, int] = {}
+    for x, names in zip(arrays, inputs, strict=True):
+        if x.ndim < len(names):
+            raise ValueError(
+                f"an array of shape {x.shape} does not have enough dimensions for the core "
+                f"dimensions {names} {hint}."
+            )
+        _check_sizes(sizes, x.shape[x.ndim - len(names) :], names, hint)
+    return sizes
+
+
 def _check_sizes(
     sizes: dict[str, int], shape: tuple[int, ...], names: tuple[str, ...], hint: str
 ) -> None:
@@ -170,7 +188,7 @@ def _check_sizes(
             )
 
 
-def _checked(
+def checked_results(
     fun: Callable[..., Any], outputs: Sequence[tuple[str, ...]], sizes: dict[str, int], hint: str
 ) -> Callable[..., Any]:
     """Wrap the function to check its results against the signature."""

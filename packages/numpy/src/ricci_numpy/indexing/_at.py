@@ -41,17 +41,7 @@ class UpdateOptions(TypedDict, total=False):
     wrap_negative_indices: bool
 
 
-class _ShownBySlots:
-    """A ``repr`` that looks like a call with the attributes, under the private name JAX uses."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        attributes = (repr(getattr(self, name)) for name in self.__slots__)
-        return f"_{type(self).__name__}({', '.join(attributes)})"
-
-
-class IndexUpdateHelper(_ShownBySlots):
+class IndexUpdateHelper:
     """Type of ``x.at``; indexing it selects the elements to update or to get."""
 
     __slots__ = ("array",)
@@ -62,8 +52,12 @@ class IndexUpdateHelper(_ShownBySlots):
     def __getitem__(self, index: ir.Index) -> "IndexUpdateRef":
         return IndexUpdateRef(self.array, index)
 
+    # The private name of JAX, also in classes that libraries derive.
+    def __repr__(self) -> str:
+        return f"_IndexUpdateHelper({self.array!r})"
 
-class IndexUpdateRef(_ShownBySlots):
+
+class IndexUpdateRef:
     """Type of ``x.at[index]``; its methods return updated copies of ``x``.
 
     Every method takes these keywords:
@@ -100,6 +94,9 @@ class IndexUpdateRef(_ShownBySlots):
     def __init__(self, array: ir.Array, index: ir.Index):
         self.array = array
         self.index = index
+
+    def __repr__(self) -> str:
+        return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
     def get(
         self,

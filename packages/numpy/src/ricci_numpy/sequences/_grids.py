@@ -374,12 +374,9 @@ class _Directive:
 
 
 class _Joiner:
-    """The class of ``r_`` and ``c_``, which differ in how they join by default."""
+    """The base class of ``r_`` and ``c_``, which differ in how they join by default."""
 
-    __slots__ = ("_defaults",)
-
-    def __init__(self, axis: int, rank: int, place: int):
-        self._defaults = (axis, rank, place)
+    _defaults: tuple[int, int, int]  # axis, rank and place of a directive
 
     def __getitem__(self, key: Any) -> ir.Array:
         entries = list(key) if isinstance(key, tuple) else [key]
@@ -392,6 +389,18 @@ class _Joiner:
         return directive.joined([_part(entry) for entry in entries])
 
 
+class RClass(_Joiner):
+    """The class of ``r_``, which joins along the first axis."""
+
+    _defaults = (0, 1, -1)
+
+
+class CClass(_Joiner):
+    """The class of ``c_``, which joins vectors as columns."""
+
+    _defaults = (-1, 2, 0)
+
+
 def _part(entry: object) -> Any:
     if isinstance(entry, slice):
         return _points(entry)
@@ -400,6 +409,5 @@ def _part(entry: object) -> Any:
 
 mgrid: MGrid = MGrid()
 ogrid: OGrid = OGrid()
-# ``r_`` joins along the first axis, ``c_`` joins vectors as columns.
-r_: _Joiner = _Joiner(0, 1, -1)
-c_: _Joiner = _Joiner(-1, 2, 0)
+r_: RClass = RClass()
+c_: CClass = CClass()
