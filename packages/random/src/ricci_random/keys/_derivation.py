@@ -74,12 +74,13 @@ def seed_integers(seed: ir.ArrayLike | None, name: str) -> ir.ArrayLike:
 
 
 def words_of_seed(seed: ir.ArrayLike, impl: Generator) -> ir.Array:
-    """The words of keys from seeds, outside of traces."""
-    # The most common call, with a Python integer, is computed without compilation.
-    if isinstance(seed, np.generic) and impl.name == "threefry2x32":
-        number = int(seed) & (2**64 - 1 if seed.dtype.itemsize == 8 else 2**32 - 1)
-        return ir.as_array(np.array([number >> 32, number & 0xFFFFFFFF], np.uint32))
-    return impl.seed(ir.as_array(seed))
+    """The words of keys from seeds that are known, on the device also under vmap and grad."""
+    with ir.eval_context():
+        # The most common call, with a Python integer, is computed without compilation.
+        if isinstance(seed, np.generic) and impl.name == "threefry2x32":
+            number = int(seed) & (2**64 - 1 if seed.dtype.itemsize == 8 else 2**32 - 1)
+            return ir.as_array(np.array([number >> 32, number & 0xFFFFFFFF], np.uint32))
+        return impl.seed(ir.as_array(seed))
 
 
 def _new_key(

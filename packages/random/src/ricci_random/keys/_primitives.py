@@ -30,6 +30,9 @@ def wrap(words: ir.Array, impl: Generator) -> ir.Array:
     """Wrap words as keys: a ``KeyArray``, or a tracer of one while tracing."""
     if isinstance(words, ir.Tracer) or ir.is_recording():
         return random_wrap_p.bind(words, impl=impl)
+    if isinstance(words, np.ndarray):
+        with ir.eval_context():  # under vmap and grad, too
+            words = ir.as_array(words)
     return KeyArray(impl, words)
 
 
