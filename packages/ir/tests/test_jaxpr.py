@@ -169,7 +169,7 @@ ERRORS = {
     "static position": (
         lambda: ir.make_jaxpr(lambda x: x, static_argnums=5)(1.0),
         ValueError,
-        "static_argnums=5 is out of range for <lambda>.* 1 positional",
+        r"static_argnums=\(5,\) is out of range: <lambda> takes 1 positional",
     ),
     "static value": (
         lambda: ir.make_jaxpr(lambda x, n: x, static_argnums=1)(1.0, [3]),
@@ -236,3 +236,17 @@ def test_shape_dtype_struct_like(value, text):
 def test_the_package_imports_no_compiler():
     code = "import sys, ricci_ir; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("argnums", [1, -1])
+@pytest.mark.parametrize(("args", "kwargs", "n"), [((), {}, 3), ((2,), {}, 2), ((), {"n": 4}, 4)])
+def test_static_arguments_are_those_of_the_signature(argnums, args, kwargs, n):
+    """Also where a call leaves them out or passes them by name."""
+    seen = []
+
+    def record(x, n=3):
+        seen.append(n)
+        return x
+
+    jaxpr = ir.make_jaxpr(record, static_argnums=argnums)(1.0, *args, **kwargs)
+    assert seen == [n] and len(jaxpr.invars) == 1

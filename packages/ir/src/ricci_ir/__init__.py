@@ -3,6 +3,7 @@
 # First, since it explains a NumPy or a jaxlib that is broken.
 import ricci_pytree as _pytree
 
+from ._argnums import *
 from ._by_name import *
 from ._cache import *
 from ._config import *

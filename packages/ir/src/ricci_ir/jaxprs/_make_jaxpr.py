@@ -1,10 +1,10 @@
 """``make_jaxpr`` and ``eval_shape``: the jaxpr of a function of pytrees, and its result types."""
 
 from collections.abc import Callable, Sequence
-from operator import index
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import ricci_pytree as pytree
+from ricci_ir._argnums import resolve_argnums
 from ricci_ir._config import debug_key_reuse, no_tracing
 from ricci_ir._errors import UnexpectedTracerError
 from ricci_ir._key_checks import check_key_reuse
@@ -17,6 +17,10 @@ from ._staging import JaxprTrace, TypeTrace, trace_to_jaxpr
 
 __all__ = ["check_pair", "check_results", "eval_shape", "has_stages", "make_jaxpr"]
 __all__ += ["register_described"]
+
+# Positions and names of static arguments.
+type _Static = tuple[tuple[int, ...], tuple[str, ...]]
+_NO_STATIC: _Static = ((), ())
 
 # For functions of these types ``eval_shape(fun, *args)`` is ``describe(fun, *args)``.
 _describers: dict[type, Callable[..., Any]] = {}
@@ -65,7 +69,8 @@ def make_jaxpr(
 
     Args:
       fun: a function of pytrees of arrays.
-      static_argnums: positions of arguments that are passed unchanged; they must be hashable.
+      static_argnums: positions of arguments that are passed unchanged, also where a call passes
+        them by name; they must be hashable.
       axis_env: names and sizes of axes that collectives in ``fun`` may refer to.
       return_shape: whether to return a pytree of ``ShapeDtypeStruct`` as well.
 
@@ -75,7 +80,7 @@ def make_jaxpr(
 
     Raises:
       TypeError: if an argument or a result is not an array.
-      ValueError: if a static argument is missing or not hashable.
+      ValueError: if ``fun`` has no such argument, or a static argument is not hashable.
 
     Example:
       The jaxpr of a gradient, as ``jit`` would compile it:
@@ -100,7 +105,7 @@ def make_jaxpr(
       stages.
     """
     _check_callable(fun)
-    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    static = resolve_argnums(fun, "static", static_argnums)
     axes = None if axis_env is None else [(name, size) for name, size in axis_env]
 
     @api_boundary
@@ -156,22 +161,28 @@ def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> PyTr
             # Inside of this trace, a tracer of a trace that has ended is an operand with a type.
             with set_trace(TypeTrace(context.trace)):
                 return describe(fun, *args, **kwargs)
-    return _described(*_trace(fun, (), args, kwargs, TypeTrace))
+    return _described(*_trace(fun, _NO_STATIC, args, kwargs, TypeTrace))
 
 
 def _trace(
     fun: Callable[..., Any],
-    static: tuple[int, ...],
+    static: _Static,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     kind: type[JaxprTrace] = JaxprTrace,
 ) -> tuple[Jaxpr, Any]:
-    """Return the jaxpr of a call, and the structure of the result."""
+    """Return the jaxpr of a call, and the structure of the result.
+
+    Args:
+      static: the positions and the names of static arguments.
+    """
     if no_tracing.value:
         raise RuntimeError(f"{_name(fun)} cannot be traced: the option jax_no_tracing forbids it.")
-    fixed = _static_values(static, args, fun)
+    fixed, fixed_options = _static_values(static, args, kwargs, fun)
     # None has no leaves, so it can replace a static argument.
     dynamic = tuple([None if i in fixed else x for i, x in enumerate(args)]) if fixed else args
+    if fixed_options:
+        kwargs = {name: x for name, x in kwargs.items() if name not in fixed_options}
     leaves, tree = pytree.tree_flatten((dynamic, kwargs))
     paths = pytree.argument_paths(dynamic, kwargs, fun)
     avals = _argument_avals(leaves, paths, fun)
@@ -182,7 +193,7 @@ def _trace(
         positional, options = pytree.tree_unflatten(tree, flat)
         if fixed:
             positional = [fixed.get(i, x) for i, x in enumerate(positional)]
-        out = fun(*positional, **options)
+        out = fun(*positional, **options, **fixed_options)
         results, out_tree = pytree.tree_flatten(out)
         check_results(_name(fun), results, out)
         return results
@@ -194,27 +205,24 @@ def _trace(
 
 
 def _static_values(
-    static: tuple[int, ...], args: tuple[Any, ...], fun: Callable[..., Any]
-) -> dict[int, Any]:
-    fixed: dict[int, Any] = {}
-    for position in static:
-        i = index(position)
-        if not -len(args) <= i < len(args):
-            raise ValueError(
-                f"static_argnums={position} is out of range for {_name(fun)}: it was called with "
-                f"{len(args)} positional arguments."
-            )
-        value = args[i]
+    static: _Static, args: tuple[Any, ...], kwargs: dict[str, Any], fun: Callable[..., Any]
+) -> tuple[dict[int, Any], dict[str, Any]]:
+    """Return the values of static arguments of a call, by position and by name."""
+    numbers, names = static
+    count = len(args)
+    # An argument with a default may be missing.
+    by_position = {n % count: args[n] for n in numbers if -count <= n < count}
+    by_name = {name: kwargs[name] for name in names if name in kwargs}
+    for key, value in (*by_position.items(), *by_name.items()):
         try:
             hash(value)
         except TypeError:
             raise ValueError(
-                f"static argument {i} of {_name(fun)} must be hashable, but it is of type "
+                f"static argument {key} of {_name(fun)} must be hashable, but it is of type "
                 f"{type(value).__name__}: {value!r}. Pass a tuple in place of a list, or make it "
                 "an argument that is not static."
             ) from None
-        fixed[i % len(args)] = value
-    return fixed
+    return by_position, by_name
 
 
 def _argument_avals(

@@ -308,6 +308,7 @@ def checkpoint[**P, R](
         )
     if concrete:
         return fun
+    ir.resolve_argnums(fun, "static", static_argnums)  # raises for a position out of range
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if names:

@@ -1,11 +1,9 @@
 """Static and donated arguments of jitted functions."""
 
-import inspect
 from collections.abc import Callable, Iterable, Sequence
-from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
-from ricci_ir import Tracer, TupleRecord, explained, similar_names, tracer_message
+from ricci_ir import Tracer, TupleRecord, explained, resolve_argnums, tracer_message
 from ricci_pytree import PyTreeDef, read_signature, tree_flatten
 
 
@@ -40,9 +38,8 @@ def resolve_arguments(
             f"donate_argnames={donate_argnames!r}: {_name(fun)} has no readable signature, so that "
             "names do not resolve to positions. Pass donate_argnums instead."
         )
-    parameters = None if signature is None else list(signature.parameters.values())
-    static = _resolve(fun, parameters, "static", static_argnums, static_argnames)
-    donated = _resolve(fun, parameters, "donate", donate_argnums, donate_argnames)
+    static = resolve_argnums(fun, "static", static_argnums, static_argnames)
+    donated = resolve_argnums(fun, "donate", donate_argnums, donate_argnames)
     both = (set(static[0]) & set(donated[0])) or (set(static[1]) & set(donated[1]))
     if both:
         names = [argument_name(fun, x) for x in sorted(both, key=str)]
@@ -51,79 +48,6 @@ def resolve_arguments(
             f"{', '.join(names)} is both. A static argument has no memory to donate."
         )
     return Arguments(*static, *donated)
-
-
-def _resolve(
-    fun: Callable[..., Any],
-    parameters: list[inspect.Parameter] | None,
-    kind: str,
-    argnums: int | Sequence[int] | None,
-    argnames: str | Iterable[str] | None,
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    numbers = None if argnums is None else _ints(kind, argnums)
-    names = None if argnames is None else _strings(kind, argnames)
-    if parameters is None:
-        return numbers or (), names or ()
-    positional = [
-        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    if numbers is not None and not variadic:
-        for n in numbers:
-            if not -len(positional) <= n < len(positional):
-                raise ValueError(
-                    f"{kind}_argnums={numbers} is out of range: {_name(fun)} takes "
-                    f"{len(positional)} positional arguments."
-                )
-        numbers = tuple(n % len(positional) for n in numbers)
-    if names is not None:
-        parameter_names = {p.name for p in parameters}
-        keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
-        unknown = [name for name in names if name not in parameter_names]
-        if unknown and not keywords:
-            near = [n for name in unknown for n in similar_names(name, parameter_names)]
-            raise ValueError(
-                f"{kind}_argnames names {unknown}, but {_name(fun)} has no such argument; it takes "
-                f"{', '.join(p.name for p in parameters) or 'none'}."
-                f"{f' Did you mean {near[0]!r}?' if near else ''}"
-            )
-        unnamed = [
-            p.name
-            for p in parameters
-            if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) and p.name in names
-        ]
-        if unnamed:
-            raise ValueError(
-                f"{kind}_argnames names {unnamed}, but {_name(fun)} takes these by position only. "
-                f"Give their positions as {kind}_argnums."
-            )
-    # A call may pass the argument by position or by name, and it must be static either way.
-    if numbers is None and names is not None:
-        numbers = tuple(i for i, name in enumerate(positional) if name in names)
-    elif names is None and numbers is not None:
-        keyword_ok = {p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
-        names = tuple(
-            positional[n]
-            for n in numbers
-            if 0 <= n < len(positional) and positional[n] in keyword_ok
-        )
-    return numbers or (), names or ()
-
-
-def _ints(kind: str, value: int | Sequence[int]) -> tuple[int, ...]:
-    numbers = (value,) if isinstance(value, SupportsIndex) else tuple(value)
-    if not all(isinstance(n, SupportsIndex) for n in numbers):
-        raise TypeError(f"{kind}_argnums must be an int or a sequence of ints, got {value!r}.")
-    return tuple(map(index, numbers))
-
-
-def _strings(kind: str, value: str | Iterable[str]) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    result = tuple(value)
-    if not all(isinstance(n, str) for n in result):
-        raise TypeError(f"{kind}_argnames must be a string or strings, got {value!r}.")
-    return result
 
 
 def _name(fun: Callable[..., Any]) -> str:
