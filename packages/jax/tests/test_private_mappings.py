@@ -8,7 +8,8 @@ import pytest
 
 import jax
 import jax.numpy as jnp
-from jax._src import core, traceback_util
+from jax._src import core, dispatch, literals, traceback_util
+from jax._src.custom_api_util import register_custom_decorator_type
 from jax._src.interpreters import batching
 from jax._src.numpy import vectorize
 from jax._src.numpy.array_methods import _IndexUpdateHelper, _IndexUpdateRef
@@ -134,6 +135,7 @@ def test_stax_has_the_initializers_that_it_uses():
     assert stax.ones(key, (2,)).tolist() == [1.0, 1.0]
     assert stax.zeros(key, (2,)).tolist() == [0.0, 0.0]
     assert stax.softmax(jnp.zeros(2)).tolist() == [0.5, 0.5]
+    assert callable(stax.serial)
 
 
 def _squares(x):
@@ -177,3 +179,29 @@ def test_equations_and_jaxprs_are_replaced_by_the_names_of_jax():
     assert jaxpr.replace(eqns=[moved], debug_info=info.with_unknown_names()).debug_info == (
         info._replace(arg_names=None, result_paths=None)
     )
+
+
+def test_callable_objects_of_decorators_are_jitted():
+    """jaxdecomp registers its classes, and adds its primitives to those that read the devices."""
+
+    @register_custom_decorator_type
+    class Doubled:
+        def __init__(self, fun):
+            self.fun = fun
+            self.primitive = jax.extend.core.Primitive("doubled")
+            dispatch.prim_requires_devices_during_lowering.add(self.primitive)
+
+        def __call__(self, x):
+            return 2 * self.fun(x)
+
+    assert jax.jit(Doubled(jnp.sum))(jnp.ones(3)) == 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(literals.TypedInt, 3), (literals.TypedFloat, 0.5), (literals.TypedComplex, 1j)],
+)
+def test_numbers_of_a_dtype(kind, value):
+    number = kind(value, dtype=jnp.bfloat16.dtype)
+    assert number == value and isinstance(number, type(value))
+    assert number.dtype == jnp.bfloat16

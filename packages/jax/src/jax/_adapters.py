@@ -10,22 +10,33 @@ import jaxlib.weakref_lru_cache
 import jaxlib.xla_client
 import numpy as np
 
-from ricci_ir import finfo, is_internal_module, issubdtype, trace_context
+from ricci_ir import DTypeLike, Primitive, finfo, is_internal_module, issubdtype, trace_context
 from ricci_parallel import cluster
 from ricci_pytree import tree_map
 from ricci_xla import backends
 
 
-class TypedInt(int):
-    """A Python integer of a known dtype: Ricci leaves scalars unchanged and makes none."""
+class _Typed:
+    """A Python number of a known dtype. Ricci leaves scalars unchanged, and makes none of these."""
+
+    dtype: np.dtype
+
+    def __new__(cls, value: complex, dtype: DTypeLike) -> "_Typed":
+        number = super().__new__(cls, value)  # pyright: ignore[reportCallIssue]
+        number.dtype = np.dtype(dtype)
+        return number
 
 
-class TypedFloat(float):
-    """A Python float of a known dtype: Ricci makes none."""
+class TypedInt(_Typed, int):
+    """A Python integer of a known dtype."""
 
 
-class TypedComplex(complex):
-    """A Python complex number of a known dtype: Ricci makes none."""
+class TypedFloat(_Typed, float):
+    """A Python float of a known dtype."""
+
+
+class TypedComplex(_Typed, complex):
+    """A Python complex number of a known dtype."""
 
 
 class TypedNdArray:
@@ -46,6 +57,15 @@ def include_frame(frame: FrameType) -> bool:
 def supports_inf(dtype: Any) -> bool:
     """Whether a floating-point dtype has infinities."""
     return issubdtype(dtype, np.inexact) and bool(np.isinf(np.array(np.inf).astype(dtype)))
+
+
+# Primitives whose lowering reads the devices, to which libraries add theirs. Here each may.
+prim_requires_devices_during_lowering: set[Primitive] = set()
+
+
+def register_custom_decorator_type[C: type](cls: C) -> C:
+    """Return a class of callable objects unchanged: ``jit`` takes them without registration."""
+    return cls
 
 
 _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))

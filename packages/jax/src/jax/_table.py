@@ -55,10 +55,6 @@ TABLE: dict[str, dict[str, str]] = {
     "experimental.pallas.ops.tpu.splash_attention.splash_attention_mask": dict.fromkeys(
         ("CausalMask", "MultiHeadMask", "NumpyMask"), f"{UNSUPPORTED}:splash_attention"
     ),
-    "example_libraries.stax": {  # oryx, neural-tangents
-        **{name: f"ricci_nn.initializers:{name}" for name in ("ones", "zeros")},
-        "softmax": "ricci_nn:softmax",
-    },
     "extend.ifrt_programs": {"ifrt_programs": f"{UNSUPPORTED}:ifrt_programs"},  # orbax
 }
 
