@@ -1,5 +1,7 @@
 """The text of kernels for TPUs, evaluated with NumPy, beside the interpreter; no TPU is needed."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,11 @@ pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
 from kernel_cases import KERNELS, OPERATIONS, Kernel, kernel_texts, operation_kernel
 
 import ricci
+from ricci import lax
 from ricci.experimental import pallas as pl
 from ricci.experimental.pallas import tpu as pltpu
+from ricci.sharding import AxisType
+from ricci.sharding import PartitionSpec as P
 
 X = ricci.ShapeDtypeStruct((8, 128), np.float32)
 # The operands of a kernel, where they are not those of the function around it.
@@ -84,3 +89,75 @@ def test_a_wait_for_more_than_was_signalled_does_not_end(decrement):
     (text,) = kernel_texts(lower(call, X))
     with pytest.raises(AssertionError, match="waits for ever"):
         Kernel(text).run([np.zeros(X.shape, X.dtype)], [(X.shape, X.dtype)], {})
+
+
+def _exchanged(function, axes=None, sizes=(8,), collective_id=0):
+    """The text of a kernel that each device of a mesh runs."""
+    types = (AxisType.Auto,) * len(sizes)
+    mesh = ricci.make_mesh(sizes, ("a", "b")[: len(sizes)], axis_types=types)
+
+    def body(x, out, sent, arrived):
+        function(x, out, sent, arrived)
+
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    call = pl.pallas_call(
+        body,
+        X,
+        in_specs=[anywhere],
+        out_specs=anywhere,
+        scratch_shapes=[pltpu.SemaphoreType.DMA] * 2,
+        compiler_params=pltpu.CompilerParams(collective_id=collective_id),
+    )
+    names = {} if axes is None else {"axis_names": axes}
+    mapped = mesh.axis_names if axes is None else tuple(axes)
+    count = np.prod([mesh.shape[name] for name in mapped])
+    spec = P(mapped)
+    f = ricci.shard_map(call, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False, **names)
+    return lower(f, ricci.ShapeDtypeStruct((8 * count, 128), np.float32))
+
+
+def _to_the_right(x, out, sent, arrived):
+    me = lax.axis_index("a")
+    barrier = pltpu.get_barrier_semaphore()
+    pl.semaphore_signal(barrier, device_id={"a": lax.rem(me + 1, 2)})
+    pl.semaphore_wait(barrier)
+    pltpu.async_remote_copy(x, out, sent, arrived, {"a": lax.rem(me + 1, 2)}).wait()
+
+
+def test_a_copy_to_another_device_names_it_by_its_number(eight_devices):
+    module = _exchanged(_to_the_right, sizes=(2, 4))
+    (text,) = kernel_texts(module)
+    assert "\\22has_communication\\22: true, \\22collective_id\\22: 0" in module
+    operations = [line for line in text.splitlines() if "tpu." in line]
+    (copy,) = [line for line in operations if "enqueue_dma" in line]
+    sending, arriving = [line for line in operations if "wait_dma" in line]
+    assert all("array<i32: 1, 1, 1, 1, 1, 0, 0>" in line for line in (copy, sending, arriving))
+    assert "wait_target = false" in sending and "wait_target = true" in arriving
+    assert sum("sem_barrier" in line for line in operations) == 1
+    # The position along the first axis is the number over the size of the second one.
+    numbers = re.findall(r"(%\d+) = .*tpu.device_id", text)
+    sizes = dict(re.findall(r"(%\d+) = .*arith.constant.*value = (\d+) : i32", text))
+    quotients = re.findall(r"arith.divui\"\((%\d+), (%\d+)\)", text)
+    assert {(n in numbers, sizes[size]) for n, size in quotients} == {(True, "4"), (True, "1")}
+
+
+def _without_barrier(x, out, sent, arrived):
+    pltpu.async_remote_copy(x, out, sent, arrived, (lax.axis_index("a"),)).wait()
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "message"),
+    [
+        (_to_the_right, {"collective_id": None}, "has no collective_id"),
+        (_without_barrier, {}, "does not call pltpu.get_barrier_semaphore"),
+        (
+            _without_barrier,
+            {"sizes": (2, 4), "axes": {"a"}, "collective_id": None},
+            r"along the axes \('a',\) of a mesh with the axes \('a', 'b'\)",
+        ),
+    ],
+    ids=["no number", "no barrier", "partly manual"],
+)
+def test_wrong_copies_to_other_devices_are_refused(eight_devices, function, options, message):
+    with pytest.raises((ValueError, NotImplementedError), match=message):
+        _exchanged(function, **options)

@@ -5,6 +5,8 @@ import pytest
 
 pytest.importorskip("ricci_xla", reason="copies are between devices")
 
+from kernel_cases.remote import BLOCK, COLLECTIVES
+
 import ricci
 import ricci.numpy as jnp
 from ricci import lax
@@ -84,6 +86,25 @@ def test_a_ring_of_copies_gathers_all_shards(eight_devices):
 
     f = _mapped(kernel, (8, 4), scratch=[pltpu.VMEM((2, 4), np.float32)])
     np.testing.assert_array_equal(f(X).reshape(8, 8, 4), np.broadcast_to(X, (8, 8, 4)))
+
+
+@pytest.mark.parametrize("sizes", [(8,), (2, 4)])
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_kernels_of_rings_are_collectives(eight_devices, name, sizes):
+    kernel, collective = COLLECTIVES[name]
+    types = (AxisType.Auto,) * len(sizes)
+    mesh = ricci.make_mesh(sizes, ("a", "b")[: len(sizes)], axis_types=types)
+    axis, whole = mesh.axis_names[-1], P(mesh.axis_names)
+    x = np.random.default_rng(0).normal(size=(8 * BLOCK[0], BLOCK[1])).astype(np.float32)
+
+    def mapped(f, **options):
+        run = lambda x: f(x, axis, **options)
+        return ricci.shard_map(run, mesh=mesh, in_specs=whole, out_specs=whole, check_vma=False)
+
+    expected = ricci.jit(mapped(collective))(x)
+    np.testing.assert_allclose(
+        ricci.jit(mapped(kernel, interpret=True))(x), expected, rtol=1e-5, atol=1e-5
+    )
 
 
 def test_each_sender_indexes_the_target_itself(eight_devices):

@@ -16,6 +16,7 @@ pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
 
 from kernel_cases import KERNELS, OPERATIONS, operation_kernel, rows
 from kernel_cases.ops import OPS
+from kernel_cases.remote import BLOCK, COLLECTIVES
 from kernel_cases.tiled import tiled_matmul
 
 import ricci
@@ -110,6 +111,21 @@ def test_a_kernel_on_each_shard_compiles():
     f = ricci.shard_map(rows(body), mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
     x = ricci.ShapeDtypeStruct((128, 128), np.float32, sharding=NamedSharding(mesh, P("x")))
     assert "tpu_custom_call" in ricci.jit(f).lower(x).compile().as_text()
+
+
+@pytest.mark.parametrize("sizes", [(4,), (2, 2)])
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_a_kernel_that_copies_to_other_devices_compiles(name, topology, sizes):
+    described = topologies.get_topology_desc(topology)
+    mesh = topologies.make_mesh(described, sizes, ("x", "y")[: len(sizes)])
+    axis, whole = mesh.axis_names[-1], P(mesh.axis_names)
+    run = lambda x: COLLECTIVES[name][0](x, axis)
+    f = ricci.shard_map(run, mesh=mesh, in_specs=whole, out_specs=whole, check_vma=False)
+    sharding = NamedSharding(mesh, whole)
+    x = ricci.ShapeDtypeStruct((4 * BLOCK[0], BLOCK[1]), np.float32, sharding=sharding)
+    text = ricci.jit(f).lower(x).compile().as_text()
+    assert "tpu_custom_call" in text and '"has_communication":true' in text.replace(" ", "")
 
 
 @pytest.mark.parametrize("kind", ["Explicit", "Auto"])

@@ -293,4 +293,5 @@ def get_global(what: MemoryRef | SemaphoreType) -> Any:
       Ref(0, dtype=int32)
     """
     ref = buffer_type(what, "get_global").get_ref_aval()
-    return lax.refs.new_ref(initial_value(ref), memory_space=ref.memory_space or MemorySpace.ANY)
+    space = ref.memory_space or MemorySpace.ANY
+    return lax.refs.new_ref(initial_value(ref), memory_space=space, kind=ref.kind)

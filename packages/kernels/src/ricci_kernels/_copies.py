@@ -16,6 +16,7 @@ from ._copy_primitives import (
     count_now,
     dma_start_p,
     dma_wait_p,
+    dma_wait_read_p,
     flattened,
     semaphore_read_p,
     semaphore_signal_p,
@@ -184,7 +185,24 @@ class AsyncCopyDescriptor:
             count_now(self.sem, -1)
 
     def wait_send(self) -> None:
-        """Wait until the source may be written again; of no effect."""
+        """Refuse, since a copy within a device has one semaphore, for its end.
+
+        Raises:
+          RuntimeError: always.
+        """
+        raise RuntimeError(
+            "wait_send: the copy is within a device. Use wait() for the end of the copy, or "
+            "wait_read() for the end of reading its source."
+        )
+
+    def wait_read(self) -> None:
+        """Wait until the source may be written again; of no effect, as the copy is done then."""
+        if self.sem is not None and ir.context.trace.records_references:
+            dma_wait_read_p.bind()
+
+    def wait_write(self) -> None:
+        """Wait for the end of the copy; see ``wait``."""
+        self.wait()
 
     def wait_recv(self) -> None:
         """Wait for the end of the copy; see ``wait``."""

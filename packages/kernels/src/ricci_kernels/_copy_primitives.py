@@ -181,6 +181,10 @@ semaphore_read_p: ir.Primitive = ir.define(
     **_rules,
 )
 
+# Without operands: the core waits until the source of a copy within a device may be written. The
+# copies of TensorCores have no such event.
+dma_wait_read_p: ir.Primitive = statement("dma_wait_read", list)
+
 # Without operands: all threads of a program read after it what each of them wrote before it.
 # Interpreted, a program is one thread.
 debug_barrier_p: ir.Primitive = statement("debug_barrier", list)

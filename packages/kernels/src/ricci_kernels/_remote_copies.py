@@ -1,14 +1,16 @@
 """Copies to other devices; see ``_remote_primitives`` on how they are interpreted."""
 
+from typing import Any
+
 import ricci_ir as ir
 
 from ._accesses import Reference
 from ._control import get_global
 from ._copies import AsyncCopyDescriptor, make_async_copy
-from ._copy_primitives import dma_wait_p, flattened
+from ._copy_primitives import Forms, flattened
 from ._device_numbers import DeviceId, DeviceIdType, device_number
 from ._memory_spaces import SemaphoreType
-from ._remote_primitives import remote_copy_start_p
+from ._remote_primitives import MeshAxes, remote_copy_start_p, remote_copy_wait_p
 
 __all__: list[str] = []
 
@@ -18,12 +20,13 @@ class AsyncRemoteCopyDescriptor(AsyncCopyDescriptor):
 
     Attributes:
       src_ref, dst_ref: the references, or views of them.
-      sem: the semaphore of the target that the copy adds to when it has arrived.
+      sem, recv_sem: the semaphore of the target that the copy adds to when it has arrived.
       send_sem: the semaphore of this device that it adds to when the source may be written.
       device_id, device_id_type: the target.
     """
 
     send_sem: Reference
+    recv_sem: Reference
     device_id: DeviceId
     device_id_type: DeviceIdType
 
@@ -37,14 +40,14 @@ class AsyncRemoteCopyDescriptor(AsyncCopyDescriptor):
         device_id_type: DeviceIdType,
     ):
         super().__init__(src_ref, dst_ref, recv_sem)
-        self.send_sem = send_sem
+        self.send_sem, self.recv_sem = send_sem, recv_sem
         self.device_id, self.device_id_type = device_id, device_id_type
 
     def start(self, priority: int = 0, *, add: bool = False) -> None:
         """Start the copy.
 
         Args:
-          priority: of no effect.
+          priority: of no effect: TPUs have none for copies to other devices.
           add: not supported between devices.
 
         Raises:
@@ -55,10 +58,8 @@ class AsyncRemoteCopyDescriptor(AsyncCopyDescriptor):
                 "make_async_remote_copy: a copy to another device cannot add to the target. Copy "
                 "to a buffer, and add it there."
             )
-        name = "make_async_remote_copy"
-        axes, device = device_number(name, self.device_id, self.device_id_type)
-        operands, forms = flattened([self.src_ref, self.dst_ref, self.send_sem, self.sem])  # pyright: ignore
-        remote_copy_start_p.bind(*operands, device, forms=forms, axes=axes)
+        operands, forms, axes = self._operands()
+        remote_copy_start_p.bind(*operands, forms=forms, axes=axes)
 
     def wait(self) -> None:
         """Wait until the copy was sent, and until one has arrived."""
@@ -67,15 +68,27 @@ class AsyncRemoteCopyDescriptor(AsyncCopyDescriptor):
 
     def wait_send(self) -> None:
         """Wait until the source may be written again."""
-        self._wait(self.send_sem)
+        self._wait(is_sending=True)
+
+    def wait_read(self) -> None:
+        """Wait until the source may be written again; see ``wait_send``."""
+        self.wait_send()
 
     def wait_recv(self) -> None:
         """Wait until a copy has arrived in the target of this device."""
-        self._wait(self.sem)  # pyright: ignore
+        self._wait(is_sending=False)
 
-    def _wait(self, semaphore: Reference) -> None:
-        operands, forms = flattened([self.src_ref, self.dst_ref, semaphore])
-        dma_wait_p.bind(*operands, forms=forms)
+    def _operands(self) -> tuple[list[Any], Forms, MeshAxes]:
+        """The references, the number of the other device, the forms of indices, and the mesh."""
+        name = "make_async_remote_copy"
+        axes, device = device_number(name, self.device_id, self.device_id_type)
+        references = [self.src_ref, self.dst_ref, self.send_sem, self.recv_sem]
+        operands, forms = flattened(references)
+        return [*operands, device], forms, axes
+
+    def _wait(self, is_sending: bool) -> None:
+        operands, forms, axes = self._operands()
+        remote_copy_wait_p.bind(*operands, forms=forms, axes=axes, is_sending=is_sending)
 
 
 def make_async_remote_copy(
@@ -183,4 +196,4 @@ def get_barrier_semaphore(tag: object = None) -> ir.Ref:
       Ref(0, dtype=int32)
     """
     del tag
-    return get_global(SemaphoreType.REGULAR)
+    return get_global(SemaphoreType.BARRIER)

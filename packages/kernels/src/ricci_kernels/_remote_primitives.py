@@ -73,6 +73,14 @@ def _start_discharge(*operands: ir.Ref | ir.Array, forms: Forms, axes: MeshAxes)
     return []
 
 
+def _wait_discharge(
+    *operands: ir.Ref | ir.Array, forms: Forms, axes: MeshAxes, is_sending: bool
+) -> list[Any]:
+    *_, sent, arrived = references_of(operands, forms)
+    count_now(sent if is_sending else arrived, -1)
+    return []
+
+
 def _signal_discharge(*operands: ir.Ref | ir.Array, forms: Forms, axes: MeshAxes) -> list[Any]:
     ((ref, positions),) = split_references(operands, forms)
     arrivals = _Arrivals(axes, operands[-1])  # pyright: ignore
@@ -86,6 +94,8 @@ def _signal_discharge(*operands: ir.Ref | ir.Array, forms: Forms, axes: MeshAxes
 # Operands: the source, the target, the semaphores of sending and of arrival, each with the
 # positions of its indices; the number of the device.
 remote_copy_start_p: ir.Primitive = statement("remote_copy_start", _start_discharge)
+# The same operands; it waits for the end of the sending, or for the arrival.
+remote_copy_wait_p: ir.Primitive = statement("remote_copy_wait", _wait_discharge)
 # Operands: the semaphore with the positions of its indices, a count, the number of the device.
 remote_signal_p: ir.Primitive = statement("remote_signal", _signal_discharge)
 

@@ -12,6 +12,7 @@ from . import (
     _contractions,
     _control_flow,
     _copies,
+    _devices,
     _elementwise,
     _reductions,
     _structure,

@@ -16,7 +16,10 @@ from ._writer import INT32, Reference, Value, Writer, kind_of, mosaic_rules
 _SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0, 0>"
 
 
-def _references(ctx: Writer, operands: Sequence[Any], forms: copies.Forms) -> list[Reference]:
+def written_references(
+    ctx: Writer, operands: Sequence[Any], forms: copies.Forms
+) -> list[Reference]:
+    """Write the references, or the parts of them, that some operands are."""
     parts = []
     for (ref, positions), (_, transforms) in zip(
         copies.split_references(operands, forms), forms, strict=True
@@ -30,22 +33,23 @@ def _start(
 ) -> list[Any]:
     if add:
         raise ctx.refuse("a copy that adds is not supported. Copy to a buffer, and add its value.")
-    source, target, semaphore = _references(ctx, operands, forms)
-    _check_kind(ctx, semaphore, SemaphoreType.DMA)
+    source, target, semaphore = written_references(ctx, operands, forms)
+    check_kind(ctx, semaphore, SemaphoreType.DMA)
     attributes = f"{_SEGMENTS}, priority = {priority} : i32, strict_ordering = false"
     ctx.write("tpu.enqueue_dma", [source, target, semaphore], (), attributes)
     return []
 
 
 def _wait(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> list[Any]:
-    source, target, semaphore = _references(ctx, operands, forms)
-    _check_kind(ctx, semaphore, SemaphoreType.DMA)
+    source, target, semaphore = written_references(ctx, operands, forms)
+    check_kind(ctx, semaphore, SemaphoreType.DMA)
     attributes = f"{_SEGMENTS}, priority = 0 : i32, strict_ordering = false, wait_target = true"
     ctx.write("tpu.wait_dma", [source, target, semaphore], (), attributes)
     return []
 
 
-def _check_kind(ctx: Writer, semaphore: Reference, kind: SemaphoreType) -> None:
+def check_kind(ctx: Writer, semaphore: Reference, kind: SemaphoreType) -> None:
+    """Refuse a semaphore of another kind."""
     # The kinds have different types in Mosaic; regular ones and those of barriers have the same.
     is_dma = semaphore.kind is SemaphoreType.DMA
     if semaphore.space != "semaphore_mem" or is_dma != (kind is SemaphoreType.DMA):
@@ -56,22 +60,22 @@ def _check_kind(ctx: Writer, semaphore: Reference, kind: SemaphoreType) -> None:
 
 
 def _signal(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> list[Any]:
-    (semaphore,) = _references(ctx, operands, forms)
-    _check_kind(ctx, semaphore, SemaphoreType.REGULAR)
+    (semaphore,) = written_references(ctx, operands, forms)
+    check_kind(ctx, semaphore, SemaphoreType.REGULAR)
     segments = "operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>"
     ctx.write("tpu.sem_signal", [semaphore, operands[-1]], (), segments)
     return []
 
 
 def _semaphore_wait(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> list[Any]:
-    (semaphore,) = _references(ctx, operands, forms)
-    _check_kind(ctx, semaphore, SemaphoreType.REGULAR)
+    (semaphore,) = written_references(ctx, operands, forms)
+    check_kind(ctx, semaphore, SemaphoreType.REGULAR)
     ctx.write("tpu.sem_wait", [semaphore, operands[-1]])
     return []
 
 
 def _semaphore_read(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> Value:
-    (semaphore,) = _references(ctx, operands, forms)
+    (semaphore,) = written_references(ctx, operands, forms)
     return ctx.emit("tpu.sem_read", [semaphore], ir.ShapedArray((), INT32))
 
 

@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ import ricci_ir as ir
 from ricci_kernels._compiled_calls import KernelCall
 from ricci_kernels._grid_mapping import BlockMapping
 from ricci_kernels._memory_spaces import SemaphoreType
+from ricci_kernels._remote_primitives import mesh_axes
 from ricci_kernels._specs import Element
 from ricci_kernels._tpu_parameters import CompilerParams, SideEffectType
 from ricci_stablehlo import Lowering, string
 from ricci_stablehlo import Value as HloValue
 
 from ._blocks import block_space, buffer_count, check_blocks, is_windowed
+from ._devices import add_axis_rule
 from ._writer import INT32, VERSION, Reference, Value, Writer, space_name
 
 _position = ir.ShapedArray((), INT32)
@@ -35,7 +37,8 @@ def compile_kernel(ctx: Lowering, call: KernelCall, operands: Sequence[HloValue]
     check_blocks(call, ctx.module.devices)
     params = call.compiler_params
     options = params if isinstance(params, CompilerParams) else CompilerParams()
-    body = module_text(call, options)
+    body = module_text(call, options, ctx.module.axis_sizes)
+    _check_collective(call, options, body)
     # Booleans are int32 in the device's memory: they are converted before and after the call.
     outs = [_stored(aval) for aval in call.out_avals]
     arguments = [_converted(ctx, x, np.dtype("int32")) for x in operands]
@@ -63,6 +66,29 @@ def compile_kernel(ctx: Lowering, call: KernelCall, operands: Sequence[HloValue]
     ]
 
 
+def _check_collective(call: KernelCall, options: CompilerParams, body: str) -> None:
+    """Check that a kernel has a barrier and a number for it, or neither.
+
+    Raises:
+      ValueError: if one of them is missing. libtpu ends the process without the number.
+    """
+    has_barrier = '"stable_mosaic.tpu.sem_barrier"' in body
+    if has_barrier and options.collective_id is None:
+        raise ValueError(
+            f"the kernel {call.name} calls pltpu.get_barrier_semaphore, and has no collective_id, "
+            "by which its devices find the semaphore. Pass compiler_params="
+            "pltpu.CompilerParams(collective_id=0), with the same number on all devices, and "
+            "another one for each kernel that may run at the same time."
+        )
+    needs_barrier = not options.allow_collective_id_without_custom_barrier
+    if options.collective_id is not None and not has_barrier and needs_barrier:
+        raise ValueError(
+            f"the kernel {call.name} has collective_id={options.collective_id}, and does not call "
+            "pltpu.get_barrier_semaphore. Leave out collective_id, or wait for the other devices "
+            "at the beginning of the kernel."
+        )
+
+
 def _stored(aval: ir.ShapedArray) -> ir.ShapedArray:
     """The type of an array in memory: booleans are int32."""
     return aval.update(dtype=INT32) if aval.dtype == np.bool_ else aval
@@ -88,6 +114,8 @@ def _config(call: KernelCall, options: CompilerParams, body: str) -> dict[str, A
         config["cost_estimate"] = {name: getattr(cost, name) for name in names}
     if options.internal_scratch_in_bytes is not None:
         config["internal_scratch_in_bytes"] = options.internal_scratch_in_bytes
+    if mesh_axes(call.jaxpr):
+        config["has_communication"] = True
     if options.collective_id is not None:
         config["collective_id"] = options.collective_id
     if options.allow_input_fusion is not None:
@@ -113,14 +141,18 @@ def _flag_kind(value: object) -> str:
     return "boolean_value" if isinstance(value, bool) else "integer_value"
 
 
-def module_text(call: KernelCall, options: CompilerParams) -> str:
+def module_text(
+    call: KernelCall, options: CompilerParams, mesh: Mapping[Hashable, int] | None = None
+) -> str:
     """The module of a kernel: its function, and one for the index map of each block.
 
     Args:
       call: the call.
       options: the parameters of the compiler.
+      mesh: the sizes of the axes of the mesh whose devices run the kernel.
     """
-    writer = Writer()
+    add_axis_rule()
+    writer = Writer(mesh=mesh)
     # Without a grid and with whole arrays as blocks there is nothing to be fetched block by block,
     # and the function gets the arrays without windows.
     is_plain = not call.grid and all(_is_whole(m) for m in call.blocks)

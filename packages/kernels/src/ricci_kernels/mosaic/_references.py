@@ -271,8 +271,18 @@ def _masked_store(
     return []
 
 
-def _new_ref(ctx: Writer, value: Value, *, memory_space: object, **_: object) -> Reference:
+def _new_ref(
+    ctx: Writer, value: Value, *, memory_space: object, kind: object, **_: object
+) -> Reference:
     space = space_name(memory_space, "vmem" if value.shape else "smem")
+    if space == "semaphore_mem":
+        # Semaphores begin at 0; the one of barriers belongs to all kernels of one collective_id.
+        kind = kind if isinstance(kind, SemaphoreType) else None
+        if kind is not SemaphoreType.BARRIER:
+            return allocate(ctx, value.shape, value.dtype, space, kind)
+        ref = Reference("", value.shape, value.dtype, space, kind=kind)
+        (ref.name,) = ctx.write("tpu.sem_barrier", [], [ref.type])
+        return ref
     ref = allocate(ctx, value.shape, value.dtype, space)
     write(ctx, ref, whole_view(ref), value)
     return ref

@@ -5,7 +5,7 @@ A rule of kind ``mosaic`` is called as ``rule(ctx, *operands, **params)``. The o
 operations through ``ctx`` and returns a ``Value``, or a list of them for several results.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -160,6 +160,7 @@ class Writer:
 
     Attributes:
       lines: the text.
+      mesh: the sizes of the axes of the mesh whose devices run the kernel; empty without one.
       eqn: the equation that is being written.
       outs: the types of its results.
     """
@@ -167,8 +168,11 @@ class Writer:
     eqn: Any
     outs: Sequence[Any]
 
-    def __init__(self, names: "count[int] | None" = None):
+    def __init__(
+        self, names: "count[int] | None" = None, mesh: Mapping[Hashable, int] | None = None
+    ):
         self.lines: list[str] = []
+        self.mesh: Mapping[Hashable, int] = mesh or {}
         self._names = count() if names is None else names
 
     @property
@@ -243,7 +247,7 @@ class Writer:
           end: the name of the last operation.
         """
         # Names are unique in the whole module, so that inner blocks may use outer values.
-        inner = Writer(self._names)
+        inner = Writer(self._names, self.mesh)
         inner.eqn, inner.outs = self.eqn, self.outs
         inner.write(end, run(inner))
         names = ", ".join(f"{x.name}: {x.type}" for x in arguments)
