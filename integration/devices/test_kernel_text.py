@@ -22,6 +22,8 @@ OPERANDS = {
     "captured array": lambda x: [x, np.arange(128, dtype=np.float32).reshape(1, 128)],
     "dropout by a hash": lambda seed, x: [seed.reshape(1), x],
     "halo of neighbours": lambda x: [x, x, x],
+    "vmap of prefetched permutations": lambda order, x: [order % 4, x],
+    "vmap of prefetched permutations of one array": lambda order, x: [order % 4, x],
 }
 # The evaluator rounds to bfloat16 after each operation; XLA's CPU compiler after some.
 TOLERANCES = {"bfloat16": 1e-2}

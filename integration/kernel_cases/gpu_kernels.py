@@ -346,6 +346,15 @@ def prefetched_order() -> Case:
     return call, [array(4, dtype=np.int32), array(32, 16)]
 
 
+def batched_orders() -> Case:
+    """A batch of kernels whose index maps read their own order."""
+    call, (order, x) = prefetched_order()
+    return ricci.vmap(ricci.vmap(call, (0, None))), [
+        array(2, 4, *order.shape, dtype=np.int32),
+        array(2, *x.shape),
+    ]
+
+
 def windows() -> Case:
     """Overlapping windows with padding at both ends."""
 
@@ -608,6 +617,7 @@ KERNELS: dict[str, Callable[[], Case]] = {
     "atomics, uint32": partial(atomics, np.uint32),
     "atomics, float32": partial(atomics, np.float32),
     "prefetched_order": prefetched_order,
+    "batched_orders": batched_orders,
     "grouped products": conditional_blocks,
     "windows": windows,
     "indices": indices,

@@ -100,6 +100,14 @@ def _prefetch(order, x):
     return call(body, (32, 128), grid_spec=spec)(order, x)
 
 
+kernel("vmap of prefetched permutations", ((2, 4), I32), (2, 32, 128))(
+    lambda order, x: ricci.vmap(_prefetch)(order % 4, x)
+)
+kernel("vmap of prefetched permutations of one array", ((2, 3, 4), I32), (32, 128))(
+    lambda order, x: ricci.vmap(ricci.vmap(_prefetch, (0, None)), (0, None))(order % 4, x)
+)
+
+
 def flash_attention(q, k, v, block=128, causal=True):
     length, width = q.shape
 

@@ -75,6 +75,11 @@ def grouped(m: int, k: int, n: int, dtype: Any, **options: Any) -> Case:
     return with_gradients(partial(ops.grouped_matmul, **options), *operands, integers=1)
 
 
+def batched(function: Callable[..., Any], operands: tuple[Any, ...]) -> Case:
+    """A batch of three, over all operands."""
+    return ricci.vmap(function), tuple([array(3, *x.shape, dtype=x.dtype) for x in operands])
+
+
 def rows(function: Any, m: int, n: int, dtype: Any, vectors: int) -> Case:
     return with_gradients(function, array(m, n, dtype=dtype), *[array(n)] * vectors)
 
@@ -95,6 +100,8 @@ OPS: dict[str, Case] = {
     "matmul, odd sizes": with_gradients(ops.matmul, array(1000, 700), array(700, 600)),
     "grouped matmul": grouped(2048, 1024, 768, BF16),
     "grouped matmul, odd sizes": grouped(1000, 500, 700, F32),
+    "vmap of grouped matmul": batched(*grouped(512, 256, 256, F32)),
+    "vmap of paged attention": batched(*paged(64, 16, 16, 128, BF16)),
     "layer norm": rows(ops.layer_norm, 512, 4096, F32, 2),
     "layer norm, odd sizes": rows(ops.layer_norm, 300, 1000, BF16, 2),
     "RMS norm": rows(ops.rms_norm, 4096, 1024, BF16, 1),

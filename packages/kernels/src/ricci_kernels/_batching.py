@@ -120,10 +120,38 @@ def _batched_refs(refs: Sequence[Any], selected: Sequence[bool], size: int) -> l
     ]
 
 
+def _example_aval(ref: Any, example: Any) -> ir.AbstractRef:
+    inner = ref.inner_aval
+    row = ir.ShapedArray(inner.shape[1:], inner.dtype)
+    return ref.update(varying_aval(row, ir.varying(inner)))
+
+
+def _example_discharge(ref: ir.Ref, example: ir.Array) -> ir.Ref:
+    row = ref[example]
+    return ir.Ref(ref.aval.update(ir.get_aval(row)), row)
+
+
+_inside = ir.unsupported("rows of scalars exist in kernels only; discharge the jaxpr first")
+
+# From a reference to the scalars of all examples, and a position, one to those of an example.
+# A compiler of kernels gives a part of the memory; an interpreter a buffer that lives for a step.
+example_ref_p: ir.Primitive = ir.define(
+    "example_ref",
+    abstract_eval=_example_aval,
+    effects=lambda params: frozenset({ir.read_effect, ir.inside_effect}),
+    discharge=_example_discharge,
+    sharding=ir.by_program,
+    jvp=_inside,
+    transpose=_inside,
+    batch=_inside,
+    lower=_inside,
+)
+
+
 def _selected(refs: Sequence[Any], selected: Sequence[bool], example: Any) -> list[Any]:
     """References to the scalars of one example."""
     return [
-        lax.refs.new_ref(ref[example], memory_space=ref.aval.memory_space) if mapped else ref
+        example_ref_p.bind(ref, example) if mapped else ref
         for ref, mapped in zip(refs, selected, strict=True)
     ]
 

@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_kernels._accesses import VIEW_KINDS, Forms, masked_load_p, masked_store_p, optional
+from ricci_kernels._batching import example_ref_p
 from ricci_kernels._control import run_scoped_p
 from ricci_kernels._memory_spaces import SemaphoreType
 from ricci_lax import refs
@@ -288,6 +289,10 @@ def _new_ref(
     return ref
 
 
+def _example_ref(ctx: Writer, ref: Reference, example: Value) -> Reference:
+    return part_reference(ctx, ref, row_view(ref, example))
+
+
 def _empty_ref(ctx: Writer, *, ty: ir.ShapedArray, memory_space: object, **_: object) -> Reference:
     return allocate(
         ctx, ty.shape, ty.dtype, space_name(memory_space, "vmem" if ty.shape else "smem")
@@ -324,6 +329,7 @@ def _run_scoped(
 
 mosaic_rules.update(
     {
+        example_ref_p: _example_ref,
         masked_load_p: _masked_load,
         masked_store_p: _masked_store,
         refs.addupdate_p: _addupdate,

@@ -12,6 +12,7 @@ from ricci_kernels._accesses import (
     masked_store_p,
     optional,
 )
+from ricci_kernels._batching import example_ref_p
 from ricci_kernels._interpreter import filler
 
 from ._addresses import Addresses, addresses
@@ -266,6 +267,13 @@ def _new_ref(_: Writer, eqn: ir.JaxprEqn, value: Value) -> list[Local]:
     return [Local(value, eqn.invars[0].aval.dtype)]  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def _example_ref(writer: Writer, _: ir.JaxprEqn, ref: Reference, example: Value) -> list[Reference]:
+    row, *dims = ref.dims
+    offset = writer.scaled(writer.resized(example, ref.integer), row.stride)
+    pointer = writer.op("tt.addptr", [ref.pointer, offset], (), ref.pointer.element)
+    return [ref._replace(pointer=pointer, dims=tuple(dims))]
+
+
 def _freeze(_: Writer, eqn: ir.JaxprEqn, ref: Reference | Local) -> Value:
     if isinstance(ref, Reference):
         raise NotImplementedError("freezes a reference of the kernel; read it: ref[...]")
@@ -284,6 +292,7 @@ _rules: dict[ir.Primitive, Rule] = {
 triton_rules.update(
     {
         **{primitive: _access(rule) for primitive, rule in _rules.items()},
+        example_ref_p: _example_ref,
         lax.refs.new_ref_p: _new_ref,
         lax.refs.freeze_p: _freeze,
     }
