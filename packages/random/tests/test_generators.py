@@ -123,6 +123,47 @@ def test_a_user_defined_generator_derives_and_draws():
     assert np.asarray(found).tolist() == [[5, 5], [6, 6], [7, 7]]
 
 
+def _counter_of_shape(key_shape):
+    spread = (1,) * len(key_shape)
+    numbers = lambda shape: jnp.arange(np.prod(shape), dtype="uint32").reshape(*shape, *spread)
+    return define_prng_impl(
+        key_shape=key_shape,
+        seed=lambda n: jnp.full(key_shape, n.astype("uint32")),
+        split=lambda key, shape: key + numbers(shape),
+        random_bits=lambda key, width, shape: jnp.broadcast_to(key.reshape(-1)[0], shape),
+        fold_in=lambda key, n: key + n,
+        name=f"counter of {key_shape}",
+    )
+
+
+# By name, a function of a (2, 3) array of keys, and the same one of numbers in place of keys.
+MOVES = {
+    "transpose": lambda x: x.T,
+    "index": lambda x: x[1, 1:],
+    "concatenate": lambda x: jnp.concatenate([x, x[:1]]),
+    "stack": lambda x: jnp.stack([x, x], 1),
+    "set": lambda x: x.at[0].set(x[1]),
+    "where": lambda x: jnp.where(jnp.array([[True], [False]]), x, x[::-1]),
+    "equal": lambda x: x == x[1, 2],
+    "not equal": lambda x: x != x[0],
+}
+
+
+@pytest.mark.parametrize("key_shape", [(), (2,), (1, 2), (2, 1, 2)])
+@pytest.mark.parametrize("name", MOVES)
+def test_operations_move_keys_of_words_of_any_rank(name, key_shape):
+    keys = random.split(random.key(3, impl=_counter_of_shape(key_shape)), 6).reshape(2, 3)
+    result = xla.jit(MOVES[name])(keys)
+    expected = np.asarray(MOVES[name](jnp.arange(3, 9, dtype="uint32").reshape(2, 3)))
+    if name in ("equal", "not equal"):
+        assert result.tolist() == expected.tolist()
+        return
+    all_words = np.asarray(random.key_data(result))
+    assert all_words.shape == (*expected.shape, *key_shape)
+    spread = expected.reshape(*expected.shape, *(1,) * len(key_shape))
+    assert (all_words == spread).all()
+
+
 WRONG = jnp.zeros(5, "uint32")
 FUNCTIONS = {
     "seed": (lambda key: random.key(1, impl=key), {"seed": lambda n: WRONG}),

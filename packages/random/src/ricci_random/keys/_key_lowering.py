@@ -5,6 +5,7 @@ the operation's batching rule, with the words as the batch dimension, is the low
 """
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import ricci_lax as lax
@@ -23,25 +24,40 @@ def _as_words(x: Value) -> Value:
     return Value(x.name, x.aval.dtype.physical_aval(x.aval)) if _is_key(x.aval) else x
 
 
+def _as_rows(x: Array, rank: int) -> Array:
+    """The words of keys, an array of some rank, with those of each key as its last dimension."""
+    return x if x.ndim == rank + 1 else lax.reshape(x, (*x.shape[:rank], prod(x.shape[rank:])))
+
+
+def _from_rows(x: Array, aval: AbstractValue) -> Array:
+    """The words of keys of a type from rows of them."""
+    shape = aval.dtype.physical_aval(aval).shape if _is_key(aval) else x.shape  # pyright: ignore
+    return x if x.shape == shape else lax.reshape(x, shape)
+
+
 def _moves_elements(primitive: Primitive) -> Callable[..., Any]:
     """The lowering rule of a primitive that moves elements: its batching rule, on words."""
 
     def lower(ctx: Lowering, *operands: Value, **params: object) -> Value | Sequence[Value]:
         avals = ctx.outs
         keys = [_is_key(x.aval) for x in operands]
-        size = next(
-            _as_words(x).shape[-1] for x, is_key in zip(operands, keys, strict=True) if is_key
-        )
+        ranks = [len(x.shape) for x in operands]
 
         # A key is a row of words, its last dimension. An operation that moves keys moves these
         # rows, which is what it does under vmap over the words.
-        def on_words(*xs):
+        def on_words(*words):
+            xs = [
+                _as_rows(x, rank) if is_key else x
+                for x, rank, is_key in zip(words, ranks, keys, strict=True)
+            ]
+            size = next(x.shape[-1] for x, is_key in zip(xs, keys, strict=True) if is_key)
             dims = [x.ndim - 1 if is_key else None for x, is_key in zip(xs, keys, strict=True)]
             outs, out_dims = batch_rules[primitive](Axis(size), xs, dims, **params)
             if not primitive.multiple_results:
                 outs, out_dims = [outs], [out_dims]
             return [
-                _unbatched(x, dim, aval) for x, dim, aval in zip(outs, out_dims, avals, strict=True)
+                _from_rows(_unbatched(x, dim, aval), aval)
+                for x, dim, aval in zip(outs, out_dims, avals, strict=True)
             ]
 
         results = traced(on_words)(ctx, *map(_as_words, operands))
@@ -67,8 +83,10 @@ def _compares(primitive: Primitive, combine: Callable[..., Array]) -> Callable[.
 
     def lower(ctx: Lowering, *operands: Value) -> Value:
         rank = ctx.out.ndim + 1
+        ranks = [len(x.shape) for x in operands]
 
-        def on_words(*xs):
+        def on_words(*words):
+            xs = [_as_rows(x, n) for x, n in zip(words, ranks, strict=True)]
             x, y = (lax.expand_dims(x, tuple(range(rank - x.ndim))) for x in xs)
             return combine(primitive.bind(x, y), (rank - 1,))
 

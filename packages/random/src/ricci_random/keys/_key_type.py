@@ -135,8 +135,9 @@ _generators: dict[str, Generator] = {}
 _types: dict[Generator, KeyType] = {}
 
 
-def register_generator(generator: Generator) -> Generator:
+def register_generator(spec: Generator | GeneratorSpec) -> Generator:
     """Register a generator by its name."""
+    generator = spec._impl if isinstance(spec, GeneratorSpec) else spec
     _generators[generator.name] = generator
     return generator
 
