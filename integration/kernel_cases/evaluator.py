@@ -356,6 +356,26 @@ class Kernel:
         columns = np.swapaxes(values[0], -1, -2)
         return [np.swapaxes(np.ascontiguousarray(columns).view(dtype), -1, -2).reshape(shape)]
 
+    def tpu_pack_elementwise(self, op, values, env, shape, dtype):
+        target = _DTYPES[op.attributes.split("target_type = ")[1]]
+        parts = [x.astype(target) for x in values]
+        return [np.stack(parts, -1).view(dtype).reshape(shape)]
+
+    def tpu_unpack_elementwise(self, op, values, env, shape, dtype):
+        source = _DTYPES[op.attributes.split("source_type = ")[1]]
+        parts = np.ascontiguousarray(values[0])[..., None].view(source)
+        return [parts[..., op.number("index")].astype(dtype)]
+
+    def tpu_stochastic_convert(self, op, values, env, shape, dtype):
+        x, random = values
+        down = (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+        up = ((x.view(np.uint32) & np.uint32(0xFFFF0000)) + np.uint32(0x10000)).view(np.float32)
+        is_up = (x - down) / (up - down) + (random & 0xFFFF) / 65536 >= 1
+        return [np.where(is_up, up, down).astype(dtype)]
+
+    def tpu_trace_value(self, op, values, env, shape, dtype):
+        return []
+
     def tpu_log(self, op, values, env, shape, dtype):
         return []
 

@@ -121,6 +121,34 @@ DTYPES = {
     "bool": lambda x: x.astype(bool).astype(F32),
 }
 
+
+def _repacked(dtype, index, wide):
+    """One of the arrays that are packed into words of a narrow dtype."""
+
+    def function(x):
+        lowest = 0 if wide == np.uint32 else 100
+        numbers = (x * 300 - lowest).astype(wide)
+        count = 32 // (16 if dtype == BF16 else jnp.iinfo(dtype).bits)
+        words = pltpu.pack_elementwise([numbers * i for i in range(count)], packed_dtype=dtype)
+        part = pltpu.unpack_elementwise(words, index=index, packed_dtype=dtype, unpacked_dtype=wide)
+        return part.astype(F32)
+
+    return function
+
+
+def _rounded(x):
+    bits = lax.broadcasted_iota(I32, x.shape, 1).astype(np.uint32) * 511
+    return pltpu.stochastic_round(x, bits, target_dtype=BF16).astype(F32)
+
+
+PACKING = {
+    "pack bfloat16": _repacked(BF16, 1, F32),
+    "pack int16": _repacked(np.int16, 1, I32),
+    "pack int8": _repacked(np.int8, 2, I32),
+    "pack uint8": _repacked(np.uint8, 3, np.uint32),
+    "stochastic rounding": _rounded,
+}
+
 STRUCTURE = {
     "broadcast a row": lambda x: lax.broadcast_in_dim(x[0], (8, 128), (1,)) + x,
     "broadcast a column": lambda x: lax.broadcast_in_dim(x[:, 0], (8, 128), (0,)) + x,
@@ -253,6 +281,7 @@ CONTROL = {
 GROUPS = {
     "Elementwise": ELEMENTWISE,
     "Data types": DTYPES,
+    "Packing": PACKING,
     "Structure": STRUCTURE,
     "Reductions and sorting": REDUCTIONS,
     "Contractions": CONTRACTIONS,

@@ -1,4 +1,8 @@
-"""Random numbers of kernels for TPUs, interpreted."""
+"""Random numbers of kernels for TPUs, interpreted and in the text for a device."""
+
+import base64
+import json
+import re
 
 import numpy as np
 import pytest
@@ -6,12 +10,23 @@ import pytest
 import ricci_ir as ir
 import ricci_kernels as pl
 import ricci_numpy as jnp
+import ricci_random as random
 import ricci_xla as xla
 from ricci_batching import vmap
 from ricci_kernels import _tpu_random as tpu_random
 from ricci_kernels import tpu
 
 SHAPE = (8, 128)
+
+
+def kernel_body(run, *operands):
+    """The Mosaic module of a kernel that is compiled for TPUs."""
+    traced = xla.jit(lambda *xs: run(*xs)).trace(*operands)
+    text = traced.lower(lowering_platforms=("tpu",)).as_text()
+    config = re.search(r'backend_config = "((?:[^"\\]|\\.)*)"', text)
+    assert config is not None
+    parsed = json.loads(config[1].replace("\\22", '"'))
+    return base64.b64decode(parsed["custom_call_config"]["body"]).decode()
 
 
 def call(kernel, dtype: type = np.int32, interpret: object = True, **options):
@@ -25,7 +40,7 @@ def test_cipher_has_the_published_answers():
     rows = [(zero, zero, 0x6B200159, 0x99BA4EFE), (ones, ones, 0x1CB996FC, 0xBB002BE7)]
     for word, counter, *expected in rows:
         key = jnp.stack([word, word])
-        assert [int(x) for x in tpu_random._threefry(key, counter, counter)] == expected
+        assert [int(x) for x in tpu_random.threefry(key, counter, counter)] == expected
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, xla.jit], ids=["eager", "jit"])
@@ -98,8 +113,76 @@ def test_forced_interpretation_draws_as_the_simulator():
     run = call(kernel, interpret=False)
     with tpu.force_tpu_interpret_mode():
         assert not np.any(run())
-    with pytest.raises(NotImplementedError, match="not compiled for TPUs"):
+    with pytest.raises(ValueError, match="Only interpret mode"):
         run()
+
+
+def test_compiled_kernels_draw_from_the_device():
+    draw = xla.jit(lambda: tpu.stateful_uniform(SHAPE))
+
+    def kernel(out):
+        tpu.prng_seed(3, pl.program_id(0))
+        out[...] = draw() + tpu.stateful_normal(SHAPE)
+
+    # The jitted function is traced anew for each kind of kernel.
+    for _ in range(2):
+        body = kernel_body(call(kernel, np.float32, interpret=False, grid=1))
+        assert body.count('"stable_mosaic.tpu.prng_set_seed_32"') == 1
+        assert body.count('"stable_mosaic.tpu.prng_random_bits"') == 2
+        assert np.isfinite(call(kernel, np.float32, grid=1)()).all()
+
+
+IN_SMEM = [pl.BlockSpec(memory_space=tpu.SMEM)]
+
+
+def test_keys_are_derived_from_the_bits_of_others():
+    keys = random.split(random.key(3), 3)
+    derived = tpu.to_pallas_key(keys)
+    assert derived.shape == (3,) and str(derived.dtype) == "key<pl>"
+    assert (random.key_data(derived)[1] == random.bits(keys[1], (1, 2))).all()
+    raw = tpu.to_pallas_key(random.key_data(keys[0]))
+    assert bool(raw == derived[0])
+    with pytest.raises(NotImplementedError, match="Cannot split a Pallas key. Use fold_in"):
+        random.split(derived[0])
+    assert random.key_data(random.key(2**33 + 5, impl="pallas_tpu")).tolist() == [[5, 5]]
+
+
+def test_samplers_draw_in_kernels_with_keys():
+    def kernel(keys, out):
+        key = random.fold_in(keys[1], pl.program_id(0))
+        out[...] = random.normal(key, SHAPE)
+
+    blocks = pl.BlockSpec(SHAPE, lambda i: (i, 0))
+    options = {"shape": (32, 128), "grid": 4, "in_specs": IN_SMEM, "out_specs": blocks}
+    keys = tpu.to_pallas_key(random.split(random.key(0), 2))
+    values = np.asarray(xla.jit(call(kernel, np.float32, **options))(keys))
+    assert abs(values.mean()) < 0.1 and abs(values.std() - 1) < 0.1
+    assert len(np.unique(values)) > 4000
+    body = kernel_body(call(kernel, np.float32, False, **options), keys)
+    assert "memref<2x1x2xi32, #tpu.memory_space<smem>>" in body
+    assert "window_bounds = array<i64: 2, 1, 2>" in body
+    assert body.count('"stable_mosaic.tpu.prng_random_bits"') == 1
+
+
+def test_compiled_kernels_refuse_other_keys():
+    def kernel(key, out):
+        out[...] = random.uniform(key[...], SHAPE)
+
+    run = call(kernel, np.float32, False, in_specs=IN_SMEM)
+    with pytest.raises(NotImplementedError, match="key<fry>. Pass pltpu.to_pallas_key"):
+        kernel_body(run, random.key(0))
+
+
+def test_blocks_of_samples_do_not_depend_on_their_size():
+    key, tile, total = random.key(4), (4, 8), (16, 24)
+    whole = tpu.sample_block(random.uniform, key, total, tile, total, (0, 0))
+    for block in ((4, 8), (8, 24), (16, 8)):
+        for index in np.ndindex(*[n // b for n, b in zip(total, block, strict=True)]):
+            part = tpu.sample_block(random.uniform, key, block, tile, total, index)
+            places = tuple(slice(i * b, i * b + b) for i, b in zip(index, block, strict=True))
+            np.testing.assert_array_equal(part, whole[places])
+    with pytest.raises(ValueError, match="does not consist of tiles"):
+        tpu.sample_block(random.uniform, key, (6, 8), tile, total, (0, 0))
 
 
 def test_batch_seeds_each_example():

@@ -120,7 +120,7 @@ def _batched_refs(refs: Sequence[Any], selected: Sequence[bool], size: int) -> l
     ]
 
 
-def _example_aval(ref: Any, example: Any) -> ir.AbstractRef:
+def _example_aval(ref: ir.AbstractRef, example: ir.ShapedArray) -> ir.AbstractRef:
     inner = ref.inner_aval
     row = ir.ShapedArray(inner.shape[1:], inner.dtype)
     return ref.update(varying_aval(row, ir.varying(inner)))
@@ -148,7 +148,7 @@ example_ref_p: ir.Primitive = ir.define(
 )
 
 
-def _selected(refs: Sequence[Any], selected: Sequence[bool], example: Any) -> list[Any]:
+def _selected(refs: Sequence[Any], selected: Sequence[bool], example: ir.Array) -> list[Any]:
     """References to the scalars of one example."""
     return [
         example_ref_p.bind(ref, example) if mapped else ref

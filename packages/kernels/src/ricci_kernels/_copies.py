@@ -13,6 +13,7 @@ from ._accesses import Reference
 from ._control import run_scoped
 from ._copy_primitives import (
     copy_now,
+    core_signal_p,
     count_now,
     dma_start_p,
     dma_wait_p,
@@ -61,7 +62,7 @@ def semaphore_signal(
     *,
     device_id: DeviceId = None,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
-    core_index: object = None,
+    core_index: ir.ArrayLike | None = None,
 ) -> None:
     """Add to a semaphore.
 
@@ -69,10 +70,12 @@ def semaphore_signal(
       sem_or_view: a reference to it, or a view of one of several.
       inc: how much.
       device_id, device_id_type: the device whose semaphore it is; see ``make_async_remote_copy``.
-      core_index: the core whose semaphore it is; of no effect.
+      core_index: the core whose semaphore it is. Interpreted, cores run one after the other and
+        share their semaphores.
 
     Raises:
       ValueError: if ``device_id`` does not name a device of the mesh.
+      NotImplementedError: for a core of another device.
 
     Example:
       >>> import numpy as np
@@ -83,6 +86,16 @@ def semaphore_signal(
       >>> int(pl.semaphore_read(count))
       2
     """
+    if core_index is not None and device_id is not None:
+        raise NotImplementedError(
+            "semaphore_signal: core_index with device_id, a core of another device, is not "
+            "supported. Signal the device, and let its core signal the other one."
+        )
+    if core_index is not None and ir.context.trace.records_references:
+        operands, forms = flattened([sem_or_view])
+        numbers = [jnp.asarray(x, np.int32) for x in (inc, core_index)]
+        core_signal_p.bind(*operands, *numbers, forms=forms)
+        return
     if device_id is None:
         _count(semaphore_signal_p, sem_or_view, inc, 1)
         return

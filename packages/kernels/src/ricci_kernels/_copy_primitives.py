@@ -100,6 +100,10 @@ def _signal_discharge(*operands: Any, forms: Forms) -> list[Any]:
     return []
 
 
+def _core_signal_discharge(*operands: ir.Ref | ir.Array, forms: Forms) -> list[Any]:
+    return _signal_discharge(*operands[:-1], forms=forms)
+
+
 def _semaphore_wait_discharge(*operands: Any, forms: Forms) -> list[Any]:
     (semaphore,) = references_of(operands, forms)
     count_now(semaphore, lax.neg(operands[-1]))
@@ -164,6 +168,8 @@ dma_wait_p: ir.Primitive = statement("dma_wait", _wait_discharge, notation=_wait
 semaphore_signal_p: ir.Primitive = statement(
     "semaphore_signal", _signal_discharge, notation=_signal_notation
 )
+# Operands: the same, and the number of the core whose semaphore it is.
+core_signal_p: ir.Primitive = statement("core_signal", _core_signal_discharge)
 semaphore_wait_p: ir.Primitive = statement(
     "semaphore_wait", _semaphore_wait_discharge, notation=_semaphore_wait_notation
 )

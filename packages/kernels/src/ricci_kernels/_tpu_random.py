@@ -33,6 +33,30 @@ state_ref: ir.AbstractRef = ir.AbstractRef(
 )
 
 
+_compiled = ir.unsupported(
+    "a kernel that is compiled has the random numbers of its device, and no derivative: pass "
+    "interpret=True, or give the kernel a custom_vjp"
+)
+_rules: dict[str, Any] = {
+    "effects": lambda params: frozenset({ir.read_effect, ir.write_effect}),
+    "jvp": _compiled,
+    "transpose": _compiled,
+    "batch": _compiled,
+    "lower": _compiled,
+    "discharge": _compiled,
+    "sharding": ir.by_program,
+}
+# In kernels that are compiled: the operands are the seeds, words of 32 bits.
+prng_seed_p: ir.Primitive = ir.define(
+    "prng_seed", abstract_eval=lambda *_: [], multiple_results=True, **_rules
+)
+prng_random_bits_p: ir.Primitive = ir.define(
+    "prng_random_bits",
+    abstract_eval=lambda *, shape: ir.ShapedArray(shape, np.dtype("int32")),
+    **_rules,
+)
+
+
 class StateNeededError(Exception):
     """Raised where a kernel that is traced without a state of random numbers reads it."""
 
@@ -55,7 +79,7 @@ _random_state: ir.State = ir.State("kernel_random_state", None, None)
 class _RandomScope(ir.TupleRecord):
     """The kind of random bits as the name of an axis in scope, which keys caches of functions."""
 
-    are_zeros: bool
+    kind: str
 
 
 def _current(name: str) -> RandomState:
@@ -65,12 +89,7 @@ def _current(name: str) -> RandomState:
             f"{name} is called outside of a kernel. Call it in the function that pallas_call runs, "
             "or take numbers from jax.random."
         )
-    if not state.mode:
-        raise NotImplementedError(
-            f"{name} is not compiled for TPUs. Pass random bits to the kernel as an input, or "
-            "interpret=True to pallas_call."
-        )
-    if state.ref is None:
+    if state.mode and state.ref is None:
         raise StateNeededError(name)
     return state
 
@@ -82,7 +101,7 @@ def prng_seed(*seeds: int | ir.Array) -> None:
       seeds: integers, or traced ones.
 
     Raises:
-      NotImplementedError: outside of a kernel, or if it is compiled.
+      NotImplementedError: outside of a kernel.
 
     Example:
       >>> import numpy as np
@@ -97,15 +116,18 @@ def prng_seed(*seeds: int | ir.Array) -> None:
       >>> bool((bits == bits[0, 0]).all())
       False
     """
-    ref = _current("prng_seed").ref
+    state = _current("prng_seed")
+    numbers = [np.uint32(x % 2**32) if isinstance(x, int) else jnp.asarray(x) for x in seeds]
+    words = [lax.convert_element_type(x, np.uint32) for x in numbers]
+    if not state.mode:
+        prng_seed_p.bind(*words)
+        return
     key = jnp.zeros(2, np.uint32)
-    for seed in seeds:
-        value = np.uint32(seed % 2**32) if isinstance(seed, int) else jnp.asarray(seed)
-        word = lax.convert_element_type(value, np.uint32)
+    for word in words:
         # A chain of encryptions: each seed is encrypted by the key of those before it, so that
         # their order and their number matter.
-        key = jnp.stack(_threefry(key, word, jnp.uint32(0)))
-    ref[...] = jnp.concatenate([key, jnp.zeros(1, np.uint32)])
+        key = jnp.stack(threefry(key, word, jnp.uint32(0)))
+    state.ref[...] = jnp.concatenate([key, jnp.zeros(1, np.uint32)])
 
 
 def prng_random_bits(shape: Sequence[int]) -> ir.Array:
@@ -118,7 +140,7 @@ def prng_random_bits(shape: Sequence[int]) -> ir.Array:
       An int32 array; zeros with ``interpret=InterpretParams()``, as in JAX.
 
     Raises:
-      NotImplementedError: outside of a kernel, or if it is compiled.
+      NotImplementedError: outside of a kernel.
 
     Example:
       See ``prng_seed``.
@@ -134,17 +156,19 @@ def prng_random_bits(shape: Sequence[int]) -> ir.Array:
 
 def _bits(name: str, shape: Sequence[int]) -> ir.Array:
     """The next 32-bit words."""
-    ref = _current(name).ref
-    shape = tuple(shape)
+    current, shape = _current(name), tuple(shape)
+    if not current.mode:
+        return lax.bitcast_convert_type(prng_random_bits_p.bind(shape=shape), np.uint32)
+    ref = current.ref
     state = ref[...]
     places = lax.reshape(lax.iota(np.uint32, int(np.prod(shape))), shape)
     ref[2] = lax.add(state[2], np.uint32(1))
     # A block of the cipher is the number of the call and the position in its result: no two of a
     # key are the same.
-    return _threefry(state[:2], jnp.broadcast_to(state[2], shape), places)[0]
+    return threefry(state[:2], jnp.broadcast_to(state[2], shape), places)[0]
 
 
-def _threefry(key: ir.Array, first: ir.Array, second: ir.Array) -> tuple[ir.Array, ir.Array]:
+def threefry(key: ir.Array, first: ir.Array, second: ir.Array) -> tuple[ir.Array, ir.Array]:
     """The block cipher Threefry-2x32 of two words with 20 rounds."""
     words = key[0], key[1], key[0] ^ key[1] ^ np.uint32(0x1BD11BDA)
     x, y = first + words[0], second + words[1]
@@ -168,7 +192,7 @@ def stateful_bits(shape: Sequence[int] = (), dtype: ir.DTypeLike = np.uint32) ->
       An array.
 
     Raises:
-      NotImplementedError: outside of a kernel, or if it is compiled.
+      NotImplementedError: outside of a kernel.
 
     Example:
       >>> import numpy as np
@@ -202,7 +226,7 @@ def stateful_uniform(
       An array.
 
     Raises:
-      NotImplementedError: outside of a kernel, or if it is compiled.
+      NotImplementedError: outside of a kernel.
 
     Example:
       >>> import numpy as np
@@ -241,7 +265,7 @@ def stateful_normal(shape: Sequence[int] = (), dtype: ir.DTypeLike = np.float32)
       An array.
 
     Raises:
-      NotImplementedError: outside of a kernel, or if it is compiled.
+      NotImplementedError: outside of a kernel.
 
     Example:
       >>> import numpy as np
@@ -271,7 +295,7 @@ def stateful_bernoulli(p: ir.ArrayLike = 0.5, shape: Sequence[int] | None = None
       An array of bools.
 
     Raises:
-      NotImplementedError: outside of a kernel, or if it is compiled.
+      NotImplementedError: outside of a kernel.
 
     Example:
       >>> import numpy as np
@@ -296,6 +320,9 @@ def with_state[T](mode: object, refs: Sequence[Reference], run: Callable[[], T])
       refs: no reference, or that to the state.
       run: the function.
     """
-    axes: list[Any] = [(_RandomScope(isinstance(mode, InterpretParams)), 1)] if refs else []
+    axes: list[Any] = []
+    if refs or not mode:
+        kind = "zeros" if isinstance(mode, InterpretParams) else "state" if mode else "device"
+        axes = [(_RandomScope(kind), 1)]
     with _random_state(RandomState(refs[0] if refs else None, mode)), ir.extend_axes(axes):
         return run()

@@ -13,8 +13,16 @@ from ._copies import semaphore_read as _semaphore_read
 from ._copies import semaphore_signal as _semaphore_signal
 from ._copies import semaphore_wait as _semaphore_wait
 from ._copies import sync_copy as sync_copy
+from ._cores import LoweringException as LoweringException
+from ._cores import PipelineStep as PipelineStep
+from ._cores import annotate as annotate
+from ._cores import conv as conv
+from ._cores import core_barrier as core_barrier
+from ._cores import run_on_first_core as run_on_first_core
+from ._cores import trace_value as trace_value
 from ._device_numbers import DeviceIdType as _DeviceIdType
 from ._devices import is_tpu_device as is_tpu_device
+from ._einshape import einshape as einshape
 from ._memory_spaces import ANY as _ANY
 from ._memory_spaces import HOST as _HOST
 from ._memory_spaces import SemaphoreType as SemaphoreType
@@ -32,6 +40,8 @@ from ._tpu_info import ChipVersion as ChipVersion
 from ._tpu_info import TpuInfo as TpuInfo
 from ._tpu_info import get_tpu_info as get_tpu_info
 from ._tpu_info import get_tpu_info_for_chip as get_tpu_info_for_chip
+from ._tpu_keys import sample_block as sample_block
+from ._tpu_keys import to_pallas_key as to_pallas_key
 from ._tpu_operations import bitcast as bitcast
 from ._tpu_operations import load as load
 from ._tpu_operations import reciprocal as reciprocal
@@ -39,6 +49,9 @@ from ._tpu_operations import roll as roll
 from ._tpu_operations import store as store
 from ._tpu_operations import touch as touch
 from ._tpu_operations import with_memory_space_constraint as with_memory_space_constraint
+from ._tpu_packing import pack_elementwise as pack_elementwise
+from ._tpu_packing import stochastic_round as stochastic_round
+from ._tpu_packing import unpack_elementwise as unpack_elementwise
 from ._tpu_parameters import ARBITRARY as ARBITRARY
 from ._tpu_parameters import CORE_PARALLEL as CORE_PARALLEL
 from ._tpu_parameters import PARALLEL as PARALLEL
@@ -69,12 +82,9 @@ SEMAPHORE: MemorySpace = MemorySpace.SEMAPHORE
 
 __getattr__: _Callable[[str], _Any] = _other_names(
     __name__,
-    "ACC BufferedRefBase LoweringException PipelineStep annotate "
-    "conv core core_barrier einshape "
-    "emit_pipeline_with_async_prefetch "
-    "matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo matmul_push_rhs "
-    "pack_elementwise run_on_first_core sample_block stochastic_round "
-    "to_pallas_key trace_value unpack_elementwise",
+    "ACC BufferedRefBase core emit_pipeline_with_async_prefetch has_memory_space join_bits "
+    "matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo matmul_push_rhs pack_fp6 "
+    "split_bits unpack_fp6",
     {
         "ANY": ("pl.ANY", _ANY),
         "HOST": ("pl.HOST", _HOST),

@@ -14,6 +14,8 @@ from . import (
     _copies,
     _devices,
     _elementwise,
+    _packing,
+    _random,
     _reductions,
     _structure,
 )

@@ -74,6 +74,9 @@ def plan(call: KernelCall) -> list[Buffer]:
 def _buffer(
     origin: str, shape: tuple[int, ...], dtype: np.dtype, space: str, copies: int
 ) -> Buffer:
+    if ir.is_extended(dtype):
+        stored = ir.physical_aval(ir.ShapedArray(shape, dtype))
+        shape, dtype = stored.shape, stored.dtype
     # Booleans are stored as int32.
     bits = 32 if dtype == np.bool_ else bits_of(dtype)
     padded = list(shape)
@@ -117,6 +120,8 @@ def check_blocks(call: KernelCall, devices: Sequence[Any]) -> None:
 
 
 def _check_dtype(call: KernelCall, origin: str, dtype: np.dtype) -> None:
+    if ir.is_extended(dtype):  # what reads keys checks where they are
+        return
     replacement = UNSUPPORTED.get(np.dtype(dtype).name)
     if replacement is not None:
         raise NotImplementedError(
@@ -137,7 +142,7 @@ def _check_alignment(call: KernelCall, m: BlockMapping) -> None:
                 "pltpu.make_async_copy."
             )
         return
-    if space == "smem" or block == shape:
+    if space == "smem" or block == shape or ir.is_extended(m.array_aval.dtype):
         return
     if len(block) == 1:
         least = LANES * 32 // bits_of(m.array_aval.dtype)

@@ -6,6 +6,7 @@ from typing import Any
 
 import ricci_ir as ir
 from ricci_kernels import _copy_primitives as copies
+from ricci_kernels._cores import trace_value_p
 from ricci_kernels._memory_spaces import SemaphoreType
 from ricci_stablehlo import string
 
@@ -67,6 +68,19 @@ def _signal(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> l
     return []
 
 
+def _core_signal(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> list[Any]:
+    (semaphore,) = written_references(ctx, operands, forms)
+    check_kind(ctx, semaphore, SemaphoreType.REGULAR)
+    segments = "operandSegmentSizes = array<i32: 1, 1, 0, 1, 0>"
+    ctx.write("tpu.sem_signal", [semaphore, *operands[-2:]], (), segments)
+    return []
+
+
+def _trace_value(ctx: Writer, value: Value, *, label: str) -> list[Any]:
+    ctx.write("tpu.trace_value", [value], (), f"label = {string(label)}")
+    return []
+
+
 def _semaphore_wait(ctx: Writer, *operands: Value | Reference, forms: copies.Forms) -> list[Any]:
     (semaphore,) = written_references(ctx, operands, forms)
     check_kind(ctx, semaphore, SemaphoreType.REGULAR)
@@ -100,10 +114,12 @@ def _debug_print(
 mosaic_rules.update(
     {
         ir.primitives["debug_print"]: _debug_print,
+        copies.core_signal_p: _core_signal,
         copies.dma_start_p: _start,
         copies.dma_wait_p: _wait,
         copies.semaphore_read_p: _semaphore_read,
         copies.semaphore_signal_p: _signal,
         copies.semaphore_wait_p: _semaphore_wait,
+        trace_value_p: _trace_value,
     }
 )

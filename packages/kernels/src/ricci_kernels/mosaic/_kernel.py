@@ -42,6 +42,7 @@ def compile_kernel(ctx: Lowering, call: KernelCall, operands: Sequence[HloValue]
     # Booleans are int32 in the device's memory: they are converted before and after the call.
     outs = [_stored(aval) for aval in call.out_avals]
     arguments = [_converted(ctx, x, np.dtype("int32")) for x in operands]
+    ranks = [len(ir.physical_aval(x.aval).shape) for x in arguments]
     sizes = call.mapping.num_dynamic_grid_bounds
     name = f"kernel_name = {string(call.name)}"
     if call.metadata is not None:
@@ -55,7 +56,7 @@ def compile_kernel(ctx: Lowering, call: KernelCall, operands: Sequence[HloValue]
         api_version=1,
         has_side_effect=options.has_side_effects not in (False, SideEffectType.PURE),
         # The kernel's blocks assume row-major arrays: the last dimension is the one of lanes.
-        operand_layouts=[range(len(x.aval.shape))[::-1] for x in arguments],
+        operand_layouts=[range(rank)[::-1] for rank in ranks],
         result_layouts=[range(len(x.shape))[::-1] for x in outs],
         output_operand_aliases={out: sizes + operand for operand, out in call.aliases},
         extra=name,
@@ -189,7 +190,8 @@ def module_text(
             if buffer_count(m, call.num_steps if call.grid else 1) == 1:
                 fields.append("pipeline_mode = #tpu.pipeline_mode<synchronous>")
             fields.append(f"transform_indices = @{symbol}")
-            fields.append(f"window_bounds = array<i64: {_list(m.sizes)}>")
+            stored = ir.physical_aval(ir.ShapedArray(m.sizes, m.array_aval.dtype))
+            fields.append(f"window_bounds = array<i64: {_list(stored.shape)}>")
             if _counts_elements(m):
                 paddings = [getattr(d, "padding", (0, 0)) for d in m.block_shape]
                 low, high = ([p[side] for p in paddings] for side in (0, 1))
@@ -261,9 +263,12 @@ def _index_map(
     positions = [Value(writer.new_name(), _position) for _ in range(rank)]
     refs = [Reference(writer.new_name(), x.shape, x.dtype, x.space, x.dims) for x in scalars]
     arguments = [*positions, *refs]
+    rank_of_block = ir.physical_aval(ir.ShapedArray(m.sizes, m.array_aval.dtype)).ndim
 
     def run(inner: Writer) -> Sequence[Any]:
         indices = inner.apply(m.index_map_jaxpr, [*positions[:used], *refs])
+        # A key is stored along further dimensions, all of which are in the block.
+        indices = [*indices, *[inner.int32(0)] * (rank_of_block - len(indices))]
         if not _counts_elements(m):
             return indices
         # One dimension that counts elements makes the device count elements in all.
@@ -275,7 +280,7 @@ def _index_map(
         ]
 
     text = writer.block(arguments, run, "func.return")
-    results = ", ".join(["i32"] * len(m.sizes))
+    results = ", ".join(["i32"] * rank_of_block)
     kinds = ", ".join([x.type for x in arguments])
     attributes = f'function_type = ({kinds}) -> ({results}), sym_name = "{symbol}"'
     return f'"stable_mosaic.func.func"() ({text}) {{{attributes}}} : () -> ()'

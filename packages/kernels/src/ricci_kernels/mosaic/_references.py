@@ -16,6 +16,7 @@ from ._elementwise import arithmetic, converted
 from ._writer import (
     BOOL,
     INT32,
+    KeyValue,
     Reference,
     Value,
     Writer,
@@ -125,9 +126,28 @@ def _check_readable(ctx: Writer, ref: Reference) -> None:
     )
 
 
+def _read_key(ctx: Writer, ref: Reference, view: View) -> KeyValue:
+    """Write the reads of a key's words."""
+    if ref.space != "smem" or view.shape:
+        raise ctx.refuse(
+            "only single keys are read, from SMEM: give the input "
+            "pl.BlockSpec(memory_space=pltpu.SMEM), and read ref[i]."
+        )
+    key = ir.ShapedArray((), ref.dtype)
+    stored = ir.physical_aval(key)
+    starts = [ctx.index(start) for start in view.starts]
+    words = [
+        ctx.emit("memref.load", [ref, *starts, *[ctx.index(i) for i in place]], stored.resized(()))
+        for place in np.ndindex(stored.shape)
+    ]
+    return KeyValue(key, words)
+
+
 def read(ctx: Writer, ref: Reference, view: View) -> Value:
     """Write the read of a part of a buffer."""
     _check_readable(ctx, ref)
+    if ir.is_extended(ref.dtype):
+        return _read_key(ctx, ref, view)
     out = ir.ShapedArray(view.shape, ref.dtype)
     stored = out.update(dtype=INT32) if ref.dtype == BOOL else out
     indices = [ctx.index(start) for start in view.starts]

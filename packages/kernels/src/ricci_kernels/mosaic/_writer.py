@@ -114,6 +114,20 @@ class Value:
         return type_text(self.aval)
 
 
+class KeyValue(Value):
+    """A key of the text, which has no name.
+
+    Attributes:
+      words: its words, scalars.
+    """
+
+    __slots__ = ("words",)
+
+    def __init__(self, aval: ir.ShapedArray, words: Sequence[Value]):
+        super().__init__("", aval)
+        self.words = words
+
+
 class Reference:
     """A reference of the text: a buffer, of whose dimensions the kernel sees some.
 
@@ -147,8 +161,9 @@ class Reference:
     @property
     def type(self) -> str:
         """The text of the type."""
-        sizes = "".join(f"{n}x" for n in self.shape)
-        element = memory_element(self.dtype)
+        stored = ir.physical_aval(ir.ShapedArray(self.shape, self.dtype))
+        sizes = "".join(f"{n}x" for n in stored.shape)
+        element = memory_element(stored.dtype)
         if self.space == "semaphore_mem":
             is_dma = self.kind is SemaphoreType.DMA
             element = "!tpu.dma_semaphore" if is_dma else "!tpu.semaphore"
