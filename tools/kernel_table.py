@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / "integration")]
 
 from kernel_cases import GROUPS, KERNELS, kernel_texts, operation_kernel  # noqa: E402
 from kernel_cases.ops import OPS  # noqa: E402
+from kernel_cases.remote import COLLECTIVES, on_mesh  # noqa: E402
 
 PAGE = ROOT / "docs" / "devices" / "kernels.md"
 START, END = "<!-- table: written by tools/kernel_table.py -->", "<!-- end -->"
@@ -42,6 +43,17 @@ def compiles(function, types, device) -> bool:
     """Whether a function of arrays compiles for a device."""
     place = ricci.sharding.SingleDeviceSharding(device)
     described = [ricci.ShapeDtypeStruct(x.shape, x.dtype, sharding=place) for x in types]
+    return _compiles(function, described)
+
+
+def compiles_on_mesh(name: str, topology: str) -> str:
+    """Whether a kernel that devices run together compiles: "yes" or "no"."""
+    mesh = ricci.sharding.Mesh(np.array(get_topology_desc(topology).devices), ("x",))
+    function, described = on_mesh(name, mesh)
+    return "yes" if _compiles(function, [described]) else "no"
+
+
+def _compiles(function, described) -> bool:
     try:
         ricci.jit(lambda *xs: function(*xs)).lower(*described).compile()
     except (NotImplementedError, RuntimeError, ValueError) as error:
@@ -73,6 +85,16 @@ def table() -> str:
         lines += ["", f"### {title}", "", f"| kernel | {head} |", "|---|---|---|---|"]
         for name, (function, types) in kernels.items():
             lines.append(f"| {name} | {marks(function, types)} |")
+    lines += [
+        "",
+        "### Copies between four devices",
+        "",
+        f"| kernel | {head} |",
+        "|---|---|---|---|",
+    ]
+    for name in COLLECTIVES:
+        marked = " | ".join(compiles_on_mesh(name, topology) for topology in TOPOLOGIES.values())
+        lines.append(f"| {name.replace('_', ' ')} along a ring | {marked} |")
     return "\n".join(lines[1:])
 
 

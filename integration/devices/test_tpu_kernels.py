@@ -16,7 +16,7 @@ pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
 
 from kernel_cases import KERNELS, OPERATIONS, operation_kernel, rows
 from kernel_cases.ops import OPS
-from kernel_cases.remote import BLOCK, COLLECTIVES
+from kernel_cases.remote import COLLECTIVES, on_mesh
 from kernel_cases.tiled import tiled_matmul
 
 import ricci
@@ -119,11 +119,7 @@ def test_a_kernel_on_each_shard_compiles():
 def test_a_kernel_that_copies_to_other_devices_compiles(name, topology, sizes):
     described = topologies.get_topology_desc(topology)
     mesh = topologies.make_mesh(described, sizes, ("x", "y")[: len(sizes)])
-    axis, whole = mesh.axis_names[-1], P(mesh.axis_names)
-    run = lambda x: COLLECTIVES[name][0](x, axis)
-    f = ricci.shard_map(run, mesh=mesh, in_specs=whole, out_specs=whole, check_vma=False)
-    sharding = NamedSharding(mesh, whole)
-    x = ricci.ShapeDtypeStruct((4 * BLOCK[0], BLOCK[1]), np.float32, sharding=sharding)
+    f, x = on_mesh(name, mesh)
     text = ricci.jit(f).lower(x).compile().as_text()
     assert "tpu_custom_call" in text and '"has_communication":true' in text.replace(" ", "")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import ricci
 import ricci.numpy as jnp
-from ricci import lax
+from ricci import NamedSharding, P, lax
 from ricci.experimental import pallas as pl
 from ricci.experimental.pallas import tpu as pltpu
 
@@ -122,3 +122,12 @@ COLLECTIVES = {
     "all_gather": (all_gather, lax.all_gather),
     "all_reduce": (all_reduce, lax.psum),
 }
+
+
+def on_mesh(name, mesh):
+    """A kernel on the shards of a mesh of described devices, and the type of its operand."""
+    axis, whole = mesh.axis_names[-1], P(mesh.axis_names)
+    run = lambda x: COLLECTIVES[name][0](x, axis)
+    f = ricci.shard_map(run, mesh=mesh, in_specs=whole, out_specs=whole, check_vma=False)
+    shape = (mesh.size * BLOCK[0], BLOCK[1])
+    return f, ricci.ShapeDtypeStruct(shape, np.float32, sharding=NamedSharding(mesh, whole))

@@ -22,6 +22,7 @@ pl.pallas_call = partial(pl.pallas_call, interpret=True)
 
 # The figures of this device determine sizes of blocks.
 DEVICE = AbstractMesh((), (), abstract_device=AbstractDevice("TPU v5e", 1, "tpu"))
+NEWER_DEVICE = AbstractMesh((), (), abstract_device=AbstractDevice("TPU7x", 1, "tpu"))
 SIZES = jnp.array([100, 0, 56, 100], "int32")
 
 
@@ -49,8 +50,8 @@ def both(kernel, by_xla, args, gradients=False):
 
 
 @contextlib.contextmanager
-def on_tpu():
-    with pltpu.force_tpu_interpret_mode(), use_abstract_mesh(DEVICE):
+def on_tpu(device=DEVICE):
+    with pltpu.force_tpu_interpret_mode(), use_abstract_mesh(device):
         yield
 
 
@@ -128,6 +129,76 @@ def streams(name, make, by_xla, gated):
         return operation(*args), getattr(reference, by_xla)(*args)
 
 
+def positions_and_angles(count=32):
+    angles = normal(8, 64, 64)
+    return jnp.asarray(np.random.default_rng(7).integers(0, 64, count), "int32"), angles
+
+
+def rotary(name, inverse=False):
+    """Rotary embeddings, whose angles a subclass of BufferedRef gathers."""
+    kernels = module("deepseek_rope.pallas_mosaic_tpu_kernel")
+    by_xla = module("deepseek_rope.deepseek_rope_test").rope_ref_impl
+    x = normal(1, 32, 4, 128)
+    positions, angles = positions_and_angles()
+    expected = x
+    if name == "qnorm_rope":
+        expected = x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6)
+    expected = by_xla(expected, positions, angles, inverse)
+    with on_tpu(NEWER_DEVICE):
+        result = getattr(kernels, name)(x, positions, angles, inverse=inverse, tile_n=8)
+    if name == "rope_quant":
+        values, scales = result
+        # Within the rounding of 8 bits.
+        result = values.astype("float32") * scales[..., None]
+        return result, jnp.where(jnp.abs(result - expected) < 0.3, result, expected)
+    return result, expected
+
+
+def projection():
+    """A grouped projection of rotated heads."""
+    kernels = module("grouped_lowrank_proj.pallas_mosaic_tpu_kernel")
+    rotated = module("deepseek_rope.deepseek_rope_test").rope_ref_impl
+    x, weights = normal(1, 16, 16, 128).astype("bfloat16"), normal(2, 1024, 256) * 0.1
+    positions, angles = positions_and_angles(16)
+    weights, scales = weights.astype("float8_e4m3fn"), jnp.ones(256, "float32")
+    with on_tpu(NEWER_DEVICE):
+        result = kernels.fused_reverse_rope_wo_a_projection(
+            x, positions, angles, weights, scales, head_dim=128, quantize_activations=False
+        )
+    parts = rotated(x, positions, angles, inverse=True).reshape(16, 2, 1024).astype("float32")
+    weights = weights.astype("float32").reshape(1024, 2, 128)
+    return result, jnp.einsum("tgd,dgr->tgr", parts, weights).reshape(16, 256).astype("bfloat16")
+
+
+def compressor(case):
+    """A cache of compressed keys, which JAX's interpreter refuses to write by bytes."""
+    inputs_of = module("dsv4_compressor.test_base")
+    kernel = module("dsv4_compressor.pallas_mosaic_tpu").PallasTpuDsv4Compressor()
+    inputs = inputs_of.make_case_inputs(case)
+    copies = inputs.with_cache_copies()
+    with on_tpu(NEWER_DEVICE):
+        result = kernel(*copies.args, **copies.kwargs)
+    inputs_of.assert_matches_reference(inputs, result)
+    return result
+
+
+def delta_attention():
+    """Kimi delta attention, and its last state."""
+    inputs_of = module("kda.base_test")
+    module("kda.pallas_mosaic_tpu")
+    operation = module("kda.api").kimi_delta_attention
+    sizes = {"heads": 2, "batch": 1, "seq_len": 128, "key_dim": 128, "value_dim": 128}
+    q, k, v, gates, beta, state = inputs_of._make_inputs(jnp.float32, **sizes)
+    q, k = inputs_of._l2_normalize(q), inputs_of._l2_normalize(k)
+    options = {"output_final_state": True, "use_gate_in_kernel": False}
+    run = lambda by: operation(
+        q, k, v, gates, beta, initial_state=0.1 * state, implementation=by, **options
+    )
+    expected = run("xla")
+    with on_tpu(NEWER_DEVICE):
+        return run("mosaic"), expected
+
+
 CASES = {
     "attention for GPUs": attention,
     "attention for GPUs, causal": lambda: attention(is_causal=True),
@@ -152,4 +223,13 @@ CASES = {
     "hyper-connections, fused": lambda: streams(
         "PallasTpuMhcFusedPostPre", "make_fused_inputs", "mhc_fused_post_pre", True
     ),
+    "rotary embedding": lambda: rotary("rope"),
+    "rotary embedding, inverse": lambda: rotary("rope", True),
+    "rotary embedding of normalized heads": lambda: rotary("qnorm_rope"),
+    "rotary embedding, quantized": lambda: rotary("rope_quant"),
+    "projection of rotated heads": projection,
+    "delta attention": delta_attention,
+    "compressor, decoding": lambda: compressor("csa_decode_batch_mixed"),
+    "compressor of long windows": lambda: compressor("hca_decode_batch_mixed"),
+    "compressor with an indexer": lambda: compressor("csa_indexer_decode"),
 }

@@ -109,6 +109,14 @@ def a_slice_backwards():
     call(kernel)
 
 
+def a_slice_of_traced_size():
+    def kernel(x, out):
+        size = x[0].astype(np.int32)
+        out[pl.ds(0, size)] = x[pl.ds(0, size)]
+
+    call(kernel)
+
+
 def a_stride_backwards():
     def kernel(x, out):
         out[...] = x[pl.ds(0, 8, -1)]
@@ -183,6 +191,11 @@ MISTAKES = {
     a_negated_reference: (AttributeError, "float32[8]|-ref[...]", "= -x"),
     a_compared_reference: (AttributeError, "float32[8]|ref[...] < operand", "x < 1"),
     a_slice_backwards: (ValueError, "got -1|dimension 0|reverse the array", "x[::-1]"),
+    a_slice_of_traced_size: (
+        NotImplementedError,
+        "dimension 0|int32[]|a static size",
+        "x[pl.ds(0, size)]",
+    ),
     a_stride_backwards: (ValueError, "got -1|ds(0, 8)|[::-1]", "pl.ds(0, 8, -1)"),
     a_loop_backwards: (ValueError, "got -1|upper - 1 - i", "step=-1"),
     an_alias_of_another_dtype: (

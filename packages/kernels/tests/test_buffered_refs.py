@@ -1,5 +1,7 @@
 """``BufferedRef``: pipelines that a kernel writes out, with one and several slots."""
 
+from dataclasses import dataclass, field, fields
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,9 @@ pytest.importorskip("ricci_xla", reason="kernels are interpreted")
 import ricci_ir as ir
 import ricci_kernels as pl
 import ricci_numpy as jnp
+import ricci_xla as xla
 from ricci_kernels import tpu as pltpu
-from ricci_pytree import tree_leaves
+from ricci_pytree import register_dataclass, tree_leaves
 
 X = np.arange(64, dtype=np.float32).reshape(16, 4)
 ROWS = pl.BlockSpec((4, 4), lambda i: (i, 0))
@@ -153,3 +156,86 @@ def test_buffers_of_bounded_slices_in_a_pipeline():
 
     expected = np.where(np.arange(16)[:, None] < 12, X * 2, 0)
     np.testing.assert_array_equal(call(kernel)(X), expected)
+
+
+@register_dataclass
+@dataclass(frozen=True, kw_only=True)
+class RowsByPlace(pltpu.BufferedRef):
+    """Blocks of rows that are gathered, or scattered, one by one."""
+
+    count: int = field(metadata={"static": True})
+
+    @classmethod
+    def made(cls, kind, count=4):
+        plain = pltpu.BufferedRef.create(ROWS, X.dtype, kind, 2, grid_rank=1)
+        return cls(count=count, **{f.name: getattr(plain, f.name) for f in fields(plain)})
+
+    def _rows(self, operand, position, slot):
+        places, array = operand
+        for i in range(self.count):
+            place = places[position[0] * self.count + i]
+            yield array.at[place], self.window_ref.at[slot, i]
+
+    def copy_in(self, src_ref, grid_indices):
+        slot = self.current_copy_in_slot
+        for row, buffer in self._rows(src_ref, grid_indices, slot):
+            pltpu.make_async_copy(row, buffer, self.sem_recvs.at[slot]).start()
+
+    def copy_out(self, dst_ref, grid_indices):
+        slot = self.current_copy_out_slot
+        for row, buffer in self._rows(dst_ref, grid_indices, slot):
+            pltpu.make_async_copy(buffer, row, self.sem_sends.at[slot]).start()
+
+    def wait_in(self, src_ref, grid_indices):
+        window = self.window_ref.at[self.current_wait_in_slot]
+        pltpu.make_async_copy(window, window, self.sem_recvs.at[0]).wait()
+
+    def wait_out(self, dst_ref, grid_indices):
+        window = self.window_ref.at[self.current_wait_out_slot]
+        pltpu.make_async_copy(window, window, self.sem_sends.at[0]).wait()
+
+
+ORDER = np.random.default_rng(0).permutation(16).astype(np.int32)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("is_scattered", [False, True])
+def test_a_pipeline_copies_by_the_methods_of_a_subclass(is_scattered, x64):
+    kinds = (pltpu.BufferType.INPUT, pltpu.BufferType.OUTPUT)
+
+    def body(x, absent, out):
+        assert absent is None
+        out[...] = x[...] * 2
+
+    def kernel(places, x, out):
+        pipeline = pltpu.emit_pipeline(body, grid=(4,), in_specs=[ROWS, None], out_specs=[ROWS])
+        rows = RowsByPlace.made(kinds[is_scattered])
+        plain = pltpu.BufferedRef.create(ROWS, X.dtype, kinds[not is_scattered], 2)
+        buffers = (plain, None, rows) if is_scattered else (rows, None, plain)
+        refs = (x, None, (places, out)) if is_scattered else ((places, x), None, out)
+        pl.run_scoped(lambda allocations: pipeline(*refs, allocations=allocations), buffers)
+
+    specs = [pl.BlockSpec(memory_space=pltpu.SMEM), WHOLE]
+    shape = ir.ShapeDtypeStruct(X.shape, X.dtype)
+    run = pl.pallas_call(kernel, shape, in_specs=specs, out_specs=WHOLE, interpret=True)
+    expected = np.zeros_like(X)
+    if is_scattered:
+        expected[ORDER] = X * 2
+    else:
+        expected = X[ORDER] * 2
+    with ir.enable_x64(x64):
+        for f in (run, xla.jit(run)):
+            np.testing.assert_array_equal(f(ORDER, X), expected)
+
+
+def test_a_pipeline_writes_inputs_that_are_allocated_for_both():
+    def body(x):
+        x[...] = x[...] * 2
+
+    def kernel(x, out):
+        buffers = (pltpu.BufferedRef.input_output(ROWS, X.dtype),)
+        pipeline = pltpu.emit_pipeline(body, grid=(2,), in_specs=[ROWS])
+        pl.run_scoped(lambda b: pipeline(out, allocations=b), buffers)
+
+    result = call(kernel, input_output_aliases={0: 0})(X)
+    np.testing.assert_array_equal(result, np.concatenate([X[:8] * 2, X[8:]]))

@@ -1,7 +1,7 @@
 """``BufferedRef``: the buffers of a block in a pipeline that a kernel writes out itself."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,13 +28,18 @@ _INPUTS = (BufferType.INPUT, BufferType.INPUT_OUTPUT)
 _OUTPUTS = (BufferType.OUTPUT, BufferType.INPUT_OUTPUT)
 
 
+# Fields that are not leaves of subclasses, which are registered by ``register_dataclass``.
+_STATIC = {"static": True}
+
+
 @dataclass(frozen=True)
 class BufferedRef:
     """The buffers of a block, with the slots that are copied to and from.
 
     ``run_scoped`` allocates it, as it does other buffers. Then ``copy_in`` starts a copy of a block
     to the slot of ``copy_in_slot``, ``wait_in`` waits for the slot of ``wait_in_slot``, and so for
-    copies out; ``advance_…`` moves to the next slot, in a new ``BufferedRef``.
+    copies out; ``advance_…`` moves to the next slot, in a new ``BufferedRef``. A subclass may copy
+    otherwise; ``emit_pipeline`` calls its methods, if it is among the ``allocations``.
 
     Attributes:
       spec: the block.
@@ -63,10 +68,10 @@ class BufferedRef:
       Array([3., 4.], dtype=float32)
     """
 
-    spec: BlockSpec
-    buffer_type: BufferType
-    counts: tuple[int, int]
-    grid_rank: int | None = None
+    spec: BlockSpec = field(metadata=_STATIC)
+    buffer_type: BufferType = field(metadata=_STATIC)
+    counts: tuple[int, int] = field(metadata=_STATIC)
+    grid_rank: int | None = field(default=None, metadata=_STATIC)
     window_ref: Any = None
     copy_in_slot: Any = None
     wait_in_slot: Any = None
@@ -89,7 +94,7 @@ class BufferedRef:
 
         Args:
           spec: the block.
-          dtype_or_type: its dtype, or an array type with it.
+          dtype_or_type: its dtype, or an array type or a reference with it.
           buffer_type: the direction of the copies.
           buffer_count: the number of slots; of ``INPUT_OUTPUT`` also a pair of those in and out.
           grid_rank: the number of axes of the pipeline's grid.
@@ -99,8 +104,8 @@ class BufferedRef:
         is_input, is_output = buffer_type in _INPUTS, buffer_type in _OUTPUTS
         pair = buffer_count if isinstance(buffer_count, tuple) else (buffer_count, buffer_count)
         counts = (pair[0] if is_input else 0, pair[1] if is_output else 0)
-        is_type = isinstance(dtype_or_type, ir.ShapedArray | ir.ShapeDtypeStruct)
-        dtype = dtype_or_type.dtype if is_type else dtype_or_type
+        is_dtype = isinstance(dtype_or_type, type | str | np.dtype)
+        dtype = dtype_or_type if is_dtype else dtype_or_type.dtype  # pyright: ignore
         sizes = [_size(dim) for dim in spec.block_shape or () if not _is_squeezed(dim)]
         # Copies in and out share the slots: there are as many as the larger of the two needs.
         slots = max(*counts, 1)
@@ -126,7 +131,7 @@ class BufferedRef:
         **options: object,
     ) -> "BufferedRef":
         """Describe the buffers of a block that is read; see ``create``."""
-        return cls.create(spec, dtype_or_type, BufferType.INPUT, buffer_count, grid_rank, **options)
+        return cls._created(spec, dtype_or_type, BufferType.INPUT, buffer_count, grid_rank, options)
 
     @classmethod
     def output(
@@ -138,8 +143,8 @@ class BufferedRef:
         **options: object,
     ) -> "BufferedRef":
         """Describe the buffers of a block that is written; see ``create``."""
-        return cls.create(
-            spec, dtype_or_type, BufferType.OUTPUT, buffer_count, grid_rank, **options
+        return cls._created(
+            spec, dtype_or_type, BufferType.OUTPUT, buffer_count, grid_rank, options
         )
 
     @classmethod
@@ -152,9 +157,23 @@ class BufferedRef:
         **options: object,
     ) -> "BufferedRef":
         """Describe the buffers of a block that is read and written; see ``create``."""
-        return cls.create(
-            spec, dtype_or_type, BufferType.INPUT_OUTPUT, buffer_count, grid_rank, **options
+        return cls._created(
+            spec, dtype_or_type, BufferType.INPUT_OUTPUT, buffer_count, grid_rank, options
         )
+
+    @classmethod
+    def _created(
+        cls,
+        spec: BlockSpec,
+        dtype_or_type: _BlockType,
+        buffer_type: BufferType,
+        buffer_count: int | tuple[int, int],
+        grid_rank: int | None,
+        options: Mapping[str, object],
+    ) -> "BufferedRef":
+        # A subclass has a ``create`` of its own, perhaps without a rank.
+        named = dict(options) if grid_rank is None else {**options, "grid_rank": grid_rank}
+        return cls.create(spec, dtype_or_type, buffer_type, buffer_count, **named)  # pyright: ignore
 
     @property
     def block_shape(self) -> Sequence[BlockDim | int | None] | None:

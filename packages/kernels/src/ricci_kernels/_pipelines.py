@@ -11,7 +11,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_lax.authoring import Window
 
-from ._accesses import masked_store
+from ._accesses import Reference, masked_store
 from ._buffered_refs import BufferedRef
 from ._control import run_scoped
 from ._copies import sync_copy
@@ -49,7 +49,9 @@ def emit_pipeline(
         compiler; of no effect when interpreted.
 
     Returns:
-      A function of the references, with the option ``scratches``; ``allocations`` are of no effect.
+      A function of the references, with the options ``scratches`` and ``allocations``: for each
+      reference a ``BufferedRef``. One of a subclass copies its blocks itself, and its reference may
+      be a pytree; others say which of the inputs are written as well.
 
     Example:
       >>> import numpy as np
@@ -68,13 +70,16 @@ def emit_pipeline(
     sizes: tuple[Any, ...] = tuple(grid) if isinstance(grid, list | tuple) else (grid,)
     inputs, outputs = _listed(in_specs), _listed(out_specs)
 
-    def pipeline(*refs: Any, scratches: Sequence[Any] = (), allocations: object = None) -> None:
-        del allocations  # the blocks are copied to buffers of their own
+    def pipeline(
+        *refs: Any, scratches: Sequence[Any] = (), allocations: Sequence[BufferedRef] | None = None
+    ) -> None:
         if len(refs) != len(inputs) + len(outputs):
             raise ValueError(
                 f"emit_pipeline: the pipeline has {len(inputs)} in_specs and {len(outputs)} "
                 f"out_specs, and is called with {len(refs)} references."
             )
+
+        operands = _operands((*inputs, *outputs), refs, len(inputs), allocations)
 
         # A loop over the linear number of a step. Copies and computation do not overlap: the result
         # is that of a pipeline, for an interpreter and for a compiler alike.
@@ -87,7 +92,7 @@ def emit_pipeline(
                 linear = lax.div(linear, size)
             static = tuple(size if isinstance(size, int) else None for size in sizes)
             frame = Frame(static, lambda axis: positions[axis], lambda axis: sizes[axis])
-            entered(frame, None, lambda: _run(body, positions, refs, inputs, outputs, scratches))
+            entered(frame, None, lambda: _run(body, positions, operands, scratches))
             return carry
 
         total: Any = np.int32(prod(sizes)) if all(isinstance(n, int) for n in sizes) else None
@@ -150,70 +155,129 @@ def _listed(specs: BlockSpec | Sequence[BlockSpec]) -> list[BlockSpec]:
     return [specs] if isinstance(specs, BlockSpec) else list(specs)
 
 
+class _Operand(ir.TupleRecord):
+    """A reference of a pipeline, in blocks.
+
+    Attributes:
+      spec: the blocks; ``None`` for no operand, for which the body gets ``None``.
+      ref: the reference, or what ``buffer`` copies from and to.
+      is_written: whether blocks are copied out.
+      buffer: the buffer of the blocks, if it copies them itself.
+    """
+
+    spec: BlockSpec | None
+    ref: Any
+    is_written: bool
+    buffer: BufferedRef | None
+
+
+def _operands(
+    specs: Sequence[BlockSpec | None],
+    refs: Sequence[Any],
+    num_inputs: int,
+    allocations: Sequence[BufferedRef] | None,
+) -> list[_Operand]:
+    operands = []
+    for i, (spec, ref) in enumerate(zip(specs, refs, strict=True)):
+        buffer = None if allocations is None else allocations[i]
+        is_written = i >= num_inputs or (buffer is not None and buffer.is_output)
+        # The plain class copies what the pipeline copies to buffers of its own.
+        custom = None if type(buffer) in (BufferedRef, type(None)) else buffer
+        operands.append(
+            _Operand(spec, ref, is_written, None if custom is None else custom.initialize_slots())
+        )
+    return operands
+
+
 def _run(
     body: Callable[..., Any],
     positions: Sequence[Any],
-    refs: Sequence[Any],
-    inputs: Sequence[BlockSpec],
-    outputs: Sequence[BlockSpec],
+    operands: Sequence[_Operand],
     scratches: Sequence[Any],
 ) -> None:
     """Run the body on the blocks of one step."""
-    views = [
-        _block(spec, ref, positions) for spec, ref in zip((*inputs, *outputs), refs, strict=True)
-    ]
+    # One step follows the other, so that all blocks of a buffer are in its first slot.
+    copied = [(x.buffer, x.ref) for x in operands if x.buffer is not None]
+    index = tuple(positions)
+    for buffer, ref in copied:
+        if buffer.is_input:
+            buffer.copy_in(ref, index)
+            buffer.wait_in(ref, index)
+    plain = [x for x in operands if x.buffer is None and x.spec is not None]
+
+    def run(*blocks: ir.Ref) -> None:
+        plain_blocks = iter(blocks)
+
+        def block_of(x: _Operand) -> Reference | None:
+            if x.spec is None:
+                return None
+            return next(plain_blocks) if x.buffer is None else x.buffer.current_ref
+
+        body(*map(block_of, operands), *scratches)
+
+    _run_on_blocks(run, positions, plain)
+    for buffer, ref in copied:
+        if buffer.is_output:
+            buffer.copy_out(ref, index)
+            buffer.wait_out(ref, index)
+
+
+def _run_on_blocks(
+    run: Callable[..., None], positions: Sequence[Any], operands: Sequence[_Operand]
+) -> None:
+    """Run a function of the blocks of references."""
+    views = [_block(x.spec, x.ref, positions) for x in operands]
     # Compilers see copies of whole blocks to vector memory. Blocks that may reach over the end are
     # gathered element by element, which only an interpreter does.
     if ir.context.trace.records_references and all(mask is None for _, mask, _ in views):
-        _run_on_copies(body, refs, views, len(inputs), scratches)
+        _run_on_copies(run, operands, views)
         return
     blocks = []
-    for ref, (index, mask, dropped) in zip(refs, views, strict=True):
+    for operand, (index, mask, dropped) in zip(operands, views, strict=True):
         # Positions outside of the array are clipped, and their elements replaced by the value of
         # uninitialized memory.
+        ref = operand.ref
         value = ref[...].at[index].get(mode="clip") if mask is not None else ref.at[index][...]
         if mask is not None:
             value = jnp.where(mask, value, uninitialized(ir.get_aval(value)))
         blocks.append(lax.refs.new_ref(lax.squeeze(value, dropped) if dropped else value))
-    body(*blocks, *scratches)
-    written = zip(refs[len(inputs) :], views[len(inputs) :], blocks[len(inputs) :], strict=True)
-    for ref, (index, mask, dropped), block in written:
+    run(*blocks)
+    for operand, (index, mask, dropped), block in zip(operands, views, blocks, strict=True):
+        if not operand.is_written:
+            continue
         value = lax.expand_dims(block[...], dropped) if dropped else block[...]
         if mask is None:
-            ref.at[index][...] = value
+            operand.ref.at[index][...] = value
         else:
-            masked_store(ref.at[tuple(index)], value, mask)
+            masked_store(operand.ref.at[tuple(index)], value, mask)
 
 
 def _run_on_copies(
-    body: Callable[..., Any],
-    refs: Sequence[Any],
-    views: Sequence[Any],
-    num_inputs: int,
-    scratches: Sequence[Any],
+    run: Callable[..., None], operands: Sequence[_Operand], views: Sequence[Any]
 ) -> None:
-    """Run the body on copies of whole blocks in vector memory."""
+    """Run a function of copies of whole blocks in vector memory."""
 
-    def run(*blocks: ir.Ref) -> None:
+    def run_and_copy(*blocks: ir.Ref) -> None:
         parts = [
-            ref.at[_without(index, dropped)]
-            for ref, (index, _, dropped) in zip(refs, views, strict=True)
+            x.ref.at[_without(index, dropped)]
+            for x, (index, _, dropped) in zip(operands, views, strict=True)
         ]
         for part, block in zip(parts, blocks, strict=True):
             sync_copy(part, block)
-        body(*blocks, *scratches)
-        for part, block in list(zip(parts, blocks, strict=True))[num_inputs:]:
-            sync_copy(block, part)
+        run(*blocks)
+        for operand, part, block in zip(operands, parts, blocks, strict=True):
+            if operand.is_written:
+                sync_copy(block, part)
 
     types = []
-    for ref, (index, _, dropped) in zip(refs, views, strict=True):
+    for operand, (index, _, dropped) in zip(operands, views, strict=True):
         sizes = [
-            ref.shape[d] if isinstance(part, slice) else part.size
+            operand.ref.shape[d] if isinstance(part, slice) else part.size
             for d, part in enumerate(index)
             if d not in dropped
         ]
-        types.append(TPUMemorySpace.VMEM(sizes, ref.dtype))
-    run_scoped(run, *types)
+        types.append(TPUMemorySpace.VMEM(sizes, operand.ref.dtype))
+    run_scoped(run_and_copy, *types)
 
 
 def _without(index: Sequence[Any], dropped: Sequence[int]) -> tuple[Any, ...]:
@@ -221,9 +285,11 @@ def _without(index: Sequence[Any], dropped: Sequence[int]) -> tuple[Any, ...]:
     return tuple([part.start if d in dropped else part for d, part in enumerate(index)])
 
 
-def _block(spec: BlockSpec, ref: Any, positions: Sequence[Any]) -> tuple[Any, Any, tuple[int, ...]]:
+def _block(
+    spec: BlockSpec | None, ref: Any, positions: Sequence[Any]
+) -> tuple[Any, Any, tuple[int, ...]]:
     """The index of a block, the mask of its elements that exist, and its squeezed dimensions."""
-    if spec.block_shape is None:
+    if spec is None or spec.block_shape is None:
         return (slice(None),) * len(ref.shape), None, ()
     index = spec.index_map(*positions) if spec.index_map else (0,) * len(ref.shape)
     is_tuple = isinstance(index, list | tuple) and type(index) is not Window

@@ -165,6 +165,11 @@ def _read_slice(part: slice, size: int, axis: int) -> Part:
 
 def _read_window(part: Window, size: int, axis: int, operands: list[ArrayLike]) -> Part:
     start: Any = part.start
+    if isinstance(part.size, Tracer):
+        raise NotImplementedError(
+            f"dimension {axis} of a reference is indexed with a slice of traced size, "
+            f"{part.size.aval.str_short()}. Give it a static size, and mask what is beyond."
+        )
     span = (part.size - 1) * part.stride + 1 if part.size else 0
     concrete = not isinstance(start, Tracer)
     if concrete and not ir.is_symbolic_dim(size) and not 0 <= int(start) <= size - span:
