@@ -4,6 +4,8 @@ Interpreted, a copy happens when it starts, and semaphores are counters: nothing
 steps of a kernel run one after the other. Copies between devices are in ``_remote_copies``.
 """
 
+from math import prod
+
 import numpy as np
 
 import ricci_ir as ir
@@ -195,7 +197,7 @@ class AsyncCopyDescriptor:
             operands, forms = flattened([self.src_ref, self.dst_ref, self.sem])
             dma_wait_p.bind(*operands, forms=forms)
         else:
-            count_now(self.sem, -1)
+            count_now(self.sem, -prod(self.dst_ref.shape))
 
     def wait_send(self) -> None:
         """Refuse, since a copy within a device has one semaphore, for its end.

@@ -1,10 +1,11 @@
 """The primitives of copies and semaphores.
 
 Kernels record them, so that a compiler sees them; an interpreter discharges them: a copy happens
-when it starts, and a semaphore is a counter.
+when it starts, and a semaphore is a counter, for copies of the elements that have arrived.
 """
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def copy_now(source: Reference, target: Reference, semaphore: Reference | None, 
     else:
         target[...] = value
     if semaphore is not None:
-        count_now(semaphore, 1)
+        count_now(semaphore, prod(source.shape))
 
 
 def count_now(semaphore: Reference, change: ir.ArrayLike) -> None:
@@ -89,8 +90,8 @@ def _start_discharge(
 
 
 def _wait_discharge(*operands: ir.Ref | ir.Array, forms: Forms) -> list[Any]:
-    *_, semaphore = references_of(operands, forms)
-    count_now(semaphore, -1)
+    _, target, semaphore = references_of(operands, forms)
+    count_now(semaphore, -prod(target.shape))
     return []
 
 

@@ -8,7 +8,7 @@ unrolled. Then the position along that axis is a constant, XLA removes the branc
 and a block that is the same along the row is read and written once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -95,6 +95,33 @@ def interpreted(
     return jaxpr.derived(key, trace)
 
 
+def semaphore_counts(
+    params: Mapping[str, Any], operands: Sequence[ir.Array]
+) -> tuple[list[tuple[str, Any]], list[ir.Array]]:
+    """Interpret a kernel call, and return its semaphores with their counts at the end.
+
+    Args:
+      params: the parameters of the call.
+      operands: its operands.
+
+    Returns:
+      The names and kinds of the semaphores among its scratch buffers, and their counts.
+    """
+    jaxpr, mapping = params["jaxpr"], params["grid_mapping"]
+    first = mapping.num_index_operands + len(mapping.block_mappings)
+    places = [
+        i
+        for i, ref in enumerate(jaxpr.in_avals)
+        if i >= first and ref.memory_space is TPUMemorySpace.SEMAPHORE
+    ]
+    if not places:
+        return [], []
+    call = _Call(jaxpr, mapping, params["input_output_aliases"], params["out_avals"])
+    buffers = call.final_buffers(*operands)
+    names = [(f"scratch_shapes[{i - first}]", jaxpr.in_avals[i].kind) for i in places]
+    return names, [buffers[i] for i in places]
+
+
 class _Call:
     """A kernel call that is being interpreted."""
 
@@ -133,7 +160,14 @@ class _Call:
         return ir.trace_to_jaxpr(self.run, avals, self.debug_info)
 
     def run(self, *args: ir.Array) -> list[Any]:
-        """Run all steps."""
+        """Run all steps, and return the outputs."""
+        buffers = self.final_buffers(*args)
+        start = self.scalar_count + self.mapping.num_inputs
+        outputs = range(self.mapping.num_outputs)
+        return [self.result(i, buffers[self.owner(start + i)]) for i in outputs]
+
+    def final_buffers(self, *args: ir.Array) -> list[Any]:
+        """Run all steps, and return the buffers of all references."""
         mapping, scalars = self.mapping, self.scalar_count
         count = mapping.num_dynamic_grid_bounds
         sizes = iter(args[:count])
@@ -162,8 +196,7 @@ class _Call:
         )
         for i, value in zip(carried, final, strict=True):
             buffers[i] = value
-        start = scalars + mapping.num_inputs
-        return [self.result(i, buffers[self.owner(start + i)]) for i in range(mapping.num_outputs)]
+        return buffers
 
     def owner(self, operand: int) -> int:
         """The operand whose buffer one has: an aliased output is in the buffer of its input."""

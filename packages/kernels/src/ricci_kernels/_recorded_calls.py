@@ -24,11 +24,13 @@ class RecordedCall(ir.TupleRecord):
       params: its parameters.
       scalars: the operands that index maps read; ``None`` for one whose value is unknown.
       sizes: the sizes of the grid's dynamic axes; likewise.
+      operands: all operands, or ``None`` if the value of one is unknown.
     """
 
     params: dict[str, Any]
     scalars: list[Any]
     sizes: list[Any]
+    operands: list[Any] | None
 
     @property
     def mapping(self) -> GridMapping:
@@ -65,7 +67,8 @@ def _calls(jaxpr: ir.Jaxpr, known: dict[Any, Any]) -> Iterator[RecordedCall]:
             mapping: GridMapping = eqn.params["grid_mapping"]
             sizes = mapping.num_dynamic_grid_bounds
             scalars = values[sizes : sizes + mapping.num_index_operands]
-            yield RecordedCall(eqn.params, scalars, values[:sizes])
+            operands = None if any(x is None for x in values) else values
+            yield RecordedCall(eqn.params, scalars, values[:sizes], operands)
             continue
         for inner in ir.jaxprs_in_params(eqn.params):
             # The operands of a call are the arguments of its jaxpr. Those of a loop's body change

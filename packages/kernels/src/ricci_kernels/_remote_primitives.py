@@ -6,6 +6,7 @@ wait for ever, so branches with copies must not depend on data or on the device.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -68,16 +69,20 @@ def _start_discharge(*operands: ir.Ref | ir.Array, forms: Forms, axes: MeshAxes)
     for sender, (target, semaphore) in enumerate(zip(targets, semaphores, strict=True)):
         is_arriving = arrivals.is_arriving(sender)
         target[...] = jnp.where(is_arriving, values[sender], target[...])
-        count_now(semaphore, lax.convert_element_type(is_arriving, np.int32))
-    count_now(sent, 1)
+        count = np.int32(prod(source.shape))
+        count_now(semaphore, lax.convert_element_type(is_arriving, np.int32) * count)
+    count_now(sent, prod(source.shape))
     return []
 
 
 def _wait_discharge(
     *operands: ir.Ref | ir.Array, forms: Forms, axes: MeshAxes, is_sending: bool
 ) -> list[Any]:
-    *_, sent, arrived = references_of(operands, forms)
-    count_now(sent if is_sending else arrived, -1)
+    source, target, sent, arrived = references_of(operands, forms)
+    if is_sending:
+        count_now(sent, -prod(source.shape))
+    else:
+        count_now(arrived, -prod(target.shape))
     return []
 
 

@@ -1,6 +1,8 @@
-"""Tools for kernels over blocks of arrays (``ricci.experimental.pallas``): pictures, tuning."""
+"""Tools for kernels over blocks of arrays (``experimental.pallas``): checks, pictures, tuning."""
 
 from ricci_ir import guard_public as _guard_public
+from ricci_kernels.tools import KernelFinding as KernelFinding
+from ricci_kernels.tools import check as check
 from ricci_kernels.tools import draw as draw
 from ricci_xla.tuning import Autotuned as Autotuned
 from ricci_xla.tuning import Choice as Choice
