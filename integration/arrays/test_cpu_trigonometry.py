@@ -41,6 +41,14 @@ def all_floats() -> np.ndarray:
     return filled(normal, near, ordinary, CORNERS)
 
 
+def moderate_floats() -> np.ndarray:
+    """Angles of all sizes below 2²², few of them large, and next to multiples of a quarter turn."""
+    small = RANDOM.choice([-1, 1], SIZE) * 2.0 ** RANDOM.uniform(-120, 6, SIZE)
+    near = RANDOM.integers(-2000, 2000, SIZE // 2) * (np.pi / 2)
+    large = RANDOM.integers(1, 2**16, 999) * (np.pi / 2)
+    return filled(small, near, large, [2.0**21, 0.0, -0.0])
+
+
 def compiled(name: str) -> Any:
     return ricci.jit(getattr(lax, name))
 
@@ -71,6 +79,28 @@ def test_result_is_the_exact_one_rounded(name):
     assert last_places(result, exact) < 0.51
     if name != "acos":
         np.testing.assert_array_equal(np.signbit(result[x == 0]), np.signbit(exact[x == 0]))
+
+
+@pytest.mark.parametrize("name", CIRCULAR)
+def test_moderate_angles_have_the_exact_result_rounded(name):
+    x = moderate_floats()
+    assert np.sum(np.square(x.astype(np.float64))) < 2.0**44  # else that of large ones is taken
+    exact = CIRCULAR[name](x.astype(np.float64))
+    result = np.asarray(compiled(name)(x))
+    assert last_places(result, exact) < 0.51
+    zeros = x == 0
+    np.testing.assert_array_equal(np.signbit(result[zeros]), np.signbit(exact[zeros]))
+
+
+@pytest.mark.parametrize("name", CIRCULAR)
+def test_one_large_angle_does_not_change_the_others(name):
+    x = moderate_floats()
+    alone = np.asarray(compiled(name)(x))
+    for large in (3e38, np.inf, np.nan):
+        x[0] = large
+        beside = np.asarray(compiled(name)(x))
+        np.testing.assert_array_max_ulp(beside[1:], alone[1:], 1)
+        assert np.isnan(beside[0]) == (not np.isfinite(large))
 
 
 def test_atan2_knows_zeros_and_infinities():
@@ -151,12 +181,13 @@ def test_large_and_subnormal_float64(name):
     np.testing.assert_array_equal(of_wide_floats(name, x), CIRCULAR[name](x))
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [("float32", 1e-6), ("float64", 1e-13)])
 @pytest.mark.parametrize("name", CIRCULAR)
-def test_derivatives_of_float64_are_those_of_small_arrays(name):
-    x = RANDOM.uniform(-30, 30, SIZE)
+def test_derivatives_are_those_of_small_arrays(name, dtype, rtol):
+    x = RANDOM.uniform(-30, 30, SIZE).astype(dtype)
     with ricci.enable_x64(True):
         slope = ricci.grad(lambda x: getattr(lax, name)(x).sum())
-        np.testing.assert_allclose(slope(x)[:999], slope(x[:999]), rtol=1e-13)
+        np.testing.assert_allclose(slope(x)[:999], slope(x[:999]), rtol=rtol)
 
 
 def lowered(name: str, size: int, dtype: str, **params: object) -> str:

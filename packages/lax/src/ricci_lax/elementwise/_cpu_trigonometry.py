@@ -12,7 +12,7 @@ import ricci_ir as ir
 from ricci_ir import Array
 
 from ._arithmetic import abs, div, mul
-from ._comparison import bitwise_and, bitwise_or, bitwise_xor, eq, ge, lt, select, shift_left
+from ._comparison import bitwise_and, bitwise_or, bitwise_xor, eq, lt, select, shift_left
 from ._conversion import bitcast_convert_type, converted
 from ._factories import filled_like, scalar_like
 from ._float_bits import with_sign_bit
@@ -20,98 +20,71 @@ from ._linear import add, neg, sub
 from ._piecewise_linear import RoundingMethod, round
 from ._series import polynomial_of
 
-__all__ = ["acos", "asin", "atan2", "cos", "sin", "tan"]
+__all__ = ["BOUND", "acos", "asin", "atan2", "cos", "sin", "tan"]
 
 _F32, _F64, _I32, _I64 = map(np.dtype, ("float32", "float64", "int32", "int64"))
 
-# For numbers from the key on, 2⁻ˢ and 2ˢ · 2/π, which is taken modulo 4 if s > 0: quarter turns in
-# three parts, of which the first two have 29 bits.
-_QUARTER_TURNS = {
-    least: (2.0**-exponent, *map(float.fromhex, parts))
-    for least, exponent, *parts in (
-        (0.0, 0, "0x1.45f306e000000p-1", "-0x1.b1bbead000000p-32", "-0x1.80f62a0b82b2dp-62"),
-        (2.0**47, 24, "-0x1.236377d000000p-1", "-0x1.6b01ec5000000p-31", "-0x1.05c1596447e49p-61"),
-        (2.0**71, 48, "0x1.529fc27000000p-4", "0x1.5f47d4d000000p-34", "0x1.bb81b6c52b328p-65"),
-        (2.0**95, 72, "0x1.3abe8fb000000p-3", "-0x1.96447e5000000p-33", "0x1.b14acc9e21c82p-63"),
-        (2.0**119, 96, "0x1.f534ddc000000p+0", "0x1.b6c52b3000000p-33", "0x1.3c439041fe516p-64"),
-    )
-}
+BOUND = 2.0**22  # of the sizes of angles
 
-# sin(r) = r + r³ S(r²) and cos(r) = 1 + r² C(r²) for |r| ≤ π/4: the interpolation of S and C at
-# Chebyshev's points, whose errors are below 2⁻³⁵ and 2⁻³² of the results.
-_SINE = (-0.1666666666385417, 0.008333331874273714, -0.000198400864995936, 2.724989523061168e-06)
-_COSINE = (-0.4999999996910698, 0.041666650639724655, -0.0013887588896733915, 2.446375473009544e-05)
+# The inverses of π and π/2 in two parts, of which the first has 29 bits: its product by a float32
+# is exact, and so is the difference of that to the nearest integer.
+_PER_HALF_TURN = tuple(map(float.fromhex, ("0x1.45f306e000000p-2", "-0x1.b1bbead603d8bp-33")))
+_PER_QUARTER_TURN = tuple(2 * part for part in _PER_HALF_TURN)
+
+# sin(π f) = f S(f²) and tan(π f / 2) = f T(f²) / C(f²) for |f| ≤ ½: interpolations at Chebyshev's
+# points, whose relative errors are below 2⁻³⁵.
+_SINE = (
+    *(3.141592653536132, -5.167712764593, 2.550163317938427, -0.599252186531583),
+    *(0.08205035020147247, -0.007028303855203096),
+)
+_TANGENT = (1.5707963268235352, -0.43159454554743376, 0.010278691657198408)
+_COTANGENT = (1.0, -1.0972286511399914, 0.09723547419839032)
 
 
 def _times(x: Array, factor: float) -> Array:
     return mul(x, scalar_like(x, factor))
 
 
-def _quadrant(x: Array) -> tuple[Array, Array]:
-    """For |x| of float64: r in [-π/4, π/4], and k modulo 4 with |x| - k π/2 - r in 2πℤ.
+def _nearest_turn(x: Array, parts: tuple[float, ...], shift: float = 0) -> tuple[Array, Array]:
+    """The integer k nearest to |x| p - shift, and the difference, where p is the sum of the parts.
 
-    x = h 2^s, where h has the 24 bits of a float32 and is an integer if s > 0, so that the turns
-    of 2^s count modulo 4 (Payne and Hanek's reduction). The products by the first two parts are
-    exact, and so are the differences to the nearest integers, also where nearly all cancels.
+    For |x| < 2²²; k + 2 shift is in the last bits of an int64. The difference of |x| p and ½ is
+    rounded only where that is not nearly an integer.
     """
-    x = abs(x)
-    parts = [filled_like(x, number) for number in _QUARTER_TURNS[0.0]]
-    for least, numbers in list(_QUARTER_TURNS.items())[1:]:
-        large = ge(x, scalar_like(x, least))
-        parts = [
-            select(large, filled_like(x, n), part) for n, part in zip(numbers, parts, strict=True)
-        ]
-    scale, first, second, third = parts
-    h = mul(x, scale)
-    whole, fraction = _split(mul(h, first))
-    correction, remainder = _split(mul(h, second))
-    last, turns = _split(add(add(fraction, remainder), mul(h, third)))
-    return _times(turns, pi / 2), converted(add(add(whole, correction), last), _I32)
+    size = abs(converted(x, _F64))
+    turns = _times(size, parts[0])
+    turns = sub(turns, scalar_like(turns, shift)) if shift else turns
+    whole = round(turns, RoundingMethod.TO_NEAREST_EVEN)
+    # The sum keeps the last bits of the integer. It does not round: XLA of jaxlib 0.11 takes
+    # (x + c) - c for x.
+    bits = add(whole, scalar_like(whole, 1.5 * 2**52 + 2 * shift))
+    return bitcast_convert_type(bits, _I64), add(sub(turns, whole), _times(size, parts[1]))
 
 
-def _split(x: Array) -> tuple[Array, Array]:
-    """The integer nearest to |x| < 2⁵¹, right in its lowest 32 bits, and the difference.
-
-    The sum with 1.5 · 2⁵² keeps the last bits of the integer. It does not round: XLA of jaxlib 0.11
-    takes (x + c) - c for x.
-    """
-    whole = round(x, RoundingMethod.TO_NEAREST_EVEN)
-    return bitcast_convert_type(add(whole, scalar_like(x, 1.5 * 2**52)), _I64), sub(x, whole)
-
-
-def _sine_and_cosine(r: Array) -> tuple[Array, Array]:
-    square = mul(r, r)
-    sine = add(r, mul(mul(r, square), polynomial_of(_SINE, square)))
-    cosine = add(mul(square, polynomial_of(_COSINE, square)), scalar_like(r, 1))
-    return sine, cosine
-
-
-def _is_odd(k: Array) -> Array:
-    return eq(bitwise_and(k, scalar_like(k, 1)), scalar_like(k, 1))
+def _by_half_turns(x: Array, shift: float = 0) -> tuple[Array, Array]:
+    """The size of sin(|x| - shift π), and an int32 with the sign of sin(|x| + shift π)."""
+    k, fraction = _nearest_turn(x, _PER_HALF_TURN, shift)
+    sine = mul(fraction, polynomial_of(_SINE, mul(fraction, fraction)))
+    k = converted(k, _I32)
+    return converted(sine, _F32), shift_left(k, scalar_like(k, 31))
 
 
 def sin(x: Array) -> Array:
-    r, k = _quadrant(converted(x, _F64))
-    sine, cosine = _sine_and_cosine(r)
-    size = converted(select(_is_odd(k), cosine, sine), _F32)
-    # The second bit of k says whether the angle is past half a turn.
-    turned = shift_left(k, scalar_like(k, 30))
-    return with_sign_bit(size, bitwise_xor(turned, bitcast_convert_type(x, _I32)))
+    sine, turned = _by_half_turns(x)
+    return with_sign_bit(sine, bitwise_xor(turned, bitcast_convert_type(x, _I32)))
 
 
 def cos(x: Array) -> Array:
-    r, k = _quadrant(converted(x, _F64))
-    sine, cosine = _sine_and_cosine(r)
-    size = converted(select(_is_odd(k), sine, cosine), _F32)
-    return with_sign_bit(size, shift_left(add(k, scalar_like(k, 1)), scalar_like(k, 30)))
+    return with_sign_bit(*_by_half_turns(x, 0.5))
 
 
 def tan(x: Array) -> Array:
-    r, k = _quadrant(converted(x, _F64))
-    sine, cosine = _sine_and_cosine(r)
-    odd = _is_odd(k)
-    size = converted(div(select(odd, neg(cosine), sine), select(odd, sine, cosine)), _F32)
-    return with_sign_bit(size, bitcast_convert_type(x, _I32))
+    k, fraction = _nearest_turn(x, _PER_QUARTER_TURN)
+    square = mul(fraction, fraction)
+    upper, lower = mul(fraction, polynomial_of(_TANGENT, square)), polynomial_of(_COTANGENT, square)
+    odd = eq(bitwise_and(k, scalar_like(k, 1)), scalar_like(k, 1))
+    quotient = div(select(odd, neg(lower), upper), select(odd, upper, lower))
+    return with_sign_bit(converted(quotient, _F32), bitcast_convert_type(x, _I32))
 
 
 # asin(s) = s + s³ R(s²) for 0 ≤ s ≤ ½ and atan(q) = q A(q²) for |q| ≤ √2 - 1, interpolated at
