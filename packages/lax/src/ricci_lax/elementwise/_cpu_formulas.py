@@ -22,6 +22,7 @@ from . import (
     _cpu_large_angles,
     _cpu_powers,
     _cpu_trigonometry,
+    _cpu_wide_logarithms,
     _cpu_wide_trigonometry,
 )
 from ._accuracy import AccuracyMode
@@ -88,6 +89,8 @@ _FORMULAS = {
     ("cbrt", "float32"): _Formula(_cpu_arithmetic.cbrt),
     ("cos", "float32"): _Formula(_cpu_trigonometry.cos, _is_moderate, _cpu_large_angles.cos),
     ("cos", "float64"): _Formula(_cpu_wide_trigonometry.cos, _is_near_zero),
+    ("log", "float64"): _Formula(_cpu_wide_logarithms.log),
+    ("log1p", "float64"): _Formula(_cpu_wide_logarithms.log1p),
     ("pow", "float32"): _Formula(_cpu_powers.pow),
     ("rem", "float32"): _Formula(_cpu_arithmetic.rem, _has_short_quotient),
     ("sin", "float32"): _Formula(_cpu_trigonometry.sin, _is_moderate, _cpu_large_angles.sin),

@@ -69,9 +69,16 @@ def _exp2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
     return power if wide is out else ctx.emit("stablehlo.convert", [power], out)
 
 
+def _vectorised(name: str, op: str) -> Callable[..., Value]:
+    """The lowering to an operation, or on CPUs to a formula."""
+    return vectorised_on_cpus(name, with_corners(name, accurately(op)))
+
+
+_log_lower = _vectorised("log", "stablehlo.log")
+
+
 def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
-    logarithm = with_corners("log", accurately("stablehlo.log"))(ctx, x, accuracy=accuracy)
-    return traced(_divided_by_ln2)(ctx, logarithm)
+    return traced(_divided_by_ln2)(ctx, _log_lower(ctx, x, accuracy=accuracy))
 
 
 def _divided_by_ln2(x: ir.Array) -> ir.Array:
@@ -126,9 +133,12 @@ expm1_p: ir.Primitive = accurate(
     inexact,
     jvp=per_operand(lambda t, x, **params: mul(t, in_wide_floats(exp)(x, **params))),
 )
-log_p: ir.Primitive = accurate("log", "stablehlo.log", inexact, lambda t, y, x: div(t, x))
+log_p: ir.Primitive = accurate("log", _log_lower, inexact, lambda t, y, x: div(t, x))
 log1p_p: ir.Primitive = accurate(
-    "log1p", "stablehlo.log_plus_one", inexact, lambda t, y, x: div(t, add(x, scalar_like(x, 1)))
+    "log1p",
+    _vectorised("log1p", "stablehlo.log_plus_one"),
+    inexact,
+    lambda t, y, x: div(t, add(x, scalar_like(x, 1))),
 )
 log2_p: ir.Primitive = accurate(
     "log2", _log2_lower, inexact, lambda t, y, x: mul(t, div(strong_like(x, 1 / np.log(2.0)), x))
@@ -198,7 +208,7 @@ rsqrt_p: ir.Primitive = accurate(
 )
 cbrt_p: ir.Primitive = accurate(
     "cbrt",
-    vectorised_on_cpus("cbrt", accurately("stablehlo.cbrt")),
+    _vectorised("cbrt", "stablehlo.cbrt"),
     floating,
     lambda t, y, x: mul(t, mul(strong_like(x, 1 / 3), integer_pow(y, -2))),
 )
@@ -272,7 +282,7 @@ cos_p: ir.Primitive = _circular(
 )
 tan_p: ir.Primitive = accurate(
     "tan",
-    vectorised_on_cpus("tan", with_corners("tan", accurately("stablehlo.tan"))),
+    _vectorised("tan", "stablehlo.tan"),
     inexact,
     lambda t, y, x: mul(t, add(strong_like(y, 1), square(y))),
 )
