@@ -64,9 +64,12 @@ def test_batched_results_have_the_batch_in_front(in_axes):
 
 def test_the_text_is_unrolled_and_free_of_large_constants():
     text = lower_jaxpr(program(*words((), (), (1000, 1000), (1000, 1000))), "f")
-    assert text.count("stablehlo.shift_left") == 20
+    # The rotations, and on CPUs the one that makes the words' pairs, which are a single result.
+    assert text.count("stablehlo.shift_left") == 21
+    assert text.count("stablehlo.optimization_barrier") == 1
     assert "stablehlo.while" not in text
-    assert all("tensor<ui32>" in line for line in text.splitlines() if "constant" in line)
+    constants = [line for line in text.splitlines() if "constant" in line]
+    assert all("tensor<ui32>" in line or "tensor<ui64>" in line for line in constants)
 
 
 def test_combined_words_are_the_words_combined():

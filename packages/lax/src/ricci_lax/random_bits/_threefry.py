@@ -128,7 +128,23 @@ def _separate(ctx: Lowering, *words: Value) -> Sequence[Value]:
 
 
 def _threefry2x32_lower(ctx: Lowering, *operands: Value) -> Sequence[Value]:
-    return _separate(ctx, *_write_words(ctx, operands))
+    words = _write_words(ctx, operands)
+    return _by_pairs(ctx, *words) if ctx.platform == "cpu" else words
+
+
+def _by_pairs(ctx: Lowering, x0: Value, x1: Value) -> Sequence[Value]:
+    """Both words by way of integers of 64 bits, which are a single result of the cipher.
+
+    XLA's CPUs compute all of an operation's operands for each result that is not one of a fusion.
+    """
+    narrow = ctx.outs[0]
+    wide = narrow.update(dtype=np.dtype("uint64"))
+    bits = ctx.broadcast_to(ctx.constant(np.uint64(32)), narrow.shape)
+    low, high = (ctx.emit("stablehlo.convert", [x], wide) for x in (x0, x1))
+    high = ctx.emit("stablehlo.shift_left", [high, bits], wide)
+    (pair,) = _separate(ctx, ctx.emit("stablehlo.or", [low, high], wide))
+    upper = ctx.emit("stablehlo.shift_right_logical", [pair, bits], wide)
+    return [ctx.emit("stablehlo.convert", [x], narrow) for x in (pair, upper)]
 
 
 def _threefry2x32_xor_lower(ctx: Lowering, *operands: Value) -> Value:
@@ -147,7 +163,7 @@ threefry2x32_p: ir.Primitive = ir.define(
     batch=lambda axis, args, dims: (threefry2x32_p.bind(*_aligned_for_batch(args, dims)), [0, 0]),
     lower=_threefry2x32_lower,
 )
-# The words' xor, in one operation: XLA's CPUs would compute the whole cipher for each of the words.
+# The words' xor, in one operation.
 threefry2x32_xor_p: ir.Primitive = ir.define(
     "threefry2x32_xor",
     sharding=ir.by_element,
