@@ -57,6 +57,15 @@ def subkeys(key: ir.Array, num: int = 2) -> tuple[ir.Array, ...]:
     return lax.unstack(random_split_p.bind(key, shape=(num,)))
 
 
+def subkey(key: ir.Array, num: int, i: int) -> ir.Array:
+    """One of the keys that a key is split into, without the others where that is possible."""
+    impl: Generator = type_of(key).dtype._impl
+    if impl.name == "threefry2x32" and impl.is_positional:
+        # A new key is the encrypted position, and ``fold_in`` encrypts any integer.
+        return random_fold_in_p.bind(key, np.uint32(i))
+    return subkeys(key, num)[i]
+
+
 def _generator(name: str, keys: ir.ShapedArray) -> Generator:
     if not ir.issubdtype(keys.dtype, ir.prng_key):
         raise TypeError(f"{name} takes keys, got {keys.str_short()}. Make keys with random.key.")

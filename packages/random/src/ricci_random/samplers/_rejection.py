@@ -16,10 +16,13 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, TupleRecord, issubdtype
+from ricci_pytree import tree_map
 from ricci_random.keys._primitives import subkeys
 
 from ._parameters import float_info
 from ._uniform import _uniform
+
+_BATCHES = 64  # of pending samples, if all of them are
 
 
 class Draws[V](TupleRecord):
@@ -106,6 +109,38 @@ def accept_reject(
         return key, value, lax.bitwise_and(is_pending, is_rejected)
 
     return draw_until_done(step, (key, start, lax.full_like(start, True, np.bool_)), limit)
+
+
+def draw_pending(
+    draw: Callable[..., Array], operands: tuple[object, ...], values: Array, is_pending: Array
+) -> Array:
+    """Draw the few samples of a large array that are pending, in batches of a smaller size.
+
+    A loop over the whole array would compute as much for each of them as for all.
+
+    Args:
+      draw: ``draw(*operands)``, the samples of a batch.
+      operands: pytrees of arrays with a row for each sample.
+      values: the samples, a vector.
+      is_pending: whether they are to be replaced.
+    """
+    size = values.shape[0]
+    batch = size // _BATCHES
+    number = lax.cumsum(lax.convert_element_type(is_pending, np.int32))
+    # The positions of pending samples in turn. The last batch is filled up by one past the end,
+    # which is not written; and so are the others' ranks.
+    order = jnp.full(size + batch, size, np.int32)
+    rank = jnp.where(is_pending, number - 1, order.size)
+    order = order.at[rank].set(lax.iota(np.int32, size), mode="drop")
+
+    def next_batch(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        start, values = state
+        at = lax.dynamic_slice(order, (start,), (batch,))
+        rows = tree_map(lambda x: jnp.take(x, at, axis=0, mode="clip"), operands)
+        return start + batch, values.at[at].set(draw(*rows), mode="drop")
+
+    start = (lax.full((), 0, np.int32), values)
+    return lax.while_loop(lambda state: state[0] < number[-1], next_batch, start)[1]
 
 
 class TableMountain(TupleRecord):
