@@ -1,8 +1,9 @@
-"""Roots, powers and remainders of large arrays on CPUs, beside NumPy's in wider floats.
+"""Roots, powers, remainders and erfc of large arrays on CPUs, beside NumPy's in wider floats.
 
 The arrays are large enough for the formulas of `ricci_lax.elementwise._cpu_formulas`.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -179,10 +180,34 @@ def test_powers_with_exponents_of_integers():
     assert last_places(np.asarray(lax.pow(x, y.astype(np.int32))), exact_powers(x, y)) < 0.51
 
 
+# The complementary error function
+
+exact_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bound"), [(-9, 0, 1.3), (-0.01, 0.01, 1), (0, 3, 5), (3, 9.19, 8)]
+)
+def test_erfc_is_nearly_the_rounded_one(low, high, bound):
+    x = uniform(low, high)
+    assert last_places(np.asarray(ricci.jit(lax.erfc)(x)), exact_erfc(x)) < bound
+
+
+def test_erfc_of_corners_is_c_s_or_0_where_that_is_subnormal():
+    x = filled(np.concatenate([CORNERS, SUBNORMAL, np.array([9.19, 9.2, 9.3, -9.3], np.float32)]))
+    expected = exact_erfc(x)
+    expected[expected < TINY] = 0
+    result = np.asarray(lax.erfc(x))
+    np.testing.assert_array_equal(result == 0, expected == 0)
+    np.testing.assert_allclose(result, expected, 1e-6)
+    np.testing.assert_array_equal(result[np.abs(x) < 1e-9], np.float32(1))
+
+
 # All of them
 
 FUNCTIONS = {
     "cbrt": (lax.cbrt, [any_floats()]),
+    "erfc": (lax.erfc, [uniform(-9, 9)]),
     "pow": (lax.pow, list(POWERS["all powers"])),
     "rem": (lax.rem, list(with_short_quotients())),
 }
@@ -221,7 +246,12 @@ def test_derivatives_are_those_of_small_arrays(name):
         np.testing.assert_allclose(large[: SIZE // 2], expected, rtol=1e-6)
 
 
-OPERATIONS = {"cbrt": "stablehlo.cbrt", "pow": "stablehlo.power", "rem": "stablehlo.remainder"}
+OPERATIONS = {
+    "cbrt": "stablehlo.cbrt",
+    "erfc": "chlo.erfc",
+    "pow": "stablehlo.power",
+    "rem": "stablehlo.remainder",
+}
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

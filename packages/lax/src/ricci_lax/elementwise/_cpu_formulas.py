@@ -19,6 +19,7 @@ from ricci_stablehlo import Lowering, LoweringRule, Value, of_function, traced
 
 from . import (
     _cpu_arithmetic,
+    _cpu_error_function,
     _cpu_large_angles,
     _cpu_powers,
     _cpu_trigonometry,
@@ -89,6 +90,7 @@ _FORMULAS = {
     ("cbrt", "float32"): _Formula(_cpu_arithmetic.cbrt),
     ("cos", "float32"): _Formula(_cpu_trigonometry.cos, _is_moderate, _cpu_large_angles.cos),
     ("cos", "float64"): _Formula(_cpu_wide_trigonometry.cos, _is_near_zero),
+    ("erfc", "float32"): _Formula(_cpu_error_function.erfc),
     ("log", "float64"): _Formula(_cpu_wide_logarithms.log),
     ("log1p", "float64"): _Formula(_cpu_wide_logarithms.log1p),
     ("pow", "float32"): _Formula(_cpu_powers.pow),

@@ -10,9 +10,11 @@ from ricci_lax.elementwise._accuracy import AccurateFunction, accurate_function
 from ricci_lax.elementwise._arithmetic import abs, div, mul, reciprocal, sign, square
 from ricci_lax.elementwise._comparison import gt, le, select
 from ricci_lax.elementwise._conversion import converted
+from ricci_lax.elementwise._cpu_formulas import vectorised_on_cpus
 from ricci_lax.elementwise._factories import (
     UnaryFunction,
     filled_like,
+    lower_to,
     nary,
     scalar_like,
     strong_like,
@@ -46,7 +48,7 @@ sqrt_pi = pi**0.5
 erf_p: Primitive = nary("erf", "chlo.erf", floating, lambda t, x: _gaussian(t, x, 2 / sqrt_pi))
 erfc_p: Primitive = nary(
     "erfc",
-    "chlo.erfc",
+    vectorised_on_cpus("erfc", lower_to("chlo.erfc")),
     floating,
     lambda t, x: _gaussian(t, x, -2 / sqrt_pi),
     shown=hides(accuracy=None),
