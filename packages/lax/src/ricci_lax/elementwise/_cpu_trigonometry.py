@@ -117,9 +117,10 @@ def atan2(y: Array, x: Array) -> Array:
     is_wide = lt(_times(larger, sqrt(2) - 1), smaller)
     upper = select(is_wide, sub(smaller, larger), smaller)
     lower = select(is_wide, add(smaller, larger), larger)
-    ratio = div(
-        select(is_diagonal, zeros, upper), select(is_diagonal, filled_like(lower, 1), lower)
-    )
+    ones = filled_like(lower, 1)
+    # XLA does not fuse a quotient with several operations that use it, but one that a product uses.
+    inverse = div(ones, select(is_diagonal, ones, lower))
+    ratio = mul(select(is_diagonal, zeros, upper), inverse)
     is_origin = eq(larger, zeros)
     start = select(bitwise_or(is_wide, is_diagonal), filled_like(ratio, pi / 4), zeros)
     start = select(is_origin, zeros, start)
