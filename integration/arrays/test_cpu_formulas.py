@@ -1,4 +1,4 @@
-"""Roots, powers, remainders and erfc of large arrays on CPUs, beside NumPy's in wider floats.
+"""Roots, powers, logarithms and others of large arrays on CPUs, beside NumPy's in wider floats.
 
 The arrays are large enough for the formulas of `ricci_lax.elementwise._cpu_formulas`.
 """
@@ -203,11 +203,46 @@ def test_erfc_of_corners_is_c_s_or_0_where_that_is_subnormal():
     np.testing.assert_array_equal(result[np.abs(x) < 1e-9], np.float32(1))
 
 
+# exp(x) - 1 and log(1 + x)
+
+NEAR_ZERO = (RANDOM.choice([-1, 1], SIZE) * 2.0 ** RANDOM.uniform(-60, 0, SIZE)).astype(np.float32)
+INTERVALS = [uniform(-0.99, 0.45), uniform(0.3, 9), NEAR_ZERO]
+SHIFTED = {
+    "expm1": (np.expm1, 0.72, [*INTERVALS, uniform(-20, 88.7)]),
+    "log1p": (np.log1p, 1.4, [*INTERVALS, np.abs(any_floats()), np.abs(NEAR_ZERO) - 1]),
+}
+
+
+@pytest.mark.parametrize("name", SHIFTED)
+def test_shifted_functions_are_nearly_the_rounded_ones(name):
+    function, bound, intervals = SHIFTED[name]
+    x = np.concatenate(intervals)
+    with np.errstate(all="ignore"):
+        exact = function(x.astype(np.float64))
+    compiled: Any = ricci.jit(getattr(lax, name))
+    assert last_places(np.asarray(compiled(x)), exact) < bound
+
+
+@pytest.mark.parametrize("name", SHIFTED)
+def test_shifted_functions_of_corners_are_numpy_s(name):
+    function, _, _ = SHIFTED[name]
+    x = filled(
+        np.concatenate([CORNERS, SUBNORMAL, np.array([88.72, 88.73, -17.4, -1 + 2**-24], "f")])
+    )
+    with np.errstate(all="ignore"):
+        expected = function(x.astype(np.float64)).astype(np.float32)
+    result = np.asarray(getattr(lax, name)(x))
+    np.testing.assert_array_equal(np.signbit(result[x == 0]), np.signbit(x[x == 0]))
+    np.testing.assert_allclose(result, expected, 2e-7)
+
+
 # All of them
 
 FUNCTIONS = {
     "cbrt": (lax.cbrt, [any_floats()]),
     "erfc": (lax.erfc, [uniform(-9, 9)]),
+    "expm1": (lax.expm1, [uniform(-9, 9)]),
+    "log1p": (lax.log1p, [uniform(0, 9)]),
     "pow": (lax.pow, list(POWERS["all powers"])),
     "rem": (lax.rem, list(with_short_quotients())),
 }
@@ -249,6 +284,8 @@ def test_derivatives_are_those_of_small_arrays(name):
 OPERATIONS = {
     "cbrt": "stablehlo.cbrt",
     "erfc": "chlo.erfc",
+    "expm1": "stablehlo.exponential_minus_one",
+    "log1p": "stablehlo.log_plus_one",
     "pow": "stablehlo.power",
     "rem": "stablehlo.remainder",
 }

@@ -129,7 +129,7 @@ exp2_p: ir.Primitive = accurate(
 # The derivative y + 1 would cancel where y is near -1.
 expm1_p: ir.Primitive = accurate(
     "expm1",
-    "stablehlo.exponential_minus_one",
+    _vectorised("expm1", "stablehlo.exponential_minus_one"),
     inexact,
     jvp=per_operand(lambda t, x, **params: mul(t, in_wide_floats(exp)(x, **params))),
 )
