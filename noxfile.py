@@ -362,7 +362,8 @@ def numpy_full(session: nox.Session) -> None:
 @nox.session(name="orders-full")
 def orders_full(session: nox.Session) -> None:
     """Call every function in all ways, in both orders, at both widths; arguments go to pytest."""
-    options = ["integration/oracle/test_orders.py", "-n", "auto", "--dist", "worksteal"]
+    files = ["integration/oracle/test_orders.py", "integration/oracle/test_equal_numbers.py"]
+    options = [*files, "-n", "auto", "--dist", "worksteal"]
     run_pytest(session, workspace(), *options, RICCI_ORDER_CASES="all")
 
 

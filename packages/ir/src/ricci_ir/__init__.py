@@ -21,6 +21,7 @@ from ._preserved import *
 from ._records import *
 from ._settings import *
 from ._source import *
+from ._static_values import *
 from ._tools import *
 from ._traceback_filtering import *
 from ._tracebacks import *

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ricci_ir._records import Record
+from ricci_ir._static_values import exact_key
 from ricci_ir._traceback_filtering import looks_like
 from ricci_ir.types import argument_aval
 from ricci_pytree import (
@@ -46,9 +47,7 @@ class ArrayCall(Record):
     @property
     def key(self) -> object:
         """An object that is equal for equal calls; it can be hashed if the fixed leaves can."""
-        # Numbers of different types are equal, and so are 0.0 and -0.0.
-        number = lambda x: repr(x) if isinstance(x, float | complex) else None
-        return self.tree, tuple((i, type(x), x, number(x)) for i, x in self.fixed)
+        return self.tree, tuple((i, exact_key(x)) for i, x in self.fixed)
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments and keyword arguments with these arrays."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from ricci_ir._cache import Cache
 from ricci_ir._records import TupleRecord
+from ricci_ir._static_values import exact_key
 from ricci_ir.traces import TraceContext, Tracer, active_cache, trace_context
 
 __all__ = ["ByFunction", "TracedFunctions"]
@@ -35,9 +36,8 @@ def owner_and_key(fun: object) -> tuple[Any, Hashable]:
         bound = (*fun.args, *fun.keywords.values())
         if all(map(_is_value, bound)):
             owner, key = owner_and_key(fun.func)
-            # Equal values of different types, such as 1, 1.0 and True, trace to different jaxprs.
-            types = tuple(map(_types, bound))
-            return owner, ("partial", key, fun.args, tuple(fun.keywords.items()), types)
+            keywords = tuple((name, exact_key(x)) for name, x in fun.keywords.items())
+            return owner, ("partial", key, exact_key(fun.args), keywords)
     return fun, ()
 
 
@@ -49,10 +49,6 @@ def _is_value(x: object) -> bool:
     if kind.__hash__ is None:
         return False
     return kind.__hash__ is not object.__hash__ or isinstance(x, _constant_by_identity)
-
-
-def _types(x: object) -> Hashable:
-    return (type(x), *map(_types, x)) if isinstance(x, tuple) else type(x)
 
 
 class ByFunction[T]:

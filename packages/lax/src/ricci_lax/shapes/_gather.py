@@ -303,7 +303,7 @@ def _checked_fill(value: ir.ArrayLike, dtype: ir.DTypeLike | ir.ExtendedDType) -
             f"gather: fill_value={number} is complex and the array is of dtype {dtype}. Pass its "
             "real part."
         )
-    return number
+    return ir.static_number(number)
 
 
 def gather(

@@ -242,7 +242,7 @@ def _static_fill(value: ir.ArrayLike, mode: ModeLike) -> ir.ArrayLike | None:
         raise ValueError(
             f"x.at[...].get: fill_value must be a scalar, got shape {np.shape(value)}."
         )
-    return value.item() if isinstance(value, np.ndarray | np.generic) else value
+    return ir.static_number(value.item() if isinstance(value, np.ndarray | np.generic) else value)
 
 
 def _no_indices() -> np.ndarray:

@@ -104,7 +104,7 @@ def take(
         mode=mode if mode == "wrap" else as_mode(mode) or _MODES.FILL_OR_DROP,
         unique_indices=unique_indices,
         indices_are_sorted=indices_are_sorted,
-        fill_value=fill_value,
+        fill_value=ir.static_number(fill_value),
     )
 
 
@@ -210,7 +210,12 @@ def take_along_axis(
         axis = promotion.canonical_axis(axis, rank)
     mode = _MODES.ONE_HOT if mode == "one_hot" else as_mode(mode) or _MODES.FILL_OR_DROP
     return _take_along_axis(
-        arr, indices, axis=axis, mode=mode, fill_value=fill_value, wrap=wrap_negative_indices
+        arr,
+        indices,
+        axis=axis,
+        mode=mode,
+        fill_value=ir.static_number(fill_value),
+        wrap=wrap_negative_indices,
     )
 
 
