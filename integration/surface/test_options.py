@@ -131,6 +131,54 @@ def test_unsupported_dump_modes_warn(tmp_path):
         config.update("jax_dump_ir_to", "")
 
 
+# Sets each option that is not honoured to another value twice, in a process of its own.
+_SETTING = """
+import json, warnings
+from ricci import config
+from ricci_ir import OPTIONS, Status, trace_key
+
+def another(option):
+    kind, default = option.kind, option.default
+    # The text of a choice, or a number or a text of the option's type.
+    for value in (*kind.described().split(", "), not default, 7, "7", 0.5):
+        try:
+            parsed = kind.parse("an option", value)
+        except (TypeError, ValueError):
+            continue
+        if parsed != default and parsed is not None:
+            return value
+
+def messages(name, value):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        config.update(name, value)
+    return [str(warning.message) for warning in caught]
+
+told = {}
+for name, option in OPTIONS.items():
+    if option.status is not Status.HONOURED:
+        key, value = trace_key(), another(option)
+        assert value is not None, name
+        told[name] = [messages(name, value), messages(name, value), trace_key() is key]
+        config.update(name, option.default)
+print(json.dumps(told))
+"""
+
+
+def test_options_that_are_not_honoured_change_nothing_and_say_so_once():
+    done = run_python(_SETTING)
+    assert not done.returncode, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert len(told) > 60
+    for name, (first, second, keeps_traces) in told.items():
+        option = OPTIONS[name]
+        assert keeps_traces and not second, name
+        if option.status is Status.MEANINGLESS:
+            assert not first, name
+        else:
+            assert len(first) == 1 and name in first[0] and option.note in first[0], (name, first)
+
+
 def test_the_document_is_the_table():
     assert (ROOT / "docs" / "guides" / "options.md").read_text() == options_table.text()
 
