@@ -44,14 +44,14 @@ VECTORS = [
 ]
 
 
-def test_setxor1d_keeps_the_nans_of_each_vector():
+def test_setxor1d_keeps_the_nans_of_each_vector(backend):
     for x, y in itertools.product(VECTORS, VECTORS):
         values = jnp.setxor1d(np.array(x, np.float32), np.array(y, np.float32))
         np.testing.assert_array_equal(np.asarray(values), _in_one_alone(x, y), str((x, y)))
 
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint32, np.complex64, jnp.bfloat16])
-def test_isin_and_setxor1d_of_dtype(dtype):
+def test_isin_and_setxor1d_of_dtype(dtype, backend):
     x, y = np.arange(3).astype(dtype), np.arange(1, 100).astype(dtype)
     expected = np.isin(x.astype(np.complex64), y.astype(np.complex64))
     np.testing.assert_array_equal(np.asarray(jnp.isin(x, y)), expected)
