@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, Tracer, inlined
+from ricci_ir import Array, ArrayLike, Tracer, inlined, static_number
 from ricci_numpy.authoring import check_arraylike, check_choice, operands
 
 
@@ -80,12 +80,23 @@ def map_coordinates(
         raise NotImplementedError(
             f"map_coordinates: order={order!r} is not available; it must be 0 or 1."
         )
-    return _mapped(x, cval, *places, order=int(order), mode=mode)
+    is_constant = isinstance(cval, int | float | complex)  # the step holds it
+    constant = static_number(cval) if is_constant else None
+    outside = None if is_constant else cval
+    return _mapped(x, outside, *places, order=int(order), mode=mode, constant=constant)
 
 
 @inlined("map_coordinates")
-def _mapped(x: Array, cval: ArrayLike, *places: Array, order: int, mode: str) -> Array:
-    cval = jnp.asarray(cval, x.dtype)
+def _mapped(
+    x: Array,
+    cval: ArrayLike | None,
+    *places: Array,
+    order: int,
+    mode: str,
+    constant: complex | None,
+) -> Array:
+    """Interpolate; the value outside is an array or a constant."""
+    cval = jnp.asarray(cast(ArrayLike, constant if cval is None else cval), x.dtype)
     # For each dimension, the neighbours of the coordinates: index, whether it is inside, weight.
     neighbours = []
     for place, size in zip(places, x.shape, strict=True):

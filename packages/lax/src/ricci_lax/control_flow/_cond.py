@@ -330,11 +330,7 @@ def cond[R](
         raise TypeError(f"cond: the predicate must be a number or bool, got {aval.str_short()}.")
     if ir.disable_jit_state.value and not isinstance(pred, ir.Tracer):
         return true_fun(*operands) if pred else false_fun(*operands)
-    if isinstance(pred, ir.Tracer):
-        truth = pred if aval.dtype == np.bool_ else ne(pred, ir.exact_scalar(0, aval.dtype))
-        index = convert_element_type(truth, _int32)
-    else:
-        index = _int32.type(bool(pred))
+    index = _index_of_truth(pred) if _stays_on_device(pred) else _int32.type(bool(pred))
     return _bind("cond", index, [true_fun, false_fun], ["true_fun", "false_fun"], operands)
 
 
@@ -412,19 +408,38 @@ def switch[R](
     if not branches:
         raise ValueError("switch: branches is empty; give at least one function.")
     last = len(branches) - 1
-    concrete = None if isinstance(index, ir.Tracer) else min(max(int(index), 0), last)
-    if ir.disable_jit_state.value and concrete is not None:
-        return branches[concrete](*operands)
+    concrete = None if _stays_on_device(index) else min(max(int(index), 0), last)
+    if ir.disable_jit_state.value and not isinstance(index, ir.Tracer):
+        return branches[min(max(int(index), 0), last)](*operands)
     if not last:
         return branches[0](*operands)
-    if concrete is None:
-        converted = convert_element_type(index, _int32)
-        # For an index out of bounds, also a negative one, ``stablehlo.case`` runs the last branch.
-        chosen = clamp(_int32.type(0), converted, _int32.type(last))
-    else:
-        chosen = _int32.type(concrete)
+    chosen = _clamped_index(index, last=last) if concrete is None else _int32.type(concrete)
     names = [f"branches[{i}]" for i in range(len(branches))]
     return _bind("switch", chosen, branches, names, operands)
+
+
+def _stays_on_device(choice: ir.ArrayLike) -> bool:
+    """Whether a predicate or an index is not read: a tracer, or an array in an eager call.
+
+    While a jaxpr is recorded, a known choice is a literal of it.
+    """
+    return isinstance(choice, ir.Tracer) or (
+        hasattr(type(choice), "aval") and not ir.is_recording()
+    )
+
+
+@ir.inlined("index_of_truth")
+def _index_of_truth(pred: ir.Array) -> ir.Array:
+    dtype: Any = ir.get_aval(pred).dtype
+    truth = pred if dtype == np.bool_ else ne(pred, ir.exact_scalar(0, dtype))
+    return convert_element_type(truth, _int32)
+
+
+@ir.inlined("clamped_index")
+def _clamped_index(index: ir.Array, *, last: int) -> ir.Array:
+    converted = convert_element_type(index, _int32)
+    # For an index out of bounds, also a negative one, ``stablehlo.case`` runs the last branch.
+    return clamp(_int32.type(0), converted, _int32.type(last))
 
 
 def _operands(what: str, operands: tuple, operand: ir.PyTree) -> tuple:

@@ -317,8 +317,16 @@ def _row(rows: Array, i: ArrayLike) -> Array:
 
 
 def _reduce(
-    func: Combine, rows: Array, initial: Array | None = None, where: Array | None = None
+    func: Combine,
+    rows: Array,
+    initial: Array | None = None,
+    where: Array | None = None,
+    *,
+    identity: float | None = None,
 ) -> Array:
+    """The rows combined; ``identity`` is the initial value where that is a constant."""
+    if initial is None and identity is not None:
+        initial = asarray(identity)
     # Without an initial value the first row is the state, of whose dtype the result may differ.
     if initial is None:
         start, state = 1, lax.index_in_dim(rows, 0, 0, keepdims=False)
@@ -326,6 +334,8 @@ def _reduce(
         start, state = 0, broadcast_to(as_elements(initial, rows.dtype), rows.shape[1:])
     part = ShapedArray(rows.shape[1:], rows.dtype)
     dtype = _combined_type(func, state, part).dtype
+    if ir.surely_at_most(rows.shape[0], 0):
+        return convert(state, dtype)
 
     def body(i, state):
         combined = convert(_combined(func, state, _row(rows, i)), dtype)

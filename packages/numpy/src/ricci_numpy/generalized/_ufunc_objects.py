@@ -12,6 +12,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
 from ricci_numpy import _promotion as promotion
+from ricci_numpy._traced_calls import call_traced
 from ricci_numpy.arrays._broadcasting import broadcast, select_where
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.reductions import _axis_reductions as _reductions
@@ -90,6 +91,7 @@ class ufunc(ir.PickledByName):
         self._nargs: int = self._nin if nargs is None else operator.index(nargs)
         self._identity = identity
         self._is_exact = exact
+        self._is_known = call is not None
         self.func: Callable[..., Any] = vectorize(func) if call is None else call
         self._loops = loops(self.func)
         # Loops over the axis are the general case; known functions have reductions, scans or
@@ -134,7 +136,9 @@ class ufunc(ir.PickledByName):
                 f"{self.__name__}: out= and where= are not supported; use the result, and "
                 "numpy.where to choose elements."
             )
-        return self.func(*args)
+        if self._is_known or ir.is_recording() or any(x is None for x in args):
+            return self.func(*args)
+        return call_traced(self.__name__, self._wrapped, self.func, (), *map(asarray, args))
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"
@@ -179,20 +183,25 @@ class ufunc(ir.PickledByName):
         name = f"{self.__name__}.reduce"
         a = asarray(*promotion.operands(name, a), dtype=dtype)
         axes = reduced_axes(name, axis, a.ndim)
+        identity = None
         if initial is None and self.identity is not None:
-            initial = self.identity
+            if isinstance(self.identity, bool | int | float | complex):
+                identity = ir.static_number(self.identity)
+            else:
+                initial = self.identity
+        lacks_start = initial is None and identity is None
         if mask is not None:
-            if initial is None:
+            if lacks_start:
                 raise ValueError(f"{name}: with where=..., give initial=...")
             (mask,) = promotion.operands(name, mask)
         rows, other_shape = _rows_along(a, axes)
         if mask is not None:
             mask, _ = _rows_along(broadcast(asarray(mask), a.shape), axes)
-        if rows.shape[0] == 0 and initial is None:
+        if rows.shape[0] == 0 and lacks_start:
             raise ValueError(
                 f"{name}: an empty axis cannot be reduced, since the function has no identity."
             )
-        result = broadcast(self._loops.reduce(rows, initial, mask), other_shape)
+        result = broadcast(self._loops.reduce(rows, initial, mask, identity=identity), other_shape)
         return keep_axes(result, axes) if keepdims else result
 
     def accumulate(

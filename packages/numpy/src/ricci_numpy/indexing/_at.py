@@ -10,6 +10,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import as_operand, convert, is_arraylike, scalar_or_array
+from ricci_numpy._traced_calls import call_traced
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.ufuncs._arithmetic import power
@@ -209,24 +210,40 @@ class IndexUpdateRef:
         index = read_index(x.shape, self.index)
         check_single_positions(index)
         form, operands = gather_form(index, wrap_negative_indices, positions_as_operands=False)
-        plan = form.plan(operands)
-        if 0 in plan.shape:
-            return x
-        shape = plan.final_shape()
-        # As JAX's jaxpr has them; no operation uses them.
-        if ir.is_recording():  # the zeros, in place of updates, appear in jaxprs only
-            broadcast(scalar_or_array(0, x.dtype, False), shape)
-        updated = lax.scatter_apply(
-            indexed_operand(x, form.added),
-            _no_indices() if plan.indices is None else plan.indices,
-            func,
-            plan.scatter_dimensions(),
-            update_shape=plan.shape if plan.new else shape,
-            indices_are_sorted=indices_are_sorted or plan.is_regular,
-            unique_indices=unique_indices or plan.is_regular,
-            mode=as_mode(mode),
-        )
-        return lax.squeeze(updated, form.added) if form.added else updated
+        flags = bool(indices_are_sorted), bool(unique_indices)
+        settings = form, flags, as_mode(mode)
+        if ir.is_recording():
+            return _applied(func, *settings, x, *operands)
+        body = lambda x, *operands: _applied(func, *settings, x, *operands)
+        return call_traced("apply", func, body, settings, x, *operands)
+
+
+def _applied(
+    func: Callable[[ir.Array], ir.ArrayLike],
+    form: GatherForm,
+    flags: tuple[bool, bool],
+    mode: lax.GatherScatterMode | None,
+    x: ir.Array,
+    *operands: ir.ArrayLike,
+) -> ir.Array:
+    """``x.at[index].apply(func)``; the flags are whether indices are sorted and unique."""
+    plan = form.plan(list(operands))
+    if 0 in plan.shape:
+        return x
+    shape = plan.final_shape()
+    # As JAX's jaxpr has them: zeros in place of updates, which no operation uses.
+    broadcast(scalar_or_array(0, x.dtype, False), shape)
+    updated = lax.scatter_apply(
+        indexed_operand(x, form.added),
+        asarray(_no_indices()) if plan.indices is None else plan.indices,
+        func,
+        plan.scatter_dimensions(),
+        update_shape=plan.shape if plan.new else shape,
+        indices_are_sorted=flags[0] or plan.is_regular,
+        unique_indices=flags[1] or plan.is_regular,
+        mode=mode,
+    )
+    return lax.squeeze(updated, form.added) if form.added else updated
 
 
 def _static_fill(value: ir.ArrayLike, mode: ModeLike) -> ir.ArrayLike | None:

@@ -12,6 +12,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, ShapedArray
+from ricci_numpy.arrays._creation import uploads_are_guarded
 
 from ._entries import INT, NEW, SLICE, WINDOW, check_not_empty, read_index
 from ._sharded import is_sharded, sharded_windows
@@ -83,11 +84,13 @@ def _row_forms(aval: ShapedArray) -> tuple:
     return (_INT_FORM, *((n, 1, False, False) for n in aval.shape[1:]))
 
 
-def _step(aval: ShapedArray, count: int, forms: tuple) -> dict[str, Any]:
-    """The staged call that cuts windows at ``count`` given positions."""
+def _step(
+    aval: ShapedArray, count: int, forms: tuple, constants: tuple[int, ...] = ()
+) -> dict[str, Any]:
+    """The staged call that cuts windows at ``count`` given positions, or at constant ones."""
 
-    def windows(x: Array, *starts: Array) -> list[Array]:
-        return [_cut(x, starts, forms)]
+    def windows(x: Array, *starts: ArrayLike) -> list[Array]:
+        return [_cut(x, starts or constants, forms)]
 
     jaxpr = ir.trace_to_jaxpr(windows, (aval, *(ir.get_aval(0),) * count))
     return {"jaxpr": jaxpr, "name": "getitem"}
@@ -134,11 +137,22 @@ def windows_now(x: Array, index: tuple) -> Array | None:
         return x
     if is_sharded(x):
         return sharded_windows(x, *starts, forms=tuple(forms))
-    key = (aval, *forms, ir.enable_x64.value)
+    constants: tuple[int, ...] = ()
+    if has_constant_positions(forms):
+        constants, starts = tuple(starts), []
+    key = (aval, *forms, ir.enable_x64.value, *constants)
     params = _steps.entries.get(key)
     if params is None:
-        params = _steps.make(key, _step, aval, len(starts), tuple(forms))
+        params = _steps.make(key, _step, aval, len(starts), tuple(forms), constants)
     return ir.eval_trace.process(ir.staged_call.call, (x, *starts), params)[0]
+
+
+def has_constant_positions(forms: Sequence[tuple | None]) -> bool:
+    """Whether an index's positions are constants of its executable, as those of strides are in JAX.
+
+    They are only where a guard would refuse to copy them: elsewhere slices share executables.
+    """
+    return any(form is not None and form[1] != 1 for form in forms) and uploads_are_guarded()
 
 
 # The stride of a window that spans its dimension, and whether it is reversed or squeezed.
@@ -213,9 +227,11 @@ def _cut(x: Array, starts: Sequence[ArrayLike], forms: tuple) -> Array:
 
 
 @ir.composite("getitem")
-def windows_step(x: Array, *starts: ArrayLike, forms: tuple) -> Array:
-    """Windows of an array as one step; see ``_cut``."""
-    return _cut(x, starts, forms)
+def windows_step(
+    x: Array, *starts: ArrayLike, forms: tuple, constants: tuple[int, ...] = ()
+) -> Array:
+    """Windows of an array as one step; see ``_cut``. Positions may be constants of it."""
+    return _cut(x, starts or constants, forms)
 
 
 def arranged(x: Array, reverse: list[int], squeeze: list[int], entries: list[tuple]) -> Array:

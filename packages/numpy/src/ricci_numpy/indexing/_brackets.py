@@ -20,6 +20,7 @@ from ._basic_indexing import (
     check_position,
     check_size,
     check_static,
+    has_constant_positions,
     row_now,
     window_at,
     windows_now,
@@ -218,6 +219,8 @@ def _static_step(x: Array, index: ParsedIndex) -> Array:
             starts.append(start if span else 0)
     if not starts and all(form is not None and form[1:] == (1, False, False) for form in forms):
         return x
+    if has_constant_positions(forms):
+        return windows_step(x, forms=tuple(forms), constants=tuple(starts))
     return windows_step(x, *starts, forms=tuple(forms))
 
 

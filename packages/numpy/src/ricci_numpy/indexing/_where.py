@@ -225,7 +225,10 @@ def nonzero(
             )
         if getattr(value, "is_fully_addressable", True):
             integer = ir.python_scalar_dtype(int)
-            arrays = (from_host(i.astype(integer)) for i in np.nonzero(np.asarray(value)))
+            positions = np.nonzero(np.asarray(value))
+            if not positions[0].size:  # made on the device
+                return tuple(_positions_step(a, size=0))
+            arrays = (from_host(i.astype(integer)) for i in positions)
             return tuple(placed(i, _own_device(value)) for i in arrays)
         # Shards are in other processes, so that the elements are counted on the devices.
         mask = lax.convert_element_type(_as_mask(a), np.dtype(np.int32))

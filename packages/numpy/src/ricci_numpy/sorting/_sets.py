@@ -147,6 +147,7 @@ def setdiff1d(
             x = unique(x)
         else:
             size = ir.as_size(size)
+            fill_value = ir.static_number(fill_value)
             step = _difference if _is_one_step(size, fill_value) else _difference.fun
             return step(x, y, size=size, fill_value=fill_value)
     outside = isin(x, y, invert=True)
@@ -213,13 +214,14 @@ def intersect1d(
     """
     x, y = _pair("intersect1d", ar1, ar2)
     size = None if size is None else ir.as_size(size)
+    fill_value = ir.static_number(fill_value)
     step = _intersection if _is_one_step(size, fill_value) else _intersection.fun
     return step(x, y, size=size, fill_value=fill_value, return_indices=bool(return_indices))
 
 
 def _is_one_step(size: int | None, fill_value: ArrayLike | None) -> bool:
-    """Whether a call is one dispatch: no size is counted, and no fill is converted."""
-    return size is not None and fill_value is None
+    """Whether a call is one dispatch: no size is counted, and the fill is a constant."""
+    return size is not None and isinstance(fill_value, int | float | complex | None)
 
 
 @ir.inlined("intersect1d")
@@ -292,6 +294,7 @@ def setxor1d(
     """
     x, y = _pair("setxor1d", ar1, ar2)
     size = None if size is None else ir.as_size(size)
+    fill_value = ir.static_number(fill_value)
     step = _symmetric_difference if _is_one_step(size, fill_value) else _symmetric_difference.fun
     return step(x, y, size=size, fill_value=fill_value)
 

@@ -36,11 +36,11 @@ def _by_kind(
 
     def general(x):
         (x,) = promotion.operands(name, x)
-        x = asarray(x)
-        if x.dtype in promotion.FLOAT_DTYPES:
-            return on_floats(x)
-        if x.dtype in promotion.COMPLEX_DTYPES:
-            return on_complex(x)
+        dtype = promotion.dtype_of(x)
+        if dtype in promotion.FLOAT_DTYPES:
+            return on_floats(asarray(x))
+        if dtype in promotion.COMPLEX_DTYPES:
+            return on_complex(asarray(x))
         return step(x)
 
     step = ir.inlined(name)(lambda x: filled(np.shape(x), otherwise, ir.BOOL, False, name))

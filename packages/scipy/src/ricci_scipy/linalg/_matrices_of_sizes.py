@@ -1,4 +1,8 @@
-"""Matrices that a size determines: Fourier, Hadamard, Helmert, Hilbert and Pascal matrices."""
+"""Matrices that a size determines: Fourier, Hadamard, Helmert, Hilbert and Pascal matrices.
+
+NumPy computes the elements. Each matrix is a constant of a step, so that an eager call copies
+nothing from the host, which a transfer guard would refuse.
+"""
 
 from math import comb
 from operator import index
@@ -38,11 +42,16 @@ def dft(n: int, scale: str | None = None, *, dtype: ir.DTypeLike | None = None) 
     result_dtype = jnp.result_type(complex) if dtype is None else ir.explicit_dtype(dtype, "dft")
     if not ir.issubdtype(result_dtype, np.complexfloating):
         raise ValueError(f"dft: dtype must be complex, got {result_dtype}.")
+    return _dft(n=n, scale=scale, dtype=result_dtype)
+
+
+@ir.inlined("dft")
+def _dft(*, n: int, scale: str | None, dtype: np.dtype) -> ir.Array:
     # The exponents are reduced modulo n as integers, which is exact.
     places = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
     powers = np.exp(-2j * np.pi * np.arange(n) / max(n, 1))[places] if n else np.zeros((0, 0))
     divisor = {None: 1.0, "sqrtn": np.sqrt(n), "n": float(n)}[scale]
-    return jnp.asarray(powers / (divisor or 1.0), result_dtype)
+    return jnp.asarray(powers / (divisor or 1.0), dtype)
 
 
 def hadamard(n: int, dtype: ir.DTypeLike = int) -> ir.Array:
@@ -68,10 +77,15 @@ def hadamard(n: int, dtype: ir.DTypeLike = int) -> ir.Array:
     n = index(n)
     if n < 1 or n & (n - 1):
         raise ValueError(f"hadamard: n must be a power of 2, got {n}.")
+    return _hadamard(n=n, dtype=ir.explicit_dtype(dtype, "hadamard"))
+
+
+@ir.inlined("hadamard")
+def _hadamard(*, n: int, dtype: np.dtype) -> ir.Array:
     signs = np.array([[1]], np.int8)
     while signs.shape[0] < n:
         signs = np.block([[signs, signs], [signs, -signs]])
-    return jnp.asarray(signs, ir.explicit_dtype(dtype, "hadamard"))
+    return jnp.asarray(signs, dtype)
 
 
 def helmert(n: int, full: bool = False) -> ir.Array:
@@ -97,6 +111,11 @@ def helmert(n: int, full: bool = False) -> ir.Array:
     n = index(n)
     if n <= 0:
         raise ValueError(f"helmert: n must be positive, got {n}.")
+    return _helmert(n=n, full=bool(full))
+
+
+@ir.inlined("helmert")
+def _helmert(*, n: int, full: bool) -> ir.Array:
     rows = np.tril(np.ones((n, n)), -1) - np.diag(np.arange(n))
     rows[0] = 1
     d = np.arange(n)
@@ -121,7 +140,12 @@ def hilbert(n: int) -> ir.Array:
 
     Source: scipy.linalg.hilbert.
     """
-    i = np.arange(index(n))
+    return _hilbert(n=index(n))
+
+
+@ir.inlined("hilbert")
+def _hilbert(*, n: int) -> ir.Array:
+    i = np.arange(n)
     return jnp.asarray(1 / (i[:, None] + i + 1), jnp.result_type(float))
 
 
@@ -141,7 +165,11 @@ def invhilbert(n: int) -> ir.Array:
 
     Source: scipy.linalg.invhilbert.
     """
-    n = index(n)
+    return _invhilbert(n=index(n))
+
+
+@ir.inlined("invhilbert")
+def _invhilbert(*, n: int) -> ir.Array:
     inverse = np.array(
         [
             [
@@ -162,7 +190,11 @@ def invhilbert(n: int) -> ir.Array:
 def _binomials(name: str, n: int, kind: str | None, sign: int) -> ir.Array:
     """Pascal's matrix for ``sign`` 1, and its inverse for -1."""
     check_choice(name, "kind", kind, (None, "symmetric", "lower", "upper"))
-    n = index(n)
+    return _binomial_step(n=index(n), kind=kind, sign=sign)
+
+
+@ir.inlined("pascal")
+def _binomial_step(*, n: int, kind: str | None, sign: int) -> ir.Array:
     # The inverse of the lower triangular matrix has the same elements with alternating signs.
     signs = [[sign ** ((i + j) % 2) if j <= i else 0 for j in range(n)] for i in range(n)]
     lower = [[comb(i, j) for j in range(n)] for i in range(n)]

@@ -295,6 +295,7 @@ def funm(
     return result, jnp.where(jnp.all(~jnp.isfinite(result)), np.inf, error)
 
 
+@inlined("parlett")
 def _parlett(t: Array, diagonal: ArrayLike) -> tuple[Array, Array]:
     """The function of a triangular matrix by Parlett's recurrence, and its smallest divisor.
 
@@ -464,5 +465,5 @@ def qr_multiply(
     left, right = (c, q) if mode == "right" else (q, c)
     product = precise_dot(left, right)
     if is_vector:
-        product = product[..., 0, :] if mode == "right" else product[..., 0]
+        product = lax.squeeze(product, (-2,) if mode == "right" else (-1,))
     return (product, *factors)

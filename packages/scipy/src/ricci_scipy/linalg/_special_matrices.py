@@ -298,7 +298,12 @@ def convolution_matrix(a: ir.ArrayLike, n: int, mode: str = "full") -> ir.Array:
         )
     check_choice("convolution_matrix", "mode", mode, ("full", "same", "valid"))
     left_out = {"full": 0, "same": min(n, m) - 1, "valid": 2 * (min(n, m) - 1)}[mode]
-    before = left_out // 2
+    return _convolution_matrix(a, n=n, left_out=left_out)
+
+
+@ir.inlined("convolution_matrix")
+def _convolution_matrix(a: ir.Array, *, n: int, left_out: int) -> ir.Array:
+    m, before = a.shape[-1], left_out // 2
     zero = jnp.zeros((*a.shape[:-1], n - 1), a.dtype)
     # Element (i, j) of the full matrix is a[i - j]. The other modes leave out rows at both ends, of
     # an odd number the additional one at the end.

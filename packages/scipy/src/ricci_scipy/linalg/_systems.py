@@ -102,7 +102,7 @@ def solve_triangular(
         )
     a, b, is_vector = _system("solve_triangular", *from_lists("solve_triangular", a, b))
     x = _solve_triangular(a, b, kind=kind, lower=bool(lower), unit_diagonal=bool(unit_diagonal))
-    return x[..., 0] if is_vector else x
+    return lax.squeeze(x, (-1,)) if is_vector else x
 
 
 @composite("solve_triangular")
@@ -179,7 +179,7 @@ def cho_solve(
     factor, lower = c_and_lower
     c, b, is_vector = _system("cho_solve", *from_lists("cho_solve", factor, b))
     x = _cho_solve(c, b, lower=bool(lower))
-    return x[..., 0] if is_vector else x
+    return lax.squeeze(x, (-1,)) if is_vector else x
 
 
 @composite("cho_solve")
@@ -237,7 +237,7 @@ def solve(
         return jnp.linalg.solve(a, b)
     a, b, is_vector = _system("solve", a, b)
     x = _solve_positive(a, b, lower=bool(lower))
-    return x[..., 0] if is_vector else x
+    return lax.squeeze(x, (-1,)) if is_vector else x
 
 
 @composite("solve")
@@ -319,7 +319,7 @@ def lu_solve(
     pivots = jnp.asarray(lu_and_piv[1])
     pivots = jnp.broadcast_to(pivots, (*factors.shape[:-2], pivots.shape[-1]))
     x = _lu_solve(factors, pivots, b, kind=int(trans))
-    return x[..., 0] if is_vector else x
+    return lax.squeeze(x, (-1,)) if is_vector else x
 
 
 @composite("lu_solve")

@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, canonicalize_dtype, warn_user
+from ricci_ir import Array, ArrayLike, canonicalize_dtype, inlined, warn_user
 
 from ._integrals import bernoulli_numbers
 
@@ -35,6 +35,11 @@ def bernoulli(n: int) -> Array:
     n = index(n)
     if n < 0:
         raise ValueError(f"bernoulli: n must not be negative, got {n}.")
+    return _bernoulli(n=n)
+
+
+@inlined("bernoulli")
+def _bernoulli(*, n: int) -> Array:
     return jnp.asarray(np.array([float(b) for b in bernoulli_numbers(n)]), dtype=float)
 
 
@@ -62,6 +67,11 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     z, v, n_iter = jnp.asarray(z), index(v), index(n_iter)
     if jnp.iscomplexobj(z):
         raise ValueError(f"bessel_jn is defined for real numbers, got dtype {z.dtype.name}.")
+    return _bessel_jn(z, v=v, n_iter=n_iter)
+
+
+@inlined("bessel_jn")
+def _bessel_jn(z: Array, *, v: int, n_iter: int) -> Array:
     z = z * 1.0
     orders = np.arange(max(n_iter, v + 1), 0, -1)
     weights = np.where(orders % 2 == 0, 2.0, 0.0)
@@ -82,7 +92,8 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     return jnp.cumprod(factors, axis=0)[: v + 1]
 
 
-def _legendre_table(n: int, z: Array, normalized: bool) -> Array:
+@inlined("legendre_table")
+def _legendre_table(z: Array, *, n: int, normalized: bool) -> Array:
     """Pₗᵐ(z) for orders m and degrees l up to n: an array of shape (n + 1, n + 1, *z.shape)."""
     sine = jnp.sqrt(1 - z * z)
     orders = np.arange(n + 1)
@@ -158,7 +169,12 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     """
     _warn_deprecated("lpmn")
     z = _check_legendre("lpmn", m, n, z)
-    values = _legendre_table(n, z, False)
+    return _legendre_and_derivatives(z, n=n)
+
+
+@inlined("lpmn")
+def _legendre_and_derivatives(z: Array, *, n: int) -> tuple[Array, Array]:
+    values = _legendre_table(z, n=n, normalized=False)
     orders = np.arange(n + 1).reshape(-1, 1, 1)
     degrees = np.arange(n + 1).reshape(1, -1, 1)
     lower = jnp.concatenate([jnp.zeros_like(values[:, :1]), values[:, :-1]], axis=1)
@@ -193,7 +209,8 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
     Source: DLMF 14.10.3; Holmes and Featherstone, J. Geodesy 76 (2002) 279.
     """
     _warn_deprecated("lpmn_values")
-    return _legendre_table(n, _check_legendre("lpmn_values", m, n, z), bool(is_normalized))
+    z = _check_legendre("lpmn_values", m, n, z)
+    return _legendre_table(z, n=n, normalized=bool(is_normalized))
 
 
 def sph_harm_y(
@@ -238,7 +255,7 @@ def sph_harm_y(
     if canonicalize_dtype(np.float64) == np.float64:
         polar, azimuth = polar.astype(np.float64), azimuth.astype(np.float64)
     order = jnp.abs(signed_order)
-    table = _legendre_table(index(n_max), jnp.cos(polar * 1.0).ravel(), True)
+    table = _legendre_table(jnp.cos(polar * 1.0).ravel(), n=index(n_max), normalized=True)
     places = jnp.arange(table.shape[-1])
     legendre = table[order.ravel(), degree.ravel(), places].reshape(polar.shape)
     # A negative order gives the conjugate, times (-1)ᵐ.

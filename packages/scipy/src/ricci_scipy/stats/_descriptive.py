@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, is_symbolic_dim
+from ricci_ir import Array, ArrayLike, inlined, is_symbolic_dim
 from ricci_numpy.authoring import check_arraylike
 
 __all__ = ["mode", "rankdata", "sem"]
@@ -75,7 +75,11 @@ def mode(
     """
     check_arraylike("mode", a)
     _check_policy("mode", nan_policy, ("propagate",))
-    a = jnp.asarray(a)
+    return ModeResult(*_mode(jnp.asarray(a), axis=axis, keepdims=bool(keepdims)))
+
+
+@inlined("mode")
+def _mode(a: Array, *, axis: int | None, keepdims: bool) -> tuple[Array, Array]:
     rank = a.ndim
     if axis is None:
         a, place = a.reshape(-1), 0
@@ -92,9 +96,9 @@ def mode(
     values, counts = values.reshape(shape), counts.reshape(shape)
     if keepdims:
         if axis is None:
-            return ModeResult(values.reshape((1,) * rank), counts.reshape((1,) * rank))
-        return ModeResult(jnp.expand_dims(values, axis), jnp.expand_dims(counts, axis))
-    return ModeResult(values, counts)
+            return values.reshape((1,) * rank), counts.reshape((1,) * rank)
+        return jnp.expand_dims(values, axis), jnp.expand_dims(counts, axis)
+    return values, counts
 
 
 def _ranks(a: Array, method: str) -> Array:
@@ -151,7 +155,11 @@ def rankdata(
     _check_policy("rankdata", nan_policy, ("propagate",))
     if method not in _METHODS:
         raise ValueError(f"rankdata: method must be one of {_METHODS}, got {method!r}.")
-    a = jnp.asarray(a)
+    return _rankdata(jnp.asarray(a), method=method, axis=axis)
+
+
+@inlined("rankdata")
+def _rankdata(a: Array, *, method: str, axis: int | None) -> Array:
     if axis is None:
         return _ranked(a.reshape(-1), method)
     moved = jnp.moveaxis(a, axis, -1)
@@ -206,7 +214,15 @@ def sem(
         axes = tuple(range(a.ndim))
     else:
         a, axes = jnp.atleast_1d(a), (axis,)
-    if nan_policy == "omit":
+    omits = nan_policy == "omit"
+    if not isinstance(ddof, int):  # an array, which is no setting of a step
+        return _sem.fun(a, axes=axes, ddof=ddof, omits=omits, keepdims=keepdims)
+    return _sem(a, axes=axes, ddof=ddof, omits=omits, keepdims=bool(keepdims))
+
+
+@inlined("sem")
+def _sem(a: Array, *, axes: tuple[int, ...], ddof: int, omits: bool, keepdims: bool) -> Array:
+    if omits:
         count = jnp.sum(~jnp.isnan(a), axis=axes, keepdims=keepdims)
         return jnp.nanstd(a, axes, ddof=ddof, keepdims=keepdims) / jnp.sqrt(count)
     size = prod(a.shape[i] for i in axes)

@@ -8,6 +8,7 @@ import numpy as np
 from ricci_ir import Array, ShapedArray
 from ricci_xla.devices import Device, JaxRuntimeError, get_backend
 from ricci_xla.devices._jaxlib import runtime
+from ricci_xla.devices._jaxlib_options import unguarded
 from ricci_xla.meshes import Sharding, single_device_sharding
 
 from ._array import check_not_deleted, with_types
@@ -65,7 +66,8 @@ def _dlpack(
         cpu = get_backend("cpu").local_devices()[0]
         source = move_array(self, single_device_sharding(cpu))
     elif copy:
-        source = move_array(self, self._sharding, copy=True)
+        with unguarded():  # a copy on one device
+            source = move_array(self, self._sharding, copy=True)
     # The capsule holds a second object on the same buffers. If it held the array itself, deleting
     # the array would destroy buffers that are in use, which ends the process.
     alias = source._rewrap_with_aval_and_sharding(source.aval, source._sharding)
@@ -128,7 +130,11 @@ def from_dlpack(
     if target == source and not copy:
         return array
     # The runtime shares aligned memory even if told to copy, so a copy is made here.
-    return move_array(array, single_device_sharding(target), copy=bool(copy))
+    sharding = single_device_sharding(target)
+    if target != source:
+        return move_array(array, sharding, copy=bool(copy))
+    with unguarded():  # a copy on one device
+        return move_array(array, sharding, copy=True)
 
 
 def _exported(export: Callable[..., object], stream: object, copy: bool | None) -> object:

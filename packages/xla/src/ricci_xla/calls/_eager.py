@@ -281,8 +281,9 @@ def _composite_callable(composite: ir.OneStep) -> Callable[..., Any]:
         step = composite.step(args, settings)
         operands = [x for x in args if x is not None]
         tree = _leaf if step.single else tree_structure((0,) * len(step.jaxpr.outvars))
-        # An operand that is used by its type alone still determines the result's device.
-        options = Options(keep_unused=True)
+        # An array that is used by its type alone still determines the result's device. Numbers of
+        # which the type alone is used are not copied to it.
+        options = Options(keep_unused=any(hasattr(type(x), "aval") for x in operands))
         if composite.donates and not checks_results():
             options = _donating(operands, len(step.jaxpr.outvars))
         outs, fast = _run(step.jaxpr, composite.name, tree, operands, options)
