@@ -1,9 +1,13 @@
-"""Public functions run where promotion is refused and where jaxprs are checked.
+"""Public functions run where promotion or a transfer is refused, and where jaxprs are checked.
 
 Under `jax_numpy_dtype_promotion=strict`, `jax_numpy_rank_promotion=raise`, `jax_enable_checks`, and
 all three, a call fails only if JAX's fails too. Each function of the NumPy API, of lax and of the
-other libraries is called eagerly, and traced with its derivative. A run takes a sample; with
-RICCI_ORACLE_CASES=all it takes every call, traced at both widths.
+other libraries is called eagerly, and traced with its derivative.
+
+Under transfer guards, a call on arrays that are on the device is refused only if JAX's is, too. A
+number that the call itself holds may be copied, or be a constant of what is compiled.
+
+A run takes a sample; with RICCI_ORACLE_CASES=all it takes every call, traced at both widths.
 """
 
 import importlib
@@ -42,6 +46,20 @@ def pullback(function, *operands):
     inexact = lambda x: jax.dtypes.issubdtype(x.dtype, np.inexact)
     return pull(jax.tree.map(lambda x: x if inexact(x) else zero(x), results))
 """
+# What becomes of a call's second run under each level of the guards.
+GUARDED = """
+def outcome(level, call):
+    try:
+        with jax.transfer_guard(level):
+            call()
+    except Exception as error:
+        assert "Disallowed" in str(error), error
+        return "refused"
+    return "allowed"
+def guarded(call):
+    call()
+    return [outcome(level, call) for level in ("disallow", "disallow_explicit")]
+"""
 IMPORTS = "import jax.scipy as jsp\n" + "".join(f"import jax.{name}\n" for name in MODULES)
 # Types, and functions that take no arrays.
 WITHOUT_CALL = {"random.Key", "random.key_dtype", "nn.get_scaled_dot_general_config"}
@@ -77,6 +95,12 @@ class Program:
             call = f"jax.eval_shape(lambda {names}: {value}, {names})"
         config = {**MODES[mode], "jax_enable_x64": self.x64}
         return Request(self.definitions + call, self.inputs, config)
+
+    def guarded_request(self) -> Request:
+        """Return the request for what transfer guards do to the call."""
+        call = f"guarded(lambda: {self.source})"
+        config = {"jax_enable_x64": self.x64}
+        return Request(self.definitions + GUARDED + call, self.inputs, config)
 
 
 @cache
@@ -128,6 +152,27 @@ def failing(programs: list[Program], form: str) -> list[str]:
     ]
 
 
+def refused(programs: list[Program]) -> list[str]:
+    """The calls that a transfer guard refuses with Ricci, and not with JAX."""
+    requests = [program.guarded_request() for program in programs]
+    ours = [_outcomes(evaluate_here(request)) for request in requests]
+    asked = [i for i, outcomes in enumerate(ours) if outcomes != ["allowed", "allowed"]]
+    theirs = shared_oracle().run_many(
+        [replace(requests[i], source=programs[i].imports + requests[i].source) for i in asked],
+        timeout=900.0,
+    )
+    return [
+        f"{programs[i].source} ({64 if programs[i].x64 else 32} bits): {ours[i]}, JAX {allowed}"
+        for i, allowed in zip(asked, map(_outcomes, theirs), strict=True)
+        if "allowed" in allowed and ours[i] != allowed
+    ]
+
+
+def _outcomes(result: Result) -> list[str]:
+    error = result.error
+    return [error.message] if error else [leaf.value for leaf in result.leaves]
+
+
 def public_functions() -> list[str]:
     """The functions of the other libraries, as ``library_calls.txt`` calls them."""
     modules = [*(f"scipy.{name}" for name in SUBMODULES.split()), "random", "nn", "image", "ops"]
@@ -162,4 +207,15 @@ def test_no_mode_refuses_a_call_that_jax_accepts(topic, form):
     elif not EVERYTHING:
         chosen = random.Random(f"{topic} {form}").sample(chosen, 3)
     wrong = failing(chosen, form)
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("topic", TOPICS)
+def test_no_guard_refuses_a_call_that_jax_accepts(topic):
+    chosen = programs(topic)
+    if not EVERYTHING:
+        chosen = random.Random(f"{topic} guarded").sample(chosen, 4)
+    wrong = refused(chosen)
     assert not wrong, "\n\n".join(wrong)
