@@ -109,10 +109,43 @@ jax.vmap(lambda x: x * jnp.fft.fftfreq(3))(f32[2,3])
 jax.ops.segment_sum(f32[5], jnp.array([0, 1, 1, 2, 0]), 3)
 """
 
+# Formulas, kernels and layouts that are chosen by size, references, and functions of functions.
+LARGE_WITHOUT_DERIVATIVES = """
+jax.random.bits(jax.random.wrap_key_data(u32[2]), (20000,))[::5000]
+jnp.argmax(jnp.tile(f32[4], (4, 4096)), 1)
+jnp.roll(jax.device_put(f32[8], LINE), 3)
+jax.new_ref(f32[4]).bitcast('int32')[...]
+f32[] * jax.precision(lambda x: lax.sub(lax.sqrt(lax.add(x, 1.)), 1.))(1e-4).error
+"""
+LARGE = """
+jnp.sin(jnp.tile(f32[4], 4096))[::4096]
+jnp.arctan2(jnp.tile(f32[4], 4096), 2.)[::4096]
+jnp.cbrt(jnp.tile(f32[4 in 1 2], 4096))[::4096]
+jnp.power(jnp.tile(f32[4 in 1 2], 4096), 1.5)[::4096]
+jnp.remainder(jnp.tile(f32[4], 4096), .7)[::4096]
+jnp.sort(jnp.tile(f32[4], 4096))[::4096]
+jnp.cumsum(jnp.tile(f32[4], (512, 8)), 0)[-1]
+lax.conv_general_dilated(f32[1,1,4,4,4], f32[1,1,2,2,2], (1, 1, 1), 'VALID')
+lax.reduce_window(f32[1,6,6,1], -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), 'VALID')
+rnn.lstm(f32[1,2,1], f32[1,1,1], f32[1,1,1], f32[16], i32[1 in 2 2], 1, 1, 1, 0., False)[0]
+jax.roll(lambda x: [x := jnp.sin(x) * jnp.cos(x) + jnp.tanh(x) for _ in range(6)][-1])(f32[3])
+jax.fit_memory(lambda x: jnp.sin(x) * x, 10**6)(f32[3])
+jax.freeze((lambda r: (r.reshape(2, -1).__setitem__(0, f32[3]), r)[1])(jax.new_ref(f32[6])))
+"""
+
 
 def further_calls() -> Iterator[Call]:
     """The calls of this table."""
-    for text, derive in ((WITHOUT_DERIVATIVES, False), (DIFFERENTIABLE, True)):
+    return _read((WITHOUT_DERIVATIVES, False), (DIFFERENTIABLE, True))
+
+
+def large_calls() -> Iterator[Call]:
+    """The calls whose operations are chosen by size, and those that transform whole functions."""
+    return _read((LARGE_WITHOUT_DERIVATIVES, False), (LARGE, True))
+
+
+def _read(*tables: tuple[str, bool]) -> Iterator[Call]:
+    for text, derive in tables:
         for line in text.strip().splitlines():
             source, inputs = parse(line, "f32")
             smooth = tuple(name for name, value in inputs.items() if is_inexact(value))

@@ -4,7 +4,7 @@ Programs are kept between calls, and a program that was kept for one use must no
 another one. Each function is called in several ways: eagerly, compiled, inside of other
 transformations with arguments that these do not trace, and transformed itself; with 64-bit types
 off and on. Each way is tried with empty caches, then after the others, in one order and in the
-reverse one.
+reverse one; and in two threads at once, each with another width of types.
 
 A run takes two ways of some functions; with RICCI_ORDER_CASES=all, as `nox -s orders-full` sets it,
 all ways of every function at both widths.
@@ -13,6 +13,7 @@ all ways of every function at both widths.
 import os
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
@@ -23,16 +24,18 @@ ROOT = Path(__file__).parents[2]
 
 pytest.importorskip("ricci_xla", reason="values need the compiler")
 from numpy_cases.case import Call  # noqa: E402
-from order_cases import calls, further_calls  # noqa: E402
+from order_cases import calls, further_calls, large_calls  # noqa: E402
 
 import ricci  # noqa: E402
 import ricci.numpy as jnp  # noqa: E402
+from ricci.experimental import rnn  # noqa: E402
 from ricci_testing import ricci_namespace  # noqa: E402
 
+LINE = ricci.NamedSharding(ricci.sharding.Mesh(ricci.devices(), "i"), ricci.P("i"))
 EVERYTHING = os.environ.get("RICCI_ORDER_CASES") == "all"
 TOGETHER = 10  # functions in one test
 SAMPLE = 90
-CALLS = calls()
+CALLS = [*calls(), *large_calls()]
 # Functions whose programs were mixed up once are in every run.
 ALWAYS = {"fft.fftfreq", "fft.rfftfreq", "packbits", "unwrap"}
 
@@ -52,7 +55,7 @@ def chosen() -> list[Call]:
 def ways(call: Call) -> dict[str, Way]:
     """The ways to make a call, by name."""
     names = ", ".join(call.inputs)
-    fun = eval(f"lambda {names}: {call.source}", ricci_namespace())
+    fun = eval(f"lambda {names}: {call.source}", {**ricci_namespace(), "rnn": rnn, "LINE": LINE})
     flat = lambda *xs: [x for x in ricci.tree.leaves(fun(*xs)) if hasattr(x, "aval")]
     xs = list(map(jnp.asarray, call.inputs.values()))
     found: dict[str, Way] = {
@@ -138,6 +141,25 @@ def differences(call: Call) -> list[str]:
     return wrong
 
 
+def differences_in_threads(call: Call) -> list[str]:
+    """What a call gives otherwise while another thread makes it with types of another width."""
+    found = list(ways(call).items())
+    if not EVERYTHING:
+        found = random.Random(str(call)).sample(found, 2)
+    # The threads begin at different ends, and meet in the middle.
+    runs = [[(way, wide) for _, way in found[:: -1 if wide else 1]] for wide in (False, True)]
+    expected = [after_empty_caches(steps) for steps in runs]
+    ricci.clear_caches()
+    with ThreadPoolExecutor(2) as threads:
+        at_once = list(threads.map(lambda steps: [outcome(*step) for step in steps], runs))
+    return [
+        f"{call}\n{[name for name, _ in found]}, {width} bits:\n  {result}\nalone:\n  {alone}"
+        for width, results, others in zip((32, 64), at_once, expected, strict=True)
+        for result, alone in zip(results, others, strict=True)
+        if result != alone
+    ]
+
+
 CHOSEN = chosen()
 PARTS = [CHOSEN[i : i + TOGETHER] for i in range(0, len(CHOSEN), TOGETHER)]
 
@@ -147,6 +169,17 @@ PARTS = [CHOSEN[i : i + TOGETHER] for i in range(0, len(CHOSEN), TOGETHER)]
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part[0].function)
 def test_every_order_gives_the_same(part):
     wrong = [text for call in part for text in differences(call)]
+    assert not wrong, "\n\n".join(wrong)
+
+
+THREADED = CHOSEN if EVERYTHING else random.Random(1).sample(CHOSEN, 8)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", THREADED, ids=lambda call: call.function)
+def test_two_threads_at_two_widths_get_the_same(call):
+    wrong = differences_in_threads(call)
     assert not wrong, "\n\n".join(wrong)
 
 
