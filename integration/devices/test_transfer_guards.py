@@ -33,6 +33,8 @@ fs = jax.jit(lambda x: x * 2, in_shardings=S)
 xs = jax.device_put(n, S)
 fs(xs)
 key = jax.random.key(0)
+yes = jnp.asarray(True)
+summed = jnp.frompyfunc(lambda a, b: a + 2 * b, 2, 1, identity=0)
 """
 
 ACTIONS = """
@@ -120,6 +122,20 @@ jnp.logaddexp.reduce(x)
 jnp.average(x, returned=True)
 jnp.pad(x, 2, 'linear_ramp')
 jnp.pad(x, 2, 'linear_ramp', end_values=(1, 2.5))
+x[::2]
+x.reshape(2, 2)[1, ::2]
+x.at[1::2].get()
+jnp.negative.at(x, k, inplace=False)
+summed(x, x)
+summed.reduce(x)
+jnp.nonzero(x > 9)
+jnp.intersect1d(k, k, size=6, fill_value=3)
+jnp.isfinite(1)
+jnp.linspace(0, 1, 0)
+jnp.from_dlpack(k, copy=True)
+jax.lax.cond(yes, lambda a: a * 2, lambda a: a, x)
+jax.scipy.linalg.hilbert(3)
+jax.scipy.stats.rankdata(x)
 """.strip().splitlines()
 
 if os.environ.get("RICCI_SAMPLE"):
@@ -155,6 +171,7 @@ def outcomes(python: str, module: str, path: str) -> list[list[str]]:
     """For each action what comes of it under each guard and level, in a process of its own."""
     code = (
         f"import {module} as jax, {module}.numpy as jnp, numpy as np\n"
+        f"import {module}.scipy.linalg, {module}.scipy.stats\n"
         f"SETUP, ACTIONS = {SETUP!r}, {ACTIONS!r}\nGUARDS, LEVELS = {GUARDS!r}, {LEVELS!r}\n{_RUN}"
     )
     env = {
