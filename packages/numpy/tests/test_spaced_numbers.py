@@ -50,6 +50,22 @@ def test_numbers_between_floats_are_within_units_of_the_larger_end(width):
             assert np.mean(error) < 0.45
 
 
+@pytest.mark.parametrize("endpoint", [True, False])
+@pytest.mark.parametrize("width", ["float16", "bfloat16", "float32", "float64", "complex64"])
+def test_the_first_number_is_the_start(width, endpoint):
+    with enable_x64(width == "float64"):
+        starts = np.random.default_rng(0).uniform(-2, 2, 200)
+        for count in (1, 2, 11, 50):
+            ours = jnp.linspace(starts, 3.0, count, endpoint=endpoint, dtype=width)
+            np.testing.assert_array_equal(ours[0], starts.astype(ours.dtype))
+
+
+def test_every_point_is_counted_in_a_box():
+    points = np.random.default_rng(1).uniform(-2, 2, (300, 2)).astype(np.float32)
+    for size in (9, 20, 31, 100, 257, 300):
+        assert jnp.histogramdd(points[:size], 10)[0].sum() == size
+
+
 def test_numbers_between_large_ends_do_not_overflow():
     for start, stop in ((-3e38, 3e38), (3e38, 3.2e38), (-1e38, 3.3e38)):
         ours = np.asarray(jnp.linspace(start, stop, 9))

@@ -193,6 +193,10 @@ def _between(
     scale = strong_constant(real, 2.0 ** -count.bit_length()) if exact else lax.reciprocal(total)
     of_stop = lax.mul(lax.iota(real, count), scale)
     of_start = lax.sub(lax.mul(total, scale), of_stop)
+    # The weights of the first number are 1 and 0: a product that is divided by its own factor may
+    # be another number than it was.
+    is_first = lax.eq(of_stop, strong_constant(real, 0))
+    of_start = lax.select(is_first, lax.full_like(of_start, 1), of_start)
     # A sum of arrays, since XLA multiplies by the rounded reciprocal of a constant.
     divisor = lax.add(of_start, of_stop)
     thin = (*shape[:axis], 1, *shape[axis:])
