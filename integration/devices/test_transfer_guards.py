@@ -34,6 +34,8 @@ xs = jax.device_put(n, S)
 fs(xs)
 key = jax.random.key(0)
 yes = jnp.asarray(True)
+y = jax.device_put(x, d1)
+mask = y > 1
 summed = jnp.frompyfunc(lambda a, b: a + 2 * b, 2, 1, identity=0)
 """
 
@@ -136,6 +138,10 @@ jnp.from_dlpack(k, copy=True)
 jax.lax.cond(yes, lambda a: a * 2, lambda a: a, x)
 jax.scipy.linalg.hilbert(3)
 jax.scipy.stats.rankdata(x)
+jnp.nonzero(mask)
+jnp.extract(mask, y)
+jnp.intersect1d(y, y)
+jnp.sort(y)
 """.strip().splitlines()
 
 if os.environ.get("RICCI_SAMPLE"):

@@ -10,9 +10,10 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
 from ricci_ir import Array, ArrayLike, Tracer
+from ricci_lax.authoring import create_at_place
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, common_sharding
-from ricci_numpy.arrays._creation import asarray, astype, from_host, placed
+from ricci_numpy.arrays._creation import asarray, astype, from_host
 from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
@@ -228,8 +229,14 @@ def nonzero(
             positions = np.nonzero(np.asarray(value))
             if not positions[0].size:  # made on the device
                 return tuple(_positions_step(a, size=0))
-            arrays = (from_host(i.astype(integer)) for i in positions)
-            return tuple(placed(i, _own_device(value)) for i in arrays)
+            positions = [i.astype(integer) for i in positions]
+            place: Any = _own_device(value)
+            if place is None:
+                return tuple(map(from_host, positions))
+            (device,) = place.device_set
+            with ir.default_device(device):  # copied there at once, not by way of another device
+                arrays = list(map(from_host, positions))
+            return tuple(create_at_place.call(i, place) for i in arrays)
         # Shards are in other processes, so that the elements are counted on the devices.
         mask = lax.convert_element_type(_as_mask(a), np.dtype(np.int32))
         size = int(lax.reduce_sum(mask, tuple(range(np.ndim(a)))))

@@ -245,10 +245,10 @@ def _intersection(
     if size and fill_value is None:
         fill = lax.squeeze(lax.slice_in_dim(smallest, 0, 1), (0,))
         zero = ir.exact_scalar(0, smallest.dtype)
-        fill = lax.select(lax.gt(count, np.int32(0)), fill, lax.full_like(fill, zero))
+        fill = lax.select(lax.gt(count, np.int32(0)), fill, zero)
         fill = promotion.convert(fill, smallest.dtype, weak)
     else:
-        fill = promotion.convert(0, smallest.dtype, weak) if fill_value is None else fill_value
+        fill = promotion.constant_like(smallest, 0) if fill_value is None else fill_value
     inside = lax.lt(lax.iota(promotion.INT32, size), count)
     values = where_step(inside, smallest, fill)
     if not return_indices:
