@@ -200,6 +200,6 @@ def test_strategy_selects_the_operation(strategy, operation):
         (slice(None, None, 2), {"strategy": "dynamic_slice"}, TypeError),
     ],
 )
-def test_strategy_refuses_what_it_cannot_read(index, options, error):
+def test_strategy_refuses_what_it_cannot_read(index, options, error, backend):
     with pytest.raises(error):
         jnp.asarray(M).at[index].get(**options)

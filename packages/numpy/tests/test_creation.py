@@ -244,13 +244,13 @@ def test_unknown_kind_raises():
 
 
 @pytest.mark.parametrize("kind", [float, np.float32, np.float16, lambda x: jnp.asarray(float(x))])
-def test_arange_of_a_differentiated_bound_counts_its_value(kind):
+def test_arange_of_a_differentiated_bound_counts_its_value(kind, backend):
     f = lambda x: jnp.sum(jnp.arange(x) * x)
     for g in (grad(f), grad(lambda x: jvp(f, (x,), (x,))[0]), jacfwd(f)):
         assert float(g(kind(4))) == 6.0
 
 
-def test_arange_has_derivatives_with_respect_to_start_and_step():
+def test_arange_has_derivatives_with_respect_to_start_and_step(backend):
     start, step = jnp.asarray(1.0), jnp.asarray(0.5)
     out, change = jvp(lambda a, d: jnp.arange(a, 3.0, d), (start, step), (1.0, 10.0))
     assert out.tolist() == [1.0, 1.5, 2.0, 2.5]

@@ -196,11 +196,11 @@ def test_static_indices_out_of_bounds_raise_with_the_option(index, backend):
 
 
 @pytest.mark.parametrize("index", NOT_CHECKED, ids=repr)
-def test_in_bounds_and_array_indices_pass_the_static_check(index):
+def test_in_bounds_and_array_indices_pass_the_static_check(index, backend):
     with static_indices(True):
         assert jnp.asarray(M)[index].dtype == M.dtype
 
 
-def test_updates_out_of_bounds_are_dropped_with_static_checks():
+def test_updates_out_of_bounds_are_dropped_with_static_checks(backend):
     with static_indices(True):
         assert jnp.asarray(M).at[9].set(1.0).tolist() == M.tolist()

@@ -187,6 +187,6 @@ SHAPED = {
 
 
 @pytest.mark.parametrize("function", SHAPED.values(), ids=SHAPED)
-def test_shapes_are_taken_from_generators_and_maps(function):
+def test_shapes_are_taken_from_generators_and_maps(function, backend):
     for sizes in (map(int, (2, 3)), (n for n in (2, 3)), iter([2, 3])):
         np.testing.assert_array_equal(function(sizes), function((2, 3)))

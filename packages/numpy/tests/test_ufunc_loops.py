@@ -75,7 +75,7 @@ def test_at_of_a_vector_makes_no_array_of_positions():
 
 @pytest.mark.parametrize("name", ["add", "maximum", "logical_and", "python"])
 @pytest.mark.parametrize("shape, axis", [((3,), 0), ((3, 2), 1), ((0, 3), 1), ((3, 0), 0)])
-def test_reduceat_without_indices_is_empty(name, shape, axis):
+def test_reduceat_without_indices_is_empty(name, shape, axis, backend):
     ufunc = jnp.frompyfunc(lambda a, b: a + b, 2, 1) if name == "python" else getattr(jnp, name)
     result = ufunc.reduceat(np.ones(shape, np.float32), np.zeros(0, np.int32), axis=axis)
     assert result.shape == (*shape[:axis], 0, *shape[axis + 1 :])

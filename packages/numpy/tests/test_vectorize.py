@@ -114,7 +114,7 @@ register_pytree_node(_Pair, lambda pair: ((pair.a, pair.b), None), lambda _, ab:
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (1, 3)])
-def test_vectorized_functions_return_pytrees_with_a_shape(shape):
+def test_vectorized_functions_return_pytrees_with_a_shape(shape, backend):
     x = jnp.ones(shape)
     pairs = jnp.vectorize(lambda v: _Pair(v[:, None], 2 * v), signature="(n)->(n,m)")(x)
     assert isinstance(pairs, _Pair)
