@@ -11,8 +11,8 @@ from ricci_lax.structure._operand_types import array_aval, broadcast_result_shap
 from ricci_stablehlo import Lowering, Value, traced
 
 from . import _iterations as iterations
-from ._beta_factor import has_large_parameter, large_beta_factor
 from ._functions import lgamma
+from ._large_factors import has_large_parameter, large_beta_factor
 
 __all__ = ["betainc", "regularized_incomplete_beta_p"]
 

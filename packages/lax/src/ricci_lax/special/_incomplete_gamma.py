@@ -23,6 +23,7 @@ from ricci_stablehlo import Lowering, Value, traced
 
 from . import _iterations as iterations
 from ._functions import digamma, lgamma
+from ._large_factors import gamma_factor, is_large_order
 from ._small_orders import is_small_order, small_order_q
 from ._uniform_gamma import is_uniform, uniform_gamma, uniform_gamma_slope
 
@@ -83,11 +84,6 @@ def _for_fraction(a: Array, x: Array, others: Array) -> list[Array]:
     return [select(used, a, filled_like(x, 1)), select(used, x, filled_like(x, 2))]
 
 
-def _scale(a: Array, x: Array, gamma_of: Array) -> Array:
-    """The factor of the series and of the fraction: exp(a log x - x - lgamma(gamma_of))."""
-    return exp(sub(sub(mul(a, log(x)), x), lgamma(gamma_of)))
-
-
 def _next(a: Array) -> Array:
     return add(a, iterations.constant(a, 1))
 
@@ -105,20 +101,22 @@ def _edges(a: Array, x: Array, low: float, high: float) -> Array:
 
 
 def _gamma_p(a: Array, x: Array, series: Array, fraction: Array) -> Array:
+    factor = gamma_factor(a, x)
     value = select(
         _use_fraction(a, x),
-        sub(filled_like(x, 1), mul(_scale(a, x, a), fraction)),
-        mul(_scale(a, x, _next(a)), series),
+        sub(filled_like(x, 1), mul(mul(a, factor), fraction)),
+        mul(factor, series),
     )
     value = select(is_uniform(a, x), uniform_gamma(a, x, upper=False), value)
     return select(_inside(a, x), value, _edges(a, x, 0, 1))
 
 
 def _gamma_q(a: Array, x: Array, series: Array, fraction: Array) -> Array:
+    factor = gamma_factor(a, x)
     value = select(
         _use_fraction(a, x),
-        mul(_scale(a, x, a), fraction),
-        sub(filled_like(x, 1), mul(_scale(a, x, _next(a)), series)),
+        mul(mul(a, factor), fraction),
+        sub(filled_like(x, 1), mul(factor, series)),
     )
     value = select(is_uniform(a, x), uniform_gamma(a, x, upper=True), value)
     value = select(is_small_order(a, x), small_order_q(a, x), value)
@@ -126,7 +124,7 @@ def _gamma_q(a: Array, x: Array, series: Array, fraction: Array) -> Array:
 
 
 def _log_slope(x, gamma_of, value, slope):
-    """The derivative by ``a`` of ``_scale * value``, over ``_scale``."""
+    """The derivative by ``a`` of ``value`` times its factor, over its factor."""
     return add(slope, mul(value, sub(log(x), digamma(gamma_of))))
 
 
@@ -138,17 +136,18 @@ def _at_edge(a: Array, x: Array, value: Array) -> Array:
 
 
 def _gamma_grad_a(a, x, series_slope, series, fraction_slope, fraction):
+    factor = gamma_factor(a, x)
     slope = select(
         _use_fraction(a, x),
-        neg(mul(_scale(a, x, a), _log_slope(x, a, fraction, fraction_slope))),
-        mul(_scale(a, x, _next(a)), _log_slope(x, _next(a), series, series_slope)),
+        neg(mul(mul(a, factor), _log_slope(x, a, fraction, fraction_slope))),
+        mul(factor, _log_slope(x, _next(a), series, series_slope)),
     )
     slope = select(is_uniform(a, x), uniform_gamma_slope(a, x, sample=False), slope)
     return _at_edge(a, x, slope)
 
 
 def _sample_slope(a, x, series_slope, series, fraction_slope, fraction):
-    # By the implicit function theorem, with dP/dx = _scale(a, x, a) / x.
+    # By the implicit function theorem, with dP/dx = a gamma_factor(a, x) / x.
     slope = select(
         _use_fraction(a, x),
         mul(x, _log_slope(x, a, fraction, fraction_slope)),
@@ -180,12 +179,15 @@ def _gamma(finish: Callable[..., Array], derivative: bool = False) -> Callable[.
     return iterations.in_single(lower)
 
 
-# x^(a - 1) exp(-x) / gamma(a), by its logarithm, which does not overflow.
 def _density(a: Array, x: Array) -> Array:
-    """The derivative of P(a, x) by x."""
-    decay = neg(x)
+    """The derivative of P(a, x) by x: x^(a - 1) exp(-x) / Γ(a)."""
+    # By its logarithm, which does not overflow, or by the factor that does not cancel.
     growth = iterations.times_log(sub(a, filled_like(a, 1)), log(x))
-    return exp(sub(add(decay, growth), lgamma(a)))
+    plain = exp(sub(add(neg(x), growth), lgamma(a)))
+    inside = bitwise_and(gt(x, filled_like(x, 0)), is_finite(x))
+    large = iterations.all_of(is_large_order(a), is_finite(a), inside)
+    order, point = select(large, a, filled_like(a, 10)), select(large, x, filled_like(x, 10))
+    return select(large, mul(div(order, point), gamma_factor(order, point)), plain)
 
 
 _not_known = "no formula for this derivative is known here; stop the gradient"

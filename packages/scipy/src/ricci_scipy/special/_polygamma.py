@@ -42,19 +42,23 @@ def _polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
 
 def _underflows(n: ArrayLike, x: ArrayLike) -> Array:
-    """Whether x^-(n + 1) may underflow, though it is multiplied by n!."""
+    """Whether x^-(n + 1) may underflow, though it is multiplied by n! or by x / n."""
     n, x = cast(Array, n), cast(Array, x)
     log_tiny = float(np.log(jnp.finfo(x.dtype).tiny))
     return (n > 0) & ((n + 1) * jnp.log(jnp.abs(x)) > -0.8 * log_tiny) | (x == np.inf)
 
 
-def _polygamma_of_large(n: Array, x: Array) -> Array:
-    """The magnitude for ``x`` much larger than ``n``: DLMF 5.15.8."""
+def _correction_of_large(n: Array, x: Array) -> Array:
+    """n xⁿ ζ(n + 1, x) for ``x`` much larger than ``n``, by Euler and Maclaurin: DLMF 25.11.43."""
     square = x * x
     tail = 1 - (n + 4) * (n + 5) / (42 * square)
     tail = 1 - (n + 2) * (n + 3) / (60 * square) * tail
-    tail = 1 + n / (2 * x) * (1 + (n + 1) / (6 * x) * tail)
-    return jnp.exp(lax.lgamma(n) - n * jnp.log(x)) * tail
+    return 1 + n / (2 * x) * (1 + (n + 1) / (6 * x) * tail)
+
+
+def _polygamma_of_large(n: Array, x: Array) -> Array:
+    """The magnitude for ``x`` much larger than ``n``: DLMF 5.15.8."""
+    return jnp.exp(lax.lgamma(n) - n * jnp.log(x)) * _correction_of_large(n, x)
 
 
 def _reflected_polygamma(n: Array, x: Array) -> Array:
@@ -96,9 +100,14 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
 @elementwise(weak=True, widen=False)
 def _zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    usual = jnp.logical_and(jnp.greater(q, 0), jnp.less(q, 1e8))
-    edge = jnp.logical_not(jnp.logical_and(usual, jnp.less(x, 1000)))
+    usual = jnp.logical_and(jnp.greater(q, 0), jnp.less(x, 1000))
+    edge = jnp.logical_or(jnp.logical_not(usual), _is_far(cast(Array, x), cast(Array, q)))
     return _where_any(edge, _hurwitz, lax.zeta, x, q)
+
+
+def _is_far(x: Array, q: Array) -> Array:
+    """Whether ζ(x, q) is far larger than its first term, which is tiny or may underflow."""
+    return (q >= 1e8) | (q > 3 * x) & _underflows(x - 1, q)
 
 
 def _hurwitz(x: Array, q: Array) -> Array:
@@ -114,11 +123,10 @@ def _hurwitz(x: Array, q: Array) -> Array:
     reflected = jnp.where(_is_odd(order), (whole - mirror) + shifted, (whole + mirror) - shifted)
     # Only integer powers of negative numbers are real.
     reflected = jnp.where(_is_integer(x), jnp.where(steep, np.inf, reflected), np.nan)
-    far = q >= 1e8
+    far = _is_far(order, q)
     near = lax.zeta(order, jnp.where((q > 0) & ~far, q, 1.0))
-    # What Euler and Maclaurin's sum has beside terms that vanish for large offsets.
     base = jnp.where(far & (q < np.inf), q, 1e8)
-    large = (1 / (order - 1) + 0.5 / base) * jnp.exp((1 - order) * jnp.log(base))
+    large = jnp.power(base, 1 - order) / (order - 1) * _correction_of_large(order - 1, base)
     large = jnp.where(q == np.inf, 0.0, large)
     # Later terms are smaller than any rounding error, or all of them underflow.
     power = jnp.where(steep & (x < np.inf), x, 1e4)

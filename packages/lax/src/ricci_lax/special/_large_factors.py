@@ -1,8 +1,10 @@
-"""The factor x^a (1 - x)^b / B(a, b) of the incomplete beta function, of large parameters.
+"""The factors of the incomplete beta and gamma functions, of large parameters.
 
-Its logarithm is a small difference of large numbers. With e = b x - a (1 - x), u = e / a and
-v = -e / b it is -a (u - log(1 + u)) - b (v - log(1 + v)) + log(a b / (2π (a + b))) / 2, and the
-difference of the remainders of Stirling's series (Didonato and Morris, 1992).
+Their logarithms are small differences of large numbers. With e = b x - a (1 - x), u = e / a and
+v = -e / b that of x^a (1 - x)^b / B(a, b) is
+-a (u - log(1 + u)) - b (v - log(1 + v)) + log(a b / (2π (a + b))) / 2, and the difference of the
+remainders of Stirling's series (Didonato and Morris, 1992); with u = (x - a) / a that of
+x^a exp(-x) / Γ(a + 1) is -a (u - log(1 + u)) - log(2π a) / 2, and the remainder.
 """
 
 import numpy as np
@@ -29,10 +31,15 @@ def has_large_parameter(a: Array, b: Array) -> ArrayLike:
     return bitwise_or(ge(a, least), ge(b, least))
 
 
+def _stirling_series(z: Array) -> Array:
+    """The remainder of Stirling's formula for large numbers."""
+    inverse = div(filled_like(z, 1), z)
+    return mul(inverse, polynomial_of(_STIRLING, mul(inverse, inverse)))
+
+
 def _stirling_remainder(z: Array) -> Array:
     large = ge(z, filled_like(z, _LEAST))
-    inverse = div(filled_like(z, 1), select(large, z, filled_like(z, _LEAST)))
-    series = mul(inverse, polynomial_of(_STIRLING, mul(inverse, inverse)))
+    series = _stirling_series(select(large, z, filled_like(z, _LEAST)))
     small = select(large, filled_like(z, 1), z)
     main = sub(mul(sub(small, filled_like(z, 0.5)), log(small)), small)
     main = add(main, filled_like(z, 0.5 * float(np.log(2 * np.pi))))
@@ -63,3 +70,18 @@ def large_beta_factor(a: Array, b: Array, x: Array) -> Array:
     remainder = sub(remainder, _stirling_remainder(b))
     root = sqrt(mul(mul(mean, b), filled_like(x, 0.5 / np.pi)))
     return mul(root, exp(add(add(left, right), remainder)))
+
+
+def is_large_order(a: Array) -> ArrayLike:
+    """Whether the terms of the logarithm of ``gamma_factor`` would cancel, elementwise."""
+    return ge(a, filled_like(a, _LEAST))
+
+
+def gamma_factor(a: Array, x: Array) -> Array:
+    """x^a exp(-x) / Γ(a + 1) for positive arguments."""
+    large, one = is_large_order(a), filled_like(a, 1)
+    order, small = select(large, a, filled_like(a, _LEAST)), select(large, one, a)
+    exponent = _exponent(order, sub(x, order), log(div(x, order)))
+    root = sqrt(div(filled_like(a, 0.5 / np.pi), order))
+    near = mul(root, exp(sub(exponent, _stirling_series(order))))
+    return select(large, near, exp(sub(sub(mul(small, log(x)), x), lgamma(add(small, one)))))
