@@ -12,6 +12,7 @@ import jax
 from jax._adapters import (
     check_close,
     clients,
+    get_referent,
     infer_argnums_and_argnames,
     processes,
     supports_inf,
@@ -42,6 +43,11 @@ def test_every_name_of_the_table_is_in_its_module(module):
         ("_src.tree_util.tree_leaves", "tree_util.tree_leaves"),
         ("_src.interpreters.mlir.register_lowering", "interpreters.mlir.register_lowering"),
         ("_src.typing.Array", "Array"),
+        ("_src.core.Jaxpr", "extend.core.Jaxpr"),
+        ("_src.hijax.MappingSpec", "experimental.hijax.MappingSpec"),
+        ("_src.interpreters.ad.GradAccum", "experimental.hijax.GradAccum"),
+        ("_src.pjit.mesh_lib.Mesh", "sharding.Mesh"),
+        ("_src.state.types.TransformedRef", "experimental.hijax.TransformedRef"),
     ],
 )
 def test_a_private_name_is_the_object_of_the_public_name(private, public):
@@ -100,6 +106,16 @@ def test_a_module_that_is_not_in_the_table():
 )
 def test_complex_dtypes(dtype, expected):
     assert to_complex_dtype(dtype) == expected
+
+
+def test_referents_are_the_values_themselves():
+    def f(x):
+        assert get_referent(x) is x
+        return x
+
+    array = jax.numpy.ones(3)
+    assert get_referent(array) is array
+    jax.jit(f)(array)
 
 
 def test_dtypes_with_infinities():

@@ -49,6 +49,12 @@ def full_lower(x: Any) -> Any:
     return x if lower is None else lower()
 
 
+def get_referent(x: Any) -> Any:
+    """Return the object whose identity is that of a value: the value itself."""
+    referent = getattr(x, "get_referent", None)
+    return x if referent is None else referent()
+
+
 def include_frame(frame: FrameType) -> bool:
     """Whether a frame is the user's."""
     return not is_internal_module(frame.f_globals.get("__name__"))
