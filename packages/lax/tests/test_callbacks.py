@@ -256,10 +256,12 @@ def test_numpy_options_are_those_of_the_call(capsys):
 
 
 def test_log_records_the_source_line(caplog):
-    with caplog.at_level(logging.INFO, "ricci.debug"):
-        lax.debug_log("x={}", 1)
+    lax.debug_log("x={}", 1)  # at the level that the root logger has by default
     (record,) = caplog.records
     assert (record.getMessage(), record.filename) == ("x=1", "test_callbacks.py")
+    with caplog.at_level(logging.WARNING, "ricci.debug"):
+        lax.debug_log("x={}", 2)
+    assert len(caplog.records) == 1
 
 
 def test_options_can_be_given_first(capsys):

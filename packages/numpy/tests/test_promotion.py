@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ricci_numpy as jnp
-from ricci_ir import ShapedArray, ShapeDtypeStruct, config, float0, make_jaxpr
+from ricci_ir import ShapedArray, ShapeDtypeStruct, config, float0, make_jaxpr, numpy_rank_promotion
 from ricci_numpy._promotion import promote_dtypes, promote_dtypes_inexact, promote_shapes
 
 
@@ -52,6 +52,22 @@ def test_inexact_promotion_gives_floats(dtype):
 def test_int_too_large_for_the_default_dtype():
     with pytest.raises(OverflowError):
         make_jaxpr(lambda x: x + 2**40)(np.ones(3, np.float32))
+
+
+def test_vectorize_promotes_ranks_of_mapped_dimensions_only_where_allowed(backend):
+    def shape(signature, *shapes):
+        call = jnp.vectorize(lambda x, y: x, signature=signature)
+        return call(*(jnp.ones(s) for s in shapes)).shape
+
+    with numpy_rank_promotion("raise"):
+        assert shape(None, (3, 2), ()) == (3, 2)
+        assert shape("(n),(m)->(n)", (3, 2), (1, 4)) == (3, 2)
+        assert shape("(n,m),(m)->(n,m)", (3, 2), (2,)) == (3, 2)
+        for signature, *shapes in ((None, (2,), (1, 2)), ("(n),(m)->(n)", (3, 2), (2,))):
+            with pytest.raises(ValueError, match="vectorize would promote operands of shapes"):
+                shape(signature, *shapes)
+    with numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="vectorize"):
+        assert shape(None, (2,), (1, 2)) == (1, 2)
 
 
 def test_rank_promotion_is_an_option():

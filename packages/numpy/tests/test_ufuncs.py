@@ -253,6 +253,18 @@ def test_log_sums_reduce(name, backend):
     np.testing.assert_allclose(found, getattr(np, name).reduce(F), rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_a_reduction_of_no_rows_is_the_identity(dtype, backend):
+    total = jnp.frompyfunc(lambda a, b: a + b, 2, 1, identity=3)
+    result = total.reduce(jnp.ones((0, 4), dtype))
+    assert result.dtype == dtype and result.tolist() == [3, 3, 3, 3]
+    (aval,) = make_jaxpr(total.reduce)(np.ones((0, 4), np.float32)).out_avals
+    assert aval.shape == (4,)
+    assert total.reduce(jnp.ones((2, 0), dtype)).shape == (0,)
+    with pytest.raises(ValueError, match="no identity"):
+        jnp.frompyfunc(lambda a, b: a + b, 2, 1).reduce(jnp.ones((0, 4), dtype))
+
+
 def test_ufunc_of_a_function_without_a_name(backend):
     scaled = jnp.frompyfunc(partial(lambda k, a, b: k * a + b, 2), 2, 1)
     assert repr(scaled) == "<jnp.ufunc 'partial'>"

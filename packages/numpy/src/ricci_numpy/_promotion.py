@@ -272,8 +272,7 @@ def promote_shapes(name: str, *args: Any) -> list[ir.Array]:
         return list(args)
     check_broadcast(name, shapes)
     rank = max(len(s) for s in full)
-    if ir.numpy_rank_promotion.value != "allow":
-        _rank_promotion(name, shapes)
+    check_rank_promotion(name, shapes)
     return [
         x if not s or len(s) == rank else _add_leading(x, s, rank)
         for x, s in zip(args, shapes, strict=True)
@@ -296,7 +295,10 @@ def check_broadcast(name: str, shapes: list[tuple[int, ...]]) -> None:
             )
 
 
-def _rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
+def check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
+    """Warn or raise if operands of different ranks are given, as the option asks for."""
+    if ir.numpy_rank_promotion.value == "allow":
+        return
     message = (
         f"{name} would promote operands of shapes {', '.join(map(str, shapes))} to one rank, and "
         f"the option jax_numpy_rank_promotion is {ir.numpy_rank_promotion.value!r}. Reshape them "

@@ -23,6 +23,8 @@ from ._vmap_methods import unrolled
 __all__ = ["debug_callback", "debug_callback_p", "debug_log", "debug_print", "debug_print_p"]
 
 logger = logging.getLogger("ricci.debug")
+# Messages are for whoever has a handler, whatever level the root logger has.
+logger.setLevel(logging.INFO)
 
 
 # Rules that the primitives share: they call a Python function, and have no results.

@@ -16,7 +16,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
 from ricci_ir import Array, ArrayLike, DTypeLike, ShapedArray, ShapeLike
-from ricci_numpy._promotion import as_elements, convert
+from ricci_numpy._promotion import as_elements, check_rank_promotion, convert
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._filling import as_shape
@@ -221,7 +221,11 @@ def checked_results(
 
 def _map_leading(fun: Callable[..., Any], arrays: list[Array], counts: list[int]) -> Any:
     """Map a function over the broadcast leading dimensions of arrays, ``counts`` of each."""
-    loop = broadcast_shapes(*(x.shape[:n] for x, n in zip(arrays, counts, strict=True)))
+    leading = [x.shape[:n] for x, n in zip(arrays, counts, strict=True)]
+    shapes = [shape for x, shape in zip(arrays, leading, strict=True) if x.ndim]
+    if len(set(map(len, shapes))) > 1:
+        check_rank_promotion("vectorize", shapes)
+    loop = broadcast_shapes(*leading)
     squeezed = []
     # For each dimension of the loop, whether each array has it with a size other than 1.
     having = [[False] * len(arrays) for _ in loop]
