@@ -49,7 +49,7 @@ def full_lower(x: Any) -> Any:
     return x if lower is None else lower()
 
 
-def get_referent(x: Any) -> Any:
+def get_referent(x: object) -> object:
     """Return the object whose identity is that of a value: the value itself."""
     referent = getattr(x, "get_referent", None)
     return x if referent is None else referent()
