@@ -1,5 +1,6 @@
 """NumPyro: distributions, effect handlers, predictions, variational inference, NUTS."""
 
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from numpyro import handlers
@@ -46,8 +47,27 @@ def varied(guide, steps=5):
 
 
 def sampled():
-    mcmc = MCMC(NUTS(model), num_warmup=20, num_samples=10, progress_bar=False)
-    mcmc.run(KEY, X, Y)
+    # Thirty steps make a difference in the last place of float32 one in the third digit, and
+    # `linspace` and the derivative of a division differ there. In float64 the chains agree.
+    with jax.enable_x64(True):
+        x = jnp.linspace(-1.0, 1.0, 12)
+        mcmc = MCMC(NUTS(model), num_warmup=20, num_samples=10, progress_bar=False)
+        mcmc.run(KEY, x, 0.5 + 1.5 * x + 0.1 * jnp.sin(9 * x))
+        return mcmc.get_samples()
+
+
+def potential(params):
+    """The model's potential energy over unconstrained parameters, without a division."""
+    x = np.linspace(-1, 1, 12, dtype=np.float32)  # NumPy's points are the same on both sides
+    z = (0.5 + 1.5 * x - params["shift"] - params["slope"] * x) * jnp.exp(-params["noise"])
+    prior = params["shift"] ** 2 + params["slope"] ** 2 + jnp.exp(2 * params["noise"])
+    return (jnp.sum(z**2) + prior) / 2 + 11 * params["noise"]
+
+
+def sampled_narrow():
+    mcmc = MCMC(NUTS(potential_fn=potential), num_warmup=20, num_samples=10, progress_bar=False)
+    start = {"shift": jnp.float32(0.4), "slope": jnp.float32(-1.4), "noise": jnp.float32(-1.6)}
+    mcmc.run(KEY, init_params=start)
     return mcmc.get_samples()
 
 
@@ -106,5 +126,6 @@ CASES = {
     "predict": predicted,
     "SVI, mean field": lambda: varied(AutoNormal),
     "SVI, full covariance": lambda: varied(AutoMultivariateNormal),
-    "NUTS": sampled,
+    "NUTS, float64": sampled,
+    "NUTS, a potential without divisions": sampled_narrow,
 }
