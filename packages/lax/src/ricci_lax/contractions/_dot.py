@@ -8,20 +8,23 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import bilinear
-from ricci_ir import Array, ArrayLike, DTypeLike, FactorMap, Primitive, ShapedArray
+from ricci_ir import Array, ArrayLike, DTypeLike, FactorMap, Primitive, Shape, ShapedArray
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._operand_types import array_aval, bind_placed, shape_of
 from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, int_list
 
+from . import _transposed_products as _transposed_products
 from ._precision import (
     CanonicalPrecision,
     PrecisionLike,
     canonicalize_precision,
+    is_symmetric,
     precision_config,
     resolve_algorithm,
 )
+from ._row_contractions import is_contracted_by_rows, with_unit_dimension
 
 __all__ = ["DotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p"]
 
@@ -134,6 +137,7 @@ def _transpose_lhs(
     y: Array,
     *,
     dimension_numbers: DotDimensionNumbers,
+    precision: CanonicalPrecision,
     swap: bool = False,
     **params: object,
 ) -> Array:
@@ -148,9 +152,17 @@ def _transpose_lhs(
     ct_batch = tuple(range(len(x_batch)))
     ct_y = tuple(range(first, first + len(y_free)))
     partner = dict(zip(y_contracting, x_contracting, strict=True))
-    # The product has the dimensions of x in this order: those that were contracted follow the order
-    # of y, which they are free dimensions of.
-    order = (*x_batch, *x_free, *(partner[d] for d in sorted(y_contracting)))
+    # The dimensions of x that were contracted follow the order of y, which they are free dimensions
+    # of.
+    contracted = tuple(partner[d] for d in sorted(y_contracting))
+    operands, order = (ct, y), (*x_batch, *x_free, *contracted)
+    numbers = ((ct_y, y_free), (ct_batch, y_batch))
+    in_order = (*x_batch, *contracted, *x_free)
+    if _ascends(in_order) and not _ascends(order) and is_symmetric(precision):
+        # The product with exchanged operands has the dimensions of x in their order, as that of a
+        # layer's weights has. To transpose it afterwards, XLA would copy the cotangent on CPUs.
+        operands, order = (y, ct), in_order
+        numbers = ((y_free, ct_y), (y_batch, ct_batch))
     # The product is sharded like ``x``, to communicate no more than that needs.
     sharding = x.type_sharding
     params["out_sharding"] = (
@@ -159,19 +171,31 @@ def _transpose_lhs(
         else sharding.cotangent().update(parts=tuple(sharding.parts[d] for d in order))
     )
     product = dot_general_p.bind(
-        ct, y, dimension_numbers=((ct_y, y_free), (ct_batch, y_batch)), **params
+        *operands, dimension_numbers=numbers, precision=precision, **params
     )
     result = transpose(product, tuple(np.argsort(order).tolist()))
     aval = array_aval(product)
     return result if aval.dtype == x.dtype else convert_element_type(result, x.dtype)
 
 
+def _ascends(dims: Shape) -> bool:
+    return dims == tuple(sorted(dims))
+
+
 def _transpose_rhs(
-    ct: Array, x: Array, y: ShapedArray, *, dimension_numbers: DotDimensionNumbers, **params: object
+    ct: Array,
+    x: Array,
+    y: ShapedArray,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    precision: CanonicalPrecision,
+    **params: object,
 ) -> Array:
     (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
     swapped = ((y_contracting, x_contracting), (y_batch, x_batch))
-    return _transpose_lhs(ct, y, x, dimension_numbers=swapped, swap=True, **params)
+    return _transpose_lhs(
+        ct, y, x, dimension_numbers=swapped, precision=precision, swap=True, **params
+    )
 
 
 def _batch_part(x: ArrayLike, dim: int | None) -> tuple[Any, ...]:
@@ -227,6 +251,13 @@ def _dot_general_lower(
     elif lhs.dtype != rhs.dtype and not (_is_float8(lhs) and _is_float8(rhs)):
         lhs, rhs = _converted(ctx, lhs, out.dtype), _converted(ctx, rhs, out.dtype)
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    if is_contracted_by_rows(ctx, lhs, rhs, lhs_contracting, lhs_batch):
+        lhs = with_unit_dimension(ctx, lhs, *lhs_contracting)
+        rhs = with_unit_dimension(ctx, rhs, *rhs_contracting)
+        lhs_contracting, rhs_contracting = (
+            (d, d + 1) for (d,) in (lhs_contracting, rhs_contracting)
+        )
+        rhs_batch = _shifted(rhs_batch, *rhs_contracting[:1])
     text = ", "
     if lhs_batch:
         text += f"batching_dims = {int_list(lhs_batch)} x {int_list(rhs_batch)}, "

@@ -246,6 +246,14 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
     )
 
 
+def is_symmetric(precision: CanonicalPrecision) -> bool:
+    """Whether both operands of a product are treated alike, so that they may be exchanged."""
+    if isinstance(precision, DotAlgorithm):
+        lhs = precision.lhs_precision_type, precision.lhs_component_count
+        return lhs == (precision.rhs_precision_type, precision.rhs_component_count)
+    return not isinstance(precision, tuple) or precision[0] is precision[1]
+
+
 def precision_config(precision: CanonicalPrecision) -> str:
     """The bracketed list of StableHLO's ``precision``."""
     if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm):
