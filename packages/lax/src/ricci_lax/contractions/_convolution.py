@@ -29,6 +29,7 @@ from ._convolution_shape import (
     conv_aval,
     spatial_sizes,
 )
+from ._matrix_convolutions import is_product, multiply_matrices
 from ._precision import CanonicalPrecision, DotAlgorithm, PrecisionLike, canonicalize_precision
 from ._single_features import convolve_rows, has_single_features
 from ._small_groups import write_small_groups
@@ -280,6 +281,9 @@ def _conv_lower(ctx: Lowering, lhs: Value, rhs: Value, **params) -> Value:
     if ctx.platform == "cpu" and has_volumes(lhs, rhs, ctx.out, **params):
         if _is_large(ctx, [lhs, rhs]):
             return traced(convolve_planes)(ctx, lhs, rhs, **params)
+    if ctx.platform == "cpu" and is_product(lhs, rhs, ctx.out, **params):
+        if _is_large(ctx, [lhs, rhs]):
+            return traced(multiply_matrices)(ctx, lhs, rhs, **params)
     if ctx.platform == "cpu" and has_single_features(lhs, rhs, ctx.out, **params):
         if _is_large(ctx, [lhs, rhs]):
             return traced(convolve_rows)(ctx, lhs, rhs, **params)
