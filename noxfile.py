@@ -465,6 +465,14 @@ def growth(session: nox.Session) -> None:
     session.run(*command, env=oracle_variables(), external=True)
 
 
+@nox.session
+def eager(session: nox.Session) -> None:
+    """Compare eager calls of public functions with the oracle's; see tools/eager_calls.py."""
+    ORACLE.make([dependency_group("oracle")])
+    command = [workspace().python, "tools/eager_calls.py", *session.posargs]
+    session.run(*command, env=oracle_variables(), external=True)
+
+
 def library_environments() -> tuple[Environment, list[str]]:
     """Return the drop-in's environment with the libraries, and the options that name both sides.
 

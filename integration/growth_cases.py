@@ -34,11 +34,15 @@ def axes(call: Call) -> tuple[str, ...]:
     return ("first",) if one or vectors else ("first", "last", "both")
 
 
+def all_calls() -> list[Call]:
+    """Return one call of each public function, on small operands or on none."""
+    everything = [*small_calls(), *_lax_calls(), *_library_calls()]
+    return list({call.source: call for call in everything}.values())
+
+
 def calls() -> list[Call]:
     """Return the calls that have arrays, or sample some, each to be scaled."""
-    everything = [*small_calls(), *_lax_calls(), *_library_calls()]
-    once = {call.source: call for call in everything if call.inputs or SAMPLE.search(call.source)}
-    return list(once.values())
+    return [call for call in all_calls() if call.inputs or SAMPLE.search(call.source)]
 
 
 def _lax_calls() -> Iterator[Call]:

@@ -41,9 +41,10 @@ class Side:
 
     name: str
     interpreter: str
+    script: Path = SIDE
     process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, message: tuple[str, dict[str, Any]] | None) -> dict[str, Any]:
+    def ask(self, message: object) -> dict[str, Any]:
         """Return the answer to a message, or an error after ``ROW_SECONDS``."""
         if self.process is None:
             environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
@@ -51,7 +52,7 @@ class Side:
                 # A path to the workspace's packages would lead JAX's side to the drop-in.
                 environment.pop("PYTHONPATH", None)
             self.process = subprocess.Popen(
-                [self.interpreter, "-W", "ignore", str(SIDE), self.name],
+                [self.interpreter, "-W", "ignore", str(self.script), self.name],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -354,6 +354,7 @@ OF_RICCI = {
     "programs of one equation",
     "jaxprs of sparse operations",
     "promotions",
+    "public functions",
     "rows",
     "samplers",
     "single operations",

@@ -86,9 +86,8 @@ def _permanent_boundary[**P, R](
     A function that is made for a user's object must not be such a constant: the garbage collector
     does not look into code, so a cycle of references through it would never be freed.
     """
-    template = _converting_call if "may_return_operand" in fun.__dict__ else _call
-    constants = {"<function>": fun, "<name>": name}
-    code = replace_constants(template, constants).replace(co_qualname=qualname)
+    constants = {"<function>": fun, "<name>": name, "<calls>": fun.__dict__.get(DISPATCHED)}
+    code = replace_constants(_template(fun), constants).replace(co_qualname=qualname)
     wrapper = FunctionType(code, globals(), argdefs=fun.__defaults__)
     wrapper.__kwdefaults__ = fun.__kwdefaults__
     for attribute in WRAPPER_ASSIGNMENTS:
@@ -132,10 +131,93 @@ def _converting_call(*args: object, **kwargs: object) -> Any:
         raise
 
 
+# Calls outside of any trace are the backend's, which has cached those with types seen before. It is
+# asked by `calls`, which has the shared backend's function as long as that evaluates primitives.
+@_boundary_code
+def _dispatching_call(*args: object, **kwargs: object) -> object:
+    fun: Any = "<function>"
+    calls: Any = "<calls>"
+    try:
+        if _context.trace is _root:
+            apply = calls._apply if _root.process is calls._evaluate else calls._application()
+            try:
+                return apply(*args, **kwargs)
+            except ValueError as e:
+                if not _is_unhashable(e):
+                    raise
+        return _result(fun(*args, **kwargs)) if calls.converts else fun(*args, **kwargs)
+    except Exception as e:
+        _filter(e, "<name>")
+        raise
+
+
+@_boundary_code
+def _dispatching_call_of_one(x: object, /) -> object:
+    fun: Any = "<function>"
+    calls: Any = "<calls>"
+    try:
+        if _context.trace is not _root:
+            return fun(x)
+        apply = calls._apply if _root.process is calls._evaluate else calls._application()
+        return apply(x)
+    except Exception as e:
+        _filter(e, "<name>")
+        raise
+
+
+@_boundary_code
+def _dispatching_call_of_two(x: object, y: object, /) -> object:
+    fun: Any = "<function>"
+    calls: Any = "<calls>"
+    try:
+        # Numbers beside arrays are never dispatched: their values matter.
+        if _context.trace is not _root or type(x) is not type(y):
+            return fun(x, y)
+        apply = calls._apply if _root.process is calls._evaluate else calls._application()
+        return apply(x, y)
+    except Exception as e:
+        _filter(e, "<name>")
+        raise
+
+
+def _template(fun: FunctionType) -> CodeType:
+    """Return the code of the boundary around a function."""
+    if DISPATCHED not in fun.__dict__:
+        return _converting_call if "may_return_operand" in fun.__dict__ else _call
+    code = fun.__code__
+    count = code.co_posonlyargcount
+    plain = count == code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & 0b1100
+    return {1: _dispatching_call_of_one, 2: _dispatching_call_of_two}.get(
+        count if plain else 0, _dispatching_call
+    )
+
+
+def _is_unhashable(exc: ValueError) -> bool:
+    """Whether a dispatcher in C++ has refused an argument that it cannot compare by value."""
+    tb = exc.__traceback__
+    return tb is not None and tb.tb_next is None and str(exc).startswith("Non-hashable static")
+
+
+# The attribute of a function that backends may dispatch: see ``ricci_ir.dispatched``.
+DISPATCHED = "dispatched"
+
+
+def on_calls(context: object, root: object) -> None:
+    """Set the context, and the trace in which functions marked with ``dispatched`` are."""
+    global _context, _root
+    _context, _root = context, root
+
+
+_context: Any = None
+_root: Any = None
+
+
+_TEMPLATES = (_call, _converting_call)
+_TEMPLATES += (_dispatching_call, _dispatching_call_of_one, _dispatching_call_of_two)
 # The index of the wrapped function in ``co_consts``, by the position of the template's code.
 _templates = {
     (code.co_filename, code.co_firstlineno): code.co_consts.index("<function>")
-    for code in (_call, _converting_call)
+    for code in _TEMPLATES
 }
 
 
@@ -149,9 +231,10 @@ def user_arguments() -> list[object]:
     while frame is not None:
         code, values, caller = frame.f_code, frame.f_locals, frame.f_back
         by_user = caller is None or not _is_own_module(caller.f_globals.get("__name__", ""))
-        if code.co_qualname == _EXPORTED or (by_user and code.co_name == _call.co_name):
+        is_boundary = code.co_qualname == _EXPORTED or (by_user and code.co_name == _call.co_name)
+        if is_boundary and "args" in values:
             return [*values["args"], *values["kwargs"].values()]
-        if by_user:
+        if by_user or is_boundary:
             names, varargs, keywords, _ = inspect.getargvalues(frame)
             named = [values[name] for name in (*names, *code.co_freevars) if name in values]
             positional = values.get(varargs or "", ())

@@ -35,6 +35,7 @@ def _count(x: ir.Array, axis: ir.Axis, where: ir.Array | None, keepdims: bool) -
     return jnp.sum(lax.convert_element_type(mask, x.dtype), axis, keepdims=keepdims)
 
 
+@ir.dispatched("axis", "keepdims")
 def logmeanexp(
     x: ir.ArrayLike, axis: ir.Axis = None, where: ir.ArrayLike | None = None, keepdims: bool = False
 ) -> ir.Array:
@@ -56,6 +57,7 @@ def logmeanexp(
     return _logmeanexp(to_inexact(x, "logmeanexp"), *masks, axis=as_axis(axis), keepdims=keepdims)
 
 
+@ir.dispatched("axis", "algorithm")
 def standardize(
     x: ir.ArrayLike,
     axis: ir.Axis = -1,

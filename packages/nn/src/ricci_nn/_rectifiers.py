@@ -9,7 +9,7 @@ from typing import Any
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, composite, get_aval
+from ricci_ir import Array, ArrayLike, composite, dispatched, get_aval
 
 __all__ = ["celu", "elu", "identity", "leaky_relu", "relu", "relu6", "selu", "softplus"]
 __all__ += ["sparse_plus", "squareplus"]
@@ -117,6 +117,7 @@ def _softplus(x: Array) -> Array:
     return jnp.logaddexp(x, 0)
 
 
+@dispatched()
 def softplus(x: ArrayLike) -> Array:
     """A smooth form of ``relu``: log(1 + exp(x)).
 
@@ -147,6 +148,7 @@ def _sparse_plus(x: Array) -> Array:
     return jnp.where(low, 0.0, jnp.where(high, x, middle))
 
 
+@dispatched()
 def sparse_plus(x: ArrayLike) -> Array:
     """A variant of ``softplus``: 0 up to -1, ``x`` from 1 on, (x + 1)² / 4 between.
 
@@ -181,6 +183,7 @@ def _is_default(value: object, default: float) -> bool:
     return type(value) is float and value == default
 
 
+@dispatched()
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """The exponential linear unit: x where positive, alpha (exp(x) - 1) elsewhere.
 
@@ -208,6 +211,7 @@ def _leaky_relu(x: Array, negative_slope: Array | float = 1e-2) -> Array:
     return jnp.where(jnp.greater_equal(x, 0), x, jnp.multiply(negative_slope, x))
 
 
+@dispatched()
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """``x`` where positive, ``negative_slope`` times ``x`` elsewhere.
 
@@ -237,6 +241,7 @@ def _celu(x: Array, alpha: Array | float = 1.0) -> Array:
     return jnp.add(positive, jnp.multiply(alpha, negative))
 
 
+@dispatched()
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """The continuously differentiable ``elu``: alpha (exp(x / alpha) - 1) where negative.
 
@@ -265,6 +270,7 @@ def _selu(x: Array) -> Array:
     )
 
 
+@dispatched()
 def selu(x: ArrayLike) -> Array:
     """The scaled exponential linear unit: an ``elu`` that preserves mean 0 and variance 1.
 
@@ -290,6 +296,7 @@ def _squareplus(x: Array, b: Array | int = 4) -> Array:
     return jnp.divide(jnp.add(x, jnp.sqrt(jnp.add(jnp.square(x), b))), 2)
 
 
+@dispatched()
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """A smooth form of ``relu`` without exponentials: (x + sqrt(x² + b)) / 2.
 

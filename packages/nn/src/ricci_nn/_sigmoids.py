@@ -4,7 +4,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, composite
+from ricci_ir import Array, ArrayLike, composite, dispatched
 from ricci_numpy.authoring import operands, to_inexact
 
 from ._rectifiers import relu6, softplus, typed_composite
@@ -14,6 +14,7 @@ __all__ += ["log_sigmoid", "mish", "sigmoid", "silu", "soft_sign", "sparse_sigmo
 __all__ += ["tanh"]
 
 
+@dispatched()
 def sigmoid(x: ArrayLike) -> Array:
     """The logistic function 1 / (1 + exp(-x)).
 
@@ -38,6 +39,7 @@ def sigmoid(x: ArrayLike) -> Array:
     return lax.logistic(x)
 
 
+@dispatched()
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent.
 
@@ -62,6 +64,7 @@ def _sparse_sigmoid(x: Array) -> Array:
     return jnp.multiply(0.5, jnp.add(jnp.clip(x, -1.0, 1.0), 1.0))
 
 
+@dispatched()
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """The derivative of ``sparse_plus``: (x + 1) / 2 clipped to [0, 1].
 
@@ -100,6 +103,7 @@ def _soft_sign(x: Array) -> Array:
     return _over_one_plus_size(to_inexact(x, "soft_sign"))
 
 
+@dispatched()
 def soft_sign(x: ArrayLike) -> Array:
     """A smooth form of the sign: x / (|x| + 1).
 
@@ -123,6 +127,7 @@ def _log_sigmoid(x: Array) -> Array:
     return jnp.negative(softplus(jnp.negative(x)))
 
 
+@dispatched()
 def log_sigmoid(x: ArrayLike) -> Array:
     """The logarithm of the sigmoid, -softplus(-x).
 
@@ -146,6 +151,7 @@ def _hard_tanh(x: Array) -> Array:
     return jnp.where(jnp.greater(x, 1), 1, jnp.where(jnp.less(x, -1), -1, x))
 
 
+@dispatched()
 def hard_tanh(x: ArrayLike) -> Array:
     """``x`` clipped to [-1, 1], a piecewise linear ``tanh``.
 
@@ -169,6 +175,7 @@ def _hard_sigmoid(x: Array) -> Array:
     return jnp.divide(relu6(jnp.add(x, 3.0)), 6.0)
 
 
+@dispatched()
 def hard_sigmoid(x: ArrayLike) -> Array:
     """A piecewise linear sigmoid: relu6(x + 3) / 6.
 
@@ -221,6 +228,7 @@ def _silu(x: Array) -> Array:
     return jnp.multiply(x, sigmoid(x))
 
 
+@dispatched()
 def silu(x: ArrayLike) -> Array:
     """The sigmoid linear unit x · sigmoid(x), also called swish.
 
@@ -253,6 +261,7 @@ def _mish(x: Array) -> Array:
     return jnp.multiply(x, jnp.tanh(softplus(x)))
 
 
+@dispatched()
 def mish(x: ArrayLike) -> Array:
     """x · tanh(softplus(x)).
 
@@ -320,6 +329,7 @@ def _glu(x: Array, *, axis: int) -> Array:
     return jnp.multiply(a, sigmoid(b))
 
 
+@dispatched("axis")
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The gated linear unit: the first half along an axis times the sigmoid of the second.
 
@@ -356,6 +366,7 @@ def _hard_silu(x: Array) -> Array:
     return jnp.multiply(x, hard_sigmoid(x))
 
 
+@dispatched()
 def hard_silu(x: ArrayLike) -> Array:
     """x · hard_sigmoid(x), also called hard swish.
 

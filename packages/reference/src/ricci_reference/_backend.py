@@ -75,6 +75,9 @@ class ReferenceBackend:
     def dispatcher(self, composite: ir.OneStep) -> None:
         """Return ``None``: a composite is evaluated one operation at a time."""
 
+    def public_dispatcher(self, function: object) -> None:
+        """Return ``None``: a function is called as it is."""
+
     def array(self, value: np.ndarray, aval: ShapedArray) -> ReferenceArray:
         """Return an array with a copy of a NumPy array's values."""
         return ReferenceArray(np.array(value, aval.dtype), aval)

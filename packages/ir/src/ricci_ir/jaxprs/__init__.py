@@ -12,6 +12,7 @@ from ._jaxpr import *
 from ._make_jaxpr import *
 from ._memory_spaces import *
 from ._print import *
+from ._public_calls import *
 from ._staged_call import *
 from ._staged_functions import *
 from ._staging import *

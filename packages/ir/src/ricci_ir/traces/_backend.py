@@ -9,7 +9,7 @@ import numpy as np
 from ricci_ir._cache import Cache
 from ricci_ir._errors import ConcretizationTypeError
 from ricci_ir._settings import Override, State
-from ricci_ir._traceback_filtering import on_results
+from ricci_ir._traceback_filtering import on_calls, on_results
 from ricci_ir.dimensions import is_static_shape
 from ricci_ir.types import ShapedArray, float0, get_aval, is_narrowed
 
@@ -21,6 +21,7 @@ from ._typing import ArrayLike
 
 __all__ = [
     "Backend",
+    "DispatchedFunction",
     "OneStep",
     "Operation",
     "as_array",
@@ -54,6 +55,20 @@ class OneStep(Protocol):
         ...
 
 
+class DispatchedFunction(Protocol):
+    """The part of a function that is marked with ``dispatched`` that a backend uses."""
+
+    name: str
+    setting_names: tuple[str, ...]
+    setting_numbers: tuple[int, ...]
+    # ``apply(args, kwargs)`` calls it as it is, in the current trace; ``read(args, kwargs)`` returns
+    # the operands of a call and the key of their types, or None; ``program(call)`` the jaxpr for
+    # such a call, or None.
+    apply: Callable[..., Any]
+    read: Callable[..., Any]
+    program: Callable[..., Any]
+
+
 class Backend(Protocol):
     """An evaluator of primitives: ``ricci_xla`` on devices, ``ricci_reference`` with NumPy."""
 
@@ -72,6 +87,14 @@ class Backend(Protocol):
 
         The function takes the settings as a tuple of pairs, followed by the arrays. It must call
         ``composite.apply`` if there are tracers among these, or if ``jit`` is disabled.
+        """
+        ...
+
+    def public_dispatcher(self, function: DispatchedFunction) -> Callable[..., Any] | None:
+        """A fast way to call a public function outside of any trace, or ``None``.
+
+        It must call ``function.apply`` if there are tracers among the arguments, or if ``jit`` is
+        disabled.
         """
         ...
 
@@ -106,6 +129,9 @@ class _Missing:
         return lambda *args: self.evaluate(primitive, args, params)
 
     def dispatcher(self, composite):
+        return None
+
+    def public_dispatcher(self, function):
         return None
 
     def array(self, value, aval):
@@ -251,6 +277,7 @@ def as_result(result: object) -> object:
 
 
 on_results(as_result)
+on_calls(context, eval_trace)
 
 
 def of_type(x: Any, aval: Any) -> Any:

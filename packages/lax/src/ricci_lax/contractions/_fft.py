@@ -270,6 +270,7 @@ def _fft(x: ir.Array, *, kind: FftType, lengths: ir.Shape) -> ir.Array:
     return fft_p.bind(operand, fft_type=kind, fft_lengths=lengths) if lengths else operand
 
 
+@ir.dispatched("fft_type", "fft_lengths")
 def fft(x: ir.ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> ir.Array:
     """Transform the last dimensions of an array, by the discrete Fourier transform.
 

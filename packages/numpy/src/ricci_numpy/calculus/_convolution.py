@@ -15,6 +15,7 @@ from ricci_numpy.ufuncs._signals import i0
 __all__ = ["bartlett", "blackman", "convolve", "correlate", "hamming", "hanning", "kaiser"]
 
 
+@ir.dispatched("mode", "precision", "preferred_element_type")
 def convolve(
     a: ir.ArrayLike,
     v: ir.ArrayLike,
@@ -61,6 +62,7 @@ def convolve(
     )
 
 
+@ir.dispatched("mode", "precision", "preferred_element_type")
 def correlate(
     a: ir.ArrayLike,
     v: ir.ArrayLike,

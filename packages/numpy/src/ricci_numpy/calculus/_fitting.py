@@ -5,7 +5,7 @@ from typing import Literal, overload
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, finfo
+from ricci_ir import Array, ArrayLike, composite, dispatched, finfo
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import concrete_values
 from ricci_numpy.arrays._creation import asarray
@@ -47,6 +47,7 @@ def polyfit(
     w: ArrayLike | None = None,
     cov: bool | str = False,
 ) -> Array | tuple[Array, ...]: ...
+@dispatched("deg", "full", "cov")
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,

@@ -19,6 +19,7 @@ __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polys
 __all__ += ["vander"]
 
 
+@ir.dispatched()
 def poly(seq_of_zeros: ir.ArrayLike) -> ir.Array:
     """The coefficients of the polynomial with given roots, and 1 before the highest power.
 
@@ -82,6 +83,7 @@ def _zero(x: ir.Array) -> ir.ArrayLike:
     return promotion.strong_constant(ir.get_aval(x).dtype, 0)
 
 
+@ir.dispatched()
 def polyadd(a1: ir.ArrayLike, a2: ir.ArrayLike) -> ir.Array:
     """The sum of two polynomials.
 
@@ -115,6 +117,7 @@ def _polyadd(a1: ir.Array, a2: ir.Array) -> ir.Array:
     return lax.add(*padded)
 
 
+@ir.dispatched()
 def polysub(a1: ir.ArrayLike, a2: ir.ArrayLike) -> ir.Array:
     """The difference of two polynomials; see ``polyadd``.
 
@@ -231,6 +234,7 @@ def _polydiv(u: ir.Array, v: ir.Array) -> tuple[ir.Array, ir.Array]:
     return quotient, remainder
 
 
+@ir.dispatched("unroll")
 def polyval(p: ir.ArrayLike, x: ir.ArrayLike, *, unroll: int | None = None) -> ir.Array:
     """The values of a polynomial, by Horner's rule.
 
@@ -291,6 +295,7 @@ def _factors(size: int, m: int, dtype: ir.DTypeLike) -> np.ndarray:
     return np.prod(np.maximum(powers, 1), 1, dtype=np.float64).astype(dtype)
 
 
+@ir.dispatched("m")
 def polyder(p: ir.ArrayLike, m: int = 1) -> ir.Array:
     """The coefficients of a derivative of a polynomial.
 
@@ -326,6 +331,7 @@ def _polyder(p: ir.Array, *, m: int) -> ir.Array:
     return lax.mul(lax.slice_in_dim(p, 0, count), factors)
 
 
+@ir.dispatched("m")
 def polyint(p: ir.ArrayLike, m: int = 1, k: ir.ArrayLike | None = None) -> ir.Array:
     """The coefficients of an integral of a polynomial.
 
@@ -368,6 +374,7 @@ def _polyint(p: ir.Array, k: ir.Array | None, *, m: int) -> ir.Array:
     return lax.div(p, ir.unnarrowed(_factors(p.shape[0], m, p.dtype)))
 
 
+@ir.dispatched("N", "increasing")
 def vander(x: ir.ArrayLike, N: int | None = None, increasing: bool = False) -> ir.Array:
     """The powers of a vector's elements: a Vandermonde matrix.
 

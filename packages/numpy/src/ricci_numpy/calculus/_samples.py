@@ -30,6 +30,7 @@ def _optional_operands(name: str, *args: ArrayLike | None) -> list[Any]:
     return [x if x is None else promotion.operands(name, x)[0] for x in args]
 
 
+@ir.dispatched("n", "axis")
 def diff(
     a: ArrayLike,
     n: int = 1,
@@ -97,6 +98,7 @@ def _step(a: Array, axis: int) -> Array:
     return lax.ne(after, before) if a.dtype == ir.BOOL else lax.sub(after, before)
 
 
+@ir.dispatched()
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:
@@ -139,6 +141,7 @@ def _ediff1d(ary: Array, to_end: ArrayLike | None, to_begin: ArrayLike | None) -
     return lax.concatenate(parts, 0) if len(parts) > 1 else differences
 
 
+@ir.dispatched("axis", "edge_order")
 def gradient(
     f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: int | None = None
 ) -> Array | list[Array]:
@@ -238,6 +241,7 @@ def _derivative(f: Array, h: Array, axis: int) -> Array:
     return lax.concatenate([first, inner, last], axis)
 
 
+@ir.dispatched("axis")
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:

@@ -150,6 +150,7 @@ def _take(
     )
 
 
+@ir.dispatched("axis", "mode", "wrap_negative_indices")
 def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,

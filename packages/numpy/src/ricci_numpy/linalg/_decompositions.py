@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, inlined
+from ricci_ir import Array, ArrayLike, composite, dispatched, inlined
 from ricci_lax.authoring import geqrf_p
 from ricci_lax.linalg import cholesky as lax_cholesky
 from ricci_lax.linalg import eig as lax_eig
@@ -66,6 +66,7 @@ def check_square(name: str, a: Array) -> None:
         raise ValueError(f"{name}: the operand must hold square matrices, got shape {shape}.")
 
 
+@dispatched("upper", "symmetrize_input")
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The Cholesky factors of positive definite matrices: ``l`` with ``l @ l^H = a``.
 
@@ -100,6 +101,7 @@ def _cholesky(a: Array, *, upper: bool, symmetrize_input: bool) -> Array:
     return adjoint(lower) if upper else lower
 
 
+@dispatched("UPLO", "symmetrize_input")
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """The eigenvalues and eigenvectors of Hermitian matrices.
 
@@ -137,6 +139,7 @@ def _eigh(a: Array, *, lower: bool, symmetrize_input: bool) -> tuple[Array, Arra
     return values, vectors
 
 
+@dispatched("UPLO", "symmetrize_input")
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, ascending.
 
@@ -200,6 +203,7 @@ def _eig(a: Array) -> tuple[Array, Array]:
     return values, vectors
 
 
+@dispatched()
 def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of square matrices, on CPUs and CUDA GPUs.
 
@@ -241,6 +245,7 @@ def qr(
 ) -> QRResult: ...
 @overload
 def qr(a: ArrayLike, mode: str) -> Array | QRResult: ...
+@dispatched("mode")
 def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """Decompose matrices into unitary ones times upper triangular ones, ``a = Q @ R``.
 
@@ -310,6 +315,7 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Array | SVDResult: ...
+@dispatched("full_matrices", "compute_uv", "hermitian", "subset_by_index")
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,

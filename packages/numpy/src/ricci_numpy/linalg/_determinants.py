@@ -39,6 +39,7 @@ def _unit(x: ir.Array) -> ir.Array:
     return lax.div(x, lax.convert_element_type(lax.abs(x), promotion.dtype_of(x)))
 
 
+@ir.dispatched("method")
 def slogdet(a: ir.ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The signs of determinants, and the logarithms of their absolute values.
 
@@ -192,6 +193,7 @@ _slogdet_lu.defjvp(_slogdet_jvp)
 _slogdet_qr.defjvp(_slogdet_jvp)
 
 
+@ir.dispatched()
 def det(a: ir.ArrayLike) -> ir.Array:
     """The determinants of square matrices.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, DTypeLike, composite
+from ricci_ir import Array, ArrayLike, DTypeLike, composite, dispatched
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.indexing._where import where
@@ -38,6 +38,7 @@ __all__ = ["cond", "cross", "diagonal", "matmul", "matrix_power", "matrix_rank",
 __all__ += ["outer", "tensordot", "trace", "vecdot"]
 
 
+@dispatched("n")
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """Square matrices to an integer power.
 
@@ -92,6 +93,7 @@ def _matrix_power(a: Array, *, n: int) -> Array:
     return product
 
 
+@dispatched("hermitian")
 def matrix_rank(
     M: ArrayLike,
     rtol: ArrayLike | None = None,
@@ -151,6 +153,7 @@ def _matrix_rank(M: Array, tolerance: ArrayLike | None, *, hermitian: bool) -> A
     return sum(counts, axis=-1)
 
 
+@dispatched("p")
 def cond(x: ArrayLike, p: float | str | None = None) -> Array:
     """The condition numbers of matrices: the norm times that of the inverse.
 

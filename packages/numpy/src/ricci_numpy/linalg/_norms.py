@@ -38,6 +38,7 @@ def _euclidean(x: Array, axis: Axis, keepdims: bool) -> Array:
     return root if dtype in COMPLEX_DTYPES else convert(root, dtype)
 
 
+@ir.dispatched("ord", "axis", "keepdims")
 def norm(x: ArrayLike, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """The norm of vectors or of matrices.
 

@@ -38,6 +38,7 @@ __all__ = ["inv", "lstsq", "pinv", "solve", "tensorinv", "tensorsolve"]
 _HIGHEST = lax.Precision.HIGHEST
 
 
+@ir.dispatched()
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solutions ``x`` of ``a @ x = b``.
 
@@ -128,6 +129,7 @@ def _solve_over(a: Array, dims_a: list[int], b: Array, dims_b: list[int]) -> Arr
     return vmap(inner, tuple(axes), union.index(dim))(a, b)
 
 
+@ir.dispatched()
 def inv(a: ArrayLike) -> Array:
     """The inverses of square matrices.
 

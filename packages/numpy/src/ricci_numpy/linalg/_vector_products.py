@@ -3,7 +3,7 @@
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, warn_user
+from ricci_ir import Array, ArrayLike, composite, dispatched, warn_user
 from ricci_numpy._promotion import canonical_axis, convert, operands, promote_dtypes
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
 from ricci_numpy.shapes._transposing import moveaxis
@@ -34,6 +34,7 @@ def _core_operands(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Arra
     return x1, x2
 
 
+@dispatched()
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The product of matrices with vectors, over leading dimensions that broadcast.
 
@@ -66,6 +67,7 @@ def _matvec(x1: Array, x2: Array) -> Array:
     return lax.squeeze(matmul(x1, lax.expand_dims(x2, (rank,))), (-1,))
 
 
+@dispatched()
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The product of vectors, conjugated, with matrices; leading dimensions broadcast.
 
@@ -98,6 +100,7 @@ def _vecmat(x1: Array, x2: Array) -> Array:
     return lax.squeeze(matmul(lax.expand_dims(x1, (rank - 1,)), x2), (-2,))
 
 
+@dispatched()
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: blocks of ``b``, scaled by the elements of ``a``.
 
@@ -134,6 +137,7 @@ def _kron(a: Array, b: Array) -> Array:
     return lax.reshape(lax.mul(a, b), shape)
 
 
+@dispatched("axisa", "axisb", "axisc", "axis")
 def cross(
     a: ArrayLike,
     b: ArrayLike,

@@ -163,6 +163,7 @@ def _repeat_to(a: ir.Array, counts: ir.Array, *, axis: int, total: int) -> ir.Ar
     return take(a, lax.sub(lax.cumsum(marks, 0), np.int32(1)), axis=axis)
 
 
+@ir.dispatched("axis")
 def flip(m: ir.ArrayLike, axis: ir.Axis = None) -> ir.Array:
     """An array with its elements in reverse order along some dimensions, by default all.
 
@@ -195,6 +196,7 @@ def _flip(m: ir.Array, *, axes: tuple[int, ...]) -> ir.Array:
     return lax.rev(m, axes)
 
 
+@ir.dispatched()
 def fliplr(m: ir.ArrayLike) -> ir.Array:
     """An array with its columns, the second dimension, in reverse order.
 
@@ -217,6 +219,7 @@ def fliplr(m: ir.ArrayLike) -> ir.Array:
     return flip(m, 1)
 
 
+@ir.dispatched()
 def flipud(m: ir.ArrayLike) -> ir.Array:
     """An array with its rows, the first dimension, in reverse order.
 
@@ -336,6 +339,7 @@ def _roll_dynamic(a: ir.Array, shift: ir.ArrayLike, *, axes: tuple[int, ...]) ->
     return a
 
 
+@ir.dispatched("k", "axes")
 def rot90(m: ir.ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> ir.Array:
     """An array rotated by 90 degrees, ``k`` times, from the first of two axes to the second.
 
@@ -383,6 +387,7 @@ def _rot90(m: ir.Array, *, k: int, axes: tuple[int, int]) -> ir.Array:
     return flip(lax.transpose(m, order), second)
 
 
+@ir.dispatched("new_shape")
 def resize(a: ir.ArrayLike, new_shape: ir.ShapeLike) -> ir.Array:
     """An array of another shape and size, filled with the elements in order, repeated.
 

@@ -36,6 +36,7 @@ def _places(bitorder: str) -> ir.Array:
     return places if bitorder == "little" else lax.rev(places, (0,))
 
 
+@ir.dispatched("axis", "bitorder")
 def packbits(a: ir.ArrayLike, axis: int | None = None, bitorder: str = "big") -> ir.Array:
     """The elements of an array as bits, eight in a byte.
 
@@ -80,6 +81,7 @@ def _packbits(a: ir.Array, *, axis: int | None, bitorder: str) -> ir.Array:
     return packed if axis is None else moveaxis(packed, -1, axis)
 
 
+@ir.dispatched("axis", "count", "bitorder")
 def unpackbits(
     a: ir.ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> ir.Array:

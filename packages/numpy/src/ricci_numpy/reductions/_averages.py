@@ -42,6 +42,7 @@ def average(
     returned: bool = False,
     keepdims: bool = False,
 ) -> ir.Array | tuple[ir.Array, ir.Array]: ...
+@ir.dispatched("axis", "returned", "keepdims")
 def average(
     a: ir.ArrayLike,
     axis: ir.Axis = None,

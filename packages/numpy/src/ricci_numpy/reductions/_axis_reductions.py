@@ -209,6 +209,7 @@ def sum(
     return _total("sum", a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
+@ir.dispatched("axis", "dtype", "out", "keepdims", "promote_integers")
 def prod(
     a: ir.ArrayLike,
     axis: ir.Axis = None,
@@ -242,6 +243,7 @@ def prod(
     return _total("prod", a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
+@ir.dispatched("axis", "out", "keepdims")
 def max(
     a: ir.ArrayLike,
     axis: ir.Axis = None,
@@ -297,6 +299,7 @@ def peak(a: ir.Array, axis: ir.Axis, where: ir.ArrayLike | None, keepdims: bool)
     return _STEPS["peak"](a, mask, initial, axes=axes, keepdims=keepdims)
 
 
+@ir.dispatched("axis", "out", "keepdims")
 def min(
     a: ir.ArrayLike,
     axis: ir.Axis = None,
@@ -334,6 +337,7 @@ amax = ir.function_alias(max, "amax")
 amin = ir.function_alias(min, "amin")
 
 
+@ir.dispatched("axis", "out", "keepdims")
 def minmax(
     a: ir.ArrayLike,
     axis: ir.Axis = None,
@@ -360,6 +364,7 @@ def minmax(
     return (min(a, axis, out, keepdims, low, where), max(a, axis, out, keepdims, high, where))
 
 
+@ir.dispatched("axis", "out", "keepdims")
 def all(
     a: ir.ArrayLike,
     axis: ir.Axis = None,
@@ -401,6 +406,7 @@ def all(
     return _logical("all", a, axis, out, keepdims, where)
 
 
+@ir.dispatched("axis", "out", "keepdims")
 def any(
     a: ir.ArrayLike,
     axis: ir.Axis = None,
@@ -430,6 +436,7 @@ def any(
     return _logical("any", a, axis, out, keepdims, where)
 
 
+@ir.dispatched("axis", "out", "keepdims")
 def ptp(
     a: ir.ArrayLike, axis: ir.Axis = None, out: None = None, keepdims: bool = False
 ) -> ir.Array:

@@ -67,6 +67,7 @@ def _run(
     return operation(convert(a, dtype), axis)
 
 
+@ir.dispatched("axis", "dtype", "out")
 def cumsum(
     a: ir.ArrayLike, axis: int | None = None, dtype: ir.DTypeLike | None = None, out: None = None
 ) -> ir.Array:
@@ -104,6 +105,7 @@ def cumsum(
     return _running("cumsum", a, axis, chosen_dtype(dtype, "cumsum"), lax.cumsum)
 
 
+@ir.dispatched("axis", "dtype", "out")
 def cumprod(
     a: ir.ArrayLike, axis: int | None = None, dtype: ir.DTypeLike | None = None, out: None = None
 ) -> ir.Array:
@@ -126,6 +128,7 @@ def cumprod(
     return _running("cumprod", a, axis, chosen_dtype(dtype, "cumprod"), lax.cumprod)
 
 
+@ir.dispatched("axis", "dtype", "out")
 def nancumsum(
     a: ir.ArrayLike, axis: int | None = None, dtype: ir.DTypeLike | None = None, out: None = None
 ) -> ir.Array:
@@ -148,6 +151,7 @@ def nancumsum(
     return _running("nancumsum", a, axis, chosen_dtype(dtype, "nancumsum"), lax.cumsum, 0)
 
 
+@ir.dispatched("axis", "dtype", "out")
 def nancumprod(
     a: ir.ArrayLike, axis: int | None = None, dtype: ir.DTypeLike | None = None, out: None = None
 ) -> ir.Array:
@@ -199,6 +203,7 @@ def _cumulative(
     return lax.concatenate([first, result], axis)
 
 
+@ir.dispatched("axis", "dtype", "include_initial")
 def cumulative_sum(
     x: ir.ArrayLike,
     /,

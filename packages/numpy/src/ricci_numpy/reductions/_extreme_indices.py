@@ -5,7 +5,7 @@ from operator import index
 from typing import Any
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Primitive, inlined, python_scalar_dtype
+from ricci_ir import Array, ArrayLike, Primitive, dispatched, inlined, python_scalar_dtype
 from ricci_numpy._promotion import no_out, operands
 from ricci_numpy.arrays._creation import asarray
 
@@ -61,6 +61,7 @@ def _argmin(a: Array, **settings: Any) -> Array:
     return _index(a, lax.argmin_p, **settings)
 
 
+@dispatched("axis", "out", "keepdims")
 def argmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -99,6 +100,7 @@ def argmax(
     return index_of_extreme("argmax", a, axis, out, keepdims, _argmax)
 
 
+@dispatched("axis", "out", "keepdims")
 def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:

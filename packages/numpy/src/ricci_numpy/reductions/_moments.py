@@ -35,6 +35,7 @@ def masked_count(
     return sum(mask, axis, dtype, None, keepdims)
 
 
+@ir.dispatched("axis", "dtype", "out", "keepdims")
 def mean(
     a: ArrayLike,
     axis: Axis = None,
@@ -118,6 +119,7 @@ def _mean(
     return promotion.convert(lax.div(total, count), result_dtype)
 
 
+@ir.dispatched("axis", "dtype", "out", "ddof", "keepdims", "correction")
 def var(
     a: ArrayLike,
     axis: Axis = None,
@@ -168,6 +170,7 @@ def var(
     return _variance("var", a, axis, dtype, _ddof("var", ddof, correction), keepdims, where, mean)
 
 
+@ir.dispatched("axis", "dtype", "out", "ddof", "keepdims", "correction")
 def std(
     a: ArrayLike,
     axis: Axis = None,

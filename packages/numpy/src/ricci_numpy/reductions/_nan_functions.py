@@ -103,6 +103,7 @@ def _reduce(
     return _STEPS[name](a, initial, mask, axes=axes, keepdims=bool(keepdims), **settings)
 
 
+@ir.dispatched("axis", "dtype", "out", "keepdims")
 def nansum(
     a: ArrayLike,
     axis: Axis = None,
@@ -131,6 +132,7 @@ def nansum(
     return _reduce("nansum", a, axis, out, keepdims, initial, where, dtype=dtype)
 
 
+@ir.dispatched("axis", "dtype", "out", "keepdims")
 def nanprod(
     a: ArrayLike,
     axis: Axis = None,
@@ -159,6 +161,7 @@ def nanprod(
     return _reduce("nanprod", a, axis, out, keepdims, initial, where, dtype=dtype)
 
 
+@ir.dispatched("axis", "out", "keepdims")
 def nanmax(
     a: ArrayLike,
     axis: Axis = None,
@@ -185,6 +188,7 @@ def nanmax(
     return _reduce("nanmax", a, axis, out, keepdims, initial, where)
 
 
+@ir.dispatched("axis", "out", "keepdims")
 def nanmin(
     a: ArrayLike,
     axis: Axis = None,
@@ -211,6 +215,7 @@ def nanmin(
     return _reduce("nanmin", a, axis, out, keepdims, initial, where)
 
 
+@ir.dispatched("axis", "out", "keepdims")
 def nanargmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -232,6 +237,7 @@ def nanargmax(
     return index_of_extreme("nanargmax", a, axis, out, keepdims, _STEPS["nanargmax"])
 
 
+@ir.dispatched("axis", "out", "keepdims")
 def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -253,6 +259,7 @@ def nanargmin(
     return index_of_extreme("nanargmin", a, axis, out, keepdims, _STEPS["nanargmin"])
 
 
+@ir.dispatched("axis", "dtype", "out", "keepdims")
 def nanmean(
     a: ArrayLike,
     axis: Axis = None,
@@ -291,6 +298,7 @@ def _nanmean(
     return mean_of("nanmean", a, axes, dtype, keepdims, mask)
 
 
+@ir.dispatched("axis", "dtype", "out", "ddof", "keepdims")
 def nanvar(
     a: ArrayLike,
     axis: Axis = None,
@@ -319,6 +327,7 @@ def nanvar(
     return _nan_variance("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean)
 
 
+@ir.dispatched("axis", "dtype", "out", "ddof", "keepdims")
 def nanstd(
     a: ArrayLike,
     axis: Axis = None,

@@ -26,6 +26,7 @@ _INDEX = np.dtype("int32")
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
+@ir.dispatched("axis", "out", "overwrite_input", "keepdims")
 def median(
     a: ir.ArrayLike,
     axis: ir.Axis = None,
@@ -58,6 +59,7 @@ def median(
     return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, False)
 
 
+@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
 def quantile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -99,6 +101,7 @@ def quantile(
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False, weights)
 
 
+@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding")
 def percentile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -136,6 +139,7 @@ def percentile(
     )
 
 
+@ir.dispatched("axis", "out", "overwrite_input", "keepdims")
 def nanmedian(
     a: ir.ArrayLike,
     axis: ir.Axis = None,
@@ -161,6 +165,7 @@ def nanmedian(
     return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, True)
 
 
+@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
 def nanquantile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -192,6 +197,7 @@ def nanquantile(
     )
 
 
+@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
 def nanpercentile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,

@@ -21,6 +21,7 @@ __all__ = ["diag", "diagflat", "diagonal", "trace"]
 _FAR = 1 << 30
 
 
+@ir.dispatched("offset", "axis1", "axis2")
 def diagonal(a: ir.ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ir.Array:
     """The diagonals of an array, as its last dimension.
 
@@ -88,6 +89,7 @@ def _on_diagonal(shape: ir.Shape, offset: int | ir.Array) -> ir.Array:
     return lax.eq(moved, columns)
 
 
+@ir.dispatched("axis1", "axis2", "dtype", "out")
 def trace(
     a: ir.ArrayLike,
     offset: int | ir.Array = 0,

@@ -218,6 +218,7 @@ def _between(
     return result
 
 
+@ir.dispatched("num", "endpoint", "dtype", "axis")
 def logspace(
     start: ir.ArrayLike,
     stop: ir.ArrayLike,
@@ -334,6 +335,7 @@ def _positions(
     return lax.broadcasted_iota(dtype, shape, axis), lax.broadcast(total, shape)
 
 
+@ir.dispatched("num", "endpoint", "dtype", "axis")
 def geomspace(
     start: ir.ArrayLike,
     stop: ir.ArrayLike,

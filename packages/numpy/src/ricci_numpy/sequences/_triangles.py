@@ -186,6 +186,7 @@ def _cut(name: str, m: Array, offset: int, lower: bool) -> Array:
     return select_where(mask, m, zero, name) if lower else select_where(mask, zero, m, name)
 
 
+@ir.dispatched("k")
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """The matrices with zeros above a diagonal.
 
@@ -212,6 +213,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("tril", m, k, True)
 
 
+@ir.dispatched("k")
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """The matrices with zeros below a diagonal; see ``tril``.
 

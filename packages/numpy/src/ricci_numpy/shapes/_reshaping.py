@@ -118,6 +118,7 @@ def reshape(
     return method(shape, order=order)
 
 
+@ir.dispatched("order", "out_sharding")
 @ir.may_return_operand
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Array:
     """An array's elements in one dimension.
@@ -146,6 +147,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: object = None) -> Arr
     return reshaped("ravel", a, (prod(np.shape(a)),), order, out_sharding)
 
 
+@ir.dispatched("axis")
 @ir.may_return_operand
 def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """An array without dimensions of size 1: all, or those of ``axis``.

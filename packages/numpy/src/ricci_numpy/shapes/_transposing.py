@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, may_return_operand
+from ricci_ir import Array, ArrayLike, dispatched, may_return_operand
 from ricci_numpy._promotion import canonical_axes, canonical_axis
 
 from ._reshaping import checked_operand
@@ -97,6 +97,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return lax.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
+@dispatched("source", "destination")
 @may_return_operand
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """An array with some dimensions moved, the others keeping their order.
@@ -134,6 +135,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     return lax.transpose(a, order)
 
 
+@dispatched("axis1", "axis2")
 @may_return_operand
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """An array with two dimensions exchanged.
@@ -163,6 +165,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     return lax.transpose(a, order)
 
 
+@dispatched("axis", "start")
 @may_return_operand
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """An array with one dimension moved to stand before ``start``.

@@ -25,6 +25,7 @@ _UINT32 = np.dtype(np.uint32)
 _UNROLLED_LENGTH = 32
 
 
+@ir.dispatched("side", "method")
 def searchsorted(
     a: ArrayLike,
     v: ArrayLike,
@@ -191,6 +192,7 @@ def _ranks(x: Array) -> Array:
     return at(lax.full((size,), 0, INT32))[order].set(turn)
 
 
+@ir.dispatched("right", "method")
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Array:

@@ -31,6 +31,7 @@ def _check_kind(name: str, kind: object, order: object) -> None:
         )
 
 
+@ir.dispatched("axis", "kind", "order", "stable", "descending")
 def sort(
     a: ir.ArrayLike,
     axis: int | None = -1,
@@ -85,6 +86,7 @@ def _sort(a: ir.Array, *, axis: int | None, stable: bool, descending: bool) -> i
     return lax.rev(ordered, (axis,)) if descending else ordered
 
 
+@ir.dispatched("axis", "kind", "order", "stable", "descending", "dtype")
 def argsort(
     a: ir.ArrayLike,
     axis: int | None = -1,
@@ -197,6 +199,7 @@ def _lexsort(*keys: ir.Array, axis: int, batch_size: int) -> ir.Array:
     return places
 
 
+@ir.dispatched()
 def sort_complex(a: ir.ArrayLike) -> ir.Array:
     """A vector sorted, first by real and then by imaginary parts, as complex numbers.
 
@@ -238,6 +241,7 @@ def _check_kth(name: str, a: ir.Array, kth: int, axis: int) -> tuple[int, int]:
     return kth % size if size else 0, axis
 
 
+@ir.dispatched("kth", "axis")
 def partition(a: ir.ArrayLike, kth: int, axis: int = -1) -> ir.Array:
     """An array with its ``kth`` smallest element in place, no larger one before, no smaller after.
 
@@ -289,6 +293,7 @@ def _partition(a: ir.Array, *, kth: int, axis: int) -> ir.Array:
     return lax.concatenate([_negated(below), above], axis)
 
 
+@ir.dispatched("kth", "axis")
 def argpartition(a: ir.ArrayLike, kth: int, axis: int = -1) -> ir.Array:
     """The positions of an array's elements as ``partition`` arranges them.
 
@@ -332,6 +337,7 @@ def _argpartition(a: ir.Array, *, kth: int, axis: int) -> ir.Array:
     return moveaxis(promotion.convert(positions, promotion.INT32, below.weak_type), -1, axis)
 
 
+@ir.dispatched("k", "axis", "mode", "sorted")
 def top_k(
     a: ir.ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
 ) -> list[ir.Array] | tuple[ir.Array, ir.Array]:

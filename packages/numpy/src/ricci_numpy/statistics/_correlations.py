@@ -24,6 +24,7 @@ from ricci_numpy.ufuncs._unary import abs, conj, sqrt
 __all__ = ["corrcoef", "cov"]
 
 
+@ir.dispatched("rowvar", "bias", "ddof", "dtype")
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -182,6 +183,7 @@ def _freedom(total: Array, weights: Array, aweights: Array | None, ddof: int) ->
     return subtract(total, divide(multiply(ddof, sum(multiply(weights, abs(aweights)))), total))
 
 
+@ir.dispatched("rowvar", "dtype")
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:

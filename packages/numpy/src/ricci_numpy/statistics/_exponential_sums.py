@@ -5,7 +5,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, Axis, composite, softmax_custom_jvp
+from ricci_ir import Array, ArrayLike, Axis, composite, dispatched, softmax_custom_jvp
 from ricci_numpy._promotion import axis_tuple, inexact_dtype, operands
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._dtypes import issubdtype
@@ -112,6 +112,7 @@ def _log_softmax(
     return result if where is None else choose(where, result, -np.inf)
 
 
+@dispatched("axis")
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """The logarithm of ``softmax``, computed without overflow.
 

@@ -156,6 +156,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     return lax.pow(*promotion.promote_args_inexact("float_power", x, y))
 
 
+@ir.dispatched()
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of two elements; where one is NaN, the other one.
 
@@ -178,6 +179,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     return _fmax(*promotion.operands("fmax", x1, x2))
 
 
+@ir.dispatched()
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of two elements; where one is NaN, the other one.
 
@@ -222,6 +224,7 @@ def _better(name: str, x1: Array, x2: Array, beats: Callable[[Array, Array], Arr
     return select_where(lax.bitwise_or(first, lax.ne(x2, x2)), x1, x2, name)
 
 
+@ir.dispatched()
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The length of the hypotenuse over two legs, without overflow on the way.
 
@@ -265,6 +268,7 @@ def _hypot(x1: Array, x2: Array) -> Array:
     return promotion.convert(length, length.dtype, weak)
 
 
+@ir.dispatched()
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The step function: 0 for negative elements, 1 for positive ones, ``x2`` at 0.
 

@@ -14,6 +14,7 @@ from ricci_ir import (
     ArrayLike,
     Primitive,
     array_dtypes,
+    dispatched,
     function_alias,
     get_aval,
     inlined,
@@ -53,7 +54,7 @@ def _row(
     arguments, result = example.split(" -> ")
     kind = "bool" if result in ("True", "False") else "int"
     text = f"{kind}(jnp.{name}({arguments}))"
-    function = binary(operation, accepted, general)
+    function = dispatched()(binary(operation, accepted, general))
     gives = (
         BOOLEANS if kind == "bool" else FLOATS if accepted is promotion.INEXACT_DTYPES else PROMOTED
     )

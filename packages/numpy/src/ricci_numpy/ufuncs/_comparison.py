@@ -163,6 +163,7 @@ isnan: UnaryFunction = publish(
 )
 
 
+@ir.dispatched()
 def iscomplex(x: ArrayLike) -> Array:
     """Whether an element has an imaginary part that is not 0.
 
@@ -188,6 +189,7 @@ def _iscomplex(x: Array) -> Array:
     return lax.ne(part, promotion.constant(part, 0))
 
 
+@ir.dispatched()
 def isreal(x: ArrayLike) -> Array:
     """Whether an element has no imaginary part, or one of 0.
 
@@ -301,6 +303,7 @@ def iterable(y: Any) -> bool:
     return isinstance(y, Iterable) or bool(np.iterable(y))
 
 
+@ir.dispatched("equal_nan")
 def isclose(
     a: ArrayLike,
     b: ArrayLike,
@@ -382,6 +385,7 @@ def _isclose(
     return promotion.convert(close, ir.BOOL)
 
 
+@ir.dispatched("equal_nan")
 def allclose(
     a: ArrayLike,
     b: ArrayLike,

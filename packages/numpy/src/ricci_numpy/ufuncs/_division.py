@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, issubdtype
+from ricci_ir import Array, ArrayLike, composite, dispatched, issubdtype
 from ricci_numpy._promotion import (
     COMPLEX_DTYPES,
     FLOAT_DTYPES,
@@ -26,6 +26,7 @@ from ._unary import abs as size_of
 __all__ = ["divmod", "floor_divide", "fmod", "gcd", "lcm", "mod", "remainder"]
 
 
+@dispatched()
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The quotient rounded down.
 
@@ -77,6 +78,7 @@ def _floor_divide(x1: Array, x2: Array) -> Array:
     return select_where(down, lax.sub(quotient, constant_like(quotient, 1)), quotient)
 
 
+@dispatched()
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of a division that rounds down; it has the sign of the divisor.
 
@@ -158,6 +160,7 @@ def _nonzero_divisor(x: ArrayLike) -> ArrayLike:
     return select_where(lax.eq(x, constant(x, 0)), constant_like(x, 1), x)
 
 
+@dispatched()
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of a division that rounds towards zero; it has the sign of the dividend.
 
@@ -186,6 +189,7 @@ def _fmod(x1: Array, x2: Array) -> Array:
     return lax.rem(x1, _nonzero_divisor(x2))
 
 
+@dispatched()
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """The quotient rounded down, and the remainder; see ``floor_divide`` and ``remainder``.
 
@@ -245,6 +249,7 @@ def _integers(name: str, x1: ArrayLike, x2: ArrayLike) -> list[Array]:
     return arrays
 
 
+@dispatched()
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisors of integers, not negative unless they overflow.
 
@@ -296,6 +301,7 @@ def _euclid_step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
     return select_where(left, y, x), select_where(left, lax.rem(x, y), zero)
 
 
+@dispatched()
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiples of integers, not negative unless they overflow.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
+from ricci_ir import context, eval_trace
 from ricci_lax.authoring import BinaryFunction, UnaryFunction
 
 from ._ufunc_examples import EXAMPLES, NEIGHBOURS, NOTES
@@ -36,15 +37,22 @@ def unary(
     """
 
     operation = getattr(operation, "bind", operation)  # without the wrapper of lax's function
-    return ir.with_constants(_unary, operation=operation, accepted=accepted, general=general)
+    calls = ir.PublicFunction(general, getattr(operation, "__name__", "unary"))
+    return ir.with_constants(
+        _unary, operation=operation, accepted=accepted, general=general, calls=calls
+    )
 
 
 @ir.boundary
 def _unary(x, /):
-    operation: Any = "<operation>"
-    accepted: Any = "<accepted>"
-    general: Any = "<general>"
+    calls: Any = "<calls>"
     try:
+        if context.trace is eval_trace:
+            apply = calls._apply if eval_trace.process is calls._evaluate else calls._application()
+            return apply(x)
+        operation: Any = "<operation>"
+        accepted: Any = "<accepted>"
+        general: Any = "<general>"
         try:
             type(x).aval  # noqa: B018
             dtype = x.aval.dtype

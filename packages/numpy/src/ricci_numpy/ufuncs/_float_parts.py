@@ -17,6 +17,7 @@ __all__ = ["bitwise_count", "copysign", "frexp", "ldexp", "modf", "nan_to_num", 
 __all__ += ["spacing"]
 
 
+@ir.dispatched()
 def signbit(x: ir.ArrayLike, /) -> ir.Array:
     """Whether the sign bit of an element is set, as it is for -0.0.
 
@@ -59,6 +60,7 @@ def _signbit(x: ir.Array) -> ir.Array:
     )
 
 
+@ir.dispatched()
 def copysign(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
     """The absolute value of the first operand with the sign of the second, as a float.
 
@@ -90,6 +92,7 @@ def _copysign(x1: ir.Array, x2: ir.Array) -> ir.Array:
     return select_where(_signbit.fun(asarray(x2)), lax.neg(size), size, "copysign")
 
 
+@ir.dispatched("out")
 def modf(x: ir.ArrayLike, /, out: None = None) -> tuple[ir.Array, ir.Array]:
     """The fractional and the integral part of each element, both with its sign.
 
@@ -128,6 +131,7 @@ def _layout(dtype: np.dtype) -> tuple[np.dtype, int, int]:
     return np.dtype(f"int{info.bits}"), info.nmant, 1 - int(info.minexp)
 
 
+@ir.dispatched()
 def frexp(x: ir.ArrayLike, /) -> tuple[ir.Array, ir.Array]:
     """The mantissas and exponents of floats: ``x == mantissa * 2**exponent``.
 
@@ -266,6 +270,7 @@ def _ldexp(x1: ir.Array, x2: ir.Array) -> ir.Array:
     return _scaled(x, n)
 
 
+@ir.dispatched()
 def spacing(x: ir.ArrayLike, /) -> ir.Array:
     """The distance to the next float away from zero.
 
@@ -302,6 +307,7 @@ def _spacing(x: ir.Array) -> ir.Array:
     return select_where(lax.eq(step, promotion.strong_constant(x.dtype, 0)), least, step, "spacing")
 
 
+@ir.dispatched("copy")
 def nan_to_num(
     x: ir.ArrayLike,
     copy: bool = True,
@@ -368,6 +374,7 @@ def _replace(mask: ir.Array, value: ir.ArrayLike, x: ir.Array) -> ir.Array:
     return promotion.convert(select_where(mask, value, x, "nan_to_num"), x.dtype)
 
 
+@ir.dispatched()
 def bitwise_count(x: ir.ArrayLike, /) -> ir.Array:
     """The number of bits that are set in the absolute value of an integer.
 

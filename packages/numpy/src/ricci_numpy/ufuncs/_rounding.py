@@ -5,7 +5,7 @@ from operator import index
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import BOOL, Array, ArrayLike, composite, python_scalar_dtype
+from ricci_ir import BOOL, Array, ArrayLike, composite, dispatched, python_scalar_dtype
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
@@ -60,6 +60,7 @@ def _clip(arr: Array, *bounds: Array, lower: bool) -> Array:
     return arr
 
 
+@dispatched("decimals", "out")
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """The elements rounded to a number of decimals, halves to even.
 
@@ -120,6 +121,7 @@ def _rounded(x: Array, decimals: int) -> Array:
     return result if result.dtype == dtype else promotion.convert(result, dtype)
 
 
+@dispatched("decimals", "out")
 def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """The elements rounded to a number of decimals; see ``round``.
 
@@ -139,6 +141,7 @@ def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     return round(a, decimals, out)
 
 
+@dispatched()
 def rint(x: ArrayLike, /) -> Array:
     """The elements rounded to whole numbers, halves to even, as floats.
 
@@ -166,6 +169,7 @@ def _rint(x: Array) -> Array:
     return _round.fun(x, decimals=0)
 
 
+@dispatched()
 def trunc(x: ArrayLike) -> Array:
     """The elements rounded towards zero.
 

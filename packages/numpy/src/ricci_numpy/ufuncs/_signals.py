@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, python_scalar_dtype
+from ricci_ir import Array, ArrayLike, composite, dispatched, python_scalar_dtype
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
@@ -19,6 +19,7 @@ from ._unary import absolute, negative, rad2deg
 __all__ = ["angle", "i0", "sinc", "unwrap"]
 
 
+@dispatched("deg")
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of a complex number in the plane, in radians.
 
@@ -70,6 +71,7 @@ def _series_terms(dtype: np.dtype) -> list[float]:
     ]
 
 
+@dispatched()
 def sinc(x: ArrayLike, /) -> Array:
     """``sin(pi * x) / (pi * x)``, which is 1 at 0.
 
@@ -145,6 +147,7 @@ def _complex_sinc(x: Array) -> Array:
     return select_where(infinite, promotion.constant(x, 0), result, "sinc")
 
 
+@dispatched()
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0.
 
@@ -189,6 +192,7 @@ def _bessel_i0_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array
     return _bessel_i0(x), lax.mul(t, slope)
 
 
+@dispatched("axis")
 def unwrap(
     p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * np.pi
 ) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, canonicalize_dtype, inlined, warn_user
+from ricci_ir import Array, ArrayLike, canonicalize_dtype, dispatched, inlined, warn_user
 
 from ._integrals import bernoulli_numbers
 
@@ -43,6 +43,7 @@ def _bernoulli(*, n: int) -> Array:
     return jnp.asarray(np.array([float(b) for b in bernoulli_numbers(n)]), dtype=float)
 
 
+@dispatched("v", "n_iter")
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """The Bessel functions of the first kind of orders 0 to v.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Array, Jaxpr, Primitive, ShapedArray, Tracer
-from ricci_pytree import PyTreeDef, tree_leaves, tree_structure
+from ricci_pytree import PyTreeDef, tree_leaves, tree_structure, tree_unflatten
 from ricci_xla.arrays import ArrayImpl, array_from_host, from_dlpack
 from ricci_xla.arrays._donation import name_repeated
 from ricci_xla.compile._compile import compile_program
@@ -95,6 +95,10 @@ class XlaBackend:
     def dispatcher(self, composite: ir.OneStep) -> Callable[..., Any]:
         """Return a function that applies a composite; C++ dispatches its cached calls."""
         return _composite_callable(composite)
+
+    def public_dispatcher(self, function: ir.DispatchedFunction) -> Callable[..., Any]:
+        """Return a function that calls a public one; C++ dispatches its cached calls."""
+        return _public_callable(function)
 
     def array(self, value: object, aval: ShapedArray) -> Array:
         """Return a NumPy array's values as an array on the current mesh or the default device."""
@@ -293,6 +297,41 @@ def _composite_callable(composite: ir.OneStep) -> Callable[..., Any]:
         return step.packed(outs), fast if plain else None
 
     return make_fast_callable(composite.name, on_miss, static_argnums=(0,))
+
+
+def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
+    # By the types and settings of a call, how many times the function itself ran. The first calls
+    # do, since a few simple operations are computed by NumPy.
+    calls: ir.Cache[Any, int] = ir.Cache("first calls", 256)
+
+    def on_miss(*args: object, **kwargs: object) -> tuple[Any, FastPath | None]:
+        call = None if ir.disable_jit_state.value else function.read(args, kwargs)
+        # Numbers may decide what a function does, unlike the values of arrays.
+        if call is None or any(type(x) is not ArrayImpl for x in call.operands):
+            return function.apply(args, kwargs), None
+        before = calls.recall(call.key) or 0
+        if before < first_calls.CALLS:
+            out = function.apply(args, kwargs)
+            calls.put(call.key, before + 1)
+            if before + 1 == first_calls.CALLS:
+                # The dispatcher has cached that such calls go to Python.
+                this()._clear_cache()  # pyright: ignore[reportOptionalMemberAccess]
+            return out, None
+        program = function.program(call)
+        if program is None:
+            return function.apply(args, kwargs), None
+        options = Options(keep_unused=program.keep_unused)
+        outs, fast = _run(program.jaxpr, function.name, program.tree, call.operands, options)
+        return tree_unflatten(program.tree, outs), fast
+
+    dispatcher = make_fast_callable(
+        function.name,
+        on_miss,
+        static_argnums=function.setting_numbers,
+        static_argnames=function.setting_names,
+    )
+    this = weakref.ref(dispatcher)
+    return dispatcher
 
 
 def _donating(args: Sequence[Any], results: int) -> Options:

@@ -1,0 +1,151 @@
+"""Public functions that the C++ dispatcher calls: they return what the function itself returns."""
+
+from types import FunctionType
+
+import numpy as np
+import pytest
+from growth_cases import all_calls
+from numpy_cases.case import Call
+
+import ricci
+import ricci.numpy as jnp
+import ricci_ir as ir
+from ricci import lax
+from ricci_reference import ReferenceBackend
+
+NAMES = {"jax": ricci, "jnp": jnp, "lax": lax, "np": np, "jsp": ricci.scipy, "random": ricci.random}
+CALLS = 6  # of which the last ones are dispatched
+
+
+def calls_of(call: Call):
+    """Return the dispatched calls of the marked function that a call applies, or None."""
+    path = call.source.partition("(")[0]
+    try:
+        function = eval(path, NAMES)
+    except (NameError, SyntaxError, AttributeError):
+        return None
+    return function.__dict__.get("dispatched") if type(function) is FunctionType else None
+
+
+MARKED = [call for call in all_calls() if calls_of(call)]
+
+
+def repeated(call: Call, times: int = CALLS):
+    """Return the results of a call that is made several times."""
+    operands = {name: jnp.asarray(value) for name, value in call.inputs.items()}
+    code = compile(call.source, "<call>", "eval")
+    return [eval(code, {**NAMES, **operands}) for _ in range(times)]
+
+
+def assert_same(result, expected):
+    leaves, tree = ricci.tree.flatten(result)
+    others, other_tree = ricci.tree.flatten(expected)
+    assert tree == other_tree
+    for x, y in zip(leaves, others, strict=True):
+        assert (x.aval, x.committed) == (y.aval, y.committed)
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("call", MARKED, ids=lambda call: call.source)
+def test_dispatched_calls_return_what_the_function_does(call):
+    expected, *others = repeated(call)
+    for result in others:
+        assert_same(result, expected)
+    entries = calls_of(call)._apply._cache_size()
+    assert bool(entries) != (call.source in UNDISPATCHED), "compiled for these types"
+
+
+@pytest.mark.parametrize("call", MARKED[::8], ids=lambda call: call.source)
+def test_dispatched_calls_depend_on_the_width_of_types(call):
+    narrow = repeated(call)[-1]
+    with ricci.enable_x64(True):
+        expected, *others = repeated(call)
+        assert_same(others[-1], expected)
+    assert_same(repeated(call)[-1], narrow)
+
+
+def test_settings_that_cannot_be_hashed_are_passed_to_the_function():
+    x = jnp.arange(6.0).reshape(2, 3)
+    for _ in range(CALLS):
+        assert jnp.mean(x, axis=[0, 1]) == jnp.mean(x, axis=(0, 1)) == 2.5
+
+
+def test_equal_settings_of_other_types_are_told_apart():
+    x = jnp.arange(3)
+    for _ in range(CALLS):
+        assert jnp.cumsum(x, axis=0).tolist() == [0, 1, 3]
+        with pytest.raises(TypeError):
+            jnp.cumsum(x, axis=0.0)
+
+
+def test_errors_show_the_users_line_after_dispatched_calls():
+    x = jnp.arange(6.0).reshape(2, 3)
+    for _ in range(CALLS):
+        jnp.diff(x, axis=1)
+    for _ in range(CALLS):
+        with pytest.raises(ValueError, match="diff: n is how often") as raised:
+            jnp.diff(x, n=-1)
+        assert [entry.name for entry in raised.traceback][1:] in ([], ["boundary"])
+        with pytest.raises(TypeError, match="sinh"):
+            jnp.sinh("x")
+    deleted = jnp.arange(3.0) + 1
+    deleted.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        jnp.diff(deleted)
+
+
+def test_numbers_are_not_dispatched():
+    x = jnp.arange(3, dtype="int8")
+    for _ in range(CALLS):
+        assert jnp.less(x, 300).tolist() == [True] * 3
+        assert jnp.heaviside(0.0, 0.5) == 0.5
+
+
+def test_options_of_a_block_hold_for_dispatched_calls():
+    x, y = jnp.ones((2, 3)), jnp.ones(3)
+    for _ in range(CALLS):
+        jnp.arctan2(x, y)
+    with ricci.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank"):
+        jnp.arctan2(x, y)
+    with ricci.debug_nans(True), pytest.raises(FloatingPointError):
+        jnp.divide(y - 1, y - 1)
+    with ricci.disable_jit():
+        assert jnp.diff(y).tolist() == [0, 0]
+
+
+def test_dispatched_functions_are_recorded_and_transformed():
+    x = jnp.arange(1.0, 4.0)
+    for _ in range(CALLS):
+        jnp.diff(x), jnp.sinh(x)
+    assert "diff" in str(ricci.make_jaxpr(jnp.diff)(x))
+    assert ricci.vmap(jnp.diff)(x[None]).shape == (1, 2)
+    assert ricci.grad(lambda x: jnp.sinh(x).sum())(x).tolist() == jnp.cosh(x).tolist()
+
+    @ricci.jit
+    def constant():
+        return jnp.diff(x)  # not traced, and yet recorded
+
+    assert constant().tolist() == [1, 1]
+    assert len(ricci.make_jaxpr(lambda: jnp.diff(x))().eqns) == 1
+
+
+def test_tracers_at_compile_time_are_recorded():
+    @ricci.jit
+    def f(x):
+        with ricci.ensure_compile_time_eval():
+            return jnp.diff(x)
+
+    assert f(jnp.arange(3.0)).tolist() == [1, 1]
+
+
+def test_another_backend_of_a_thread_gets_the_calls():
+    x = np.arange(3.0, dtype=np.float32)
+    for _ in range(CALLS):
+        jnp.diff(jnp.asarray(x)), jnp.sinh(jnp.asarray(x))
+    with ir.use_backend(ReferenceBackend()):
+        for function in jnp.diff, jnp.sinh:
+            assert type(function(jnp.asarray(x))).__name__ == "ReferenceArray"
+
+
+# Calls with a number among the operands, whose value may matter.
+UNDISPATCHED: dict[str, str] = {}

@@ -1,0 +1,120 @@
+"""Compares the time of each public function called eagerly on small arrays with the oracle's.
+
+`python tools/eager_calls.py [TEXT] [OPTIONS]` calls each public function of numpy, lax, nn, random,
+image and scipy outside of jit, on operands of a few elements, on both sides in turn: the least
+times count, up to seven rounds while Ricci's is above JAX's by more than the limit. The rows beyond
+that are printed, the worst first, each with its reason where `REASONS` has one.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "integration"))
+
+from growth import Side
+from growth_cases import all_calls
+from numpy_cases.case import Call
+
+from ricci_testing import find_interpreter
+
+SIDE = Path(__file__).with_name("eager_side.py")
+LIMIT = 1 / 0.95
+ROUNDS = 7  # of timing a call on both sides, while the ratio is beyond the limit
+# By the beginning of a call, why it may take longer than JAX's.
+REASONS: dict[str, str] = {}
+
+
+@dataclass(slots=True)
+class Row:
+    """A call, and its least seconds on both sides."""
+
+    source: str
+    theirs: float = float("inf")
+    ours: float = float("inf")
+    error: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """Ricci's time by JAX's."""
+        return self.ours / self.theirs
+
+    @property
+    def reason(self) -> str:
+        """The reason for a ratio above the limit, or an empty text."""
+        return next((why for start, why in REASONS.items() if self.source.startswith(start)), "")
+
+    def __str__(self) -> str:
+        times = f"{self.theirs * 1e6:8.2f} → {self.ours * 1e6:8.2f} µs"
+        return " | ".join(filter(None, [f"{self.ratio:5.2f}", times, self.source, self.reason]))
+
+
+def measure(call: Call, sides: list[Side]) -> Row | None:
+    """Time a call on both sides; None where JAX refuses it."""
+    row = Row(call.source)
+    theirs, ours = (side.ask((call.source, call.inputs)) for side in sides)
+    if "error" in theirs:
+        return None
+    row.error = ours.get("error", "")
+    for count in range(0 if row.error else ROUNDS):
+        theirs, ours = (side.ask(None) for side in sides)
+        row.error = theirs.get("error") or ours.get("error") or ""
+        if row.error:
+            break
+        row.theirs = min(row.theirs, theirs["seconds"])
+        row.ours = min(row.ours, ours["seconds"])
+        if count and row.ratio <= LIMIT:
+            break
+    return row
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("text", nargs="?", default="", help="only calls that hold this text")
+    parser.add_argument("--sample", type=int, default=1, help="only every N-th call")
+    parser.add_argument("--part", default="1/1", help="only a part of the calls, as 2/4")
+    parser.add_argument("--minutes", type=float, default=30.0, help="stop after this time")
+    parser.add_argument("--all", action="store_true", help="print every row")
+    options = parser.parse_args()
+    oracle = find_interpreter()
+    if oracle is None:
+        parser.error("oracle environment missing: run nox -s oracle")
+    sides = [Side("jax", str(oracle), SIDE), Side("ricci", sys.executable, SIDE)]
+    part, parts = map(int, options.part.split("/"))
+    chosen = [call for call in all_calls() if options.text in call.source][:: options.sample]
+    chosen = chosen[part - 1 :: parts]
+    rows: list[Row] = []
+    end = time.monotonic() + 60 * options.minutes
+    tried = 0
+    for tried, call in enumerate(chosen, 1):
+        row = measure(call, sides)
+        rows += [] if row is None else [row]
+        if row is not None and not row.error and row.ratio > LIMIT:
+            print(row, file=sys.stderr, flush=True)
+        if not tried % 50:
+            print(f"{tried} of {len(chosen)} calls", file=sys.stderr, flush=True)
+        if time.monotonic() > end:
+            break
+    for side in sides:
+        side.close()
+    timed = sorted((row for row in rows if not row.error), key=lambda row: -row.ratio)
+    slow = [row for row in timed if row.ratio > LIMIT]
+    middle = statistics.median(row.ratio for row in timed) if timed else float("nan")
+    print(
+        f"{len(timed)} calls timed, {tried} of {len(chosen)} tried; median ratio {middle:.2f}; "
+        f"above {LIMIT:.3g}: {len(slow)}, of these without a reason: "
+        f"{sum(not row.reason for row in slow)}"
+    )
+    print("ratio | JAX → Ricci | call | reason")
+    print("\n".join(map(str, timed if options.all else slow)))
+    failed = [row for row in rows if row.error]
+    print(f"\nfailed in Ricci alone: {len(failed)}")
+    print("\n".join(f"{row.source}: {row.error}" for row in failed))
+    return 1 if failed or any(not row.reason for row in slow) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Times calls of `eager_calls.py` outside of jit on one side, in a process of its own.
+
+Run as `python eager_side.py {jax|ricci}`: reads pickled messages from stdin, and writes a line of
+JSON for each. A pair of a source and its operands is called until nothing compiles any more; None
+is answered by the seconds of one call of the last pair, the least of several loops.
+"""
+
+import gc
+import importlib
+import json
+import pickle
+import re
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from growth_side import MODULES
+
+WARM_CALLS = 6  # Ricci computes the first calls of an operation by NumPy
+LOOP_SECONDS = 2e-3
+LOOPS = 8
+KEY = re.compile(r"jax\.random\.key\(\d\)")
+
+
+def prepared(api: Any, source: str, operands: dict[str, Any]) -> tuple[Callable[[], Any], int]:
+    """Return a function that makes a call, and how often a loop should make it.
+
+    Random keys are operands, so that the time is the function's own.
+    """
+    names = {"jax": api, "jnp": api.numpy, "lax": api.lax, "np": np, "jsp": api.scipy}
+    names["random"] = api.random
+    arrays = {name: api.numpy.asarray(value) for name, value in operands.items()}
+    source = KEY.sub("KEY", source)
+    code = compile(f"lambda: {source}", "<call>", "eval")
+    call = eval(code, {**names, **arrays, "KEY": api.random.key(0)})
+    for _ in range(WARM_CALLS):
+        api.block_until_ready(call())
+    start = time.perf_counter()
+    api.block_until_ready([call(), call()])
+    seconds = (time.perf_counter() - start) / 2
+    return call, max(1, min(500, int(LOOP_SECONDS / seconds)))
+
+
+def least_seconds(api: Any, call: Callable[[], Any], number: int) -> float:
+    """Return the least time of a call over several loops."""
+    gc.collect()
+    gc.disable()
+    least = float("inf")
+    for _ in range(LOOPS):
+        start = time.perf_counter()
+        for _ in range(number - 1):
+            call()
+        api.block_until_ready(call())
+        least = min(least, time.perf_counter() - start)
+    gc.enable()
+    return least / number
+
+
+def main() -> None:
+    name = sys.argv[1]
+    api = importlib.import_module(name)
+    for module in MODULES.split():
+        importlib.import_module(f"{name}.{module}")
+    print(json.dumps({"ready": name}), flush=True)
+    call: Callable[[], Any] | None = None
+    number = 1
+    while True:
+        try:
+            message = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            if message is None:
+                assert call is not None
+                answer = {"seconds": least_seconds(api, call, number)}
+            else:
+                call, number = prepared(api, *message)
+                answer = {"number": number}
+        except Exception as error:  # noqa: BLE001 - the report says what failed, and why
+            answer = {"error": f"{type(error).__name__}: {error}"[:200]}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()
