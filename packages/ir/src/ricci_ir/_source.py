@@ -5,7 +5,6 @@ line number is computed on demand.
 """
 
 import sys
-import sysconfig
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -183,6 +182,8 @@ def users_lines() -> Iterator[None]:
 
 @cache
 def _library_folders() -> tuple[str, ...]:
+    import sysconfig  # noqa: PLC0415 - lazy: it takes 2 ms
+
     paths = sysconfig.get_paths()
     return tuple({paths["purelib"], paths["platlib"], paths["stdlib"]})
 

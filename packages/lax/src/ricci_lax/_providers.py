@@ -8,6 +8,7 @@ import ricci_ir as ir
 
 from ._index import MODULES
 from .elementwise import _arithmetic as _arithmetic
+from .elementwise._cpu_formulas import formula_of
 from .linalg import _index as linalg
 from .refs import _index as refs
 from .rules import _checkify as _checkify
@@ -19,6 +20,7 @@ from .structure import _resharding as _resharding
 _PACKAGE = __name__.rpartition(".")[0]
 
 for _hook, _module in (
+    (formula_of, "elementwise._cpu_formula_table"),
     (ir.add_parts, "hi._parts"),
     (ir.first_error, "nan._find"),
     (ir.join_parts, "hi._parts"),

@@ -5,8 +5,7 @@ prefix represents a whole subtree.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from ._engine import KeyPath, PyTreeDef, keystr
 from ._errors import recursion_error, shorten
@@ -20,8 +19,7 @@ _flatten = default_registry.flatten
 
 
 @final
-@dataclass(frozen=True)
-class PrefixError:
+class PrefixError(NamedTuple):
     """A position where a tree is not a prefix of another; call it to get a ``ValueError``.
 
     Args:

@@ -5,8 +5,6 @@ import typing as _typing
 from . import _command  # before the others: the launcher of processes runs in it, without them
 
 # isort: split
-from ricci_ir import guard_public as _guard_public
-
 from . import _collector  # before the others: it waits while they are imported
 
 # isort: split
@@ -42,6 +40,7 @@ from ricci_ir import eval_shape as eval_shape
 from ricci_ir import explain_cache_misses as explain_cache_misses
 from ricci_ir import extended_dtypes as _extended_dtypes
 from ricci_ir import float0 as float0
+from ricci_ir import guard_public as _guard_public
 from ricci_ir import jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions
 from ricci_ir import lazy_names as _lazy_names
 from ricci_ir import legacy_prng_key as legacy_prng_key

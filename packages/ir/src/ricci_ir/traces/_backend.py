@@ -61,9 +61,9 @@ class DispatchedFunction(Protocol):
     name: str
     setting_names: tuple[str, ...]
     setting_numbers: tuple[int, ...]
-    # ``apply(args, kwargs)`` calls it as it is, in the current trace; ``read(args, kwargs)`` returns
-    # the operands of a call and the key of their types, or None; ``program(call)`` the jaxpr for
-    # such a call, or None.
+    # ``apply(args, kwargs)`` calls it as it is, in the current trace; ``read(args, kwargs)``
+    # returns the operands of a call and the key of their types, or None; ``program(call)`` returns
+    # the jaxpr for such a call, or None.
     apply: Callable[..., Any]
     read: Callable[..., Any]
     program: Callable[..., Any]

@@ -2,47 +2,29 @@
 
 XLA vectorises sums, products and comparisons, but has no vectorised form of some functions there,
 and calls a scalar function of the C library for each element. A formula is several times as fast,
-and at least as accurate. A primitive's lowering looks its formula up in the table below.
+and at least as accurate. A primitive's lowering looks its formula up in ``_cpu_formula_table``.
 """
 
-import dataclasses
 from collections.abc import Callable
 
 import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Array
-from ricci_lax.structure import reduce_sum
 from ricci_lax.structure._identity import lower_barrier
-from ricci_lax.structure._operand_types import array_aval
 from ricci_stablehlo import Lowering, LoweringRule, Value, of_function, traced
 
-from . import (
-    _cpu_arithmetic,
-    _cpu_error_function,
-    _cpu_exponentials,
-    _cpu_large_angles,
-    _cpu_logarithms,
-    _cpu_powers,
-    _cpu_trigonometry,
-    _cpu_wide_logarithms,
-    _cpu_wide_trigonometry,
-)
 from ._accuracy import AccuracyMode
-from ._arithmetic import mul
-from ._comparison import lt
 from ._conversion import converted
-from ._factories import scalar_like
 
 # The compiler takes some 20 ms longer for a formula, which saves 5 to 40 µs of 1,000 elements.
 _LEAST_SIZE = 16384
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Formula:
+class Formula(ir.TupleRecord):
     """A function of arrays of one dtype, equal to a primitive within its rounding errors.
 
-    Args:
+    Attributes:
       function: the formula.
       domain: whether the formula is right for all elements, where it is not for all numbers.
       general: the formula for all elements if it is not; that of XLA if there is none.
@@ -53,57 +35,10 @@ class _Formula:
     general: Callable[..., Array] | None = None
 
 
-def _everywhere(is_right: Callable[..., Array]) -> Callable[..., Array]:
-    """Whether a condition holds for all elements."""
-
-    def domain(*xs: Array) -> Array:
-        flags = is_right(*xs)
-        return ir.primitives["reduce_and"].bind(flags, axes=_axes(flags))
-
-    return domain
-
-
-def _below(bound: float) -> Callable[[Array], Array]:
-    """Whether the root of the sum of all squares is below a bound, so that all elements are.
-
-    XLA computes this sum in vectors, while it compares and combines flags one by one.
-    """
-
-    def domain(x: Array) -> Array:
-        total = reduce_sum(mul(x, x), _axes(x))
-        return lt(total, scalar_like(total, bound * bound))
-
-    return domain
-
-
-def _axes(x: Array) -> tuple[int, ...]:
-    return tuple(range(len(array_aval(x).shape)))
-
-
-_has_short_quotient = _everywhere(_cpu_arithmetic.has_short_quotient)
-_is_near_zero = _everywhere(_cpu_wide_trigonometry.is_near_zero)
-_is_moderate = _below(_cpu_trigonometry.BOUND)
-
-# Those of float32 serve narrower floats, too.
-_FORMULAS = {
-    ("acos", "float32"): _Formula(_cpu_trigonometry.acos),
-    ("asin", "float32"): _Formula(_cpu_trigonometry.asin),
-    ("atan2", "float32"): _Formula(_cpu_trigonometry.atan2),
-    ("cbrt", "float32"): _Formula(_cpu_arithmetic.cbrt),
-    ("cos", "float32"): _Formula(_cpu_trigonometry.cos, _is_moderate, _cpu_large_angles.cos),
-    ("cos", "float64"): _Formula(_cpu_wide_trigonometry.cos, _is_near_zero),
-    ("erfc", "float32"): _Formula(_cpu_error_function.erfc),
-    ("expm1", "float32"): _Formula(_cpu_exponentials.expm1),
-    ("log", "float64"): _Formula(_cpu_wide_logarithms.log),
-    ("log1p", "float32"): _Formula(_cpu_logarithms.log1p),
-    ("log1p", "float64"): _Formula(_cpu_wide_logarithms.log1p),
-    ("pow", "float32"): _Formula(_cpu_powers.pow),
-    ("rem", "float32"): _Formula(_cpu_arithmetic.rem, _has_short_quotient),
-    ("sin", "float32"): _Formula(_cpu_trigonometry.sin, _is_moderate, _cpu_large_angles.sin),
-    ("sin", "float64"): _Formula(_cpu_wide_trigonometry.sin, _is_near_zero),
-    ("tan", "float32"): _Formula(_cpu_trigonometry.tan, _is_moderate, _cpu_large_angles.tan),
-    ("tan", "float64"): _Formula(_cpu_wide_trigonometry.tan, _is_near_zero),
-}
+# ``(name, dtype name)``: the formula, or None. Imported with the first large array.
+formula_of: ir.Hook[Callable[[str, str], Formula | None]] = ir.Hook(
+    "formulas for CPUs", provided_by="ricci_lax"
+)
 
 
 def vectorised_on_cpus(name: str, otherwise: LoweringRule) -> LoweringRule:
@@ -116,9 +51,11 @@ def vectorised_on_cpus(name: str, otherwise: LoweringRule) -> LoweringRule:
 
     def lower(ctx: Lowering, *operands: Value, **params: object) -> Value:
         out = ctx.out
+        if ctx.platform != "cpu" or not _is_large(out):
+            return otherwise(ctx, *operands, **params)
         wide = _computed_dtype(out.dtype)
-        formula = _FORMULAS.get((name, wide.name))
-        if formula is None or ctx.platform != "cpu" or not _is_large(out):
+        formula = formula_of.call(name, wide.name)
+        if formula is None:
             return otherwise(ctx, *operands, **params)
         if params.get("accuracy") not in (None, AccuracyMode.DEFAULT):
             return otherwise(ctx, *operands, **params)

@@ -1,13 +1,13 @@
 """Layouts and memories: the order of an array's elements, and which memory has them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from ricci_ir import ExtendedDType, Hook, format_type
+from ricci_ir import ExtendedDType, Hook, Record, format_type
 from ricci_xla.devices._client import get_default_device
 from ricci_xla.meshes import (
     Sharding,
@@ -32,8 +32,7 @@ class AutoLayout:
         return "AutoLayout"
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Record):
     """The order of an array's elements in memory.
 
     Attributes:
@@ -50,14 +49,19 @@ class Layout:
       (1, 0)
     """
 
-    AUTO: ClassVar[AutoLayout] = AutoLayout()
+    AUTO = AutoLayout()
 
     major_to_minor: tuple[int, ...]
     tiling: tuple[tuple[int, ...], ...] | None = None
     sub_byte_element_size_in_bits: int = 0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "major_to_minor", tuple(self.major_to_minor))
+    def __init__(
+        self,
+        major_to_minor: Sequence[int],
+        tiling: tuple[tuple[int, ...], ...] | None = None,
+        sub_byte_element_size_in_bits: int = 0,
+    ):
+        super().__init__(tuple(major_to_minor), tiling, sub_byte_element_size_in_bits)
 
     @staticmethod
     def from_pjrt_layout(pjrt_layout: Any) -> "Layout":
@@ -115,8 +119,7 @@ class Layout:
         )
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(Record):
     """A layout together with a sharding.
 
     Attributes:
@@ -143,22 +146,23 @@ class Format:
     layout: Layout | AutoLayout | None = None
     sharding: Sharding | None = None
 
-    def __post_init__(self) -> None:
-        if self.layout is not None and not isinstance(self.layout, Layout | AutoLayout):
+    def __init__(self, layout: Layout | AutoLayout | None = None, sharding: Sharding | None = None):
+        if layout is not None and not isinstance(layout, Layout | AutoLayout):
             raise TypeError(
                 "Format: layout must be a Layout, Layout.AUTO or None, got "
-                f"{self.layout!r} of type {type(self.layout).__name__}."
+                f"{layout!r} of type {type(layout).__name__}."
             )
-        if self.sharding is not None and not isinstance(self.sharding, Sharding):
+        if sharding is not None and not isinstance(sharding, Sharding):
             raise TypeError(
                 "Format: sharding must be a Sharding or None, got "
-                f"{self.sharding!r} of type {type(self.sharding).__name__}."
+                f"{sharding!r} of type {type(sharding).__name__}."
             )
-        if isinstance(self.layout, Layout) and self.sharding is None:
+        if isinstance(layout, Layout) and sharding is None:
             raise ValueError(
-                f"Format: the layout {self.layout} needs a sharding, since layouts are those of a "
+                f"Format: the layout {layout} needs a sharding, since layouts are those of a "
                 "platform. Give Format(layout, sharding)."
             )
+        super().__init__(layout, sharding)
 
 
 format_type.provide(Format)

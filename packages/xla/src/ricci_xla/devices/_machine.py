@@ -1,6 +1,5 @@
 """The kind of machine that a client compiles for."""
 
-import hashlib
 import os
 import re
 import weakref
@@ -32,6 +31,8 @@ def _describe_machine(client: Client) -> str:
     except (JaxRuntimeError, NotImplementedError):  # some plugins describe no topology
         return f"compute capability {getattr(device, 'compute_capability', 'unknown')}"
     if device.platform != "cpu":
+        import hashlib  # noqa: PLC0415 - lazy: it takes 3 ms
+
         return hashlib.sha256(data).hexdigest()
     # For CPUs the topology also has the number of devices, which must not matter. The processor's
     # name and features are the strings in it.

@@ -1,17 +1,17 @@
 """Abstract meshes: axes without devices."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import index
 from typing import Any, NoReturn
+
+from ricci_ir import Record
 
 from ._axes import Axes, AxisType, checked_names, checked_types
 
 __all__ = ["AbstractDevice", "AbstractMesh"]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class AbstractDevice:
+class AbstractDevice(Record):
     """The kind of device of an abstract mesh.
 
     Attributes:
