@@ -1,5 +1,6 @@
 """Public functions that the C++ dispatcher calls: they return what the function itself returns."""
 
+import inspect
 from types import FunctionType
 
 import numpy as np
@@ -62,6 +63,28 @@ def test_dispatched_calls_depend_on_the_width_of_types(call):
         expected, *others = repeated(call)
         assert_same(others[-1], expected)
     assert_same(repeated(call)[-1], narrow)
+
+
+@pytest.mark.parametrize("namespace", [jnp, jnp.linalg, lax, ricci.nn], ids=lambda m: m.__name__)
+def test_parameters_are_operands_or_settings(namespace):
+    for name in namespace.__all__:
+        function = getattr(namespace, name)
+        calls = getattr(function, "__dict__", {}).get("dispatched")
+        if calls is None or type(function) is not FunctionType:
+            continue
+        parameters = inspect.signature(function).parameters
+        assert set(calls.setting_names) <= parameters.keys(), name
+        for parameter in set(parameters) - set(calls.setting_names):
+            annotation = parameters[parameter].annotation
+            is_array = annotation is inspect.Parameter.empty or "Array" in str(annotation)
+            assert is_array, f"{name}: {parameter} is a setting"
+
+
+def test_results_that_are_operands_stay_so():
+    x = jnp.arange(3.0)
+    for _ in range(CALLS):
+        assert jnp.conj(x) is x and jnp.ravel(x) is x
+        assert type(jnp.squeeze(np.float32(1))) is type(x)
 
 
 def test_settings_that_cannot_be_hashed_are_passed_to_the_function():

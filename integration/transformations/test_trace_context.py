@@ -361,6 +361,7 @@ OF_RICCI = {
     "sums",
     "types of examples",
     "types of results",
+    "undispatched calls",
     "written types",
     "zero tangents",
 }

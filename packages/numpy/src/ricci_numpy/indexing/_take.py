@@ -35,6 +35,7 @@ def check_integers(name: str, indices: ArrayLike, error: type[Exception] = TypeE
         )
 
 
+@ir.dispatched("axis", "out", "mode", "unique_indices", "indices_are_sorted")
 def take(
     a: ArrayLike,
     indices: ArrayLike,

@@ -465,6 +465,7 @@ def _ptp(a: ir.Array, *, axes: tuple[int, ...], keepdims: bool) -> ir.Array:
     return lax.sub(max(a, axes, None, keepdims), min(a, axes, None, keepdims))
 
 
+@ir.dispatched("axis", "keepdims")
 def count_nonzero(a: ir.ArrayLike, axis: ir.Axis = None, keepdims: bool = False) -> ir.Array:
     """The number of elements along axes that are not zero; see ``sum``.
 

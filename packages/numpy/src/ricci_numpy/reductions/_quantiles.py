@@ -59,7 +59,6 @@ def median(
     return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, False)
 
 
-@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
 def quantile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -101,7 +100,6 @@ def quantile(
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False, weights)
 
 
-@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding")
 def percentile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -165,7 +163,6 @@ def nanmedian(
     return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, True)
 
 
-@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
 def nanquantile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -197,7 +194,6 @@ def nanquantile(
     )
 
 
-@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
 def nanpercentile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,

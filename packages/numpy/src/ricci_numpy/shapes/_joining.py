@@ -328,6 +328,7 @@ def column_stack(tup: Arrays) -> Array:
     return concatenate(columns, 1)
 
 
+@ir.dispatched("axis")
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """An array with others appended; flattened if no axis is given.
 
@@ -361,6 +362,7 @@ def _append(arr: Array, values: Array, *, axis: int | None) -> Array:
     return concatenate([arr, values], axis)
 
 
+@ir.dispatched()
 def block(arrays: ArrayLike | Sequence[Any]) -> Array:
     """An array put together from blocks, given as nested lists.
 

@@ -342,6 +342,7 @@ def _at_least(
 def atleast_1d(x: ArrayLike, /) -> Array: ...
 @overload
 def atleast_1d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> tuple[Array, ...]: ...
+@ir.dispatched()
 def atleast_1d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
     """Arrays with one dimension at least; a tuple of them for several arguments.
 
@@ -368,6 +369,7 @@ def atleast_1d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
 def atleast_2d(x: ArrayLike, /) -> Array: ...
 @overload
 def atleast_2d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> tuple[Array, ...]: ...
+@ir.dispatched()
 def atleast_2d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
     """Arrays with two dimensions at least, new ones in front; a tuple for several arguments.
 
@@ -394,6 +396,7 @@ def atleast_2d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
 def atleast_3d(x: ArrayLike, /) -> Array: ...
 @overload
 def atleast_3d(x: ArrayLike, y: ArrayLike, /, *arys: ArrayLike) -> tuple[Array, ...]: ...
+@ir.dispatched()
 def atleast_3d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
     """Arrays with three dimensions at least; a tuple of them for several arguments.
 

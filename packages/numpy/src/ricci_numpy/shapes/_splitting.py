@@ -175,6 +175,7 @@ def dsplit(ary: ir.ArrayLike, indices_or_sections: Sections) -> list[ir.Array]:
     return _split("split", ary, indices_or_sections, 2)
 
 
+@ir.dispatched("axis")
 def unstack(x: ir.ArrayLike, /, *, axis: int = 0) -> tuple[ir.Array, ...]:
     """The parts of an array along a dimension, as a tuple of arrays without it.
 

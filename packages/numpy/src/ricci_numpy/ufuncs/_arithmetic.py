@@ -137,6 +137,7 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return power(x1, x2)
 
 
+@ir.dispatched()
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The first operand to the power of the second, as floats.
 

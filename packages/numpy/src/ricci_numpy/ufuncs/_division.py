@@ -132,6 +132,7 @@ def _with_zeros_of(remainders: Array, divisor: ArrayLike) -> Array:
 _with_zeros_of.defjvps(lambda t, result, remainders, divisor: t, None)
 
 
+@dispatched()
 def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of a division that rounds down; see ``remainder``.
 

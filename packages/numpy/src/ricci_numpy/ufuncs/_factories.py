@@ -26,7 +26,11 @@ _calls: ir.Cache[tuple[str, Any, Any], int] = ir.Cache("first calls of promoted 
 
 
 def unary(
-    operation: Operation, accepted: frozenset[np.dtype[Any]], general: Operation
+    operation: Operation,
+    accepted: frozenset[np.dtype[Any]],
+    general: Operation,
+    *,
+    is_identity: bool = False,
 ) -> UnaryFunction:
     """A function of one operand.
 
@@ -34,12 +38,14 @@ def unary(
       operation: applied to arrays whose dtype is among ``accepted``.
       accepted: the dtypes that need no promotion.
       general: applied to other operands; it checks and promotes them.
+      is_identity: whether it returns some arrays as they are, which needs no dispatch.
     """
 
     operation = getattr(operation, "bind", operation)  # without the wrapper of lax's function
     calls = ir.PublicFunction(general, getattr(operation, "__name__", "unary"))
+    template = _unary_or_identity if is_identity else _unary
     return ir.with_constants(
-        _unary, operation=operation, accepted=accepted, general=general, calls=calls
+        template, operation=operation, accepted=accepted, general=general, calls=calls
     )
 
 
@@ -59,6 +65,29 @@ def _unary(x, /):
         except AttributeError:
             return general(x)
         return operation(x) if dtype in accepted else general(x)
+    except Exception as error:
+        ir.leave(error)
+        raise
+
+
+@ir.boundary
+def _unary_or_identity(x, /):
+    operation: Any = "<operation>"
+    accepted: Any = "<accepted>"
+    general: Any = "<general>"
+    calls: Any = "<calls>"
+    try:
+        try:
+            type(x).aval  # noqa: B018
+            dtype = x.aval.dtype
+        except AttributeError:
+            return general(x)
+        if dtype not in accepted:
+            return general(x)
+        if context.trace is not eval_trace:
+            return operation(x)
+        apply = calls._apply if eval_trace.process is calls._evaluate else calls._application()
+        return apply(x)
     except Exception as error:
         ir.leave(error)
         raise

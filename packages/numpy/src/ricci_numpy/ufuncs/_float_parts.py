@@ -234,6 +234,7 @@ def _scaled(x: ir.Array, n: ir.Array) -> ir.Array:
     return x
 
 
+@ir.dispatched()
 def ldexp(x1: ir.ArrayLike, x2: ir.ArrayLike, /) -> ir.Array:
     """The first operand times 2 to the power of the second, which holds integers.
 

@@ -170,7 +170,7 @@ def _or_itself(
     accepted = ir.array_dtypes - unchanged
     example = f"int(jnp.{name}({argument}))"
     parameter = "val" if name == "real" else "x"
-    function = unary(operation, accepted, general)
+    function = unary(operation, accepted, general, is_identity=True)
     real = name in ("abs", "real")
     gives = "of the same dtype, or the real one of a complex dtype" if real else ""
     return publish(function, name, summary, example, result, parameter, gives=gives)

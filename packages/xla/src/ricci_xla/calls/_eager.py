@@ -304,8 +304,15 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
     # do, since a few simple operations are computed by NumPy.
     calls: ir.Cache[Any, int] = ir.Cache("first calls", 256)
 
-    def on_miss(*args: object, **kwargs: object) -> tuple[Any, FastPath | None]:
-        call = None if ir.disable_jit_state.value else function.read(args, kwargs)
+    # The types of positional arrays for which the function has no executable, as where it returns
+    # an operand: the dispatcher sends each such call here.
+    undispatched: ir.Cache[Any, bool] = ir.Cache("undispatched calls", 256)
+
+    def on_miss(*args: Any, **kwargs: Any) -> tuple[Any, FastPath | None]:
+        types = None if kwargs else _types_of(args)
+        if types in undispatched.entries or ir.disable_jit_state.value:
+            return function.apply(args, kwargs), None
+        call = function.read(args, kwargs)
         # Numbers may decide what a function does, unlike the values of arrays.
         if call is None or any(type(x) is not ArrayImpl for x in call.operands):
             return function.apply(args, kwargs), None
@@ -319,6 +326,8 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
             return out, None
         program = function.program(call)
         if program is None:
+            if types is not None:
+                undispatched.add(types, True)
             return function.apply(args, kwargs), None
         options = Options(keep_unused=program.keep_unused)
         outs, fast = _run(program.jaxpr, function.name, program.tree, call.operands, options)
@@ -332,6 +341,13 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
     )
     this = weakref.ref(dispatcher)
     return dispatcher
+
+
+def _types_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return the types of arrays and the settings of the thread; ``None`` for other arguments."""
+    if any(type(x) is not ArrayImpl for x in args):
+        return None
+    return (*[x.aval for x in args], ir.trace_key())
 
 
 def _donating(args: Sequence[Any], results: int) -> Options:
