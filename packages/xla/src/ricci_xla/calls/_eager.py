@@ -308,7 +308,7 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
     # an operand: the dispatcher sends each such call here.
     undispatched: ir.Cache[Any, bool] = ir.Cache("undispatched calls", 256)
 
-    def on_miss(*args: Any, **kwargs: Any) -> tuple[Any, FastPath | None]:
+    def on_miss(*args: object, **kwargs: object) -> tuple[Any, FastPath | None]:
         types = None if kwargs else _types_of(args)
         if types in undispatched.entries or ir.disable_jit_state.value:
             return function.apply(args, kwargs), None
