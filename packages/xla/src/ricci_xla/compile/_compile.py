@@ -40,7 +40,7 @@ from ._executable import Executable, buffer_rank, result_shardings
 from ._lower import LoweredProgram, lower_program
 from ._partitioners import partition_error
 from ._place import Options, Placement, place
-from ._sizes import check_sizes, size_error
+from ._sizes import check_sizes, may_fill_memory, size_error
 
 __all__ = ["SharedProgram", "check_shared_programs", "two_stage_compilation"]
 
@@ -347,6 +347,7 @@ def _executable(
             before_first_run(program.name, lowered.text, devices) if len(devices) > 1 else None
         ),
         optimized=optimized,
+        is_large=may_fill_memory(jaxpr),
     )
 
 

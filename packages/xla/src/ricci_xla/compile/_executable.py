@@ -43,6 +43,7 @@ class Executable:
       in_layouts: for each used argument its layout, ``None`` for row-major; empty if all are.
       before_first_run: called once, before the first run.
       optimized: a future of the fully optimized executable, which replaces ``loaded`` when done.
+      is_large: whether it may need more memory than there is; see ``may_fill_memory``.
 
     Attributes:
       has_extended_results: whether any result is a token, or of a dtype that jaxlib does not have,
@@ -60,6 +61,7 @@ class Executable:
         "in_avals",
         "in_layouts",
         "in_shardings",
+        "is_large",
         "loaded",
         "optimized",
         "ordered_effects",
@@ -88,12 +90,14 @@ class Executable:
         in_layouts: tuple[Layout | None, ...] = (),
         before_first_run: Callable[[], None] | None = None,
         optimized: "Future[LoadedExecutable] | None" = None,
+        is_large: bool = True,
     ):
         self.optimized: Future[LoadedExecutable] | None = optimized
         self.in_layouts: tuple[Layout | None, ...] = in_layouts
         self.before_first_run: Callable[[], None] | None = before_first_run
         self.loaded: LoadedExecutable = loaded
-        self.fills_memory: bool = fills_memory(loaded)
+        self.is_large: bool = is_large
+        self.fills_memory: bool = is_large and fills_memory(loaded)
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
         if in_shardings is None or out_shardings is None:
             devices = loaded.local_devices()

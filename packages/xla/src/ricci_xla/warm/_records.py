@@ -112,6 +112,7 @@ class ProgramRecord(msgspec.Struct, frozen=True):
       kept_args: whether it takes each argument, or drops it as unused.
       kernels: the names of the kernels that must be prepared for it.
       key: the key of its code in the bundle.
+      is_large: whether it may need more memory than there is.
     """
 
     name: str
@@ -127,6 +128,7 @@ class ProgramRecord(msgspec.Struct, frozen=True):
     out_tree: files.TreeRecord
     kernels: str
     key: str
+    is_large: bool
 
 
 class CallRecord(msgspec.Struct, frozen=True):
@@ -209,6 +211,7 @@ def encode_program(
             files.encode_tree(out_tree, _ResultNodes(in_tree)),
             " ".join(sorted(set(_kernel.findall(text)))),
             programs.key_of(executable.loaded),
+            executable.is_large,
         )
     except (TypeError, ValueError) as error:
         raise NoFingerprint(str(error)) from error
@@ -270,6 +273,7 @@ def decode_program(
         committed=record.committed,
         consts=[_decode_array(r, own_devices) for r in record.consts],
         effects=no_effects,
+        is_large=record.is_large,
     )
     program = Program.of_executable(
         executable.in_avals, in_tree, out_tree, record.name, record.arg_names
