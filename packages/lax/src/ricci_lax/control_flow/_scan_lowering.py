@@ -7,6 +7,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_stablehlo as hlo
 from ricci_lax.elementwise._comparison import compare
+from ricci_lax.structure._identity import lower_barrier
 from ricci_stablehlo import Lowering, Value
 
 from . import _scan_programs as programs
@@ -30,7 +31,7 @@ def lower_loop(
     ):  # a loop's body is checked even if it never runs
         xs = [_with_rows(ctx, x, rows) for x in xs]
         outs[num_carry:] = [stacked(a.remove_dimension(0), rows) for a in outs[num_carry:]]
-    buffers = [_zeros(ctx, aval) for aval in outs[num_carry:]]
+    buffers = _buffers(ctx, outs[num_carry:])
     if length == 0:
         return [*carry, *buffers]
     block = _block(unroll, length)
@@ -115,10 +116,21 @@ def _physical(aval: ir.ShapedArray) -> ir.ShapedArray:
     return aval.dtype.physical_aval(aval) if isinstance(aval.dtype, ir.ExtendedDType) else aval
 
 
-def _zeros(ctx: Lowering, aval: ir.ShapedArray) -> Value:
-    physical = _physical(aval)
-    zero = ctx.constant(np.zeros((), physical.dtype), physical.resized((), weak_type=False))
-    return Value(ctx.broadcast_to(zero, physical.shape).name, aval)
+def _buffers(ctx: Lowering, avals: Sequence[ir.ShapedArray]) -> list[Value]:
+    """Zeros of these types, which the loop overwrites row by row."""
+    physicals = [_physical(aval) for aval in avals]
+    zeros = [
+        ctx.constant(np.zeros((), aval.dtype), aval.resized((), weak_type=False))
+        for aval in physicals
+    ]
+    if ctx.platform == "cpu":
+        # XLA merges equal constants, computes one array of zeros for all buffers of a type, and
+        # copies it for each. Behind a barrier the zeros differ, so that each is filled in place.
+        zeros = lower_barrier(ctx, *zeros)
+    return [
+        Value(ctx.broadcast_to(zero, physical.shape).name, aval)
+        for zero, physical, aval in zip(zeros, physicals, avals, strict=True)
+    ]
 
 
 def _indices(ctx: Lowering, place: Value, rank: int) -> list[Value]:
