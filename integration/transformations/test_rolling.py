@@ -1,5 +1,6 @@
 """``roll``: values are those of the function, and the jaxpr does not grow with the layers."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import ricci
 import ricci.numpy as jnp
 from ricci import lax, nn, random, roll
-from ricci_lax.rolling import rows_p
+from ricci_lax.rolling import minimum_cut, rows_p
 
 SIZE = 4
 _weights = np.random.default_rng(0)
@@ -183,6 +184,61 @@ def test_rolled_jaxprs_do_not_grow_with_the_layers(program, transformation):
     per_layer = (reports[1].after - reports[0].after) / 6
     assert per_layer <= 6, reports  # constants of layers, sums of their gradients
     assert reports[0].after < reports[0].before
+
+
+def test_loops_take_the_same_layers_so_that_no_array_is_put_together_from_parts():
+    # The first layer's input has no gradient, so that its passes differ from the others'. The
+    # parameters are stacked once; a loop's results are another's operands as they are.
+    def step(layers, x):
+        slopes = ricci.grad(plain)(layers, x)
+        return ricci.tree.map(lambda p, slope: p - 0.1 * slope, layers, slopes)
+
+    layers, x = _layers(12), _matrix(2, SIZE)
+    assert [run.count for run in roll(step).report(layers, x).runs] == [11, 11, 11]
+    jaxpr = str(ricci.make_jaxpr(roll(step))(layers, x))
+    assert jaxpr.count("= concatenate") == len(layers[0])
+    assert not jaxpr.count("= rev")
+    _assert_close(roll(step)(layers, x), step(layers, x))
+
+
+def test_cheap_results_of_layers_are_recomputed_in_the_backward_pass():
+    def net(function: Any) -> Any:
+        def sum_of_layers(layers, x):
+            for p in layers:
+                h = function(x @ p["w"])
+                x = x + h * (1 + h**2) / (2 + h**2) - (h - 1) ** 3 + (h + 2) ** 2
+            return jnp.sum(x)
+
+        return ricci.grad(sum_of_layers, argnums=(0, 1))
+
+    def stacked(function):
+        layers, x = _layers(6), _matrix(3, SIZE)
+        slopes: Any = ricci.jit(net(function))
+        _assert_close(roll(net(function))(layers, x), slopes(layers, x))
+        return roll(net(function)).report(layers, x).runs[1].stacked_bytes
+
+    activations, parameters = 3 * SIZE * 4, SIZE * SIZE * 4
+    # The inputs of the layers, their products and the parameters, whatever else is read.
+    assert stacked(lambda h: h) == 6 * (2 * activations + parameters)
+    # A sine and a cosine are not cheap: they are stored.
+    assert stacked(lambda h: jnp.sin(h) / 9) == 6 * (3 * activations + parameters)
+
+
+@pytest.mark.skipif(ricci.default_backend() != "cpu", reason="a rule of lowering for CPUs")
+def test_results_of_loops_are_written_to_buffers_that_are_not_copied():
+    body = lambda x, _: (lax.cos(x), (lax.sin(x), lax.tanh(x), lax.exp(x)))
+    scanned = ricci.jit(lambda x: lax.scan(body, x, None, length=5))
+    text = scanned.lower(np.ones((3, 7), np.float32)).compile().as_text()
+    assert not re.findall(r"f32\[5,3,7\]\S* copy\(", text)
+
+
+def test_a_minimum_cut_is_the_smallest_and_nearest_to_the_sinks():
+    sizes = {"a": 3, "b": 2, "c": 2, "d": 4, "e": 5}
+    edges = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "e")]
+    assert minimum_cut(sizes, edges, ["a"], ["e"]) == {"a"}
+    assert minimum_cut({**sizes, "a": 4}, edges, ["a"], ["e"]) == {"d"}
+    assert minimum_cut({**sizes, "a": 9}, edges, ["a"], ["d", "b"]) == {"b", "c"}
+    assert minimum_cut(sizes, [], [], ["e"]) == set()
 
 
 def test_layers_of_another_shape_stay_as_they_are():

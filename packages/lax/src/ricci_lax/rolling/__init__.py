@@ -2,6 +2,7 @@
 
 from ricci_ir import rolled_layers as rolled_layers
 
+from ._recomputing import minimum_cut as minimum_cut
 from ._report import *
 from ._roll import *
 from ._rows import rows_p as rows_p

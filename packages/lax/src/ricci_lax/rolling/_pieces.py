@@ -1,32 +1,30 @@
 """Find equal consecutive pieces of a jaxpr, such as the layers that a Python loop traced."""
 
-from collections.abc import Iterable, Sequence
+import math
+from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import ricci_ir as ir
 
-__all__ = ["SEARCHED", "Refusal", "Run", "count_equations", "find_runs", "size_in_bytes"]
+from ._recomputing import recompute_cheap
+from ._runs import Carry, Place, Run, count_equations, is_costly, size_in_bytes
+
+__all__ = ["SEARCHED", "Refusal", "find_runs"]
 
 _LEAST_PIECES = 3
 # The least number of equations of a piece, with those of the jaxprs that they hold: of any, of a
 # loop's, of a loop's without costly ones, which the compiler would fuse if they were no loop.
 _LEAST, _LEAST_LOOPED, _LEAST_CHEAP = 4, 8, 32
 _LEAST_SAVED = 16  # equations, by a run
+_MOST_TRIMMED = 2  # pieces of a run that are left out for it to agree with another
 _CANDIDATES = 8  # the repetitions that are tried on an interval of equations
 
 # Primitives whose jaxprs are searched too: each may be replaced by another of the same types.
 SEARCHED = ("cond", "jit", "remat2", "scan", "while")
-
-_COSTLY = frozenset(
-    {"conv_general_dilated", "cond", "dot_general", "random_bits", "scan", "sort", "while"}
-)
-
-# A result of a piece: its equation, counted in the piece, and its place among the results.
-type Place = tuple[int, int]
 
 
 class _Origin(NamedTuple):
@@ -42,59 +40,6 @@ class _Origin(NamedTuple):
 
 
 _OUTSIDE, _EARLIER = _Origin("outside"), _Origin("earlier")
-
-
-class Carry(NamedTuple):
-    """An operand that each piece takes from the piece before it.
-
-    Attributes:
-      operand: the variable of the template.
-      first: what the first piece takes, from before the run.
-      place: the result of a piece that the next one takes.
-    """
-
-    operand: ir.Var
-    first: ir.Var
-    place: Place
-
-
-class Run(ir.Record):
-    """Consecutive pieces of a jaxpr that apply the same operations to values of the same types.
-
-    Attributes:
-      start, period, count: the first equation, the equations of a piece, the number of pieces.
-      template: the equations of one piece, on variables of their own.
-      carries: operands that come from the piece before.
-      fixed: operands that are one value for all pieces: the template's variable and the value's.
-      stacked: operands that come from outside and differ from piece to piece.
-      results: the places of results that are used outside of the run, with those pieces.
-    """
-
-    start: int
-    period: int
-    count: int
-    template: list[ir.JaxprEqn]
-    carries: list[Carry]
-    fixed: list[tuple[ir.Var, ir.Var]]
-    stacked: list[tuple[ir.Var, tuple[ir.Var, ...]]]
-    results: dict[Place, list[int]]
-
-    @property
-    def stop(self) -> int:
-        return self.start + self.period * self.count
-
-    @property
-    def is_batch(self) -> bool:
-        """Whether the pieces are independent and cheap: one operation on all, instead of a loop.
-
-        So the compiler fuses an optimizer's update of stacked parameters as that of each.
-        """
-        return not self.carries and not any(map(_is_costly, self.template))
-
-    def is_final(self, place: Place) -> bool:
-        """Whether a result is used outside of the last piece alone, and is carried."""
-        is_carried = any(carry.place == place for carry in self.carries)
-        return is_carried and self.results[place] == [self.count - 1]
 
 
 class Refusal(ir.Record):
@@ -114,7 +59,9 @@ def find_runs(jaxpr: ir.Jaxpr) -> tuple[list[Run], list[Refusal]]:
     """
     search = _Search(jaxpr)
     search.interval(0, len(jaxpr.eqns))
-    return sorted(search.runs, key=lambda run: run.start), search.refusals
+    runs = search.trimmed()
+    recompute_cheap(jaxpr, runs)
+    return runs, search.refusals
 
 
 class _Search:
@@ -154,6 +101,41 @@ class _Search:
                 return
             self.refusals.append(run)
 
+    def trimmed(self) -> list[Run]:
+        """The runs in order, without pieces at their ends that other runs have no counterpart of.
+
+        The backward pass of the first layer often differs, whose input has no gradient. Where the
+        forward pass leaves that layer out, too, its loop stacks the arrays that the other reads.
+        """
+        runs = sorted(self.runs, key=lambda run: run.start)
+        for i, run in enumerate(runs):
+            first, stop = self._common(run, [*runs[:i], *runs[i + 1 :]])
+            if (first, stop) != (0, run.count):
+                begin = run.start + first * run.period
+                runs[i] = self._described(begin, run.period, stop - first)
+        return runs
+
+    def _common(self, run: Run, others: Sequence[Run]) -> tuple[int, int]:
+        """The range of a run's pieces in which others' rows of most bytes are."""
+        pieces: dict[ir.Var, dict[int, int]] = {}
+        for g, values in enumerate(rows := run.rows(self.eqns)):
+            for piece, value in enumerate(values):
+                pieces.setdefault(value, {})[g] = piece
+        sizes: Counter[tuple[int, int]] = Counter()
+        for values in (values for other in others for values in other.rows(self.eqns)):
+            for g, first in pieces.get(values[0], {}).items():
+                last = pieces.get(values[-1], {}).get(g, -1)
+                low, high = sorted((first, last))
+                step = 1 if first <= last else -1
+                if values == rows[g][low : high + 1][::step]:
+                    sizes[low, high + 1] += size_in_bytes(values[0]) * len(values)
+        if not sizes:
+            return 0, run.count
+        first, stop = max(sizes, key=lambda extent: sizes[extent])
+        # What is left out is compiled once more.
+        is_short = stop - first < max(_LEAST_PIECES, run.count - _MOST_TRIMMED)
+        return (0, run.count) if is_short else (first, stop)
+
     def _repetitions(self, start: int, stop: int) -> list[tuple[int, int, int]]:
         """The repetitions of operations, as (start, period, length), largest saving first."""
         # A sequence of period p equals itself shifted by p. So for each period all operations are
@@ -179,7 +161,7 @@ class _Search:
         return [(begin, -period, length) for _, period, begin, length in candidates[:_CANDIDATES]]
 
     def _run(self, start: int, period: int, length: int) -> Run | Refusal:
-        start += self._narrowest_cut(start, period, length % period)
+        start += self._cut(start, period, length)
         count = length // period
         chosen = max(
             (self._matching(start + skipped * period, period, count - skipped), -skipped)
@@ -189,17 +171,35 @@ class _Search:
             reason = "pieces read values of other pieces than the one before, or in other ways"
             return Refusal(start, period, count, reason)
         run = self._described(start - chosen[1] * period, period, chosen[0])
-        is_costly = any(map(_is_costly, run.template))
-        least = _LEAST if run.is_batch else _LEAST_LOOPED if is_costly else _LEAST_CHEAP
+        has_costly = any(map(is_costly, run.template))
+        least = _LEAST if run.is_batch else _LEAST_LOOPED if has_costly else _LEAST_CHEAP
         if count_equations(run.template) < least:
             reason = "so few cheap operations are faster one after another than as a loop"
             return Refusal(start, period, count, reason)
         return run
 
-    def _narrowest_cut(self, start: int, period: int, most: int) -> int:
-        """The shift of the start with which the fewest bytes pass from piece to piece."""
-        if not most:
+    def _cut(self, start: int, period: int, length: int) -> int:
+        """The shift of the start with which the fewest bytes pass from piece to piece.
+
+        Of several, one whose pieces are those of the runs that are found: then the rows of one
+        loop's arrays are those that another one reads, and none is copied.
+        """
+        spare = length % period
+        if not spare:
             return 0
+        passing = self._passing(start, period)[: spare + 1]
+        shifts = np.flatnonzero(passing == passing.min())
+        covered = np.zeros(len(shifts))
+        for run in self.runs if len(shifts) > 1 else ():
+            for values in run.rows(self.eqns):
+                first, last = self._extent(values, start, start + length)
+                begins = start + shifts
+                is_covered = (begins <= first) & (last < begins + length - spare)
+                covered += is_covered * size_in_bytes(values[0]) * len(values)
+        return int(shifts[np.argmax(covered)])
+
+    def _passing(self, start: int, period: int) -> np.ndarray:
+        """The bytes that pass from piece to piece, for each shift of the start."""
         # A value's bytes are added where it is computed, and subtracted behind its last use within
         # a period. The running sum is then what passes each cut; only cuts in the second period
         # count, since what passes those in the first comes from before it as well.
@@ -210,7 +210,18 @@ class _Search:
                 if later:
                     changes[i + 1 - start] += size_in_bytes(var)
                     changes[min(later[-1] + 1 - start, 2 * period)] -= size_in_bytes(var)
-        return int(np.argmin(np.cumsum(changes)[period : period + most + 1]))
+        return np.cumsum(changes)[period:]
+
+    def _extent(self, values: Sequence[ir.Var], start: int, stop: int) -> tuple[int, float]:
+        """The first and the last equation of an interval that computes or reads some values.
+
+        The last one is infinite if one of the values is neither computed nor read there.
+        """
+        places = []
+        for value in values:
+            near = [self.producers.get(value, (-1, 0))[0], *self.users.get(value, ())]
+            places.append(next((i for i in near if start <= i < stop), -1))
+        return min(places), math.inf if min(places) < 0 else max(places)
 
     def _origins(self, start: int, begin: int, period: int) -> list[_Origin | None]:
         """The origins of the operands of a piece of the run at ``start``; ``None`` for literals."""
@@ -249,7 +260,7 @@ class _Search:
         stop = start + period * count
         computed: dict[Place, ir.Var] = {}
         operands: dict[Any, ir.Var] = {}
-        run = Run(start, period, count, [], [], [], [], {})
+        run = Run(start, period, count, [], [], [], [], {}, [])
         origins = iter(self._origins(start, start + period, period))
         for q, eqn in enumerate(self.eqns[start : start + period]):
             invars: list[ir.Atom] = []
@@ -312,22 +323,3 @@ def _operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
                 alike.append((eqn, i))
         numbers.append(number)
     return np.array(numbers, np.int64)
-
-
-def count_equations(eqns: Iterable[ir.JaxprEqn]) -> int:
-    """The number of equations, with those of the jaxprs that they hold."""
-    inner = lambda eqn: (count_equations(jaxpr.eqns) for jaxpr in ir.jaxprs_in_params(eqn.params))
-    return sum(1 + sum(inner(eqn)) for eqn in eqns)
-
-
-def _is_costly(eqn: ir.JaxprEqn) -> bool:
-    """Whether an equation multiplies matrices, convolves, draws random numbers or loops."""
-    inner = (eqn for jaxpr in ir.jaxprs_in_params(eqn.params) for eqn in jaxpr.eqns)
-    return eqn.primitive.name in _COSTLY or any(map(_is_costly, inner))
-
-
-def size_in_bytes(var: ir.Var) -> int:
-    """The size of a variable's array; that of random keys is a guess, symbolic sizes count as 1."""
-    aval = var.aval
-    sizes = (1 if ir.is_symbolic_dim(n) else n for n in getattr(aval, "shape", ()))
-    return prod(sizes) * getattr(getattr(aval, "dtype", None), "itemsize", 8)

@@ -2,7 +2,8 @@
 
 import ricci_ir as ir
 
-from ._pieces import SEARCHED, count_equations, find_runs, size_in_bytes
+from ._pieces import SEARCHED, find_runs
+from ._runs import count_equations, size_in_bytes
 
 __all__ = ["RollReport", "RolledRun"]
 

@@ -16,9 +16,10 @@ from ricci_lax.shapes import concatenate, index_in_dim, rev, slice_in_dim
 from ricci_lax.structure import expand_dims
 from ricci_pytree import tree_flatten, tree_unflatten
 
-from ._pieces import SEARCHED, Place, Run, find_runs
+from ._pieces import SEARCHED, find_runs
 from ._report import RollReport, report
 from ._rows import MANY_ROWS, rows_p
+from ._runs import CARRIED, Place, Run
 
 __all__ = ["Rolled", "roll"]
 
@@ -92,7 +93,8 @@ class _Evaluation:
         directions = [self._direction(values) for _, values in run.stacked]
         # A loop that runs backwards reads reversed stacks without a copy. The pieces of a batch are
         # independent, so that it has no direction.
-        reverse = -1 in directions and not run.is_batch
+        is_stacked = any(values[::-1] in self.stacks for _, values in run.stacked)
+        reverse = (-1 in directions or is_stacked) and not run.is_batch
         rows = [
             self._stacked(values, direction, reverse)
             for (_, values), direction in zip(run.stacked, directions, strict=True)
@@ -100,6 +102,7 @@ class _Evaluation:
         fixed = {operand: self._read(value) for operand, value in run.fixed}
         places = [place for place in run.results if not run.is_final(place)]
         template = [*map(_with_rolled_jaxprs, run.template)]
+        equations = [*run.recomputed, *template]
 
         def piece(carry: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             env: dict[Any, Any] = dict(fixed)
@@ -107,8 +110,8 @@ class _Evaluation:
                 env[operand] = _as_weak(x, operand.aval)
             for (operand, *_), x in zip(run.carries, carry, strict=True):
                 env[operand] = x
-            ir.run_equations(template, env)
-            result = lambda place: env[template[place[0]].outvars[place[1]]]
+            ir.run_equations(equations, env)
+            result = lambda place: env[_variable(run, template, place)]
             return [result(c.place) for c in run.carries], [result(place) for place in places]
 
         if run.is_batch:
@@ -121,23 +124,24 @@ class _Evaluation:
             carry, stacks = scan(piece, carry, rows, length=run.count, reverse=reverse)
         carried = {carry.place: x for carry, x in zip(run.carries, carry, strict=True)}
         stacked = dict(zip(places, stacks, strict=True))
+        values = run.values(self.jaxpr.eqns)
         for place, pieces in run.results.items():
+            if place[0] == CARRIED:
+                order = values[place][::-1] if reverse else values[place]
+                self.stacks[order] = stacked[place]
+                continue
             for i in pieces:
                 # Final results are the carry after the last piece; the others are rows of the
                 # stacked results.
                 value = carried.get(place)
                 if place in stacked:
                     value = _Row(stacked[place], run.count - 1 - i if reverse else i)
-                self.env[self._variable(run, place, i)] = value
-
-    def _variable(self, run: Run, place: Place, piece: int) -> ir.Var:
-        equation, result = place
-        return self.jaxpr.eqns[run.start + piece * run.period + equation].outvars[result]
+                self.env[values[place][i]] = value
 
     def _direction(self, values: tuple[ir.Var, ...]) -> int:
         """1 if the values are all rows of one array, in order, -1 if in reverse, 0 if not."""
-        rows = [self.env[value] for value in values]
-        if not all(type(row) is _Row and row.stack is rows[0].stack for row in rows):
+        rows = [row for value in values if type(row := self.env.get(value)) is _Row]
+        if len(rows) < len(values) or any(row.stack is not rows[0].stack for row in rows):
             return 0
         # Part of a stack has another number of rows and equals neither list.
         indices, ascending = [row.index for row in rows], list(range(rows[0].stack.shape[0]))
@@ -150,6 +154,8 @@ class _Evaluation:
             # The loop reads in one direction; a stack of the other one is reversed.
             return stack if (direction < 0) == reverse else rev(stack, (0,))
         order = values[::-1] if reverse else values
+        if order[::-1] in self.stacks:
+            return rev(self.stacks[order[::-1]], (0,))
         # Kept, as several runs may read the same values, such as the parameters of all layers.
         if order not in self.stacks:
             self.stacks[order] = concatenate(self._pieces(order), 0)
@@ -185,6 +191,13 @@ class _Evaluation:
             count += 1
         # The same row twice is no progression.
         return start + (count if step else 1), step
+
+
+def _variable(run: Run, template: Sequence[ir.JaxprEqn], place: Place) -> ir.Var:
+    """The variable at a place of a run's template, whose inner jaxprs may have changed."""
+    equation, result = place
+    is_carried = equation == CARRIED
+    return run.carries[result].operand if is_carried else template[equation].outvars[result]
 
 
 def _as_weak(x: ir.Array, aval: ir.AbstractValue) -> ir.Array:
