@@ -71,7 +71,9 @@ class _Search:
         self.eqns = jaxpr.eqns
         self.outvars = jaxpr.outvars
         self.numbers = _operation_numbers(jaxpr.eqns)
-        self.weights = np.cumsum([0, *(count_equations([eqn]) for eqn in jaxpr.eqns)])
+        # Equations with the same operation hold as many others.
+        counts = {i: count_equations([jaxpr.eqns[i]]) for i in set(self.numbers.tolist())}
+        self.weights = np.cumsum([0, *(counts[number] for number in self.numbers.tolist())])
         self.producers: dict[ir.Var, tuple[int, int]] = {
             var: (i, o) for i, eqn in enumerate(jaxpr.eqns) for o, var in enumerate(eqn.outvars)
         }
@@ -163,14 +165,17 @@ class _Search:
     def _run(self, start: int, period: int, length: int) -> Run | Refusal:
         start += self._cut(start, period, length)
         count = length // period
-        chosen = max(
-            (self._matching(start + skipped * period, period, count - skipped), -skipped)
-            for skipped in range(min(3, count - _LEAST_PIECES + 1))
-        )
-        if chosen[0] < _LEAST_PIECES:
+        matching = skipped = 0
+        for first in range(min(3, count - _LEAST_PIECES + 1)):
+            # What is left is at most as many pieces as match already.
+            if count - first <= matching:
+                break
+            if (more := self._matching(start + first * period, period, count - first)) > matching:
+                matching, skipped = more, first
+        if matching < _LEAST_PIECES:
             reason = "pieces read values of other pieces than the one before, or in other ways"
             return Refusal(start, period, count, reason)
-        run = self._described(start - chosen[1] * period, period, chosen[0])
+        run = self._described(start + skipped * period, period, matching)
         has_costly = any(map(is_costly, run.template))
         least = _LEAST if run.is_batch else _LEAST_LOOPED if has_costly else _LEAST_CHEAP
         if count_equations(run.template) < least:
