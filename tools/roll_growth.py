@@ -3,7 +3,8 @@
     python tools/roll_growth.py [LAYERS ...]
 
 Prints a row for each depth: the processor time of tracing, lowering and compiling a training step
-(of all threads), the fusions of the executable, and the time of a later step, the least of ten.
+(of all threads), the fusions of the executable, and the processor time of a later step, the least of
+ten.
 """
 
 import re
@@ -71,9 +72,9 @@ def measured(fun: Callable[..., Any], depth: int) -> tuple[float, int, float]:
     ricci.block_until_ready(compiled(layers, x))
     times = []
     for _ in range(10):
-        start = time.perf_counter()
+        start = time.process_time()
         ricci.block_until_ready(compiled(layers, x))
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return compiling, len(re.findall(r" fusion\(", compiled.as_text())), min(times) * 1e3
 
 

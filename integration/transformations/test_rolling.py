@@ -194,7 +194,9 @@ def test_loops_take_the_same_layers_so_that_no_array_is_put_together_from_parts(
         return ricci.tree.map(lambda p, slope: p - 0.1 * slope, layers, slopes)
 
     layers, x = _layers(12), _matrix(2, SIZE)
-    assert [run.count for run in roll(step).report(layers, x).runs] == [11, 11, 11]
+    report = roll(step).report(layers, x)
+    assert [run.count for run in report.runs] == [11, 11, 11]
+    assert [(run.count, "no such piece" in run.reason) for run in report.refused] == [(1, True)]
     jaxpr = str(ricci.make_jaxpr(roll(step))(layers, x))
     assert jaxpr.count("= concatenate") == len(layers[0])
     assert not jaxpr.count("= rev")

@@ -23,6 +23,8 @@ _LEAST_SAVED = 16  # equations, by a run
 _MOST_TRIMMED = 2  # pieces of a run that are left out for it to agree with another
 _CANDIDATES = 8  # the repetitions that are tried on an interval of equations
 
+_NO_COUNTERPART = "loops that fill or read the same arrays have no such piece"
+
 # Primitives whose jaxprs are searched too: each may be replaced by another of the same types.
 SEARCHED = ("cond", "jit", "remat2", "scan", "while")
 
@@ -113,7 +115,10 @@ class _Search:
         for i, run in enumerate(runs):
             first, stop = self._common(run, [*runs[:i], *runs[i + 1 :]])
             if (first, stop) != (0, run.count):
-                begin = run.start + first * run.period
+                begin, end = (run.start + piece * run.period for piece in (first, stop))
+                left_out = run.start if first else end
+                count = run.count - (stop - first)
+                self.refusals.append(Refusal(left_out, run.period, count, _NO_COUNTERPART))
                 runs[i] = self._described(begin, run.period, stop - first)
         return runs
 

@@ -28,7 +28,8 @@ class RolledRun(ir.Record):
     reason: str = ""
 
     def __str__(self) -> str:
-        what = f"{self.count} pieces of {self.equations} operations, from {self.source}"
+        pieces = f"{self.count} piece{'s' * (self.count != 1)}"
+        what = f"{pieces} of {self.equations} operations, from {self.source}"
         if self.reason:
             return f"not rolled: {what}: {self.reason}"
         sizes = f"{self.stacked_bytes:,} bytes stacked, {self.carried_bytes:,} carried"
