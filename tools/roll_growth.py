@@ -3,8 +3,7 @@
     python tools/roll_growth.py [LAYERS ...]
 
 Prints a row for each depth: the processor time of tracing, lowering and compiling a training step
-(of all threads), the fusions of the executable, and the processor time of a later step, the least of
-ten.
+(of all threads), the fusions of the executable, and that of a later step, the least of ten.
 """
 
 import re

@@ -179,6 +179,16 @@ def minimum_cut[Node: Hashable](
       sizes: the nodes' sizes.
       edges: pairs of a node and one that follows it.
       sources, sinks: the first and the last nodes of paths; they may be in the set.
+
+    Returns:
+      The nodes.
+
+    Example:
+      >>> from ricci_lax.rolling import minimum_cut
+      >>> sizes = {"product": 8, "square": 8, "sum": 8, "mean": 1}
+      >>> edges = [("product", "square"), ("square", "sum"), ("square", "mean")]
+      >>> sorted(minimum_cut(sizes, edges, ["product"], ["sum", "mean"]))
+      ['square']
     """
     # The maximum flow equals the minimum cut. A node is an arc from its entry to its exit, which
     # can carry its size; edges carry any amount. Flow is added along shortest paths (Edmonds and
