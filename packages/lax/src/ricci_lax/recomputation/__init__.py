@@ -2,6 +2,8 @@
 
 from ricci_ir import export_names as _export_names
 
+from ._liveness import *
+from ._operations import *
 from ._segments import *
 
 _export_names(globals())

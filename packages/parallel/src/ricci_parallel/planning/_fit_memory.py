@@ -1,12 +1,13 @@
 """``fit_memory``: the same function with the recomputation that brings its peak under a limit.
 
-The choices are estimated on the jaxpr, and the cheapest that should fit is compiled: only the
-compiler's peak counts. What it differs by from the estimate corrects the next choice.
+Choices are estimated on jaxprs, in two steps: many by their residuals, the best of them by the
+liveness of the rewritten function. The cheapest that should fit is compiled: only the compiler's
+peak counts. What it differs by from the estimate corrects the next choice.
 """
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from ricci_autodiff import rewrite_differentiated
 from ricci_lax import Differentiated
 from ricci_parallel.reports._collective import shown_bytes
 from ricci_pytree import tree_flatten
-from ricci_xla import compile_with_lines, jit, trace_call
+from ricci_xla import Traced, compile_with_lines, devices_of, jit, trace_call
 
 from ._memory import memory_of
 
@@ -27,8 +28,12 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12} | {
     f"{letter}i": 2 ** (10 * power) for power, letter in enumerate("kmgt", 1)
 }
 _LIMIT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
-_TRIALS = 6  # executables compiled at most, beside the first
-_TRUSTED = 3  # of these, the ones that are chosen by cost; the others are those of least bytes
+_TRIALS = 3  # executables compiled at most, beside the first
+# The part of the limit that estimates are below the compiler's peaks at first; those of
+# integration/memory_programs are 0 to 20% below, and corrected by the first that is compiled.
+_MARGIN = 0.1
+# Estimates that are corrected, and this many times above the limit, need not be compiled.
+_HOPELESS = 1.1
 _LEVELS = 5  # costs from which on results are saved, at most
 # The operations that take as long as writing a byte of a residual and reading it. On a CPU 0 to 12
 # explain the step times of integration/memory_programs; a GPU has more for each byte.
@@ -230,6 +235,10 @@ class _Planner:
     ):
         self.call, self.args, self.kwargs, self.limit = call, args, kwargs, limit
         self.compiled = 0
+        # On several devices jaxprs have the sizes of whole arrays: the part that a device has.
+        self.part = 1.0
+        self._traced: dict[rc.Recomputation, Traced] = {}
+        self._estimates: dict[rc.Recomputation, float] = {}
 
     def fit(self) -> MemoryFit:
         """Compile the cheapest choices that should fit, until one does.
@@ -238,7 +247,8 @@ class _Planner:
           MemoryLimitError: if none does.
         """
         seen = Differentiated()
-        unlimited = self._peak(seen.look)
+        plain = self._trace(seen.look)
+        unlimited = self._peak(plain)
         if unlimited <= self.limit:
             return MemoryFit(self.limit, unlimited, unlimited, None, 0.0, self.compiled)
         if not seen.jaxprs:
@@ -247,22 +257,23 @@ class _Planner:
                 "function differentiates nothing whose residuals could be recomputed. "
                 "ricci.memory_plan lists what is in memory."
             )
+        if len(devices_of(plain)) > 1:
+            self.part = unlimited / max(_estimated(plain), 1)
         # The function with the most residuals decides; the rewrite applies to all of them.
-        residuals, forward, choices = max(map(_choices, seen.jaxprs), key=lambda result: result[0])
-        offset = unlimited - residuals  # the peak without the residuals
+        _, forward, choices = max(map(_choices, seen.jaxprs), key=lambda result: result[0])
+        choices = _promising(choices)
+        offset = _MARGIN * self.limit
         peaks: dict[rc.Recomputation, int] = {}
         best: tuple[_Choice, int] | None = None
         for _ in range(_TRIALS):
             choice = self._next(choices, offset, peaks, best)
             if choice is None:
                 break
-            peak = self._peak(choice.recomputation)
-            peaks[choice.recomputation] = peak
-            offset = peak - choice.bytes  # as measured
+            change = choice.recomputation
+            peak = peaks[change] = self._peak(self._traced[change])
+            offset = peak - self._estimate(change)
             if peak <= self.limit and (best is None or choice.cost < best[0].cost):
                 best = choice, peak
-            if best is not None and len(peaks) > 1:
-                break
         if best is None:
             least = min([unlimited, *peaks.values()])
             raise MemoryLimitError(
@@ -279,27 +290,74 @@ class _Planner:
         self,
         choices: Sequence[_Choice],
         offset: float,
-        peaks: dict[rc.Recomputation, int],
+        peaks: Mapping[rc.Recomputation, int],
         best: tuple[_Choice, int] | None,
     ) -> _Choice | None:
         """Choose the cheapest that should fit, or else the smallest; none that was compiled."""
         new = [choice for choice in choices if choice.recomputation not in peaks]
-        fitting = [choice for choice in new if offset + choice.bytes <= self.limit]
-        if best is not None:
-            fitting = [choice for choice in fitting if choice.cost < 0.9 * best[0].cost]
-        if best is not None or (fitting and len(peaks) < _TRUSTED):
-            return min(fitting, key=lambda choice: choice.cost, default=None)
+        for choice in new:  # the cheapest first, so that few are traced
+            if best is not None and choice.cost >= 0.9 * best[0].cost:
+                return None
+            if self._estimate(choice.recomputation) + offset <= self.limit:
+                return choice
+        if best is not None or not new:
+            return None
         # Choices with as many segments have similar peaks, so other numbers come first.
         counts = {change.segments for change in peaks}
-        order = lambda choice: (choice.recomputation.segments in counts, choice.bytes)
-        return min(new, key=order, default=None)
+        order = lambda choice: (
+            choice.recomputation.segments in counts,
+            self._estimate(choice.recomputation),
+        )
+        least = min(new, key=order)
+        hopeless = self._estimate(least.recomputation) + offset > _HOPELESS * self.limit
+        return None if len(peaks) > 1 and hopeless else least
 
-    def _peak(self, rewrite: Callable[[Any], Any]) -> int:
-        """Compile the call with its differentiated functions rewritten, and return its peak."""
+    def _estimate(self, change: rc.Recomputation) -> float:
+        """Estimate the peak of the call with a rewrite, by the liveness of its jaxpr."""
+        if change not in self._estimates:
+            traced = self._traced[change] = self._trace(change)
+            self._estimates[change] = self.part * _estimated(traced)
+        return self._estimates[change]
+
+    def _trace(self, rewrite: Callable[[Any], Any]) -> Traced:
+        """Trace the call with its differentiated functions rewritten."""
         with rewrite_differentiated(rewrite):
-            program = compile_with_lines(trace_call(self.call, self.args, self.kwargs))
+            return trace_call(self.call, self.args, self.kwargs)
+
+    def _peak(self, traced: Traced) -> int:
+        """Compile a traced call, and return its peak."""
         self.compiled += 1
-        return memory_of(program.executable, 0).total
+        return memory_of(compile_with_lines(traced).executable, 0).total
+
+
+def _estimated(traced: Traced) -> int:
+    program, _, _ = traced.discharged_call()
+    return rc.estimated_peak(program.jaxpr)
+
+
+def _promising(choices: Sequence[_Choice]) -> list[_Choice]:
+    """Return the choices to be traced, the cheapest first.
+
+    They are the ones that have fewer bytes than all that are cheaper; and, as the estimate of bytes
+    is rough, those of the fewest bytes for each number of segments, the cheapest and the one that
+    recomputes most.
+    """
+    promising: set[_Choice] = set()
+    least = math.inf
+    for choice in sorted(choices, key=lambda choice: (choice.cost, choice.bytes)):
+        if choice.bytes < least:
+            promising.add(choice)
+            least = choice.bytes
+    for order in (
+        lambda choice: (choice.bytes, choice.cost),
+        lambda choice: (choice.bytes, -choice.recomputation.recomputed),
+    ):
+        smallest: dict[tuple[int, bool], _Choice] = {}
+        for choice in sorted(choices, key=order):
+            change = choice.recomputation
+            smallest.setdefault((change.segments, change.scans), choice)
+        promising |= {*smallest.values()}
+    return sorted(promising, key=lambda choice: choice.cost)
 
 
 def _choices(jaxpr: ir.Jaxpr) -> tuple[float, float, list[_Choice]]:
