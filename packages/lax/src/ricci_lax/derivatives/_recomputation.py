@@ -35,14 +35,17 @@ class Differentiated:
 
     Attributes:
       jaxprs: their jaxprs.
+      arguments: the number of arguments of each, which are the last inputs of its jaxpr; those
+        before are values that it closes over.
       scans: the number of scans in them.
       names: the names of values (by ``checkpoint_name``) in them.
     """
 
-    __slots__ = ("jaxprs", "names", "scans")
+    __slots__ = ("arguments", "jaxprs", "names", "scans")
 
     def __init__(self):
         self.jaxprs: list[Jaxpr] = []
+        self.arguments: list[int] = []
         self.scans: int = 0
         self.names: set[str] = set()
 
@@ -52,6 +55,7 @@ class Differentiated:
         def run(*leaves: object) -> Sequence[Any]:
             jaxpr, consts = traced_flat(fun, leaves)
             self.jaxprs.append(jaxpr)
+            self.arguments.append(len(leaves))
             self._read(jaxpr)
             return eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
 

@@ -2,8 +2,10 @@
 
 from ricci_ir import export_names as _export_names
 
+from ._batch_pieces import *
 from ._liveness import *
 from ._operations import *
+from ._piece_rules import *
 from ._segments import *
 
 _export_names(globals())

@@ -40,18 +40,23 @@ _LEVELS = 5  # costs from which on results are saved, at most
 _TRAFFIC = 4.0
 
 
+type _Rewrite = rc.Recomputation | rc.BatchPieces
+
+
 class MemoryLimitError(ValueError):
     """The error of a function whose least possible peak is above the limit."""
 
 
 class MemoryFit(ir.Record):
-    """The result of planning: the recomputation of a function, and its peak. ``str`` is a report.
+    """The result of planning: the rewrite of a function, and its peak. ``str`` is a report.
 
     Attributes:
       limit: the limit in bytes.
       unlimited: the peak on each device of the function as it stands; the compiler's figure.
       peak_bytes: the peak of the rewritten function; the compiler's figure.
-      recomputation: the rewrite, or ``None`` if the function fits as it stands.
+      recomputation: the rewrite that recomputes residuals, or ``None`` if the function fits as it
+        stands, or runs in pieces.
+      pieces: the rewrite that runs a batch in pieces, or ``None`` if it runs at once.
       again: the operations that are repeated, as a share of those of the forward pass; estimated.
       compiled: the number of executables that were compiled for the plan.
 
@@ -67,13 +72,25 @@ class MemoryFit(ir.Record):
     unlimited: int
     peak_bytes: int
     recomputation: rc.Recomputation | None
+    pieces: rc.BatchPieces | None
     again: float
     compiled: int
 
+    @property
+    def rewrite(self) -> "_Rewrite | None":
+        """The rewrite of differentiated functions, if any."""
+        return self.recomputation or self.pieces
+
     def __str__(self) -> str:
+        peak = f"{shown_bytes(self.peak_bytes)} at its peak, under {shown_bytes(self.limit)}"
+        if self.rewrite is None:
+            return peak
+        peak += f"; {shown_bytes(self.unlimited)} as it stands\n  "
+        if self.pieces is not None:
+            size, count = self.pieces.size, self.pieces.count
+            return f"{peak}the {size} examples of the batch run in {count} pieces"
         change = self.recomputation
-        if change is None:
-            return f"{shown_bytes(self.peak_bytes)} at its peak, under {shown_bytes(self.limit)}"
+        assert change is not None
         parts = []
         if change.recomputed:
             parts.append(
@@ -83,15 +100,11 @@ class MemoryFit(ir.Record):
                 parts[-1] += f", but for results of {change.least:.3g} operations a byte or more"
         if change.scans:
             parts.append("the bodies of scans are recomputed")
-        return (
-            f"{shown_bytes(self.peak_bytes)} at its peak, under {shown_bytes(self.limit)}; "
-            f"{shown_bytes(self.unlimited)} without recomputation\n"
-            f"  {'; '.join(parts)}: {self.again:.0%} of the forward pass runs twice"
-        )
+        return f"{peak}{'; '.join(parts)}: {self.again:.0%} of the forward pass runs twice"
 
 
 def fit_memory[**P, R](f: Callable[P, R], limit: int | str) -> "FittedFunction[P, R]":
-    """Keep a function's peak memory under a limit, by recomputation in its backward passes.
+    """Keep a function's peak memory under a limit, by recomputation or a batch in pieces.
 
     Every function that ``f`` differentiates, also inside of what it calls, is cut into segments
     where few bytes cross, as between the layers of a model. The backward pass recomputes some of
@@ -99,6 +112,10 @@ def fit_memory[**P, R](f: Callable[P, R], limit: int | str) -> "FittedFunction[P
     many segments, which of them, and which results are saved is chosen at the first call for
     arguments of given types: the choice with the least cost of repeated operations and of residuals
     in memory, as estimated, among those whose peak is under the limit, as compiled.
+
+    If no recomputation is enough, and what is differentiated is a sum or a mean over the examples
+    of a batch, the batch runs in pieces, whose gradients are added: the values are equal up to
+    rounding.
 
     Args:
       f: a function of pytrees of arrays, jitted or not, which is compiled. A library's own jitted
@@ -162,7 +179,7 @@ class FittedFunction[**P, R]:
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         call, args_, kwargs_ = self._jitted(args, kwargs)
-        change = self._plan(call, args_, kwargs_).recomputation
+        change = self._plan(call, args_, kwargs_).rewrite
         if change is None:
             return call(*args_, **kwargs_)
         with rewrite_differentiated(change):
@@ -214,10 +231,10 @@ def _bytes(limit: object) -> int:
     return int(size)
 
 
-class _Choice(NamedTuple):
+class _Choice[R: _Rewrite](NamedTuple):
     """A rewrite with its costs, as estimated: operations repeated, and bytes of residuals."""
 
-    recomputation: rc.Recomputation
+    rewrite: R
     again: float
     bytes: float
 
@@ -237,8 +254,8 @@ class _Planner:
         self.compiled = 0
         # On several devices jaxprs have the sizes of whole arrays: the part that a device has.
         self.part = 1.0
-        self._traced: dict[rc.Recomputation, Traced] = {}
-        self._estimates: dict[rc.Recomputation, float] = {}
+        self._traced: dict[_Rewrite, Traced] = {}
+        self._estimates: dict[_Rewrite, float] = {}
 
     def fit(self) -> MemoryFit:
         """Compile the cheapest choices that should fit, until one does.
@@ -250,7 +267,7 @@ class _Planner:
         plain = self._trace(seen.look)
         unlimited = self._peak(plain)
         if unlimited <= self.limit:
-            return MemoryFit(self.limit, unlimited, unlimited, None, 0.0, self.compiled)
+            return MemoryFit(self.limit, unlimited, unlimited, None, None, 0.0, self.compiled)
         if not seen.jaxprs:
             raise MemoryLimitError(
                 f"the peak is {shown_bytes(unlimited)}, above {shown_bytes(self.limit)}, and the "
@@ -260,16 +277,20 @@ class _Planner:
         if len(devices_of(plain)) > 1:
             self.part = unlimited / max(_estimated(plain), 1)
         # The function with the most residuals decides; the rewrite applies to all of them.
-        _, forward, choices = max(map(_choices, seen.jaxprs), key=lambda result: result[0])
-        choices = _promising(choices)
+        each = [*map(_choices, seen.jaxprs)]
+        index = max(range(len(each)), key=lambda i: each[i][0])
+        _, forward, choices = each[index]
+        jaxpr, arguments = seen.jaxprs[index], seen.arguments[index]
+        pieces, refusal = ([], "") if len(devices_of(plain)) > 1 else _in_pieces(jaxpr, arguments)
+        choices = [*_promising(choices), *pieces]
         offset = _MARGIN * self.limit
-        peaks: dict[rc.Recomputation, int] = {}
-        best: tuple[_Choice, int] | None = None
+        peaks: dict[_Rewrite, int] = {}
+        best: tuple[_Choice[Any], int] | None = None
         for _ in range(_TRIALS):
             choice = self._next(choices, offset, peaks, best)
             if choice is None:
                 break
-            change = choice.recomputation
+            change = choice.rewrite
             peak = peaks[change] = self._peak(self._traced[change])
             offset = peak - self._estimate(change)
             if peak <= self.limit and (best is None or choice.cost < best[0].cost):
@@ -280,39 +301,39 @@ class _Planner:
                 f"the least peak that recomputation reaches is {shown_bytes(least)}, above "
                 f"{shown_bytes(self.limit)}; it is {shown_bytes(unlimited)} without. Take a "
                 "smaller batch, or spread the arrays over more devices; ricci.memory_plan lists "
-                "what is in memory."
+                f"what is in memory.{refusal}"
             )
         choice, peak = best
+        change = choice.rewrite
+        if isinstance(change, rc.BatchPieces):
+            return MemoryFit(self.limit, unlimited, peak, None, change, 0.0, self.compiled)
         again = choice.again / max(forward, 1.0)
-        return MemoryFit(self.limit, unlimited, peak, choice.recomputation, again, self.compiled)
+        return MemoryFit(self.limit, unlimited, peak, change, None, again, self.compiled)
 
     def _next(
         self,
-        choices: Sequence[_Choice],
+        choices: Sequence[_Choice[Any]],
         offset: float,
-        peaks: Mapping[rc.Recomputation, int],
-        best: tuple[_Choice, int] | None,
-    ) -> _Choice | None:
+        peaks: Mapping[_Rewrite, int],
+        best: tuple[_Choice[Any], int] | None,
+    ) -> _Choice[Any] | None:
         """Choose the cheapest that should fit, or else the smallest; none that was compiled."""
-        new = [choice for choice in choices if choice.recomputation not in peaks]
+        new = [choice for choice in choices if choice.rewrite not in peaks]
         for choice in new:  # the cheapest first, so that few are traced
             if best is not None and choice.cost >= 0.9 * best[0].cost:
                 return None
-            if self._estimate(choice.recomputation) + offset <= self.limit:
+            if self._estimate(choice.rewrite) + offset <= self.limit:
                 return choice
         if best is not None or not new:
             return None
         # Choices with as many segments have similar peaks, so other numbers come first.
-        counts = {change.segments for change in peaks}
-        order = lambda choice: (
-            choice.recomputation.segments in counts,
-            self._estimate(choice.recomputation),
-        )
+        counts = {*map(_count, peaks)}
+        order = lambda choice: (_count(choice.rewrite) in counts, self._estimate(choice.rewrite))
         least = min(new, key=order)
-        hopeless = self._estimate(least.recomputation) + offset > _HOPELESS * self.limit
+        hopeless = self._estimate(least.rewrite) + offset > _HOPELESS * self.limit
         return None if len(peaks) > 1 and hopeless else least
 
-    def _estimate(self, change: rc.Recomputation) -> float:
+    def _estimate(self, change: _Rewrite) -> float:
         """Estimate the peak of the call with a rewrite, by the liveness of its jaxpr."""
         if change not in self._estimates:
             traced = self._traced[change] = self._trace(change)
@@ -330,19 +351,48 @@ class _Planner:
         return memory_of(compile_with_lines(traced).executable, 0).total
 
 
+def _count(change: _Rewrite) -> tuple[type, int]:
+    """The number of segments or pieces of a rewrite."""
+    count = change.segments if isinstance(change, rc.Recomputation) else change.count
+    return type(change), count
+
+
+def _in_pieces(jaxpr: ir.Jaxpr, arguments: int) -> tuple[list[_Choice[rc.BatchPieces]], str]:
+    """List the rewrites that run the batch of a differentiated function in pieces.
+
+    Returns:
+      The rewrites, of the fewest pieces first, and why there are none.
+    """
+    refusal = ""
+    for size in rc.batch_sizes(jaxpr, arguments):
+        counts = [count for count in range(2, size + 1) if size % count == 0]
+        try:
+            rc.PiecedLoss(jaxpr, arguments, size, counts[0])
+        except rc.NotInPiecesError as error:
+            refusal = refusal or f" A batch of {size} cannot be run in pieces: {error}."
+            continue
+        spaced: list[int] = []
+        for count in counts:
+            if not spaced or count >= 2 * spaced[-1]:
+                spaced.append(count)
+        # They are taken after all that recompute: a loop over few rows may be slow.
+        return [_Choice(rc.BatchPieces(size, count), math.inf, 0.0) for count in spaced], ""
+    return [], refusal
+
+
 def _estimated(traced: Traced) -> int:
     program, _, _ = traced.discharged_call()
     return rc.estimated_peak(program.jaxpr)
 
 
-def _promising(choices: Sequence[_Choice]) -> list[_Choice]:
+def _promising(choices: Sequence[_Choice[rc.Recomputation]]) -> list[_Choice[rc.Recomputation]]:
     """Return the choices to be traced, the cheapest first.
 
     They are the ones that have fewer bytes than all that are cheaper; and, as the estimate of bytes
     is rough, those of the fewest bytes for each number of segments, the cheapest and the one that
     recomputes most.
     """
-    promising: set[_Choice] = set()
+    promising: set[_Choice[rc.Recomputation]] = set()
     least = math.inf
     for choice in sorted(choices, key=lambda choice: (choice.cost, choice.bytes)):
         if choice.bytes < least:
@@ -350,17 +400,17 @@ def _promising(choices: Sequence[_Choice]) -> list[_Choice]:
             least = choice.bytes
     for order in (
         lambda choice: (choice.bytes, choice.cost),
-        lambda choice: (choice.bytes, -choice.recomputation.recomputed),
+        lambda choice: (choice.bytes, -choice.rewrite.recomputed),
     ):
-        smallest: dict[tuple[int, bool], _Choice] = {}
+        smallest: dict[tuple[int, bool], _Choice[rc.Recomputation]] = {}
         for choice in sorted(choices, key=order):
-            change = choice.recomputation
+            change = choice.rewrite
             smallest.setdefault((change.segments, change.scans), choice)
         promising |= {*smallest.values()}
     return sorted(promising, key=lambda choice: choice.cost)
 
 
-def _choices(jaxpr: ir.Jaxpr) -> tuple[float, float, list[_Choice]]:
+def _choices(jaxpr: ir.Jaxpr) -> tuple[float, float, list[_Choice[rc.Recomputation]]]:
     """List rewrites of a differentiated function.
 
     Returns:
