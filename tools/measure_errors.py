@@ -196,7 +196,7 @@ def markdown(head: list[str], body: list[list[str]]) -> str:
 
 NAMES = {"ricci": "Ricci", "jax": "JAX"}
 SUMMARY = [
-    "",
+    "version",
     "errors",
     "characters, median",
     "characters, most",

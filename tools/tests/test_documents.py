@@ -4,6 +4,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,19 @@ def test_code_is_run_or_says_why_not(page: Path) -> None:
         body for body in shown if ">>> " not in body and not any(word in body for word in reasons)
     ]
     assert unexplained == []
+
+
+@EVERY_PAGE
+def test_tables_have_heads(page: Path) -> None:
+    lines = FENCE.sub("", page.read_text(encoding="utf-8")).splitlines()
+    heads = [
+        above
+        for above, line in pairwise(lines)
+        if re.fullmatch(r"\|[\s:|-]*-[\s:|-]*\|", line) and above.startswith("|")
+    ]
+    assert [
+        head for head in heads if not all(cell.strip() for cell in head.strip()[1:-1].split("|"))
+    ] == []
 
 
 @EVERY_PAGE
