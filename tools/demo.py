@@ -13,6 +13,7 @@ import os
 os.environ.setdefault("RICCI_NUM_CPU_DEVICES", "8")
 
 import argparse
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,8 @@ from ricci import grad, jit, make_jaxpr, pmap, value_and_grad, vmap
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+
+PICTURE = Path(tempfile.gettempdir()) / "ricci-demo.png"
 
 Params = dict[str, Any]
 
@@ -162,7 +165,7 @@ def main() -> int:
     """Train, check, report."""
     parser = argparse.ArgumentParser(description="Train on handwritten digits with Ricci.")
     parser.add_argument("--steps", type=int, default=240)
-    parser.add_argument("--output", type=Path, default=Path("ricci-demo.png"), help=".png or .svg")
+    parser.add_argument("--output", type=Path, default=PICTURE, help=".png or .svg")
     options = parser.parse_args()
     began = time.perf_counter()
 
@@ -176,11 +179,6 @@ def main() -> int:
 
     state = start(ricci.random.PRNGKey(0))
     example = (state.params, images[:2], labels[:2])
-    print("\nThe loss of two images, as a jaxpr:\n")
-    print(make_jaxpr(loss)(*example))
-    print("\nAnd the first lines of its StableHLO:\n")
-    print("\n".join(jit(loss).lower(*example).as_text().splitlines()[:12]), "\n  ...\n")
-
     feed = batches(images[train], labels[train], 16 * devices, seed=1)
     alone, losses, difference = state, [], float("inf")
     for i in trange(options.steps, desc="training"):
@@ -190,6 +188,11 @@ def main() -> int:
         if i < 5:
             alone, _ = step_on_one(alone, x, y)
             difference = largest_difference(state.params, alone.params)
+    predicted = np.asarray(jnp.argmax(jit(predict)(state.params, images[held_out]), axis=1))
+    accuracy = float(np.mean(predicted == labels[held_out]))
+    print(f"Accuracy on {len(held_out)} held-out images: {accuracy:.1%}")
+    draw(options.output, losses, images[held_out], labels[held_out], predicted)
+    print(f"Wrote the loss curve and predictions to {options.output.resolve()}")
     print(f"After 5 steps, {devices} devices and one device differ by {difference:.1e}")
     assert difference < 1e-4, "the devices disagree"
 
@@ -197,11 +200,10 @@ def main() -> int:
     print(
         f"Gradient norms of 64 examples: median {np.median(norms):.1e}, largest {norms.max():.1e}"
     )
-    predicted = np.asarray(jnp.argmax(jit(predict)(state.params, images[held_out]), axis=1))
-    accuracy = float(np.mean(predicted == labels[held_out]))
-    print(f"Accuracy on {len(held_out)} held-out images: {accuracy:.1%}")
-    draw(options.output, losses, images[held_out], labels[held_out], predicted)
-    print(f"Wrote the loss curve and predictions to {options.output.resolve()}")
+    print("\nThe loss of two images, as a jaxpr:\n")
+    print(make_jaxpr(loss)(*example))
+    print("\nAnd the first lines of its StableHLO:\n")
+    print("\n".join(jit(loss).lower(*example).as_text().splitlines()[:12]), "\n  ...\n")
     print(f"Took {time.perf_counter() - began:.0f} s")
     assert accuracy >= 0.96, "the network has not learnt"
     return 0
