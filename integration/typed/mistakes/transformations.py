@@ -14,6 +14,10 @@ def table(x: Array) -> dict[str, Array]:
     return {"x": x}
 
 
+def mapped(params: dict[str, Array]) -> Array:
+    return params["x"].sum()
+
+
 def pair(x: Array) -> tuple[Array, int]:
     return x, 1
 
@@ -47,6 +51,16 @@ def gradients(x: Array) -> None:
     value, gradient, rest = ricci.value_and_grad(f)(x, 1.0)  # mistake
     ricci.value_and_grad(f)(x, 1.0)[0].keys()  # mistake
     ricci.grad(pair, has_aux=True)(x)
+
+
+def gradient_types(x: Array) -> None:
+    ricci.grad(mapped)({"x": x}).sum()  # mistake
+    ricci.grad(mapped)({"x": x})["x"].keys()  # mistake
+    ricci.value_and_grad(mapped)({"x": x})[1].sum()  # mistake
+    ricci.grad(f)(x, 1.0).keys()  # mistake
+    ricci.grad(mapped)(x)  # mistake
+    ricci.jit(ricci.grad(mapped))({"x": x}).sum()  # mistake
+    ricci.grad(mapped)({"x": x})["x"].sum()
 
 
 def directions(x: Array) -> None:

@@ -47,8 +47,12 @@ class Auxiliary:
 
 
 if TYPE_CHECKING:
-    # The gradient has the structure of the arguments, which annotations do not express: the
-    # gradient of an argument that is annotated as ``ArrayLike`` or ``float`` is an array.
+    from ._gradient_types import (
+        Gradient,
+        GradientWithAux,
+        ValueAndGradient,
+        ValueAndGradientWithAux,
+    )
 
     class GradOptions(TypedDict, total=False):
         """The keywords of ``grad`` that do not change the result's type."""
@@ -57,6 +61,19 @@ if TYPE_CHECKING:
         allow_int: bool
         reduce_axes: Sequence[Any]
 
+    @overload
+    def grad[F: Callable[..., ir.ArrayLike]](
+        fun: F,
+        argnums: Literal[0] = 0,
+        has_aux: Literal[False] = False,
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> Gradient[F]: ...
+    @overload
+    def grad[F: Callable[..., tuple[ir.ArrayLike, Any]]](
+        fun: F, argnums: Literal[0] = 0, *, has_aux: Literal[True], **options: Unpack[GradOptions]
+    ) -> GradientWithAux[F]: ...
     @overload
     def grad[**P](
         fun: Callable[P, ir.ArrayLike],
@@ -92,6 +109,19 @@ if TYPE_CHECKING:
         allow_int: bool = False,
         reduce_axes: Sequence[Any] = (),
     ) -> Callable[P, tuple[Any, Aux]]: ...
+    @overload
+    def value_and_grad[F: Callable[..., ir.ArrayLike]](
+        fun: F,
+        argnums: Literal[0] = 0,
+        has_aux: Literal[False] = False,
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> ValueAndGradient[F]: ...
+    @overload
+    def value_and_grad[F: Callable[..., tuple[ir.ArrayLike, Any]]](
+        fun: F, argnums: Literal[0] = 0, *, has_aux: Literal[True], **options: Unpack[GradOptions]
+    ) -> ValueAndGradientWithAux[F]: ...
     @overload
     def value_and_grad[**P](
         fun: Callable[P, ir.ArrayLike],

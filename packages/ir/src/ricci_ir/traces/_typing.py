@@ -5,9 +5,17 @@ and ``isinstance`` accepts, unlike the objects of a ``type`` statement. ``TypeAl
 mypy, which does not infer it in modules that import each other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import EllipsisType, UnionType
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeAlias, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -15,6 +23,7 @@ from ._array_type import Array
 
 __all__ = [
     "ArrayLike",
+    "ArrayTree",
     "Axis",
     "DTypeLike",
     "Index",
@@ -118,6 +127,17 @@ PyTree: TypeAlias = Any
 
 Type checkers cannot know the registered classes, so this is ``Any``.
 """
+
+
+class _Dataclass(Protocol):
+    """An instance of a dataclass, or of a class that a library turns into one."""
+
+    if TYPE_CHECKING:
+        __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+type ArrayTree = Array | _Dataclass | Sequence[ArrayTree] | Mapping[Any, ArrayTree] | None
+"""A tree whose leaves are arrays, as far as type checkers know; its gradient has its type."""
 
 if not TYPE_CHECKING:
     ArrayLike = NamedUnion("ArrayLike", ArrayLike)

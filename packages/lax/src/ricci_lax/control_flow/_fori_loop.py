@@ -1,7 +1,7 @@
 """``fori_loop``: a loop over a range of integers."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -17,7 +17,26 @@ from ._while import bind_while
 __all__ = ["fori_loop"]
 
 
+@overload
 def fori_loop[T](
+    lower: bodies.IntegerScalar | float,
+    upper: bodies.IntegerScalar | float,
+    body_fun: Callable[[Any, T], T],
+    init_val: T,
+    *,
+    unroll: int | bool | None = None,
+) -> T: ...
+# A number as carry becomes an array.
+@overload
+def fori_loop(
+    lower: bodies.IntegerScalar | float,
+    upper: bodies.IntegerScalar | float,
+    body_fun: Callable[[Any, ir.Array], ir.Array],
+    init_val: ir.ArrayLike,
+    *,
+    unroll: int | bool | None = None,
+) -> ir.Array: ...
+def fori_loop[T](  # pyright: ignore[reportInconsistentOverload]  # as a number is not of type T
     lower: bodies.IntegerScalar | float,
     upper: bodies.IntegerScalar | float,
     body_fun: Callable[[Any, T], T],

@@ -1,7 +1,7 @@
 """The public loops of static length: ``scan``, ``fori_loop`` and ``map``."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import ricci_ir as ir
 import ricci_pytree as pytree
@@ -15,7 +15,28 @@ from ._scan import scan_p
 __all__ = ["scan"]
 
 
+@overload
 def scan[C, X, Y](
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[C, Y]: ...
+# A number as carry becomes an array.
+@overload
+def scan[X, Y](
+    f: Callable[[ir.Array, X], tuple[ir.Array, Y]],
+    init: ir.ArrayLike,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[ir.Array, Y]: ...
+def scan[C, X, Y](  # pyright: ignore[reportInconsistentOverload]  # as a number is not of type C
     f: Callable[[C, X], tuple[C, Y]],
     init: C,
     xs: X | None = None,
