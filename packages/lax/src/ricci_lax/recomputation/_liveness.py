@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import ricci_ir as ir
 from ricci_batching import elementwise_primitives
-from ricci_lax.rolling._pieces import size_in_bytes
+from ricci_lax.rolling._runs import size_in_bytes
 from ricci_lax.staged_calls._staged_call import inlined
 
 from ._operations import ELEMENTARY

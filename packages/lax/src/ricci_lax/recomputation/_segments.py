@@ -18,7 +18,7 @@ from ricci_lax.control_flow._remat_policy import remat_plan
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.derivatives._checkpoint import remat_p
 from ricci_lax.derivatives._recomputation import in_scans, traced_flat
-from ricci_lax.rolling._pieces import size_in_bytes
+from ricci_lax.rolling._runs import size_in_bytes
 from ricci_lax.staged_calls._staged_call import inlined
 
 from ._operations import CostlySaved, operations
