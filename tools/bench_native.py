@@ -65,6 +65,7 @@ ROWS: dict[str, Row] = {
         lambda x: lax.top_k(x, 100),
         lambda x: np.sort(np.partition(x, -100)[-100:]),
     ),
+    "max of rows of 500": (_rows, lambda x: jnp.max(x, 1), lambda x: np.max(x, 1)),
     "argmax, float32": (_floats, lambda x: jnp.argmax(x), np.argmax),
     "argmax of rows of 500": (_rows, lambda x: jnp.argmax(x, 1), lambda x: np.argmax(x, 1)),
     "argmax of exp": (_floats, lambda x: jnp.argmax(jnp.exp(x)), lambda x: np.argmax(np.exp(x))),

@@ -40,6 +40,8 @@ _KERNELS = {
     "sort": _Kernel("RicciSort", dict.fromkeys(_ORDERED, 128), 64),
     "argmax": _Kernel("RicciArgmax", dict.fromkeys(_ORDERED, 512), 256),
     "argmin": _Kernel("RicciArgmin", dict.fromkeys(_ORDERED, 512), 256),
+    "reduce_max": _Kernel("RicciMax", dict.fromkeys(_FLOATS, 4096), 256),
+    "reduce_min": _Kernel("RicciMin", dict.fromkeys(_FLOATS, 4096), 256),
     "top_k": _Kernel("RicciTopK", dict.fromkeys(_ORDERED, 1024), 512),
     "cumsum": _Kernel("RicciCumulativeSum", dict.fromkeys(_SUMMED, 256), 64),
 }

@@ -28,7 +28,7 @@ from ricci_lax.structure import full_like, reduce_sum, reshape, squeeze
 from ricci_lax.structure._broadcasting import batched_axes, reduced_aval, reduction_factors
 from ricci_lax.structure._resharding import resolved_by
 from ricci_lax.structure._transposing import lower_reduce
-from ricci_stablehlo import Lowering, Value, combining_region, int_array, traced
+from ricci_stablehlo import Lowering, Value, combining_region, int_array, native_kernel, traced
 
 __all__ = ["reduce_and", "reduce_and_p", "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p"]
 __all__ += ["reduce_or", "reduce_or_p", "reduce_prod", "reduce_prod_p", "reduce_xor"]
@@ -63,6 +63,8 @@ def _infinity(dtype: DTypeLike, sign: int) -> ArrayLike:
 
 # XLA's CPU backend gives reductions of so many elements to its library YNNPACK.
 _LEAST_SIZE = 4096
+# The longest rows whose extrema native kernels find.
+_LONGEST_ROW = 1 << 20
 
 
 def _loses_nans(ctx: Lowering, x: Value) -> bool:
@@ -140,7 +142,7 @@ def _reduction(
         ctx: Lowering, x: Value, *, axes: Shape, keeps_nan: bool = True, **params: object
     ) -> Value:
         if keeps_nan and combine in (max, min) and _loses_nans(ctx, x):
-            return write_with_nans(ctx, x, axes)
+            return write_by_kernel(ctx, x, axes) or write_with_nans(ctx, x, axes)
         if not ir.issubdtype(x.dtype, np.complexfloating) or op == "stablehlo.multiply":
             return lower_reduce(ctx, op, x, identity(x.dtype), axes)
         return write_by_function(ctx, x, axes)
@@ -152,6 +154,15 @@ def _reduction(
         )
         init = ctx.constant(identity(x.dtype), scalar)
         return lower_variadic_reduce(ctx, [x], [init], axes, jaxpr)[0]
+
+    def write_by_kernel(ctx: Lowering, x: Value, axes: Shape) -> Value | None:
+        """Write an extremum of contiguous rows by a native kernel, if there is one."""
+        last = len(x.shape) - 1
+        # The kernel computes a row by one thread, XLA a long one by several.
+        if axes != (last,) or not ir.is_static_shape(x.shape) or x.shape[last] > _LONGEST_ROW:
+            return None
+        kernel = native_kernel(ctx, name, x.aval, last)
+        return None if kernel is None else kernel.write_rows(ctx, [x], [ctx.out], last)[0]
 
     def write_with_nans(ctx: Lowering, x: Value, axes: Shape) -> Value:
         """Write an extremum by YNNPACK, and where a sum is NaN, by elements.
