@@ -17,6 +17,7 @@ from ricci_lax.structure._operand_types import put_at_place as put_at_place
 from ricci_lax.structure._operand_types import with_out_sharding as with_out_sharding
 
 from ._index import AUTHORING as _AUTHORING
+from .elementwise._accuracy import CompilerAccuracy as CompilerAccuracy
 from .elementwise._factories import BinaryFunction as BinaryFunction
 from .elementwise._factories import UnaryFunction as UnaryFunction
 from .elementwise._factories import binary_function as binary_function

@@ -53,12 +53,28 @@ class Tolerance(ir.Record):
         super().__init__(atol, rtol, ulps)
 
 
-Accuracy = Tolerance | AccuracyMode | None
+class CompilerAccuracy(enum.Enum):
+    """Accuracy of the compiler's own function, which no formula replaces.
+
+    For results whose bits are promised. Jaxprs do not show it.
+    """
+
+    OWN = 1
+
+
+Accuracy = Tolerance | AccuracyMode | CompilerAccuracy | None
+
+
+def shown_accuracy(accuracy: Accuracy = None, **params: object) -> dict[str, object]:
+    """The parameters that a jaxpr shows of a function with an accuracy."""
+    if accuracy is None or accuracy is CompilerAccuracy.OWN:
+        return params
+    return {"accuracy": accuracy, **params}
 
 
 def _accuracy_text(accuracy: Accuracy) -> str:
     """The attribute of StableHLO for an accuracy; empty for the default."""
-    if accuracy is None or accuracy is AccuracyMode.DEFAULT:
+    if accuracy in (None, AccuracyMode.DEFAULT, CompilerAccuracy.OWN):
         return ""
     if accuracy is AccuracyMode.HIGHEST:
         fields, mode = [], "HIGHEST"
@@ -107,7 +123,7 @@ def accurate(
         accepted,
         *derivative,
         from_result=True,
-        **{"shown": ir.hides(accuracy=None), **rules},
+        **{"shown": shown_accuracy, **rules},
     )
 
 

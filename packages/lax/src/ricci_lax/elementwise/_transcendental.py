@@ -26,6 +26,7 @@ from ._accuracy import (
     accurate_function,
     accurately,
     emit_accurately,
+    shown_accuracy,
 )
 from ._arithmetic import abs, div, integer_pow, mul, one_minus_square, replace_zero, square
 from ._comparison import eq, gt, lt, select
@@ -393,7 +394,7 @@ atan2: BinaryFunction = binary_function(
 # Powers
 
 
-def _pow_aval(x: ir.ShapedArray, y: ir.ShapedArray) -> ir.ShapedArray:
+def _pow_aval(x: ir.ShapedArray, y: ir.ShapedArray, *, accuracy: Accuracy = None) -> ir.ShapedArray:
     check_dtype("pow", x, inexact)
     check_dtype("pow", y, numeric)
     if x.dtype != y.dtype and not ir.issubdtype(y.dtype, np.integer):
@@ -419,7 +420,7 @@ def _pow_by_base(t, result, x, y):
     return mul(t, select(constant, zeros, slope))
 
 
-def _pow_lower(ctx: Lowering, x: Value, y: Value) -> Value:
+def _pow_lower(ctx: Lowering, x: Value, y: Value, *, accuracy: Accuracy = None) -> Value:
     out = ctx.out
     if y.dtype != x.dtype:
         y = ctx.emit("stablehlo.convert", [y], y.aval.update(dtype=x.dtype))
@@ -435,6 +436,7 @@ pow_p: ir.Primitive = nary(
     lambda t, result, x, y: mul(t, mul(log(replace_zero(x)), result)),
     from_result=True,
     abstract_eval=_pow_aval,
+    shown=shown_accuracy,
 )
 pow: BinaryFunction = binary_function(
     pow_p,

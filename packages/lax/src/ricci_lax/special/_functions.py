@@ -5,8 +5,8 @@ from math import pi
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, Primitive, finfo, hides
-from ricci_lax.elementwise._accuracy import AccurateFunction, accurate_function
+from ricci_ir import Array, ArrayLike, Primitive, finfo
+from ricci_lax.elementwise._accuracy import AccurateFunction, accurate_function, shown_accuracy
 from ricci_lax.elementwise._arithmetic import abs, div, mul, reciprocal, sign, square
 from ricci_lax.elementwise._comparison import gt, le, select
 from ricci_lax.elementwise._conversion import converted
@@ -51,7 +51,7 @@ erfc_p: Primitive = nary(
     vectorised_on_cpus("erfc", lower_to("chlo.erfc")),
     floating,
     lambda t, x: _gaussian(t, x, -2 / sqrt_pi),
-    shown=hides(accuracy=None),
+    shown=shown_accuracy,
 )
 erf_inv_p: Primitive = nary(
     "erf_inv",

@@ -11,6 +11,7 @@ from ricci_ir import Array, ArrayLike, DTypeLike, Shape, ShapeLike
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
+from . import _exact_functions as exact
 from . import _parameters as parameters
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
 from ._uniform import _uniform
@@ -49,7 +50,7 @@ def _inverted(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
     The number of trials up to a success is geometric: the ceiling of log(u) / log(1 - p) for a
     uniform number u. The success that comes after the last trial does not count.
     """
-    log_failure = lax.log1p(-p)
+    log_failure = exact.log1p(-p)
 
     def wait(key, value, is_within):
         count, trials = value
@@ -57,7 +58,7 @@ def _inverted(key: Array, n: Array, p: Array, dtype: np.dtype) -> Array:
         count = lax.select(is_within, count + 1, count)
         u = _uniform(uniform_key, 0.0, 1.0, shape=n.shape, dtype=n.dtype)
         # The number of trials up to the next success is geometric: P(more than k) = (1 - p)^k.
-        trials = trials + lax.ceil(lax.log(u) / log_failure)
+        trials = trials + lax.ceil(exact.log(u) / log_failure)
         return key, (count, trials), trials <= n
 
     zero = lax.full_like(n, 0)
@@ -95,9 +96,9 @@ def _log_density(n: Array, odds: Array, mode: Array, k: Array) -> Array:
     whose similar terms in numerator and denominator are then combined. So no large
     logarithms of factorials are subtracted from each other.
     """
-    at_mode = (mode + 0.5) * lax.log((mode + 1.0) / (odds * (n - mode + 1.0)))
-    failures = (n + 1.0) * lax.log((n - mode + 1.0) / (n - k + 1.0))
-    at_k = (k + 0.5) * lax.log(odds * (n - k + 1.0) / (k + 1.0))
+    at_mode = (mode + 0.5) * exact.log((mode + 1.0) / (odds * (n - mode + 1.0)))
+    failures = (n + 1.0) * exact.log((n - mode + 1.0) / (n - k + 1.0))
+    at_k = (k + 0.5) * exact.log(odds * (n - k + 1.0) / (k + 1.0))
     tails = [(lax.add, mode), (lax.add, n - mode), (lax.sub, k), (lax.sub, n - k)]
     total = at_mode + failures + at_k
     for add_or_sub, factorial in tails:

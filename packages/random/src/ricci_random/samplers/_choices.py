@@ -13,6 +13,7 @@ from ricci_lax.authoring import canonical_axis, resolved_by, with_out_sharding
 from ricci_random.keys._key_arguments import check_key, is_key, staged
 from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
+from . import _exact_functions as exact
 from ._inversion import _gumbel, gumbel_mode
 from ._parameters import Sharding, as_shape, broadcasts_to, float_info
 from ._uniform import _randint, _uniform
@@ -296,5 +297,5 @@ def _draw(
     noise = _gumbel(key, shape=(n_inputs,), dtype=weights.dtype, mode=gumbel_mode(mode))
     # The indices of the largest sums of log-weights and Gumbel noise are a sample without
     # replacement (Gumbel top-k; Kool et al., 2019).
-    _, indices = lax.top_k(lax.add(noise, lax.log(weights)), n_draws)
+    _, indices = lax.top_k(lax.add(noise, exact.log(weights)), n_draws)
     return lax.reshape(lax.convert_element_type(indices, ir.dtype(int)), sizes)

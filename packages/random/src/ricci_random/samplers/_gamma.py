@@ -21,6 +21,7 @@ from ricci_random.keys._key_type import CIPHERS
 from ricci_random.keys._primitives import move_dim_of_keys, random_split_p, subkey, subkeys
 from ricci_stablehlo import Lowering, Value, of_function, traced
 
+from . import _exact_functions as exact
 from ._inversion import _exponential
 from ._normal import _normal
 from ._parameters import Sharding, float_info, sample, to_shape
@@ -68,7 +69,7 @@ def _gamma_approx(key: Array, a: Array, *, shape: Shape, dtype: np.dtype, log_sp
     root = coefficients[0]
     for coefficient in coefficients[1:]:
         root = root * x + coefficient
-    log_number = lax.log(raised) + 3.0 * lax.log(lax.max(root, float_info(work).tiny))
+    log_number = exact.log(raised) + 3.0 * exact.log(lax.max(root, float_info(work).tiny))
     offsets = lax.reshape(lax.iota(work, _RAISED), (_RAISED,) + (1,) * len(shape))
     log_u = lax.neg(_exponential(raise_key, shape=(_RAISED, *shape), dtype=work))
     log_number += lax.reduce_sum(log_u / (lax.expand_dims(a, (0,)) + offsets), (0,))
@@ -138,7 +139,7 @@ def _decide(x: Array, key: Array, scales: _Scales) -> tuple[Array, Array]:
     # The squeeze, a polynomial below the density, accepts as well. Comparisons with NaN are false
     # and reject nothing, so the loop ends for such parameters.
     beyond_squeeze = lax.ge(u, 1.0 - 0.0331 * (x_squared * x_squared))
-    beyond_density = lax.ge(lax.log(u), x_squared * 0.5 + scales.d * ((1.0 - v) + lax.log(v)))
+    beyond_density = lax.ge(exact.log(u), x_squared * 0.5 + scales.d * ((1.0 - v) + exact.log(v)))
     return v, lax.bitwise_and(beyond_squeeze, beyond_density)
 
 
@@ -151,12 +152,12 @@ def _boost(key: Array, scales: _Scales, log_space: bool) -> Array:
         no_boost = lax.bitwise_or(scales.is_large, lax.eq(log_u, number(0)))
         return lax.select(no_boost, number(0), log_u * scales.inverse)
     u = 1.0 - _uniform(key, 0.0, 1.0, shape=(), dtype=dtype)
-    return lax.select(scales.is_large, number(1), lax.pow(u, scales.inverse))
+    return lax.select(scales.is_large, number(1), exact.pow(u, scales.inverse))
 
 
 def _number(v: Array, boost: Array, scales: _Scales, log_space: bool) -> Array:
     if log_space:
-        return lax.log(scales.d) + lax.log(v) + boost
+        return exact.log(scales.d) + exact.log(v) + boost
     return scales.d * v * boost
 
 

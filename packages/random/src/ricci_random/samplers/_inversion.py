@@ -17,6 +17,7 @@ from ricci_numpy.authoring import check_choice
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import type_of
 
+from . import _exact_functions as exact
 from ._parameters import (
     Sharding,
     as_shape,
@@ -37,7 +38,7 @@ __all__ += ["rayleigh", "triangular", "weibull_min"]
 def _exponential(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
     # 1 - u lies in (0, 1], so that its logarithm is finite; log1p is accurate for small u.
-    return lax.neg(lax.log1p(lax.neg(u)))
+    return lax.neg(exact.log1p(lax.neg(u)))
 
 
 def exponential(
@@ -67,7 +68,7 @@ def exponential(
 def _laplace(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     # The bounds exclude -1 and 1, where the logarithm of 1 - |u| is infinite.
     u = _uniform(key, float_info(dtype).above_minus_one, 1.0, shape=shape, dtype=dtype)
-    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+    return lax.mul(lax.sign(u), exact.log1p(lax.neg(lax.abs(u))))
 
 
 def laplace(
@@ -97,7 +98,7 @@ def laplace(
 def _logistic(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     # The inverse of the sigmoid is log(u) - log(1 - u), which is infinite at 0 and at 1.
     u = _uniform(key, float_info(dtype).tiny, 1.0, shape=shape, dtype=dtype)
-    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+    return lax.sub(exact.log(u), exact.log1p(lax.neg(u)))
 
 
 def logistic(
@@ -128,7 +129,7 @@ def _cauchy(key: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     info = float_info(dtype)
     # The inverse distribution function tan(π (u - 1/2)) has a pole at 0.
     u = _uniform(key, info.eps, 1.0, shape=shape, dtype=dtype)
-    return lax.tan(lax.mul(info(np.pi), lax.sub(u, info(0.5))))
+    return exact.tan(lax.mul(info(np.pi), lax.sub(u, info(0.5))))
 
 
 def cauchy(
@@ -193,7 +194,7 @@ def _rayleigh(key: Array, scale: Array, *, shape: Shape, dtype: np.dtype) -> Arr
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
     # P(x > t) = exp(-t² / 2 scale²), which is set equal to u and solved for t.
     scale = to_shape(lax.convert_element_type(scale, dtype), shape)
-    return lax.mul(scale, lax.sqrt(lax.mul(lax.log(u), float_info(dtype)(-2))))
+    return lax.mul(scale, lax.sqrt(lax.mul(exact.log(u), float_info(dtype)(-2))))
 
 
 def rayleigh(
@@ -275,7 +276,7 @@ def _weibull_min(
     key: Array, scale: ArrayLike, concentration: ArrayLike, *, shape: Shape, dtype: np.dtype
 ) -> Array:
     u = _uniform(key, 0, 1, shape=shape, dtype=dtype)
-    e = lax.neg(lax.log1p(lax.neg(u)))
+    e = lax.neg(exact.log1p(lax.neg(u)))
     return jnp.multiply(jnp.power(e, jnp.divide(1.0, concentration)), scale)
 
 
@@ -313,8 +314,8 @@ def _geometric(
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=float_type)
     # P(x > k) = (1 - p)^k, so that x = floor(log(u) / log(1 - p)) + 1. The logarithm of u = 0 would
     # be infinite; it counts as 1.
-    log_u = lax.log(jnp.where(lax.eq(u, float_info(float_type)(0)), 1, u))
-    log_p = to_shape(lax.log1p(lax.neg(p)), shape)
+    log_u = exact.log(jnp.where(lax.eq(u, float_info(float_type)(0)), 1, u))
+    log_p = to_shape(exact.log1p(lax.neg(p)), shape)
     x = lax.add(lax.floor(lax.div(log_u, log_p)), float_info(float_type).one)
     return lax.convert_element_type(x, dtype)
 
@@ -364,7 +365,7 @@ def _gumbel(key: Array, *, shape: Shape, dtype: np.dtype, mode: str) -> Array:
     info = float_info(dtype)
     if mode == "low":
         u = uniform_upper_first(key, 1.0, info.tiny, shape=shape, dtype=dtype)
-        return lax.neg(lax.log(lax.neg(lax.log(u))))
+        return lax.neg(exact.log(lax.neg(exact.log(u))))
     # The upper tail comes from u near 0, where a single uniform number is too coarse. There a
     # second one adds the bits below its spacing.
     both = uniform_upper_first(key, 1.0, 0.0, shape=(2, *shape), dtype=dtype)
@@ -373,7 +374,7 @@ def _gumbel(key: Array, *, shape: Shape, dtype: np.dtype, mode: str) -> Array:
     least = max(float(info.eps) ** 2 / 2, float(info.tiny))  # in float16 the former is subnormal
     offset = lax.add(lax.add(coarse, lax.mul(info.eps, fine)), info(least))
     u = jnp.where(near_one, coarse, offset)
-    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
+    return lax.neg(exact.log(lax.neg(exact.log1p(lax.neg(u)))))
 
 
 def gumbel_mode(mode: str | None) -> str:

@@ -15,6 +15,7 @@ from ricci_numpy.authoring import check_choice
 from ricci_random.keys._key_arguments import check_key, generator_of, staged
 from ricci_random.keys._primitives import subkeys
 
+from . import _exact_functions as exact
 from ._normal import _normal
 from ._parameters import Sharding, float_info, sampled_shape, to_shape, with_rank
 from ._rejection import TableMountain, draw_until_done, most_rounds, transformed_rejection
@@ -58,7 +59,7 @@ def _normal_distribution(x: ir.Array) -> ir.Array:
     half_root = float_info(x.dtype)(0.5 * np.sqrt(2))
     y = x * half_root
     size = lax.abs(y)
-    outer = lax.select(y > 0, 2.0 - lax.erfc(size), lax.erfc(size))
+    outer = lax.select(y > 0, 2.0 - exact.erfc(size), exact.erfc(size))
     return 0.5 * lax.select(size < half_root, 1.0 + lax.erf(y), outer)
 
 
@@ -97,8 +98,8 @@ def _normal_score(k: ir.Array, lam: ir.Array) -> ir.Array:
     # gets harmless operands, so that derivatives are finite as well.
     far_ratio = jnp.where(is_near, 2.0, ratio)
     far_difference = jnp.where(is_near, 1.0, difference)
-    exact = 1.0 - lax.square(far_ratio) + 2.0 * far_ratio * lax.log(far_ratio)
-    deviance = jnp.where(is_near, series, exact / lax.square(far_difference))
+    formula = 1.0 - lax.square(far_ratio) + 2.0 * far_ratio * exact.log(far_ratio)
+    deviance = jnp.where(is_near, series, formula / lax.square(far_difference))
     score = (k - lam + 2.0 / 3.0 + 0.02 / (k + 1.0)) * lax.sqrt((1.0 + deviance) / lam)
     return jnp.where(is_negative, -np.inf, score)
 
@@ -125,7 +126,7 @@ def _poisson_knuth(key: ir.Array, lam: ir.Array, *, shape: ir.Shape, dtype: np.d
         u = _uniform(uniform_key, 0.0, 1.0, shape=shape, dtype=_FLOAT)
         # -log(u) is the exponential waiting time for the next event. The sum of logarithms cannot
         # underflow, unlike the product of the numbers u.
-        log_product = log_product + lax.log(u)
+        log_product = log_product + exact.log(u)
         return key, (count, log_product), log_product > -lam
 
     count, log_one = lax.full_like(lam, 0, dtype, shape), lax.full_like(lam, 0, _FLOAT, shape)
@@ -139,7 +140,7 @@ def _poisson_rejection(
     key: ir.Array, lam: ir.Array, *, shape: ir.Shape, dtype: np.dtype
 ) -> ir.Array:
     """Hörmann's algorithm PTRS, for rates from 10 on."""
-    log_lam = lax.log(lam)
+    log_lam = exact.log(lam)
     # Transformed rejection with squeeze: a uniform pair is mapped to a table-mountain hat over the
     # density; ``v_r`` is the part accepted without computing the density. The constants are those
     # of Hörmann, Insurance: Mathematics and Economics 12 (1993) 39.

@@ -19,6 +19,7 @@ from ricci_ir import Array, TupleRecord, issubdtype
 from ricci_pytree import tree_map
 from ricci_random.keys._primitives import subkeys
 
+from . import _exact_functions as exact
 from ._parameters import float_info
 from ._uniform import _uniform
 
@@ -199,7 +200,7 @@ def transformed_rejection(
         # In this rectangle every proposal lies below the density (Hörmann's squeeze).
         in_squeeze = lax.bitwise_and(us >= 0.07, v <= hat.v_r)
         # The hat's slope at k turns v into a number that is uniform below the hat.
-        log_v = lax.log(v * hat.alpha / (hat.a / (us * us) + hat.b))
+        log_v = exact.log(v * hat.alpha / (hat.a / (us * us) + hat.b))
         inside = lax.bitwise_not(is_outside(k, us, v))
         below_density = lax.bitwise_and(inside, log_v <= log_density(k))
         return k, lax.bitwise_not(lax.bitwise_or(in_squeeze, below_density))
