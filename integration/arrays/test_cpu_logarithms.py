@@ -95,4 +95,3 @@ def test_small_and_complex_arrays_call_the_compiler_s_function(name):
     assert "stablehlo.log" in lowered(SIZE - 1, "float64")
     assert "stablehlo.log" not in lowered(SIZE, "float64")
     assert "stablehlo.log" in lowered(SIZE, "complex128")
-    assert "stablehlo.log" in lowered(SIZE, "float32")
