@@ -172,3 +172,22 @@ def test_another_backend_of_a_thread_gets_the_calls():
 
 # Calls with a number among the operands, whose value may matter.
 UNDISPATCHED: dict[str, str] = {}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_floats_beside_arrays_have_their_own_values(dtype):
+    x = jnp.asarray([0.1, 0.5, 2.0], dtype)
+    for dx in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7):
+        result = jnp.trapezoid(x, dx=dx)
+        assert result.dtype == dtype
+        np.testing.assert_allclose(result, dx * 1.55, rtol=2e-3)
+        assert jnp.isclose(x, dx, rtol=0.0, atol=0.0).tolist() == (x == dx).tolist()
+    for q in (0, 25.0, 50, 100) * 5:
+        np.testing.assert_allclose(jnp.percentile(x, q), np.percentile(x, q), rtol=2e-3)
+    assert jnp.percentile(x, jnp.array([0, 100])).shape == (2,)
+
+
+def test_integers_in_arrays_are_not_constants():
+    x = jnp.asarray([2.0, 3.0])
+    for n in range(CALLS):
+        assert jnp.float_power(x, jnp.int32(n)).tolist() == [2.0**n, 3.0**n]

@@ -59,6 +59,8 @@ def median(
     return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, False)
 
 
+# Numbers `q` are constants of the executable.
+@ir.dispatched("q", "axis", "out", "overwrite_input", "method", "keepdims")
 def quantile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -100,6 +102,8 @@ def quantile(
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False, weights)
 
 
+# Numbers `q` are constants of the executable.
+@ir.dispatched("q", "axis", "out", "overwrite_input", "method", "keepdims", "out_sharding")
 def percentile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -163,6 +167,8 @@ def nanmedian(
     return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, True)
 
 
+# Numbers `q` are constants of the executable.
+@ir.dispatched("q", "axis", "out", "overwrite_input", "method", "keepdims")
 def nanquantile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -194,6 +200,8 @@ def nanquantile(
     )
 
 
+# Numbers `q` are constants of the executable.
+@ir.dispatched("q", "axis", "out", "overwrite_input", "method", "keepdims")
 def nanpercentile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,

@@ -28,6 +28,7 @@ from . import _first_calls as first_calls
 __all__ = ["XlaBackend", "xla_backend"]
 
 _leaf = tree_structure(0)
+_INTEGERS = frozenset({int, bool})
 _MAY_HAVE_JAXPRS = frozenset({Jaxpr, tuple})  # types of parameters that are or contain jaxprs
 
 
@@ -312,9 +313,13 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
         types = None if kwargs else _types_of(args)
         if types in undispatched.entries or ir.disable_jit_state.value:
             return function.apply(args, kwargs), None
+        operands = [x for i, x in enumerate(args) if i not in numbers]
+        operands += [x for name, x in kwargs.items() if name not in function.setting_names]
+        # Integers may decide what a function does, unlike the values of arrays and floats.
+        if any(type(x) in _INTEGERS for x in operands):
+            return function.apply(args, kwargs), None
         call = function.read(args, kwargs)
-        # Numbers may decide what a function does, unlike the values of arrays.
-        if call is None or any(type(x) is not ArrayImpl for x in call.operands):
+        if call is None or not _are_plain(call.operands):
             return function.apply(args, kwargs), None
         before = calls.recall(call.key) or 0
         if before < first_calls.CALLS:
@@ -341,6 +346,20 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
     )
     this = weakref.ref(dispatcher)
     return dispatcher
+
+
+def _are_plain(operands: Sequence[Any]) -> bool:
+    """Whether operands are arrays alone, or arrays of the default float dtype and Python floats.
+
+    The dispatcher converts a float to that dtype, which beside others would round it twice.
+    """
+    arrays = [x for x in operands if type(x) is ArrayImpl]
+    if len(arrays) == len(operands):
+        return True
+    if not arrays or any(type(x) not in (ArrayImpl, float) for x in operands):
+        return False
+    dtype = ir.python_scalar_dtype(float)
+    return all(x.dtype == dtype for x in arrays)
 
 
 def _types_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
