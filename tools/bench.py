@@ -143,6 +143,7 @@ class Side:
     interpreter: Path
     version: str = "?"
     least: dict[str, float] = dataclasses.field(default_factory=dict)
+    loading: dict[str, float] = dataclasses.field(default_factory=dict)
     errors: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def measure(self, name: str) -> None:
@@ -181,8 +182,10 @@ class Side:
         outcome = answer["measured"][name]
         if "error" in outcome:
             self.errors[name] = outcome["error"]
-        else:
-            self.least[name] = min(outcome["value"], self.least.get(name, float("inf")))
+            return
+        self.least[name] = min(outcome["value"], self.least.get(name, float("inf")))
+        if "loading" in outcome:
+            self.loading[name] = min(outcome["loading"], self.loading.get(name, float("inf")))
 
 
 def shown(name: str, value: float | None) -> str:
@@ -235,6 +238,19 @@ def linearity(sides: list[Side]) -> tuple[list[list[str]], bool]:
     return rows, kept
 
 
+def starts(theirs: Side, ours: Side) -> list[list[str]]:
+    """What XLA takes of each start with a filled cache, and the ratio of what it does not take."""
+    rows = []
+    for name in MODELS:
+        if name not in theirs.loading or name not in ours.loading:
+            continue
+        loads = [side.loading[name] for side in (theirs, ours)]
+        own = [side.least[name] - side.loading[name] for side in (theirs, ours)]
+        cells = [shown("", seconds) for seconds in (*loads, *own)]
+        rows.append([name, *cells, f"{own[1] / own[0]:.3g}"])
+    return rows
+
+
 def table(header: list[str], rows: list[list[str]]) -> str:
     """A Markdown table with its columns aligned."""
     widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
@@ -279,6 +295,9 @@ def report(theirs: Side | None, ours: Side | None, names: list[str]) -> tuple[st
     if level:
         header = ["per equation traced", *(f"{count:,}" for count in TRACES), "growth", "level"]
         parts.append(table(header, level))
+    if theirs and ours and (loads := starts(theirs, ours)):
+        header = ["of which XLA loads executables", "JAX", "Ricci", "else, JAX", "else, Ricci"]
+        parts.append(table([*header, "ratio"], loads))
     failures = [
         f"- {side.name}, {name}: {why}" for side in sides for name, why in side.errors.items()
     ]
