@@ -25,7 +25,8 @@ class Row(NamedTuple):
       peak: the peak of the plan, likewise; that of the least choice if none meets the limit.
       met: whether the plan meets the limit.
       again: the share of the forward pass that runs twice.
-      planning: the time of planning over that of compiling the function as it stands.
+      pieces: the number of pieces that the batch runs in.
+      planning: the processor time of planning over that of compiling the function as it stands.
       full: the step's time over that with a checkpoint around each layer.
       best: the step's time over that of the quickest policy by hand under the limit, if any.
       policy: that policy.
@@ -36,6 +37,7 @@ class Row(NamedTuple):
     peak: float
     met: bool
     again: float
+    pieces: int
     planning: float
     full: float
     best: float | None
@@ -52,19 +54,21 @@ def step_of(model: Model, policy: Policy | None = None) -> Callable[..., Any]:
 def rows(model: Model, rounds: int = 15) -> Iterator[Row]:
     """Measure a model's rows."""
     args = model.parameters, model.batch
-    compiling, _ = _timed(lambda: ricci.jit(step_of(model)).lower(*args).compile())
+    compiling, _ = _timed(
+        lambda: ricci.jit(step_of(model)).lower(*args).compile(), time.process_time
+    )
     unlimited = ricci.memory_plan(step_of(model))(*args).peak_bytes
     by_hand = {name: ricci.jit(step_of(model, policy)) for name, policy in POLICIES.items()}
     peaks = {name: ricci.memory_plan(f)(*args).peak_bytes for name, f in by_hand.items()}
     for share in SHARES:
         limit = int(share * unlimited)
         fitted = ricci.fit_memory(step_of(model), limit)
-        planning, fit = _timed(lambda fitted=fitted: _plan(fitted, args))
+        planning, fit = _timed(lambda fitted=fitted: _plan(fitted, args), time.process_time)
         if isinstance(fit, MemoryLimitError):
             met = [name for name, peak in peaks.items() if peak <= limit]
             least = min(peaks.values()) / unlimited
             name = ", ".join(met) or "none"
-            yield Row(share, least, False, 0, planning / compiling, 0, None, name, str(fit))
+            yield Row(share, least, False, 0, 1, planning / compiling, 0, None, name, str(fit))
             continue
         within = {name: f for name, f in by_hand.items() if peaks[name] <= limit}
         times = _times({"": fitted, FULL: by_hand[FULL], **within}, args, rounds)
@@ -74,6 +78,7 @@ def rows(model: Model, rounds: int = 15) -> Iterator[Row]:
             fit.peak_bytes / unlimited,
             True,
             fit.again,
+            1 if fit.pieces is None else fit.pieces.count,
             planning / compiling,
             _ratio(times[""], times[FULL]),
             _ratio(times[""], times[best]) if best else None,
@@ -89,10 +94,12 @@ def _plan(fitted: Any, args: tuple[Any, ...]) -> Any:
         return error
 
 
-def _timed[T](call: Callable[[], T]) -> tuple[float, T]:
-    start = time.perf_counter()
+def _timed[T](
+    call: Callable[[], T], clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, T]:
+    start = clock()
     result = call()
-    return time.perf_counter() - start, result
+    return clock() - start, result
 
 
 def _times(
