@@ -308,6 +308,7 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
     # The types of positional arrays for which the function has no executable, as where it returns
     # an operand: the dispatcher sends each such call here.
     undispatched: ir.Cache[Any, bool] = ir.Cache("undispatched calls", 256)
+    numbers = function.setting_numbers
 
     def on_miss(*args: object, **kwargs: object) -> tuple[Any, FastPath | None]:
         types = None if kwargs else _types_of(args)
@@ -341,7 +342,7 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
     dispatcher = make_fast_callable(
         function.name,
         on_miss,
-        static_argnums=function.setting_numbers,
+        static_argnums=numbers,
         static_argnames=function.setting_names,
     )
     this = weakref.ref(dispatcher)
