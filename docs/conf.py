@@ -58,8 +58,15 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Ricci"
 html_static_path = ["_static"]
 html_css_files = ["ricci.css"]
+html_favicon = "_static/logo.svg"
 html_copy_source = False
 html_theme_options = {
+    "logo": {
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+        "text": "Ricci",
+        "alt_text": "Ricci, the home page",
+    },
     "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
