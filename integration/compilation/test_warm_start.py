@@ -1,5 +1,6 @@
 """Warm starts: a call is answered from a bundle if nothing changed, and else traced anew."""
 
+import fnmatch
 import json
 import os
 import random
@@ -217,6 +218,28 @@ REFUSED = {
     "callback": (lambda x: ricci.pure_callback(lambda y: y, x, x), "side effects|Python functions"),
     "print": (lambda x: (ricci.debug.print("{}", x), x)[1], "side effects"),
 }
+
+
+class _Finder:
+    """An import hook that reads the environment, as those of tools do."""
+
+    def find_spec(self, name, path=None, target=None):
+        os.path.expandvars(fnmatch.filter([name, "$HOME"], "$*")[0])
+
+
+def test_reads_of_import_hooks_do_not_count(tmp_path, monkeypatch):
+    (tmp_path / "imported_in_a_trace.py").write_text("FACTOR = 3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [_Finder(), *sys.meta_path])
+
+    def scaled(x):
+        import imported_in_a_trace  # noqa: PLC0415 - imported when it is traced
+
+        return x * imported_in_a_trace.FACTOR
+
+    call, result = outcome(tmp_path / "bundle", ricci.jit(scaled), np.float32(2))
+    assert call.outcome == "kept", call.reason
+    assert result == 6
 
 
 @pytest.mark.parametrize("name", REFUSED)

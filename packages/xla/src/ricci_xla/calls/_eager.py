@@ -340,10 +340,7 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
         return tree_unflatten(program.tree, outs), fast
 
     dispatcher = make_fast_callable(
-        function.name,
-        on_miss,
-        static_argnums=numbers,
-        static_argnames=function.setting_names,
+        function.name, on_miss, static_argnums=numbers, static_argnames=function.setting_names
     )
     this = weakref.ref(dispatcher)
     return dispatcher

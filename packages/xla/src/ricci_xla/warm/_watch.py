@@ -365,6 +365,8 @@ class _Events:
             for watch in concerned:
                 watch.start_impure(frame)
             return None
+        if _finds_modules(frame):
+            return None
         for watch in concerned:
             watch.start(code, names, frame.f_builtins)
         if concerned and self._tool is not None:
@@ -466,6 +468,8 @@ def _impure_value(value: object) -> str | None:
 
 def _is_for_user(frame: FrameType) -> bool:
     """Whether a frame of Python, NumPy or Ricci was called by other code, not for internal use."""
+    if _finds_modules(frame):
+        return False
     is_python = is_of_python(str(frame.f_globals.get("__name__")))
     caller = frame.f_back
     while caller is not None:
@@ -474,5 +478,19 @@ def _is_for_user(frame: FrameType) -> bool:
             return True
         if module == "importlib._bootstrap" or (is_python and not is_of_python(str(module))):
             return False  # imported now, or used by NumPy or Ricci for itself
+        caller = caller.f_back
+    return False
+
+
+def _finds_modules(frame: FrameType) -> bool:
+    """Whether a frame finds or loads a module for an ``import``, as the import hook of a tool does.
+
+    What such a hook reads is not among the values that a function depends on. The code of a module
+    that is imported is.
+    """
+    caller: FrameType | None = frame
+    while caller is not None and caller.f_code.co_name != "<module>":
+        if caller.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
         caller = caller.f_back
     return False
