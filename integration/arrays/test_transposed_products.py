@@ -180,6 +180,5 @@ def test_other_platforms_get_the_product_as_it_is_written():
 
 def test_gradients_of_weights_are_not_transposed():
     loss = lambda w, x: jnp.tanh(x @ w).sum()
-    w, x = np.ones((4, 3), np.float32), np.ones((2, 5, 4), np.float32)
-    primitives = [eqn.primitive.name for eqn in ricci.make_jaxpr(ricci.grad(loss))(w, x).eqns]
-    assert "transpose" not in primitives
+    w, x = np.ones((96, 64), np.float32), np.ones((2, 48, 96), np.float32)
+    assert products(ricci.grad(loss), w, x)[1] == 0

@@ -55,8 +55,8 @@ def test_data_parallel_gradients_are_summed_where_the_layers_stand(described):
     first = step.__code__.co_firstlineno
     found = [(r.line - first, r.kind, r.axes, r.shape, r.bytes, r.reason) for r in report]
     assert found == [
-        (3, "all-reduce", ("data",), "f32[16,32]", 2 * 3 * 32 * 16 * 4 // 4, "computed"),
-        (4, "all-reduce", ("data",), "f32[32,8]", 2 * 3 * 32 * 8 * 4 // 4, "computed"),
+        (3, "all-reduce", ("data",), "f32[32,16]", 2 * 3 * 32 * 16 * 4 // 4, "computed"),
+        (4, "all-reduce", ("data",), "f32[8,32]", 2 * 3 * 32 * 8 * 4 // 4, "computed"),
     ]
     assert {r.function.rpartition(".")[2] for r in report} == {"loss"}
     assert report.bytes == sum(r.bytes for r in report)

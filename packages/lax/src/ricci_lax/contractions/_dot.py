@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import bilinear
-from ricci_ir import Array, ArrayLike, DTypeLike, FactorMap, Primitive, Shape, ShapedArray
+from ricci_ir import Array, ArrayLike, DTypeLike, FactorMap, Primitive, ShapedArray
 from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._operand_types import array_aval, bind_placed, shape_of
@@ -20,7 +20,6 @@ from ._precision import (
     CanonicalPrecision,
     PrecisionLike,
     canonicalize_precision,
-    is_symmetric,
     precision_config,
     resolve_algorithm,
 )
@@ -137,7 +136,6 @@ def _transpose_lhs(
     y: Array,
     *,
     dimension_numbers: DotDimensionNumbers,
-    precision: CanonicalPrecision,
     swap: bool = False,
     **params: object,
 ) -> Array:
@@ -152,17 +150,9 @@ def _transpose_lhs(
     ct_batch = tuple(range(len(x_batch)))
     ct_y = tuple(range(first, first + len(y_free)))
     partner = dict(zip(y_contracting, x_contracting, strict=True))
-    # The dimensions of x that were contracted follow the order of y, which they are free dimensions
-    # of.
-    contracted = tuple(partner[d] for d in sorted(y_contracting))
-    operands, order = (ct, y), (*x_batch, *x_free, *contracted)
-    numbers = ((ct_y, y_free), (ct_batch, y_batch))
-    in_order = (*x_batch, *contracted, *x_free)
-    if _ascends(in_order) and not _ascends(order) and is_symmetric(precision):
-        # The product with exchanged operands has the dimensions of x in their order, as that of a
-        # layer's weights has. To transpose it afterwards, XLA would copy the cotangent on CPUs.
-        operands, order = (y, ct), in_order
-        numbers = ((y_free, ct_y), (y_batch, ct_batch))
+    # The product has the dimensions of x in this order: those that were contracted follow the order
+    # of y, which they are free dimensions of.
+    order = (*x_batch, *x_free, *(partner[d] for d in sorted(y_contracting)))
     # The product is sharded like ``x``, to communicate no more than that needs.
     sharding = x.type_sharding
     params["out_sharding"] = (
@@ -171,31 +161,19 @@ def _transpose_lhs(
         else sharding.cotangent().update(parts=tuple(sharding.parts[d] for d in order))
     )
     product = dot_general_p.bind(
-        *operands, dimension_numbers=numbers, precision=precision, **params
+        ct, y, dimension_numbers=((ct_y, y_free), (ct_batch, y_batch)), **params
     )
     result = transpose(product, tuple(np.argsort(order).tolist()))
     aval = array_aval(product)
     return result if aval.dtype == x.dtype else convert_element_type(result, x.dtype)
 
 
-def _ascends(dims: Shape) -> bool:
-    return dims == tuple(sorted(dims))
-
-
 def _transpose_rhs(
-    ct: Array,
-    x: Array,
-    y: ShapedArray,
-    *,
-    dimension_numbers: DotDimensionNumbers,
-    precision: CanonicalPrecision,
-    **params: object,
+    ct: Array, x: Array, y: ShapedArray, *, dimension_numbers: DotDimensionNumbers, **params: object
 ) -> Array:
     (x_contracting, y_contracting), (x_batch, y_batch) = dimension_numbers
     swapped = ((y_contracting, x_contracting), (y_batch, x_batch))
-    return _transpose_lhs(
-        ct, y, x, dimension_numbers=swapped, precision=precision, swap=True, **params
-    )
+    return _transpose_lhs(ct, y, x, dimension_numbers=swapped, swap=True, **params)
 
 
 def _batch_part(x: ArrayLike, dim: int | None) -> tuple[Any, ...]:
