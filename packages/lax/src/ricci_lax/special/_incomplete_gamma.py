@@ -14,11 +14,11 @@ from ricci_lax.elementwise._comparison import (
     ne,
     select,
 )
-from ricci_lax.elementwise._factories import filled_like, nary
+from ricci_lax.elementwise._factories import filled_like, nary, repeat_to
 from ricci_lax.elementwise._linear import add, neg, sub
 from ricci_lax.elementwise._piecewise_linear import is_finite
 from ricci_lax.elementwise._transcendental import exp, log
-from ricci_lax.structure._operand_types import floating
+from ricci_lax.structure._operand_types import array_aval, broadcast_result_shape, floating
 from ricci_stablehlo import Lowering, Value, traced
 
 from . import _iterations as iterations
@@ -181,6 +181,8 @@ def _gamma(finish: Callable[..., Array], derivative: bool = False) -> Callable[.
 
 def _density(a: Array, x: Array) -> Array:
     """The derivative of P(a, x) by x: x^(a - 1) exp(-x) / Γ(a)."""
+    shape = broadcast_result_shape("igamma", array_aval(a), array_aval(x))
+    a, x = repeat_to(a, shape), repeat_to(x, shape)
     # By its logarithm, which does not overflow, or by the factor that does not cancel.
     growth = iterations.times_log(sub(a, filled_like(a, 1)), log(x))
     plain = exp(sub(add(neg(x), growth), lgamma(a)))
