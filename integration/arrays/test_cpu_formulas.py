@@ -298,3 +298,10 @@ def test_small_arrays_are_the_compiler_s(name):
     lowered = compiled.lower(*(x[: SIZE - 1] for x in operands)).as_text()
     assert OPERATIONS[name] in lowered
     assert "f64" not in lowered
+
+
+@pytest.mark.parametrize(("size", "branches"), [(SIZE, 1), (2**22, 1), (2**22 + 1, 0)])
+def test_sines_of_very_large_arrays_have_no_branch(size, branches):
+    """A branch would keep its operand and its result in memory."""
+    x = ricci.ShapeDtypeStruct((size,), np.float32)
+    assert ricci.jit(lax.sin).lower(x).as_text().count("stablehlo.if") == branches
