@@ -42,9 +42,9 @@ class Comparison:
         """Return the module of the function, as it is compiled here."""
         return jit(lambda *xs: function(*xs)).lower(*args).as_text()
 
-    def calls_kernel(self, function, *args):
-        """Whether the function calls a kernel."""
-        return "ricci_native_" in self.text(function, *args)
+    def calls_kernel(self, function, *args, name=""):
+        """Whether the function calls a kernel, or that of a name."""
+        return f"ricci_native_{name}" in self.text(function, *args)
 
     def assert_equal_bits(self, function, *args):
         """Check that the kernel is called, and that its results have the bits of XLA's."""
