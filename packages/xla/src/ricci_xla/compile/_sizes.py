@@ -58,7 +58,9 @@ def may_fill_memory(jaxpr: Jaxpr) -> bool:
 
     It takes a twelfth of the time in which an executable is loaded from a cache.
     """
-    return _MOST_EXPANSION * sum(map(_bytes, _avals(jaxpr))) >= _LARGE
+    # A value of a class of a user's is several arrays.
+    arrays = (array for aval in _avals(jaxpr) for array in aval.lo_ty())
+    return _MOST_EXPANSION * sum(map(_bytes, arrays)) >= _LARGE
 
 
 def fills_memory(executable: object) -> bool:
