@@ -205,3 +205,20 @@ def test_numbers_of_a_dtype(kind, value):
     number = kind(value, dtype=jnp.bfloat16.dtype)
     assert number == value and isinstance(number, type(value))
     assert number.dtype == jnp.bfloat16
+
+
+def test_the_state_of_tracing_is_that_around_evaluation_at_compile_time():
+    """Brainstate refuses to write a tracer into a global state there."""
+    outside = core.get_opaque_trace_state()
+    with jax.ensure_compile_time_eval():
+        assert core.get_opaque_trace_state() == outside and core.trace_state_clean()
+
+    def compare(x):
+        inside = core.get_opaque_trace_state()
+        with jax.ensure_compile_time_eval():
+            assert core.get_opaque_trace_state() == inside != outside
+            assert not core.trace_state_clean()
+        return x
+
+    for transform in (jax.jit, jax.grad, jax.make_jaxpr):
+        transform(compare)(1.0)

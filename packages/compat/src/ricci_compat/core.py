@@ -49,12 +49,18 @@ def get_opaque_trace_state(convention: object = None) -> OpaqueTraceState:
       >>> get_opaque_trace_state() == get_opaque_trace_state()
       True
     """
-    return OpaqueTraceState(ir.context.trace.main)
+    return OpaqueTraceState(_innermost())
 
 
 def trace_state_clean() -> bool:
     """Whether nothing is being traced."""
-    return ir.context.trace.main is ir.eval_trace
+    return _innermost() is ir.eval_trace
+
+
+def _innermost() -> ir.Trace:
+    """Return the trace that the user's code runs in, also in ``ensure_compile_time_eval``."""
+    trace, put_aside = ir.context.trace, ir.context.put_aside
+    return (put_aside[-1] if put_aside and trace is ir.eval_trace else trace).main
 
 
 def find_top_trace(_: object) -> ir.Trace:
