@@ -118,6 +118,10 @@ class Reader:
         role = ir.key_roles.get(eqn.primitive)
         if role is not None:
             return [key_readers[role](self.keys, eqn, *operands)]
+        check_kernel = ir.kernel_check.call(eqn)
+        if check_kernel is not None:
+            for message in check_kernel([x.known for x in operands]):
+                self.state.report("RC502", message.removesuffix("."))
         program = ir.program_rules.get(eqn.primitive)
         if program is not None:
             return self._call(eqn, program(**eqn.params)[0], operands)
@@ -368,6 +372,8 @@ def _may_matter(jaxpr: Jaxpr) -> bool:
         return True
     for eqn in jaxpr.eqns:
         if eqn.primitive in position_rules or eqn.primitive in ir.key_roles:
+            return True
+        if ir.kernel_check.call(eqn) is not None:
             return True
         if any(_is_worth_reading(inner) for inner in ir.jaxprs_in_params(eqn.params)):
             return True

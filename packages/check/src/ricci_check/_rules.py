@@ -84,6 +84,12 @@ _TABLE = (
         "Correct the index; no error is raised when the program runs.",
     ),
     Rule(
+        "RC502", "kernel-blocks", "error",
+        "a kernel's blocks are outside of their arrays, leave a part of an output unwritten, or "
+        "are written again",
+        "ricci.kernels.check returns such findings as data.",
+    ),
+    Rule(
         "RC601", "cond-runs-all-branches", "warning",
         "vmap turns a cond into all of its branches, since its predicate differs from example to "
         "example",

@@ -5,6 +5,7 @@ from typing import Any as _Any
 
 from ricci_ir import export_names as _export_names
 
+from . import _checking as _checking
 from . import _recorded_calls as _recorded_calls
 from . import triton as _triton
 from . import triton_ir as _triton_ir

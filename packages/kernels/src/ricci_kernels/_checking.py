@@ -14,7 +14,15 @@ import ricci_ir as ir
 from ._grid_mapping import BlockMapping, kernel_name
 from ._interpreter import semaphore_counts
 from ._memory_spaces import SemaphoreType
-from ._recorded_calls import RecordedCall, block_starts, grid_sizes, recorded_calls
+from ._primitive import pallas_call_p
+from ._recorded_calls import (
+    RecordedCall,
+    block_starts,
+    grid_sizes,
+    is_computable,
+    recorded_call,
+    recorded_calls,
+)
 from ._specs import Element
 
 __all__ = ["KernelFinding", "check"]
@@ -88,10 +96,30 @@ def check(fun: Callable[..., Any], *args: object) -> list[KernelFinding]:
     return findings
 
 
-def _findings_of_blocks(call: RecordedCall) -> Iterator[KernelFinding]:
+@ir.kernel_check.provide
+def _check_of_call(eqn: ir.JaxprEqn) -> Callable[[Sequence[Any]], list[str]] | None:
+    if eqn.primitive is not pallas_call_p:
+        return None
+
+    def check(values: Sequence[Any]) -> list[str]:
+        call = recorded_call(eqn, values)
+        return [finding.text for finding in _findings_of_blocks(call, skip_unknown=True)]
+
+    return check
+
+
+def _findings_of_blocks(call: RecordedCall, skip_unknown: bool = False) -> Iterator[KernelFinding]:
+    """The findings of the blocks of all steps.
+
+    Args:
+      call: the call.
+      skip_unknown: whether blocks that depend on unknown values are left out, not refused.
+    """
     aliased = {output for _, output in call.params["input_output_aliases"]}
     count = call.mapping.num_inputs
     for i, mapping in enumerate(call.mapping.block_mappings):
+        if skip_unknown and not is_computable(call, mapping):
+            continue
         starts = block_starts(call, mapping)
         yield from _outside(call, mapping, starts)
         if i >= count:

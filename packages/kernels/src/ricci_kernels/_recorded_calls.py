@@ -64,11 +64,7 @@ def _calls(jaxpr: ir.Jaxpr, known: dict[Any, Any]) -> Iterator[RecordedCall]:
     for eqn in jaxpr.eqns:
         values = [x.val if type(x) is ir.Literal else known.get(x) for x in eqn.invars]
         if eqn.primitive is pallas_call_p:
-            mapping: GridMapping = eqn.params["grid_mapping"]
-            sizes = mapping.num_dynamic_grid_bounds
-            scalars = values[sizes : sizes + mapping.num_index_operands]
-            operands = None if any(x is None for x in values) else values
-            yield RecordedCall(eqn.params, scalars, values[:sizes], operands)
+            yield recorded_call(eqn, values)
             continue
         for inner in ir.jaxprs_in_params(eqn.params):
             # The operands of a call are the arguments of its jaxpr. Those of a loop's body change
@@ -77,6 +73,32 @@ def _calls(jaxpr: ir.Jaxpr, known: dict[Any, Any]) -> Iterator[RecordedCall]:
             yield from _calls(
                 inner, dict(zip(inner.invars, values, strict=True)) if is_call else {}
             )
+
+
+def recorded_call(eqn: ir.JaxprEqn, values: Sequence[Any]) -> RecordedCall:
+    """Return the kernel call of an equation.
+
+    Args:
+      eqn: the equation.
+      values: the values of its operands; ``None`` for unknown ones.
+    """
+    mapping: GridMapping = eqn.params["grid_mapping"]
+    sizes = mapping.num_dynamic_grid_bounds
+    scalars = list(values[sizes : sizes + mapping.num_index_operands])
+    operands = None if any(x is None for x in values) else list(values)
+    return RecordedCall(eqn.params, scalars, list(values[:sizes]), operands)
+
+
+def is_computable(call: RecordedCall, mapping: BlockMapping) -> bool:
+    """Whether the blocks of an input or output depend on known values alone."""
+    references = mapping.index_map_jaxpr.invars[len(call.mapping.grid) :]
+    read = _read_references(mapping)
+    unknown = [r for r, x in zip(references, call.scalars, strict=True) if x is None]
+    return None not in call.sizes and read.isdisjoint(unknown)
+
+
+def _read_references(mapping: BlockMapping) -> set[Any]:
+    return {eqn.invars[0] for eqn in mapping.index_map_jaxpr.eqns if eqn.invars}
 
 
 def grid_sizes(call: RecordedCall) -> tuple[int, ...]:
@@ -111,7 +133,7 @@ def block_starts(call: RecordedCall, mapping: BlockMapping) -> np.ndarray:
     grid = grid_sizes(call)
     steps = int(np.prod(grid))
     positions = [p.ravel() for p in np.indices(grid, np.int32)]
-    read = {eqn.invars[0] for eqn in mapping.index_map_jaxpr.eqns if eqn.invars}
+    read = _read_references(mapping)
     references = mapping.index_map_jaxpr.invars[len(grid) :]
     for ref, value in zip(references, call.scalars, strict=True):
         if value is None and ref in read:

@@ -12,8 +12,8 @@ from ricci_ir.traces import ArrayLike, RuleTable, rule_table
 
 from ._jaxpr import Jaxpr, JaxprEqn
 
-__all__ = ["ArrayMove", "KernelUse", "Steps", "array_moves", "first_error", "kernel_use"]
-__all__ += ["non_finite_report", "rolled_jaxpr", "step_rules"]
+__all__ = ["ArrayMove", "KernelUse", "Steps", "array_moves", "first_error", "kernel_check"]
+__all__ += ["kernel_use", "non_finite_report", "rolled_jaxpr", "step_rules"]
 
 
 class Steps(Protocol):
@@ -122,4 +122,10 @@ class KernelUse(TupleRecord):
 # Returns the use of kernels by a jaxpr, ``None`` if it calls none.
 kernel_use: Hook[Callable[[Jaxpr], KernelUse | None]] = Hook(
     "analyses of kernels", provided_by="ricci_kernels", default=lambda jaxpr: None
+)
+
+# Returns the check of an equation that calls a kernel, ``None`` for another equation. The check
+# takes the values of the operands, ``None`` for unknown ones, and returns messages.
+kernel_check: Hook[Callable[[JaxprEqn], Callable[[Sequence[Any]], Sequence[str]] | None]] = Hook(
+    "checks of kernels", provided_by="ricci_kernels", default=lambda eqn: None
 )
