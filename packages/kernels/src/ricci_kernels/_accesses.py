@@ -65,7 +65,7 @@ def _masked_load_discharge(
     part = TransformedRef(ref, transforms, tuple(positions))
     if mask is None:
         return part[...]
-    places = _positions(part)
+    places = positions_of_elements(part)
     # Masked elements may lie outside of the reference, where a window would be moved to the inside
     # and shift the others: each element is read at its own position.
     value = part[...] if places is None else ref[...].at[places].get(mode="clip")
@@ -112,7 +112,7 @@ def _masked_store_discharge(
 ) -> list[Any]:
     (mask,), positions = optional(operands, has_mask)
     part = TransformedRef(ref, transforms, tuple(positions))
-    places = None if mask is None else _positions(part)
+    places = None if mask is None else positions_of_elements(part)
     if places is None or mask is None:
         part[...] = value if mask is None else jnp.where(mask, value, part[...])
         return []
@@ -137,7 +137,7 @@ def _parts(ref: Reference) -> tuple[ir.Ref, Forms, tuple[ir.ArrayLike, ...]]:
     return ref, (), ()
 
 
-def _positions(ref: Reference) -> tuple[Any, ...] | None:
+def positions_of_elements(ref: Reference) -> tuple[Any, ...] | None:
     """The positions of a view's elements along each dimension, or ``None`` for a whole reference.
 
     They have the shape of the view.

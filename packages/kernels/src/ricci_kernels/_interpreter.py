@@ -95,6 +95,26 @@ def interpreted(
     return jaxpr.derived(key, trace)
 
 
+def checked_outputs(
+    params: Mapping[str, Any], first: int, operands: Sequence[ir.Array]
+) -> tuple[list[Any], list[Any]]:
+    """Interpret a kernel call whose last references hold errors.
+
+    Args:
+      params: the parameters of the call, with the checked kernel.
+      first: the number of the first of those references.
+      operands: the operands of the call.
+
+    Returns:
+      The values of those references after the last step, and the results of the call.
+    """
+    call = _Call(
+        params["jaxpr"], params["grid_mapping"], params["input_output_aliases"], params["out_avals"]
+    )
+    buffers = call.final_buffers(*operands)
+    return buffers[first:], call.results(buffers)
+
+
 def semaphore_counts(
     params: Mapping[str, Any], operands: Sequence[ir.Array]
 ) -> tuple[list[tuple[str, Any]], list[ir.Array]]:
@@ -161,7 +181,10 @@ class _Call:
 
     def run(self, *args: ir.Array) -> list[Any]:
         """Run all steps, and return the outputs."""
-        buffers = self.final_buffers(*args)
+        return self.results(self.final_buffers(*args))
+
+    def results(self, buffers: Sequence[Any]) -> list[Any]:
+        """The outputs among the buffers."""
         start = self.scalar_count + self.mapping.num_inputs
         outputs = range(self.mapping.num_outputs)
         return [self.result(i, buffers[self.owner(start + i)]) for i in outputs]

@@ -1,6 +1,6 @@
 """The primitive of a kernel call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -123,6 +123,17 @@ def _lower(ctx: Lowering, *operands: Value, **params: object) -> list[Value]:
     return ctx.call(program, name, operands)
 
 
+# Imported with the first call that is checked: its module needs ``checkify``.
+checked_call: ir.Hook[Callable[..., list[Any]]] = ir.Hook(
+    "checks of interpreted kernels", provided_by="ricci_kernels"
+)
+checked_call.provide_late("ricci_kernels._index_checks")
+
+
+def _check(*args: Any) -> list[Any]:
+    return checked_call.call(*args)
+
+
 # Operands: the traced sizes of the grid, the scalars that index maps read, and the inputs.
 pallas_call_p: ir.Primitive = ir.define(
     "pallas_call",
@@ -137,6 +148,7 @@ pallas_call_p: ir.Primitive = ir.define(
     transpose=_transpose,
     batch=ir.derived(_batch_rule),
     lower=_lower,
+    checkify=_check,
     program=_program,
     # Dead code elimination must not put the program in the call's place: the compiler would
     # partition that, instead of ``_partitioning``.

@@ -170,6 +170,8 @@ MODULES = {
 }
 
 AUTHORING = {
+    "ricci_lax.checkify._log": "CheckLog",
+    "ricci_lax.checkify._references": "repeated_checks report_axis report_positions",
     "ricci_lax.contractions._precision": "canonicalize_precision",
     "ricci_lax.control_flow._cond": "index_of_platform",
     "ricci_lax.linalg._lu": "solve",

@@ -50,6 +50,10 @@ if _typing.TYPE_CHECKING:
     from ricci_lax.linalg._lu import solve as solve
     from ricci_lax.linalg._qr import geqrf_p as geqrf_p
 
+    from .checkify._log import CheckLog as CheckLog
+    from .checkify._references import repeated_checks as repeated_checks
+    from .checkify._references import report_axis as report_axis
+    from .checkify._references import report_positions as report_positions
     from .contractions._precision import canonicalize_precision as canonicalize_precision
     from .control_flow._cond import index_of_platform as index_of_platform
     from .nan._singular import Singular as Singular

@@ -15,7 +15,7 @@ from ricci_pytree import argument_paths, tree_leaves, tree_map, tree_structure, 
 
 from ._error import Error, bind_check, error_of, slots_of
 from ._exceptions import DivisionByZeroError, FailedCheckError, JaxException, NaNError, OOBError
-from ._log import Enabled, Log, run
+from ._log import CheckLog, Enabled, run
 
 __all__ = ["ErrorCategory", "all_checks", "automatic_checks", "check", "check_error", "checkify"]
 __all__ += ["debug_check", "div_checks", "find_error", "float_checks", "index_checks", "nan_checks"]
@@ -78,7 +78,7 @@ def checkify[**P, R](
         # The arguments are closed over: they may be of any type, not only arrays.
         checked = wraps(f)(lambda: f(*args, **kwargs))
         body = trace_body("checkify", checked, _no_arguments, (), allowed=None)
-        log = Log(enabled, ir.caller_source(1))
+        log = CheckLog(enabled, ir.caller_source(1))
         results = run(log, body.jaxpr, body.consts)
         return tree_map(ir.as_array, log.error()), tree_unflatten(body.out_tree, results)
 
@@ -161,7 +161,7 @@ def _check(
                 f"of type {type(leaf).__name__}. Format static values into the message "
                 "itself."
             )
-    log = Log(frozenset({FailedCheckError}), ir.caller_source(2))
+    log = CheckLog(frozenset({FailedCheckError}), ir.caller_source(2))
     failed = np.bool_(not pred) if isinstance(pred, bool | np.bool_) else bitwise_not(pred)
     log.report(FailedCheckError, failed, (msg,), (args, kwargs))
     bind_check(log.error(), debug)
@@ -214,7 +214,7 @@ def find_error(jaxpr: ir.Jaxpr, args: Sequence[Any], **kinds: bool) -> JaxExcept
         out of bounds).
     """
     enabled = frozenset().union(*(_kinds[kind] for kind, enable in kinds.items() if enable))
-    checked = Log(enabled).checked(jaxpr)
+    checked = CheckLog(enabled).checked(jaxpr)
     if not checked.effects:
         return None
     operands = [*checked.jaxpr.consts, *args]

@@ -62,7 +62,7 @@ class Checked(NamedTuple):
         return leaf_count(self.effects)
 
 
-class Log:
+class CheckLog:
     """The errors so far of a jaxpr that is being evaluated with checks.
 
     Attributes:
@@ -172,7 +172,7 @@ class Log:
 def _check(
     jaxpr: ir.Jaxpr, enabled: Enabled, required: tuple, offset: int, collapse: bool
 ) -> Checked:
-    log = Log(enabled)
+    log = CheckLog(enabled)
     effects: tuple[ErrorEffect, ...] = ()
 
     def fun(*args: ir.Array) -> list[Any]:
@@ -194,7 +194,7 @@ def _check(
     return Checked(program, effects, tuple(log.sites))
 
 
-def run(log: Log, jaxpr: ir.Jaxpr, args: Sequence[Any]) -> list[Any]:
+def run(log: CheckLog, jaxpr: ir.Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Apply a jaxpr in the current trace, with checks."""
     env = dict(zip(map(id, jaxpr.constvars), jaxpr.consts, strict=True))
     env.update(zip(map(id, jaxpr.invars), args, strict=True))
@@ -216,5 +216,7 @@ def run(log: Log, jaxpr: ir.Jaxpr, args: Sequence[Any]) -> list[Any]:
     return list(map(read, jaxpr.outvars))
 
 
-def _plain(log: Log, primitive: ir.Primitive, operands: list, params: dict[str, Any]) -> list[Any]:
+def _plain(
+    log: CheckLog, primitive: ir.Primitive, operands: list, params: dict[str, Any]
+) -> list[Any]:
     return bound(primitive, operands, params)

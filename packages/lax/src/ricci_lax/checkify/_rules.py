@@ -26,10 +26,10 @@ from ricci_pytree import PyTreeDef, tree_unflatten
 
 from ._error import ErrorEffect, check_p, earlier, leaf_count, no_error, slots_of
 from ._exceptions import OOBError
-from ._log import Checked, Log
+from ._log import Checked, CheckLog
 
 
-def _check(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _check(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     log.absorb_error(tree_unflatten(params["err_tree"], operands))
     return []
 
@@ -37,7 +37,7 @@ def _check(log: Log, primitive: Primitive, operands: list, params: dict) -> list
 # Calls
 
 
-def _jit(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _jit(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     jaxpr = params["jaxpr"]
     checked = log.checked(jaxpr)
     if jaxpr in ir.staged_call.inlined:
@@ -45,7 +45,7 @@ def _jit(log: Log, primitive: Primitive, operands: list, params: dict) -> list[A
     return log.absorb(checked, jit_p.bind(*operands, **{**params, "jaxpr": checked.jaxpr}))
 
 
-def _checkpoint(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _checkpoint(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["jaxpr"])
     return log.absorb(checked, remat_p.bind(*operands, **{**params, "jaxpr": checked.jaxpr}))
 
@@ -53,7 +53,7 @@ def _checkpoint(log: Log, primitive: Primitive, operands: list, params: dict) ->
 # Branches
 
 
-def _cond(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _cond(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     branches = params["branches"]
     each = [log.checked(branch, collapse=True) for branch in branches]
     # The branches must return the same types: each returns a slot for every kind of error of any.
@@ -74,12 +74,12 @@ def _start(effects: Sequence[ErrorEffect]) -> list[Any]:
     return [leaf for effect in effects for leaf in no_error(effect).leaves]
 
 
-def _joined(effects: Sequence[ErrorEffect], first: Sequence, second: Sequence) -> list[Any]:
+def joined(effects: Sequence[ErrorEffect], first: Sequence, second: Sequence) -> list[Any]:
     one, other = slots_of(effects, first), slots_of(effects, second)
     return [leaf for e in effects for leaf in earlier(one[e], other[e]).leaves]
 
 
-def _scan(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _scan(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     jaxpr, consts, carry = params["jaxpr"], params["num_consts"], params["num_carry"]
     body = log.checked(jaxpr, collapse=True)
     count = body.leaf_count
@@ -104,14 +104,14 @@ def _carrying(body: Checked, jaxpr: Jaxpr, consts: int) -> Jaxpr:
     def fun(*args: Array) -> list[Any]:
         before, operands = args[consts : consts + count], args[consts + count :]
         outs = ir.eval_jaxpr(body.jaxpr, body.jaxpr.consts, *args[:consts], *operands)
-        return [*_joined(effects, before, outs[:count]), *outs[count:]]
+        return [*joined(effects, before, outs[:count]), *outs[count:]]
 
     avals = jaxpr.in_avals
     errors = body.jaxpr.out_avals[:count]
     return ir.trace_to_jaxpr(fun, [*avals[:consts], *errors, *avals[consts:]], jaxpr.debug_info)
 
 
-def _while(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _while(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
     cond_count, body_count = params["cond_nconsts"], params["body_nconsts"]
     if condition.out_avals[0].shape:
@@ -173,9 +173,9 @@ def _looping(
         )
         outs = ir.eval_jaxpr(step.jaxpr, step.jaxpr.consts, *consts, *carry)
         after, results = outs[:count], outs[count:]
-        met = _joined(effects, before, after)
+        met = joined(effects, before, after)
         tested = ir.eval_jaxpr(test.jaxpr, test.jaxpr.consts, *cond_consts, *results)[:count]
-        return [*_joined(effects, met, tested), *results]
+        return [*joined(effects, met, tested), *results]
 
     avals, cond_avals = body.in_avals, condition.in_avals
     return (
@@ -237,7 +237,7 @@ class CheckedRule:
         return repr(self.rule)
 
 
-def _custom_jvp(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _custom_jvp(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["call_jaxpr"])
     rule = CheckedRule(checked, params["jvp"]) if checked.effects else params["jvp"]
     outs = custom_jvp_call_p.bind(*operands, **{**params, "call_jaxpr": checked.jaxpr, "jvp": rule})
@@ -271,7 +271,7 @@ class CheckedRules:
         return self.bwd(tree, residuals, cts[self.checked.leaf_count :], avals)
 
 
-def _custom_vjp(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _custom_vjp(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["call_jaxpr"])
     changed = {**params, "call_jaxpr": checked.jaxpr}
     if checked.effects:
@@ -287,11 +287,11 @@ def _custom_of(rule: Any) -> custom_vjp[..., Any]:
     return rules.custom if hasattr(rules, "custom") else _custom_of(rules.fwd)
 
 
-def _custom_vmap(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _custom_vmap(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     checked = log.checked(params["call"])
     log.absorb(checked, _errors(checked, operands))
     # Bind the function without checks: the user's batching rule returns its plain results.
-    plain = Log(frozenset()).checked(params["call"])
+    plain = CheckLog(frozenset()).checked(params["call"])
     return custom_vmap_p.bind(*operands, **{**params, "call": plain.jaxpr})
 
 
@@ -300,8 +300,8 @@ check_rules.define(custom_vjp_call_p, _custom_vjp)
 check_rules.define(custom_vmap_p, _custom_vmap)
 
 
-def _report(
-    log: Log,
+def report_indices(
+    log: CheckLog,
     primitive: Primitive,
     shape: tuple[int, ...],
     indices: Array,
@@ -332,7 +332,9 @@ def _report(
     ]
     entry = [reshape(shapes.dynamic_index_in_dim(column, first, 0), (1,)) for column in table]
     failed = reduce_or(outside, (0,))
-    log.report(OOBError, failed, (primitive.name, tuple(shape)), shapes.concatenate(entry, 0))
+    log.report(
+        OOBError, failed, (primitive.name, tuple(shape), tuple(sizes)), shapes.concatenate(entry, 0)
+    )
 
 
 def _tiled(values: Sequence[int], count: int, dtype: DTypeLike) -> Array:
@@ -349,37 +351,37 @@ def _stacked(starts: Sequence[Any]) -> Array:
 
 
 def _check_starts(
-    log: Log, primitive: Primitive, x: Array, starts: list, sizes: Sequence[int]
+    log: CheckLog, primitive: Primitive, x: Array, starts: list, sizes: Sequence[int]
 ) -> None:
     if OOBError in log.enabled and starts:
         shape = shape_of(x)
-        _report(log, primitive, shape, _stacked(starts), range(len(shape)), sizes)
+        report_indices(log, primitive, shape, _stacked(starts), range(len(shape)), sizes)
 
 
-def _dynamic_slice(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _dynamic_slice(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     x, *starts = operands
     _check_starts(log, primitive, x, starts, params["slice_sizes"])
     return bound(primitive, operands, params)
 
 
 def _dynamic_update_slice(
-    log: Log, primitive: Primitive, operands: list, params: dict
+    log: CheckLog, primitive: Primitive, operands: list, params: dict
 ) -> list[Any]:
     x, update, *starts = operands
     _check_starts(log, primitive, x, starts, shape_of(update))
     return bound(primitive, operands, params)
 
 
-def _gather(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _gather(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     # In every mode, as in JAX: one index in a mapped function is a gather that clips.
     if OOBError in log.enabled:
         x, indices = operands
         axes = params["dimension_numbers"].start_index_map
-        _report(log, primitive, shape_of(x), indices, axes, params["slice_sizes"])
+        report_indices(log, primitive, shape_of(x), indices, axes, params["slice_sizes"])
     return bound(primitive, operands, params)
 
 
-def _scatter(log: Log, primitive: Primitive, operands: list, params: dict) -> list[Any]:
+def _scatter(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> list[Any]:
     results = bound(primitive, operands, params)
     if OOBError in log.enabled:
         x, indices, updates = operands
@@ -389,7 +391,7 @@ def _scatter(log: Log, primitive: Primitive, operands: list, params: dict) -> li
         shape, update_shape = shape_of(x), shape_of(updates)
         sizes = [1 if a in without else update_shape[next(window)] for a in range(len(shape))]
         axes = numbers.scatter_dims_to_operand_dims
-        _report(log, primitive, shape, indices, axes, sizes)
+        report_indices(log, primitive, shape, indices, axes, sizes)
         # As in JAX, a scatter with checked indices is checked for NaN as well.
         log.report_nans(primitive, results)
     return results
