@@ -28,7 +28,7 @@ CEILINGS = {
     "export": 11,
     "ir": 283,
     "jax": 16,
-    "kernels": 148,
+    "kernels": 147,
     "lax": 160,
     "native": 0,
     "nn": 2,

@@ -12,6 +12,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_xla as xla
 from ricci_batching import vmap
+from ricci_kernels import _absent_reasons as absent_reasons
 from ricci_kernels import tpu as pltpu
 from ricci_kernels import triton as plgpu
 
@@ -245,9 +246,30 @@ def test_old_names_work_with_a_warning():
         assert pltpu.TPUCompilerParams is pltpu.CompilerParams
 
 
-def test_absent_names_may_be_imported_and_not_called():
-    with pytest.raises(NotImplementedError, match="matmul_pop"):
-        pltpu.matmul_pop()
+ABSENT = {
+    f"{module.__name__}.{name}": (module, name, reason)
+    for module, table in (
+        (pl, absent_reasons.PALLAS),
+        (pltpu, absent_reasons.TPU),
+        (plgpu, absent_reasons.TRITON),
+    )
+    for name, reason in table.items()
+}
+
+
+@pytest.mark.parametrize("key", ABSENT)
+def test_absent_names_may_be_imported_and_say_why_they_are_not_called(key):
+    module, name, reason = ABSENT[key]
+    assert name not in dir(module)
+    with pytest.raises(NotImplementedError) as caught:
+        getattr(module, name)()
+    assert str(caught.value) == f"{name} is not supported: {reason}"
+    assert reason.endswith(".") and reason[0].islower()
+    with pytest.raises(NotImplementedError, match="part is not supported: "):
+        getattr(module, name).part()
+
+
+def test_other_names_do_not_exist():
     with pytest.raises(AttributeError, match="nothing"):
         pltpu.nothing  # noqa: B018
 

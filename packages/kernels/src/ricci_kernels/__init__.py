@@ -5,6 +5,7 @@ from typing import Any as _Any
 
 from ricci_ir import export_names as _export_names
 
+from . import _absent_reasons as _reasons
 from . import _checking as _checking
 from . import _recorded_calls as _recorded_calls
 from . import triton as _triton
@@ -37,7 +38,7 @@ def _store(ref: _Any, idx: _Any, val: _Any, *, mask: _Any = None, **_: object) -
 _atomics = "add and cas max min or xchg xor"
 __getattr__: _Callable[[str], _Any] = _other_names(
     __name__,
-    "enable_debug_checks enable_poison_buffers lower_as_mlir pallas_export_experimental select_ref",
+    _reasons.PALLAS,
     {
         "dot": ("jnp.dot, or plgpu.dot", _triton.dot),
         "load": ("ref[index], or plgpu.load(ref.at[index], mask=mask, other=other)", _load),

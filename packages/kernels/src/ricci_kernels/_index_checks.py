@@ -71,7 +71,7 @@ def _checked_call(
     mapping: GridMapping = params["grid_mapping"]
     rank = len(mapping.grid) - mapping.vmapped
 
-    def position() -> Any:
+    def position() -> ir.ArrayLike:
         # Equations of the outermost jaxpr: the interpreter replaces those there alone.
         indices = [program_id_p.bind(axis=axis) for axis in range(rank)]
         return jnp.stack(indices) if indices else np.zeros(0, np.int32)
@@ -129,10 +129,10 @@ def _indexed(eqn: ir.JaxprEqn) -> list[Any]:
 def _report_masked(
     log: CheckLog,
     primitive: ir.Primitive,
-    ref: Any,
+    ref: ir.Ref,
     forms: Sequence[Any],
     positions: Sequence[Any],
-    mask: Any,
+    mask: ir.Array | None,
 ) -> None:
     """Report positions out of bounds where a mask holds."""
     if mask is None:

@@ -130,10 +130,6 @@ checked_call: ir.Hook[Callable[..., list[Any]]] = ir.Hook(
 checked_call.provide_late("ricci_kernels._index_checks")
 
 
-def _check(*args: Any) -> list[Any]:
-    return checked_call.call(*args)
-
-
 # Operands: the traced sizes of the grid, the scalars that index maps read, and the inputs.
 pallas_call_p: ir.Primitive = ir.define(
     "pallas_call",
@@ -148,7 +144,7 @@ pallas_call_p: ir.Primitive = ir.define(
     transpose=_transpose,
     batch=ir.derived(_batch_rule),
     lower=_lower,
-    checkify=_check,
+    checkify=lambda *args: checked_call.call(*args),
     program=_program,
     # Dead code elimination must not put the program in the call's place: the compiler would
     # partition that, instead of ``_partitioning``.

@@ -5,6 +5,7 @@ from typing import Any as _Any
 
 from ricci_ir import export_names as _export_names
 
+from . import _absent_reasons as _reasons
 from ._absent import other_names as _other_names
 from ._buffered_refs import BufferedRef as BufferedRef
 from ._copies import async_copy as async_copy
@@ -82,9 +83,7 @@ SEMAPHORE: MemorySpace = MemorySpace.SEMAPHORE
 
 __getattr__: _Callable[[str], _Any] = _other_names(
     __name__,
-    "ACC BufferedRefBase core emit_pipeline_with_async_prefetch has_memory_space join_bits "
-    "matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo matmul_push_rhs pack_fp6 "
-    "split_bits unpack_fp6",
+    _reasons.TPU,
     {
         "ANY": ("pl.ANY", _ANY),
         "HOST": ("pl.HOST", _HOST),

@@ -12,6 +12,7 @@ from ricci_ir import ArrayLike as _ArrayLike
 from ricci_ir import context as _context
 from ricci_ir import export_names as _export_names
 
+from . import _absent_reasons as _reasons
 from ._absent import other_names as _other_names
 from ._accesses import Reference as _Reference
 from ._accesses import atomic_add as atomic_add
@@ -202,9 +203,7 @@ def max_contiguous[T](x: T, values: _Sequence[int] | int) -> T:
 
 
 __getattr__: _Callable[[str], _Any] = _other_names(
-    __name__,
-    "GpuInfo GpuVersion elementwise_inline_asm get_gpu_info get_gpu_info_from_version",
-    {"TritonCompilerParams": ("plgpu.CompilerParams", CompilerParams)},
+    __name__, _reasons.TRITON, {"TritonCompilerParams": ("plgpu.CompilerParams", CompilerParams)}
 )
 
 _export_names(globals())

@@ -84,7 +84,7 @@ def report_axis(
         report_indices(log, primitive, shape, column, (axis,), sizes)
 
 
-def _from_the_start(index: Any, size: int) -> Array:
+def _from_the_start(index: Array, size: int) -> Array:
     """Positions counted from the start; as NumPy's, they may count from the end."""
     if ir.issubdtype(index.dtype, np.unsignedinteger):
         return index
@@ -140,7 +140,7 @@ class RepeatedChecks(ir.TupleRecord):
 def repeated_checks(
     log: CheckLog,
     jaxpr: ir.Jaxpr,
-    position: Callable[[], Array],
+    position: Callable[[], ArrayLike],
     error_type: type[OOBError],
     place: Callable[[tuple[Any, ...]], str],
 ) -> RepeatedChecks | None:
@@ -161,13 +161,13 @@ def repeated_checks(
         return None
     count = len(jaxpr.invars)
 
-    def with_position(slots: dict[ErrorEffect, Slot], run: Array) -> list[Any]:
+    def with_position(slots: dict[ErrorEffect, Slot], run: ArrayLike) -> list[Any]:
         placed = lambda e, slot: (*slot.payload, run) if e.error_type is OOBError else slot.payload
         return [x for e, slot in slots.items() for x in (slot.pred, slot.code, *placed(e, slot))]
 
     effects: tuple[ErrorEffect, ...] = ()
 
-    def fun(*refs: Any) -> list[Any]:
+    def fun(*refs: ir.Ref) -> list[Any]:
         leaves = ir.eval_jaxpr(inner.jaxpr, inner.jaxpr.consts, *refs[:count])[: inner.leaf_count]
         errors = with_position(slots_of(inner.effects, leaves), position())
         buffers = refs[count:]
