@@ -15,6 +15,7 @@ from ricci_autodiff import grad
 from ricci_batching import vmap
 from ricci_kernels import tpu as pltpu
 from ricci_kernels import triton as plgpu
+from ricci_kernels.tools import check
 from ricci_lax import checkify
 from ricci_xla import jit
 
@@ -148,6 +149,19 @@ def test_an_index_out_of_bounds_is_named_with_operand_step_and_line(name, wrap):
     assert match, error
     assert 0 < int(match[1]) - line < 7
     np.testing.assert_array_equal(out, run(wrong, X))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_check_runs_a_kernel_and_reports_its_index(name):
+    kernel, inside, outside, message, operand = CASES[name]
+    indices = np.full(STEPS, inside, np.int32)
+    assert check(call(kernel), indices, X) == []
+    indices[1] = outside
+    (finding,) = check(call(kernel), indices, X)
+    assert (finding.kind, finding.operand, finding.step) == ("index out of bounds", operand, (1,))
+    assert message in str(finding)
+    # Without data nothing is known of the index.
+    assert check(call(kernel), ir.ShapeDtypeStruct((STEPS,), np.int32), X) == []
 
 
 def test_the_first_step_with_an_error_is_reported():

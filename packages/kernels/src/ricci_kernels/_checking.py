@@ -11,6 +11,7 @@ import numpy as np
 
 import ricci_ir as ir
 
+from ._copy_primitives import indexed_references
 from ._grid_mapping import BlockMapping, kernel_name
 from ._interpreter import semaphore_counts
 from ._memory_spaces import SemaphoreType
@@ -37,7 +38,8 @@ class KernelFinding(ir.TupleRecord):
 
     Attributes:
       kind: ``"negative index"``, ``"past the end"``, ``"not written"``, ``"written again"``,
-        ``"parallel writes"``, ``"copy not waited for"`` or ``"semaphore left"``.
+        ``"parallel writes"``, ``"index out of bounds"``, ``"copy not waited for"`` or
+        ``"semaphore left"``.
       kernel: the kernel's name.
       operand: the name of the operand, such as ``"outputs[0]"``.
       step: the position in the grid, or ``None``.
@@ -60,7 +62,8 @@ def check(fun: Callable[..., Any], *args: object) -> list[KernelFinding]:
     It evaluates the index maps for all steps, and finds blocks outside of their arrays, parts of
     outputs that no step writes, blocks of outputs that are left and written again, whose first
     values a TPU loses, and blocks that steps of a parallel axis share. With arrays as arguments it
-    interprets the kernels, and finds copies that nothing waits for, and semaphores that are not 0.
+    interprets the kernels, and finds traced indices out of bounds, copies that nothing waits for,
+    and semaphores that are not 0.
 
     Args:
       fun: a function that calls kernels, such as ``pallas_call`` returns.
@@ -92,6 +95,7 @@ def check(fun: Callable[..., Any], *args: object) -> list[KernelFinding]:
     findings = [finding for call in calls for finding in _findings_of_blocks(call)]
     for call in calls:
         if call.operands is not None:
+            findings += _findings_of_indices(call)
             findings += _findings_of_semaphores(call)
     return findings
 
@@ -255,6 +259,26 @@ def _unwritten(
             f"no step of the grid {grid_sizes(call)} writes the element {element}: it is "
             "unspecified. Make the grid larger, or alias an input to the output.",
         )
+
+
+def _findings_of_indices(call: RecordedCall) -> Iterator[KernelFinding]:
+    """The first index out of bounds when the kernel runs."""
+    assert call.operands is not None
+    if not _has_traced_indices(call.params["jaxpr"]):
+        return
+    run = lambda *operands: pallas_call_p.bind(*operands, **{**call.params, "interpret": True})
+    avals = [ir.argument_aval(x) for x in call.operands]
+    jaxpr = ir.trace_to_jaxpr(run, avals, ir.DebugInfo("kernels", call.name))
+    error: Any = ir.first_error.call(jaxpr, call.operands, oob=True)
+    if error is not None:
+        text = f"{error}."
+        yield KernelFinding("index out of bounds", call.name, error.operand, error.step, text)
+
+
+def _has_traced_indices(jaxpr: ir.Jaxpr) -> bool:
+    return any(map(indexed_references, jaxpr.eqns)) or any(
+        map(_has_traced_indices, ir.subjaxprs(jaxpr))
+    )
 
 
 def _findings_of_semaphores(call: RecordedCall) -> Iterator[KernelFinding]:

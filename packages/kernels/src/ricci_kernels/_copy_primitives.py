@@ -54,6 +54,17 @@ def split_references(operands: Sequence[Any], forms: Forms) -> list[tuple[Any, S
     return parts
 
 
+def indexed_references(eqn: ir.JaxprEqn) -> list[Any]:
+    """The references that an equation of a kernel indexes by operands."""
+    params: Any = eqn.params
+    if "forms" in params:
+        parts = split_references(eqn.invars, params["forms"])
+        return [ref for ref, positions in parts if len(positions)]
+    forms = params.get("transforms", ())
+    is_indexed = any(part.start is None for form in forms for part in form)
+    return [eqn.invars[0]] if is_indexed else []
+
+
 def references_of(operands: Sequence[Any], forms: Forms) -> list[Reference]:
     """The references, or views of them, that some operands are."""
     return [

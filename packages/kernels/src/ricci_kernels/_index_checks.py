@@ -25,7 +25,7 @@ from ._accesses import (
     positions_of_elements,
 )
 from ._control import run_scoped_p
-from ._copy_primitives import dma_start_p, split_references
+from ._copy_primitives import dma_start_p, indexed_references, split_references
 from ._grid_mapping import GridMapping
 from ._interpreter import checked_outputs
 from ._primitive import checked_call
@@ -43,16 +43,24 @@ class KernelIndexError(OOBError):
     place. Payload: that of an ``OOBError``, and the step of the grid.
     """
 
+    @property
+    def operand(self) -> str:
+        """The name of the reference."""
+        return self.facts[3].partition(" of the kernel ")[0]
+
+    @property
+    def step(self) -> tuple[int, ...]:
+        """The step of the grid."""
+        return tuple(np.asarray(self.payload[1]).tolist())  # pyright: ignore
+
     def __str__(self) -> str:
-        indices, step = self.payload  # pyright: ignore
-        index, axis, size = np.asarray(indices).tolist()
+        index, axis, size = np.asarray(self.payload[0]).tolist()  # pyright: ignore
         _, shape, sizes, place = self.facts
         window = sizes[axis]
         what = "index" if window == 1 else f"a window of {window} elements from"
-        position = tuple(np.asarray(step).tolist())
         return (
             f"{what} {index} is out of bounds for axis {axis} of size {size} of the shape {shape}: "
-            f"{place}, in step {position} of the grid"
+            f"{place}, in step {self.step} of the grid"
         )
 
 
@@ -106,7 +114,7 @@ def _reference_names(jaxpr: ir.Jaxpr, names: dict[Any, str]) -> Iterator[tuple[A
     """The place of each equation that indexes named references, and their names."""
     for eqn in jaxpr.eqns:
         read = [names.get(v) if type(v) is ir.Var else None for v in eqn.invars]
-        indexed = dict.fromkeys(names[ref] for ref in _indexed(eqn) if ref in names)
+        indexed = dict.fromkeys(names[ref] for ref in indexed_references(eqn) if ref in names)
         if indexed:
             yield eqn.raw_source[:2], " or ".join(indexed)
         for inner in ir.jaxprs_in_params(eqn.params):
@@ -115,15 +123,6 @@ def _reference_names(jaxpr: ir.Jaxpr, names: dict[Any, str]) -> Iterator[tuple[A
             new = [_scoped_buffer] * (count - len(read)) if eqn.primitive is run_scoped_p else []
             pairs = zip(inner.invars, [*read, *new][-count:] if count else [], strict=False)
             yield from _reference_names(inner, {v: n for v, n in pairs if n is not None})
-
-
-def _indexed(eqn: ir.JaxprEqn) -> list[Any]:
-    """The references that an equation indexes by operands."""
-    params: Any = eqn.params
-    if "transforms" in params:
-        return [eqn.invars[0]]
-    parts = split_references(eqn.invars, params["forms"]) if "forms" in params else []
-    return [ref for ref, positions in parts if len(positions)]
 
 
 def _report_masked(
