@@ -161,6 +161,53 @@ def test_scalars_that_index_maps_read_are_followed():
         check(run, ir.ShapeDtypeStruct((4,), np.int32), X)
 
 
+def accumulate(x, out, total):
+    total[...] += x[...]
+    out[...] = total[...]
+
+
+def accumulate_selected(x, out, total):
+    total[...] = jnp.where(pl.program_id(0) == 0, x[...], total[...] + x[...])
+    out[...] = total[...]
+
+
+def accumulate_from_zero(x, out, total):
+    @pl.when(pl.program_id(0) == 0)
+    def _():
+        total[...] = jnp.zeros_like(total)
+
+    accumulate(x, out, total)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (accumulate, ["scratch_shapes[0]"]),
+        (lambda x, out, total: out.__setitem__(..., out[...] * 2), ["outputs"]),
+        (lambda x, out, total: out.addupdate(x[...]), ["outputs"]),
+        (accumulate_selected, []),
+        (accumulate_from_zero, []),
+        (lambda x, out, total: out.__setitem__(..., jnp.zeros_like(total)), []),
+    ],
+)
+def test_reads_ahead_of_any_write_are_found(body, expected):
+    scratch = pltpu.VMEM((2, 4), F32)
+    run = call(body=body, scratch_shapes=[scratch])
+    findings = check(run, X)
+    assert [x.operand for x in findings] == expected
+    for finding in findings:
+        assert finding.kind == "read before written"
+        assert re.search(r"test_checking.py:\d+.*nothing was written to it", str(finding))
+    assert [f.code for f in lint(run, X)] == ["RC502"] * len(expected)
+    empty = call(grid=0, body=body, scratch_shapes=[scratch])
+    assert [x.kind for x in check(empty, X)] == ["not written"]
+
+
+def test_an_output_that_begins_with_an_input_may_be_read():
+    body = lambda x, out: out.addupdate(x[...])
+    assert check(call(body=body, input_output_aliases={0: 0}), X) == []
+
+
 def copying(body, kinds):
     anywhere = pl.BlockSpec(memory_space=pl.ANY)
     return pl.pallas_call(

@@ -85,8 +85,8 @@ _TABLE = (
     ),
     Rule(
         "RC502", "kernel-blocks", "error",
-        "a kernel's blocks are outside of their arrays, leave a part of an output unwritten, or "
-        "are written again",
+        "a kernel's blocks are outside of their arrays, leave a part of an output unwritten, are "
+        "written again, or are read before they are written",
         "ricci.kernels.check returns such findings as data.",
     ),
     Rule(

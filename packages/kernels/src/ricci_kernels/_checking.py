@@ -12,6 +12,7 @@ import numpy as np
 import ricci_ir as ir
 
 from ._copy_primitives import indexed_references
+from ._first_reads import first_reads
 from ._grid_mapping import BlockMapping, kernel_name
 from ._interpreter import semaphore_counts
 from ._memory_spaces import SemaphoreType
@@ -38,8 +39,8 @@ class KernelFinding(ir.TupleRecord):
 
     Attributes:
       kind: ``"negative index"``, ``"past the end"``, ``"not written"``, ``"written again"``,
-        ``"parallel writes"``, ``"index out of bounds"``, ``"copy not waited for"`` or
-        ``"semaphore left"``.
+        ``"parallel writes"``, ``"read before written"``, ``"index out of bounds"``,
+        ``"copy not waited for"`` or ``"semaphore left"``.
       kernel: the kernel's name.
       operand: the name of the operand, such as ``"outputs[0]"``.
       step: the position in the grid, or ``None``.
@@ -61,7 +62,8 @@ def check(fun: Callable[..., Any], *args: object) -> list[KernelFinding]:
 
     It evaluates the index maps for all steps, and finds blocks outside of their arrays, parts of
     outputs that no step writes, blocks of outputs that are left and written again, whose first
-    values a TPU loses, and blocks that steps of a parallel axis share. With arrays as arguments it
+    values a TPU loses, blocks that steps of a parallel axis share, and outputs and scratch buffers
+    that the first step reads ahead of a write. With arrays as arguments it
     interprets the kernels, and finds traced indices out of bounds, copies that nothing waits for,
     and semaphores that are not 0.
 
@@ -130,6 +132,28 @@ def _findings_of_blocks(call: RecordedCall, skip_unknown: bool = False) -> Itera
             yield from _revisits(call, mapping, starts)
             if i - count not in aliased:
                 yield from _unwritten(call, mapping, starts)
+    yield from _unset(call)
+
+
+def _unset(call: RecordedCall) -> Iterator[KernelFinding]:
+    """Outputs and scratch buffers that the first step reads ahead of any write."""
+    jaxpr: ir.Jaxpr = call.params["jaxpr"]
+    mapping = call.mapping
+    if 0 in mapping.grid:
+        return
+    aliased = {output for _, output in call.params["input_output_aliases"]}
+    start = mapping.num_index_operands + mapping.num_inputs
+    blocks = mapping.block_mappings[mapping.num_inputs :]
+    names = {start + i: m.origin for i, m in enumerate(blocks) if i not in aliased}
+    end = start + len(blocks)
+    names |= {i: f"scratch_shapes[{i - end}]" for i in range(end, len(jaxpr.invars))}
+    for name, eqn in first_reads(jaxpr, names):
+        text = (
+            f"{name} of the kernel {jaxpr.debug_info.func_name}: the first step reads it, at "
+            f"{eqn.source}, and nothing was written to it. Write it in the first step: "
+            "@pl.when(pl.program_id(axis) == 0)."
+        )
+        yield KernelFinding("read before written", call.name, name, None, text)
 
 
 def _finding(
