@@ -39,8 +39,8 @@ _scoped_buffer = "a buffer of run_scoped"
 class KernelIndexError(OOBError):
     """An index in a kernel was out of bounds.
 
-    Facts: those of an ``OOBError``, the sizes of the window that begins at the index, and the
-    place. Payload: that of an ``OOBError``, and the step of the grid.
+    Facts: those of an ``OOBError``, and the place. Payload: that of an ``OOBError``, and the step
+    of the grid.
     """
 
     @property

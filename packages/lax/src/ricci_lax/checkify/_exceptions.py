@@ -52,8 +52,9 @@ class DivisionByZeroError(JaxException):
 class OOBError(JaxException):
     """An index was out of bounds.
 
-    Facts: the primitive's name and the shape of the indexed array. Payload: the index, the axis
-    and the size of that axis.
+    Facts: the primitive's name, the shape of the indexed array, and for each of its dimensions the
+    size of the window that begins at the index. Payload: the index, the axis and the size of that
+    axis.
     """
 
     @property
