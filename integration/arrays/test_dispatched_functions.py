@@ -1,6 +1,8 @@
 """Public functions that the C++ dispatcher calls: they return what the function itself returns."""
 
+import functools
 import inspect
+import pickle
 from types import FunctionType
 
 import numpy as np
@@ -25,7 +27,16 @@ def calls_of(call: Call):
         function = eval(path, NAMES)
     except (NameError, SyntaxError, AttributeError):
         return None
-    return function.__dict__.get("dispatched") if type(function) is FunctionType else None
+    return dispatched_calls(function)
+
+
+def dispatched_calls(function):
+    """Return the dispatched calls of a public function that is marked, or None."""
+    return (
+        ir.unguarded(function).__dict__.get("dispatched")
+        if type(function) is FunctionType
+        else None
+    )
 
 
 MARKED = [call for call in all_calls() if calls_of(call)]
@@ -69,8 +80,8 @@ def test_dispatched_calls_depend_on_the_width_of_types(call):
 def test_parameters_are_operands_or_settings(namespace):
     for name in namespace.__all__:
         function = getattr(namespace, name)
-        calls = getattr(function, "__dict__", {}).get("dispatched")
-        if calls is None or type(function) is not FunctionType:
+        calls = dispatched_calls(function)
+        if calls is None:
             continue
         parameters = inspect.signature(function).parameters
         assert set(calls.setting_names) <= parameters.keys(), name
@@ -191,3 +202,49 @@ def test_integers_in_arrays_are_not_constants():
     x = jnp.asarray([2.0, 3.0])
     for n in range(CALLS):
         assert jnp.float_power(x, jnp.int32(n)).tolist() == [2.0**n, 3.0**n]
+
+
+def test_settings_that_cannot_be_compared_are_passed_to_the_function():
+    class Axis:
+        def __hash__(self):
+            return 1
+
+        def __eq__(self, other):
+            raise NotImplementedError
+
+    for _ in range(CALLS):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            jnp.mean(jnp.arange(3.0), Axis())
+
+
+def test_wrappers_and_transformed_functions_are_pickled():
+    for function in jnp.sinc, jnp.mean, jnp.ravel:
+        for _ in range(CALLS):
+            function(jnp.ones(3))
+        jitted = pickle.loads(pickle.dumps(ricci.jit(function)))
+        assert_same(jitted(jnp.ones(3)), ricci.jit(function)(jnp.ones(3)))
+        wrapper = functools.wraps(function)(lambda x: x)
+        assert not any(isinstance(x, ir.PublicFunction) for x in wrapper.__dict__.values())
+
+
+@pytest.mark.parametrize("name", ["less", "sinh", "hypot", "take", "median"])
+def test_errors_name_the_function(name):
+    function, x = getattr(jnp, name), jnp.arange(3.0) + 1
+    others = {"less": (x + 1,), "hypot": (x + 1,), "take": (jnp.int32(0),)}.get(name, ())
+    for _ in range(CALLS):
+        function(x, *others)
+    x.delete()
+    with pytest.raises(RuntimeError, match=f"^{name} was called with an array that was deleted"):
+        function(x, *others)
+
+
+def test_errors_of_signatures_name_the_parameters():
+    x = jnp.ones(3)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x2'"):
+        jnp.divmod(x)
+    with pytest.raises(TypeError, match="positional-only arguments passed .*'x1, x2'"):
+        jnp.hypot(x1=x, x2=x)
+    with pytest.raises(TypeError, match="'axes'. Did you mean 'axis'\\? It takes: a, axis, dtype"):
+        jnp.mean(x, axes=0)
+    with pytest.raises(TypeError, match="^amin\\(\\) got an unexpected"):
+        jnp.amin(x, axes=0)

@@ -6,6 +6,9 @@ from typing import Any
 
 __all__ = ["function_alias", "with_constants"]
 
+# The attribute of a function that backends may dispatch: see ``ricci_ir.dispatched``.
+DISPATCHED = "dispatched"
+
 
 def with_constants[F: Callable[..., Any]](template: F, **constants: object) -> F:
     """Copy a module's function, with values in place of its constants ``"<name>"``.
@@ -45,4 +48,6 @@ def function_alias[F: Callable[..., Any]](function: F, name: str) -> F:
     copy.__doc__ = original.__doc__.replace(f"jnp.{original.__name__}(", f"jnp.{name}(")
     copy.__kwdefaults__, copy.__annotations__ = original.__kwdefaults__, original.__annotations__
     copy.__dict__.update(original.__dict__)
+    if DISPATCHED in copy.__dict__:
+        copy.__dict__[DISPATCHED] = copy.__dict__[DISPATCHED].renamed(copy)
     return copy

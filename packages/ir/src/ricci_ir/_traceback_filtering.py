@@ -15,7 +15,7 @@ from typing import Any
 
 from ricci_pytree import on_errors
 
-from ._function_copies import replace_constants
+from ._function_copies import DISPATCHED, replace_constants
 from ._namespaces import export_classes, export_names, public_names
 from ._tracebacks import hide_frames, is_own_frame
 
@@ -87,12 +87,19 @@ def _permanent_boundary[**P, R](
     does not look into code, so a cycle of references through it would never be freed.
     """
     constants = {"<function>": fun, "<name>": name, "<calls>": fun.__dict__.get(DISPATCHED)}
-    code = replace_constants(_template(fun), constants).replace(co_qualname=qualname)
+    template = _template(fun)
+    # Python's messages on missing and superfluous arguments name the parameters of the function.
+    count = template.co_argcount
+    names = (*fun.__code__.co_varnames[:count], *template.co_varnames[count:])
+    code = replace_constants(template, constants)
+    code = code.replace(co_qualname=qualname, co_varnames=names)
     wrapper = FunctionType(code, globals(), argdefs=fun.__defaults__)
     wrapper.__kwdefaults__ = fun.__kwdefaults__
     for attribute in WRAPPER_ASSIGNMENTS:
         setattr(wrapper, attribute, getattr(fun, attribute))
     wrapper.__dict__.update(fun.__dict__, __wrapped__=fun)
+    # Wrappers made by ``functools.wraps`` copy the attributes, and call something else.
+    wrapper.__dict__.pop(DISPATCHED, None)
     return wrapper
 
 
@@ -143,7 +150,7 @@ def _dispatching_call(*args: object, **kwargs: object) -> object:
             try:
                 return apply(*args, **kwargs)
             except ValueError as e:
-                if not _is_unhashable(e):
+                if not _is_incomparable(e):
                     raise
         return _result(fun(*args, **kwargs)) if calls.converts else fun(*args, **kwargs)
     except Exception as e:
@@ -192,14 +199,13 @@ def _template(fun: FunctionType) -> CodeType:
     )
 
 
-def _is_unhashable(exc: ValueError) -> bool:
+def _is_incomparable(exc: ValueError) -> bool:
     """Whether a dispatcher in C++ has refused an argument that it cannot compare by value."""
     tb = exc.__traceback__
-    return tb is not None and tb.tb_next is None and str(exc).startswith("Non-hashable static")
+    return tb is not None and tb.tb_next is None and str(exc).startswith(_REFUSALS)
 
 
-# The attribute of a function that backends may dispatch: see ``ricci_ir.dispatched``.
-DISPATCHED = "dispatched"
+_REFUSALS = ("Non-hashable static", "static arguments should be comparable")
 
 
 def on_calls(context: object, root: object) -> None:

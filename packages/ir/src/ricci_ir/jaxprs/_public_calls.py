@@ -12,10 +12,10 @@ from typing import Any
 
 from ricci_ir._cache import Cache
 from ricci_ir._config import numpy_rank_promotion
+from ricci_ir._function_copies import DISPATCHED
 from ricci_ir._records import TupleRecord
 from ricci_ir._settings import trace_key
 from ricci_ir._source import no_origin
-from ricci_ir._traceback_filtering import DISPATCHED
 from ricci_ir.traces import Backend, as_result
 from ricci_ir.traces._backend import Applied
 from ricci_ir.traces._primitive import eager_rules
@@ -91,6 +91,10 @@ class PublicFunction(Applied):
             [i for i, parameter in enumerate(parameters) if parameter in settings]
         )
 
+    def renamed(self, fun: Callable[..., Any]) -> "PublicFunction":
+        """Return the calls of a copy of the function, whose errors have the copy's name."""
+        return PublicFunction(fun, fun.__name__, self.setting_names)
+
     def _make_application(self, backend: Backend) -> Callable[..., Any]:
         return backend.public_dispatcher(self) or self._call
 
@@ -99,7 +103,8 @@ class PublicFunction(Applied):
 
     def apply(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Call the function as it is, in the current trace."""
-        result = self.fun(*args, **kwargs)
+        fun = self.fun  # hints on Python's messages are those of the functions in this frame
+        result = fun(*args, **kwargs)
         return as_result(result) if self.converts else result
 
     def read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PublicCall | None:
@@ -120,7 +125,7 @@ class PublicFunction(Applied):
         operands, tree = tree_flatten(arguments)
         try:
             types = tuple(map(get_aval, operands))
-        except TypeError:  # the function tells the user
+        except (TypeError, ValueError):  # the function tells the user
             return None
         settings = tuple((i, type(x), x) for i, x in (*positional.items(), *named.items()))
         return PublicCall(operands, tree, positional, named, (tree, types, settings))

@@ -54,11 +54,11 @@ def _row(
     arguments, result = example.split(" -> ")
     kind = "bool" if result in ("True", "False") else "int"
     text = f"{kind}(jnp.{name}({arguments}))"
-    function = dispatched()(binary(operation, accepted, general))
+    function = binary(operation, accepted, general)
     gives = (
         BOOLEANS if kind == "bool" else FLOATS if accepted is promotion.INEXACT_DTYPES else PROMOTED
     )
-    return publish(function, name, summary, text, result, *parameters, gives=gives)
+    return dispatched()(publish(function, name, summary, text, result, *parameters, gives=gives))
 
 
 def _numbers(

@@ -41,8 +41,8 @@ def unary(
       is_identity: whether it returns some arrays as they are, which needs no dispatch.
     """
 
-    operation = getattr(operation, "bind", operation)  # without the wrapper of lax's function
     calls = ir.PublicFunction(general, getattr(operation, "__name__", "unary"))
+    operation = getattr(operation, "bind", operation)  # without the wrapper of lax's function
     template = _unary_or_identity if is_identity else _unary
     return ir.with_constants(
         template, operation=operation, accepted=accepted, general=general, calls=calls
