@@ -325,6 +325,11 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
         before = calls.recall(call.key) or 0
         if before < first_calls.CALLS:
             out = function.apply(args, kwargs)
+            # What is traced may copy an operand that the function returns: never dispatched.
+            if any(x is y for x in tree_leaves(out) for y in call.operands):
+                if types is not None:
+                    undispatched.add(types, True)
+                return out, None
             calls.put(call.key, before + 1)
             if before + 1 == first_calls.CALLS:
                 # The dispatcher has cached that such calls go to Python.
