@@ -96,6 +96,7 @@ def test_results_that_are_operands_stay_so():
     for _ in range(CALLS):
         assert jnp.conj(x) is x and jnp.ravel(x) is x
         assert type(jnp.squeeze(np.float32(1))) is type(x)
+        assert jnp.atleast_1d(x) is x and jnp.atleast_1d(x, x)[1] is x
 
 
 def test_settings_that_cannot_be_hashed_are_passed_to_the_function():
@@ -202,6 +203,29 @@ def test_integers_in_arrays_are_not_constants():
     x = jnp.asarray([2.0, 3.0])
     for n in range(CALLS):
         assert jnp.float_power(x, jnp.int32(n)).tolist() == [2.0**n, 3.0**n]
+
+
+@pytest.mark.filterwarnings("error")
+def test_each_call_warns_of_a_dtype_that_is_not_available():
+    x = jnp.arange(3.0)
+    for _ in range(CALLS):
+        for function in jnp.cumsum, jnp.mean:
+            with pytest.warns(UserWarning, match="float64 was asked for") as caught:
+                function(x, dtype="float64")
+            assert len(caught) == 1 and caught[0].filename == __file__
+
+
+def test_settings_that_may_change_are_read_by_each_call():
+    class Axis:
+        number = 0
+
+        def __index__(self):
+            return self.number
+
+    x, axis = jnp.arange(6.0).reshape(2, 3), Axis()
+    for function in jnp.mean, jnp.flip:
+        for axis.number in (0,) * CALLS + (1,) * CALLS:
+            assert_same(function(x, axis), function(x, axis.number))
 
 
 def test_settings_that_cannot_be_compared_are_passed_to_the_function():

@@ -5,6 +5,7 @@ line number is computed on demand.
 """
 
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ __all__ = [
     "unknown_source",
     "users_lines",
     "warn_user",
+    "withheld_warnings",
 ]
 
 _internal_roots: set[str] = {"ricci", "jaxlib", "contextlib", "functools", "importlib"}
@@ -222,8 +224,29 @@ def caller_source(depth: int, name_stack: tuple[str, ...] = ()) -> tuple[Any, ..
     return unknown_source if frame is None else (frame.f_code, frame.f_lasti, name_stack)
 
 
+_withheld = threading.local()
+
+
+@contextmanager
+def withheld_warnings() -> Iterator[list[str]]:
+    """Collect the messages of ``warn_user`` in this thread inside a ``with`` block, unshown.
+
+    For a function that is traced beside a call that warns itself.
+    """
+    outer: list[str] | None = getattr(_withheld, "messages", None)
+    _withheld.messages = messages = []
+    try:
+        yield messages
+    finally:
+        _withheld.messages = outer
+
+
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the innermost line of user code, where Python shows a warning once."""
+    withheld: list[str] | None = getattr(_withheld, "messages", None)
+    if withheld is not None:
+        withheld.append(message)
+        return
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_internal_module(frame.f_globals.get("__name__")):
         frame = frame.f_back

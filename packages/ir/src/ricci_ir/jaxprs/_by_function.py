@@ -15,7 +15,7 @@ from ricci_ir._records import TupleRecord
 from ricci_ir._static_values import exact_key
 from ricci_ir.traces import TraceContext, Tracer, active_cache, trace_context
 
-__all__ = ["ByFunction", "TracedFunctions"]
+__all__ = ["ByFunction", "is_value", "TracedFunctions"]
 
 # Instances of these types are compared by identity and count as constants.
 _constant_by_identity = (FunctionType, BuiltinFunctionType, type, ModuleType, Enum)
@@ -34,17 +34,17 @@ def owner_and_key(fun: object) -> tuple[Any, Hashable]:
         return fun.__self__, (fun.__func__,)
     if type(fun) is partial:
         bound = (*fun.args, *fun.keywords.values())
-        if all(map(_is_value, bound)):
+        if all(map(is_value, bound)):
             owner, key = owner_and_key(fun.func)
             keywords = tuple((name, exact_key(x)) for name, x in fun.keywords.items())
             return owner, ("partial", key, exact_key(fun.args), keywords)
     return fun, ()
 
 
-def _is_value(x: object) -> bool:
-    """Whether an argument bound by ``partial`` is constant and can be compared by value."""
+def is_value(x: object) -> bool:
+    """Whether a static argument is constant and can be compared by value."""
     if isinstance(x, tuple | frozenset):
-        return all(map(_is_value, x))
+        return all(map(is_value, x))
     kind = type(x)
     if kind.__hash__ is None:
         return False
@@ -208,7 +208,7 @@ def _state(x: object) -> Any:
             return x.__func__, _Identity(x.__self__), state
     elif hasattr(kind, "aval") and not isinstance(x, Tracer):  # arrays do not change
         return _Identity(x)
-    elif not isinstance(x, np.ndarray) and _is_value(x):
+    elif not isinstance(x, np.ndarray) and is_value(x):
         return kind, x
     raise _Unknown
 

@@ -15,13 +15,15 @@ from ricci_ir._config import numpy_rank_promotion
 from ricci_ir._function_copies import DISPATCHED
 from ricci_ir._records import TupleRecord
 from ricci_ir._settings import trace_key
-from ricci_ir._source import no_origin
+from ricci_ir._source import no_origin, withheld_warnings
+from ricci_ir._static_values import exact_key
 from ricci_ir.traces import Backend, as_result
 from ricci_ir.traces._backend import Applied
 from ricci_ir.traces._primitive import eager_rules
 from ricci_ir.types import get_aval
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
+from ._by_function import is_value
 from ._jaxpr import DebugInfo, Jaxpr, jaxprs_in_params
 from ._staged_call import host_rules, program_rules, staged_call
 from ._staged_functions import single_equation
@@ -112,12 +114,15 @@ class PublicFunction(Applied):
 
         Returns:
           ``None`` where an operand is not an array, or where each call must run the function, since
-          it may warn.
+          it may warn, or since a setting may change: an object with ``__index__`` is compared by
+          identity.
         """
         if numpy_rank_promotion.value != "allow":
             return None
         positional = {i: args[i] for i in self.setting_numbers if i < len(args)}
         named = {name: kwargs[name] for name in self.setting_names if name in kwargs}
+        if not all(map(is_value, (*positional.values(), *named.values()))):
+            return None
         arguments = (
             tuple(None if i in positional else x for i, x in enumerate(args)),
             {name: x for name, x in kwargs.items() if name not in named},
@@ -127,7 +132,7 @@ class PublicFunction(Applied):
             types = tuple(map(get_aval, operands))
         except (TypeError, ValueError):  # the function tells the user
             return None
-        settings = tuple((i, type(x), x) for i, x in (*positional.items(), *named.items()))
+        settings = tuple((i, exact_key(x)) for i, x in (*positional.items(), *named.items()))
         return PublicCall(operands, tree, positional, named, (tree, types, settings))
 
     def program(self, call: PublicCall) -> PublicProgram | None:
@@ -147,8 +152,11 @@ class PublicFunction(Applied):
 
         avals: Any = [get_aval(x) for x in call.operands]
         try:
-            jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("jit", self.name), no_origin)
+            with withheld_warnings() as messages:
+                jaxpr = trace_to_jaxpr(flat, avals, DebugInfo("jit", self.name), no_origin)
         except Exception:  # noqa: BLE001 - a call of the function itself raises it, or needs values
+            return ()
+        if messages:  # each call of the function warns
             return ()
         results = {var for eqn in jaxpr.eqns for var in eqn.outvars}
         if jaxpr.effects or not jaxpr.outvars or not results.issuperset(jaxpr.outvars):
