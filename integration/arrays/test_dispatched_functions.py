@@ -111,6 +111,16 @@ def test_equal_settings_of_other_types_are_told_apart():
         assert jnp.cumsum(x, axis=0).tolist() == [0, 1, 3]
         with pytest.raises(TypeError):
             jnp.cumsum(x, axis=0.0)
+    y = jnp.ones((2, 3))
+    for _ in range(CALLS):
+        for function in jnp.mean, jnp.flip, jnp.median:
+            for axis in (0, 1), (False, True):
+                assert_same(function(y, axis=axis), function(y, (0, 1)))
+            for axis in (0.0, 1.0), (0, 1.0):
+                with pytest.raises(TypeError):
+                    function(y, axis)
+                with pytest.raises(TypeError):
+                    function(y, axis=axis)
 
 
 def test_errors_show_the_users_line_after_dispatched_calls():

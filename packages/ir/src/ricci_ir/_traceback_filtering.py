@@ -145,7 +145,15 @@ def _dispatching_call(*args: object, **kwargs: object) -> object:
     fun: Any = "<function>"
     calls: Any = "<calls>"
     try:
-        if _context.trace is _root:
+        dispatches = _context.trace is _root
+        for x in args:
+            if type(x) is tuple:
+                dispatches = dispatches and _is_exact(x)
+        if kwargs:
+            for x in kwargs.values():
+                if type(x) is tuple:
+                    dispatches = dispatches and _is_exact(x)
+        if dispatches:
             apply = calls._apply if _root.process is calls._evaluate else calls._application()
             try:
                 return apply(*args, **kwargs)
@@ -197,6 +205,14 @@ def _template(fun: FunctionType) -> CodeType:
     return {1: _dispatching_call_of_one, 2: _dispatching_call_of_two}.get(
         count if plain else 0, _dispatching_call
     )
+
+
+def _is_exact(setting: tuple[Any, ...]) -> bool:
+    """Whether a tuple can be looked up by ``==``, by which ``(0, 1)`` is ``(0.0, True)``.
+
+    The dispatcher compares the types of settings, but not those of a tuple's elements.
+    """
+    return all(type(x) is int or type(x) is str for x in setting)
 
 
 def _is_incomparable(exc: ValueError) -> bool:
