@@ -190,8 +190,9 @@ def conv(
       acc: the accumulator.
       dimension_numbers: their dimensions and the result's, such as ``("NHWC", "HWIO", "NHWC")``.
       window_strides, padding: of the window; by default 1 and ``"VALID"``.
-      lhs_dilation, rhs_dilation, feature_group_count, batch_group_count, precision,
-        preferred_element_type: see ``lax.conv_general_dilated``.
+      lhs_dilation, rhs_dilation: the distance of elements, as in ``lax.conv_general_dilated``.
+      feature_group_count, batch_group_count: how many groups there are, by default one.
+      precision, preferred_element_type: of the products, and of their sums.
       window_reversal: for each spatial dimension, whether the filter is reversed.
 
     Returns:
