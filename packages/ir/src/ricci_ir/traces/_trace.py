@@ -178,7 +178,7 @@ _tracer_module: str | None = None
 
 
 def name_tracers(module: str) -> None:
-    """Name all classes of tracers by one module, also those defined later.
+    """Name the classes of tracers by one module, also those defined later, but not ``Tracer``.
 
     Libraries that work on arrays of any kind find the functions for one by the package of its
     class: opt_einsum and autoray look for ``jax``. Eager arrays are of ``jaxlib``, which they know.
@@ -188,7 +188,7 @@ def name_tracers(module: str) -> None:
     """
     global _tracer_module
     _tracer_module = module
-    classes = [Tracer]
+    classes = Tracer.__subclasses__()
     while classes:
         cls = classes.pop()
         _name_tracer(cls)
