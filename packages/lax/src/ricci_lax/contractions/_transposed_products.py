@@ -57,12 +57,13 @@ def fold_into_products(jaxpr: Jaxpr) -> Jaxpr:
 
     A product is exchanged with its transpose where nothing else uses it.
     """
+    # One that held itself among its derived forms would be a reference cycle.
+    if not any(eqn.primitive is transpose_p for eqn in jaxpr.eqns):
+        return jaxpr
     return jaxpr.derived("folded transpositions", lambda: _fold(jaxpr))
 
 
 def _fold(jaxpr: Jaxpr) -> Jaxpr:
-    if not any(eqn.primitive is transpose_p for eqn in jaxpr.eqns):
-        return jaxpr
     dot_general_p = ir.primitives["dot_general"]  # of the module that imports this one
     uses = Counter(atom for eqn in jaxpr.eqns for atom in eqn.invars)
     uses.update(jaxpr.outvars)
