@@ -209,7 +209,9 @@ class IndexUpdateRef:
         x = self.array
         index = read_index(x.shape, self.index)
         check_single_positions(index)
-        form, operands = gather_form(index, wrap_negative_indices, positions_as_operands=False)
+        form, operands = gather_form(
+            index, wrap_negative_indices, positions_as_operands=not ir.is_recording()
+        )
         flags = bool(indices_are_sorted), bool(unique_indices)
         settings = form, flags, as_mode(mode)
         if ir.is_recording():
