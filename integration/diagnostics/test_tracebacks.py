@@ -118,6 +118,7 @@ WITHOUT_BOUNDARIES = {
     "ricci.extend.linear_util.WrappedFun",
     "ricci.extend.source_info_util.SourceInfo",
     "ricci.interpreters.ad.JVPTracer",
+    "ricci.kernels.KernelFinding",
     "ricci.random.KeyArray",
     "ricci.ref.AbstractRef",
 }
