@@ -179,7 +179,7 @@ def _gamma(finish: Callable[..., Array], derivative: bool = False) -> Callable[.
     return iterations.in_single(lower)
 
 
-def _density(a: Array, x: Array) -> Array:
+def _density(a, x):
     """The derivative of P(a, x) by x: x^(a - 1) exp(-x) / Γ(a)."""
     shape = broadcast_result_shape("igamma", array_aval(a), array_aval(x))
     a, x = repeat_to(a, shape), repeat_to(x, shape)
