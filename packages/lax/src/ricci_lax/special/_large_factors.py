@@ -72,7 +72,7 @@ def large_beta_factor(a: Array, b: Array, x: Array) -> Array:
     return mul(root, exp(add(add(left, right), remainder)))
 
 
-def is_large_order(a: Array) -> ArrayLike:
+def is_large_order(a: ArrayLike) -> ArrayLike:
     """Whether the terms of the logarithm of ``gamma_factor`` would cancel, elementwise."""
     return ge(a, filled_like(a, _LEAST))
 
