@@ -72,7 +72,7 @@ class CheckLog:
 
     __slots__ = ("enabled", "sites", "slots", "source")
 
-    def __init__(self, enabled: Enabled, source: tuple = (None, 0, ())):
+    def __init__(self, enabled: Enabled, source: tuple[Any, ...] = (None, 0, ())):
         self.enabled = enabled
         self.source = source
         self.slots: dict[ErrorEffect, Slot] = {}
@@ -82,7 +82,7 @@ class CheckLog:
         self,
         error_type: type[JaxException],
         failed: ir.ArrayLike,
-        facts: tuple = (),
+        facts: tuple[Any, ...] = (),
         payload: ir.PyTree = None,
     ) -> None:
         """Report whether there is an error at the current equation.
