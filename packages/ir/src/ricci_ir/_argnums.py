@@ -37,6 +37,8 @@ def resolve_argnums(
     """
     numbers = None if argnums is None else _ints(kind, argnums)
     names = None if argnames is None else _strings(kind, argnames)
+    if not numbers and not names:
+        return (), ()
     signature = read_signature(fun)
     if signature is None:
         return numbers or (), names or ()

@@ -32,8 +32,7 @@ def resolve_arguments(
       ValueError: if a position or name is not an argument of ``fun``, one argument is both static
         and donated, or arguments are donated by name to a function without a signature.
     """
-    signature = read_signature(fun)
-    if signature is None and donate_argnames is not None:
+    if donate_argnames is not None and read_signature(fun) is None:
         raise ValueError(
             f"donate_argnames={donate_argnames!r}: {_name(fun)} has no readable signature, so that "
             "names do not resolve to positions. Pass donate_argnums instead."
