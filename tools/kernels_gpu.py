@@ -143,7 +143,7 @@ def results_of_cases(compiler: Compiler, names: list[str]) -> Iterator[Result]:
 
 def results_of_tests(compiler: Compiler) -> Iterator[Result]:
     """Compile the kernels that the tests of ``packages/kernels`` interpret."""
-    primitive: Any = sys.modules["ricci_kernels._primitive"]
+    primitive: Any = sys.modules["ricci_kernels.calls._primitive"]
     original, calls = primitive.interpreted, {}
 
     def interpreted(jaxpr: Any, mapping: Any, aliases: Any, out_avals: Any) -> Any:

@@ -11,8 +11,8 @@ import ricci_kernels as pl
 import ricci_numpy as jnp
 import ricci_xla as xla
 from ricci_batching import vmap
-from ricci_kernels import _batched_steps, _interpreter
 from ricci_kernels import tpu as pltpu
+from ricci_kernels.calls import _batched_steps, _interpreter
 
 F32 = np.float32
 M = (np.arange(256, dtype=F32) % 7 - 3).reshape(16, 16)

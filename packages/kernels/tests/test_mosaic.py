@@ -14,7 +14,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_xla as xla
 from ricci_kernels import tpu as pltpu
-from ricci_kernels._compiled_calls import kernel_call
+from ricci_kernels.calls._compiled_calls import kernel_call
 from ricci_kernels.mosaic import plan
 
 F32 = np.float32

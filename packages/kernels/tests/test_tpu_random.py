@@ -13,8 +13,8 @@ import ricci_numpy as jnp
 import ricci_random as random
 import ricci_xla as xla
 from ricci_batching import vmap
-from ricci_kernels import _tpu_random as tpu_random
 from ricci_kernels import tpu
+from ricci_kernels.primitives import _tpu_random as tpu_random
 
 SHAPE = (8, 128)
 

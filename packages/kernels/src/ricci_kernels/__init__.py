@@ -6,25 +6,25 @@ from typing import Any as _Any
 from ricci_ir import export_names as _export_names
 
 from . import _absent_reasons as _reasons
-from . import _checking as _checking
-from . import _recorded_calls as _recorded_calls
 from . import triton as _triton
 from . import triton_ir as _triton_ir
 from ._absent import other_names as _other_names
-from ._accesses import masked_load as _masked_load
-from ._accesses import masked_store as _masked_store
-from ._accesses import view as _view
-from ._calls import *
-from ._control import *
-from ._copies import *
-from ._debugging import *
-from ._device_numbers import *
-from ._integers import *
-from ._memory_spaces import *
-from ._meshes import *
-from ._primitive import *
-from ._programs import *
-from ._specs import *
+from .blocks._integers import *
+from .blocks._memory_spaces import *
+from .blocks._programs import *
+from .blocks._specs import *
+from .body._control import *
+from .body._copies import *
+from .body._debugging import *
+from .calls import _recorded_calls as _recorded_calls
+from .calls._calls import *
+from .calls._meshes import *
+from .calls._primitive import *
+from .checks import _checking as _checking
+from .primitives._accesses import masked_load as _masked_load
+from .primitives._accesses import masked_store as _masked_store
+from .primitives._accesses import view as _view
+from .primitives._device_numbers import *
 
 
 def _load(ref: _Any, idx: _Any, *, mask: _Any = None, other: _Any = None, **_: object) -> _Any:

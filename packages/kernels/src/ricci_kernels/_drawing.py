@@ -9,8 +9,8 @@ import numpy as np
 
 import ricci_ir as ir
 
-from ._grid_mapping import BlockMapping
-from ._recorded_calls import RecordedCall, block_starts, grid_sizes, recorded_calls
+from .blocks._grid_mapping import BlockMapping
+from .calls._recorded_calls import RecordedCall, block_starts, grid_sizes, recorded_calls
 
 __all__ = ["draw"]
 

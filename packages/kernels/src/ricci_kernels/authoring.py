@@ -1,4 +1,4 @@
 """Names for packages above ``ricci_kernels``."""
 
 from ._absent import absent_name as absent_name
-from ._grid_mapping import GridMapping as GridMapping
+from .blocks._grid_mapping import GridMapping as GridMapping

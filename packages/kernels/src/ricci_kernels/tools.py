@@ -1,5 +1,5 @@
 """Tools for kernels: pictures of their grids, and checks."""
 
-from ._checking import KernelFinding as KernelFinding
-from ._checking import check as check
 from ._drawing import draw as draw
+from .checks._checking import KernelFinding as KernelFinding
+from .checks._checking import check as check

@@ -14,20 +14,20 @@ from ricci_ir import export_names as _export_names
 
 from . import _absent_reasons as _reasons
 from ._absent import other_names as _other_names
-from ._accesses import Reference as _Reference
-from ._accesses import atomic_add as atomic_add
-from ._accesses import atomic_and as atomic_and
-from ._accesses import atomic_cas as atomic_cas
-from ._accesses import atomic_max as atomic_max
-from ._accesses import atomic_min as atomic_min
-from ._accesses import atomic_or as atomic_or
-from ._accesses import atomic_xchg as atomic_xchg
-from ._accesses import atomic_xor as atomic_xor
-from ._accesses import masked_load as _masked_load
-from ._accesses import masked_store as _masked_store
-from ._copy_primitives import debug_barrier_p as _debug_barrier_p
 from ._devices import is_gpu_device as is_gpu_device
-from ._specs import CompilerParams as _CompilerParams
+from .blocks._specs import CompilerParams as _CompilerParams
+from .primitives._accesses import Reference as _Reference
+from .primitives._accesses import atomic_add as atomic_add
+from .primitives._accesses import atomic_and as atomic_and
+from .primitives._accesses import atomic_cas as atomic_cas
+from .primitives._accesses import atomic_max as atomic_max
+from .primitives._accesses import atomic_min as atomic_min
+from .primitives._accesses import atomic_or as atomic_or
+from .primitives._accesses import atomic_xchg as atomic_xchg
+from .primitives._accesses import atomic_xor as atomic_xor
+from .primitives._accesses import masked_load as _masked_load
+from .primitives._accesses import masked_store as _masked_store
+from .primitives._copies import debug_barrier_p as _debug_barrier_p
 
 CUSTOM_CALL_TARGET_NAME: str = "triton_kernel_call"
 

@@ -5,7 +5,7 @@ The rules of kind ``mosaic`` are a table that this package fills, for the primit
 refused else.
 """
 
-from ricci_kernels._compiled_calls import kernel_compilers
+from ricci_kernels.calls._compiled_calls import kernel_compilers
 
 from . import (
     _compositions,

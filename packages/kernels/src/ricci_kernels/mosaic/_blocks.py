@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_kernels._compiled_calls import KernelCall
-from ricci_kernels._grid_mapping import BlockMapping
-from ricci_kernels._specs import Element
+from ricci_kernels.blocks._grid_mapping import BlockMapping
+from ricci_kernels.blocks._specs import Element
+from ricci_kernels.calls._compiled_calls import KernelCall
 
 from ._writer import UNSUPPORTED, bits_of, space_name
 

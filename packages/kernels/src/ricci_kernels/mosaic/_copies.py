@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import ricci_ir as ir
-from ricci_kernels import _copy_primitives as copies
-from ricci_kernels._cores import trace_value_p
-from ricci_kernels._memory_spaces import SemaphoreType
+from ricci_kernels.blocks._memory_spaces import SemaphoreType
+from ricci_kernels.primitives import _copies as copies
+from ricci_kernels.tpu._cores import trace_value_p
 from ricci_stablehlo import string
 
 from ._references import part_reference, view_of

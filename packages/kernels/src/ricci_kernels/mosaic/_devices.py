@@ -8,9 +8,9 @@ from math import prod
 from typing import Any
 
 import ricci_ir as ir
-from ricci_kernels import _remote_primitives as remote
-from ricci_kernels._copy_primitives import Forms
-from ricci_kernels._memory_spaces import SemaphoreType
+from ricci_kernels.blocks._memory_spaces import SemaphoreType
+from ricci_kernels.primitives import _remote_copies as remote
+from ricci_kernels.primitives._copies import Forms
 
 from ._copies import check_kind, written_references
 from ._writer import INT32, Reference, Value, Writer, mosaic_rules

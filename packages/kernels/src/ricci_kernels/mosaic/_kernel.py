@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_kernels._compiled_calls import KernelCall
-from ricci_kernels._grid_mapping import BlockMapping
-from ricci_kernels._memory_spaces import SemaphoreType
-from ricci_kernels._remote_primitives import mesh_axes
-from ricci_kernels._specs import Element
-from ricci_kernels._tpu_parameters import CompilerParams, SideEffectType
+from ricci_kernels.blocks._grid_mapping import BlockMapping
+from ricci_kernels.blocks._memory_spaces import SemaphoreType
+from ricci_kernels.blocks._specs import Element
+from ricci_kernels.blocks._tpu_parameters import CompilerParams, SideEffectType
+from ricci_kernels.calls._compiled_calls import KernelCall
+from ricci_kernels.primitives._remote_copies import mesh_axes
 from ricci_stablehlo import Lowering, string
 from ricci_stablehlo import Value as HloValue
 

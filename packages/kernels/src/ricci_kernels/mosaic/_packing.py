@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_kernels import _tpu_packing as packing
+from ricci_kernels.tpu import _packing as packing
 
 from ._writer import Value, Writer, memory_element, mosaic_rules
 

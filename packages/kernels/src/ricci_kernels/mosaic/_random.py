@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_kernels import _tpu_keys as keys
-from ricci_kernels import _tpu_random as random
+from ricci_kernels.primitives import _tpu_random as random
+from ricci_kernels.tpu import _keys as keys
 
 from ._elementwise import converted
 from ._writer import INT32, KeyValue, Value, Writer, mosaic_rules

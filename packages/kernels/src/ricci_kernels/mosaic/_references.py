@@ -6,10 +6,16 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_kernels._accesses import VIEW_KINDS, Forms, masked_load_p, masked_store_p, optional
-from ricci_kernels._batching import example_ref_p
-from ricci_kernels._control import run_scoped_p
-from ricci_kernels._memory_spaces import SemaphoreType
+from ricci_kernels.blocks._memory_spaces import SemaphoreType
+from ricci_kernels.body._control import run_scoped_p
+from ricci_kernels.calls._batching import example_ref_p
+from ricci_kernels.primitives._accesses import (
+    VIEW_KINDS,
+    Forms,
+    masked_load_p,
+    masked_store_p,
+    optional,
+)
 from ricci_lax import refs
 
 from ._elementwise import arithmetic, converted

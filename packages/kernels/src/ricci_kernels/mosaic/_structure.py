@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_kernels._tpu_operations import bitcast_p, roll_p
+from ricci_kernels.tpu._operations import bitcast_p, roll_p
 
 from ._elementwise import converted
 from ._writer import BOOL, INT32, Value, Writer, composed, mosaic_rules

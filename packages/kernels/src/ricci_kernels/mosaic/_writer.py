@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_kernels._compiled_calls import apply_rules, refusal
-from ricci_kernels._memory_spaces import MemorySpace, SemaphoreType, TPUMemorySpace
+from ricci_kernels.blocks._memory_spaces import MemorySpace, SemaphoreType, TPUMemorySpace
+from ricci_kernels.calls._compiled_calls import apply_rules, refusal
 from ricci_stablehlo import element_type, is_splat, scalar_literal
 
 # Optional, since a primitive without a rule and without a program is refused by name.

@@ -12,8 +12,8 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_kernels._integers import cdiv
-from ricci_kernels._specs import CostEstimate
+from ricci_kernels.blocks._integers import cdiv
+from ricci_kernels.blocks._specs import CostEstimate
 
 from ._folds import Blocks, Carry, Fold, Number, Place, fold
 from ._matmul import accumulator

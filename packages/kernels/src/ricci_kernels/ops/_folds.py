@@ -16,14 +16,14 @@ import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_kernels import triton
-from ricci_kernels._accesses import Reference, masked_store
-from ricci_kernels._calls import pallas_call
-from ricci_kernels._control import when
-from ricci_kernels._integers import align_to, ds
-from ricci_kernels._memory_spaces import TPUMemorySpace
-from ricci_kernels._programs import program_id
-from ricci_kernels._specs import BlockSpec, CostEstimate, PrefetchScalarGridSpec
-from ricci_kernels._tpu_parameters import CompilerParams
+from ricci_kernels.blocks._integers import align_to, ds
+from ricci_kernels.blocks._memory_spaces import TPUMemorySpace
+from ricci_kernels.blocks._programs import program_id
+from ricci_kernels.blocks._specs import BlockSpec, CostEstimate, PrefetchScalarGridSpec
+from ricci_kernels.blocks._tpu_parameters import CompilerParams
+from ricci_kernels.body._control import when
+from ricci_kernels.calls._calls import pallas_call
+from ricci_kernels.primitives._accesses import Reference, masked_store
 
 from ._targets import Target
 

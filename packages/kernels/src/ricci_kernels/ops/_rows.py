@@ -12,7 +12,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_kernels._integers import cdiv, next_power_of_2
+from ricci_kernels.blocks._integers import cdiv, next_power_of_2
 
 from ._folds import Blocks, Fold, Place, fold
 from ._matmul import accumulator

@@ -6,7 +6,7 @@ from typing import Any
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_kernels._integers import next_power_of_2
+from ricci_kernels.blocks._integers import next_power_of_2
 
 # The least block of a GPU's tensor cores.
 _LEAST = 16

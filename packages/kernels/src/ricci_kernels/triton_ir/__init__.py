@@ -5,8 +5,8 @@ Its rules are imported with the first kernel that is lowered for such a device.
 
 from collections.abc import Sequence as _Sequence
 
-from ricci_kernels._compiled_calls import KernelCall as _KernelCall
-from ricci_kernels._compiled_calls import kernel_compilers as _kernel_compilers
+from ricci_kernels.calls._compiled_calls import KernelCall as _KernelCall
+from ricci_kernels.calls._compiled_calls import kernel_compilers as _kernel_compilers
 from ricci_stablehlo import Lowering as _Lowering
 from ricci_stablehlo import Value as _Value
 

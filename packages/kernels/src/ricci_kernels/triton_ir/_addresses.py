@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_kernels._accesses import VIEW_KINDS
+from ricci_kernels.primitives._accesses import VIEW_KINDS
 
 from ._rules import Dim, Reference
 from ._writer import Value, Writer, element_of

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import ricci_ir as ir
-from ricci_kernels._interpreter import filler
-from ricci_kernels._memory_spaces import TPUMemorySpace
+from ricci_kernels.blocks._memory_spaces import TPUMemorySpace
+from ricci_kernels.calls._interpreter import filler
 
 from ._rules import Local, Operand, evaluate, triton_rules
 from ._writer import Value, Writer, element_of

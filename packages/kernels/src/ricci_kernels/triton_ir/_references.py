@@ -5,15 +5,15 @@ from typing import Any
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_kernels._accesses import (
+from ricci_kernels.calls._batching import example_ref_p
+from ricci_kernels.calls._interpreter import filler
+from ricci_kernels.primitives._accesses import (
     atomic_cas_p,
     atomic_rmw_p,
     masked_load_p,
     masked_store_p,
     optional,
 )
-from ricci_kernels._batching import example_ref_p
-from ricci_kernels._interpreter import filler
 
 from ._addresses import Addresses, addresses
 from ._conversions import converted

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_kernels._compiled_calls import Refused, RefusedShape, refusal
+from ricci_kernels.calls._compiled_calls import Refused, RefusedShape, refusal
 from ricci_stablehlo import is_splat, lower_rules
 
 from ._table import triton_rules as triton_rules

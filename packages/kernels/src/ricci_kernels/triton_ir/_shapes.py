@@ -5,7 +5,7 @@ from math import prod
 from typing import Any
 
 import ricci_ir as ir
-from ricci_kernels._interpreter import filler
+from ricci_kernels.calls._interpreter import filler
 
 from ._conversions import converted
 from ._rules import triton_rules

@@ -1,0 +1,93 @@
+"""The scratch buffers through which the steps of a grid depend on earlier ones."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+from ricci_kernels.blocks._memory_spaces import TPUMemorySpace
+from ricci_lax import cond_p
+from ricci_lax.refs import swap_p
+
+__all__: list[str] = []
+
+
+def is_carried(kernel: ir.Jaxpr, known: dict[ir.Var, Any], buffers: Sequence[ir.Var]) -> bool:
+    """Whether a step may read what an earlier one wrote to a scratch buffer.
+
+    It is assumed to, unless it overwrites the whole buffer first. Branches by known scalars are
+    followed, so that buffers count as overwritten that a kernel sets where a position is 0.
+
+    Args:
+      kernel: the kernel, whose arguments are scalars and references.
+      known: the scalars whose value is known.
+      buffers: the references to the scratch buffers.
+    """
+    buffers = [v for v in buffers if v.aval.memory_space is not TPUMemorySpace.SEMAPHORE]  # pyright: ignore
+    return _overwritten(kernel, dict(known), {v: i for i, v in enumerate(buffers)}, set()) is None
+
+
+def _overwritten(
+    jaxpr: ir.Jaxpr, known: dict[ir.Var, Any], buffers: dict[ir.Var, int], overwritten: set[int]
+) -> set[int] | None:
+    """The buffers that are overwritten after a jaxpr; ``None`` if one was read before it was."""
+    used = {v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is ir.Var}
+    used |= {v for v in jaxpr.outvars if type(v) is ir.Var}
+    for eqn in jaxpr.eqns:
+        values = [_known(x, known) for x in eqn.invars]
+        references = {buffers[x] for x in eqn.invars if type(x) is ir.Var and x in buffers}
+        if not references:
+            _evaluate(eqn, values, known)
+        elif eqn.primitive is cond_p:
+            branches = eqn.params["branches"]
+            # With a known index one branch runs; else a buffer is surely overwritten if all
+            # branches do so.
+            index = values[0]
+            chosen = branches if index is None else [branches[_clamped(index, len(branches))]]
+            ends = [
+                _overwritten(
+                    branch,
+                    _passed(branch, eqn.invars[1:], known),
+                    _passed(branch, eqn.invars[1:], buffers),
+                    set(overwritten),
+                )
+                for branch in chosen
+            ]
+            if any(end is None for end in ends):
+                return None
+            overwritten = set.intersection(*[end for end in ends if end is not None])
+        # A store without indices overwrites the whole buffer. It returns the old value, which is a
+        # read only where something uses that.
+        elif eqn.primitive is swap_p and not eqn.params["transforms"]:
+            if eqn.outvars[0] in used and not references <= overwritten:
+                return None
+            overwritten |= references
+        elif not references <= overwritten:
+            return None
+    return overwritten
+
+
+def _known(atom: ir.Atom, known: dict[ir.Var, Any]) -> ir.ArrayLike | None:
+    return atom.val if type(atom) is ir.Literal else known.get(atom)  # pyright: ignore
+
+
+def _clamped(index: ir.ArrayLike, count: int) -> int:
+    return min(max(int(np.asarray(index)), 0), count - 1)
+
+
+def _passed[T](
+    jaxpr: ir.Jaxpr, operands: Sequence[ir.Atom], table: dict[ir.Var, T]
+) -> dict[ir.Var, T]:
+    """The entries of a table by variable for the arguments of a nested jaxpr."""
+    pairs = zip(jaxpr.invars, operands, strict=True)
+    return {v: table[x] for v, x in pairs if type(x) is ir.Var and x in table}
+
+
+def _evaluate(eqn: ir.JaxprEqn, values: Sequence[Any], known: dict[ir.Var, Any]) -> None:
+    """Add the result of an equation to the known scalars, if it follows from them."""
+    rule = ir.exact_rules.get(eqn.primitive)
+    is_scalar = all(v.aval.shape == () for v in (*eqn.invars, *eqn.outvars))  # pyright: ignore
+    if rule is not None and values and is_scalar and all(x is not None for x in values):
+        result = rule(*map(np.asarray, values), **eqn.params)
+        known[eqn.outvars[0]] = result

@@ -1,0 +1,1 @@
+"""Checks of kernels: blocks, indices, first reads, semaphores."""

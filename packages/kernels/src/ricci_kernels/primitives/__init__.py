@@ -1,0 +1,1 @@
+"""The primitives of kernels: masked and atomic accesses, copies, semaphores, random bits."""
