@@ -1,6 +1,6 @@
 """Roots, powers, logarithms and others of large arrays on CPUs, beside NumPy's in wider floats.
 
-The arrays are large enough for the formulas of `ricci_lax.elementwise._cpu_formulas`.
+The arrays are large enough for the formulas of `ricci_lax.cpu_formulas`.
 """
 
 import math

@@ -20,7 +20,7 @@ from .structure import _resharding as _resharding
 _PACKAGE = __name__.rpartition(".")[0]
 
 for _hook, _module in (
-    (formula_of, "elementwise._cpu_formula_table"),
+    (formula_of, "cpu_formulas._formula_table"),
     (ir.add_parts, "hi._parts"),
     (ir.first_error, "nan._find"),
     (ir.join_parts, "hi._parts"),

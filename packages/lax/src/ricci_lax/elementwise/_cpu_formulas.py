@@ -2,7 +2,8 @@
 
 XLA vectorises sums, products and comparisons, but has no vectorised form of some functions there,
 and calls a scalar function of the C library for each element. A formula is several times as fast,
-and at least as accurate. A primitive's lowering looks its formula up in ``_cpu_formula_table``.
+and at least as accurate. A primitive's lowering looks its formula up in
+``ricci_lax.cpu_formulas``.
 """
 
 from collections.abc import Callable

@@ -10,15 +10,23 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Array
+from ricci_lax.elementwise._arithmetic import abs, div, mul
+from ricci_lax.elementwise._comparison import (
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    eq,
+    lt,
+    select,
+    shift_left,
+)
+from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
+from ricci_lax.elementwise._factories import filled_like, scalar_like
+from ricci_lax.elementwise._linear import add, neg, sub
+from ricci_lax.elementwise._piecewise_linear import RoundingMethod, round
+from ricci_lax.elementwise._series import polynomial_of
 
-from ._arithmetic import abs, div, mul
-from ._comparison import bitwise_and, bitwise_or, bitwise_xor, eq, lt, select, shift_left
-from ._conversion import bitcast_convert_type, converted
-from ._factories import filled_like, scalar_like
 from ._float_bits import with_sign_bit
-from ._linear import add, neg, sub
-from ._piecewise_linear import RoundingMethod, round
-from ._series import polynomial_of
 
 __all__ = ["BOUND", "acos", "asin", "atan2", "cos", "sin", "tan"]
 

@@ -9,9 +9,8 @@ from math import inf, nan
 import numpy as np
 
 from ricci_ir import Array
-
-from ._arithmetic import abs, div, mul
-from ._comparison import (
+from ricci_lax.elementwise._arithmetic import abs, div, mul
+from ricci_lax.elementwise._comparison import (
     bitwise_and,
     bitwise_or,
     eq,
@@ -22,12 +21,13 @@ from ._comparison import (
     shift_left,
     shift_right_arithmetic,
 )
-from ._conversion import bitcast_convert_type
-from ._factories import filled_like, scalar_like
+from ricci_lax.elementwise._conversion import bitcast_convert_type
+from ricci_lax.elementwise._factories import filled_like, scalar_like
+from ricci_lax.elementwise._linear import add, sub
+from ricci_lax.elementwise._piecewise_linear import max, min
+from ricci_lax.elementwise._series import polynomial_of
+
 from ._float_bits import leading_bits
-from ._linear import add, sub
-from ._piecewise_linear import max, min
-from ._series import polynomial_of
 
 __all__ = ["log", "log1p"]
 

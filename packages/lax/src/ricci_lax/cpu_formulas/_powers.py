@@ -5,9 +5,8 @@ from math import inf, nan
 import numpy as np
 
 from ricci_ir import Array
-
-from ._arithmetic import div, floor, mul
-from ._comparison import (
+from ricci_lax.elementwise._arithmetic import div, floor, mul
+from ricci_lax.elementwise._comparison import (
     bitwise_and,
     bitwise_not,
     bitwise_or,
@@ -19,12 +18,13 @@ from ._comparison import (
     shift_left,
     shift_right_arithmetic,
 )
-from ._conversion import bitcast_convert_type, converted
-from ._factories import filled_like, scalar_like
+from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
+from ricci_lax.elementwise._factories import filled_like, scalar_like
+from ricci_lax.elementwise._linear import add, sub
+from ricci_lax.elementwise._piecewise_linear import RoundingMethod, round
+from ricci_lax.elementwise._series import polynomial_of
+
 from ._float_bits import INFINITE_BITS, TINY_BITS, size_bits, with_sign_bit
-from ._linear import add, sub
-from ._piecewise_linear import RoundingMethod, round
-from ._series import polynomial_of
 
 __all__ = ["pow"]
 

@@ -11,9 +11,8 @@ from math import inf, pi
 import numpy as np
 
 from ricci_ir import Array
-
-from ._arithmetic import abs, div, mul
-from ._comparison import (
+from ricci_lax.elementwise._arithmetic import abs, div, mul
+from ricci_lax.elementwise._comparison import (
     bitwise_and,
     bitwise_not,
     bitwise_or,
@@ -24,12 +23,13 @@ from ._comparison import (
     select,
     shift_left,
 )
-from ._conversion import bitcast_convert_type, converted
-from ._factories import filled_like, scalar_like
+from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
+from ricci_lax.elementwise._factories import filled_like, scalar_like
+from ricci_lax.elementwise._linear import add, neg, sub
+from ricci_lax.elementwise._piecewise_linear import RoundingMethod, round
+from ricci_lax.elementwise._series import polynomial_of
+
 from ._float_bits import leading_bits, with_sign_bit
-from ._linear import add, neg, sub
-from ._piecewise_linear import RoundingMethod, round
-from ._series import polynomial_of
 
 __all__ = ["cos", "is_near_zero", "sin", "tan"]
 

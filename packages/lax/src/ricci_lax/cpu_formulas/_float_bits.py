@@ -4,11 +4,10 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Array
+from ricci_lax.elementwise._comparison import bitwise_and, bitwise_xor
+from ricci_lax.elementwise._conversion import bitcast_convert_type
+from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.structure._operand_types import array_aval
-
-from ._comparison import bitwise_and, bitwise_xor
-from ._conversion import bitcast_convert_type
-from ._factories import scalar_like
 
 __all__ = ["INFINITE_BITS", "TINY_BITS", "leading_bits", "size_bits", "with_sign_bit"]
 

@@ -8,14 +8,20 @@ from math import inf, nan
 import numpy as np
 
 from ricci_ir import Array
-
-from ._arithmetic import abs, mul
-from ._comparison import bitwise_and, eq, gt, lt, select, shift_right_arithmetic
-from ._conversion import bitcast_convert_type, converted
-from ._factories import filled_like, scalar_like
-from ._linear import add, sub
-from ._piecewise_linear import max, min
-from ._series import polynomial_of
+from ricci_lax.elementwise._arithmetic import abs, mul
+from ricci_lax.elementwise._comparison import (
+    bitwise_and,
+    eq,
+    gt,
+    lt,
+    select,
+    shift_right_arithmetic,
+)
+from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
+from ricci_lax.elementwise._factories import filled_like, scalar_like
+from ricci_lax.elementwise._linear import add, sub
+from ricci_lax.elementwise._piecewise_linear import max, min
+from ricci_lax.elementwise._series import polynomial_of
 
 __all__ = ["log1p"]
 

@@ -1,6 +1,6 @@
 """Sine, cosine and tangent of float32 of any size, as formulas for CPUs.
 
-They serve arrays that have an element out of the range of the formulas in `_cpu_trigonometry`, or
+They serve arrays that have an element out of the range of the formulas in `_trigonometry`, or
 an infinite one.
 """
 
@@ -9,15 +9,15 @@ from math import pi
 import numpy as np
 
 from ricci_ir import Array
+from ricci_lax.elementwise._arithmetic import abs, div, mul
+from ricci_lax.elementwise._comparison import bitwise_and, bitwise_xor, eq, ge, select, shift_left
+from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
+from ricci_lax.elementwise._factories import filled_like, scalar_like
+from ricci_lax.elementwise._linear import add, neg, sub
+from ricci_lax.elementwise._piecewise_linear import RoundingMethod, round
+from ricci_lax.elementwise._series import polynomial_of
 
-from ._arithmetic import abs, div, mul
-from ._comparison import bitwise_and, bitwise_xor, eq, ge, select, shift_left
-from ._conversion import bitcast_convert_type, converted
-from ._factories import filled_like, scalar_like
 from ._float_bits import with_sign_bit
-from ._linear import add, neg, sub
-from ._piecewise_linear import RoundingMethod, round
-from ._series import polynomial_of
 
 __all__ = ["cos", "sin", "tan"]
 

@@ -5,14 +5,13 @@ from math import log
 import numpy as np
 
 from ricci_ir import Array
-
-from ._arithmetic import abs, mul
-from ._comparison import bitwise_and, lt, select, shift_left
-from ._conversion import bitcast_convert_type
-from ._factories import scalar_like
-from ._linear import add, sub
-from ._piecewise_linear import RoundingMethod, max, min, round
-from ._series import polynomial_of
+from ricci_lax.elementwise._arithmetic import abs, mul
+from ricci_lax.elementwise._comparison import bitwise_and, lt, select, shift_left
+from ricci_lax.elementwise._conversion import bitcast_convert_type
+from ricci_lax.elementwise._factories import scalar_like
+from ricci_lax.elementwise._linear import add, sub
+from ricci_lax.elementwise._piecewise_linear import RoundingMethod, max, min, round
+from ricci_lax.elementwise._series import polynomial_of
 
 __all__ = ["expm1"]
 

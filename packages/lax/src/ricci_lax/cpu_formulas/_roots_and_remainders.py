@@ -3,14 +3,14 @@
 import numpy as np
 
 from ricci_ir import Array
+from ricci_lax.elementwise._arithmetic import abs, div, floor, mul
+from ricci_lax.elementwise._comparison import bitwise_and, ge, lt, select
+from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
+from ricci_lax.elementwise._factories import filled_like, scalar_like
+from ricci_lax.elementwise._linear import add, sub
+from ricci_lax.elementwise._series import polynomial_of
 
-from ._arithmetic import abs, div, floor, mul
-from ._comparison import bitwise_and, ge, lt, select
-from ._conversion import bitcast_convert_type, converted
-from ._factories import filled_like, scalar_like
 from ._float_bits import INFINITE_BITS, TINY_BITS, size_bits, with_sign_bit
-from ._linear import add, sub
-from ._series import polynomial_of
 
 __all__ = ["cbrt", "has_short_quotient", "rem"]
 
