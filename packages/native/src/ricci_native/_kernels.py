@@ -43,6 +43,7 @@ _KERNELS = {
     "reduce_max": _Kernel("RicciMax", dict.fromkeys(_FLOATS, 4096), 256),
     "reduce_min": _Kernel("RicciMin", dict.fromkeys(_FLOATS, 4096), 256),
     "top_k": _Kernel("RicciTopK", dict.fromkeys(_ORDERED, 1024), 512),
+    "convolution": _Kernel("RicciConvolution", dict.fromkeys(("float32", "float64"), 1), 1),
     "cumsum": _Kernel("RicciCumulativeSum", dict.fromkeys(_SUMMED, 256), 64),
 }
 

@@ -30,6 +30,7 @@ from ._convolution_shape import (
     spatial_sizes,
 )
 from ._matrix_convolutions import is_product, multiply_matrices
+from ._native_convolutions import write_by_kernel
 from ._precision import CanonicalPrecision, DotAlgorithm, PrecisionLike, canonicalize_precision
 from ._single_features import convolve_rows, has_single_features
 from ._small_groups import write_small_groups
@@ -271,23 +272,29 @@ def _conv_lower(ctx: Lowering, lhs: Value, rhs: Value, **params) -> Value:
         return ctx.constant(0, ctx.out)
     if ir.issubdtype(lhs.dtype, np.complexfloating):
         return traced(_complex_conv)(ctx, lhs, rhs, **params)
+    result = None
+    if ctx.platform == "cpu" and _is_large(ctx, [lhs, rhs]):
+        result = _write_for_cpu(ctx, lhs, rhs, **params)
+    return _write_conv(ctx, lhs, rhs, **params) if result is None else result
+
+
+def _write_for_cpu(ctx: Lowering, lhs: Value, rhs: Value, **params) -> Value | None:
+    """Write a form that XLA's CPU backend computes faster than a convolution, if there is one."""
+    if is_product(lhs, rhs, ctx.out, **params):
+        return traced(multiply_matrices)(ctx, lhs, rhs, **params)
+    result = write_by_kernel(ctx, lhs, rhs, **params)
     groups = params["feature_group_count"] * params["batch_group_count"]
-    if groups > 1 and ctx.platform == "cpu" and _is_large(ctx, [lhs, rhs]):
+    if result is None and groups > 1:
         result = write_small_groups(ctx, lhs, rhs, **params)
-        if result is not None:
-            return result
-        if groups <= _MOST_GROUPS:
-            return traced(_conv_by_groups)(ctx, lhs, rhs, **params)
-    if ctx.platform == "cpu" and has_volumes(lhs, rhs, ctx.out, **params):
-        if _is_large(ctx, [lhs, rhs]):
-            return traced(convolve_planes)(ctx, lhs, rhs, **params)
-    if ctx.platform == "cpu" and is_product(lhs, rhs, ctx.out, **params):
-        if _is_large(ctx, [lhs, rhs]):
-            return traced(multiply_matrices)(ctx, lhs, rhs, **params)
-    if ctx.platform == "cpu" and has_single_features(lhs, rhs, ctx.out, **params):
-        if _is_large(ctx, [lhs, rhs]):
-            return traced(convolve_rows)(ctx, lhs, rhs, **params)
-    return _write_conv(ctx, lhs, rhs, **params)
+    if result is not None:
+        return result
+    if 1 < groups <= _MOST_GROUPS:
+        return traced(_conv_by_groups)(ctx, lhs, rhs, **params)
+    if has_volumes(lhs, rhs, ctx.out, **params):
+        return traced(convolve_planes)(ctx, lhs, rhs, **params)
+    if has_single_features(lhs, rhs, ctx.out, **params):
+        return traced(convolve_rows)(ctx, lhs, rhs, **params)
+    return None
 
 
 def _is_large(ctx: Lowering, operands: Sequence[Value]) -> bool:
