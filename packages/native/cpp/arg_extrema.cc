@@ -1,7 +1,6 @@
 // The position of the first greatest or least element of each row. A NaN is better than any number.
 
-#include <atomic>
-
+#include "float_extrema.h"
 #include "handler.h"
 #include "lanes.h"
 #include "orders.h"
@@ -9,17 +8,6 @@
 
 namespace ricci {
 namespace {
-
-// The key of an element, the greatest for the best one.
-template <typename Order, bool kGreatest, typename U = typename Order::U>
-inline U Merit(U bits) {
-  const U key = Order::Encode(bits);
-  if constexpr (kGreatest) return key;
-  const U flipped = static_cast<U>(~key);
-  if constexpr (!Order::kHasTies) return flipped;
-  // Of floats the greatest key is that of NaNs, which stay the best.
-  return key == std::numeric_limits<U>::max() ? key : flipped;
-}
 
 // The position of the first element of a row for which matches(bits) holds; there must be one. A block
 // is searched as a whole, so that compilers make vector instructions of it.
@@ -36,28 +24,49 @@ inline size_t FirstMatch(size_t n, const U* row, const Matches& matches) {
   return start;
 }
 
-// Computes the greatest merit in independent lanes, then searches the row, which is still in the
-// cache, for the elements that have it.
+// The form of floats that an order compares.
+template <typename Order>
+struct FormOf;
+template <typename Bits, Bits kInfinity, Bits kLeast>
+struct FormOf<FloatOrder<Bits, kInfinity, kLeast>> {
+  // Its NaN need not be the quiet one: only that it is a NaN is read.
+  using type = FloatForm<Bits, kInfinity, Bits{2}>;
+};
+
+// The bits of the greatest or least integer, computed in independent lanes.
 template <typename Order, bool kGreatest, typename U = typename Order::U>
-RICCI_VECTORIZED size_t FirstBest(size_t n, const U* row) {
+inline __attribute__((always_inline)) U BestInteger(size_t n, const U* row) {
   constexpr size_t kLanes = 256 / sizeof(U);
+  const auto merit = [](U bits) {
+    const U key = Order::Encode(bits);
+    return kGreatest ? key : static_cast<U>(~key);
+  };
   U best[kLanes] = {};
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     for (size_t lane = 0; lane < kLanes; ++lane) {
-      const U merit = Merit<Order, kGreatest>(row[i + lane]);
-      best[lane] = best[lane] < merit ? merit : best[lane];
+      best[lane] = std::max(best[lane], merit(row[i + lane]));
     }
   }
   U greatest = 0;
-  for (U merit : best) greatest = std::max(greatest, merit);
-  for (; i < n; ++i) greatest = std::max(greatest, Merit<Order, kGreatest>(row[i]));
+  for (U key : best) greatest = std::max(greatest, key);
+  for (; i < n; ++i) greatest = std::max(greatest, merit(row[i]));
+  return Order::Decode(kGreatest ? greatest : static_cast<U>(~greatest));
+}
+
+// Computes the extremum, then searches the row, which is still in the cache, for the elements that are
+// equal to it.
+template <typename Order, bool kGreatest, typename U = typename Order::U>
+RICCI_VECTORIZED size_t FirstBest(size_t n, const U* row) {
+  U best;
   if constexpr (Order::kHasTies) {
-    if (greatest == Order::kNaN) return FirstMatch(n, row, Order::IsNaN);
-    if (greatest == Merit<Order, kGreatest>(U{0})) return FirstMatch(n, row, Order::IsZero);
+    best = Extremum<typename FormOf<Order>::type, kGreatest>(n, row);
+    if (Order::IsNaN(best)) return FirstMatch(n, row, Order::IsNaN);
+    if (Order::IsZero(best)) return FirstMatch(n, row, Order::IsZero);
+  } else {
+    best = BestInteger<Order, kGreatest>(n, row);
   }
-  const U bits = Order::Decode(kGreatest ? greatest : static_cast<U>(~greatest));
-  return FirstMatch(n, row, [bits](U other) { return other == bits; });
+  return FirstMatch(n, row, [best](U other) { return other == best; });
 }
 
 template <bool kGreatest>
