@@ -29,6 +29,7 @@ from ._convolution_shape import (
     conv_aval,
     spatial_sizes,
 )
+from ._features_last import convolve_features_last, is_in_other_order
 from ._matrix_convolutions import is_product, multiply_matrices
 from ._native_convolutions import write_by_kernel
 from ._precision import CanonicalPrecision, DotAlgorithm, PrecisionLike, canonicalize_precision
@@ -294,6 +295,8 @@ def _write_for_cpu(ctx: Lowering, lhs: Value, rhs: Value, **params) -> Value | N
         return traced(convolve_planes)(ctx, lhs, rhs, **params)
     if has_single_features(lhs, rhs, ctx.out, **params):
         return traced(convolve_rows)(ctx, lhs, rhs, **params)
+    if is_in_other_order(lhs, **params):
+        return traced(convolve_features_last)(ctx, lhs, rhs, **params)
     return None
 
 
