@@ -57,6 +57,7 @@ CONTEXT_VALUES = {
     "rolled_layers": (False, True),
     "native_kernels": (True, False),
     "rewrite_differentiated": (lambda fun: fun, lambda fun: lambda *xs: fun(*xs)),
+    "residual_choice": (None, lambda linearized, num_consts, num_carry: linearized),
     "force_tpu_interpret_mode": (None, tpu.InterpretParams()),
 }
 USER_CONTEXT = ricci.make_user_context("fast")

@@ -27,7 +27,7 @@ for _hook, _module in (
     (ir.lower_hi_values, "hi._lowering"),
     (ir.non_finite_report, "nan._find"),
     (ir.reference_methods, "refs._functions"),
-    (ir.rolled_jaxpr, "rolling"),
+    (ir.trace_rolled, "rolling"),
     (ir.split_parts, "hi._parts"),
     (ir.zero_parts, "hi._parts"),
 ):

@@ -9,11 +9,12 @@ from typing import Any, Protocol
 from ricci_ir._hook import Hook
 from ricci_ir._records import TupleRecord
 from ricci_ir.traces import ArrayLike, RuleTable, rule_table
+from ricci_ir.types import AbstractValue
 
-from ._jaxpr import Jaxpr, JaxprEqn
+from ._jaxpr import DebugInfo, Jaxpr, JaxprEqn
 
 __all__ = ["ArrayMove", "KernelUse", "Steps", "array_moves", "first_error", "kernel_check"]
-__all__ += ["kernel_use", "non_finite_report", "rolled_jaxpr", "step_rules"]
+__all__ += ["kernel_use", "non_finite_report", "step_rules", "trace_rolled"]
 
 
 class Steps(Protocol):
@@ -102,9 +103,11 @@ array_moves: Hook[
 )
 
 
-# Makes loops of the equal layers of a jaxpr, for ``rolled_layers``; ``ricci`` has this state from
-# the room that provides the function.
-rolled_jaxpr: Hook[Callable[[Jaxpr], Jaxpr]] = Hook("loops of layers", provided_by="ricci_lax")
+# ``(fun, in_avals, debug_info)``: ``trace_to_jaxpr`` with loops in place of equal layers, for
+# ``rolled_layers``; ``ricci`` has this state from the room that provides the function.
+trace_rolled: Hook[
+    Callable[[Callable[..., Sequence[Any]], Sequence[AbstractValue], DebugInfo], Jaxpr]
+] = Hook("loops of layers", provided_by="ricci_lax")
 
 
 class KernelUse(TupleRecord):

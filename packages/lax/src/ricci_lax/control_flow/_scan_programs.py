@@ -4,7 +4,7 @@ A body takes its constants (what it closes over), the carry, and a slice of each
 returns the next carry, and the results to collect. Derived bodies are cached on the original.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import Any
 
@@ -110,15 +110,22 @@ class LinearizedBody(ir.TupleRecord):
     collected: Flags
 
 
+# Changes the residuals of a linearized body, given the numbers of its constants and of the parts of
+# its carry; hashable.
+type ResidualChoice = Callable[[ad.Linearized, int, int], ad.Linearized]
+residual_choice: ir.State = ir.define_context("residual_choice", None)
+
+
 def linearized_body(
     jaxpr: ir.Jaxpr, num_consts: int, num_carry: int, nonzeros: Flags
 ) -> LinearizedBody:
     """Split a body, given which operands of the scan have a tangent."""
-    key = ("linearize scan", num_consts, num_carry, nonzeros)
-    return jaxpr.derived(key, lambda: _linearize(jaxpr, num_consts, num_carry, nonzeros))
+    choose: ResidualChoice | None = residual_choice.value
+    key = ("linearize scan", num_consts, num_carry, nonzeros, choose)
+    return jaxpr.derived(key, lambda: _linearize(jaxpr, num_consts, num_carry, nonzeros, choose))
 
 
-def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
+def _linearize(jaxpr, num_consts, num_carry, nonzeros, choose) -> LinearizedBody:
     consts, carry, xs = sections(nonzeros, num_consts, num_carry)
 
     def linearize(carry: Flags) -> tuple[ad.Linearized, Flags]:
@@ -128,6 +135,8 @@ def _linearize(jaxpr, num_consts, num_carry, nonzeros) -> LinearizedBody:
     linearized, carry = ir.fixpoint(linearize, carry)
     varying = tuple(i >= num_consts for i in range(len(linearized.forward.invars)))
     linearized = linearized._replace(forward=_separated(linearized.forward, varying))
+    if choose is not None:
+        linearized = choose(linearized, num_consts, num_carry)
     collected = linearized.nonzeros[num_carry:]
     home = _Residuals(linearized, num_consts, num_carry)
     forward, tangent = linearized.forward, linearized.tangent

@@ -9,6 +9,7 @@ the forward piece, between what is costly to compute and what the backward piece
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+import ricci_autodiff as ad
 import ricci_ir as ir
 
 from ._runs import CARRIED, Place, Rows, Run, size_in_bytes
@@ -163,6 +164,84 @@ class _Pair:
                 env[var] = ir.Var(value.aval)
                 self.reader.fixed.append((env[var], value))
         return env[var]
+
+
+def recompute_cheap_residuals(
+    linearized: ad.Linearized, num_consts: int, num_carry: int
+) -> ad.Linearized:
+    """Recompute residuals of a scan's body in its tangent jaxpr, where that stores fewer bytes.
+
+    Args:
+      linearized: the linearized body.
+      num_consts, num_carry: the numbers of its constants and of the parts of its carry.
+
+    Returns:
+      The body, whose forward jaxpr returns other residuals.
+    """
+    forward, tangent = linearized.forward, linearized.tangent
+    arguments, results = len(forward.invars), len(linearized.nonzeros)
+    values = [*forward.invars, *forward.outvars]
+    count = len(linearized.residuals)
+    residuals = {}
+    for place, invar in zip(linearized.residuals, tangent.invars, strict=False):
+        residuals.setdefault(values[place], []).append(invar)
+    if not all(isinstance(var, ir.Var) for var in residuals):
+        return linearized
+    # Constants, scanned arrays and collected results are stored anyway; the carry is not.
+    carried = forward.invars[num_consts : num_consts + num_carry]
+    stored = {*forward.invars, *forward.outvars[num_carry:results]}.difference(carried)
+    equations = {eqn.outvars[0]: eqn for eqn in forward.eqns if eqn.primitive.name in _CHEAP}
+    sizes: dict[ir.Var, int] = {}
+    edges: list[tuple[ir.Var, ir.Var]] = []
+    costly: set[ir.Var] = set()
+    pending = [*residuals]
+    while pending:
+        var = pending.pop()
+        if var in sizes:
+            continue
+        sizes[var] = 0 if var in stored else size_in_bytes(var)
+        if var not in equations:
+            costly.add(var)
+            continue
+        before = [v for v in equations[var].invars if isinstance(v, ir.Var)]
+        edges += [(operand, var) for operand in before]
+        pending += before
+    cut = minimum_cut(sizes, edges, costly, residuals)
+    replaced = residuals.keys() - cut
+    if not replaced:
+        return linearized
+    needed, pending = set[ir.Var](), [*replaced]
+    while pending:
+        var = pending.pop()
+        if var not in cut and var not in needed:
+            needed.add(var)
+            pending += [v for v in equations[var].invars if isinstance(v, ir.Var)]
+    kept = [var for var in sizes if var in cut]
+    again = {var: ir.Var(var.aval) for var in (*kept, *needed)}
+    read = lambda atom: again[atom] if isinstance(atom, ir.Var) else atom
+    eqns = [
+        eqn.replace(invars=list(map(read, eqn.invars)), outvars=[again[eqn.outvars[0]]])
+        for eqn in forward.eqns
+        if eqn.outvars and eqn.outvars[0] in needed
+    ]
+    named = {invar: again[var] for var, invars in residuals.items() for invar in invars}
+    rename = lambda atom: named.get(atom, atom) if isinstance(atom, ir.Var) else atom
+    tangent = tangent.replace(
+        invars=[*(again[var] for var in kept), *tangent.invars[count:]],
+        eqns=[*eqns, *(eqn.reading(list(map(rename, eqn.invars))) for eqn in tangent.eqns)],
+        outvars=list(map(rename, tangent.outvars)),
+    )
+    outvars = list(forward.outvars[:results])
+    places = {var: i for i, var in enumerate([*forward.invars, *outvars])}
+    for var in kept:
+        if var not in places:
+            places[var] = arguments + len(outvars)
+            outvars.append(var)
+    return linearized._replace(
+        forward=forward.replace(outvars=outvars),
+        tangent=tangent,
+        residuals=tuple(places[var] for var in kept),
+    )
 
 
 def minimum_cut[Node: Hashable](

@@ -1,5 +1,7 @@
 """Reports on the pieces of a jaxpr that ``roll`` compiles once."""
 
+from collections.abc import Sequence
+
 import ricci_ir as ir
 
 from ._pieces import SEARCHED, find_runs
@@ -40,9 +42,10 @@ class RollReport(ir.Record):
     """The runs that ``roll`` finds in a function, printed as a line for each.
 
     Attributes:
-      runs: the runs that are rolled, in the order of the jaxpr.
+      runs: the runs that are rolled: of functions that are differentiated, then of the whole.
       refused: repetitions that are not.
-      before, after: the number of equations of the jaxpr, and with each run counted as one piece.
+      before, after: the number of traced equations, and with each run counted as one piece. Layers
+        are loops before they are differentiated: both count the derivative of one layer.
     """
 
     runs: tuple[RolledRun, ...]
@@ -58,13 +61,19 @@ class RollReport(ir.Record):
         return str(self)
 
 
-def report(jaxpr: ir.Jaxpr) -> RollReport:
-    """Describe the runs of a jaxpr and of the jaxprs in it that ``roll`` searches."""
+def report(jaxpr: ir.Jaxpr, differentiated: Sequence[ir.Jaxpr] = ()) -> RollReport:
+    """Describe the runs of a jaxpr and of the jaxprs in it that ``roll`` searches.
+
+    Args:
+      jaxpr: the jaxpr.
+      differentiated: jaxprs whose derivatives, with loops in place of layers, are part of it.
+    """
     runs: list[RolledRun] = []
     refused: list[RolledRun] = []
-    saved = _add(jaxpr, runs, refused)
+    traced = sum(_add(function, runs, refused) for function in differentiated)
     total = count_equations(jaxpr.eqns)
-    return RollReport(tuple(runs), tuple(refused), total, total - saved)
+    after = total - _add(jaxpr, runs, refused)
+    return RollReport(tuple(runs), tuple(refused), total + traced, after)
 
 
 def _add(jaxpr: ir.Jaxpr, runs: list[RolledRun], refused: list[RolledRun]) -> int:

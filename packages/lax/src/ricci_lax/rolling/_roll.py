@@ -2,21 +2,25 @@
 
 import builtins
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import Axis, batch_flat, batched_at
 from ricci_lax.control_flow import scan
 from ricci_lax.control_flow._bodies import Body, trace_body
+from ricci_lax.control_flow._scan_programs import residual_choice
 from ricci_lax.elementwise._conversion import converted
-from ricci_lax.shapes import concatenate, index_in_dim, rev, slice_in_dim
+from ricci_lax.shapes import concatenate, index_in_dim, rev, slice_in_dim, stack_p, unstack_p
 from ricci_lax.structure import expand_dims
 from ricci_pytree import tree_flatten, tree_unflatten
 
 from ._pieces import SEARCHED, find_runs
+from ._recomputing import recompute_cheap_residuals
 from ._report import RollReport, report
 from ._rows import MANY_ROWS, rows_p
 from ._runs import CARRIED, Place, Run
@@ -79,12 +83,26 @@ class _Evaluation:
 
     def _apply(self, start: int, stop: int) -> None:
         """Apply equations that are in no run."""
-        eqns = self.jaxpr.eqns[start:stop]
+        ir.run_equations(self._remaining(self.jaxpr.eqns[start:stop]), self.env)
+
+    def _remaining(self, eqns: Iterable[ir.JaxprEqn]) -> Iterator[ir.JaxprEqn]:
+        """Yield the equations to apply, when their operands are there.
+
+        Those that take an array apart or put one together, as around the loop of a function that
+        was differentiated, are not applied: its rows may be another loop's operands as they are.
+        """
         for eqn in eqns:
-            for atom in eqn.invars:
-                if type(atom) is ir.Var and type(self.env.get(atom)) is _Row:
-                    self._read(atom)
-        ir.run_equations(map(_with_rolled_jaxprs, eqns), self.env)
+            if _takes_rows(eqn):
+                stack = self._read(eqn.invars[0])
+                self.env.update((var, _Row(stack, i)) for i, var in enumerate(eqn.outvars))
+            elif eqn.primitive is stack_p and not eqn.params["axis"] and _are_variables(eqn):
+                values: Any = tuple(eqn.invars)
+                self.env[eqn.outvars[0]] = self._stacked(values, self._direction(values), False)
+            else:
+                for atom in eqn.invars:
+                    if type(atom) is ir.Var and type(self.env.get(atom)) is _Row:
+                        self._read(atom)
+                yield _with_rolled_jaxprs(eqn)
 
     def _repeat(self, run: Run) -> None:
         """Apply the pieces of a run at once."""
@@ -158,7 +176,10 @@ class _Evaluation:
             return rev(self.stacks[order[::-1]], (0,))
         # Kept, as several runs may read the same values, such as the parameters of all layers.
         if order not in self.stacks:
-            self.stacks[order] = concatenate(self._pieces(order), 0)
+            if any(type(self.env[value]) is _Row for value in order):
+                self.stacks[order] = concatenate(self._pieces(order), 0)
+            else:
+                self.stacks[order] = stack_p.bind(*map(self._read, order), axis=0)
         return self.stacks[order]
 
     def _pieces(self, values: Sequence[ir.Var]) -> list[ir.Array]:
@@ -200,6 +221,15 @@ def _variable(run: Run, template: Sequence[ir.JaxprEqn], place: Place) -> ir.Var
     return run.carries[result].operand if is_carried else template[equation].outvars[result]
 
 
+def _takes_rows(eqn: ir.JaxprEqn) -> bool:
+    """Whether the results of an equation are the rows of its operand."""
+    return eqn.primitive is rows_p or (eqn.primitive is unstack_p and not eqn.params["axis"])
+
+
+def _are_variables(eqn: ir.JaxprEqn) -> bool:
+    return all(isinstance(atom, ir.Var) for atom in eqn.invars)
+
+
 def _as_weak(x: ir.Array, aval: ir.AbstractValue) -> ir.Array:
     """A row of a stacked array as weakly typed as the value was."""
     is_weak = isinstance(aval, ir.ShapedArray) and aval.weak_type
@@ -211,7 +241,8 @@ def _rolled(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
 
     def build() -> ir.Jaxpr:
         runs = find_runs(jaxpr)[0]
-        if not runs and all(_with_rolled_jaxprs(eqn) is eqn for eqn in jaxpr.eqns):
+        is_same = lambda eqn: _with_rolled_jaxprs(eqn) is eqn and eqn.primitive is not unstack_p
+        if not runs and all(map(is_same, jaxpr.eqns)):
             return jaxpr
         evaluate = lambda *args: _Evaluation(jaxpr, args).results(runs)
         return ir.trace_to_jaxpr(evaluate, jaxpr.in_avals, jaxpr.debug_info)
@@ -219,7 +250,56 @@ def _rolled(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
     return jaxpr.derived("rolled", build)
 
 
-ir.rolled_jaxpr.provide(_rolled)
+# Called with the jaxpr of each function that is rolled before it is differentiated.
+_observed: ir.State = ir.State("observed", None, lambda jaxpr: None)
+
+
+class _RolledFirst(ir.Record):
+    """A rewrite of differentiated functions: their layers become loops before, not after.
+
+    So the gradient is that of one layer, whatever their number.
+
+    Attributes:
+      then: a further rewrite.
+    """
+
+    then: Callable[[Any], Any]
+
+    def __call__(self, fun: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+        """Return the flat function with its layers as loops."""
+
+        def run(*leaves: ir.Array) -> Sequence[Any]:
+            if any(map(ir.is_reference, leaves)):
+                return fun(*leaves)
+            tree = tree_flatten(leaves)[1]
+            body = trace_body("roll", fun, tree, list(map(ir.get_aval, leaves)), allowed=None)
+            _observed.value(body.jaxpr)
+            return ir.eval_jaxpr(_rolled(body.jaxpr), (), *body.consts, *leaves)
+
+        return self.then(run)
+
+
+@contextmanager
+def _differentiating_loops() -> Iterator[None]:
+    """Differentiate functions whose layers are loops, and store few residuals of those."""
+    rewrite = ad.rewrite_differentiated.value
+    if not isinstance(rewrite, _RolledFirst):
+        rewrite = _RolledFirst(rewrite)
+    with ad.rewrite_differentiated(rewrite), residual_choice(recompute_cheap_residuals):
+        yield
+
+
+def _trace_rolled(
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[ir.AbstractValue],
+    debug_info: ir.DebugInfo,
+) -> ir.Jaxpr:
+    with _differentiating_loops():
+        jaxpr = ir.trace_to_jaxpr(fun, in_avals, debug_info)
+    return _rolled(jaxpr)
+
+
+ir.trace_rolled.provide(_trace_rolled)
 
 
 def _with_rolled_jaxprs(eqn: ir.JaxprEqn) -> ir.JaxprEqn:
@@ -307,15 +387,25 @@ class Rolled[**P, R]:
 
     def report(self, *args: P.args, **kwargs: P.kwargs) -> RollReport:
         """Trace the function for these arguments, and describe what a call rolls."""
-        return report(_trace(self, args, kwargs)[0].jaxpr)
+        differentiated: list[ir.Jaxpr] = []
+        with _observed(differentiated.append):
+            body, _ = _trace(self, args, kwargs, retrace=True)
+        return report(body.jaxpr, differentiated)
 
 
 def _trace(
-    rolled: Rolled, args: tuple[ir.PyTree, ...], kwargs: dict[str, ir.PyTree]
+    rolled: Rolled,
+    args: tuple[ir.PyTree, ...],
+    kwargs: dict[str, ir.PyTree],
+    *,
+    retrace: bool = False,
 ) -> tuple[Body, list[Any]]:
     call, arrays = rolled._calls.of(args, kwargs)
     packed = tree_flatten(tuple(arrays))[1]
-    return trace_body("roll", call, packed, list(map(ir.get_aval, arrays)), allowed=None), arrays
+    with _differentiating_loops():
+        avals = list(map(ir.get_aval, arrays))
+        body = trace_body("roll", call, packed, avals, retrace=retrace, allowed=None)
+    return body, arrays
 
 
 @ir.api_boundary
@@ -327,5 +417,6 @@ def _call[R](
             return rolled._fun(*args, **kwargs)
     body, leaves = _trace(rolled, args, kwargs)
     name = getattr(rolled, "__name__", type(rolled._fun).__name__)
-    outs = ir.staged_call.bind(_rolled(body.jaxpr), name, [*body.consts, *leaves])
+    with residual_choice(recompute_cheap_residuals):  # where the call is differentiated
+        outs = ir.staged_call.bind(_rolled(body.jaxpr), name, [*body.consts, *leaves])
     return tree_unflatten(body.out_tree, outs)

@@ -315,9 +315,8 @@ def _trace(
         )
     arg_names = argument_names(fun, split)
     with timed("Tracing {} for jit", name, "jaxpr_trace_duration"):
-        jaxpr = ir.trace_to_jaxpr(flat_fun, avals, ir.DebugInfo("jit", name, arg_names))
-        if ir.rolled_layers.value:
-            jaxpr = ir.rolled_jaxpr.call(jaxpr)
+        trace = ir.trace_rolled.call if ir.rolled_layers.value else ir.trace_to_jaxpr
+        jaxpr = trace(flat_fun, avals, ir.DebugInfo("jit", name, arg_names))
     by_position, by_name = split.static
     static = tuple(
         (argument_name(fun, position_or_name), _shorten(value))
