@@ -14,7 +14,6 @@ import numpy as np
 import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import elementwise_primitives
-from ricci_lax.contractions import conv_general_dilated_p
 from ricci_lax.control_flow import scan
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.custom import custom_vjp
@@ -22,9 +21,9 @@ from ricci_lax.custom._jvp import custom_jvp_call_p
 from ricci_lax.derivatives._checkpoint import remat_p
 from ricci_lax.derivatives._recomputation import traced_flat
 from ricci_lax.elementwise import add, convert_element_type, div, mul
-from ricci_lax.shapes import dynamic_slice_in_dim, index_in_dim
+from ricci_lax.shapes import dynamic_slice_in_dim
 from ricci_lax.staged_calls._staged_call import inlined
-from ricci_lax.structure import full, optimization_barrier, reshape
+from ricci_lax.structure import full, reshape
 
 from ._piece_rules import (
     ADDING,
@@ -40,11 +39,6 @@ from ._piece_rules import (
 )
 
 __all__ = ["BatchPieces", "PiecedLoss", "batch_sizes"]
-
-
-# Up to so many pieces with convolutions run in a row without a loop: on CPUs XLA computes
-# a convolution inside of a loop more than ten times slower.
-_UNROLLED = 8
 
 
 class BatchPieces(ir.Record):
@@ -191,24 +185,8 @@ class PiecedLoss:
             ], None
 
         zeros = [full(a.shape, 0, dtype) for a, dtype in zip(avals, wide, strict=True)]
-        if self._count <= _UNROLLED and _has_convolutions(self._jaxpr):
-            sums: Sequence[Any] = zeros
-            for i in range(self._count):
-                rows = [x if x is None else index_in_dim(x, i, keepdims=False) for x in pieces]
-                # A piece begins when the sums of the one before are there: one is in memory then.
-                sums, rows = optimization_barrier((sums, rows))
-                sums, _ = step(sums, (np.int32(i), rows))
-        else:
-            sums, _ = scan(step, zeros, (np.arange(self._count, dtype=np.int32), pieces))
+        sums, _ = scan(step, zeros, (np.arange(self._count, dtype=np.int32), pieces))
         return [convert_element_type(x, a.dtype) for x, a in zip(sums, avals, strict=True)]
-
-
-def _has_convolutions(jaxpr: ir.Jaxpr) -> bool:
-    return any(
-        eqn.primitive is conv_general_dilated_p
-        or any(map(_has_convolutions, ir.jaxprs_in_params(eqn.params)))
-        for eqn in jaxpr.eqns
-    )
 
 
 def _unchanged[F](fun: F) -> F:
