@@ -182,5 +182,5 @@ AUTHORING = {
     ),
     "ricci_lax.reductions._approximate_top_k": "reduced_size",
     "ricci_lax.reductions._axis_reductions": "highest lowest",
-    "ricci_lax.refs._indexing": "Window",
+    "ricci_lax.refs._forms": "Window",
 }

@@ -66,6 +66,6 @@ if _typing.TYPE_CHECKING:
     from .reductions._approximate_top_k import reduced_size as reduced_size
     from .reductions._axis_reductions import highest as highest
     from .reductions._axis_reductions import lowest as lowest
-    from .refs._indexing import Window as Window
+    from .refs._forms import Window as Window
 else:
     __getattr__, __dir__ = _export_lazily(globals(), _AUTHORING)

@@ -25,23 +25,24 @@ def ds(start: Any, size: Any = None, stride: int | None = None) -> slice | Slice
     Args:
       start: an int or an integer array of rank 0. Without ``size``, the number of elements, from
         the first on; ``None`` for all.
-      size: a Python int; traced only for the index of a ``BoundedSlice``.
-      stride: the distance between elements.
+      size: a Python int; traced for parts that are copied, as by ``make_async_copy``, and for the
+        index of a ``BoundedSlice``.
+      stride: the distance between elements; 0 repeats one of them, to be read.
 
     Returns:
       An index or a part of one: ``ref[ds(i, 3)]``.
 
     Raises:
-      ValueError: if the stride is less than 1.
+      ValueError: if the stride is negative.
 
     Example:
       >>> from ricci.experimental import pallas as pl
       >>> pl.ds(1, 2).size
       2
     """
-    if isinstance(stride, int) and stride < 1:
+    if isinstance(stride, int) and stride < 0:
         raise ValueError(
-            f"ds: the stride must be at least 1, got {stride} for ds({start}, {size}). Read the "
+            f"ds: the stride must not be negative, got {stride} for ds({start}, {size}). Read the "
             "elements in their order, and reverse the array: ref[...][::-1]."
         )
     if isinstance(size, ir.Tracer):

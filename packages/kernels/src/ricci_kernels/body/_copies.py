@@ -4,8 +4,6 @@ Interpreted, a copy happens when it starts, and semaphores are counters: nothing
 steps of a kernel run one after the other. Copies between devices are in ``_remote_copies``.
 """
 
-from math import prod
-
 import numpy as np
 
 import ricci_ir as ir
@@ -26,6 +24,7 @@ from ricci_kernels.primitives._copies import (
 )
 from ricci_kernels.primitives._device_numbers import DeviceId, DeviceIdType, device_number
 from ricci_kernels.primitives._remote_copies import remote_signal_p
+from ricci_lax.refs import are_alike, element_count
 
 from ._control import run_scoped
 
@@ -167,7 +166,7 @@ class AsyncCopyDescriptor:
     def __init__(
         self, src_ref: Reference, dst_ref: Reference, sem: Reference | None, add: bool = False
     ):
-        if src_ref.shape != dst_ref.shape or src_ref.dtype != dst_ref.dtype:
+        if not are_alike(src_ref, dst_ref):
             raise ValueError(
                 f"a copy from a reference of shape {src_ref.shape} and dtype {src_ref.dtype} to "
                 f"one of shape {dst_ref.shape} and dtype {dst_ref.dtype}: they must be the same."
@@ -197,7 +196,7 @@ class AsyncCopyDescriptor:
             operands, forms = flattened([self.src_ref, self.dst_ref, self.sem])
             dma_wait_p.bind(*operands, forms=forms)
         else:
-            count_now(self.sem, -prod(self.dst_ref.shape))
+            count_now(self.sem, -element_count(self.dst_ref))
 
     def wait_send(self) -> None:
         """Refuse, since a copy within a device has one semaphore, for its end.

@@ -25,7 +25,7 @@ def written_references(
     for (ref, positions), (_, transforms) in zip(
         copies.split_references(operands, forms), forms, strict=True
     ):
-        parts.append(part_reference(ctx, ref, view_of(ctx, ref, transforms, positions)))
+        parts.append(part_reference(ctx, *view_of(ctx, ref, transforms, positions)))
     return parts
 
 

@@ -40,12 +40,13 @@ class View(ir.TupleRecord):
 
     Attributes:
       starts: the first position along each dimension of the buffer.
-      sizes, steps: the number of positions, and the distance between them.
+      sizes, steps: the number of positions, and the distance between them. A number is a value in
+        a view that is copied.
       dims: the dimensions that the part has.
     """
 
     starts: tuple[int | Value, ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[Any, ...]
     steps: tuple[int, ...]
     dims: tuple[int, ...]
 
@@ -68,8 +69,14 @@ def row_view(ref: Reference, place: Value) -> View:
     return View((place, *zeros), (1, *ref.shape[1:]), (1,) * rank, tuple(range(1, rank)))
 
 
-def view_of(ctx: Writer, ref: Reference, forms: Forms, operands: Sequence[Value]) -> View:
-    """The view at several indices, one after the other; ``operands`` are their positions."""
+def view_of(
+    ctx: Writer, ref: Reference, forms: Forms, operands: Sequence[Value]
+) -> tuple[Reference, View]:
+    """The view at several indices, one after the other; ``operands`` are their positions.
+
+    Returns:
+      The buffer, or a view of it in another shape or dtype, and the part of that.
+    """
     # The view stays one of the buffer's dimensions, of which each index removes some: an operation
     # on memory takes a position and a size for all of them.
     starts, sizes, steps, dims = (list(part) for part in whole_view(ref))
@@ -78,10 +85,10 @@ def view_of(ctx: Writer, ref: Reference, forms: Forms, operands: Sequence[Value]
         if not form:
             continue
         if form[0].kind in VIEW_KINDS:
-            raise ctx.refuse(
-                f"its reference is viewed by ref.{form[0]}. Read the part first, and reshape the "
-                "value, or use pltpu.bitcast."
-            )
+            part = View(tuple(starts), tuple(sizes), tuple(steps), tuple(dims))
+            ref = _viewed(ctx, part_reference(ctx, ref, part), form[0])
+            starts, sizes, steps, dims = (list(part) for part in whole_view(ref))
+            continue
         left = []
         for part, d in zip(form, dims, strict=True):
             if part.kind == "array":
@@ -93,15 +100,30 @@ def view_of(ctx: Writer, ref: Reference, forms: Forms, operands: Sequence[Value]
             # A static index may count from the end.
             if isinstance(start, int) and start < 0:
                 start += sizes[d]
+            # All of a part of traced size, whose window has its bound.
+            is_all = isinstance(sizes[d], Value) and part == ("window", 0, part.size, 1)
             # An index into a view with a step counts in steps of the buffer.
             starts[d] = _sum(ctx, starts[d], _scaled(ctx, start, steps[d]))
             if part.kind == "one":
                 sizes[d] = steps[d] = 1
-            else:
+                continue
+            left.append(d)
+            if part.kind == "span":
+                sizes[d] = converted(ctx, next(positions), INT32)
+            elif not is_all:
                 sizes[d], steps[d] = part.size, steps[d] * part.step
-                left.append(d)
         dims = left
-    return View(tuple(starts), tuple(sizes), tuple(steps), tuple(dims))
+    return ref, View(tuple(starts), tuple(sizes), tuple(steps), tuple(dims))
+
+
+def _viewed(ctx: Writer, ref: Reference, view: Any) -> Reference:
+    """Write the view of a whole reference in another shape or dtype."""
+    shape = tuple(view.shape_of(ref.shape))
+    is_bitcast = view.kind == "bitcast"
+    whole = Reference("", shape, view.dtype if is_bitcast else ref.dtype, ref.space, kind=ref.kind)
+    operation = "tpu.memref_bitcast" if is_bitcast else "tpu.memref_reshape"
+    (whole.name,) = ctx.write(operation, [ref], [whole.type])
+    return whole
 
 
 def _scaled(ctx: Writer, x: int | Value, factor: int) -> int | Value:
@@ -218,15 +240,22 @@ def part_reference(ctx: Writer, ref: Reference, view: View) -> Reference:
     part = ref
     if view.sizes != ref.shape:
         starts = [ctx.int32(start) for start in view.starts]
-        part = Reference("", view.sizes, ref.dtype, ref.space, kind=ref.kind)
-        segments = f"operandSegmentSizes = array<i32: 1, {len(starts)}, 0>"
-        (part.name,) = ctx.write("tpu.memref_slice", [ref, *starts], [part.type], segments)
+        dynamic = [size for size in view.sizes if isinstance(size, Value)]
+        part = Reference("", _type_sizes(view.sizes), ref.dtype, ref.space, kind=ref.kind)
+        segments = f"operandSegmentSizes = array<i32: 1, {len(starts)}, {len(dynamic)}>"
+        operands = [ref, *starts, *dynamic]
+        (part.name,) = ctx.write("tpu.memref_slice", operands, [part.type], segments)
     # A slice of a buffer has its rank; the positions that an index selects are dropped afterwards.
     if len(view.dims) != len(view.sizes):
         whole = part
-        part = Reference("", view.shape, ref.dtype, ref.space, kind=ref.kind)
+        part = Reference("", _type_sizes(view.shape), ref.dtype, ref.space, kind=ref.kind)
         (part.name,) = ctx.write("tpu.memref_squeeze", [whole], [part.type])
     return part
+
+
+def _type_sizes(sizes: Sequence[int | Value]) -> tuple[Any, ...]:
+    """The sizes as they are written in a type: a question mark for one that is a value."""
+    return tuple(["?" if isinstance(size, Value) else size for size in sizes])
 
 
 def allocate(
@@ -247,11 +276,11 @@ def allocate(
 
 
 def _get(ctx: Writer, ref: Reference, *operands: Value, transforms: Forms) -> Value:
-    return read(ctx, ref, view_of(ctx, ref, transforms, operands))
+    return read(ctx, *view_of(ctx, ref, transforms, operands))
 
 
 def _swap(ctx: Writer, ref: Reference, value: Value, *operands: Value, transforms: Forms) -> Value:
-    view = view_of(ctx, ref, transforms, operands)
+    ref, view = view_of(ctx, ref, transforms, operands)
     # A store is a swap whose old value nothing uses: reading it would cost a load.
     is_used = not isinstance(ctx.eqn.outvars[0], ir.DropVar)
     old = read(ctx, ref, view) if is_used else value
@@ -262,7 +291,7 @@ def _swap(ctx: Writer, ref: Reference, value: Value, *operands: Value, transform
 def _addupdate(
     ctx: Writer, ref: Reference, value: Value, *operands: Value, transforms: Forms
 ) -> list[Value]:
-    view = view_of(ctx, ref, transforms, operands)
+    ref, view = view_of(ctx, ref, transforms, operands)
     old = read(ctx, ref, view)
     write(ctx, ref, view, arithmetic(ctx, ir.primitives["add"], old, value))
     return []
@@ -278,7 +307,7 @@ def _masked_load(
     **_: object,
 ) -> Value:
     (mask, other), positions = optional(operands, has_mask, has_other)
-    value = read(ctx, ref, view_of(ctx, ref, transforms, positions))
+    value = read(ctx, *view_of(ctx, ref, transforms, positions))
     if mask is None or other is None:
         return value
     return ctx.emit("arith.select", [mask, value, other], value.aval)
@@ -294,7 +323,7 @@ def _masked_store(
     **_: object,
 ) -> list[Value]:
     (mask,), positions = optional(operands, has_mask)
-    write(ctx, ref, view_of(ctx, ref, transforms, positions), value, mask)
+    write(ctx, *view_of(ctx, ref, transforms, positions), value, mask)
     return []
 
 

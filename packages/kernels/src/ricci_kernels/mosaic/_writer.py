@@ -133,7 +133,8 @@ class Reference:
 
     Attributes:
       name: its name.
-      shape: the buffer's shape, with the dimensions that the kernel does not see.
+      shape: the buffer's shape, with the dimensions that the kernel does not see; a question mark
+        is a size that is known when the kernel runs.
       dtype: the dtype.
       space: the name of its memory space.
       dims: the dimensions that the kernel sees.
@@ -161,8 +162,9 @@ class Reference:
     @property
     def type(self) -> str:
         """The text of the type."""
-        stored = ir.physical_aval(ir.ShapedArray(self.shape, self.dtype))
-        sizes = "".join(f"{n}x" for n in stored.shape)
+        static = tuple([0 if n == "?" else n for n in self.shape])
+        stored = ir.physical_aval(ir.ShapedArray(static, self.dtype))
+        sizes = "".join(f"{n}x" for n in (*self.shape, *stored.shape[len(static) :]))
         element = memory_element(stored.dtype)
         if self.space == "semaphore_mem":
             is_dma = self.kind is SemaphoreType.DMA

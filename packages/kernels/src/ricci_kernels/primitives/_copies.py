@@ -5,14 +5,13 @@ when it starts, and a semaphore is a counter, for copies of the elements that ha
 """
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_lax.refs import TransformedRef, place_text
+from ricci_lax.refs import TransformedRef, copy, element_count, operand_count, place_text
 
 from ._accesses import AtomText, Reference
 
@@ -48,7 +47,7 @@ def split_references(operands: Sequence[Any], forms: Forms) -> list[tuple[Any, S
     # forms.
     start = 1 + max([place for place, _ in forms], default=-1)
     for place, transforms in forms:
-        count = sum(part.start is None for form in transforms for part in form)
+        count = sum(map(operand_count, transforms))
         parts.append((operands[place], operands[start : start + count]))
         start += count
     return parts
@@ -61,8 +60,7 @@ def indexed_references(eqn: ir.JaxprEqn) -> list[Any]:
         parts = split_references(eqn.invars, params["forms"])
         return [ref for ref, positions in parts if len(positions)]
     forms = params.get("transforms", ())
-    is_indexed = any(part.start is None for form in forms for part in form)
-    return [eqn.invars[0]] if is_indexed else []
+    return [eqn.invars[0]] if any(map(operand_count, forms)) else []
 
 
 def references_of(operands: Sequence[Any], forms: Forms) -> list[Reference]:
@@ -77,13 +75,9 @@ def references_of(operands: Sequence[Any], forms: Forms) -> list[Reference]:
 
 def copy_now(source: Reference, target: Reference, semaphore: Reference | None, add: bool) -> None:
     """Copy one reference to another, and count the copy."""
-    value = source[...]
-    if add:
-        target.addupdate(value)
-    else:
-        target[...] = value
+    copy(source, target, is_added=add)
     if semaphore is not None:
-        count_now(semaphore, prod(source.shape))
+        count_now(semaphore, element_count(source))
 
 
 def count_now(semaphore: Reference, change: ir.ArrayLike) -> None:
@@ -102,7 +96,7 @@ def _start_discharge(
 
 def _wait_discharge(*operands: ir.Ref | ir.Array, forms: Forms) -> list[Any]:
     _, target, semaphore = references_of(operands, forms)
-    count_now(semaphore, -prod(target.shape))
+    count_now(semaphore, -element_count(target))
     return []
 
 

@@ -6,7 +6,6 @@ wait for ever, so branches with copies must not depend on data or on the device.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_kernels.blocks._programs import num_programs_p, program_id_p
-from ricci_lax.refs import TransformedRef
+from ricci_lax.refs import TransformedRef, common_bounds, element_count, read_bounded, write_bounded
 
 from ._accesses import Reference
 from ._copies import Forms, count_now, references_of, split_references, statement
@@ -61,17 +60,25 @@ class _Arrivals:
 
 
 def _start_discharge(*operands: ir.Ref | ir.Array, forms: Forms, axes: MeshAxes) -> list[Any]:
-    source, _, sent, _ = references_of(operands, forms)
+    source, target, sent, _ = references_of(operands, forms)
     parts = split_references(operands, forms)
     arrivals = _Arrivals(axes, operands[-1])  # pyright: ignore
-    values = arrivals.gathered(source[...])
-    targets, semaphores = (arrivals.views(*parts[i], forms[i][1]) for i in (1, 3))
+    count = element_count(source)
+    counts = arrivals.gathered(count) if isinstance(count, ir.Array) else None
+    # The devices send parts of their own sizes, within one bound.
+    if counts is not None:
+        source, target = common_bounds(source, target)
+    values = arrivals.gathered(read_bounded(source))
+    target_forms = target.forms if isinstance(target, TransformedRef) else ()
+    targets = arrivals.views(*parts[1], target_forms)
+    semaphores = arrivals.views(*parts[3], forms[3][1])
     for sender, (target, semaphore) in enumerate(zip(targets, semaphores, strict=True)):
         is_arriving = arrivals.is_arriving(sender)
-        target[...] = jnp.where(is_arriving, values[sender], target[...])
-        count = np.int32(prod(source.shape))
-        count_now(semaphore, lax.convert_element_type(is_arriving, np.int32) * count)
-    count_now(sent, prod(source.shape))
+        old = read_bounded(target)
+        write_bounded(target, jnp.where(is_arriving, values[sender], old))
+        arrived = count if counts is None else counts[sender]
+        count_now(semaphore, lax.convert_element_type(is_arriving, np.int32) * arrived)
+    count_now(sent, count)
     return []
 
 
@@ -80,9 +87,9 @@ def _wait_discharge(
 ) -> list[Any]:
     source, target, sent, arrived = references_of(operands, forms)
     if is_sending:
-        count_now(sent, -prod(source.shape))
+        count_now(sent, -element_count(source))
     else:
-        count_now(arrived, -prod(target.shape))
+        count_now(arrived, -element_count(target))
     return []
 
 

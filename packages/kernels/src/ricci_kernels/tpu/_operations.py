@@ -145,15 +145,12 @@ def bitcast(x: ir.Array, ty: ir.DTypeLike) -> ir.Array:
             f"bitcast of {x.dtype} to {np.dtype(ty)} joins {count} rows, but there are {shape[-2]}."
         )
 
+    # A register packs narrow elements along rows, so that those are the parts of a wide element,
+    # and not the neighbours in a row that ``bitcast_convert_type`` takes.
+    dtype = np.dtype(ir.canonicalize_dtype(ty))
+
     def run(x: ir.Array) -> ir.Array:
-        # A register packs narrow elements along rows, so that those are the parts of a wide
-        # element, and not the neighbours in a row that ``bitcast_convert_type`` takes: the parts
-        # move to the last dimension.
-        if old > new:
-            parts = jnp.moveaxis(lax.bitcast_convert_type(x, ty), -1, -2)
-            return lax.reshape(parts, (*shape[:-2], shape[-2] * (old // new), shape[-1]))
-        grouped = lax.reshape(x, (*shape[:-2], shape[-2] // count, count, shape[-1]))
-        return lax.bitcast_convert_type(jnp.moveaxis(grouped, -2, -1), ty)
+        return lax.refs.recast(x, dtype)
 
     return apply_staged(bitcast_p, run, x)
 

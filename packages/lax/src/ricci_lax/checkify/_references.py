@@ -7,12 +7,13 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Array, ArrayLike, Primitive
-from ricci_lax.elementwise import add, convert_element_type, lt, select_n
-from ricci_lax.refs._indexing import ARRAY, WINDOW, Form, split_operands
+from ricci_lax.elementwise import add, convert_element_type, lt, select_n, sub
+from ricci_lax.refs._forms import ARRAY, SPAN, WINDOW, Form, split_operands
 from ricci_lax.refs._primitives import addupdate_p, get_p, shape_behind, swap_p
 from ricci_lax.refs._views import whole_view
 from ricci_lax.rules._checkify import bound, check_rules
-from ricci_lax.structure import full, reshape
+from ricci_lax.shapes import concatenate
+from ricci_lax.structure import broadcast_in_dim, full, reshape
 from ricci_lax.structure._operand_types import shape_of
 from ricci_pytree import tree_structure
 
@@ -49,6 +50,11 @@ def report_positions(
         if whole_view(form) is None:
             remaining = iter(positions)
             for axis, part in enumerate(form):
+                if part.kind == SPAN:
+                    start = next(remaining) if part.start is None else np.int32(part.start)
+                    ends = _ends(start, next(remaining))
+                    report_axis(log, primitive, shape, axis, ends)
+                    continue
                 if part.start is not None:
                     continue
                 span = (part.size - 1) * part.step + 1 if part.kind == WINDOW and part.size else 1
@@ -82,6 +88,15 @@ def report_axis(
         sizes = tuple([size if a == axis else 1 for a in range(len(shape))])
         column = reshape(index, (*shape_of(index), 1))
         report_indices(log, primitive, shape, column, (axis,), sizes)
+
+
+def _ends(start: ArrayLike, count: ArrayLike) -> Array:
+    """The first and the last of a number of positions; 0 if there are none."""
+    first, size = (convert_element_type(x, np.int32) for x in (start, count))
+    last = add(first, sub(size, np.int32(1)))
+    ends = concatenate([reshape(first, (1,)), reshape(last, (1,))], 0)
+    is_empty = broadcast_in_dim(lt(size, np.int32(1)), (2,), ())
+    return select_n(is_empty, ends, full((2,), 0, np.int32))
 
 
 def _from_the_start(index: Array, size: int) -> Array:

@@ -10,7 +10,9 @@ from ricci_lax.elementwise._conversion import converted
 from ricci_pytree import register_pytree_node
 
 from . import _primitives as primitives
-from ._indexing import Form, Indexer, indices_of, read_index, split_operands
+from ._forms import Form, split_operands
+from ._indexing import Indexer, indices_of, read_index
+from ._spans import bounded_forms, is_spanning, traced_counts, traced_shape
 from ._views import WholeView, bitcast_of, reshape_of, whole_view
 
 __all__ = ["TransformedRef", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref"]
@@ -39,8 +41,25 @@ class TransformedRef:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the part."""
+        """The shape of the part; a size is a tracer where the index has a slice of that size."""
+        if any(map(is_spanning, self.forms)):
+            return traced_shape(self.ref.shape, self.forms, self.operands)
         return self._part_aval().shape
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """The shape of the part, with a static bound in place of each traced size."""
+        return self._part_aval().shape
+
+    def bounded(self, bounds: Sequence[int]) -> "TransformedRef":
+        """A view of the part with lower bounds of its traced sizes.
+
+        Args:
+          bounds: a bound for each dimension; those of static sizes are ignored.
+        """
+        rows = zip(self.shape, bounds, strict=True)
+        traced = [None if isinstance(size, int) else bound for size, bound in rows]
+        return TransformedRef(self.ref, bounded_forms(self.forms, traced), self.operands)
 
     def _part_aval(self) -> ir.ShapedArray:
         avals = tuple(map(ir.get_aval, (self.ref, *self.operands)))
@@ -60,7 +79,7 @@ class TransformedRef:
     @property
     def ndim(self) -> int:
         """The number of dimensions of the part."""
-        return len(self.shape)
+        return len(self._part_aval().shape)
 
     @property
     def at(self) -> "_Views":
@@ -141,7 +160,7 @@ def _located(
         if view is None:
             return base, (), ()
         return base, view.forms, view.operands
-    form, operands = read_index(ref.shape, index)
+    form, operands = read_index(ref.shape if view is None else view.bounds, index)
     if view is None:
         return base, (form,), tuple(operands)
     return base, (*view.forms, form), (*view.operands, *operands)
@@ -149,18 +168,36 @@ def _located(
 
 def reshaped(ref: ir.Ref | TransformedRef, *shape: int | Sequence[int]) -> TransformedRef:
     """View a reference, or a view of one, in another shape: ``ref.reshape(2, -1)``."""
-    return _viewed("reshape", ref, reshape_of(ref.shape, shape))
+    return _viewed(ref, reshape_of(_static_shape("reshape", ref), shape))
 
 
 def bitcast(ref: ir.Ref | TransformedRef, dtype: ir.DTypeLike) -> TransformedRef:
     """View the bits of a reference, or of a view of one, as another dtype: ``ref.bitcast(int)``."""
-    return _viewed("bitcast", ref, bitcast_of(ref.shape, ref.dtype, dtype))
+    return _viewed(ref, bitcast_of(_static_shape("bitcast", ref), ref.dtype, dtype))
 
 
-def _viewed(name: str, ref: ir.Ref | TransformedRef, view: WholeView) -> TransformedRef:
-    base, forms, operands = _located(name, ref, ...)
+def _static_shape(name: str, ref: ir.Ref | TransformedRef) -> tuple[int, ...]:
+    """The shape of a reference or a view; refuse traced sizes."""
+    if isinstance(ref, TransformedRef):
+        _check_sizes(name, ref.forms, ref.operands)
+    return ref.shape
+
+
+def _viewed(ref: ir.Ref | TransformedRef, view: WholeView) -> TransformedRef:
+    base, forms, operands = _located("ref", ref, ...)
     form: Any = (view,)
     return TransformedRef(base, (*forms, form), operands)
+
+
+def _check_sizes(name: str, forms: Sequence[Form], operands: Sequence[ir.ArrayLike]) -> None:
+    """Refuse to read or write a part of traced size, which is no array."""
+    for form, positions in zip(forms, split_operands(forms, operands), strict=True):
+        for axis, count in traced_counts(form, positions):
+            raise NotImplementedError(
+                f"{name}: dimension {axis} of a reference is indexed with a slice of traced size, "
+                f"{ir.get_aval(count).str_short()}. Give it a static size, and mask what is "
+                "beyond; or copy the part in a kernel by make_async_copy."
+            )
 
 
 def get(ref: ir.Ref | TransformedRef, idx: Any = None) -> ir.Array:
@@ -184,6 +221,7 @@ def get(ref: ir.Ref | TransformedRef, idx: Any = None) -> ir.Array:
       Array(2., dtype=float32)
     """
     base, transforms, operands = _located("get", ref, idx)
+    _check_sizes("get", transforms, operands)
     return primitives.get_p.bind(base, *operands, transforms=transforms)
 
 
@@ -277,6 +315,7 @@ def _fitting(
     converts_integers: bool = True,
 ) -> ir.ArrayLike:
     """Check and convert a value to the type of the part of a reference that it is written to."""
+    _check_sizes("set", transforms, operands)
     if transforms:
         avals = tuple(map(ir.get_aval, operands))
         expected: Any = primitives.get_p.result_avals(

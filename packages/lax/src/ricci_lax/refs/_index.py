@@ -5,6 +5,10 @@ Written by `tools/name_index.py` from the modules' `__all__`.
 
 # fmt: off
 MODULES = {
+    "ricci_lax.refs._copying": (
+        "are_alike common_bounds copy element_count operand_count read_bounded recast "
+        "write_bounded"
+    ),
     "ricci_lax.refs._functions": (
         "TransformedRef addupdate empty_ref free_ref freeze get new_ref set swap"
     ),

@@ -1,8 +1,8 @@
-"""Indices of references: a static form, and positions, which are operands."""
+"""Indices of references, read into forms and operands; the parts of arrays that they select."""
 
 from collections.abc import Sequence
 from operator import index as as_int
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,54 +12,11 @@ from ricci_lax.elementwise._conversion import convert_element_type, converted
 from ricci_lax.elementwise._linear import add
 from ricci_lax.shapes import dynamic_slice, dynamic_update_slice
 from ricci_lax.shapes import slice as static_slice
-from ricci_lax.structure import expand_dims, squeeze
+from ricci_lax.structure import broadcast_in_dim, expand_dims, squeeze
 
+from ._forms import ARRAY, ONE, SPAN, WINDOW, Form, Part, Window
+from ._spans import is_spanning, read_span, written_span
 from ._views import whole_view
-
-# The kinds of parts.
-ONE = "one"  # a single position
-WINDOW = "window"  # positions at equal distances
-ARRAY = "array"  # the positions in an array of integers
-
-
-class Window(NamedTuple):
-    """An index for consecutive elements whose position may be traced.
-
-    Attributes:
-      start: the first element, an int or an integer array of rank 0.
-      size: how many.
-      stride: the distance between elements.
-    """
-
-    start: SupportsIndex
-    size: int
-    stride: int = 1
-
-    @classmethod
-    def from_slice(cls, slc: slice, size: int) -> "Window":
-        """Return the window of a slice with a positive step of a dimension of a size."""
-        start, stop, step = slc.indices(size)
-        return cls(start, len(range(start, stop, step)), step)
-
-
-class Part(ir.TupleRecord):
-    """The part of an index along one dimension.
-
-    Attributes:
-      kind: ``ONE``, ``WINDOW`` or ``ARRAY``.
-      start: the first position; ``None`` if that is an operand. One position may be negative.
-      size: the number of positions.
-      step: the distance between them.
-    """
-
-    kind: str
-    start: int | None = None
-    size: int = 1
-    step: int = 1
-
-
-# The index of an array: a part for each dimension.
-type Form = tuple[Part, ...]
 
 
 def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ArrayLike]]:
@@ -93,6 +50,11 @@ def read_index(shape: tuple[int, ...], index: Any) -> tuple[Form, list[ArrayLike
     operands: list[ArrayLike] = []
     for axis, (part, size) in enumerate(zip(parts, shape, strict=True)):
         form.append(_read_part(part, size, axis, operands))
+    if is_spanning(form) and _has_arrays(form):
+        raise NotImplementedError(
+            "a reference is indexed with a slice of traced size and an array of positions. Copy "
+            "each position in a loop."
+        )
     return tuple(form), operands
 
 
@@ -166,10 +128,7 @@ def _read_slice(part: slice, size: int, axis: int) -> Part:
 def _read_window(part: Window, size: int, axis: int, operands: list[ArrayLike]) -> Part:
     start: Any = part.start
     if isinstance(part.size, Tracer):
-        raise NotImplementedError(
-            f"dimension {axis} of a reference is indexed with a slice of traced size, "
-            f"{part.size.aval.str_short()}. Give it a static size, and mask what is beyond."
-        )
+        return _read_span(part, size, axis, operands)
     span = (part.size - 1) * part.stride + 1 if part.size else 0
     concrete = not isinstance(start, Tracer)
     if concrete and not ir.is_symbolic_dim(size) and not 0 <= int(start) <= size - span:
@@ -183,6 +142,18 @@ def _read_window(part: Window, size: int, axis: int, operands: list[ArrayLike]) 
     return Part(WINDOW, None, part.size, part.stride)
 
 
+def _read_span(part: Window, size: int, axis: int, operands: list[ArrayLike]) -> Part:
+    start: Any = part.start
+    if part.stride != 1:
+        raise NotImplementedError(
+            f"dimension {axis} of a reference is indexed with a slice of traced size and step "
+            f"{part.stride}. Give it a step of 1, or a static size."
+        )
+    is_static = isinstance(start, int | np.integer)
+    operands += [part.size] if is_static else [start, part.size]
+    return Part(SPAN, int(start) if is_static else None, size)
+
+
 def is_whole(form: Form, shape: tuple[int, ...]) -> bool:
     """Whether an index selects all of an array."""
     return (
@@ -192,7 +163,7 @@ def is_whole(form: Form, shape: tuple[int, ...]) -> bool:
     )
 
 
-def _has_arrays(form: Form) -> bool:
+def _has_arrays(form: Sequence[Part]) -> bool:
     return any(part.kind == ARRAY for part in form)
 
 
@@ -229,6 +200,10 @@ def read_at(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
     view = whole_view(form)
     if view is not None:
         return view.read(x)
+    if is_spanning(form):
+        return read_span(x, form, operands)
+    if any(part.step == 0 for part in form):
+        return _repeated(x, form, operands)
     if _has_arrays(form) or _is_known(x, form):
         return x[_numpy_index(form, operands)]  # pyright: ignore
     # A dynamic slice has no strides: it reads the span of a window, from which a static slice takes
@@ -247,6 +222,14 @@ def read_at(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
     return squeeze(window, singles) if singles else window
 
 
+def _repeated(x: Array, form: Form, operands: Sequence[ArrayLike]) -> Array:
+    """The part at an index with windows of step 0, which are one element, repeated."""
+    singles = tuple([part if part.step else part._replace(size=1, step=1) for part in form])
+    value = read_at(x, singles, operands)
+    shape = tuple([part.size for part in form if part.kind != ONE])
+    return broadcast_in_dim(value, shape, tuple(range(len(shape))))
+
+
 def written_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array) -> Array:
     """The array with the part at an index replaced."""
     if is_whole(form, x.shape):
@@ -254,6 +237,8 @@ def written_at(x: Array, form: Form, operands: Sequence[ArrayLike], value: Array
     view = whole_view(form)
     if view is not None:
         return view.written(x, value)
+    if is_spanning(form):
+        return written_span(x, form, operands, value)
     # A window with gaps, or positions in an array, takes a scatter.
     if _has_arrays(form) or any(part.step != 1 for part in form):
         return x.at[_numpy_index(form, operands)].set(value)  # pyright: ignore
@@ -286,26 +271,6 @@ def _numpy_index(form: Form, operands: Sequence[ArrayLike]) -> tuple[Any, ...]:
     return tuple(brackets)
 
 
-# Several indices, one after the other: ``ref.at[first].at[second][third]``.
-
-
-def operand_count(form: Form) -> int:
-    """The number of operands of an index."""
-    return sum(part.start is None for part in form)
-
-
-def split_operands(
-    forms: Sequence[Form], operands: Sequence[ArrayLike]
-) -> list[Sequence[ArrayLike]]:
-    """The operands of each of several indices."""
-    groups, start = [], 0
-    for form in forms:
-        end = start + operand_count(form)
-        groups.append(operands[start:end])
-        start = end
-    return groups
-
-
 class Indexer(NamedTuple):
     """One index of a view.
 
@@ -322,13 +287,12 @@ def indices_of(form: Form, operands: Sequence[ArrayLike]) -> tuple[Any, ...]:
     if view is not None:
         return (view,)
     positions = iter(operands)
-    starts: list[Any] = [next(positions) if part.start is None else part.start for part in form]
-    return tuple(
-        [
-            Window(start, part.size, part.step) if part.kind == WINDOW else start
-            for part, start in zip(form, starts, strict=True)
-        ]
-    )
+    indices: list[Any] = []
+    for part in form:
+        start: Any = next(positions) if part.start is None else part.start
+        size: Any = next(positions) if part.kind == SPAN else part.size
+        indices.append(Window(start, size, part.step) if part.kind in (WINDOW, SPAN) else start)
+    return tuple(indices)
 
 
 def index_text(form: Form, names: Sequence[str]) -> str:
@@ -345,6 +309,9 @@ def index_text(form: Form, names: Sequence[str]) -> str:
 
 
 def _part_text(part: Part, names: Any) -> str:
+    if part.kind == SPAN:
+        start = next(names) if part.start is None else part.start
+        return f"{start}:{start}+{next(names)}"
     if part.kind != WINDOW:
         return next(names) if part.start is None else str(part.start)
     if part.start is None:

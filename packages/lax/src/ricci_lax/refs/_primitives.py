@@ -14,19 +14,9 @@ import ricci_ir as ir
 from ricci_ir import Array, ArrayLike, Primitive, ShapedArray, Tracer
 from ricci_lax.structure._broadcasting import zeros_of
 
-from ._indexing import (
-    ARRAY,
-    WINDOW,
-    Form,
-    Part,
-    added_at,
-    index_text,
-    is_whole,
-    read_at,
-    shown_form,
-    split_operands,
-    written_at,
-)
+from ._forms import ARRAY, SPAN, WINDOW, Form, Part, split_operands
+from ._indexing import added_at, index_text, is_whole, read_at, shown_form, written_at
+from ._spans import is_spanning
 from ._views import whole_view
 
 __all__ = [
@@ -84,7 +74,7 @@ def shape_behind(form: Form, shape: tuple[int, ...], operands: Sequence[Any]) ->
     if view is not None:
         return view.shape_of(shape)
     if not any(part.kind == ARRAY for part in form):
-        return tuple(part.size for part in form if part.kind == WINDOW) if form else shape
+        return tuple(part.size for part in form if part.kind in (WINDOW, SPAN)) if form else shape
     run = lambda x, *given: [read_at(x, form, given)]
     avals = [ShapedArray(shape, np.float32), *(x.aval for x in operands)]
     return ir.trace_to_jaxpr(run, avals).out_avals[0].shape  # pyright: ignore
@@ -126,7 +116,7 @@ def _step_operands(
         return None
     if ir.is_extended(ref.dtype) or any(isinstance(x, Tracer) for x in (value, *operands)):
         return None
-    if any(whole_view(form) is not None for form in transforms):
+    if any(whole_view(form) is not None or is_spanning(form) for form in transforms):
         return None
     shape = ref.shape
     forms: list[Form] = []

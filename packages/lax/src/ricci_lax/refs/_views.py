@@ -12,8 +12,15 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Array
-from ricci_lax.elementwise._conversion import bitcast_convert_type
-from ricci_lax.structure import reshape, transpose
+from ricci_lax.elementwise import (
+    bitcast_convert_type,
+    bitwise_or,
+    convert_element_type,
+    shift_left,
+    shift_right_logical,
+)
+from ricci_lax.shapes import concatenate, index_in_dim
+from ricci_lax.structure import expand_dims, reshape
 
 
 class Reshape(ir.TupleRecord):
@@ -106,14 +113,32 @@ def recast(x: Array, dtype: np.dtype) -> Array:
     if old == new:
         return bitcast_convert_type(x, dtype)
     *outer, rows, columns = x.shape
-    rank = len(x.shape)
-    swapped = (*range(rank - 1), rank, rank - 1)
+    words = bitcast_convert_type(x, np.dtype(f"uint{8 * old}"))
+    word = np.dtype(f"uint{8 * new}")
+    # Parts are shifted, not moved from the last dimension of a conversion of types: XLA for CPUs
+    # folds the transposition into products, of which some types then have no kernel.
     if old > new:
-        parts = transpose(bitcast_convert_type(x, dtype), swapped)
-        return reshape(parts, (*outer, rows * (old // new), columns))
+        parts = [
+            expand_dims(convert_element_type(_shifted(words, -8 * new * i), word), (-2,))
+            for i in range(old // new)
+        ]
+        split = reshape(concatenate(parts, x.ndim - 1), (*outer, rows * (old // new), columns))
+        return bitcast_convert_type(split, dtype)
     count = new // old
-    grouped = transpose(reshape(x, (*outer, rows // count, count, columns)), swapped)
-    return bitcast_convert_type(grouped, dtype)
+    grouped = convert_element_type(reshape(words, (*outer, rows // count, count, columns)), word)
+    joined = None
+    for i in range(count):
+        part = _shifted(index_in_dim(grouped, i, -2, keepdims=False), 8 * old * i)
+        joined = part if joined is None else bitwise_or(joined, part)
+    return bitcast_convert_type(joined, dtype)  # pyright: ignore[reportArgumentType]
+
+
+def _shifted(x: Array, bits: int) -> Array:
+    """Unsigned integers shifted to the left, or for a negative number to the right."""
+    if not bits:
+        return x
+    shift = shift_left if bits > 0 else shift_right_logical
+    return shift(x, np.asarray(abs(bits), x.dtype))
 
 
 def reshape_of(shape: tuple[int, ...], sizes: Sequence[int | Sequence[int]]) -> Reshape:
