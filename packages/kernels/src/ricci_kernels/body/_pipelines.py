@@ -13,9 +13,9 @@ from ricci_kernels.blocks._memory_spaces import TPUMemorySpace
 from ricci_kernels.blocks._programs import Frame, entered
 from ricci_kernels.blocks._specs import BlockSpec, BoundedSlice, Element, Indirect, Squeezed
 from ricci_kernels.blocks._tpu_parameters import BufferType
-from ricci_kernels.calls._interpreter import uninitialized
-from ricci_kernels.primitives._accesses import Reference, masked_store
+from ricci_kernels.primitives._accesses import Reference
 from ricci_lax.authoring import Window
+from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
 from ._buffered_refs import BufferedRef
 from ._control import run_scoped
@@ -28,8 +28,8 @@ def emit_pipeline(
     body: Callable[..., Any],
     *,
     grid: Sequence[Any],
-    in_specs: BlockSpec | Sequence[BlockSpec] = (),
-    out_specs: BlockSpec | Sequence[BlockSpec] = (),
+    in_specs: Any = (),
+    out_specs: Any = (),
     tiling: object = None,
     core_axis: object = None,
     core_axis_name: object = None,
@@ -43,8 +43,9 @@ def emit_pipeline(
       body: a function of references to a block of each input and each output, and to scratch
         buffers; it runs once for each step of the grid, the last axis fastest.
       grid: the number of steps along each axis.
-      in_specs, out_specs: a ``BlockSpec`` for each input and output. A dimension may be a
-        ``BoundedSlice``, whose index is ``ds(start, size)``.
+      in_specs, out_specs: a ``BlockSpec`` for each input and output, or a pytree of them for a
+        pytree of references. A dimension may be a ``BoundedSlice``, whose index is
+        ``ds(start, size)``. The body gets ``None`` for a specification that is ``None``.
       tiling, core_axis, core_axis_name, dimension_semantics, trace_scopes, no_pipelining: for the
         compiler; of no effect when interpreted.
 
@@ -71,15 +72,19 @@ def emit_pipeline(
     inputs, outputs = _listed(in_specs), _listed(out_specs)
 
     def pipeline(
-        *refs: Any, scratches: Sequence[Any] = (), allocations: Sequence[BufferedRef] | None = None
+        *refs: Any, scratches: Sequence[Any] = (), allocations: Sequence[Any] | None = None
     ) -> None:
-        if len(refs) != len(inputs) + len(outputs):
+        specs = (*inputs, *outputs)
+        if len(refs) != len(specs):
             raise ValueError(
                 f"emit_pipeline: the pipeline has {len(inputs)} in_specs and {len(outputs)} "
                 f"out_specs, and is called with {len(refs)} references."
             )
 
-        operands = _operands((*inputs, *outputs), refs, len(inputs), allocations)
+        groups = [
+            _operands(spec, ref, i >= len(inputs), None if allocations is None else allocations[i])
+            for i, (spec, ref) in enumerate(zip(specs, refs, strict=True))
+        ]
 
         # A loop over the linear number of a step. Copies and computation do not overlap: the result
         # is that of a pipeline, for an interpreter and for a compiler alike.
@@ -92,7 +97,7 @@ def emit_pipeline(
                 linear = lax.div(linear, size)
             static = tuple(size if isinstance(size, int) else None for size in sizes)
             frame = Frame(static, lambda axis: positions[axis], lambda axis: sizes[axis])
-            entered(frame, None, lambda: _run(body, positions, operands, scratches))
+            entered(frame, None, lambda: _run(body, positions, groups, scratches))
             return carry
 
         total: Any = np.int32(prod(sizes)) if all(isinstance(n, int) for n in sizes) else None
@@ -106,20 +111,16 @@ def emit_pipeline(
 
 
 def emit_pipeline_with_allocations(
-    body: Callable[..., Any],
-    *,
-    grid: Sequence[Any],
-    in_specs: BlockSpec | Sequence[BlockSpec] = (),
-    out_specs: BlockSpec | Sequence[BlockSpec] = (),
-) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:
+    body: Callable[..., Any], *, grid: Sequence[Any], in_specs: Any = (), out_specs: Any = ()
+) -> tuple[Callable[..., None], Callable[..., tuple[Any, ...]]]:
     """Make a pipeline, and a function that describes the buffers of its blocks.
 
     Args:
       body, grid, in_specs, out_specs: see ``emit_pipeline``.
 
     Returns:
-      The pipeline, and a function from its references to a ``BufferedRef`` for each, which
-      ``run_scoped`` allocates.
+      The pipeline, and a function from its references to a ``BufferedRef`` for each, in the same
+      pytrees, which ``run_scoped`` allocates.
 
     Example:
       >>> import numpy as np
@@ -143,16 +144,25 @@ def emit_pipeline_with_allocations(
     kinds = [BufferType.INPUT] * len(inputs) + [BufferType.OUTPUT] * len(outputs)
     rank = len(grid) if isinstance(grid, list | tuple) else 1
 
-    def allocations(*refs: ir.Ref) -> tuple[BufferedRef, ...]:
-        rows = zip((*inputs, *outputs), refs, kinds, strict=True)
-        return tuple([BufferedRef.create(s, ref.dtype, k, 2, rank) for s, ref, k in rows])
+    def allocations(*refs: Any) -> tuple[Any, ...]:
+        def described(spec: Any, ref: Any, kind: BufferType) -> Any:
+            leaves, tree = tree_flatten(spec, is_leaf=_is_spec)
+            rows = zip(leaves, tree.flatten_up_to(ref), strict=True)
+            create = lambda s, r: s and BufferedRef.create(s, r.dtype, kind, 2, rank)
+            return tree_unflatten(tree, [create(s, r) for s, r in rows])
+
+        return tuple(map(described, (*inputs, *outputs), refs, kinds))
 
     pipeline = emit_pipeline(body, grid=grid, in_specs=in_specs, out_specs=out_specs)
     return pipeline, allocations
 
 
-def _listed(specs: BlockSpec | Sequence[BlockSpec]) -> list[BlockSpec]:
-    return [specs] if isinstance(specs, BlockSpec) else list(specs)
+def _listed(specs: Any) -> list[Any]:
+    return list(specs) if isinstance(specs, list | tuple) else [specs]
+
+
+def _is_spec(x: object) -> bool:
+    return x is None or isinstance(x, BlockSpec)
 
 
 class _Operand(ir.TupleRecord):
@@ -172,30 +182,30 @@ class _Operand(ir.TupleRecord):
 
 
 def _operands(
-    specs: Sequence[BlockSpec | None],
-    refs: Sequence[Any],
-    num_inputs: int,
-    allocations: Sequence[BufferedRef] | None,
-) -> list[_Operand]:
+    specs: Any, refs: Any, is_output: bool, allocations: Any
+) -> tuple[list[_Operand], PyTreeDef]:
+    """The operands of a pytree of specifications, and the pytree."""
+    leaves, tree = tree_flatten(specs, is_leaf=_is_spec)
+    buffers = [None] * len(leaves) if allocations is None else tree.flatten_up_to(allocations)
     operands = []
-    for i, (spec, ref) in enumerate(zip(specs, refs, strict=True)):
-        buffer = None if allocations is None else allocations[i]
-        is_written = i >= num_inputs or (buffer is not None and buffer.is_output)
+    for spec, ref, buffer in zip(leaves, tree.flatten_up_to(refs), buffers, strict=True):
+        is_written = is_output or (buffer is not None and buffer.is_output)
         # The plain class copies what the pipeline copies to buffers of its own.
         custom = None if type(buffer) in (BufferedRef, type(None)) else buffer
         operands.append(
             _Operand(spec, ref, is_written, None if custom is None else custom.initialize_slots())
         )
-    return operands
+    return operands, tree
 
 
 def _run(
     body: Callable[..., Any],
     positions: Sequence[Any],
-    operands: Sequence[_Operand],
+    groups: Sequence[tuple[list[_Operand], PyTreeDef]],
     scratches: Sequence[Any],
 ) -> None:
     """Run the body on the blocks of one step."""
+    operands = [x for group, _ in groups for x in group]
     # One step follows the other, so that all blocks of a buffer are in its first slot.
     copied = [(x.buffer, x.ref) for x in operands if x.buffer is not None]
     index = tuple(positions)
@@ -213,126 +223,94 @@ def _run(
                 return None
             return next(plain_blocks) if x.buffer is None else x.buffer.current_ref
 
-        body(*map(block_of, operands), *scratches)
+        arguments = [tree_unflatten(tree, [block_of(x) for x in group]) for group, tree in groups]
+        body(*arguments, *scratches)
 
-    _run_on_blocks(run, positions, plain)
+    _run_on_copies(run, plain, [_block(x.spec, x.ref, positions) for x in plain])
     for buffer, ref in copied:
         if buffer.is_output:
             buffer.copy_out(ref, index)
             buffer.wait_out(ref, index)
 
 
-def _run_on_blocks(
-    run: Callable[..., None], positions: Sequence[Any], operands: Sequence[_Operand]
-) -> None:
-    """Run a function of the blocks of references."""
-    views = [_block(x.spec, x.ref, positions) for x in operands]
-    # Compilers see copies of whole blocks to vector memory. Blocks that may reach over the end are
-    # gathered element by element, which only an interpreter does.
-    if ir.context.trace.records_references and all(mask is None for _, mask, _ in views):
-        _run_on_copies(run, operands, views)
-        return
-    blocks = []
-    for operand, (index, mask, dropped) in zip(operands, views, strict=True):
-        # Positions outside of the array are clipped, and their elements replaced by the value of
-        # uninitialized memory.
-        ref = operand.ref
-        value = ref[...].at[index].get(mode="clip") if mask is not None else ref.at[index][...]
-        if mask is not None:
-            value = jnp.where(mask, value, uninitialized(ir.get_aval(value)))
-        blocks.append(lax.refs.new_ref(lax.squeeze(value, dropped) if dropped else value))
-    run(*blocks)
-    for operand, (index, mask, dropped), block in zip(operands, views, blocks, strict=True):
-        if not operand.is_written:
-            continue
-        value = lax.expand_dims(block[...], dropped) if dropped else block[...]
-        if mask is None:
-            operand.ref.at[index][...] = value
-        else:
-            masked_store(operand.ref.at[tuple(index)], value, mask)
+class _Block(ir.TupleRecord):
+    """The part of a reference that is a block.
+
+    Attributes:
+      part: its index in the reference.
+      inside: the index in the buffer of the block of what is copied, or None for all.
+      sizes: the shape of the buffer.
+    """
+
+    part: tuple[Any, ...]
+    inside: tuple[Any, ...] | None
+    sizes: tuple[int, ...]
 
 
 def _run_on_copies(
-    run: Callable[..., None], operands: Sequence[_Operand], views: Sequence[Any]
+    run: Callable[..., None], operands: Sequence[_Operand], blocks: Sequence[_Block]
 ) -> None:
-    """Run a function of copies of whole blocks in vector memory."""
+    """Run a function of copies of blocks in vector memory."""
 
-    def run_and_copy(*blocks: ir.Ref) -> None:
-        parts = [
-            x.ref.at[_without(index, dropped)]
-            for x, (index, _, dropped) in zip(operands, views, strict=True)
+    def run_and_copy(*buffers: ir.Ref) -> None:
+        pairs = [
+            (x.ref.at[block.part], buffer if block.inside is None else buffer.at[block.inside])
+            for x, block, buffer in zip(operands, blocks, buffers, strict=True)
         ]
-        for part, block in zip(parts, blocks, strict=True):
-            sync_copy(part, block)
-        run(*blocks)
-        for operand, part, block in zip(operands, parts, blocks, strict=True):
+        for part, buffer in pairs:
+            sync_copy(part, buffer)
+        run(*buffers)
+        for operand, (part, buffer) in zip(operands, pairs, strict=True):
             if operand.is_written:
-                sync_copy(block, part)
+                sync_copy(buffer, part)
 
-    types = []
-    for operand, (index, _, dropped) in zip(operands, views, strict=True):
-        sizes = [
-            operand.ref.shape[d] if isinstance(part, slice) else part.size
-            for d, part in enumerate(index)
-            if d not in dropped
-        ]
-        types.append(TPUMemorySpace.VMEM(sizes, operand.ref.dtype))
-    run_scoped(run_and_copy, *types)
+    pairs = zip(operands, blocks, strict=True)
+    run_scoped(run_and_copy, *[TPUMemorySpace.VMEM(b.sizes, x.ref.dtype) for x, b in pairs])
 
 
-def _without(index: Sequence[Any], dropped: Sequence[int]) -> tuple[Any, ...]:
-    """The index with a position in place of a window of one element."""
-    return tuple([part.start if d in dropped else part for d, part in enumerate(index)])
-
-
-def _block(
-    spec: BlockSpec | None, ref: Any, positions: Sequence[Any]
-) -> tuple[Any, Any, tuple[int, ...]]:
-    """The index of a block, the mask of its elements that exist, and its squeezed dimensions."""
+def _block(spec: BlockSpec | None, ref: Any, positions: Sequence[Any]) -> _Block:
+    """The block of a reference at a position in the grid."""
     if spec is None or spec.block_shape is None:
-        return (slice(None),) * len(ref.shape), None, ()
+        return _Block((slice(None),) * len(ref.shape), None, tuple(ref.shape))
     index = spec.index_map(*positions) if spec.index_map else (0,) * len(ref.shape)
     is_tuple = isinstance(index, list | tuple) and type(index) is not Window
     places: list[Any] = list(index) if is_tuple else [index]
-    starts, counts, sizes, dropped = [], [], [], []
-    partial = False
-    for axis, (dim, place, length) in enumerate(
-        zip(spec.block_shape, places, ref.shape, strict=True)
-    ):
+    parts: list[Any] = []
+    inside: list[Any] = []
+    sizes: list[int] = []
+    for dim, place, length in zip(spec.block_shape, places, ref.shape, strict=True):
         if isinstance(dim, Indirect):
             raise NotImplementedError(
                 "emit_pipeline: blocks with an Indirect dimension are not interpreted."
             )
-        is_squeezed = dim is None or isinstance(dim, Squeezed)
-        size: Any = 1 if is_squeezed else getattr(dim, "block_size", dim)
-        if is_squeezed:
-            dropped.append(axis)
-        count: Any = size
-        # Dimensions whose window may leave the array, or be smaller than its buffer, need a mask.
-        if isinstance(dim, BoundedSlice):
-            start, count, partial = place.start, place.size, True
-        elif isinstance(dim, Element):
-            start, partial = place, True
-        else:
-            start = place * size
-            partial = partial or bool(length % size)
-        starts.append(start)
-        counts.append(count)
+        if dim is None or isinstance(dim, Squeezed):
+            parts.append(place)
+            continue
+        size: Any = getattr(dim, "block_size", dim)
         sizes.append(size)
-    if not partial:
-        return (
-            tuple([Window(s, n) for s, n in zip(starts, sizes, strict=True)]),
-            None,
-            tuple(dropped),
-        )
-    arrays: list[Any] = []
-    mask: Any = None
-    rank = len(sizes)
-    for axis, (start, count, size) in enumerate(zip(starts, counts, sizes, strict=True)):
-        shape = [size if i == axis else 1 for i in range(rank)]
-        steps = np.arange(size, dtype=np.int32).reshape(shape)
-        place = jnp.asarray(start, np.int32) + steps
-        inside = (steps < count) & (place < ref.shape[axis]) & (place >= 0)
-        arrays.append(jnp.broadcast_to(place, tuple(sizes)))
-        mask = inside if mask is None else mask & inside
-    return tuple(arrays), jnp.broadcast_to(mask, tuple(sizes)), tuple(dropped)
+        part, buffered = _part(dim, size, place, length)
+        parts.append(part)
+        inside.append(buffered)
+    is_partial = any(isinstance(part, Window) for part in inside)
+    return _Block(tuple(parts), tuple(inside) if is_partial else None, tuple(sizes))
+
+
+def _part(dim: Any, size: int, place: Any, length: int) -> tuple[Any, Any]:
+    """The positions of a block along a dimension, and where in its buffer they are copied."""
+    if isinstance(dim, BoundedSlice):
+        return place, Window(np.int32(0), place.size)
+    if isinstance(dim, Element):
+        low, high = dim.padding
+        start = place - low if low else place
+        if not (low or high):
+            return Window(start, size), slice(None)
+    else:
+        start = place * size
+        if not length % size:
+            return Window(start, size), slice(None)
+    # A block that reaches over the ends: elements of the array alone are copied.
+    start = jnp.asarray(start, np.int32)
+    before = jnp.maximum(-start, 0)
+    count = jnp.clip(np.int32(length) - start, 0, size) - jnp.minimum(before, size)
+    first = jnp.maximum(start, 0)
+    return Window(first, count), Window(before, count)
