@@ -13,12 +13,18 @@ namespace {
 // is searched as a whole, so that compilers make vector instructions of it.
 template <typename U, typename Matches>
 inline size_t FirstMatch(size_t n, const U* row, const Matches& matches) {
-  constexpr size_t kBlock = 256 / sizeof(U);
+  constexpr size_t kBlock = 128 / sizeof(U);
   size_t start = 0;
   for (; start + kBlock <= n; start += kBlock) {
     U any = 0;
     for (size_t i = 0; i < kBlock; ++i) any |= static_cast<U>(matches(row[start + i]));
-    if (any) break;
+    if (any) {
+      U first = kBlock;
+      for (size_t i = 0; i < kBlock; ++i) {
+        first = std::min(first, static_cast<U>(matches(row[start + i]) ? i : kBlock));
+      }
+      return start + first;
+    }
   }
   while (!matches(row[start])) ++start;
   return start;

@@ -49,14 +49,10 @@ inline __attribute__((always_inline)) void Extremes(size_t n, const U* row, cons
     is[lane] = best_i(is[lane], static_cast<I>(bits));
     js[lane] = best_j(js[lane], static_cast<J>(bits));
   }
-  for (size_t width = kLanes / 2; width > 0; width /= 2) {
-    for (size_t lane = 0; lane < width; ++lane) {
-      is[lane] = best_i(is[lane], is[lane + width]);
-      js[lane] = best_j(js[lane], js[lane + width]);
-    }
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    *i = best_i(*i, is[lane]);
+    *j = best_j(*j, js[lane]);
   }
-  *i = is[0];
-  *j = js[0];
 }
 
 // Floats are ordered as the integers of their bits where they are positive, and in the opposite order

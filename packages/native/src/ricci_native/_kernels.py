@@ -44,6 +44,7 @@ _KERNELS = {
     "reduce_min": _Kernel("RicciMin", dict.fromkeys(_FLOATS, 4096), 256),
     "top_k": _Kernel("RicciTopK", dict.fromkeys(_ORDERED, 1024), 512),
     "convolution": _Kernel("RicciConvolution", dict.fromkeys(("float32", "float64"), 1), 1),
+    "lu": _Kernel("RicciLu", dict.fromkeys(("float32", "float64"), 256), 2),
     "cumsum": _Kernel("RicciCumulativeSum", dict.fromkeys(_SUMMED, 256), 64),
 }
 

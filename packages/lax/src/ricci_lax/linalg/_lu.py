@@ -1,6 +1,7 @@
 """The LU factorisation with partial pivoting, and linear systems solved by it."""
 
 from collections.abc import Callable
+from math import prod
 from operator import index
 
 import numpy as np
@@ -21,7 +22,7 @@ from ricci_lax.structure._filling import broadcasted_iota, iota
 from ricci_lax.structure._identity import stop_gradient
 from ricci_lax.structure._operand_types import array_aval, shape_of
 from ricci_lax.structure._reshaping import squeeze
-from ricci_stablehlo import Lowering, Value, traced
+from ricci_stablehlo import Lowering, Value, native_kernel, traced
 
 from . import _matrices as matrices
 from ._kernels import call_kernel, check_matrices, gpu_kernel, is_gpu, lapack, nan_where_failed
@@ -81,11 +82,21 @@ def _lu_jvp(primals, tangents):
     return [factors, pivots, permutation], [add(lower_dot, upper_dot), *discrete]
 
 
+# The greatest number of rows or columns, and the least number of matrices, for the native kernel.
+_MOST_ROWS, _LEAST_BATCH = 32, 4
+
+
 def _lu_lower(ctx: Lowering, x: Value) -> list[Value]:
     outs = list(ctx.outs)
     if ctx.platform == "tpu":
         return ctx.custom_call("LuDecomposition", [x], outs, api_version=2)
     batch_rank = x.aval.ndim - 2
+    kernel = native_kernel(ctx, "lu", x.aval, batch_rank)
+    if kernel is not None and _has_small_matrices(x.shape):
+        # LAPACK takes matrices one by one, and the permutation would be a loop over the pivots.
+        orders = [range(len(aval.shape))[::-1] for aval in (x.aval, *outs)]
+        layouts = {"operand_layouts": orders[:1], "result_layouts": orders[1:]}
+        return ctx.custom_call(kernel.target, [x], outs, **layouts)
     info = ir.ShapedArray(x.shape[:-2], _INT32)
     target = gpu_kernel(ctx, "solver_getrf") if is_gpu(ctx) else lapack("getrf", x.dtype)
     kernel_outs = [outs[0], outs[1], info]
@@ -94,6 +105,11 @@ def _lu_lower(ctx: Lowering, x: Value) -> list[Value]:
     pivots = traced(lambda p: sub(p, scalar_like(p, 1)))(ctx, pivots)
     factors = nan_where_failed(ctx, factors, failed, batch_rank, ge)
     return [factors, pivots, _permutation(ctx, pivots, outs[2])]
+
+
+def _has_small_matrices(shape: ir.Shape) -> bool:
+    *batch, m, n = shape
+    return 0 < n <= _MOST_ROWS and m <= _MOST_ROWS and prod(batch) >= _LEAST_BATCH
 
 
 lu_p: ir.Primitive = ir.define(
