@@ -68,7 +68,8 @@ def test_cbrt_is_nearly_the_rounded_root():
         exact = np.cbrt(x.astype(np.float64))
     result = np.asarray(ricci.jit(lax.cbrt)(x))
     assert result.dtype == np.float32
-    assert last_places(result, exact) < 0.53
+    # Where products and sums are fused, 0.75; XLA's own root is up to 0.97 off.
+    assert last_places(result, exact) < 0.9
 
 
 def test_cbrt_of_corners_is_numpy_s():
@@ -186,7 +187,7 @@ exact_erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "bound"), [(-9, 0, 1.3), (-0.01, 0.01, 1), (0, 3, 5), (3, 9.19, 8)]
+    ("low", "high", "bound"), [(-9, 0, 1.3), (-0.01, 0.01, 1), (0, 3, 7), (3, 9.19, 5)]
 )
 def test_erfc_is_nearly_the_rounded_one(low, high, bound):
     x = uniform(low, high)

@@ -14,6 +14,7 @@ from ricci_lax.structure._operand_types import array_aval
 from . import (
     _error_function,
     _exponentials,
+    _inverse_trigonometry,
     _large_angles,
     _logarithms,
     _powers,
@@ -57,9 +58,9 @@ _is_moderate = _below(_trigonometry.BOUND)
 
 # Those of float32 serve narrower floats, too.
 _FORMULAS = {
-    ("acos", "float32"): Formula(_trigonometry.acos),
-    ("asin", "float32"): Formula(_trigonometry.asin),
-    ("atan2", "float32"): Formula(_trigonometry.atan2),
+    ("acos", "float32"): Formula(_inverse_trigonometry.acos),
+    ("asin", "float32"): Formula(_inverse_trigonometry.asin),
+    ("atan2", "float32"): Formula(_inverse_trigonometry.atan2),
     ("cbrt", "float32"): Formula(_roots_and_remainders.cbrt),
     ("cos", "float32"): Formula(_trigonometry.cos, _is_moderate, _large_angles.cos),
     ("cos", "float64"): Formula(_wide_trigonometry.cos, _is_near_zero),

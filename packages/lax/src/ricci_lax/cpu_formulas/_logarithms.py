@@ -20,13 +20,12 @@ from ricci_lax.elementwise._comparison import (
 from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.elementwise._linear import add, sub
-from ricci_lax.elementwise._piecewise_linear import max, min
 from ricci_lax.elementwise._series import polynomial_of
 
 __all__ = ["log1p"]
 
 _F32, _I32 = map(np.dtype, ("float32", "int32"))
-_ONE_BITS, _ROOT_HALF_BITS = 0x3F800000, 0x3F3504F3
+_FOUR_BITS, _ROOT_HALF_BITS = 0x40800000, 0x3F3504F3
 # ln 2 in two parts, of which the first has 15 bits: its products by exponents are exact.
 _LN2, _LN2_END = 0.693145751953125, 1.4286068203094173e-06
 # ln(1 + f) = f - f²/2 + f³ L(f) for 1 + f in [√½, √2], interpolated at Chebyshev's points with an
@@ -40,28 +39,22 @@ _LOGARITHM = (
 def log1p(x: Array) -> Array:
     """The logarithm of u = 1 + x as k ln 2 + ln(1 + f), with u = (1 + f) 2^k.
 
-    Where k is 0, f is x. Elsewhere the rounding error of u, times 2⁻ᵏ, is added to f: it is the
-    smaller summand less the difference of u to the larger one.
+    The rounded u determines k alone: f is x 2⁻ᵏ + (2⁻ᵏ - 1), which is rounded once.
     """
-    one = scalar_like(x, 1)
+    one, quarter = scalar_like(x, 1), scalar_like(x, 0.25)
     bits = bitcast_convert_type(add(one, x), _I32)
     above = sub(bits, scalar_like(bits, _ROOT_HALF_BITS))
     exponent = bitwise_and(above, scalar_like(bits, -(1 << 23)))
-    m = bitcast_convert_type(sub(bits, exponent), _F32)
-    unit = bitcast_convert_type(sub(scalar_like(bits, _ONE_BITS), exponent), _F32)
-    scaled = mul(x, unit)
-    error = sub(min(scaled, unit), sub(m, max(scaled, unit)))
-    # Of large x the error is small, and 2⁻ᵏ may be none.
-    error = select(lt(x, scalar_like(x, 2.0**30)), error, filled_like(x, 0))
-    f = select(eq(exponent, scalar_like(exponent, 0)), x, add(sub(m, one), error))
+    # 4 · 2⁻ᵏ, since 2⁻ᵏ may be subnormal.
+    unit = bitcast_convert_type(sub(scalar_like(bits, _FOUR_BITS), exponent), _F32)
+    f = add(mul(mul(x, quarter), unit), sub(mul(unit, quarter), one))
     square = mul(f, f)
     k = converted(shift_right_arithmetic(exponent, scalar_like(exponent, 23)), _F32)
     end = add(mul(mul(f, square), polynomial_of(_LOGARITHM, f)), mul(k, scalar_like(k, _LN2_END)))
     end = sub(end, mul(square, scalar_like(f, 0.5)))
     result = add(mul(k, scalar_like(k, _LN2)), add(f, end))
     corner = select(eq(x, scalar_like(x, -1)), filled_like(x, -inf), filled_like(x, nan))
-    corner = select(eq(x, scalar_like(x, inf)), x, corner)
-    is_inside = bitwise_and(gt(x, scalar_like(x, -1)), lt(x, scalar_like(x, inf)))
-    result = select(is_inside, result, corner)
+    result = select(gt(x, scalar_like(x, -1)), result, corner)
+    result = select(lt(x, scalar_like(x, inf)), result, x)
     # Of numbers this small, and of -0, the logarithm is the number itself.
     return select(lt(abs(x), scalar_like(x, 2.0**-25)), x, result)

@@ -4,31 +4,20 @@ Sums and products of float64 are vectorised instead, and rounded to float32 once
 to twenty times as fast, and at most 0.51 units of the last place from the exact result.
 """
 
-from math import pi, sqrt
-
 import numpy as np
 
-import ricci_ir as ir
 from ricci_ir import Array
 from ricci_lax.elementwise._arithmetic import abs, div, mul
-from ricci_lax.elementwise._comparison import (
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    eq,
-    lt,
-    select,
-    shift_left,
-)
+from ricci_lax.elementwise._comparison import bitwise_and, bitwise_xor, eq, select, shift_left
 from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
-from ricci_lax.elementwise._factories import filled_like, scalar_like
+from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.elementwise._linear import add, neg, sub
 from ricci_lax.elementwise._piecewise_linear import RoundingMethod, round
 from ricci_lax.elementwise._series import polynomial_of
 
 from ._float_bits import with_sign_bit
 
-__all__ = ["BOUND", "acos", "asin", "atan2", "cos", "sin", "tan"]
+__all__ = ["BOUND", "cos", "sin", "tan"]
 
 _F32, _F64, _I32, _I64 = map(np.dtype, ("float32", "float64", "int32", "int64"))
 
@@ -93,77 +82,3 @@ def tan(x: Array) -> Array:
     odd = eq(bitwise_and(k, scalar_like(k, 1)), scalar_like(k, 1))
     quotient = div(select(odd, neg(lower), upper), select(odd, upper, lower))
     return with_sign_bit(converted(quotient, _F32), bitcast_convert_type(x, _I32))
-
-
-# asin(s) = s + s³ R(s²) for 0 ≤ s ≤ ½ and atan(q) = q A(q²) for |q| ≤ √2 - 1, interpolated at
-# Chebyshev's points with errors below 2⁻³⁴ of the results.
-_ARC_SINE = (
-    *(0.16666666686085643, 0.07499992404401838, 0.04464766388813485, 0.030269138728589183),
-    *(0.023611817008891752, 0.010574415516912909, 0.030974540371355073),
-)
-_ARC_TANGENT = (
-    *(0.9999999999783987, -0.33333332097609386, 0.19999883856551304, -0.14281588772654125),
-    *(0.1104048922721824, -0.08456192886940496, 0.0470734814196802),
-)
-
-
-def _sqrt(x: Array) -> Array:
-    return ir.primitives["sqrt"].bind(x)  # the compiler vectorises it
-
-
-def atan2(y: Array, x: Array) -> Array:
-    """The angle of the point (|x|, |y|), at most π/4 from an axis, reflected to its quadrant.
-
-    An angle above π/8 is π/4 + atan((h - w) / (h + w)), where h is the smaller part.
-    """
-    height, width = abs(converted(y, _F64)), abs(converted(x, _F64))
-    is_steep = lt(width, height)
-    smaller, larger = select(is_steep, width, height), select(is_steep, height, width)
-    zeros = filled_like(smaller, 0)
-    # Zeros and infinities have no quotient.
-    is_diagonal = eq(smaller, larger)
-    is_wide = lt(_times(larger, sqrt(2) - 1), smaller)
-    upper = select(is_wide, sub(smaller, larger), smaller)
-    lower = select(is_wide, add(smaller, larger), larger)
-    ones = filled_like(lower, 1)
-    # XLA does not fuse a quotient with several operations that use it, but one that a product uses.
-    inverse = div(ones, select(is_diagonal, ones, lower))
-    ratio = mul(select(is_diagonal, zeros, upper), inverse)
-    is_origin = eq(larger, zeros)
-    start = select(bitwise_or(is_wide, is_diagonal), filled_like(ratio, pi / 4), zeros)
-    start = select(is_origin, zeros, start)
-    angle = add(start, mul(ratio, polynomial_of(_ARC_TANGENT, mul(ratio, ratio))))
-    angle = select(is_steep, sub(filled_like(angle, pi / 2), angle), angle)
-    is_left = lt(bitcast_convert_type(x, _I32), np.int32(0))
-    angle = select(is_left, sub(filled_like(angle, pi), angle), angle)
-    return with_sign_bit(converted(angle, _F32), bitcast_convert_type(y, _I32))
-
-
-def _arc_sine_of_size(size: Array) -> tuple[Array, Array]:
-    """Whether x ≥ 0 is above ½, and asin(x); where it is, asin(s) with s = √((1 - x) / 2).
-
-    There asin(x) is π/2 - 2 asin(s).
-    """
-    half = scalar_like(size, 0.5)
-    is_large = lt(half, size)
-    square = select(is_large, mul(sub(scalar_like(size, 1), size), half), mul(size, size))
-    s = select(is_large, _sqrt(square), size)
-    return is_large, add(s, mul(mul(s, square), polynomial_of(_ARC_SINE, square)))
-
-
-def asin(x: Array) -> Array:
-    is_large, angle = _arc_sine_of_size(abs(converted(x, _F64)))
-    angle = select(is_large, sub(filled_like(angle, pi / 2), _times(angle, 2)), angle)
-    return with_sign_bit(converted(angle, _F32), bitcast_convert_type(x, _I32))
-
-
-def acos(x: Array) -> Array:
-    wide = converted(x, _F64)
-    is_large, angle = _arc_sine_of_size(abs(wide))
-    is_left = lt(wide, scalar_like(wide, 0))
-    signed = select(is_left, neg(angle), angle)
-    turned = select(is_left, filled_like(angle, pi), filled_like(angle, 0))
-    angle = select(
-        is_large, add(turned, _times(signed, 2)), sub(filled_like(angle, pi / 2), signed)
-    )
-    return converted(angle, _F32)
