@@ -20,12 +20,11 @@ from ._types import dense, int_list, is_splat
 from ._values import Value, extended_lower_rules, lower_rules
 from ._writer import Writer
 
-__all__ = ["Lowering", "fold_transpositions"]
+__all__ = ["Lowering", "form_for_cpu"]
 
-# Returns a jaxpr in which products take matrices rather than their transposes, before it is lowered
-# for one CPU.
-fold_transpositions: ir.Hook[Callable[[ir.Jaxpr], ir.Jaxpr]] = ir.Hook(
-    "transpositions of matrices", provided_by="ricci_lax", default=lambda jaxpr: jaxpr
+# Returns a jaxpr in the form in which it is lowered for one CPU.
+form_for_cpu: ir.Hook[Callable[[ir.Jaxpr], ir.Jaxpr]] = ir.Hook(
+    "the form of products for CPUs", provided_by="ricci_lax", default=lambda jaxpr: jaxpr
 )
 
 # Constants of at least this many bytes may be omitted from the text, for dtypes of whole bytes.
@@ -219,7 +218,7 @@ class Lowering(Writer):
         if jaxpr.effects:
             jaxpr = ir.without_references(jaxpr)
         if self.platform == "cpu" and (self.module.num_partitions == 1 or self.module.manual):
-            jaxpr = fold_transpositions.call(jaxpr)
+            jaxpr = form_for_cpu.call(jaxpr)
         # Locations then tell the calls of a function apart, which needs a copy of it for each.
         if locations is not None and locations.separate_calls:
             return self.inline(jaxpr, operands)
@@ -285,7 +284,7 @@ class Lowering(Writer):
         if jaxpr.effects:
             jaxpr = ir.without_references(jaxpr)
         if self.platform == "cpu" and (self.module.num_partitions == 1 or self.module.manual):
-            jaxpr = fold_transpositions.call(jaxpr)
+            jaxpr = form_for_cpu.call(jaxpr)
         env: dict[ir.Atom, Value] = {}
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
             env[var] = self._closed_over(const, var.aval)

@@ -15,7 +15,7 @@ from ricci_lax.structure._operand_types import array_aval, bind_placed, shape_of
 from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, int_list
 
-from . import _transposed_products as _transposed_products
+from . import _form_for_cpu as _form_for_cpu
 from ._precision import (
     CanonicalPrecision,
     PrecisionLike,

@@ -9,9 +9,10 @@ from collections import Counter
 import ricci_ir as ir
 from ricci_ir import Atom, Jaxpr, JaxprEqn, Shape, Var
 from ricci_lax.structure._transposing import transpose_p
-from ricci_stablehlo import fold_transpositions
 
 from ._precision import is_symmetric
+
+__all__ = ["fold_into_products"]
 
 
 def _swaps_matrix(permutation: Shape) -> bool:
@@ -51,7 +52,6 @@ def _exchanged(eqn: JaxprEqn, result: Var) -> JaxprEqn:
     return eqn.replace(invars=[*eqn.invars[::-1]], outvars=[result], params=params)
 
 
-@fold_transpositions.provide
 def fold_into_products(jaxpr: Jaxpr) -> Jaxpr:
     """Return a jaxpr in which products take matrices rather than their transposes.
 
