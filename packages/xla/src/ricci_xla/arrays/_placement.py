@@ -1,5 +1,6 @@
 """Creation of arrays from the host's, and moves of arrays to other shardings."""
 
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -119,6 +120,29 @@ def array_from_host(
             "holds no arrays. Describe the array: "
             f"ShapeDtypeStruct({aval.shape}, {aval.dtype.name}, sharding=...)."
         ) from None
+
+
+def rows_in_place(array: ArrayImpl, committed: bool) -> list[ArrayImpl]:
+    """Return the rows of an array on a CPU, in its memory, which lives as long as one of them.
+
+    Args:
+      array: the array, on one device. It must not be donated later.
+      committed: whether computing with a row must take place on its device.
+    """
+    values = np.asarray(array)
+    sharding = array._sharding
+    aval = placed_aval(ir.ShapedArray(values.shape[1:], values.dtype), sharding)
+    devices = list(sharding._internal_device_list.addressable_device_list)
+    put = partial(
+        runtime.batched_device_put,
+        aval,
+        sharding,
+        devices=devices,
+        committed=committed,
+        host_buffer_semantics=_zero_copy,
+        enable_x64=True,
+    )
+    return [put([row]) for row in values]
 
 
 def move_array(

@@ -38,6 +38,7 @@ from ._compiler import compile_text, is_compiled
 from ._dispatch import shard_args
 from ._executable import Executable, buffer_rank, result_shardings
 from ._lower import LoweredProgram, lower_program
+from ._packing import PackedProgram, packed_options, packed_types, packing_for
 from ._partitioners import partition_error
 from ._place import Options, Placement, place
 from ._sizes import check_sizes, may_fill_memory, size_error
@@ -195,6 +196,12 @@ def compile_program(
       options: the options of ``jit``.
       in_stages: whether the first calls may run an executable without optimizations.
     """
+    packing = packing_for(program, leaves, options)
+    if packing is not None:
+        inner = packing.program._replace(consts=program.consts)
+        packed, inner_options = packed_types(packing, leaves), packed_options(packing, options)
+        compiled = compile_program(inner, packed, inner_options, in_stages=in_stages)
+        return PackedProgram(program, packing, compiled, options)
     placement = place(program, leaves, options)
     lower = lambda: lower_program(program, placement, options)
     return cached_program(program, placement, options, lower, in_stages=in_stages)

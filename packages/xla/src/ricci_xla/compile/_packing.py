@@ -1,0 +1,290 @@
+"""Stacking of arguments and unstacking of results outside of the executable, on CPUs.
+
+``roll`` makes one array of each parameter of all layers, and takes the layers' results out of such
+arrays. In the executable, that is an argument, a result and an operation on each for every layer,
+so that the time to compile grows with their number. A CPU's arrays are memory that NumPy reads and
+writes, so both take place there. The rows of a result share its memory: where a later call gets
+them in order, as a training step does with its own parameters, the array is passed without a copy.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import ricci_ir as ir
+from ricci_pytree import tree_structure
+from ricci_xla.arrays import ArrayImpl
+from ricci_xla.arrays._donation import name_deleted
+from ricci_xla.arrays._placement import array_from_host, rows_in_place
+from ricci_xla.devices import device_mesh, get_default_device
+from ricci_xla.meshes import single_device_sharding
+from ricci_xla.tracing._program import Program
+from ricci_xla.tracing._warm_start_hook import warm_start_hooks
+
+from ._call import CompiledProgram
+from ._dispatch import FastPath
+from ._place import Options
+from ._value_checks import checks_errors, checks_results
+
+# The least number of arguments and results that are left out of the executable, and of elements
+# that a call computes for each: Python takes some ten microseconds for one of them, C++ two.
+_LEAST_PACKED, _LEAST_ELEMENTS = 16, 50_000
+
+
+class Packing(ir.Record):
+    """A program whose arguments are stacked, and whose results are unstacked, by its caller.
+
+    Attributes:
+      program: the program on stacks, which follow its other arguments; it lacks the constants.
+      arguments: the positions of its other arguments.
+      stacks: for each stack among its arguments, the positions of the rows.
+      results: for each result of the whole, its position among the results of ``program``, and its
+        row there, or ``None``.
+      unstacked: the positions of the results of ``program`` of which rows are taken.
+    """
+
+    program: Program
+    arguments: tuple[int, ...]
+    stacks: tuple[tuple[int, ...], ...]
+    results: tuple[tuple[int, int | None], ...]
+    unstacked: frozenset[int]
+
+
+class PackedProgram(CompiledProgram):
+    """A compiled program on stacks, to be called with flat arguments that are their rows.
+
+    Args:
+      program: the program of the whole.
+      packing: the program on stacks.
+      compiled: its executable.
+      options: the options of the call.
+    """
+
+    __slots__ = ("compiled", "options", "packing")
+
+    def __init__(
+        self, program: Program, packing: Packing, compiled: CompiledProgram, options: Options
+    ):
+        super().__init__(program, compiled.executable)
+        self.packing: Packing = packing
+        self.compiled: CompiledProgram = compiled
+        self.options: Options = options
+
+    def call(self, leaves: Sequence[Any]) -> tuple[list[Any], FastPath | None]:
+        """Run the executable; C++ cannot make such calls itself."""
+        packing = self.packing
+        try:
+            packed = packed_leaves(packing, leaves)
+        except RuntimeError:
+            name_deleted(self.program.name, self.program.arg_names, leaves)
+            raise
+        outs, _ = self.compiled.call(packed)
+        committed = self.compiled.executable.committed
+        rows = {i: rows_in_place(outs[i], committed) for i in packing.unstacked}
+        results = [outs[i] if row is None else rows[i][row] for i, row in packing.results]
+        if self.options.donated:
+            for i in {i for stack in packing.stacks for i in stack}:
+                if self.options.donated[i] and isinstance(leaves[i], ArrayImpl):
+                    leaves[i].delete()
+        return results, None
+
+
+def packing_for(program: Program, leaves: Sequence[Any], options: Options) -> Packing | None:
+    """Return the program on stacks for a call, or ``None`` if the executable stacks."""
+    jaxpr = program.jaxpr
+    count = len(program.consts)
+    (packing,) = jaxpr.derived(("packing", count), lambda: (_packing(program),))
+    if packing is None:
+        return None
+    unusual = (
+        *(options.device, options.in_shardings, options.out_shardings),
+        *(options.in_layouts, options.out_layouts, device_mesh.value, warm_start_hooks.calls),
+    )
+    if any(x is not None for x in unusual) or options.keep_unused:
+        return None
+    if checks_results() or checks_errors() or ir.debug_key_reuse.value:
+        return None
+    stacked = [leaves[i] for stack in packing.stacks for i in stack]
+    shardings = {x._sharding for x in leaves if type(x) is ArrayImpl}
+    is_on_cpu = (
+        len(shardings) < 2
+        and all(s is single_device_sharding(d) for s in shardings for d in s.device_set)
+        and all(d.platform == "cpu" for s in shardings for d in s.device_set)
+        and get_default_device().platform == "cpu"
+    )
+    are_arrays = all(type(x) in (ArrayImpl, np.ndarray) for x in stacked)
+    return packing if is_on_cpu and are_arrays else None
+
+
+def packed_options(packing: Packing, options: Options) -> Options:
+    """Return the options of the program on stacks, which takes none of them from its caller."""
+    if not options.donated:
+        return options
+    donated = [options.donated[i] for i in packing.arguments]
+    return options._replace(donated=(*donated, *(False for _ in packing.stacks)))
+
+
+def packed_types(packing: Packing, leaves: Sequence[Any]) -> list[Any]:
+    """Return arguments that are placed as those of the program on stacks: a row for each stack."""
+    rows = ([leaves[i] for i in stack] for stack in packing.stacks)
+    representative = lambda xs: next((x for x in xs if getattr(x, "committed", False)), xs[0])
+    return [*(leaves[i] for i in packing.arguments), *map(representative, rows)]
+
+
+def packed_leaves(packing: Packing, leaves: Sequence[Any]) -> list[Any]:
+    """Return the arguments of the program on stacks."""
+    return [
+        *(leaves[i] for i in packing.arguments),
+        *(_stack([leaves[i] for i in stack]) for stack in packing.stacks),
+    ]
+
+
+class _Adjacent:
+    """Arrays that follow one another in memory, as NumPy sees one array of them.
+
+    Args:
+      arrays: the arrays, which live as long as that array.
+    """
+
+    __slots__ = ("__array_interface__", "arrays")
+
+    def __init__(self, arrays: Sequence[np.ndarray]):
+        self.arrays: Sequence[np.ndarray] = arrays
+        first = arrays[0]
+        # Dtypes of jaxlib's own are bytes here.
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3,
+            "shape": (len(arrays) * first.nbytes,),
+            "typestr": "|u1",
+            "data": (first.__array_interface__["data"][0], True),
+        }
+
+
+def _stack(rows: Sequence[Any]) -> ArrayImpl:
+    """Return the array of these rows, in their memory if they are adjacent there."""
+    arrays = [np.asarray(row) for row in rows]
+    first = arrays[0]
+    aval: Any = ir.get_aval(rows[0])
+    dtype = aval.dtype
+    shape = (len(arrays), *first.shape)
+    start, size = first.__array_interface__["data"][0], first.nbytes
+    if (
+        size
+        and all(isinstance(row, ArrayImpl) for row in rows)
+        and all(
+            a.__array_interface__["data"][0] == start + i * size and a.flags.c_contiguous
+            for i, a in enumerate(arrays)
+        )
+    ):
+        stacked = np.asarray(_Adjacent(arrays)).view(dtype).reshape(shape)
+    else:
+        stacked = np.empty(shape, dtype)
+        for i, array in enumerate(arrays):
+            stacked[i] = array
+    device_array = next((row for row in rows if type(row) is ArrayImpl), None)
+    sharding = None if device_array is None else device_array._sharding
+    committed = any(type(row) is ArrayImpl and row.committed for row in rows)
+    aval = aval.resized(shape)
+    return array_from_host(stacked, aval, sharding, committed=committed, may_alias=True)
+
+
+def _packing(program: Program) -> Packing | None:
+    """Find the stacks of arguments and the rows that are results, in a program."""
+    if program.jaxpr.effects or program.jaxpr.constvars:
+        return None
+    jaxpr = _without_calls(program.jaxpr)
+    if jaxpr is None:
+        return None
+    count = len(program.consts)
+    positions = {var: i for i, var in enumerate(jaxpr.invars[count:])}
+    read = {atom for eqn in jaxpr.eqns for atom in eqn.invars}
+    stacks: list[tuple[int, ...]] = []
+    stack_vars: list[ir.Var] = []
+    rows: dict[ir.Var, tuple[ir.Var, int]] = {}
+    eqns: list[ir.JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        name = eqn.primitive.name
+        if name == "stack" and not eqn.params["axis"] and positions.keys() >= set(eqn.invars):
+            stacks.append(tuple(positions[var] for var in eqn.invars))  # pyright: ignore
+            stack_vars.append(eqn.outvars[0])
+        elif name == "rows" and not read.intersection(eqn.outvars):
+            (operand,) = eqn.invars
+            rows.update((var, (operand, i)) for i, var in enumerate(eqn.outvars))  # pyright: ignore
+        else:
+            eqns.append(eqn)
+    packed = sum(map(len, stacks)) + len(rows)
+    if packed < _LEAST_PACKED or _elements(eqns) < _LEAST_ELEMENTS * packed:
+        return None
+    outvars: dict[ir.Atom, int] = {}
+    results: list[tuple[int, int | None]] = []
+    for atom in jaxpr.outvars:
+        stack, row = rows.get(atom, (atom, None)) if isinstance(atom, ir.Var) else (atom, None)
+        results.append((outvars.setdefault(stack, len(outvars)), row))
+    read = {*outvars, *(atom for eqn in eqns for atom in eqn.invars)}
+    arguments = [i for var, i in positions.items() if var in read]
+    invars = [*jaxpr.invars[:count], *(jaxpr.invars[count + i] for i in arguments), *stack_vars]
+    inner = jaxpr.replace(invars=invars, eqns=eqns, outvars=list(outvars))
+    names = program.arg_names
+    arg_names = [names[i] for i in (*arguments, *(stack[0] for stack in stacks))] if names else []
+    return Packing(
+        program._replace(
+            jaxpr=inner,
+            consts=(),
+            in_tree=tree_structure((tuple(range(len(invars) - count)), {})),
+            out_tree=tree_structure(list(range(len(outvars)))),
+            arg_names=tuple(arg_names),
+            result_info=(),
+            miss=None,
+        ),
+        tuple(arguments),
+        tuple(stacks),
+        tuple(results),
+        frozenset(i for i, row in results if row is not None),
+    )
+
+
+def _elements(eqns: Sequence[ir.JaxprEqn]) -> int:
+    """The elements that equations compute, with those of the jaxprs that they hold."""
+    total = 0
+    for eqn in eqns:
+        inner = sum(_elements(jaxpr.eqns) for jaxpr in ir.jaxprs_in_params(eqn.params))
+        own = sum(math.prod(getattr(var.aval, "shape", ())) for var in eqn.outvars)
+        total += inner * eqn.params.get("length", 1) if inner else own
+    return total
+
+
+def _without_calls(jaxpr: ir.Jaxpr) -> ir.Jaxpr | None:
+    """Return a jaxpr with the calls inlined that stack or unstack; ``None`` if nothing does."""
+    env: dict[ir.Var, ir.Atom] = {}
+    read = lambda atom: env.get(atom, atom) if isinstance(atom, ir.Var) else atom
+    has_stacks = False
+
+    def inline(inner: ir.Jaxpr) -> list[ir.JaxprEqn]:
+        nonlocal has_stacks
+        eqns: list[ir.JaxprEqn] = []
+        for eqn in inner.eqns:
+            has_stacks |= eqn.primitive.name in ("stack", "rows")
+            if _is_inlined(eqn):
+                called = eqn.params["jaxpr"]
+                env.update(zip(called.invars, map(read, eqn.invars), strict=True))
+                eqns += inline(called)
+                env.update(zip(eqn.outvars, map(read, called.outvars), strict=True))
+            else:
+                eqns.append(eqn.reading(list(map(read, eqn.invars))))
+        return eqns
+
+    eqns = inline(jaxpr)
+    outvars = list(map(read, jaxpr.outvars))
+    return jaxpr.replace(eqns=eqns, outvars=outvars) if has_stacks else None
+
+
+def _is_inlined(eqn: ir.JaxprEqn) -> bool:
+    """Whether an equation calls a jaxpr whose equations, or those of its calls, are stacks."""
+    if eqn.primitive is not ir.staged_call.call or any(eqn.params.get("donated_invars", ())):
+        return False
+    jaxpr = eqn.params["jaxpr"]
+    return not jaxpr.constvars and any(
+        inner.primitive.name in ("stack", "rows") or _is_inlined(inner) for inner in jaxpr.eqns
+    )
