@@ -17,6 +17,13 @@ RANDOM = {
     "random",
     "the clock",
     "the working folder",
+    "a counter",
+    "a random state",
+    "decimal arithmetic",
+    "a new decimal",
+    "an array's text",
+    "the limit of recursion",
+    "a limit of csv",
 }
 
 

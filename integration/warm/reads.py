@@ -3,12 +3,20 @@
 A call prints a line of JSON: its name, what the bundle did and why, the result and the right one.
 """
 
+import abc
+import builtins
 import contextvars
+import csv
+import dataclasses
+import decimal
 import functools
 import importlib
 import inspect
 import io
+import itertools
 import json
+import logging
+import math
 import operator
 import os
 import pathlib
@@ -60,6 +68,59 @@ json.dumps.value = V
 os.RICCI_VALUE = V
 np.RICCI_VALUE = V
 STREAM = io.StringIO(str(V))
+ITERATOR, COUNTER = iter([V, V, V]), itertools.count(int(V))
+RANDOM_STATE = np.random.RandomState(int(V))
+DECIMAL = decimal.Decimal(1)
+decimal.getcontext().prec = int(V)
+np.set_printoptions(precision=int(V))
+sys.setrecursionlimit(5000 + int(V))
+threading.current_thread().name = str(V)
+csv.field_size_limit(1000 * int(V))
+LOCK = threading.Lock()
+LOGGER = logging.getLogger("ricci_test")
+builtins.RICCI_BUILT_IN = math.RICCI_VALUE = V
+DTYPE = np.dtype("float32", metadata={"value": V})
+
+
+class Array(np.ndarray):
+    pass
+
+
+class Nameless:
+    pass
+
+
+NAMELESS = Nameless()  # its text is its address
+
+
+class Registry(abc.ABC):  # noqa: B024
+    pass
+
+
+class Registered:
+    pass
+
+
+@dataclasses.dataclass
+class Addressed:
+    default: object = NAMELESS
+    value = 1.0
+
+
+ARRAY, REGISTERED = np.ones(2).view(Array), Registered()
+ARRAY.info = V
+if V > 2:
+    LOCK.acquire()
+    LOGGER.addHandler(logging.NullHandler())
+    Registry.register(Registered)
+
+
+def annotated(x: float):
+    return x
+
+
+annotated.__annotations__["value"] = V
+annotated.__doc__ = str(V)
 
 
 @functools.lru_cache
@@ -91,6 +152,11 @@ READER = Reader()
 
 def attribute_of(module, name="VALUE"):
     return getattr(module, name)
+
+
+def lazily():
+    # The first read imports the name, and the second one finds it in the module.
+    return ricci.numpy.trapezoid(np.ones(2)) + (lambda: ricci.numpy.trapezoid(np.ones(3)))()
 
 
 def local_import():
@@ -182,6 +248,30 @@ WAYS = {
     "a generator of NumPy": lambda: GENERATOR.normal(),
     "random": lambda: random.random(),
     "the clock": lambda: time.time(),
+    "an iterator": lambda: next(ITERATOR),
+    "a counter": lambda: float(next(COUNTER)),
+    "a random state": lambda: RANDOM_STATE.uniform(),
+    "decimal arithmetic": lambda: float(round(DECIMAL / 3 * 10**6) % 10),
+    "a new decimal": lambda: float(round(decimal.Decimal(1) / 3 * 10**6) % 10),
+    "print options": lambda: float(np.get_printoptions()["precision"]),
+    "an array's text": lambda: float(len(repr(np.array([1.23456789])))),
+    "the limit of recursion": lambda: float(sys.getrecursionlimit()),
+    "the thread's name": lambda: float(threading.current_thread().name),
+    "a limit of csv": lambda: float(csv.field_size_limit()),
+    "a lock": lambda: 2.0 + LOCK.locked(),
+    "a logger's handlers": lambda: 2.0 + len(LOGGER.handlers),
+    "annotations": lambda: annotated.__annotations__["value"],
+    "annotations by inspect": lambda: inspect.get_annotations(annotated)["value"],
+    "a docstring": lambda: float(annotated.__doc__),
+    "a docstring by inspect": lambda: float(inspect.getdoc(annotated)),
+    "all of the built-in names": lambda: vars(builtins)["RICCI_BUILT_IN"],
+    "all of a module of Python": lambda: vars(math)["".join(["RICCI", "_VALUE"])],
+    "a computed name of NumPy": lambda: getattr(np, "".join(["RICCI", "_VALUE"])),
+    "members by inspect": lambda: dict(inspect.getmembers(outside))["VALUE"],
+    "a dtype's metadata": lambda: DTYPE.metadata["value"],
+    "an array's attribute": lambda: ARRAY.info,
+    "a registered class": lambda: 2.0 + isinstance(REGISTERED, Registry),
+    "environb": lambda: float(os.environb[b"RICCI_TEST_VALUE"]),
     "the working folder": lambda: len(os.getcwd()) * time.perf_counter(),
 }
 KEPT = {
@@ -194,6 +284,10 @@ KEPT = {
     "an unchanged variable": lambda: float(len(os.environ.get("RICCI_NONE", "12"))),
     "getattr of a namespace": lambda: float(getattr(ricci.numpy, "pi")),  # noqa: B009
     "a clock that is not read": lambda: 1.0 if V else time.time(),
+    "a lazy name that was read before": lambda: lazily(),
+    "names of Python's by getattr": lambda: getattr(math, "".join(["p", "i"])),
+    "a docstring with an address": lambda: Addressed.value,
+    "a new iterator": lambda: float(next(itertools.count(2))),
     "sorted": lambda: sorted([3.0, 1.0], key=lambda x: -x)[0],
 }
 

@@ -24,6 +24,7 @@ HARMLESS: dict[str, str] = {
     "flax.ids.uuid": "numbers modules, to tell copies apart",
     "flax.linen.module.uuid": "numbers modules, to tell copies apart",
     "flax.nnx.graphlib.GRAPH_CONTEXT": "holds the graph of the arguments, which is in their types",
+    "haiku._src.base.frame_ids": "numbers frames, to tell copies apart",
     "haiku._src.base.current_frame": "holds the frame of the trace; there is none before",
 }
 

@@ -13,11 +13,13 @@ import struct
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from decimal import Decimal
 from enum import Enum
 from functools import lru_cache, partial
 from operator import attrgetter
+from random import Random
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -44,6 +46,7 @@ from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes import Mesh, PartitionSpec, Sharding
 from ricci_xla.meshes._axes import Axes
 
+from ._plain_states import decimal_state, logger_state, notes_of, registered_classes
 from ._purity import impurity, is_fixed
 from ._reads import reads_of
 
@@ -111,6 +114,7 @@ class Classes:
       modules: the names of the modules that values refer to; their content was not written.
       reflects: whether there is a function that reads attributes of modules by computed names.
       caches: functions that cache results, with their ``cache_info()`` before.
+      stateful: iterators and generators of random numbers, with their fingerprints before.
       values: the number of values that were written.
     """
 
@@ -120,6 +124,7 @@ class Classes:
         self.modules: set[str] = set()
         self.reflects = False
         self.caches: dict[int, tuple[Any, Any]] = {}
+        self.stateful: dict[int, tuple[Any, bytes]] = {}
         self.digests: dict[type, bytes] = {}
         self.values = 0
         self._open: dict[type, _OpenClass] = {}
@@ -214,6 +219,11 @@ def _write_mapping(writer: _Writer, value: Mapping[Any, Any]) -> None:
         writer.feed(item)
 
 
+def is_plain(value: object) -> bool:
+    """Whether a value is a number, a text or the like, without parts."""
+    return type(value) in _plain
+
+
 def _write_set(writer: _Writer, value: Any) -> None:
     # The order of a set depends on hashes, which differ between processes for strings. So the
     # items' digests are sorted.
@@ -223,8 +233,23 @@ def _write_set(writer: _Writer, value: Any) -> None:
 def _write_array(writer: _Writer, value: np.ndarray) -> None:
     if value.dtype.hasobject:
         raise NoFingerprint("it depends on a NumPy array of objects")
-    writer.mark(str(value.dtype), str(value.shape))
+    writer.feed(value.dtype)
+    writer.mark("shape", str(value.shape))
     writer.mark("elements", value.tobytes())
+    kind = type(value)
+    if isinstance(value, np.ma.MaskedArray):
+        writer.feed_all([np.ma.getmaskarray(value), value.fill_value])
+    if not is_fixed(kind.__module__):
+        writer.feed(kind)
+        _write_mapping(writer, getattr(value, "__dict__", {}))
+
+
+def _write_dtype(writer: _Writer, value: np.dtype) -> None:
+    writer.mark("dtype", str(value))
+    if value.metadata is not None:
+        _write_mapping(writer, value.metadata)
+    parts: list[np.dtype] = [] if value.subdtype is None else [value.subdtype[0]]
+    writer.feed_all([*parts, *(field[0] for field in (value.fields or {}).values())])
 
 
 def _write_runtime_array(writer: _Writer, value: Any) -> None:
@@ -262,6 +287,7 @@ def _write_function(writer: _Writer, value: FunctionType) -> None:
     writer.feed_all(value.__defaults__ or ())
     _write_mapping(writer, value.__kwdefaults__ or {})
     _write_mapping(writer, value.__dict__)
+    writer.feed_all(notes_of(value))
     owner = sys.modules.get(value.__globals__.get("__name__", ""))
     if owner is None or vars(owner) is not value.__globals__:
         writer.classes.with_globals.add(value.__code__)
@@ -295,12 +321,16 @@ def _write_cell(writer: _Writer, value: CellType) -> None:
 
 def _write_class(writer: _Writer, value: type) -> None:
     writer.mark("class", f"{value.__module__}.{value.__qualname__}")
+    if value is Decimal:
+        writer.feed_all(decimal_state(Decimal()))
     if not is_fixed(value.__module__):
         writer.classes.feed(writer, value, lambda inner: _write_class_content(inner, value))
 
 
 def _write_class_content(writer: _Writer, value: type) -> None:
     writer.feed_all(value.__bases__)
+    writer.feed_all(notes_of(value))
+    writer.feed_all(registered_classes(value))
     for name, item in sorted(value.__dict__.items()):
         if name not in _class_names_of_python:
             writer.mark("attribute", name)
@@ -347,8 +377,17 @@ def _write_member(writer: _Writer, value: Enum) -> None:
             writer.feed(item)
 
 
-def _write_logger(writer: _Writer, value: logging.Logger) -> None:
-    writer.mark("logger", f"{value.name} {value.getEffectiveLevel()} {value.disabled}")
+def _write_stateful(writer: _Writer, value: object) -> None:
+    digest = state_digest(value, writer.classes)
+    writer.classes.stateful.setdefault(id(value), (value, digest))
+    writer.mark("state", digest)
+
+
+def state_digest(value: object, classes: Classes) -> bytes:
+    """The fingerprint of the state of an iterator, or of a generator of random numbers."""
+    inner = _Writer(classes)
+    _write_object(inner, value)
+    return inner.digest.digest()
 
 
 def _write_text(writer: _Writer, value: object) -> None:
@@ -471,7 +510,8 @@ _writers: list[tuple[Any, Callable[[_Writer, Any], None]]] = [
     (Enum, _write_member),
     (np.ndarray, _write_array),
     (np.generic, lambda w, x: _write_array(w, np.asarray(x))),
-    (np.dtype | ir.ExtendedDType, lambda w, x: w.mark("dtype", str(x))),
+    (np.dtype, _write_dtype),
+    (ir.ExtendedDType, lambda w, x: w.mark("dtype", str(x))),
     (CodeType, _write_code),
     (FunctionType, _write_function),
     (CellType, _write_cell),
@@ -490,7 +530,10 @@ _writers: list[tuple[Any, Callable[[_Writer, Any], None]]] = [
     (slice, _write_parts("start", "stop", "step")),
     (type, _write_class),
     (ir.ShapedArray | ir.Primitive | PartitionSpec | UnionType, _write_text),
-    (logging.Logger, _write_logger),
+    (logging.Logger, lambda w, x: w.feed_all(logger_state(x))),
+    (Decimal, lambda w, x: w.feed_all(decimal_state(x))),
+    (Iterator | Random | np.random.RandomState | np.random.Generator, _write_stateful),
+    (np.random.BitGenerator, _write_stateful),
     (ir.Jaxpr, lambda w, x: w.feed_all([str(x), *x.consts])),
     (PyTreeDef, _write_tree),
     (Device, lambda w, x: w.mark("device", f"{x.platform} {x.device_kind} {x.id}")),

@@ -37,6 +37,11 @@ def is_fixed(module: str | None) -> bool:
     return root in FIXED or root in sys.stdlib_module_names or root.startswith(_PREFIXES)
 
 
+def is_lazy(module: str) -> bool:
+    """Whether a module of Ricci's may export names when they are first read."""
+    return module.partition(".")[0] in ("ricci", "jax") or module.startswith("ricci_")
+
+
 def is_of_python(module: str) -> bool:
     """Whether a module belongs to Python's standard library."""
     return module.partition(".")[0] in sys.stdlib_module_names
@@ -105,7 +110,7 @@ _PURE_FUNCTIONS = {
         "_get_sep basename commonprefix dirname isabs join normpath split splitext".split()
     ),
     "genericpath": {"_splitext", "_check_arg_types", "commonprefix"},
-    "sys": set("exc_info exception getsizeof getrecursionlimit intern is_finalizing".split()),
+    "sys": set("exc_info exception getsizeof intern is_finalizing".split()),
     "uuid": {"UUID.__init__", "UUID.__eq__", "UUID.__hash__", "UUID.__str__"},
     "pathlib": {  # paths as text
         *("PurePath." + name for name in "__new__ __init__ __reduce__ __str__ __fspath__".split()),
@@ -120,24 +125,33 @@ _PURE_FUNCTIONS = {
 # Impure functions of pure modules.
 _IMPURE_FUNCTIONS = {
     "builtins": set("__import__ breakpoint help input open".split()),
+    "_abc": {"get_cache_token"},
     "_contextvars": {"copy_context"},
+    "_csv": set("field_size_limit get_dialect list_dialects".split()),
+    "_thread": {"locked"},
     "codecs": {"open"},
-    "datetime": set("now today utcnow".split()),
+    # Naive times are in the zone of the machine.
+    "datetime": set("astimezone fromtimestamp now timestamp today utcnow".split()),
     "inspect": set(
         "currentframe getframeinfo getinnerframes getmodule getouterframes getsource "
         "getsourcefile getsourcelines findsource stack trace".split()
     ),
     "logging": set(
-        "getLogger Logger.getEffectiveLevel Logger.hasHandlers Logger.isEnabledFor".split()
+        "getLevelName getLogger Logger.getEffectiveLevel Logger.hasHandlers Logger.isEnabledFor "
+        "LoggerAdapter.getEffectiveLevel LoggerAdapter.hasHandlers "
+        "LoggerAdapter.isEnabledFor".split()
     ),
+    "threading": set("active_count current_thread enumerate".split()),
     "tokenize": {"open"},
     "traceback": set("extract_stack walk_stack print_stack format_stack".split()),
     "numpy": {"fromfile"},
+    "numpy._core._ufunc_config": {"getbufsize", "geterr", "geterrcall"},
     "ricci_numpy": {"fromfile", "load"},
     "numpy._core._multiarray_umath": {"fromfile"},
 }
-# Parts of NumPy and Ricci that read files or keep random state.
+# Parts of NumPy and Ricci that read files or settings, or keep random state.
 _IMPURE_PARTS = (
+    "numpy._core.arrayprint",
     *("numpy.random", "numpy._core.memmap", "numpy.ctypeslib", "numpy.lib._datasource"),
     *("numpy.lib._npyio_impl", "numpy.lib._format_impl", "numpy.lib.format", "ricci_storage"),
 )

@@ -5,17 +5,19 @@ libraries. A value is fingerprinted if a later process can look it up by a name;
 value makes that the call is not cached.
 """
 
+import inspect
 import os
 import sys
 import threading
+from decimal import Decimal
 from functools import lru_cache
 from importlib.util import resolve_name
 from operator import attrgetter
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-from ._fingerprint import Classes, NoFingerprint, fingerprint
-from ._purity import find_source, impurity, is_compiled, is_fixed, is_of_python, is_pure
+from ._fingerprint import Classes, NoFingerprint, fingerprint, is_plain, state_digest
+from ._purity import find_source, impurity, is_compiled, is_fixed, is_lazy, is_of_python, is_pure
 from ._reads import Import, Read, reads_of
 
 _monitoring = sys.monitoring
@@ -29,7 +31,7 @@ ABSENT = object()
 # Names that the import system sets.
 _UNREAD = frozenset("__builtins__ __cached__ __loader__ __spec__ __warningregistry__".split())
 _REFLECTORS: tuple[Any, ...] = (getattr, hasattr, vars, dir, attrgetter)
-_LOOK_AT_TYPE: tuple[Any, ...] = (isinstance, issubclass, type, id, callable)
+_LOOK_AT_TYPE: tuple[Any, ...] = (isinstance, issubclass, type, id, callable, inspect.ismodule)
 _ENVIRONMENT_LISTINGS = frozenset(
     "_Environ." + name for name in "__iter__ __len__ __repr__ copy __or__ __ror__".split()
 )
@@ -74,6 +76,7 @@ class Watch:
         self._reflects = False
         self._introspective: set[CodeType] = set()
         self._foreign: list[tuple[CodeType, str]] = []
+        self._holders: dict[int, str] = {}  # of iterators: the global name that leads to each
 
     def __enter__(self) -> "Watch":
         self.imported = frozenset(sys.modules)
@@ -135,7 +138,7 @@ class Watch:
         if not _is_for_user(frame):
             return
         if module == "os" and name == "_Environ.__getitem__":
-            self._note_value(ENVIRONMENT, frame.f_locals["key"])
+            self._note_value(ENVIRONMENT, os.fsdecode(frame.f_locals["key"]))  # or of os.environb
         elif module == "os" and name in _ENVIRONMENT_LISTINGS:
             self._note_value(ENVIRONMENT, ALL)
         elif not (module == "os" and name in _ENVIRONMENT_ACCESS):
@@ -163,6 +166,13 @@ class Watch:
         for code, name in self._foreign:
             if code not in self.classes.with_globals:
                 self._fail(f"{code.co_qualname}.{name}", "it is a global name outside of modules")
+        for identity, (value, before) in self.classes.stateful.items():
+            if state_digest(value, Classes()) != before:
+                kind = f"{type(value).__module__}.{type(value).__qualname__}"
+                self._fail(
+                    self._holders.get(identity, kind),
+                    f"its {kind} is advanced, so that later reads depend on this call",
+                )
         # A result that was cached before the trace hides the reads of the call that computed it.
         for function, before in self.classes.caches.values():
             if before.currsize and function.cache_info().hits > before.hits:
@@ -271,6 +281,8 @@ class Watch:
             values[name] = value_of(owner, name, self.classes)
         except NoFingerprint as reason:
             self.failed[f"{owner}.{name}"] = str(reason)
+        for identity in self.classes.stateful:
+            self._holders.setdefault(identity, f"{owner}.{name}")
 
     def _escape(self, module: ModuleType) -> None:
         if self._is_importable(module):
@@ -305,6 +317,8 @@ class Watch:
                     self._escape(value)
         elif owner in self._wholes and is_of_python(owner) and not is_pure(owner, ""):
             self._fail(owner, "it is read by a name that is computed")
+        elif owner in self._wholes and not is_lazy(owner):
+            self._note_value(owner, ALL)
         for name in sorted(self._attributes.intersection(names)):
             value = self._attribute(module, name, True)
             if isinstance(value, ModuleType):
@@ -377,10 +391,10 @@ class _Events:
 
     def _called(self, code: CodeType, offset: int, function: object, first: object) -> None:
         kind = type(function)
-        # Functions in Python report their own start.
-        if kind is FunctionType:
-            return
         is_module = type(first) is ModuleType
+        # Functions in Python report their own start; a fixed one may read all of a module.
+        if kind is FunctionType and not (is_module and is_fixed(function.__module__)):
+            return
         is_cached = kind.__module__ == "builtins" and kind.__hash__ is not None
         if is_cached and not is_module and function in self._harmless:
             return
@@ -411,17 +425,19 @@ def value_of(owner: str, name: str, classes: Classes) -> bytes:
         return b"found" if find_source(name) is not None else b"missing"
     values = vars(sys.modules[owner])
     if name == ALL:
-        return _fingerprint_all(values, classes)
+        return _fingerprint_all(owner, values, classes)
     value = values.get(name, ABSENT)
+    if value is ABSENT and is_fixed(owner):  # perhaps one that is exported when it is first read
+        value = getattr(sys.modules[owner], name, ABSENT)
     if value is ABSENT:
         is_submodule = "__path__" in values and find_source(f"{owner}.{name}") is not None
         return f"module {owner}.{name}".encode() if is_submodule else b"absent"
     if isinstance(value, ModuleType):
         return b"module " + value.__name__.encode()
     if is_fixed(owner):
-        if _is_by_name(value):
+        if _is_by_name(value) and value is not Decimal:
             kind = type(value).__qualname__
-            return f"{kind} {value.__module__}.{value.__qualname__}".encode()
+            return f"{kind} {value.__module__}.{getattr(value, '__qualname__', '')}".encode()
         if not is_of_python(owner):
             try:
                 return fingerprint(value, classes=classes)
@@ -436,11 +452,15 @@ def is_of(module: str, names: dict[str, Any]) -> bool:
     return owner is not None and vars(owner) is names
 
 
-def _fingerprint_all(values: dict[str, Any], classes: Classes) -> bytes:
+def _fingerprint_all(owner: str, values: dict[str, Any], classes: Classes) -> bytes:
+    """Fingerprint all values of a module; of those that a version identifies, the plain ones."""
     parts: list[object] = []
     for name in sorted(values.keys() - _UNREAD):
         value = values[name]
-        parts += [name, value.__name__ if isinstance(value, ModuleType) else value]
+        if not is_fixed(owner):
+            parts += [name, value.__name__ if isinstance(value, ModuleType) else value]
+        elif is_plain(value) and not name.startswith("_"):
+            parts += [name, value]
     return fingerprint(*parts, classes=classes)
 
 
@@ -470,14 +490,18 @@ def _is_for_user(frame: FrameType) -> bool:
     """Whether a frame of Python, NumPy or Ricci was called by other code, not for internal use."""
     if _finds_modules(frame):
         return False
-    is_python = is_of_python(str(frame.f_globals.get("__name__")))
+    name = str(frame.f_globals.get("__name__"))
+    is_python = is_of_python(name)
     caller = frame.f_back
     while caller is not None:
-        module = caller.f_globals.get("__name__")
-        if not is_fixed(str(module)):
+        module = str(caller.f_globals.get("__name__"))
+        if not is_fixed(module):
             return True
-        if module == "importlib._bootstrap" or (is_python and not is_of_python(str(module))):
-            return False  # imported now, or used by NumPy or Ricci for itself
+        # Imported now, or used by NumPy or Ricci for itself, or by the threads of Python.
+        if module == "importlib._bootstrap" or name == module == "threading":
+            return False
+        if not is_of_python(module) if is_python else is_lazy(module):
+            return False
         caller = caller.f_back
     return False
 
