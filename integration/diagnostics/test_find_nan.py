@@ -1,5 +1,6 @@
 """``debug.find_nan`` and ``debug_nans`` through ``jit``, ``vmap``, ``pmap``, ``scan``, ``grad``."""
 
+import importlib
 import inspect
 
 import numpy as np
@@ -186,6 +187,38 @@ def test_debug_nans_explains_the_forward_value():
 def test_debug_nans_of_one_operation():
     with ricci.debug_nans(True), pytest.raises(FloatingPointError, match="log of -1"):
         jnp.log(jnp.float32(-1.0))
+
+
+@pytest.mark.parametrize("run", [lambda f: f, jit, lambda f: jit(jit(f))])
+def test_debug_nans_names_the_users_line_that_calls_a_library(tmp_path, monkeypatch, run):
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    text = "import ricci.numpy as jnp\ndef logarithm(x):\n    return jnp.log(x)\n"
+    (folder / "logarithms_of_a_library.py").write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+    logarithm = importlib.import_module("logarithms_of_a_library").logarithm
+
+    def fun(x):
+        return logarithm(x) + 1.0  # the user's line
+
+    for _ in range(2):
+        with ricci.debug_nans(True), pytest.raises(FloatingPointError) as caught:
+            run(fun)(jnp.float32(-1.0))
+        assert f":{line_of(fun, 'logarithm')} (" in str(caught.value)
+        assert "logarithms_of_a_library" not in str(caught.value)
+        ricci.clear_caches()
+
+
+def test_ints_that_no_dtype_holds_are_not_arrays():
+    class Model:
+        number = 0
+
+        def __call__(self, x):
+            self.number = 2**70
+            return jnp.log(x)
+
+    assert find_nan(Model())(1.0) is None
+    assert find_nan(Model())(-1.0).operation == "log"
 
 
 def test_debug_infs():

@@ -34,9 +34,10 @@ from ricci_lax import (
     tanh,
     while_loop,
 )
+from ricci_parallel import device_put
 from ricci_parallel.planning import memory_plan, plan
 from ricci_parallel.reports import communication
-from ricci_xla import NamedSharding, P, jit, make_mesh
+from ricci_xla import NamedSharding, P, devices, jit, make_mesh
 
 N = 128
 SIZE = N * N * 4
@@ -329,6 +330,11 @@ def test_the_users_objects_are_as_before(fails):
         with pytest.raises(ValueError, match="x") if fails else nullcontext():
             plan_of(fun, X)
         assert calls == []
+
+
+def test_a_copy_of_an_empty_tree_is_planned():
+    plan = memory_plan(lambda x: (device_put(()), device_put(mul(x, 2.0), devices()[0]))[1])(X)
+    assert plan.results == SIZE
 
 
 def test_the_users_line_and_the_scope_stand_for_a_librarys_line(tmp_path, monkeypatch):

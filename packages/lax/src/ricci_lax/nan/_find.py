@@ -131,7 +131,8 @@ def explain(jaxpr: ir.Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None
     # An operation called on its own has the source of that call.
     origin = ir.context.origin or (None, 0)
     if origin[0] is None:
-        origin = ir.caller_source(2)[:2]
+        with ir.users_lines():
+            origin = ir.caller_source(2)[:2]
     place = Location(origin, ir.context.name_stack, (), path)
     offset = len(args) - len(names)
     for i, arg in enumerate(args):

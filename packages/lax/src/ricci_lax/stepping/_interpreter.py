@@ -200,7 +200,7 @@ def is_array(x: object) -> bool:
     """Whether an object has an abstract value."""
     try:
         ir.get_aval(x)
-    except TypeError:
+    except (TypeError, OverflowError):  # the latter for ints that no dtype holds, such as an id
         return False
     return True
 

@@ -108,7 +108,7 @@ class ProgramLines:
                 inside = outs if len(body.outvars) == len(outs) else [set()] * len(body.outvars)
                 inner_requests = self._walk(body, source, operation, inside)
                 add(eqn.invars[len(eqn.invars) - len(inner_requests) :], inner_requests)
-            if result and not inner:
+            if result and eqn.outvars and not inner:
                 add(*_forwarded(eqn, result))
         return [requests.get(id(var), set()) for var in jaxpr.invars]
 

@@ -3,6 +3,7 @@
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from enum import Enum
 from functools import partial
 from types import MethodType
@@ -314,7 +315,10 @@ def _trace(
             "jax_no_tracing forbids tracing."
         )
     arg_names = argument_names(fun, split)
-    with timed("Tracing {} for jit", name, "jaxpr_trace_duration"):
+    # A report of a NaN names the line of the user's that calls a library.
+    debugs = ir.debug_nans.value or ir.debug_infs.value
+    lines = ir.users_lines() if debugs else nullcontext()
+    with timed("Tracing {} for jit", name, "jaxpr_trace_duration"), lines:
         trace = ir.trace_rolled.call if ir.rolled_layers.value else ir.trace_to_jaxpr
         jaxpr = trace(flat_fun, avals, ir.DebugInfo("jit", name, arg_names))
     by_position, by_name = split.static
