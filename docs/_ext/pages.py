@@ -261,7 +261,8 @@ def _public_members(cls: type, described: list[type]) -> list[tuple[str, Any]]:
     for name in [n for n in found if any(hasattr(shown, n) for shown in described)]:
         if not inspect.getdoc(found[name]):
             del found[name]
-    fields = {*getattr(cls, "__dataclass_fields__", ()), *getattr(cls, "_fields", ())}
+    of_tuple = cls._fields if issubclass(cls, tuple) and hasattr(cls, "_fields") else ()
+    fields = {*getattr(cls, "__dataclass_fields__", ()), *of_tuple}
     kept = (property, classmethod, staticmethod)
     return sorted(
         (name, value)
