@@ -455,3 +455,9 @@ def test_inner_jaxprs_are_well_formed():
     jaxpr = make_jaxpr(vmap(grad(fun)))(ROWS)
     check_jaxpr(jaxpr)
     assert len(list(subjaxprs(jaxpr))) == 2
+
+
+@pytest.mark.parametrize("unroll", [None, False, True, 1])
+def test_a_loop_of_traced_length_takes_an_unrolling_of_one(unroll):
+    program = make_jaxpr(lambda n: fori_loop(0, n, lambda i, c: c, X, unroll=unroll))(3)
+    assert "while" in [eqn.primitive.name for eqn in program.eqns]

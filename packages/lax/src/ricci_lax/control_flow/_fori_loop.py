@@ -65,7 +65,7 @@ def fori_loop[T](  # pyright: ignore[reportInconsistentOverload]  # as a number 
     Raises:
       TypeError: if a bound is not a real scalar, their dtypes differ, or ``body_fun`` changes the
         structure or a type of the carry.
-      ValueError: if ``unroll`` is given and a bound is traced.
+      ValueError: if ``unroll`` is neither a bool nor 1 and a bound is traced.
 
     Example:
       Newton's method for a square root, and its derivative:
@@ -98,7 +98,8 @@ def fori_loop[T](  # pyright: ignore[reportInconsistentOverload]  # as a number 
         raise TypeError("fori_loop: booleans as bounds must be known while tracing.")
     if unroll is not None:
         checked_unroll("fori_loop", unroll)
-        if not static:
+        # Steps of a loop of unknown length run one by one, as False, True and 1 allow.
+        if not static and unroll is not False and unroll != 1:
             raise ValueError("fori_loop: unroll needs bounds that are known while tracing.")
     init_val = ir.parted(init_val)
     leaves, tree = pytree.tree_flatten(init_val)
