@@ -239,3 +239,10 @@ def test_a_pipeline_writes_inputs_that_are_allocated_for_both():
 
     result = call(kernel, input_output_aliases={0: 0})(X)
     np.testing.assert_array_equal(result, np.concatenate([X[:8] * 2, X[8:]]))
+
+
+def test_buffers_of_pipelines_have_a_base():
+    buffer = pltpu.BufferedRef.input(pl.BlockSpec((2,), lambda i: (i,)), np.float32)
+    assert isinstance(buffer, pltpu.BufferedRefBase)
+    assert buffer.block_shape == (2,)
+    assert buffer.compute_index(3) == (3,)

@@ -29,10 +29,6 @@ _matrix_unit = (
 )
 TPU: dict[str, str] = {
     "ACC": f"it is an accumulator of a matrix unit, and {_matrix_unit}",
-    "BufferedRefBase": (
-        "pipelines have one kind of buffered reference. Use pltpu.BufferedRef, which is not "
-        "derived from a base."
-    ),
     "core": "it is an internal module of JAX. The classes of memories and semaphores are in pltpu.",
     "emit_pipeline_with_async_prefetch": (
         "a pipeline fetches its first blocks itself. Call pltpu.emit_pipeline, or "
@@ -66,24 +62,8 @@ TPU: dict[str, str] = {
 }
 
 TRITON: dict[str, str] = {
-    "GpuInfo": (
-        "kernels do not depend on a table of GPUs. Read compute_capability of the device: "
-        "jax.devices()[0].compute_capability."
-    ),
-    "GpuVersion": (
-        "kernels are compiled for the GPU that runs them, by its compute capability, not by its "
-        "name."
-    ),
     "elementwise_inline_asm": (
         "assembly (PTX) is not written into kernels, as an interpreter cannot run it. Write the "
         "operation with lax or numpy."
-    ),
-    "get_gpu_info": (
-        "kernels do not depend on a table of GPUs. Read compute_capability of the device: "
-        "jax.devices()[0].compute_capability."
-    ),
-    "get_gpu_info_from_version": (
-        "the properties of GPUs are not listed by version. Read compute_capability of a device "
-        "that is there."
-    ),
+    )
 }

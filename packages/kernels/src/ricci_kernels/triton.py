@@ -15,6 +15,10 @@ from ricci_ir import export_names as _export_names
 from . import _absent_reasons as _reasons
 from ._absent import other_names as _other_names
 from ._devices import is_gpu_device as is_gpu_device
+from ._gpu_info import GpuInfo as GpuInfo
+from ._gpu_info import GpuVersion as GpuVersion
+from ._gpu_info import get_gpu_info as get_gpu_info
+from ._gpu_info import get_gpu_info_from_version as get_gpu_info_from_version
 from .blocks._specs import CompilerParams as _CompilerParams
 from .primitives._accesses import Reference as _Reference
 from .primitives._accesses import atomic_add as atomic_add

@@ -32,8 +32,57 @@ _OUTPUTS = (BufferType.OUTPUT, BufferType.INPUT_OUTPUT)
 _STATIC = {"static": True}
 
 
+class BufferedRefBase:
+    """The base of classes of buffers of a block in a pipeline.
+
+    Attributes:
+      spec: the block.
+      buffer_type: the direction of the copies.
+
+    Example:
+      >>> from ricci.experimental.pallas import tpu as pltpu
+      >>> issubclass(pltpu.BufferedRef, pltpu.BufferedRefBase)
+      True
+    """
+
+    spec: BlockSpec
+    buffer_type: BufferType
+
+    @property
+    def block_shape(self) -> Sequence[BlockDim | int | None] | None:
+        """The shape of the block."""
+        return self.spec.block_shape
+
+    @property
+    def is_input(self) -> bool:
+        """Whether blocks are copied in."""
+        return self.buffer_type in _INPUTS
+
+    @property
+    def is_output(self) -> bool:
+        """Whether blocks are copied out."""
+        return self.buffer_type in _OUTPUTS
+
+    @property
+    def is_input_output(self) -> bool:
+        """Whether blocks are copied in and out."""
+        return self.buffer_type is BufferType.INPUT_OUTPUT
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether the kernel copies blocks itself."""
+        return self.buffer_type is BufferType.MANUAL
+
+    def compute_index(self, *grid_indices: ir.ArrayLike) -> object:
+        """The index of the block at a position in the grid."""
+        index_map = self.spec.index_map
+        if index_map is None:
+            return (0,) * len(self.spec.block_shape or ())
+        return index_map(*grid_indices)
+
+
 @dataclass(frozen=True)
-class BufferedRef:
+class BufferedRef(BufferedRefBase):
     """The buffers of a block, with the slots that are copied to and from.
 
     ``run_scoped`` allocates it, as it does other buffers. Then ``copy_in`` starts a copy of a block
@@ -176,31 +225,6 @@ class BufferedRef:
         return cls.create(spec, dtype_or_type, buffer_type, buffer_count, **named)  # pyright: ignore
 
     @property
-    def block_shape(self) -> Sequence[BlockDim | int | None] | None:
-        """The shape of the block."""
-        return self.spec.block_shape
-
-    @property
-    def is_input(self) -> bool:
-        """Whether blocks are copied in."""
-        return self.buffer_type in _INPUTS
-
-    @property
-    def is_output(self) -> bool:
-        """Whether blocks are copied out."""
-        return self.buffer_type in _OUTPUTS
-
-    @property
-    def is_input_output(self) -> bool:
-        """Whether blocks are copied in and out."""
-        return self.buffer_type is BufferType.INPUT_OUTPUT
-
-    @property
-    def is_manual(self) -> bool:
-        """Whether the kernel copies blocks itself."""
-        return self.buffer_type is BufferType.MANUAL
-
-    @property
     def is_buffered(self) -> bool:
         """Whether there is more than one slot."""
         return self.buffer_count > 1
@@ -289,13 +313,6 @@ class BufferedRef:
     def with_spec(self, spec: BlockSpec) -> "BufferedRef":
         """A copy with another block."""
         return replace(self, spec=spec)
-
-    def compute_index(self, *grid_indices: ir.ArrayLike) -> object:
-        """The index of the block at a position in the grid."""
-        index_map = self.spec.index_map
-        if index_map is None:
-            return (0,) * len(self.spec.block_shape or ())
-        return index_map(*grid_indices)
 
     def compute_slice(self, grid_indices: Sequence[Any]) -> tuple[Any, ...]:
         """The part of the array that is the block at a position in the grid."""

@@ -32,6 +32,7 @@ from ricci_kernels.blocks._tpu_parameters import (
 )
 from ricci_kernels.blocks._tpu_parameters import set_tpu_interpret_mode as set_tpu_interpret_mode
 from ricci_kernels.body._buffered_refs import BufferedRef as BufferedRef
+from ricci_kernels.body._buffered_refs import BufferedRefBase as BufferedRefBase
 from ricci_kernels.body._copies import async_copy as async_copy
 from ricci_kernels.body._copies import make_async_copy as make_async_copy
 from ricci_kernels.body._copies import semaphore_read as _semaphore_read
