@@ -143,3 +143,24 @@ def test_invalid_operands_raise(fun, error):
     x, m = (ShapeDtypeStruct(shape, np.dtype("float32")) for shape in ((5,), (3, 4)))
     with pytest.raises(error):
         make_jaxpr(fun)(x, m)
+
+
+NARROW = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("preferred", [None, "int32", "uint32"])
+@pytest.mark.parametrize("name", NARROW)
+def test_products_of_integers_keep_their_lowest_bits(name, preferred):
+    bounds, out = np.iinfo(name), np.dtype(preferred or name)
+    random = np.random.default_rng(0)
+    x, y = (
+        random.integers(bounds.min, bounds.max, shape, name, endpoint=True)
+        for shape in ((3, 40, 30), (3, 30, 20))
+    )
+    product = jnp.matmul(x, y, preferred_element_type=preferred)
+    assert product.dtype == out
+    exact = np.matmul(x.astype(np.int64), y.astype(np.int64))
+    np.testing.assert_array_equal(np.asarray(product), exact.astype(out))
+    vector = jnp.matmul(x, y[:, :, 0][..., None], preferred_element_type=preferred)
+    np.testing.assert_array_equal(np.asarray(vector), exact[..., :1].astype(out))

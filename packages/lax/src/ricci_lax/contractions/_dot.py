@@ -16,6 +16,7 @@ from ricci_lax.structure._transposing import transpose
 from ricci_stablehlo import Lowering, Value, int_list
 
 from . import _form_for_cpu as _form_for_cpu
+from ._integer_products import in_dtype, in_int32
 from ._precision import (
     CanonicalPrecision,
     PrecisionLike,
@@ -229,6 +230,9 @@ def _dot_general_lower(
     elif lhs.dtype != rhs.dtype and not (_is_float8(lhs) and _is_float8(rhs)):
         lhs, rhs = _converted(ctx, lhs, out.dtype), _converted(ctx, rhs, out.dtype)
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    integers = in_int32(ctx, lhs, rhs, (*lhs_contracting, *lhs_batch))
+    if integers is not None:
+        (lhs, rhs), result = integers, out.update(dtype=np.dtype(np.int32))
     if is_contracted_by_rows(ctx, lhs, rhs, lhs_contracting, lhs_batch):
         lhs = with_unit_dimension(ctx, lhs, *lhs_contracting)
         rhs = with_unit_dimension(ctx, rhs, *rhs_contracting)
@@ -244,6 +248,8 @@ def _dot_general_lower(
     if algorithm is not None:
         text += f", algorithm = {algorithm.text}"
     product = ctx.emit("stablehlo.dot_general", [lhs, rhs], result, text, full=True)
+    if integers is not None:
+        return in_dtype(ctx, product, out.dtype)
     return _converted(ctx, product, out.dtype)
 
 
