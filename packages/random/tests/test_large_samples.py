@@ -14,12 +14,17 @@ KEY = random.key(1)
 LARGE, SMALL = 16384, 4000
 DRAWS = {
     "cauchy": lambda shape: random.cauchy(KEY, shape),
+    "chisquare": lambda shape: random.chisquare(KEY, 3.0, shape),
     "exponential": lambda shape: random.exponential(KEY, shape),
     "gamma": lambda shape: random.gamma(KEY, 0.5, shape),
+    "generalized_normal": lambda shape: random.generalized_normal(KEY, 1.5, shape),
     "gumbel": lambda shape: random.gumbel(KEY, shape),
     "laplace": lambda shape: random.laplace(KEY, shape),
     "logistic": lambda shape: random.logistic(KEY, shape),
+    "lognormal": lambda shape: random.lognormal(KEY, 0.5, shape),
+    "pareto": lambda shape: random.pareto(KEY, 1.5, shape),
     "rayleigh": lambda shape: random.rayleigh(KEY, 1.5, shape),
+    "weibull_min": lambda shape: random.weibull_min(KEY, 2.0, 1.5, shape),
 }
 
 

@@ -20,6 +20,7 @@ from . import (
     _powers,
     _roots_and_remainders,
     _trigonometry,
+    _wide_exponentials,
     _wide_logarithms,
     _wide_trigonometry,
 )
@@ -65,6 +66,7 @@ _FORMULAS = {
     ("cos", "float32"): Formula(_trigonometry.cos, _is_moderate, _large_angles.cos),
     ("cos", "float64"): Formula(_wide_trigonometry.cos, _is_near_zero),
     ("erfc", "float32"): Formula(_error_function.erfc),
+    ("exp", "float64"): Formula(_wide_exponentials.exp),
     ("expm1", "float32"): Formula(_exponentials.expm1),
     ("log", "float64"): Formula(_wide_logarithms.log),
     ("log1p", "float32"): Formula(_logarithms.log1p),

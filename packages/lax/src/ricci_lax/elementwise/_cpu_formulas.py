@@ -6,7 +6,7 @@ and at least as accurate. A primitive's lowering looks its formula up in
 ``ricci_lax.cpu_formulas``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import numpy as np
 
@@ -23,6 +23,7 @@ _LEAST_SIZE = 16384
 # A branch keeps its operands and its result in memory, where a fused formula needs neither. Of
 # larger arrays the general formula is used, if there is one.
 _MOST_BRANCHED = 2**22
+_DTYPES = frozenset({"float32", "float64"})
 
 
 class Formula(ir.TupleRecord):
@@ -45,12 +46,15 @@ formula_of: ir.Hook[Callable[[str, str], Formula | None]] = ir.Hook(
 )
 
 
-def vectorised_on_cpus(name: str, otherwise: LoweringRule) -> LoweringRule:
+def vectorised_on_cpus(
+    name: str, otherwise: LoweringRule, dtypes: Container[str] = _DTYPES
+) -> LoweringRule:
     """The lowering of a function by its formula on CPUs, if it has one and that is faster.
 
     Args:
       name: the function's name.
       otherwise: the lowering for other devices, dtypes, small arrays, and demanded accuracies.
+      dtypes: those for which the table is imported.
     """
 
     def lower(ctx: Lowering, *operands: Value, **params: object) -> Value:
@@ -58,7 +62,7 @@ def vectorised_on_cpus(name: str, otherwise: LoweringRule) -> LoweringRule:
         if ctx.platform != "cpu" or not _is_large(out):
             return otherwise(ctx, *operands, **params)
         wide = _computed_dtype(out.dtype)
-        formula = formula_of.call(name, wide.name)
+        formula = formula_of.call(name, wide.name) if wide.name in dtypes else None
         if formula is None:
             return otherwise(ctx, *operands, **params)
         if params.get("accuracy") not in (None, AccuracyMode.DEFAULT):

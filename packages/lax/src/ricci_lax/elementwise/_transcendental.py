@@ -70,12 +70,13 @@ def _exp2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
     return power if wide is out else ctx.emit("stablehlo.convert", [power], out)
 
 
-def _vectorised(name: str, op: str) -> Callable[..., Value]:
+def _vectorised(name: str, op: str, **options: Any) -> Callable[..., Value]:
     """The lowering to an operation, or on CPUs to a formula."""
-    return vectorised_on_cpus(name, with_corners(name, accurately(op)))
+    return vectorised_on_cpus(name, with_corners(name, accurately(op)), **options)
 
 
-_log_lower = _vectorised("log", "stablehlo.log")
+_WIDE = ("float64",)  # XLA vectorises those of float32
+_log_lower = _vectorised("log", "stablehlo.log", dtypes=_WIDE)
 
 
 def _log2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
@@ -123,7 +124,12 @@ def _tanh_derivative(t, y, x, *, accuracy=None):
     return mul(t, mul(scalar_like(x, 4), mul(*halves)))
 
 
-exp_p: ir.Primitive = accurate("exp", "stablehlo.exponential", inexact, lambda t, y, x: mul(t, y))
+exp_p: ir.Primitive = accurate(
+    "exp",
+    _vectorised("exp", "stablehlo.exponential", dtypes=_WIDE),
+    inexact,
+    lambda t, y, x: mul(t, y),
+)
 exp2_p: ir.Primitive = accurate(
     "exp2", _exp2_lower, inexact, lambda t, y, x: mul(log(strong_like(y, 2)), mul(t, y))
 )

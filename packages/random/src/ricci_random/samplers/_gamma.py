@@ -73,7 +73,7 @@ def _gamma_approx(key: Array, a: Array, *, shape: Shape, dtype: np.dtype, log_sp
     offsets = lax.reshape(lax.iota(work, _RAISED), (_RAISED,) + (1,) * len(shape))
     log_u = lax.neg(_exponential(raise_key, shape=(_RAISED, *shape), dtype=work))
     log_number += lax.reduce_sum(log_u / (lax.expand_dims(a, (0,)) + offsets), (0,))
-    number = log_number if log_space else lax.exp(log_number)
+    number = log_number if log_space else exact.exp(log_number)
     return number if dtype == work else lax.convert_element_type(number, dtype)
 
 

@@ -11,6 +11,7 @@ from ricci_lax.authoring import with_out_sharding
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_split_p, subkeys, type_of
 
+from . import _exact_functions as exact
 from . import _parameters as parameters
 from ._gamma import Method, gamma_rule
 from ._inversion import _exponential
@@ -31,7 +32,7 @@ def _beta(key: Array, a: Array, b: Array, *, shape: Shape, dtype: np.dtype, meth
     log_a = draw(key_a, a, shape=shape, dtype=dtype, log_space=True)
     log_b = draw(key_b, b, shape=shape, dtype=dtype, log_space=True)
     greatest = lax.max(log_a, log_b)
-    scaled_a, scaled_b = lax.exp(log_a - greatest), lax.exp(log_b - greatest)
+    scaled_a, scaled_b = exact.exp(log_a - greatest), exact.exp(log_b - greatest)
     return scaled_a / (scaled_a + scaled_b)
 
 
@@ -78,7 +79,7 @@ def _dirichlet(key: Array, alpha: ArrayLike, *, shape: Shape, dtype: np.dtype) -
     greatest = jnp.max(logs, axis=-1, keepdims=True, initial=-np.inf)
     # Gamma numbers of small alpha underflow, their ratios need not. The shift cancels in the ratio,
     # so that it needs no derivative.
-    parts = lax.exp(logs - lax.stop_gradient(greatest))
+    parts = exact.exp(logs - lax.stop_gradient(greatest))
     return parts / jnp.sum(parts, axis=-1, keepdims=True)
 
 
@@ -135,7 +136,7 @@ def _chisquare(key: Array, df: Array, *, shape: Shape, dtype: np.dtype, method: 
     df = lax.convert_element_type(df, dtype)
     draw = gamma_rule("chisquare", method)
     log_half = draw(key, df / 2.0, shape=shape, dtype=dtype, log_space=True)
-    return lax.exp(log_half) * 2.0
+    return exact.exp(log_half) * 2.0
 
 
 def chisquare(
@@ -260,7 +261,7 @@ def _generalized_normal(key: Array, p: ArrayLike, *, shape: Shape, dtype: np.dty
     # If |x|^p is a gamma number of shape 1 / p, |x| has a density proportional to exp(-|x|^p).
     g = draw(keys[0], jnp.divide(1.0, p), shape=shape, dtype=dtype, log_space=False)
     sign = _rademacher(keys[1], shape=shape, dtype=dtype)
-    return jnp.multiply(sign, jnp.power(g, jnp.divide(1.0, p)))
+    return jnp.multiply(sign, exact.power(g, jnp.divide(1.0, p)))
 
 
 def generalized_normal(
@@ -300,8 +301,8 @@ def _ball(key: Array, p: ArrayLike, *, d: int, shape: Shape, dtype: np.dtype) ->
     e = _exponential(length_key, shape=shape, dtype=dtype)
     # The vector over (Σ |x_i|^p + e)^(1/p), with e exponential, is uniform in the ball (Barthe,
     # Guédon, Mendelson and Naor, 2005).
-    total = jnp.sum(jnp.power(jnp.abs(x), p), axis=-1) + e
-    length = jnp.power(total, jnp.divide(1.0, p))
+    total = jnp.sum(exact.power(jnp.abs(x), p), axis=-1) + e
+    length = exact.power(total, jnp.divide(1.0, p))
     return x / lax.expand_dims(length, (len(shape),))
 
 

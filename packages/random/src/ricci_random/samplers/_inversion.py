@@ -160,7 +160,7 @@ def _pareto(key: Array, b: Array, *, shape: Shape, dtype: np.dtype) -> Array:
     b = lax.convert_element_type(b, dtype)
     # For x = exp(e / b): P(x > t) = P(e > b log t) = t^-b.
     e = _exponential(key, shape=shape, dtype=dtype)
-    return lax.exp(lax.div(e, with_rank_unless_scalar(b, shape)))
+    return exact.exp(lax.div(e, with_rank_unless_scalar(b, shape)))
 
 
 def pareto(
@@ -277,7 +277,7 @@ def _weibull_min(
 ) -> Array:
     u = _uniform(key, 0, 1, shape=shape, dtype=dtype)
     e = lax.neg(exact.log1p(lax.neg(u)))
-    return jnp.multiply(jnp.power(e, jnp.divide(1.0, concentration)), scale)
+    return jnp.multiply(exact.power(e, jnp.divide(1.0, concentration)), scale)
 
 
 def weibull_min(

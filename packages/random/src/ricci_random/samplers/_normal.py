@@ -12,6 +12,7 @@ from ricci_lax.authoring import with_out_sharding
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import subkeys
 
+from . import _exact_functions as exact
 from ._parameters import (
     Sharding,
     as_shape,
@@ -145,7 +146,7 @@ def truncated_normal(
 def _lognormal(key: ir.Array, sigma: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     sigma = lax.convert_element_type(sigma, dtype)
     x = lax.mul(_normal(key, shape=shape, dtype=dtype), with_rank_unless_scalar(sigma, shape))
-    return lax.exp(x)
+    return exact.exp(x)
 
 
 def lognormal(

@@ -45,7 +45,7 @@ def _counted(x: ir.Array, lam: ir.Array) -> ir.Array:
     """
     u = _normal_distribution(x)
     # P(k) = P(k - 1) lam / k, from P(0) = exp(-lam).
-    probability = total = lax.exp(-lam)
+    probability = total = exact.exp(-lam)
     count = lax.convert_element_type(total < u, x.dtype)
     for k in range(1, _COUNTED_TO):
         probability = probability * (lam / float(k))
