@@ -293,8 +293,12 @@ row("rfft of 1024 rows of 1024", normal((1024, 1024)), lambda xp, x: xp.fft.rfft
 # Random numbers
 
 
-def sampler(name: str, numpy: Function, torch: Function, api: Function) -> None:
-    row(name, lambda random: [np.uint32(1)], lambda np, seed: numpy(_generator(np)),
+PROBABILITIES = np.full(10, 0.1, "float32")
+
+
+def sampler(name: str, numpy: Function | None, torch: Function, api: Function) -> None:
+    draw = numpy and (lambda np, seed: numpy(_generator(np)))
+    row(name, lambda random: [np.uint32(1)], draw,
         lambda module, seed: torch(module),
         api=lambda module, seed: api(module.random, module.random.key(seed)))  # fmt: skip
 
@@ -303,13 +307,40 @@ def _generator(numpy: Any) -> Any:
     return numpy.random.Generator(numpy.random.SFC64(1))
 
 
-sampler("uniform, 1,000,000", lambda g: g.random(1_000_000, dtype="float32"),
-        lambda t: t.rand(1_000_000), lambda r, key: r.uniform(key, MILLION))  # fmt: skip
-sampler("normal, 1,000,000", lambda g: g.standard_normal(1_000_000, dtype="float32"),
-        lambda t: t.randn(1_000_000), lambda r, key: r.normal(key, MILLION))  # fmt: skip
+# NumPy's and PyTorch's numbers are of float32 unless the row says otherwise, and so are those of
+# the other two, whose default is float64 here.
+for _size in (1_000, 1_000_000, 10_000_000):
+    sampler(f"uniform, {_size:,}", lambda g, n=_size: g.random(n, dtype="float32"),
+            lambda t, n=_size: t.rand(n),
+            lambda r, key, n=_size: r.uniform(key, (n,), "float32"))  # fmt: skip
+    sampler(f"normal, {_size:,}", lambda g, n=_size: g.standard_normal(n, dtype="float32"),
+            lambda t, n=_size: t.randn(n),
+            lambda r, key, n=_size: r.normal(key, (n,), "float32"))  # fmt: skip
+sampler("uniform, float64, 1,000,000", lambda g: g.random(1_000_000),
+        lambda t: t.rand(1_000_000, dtype=t.float64),
+        lambda r, key: r.uniform(key, MILLION, "float64"))  # fmt: skip
+sampler("normal, float64, 1,000,000", lambda g: g.standard_normal(1_000_000),
+        lambda t: t.randn(1_000_000, dtype=t.float64),
+        lambda r, key: r.normal(key, MILLION, "float64"))  # fmt: skip
+sampler("normal, bfloat16, 1,000,000", None,
+        lambda t: t.randn(1_000_000, dtype=t.bfloat16),
+        lambda r, key: r.normal(key, MILLION, "bfloat16"))  # fmt: skip
+sampler("exponential, 1,000,000", lambda g: g.standard_exponential(1_000_000, dtype="float32"),
+        lambda t: t.empty(1_000_000).exponential_(),
+        lambda r, key: r.exponential(key, MILLION, "float32"))  # fmt: skip
 sampler("gamma, 100,000", lambda g: g.standard_gamma(2.5, 100_000, dtype="float32"),
         lambda t: t._standard_gamma(t.full((100_000,), 2.5)),
-        lambda r, key: r.gamma(key, 2.5, (100_000,)))  # fmt: skip
+        lambda r, key: r.gamma(key, 2.5, (100_000,), "float32"))  # fmt: skip
+sampler("beta, 100,000", lambda g: g.beta(2.5, 1.5, 100_000),
+        lambda t: t.distributions.Beta(2.5, 1.5).sample((100_000,)),
+        lambda r, key: r.beta(key, 2.5, 1.5, (100_000,), "float32"))  # fmt: skip
+sampler("poisson, 100,000", lambda g: g.poisson(4.0, 100_000),
+        lambda t: t.poisson(t.full((100_000,), 4.0)),
+        lambda r, key: r.poisson(key, 4.0, (100_000,), "int32"))  # fmt: skip
+sampler("categorical, 100,000 of 10",
+        lambda g: np.cumsum(PROBABILITIES).searchsorted(g.random(100_000)),
+        lambda t: t.multinomial(t.from_numpy(PROBABILITIES), 100_000, replacement=True),
+        lambda r, key: r.categorical(key, np.log(PROBABILITIES), shape=(100_000,)))  # fmt: skip
 sampler("permutation, 1,000,000", lambda g: g.permutation(1_000_000),
         lambda t: t.randperm(1_000_000), lambda r, key: r.permutation(key, 1_000_000))  # fmt: skip
 
