@@ -11,7 +11,7 @@ import pytest
 
 import ricci_numpy as jnp
 import ricci_random as random
-from ricci_ir import config
+from ricci_ir import Array, config, enable_x64
 
 pytest.importorskip("ricci_xla", reason="values are computed by a backend")
 
@@ -69,3 +69,16 @@ def test_the_layout_option_is_read_at_the_call(original, expected):
         assert float(random.uniform(random.PRNGKey(1337))) == pytest.approx(expected, abs=1e-8)
     finally:
         config.update("jax_threefry_partitionable", before)
+
+
+@pytest.mark.parametrize("x", [0, 1, 1000, np.arange(12).reshape(4, 3)], ids=np.shape)
+def test_permutations_have_one_order_at_both_widths(x):
+    narrow, wide = (np.asarray(permutation_at(is_wide, x)) for is_wide in (False, True))
+    np.testing.assert_array_equal(narrow, wide)
+
+
+def permutation_at(is_wide: bool, x: int | np.ndarray) -> Array:
+    with enable_x64(is_wide):
+        result = random.permutation(random.key(3), x)
+        assert result.dtype == (np.int64 if is_wide else np.int32)
+        return result

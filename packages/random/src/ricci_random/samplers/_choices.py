@@ -122,6 +122,14 @@ def _shuffle(key: ir.Array, x: ir.Array, *, axis: int) -> ir.Array:
     return x
 
 
+def _shuffled_positions(key: ir.Array, count: int) -> ir.Array:
+    """The integers below a number in random order; in 32 bits, as far as they fit, while sorted."""
+    is_narrow = ir.surely_at_most(count, np.iinfo(np.int32).max)
+    dtype = np.dtype("int32") if is_narrow else ir.dtype(int)
+    order = _shuffle(key, lax.iota(dtype, count), axis=0)
+    return lax.convert_element_type(order, ir.dtype(int))
+
+
 def permutation(
     key: ir.ArrayLike,
     x: ir.ArrayLike,
@@ -168,12 +176,11 @@ def permutation(
                 "arange(n), or an array."
             )
         count = max(index(x), 0)  # pyright: ignore[reportArgumentType]  # an integer, as checked
-        indices = lax.iota(ir.dtype(int), count)
-        return resolved_by(out_sharding, lambda: _shuffle(key, indices, axis=0))
+        return resolved_by(out_sharding, lambda: _shuffled_positions(key, count))
     if not is_key(x) and (independent or aval.ndim == 1):
         array: ir.Array = x  # pyright: ignore[reportAssignmentType]  # it has dimensions
         return resolved_by(out_sharding, lambda: _shuffle(key, array, axis=axis))
-    indices = _shuffle(key, lax.iota(ir.dtype(int), aval.shape[axis]), axis=0)
+    indices = _shuffled_positions(key, aval.shape[axis])
     return resolved_by(out_sharding, lambda: _take(x, indices, axis, unique=True))
 
 
