@@ -1,22 +1,20 @@
 """The operators of arrays, such as ``+`` and ``<``.
 
 They compute the same as the functions of that meaning. For an operand that is not an array they
-return ``NotImplemented``, so that Python tries its class.
+return ``NotImplemented``, so that Python tries its class. The modules of those that few programs
+need, such as ``//``, are imported at their first use.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import ricci_lax as lax
+import ricci_numpy as jnp
 from ricci_ir import Array, define_array_methods, python_scalar_dtype
 from ricci_numpy._promotion import INEXACT_DTYPES, convert, is_arraylike
 from ricci_numpy.linalg._products import cached_product, matmul
-from ricci_numpy.ufuncs._arithmetic import power
 from ricci_numpy.ufuncs._binary import general_forms
-from ricci_numpy.ufuncs._division import divmod as _divmod
-from ricci_numpy.ufuncs._division import floor_divide, remainder
 from ricci_numpy.ufuncs._factories import binary
-from ricci_numpy.ufuncs._rounding import round
 from ricci_numpy.ufuncs._unary import abs, invert, negative
 
 Operation = Callable[..., Array]
@@ -63,12 +61,13 @@ def _reflected(
     return method
 
 
-def _of_function(symbol: str, function: Callable[..., Any], swapped: bool = False) -> Operation:
-    """The method for an operator that is a function without a fast path."""
+def _of_function(symbol: str, name: str, swapped: bool = False) -> Operation:
+    """The method for an operator that is a function of the NumPy API without a fast path."""
 
     def method(self, other, /):
         if not is_arraylike(other):
             return _refuse(symbol, other)
+        function = getattr(jnp, name)
         return function(other, self) if swapped else function(self, other)
 
     return method
@@ -94,14 +93,14 @@ def _power(self, exponent: Any, /) -> Any:
     # Not ``isinstance``, which holds for booleans.
     if type(exponent) is int and self.aval.dtype in INEXACT_DTYPES:
         return lax.integer_pow(self, exponent)
-    return power(self, exponent) if is_arraylike(exponent) else _refuse("**", exponent)
+    return jnp.power(self, exponent) if is_arraylike(exponent) else _refuse("**", exponent)
 
 
 def _round(self, ndigits: int | None = None, /) -> Array:
     """``round(x)``, as Python rounds: without a number of digits, to integers."""
     if ndigits is not None:
-        return round(self, ndigits)
-    return convert(round(self), python_scalar_dtype(int))
+        return jnp.round(self, ndigits)
+    return convert(jnp.round(self), python_scalar_dtype(int))
 
 
 _methods: dict[str, Callable[..., Any]] = {}
@@ -131,19 +130,19 @@ for _symbol, _name, _function in (
 ):
     _methods[f"__{_name}__"] = _forward(_symbol, *general_forms[_function])
 
-for _symbol, _name, _operation in (
-    ("//", "floordiv", floor_divide),
-    ("%", "mod", remainder),
-    ("divmod()", "divmod", _divmod),
+for _symbol, _name, _function in (
+    ("//", "floordiv", "floor_divide"),
+    ("%", "mod", "remainder"),
+    ("divmod()", "divmod", "divmod"),
 ):
-    _methods[f"__{_name}__"] = _of_function(_symbol, _operation)
-    _methods[f"__r{_name}__"] = _of_function(_symbol, _operation, swapped=True)
+    _methods[f"__{_name}__"] = _of_function(_symbol, _function)
+    _methods[f"__r{_name}__"] = _of_function(_symbol, _function, swapped=True)
 
 _methods |= {
     "__matmul__": _matmul,
     "__rmatmul__": _rmatmul,
     "__pow__": _power,
-    "__rpow__": _of_function("**", power, swapped=True),
+    "__rpow__": _of_function("**", "power", swapped=True),
     "__neg__": negative,
     "__pos__": lambda self: self,
     "__abs__": abs,
