@@ -42,6 +42,13 @@ class Offloadable(Record):
     dst: str
 
 
+class AwaitedOffload(Offloadable):
+    """An ``Offloadable``, for whose move the results of the checkpoint wait.
+
+    Without waiting, compilers may move a value when it is read: until then it is on the device.
+    """
+
+
 type Decision = _Decision | Offloadable
 """A policy's result, other than a bool."""
 

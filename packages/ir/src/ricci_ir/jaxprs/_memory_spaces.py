@@ -14,6 +14,7 @@ from ._jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from ._staged_call import program_rules
 
 __all__ = ["carry_on_host", "memory_move", "memory_rules", "moves_to_host", "results_on_host"]
+__all__ += ["values_on_host"]
 
 # For primitives that move values between memories, and for control flow: ``rule(on_host,
 # **params)`` returns a flag for each result, given one for each operand.
@@ -36,6 +37,14 @@ def results_on_host(jaxpr: Jaxpr, on_host: Sequence[bool]) -> tuple[bool, ...]:
     if not any(flags) and not moves_to_host(jaxpr):
         return (False,) * len(jaxpr.outvars)
     return jaxpr.derived(("results on the host", flags), lambda: _propagate(jaxpr, flags))
+
+
+def values_on_host(jaxpr: Jaxpr) -> set[Var]:
+    """Return the results of a jaxpr's equations in the host's memory, its arguments being not."""
+    if not moves_to_host(jaxpr):
+        return set()
+    hosted = _hosted(jaxpr, (False,) * len(jaxpr.invars))
+    return {var for eqn in jaxpr.eqns for var in eqn.outvars if id(var) in hosted}
 
 
 def carry_on_host(
@@ -67,6 +76,12 @@ def _has_move(jaxpr: Jaxpr) -> bool:
 
 
 def _propagate(jaxpr: Jaxpr, flags: tuple[bool, ...]) -> tuple[bool, ...]:
+    hosted = _hosted(jaxpr, flags)
+    return tuple(id(a) in hosted for a in jaxpr.outvars)
+
+
+def _hosted(jaxpr: Jaxpr, flags: tuple[bool, ...]) -> set[int]:
+    """The identities of the variables on the host."""
     hosted = {id(var) for var, flag in zip(jaxpr.invars, flags, strict=True) if flag}
     for eqn in jaxpr.eqns:
         operands = tuple(id(a) in hosted for a in eqn.invars)
@@ -82,7 +97,7 @@ def _propagate(jaxpr: Jaxpr, flags: tuple[bool, ...]) -> tuple[bool, ...]:
             arrays = [h for a, h in zip(eqn.invars, operands, strict=True) if h or _is_array(a)]
             results = (bool(arrays) and all(arrays),) * len(eqn.outvars)
         hosted.update(id(v) for v, flag in zip(eqn.outvars, results, strict=True) if flag)
-    return tuple(id(a) in hosted for a in jaxpr.outvars)
+    return hosted
 
 
 def _corresponds(jaxpr: Jaxpr, operands: int, results: int) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import compress
 
 import ricci_ir as ir
-from ricci_lax.checkpoint_policies import Offloadable, Policy, decision
+from ricci_lax.checkpoint_policies import AwaitedOffload, Offloadable, Policy, decision
 from ricci_lax.rules._saving import saving_rules
 from ricci_lax.structure._names import substitute_p
 
@@ -16,11 +16,13 @@ class RematPlan(ir.TupleRecord):
       first: the equations of the forward pass.
       saved: variables of the forward pass that the second pass reads.
       again: the equations of the second pass.
+      awaited: the saved variables whose moves the results of the forward pass wait for.
     """
 
     first: list[ir.JaxprEqn]
     saved: list[ir.Var]
     again: list[ir.JaxprEqn]
+    awaited: Sequence[ir.Var] = ()
 
     def reads(self, outvars: Sequence[ir.Atom]) -> set[ir.Atom]:
         """The atoms that the second pass reads, with ``outvars`` as its results."""
@@ -43,6 +45,7 @@ def remat_plan(jaxpr: ir.Jaxpr, policy: Policy | None, outvars: Sequence[ir.Atom
     first: list[ir.JaxprEqn] = []
     again: list[ir.JaxprEqn] = []
     saved: list[ir.Var] = []
+    awaited: list[ir.Var] = []
     # From the last equation to the first: the operands of a saved value need no recomputation.
     for eqn in reversed(jaxpr.eqns):
         live = tuple([v in needed for v in eqn.outvars])
@@ -60,6 +63,8 @@ def remat_plan(jaxpr: ir.Jaxpr, policy: Policy | None, outvars: Sequence[ir.Atom
                     back = ir.memory_move.call(stored, var, verdict.src)
                     first.append(out.replace(source_info=eqn.raw_source))
                     again.append(back.replace(source_info=eqn.raw_source))
+                    if isinstance(verdict, AwaitedOffload):
+                        awaited.append(stored)
                 saved.append(stored)
             first.append(eqn)
             continue
@@ -91,4 +96,4 @@ def remat_plan(jaxpr: ir.Jaxpr, policy: Policy | None, outvars: Sequence[ir.Atom
         again.extend(ir.live_equations([repeated], list(compress(eqn.outvars, live))))
         needed.update(again[-1].invars)
 
-    return RematPlan(first[::-1], saved[::-1], again[::-1])
+    return RematPlan(first[::-1], saved[::-1], again[::-1], awaited)

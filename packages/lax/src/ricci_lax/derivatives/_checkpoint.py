@@ -1,7 +1,7 @@
 """``checkpoint``: recompute residuals in the backward pass instead of storing them."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from ricci_lax.custom._vjp_primitives import custom_vjp_call_p, with_values_of_f
 from ricci_lax.derivatives._recomputation_rules import with_recomputations
 from ricci_lax.effects._tokens import io_effects
 from ricci_lax.staged_calls._staged_call import inlined
-from ricci_lax.structure._identity import lower_barrier
+from ricci_lax.structure._identity import lower_barrier, optimization_barrier_p
 from ricci_lax.structure._names import KeptName, name_p, substitute_p
 from ricci_pytree import argument_paths, read_signature, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, thread_tokens, tokens_at
@@ -74,8 +74,9 @@ def _recomputing(jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | N
     read = plan.reads(residuals)
     used = tuple(i for i, v in enumerate(forward.invars) if v in read)
     outvars = [*forward.outvars[: len(jaxpr.outvars)], *plan.saved]
+    first = ad.program(forward, forward.invars, ir.live_equations(plan.first, outvars), outvars)
     return Recomputing(
-        ad.program(forward, forward.invars, ir.live_equations(plan.first, outvars), outvars),
+        _after_moves(first, len(jaxpr.outvars), plan.awaited),
         ir.Jaxpr(
             [*forward.constvars, *tangent.constvars],
             [*(forward.invars[i] for i in used), *plan.saved, *tangent.invars[len(residuals) :]],
@@ -88,6 +89,23 @@ def _recomputing(jaxpr: ir.Jaxpr, nonzeros: tuple[bool, ...], policy: Policy | N
         used,
         linearized.nonzeros,
     )
+
+
+def _after_moves(first: ir.Jaxpr, count: int, awaited: Collection[ir.Var]) -> ir.Jaxpr:
+    """Let the results of a forward pass wait for moves to another memory.
+
+    Args:
+      first: the forward pass.
+      count: the number of results; those behind them are saved.
+      awaited: the saved ones that are moved.
+    """
+    results = [atom for atom in first.outvars[:count] if type(atom) is ir.Var]
+    if not awaited or not results:
+        return first
+    barred = {var: ir.Var(var.aval) for var in [*results, *awaited]}
+    barrier = ir.JaxprEqn([*barred], [*barred.values()], optimization_barrier_p, {})
+    outvars = [barred.get(x, x) if isinstance(x, ir.Var) else x for x in first.outvars]
+    return first.replace(eqns=[*first.eqns, barrier], outvars=outvars)
 
 
 def _with_recomputed_vjps(jaxpr: ir.Jaxpr) -> ir.Jaxpr:

@@ -1,6 +1,6 @@
 """Recomputation: ``custom_remat``, and checkpoints added to differentiated functions."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from ricci_lax.checkpoint_policies import Policy
 from ricci_lax.control_flow._bodies import trace_body
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.custom._vjp import custom_vjp
-from ricci_lax.structure._names import name_p
+from ricci_lax.structure._names import name_p, with_crossings
 from ricci_pytree import read_signature, tree_flatten
 
 from ._checkpoint import checkpoint, remat_p
@@ -123,27 +123,49 @@ def traced_flat(fun: _Flat, leaves: Sequence[Any]) -> tuple[Jaxpr, Sequence[Any]
     return body.jaxpr, body.consts
 
 
-def in_scans(jaxpr: Jaxpr, policy: Policy | None) -> Jaxpr:
-    """A jaxpr with a checkpoint around the body of each scan; inner scans first."""
+def in_scans(jaxpr: Jaxpr, policy: Policy | None, name_carry: bool = False) -> Jaxpr:
+    """A jaxpr with a checkpoint around the body of each scan; inner scans first.
+
+    Args:
+      jaxpr: the jaxpr.
+      policy: the policy of the checkpoints.
+      name_carry: whether the carry has a ``CrossingName`` in them, by which the policy moves it.
+    """
     eqns = []
     for eqn in jaxpr.eqns:
-        change = partial(_changed, is_scan=eqn.primitive is scan_p, policy=policy)
+        carry = range(0)
+        if name_carry and eqn.primitive is scan_p:
+            start = eqn.params["num_consts"]
+            carry = range(start, start + eqn.params["num_carry"])
+        scan = carry if eqn.primitive is scan_p else None
+        change = partial(_changed, carry=scan, policy=policy, name_carry=name_carry)
         params = {name: change(value) for name, value in eqn.params.items()}
         same = all(params[name] is value for name, value in eqn.params.items())
         eqns.append(eqn if same else eqn.replace(params=params))
     return jaxpr if eqns == jaxpr.eqns else jaxpr.replace(eqns=eqns)
 
 
-def _changed(value: object, is_scan: bool, policy: Policy | None) -> Any:
-    """A parameter of an equation, with its jaxprs changed."""
+def _changed(
+    value: object, carry: Collection[int] | None, policy: Policy | None, name_carry: bool
+) -> Any:
+    """A parameter of an equation, with its jaxprs changed.
+
+    Args:
+      value: the parameter.
+      carry: of a scan, the inputs of its body to be named; ``None`` of other equations.
+      policy: see ``in_scans``.
+      name_carry: likewise.
+    """
     if type(value) is tuple and value and all(isinstance(item, Jaxpr) for item in value):
-        changed = tuple(_changed(item, is_scan, policy) for item in value)
+        changed = tuple(_changed(item, carry, policy, name_carry) for item in value)
         return value if all(map(_is, changed, value)) else changed
     if not isinstance(value, Jaxpr):
         return value
-    inner = in_scans(value, policy)
-    if not is_scan:
+    inner = in_scans(value, policy, name_carry)
+    if carry is None:
         return inner
+    if carry:
+        inner = with_crossings(inner, [i in carry for i in range(len(inner.all_invars))])
     # No barrier is needed: the forward and the backward pass are separate loops, which XLA does not
     # merge.
     options = {"policy": policy, "prevent_cse": False, "differentiated": False}

@@ -11,6 +11,7 @@ import ricci_ir as ir
 from ricci_batching import elementwise_primitives
 from ricci_lax.rolling._runs import size_in_bytes
 from ricci_lax.staged_calls._staged_call import inlined
+from ricci_lax.structure import optimization_barrier_p
 
 from ._operations import ELEMENTARY
 
@@ -31,7 +32,10 @@ _COSTLY = ELEMENTARY | {"div", "rem"}
 
 
 def estimated_peak(jaxpr: ir.Jaxpr) -> int:
-    """Estimate the most bytes in memory at a time, with the arguments and the results."""
+    """Estimate the most bytes in memory at a time, with the arguments and the results.
+
+    Values in the host's memory do not count.
+    """
     arguments = {*jaxpr.invars, *jaxpr.constvars}
     return sum(map(size_in_bytes, arguments)) + _peak(jaxpr)
 
@@ -41,6 +45,8 @@ def _peak(jaxpr: ir.Jaxpr) -> int:
     jaxpr = inlined(jaxpr)
     eqns, end = jaxpr.eqns, len(jaxpr.eqns)
     stored = _stored(jaxpr)
+    hosted = ir.values_on_host(jaxpr)
+    size = lambda var: 0 if var in hosted else size_in_bytes(var)
     # By each variable the ones in memory that it is computed from where it is read.
     sources: dict[ir.Var, frozenset[ir.Var]] = {}
     last_use: dict[ir.Var, int] = {}
@@ -48,6 +54,9 @@ def _peak(jaxpr: ir.Jaxpr) -> int:
         read = _joined(eqn.invars, sources)
         if stored[i]:
             last_use.update(dict.fromkeys(read, i))
+        elif eqn.primitive is optimization_barrier_p:
+            for var, atom in zip(eqn.outvars, eqn.invars, strict=True):
+                sources[var] = _joined([atom], sources)
         else:
             sources.update(dict.fromkeys(eqn.outvars, read))
     last_use.update(dict.fromkeys(_joined(jaxpr.outvars, sources), end))
@@ -55,12 +64,12 @@ def _peak(jaxpr: ir.Jaxpr) -> int:
     dying: dict[int, list[int]] = {}
     for var, i in last_use.items():
         if var not in inputs:
-            dying.setdefault(i, []).append(size_in_bytes(var))
+            dying.setdefault(i, []).append(size(var))
     live = most = 0
     for i, eqn in enumerate(eqns):
         if not stored[i]:
             continue
-        results = sum(size_in_bytes(var) for var in eqn.outvars if var in last_use)
+        results = sum(size(var) for var in eqn.outvars if var in last_use)
         inner = max(map(_peak, ir.jaxprs_in_params(eqn.params)), default=0)
         freed = dying.get(i, [])
         # An elementwise result may take the memory of an operand that is read for the last time.

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import ricci_ir as ir
+from ricci_lax.checkpoint_policies import AwaitedOffload, Offloadable
 from ricci_lax.contractions import conv_general_dilated_p, dot_general_p
+from ricci_lax.structure._names import CrossingName
 
 __all__ = ["CostlySaved", "costs_per_byte", "operations"]
 
@@ -53,18 +53,37 @@ def _elements(aval: ir.AbstractValue) -> int:
     return math.prod(getattr(aval, "shape", ()))
 
 
+# Arrays with fewer bytes stay on the device: to start a transfer takes longer.
+_LEAST_MOVED = 4096
+_TO_HOST = AwaitedOffload("device", "pinned_host")
+
+
 class CostlySaved(ir.Record):
     """A policy that saves results by their cost: many operations for each byte.
 
     Attributes:
       least: the operations for each byte from which on results are saved; ``inf`` saves none.
+      on_host: whether they are saved in the host's memory, and with them the values that are
+        computed before the checkpoint.
     """
 
     least: float
+    on_host: bool = False
 
-    def __call__(self, prim: ir.Primitive, *avals: ir.AbstractValue, **params: object) -> bool:
+    def __call__(
+        self, prim: ir.Primitive, *avals: ir.AbstractValue, **params: object
+    ) -> bool | Offloadable:
+        crosses = self.on_host and type(params.get("name")) is CrossingName
         # An infinite bound saves nothing, not even a result whose cost is infinite.
-        return self.least < math.inf and cost_per_byte(prim, avals, params) >= self.least
+        costly = self.least < math.inf and cost_per_byte(prim, avals, params) >= self.least
+        if not (costly or crosses):
+            return False
+        if (
+            self.on_host
+            and _bytes(avals[0] if crosses else _product(prim, avals, params)) >= _LEAST_MOVED
+        ):
+            return _TO_HOST
+        return costly
 
 
 def cost_per_byte(
@@ -73,9 +92,19 @@ def cost_per_byte(
     """Return the operations for each byte of the result of a product or a convolution, or 0."""
     if prim is not dot_general_p and prim is not conv_general_dilated_p:
         return 0.0
-    out: Any = prim.result_avals(tuple(avals), params)
-    size = _elements(out) * np.dtype(out.dtype).itemsize
+    size = _bytes(_product(prim, avals, params))
     return _operations(prim, avals, params) / size if size else 0.0
+
+
+def _product(
+    prim: ir.Primitive, avals: Sequence[ir.AbstractValue], params: dict[str, Any]
+) -> ir.AbstractValue:
+    """The type of the result of a product or a convolution."""
+    return prim.result_avals(tuple(avals), params)
+
+
+def _bytes(aval: Any) -> int:
+    return _elements(aval) * getattr(getattr(aval, "dtype", None), "itemsize", 0)
 
 
 def costs_per_byte(jaxpr: ir.Jaxpr) -> set[float]:

@@ -20,6 +20,7 @@ from ricci_lax.derivatives._checkpoint import remat_p
 from ricci_lax.derivatives._recomputation import in_scans, traced_flat
 from ricci_lax.rolling._runs import size_in_bytes
 from ricci_lax.staged_calls._staged_call import inlined
+from ricci_lax.structure._names import with_crossings
 
 from ._operations import CostlySaved, operations
 
@@ -43,19 +44,21 @@ class Recomputation(ir.Record):
       recomputed: the number of segments, from the first, that have a checkpoint.
       least: the cost from which on a checkpoint saves results; see ``CostlySaved``.
       scans: whether the bodies of scans have checkpoints, too.
+      on_host: whether values that checkpoints save or read are moved to the host's memory.
     """
 
     segments: int
     recomputed: int
     least: float
     scans: bool
+    on_host: bool = False
 
     def __call__(self, fun: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
         """Return a flat function under the checkpoints."""
 
         def run(*leaves: object) -> Sequence[Any]:
             jaxpr, consts = traced_flat(fun, leaves)
-            policy = CostlySaved(self.least)
+            policy = CostlySaved(self.least, self.on_host)
             segmented = SegmentedFunction(jaxpr, self.segments, policy if self.scans else None)
             return segmented.evaluate([*consts, *leaves], self.recomputed, policy)
 
@@ -69,12 +72,16 @@ class SegmentCosts(ir.TupleRecord):
       crossing: the bytes that the segment before it computes and later ones read.
       residuals: the bytes of its residuals, if all are saved.
       saved: those that its checkpoint saves.
+      moved: the bytes that its checkpoint moves to the host's memory.
+      moved_in_scans: those that checkpoints in scans move there.
       again: the operations that its checkpoint repeats.
     """
 
     crossing: int
     residuals: int
     saved: int
+    moved: int
+    moved_in_scans: int
     again: float
 
 
@@ -93,12 +100,12 @@ class SegmentedFunction:
       policy: the policy of checkpoints around the bodies of scans, or ``None`` without any.
     """
 
-    def __init__(self, jaxpr: ir.Jaxpr, count: int, policy: Policy | None = None):
+    def __init__(self, jaxpr: ir.Jaxpr, count: int, policy: CostlySaved | None = None):
         flat = inlined(jaxpr)
-        self.jaxpr: ir.Jaxpr = flat if policy is None else in_scans(flat, policy)
+        self.jaxpr: ir.Jaxpr = flat if policy is None else in_scans(flat, policy, policy.on_host)
         self.segments: list[_Segment] = _segments(self.jaxpr, count)
 
-    def evaluate(self, args: Sequence[Any], recomputed: int, policy: Policy) -> list[Any]:
+    def evaluate(self, args: Sequence[Any], recomputed: int, policy: CostlySaved) -> list[Any]:
         """Evaluate the jaxpr in the current trace, its first segments under checkpoints."""
         env: dict[Any, Any] = dict(
             zip(self.jaxpr.all_invars, [*self.jaxpr.consts, *args], strict=True)
@@ -108,7 +115,7 @@ class SegmentedFunction:
             if i < recomputed:
                 outs = remat_p.bind(
                     *(env[var] for var in segment.invars),
-                    jaxpr=segment,
+                    jaxpr=self._checkpointed(segment, policy),
                     policy=policy,
                     prevent_cse=True,
                     differentiated=False,
@@ -118,9 +125,19 @@ class SegmentedFunction:
                 ir.run_equations(segment.eqns, env)
         return [x.operand() if type(x) is ir.Literal else env[x] for x in self.jaxpr.outvars]
 
-    def costs(self, policy: Policy) -> list[SegmentCosts]:
+    def costs(self, policy: CostlySaved) -> list[SegmentCosts]:
         """Return the costs of each segment under a policy."""
-        return [_costs(segment, policy) for segment in self.segments]
+        return [
+            _costs(self._checkpointed(jaxpr, policy), crossing, policy)
+            for jaxpr, crossing in self.segments
+        ]
+
+    def _checkpointed(self, segment: ir.Jaxpr, policy: CostlySaved) -> ir.Jaxpr:
+        """The jaxpr of a segment's checkpoint, with names of values that it moves to the host."""
+        if not policy.on_host:
+            return segment
+        arguments = {*self.jaxpr.all_invars}
+        return with_crossings(segment, [var not in arguments for var in segment.invars])
 
 
 def has_scans(jaxpr: ir.Jaxpr) -> bool:
@@ -151,18 +168,24 @@ def segment_counts(jaxpr: ir.Jaxpr) -> list[int]:
     return [n for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128) if n <= most]
 
 
-def _costs(segment: _Segment, policy: Policy) -> SegmentCosts:
-    jaxpr = segment.jaxpr
+def _costs(jaxpr: ir.Jaxpr, crossing: int, policy: CostlySaved) -> SegmentCosts:
     # As if by all inputs that have derivatives: an upper bound of the residuals.
     nonzeros = [ir.issubdtype(var.aval.dtype, np.inexact) for var in jaxpr.invars]
     linear = ad.linearize_jaxpr(jaxpr, nonzeros)
-    arguments = {*linear.forward.invars, *linear.forward.constvars}
-    residuals = linear.tangent.invars[: len(linear.residuals)]
-    plan = remat_plan(linear.forward, policy, residuals)
+    residuals = {*linear.tangent.invars[: len(linear.residuals)]}
+    plan = remat_plan(linear.forward, policy, [*residuals])
+    saved = {*plan.saved}
+    hosted = ir.values_on_host(linear.forward.replace(eqns=plan.first))
     # Arguments are kept anyhow and cost nothing more.
-    size = lambda values: sum(size_in_bytes(v) for v in {*values} - arguments)
+    arguments = {*linear.forward.all_invars}
+    size = lambda values: sum(map(size_in_bytes, values))
     return SegmentCosts(
-        segment.crossing, size(residuals), size(plan.saved), sum(map(operations, plan.again))
+        crossing,
+        residuals=size(residuals - arguments - hosted),
+        saved=size(saved - arguments - hosted),
+        moved=size(saved & hosted),
+        moved_in_scans=size(residuals & hosted),
+        again=sum(map(operations, plan.again)),
     )
 
 

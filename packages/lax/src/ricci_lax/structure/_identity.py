@@ -91,6 +91,7 @@ optimization_barrier_p: ir.Primitive = ir.define(
     transpose=_barrier_transpose,
     batch=lambda axis, args, dims: (optimization_barrier_p.bind(*args), dims),
     lower=lower_barrier,
+    memory=lambda on_host: tuple(on_host),
 )
 
 

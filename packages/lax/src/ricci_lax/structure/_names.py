@@ -1,5 +1,7 @@
 """Names of values, and values for the second pass of a checkpoint: identity operations."""
 
+from collections.abc import Sequence
+
 import ricci_ir as ir
 from ricci_autodiff import Zero, linear
 from ricci_batching import batched_at, elementwise
@@ -10,6 +12,12 @@ __all__ = ["checkpoint_name", "name_p"]
 
 class KeptName(str):
     """The name of a value that is stored under any policy; set by ``defremat``."""
+
+    __slots__ = ()
+
+
+class CrossingName(str):
+    """The name of a value that is computed before a checkpoint and read in it."""
 
     __slots__ = ()
 
@@ -47,6 +55,24 @@ def checkpoint_name(x: ir.PyTree, name: str) -> ir.PyTree:
       f32[] named 'inner' from ...
     """
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+def with_crossings(jaxpr: ir.Jaxpr, crossing: Sequence[bool]) -> ir.Jaxpr:
+    """The jaxpr of a checkpoint, in which some inputs have a ``CrossingName``.
+
+    Args:
+      jaxpr: the jaxpr.
+      crossing: the inputs, its constants first.
+    """
+    inputs = jaxpr.all_invars
+    new = [ir.Var(v.aval) if flag else v for v, flag in zip(inputs, crossing, strict=True)]
+    eqns = [
+        ir.JaxprEqn([x], [v], name_p, {"name": CrossingName("crossing")})
+        for v, x in zip(inputs, new, strict=True)
+        if v is not x
+    ]
+    count = len(jaxpr.constvars)
+    return jaxpr.replace(constvars=new[:count], invars=new[count:], eqns=[*eqns, *jaxpr.eqns])
 
 
 def _substitute_jvp(primals, tangents):

@@ -24,6 +24,7 @@ class Chip:
       memory_bandwidth: bytes per second between the chip and its memory.
       link_bandwidth: bytes per second that one link to another chip carries in one direction.
       links: the number of such links; those of a torus are two for each of its axes.
+      host_bandwidth: bytes per second between the chip and its host's memory in one direction.
       source: where the figures are published.
     """
 
@@ -33,6 +34,7 @@ class Chip:
     memory_bandwidth: float
     link_bandwidth: float
     links: int
+    host_bandwidth: float
     source: str
 
     def share(self, part: int) -> "Chip":
@@ -46,13 +48,15 @@ class Chip:
             self.memory_bandwidth / part,
             self.link_bandwidth / part,
             self.links,
+            self.host_bandwidth / part,
             self.source,
         )
 
 
 # Google publishes the bandwidth between chips in both directions and over all links together.
 # NVIDIA does so for NVLink, whose switch lets one chip send all of it to any others: it counts as
-# one link.
+# one link. Hosts are behind PCIe: 4.0 or 5.0 x16 of NVIDIA's; for TPUs 15 GB/s, from Austin et al.,
+# 'How to Scale Your Model' (2025), jax-ml.github.io/scaling-book/tpus.
 chips: dict[str, Chip] = {
     chip.name: chip
     for chip in (
@@ -63,6 +67,7 @@ chips: dict[str, Chip] = {
             1200 * _GB,
             50 * _GB,
             6,
+            15 * _GB,
             "Google Cloud, 'TPU v4', cloud.google.com/tpu/docs/v4; links: Jouppi et al., 'TPU v4: "
             "An Optically Reconfigurable Supercomputer', arXiv:2304.01433, table 4",
         ),
@@ -73,6 +78,7 @@ chips: dict[str, Chip] = {
             819 * _GB,
             50 * _GB,
             4,
+            15 * _GB,
             "Google Cloud, 'TPU v5e', cloud.google.com/tpu/docs/v5e",
         ),
         Chip(
@@ -82,6 +88,7 @@ chips: dict[str, Chip] = {
             2765 * _GB,
             100 * _GB,
             6,
+            15 * _GB,
             "Google Cloud, 'TPU v5p', cloud.google.com/tpu/docs/v5p",
         ),
         Chip(
@@ -91,6 +98,7 @@ chips: dict[str, Chip] = {
             1638 * _GB,
             100 * _GB,
             4,
+            15 * _GB,
             "Google Cloud, 'TPU v6e', cloud.google.com/tpu/docs/v6e",
         ),
         Chip(
@@ -100,6 +108,7 @@ chips: dict[str, Chip] = {
             2039 * _GB,
             300 * _GB,
             1,
+            32 * _GB,
             "NVIDIA, 'A100 Tensor Core GPU' (80GB SXM), nvidia.com/en-us/data-center/a100",
         ),
         Chip(
@@ -109,6 +118,7 @@ chips: dict[str, Chip] = {
             3.35 * _TB,
             450 * _GB,
             1,
+            64 * _GB,
             "NVIDIA, 'H100 Tensor Core GPU' (SXM), nvidia.com/en-us/data-center/h100",
         ),
         Chip(
@@ -118,6 +128,7 @@ chips: dict[str, Chip] = {
             4.8 * _TB,
             450 * _GB,
             1,
+            64 * _GB,
             "NVIDIA, 'H200 Tensor Core GPU' (SXM), nvidia.com/en-us/data-center/h200",
         ),
         Chip(
@@ -127,6 +138,7 @@ chips: dict[str, Chip] = {
             8 * _TB,
             900 * _GB,
             1,
+            64 * _GB,
             "NVIDIA, 'DGX B200' (an eighth of it), nvidia.com/en-us/data-center/dgx-b200",
         ),
         Chip(
@@ -136,6 +148,7 @@ chips: dict[str, Chip] = {
             1008 * _GB,
             32 * _GB,
             1,
+            32 * _GB,
             "NVIDIA, 'Ada GPU Architecture', whitepaper, appendix 'GeForce RTX 4090' (sums in "
             "float32); its link is PCIe 4.0 x16",
         ),

@@ -9,8 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
-from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import ricci_ir as ir
 import ricci_lax.recomputation as rc
@@ -20,7 +19,15 @@ from ricci_parallel.reports._collective import shown_bytes
 from ricci_pytree import tree_flatten
 from ricci_xla import Traced, compile_with_lines, devices_of, jit, trace_call
 
-from ._memory import memory_of
+from ._memory import Memory, memory_of
+from ._memory_choices import (
+    Choice,
+    Rewrite,
+    choices_in_pieces,
+    host_operations,
+    promising,
+    recomputations,
+)
 
 __all__ = ["FittedFunction", "MemoryFit", "MemoryLimitError", "fit_memory"]
 
@@ -34,13 +41,6 @@ _TRIALS = 3  # executables compiled at most, beside the first
 _MARGIN = 0.1
 # Estimates that are corrected, and this many times above the limit, need not be compiled.
 _HOPELESS = 1.1
-_LEVELS = 5  # costs from which on results are saved, at most
-# The operations that take as long as writing a byte of a residual and reading it. On a CPU 0 to 12
-# explain the step times of integration/memory_programs; a GPU has more for each byte.
-_TRAFFIC = 4.0
-
-
-type _Rewrite = rc.Recomputation | rc.BatchPieces
 
 
 class MemoryLimitError(ValueError):
@@ -57,6 +57,7 @@ class MemoryFit(ir.Record):
       recomputation: the rewrite that recomputes residuals, or ``None`` if the function fits as it
         stands, or runs in pieces.
       pieces: the rewrite that runs a batch in pieces, or ``None`` if it runs at once.
+      host_bytes: the residuals in the host's memory; the compiler's figure.
       again: the operations that are repeated, as a share of those of the forward pass; estimated.
       compiled: the number of executables that were compiled for the plan.
 
@@ -73,11 +74,12 @@ class MemoryFit(ir.Record):
     peak_bytes: int
     recomputation: rc.Recomputation | None
     pieces: rc.BatchPieces | None
+    host_bytes: int
     again: float
     compiled: int
 
     @property
-    def rewrite(self) -> "_Rewrite | None":
+    def rewrite(self) -> "Rewrite | None":
         """The rewrite of differentiated functions, if any."""
         return self.recomputation or self.pieces
 
@@ -100,6 +102,8 @@ class MemoryFit(ir.Record):
                 parts[-1] += f", but for results of {change.least:.3g} operations a byte or more"
         if change.scans:
             parts.append("the bodies of scans are recomputed")
+        if change.on_host:
+            parts.append(f"{shown_bytes(self.host_bytes)} of residuals are on the host")
         return f"{peak}{'; '.join(parts)}: {self.again:.0%} of the forward pass runs twice"
 
 
@@ -112,6 +116,10 @@ def fit_memory[**P, R](f: Callable[P, R], limit: int | str) -> "FittedFunction[P
     many segments, which of them, and which results are saved is chosen at the first call for
     arguments of given types: the choice with the least cost of repeated operations and of residuals
     in memory, as estimated, among those whose peak is under the limit, as compiled.
+
+    On TPUs and GPUs results that are costly, and what checkpoints read, may be saved in the host's
+    memory instead: where the link to the host is fast enough for their bytes to be moved beside the
+    computation, or no recomputation is enough. CPUs have no other memory.
 
     If no recomputation is enough, and what is differentiated is a sum or a mean over the examples
     of a batch, the batch runs in pieces, whose gradients are added: the values are equal up to
@@ -231,19 +239,6 @@ def _bytes(limit: object) -> int:
     return int(size)
 
 
-class _Choice[R: _Rewrite](NamedTuple):
-    """A rewrite with its costs, as estimated: operations repeated, and bytes of residuals."""
-
-    rewrite: R
-    again: float
-    bytes: float
-
-    @property
-    def cost(self) -> float:
-        """The time in operations: those that are repeated, and the traffic of residuals."""
-        return self.again + _TRAFFIC * self.bytes
-
-
 class _Planner:
     """The search for a call's recomputation."""
 
@@ -254,8 +249,8 @@ class _Planner:
         self.compiled = 0
         # On several devices jaxprs have the sizes of whole arrays: the part that a device has.
         self.part = 1.0
-        self._traced: dict[_Rewrite, Traced] = {}
-        self._estimates: dict[_Rewrite, float] = {}
+        self._traced: dict[Rewrite, Traced] = {}
+        self._estimates: dict[Rewrite, float] = {}
 
     def fit(self) -> MemoryFit:
         """Compile the cheapest choices that should fit, until one does.
@@ -265,75 +260,110 @@ class _Planner:
         """
         seen = Differentiated()
         plain = self._trace(seen.look)
-        unlimited = self._peak(plain)
+        whole = self._memory(plain)
+        unlimited = whole.total
         if unlimited <= self.limit:
-            return MemoryFit(self.limit, unlimited, unlimited, None, None, 0.0, self.compiled)
+            return self._fit(whole, unlimited)
         if not seen.jaxprs:
             raise MemoryLimitError(
                 f"the peak is {shown_bytes(unlimited)}, above {shown_bytes(self.limit)}, and the "
                 "function differentiates nothing whose residuals could be recomputed. "
                 "ricci.memory_plan lists what is in memory."
             )
-        if len(devices_of(plain)) > 1:
+        devices = devices_of(plain)
+        if len(devices) > 1:
             self.part = unlimited / max(_estimated(plain), 1)
         # The function with the most residuals decides; the rewrite applies to all of them.
-        each = [*map(_choices, seen.jaxprs)]
+        host = host_operations(devices)
+        each = [recomputations(jaxpr, host) for jaxpr in seen.jaxprs]
         index = max(range(len(each)), key=lambda i: each[i][0])
         _, forward, choices = each[index]
         jaxpr, arguments = seen.jaxprs[index], seen.arguments[index]
-        pieces, refusal = ([], "") if len(devices_of(plain)) > 1 else _in_pieces(jaxpr, arguments)
-        choices = [*_promising(choices), *pieces]
-        offset = _MARGIN * self.limit
-        peaks: dict[_Rewrite, int] = {}
-        best: tuple[_Choice[Any], int] | None = None
+        pieces, refusal = ([], "") if len(devices) > 1 else choices_in_pieces(jaxpr, arguments)
+        choices = [*promising(choices), *pieces]
+        offsets: dict[bool, float] = {}
+        peaks: dict[Rewrite, int] = {}
+        best: tuple[Choice[Any], Memory] | None = None
         for _ in range(_TRIALS):
-            choice = self._next(choices, offset, peaks, best)
+            choice = self._next(choices, offsets, peaks, None if best is None else best[0])
             if choice is None:
                 break
             change = choice.rewrite
-            peak = peaks[change] = self._peak(self._traced[change])
-            offset = peak - self._estimate(change)
-            if peak <= self.limit and (best is None or choice.cost < best[0].cost):
-                best = choice, peak
+            memory = self._memory(self._traced[change])
+            peaks[change] = memory.total
+            offsets[_is_on_host(change)] = memory.total - self._estimate(change)
+            if memory.total <= self.limit and (best is None or choice.cost < best[0].cost):
+                best = choice, memory
         if best is None:
             least = min([unlimited, *peaks.values()])
+            other = "" if host < math.inf else " There is no other memory to move residuals to."
             raise MemoryLimitError(
-                f"the least peak that recomputation reaches is {shown_bytes(least)}, above "
-                f"{shown_bytes(self.limit)}; it is {shown_bytes(unlimited)} without. Take a "
-                "smaller batch, or spread the arrays over more devices; ricci.memory_plan lists "
-                f"what is in memory.{refusal}"
+                f"the least peak that recomputation reaches is {shown_bytes(least)} ({least} "
+                f"bytes), above {shown_bytes(self.limit)}; it is {shown_bytes(unlimited)} without. "
+                "Take a smaller batch, or spread the arrays over more devices; ricci.memory_plan "
+                f"lists what is in memory.{refusal}{other}"
             )
-        choice, peak = best
-        change = choice.rewrite
+        choice, memory = best
+        change, again = choice.rewrite, choice.again / max(forward, 1.0)
         if isinstance(change, rc.BatchPieces):
-            return MemoryFit(self.limit, unlimited, peak, None, change, 0.0, self.compiled)
-        again = choice.again / max(forward, 1.0)
-        return MemoryFit(self.limit, unlimited, peak, change, None, again, self.compiled)
+            return self._fit(memory, unlimited, pieces=change)
+        return self._fit(memory, unlimited, recomputation=change, again=again)
+
+    def _fit(
+        self,
+        memory: Memory,
+        unlimited: int,
+        *,
+        recomputation: rc.Recomputation | None = None,
+        pieces: rc.BatchPieces | None = None,
+        again: float = 0.0,
+    ) -> MemoryFit:
+        return MemoryFit(
+            limit=self.limit,
+            unlimited=unlimited,
+            peak_bytes=memory.total,
+            recomputation=recomputation,
+            pieces=pieces,
+            host_bytes=memory.host,
+            again=again,
+            compiled=self.compiled,
+        )
 
     def _next(
         self,
-        choices: Sequence[_Choice[Any]],
-        offset: float,
-        peaks: Mapping[_Rewrite, int],
-        best: tuple[_Choice[Any], int] | None,
-    ) -> _Choice[Any] | None:
-        """Choose the cheapest that should fit, or else the smallest; none that was compiled."""
+        choices: Sequence[Choice[Any]],
+        offsets: Mapping[bool, float],
+        peaks: Mapping[Rewrite, int],
+        best: Choice[Any] | None,
+    ) -> Choice[Any] | None:
+        """Choose the cheapest that should fit, or else the smallest; none that was compiled.
+
+        Args:
+          choices: the choices, the cheapest first.
+          offsets: what the compiler's peaks were above the estimates, with moves to the host and
+            without: compilers schedule these by other rules.
+          peaks: the peaks of those that were compiled.
+          best: the best of these that fits.
+        """
+        estimate = lambda change: (
+            self._estimate(change) + offsets.get(_is_on_host(change), _MARGIN * self.limit)
+        )
         new = [choice for choice in choices if choice.rewrite not in peaks]
         for choice in new:  # the cheapest first, so that few are traced
-            if best is not None and choice.cost >= 0.9 * best[0].cost:
+            if best is not None and choice.cost >= 0.9 * best.cost:
                 return None
-            if self._estimate(choice.rewrite) + offset <= self.limit:
+            if estimate(choice.rewrite) <= self.limit:
                 return choice
         if best is not None or not new:
             return None
         # Choices with as many segments have similar peaks, so other numbers come first.
         counts = {*map(_count, peaks)}
-        order = lambda choice: (_count(choice.rewrite) in counts, self._estimate(choice.rewrite))
+        order = lambda choice: (_count(choice.rewrite) in counts, estimate(choice.rewrite))
         least = min(new, key=order)
-        hopeless = self._estimate(least.rewrite) + offset > _HOPELESS * self.limit
+        hopeless = estimate(least.rewrite) > _HOPELESS * self.limit
         return None if len(peaks) > 1 and hopeless else least
 
-    def _estimate(self, change: _Rewrite) -> float:
+    def _estimate(self, change: Rewrite) -> float:
         """Estimate the peak of the call with a rewrite, by the liveness of its jaxpr."""
         if change not in self._estimates:
             traced = self._traced[change] = self._trace(change)
@@ -345,111 +375,22 @@ class _Planner:
         with rewrite_differentiated(rewrite):
             return trace_call(self.call, self.args, self.kwargs)
 
-    def _peak(self, traced: Traced) -> int:
-        """Compile a traced call, and return its peak."""
+    def _memory(self, traced: Traced) -> Memory:
+        """Compile a traced call, and return the compiler's figures."""
         self.compiled += 1
-        return memory_of(compile_with_lines(traced).executable, 0).total
+        return memory_of(compile_with_lines(traced).executable, 0)
 
 
-def _count(change: _Rewrite) -> tuple[type, int]:
+def _count(change: Rewrite) -> tuple[type, int]:
     """The number of segments or pieces of a rewrite."""
     count = change.segments if isinstance(change, rc.Recomputation) else change.count
     return type(change), count
 
 
-def _in_pieces(jaxpr: ir.Jaxpr, arguments: int) -> tuple[list[_Choice[rc.BatchPieces]], str]:
-    """List the rewrites that run the batch of a differentiated function in pieces.
-
-    Returns:
-      The rewrites, of the fewest pieces first, and why there are none.
-    """
-    refusal = ""
-    for size in rc.batch_sizes(jaxpr, arguments):
-        counts = [count for count in range(2, size + 1) if size % count == 0]
-        try:
-            rc.PiecedLoss(jaxpr, arguments, size, counts[0])
-        except rc.NotInPiecesError as error:
-            refusal = refusal or f" A batch of {size} cannot be run in pieces: {error}."
-            continue
-        spaced: list[int] = []
-        for count in counts:
-            if not spaced or count >= 2 * spaced[-1]:
-                spaced.append(count)
-        # They are taken after all that recompute: a loop over few rows may be slow.
-        return [_Choice(rc.BatchPieces(size, count), math.inf, 0.0) for count in spaced], ""
-    return [], refusal
+def _is_on_host(change: Rewrite) -> bool:
+    return isinstance(change, rc.Recomputation) and change.on_host
 
 
 def _estimated(traced: Traced) -> int:
     program, _, _ = traced.discharged_call()
     return rc.estimated_peak(program.jaxpr)
-
-
-def _promising(choices: Sequence[_Choice[rc.Recomputation]]) -> list[_Choice[rc.Recomputation]]:
-    """Return the choices to be traced, the cheapest first.
-
-    They are the ones that have fewer bytes than all that are cheaper; and, as the estimate of bytes
-    is rough, those of the fewest bytes for each number of segments, the cheapest and the one that
-    recomputes most.
-    """
-    promising: set[_Choice[rc.Recomputation]] = set()
-    least = math.inf
-    for choice in sorted(choices, key=lambda choice: (choice.cost, choice.bytes)):
-        if choice.bytes < least:
-            promising.add(choice)
-            least = choice.bytes
-    for order in (
-        lambda choice: (choice.bytes, choice.cost),
-        lambda choice: (choice.bytes, -choice.rewrite.recomputed),
-    ):
-        smallest: dict[tuple[int, bool], _Choice[rc.Recomputation]] = {}
-        for choice in sorted(choices, key=order):
-            change = choice.rewrite
-            smallest.setdefault((change.segments, change.scans), choice)
-        promising |= {*smallest.values()}
-    return sorted(promising, key=lambda choice: choice.cost)
-
-
-def _choices(jaxpr: ir.Jaxpr) -> tuple[float, float, list[_Choice[rc.Recomputation]]]:
-    """List rewrites of a differentiated function.
-
-    Returns:
-      The bytes of its residuals and the operations of its forward pass, and the rewrites with their
-      costs.
-    """
-    whole = rc.SegmentedFunction(jaxpr, 1)
-    nothing = rc.CostlySaved(math.inf)
-    residuals = sum(cost.residuals for cost in whole.costs(nothing))
-    forward = sum(map(rc.operations, whole.jaxpr.eqns))
-    levels = sorted(rc.costs_per_byte(jaxpr))
-    levels = levels[:: -(-len(levels) // _LEVELS)] if levels else []
-    choices = []
-    for scans in {False, rc.has_scans(jaxpr)}:
-        for count in rc.segment_counts(jaxpr):
-            segmented = None if scans else rc.SegmentedFunction(jaxpr, count)
-            for least in [*levels, math.inf]:
-                policy = rc.CostlySaved(least)
-                pieces = segmented or rc.SegmentedFunction(jaxpr, count, policy)
-                costs = pieces.costs(policy)
-                in_scans = rc.repeated_in_scans(jaxpr, policy) if scans else 0.0
-                for recomputed in range(0 if scans else 1, len(costs) + 1):
-                    change = rc.Recomputation(count, recomputed, least, scans)
-                    again, size = _estimate(costs, recomputed)
-                    choices.append(_Choice(change, again + in_scans, size))
-    return residuals, forward, choices
-
-
-def _estimate(costs: Sequence[rc.SegmentCosts], recomputed: int) -> tuple[float, float]:
-    """Estimate the operations that are repeated, and the most bytes of residuals at a time.
-
-    The backward pass begins with what is saved of all segments, and goes from the last one to the
-    first; in each, its residuals stand beside what is saved of those before it.
-    """
-    stored = [
-        c.crossing + (c.saved if i < recomputed else c.residuals) for i, c in enumerate(costs)
-    ]
-    before = [0, *accumulate(stored)]
-    during = [
-        before[i] + c.crossing + (c.residuals if i < recomputed else 0) for i, c in enumerate(costs)
-    ]
-    return sum(c.again for c in costs[:recomputed]), max(before[-1], *during)

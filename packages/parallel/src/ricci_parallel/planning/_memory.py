@@ -38,6 +38,7 @@ class Memory:
       live: the results and temporaries that are in memory at the same time, at most, as estimated
         from the HLO text. ``owners`` add up to this and the arguments. It is to be compared
         with ``results - donated + temporaries``, which has gaps, and is usually more.
+      host: the temporaries in the host's memory, which do not count in ``total``.
     """
 
     arguments: int
@@ -46,6 +47,7 @@ class Memory:
     temporaries: int
     code: int
     live: int
+    host: int
 
     @property
     def total(self) -> int:
@@ -63,6 +65,7 @@ def memory_of(executable: Executable, live: int) -> Memory:
         stats.temp_size_in_bytes,
         stats.generated_code_size_in_bytes,
         live,
+        stats.host_temp_size_in_bytes,
     )
 
 

@@ -1,0 +1,122 @@
+"""Which residuals ``fit_memory`` recomputes and which it moves to the host, by the link's speed."""
+
+import math
+
+import numpy as np
+import pytest
+
+import ricci_ir as ir
+import ricci_lax.recomputation as rc
+from ricci_autodiff import grad, rewrite_differentiated
+from ricci_lax import Differentiated, add, dot, mul, reduce_sum, scan, sin, tanh
+from ricci_parallel.planning import _fit_memory, chips, fit_memory, memory_plan
+from ricci_parallel.planning._memory_choices import host_operations, promising, recomputations
+from ricci_xla import devices
+
+N, ROWS, LAYERS = 64, 512, 6
+W = [0.1 * np.eye(N, dtype=np.float32)] * LAYERS
+X = np.ones((ROWS, N), np.float32)
+
+
+def layer(x, w):
+    h = tanh(dot(x, w))
+    return add(x, mul(sin(h), h))
+
+
+def loss(ws, x):
+    for w in ws:
+        x = layer(x, w)
+    return reduce_sum(mul(x, x), (0, 1))
+
+
+def scanned(stack, x):
+    x = scan(lambda x, w: (layer(x, w), None), x, stack)[0]
+    return reduce_sum(mul(x, x), (0, 1))
+
+
+def differentiated(fun, *args):
+    seen = Differentiated()
+    with rewrite_differentiated(seen.look):
+        ir.make_jaxpr(grad(fun))(*args)
+    return seen.jaxprs[0]
+
+
+def cheapest(host, bytes_at_most):
+    _, _, choices = recomputations(differentiated(loss, W, X), host)
+    fitting = [choice for choice in promising(choices) if choice.bytes <= bytes_at_most]
+    return min(fitting, key=lambda choice: choice.cost).rewrite
+
+
+def test_residuals_go_to_the_host_where_its_link_is_fast():
+    at_most = 12 * X.nbytes
+    assert cheapest(1.0, at_most).on_host
+    assert not cheapest(1e6, at_most).on_host
+    assert not cheapest(math.inf, at_most).on_host
+
+
+def test_a_slow_link_serves_limits_that_no_recomputation_meets():
+    _, _, here = recomputations(differentiated(loss, W, X))
+    _, _, there = recomputations(differentiated(loss, W, X), 1e6)
+    least, other = (min(choice.bytes for choice in choices) for choices in (here, there))
+    assert other < least
+    assert cheapest(1e6, other).on_host
+
+
+def test_devices_without_a_memory_of_their_own_move_nothing():
+    assert host_operations(devices("cpu")) == math.inf
+
+
+@pytest.mark.parametrize("name", chips)
+def test_chips_compute_while_they_move(name):
+    class Described:
+        platform = "tpu" if name.startswith("TPU") else "gpu"
+        device_kind = name
+
+    chip = chips[name]
+    assert host_operations([Described()]) == 2 * chip.flops / chip.host_bandwidth > 1000
+
+
+def hosted(jaxpr):
+    """The bytes that a jaxpr and those in it move to the host."""
+    moved = sum(
+        v.aval.size * v.aval.dtype.itemsize
+        for eqn in jaxpr.eqns
+        if eqn.primitive.name == "device_put"
+        for v in eqn.outvars
+        if v in ir.values_on_host(jaxpr)
+    )
+    return moved + sum(hosted(i) for e in jaxpr.eqns for i in ir.jaxprs_in_params(e.params))
+
+
+@pytest.mark.parametrize(("fun", "ws"), [(loss, W), (scanned, np.stack(W))])
+def test_checkpoints_read_values_from_the_host(fun, ws):
+    scans = fun is scanned
+    change = rc.Recomputation(LAYERS, 0 if scans else LAYERS, math.inf, scans, on_host=True)
+    with rewrite_differentiated(change):
+        jaxpr = ir.make_jaxpr(grad(fun))(ws, X)
+    # Of the carry of a scan, each iteration moves its own; of segments, the first reads arguments.
+    assert hosted(jaxpr) == (X.nbytes if scans else (LAYERS - 1) * X.nbytes)
+    with rewrite_differentiated(change.__class__(*change._values()[:-1], False)):
+        plain = ir.make_jaxpr(grad(fun))(ws, X)
+    assert rc.estimated_peak(jaxpr) < rc.estimated_peak(plain)
+
+
+def test_costly_results_go_to_the_host_and_small_ones_stay():
+    change = rc.Recomputation(LAYERS, LAYERS, 1.0, False, on_host=True)
+    with rewrite_differentiated(change):
+        jaxpr = ir.make_jaxpr(grad(loss))(W, X)
+        small = ir.make_jaxpr(grad(loss))(W, X[:1])
+    assert hosted(jaxpr) == (2 * LAYERS - 1) * X.nbytes
+    assert hosted(small) == 0
+
+
+@pytest.mark.parametrize("host", [1.0, 1e3])
+def test_values_are_those_of_the_function(host, monkeypatch):
+    monkeypatch.setattr(_fit_memory, "host_operations", lambda devices: host)
+    peak = memory_plan(grad(loss))(W, X).peak_bytes
+    fitted = fit_memory(grad(loss), int(0.75 * peak))
+    fit = fitted.plan(W, X)
+    assert fit.recomputation.on_host == (host == 1.0)
+    assert ("of residuals are on the host" in str(fit)) == (host == 1.0)
+    for result, value in zip(fitted(W, X), grad(loss)(W, X), strict=True):
+        np.testing.assert_allclose(result, value, rtol=1e-4, atol=1e-5)
