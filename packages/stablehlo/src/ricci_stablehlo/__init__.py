@@ -6,6 +6,7 @@ from ._attributes import *
 from ._callbacks import *
 from ._dimensions import *
 from ._function_rules import *
+from ._host_checks import *
 from ._kernel_descriptors import *
 from ._locations import *
 from ._lower_jaxpr import *

@@ -6,10 +6,11 @@ from ricci_ir import AbstractValue, ArrayLike, ShapedArray
 
 from ._host_transfers import host_transfers
 from ._lowering import Lowering
+from ._manual_axes import axes_left, once_along
 from ._placed_calls import on_one_device, physical, replicated
 from ._values import HostCallback, Value
 
-__all__ = ["host_call"]
+__all__ = ["host_call", "host_check", "writes_host_checks"]
 
 _targets = {
     "cpu": "xla_ffi_python_cpu_callback",
@@ -73,6 +74,56 @@ def host_call(
         annotations=on_one_device(ctx, outs, device) if on_device else "",
     )
     return [replicated(ctx, x) for x in results] if on_device else results
+
+
+def writes_host_checks(ctx: Lowering) -> bool:
+    """Whether a module may have checks whose failures the host raises.
+
+    Those for other platforms than CPUs, and for other processes, have none.
+
+    Args:
+      ctx: the context of the operation.
+    """
+    if ctx.platform != "cpu":
+        return False
+    checks = ctx.module.host_checks
+    checks.omitted = checks.omitted or not checks.allowed
+    return checks.allowed
+
+
+def host_check(
+    ctx: Lowering, failed: Value, operands: Sequence[Value], failure: Callable[..., Exception]
+) -> None:
+    """Write a check, which calls Python only if it fails.
+
+    Args:
+      ctx: the context to write it in, for which ``writes_host_checks`` is true.
+      failed: a boolean scalar.
+      operands: the operands of ``failure``.
+      failure: returns the exception that the caller of the executable raises.
+    """
+    checks = ctx.module.host_checks
+    checks.written = True
+    failures = checks.failures
+
+    def record(*arrays: ArrayLike) -> Sequence[ArrayLike]:
+        if not failures:
+            failures.append(failure(*arrays))
+        return ()
+
+    def call(inner: Lowering, *xs: Value) -> list[Value]:
+        return host_call(inner, record, xs, [], has_side_effect=True)
+
+    def write(inner: Lowering, flag: Value, *xs: Value) -> list[Value]:
+        done = inner.region([], lambda region: call(region, *xs))
+        nothing = inner.region([], lambda region: [])
+        inner.generic("stablehlo.if", [flag], [], regions=[done, nothing])
+        return []
+
+    if ctx.module.num_partitions > 1 and axes_left():
+        once_along(ctx, [failed, *operands], write)
+    else:
+        write(ctx, failed, *operands)
 
 
 def _row_major(aval: AbstractValue) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 
 import ricci_ir as ir
 
+from ._host_checks import HostChecks
 from ._locations import Locations, SourceLocations
 from ._lowering import lower_function
 from ._module import MeshAxes, Module
@@ -34,6 +35,7 @@ def lower_module(
     locations: bool | Literal["sources"] = False,
     shardy: bool = True,
     host_callbacks: list[HostCallback] | None = None,
+    host_checks: HostChecks | None = None,
     devices: Sequence[Any] = (),
     kind: str = "jit",
     embed_constants: bool = False,
@@ -64,6 +66,7 @@ def lower_module(
       shardy: whether shardings are written by mesh axes (Shardy) instead of by tiles (GSPMD).
       host_callbacks: a list to which the module's host callbacks are appended; the module refers to
         them by their index in it.
+      host_checks: an object for the module's checks; by default it has none.
       devices: the devices on which the module will run, if known.
       kind: the transformation, a prefix of the module's name.
       embed_constants: whether the constants are written into the text instead of becoming
@@ -117,6 +120,8 @@ def lower_module(
     module.symbolic = not all(map(ir.is_static_shape, shapes))
     if host_callbacks is not None:
         module.host_callbacks = host_callbacks
+    if host_checks is not None:
+        module.host_checks = host_checks
     # On one device, tokens are passed from one executable to the next. Over several partitions the
     # module creates its tokens, which order the effects within one call.
     tokens = len(ordered_among(jaxpr.effects))

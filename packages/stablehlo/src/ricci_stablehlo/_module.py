@@ -7,6 +7,7 @@ import numpy as np
 
 from ricci_ir import Jaxpr
 
+from ._host_checks import HostChecks
 from ._locations import Locations
 from ._operations import Function, print_function
 from ._types import string
@@ -33,6 +34,7 @@ class Module:
       shardy: whether shardings are written by mesh axes (Shardy) instead of by tiles (GSPMD).
       manual: whether the operations being written run per device, on shards.
       host_callbacks: the Python functions that the module calls, by index.
+      host_checks: the checks of the module whose failures the host raises.
       host_channels: the number of channels to and from the host.
       devices: the devices on which the module will run, if known.
       large_constants: constants that the text has zeros for, with their position in this list as
@@ -68,6 +70,7 @@ class Module:
         self.calls_native_kernels: bool = False
         self.host_callbacks: list[HostCallback] = []
         self.host_channels: int = 0
+        self.host_checks: HostChecks = HostChecks()
         self.devices: Sequence[Any] = ()
         self.large_constants: list[np.ndarray] | None = None
         self.single_devices: dict[int, str] = {}

@@ -304,7 +304,9 @@ class Lowered(Stage):
             merged = {**dict(options.compiler_options), **compiler_options}
             options = options._replace(compiler_options=tuple(sorted(merged.items())))
         # What a call of the function would compile is cached with it.
-        if device_assignment is None and self._is_usual:
+        checks = lowered.host_checks
+        unchecked = checks is not None and checks.omitted
+        if device_assignment is None and self._is_usual and not unchecked:
             compiled = cached_program(program, lowered.placement, options, lambda: lowered)
             return Compiled(self._program, self._leaves, options, compiled)
         if device_assignment is not None:

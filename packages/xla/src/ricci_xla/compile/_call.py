@@ -84,6 +84,9 @@ class CompiledProgram:
         # C++ makes plain arrays only, and neither threads tokens nor checks values.
         if checked or executable.has_extended_results or executable.effects:
             return results, None
+        # Nor does it raise the failures of checks.
+        if executable.host_checks is not None:
+            return results, None
         # C++ would not change the layouts of arguments, nor replace a provisional executable.
         if arranged is not arrays or self.is_provisional:
             return results, None

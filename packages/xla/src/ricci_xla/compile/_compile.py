@@ -203,7 +203,9 @@ def compile_program(
         compiled = compile_program(inner, packed, inner_options, in_stages=in_stages)
         return PackedProgram(program, packing, compiled, options)
     placement = place(program, leaves, options)
-    lower = lambda: lower_program(program, placement, options)
+    # A bundle stores the executable for other processes, which have no functions of this one.
+    checks = warm_start_hooks.compile is None
+    lower = lambda: lower_program(program, placement, options, checks=checks)
     return cached_program(program, placement, options, lower, in_stages=in_stages)
 
 
@@ -355,6 +357,7 @@ def _executable(
         ),
         optimized=optimized,
         is_large=may_fill_memory(jaxpr),
+        host_checks=lowered.host_checks,
     )
 
 

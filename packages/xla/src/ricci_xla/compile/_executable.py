@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_stablehlo import ordered_among
+from ricci_stablehlo import HostChecks, ordered_among
 from ricci_xla.arrays import ArrayImpl, Layout, check_not_deleted
 from ricci_xla.arrays._layout import are_row_major, in_layout
 from ricci_xla.devices._client import check_not_forked
@@ -43,6 +43,7 @@ class Executable:
       in_layouts: for each used argument its layout, ``None`` for row-major; empty if all are.
       before_first_run: called once, before the first run.
       optimized: a future of the fully optimized executable, which replaces ``loaded`` when done.
+      host_checks: the checks of the module, if it may have some.
       is_large: whether it may need more memory than there is; see ``may_fill_memory``.
 
     Attributes:
@@ -56,6 +57,7 @@ class Executable:
         "consts",
         "effects",
         "fills_memory",
+        "host_checks",
         "handlers",
         "has_extended_results",
         "in_avals",
@@ -91,6 +93,7 @@ class Executable:
         before_first_run: Callable[[], None] | None = None,
         optimized: "Future[LoadedExecutable] | None" = None,
         is_large: bool = True,
+        host_checks: HostChecks | None = None,
     ):
         self.optimized: Future[LoadedExecutable] | None = optimized
         self.in_layouts: tuple[Layout | None, ...] = in_layouts
@@ -117,6 +120,8 @@ class Executable:
         self.committed: bool = committed
         # Constants are leading arguments, which the executable takes in row-major order.
         self.consts: list[ArrayImpl] = [in_layout(x, None) for x in consts]
+        is_checked = host_checks is not None and host_checks.written
+        self.host_checks: HostChecks | None = host_checks if is_checked else None
         self.effects: frozenset[ir.Effect] = effects
         self.ordered_effects: tuple[ir.Effect, ...] = ordered_among(effects)
         self.has_extended_results: bool = any(map(_is_extended, self.out_avals))
@@ -171,10 +176,24 @@ class Executable:
         # both.
         if self.optimized is not None and self.optimized.done():
             self._replace_loaded(self.optimized)
+        if self.host_checks is not None:
+            return self._run_checked(self.host_checks, [*self.consts, *arrays])
         if self.effects:
             return runtime_tokens.run(self, [*self.consts, *arrays])
         results = self.loaded.execute_sharded([*self.consts, *arrays])
         return results.consume_with_handlers(self.handlers)
+
+    def _run_checked(self, checks: HostChecks, arrays: list[ArrayImpl]) -> list[Any]:
+        """Run the executable to its end, and raise the failure of its checks."""
+        if self.effects:
+            results = runtime_tokens.run(self, arrays)
+            runtime_tokens.wait()
+        else:
+            started = self.loaded.execute_sharded(arrays, with_tokens=True)
+            started.consume_token().block_until_ready()
+            results = started.consume_with_handlers(self.handlers)
+        checks.raise_failure()
+        return results
 
     def _replace_loaded(self, optimized: "Future[LoadedExecutable]") -> None:
         """Run the optimized executable from now on, unless compiling it failed."""

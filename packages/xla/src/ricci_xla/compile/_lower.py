@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_stablehlo import HostCallback, lower_jaxpr, parts_text
+from ricci_stablehlo import HostCallback, HostChecks, lower_jaxpr, parts_text
 from ricci_xla.arrays._layout import HOST_MEMORY, layout_text
 from ricci_xla.devices._platforms import canonical_platform
 from ricci_xla.devices._topologies import is_described
@@ -137,6 +137,7 @@ class LoweredProgram(ir.TupleRecord):
       placement: where it runs.
       shardy: whether its shardings are annotated in the ``sdy`` dialect.
       host_callbacks: the Python functions that it calls.
+      host_checks: its checks whose failures the caller raises.
     """
 
     text: str
@@ -144,6 +145,7 @@ class LoweredProgram(ir.TupleRecord):
     placement: Placement
     shardy: bool
     host_callbacks: tuple[HostCallback, ...] = ()
+    host_checks: HostChecks | None = None
 
 
 def lower_program(
@@ -154,6 +156,7 @@ def lower_program(
     *,
     sources: bool = False,
     closed: list[np.ndarray] | None = None,
+    checks: bool = False,
 ) -> LoweredProgram:
     """Lower a traced function, with donation and shardings, without unused arguments.
 
@@ -167,6 +170,7 @@ def lower_program(
         is recorded.
       closed: a list, if the module is to take the function's arguments alone and not its
         constants. Large ones are appended to it, and left out of the text: see ``lower_jaxpr``.
+      checks: whether the module may have checks whose failures this process raises.
     """
     sources = sources or profiling.wants_lines
     count = len(program.consts)
@@ -175,7 +179,7 @@ def lower_program(
     log_compilation(program.name, program.jaxpr.in_avals[count:], shardings)
     with timed("Writing {} as StableHLO", f"jit({program.name})", "jaxpr_to_mlir_module_duration"):
         target = platform or canonical_platform(placement.devices[0])
-        return _lower(program, placement, options, target, sources, closed)
+        return _lower(program, placement, options, target, sources, closed, checks)
 
 
 def _lower(
@@ -185,6 +189,7 @@ def _lower(
     platform: str,
     sources: bool,
     closed: list[np.ndarray] | None,
+    checks: bool,
 ) -> LoweredProgram:
     is_closed = closed is not None
     passes = _CLOSED_PASSES if is_closed else PASSES
@@ -198,6 +203,7 @@ def _lower(
     aliases, donors = _donations(program, used, placement, options)
     annotations = Annotations(jaxpr, placement)
     host_callbacks: list[HostCallback] = []
+    host_checks = HostChecks(checks and not (is_closed or is_described(placement.devices[0])))
     text = lower_jaxpr(
         jaxpr.replace(
             constvars=[jaxpr.invars[i] for i in embedded],
@@ -214,6 +220,7 @@ def _lower(
         locations="sources" if sources else True,
         shardy=annotations.shardy,
         host_callbacks=host_callbacks,
+        host_checks=host_checks,
         devices=placement.devices,
         arg_names=argument_names(program, used) if sources else (),
         embed_constants=is_closed,
@@ -231,7 +238,9 @@ def _lower(
             for result, aval in zip(placement.results, jaxpr.out_avals, strict=True)
         ],
     )
-    return LoweredProgram(text, used, placement, annotations.shardy, tuple(host_callbacks))
+    return LoweredProgram(
+        text, used, placement, annotations.shardy, tuple(host_callbacks), host_checks
+    )
 
 
 def _used_arguments(jaxpr: ir.Jaxpr, num_consts: int, keep_unused: bool) -> tuple[int, ...]:
