@@ -199,6 +199,7 @@ FLOAT = Of(float, (float, int))
 STR = Of(str, (str,))
 DEVICE = Device()
 ERROR_BEHAVIOR = OneOf("ignore", "raise")
+OOB_BEHAVIOR = OneOf("kernels", "ignore", "raise")
 EFFORT = OneOf("UNKNOWN", "O0", "O1", "O2", "O3")
 PRNG_IMPL = OneOf("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
 TRANSFER_GUARD = OneOf(

@@ -17,6 +17,7 @@ from ._option_kinds import (
     FLOAT,
     INT,
     MATMUL_PRECISION,
+    OOB_BEHAVIOR,
     PRNG_IMPL,
     STR,
     TRACEBACK_FILTERING,
@@ -252,8 +253,11 @@ OPTIONS: Mapping[str, Option] = {
     "jax_error_checking_behavior_divide": _traced(
         ERROR_BEHAVIOR, "ignore", "a program in which a divisor is zero raises ValueError"
     ),
-    "jax_error_checking_behavior_oob": _traced(
-        ERROR_BEHAVIOR, "ignore", "a program in which an index is out of bounds raises ValueError"
+    "jax_error_checking_behavior_oob": _per_equation(
+        OOB_BEHAVIOR,
+        "kernels",
+        "a program in which an index is out of bounds raises ValueError; by default an index in an "
+        "interpreted kernel on a CPU",
     ),
     "jax_enable_x64": _per_equation(BOOL, False, "64-bit dtypes are on"),
     "jax_default_device": _traced(

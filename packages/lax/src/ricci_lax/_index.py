@@ -170,8 +170,9 @@ MODULES = {
 }
 
 AUTHORING = {
+    "ricci_lax.checkify._host_check": "host_check_p",
     "ricci_lax.checkify._log": "CheckLog",
-    "ricci_lax.checkify._references": "repeated_checks report_axis report_positions",
+    "ricci_lax.checkify._references": "index_uses repeated_checks report_axis report_positions",
     "ricci_lax.contractions._precision": "canonicalize_precision",
     "ricci_lax.control_flow._cond": "index_of_platform",
     "ricci_lax.linalg._lu": "solve",

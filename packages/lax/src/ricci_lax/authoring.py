@@ -50,7 +50,9 @@ if _typing.TYPE_CHECKING:
     from ricci_lax.linalg._lu import solve as solve
     from ricci_lax.linalg._qr import geqrf_p as geqrf_p
 
+    from .checkify._host_check import host_check_p as host_check_p
     from .checkify._log import CheckLog as CheckLog
+    from .checkify._references import index_uses as index_uses
     from .checkify._references import repeated_checks as repeated_checks
     from .checkify._references import report_axis as report_axis
     from .checkify._references import report_positions as report_positions

@@ -68,12 +68,20 @@ class CheckLog:
     Attributes:
       enabled: the classes of errors to check for.
       source: where the current equation is.
+      equations: the identities of the equations that are checked, and of those that contain them;
+        ``None`` for all.
     """
 
-    __slots__ = ("enabled", "sites", "slots", "source")
+    __slots__ = ("enabled", "equations", "sites", "slots", "source")
 
-    def __init__(self, enabled: Enabled, source: tuple[Any, ...] = (None, 0, ())):
+    def __init__(
+        self,
+        enabled: Enabled,
+        source: tuple[Any, ...] = (None, 0, ()),
+        equations: frozenset[int] | None = None,
+    ):
         self.enabled = enabled
+        self.equations = equations
         self.source = source
         self.slots: dict[ErrorEffect, Slot] = {}
         self.sites: list[Site] = []
@@ -164,15 +172,22 @@ class CheckLog:
           offset: the number of its first site.
           collapse: whether its flags are made scalars, also where it is mapped.
         """
-        enabled = self.enabled
-        key = ("checked", enabled, required, offset, collapse)
-        return jaxpr.derived(key, lambda: _check(jaxpr, enabled, required, offset, collapse))
+        enabled, equations = self.enabled, self.equations
+        key = ("checked", enabled, equations, required, offset, collapse)
+        return jaxpr.derived(
+            key, lambda: _check(jaxpr, enabled, equations, required, offset, collapse)
+        )
 
 
 def _check(
-    jaxpr: ir.Jaxpr, enabled: Enabled, required: tuple, offset: int, collapse: bool
+    jaxpr: ir.Jaxpr,
+    enabled: Enabled,
+    equations: frozenset[int] | None,
+    required: tuple,
+    offset: int,
+    collapse: bool,
 ) -> Checked:
-    log = CheckLog(enabled)
+    log = CheckLog(enabled, equations=equations)
     effects: tuple[ErrorEffect, ...] = ()
 
     def fun(*args: ir.Array) -> list[Any]:
@@ -200,6 +215,7 @@ def run(log: CheckLog, jaxpr: ir.Jaxpr, args: Sequence[Any]) -> list[Any]:
     env.update(zip(map(id, jaxpr.invars), args, strict=True))
     read = lambda atom: atom.operand() if type(atom) is ir.Literal else env[id(atom)]
     outer, origin, source = ir.context.name_stack, ir.context.origin, log.source
+    equations = log.equations
     try:
         with ir.SettingsSwitch() as switch:
             for eqn in jaxpr.eqns:
@@ -208,7 +224,8 @@ def run(log: CheckLog, jaxpr: ir.Jaxpr, args: Sequence[Any]) -> list[Any]:
                 ir.context.name_stack = outer + names if names else outer
                 ir.context.origin = (code, offset) if code is not None else origin or ir.no_origin
                 log.source = eqn.raw_source if code is not None else source
-                rule = check_rules.get(eqn.primitive, _plain)
+                is_checked = equations is None or id(eqn) in equations
+                rule = check_rules.get(eqn.primitive, _plain) if is_checked else _plain
                 results = rule(log, eqn.primitive, list(map(read, eqn.invars)), eqn.params)
                 env.update(zip(map(id, eqn.outvars), results, strict=True))
     finally:

@@ -1,6 +1,6 @@
 """Checking rules of references: the positions at which a jaxpr reads and writes them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,42 @@ def report_positions(
       shape: the shape of the reference.
       forms, operands: the forms of the indices, and their positions.
     """
-    for form, positions in zip(forms, split_operands(forms, operands), strict=True):
+    for used in index_uses(shape, forms, operands):
+        index: Any = used.index
+        if used.counts_back:
+            index = _from_the_start(index, used.shape[used.axis])
+        report_axis(log, primitive, used.shape, used.axis, index, used.span)
+
+
+class IndexUse(ir.TupleRecord):
+    """An operand that indexes a reference or a view of one along an axis.
+
+    Attributes:
+      shape: the shape of what is indexed.
+      axis: the axis.
+      index: the operand.
+      span: the number of elements from the first that is read or written to the last.
+      counts_back: whether negative numbers count from the end.
+    """
+
+    shape: tuple[int, ...]
+    axis: int
+    index: Any
+    span: int
+    counts_back: bool
+
+
+def index_uses(
+    shape: tuple[int, ...], forms: Sequence[Form], operands: Sequence[Any]
+) -> Iterator[IndexUse]:
+    """Yield the operands of several indices, one after the other, that are positions.
+
+    Args:
+      shape: the shape of the reference.
+      forms, operands: the forms of the indices, and their positions: values or variables.
+    """
+    groups = split_operands(forms, operands)
+    for place, (form, positions) in enumerate(zip(forms, groups, strict=True)):
         if whole_view(form) is None:
             remaining = iter(positions)
             for axis, part in enumerate(form):
@@ -58,12 +93,11 @@ def report_positions(
                 if part.start is not None:
                     continue
                 span = (part.size - 1) * part.step + 1 if part.kind == WINDOW and part.size else 1
-                index: Any = next(remaining)
-                if part.kind == ARRAY:
-                    index = _from_the_start(index, shape[axis])
+                index = next(remaining)
                 if part.size:
-                    report_axis(log, primitive, shape, axis, index, span)
-        shape = shape_behind(form, shape, positions)
+                    yield IndexUse(shape, axis, index, span, part.kind == ARRAY)
+        if place + 1 < len(forms):
+            shape = shape_behind(form, shape, positions)
 
 
 def report_axis(

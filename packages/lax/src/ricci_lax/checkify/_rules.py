@@ -84,7 +84,7 @@ def _scan(log: CheckLog, primitive: Primitive, operands: list, params: dict) -> 
     body = log.checked(jaxpr, collapse=True)
     count = body.leaf_count
     program = jaxpr.derived(
-        ("checked scan", log.enabled, consts), lambda: _carrying(body, jaxpr, consts)
+        ("checked scan", log.enabled, log.equations, consts), lambda: _carrying(body, jaxpr, consts)
     )
     outs = scan_p.bind(
         *operands[:consts],
@@ -136,7 +136,7 @@ def _while(log: CheckLog, primitive: Primitive, operands: list, params: dict) ->
     # computed once ahead of the loop, then in the body, on the carry that it returns.
     start = ir.eval_jaxpr(test.jaxpr, test.jaxpr.consts, *cond_consts, *carry)[:count]
     again, program = body.derived(
-        ("checked while", condition, log.enabled, cond_count, body_count),
+        ("checked while", condition, log.enabled, log.equations, cond_count, body_count),
         lambda: _looping(test, step, condition, body, cond_count, body_count),
     )
     outs = while_p.bind(
