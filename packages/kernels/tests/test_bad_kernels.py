@@ -220,11 +220,12 @@ MISTAKES = {
 }
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, xla.jit], ids=["eager", "jitted"])
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda f: f.__name__)
-def test_a_mistake_is_an_error_with_operand_line_and_remedy(mistake):
+def test_a_mistake_is_an_error_with_operand_line_and_remedy(mistake, wrap):
     error, parts, line = MISTAKES[mistake]
     with pytest.raises(error) as raised:
-        mistake()
+        wrap(lambda: mistake())()
     message = str(raised.value)
     assert [part for part in parts.split("|") if part not in message] == []
     assert len(message.splitlines()) <= 12

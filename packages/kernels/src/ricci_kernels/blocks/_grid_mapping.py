@@ -93,6 +93,7 @@ class GridMapping(ir.TupleRecord):
       num_index_operands: the number of operands that index maps read.
       num_inputs, num_outputs: the number of the others.
       vmapped: the number of leading axes that ``vmap`` has added.
+      checked: whether its blocks and indices are checked outside of it.
     """
 
     grid: tuple[int | None, ...]
@@ -102,6 +103,7 @@ class GridMapping(ir.TupleRecord):
     num_inputs: int
     num_outputs: int
     vmapped: int = 0
+    checked: bool = False
 
     @property
     def dynamic_axes(self) -> tuple[int, ...]:

@@ -28,6 +28,16 @@ def is_carried(kernel: ir.Jaxpr, known: dict[ir.Var, Any], buffers: Sequence[ir.
     return _overwritten(kernel, dict(known), {v: i for i, v in enumerate(buffers)}, set()) is None
 
 
+def is_overwritten(kernel: ir.Jaxpr, buffer: ir.Var) -> bool:
+    """Whether each step overwrites a whole buffer ahead of any read.
+
+    Args:
+      kernel: the kernel, whose arguments are references.
+      buffer: the reference to the buffer.
+    """
+    return bool(_overwritten(kernel, {}, {buffer: 0}, set()))
+
+
 def _overwritten(
     jaxpr: ir.Jaxpr, known: dict[ir.Var, Any], buffers: dict[ir.Var, int], overwritten: set[int]
 ) -> set[int] | None:

@@ -176,6 +176,7 @@ def call_on_device(
         grid=tuple([counts.get(axis, size) for axis, size in enumerate(mapping.grid)]),
         block_mappings=blocks,
         num_index_operands=mapping.num_index_operands + len(refs),
+        checked=True,
     )
     aliases = params["input_output_aliases"]
     return {

@@ -1,6 +1,6 @@
 """The primitive of a kernel call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import Axis
 from ricci_kernels.blocks._grid_mapping import kernel_name
-from ricci_stablehlo import Lowering, Value
+from ricci_stablehlo import Lowering, Value, writes_host_checks
 
 from ._batched_steps import batched_steps
 from ._batching import batched
@@ -56,7 +56,9 @@ def _loop(params: dict[str, Any]) -> tuple[ir.Jaxpr, str]:
             "that XLA compiles, not a kernel. For a faster one, give the function that calls the "
             "kernel a custom_vjp."
         )
-    return _program(**{**params, "interpret": True})
+        return _program(**{**params, "interpret": True})
+    checked = default_checks.call(params)
+    return _program(**params) if checked is None else (checked, params["name"] or "pallas_call")
 
 
 def _effects(params: dict[str, Any]) -> frozenset[Any]:
@@ -115,7 +117,14 @@ def _shown(**params: object) -> list[tuple[str, object]]:
     return sorted({**params, "metadata": shown}.items())
 
 
-def _lower(ctx: Lowering, *operands: Value, **params: object) -> list[Value]:
+def _lower(ctx: Lowering, *operands: Value, **params: Any) -> list[Value]:
+    if params["interpret"]:
+        # The checks are on the whole call, ahead of its partition.
+        checked = default_checks.call(params)
+        if checked is not None:
+            if writes_host_checks(ctx):
+                return ctx.call(checked, params["name"] or "pallas_call", operands)
+            params["grid_mapping"] = params["grid_mapping"]._replace(checked=True)
     partitioned = lower_partitioned(ctx, pallas_call_p, operands, params)
     if partitioned is not None:
         return partitioned
@@ -128,6 +137,13 @@ checked_call: ir.Hook[Callable[..., list[Any]]] = ir.Hook(
     "checks of interpreted kernels", provided_by="ricci_kernels"
 )
 checked_call.provide_late("ricci_kernels.checks._index_checks")
+
+
+# Imported with the first interpreted call that is compiled: its module needs this primitive.
+default_checks: ir.Hook[Callable[[Mapping[str, Any]], ir.Jaxpr | None]] = ir.Hook(
+    "default checks of interpreted kernels", provided_by="ricci_kernels"
+)
+default_checks.provide_late("ricci_kernels.checks._default_checks")
 
 
 # Operands: the traced sizes of the grid, the scalars that index maps read, and the inputs.

@@ -17,6 +17,9 @@ from ._primitive import pallas_call_p
 __all__: list[str] = []
 
 
+_behavior = ir.config.state("jax_error_checking_behavior_oob")
+
+
 class RecordedCall(ir.TupleRecord):
     """A kernel call of a function.
 
@@ -54,7 +57,9 @@ def recorded_calls(fun: Callable[..., Any], args: Sequence[Any]) -> list[Recorde
     flat = lambda *xs: tree_flatten(fun(*tree_unflatten(tree, xs)))[0]
     avals = [ir.argument_aval(x) for x in leaves]
     name = getattr(fun, "__name__", "function")
-    jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("kernels", name))
+    # Mistakes are found, not raised.
+    with _behavior("ignore"):
+        jaxpr = ir.trace_to_jaxpr(flat, avals, ir.DebugInfo("kernels", name))
     values = [None if isinstance(x, ir.ShapeDtypeStruct) else x for x in leaves]
     return list(_calls(jaxpr, dict(zip(jaxpr.invars, values, strict=True))))
 

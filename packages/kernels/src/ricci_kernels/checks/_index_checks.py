@@ -5,7 +5,7 @@ of a reference, whose name is known, and blocks that the interpreter reads are n
 user. The first error of all steps is in further scratch buffers.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ from ricci_kernels.primitives._accesses import (
 from ricci_kernels.primitives._copies import dma_start_p, indexed_references, split_references
 from ricci_lax.authoring import CheckLog, repeated_checks, report_axis, report_positions
 from ricci_lax.checkify import OOBError
+
+from ._static_indices import Outside
 
 __all__: list[str] = []
 
@@ -83,6 +85,36 @@ def _checked_call(
         indices = [program_id_p.bind(axis=axis) for axis in range(rank)]
         return jnp.stack(indices) if indices else np.zeros(0, np.int32)
 
+    checks = repeated_checks(log, jaxpr, position, KernelIndexError, place_in_kernel(params))
+    if checks is None:
+        return _bound(primitive, operands, params)
+    errors, outs = checked_outputs({**params, "jaxpr": checks.jaxpr}, len(jaxpr.invars), operands)
+    checks.absorb(log, errors)
+    return outs
+
+
+def error_ahead(params: Mapping[str, Any], outside: Outside) -> KernelIndexError:
+    """The error of an index that is out of bounds whatever the data are.
+
+    Args:
+      params: the parameters of the call.
+      outside: the index.
+    """
+    use, eqn = outside.use, outside.eqn
+    sizes = tuple([use.span if axis == use.axis else 1 for axis in range(len(use.shape))])
+    place = place_in_kernel(params)(eqn.raw_source)
+    facts = (eqn.primitive.name, tuple(use.shape), sizes, place)
+    entry = np.array([outside.value, use.axis, use.shape[use.axis]])
+    return KernelIndexError(facts, (entry, np.array(outside.step, int)))
+
+
+def place_in_kernel(params: Mapping[str, Any]) -> Callable[[tuple[Any, ...]], str]:
+    """A function that describes a place in a kernel: the reference's name and the line.
+
+    Args:
+      params: the parameters of the call.
+    """
+    jaxpr: ir.Jaxpr = params["jaxpr"]
     names = dict(_reference_names(jaxpr, dict(zip(jaxpr.invars, _names(params), strict=True))))
     kernel = jaxpr.debug_info.func_name
 
@@ -92,15 +124,10 @@ def _checked_call(
         line = "" if code is None else f", at {ir.Source(*source)}"
         return f"{name} of the kernel {kernel}{line}"
 
-    checks = repeated_checks(log, jaxpr, position, KernelIndexError, place)
-    if checks is None:
-        return _bound(primitive, operands, params)
-    errors, outs = checked_outputs({**params, "jaxpr": checks.jaxpr}, len(jaxpr.invars), operands)
-    checks.absorb(log, errors)
-    return outs
+    return place
 
 
-def _names(params: dict[str, Any]) -> list[str]:
+def _names(params: Mapping[str, Any]) -> list[str]:
     """The names of a kernel's references."""
     jaxpr, mapping = params["jaxpr"], params["grid_mapping"]
     names = [f"prefetched scalars {i}" for i in range(mapping.num_index_operands)]
