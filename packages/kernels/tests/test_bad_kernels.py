@@ -140,7 +140,7 @@ def an_alias_of_an_operand_that_is_not_there():
 
 
 def a_compiled_kernel_on_a_cpu():
-    call(copy, interpret=False)
+    return call(copy, interpret=False)
 
 
 def a_compiled_kernel_in_a_jitted_function():
