@@ -113,10 +113,10 @@ class _Parser:
 
 
 def _shape_and_dtype(text):
-    match = re.match(r"(?:vector|memref)<((?:\d+x)*)([^,>]*)", text)
+    match = re.match(r"(?:vector|memref)<((?:(?:\d+|\?)x)*)([^,>]*)", text)
     if match is None:
         return (), _DTYPES[text]
-    shape = tuple(int(n) for n in match[1].split("x") if n)
+    shape = tuple(None if n == "?" else int(n) for n in match[1].split("x") if n)
     return shape, np.int32 if match[2].startswith("!") else _DTYPES[match[2]]
 
 
@@ -468,9 +468,7 @@ class Kernel:
     def tpu_strided_load(self, op, values, env, shape, dtype):
         ref, *starts = values
         parts = zip(starts, shape, op.numbers("strides"), strict=True)
-        part = ref[tuple(slice(int(s), int(s) + n * step, step) for s, n, step in parts)]
-        assert part.shape == shape, "a read out of bounds"
-        return [part.copy()]
+        return [ref[np.ix_(*[int(s) + np.arange(n) * step for s, n, step in parts])]]
 
     def tpu_vector_store(self, op, values, env, shape, dtype):
         value, ref, *starts = values
@@ -507,9 +505,15 @@ class Kernel:
     def tpu_memref_slice(self, op, values, env, shape, dtype):
         ref, *starts = values
         shape, _ = _shape_and_dtype(op.types[0])
+        sizes = iter(starts[ref.ndim :])
+        starts = starts[: ref.ndim]
+        shape = tuple(int(next(sizes)) if n is None else n for n in shape)
         part = ref[tuple(slice(int(s), int(s) + n) for s, n in zip(starts, shape, strict=True))]
         assert part.shape == shape, "a part out of bounds"
         return [part]
+
+    def tpu_memref_reshape(self, op, values, env, shape, dtype):
+        return [values[0].reshape(_shape_and_dtype(op.types[0])[0])]
 
     def tpu_memref_squeeze(self, op, values, env, shape, dtype):
         return [values[0].reshape(_shape_and_dtype(op.types[0])[0])]

@@ -611,3 +611,46 @@ def _sorted(x):
         out[...] = jnp.sort(x[...], 1)
 
     return call(body, (8, 128))(x)
+
+
+@kernel("copies of traced sizes", ((4,), I32), (32, 128))
+def _traced_sizes(counts, x):
+    def body(counts, x, out, buffer, sem):
+        buffer[...] = jnp.zeros((32, 128), F32)
+        for i in range(4):
+            count = counts[i] + 1
+            target = buffer.at[pl.ds(8 * i, count)]
+            pltpu.async_copy(x.at[pl.ds(8 * i + 1, count)], target, sem).wait()
+        out[...] = buffer[...]
+
+    scratch = [pltpu.VMEM((32, 128), F32), pltpu.SemaphoreType.DMA]
+    return call(body, (32, 128), in_specs=[SMEM, ANY], scratch_shapes=scratch)(counts, x)
+
+
+@kernel("copy of a reshaped buffer", (32, 128))
+def _reshaped_copy(x):
+    def body(x, out, buffer):
+        pltpu.sync_copy(x.reshape(4, 8, 128).at[2], buffer)
+        out[...] = buffer.reshape(8, 1, 128)[:, 0] + 1
+
+    return call(body, (8, 128), in_specs=[ANY], scratch_shapes=[pltpu.VMEM((8, 128), F32)])(x)
+
+
+@kernel("row repeated by a step of 0", (16, 128))
+def _repeated_row(x):
+    def body(x, out):
+        out[...] = x[pl.ds(5, 8, 0), :]
+
+    return call(body, (8, 128))(x)
+
+
+@kernel("pipeline of blocks that reach over the end", (40, 128))
+def _partial_blocks(x):
+    def add_one(x, out):
+        out[...] = x[...] + 1
+
+    def body(x, out):
+        block = pl.BlockSpec((16, 128), lambda i: (i, 0))
+        pltpu.emit_pipeline(add_one, grid=(3,), in_specs=[block], out_specs=[block])(x, out)
+
+    return call(body, (40, 128), in_specs=[ANY], out_specs=ANY)(x)
