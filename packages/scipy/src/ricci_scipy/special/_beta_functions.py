@@ -113,7 +113,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     return _betaln(cast(Array, a), cast(Array, b))
 
 
-@elementwise()
+@elementwise(scalars=False)
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function, Γ(a) Γ(b) / Γ(a + b).
 

@@ -26,6 +26,7 @@ def elementwise[**P, R](
     vectors: bool = True,
     strict: bool = False,
     widen: bool = True,
+    scalars: bool = True,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a formula: its operands are promoted to one floating dtype.
 
@@ -37,6 +38,8 @@ def elementwise[**P, R](
       vectors: whether results with axes are, too.
       strict: whether only operands of dtype float32 and float64 are accepted, without promotion.
       widen: whether 16-bit floats are computed as float32.
+      scalars: whether the formula takes scalars beside arrays, so that functions of a parameter
+        alone are computed once; else they are broadcast.
     """
 
     def decorate(formula: Callable[P, R]) -> Callable[P, R]:
@@ -54,13 +57,16 @@ def elementwise[**P, R](
                 xs = [convert(x, np.dtype(np.float32)) for x in xs]
             elif not weak or (not vectors and any(map(jnp.ndim, args))):
                 xs = [convert(x, dtype) for x in xs]
-            if len(xs) > 1:
-                xs = jnp.broadcast_arrays(*xs)
+            arrays = iter(jnp.broadcast_arrays(*(x for x in xs if np.ndim(x) or not scalars)))
+            xs = [next(arrays) if np.ndim(x) or not scalars else x for x in xs]
+            shape = next((np.shape(x) for x in xs if np.ndim(x)), ())
+
+            def finished(y: Array) -> Array:
+                y = convert(y, dtype) if widen and dtype.name in _SMALL else y
+                return jnp.broadcast_to(y, shape) if shape and not np.ndim(y) else y
+
             out = compute(*xs, **settings)
-            if widen and dtype.name in _SMALL:
-                narrow = lambda y: convert(y, dtype)
-                return tuple(map(narrow, out)) if isinstance(out, tuple) else narrow(out)
-            return out
+            return tuple(map(finished, out)) if isinstance(out, tuple) else finished(out)
 
         run = Inlined(step, name)
 

@@ -23,7 +23,8 @@ def _log_product(
     @lax.custom_jvp
     def product(x, y):
         zero = (x == 0) & (y == y)
-        return jnp.where(zero, jnp.zeros_like(x), x * log(jnp.where(zero, jnp.ones_like(y), y)))
+        # The logarithm is of y itself, so that that of a scalar y is computed once.
+        return jnp.where(zero, jnp.zeros_like(x), x * jnp.where(zero, jnp.ones_like(y), log(y)))
 
     @product.defjvp
     def _jvp(primals, tangents):

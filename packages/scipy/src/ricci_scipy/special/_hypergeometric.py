@@ -175,7 +175,7 @@ def _hyp1f1_jvp(primals, tangents):
     return _hyp1f1(a, b, x), ta * by_a + tb * by_b + tx * by_x
 
 
-@elementwise()
+@elementwise(scalars=False)
 def _hyp1f1_step(a: Array, b: Array, x: Array) -> Array:
     return _hyp1f1(a, b, x)
 
