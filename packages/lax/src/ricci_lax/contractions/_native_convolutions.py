@@ -12,7 +12,17 @@ from ricci_lax.reductions._window_shape import Padding
 from ricci_stablehlo import Lowering, Value, native_kernel
 
 from ._convolution_shape import ConvDimensionNumbers, spatial_sizes
-from ._precision import CanonicalPrecision
+
+# The fewest elements of a window over which sums are faster by the kernel, which loads and stores
+# them for each example: with few input features in a group, and with more.
+_LEAST_WINDOW, _LARGE_WINDOW = 150, 1000
+# The most input features with which it is faster, whatever share of the elements that it computes
+# are results; that share, from which it is with more; and the most with steps, without groups.
+_FEW_FEATURES, _LEAST_SHARE, _FEWEST_FEATURES = 32, 0.9, 8
+# The fewest output features of a group: with fewer, sums of shifted rows are as fast.
+_LEAST_OUTPUTS = 3
+# The most input features of a group whose operands are worth copying to the kernel's order.
+_MOST_COPIED_FEATURES = 16
 
 
 def write_by_kernel(
@@ -27,7 +37,6 @@ def write_by_kernel(
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
-    precision: CanonicalPrecision,
     **_: object,
 ) -> Value | None:
     """Write a convolution as a call of the native kernel.
@@ -41,19 +50,8 @@ def write_by_kernel(
     kernel = native_kernel(ctx, "convolution", out, 0)
     if kernel is None or not all(map(ir.is_static_shape, (lhs.shape, rhs.shape, *padding))):
         return None
-    groups = feature_group_count * batch_group_count
-    if not (_is_plain(lhs_spec) and _is_plain(out_spec)):
-        # XLA copies what it convolves without groups to an order with the features last, too.
-        if groups == 1 or rhs.shape[rhs_spec[1]] > _MOST_COPIED_FEATURES:
-            return None
-    window, sizes = spatial_sizes(rhs_spec, rhs.shape), spatial_sizes(out_spec, out.shape)
-    features = rhs.shape[rhs_spec[1]], rhs.shape[rhs_spec[0]] // groups
-    if prod(window) > prod(sizes):
-        pays = _pays_over_window(prod(window))
-    else:
-        reach = sizes[-1] + (window[-1] - 1) * rhs_dilation[-1] // window_strides[-1]
-        pays = {*lhs_dilation} == {1} and _pays_over_result(features, sizes[-1] / reach)
-    if not pays:
+    geometry = (window_strides, lhs_dilation, rhs_dilation, dimension_numbers)
+    if not _is_faster(lhs, rhs, out, feature_group_count * batch_group_count, *geometry):
         return None
     numbers = {
         "lhs_spec": lhs_spec,
@@ -78,36 +76,45 @@ def write_by_kernel(
     )[0]
 
 
+def _is_faster(
+    lhs: Value,
+    rhs: Value,
+    out: ir.ShapedArray,
+    groups: int,
+    window_strides: Shape,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
+    dimension_numbers: ConvDimensionNumbers,
+) -> bool:
+    """Whether the kernel is faster than the other forms: docs/convolutions.md has their times."""
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    window, sizes = spatial_sizes(rhs_spec, rhs.shape), spatial_sizes(out_spec, out.shape)
+    is_spread = {*lhs_dilation} != {1}
+    if prod(window) > prod(sizes):
+        # The derivative by kernels: the result has their input features as examples.
+        inputs = out.shape[out_spec[0]]
+        pays = prod(window) >= (_LEAST_WINDOW if inputs <= _FEW_FEATURES else _LARGE_WINDOW)
+        if {*rhs_dilation} != {1}:  # the steps of what it is the derivative of
+            pays = pays and (groups > 1 or inputs <= _FEWEST_FEATURES)
+        is_slow_elsewhere = is_spread
+    else:
+        inputs, outputs = rhs.shape[rhs_spec[1]], rhs.shape[rhs_spec[0]] // groups
+        reach = sizes[-1] + (window[-1] - 1) * rhs_dilation[-1] // window_strides[-1]
+        is_few = inputs <= _FEW_FEATURES or sizes[-1] >= _LEAST_SHARE * reach
+        if {*window_strides} != {1}:
+            is_few = groups > 1 or inputs <= _FEWEST_FEATURES
+        pays = is_few and outputs >= _LEAST_OUTPUTS and not is_spread
+        is_slow_elsewhere = False
+    if not (_is_plain(lhs_spec) and _is_plain(out_spec)):
+        # XLA copies what it convolves without groups to an order with the features last, too.
+        is_copied = groups > 1 and 1 < inputs <= _MOST_COPIED_FEATURES
+        return pays and (is_copied or is_slow_elsewhere)
+    return pays
+
+
 def _is_plain(spec: Shape) -> bool:
     """Whether the spatial dimensions come last, in order."""
     return spec[2:] == tuple(range(2, len(spec)))
-
-
-# The most input features of a group whose operands are worth copying to the kernel's order.
-_MOST_COPIED_FEATURES = 16
-# The fewest elements of a window that are worth a load and a store of the sums of their products.
-_LEAST_WINDOW = 150
-# The share of results among all elements of a row that the kernel computes from which it is faster
-# with any number of features, and the most input features with which it is always.
-_LEAST_SHARE, _FEW_FEATURES = 0.9, 32
-# The fewest output features of a group: with fewer, sums of shifted rows are as fast.
-_LEAST_OUTPUTS = 3
-
-
-def _pays_over_window(size: int) -> bool:
-    """Whether sums over the window are faster by the kernel, as for a derivative by the kernels."""
-    return size >= _LEAST_WINDOW
-
-
-def _pays_over_result(features: tuple[int, int], share: float) -> bool:
-    """Whether the kernel is faster, which computes several output features at once.
-
-    Args:
-      features: the input and output features of a group.
-      share: of the results among all elements of a row that the kernel computes.
-    """
-    inputs, outputs = features
-    return outputs >= _LEAST_OUTPUTS and (inputs <= _FEW_FEATURES or share >= _LEAST_SHARE)
 
 
 def _planes_inside(spec: Shape) -> Shape:
