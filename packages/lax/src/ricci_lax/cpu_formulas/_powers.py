@@ -59,7 +59,8 @@ def _log2_of_size(x: Array) -> Array:
     is_ordinary = lt(bits, np.int32(INFINITE_BITS))
     whole = select(is_ordinary, whole, bitcast_convert_type(bits, _F32))
     whole = select(eq(bits, np.int32(0)), filled_like(whole, -inf), whole)
-    s = div(sub(m, scalar_like(m, 1)), add(m, scalar_like(m, 1)))
+    # XLA does not fuse a quotient with several operations that use it, but one that a product uses.
+    s = mul(sub(m, scalar_like(m, 1)), div(scalar_like(m, 1), add(m, scalar_like(m, 1))))
     return add(converted(whole, _F64), mul(s, polynomial_of(_LOGARITHM, mul(s, s))))
 
 
