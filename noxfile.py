@@ -457,6 +457,13 @@ def bench_native(session: nox.Session) -> None:
     session.run(*command, env={"XLA_FLAGS": ""}, external=True)
 
 
+@nox.session(name="bench-formulas")
+def bench_formulas(session: nox.Session) -> None:
+    """Compare the formulas for CPUs with XLA's functions; see tools/bench_formulas.py."""
+    command = [workspace().python, "tools/bench_formulas.py", *session.posargs]
+    session.run(*command, env={"XLA_FLAGS": ""}, external=True)
+
+
 @nox.session
 def growth(session: nox.Session) -> None:
     """Compare the growth of time with sizes with the oracle's; arguments go to tools/growth.py."""
