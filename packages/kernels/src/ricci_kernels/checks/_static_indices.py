@@ -177,7 +177,7 @@ class IndexSurvey:
     def _check(self, eqn: ir.JaxprEqn, uses: Sequence[Any], read: Any, path: _Path) -> None:
         is_masked: Any = eqn.params.get("has_mask", False)
         for use in uses:
-            index = read(use.index)
+            index = read(use.index) if use.count is None else None
             if index is None:
                 self._defer(eqn, path)
                 continue

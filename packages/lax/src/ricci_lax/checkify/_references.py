@@ -48,6 +48,8 @@ def report_positions(
     """
     for used in index_uses(shape, forms, operands):
         index: Any = used.index
+        if used.count is not None:
+            index = _ends(index, used.count)
         if used.counts_back:
             index = _from_the_start(index, used.shape[used.axis])
         report_axis(log, primitive, used.shape, used.axis, index, used.span)
@@ -62,6 +64,7 @@ class IndexUse(ir.TupleRecord):
       index: the operand.
       span: the number of elements from the first that is read or written to the last.
       counts_back: whether negative numbers count from the end.
+      count: the operand that is the number of elements from ``index`` on, where it is traced.
     """
 
     shape: tuple[int, ...]
@@ -69,6 +72,7 @@ class IndexUse(ir.TupleRecord):
     index: Any
     span: int
     counts_back: bool
+    count: Any = None
 
 
 def index_uses(
@@ -87,8 +91,7 @@ def index_uses(
             for axis, part in enumerate(form):
                 if part.kind == SPAN:
                     start = next(remaining) if part.start is None else np.int32(part.start)
-                    ends = _ends(start, next(remaining))
-                    report_axis(log, primitive, shape, axis, ends)
+                    yield IndexUse(shape, axis, start, 1, False, next(remaining))
                     continue
                 if part.start is not None:
                     continue

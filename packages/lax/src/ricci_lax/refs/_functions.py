@@ -190,7 +190,7 @@ def _viewed(ref: ir.Ref | TransformedRef, view: WholeView) -> TransformedRef:
 
 
 def _check_sizes(name: str, forms: Sequence[Form], operands: Sequence[ir.ArrayLike]) -> None:
-    """Refuse to read or write a part of traced size, which is no array."""
+    """Refuse to read or write a part of traced size, since an array has a static shape."""
     for form, positions in zip(forms, split_operands(forms, operands), strict=True):
         for axis, count in traced_counts(form, positions):
             raise NotImplementedError(

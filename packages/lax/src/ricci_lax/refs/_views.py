@@ -4,6 +4,7 @@ Such a view is an index whose only part says how to read the value from that of 
 how to write it back. It has no operands.
 """
 
+import builtins
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -138,7 +139,7 @@ def _shifted(x: Array, bits: int) -> Array:
     if not bits:
         return x
     shift = shift_left if bits > 0 else shift_right_logical
-    return shift(x, np.asarray(abs(bits), x.dtype))
+    return shift(x, np.asarray(builtins.abs(bits), x.dtype))
 
 
 def reshape_of(shape: tuple[int, ...], sizes: Sequence[int | Sequence[int]]) -> Reshape:
