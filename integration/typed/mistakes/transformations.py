@@ -18,6 +18,14 @@ def mapped(params: dict[str, Array]) -> Array:
     return params["x"].sum()
 
 
+def weighted(params: dict[str, Array], x: Array) -> Array:
+    return (params["x"] * x).sum()
+
+
+def halved(x: Array) -> Array:
+    return x / 2
+
+
 def pair(x: Array) -> tuple[Array, int]:
     return x, 1
 
@@ -60,6 +68,12 @@ def gradient_types(x: Array) -> None:
     ricci.grad(f)(x, 1.0).keys()  # mistake
     ricci.grad(mapped)(x)  # mistake
     ricci.jit(ricci.grad(mapped))({"x": x}).sum()  # mistake
+    ricci.grad(weighted, argnums=1)({"x": x}, x).keys()  # mistake
+    ricci.grad(weighted, argnums=1)({"x": x})  # mistake
+    ricci.grad(weighted, argnums=(0, 1))({"x": x}, x)[0].sum()  # mistake
+    ricci.grad(weighted, argnums=(0, 1))({"x": x}, x)[2]  # mistake
+    ricci.grad(weighted, argnums=(0, 1))(x, x)  # mistake
+    ricci.value_and_grad(weighted, argnums=(0, 1))({"x": x}, x)[1][1].keys()  # mistake
     ricci.grad(mapped)({"x": x})["x"].sum()
 
 
@@ -88,6 +102,8 @@ def trees(x: Array) -> None:
     tree.map(lambda a, b: a, x)  # mistake
     tree.map(x, f)  # mistake
     tree.unflatten(x)  # mistake
+    tree.map(halved, {"x": x}).sum()  # mistake
+    tree.map(halved, {"x": x})["x"].keys()  # mistake
     tree.map(lambda a, b: a, x, x)
 
 

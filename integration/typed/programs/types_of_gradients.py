@@ -43,6 +43,10 @@ def of_numbers(params: dict[str, float]) -> float:
     return params["a"] * 2
 
 
+def scaled(scale: float, params: dict[str, Array]) -> Array:
+    return scale * params["w"].sum()
+
+
 def total(params: dict[str, Array]) -> Array:
     return params["w"].sum()
 
@@ -75,7 +79,22 @@ def main() -> None:
     assert_type(ricci.vmap(ricci.grad(of_anything))(x), Array)
     # No annotation says that of these.
     assert_type(ricci.grad(of_numbers)({"a": 1.0}), Any)
-    assert ricci.grad(loss, argnums=1)(model, x).shape == (2,)
+    # Other arguments, by position or by name.
+    assert_type(ricci.grad(loss, argnums=1)(model, x), Array)
+    assert_type(ricci.grad(loss, 1)(model, x, scale=2.0), Array)
+    assert_type(ricci.grad(loss, (0, 1))(model, x), tuple[Model, Array])
+    assert_type(ricci.grad(scaled, argnums=(0, 1))(2.0, {"w": x}), tuple[Array, dict[str, Array]])
+    assert_type(ricci.value_and_grad(loss, argnums=1)(model, x), tuple[Array, Array])
+    assert_type(
+        ricci.value_and_grad(loss, argnums=(0, 1))(model, x), tuple[Array, tuple[Model, Array]]
+    )
+    assert_type(ricci.grad(of_dict, argnums=1, has_aux=True)({"w": x}, x), tuple[Array, int])
+    (value, count), (by_params, by_x) = ricci.value_and_grad(of_dict, argnums=(0, 1), has_aux=True)(
+        {"w": x}, x
+    )
+    assert_type(count, int)
+    assert_type(by_params, dict[str, Array])
+    assert_type(by_x, Array)
     assert lower(total, {"w": x})["w"].shape == (2,)
     # A number that a loop carries is an array.
     assert_type(lax.scan(counted, 0.0, x)[0], Array)

@@ -1,6 +1,6 @@
 """Pytrees taken apart and put together."""
 
-from typing import Any, assert_type
+from typing import Any, NamedTuple, assert_type
 
 import ricci.numpy as np
 from ricci import Array, tree, tree_util
@@ -9,6 +9,34 @@ from ricci.flatten_util import ravel_pytree
 
 def sizes(params: Any) -> dict[str, int]:
     return {tree_util.keystr(path): leaf.size for path, leaf in tree.leaves_with_path(params)}
+
+
+class Layer(NamedTuple):
+    weights: Array
+    bias: Array
+
+
+def doubled(x: Array) -> Array:
+    return 2 * x
+
+
+def moved(x: Array, slope: Array) -> Array:
+    return x - 0.1 * slope
+
+
+def rank(x: Array) -> int:
+    return x.ndim
+
+
+def same_types(layer: Layer, params: dict[str, Array], layers: list[Layer]) -> None:
+    # Where leaves stay arrays, the tree keeps its type. (mypy infers those of a lambda as Any.)
+    assert_type(tree.map(doubled, layer), Layer)
+    assert_type(tree.map(np.zeros_like, layers), list[Layer])
+    assert_type(tree.map(moved, layer, layer), Layer)
+    assert_type(tree_util.tree_map(np.sin, params), dict[str, Array])
+    assert_type(tree.map(rank, params), dict[str, int])
+    assert_type(tree.map(rank, [params["w"]]), list[int])
+    assert_type(tree.map(rank, layer), Any)
 
 
 def main() -> None:
@@ -21,5 +49,6 @@ def main() -> None:
     assert_type(tree.all(tree.map(lambda x: x.size > 0, params)), bool)
     total: Array = tree.reduce(lambda a, x: a + x.sum(), params, np.asarray(0.0))
     assert float(total) == 11.0
+    same_types(Layer(np.eye(2), np.ones(2)), {"w": np.ones(2)}, [])
     flat, unravel = ravel_pytree(params)
     assert unravel(flat)["scale"].shape == ()

@@ -53,6 +53,18 @@ if TYPE_CHECKING:
         ValueAndGradient,
         ValueAndGradientWithAux,
     )
+    from ._gradient_types_by_argument import (
+        GradientAt01,
+        GradientAt1,
+        GradientWithAuxAt01,
+        GradientWithAuxAt1,
+        ValueAndGradientAt01,
+        ValueAndGradientAt1,
+        ValueAndGradientWithAuxAt01,
+        ValueAndGradientWithAuxAt1,
+    )
+
+    type First2 = tuple[Literal[0], Literal[1]]
 
     class GradOptions(TypedDict, total=False):
         """The keywords of ``grad`` that do not change the result's type."""
@@ -74,6 +86,32 @@ if TYPE_CHECKING:
     def grad[F: Callable[..., tuple[ir.ArrayLike, Any]]](
         fun: F, argnums: Literal[0] = 0, *, has_aux: Literal[True], **options: Unpack[GradOptions]
     ) -> GradientWithAux[F]: ...
+    @overload
+    def grad[F: Callable[..., ir.ArrayLike]](
+        fun: F,
+        argnums: Literal[1],
+        has_aux: Literal[False] = False,
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> GradientAt1[F]: ...
+    @overload
+    def grad[F: Callable[..., tuple[ir.ArrayLike, Any]]](
+        fun: F, argnums: Literal[1], *, has_aux: Literal[True], **options: Unpack[GradOptions]
+    ) -> GradientWithAuxAt1[F]: ...
+    @overload
+    def grad[F: Callable[..., ir.ArrayLike]](
+        fun: F,
+        argnums: First2,
+        has_aux: Literal[False] = False,
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> GradientAt01[F]: ...
+    @overload
+    def grad[F: Callable[..., tuple[ir.ArrayLike, Any]]](
+        fun: F, argnums: First2, *, has_aux: Literal[True], **options: Unpack[GradOptions]
+    ) -> GradientWithAuxAt01[F]: ...
     @overload
     def grad[**P](
         fun: Callable[P, ir.ArrayLike],
@@ -122,6 +160,32 @@ if TYPE_CHECKING:
     def value_and_grad[F: Callable[..., tuple[ir.ArrayLike, Any]]](
         fun: F, argnums: Literal[0] = 0, *, has_aux: Literal[True], **options: Unpack[GradOptions]
     ) -> ValueAndGradientWithAux[F]: ...
+    @overload
+    def value_and_grad[F: Callable[..., ir.ArrayLike]](
+        fun: F,
+        argnums: Literal[1],
+        has_aux: Literal[False] = False,
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> ValueAndGradientAt1[F]: ...
+    @overload
+    def value_and_grad[F: Callable[..., tuple[ir.ArrayLike, Any]]](
+        fun: F, argnums: Literal[1], *, has_aux: Literal[True], **options: Unpack[GradOptions]
+    ) -> ValueAndGradientWithAuxAt1[F]: ...
+    @overload
+    def value_and_grad[F: Callable[..., ir.ArrayLike]](
+        fun: F,
+        argnums: First2,
+        has_aux: Literal[False] = False,
+        holomorphic: bool = False,
+        allow_int: bool = False,
+        reduce_axes: Sequence[Any] = (),
+    ) -> ValueAndGradientAt01[F]: ...
+    @overload
+    def value_and_grad[F: Callable[..., tuple[ir.ArrayLike, Any]]](
+        fun: F, argnums: First2, *, has_aux: Literal[True], **options: Unpack[GradOptions]
+    ) -> ValueAndGradientWithAuxAt01[F]: ...
     @overload
     def value_and_grad[**P](
         fun: Callable[P, ir.ArrayLike],

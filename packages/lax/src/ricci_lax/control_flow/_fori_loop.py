@@ -21,6 +21,16 @@ __all__ = ["fori_loop"]
 def fori_loop[T](
     lower: bodies.IntegerScalar | float,
     upper: bodies.IntegerScalar | float,
+    body_fun: Callable[[ir.Array, T], T],
+    init_val: T,
+    *,
+    unroll: int | bool | None = None,
+) -> T: ...
+# The body may declare its index as an int.
+@overload
+def fori_loop[T](
+    lower: bodies.IntegerScalar | float,
+    upper: bodies.IntegerScalar | float,
     body_fun: Callable[[Any, T], T],
     init_val: T,
     *,

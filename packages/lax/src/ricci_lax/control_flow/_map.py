@@ -1,7 +1,7 @@
 """``map``: a function applied to slices one after another, or to batches of them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import ricci_ir as ir
 import ricci_pytree as pytree
@@ -16,6 +16,10 @@ from ._loops import bind_scan, common_length, run_in_python
 __all__ = ["map"]
 
 
+@overload
+def map[X: ir.ArrayTree, R](f: Callable[[X], R], xs: X, *, batch_size: int | None = None) -> R: ...
+@overload
+def map[R](f: Callable[[Any], R], xs: ir.PyTree, *, batch_size: int | None = None) -> R: ...
 def map[R](f: Callable[[Any], R], xs: ir.PyTree, *, batch_size: int | None = None) -> R:
     """Apply a function to each slice along the leading axis of arrays, one after another.
 
