@@ -2,11 +2,11 @@
 
     python tools/roll_growth.py [LAYERS ...]
 
-Prints a row for each depth: the processor time of tracing, lowering and compiling a training step
-(of all threads), the fusions of the executable, and that of a later step, the least of ten.
+Prints a row for each depth: the processor time of the first step (of all threads), that of a later
+step, the least of ten, and their difference: tracing, lowering and compiling. The last line is the
+growth of each from the first depth to the last one, with ``roll``.
 """
 
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -62,30 +62,33 @@ def step(layers: list[dict[str, Any]], x: Any) -> tuple[Any, Any]:
     return value, ricci.tree.map(lambda p, slope: p - 0.01 * slope, layers, slopes)
 
 
-def measured(fun: Callable[..., Any], depth: int) -> tuple[float, int, float]:
-    """The processor seconds to compile, the fusions, and the milliseconds of a step."""
+def measured(fun: Callable[..., Any], depth: int) -> tuple[float, float]:
+    """The processor seconds of the first step, and of a later one."""
+    ricci.clear_caches()
     layers, x = parameters(depth), random.normal(random.key(0), (BATCH, TOKENS, WIDTH))
-    start = time.process_time()
-    compiled = ricci.jit(fun).lower(layers, x).compile()
-    compiling = time.process_time() - start
-    ricci.block_until_ready(compiled(layers, x))
+    layers = ricci.tree.map(jnp.asarray, layers)
+    jitted = ricci.jit(fun)
     times = []
-    for _ in range(10):
+    for _ in range(11):
         start = time.process_time()
-        ricci.block_until_ready(compiled(layers, x))
+        _, layers = ricci.block_until_ready(jitted(layers, x))
         times.append(time.process_time() - start)
-    return compiling, len(re.findall(r" fusion\(", compiled.as_text())), min(times) * 1e3
+    return times[0], min(times[1:])
 
 
 def main(depths: tuple[int, ...]) -> None:
-    print("| layers | | compile, s | fusions | step, ms |\n|---|---|---|---|---|")
+    measured(ricci.roll(step), 3)  # starts the compiler
+    print("| layers | | first step, s | a step, s | difference, s |\n|---|---|---|---|---|")
+    rolled: list[tuple[float, float]] = []
     for depth in depths:
         for name, fun in (("unrolled", step), ("rolled", ricci.roll(step))):
-            compiling, fusions, milliseconds = measured(fun, depth)
-            print(
-                f"| {depth} | {name} | {compiling:.1f} | {fusions} | {milliseconds:.1f} |",
-                flush=True,
-            )
+            first, later = measured(fun, depth)
+            row = f"| {depth} | {name} | {first:.2f} | {later:.3f} | {first - later:.2f} |"
+            print(row, flush=True)
+        rolled.append((first, later))
+    (first, later), (last, last_later) = rolled[0], rolled[-1]
+    difference = (last - last_later) / (first - later)
+    print(f"growth: first step {last / first:.2f}, difference {difference:.2f}")
 
 
 if __name__ == "__main__":

@@ -325,9 +325,9 @@ def roll[**P, R](fun: Callable[P, R]) -> "Rolled[P, R]":
 
     A Python loop over layers is traced layer by layer, and the time to compile grows with their
     number. Here consecutive pieces of the jaxpr that apply the same operations to values of the
-    same types, each to results of the one before, become a ``scan`` over their stacked parameters;
-    so do the pieces of a gradient's backward pass, and of an optimizer's update. Everything else
-    stays as it is. Results are those of ``fun`` up to rounding.
+    same types, each to results of the one before, become a ``scan`` over their stacked parameters,
+    before the function is differentiated; an optimizer's updates become one operation. Everything
+    else stays as it is. Results are those of ``fun`` up to rounding.
 
     Args:
       fun: a function of pytrees. Leaves other than arrays, such as a model's functions, are passed
