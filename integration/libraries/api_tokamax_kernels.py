@@ -77,6 +77,68 @@ def ragged(gradients=False):
         return both(kernel, by_xla, (normal(1, 256, 128), normal(2, 4, 128, 128)), gradients)
 
 
+def grouped(bias=False, activation=None):
+    """A grouped product by a pipeline over pytrees of references, by blocks of bounded size."""
+    kernel = module("gmm_v2.gmm_v2").gmm_v2
+    sizes = jnp.array([20, 14, 30], "int32")
+    x, w = normal(1, 64, 256), normal(2, 3, 256, 512) * 0.1
+    biases = normal(3, 3, 1, 512) if bias else None
+    expected = jax.lax.ragged_dot(x, w, sizes)
+    if bias:
+        expected += jnp.repeat(biases[:, 0], sizes, axis=0, total_repeat_length=64)
+    if activation:
+        gate, up = jnp.split(expected, 2, -1)
+        expected = jax.nn.silu(gate) * up
+    with on_tpu(NEWER_DEVICE):
+        return kernel(x, w, sizes, rhs_bias=biases, fuse_act=activation), expected
+
+
+def grouped_transposed():
+    kernel = module("gmm_v2.tgmm_v2").tgmm_v2
+    x, y = normal(1, 64, 256), normal(2, 64, 256)
+    ends = ((0, 20), (20, 34), (34, 64))
+    sizes = jnp.array([b - a for a, b in ends], "int32")
+    with on_tpu(NEWER_DEVICE):
+        result = kernel(x, y, sizes, 3, preferred_element_type=jnp.float32)
+    return result, jnp.stack([x[a:b].T @ y[a:b] for a, b in ends])
+
+
+def ragged_by_pipeline():
+    operation = module("ragged_dot.pallas_mosaic_tpu_v2").PallasMosaicTpuV2RaggedDot()
+    x, w, sizes = normal(1, 64, 256), normal(2, 3, 256, 256), jnp.array([20, 14, 30], "int32")
+    with on_tpu(NEWER_DEVICE):
+        return operation(x, w, group_sizes=sizes), jax.lax.ragged_dot(x, w, sizes)
+
+
+def quantized_product():
+    """A product of values that are quantized to 8 bits in the kernel."""
+    folder = "experimental.fused_fp8_matmul"
+    kernels, base = module(f"{folder}.pallas_mosaic_tpu"), module(f"{folder}.base")
+    config = kernels.Config(block_m=128, block_k=512, block_n=128)
+    args = module(f"{folder}.test_base").random_inputs(256, 512, 256, jnp.bfloat16)
+    with on_tpu(NEWER_DEVICE):
+        result = kernels.PallasMosaicTpuFusedFp8Matmul(config=config)(*args)
+    return result, base.fused_fp8_matmul_reference(*args)[0]
+
+
+def paged_attention():
+    """Attention over pages, of which it copies parts of traced sizes."""
+    by_xla, kernel = module("batched_rpa.base"), module("batched_rpa.pallas_mosaic_tpu")
+    values = [normal(i, 4, heads, 128).astype("bfloat16") for i, heads in ((1, 4), (2, 2), (3, 2))]
+    names = "queries keys values".split()
+    operands = dict(zip(names, values, strict=True)) | {
+        "kv_cache": normal(4, 4, 128, 4, 128).astype("bfloat16"),
+        "kv_lens": jnp.full(4, 128, "int32"),
+        "page_indices": jnp.arange(4, dtype="int32"),
+        "cu_q_lens": jnp.arange(5, dtype="int32"),
+        "distribution": jnp.array([4, 4, 4], "int32"),
+    }
+    expected, _ = by_xla.BatchedRpa()(**operands)
+    with on_tpu(NEWER_DEVICE):
+        result, _ = jax.jit(kernel.PallasTpuBatchedRpa())(**operands)
+    return result, expected
+
+
 def router():
     scores = normal(1, 32, 64)
     select = module("router_topk.pallas_mosaic_tpu_kernel").select
@@ -210,6 +272,13 @@ CASES = {
     "splash attention, gradients": lambda: splash(lambda m: m.CausalMask((256, 256)), True),
     "ragged product": ragged,
     "ragged product, gradients": lambda: ragged(True),
+    "grouped product": grouped,
+    "grouped product, bias": lambda: grouped(bias=True),
+    "grouped product, activation": lambda: grouped(activation="silu"),
+    "grouped product, transposed": grouped_transposed,
+    "ragged product by a pipeline": ragged_by_pipeline,
+    "product of quantized values": quantized_product,
+    "paged attention": paged_attention,
     "router": router,
     "router of experts": router_of_experts,
     "loss": loss,
