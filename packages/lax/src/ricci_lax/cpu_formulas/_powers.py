@@ -23,6 +23,7 @@ from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.elementwise._linear import add, sub
 from ricci_lax.elementwise._piecewise_linear import RoundingMethod, round
 from ricci_lax.elementwise._series import polynomial_of
+from ricci_lax.structure._operand_types import array_aval
 
 from ._float_bits import INFINITE_BITS, TINY_BITS, size_bits, with_sign_bit
 
@@ -30,6 +31,8 @@ __all__ = ["pow"]
 
 _F32, _F64, _I32, _I64 = map(np.dtype, ("float32", "float64", "int32", "int64"))
 _ONE_BITS, _ROOT_HALF_BITS = 0x3F800000, 0x3F3504F3
+# The quotients of more elements take longer in memory than in a loop with the other operations.
+_MOST_SEPARATE = 2**21
 
 # log2 m = s L(s²) with s = (m - 1) / (m + 1) for m in [√½, √2], and 2^f for |f| ≤ ½: interpolations
 # at Chebyshev's points, whose relative errors are 2⁻³⁷ and 2⁻³⁴.
@@ -59,8 +62,10 @@ def _log2_of_size(x: Array) -> Array:
     is_ordinary = lt(bits, np.int32(INFINITE_BITS))
     whole = select(is_ordinary, whole, bitcast_convert_type(bits, _F32))
     whole = select(eq(bits, np.int32(0)), filled_like(whole, -inf), whole)
+    upper, lower = sub(m, scalar_like(m, 1)), add(m, scalar_like(m, 1))
     # XLA does not fuse a quotient with several operations that use it, but one that a product uses.
-    s = mul(sub(m, scalar_like(m, 1)), div(scalar_like(m, 1), add(m, scalar_like(m, 1))))
+    is_fused = array_aval(x).size > _MOST_SEPARATE
+    s = mul(upper, div(scalar_like(m, 1), lower)) if is_fused else div(upper, lower)
     return add(converted(whole, _F64), mul(s, polynomial_of(_LOGARITHM, mul(s, s))))
 
 
