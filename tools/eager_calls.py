@@ -25,14 +25,13 @@ SIDE = Path(__file__).with_name("eager_side.py")
 LIMIT = 1 / 0.95
 ROUNDS = 7  # of timing a call on both sides, while the ratio is beyond the limit
 # By the beginning of a call, why it may take longer than JAX's.
-_PRODUCT = "libraries that replace lax.dot_general must see each product"
+_PRODUCT = "each call asks whether a library has replaced lax.dot_general"
 _NOTHING_RUNS = "no operation runs: one or two microseconds of Python"
 _INTEGERS = "integers may decide what is computed, so that each call runs the function"
 REASONS: dict[str, str] = {
-    **dict.fromkeys(("jnp.inner(", "jnp.dot(", "jnp.vdot(", "jnp.tensordot("), _PRODUCT),
+    **dict.fromkeys(("jnp.inner(", "jnp.dot(", "jnp.vdot(", "jnp.matmul("), _PRODUCT),
     **dict.fromkeys(("jnp.shape(", "jnp.ndim(", "jnp.can_cast(", "jnp.isdtype("), _NOTHING_RUNS),
     **dict.fromkeys(("jnp.clip(x0, 0", "jnp.power(", "jnp.pow(", "jnp.linspace("), _INTEGERS),
-    "jax.scipy.linalg.cho_solve(": "the setting `lower` is in a tuple with an operand",
 }
 
 

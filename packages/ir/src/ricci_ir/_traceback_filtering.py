@@ -195,10 +195,34 @@ def _dispatching_call_of_two(x: object, y: object, /) -> object:
         raise
 
 
+@_boundary_code
+def _watching_call(*args: object, **kwargs: object) -> object:
+    fun: Any = "<function>"
+    calls: Any = "<calls>"
+    try:
+        dispatches = _context.trace is _root and not calls.unless()
+        for x in (*args, *kwargs.values()):
+            if type(x) is tuple:
+                dispatches = dispatches and _is_exact(x)
+        if dispatches:
+            apply = calls._apply if _root.process is calls._evaluate else calls._application()
+            try:
+                return apply(*args, **kwargs)
+            except ValueError as e:
+                if not _is_incomparable(e):
+                    raise
+        return fun(*args, **kwargs)
+    except Exception as e:
+        _filter(e, "<name>")
+        raise
+
+
 def _template(fun: FunctionType) -> CodeType:
     """Return the code of the boundary around a function."""
     if DISPATCHED not in fun.__dict__:
         return _converting_call if "may_return_operand" in fun.__dict__ else _call
+    if fun.__dict__[DISPATCHED].unless is not None:
+        return _watching_call
     code = fun.__code__
     count = code.co_posonlyargcount
     plain = count == code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & 0b1100
@@ -207,12 +231,17 @@ def _template(fun: FunctionType) -> CodeType:
     )
 
 
-def _is_exact(setting: tuple[Any, ...]) -> bool:
+def _is_exact(argument: tuple[Any, ...]) -> bool:
     """Whether a tuple can be looked up by ``==``, by which ``(0, 1)`` is ``(0.0, True)``.
 
-    The dispatcher compares the types of settings, but not those of a tuple's elements.
+    The dispatcher compares the types of settings, but not those of a tuple's elements. A tuple with
+    arrays is no setting, and the dispatcher looks up the types of all its elements.
     """
-    return all(type(x) is int or type(x) is str for x in setting)
+    return all(map(_is_exact_element, argument)) or any(hasattr(type(x), "aval") for x in argument)
+
+
+def _is_exact_element(x: object) -> bool:
+    return type(x) is int or type(x) is str or (type(x) is tuple and _is_exact(x))
 
 
 def _is_incomparable(exc: ValueError) -> bool:
@@ -236,6 +265,7 @@ _root: Any = None
 
 _TEMPLATES = (_call, _converting_call)
 _TEMPLATES += (_dispatching_call, _dispatching_call_of_one, _dispatching_call_of_two)
+_TEMPLATES += (_watching_call,)
 # The index of the wrapped function in ``co_consts``, by the position of the template's code.
 _templates = {
     (code.co_filename, code.co_firstlineno): code.co_consts.index("<function>")

@@ -77,12 +77,20 @@ class PublicFunction(Applied):
       name: its name.
       settings: the names of its parameters that are not operands. They are compared by value and
         type.
+      unless: whether the function itself must be called now; ``None`` if it never must.
     """
 
-    __slots__ = ("converts", "fun", "name", "setting_names", "setting_numbers")
+    __slots__ = ("converts", "fun", "name", "setting_names", "setting_numbers", "unless")
 
-    def __init__(self, fun: Callable[..., Any], name: str, settings: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        name: str,
+        settings: tuple[str, ...] = (),
+        unless: Callable[[], bool] | None = None,
+    ):
         super().__init__()
+        self.unless = unless
         self.fun = fun
         self.name = name
         # Whether literals among the results become arrays: see ``may_return_operand``.
@@ -95,7 +103,7 @@ class PublicFunction(Applied):
 
     def renamed(self, fun: Callable[..., Any]) -> "PublicFunction":
         """Return the calls of a copy of the function, whose errors have the copy's name."""
-        return PublicFunction(fun, fun.__name__, self.setting_names)
+        return PublicFunction(fun, fun.__name__, self.setting_names, self.unless)
 
     def _make_application(self, backend: Backend) -> Callable[..., Any]:
         return backend.public_dispatcher(self) or self._call
@@ -187,7 +195,9 @@ def _only_operation(jaxpr: Jaxpr) -> Callable[[PyTreeDef], PublicProgram] | None
     return None if single is None else lambda tree: PublicProgram(single, tree, False)
 
 
-def dispatched[F: Callable[..., Any]](*settings: str) -> Callable[[F], F]:
+def dispatched[F: Callable[..., Any]](
+    *settings: str, unless: Callable[[], bool] | None = None
+) -> Callable[[F], F]:
     """Mark a public function whose calls the backend may dispatch by the types of its arguments.
 
     The value of an operand must not decide which operations are applied, nor whether an error is
@@ -195,6 +205,8 @@ def dispatched[F: Callable[..., Any]](*settings: str) -> Callable[[F], F]:
 
     Args:
       settings: the names of its parameters that are not operands, as by ``static_argnames``.
+      unless: whether the function itself must be called now, as where a library has replaced
+        a function that it calls; by default it never must.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -205,7 +217,7 @@ def dispatched[F: Callable[..., Any]](*settings: str) -> Callable[[F], F]:
     """
 
     def mark(fun: F) -> F:
-        fun.__dict__[DISPATCHED] = PublicFunction(fun, fun.__name__, settings)
+        fun.__dict__[DISPATCHED] = PublicFunction(fun, fun.__name__, settings, unless)
         return fun
 
     return mark

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ricci_ir import Array, ArrayLike
+from ricci_ir import Array, ArrayLike, dispatched
 from ricci_lax import FftType
 
 from ._dimensions import transform, transform_1d
@@ -14,6 +14,7 @@ __all__ += ["irfftn", "rfft", "rfft2", "rfftn"]
 type Dims = Sequence[int] | None
 
 
+@dispatched("n", "axis", "norm")
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along one dimension.
 
@@ -41,6 +42,7 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
     return transform_1d("fft", FftType.FFT, a, n, axis, norm)
 
 
+@dispatched("n", "axis", "norm")
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``fft``.
 
@@ -67,6 +69,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return transform_1d("ifft", FftType.IFFT, a, n, axis, norm)
 
 
+@dispatched("n", "axis", "norm")
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The transform of real numbers along one dimension: the half that is not redundant.
 
@@ -93,6 +96,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return transform_1d("rfft", FftType.RFFT, a, n, axis, norm)
 
 
+@dispatched("n", "axis", "norm")
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``rfft``.
 
@@ -119,6 +123,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     return transform_1d("irfft", FftType.IRFFT, a, n, axis, norm)
 
 
+@dispatched("n", "axis", "norm")
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The transform of a Hermitian signal: its second half is the conjugate of the first, reversed.
 
@@ -145,6 +150,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return transform_1d("hfft", FftType.IRFFT, a, n, axis, norm, hermitian=True)
 
 
+@dispatched("n", "axis", "norm")
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``hfft``.
 
@@ -171,6 +177,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     return transform_1d("ihfft", FftType.RFFT, a, n, axis, norm, hermitian=True)
 
 
+@dispatched("s", "axes", "norm")
 def fft2(
     a: ArrayLike, s: Dims = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -200,6 +207,7 @@ def fft2(
     return transform("fft2", FftType.FFT, a, s, axes, norm, only=2)
 
 
+@dispatched("s", "axes", "norm")
 def ifft2(
     a: ArrayLike, s: Dims = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -229,6 +237,7 @@ def ifft2(
     return transform("ifft2", FftType.IFFT, a, s, axes, norm, only=2)
 
 
+@dispatched("s", "axes", "norm")
 def rfft2(
     a: ArrayLike, s: Dims = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -258,6 +267,7 @@ def rfft2(
     return transform("rfft2", FftType.RFFT, a, s, axes, norm, only=2)
 
 
+@dispatched("s", "axes", "norm")
 def irfft2(
     a: ArrayLike, s: Dims = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
@@ -287,6 +297,7 @@ def irfft2(
     return transform("irfft2", FftType.IRFFT, a, s, axes, norm, only=2)
 
 
+@dispatched("s", "axes", "norm")
 def fftn(a: ArrayLike, s: Dims = None, axes: Dims = None, norm: str | None = None) -> Array:
     """The discrete Fourier transform along several dimensions.
 
@@ -314,6 +325,7 @@ def fftn(a: ArrayLike, s: Dims = None, axes: Dims = None, norm: str | None = Non
     return transform("fftn", FftType.FFT, a, s, axes, norm)
 
 
+@dispatched("s", "axes", "norm")
 def ifftn(a: ArrayLike, s: Dims = None, axes: Dims = None, norm: str | None = None) -> Array:
     """The inverse of ``fftn``.
 
@@ -341,6 +353,7 @@ def ifftn(a: ArrayLike, s: Dims = None, axes: Dims = None, norm: str | None = No
     return transform("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
+@dispatched("s", "axes", "norm")
 def rfftn(a: ArrayLike, s: Dims = None, axes: Dims = None, norm: str | None = None) -> Array:
     """The transform of real numbers along several dimensions: half of the last one.
 
@@ -368,6 +381,7 @@ def rfftn(a: ArrayLike, s: Dims = None, axes: Dims = None, norm: str | None = No
     return transform("rfftn", FftType.RFFT, a, s, axes, norm)
 
 
+@dispatched("s", "axes", "norm")
 def irfftn(a: ArrayLike, s: Dims = None, axes: Dims = None, norm: str | None = None) -> Array:
     """The inverse of ``rfftn``.
 

@@ -28,7 +28,7 @@ from ._einsum import einsum
 from ._norms import norm
 from ._outer_products import outer as outer_of_any
 from ._outer_products import tensordot as tensordot_over
-from ._products import dot
+from ._products import dot, product
 from ._products import matmul as matmul_to
 from ._products import vecdot as vecdot_along
 from ._solvers import inv, real_eps
@@ -252,6 +252,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: lax.PrecisionLike = Non
     return einsum(*arguments, result_letters, optimize="optimal", precision=precision)
 
 
+@dispatched("axis")
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross products of vectors of size 3.
 
@@ -281,6 +282,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     return cross_of_any(x1, x2, axis=axis)
 
 
+@dispatched()
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of all pairs of elements of two vectors.
 
@@ -309,6 +311,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return outer_of_any(x1, x2)
 
 
+@dispatched("offset")
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonals of matrices.
 
@@ -333,6 +336,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     return diagonal_of_axes(x, offset=offset, axis1=-2, axis2=-1)
 
 
+@dispatched("offset", "dtype")
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of matrices.
 
@@ -358,6 +362,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
     return trace_of_axes(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
+@product()
 def matmul(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -388,6 +393,7 @@ def matmul(
     return matmul_to(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
+@product("axis")
 def vecdot(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -421,6 +427,7 @@ def vecdot(
     )
 
 
+@product("axes")
 def tensordot(
     x1: ArrayLike,
     x2: ArrayLike,

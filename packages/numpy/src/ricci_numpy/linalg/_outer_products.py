@@ -11,11 +11,12 @@ import ricci_lax as lax
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.shapes._reshaping import ravel
 
-from ._products import contract
+from ._products import contract, product
 
 __all__ = ["outer", "tensordot"]
 
 
+@ir.dispatched("out")
 def outer(a: ir.ArrayLike, b: ir.ArrayLike, out: None = None) -> ir.Array:
     """The products of all pairs of elements, flattened operands giving rows and columns.
 
@@ -45,6 +46,7 @@ def outer(a: ir.ArrayLike, b: ir.ArrayLike, out: None = None) -> ir.Array:
 
 
 @ir.public
+@product("axes", "out_sharding")
 def tensordot(
     a: ir.ArrayLike,
     b: ir.ArrayLike,

@@ -1,6 +1,6 @@
 """Products of vectors and matrices, each one ``dot_general`` or one multiplication."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,24 @@ from ricci_numpy.ufuncs._binary import multiply
 from ._partial_sums import NamedPlacement, partial_sums
 
 __all__ = ["dot", "inner", "matmul", "vdot", "vecdot"]
+
+
+_dot_general_code = lax.dot_general.__code__
+
+
+def is_intercepted() -> bool:
+    """Whether a library has replaced the code of ``lax.dot_general``, to see all products."""
+    return lax.dot_general.__code__ is not _dot_general_code
+
+
+def product[F: Callable[..., Any]](*settings: str) -> Callable[[F], F]:
+    """Mark a product that is dispatched, unless a library must see it; see ``ir.dispatched``.
+
+    Args:
+      settings: the names of its settings beside those that all products have.
+    """
+    common = ("precision", "preferred_element_type")
+    return ir.dispatched(*common, *settings, unless=is_intercepted)
 
 
 def preferred_type(
@@ -83,6 +101,7 @@ def conjugate_if_complex[T: ir.ArrayLike](x: T) -> T | ir.Array:
     return lax.conj(x) if aval.dtype in promotion.COMPLEX_DTYPES else x
 
 
+@product("out_sharding")
 def dot(
     a: ir.ArrayLike,
     b: ir.ArrayLike,
@@ -138,6 +157,7 @@ def dot(
     return result
 
 
+@product("out_sharding")
 def matmul(
     a: ir.ArrayLike,
     b: ir.ArrayLike,
@@ -213,14 +233,6 @@ def cached_product(a: ir.ArrayLike, b: ir.ArrayLike) -> ir.Operation | None:
         return None
     types = getattr(a, "aval", None), getattr(b, "aval", None)
     return _products.entries.get((types, type(a), type(b), ir.trace_key()))
-
-
-_dot_general_code = lax.dot_general.__code__
-
-
-def is_intercepted() -> bool:
-    """Whether a library has replaced the code of ``lax.dot_general``, to see all products."""
-    return lax.dot_general.__code__ is not _dot_general_code
 
 
 def _cache_product(a: ir.ArrayLike, b: ir.ArrayLike, dims: lax.DotDimensionNumbers) -> None:
@@ -308,6 +320,7 @@ def _order(origins: list[str], rows: bool, columns: bool) -> list[int]:
     return order
 
 
+@product()
 def vdot(
     a: ir.ArrayLike,
     b: ir.ArrayLike,
@@ -341,6 +354,7 @@ def vdot(
     )
 
 
+@product("axis")
 def vecdot(
     x1: ir.ArrayLike,
     x2: ir.ArrayLike,
@@ -389,6 +403,7 @@ def vecdot(
     return contract("vecdot", x1, x2, dims, precision, preferred_element_type)
 
 
+@product()
 def inner(
     a: ir.ArrayLike,
     b: ir.ArrayLike,

@@ -56,11 +56,12 @@ def median(
 
     Source: numpy.median.
     """
-    return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, False)
+    return _quantile(
+        "median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, False, fixed=True
+    )
 
 
-# Numbers `q` are constants of the executable.
-@ir.dispatched("q", "axis", "out", "overwrite_input", "method", "keepdims")
+@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
 def quantile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -102,8 +103,7 @@ def quantile(
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False, weights)
 
 
-# Numbers `q` are constants of the executable.
-@ir.dispatched("q", "axis", "out", "overwrite_input", "method", "keepdims", "out_sharding")
+@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding")
 def percentile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -164,11 +164,12 @@ def nanmedian(
 
     Source: numpy.nanmedian.
     """
-    return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, True)
+    return _quantile(
+        "nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, True, fixed=True
+    )
 
 
-# Numbers `q` are constants of the executable.
-@ir.dispatched("q", "axis", "out", "overwrite_input", "method", "keepdims")
+@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
 def nanquantile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -200,8 +201,7 @@ def nanquantile(
     )
 
 
-# Numbers `q` are constants of the executable.
-@ir.dispatched("q", "axis", "out", "overwrite_input", "method", "keepdims")
+@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
 def nanpercentile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -259,7 +259,13 @@ def _quantile(
     keepdims: bool,
     skip_nan: bool,
     weights: ir.ArrayLike | None = None,
+    fixed: bool = False,
 ) -> ir.Array:
+    """The quantiles of a function of the NumPy API.
+
+    Args:
+      fixed: whether all calls have this ``q``, a number.
+    """
     a, q = promotion.operands(name, a, q)
     if weights is not None:
         (weights,) = promotion.operands(name, weights)
@@ -274,7 +280,9 @@ def _quantile(
         raise NotImplementedError(f"{name}: weights= needs method='inverted_cdf'.")
     if promotion.common_dtype(a)[0] in promotion.COMPLEX_DTYPES:
         raise ValueError(f"{name} is not defined for complex numbers: they have no order.")
-    is_concrete = not hasattr(type(q), "aval")
+    # In a jaxpr, the elements beside numbers `q` are static; called eagerly, `q` is an operand, so
+    # that each value needs no executable of its own.
+    is_concrete = not hasattr(type(q), "aval") and (fixed or ir.is_recording())
     return _quantiles(
         a,
         None if is_concrete else q,

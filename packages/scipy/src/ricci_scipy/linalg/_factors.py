@@ -9,7 +9,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, composite, inlined
+from ricci_ir import Array, ArrayLike, composite, dispatched, inlined
 from ricci_lax.linalg import cholesky as cholesky_of
 from ricci_lax.linalg import lu as lu_of
 from ricci_lax.linalg import qdwh, triangular_solve
@@ -107,6 +107,7 @@ def from_lists(name: str, *args: ArrayLike) -> list[Array]:
     return matrices(name, *unlisted(*args))
 
 
+@dispatched("lower", "overwrite_a", "check_finite")
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
@@ -228,6 +229,7 @@ def _qr(a: Array, *, is_full: bool, pivoting: bool) -> tuple[Array, ...]:
     return tuple(qr_of(a, pivoting=pivoting, full_matrices=is_full))
 
 
+@dispatched("permute_l", "overwrite_a", "check_finite")
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, ...]:

@@ -10,7 +10,7 @@ import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_autodiff import jvp
 from ricci_batching import vmap
-from ricci_ir import Array, ArrayLike, composite, inlined
+from ricci_ir import Array, ArrayLike, composite, dispatched, inlined
 from ricci_lax.linalg import schur as schur_of
 from ricci_lax.linalg import triangular_solve
 from ricci_numpy.authoring import adjoint, check_choice, matrices, promote_dtypes
@@ -132,6 +132,7 @@ def _expm(a: Array, *, upper_triangular: bool, max_squarings: int) -> Array:
     return fun(a)
 
 
+@dispatched("upper_triangular", "max_squarings")
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponentials of square matrices.
 
@@ -160,6 +161,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     return _expm(a, upper_triangular=bool(upper_triangular), max_squarings=index(max_squarings))
 
 
+@dispatched("method", "compute_expm")
 def expm_frechet(
     A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
 ) -> Array | tuple[Array, Array]:
@@ -197,6 +199,7 @@ def expm_frechet(
     return (value, change) if compute_expm else change
 
 
+@dispatched("blocksize")
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """The principal square root of a matrix; on CPUs only.
 

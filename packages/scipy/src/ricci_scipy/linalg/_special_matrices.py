@@ -24,6 +24,7 @@ def _vectors(name: str, *args: ir.ArrayLike) -> list[ir.Array]:
     return [jnp.atleast_1d(x) for x in operands(name, *args)]
 
 
+@ir.dispatched()
 def block_diag(*arrs: ir.ArrayLike) -> ir.Array:
     """A matrix with the given matrices along its diagonal, and 0 elsewhere.
 

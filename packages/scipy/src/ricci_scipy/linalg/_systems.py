@@ -4,7 +4,7 @@ from typing import Any
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, composite
+from ricci_ir import Array, ArrayLike, composite, dispatched, public
 from ricci_lax.linalg import lu as lu_of
 from ricci_lax.linalg import lu_pivots_to_permutation, triangular_solve
 from ricci_numpy.authoring import check_choice, matrices
@@ -57,6 +57,7 @@ def _system(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
     return a, jnp.broadcast_to(b, (*lead, *b.shape[-2:])), is_vector
 
 
+@dispatched("trans", "lower", "unit_diagonal", "overwrite_b", "debug", "check_finite")
 def solve_triangular(
     a: ArrayLike,
     b: ArrayLike,
@@ -177,8 +178,15 @@ def cho_solve(
     Source: scipy.linalg.cho_solve.
     """
     factor, lower = c_and_lower
+    return _solve_by_factor(factor, b, lower=bool(lower))
+
+
+# A function of its own, since the dispatcher takes no settings in tuples with operands.
+@public
+@dispatched("lower")
+def _solve_by_factor(factor: ArrayLike, b: ArrayLike, *, lower: bool) -> Array:
     c, b, is_vector = _system("cho_solve", *from_lists("cho_solve", factor, b))
-    x = _cho_solve(c, b, lower=bool(lower))
+    x = _cho_solve(c, b, lower=lower)
     return lax.squeeze(x, (-1,)) if is_vector else x
 
 
@@ -192,6 +200,7 @@ def _cho_solve(c: Array, b: Array, *, lower: bool) -> Array:
     return b
 
 
+@dispatched("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a")
 def solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -252,6 +261,7 @@ def _solve_positive(a: Array, b: Array, *, lower: bool) -> Array:
     )
 
 
+@dispatched("overwrite_a", "check_finite")
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]:
@@ -337,6 +347,7 @@ def _lu_solve(factors: Array, pivots: Array, b: Array, *, kind: int) -> Array:
     return jnp.take_along_axis(x, jnp.argsort(order, axis=-1)[..., None], axis=-2)
 
 
+@dispatched("overwrite_a", "check_finite")
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinants of square matrices.
 
@@ -362,6 +373,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     return jnp.linalg.det(*matrices("det", a))
 
 
+@dispatched("overwrite_a", "check_finite")
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverses of square matrices.
 
