@@ -216,8 +216,8 @@ def recompute_cheap_residuals(
         if var not in cut and var not in needed:
             needed.add(var)
             pending += [v for v in equations[var].invars if isinstance(v, ir.Var)]
-    kept = [var for var in sizes if var in cut]
-    again = {var: ir.Var(var.aval) for var in (*kept, *needed)}
+    saved = [var for var in sizes if var in cut]
+    again = {var: ir.Var(var.aval) for var in (*saved, *needed)}
     read = lambda atom: again[atom] if isinstance(atom, ir.Var) else atom
     eqns = [
         eqn.replace(invars=list(map(read, eqn.invars)), outvars=[again[eqn.outvars[0]]])
@@ -227,20 +227,20 @@ def recompute_cheap_residuals(
     named = {invar: again[var] for var, invars in residuals.items() for invar in invars}
     rename = lambda atom: named.get(atom, atom) if isinstance(atom, ir.Var) else atom
     tangent = tangent.replace(
-        invars=[*(again[var] for var in kept), *tangent.invars[count:]],
+        invars=[*(again[var] for var in saved), *tangent.invars[count:]],
         eqns=[*eqns, *(eqn.reading(list(map(rename, eqn.invars))) for eqn in tangent.eqns)],
         outvars=list(map(rename, tangent.outvars)),
     )
     outvars = list(forward.outvars[:results])
     places = {var: i for i, var in enumerate([*forward.invars, *outvars])}
-    for var in kept:
+    for var in saved:
         if var not in places:
             places[var] = arguments + len(outvars)
             outvars.append(var)
     return linearized._replace(
         forward=forward.replace(outvars=outvars),
         tangent=tangent,
-        residuals=tuple(places[var] for var in kept),
+        residuals=tuple(places[var] for var in saved),
     )
 
 

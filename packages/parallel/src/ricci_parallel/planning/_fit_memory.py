@@ -296,7 +296,7 @@ class _Planner:
                 best = choice, memory
         if best is None:
             least = min([unlimited, *peaks.values()])
-            other = "" if host < math.inf else " The platform has a single memory, so that residuals cannot be moved."
+            other = "" if host < math.inf else " This platform has a single memory."
             raise MemoryLimitError(
                 f"the least peak that recomputation reaches is {shown_bytes(least)} ({least} "
                 f"bytes), above {shown_bytes(self.limit)}; it is {shown_bytes(unlimited)} without. "

@@ -250,8 +250,8 @@ def _elements(eqns: Sequence[ir.JaxprEqn]) -> int:
     total = 0
     for eqn in eqns:
         inner = sum(_elements(jaxpr.eqns) for jaxpr in ir.jaxprs_in_params(eqn.params))
-        own = sum(math.prod(getattr(var.aval, "shape", ())) for var in eqn.outvars)
-        total += inner * eqn.params.get("length", 1) if inner else own
+        outputs = sum(math.prod(getattr(var.aval, "shape", ())) for var in eqn.outvars)
+        total += inner * eqn.params.get("length", 1) if inner else outputs
     return total
 
 
