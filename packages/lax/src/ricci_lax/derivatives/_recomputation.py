@@ -7,6 +7,7 @@ from typing import Any
 from ricci_ir import (
     Jaxpr,
     PyTree,
+    axis_sizes,
     eval_jaxpr,
     exported,
     get_aval,
@@ -37,15 +38,17 @@ class Differentiated:
       jaxprs: their jaxprs.
       arguments: the number of arguments of each, which are the last inputs of its jaxpr; those
         before are values that it closes over.
+      axis_sizes: the named axes that each is traced under, with their sizes.
       scans: the number of scans in them.
       names: the names of values (by ``checkpoint_name``) in them.
     """
 
-    __slots__ = ("arguments", "jaxprs", "names", "scans")
+    __slots__ = ("arguments", "axis_sizes", "jaxprs", "names", "scans")
 
     def __init__(self):
         self.jaxprs: list[Jaxpr] = []
         self.arguments: list[int] = []
+        self.axis_sizes: list[Any] = []
         self.scans: int = 0
         self.names: set[str] = set()
 
@@ -56,6 +59,7 @@ class Differentiated:
             jaxpr, consts = traced_flat(fun, leaves)
             self.jaxprs.append(jaxpr)
             self.arguments.append(len(leaves))
+            self.axis_sizes.append(axis_sizes.value)
             self._read(jaxpr)
             return eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
 

@@ -275,7 +275,10 @@ class _Planner:
             self.part = unlimited / max(_estimated(plain), 1)
         # The function with the most residuals decides; the rewrite applies to all of them.
         host = host_operations(devices)
-        each = [recomputations(jaxpr, host) for jaxpr in seen.jaxprs]
+        each: list[tuple[float, float, list[Choice[rc.Recomputation]]]] = []
+        for jaxpr, sizes in zip(seen.jaxprs, seen.axis_sizes, strict=True):
+            with ir.axis_sizes(sizes):  # collectives and types name axes
+                each.append(recomputations(jaxpr, host))
         index = max(range(len(each)), key=lambda i: each[i][0])
         _, forward, choices = each[index]
         jaxpr, arguments = seen.jaxprs[index], seen.arguments[index]
