@@ -25,7 +25,9 @@ import ricci
 import ricci.numpy as jnp
 from ricci.experimental import rnn, sparse, topologies
 from ricci.parallel import plan
+from ricci_autodiff import rewrite_differentiated
 from ricci_ir import clear_caches
+from ricci_lax.recomputation import Recomputation
 from ricci_stablehlo import kernel_descriptors
 from ricci_xla.devices._gpu_targets import GPU_CONFIGS
 
@@ -180,3 +182,26 @@ def test_a_plan_for_gpus():
     assert "2 x NVIDIA H100" in str(found) and "all-reduce" in str(found)
     remembered = ricci.memory_plan(lambda x: jnp.tanh(x @ x).sum(), x)
     assert remembered.peak_bytes > 2 * 1024**2
+
+
+def test_residuals_of_segments_on_the_host_leave_memory_of_the_gpu():
+    (device,) = topologies.get_topology_desc("h100").devices
+    sharding = ricci.sharding.SingleDeviceSharding(device)
+    described = lambda *shape: ricci.ShapeDtypeStruct(shape, jnp.float32, sharding=sharding)
+
+    def loss(ws, x):
+        for w in ws:
+            h = jnp.tanh(x @ w)
+            x = x + jnp.sin(h @ w) * h
+        return jnp.sum(x**2)
+
+    # The scheduler saves memory only where a program needs about as much as the GPU has.
+    arguments = [described(2048, 2048)] * 8, described(2**19, 2048)
+    peaks = []
+    for on_host in (False, True):
+        with rewrite_differentiated(Recomputation(6, 6, math.inf, False, on_host)):
+            traced = ricci.jit(ricci.grad(loss)).trace(*arguments)
+        sizes = traced.lower().compile().memory_analysis()
+        assert (sizes.host_temp_size_in_bytes > 2**33) == on_host
+        peaks.append(sizes.temp_size_in_bytes)
+    assert peaks[1] < 0.9 * peaks[0]
