@@ -229,3 +229,38 @@ def test_wrong_names_of_devices_are_refused(eight_devices):
             scratch_shapes=[pltpu.SemaphoreType.DMA] * 2,
             interpret=True,
         )(X)
+
+
+def test_devices_send_parts_of_traced_sizes():
+    """Each device sends as many rows as its own count says, to the right."""
+
+    def body(count, x, out, sent, arrived):
+        device = lax.axis_index("i")
+        target = out.at[pl.ds(device, count[0])]
+        copy = pltpu.make_async_remote_copy(
+            x.at[pl.ds(1, count[0])], target, sent, arrived, ((device + 1) % 8,)
+        )
+        copy.start()
+        copy.wait()
+
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    send = pl.pallas_call(
+        body,
+        ricci.ShapeDtypeStruct((12, 2), np.float32),
+        in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM), anywhere],
+        out_specs=anywhere,
+        scratch_shapes=[pltpu.SemaphoreType.DMA] * 2,
+        interpret=True,
+    )
+    mesh = ricci.make_mesh((8,), ("i",), axis_types=(ricci.sharding.AxisType.Auto,))
+    split = ricci.P("i")
+    run = ricci.shard_map(
+        send, mesh=mesh, in_specs=(split, split), out_specs=split, check_vma=False
+    )
+    counts = np.array([1, 2, 3, 1, 2, 3, 1, 2], np.int32)
+    x = np.arange(64, dtype=np.float32).reshape(32, 2)
+    parts = x.reshape(8, 4, 2)
+    expected = np.full((8, 12, 2), np.nan, np.float32)
+    for sender, count in enumerate(counts):
+        expected[(sender + 1) % 8, sender : sender + count] = parts[sender, 1 : 1 + count]
+    np.testing.assert_array_equal(run(counts, x), expected.reshape(96, 2))
