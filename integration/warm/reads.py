@@ -115,6 +115,17 @@ if V > 2:
     Registry.register(Registered)
 
 
+class Called:
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, x):
+        return x * self.by
+
+
+TRANSFORMED = ricci.vmap(Called(V))
+
+
 def annotated(x: float):
     return x
 
@@ -248,6 +259,7 @@ WAYS = {
     "a generator of NumPy": lambda: GENERATOR.normal(),
     "random": lambda: random.random(),
     "the clock": lambda: time.time(),
+    "a transformed object": lambda: TRANSFORMED(np.ones(1))[0],
     "an iterator": lambda: next(ITERATOR),
     "a counter": lambda: float(next(COUNTER)),
     "a random state": lambda: RANDOM_STATE.uniform(),
@@ -286,6 +298,7 @@ KEPT = {
     "a clock that is not read": lambda: 1.0 if V else time.time(),
     "a lazy name that was read before": lambda: lazily(),
     "names of Python's by getattr": lambda: getattr(math, "".join(["p", "i"])),
+    "an equal transformed object": lambda: TRANSFORMED(np.ones(1))[0],
     "a docstring with an address": lambda: Addressed.value,
     "a new iterator": lambda: float(next(itertools.count(2))),
     "sorted": lambda: sorted([3.0, 1.0], key=lambda x: -x)[0],

@@ -280,6 +280,9 @@ def _write_code(writer: _Writer, value: CodeType) -> None:
 def _write_function(writer: _Writer, value: FunctionType) -> None:
     writer.mark("function", f"{value.__module__}.{value.__qualname__}")
     value = ir.unguarded(value)  # a boundary has the function as a constant of its code
+    if type(value) is not FunctionType:  # an object that is called, which a library transforms
+        writer.feed(value)
+        return
     if value.__closure__ is None and is_fixed(value.__module__):
         return
     writer.feed(value.__code__)
