@@ -23,6 +23,7 @@ from ricci_pytree import (
 )
 
 from ._make_jaxpr import has_stages
+from ._shared_objects import Path, share_again, shared_objects
 
 __all__ = ["ArrayCall", "ArrayCalls", "array_call", "is_typed"]
 
@@ -39,15 +40,17 @@ class ArrayCall(Record):
         not arrays, such as a model's functions, and Python numbers in objects of registered
         classes, such as a layer's rate of dropout. Functions that a library has jitted decide which
         numbers they trace, so that all their numbers are fixed.
+      shared: the objects that occur more than once; see ``shared_objects``.
     """
 
     tree: PyTreeDef
     fixed: tuple[tuple[int, Any], ...]
+    shared: tuple[tuple[Path, Path], ...] = ()
 
     @property
     def key(self) -> object:
         """An object that is equal for equal calls; it can be hashed if the fixed leaves can."""
-        return self.tree, tuple((i, exact_key(x)) for i, x in self.fixed)
+        return self.tree, tuple((i, exact_key(x)) for i, x in self.fixed), self.shared
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments and keyword arguments with these arrays."""
@@ -55,7 +58,9 @@ class ArrayCall(Record):
         for i, leaf in self.fixed:
             # In ascending order of positions, so that each lands at its own.
             leaves.insert(i, leaf)
-        return tree_unflatten(self.tree, leaves)
+        arguments = tree_unflatten(self.tree, leaves)
+        share_again(arguments, self.shared)
+        return arguments
 
     def without_fixed(self, arrays: Sequence[Any]) -> tuple[Any, PyTreeDef]:
         """Return the arguments with ``None`` for the fixed leaves, and the structure of that."""
@@ -159,7 +164,7 @@ def array_call(
     """
     leaves, tree = tree_flatten((args, dict(kwargs)))
     fixed = fixed_leaves((args, kwargs), leaves, all_numbers=_is_jitted_by_library(fun))
-    call = ArrayCall(tree, tuple(fixed.items()))
+    call = ArrayCall(tree, tuple(fixed.items()), shared_objects((args, dict(kwargs))))
     return call, call.select(leaves)
 
 

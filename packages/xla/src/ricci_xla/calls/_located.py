@@ -115,7 +115,7 @@ def trace_call(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         # Objects that are not arrays, such as strings in a model's pytree, are closed over, as
         # ``jit`` takes arrays only.
         form, arrays = array_call(fun, args, kwargs)
-        if not form.fixed:
+        if not (form.fixed or form.shared):
             return jit(fun).trace(*args, **kwargs)
 
         @wraps(fun)
