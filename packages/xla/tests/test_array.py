@@ -1,6 +1,7 @@
 """Arrays: printing, conversion to Python and NumPy, pieces, deletion."""
 
 import copy
+import inspect
 import pickle
 import sys
 
@@ -8,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ricci_ir import ShapedArray, config
+from ricci_ir import Array, ShapedArray, config
 from ricci_xla import (
     Format,
     Mesh,
@@ -231,3 +232,9 @@ def test_wide_dtypes_follow_the_option():
     assert device_put(np.arange(3)).dtype == np.int32
     with config.state("jax_enable_x64")(True):
         assert device_put(np.arange(3)).dtype == np.int64
+
+
+def test_help_of_an_array_describes_arrays():
+    x = weak(1.5)
+    assert inspect.getdoc(x) == inspect.getdoc(Array)
+    assert inspect.getdoc(type(x)) == inspect.getdoc(Array)

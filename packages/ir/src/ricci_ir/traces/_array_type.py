@@ -55,6 +55,8 @@ def register_array_type(cls: type) -> None:
     """Make a backend's array class an ``Array``, with all the shared methods."""
     if cls not in _types:
         _types.append(cls)
+        if cls.__doc__ is None:  # a runtime's own class: what ``x?`` shows in a notebook
+            cls.__doc__ = Array.__doc__
         for name, method in _methods.items():
             setattr(cls, name, method)
 
