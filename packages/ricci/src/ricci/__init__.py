@@ -186,7 +186,7 @@ _MODULES = (
 ).split()
 
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
-    _load_other, __dir__ = _lazy_names(
+    _load_other, _list_other = _lazy_names(
         globals(),
         {name: f".{name}" for name in _MODULES}
         | {
@@ -207,6 +207,9 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
     def _load(name: str) -> object:
         is_function = name in _late_functions.NAMES
         return _late_functions.load(name) if is_function else _load_other(name)
+
+    def __dir__() -> list[str]:
+        return sorted({*_list_other(), *_late_functions.NAMES})
 
     __getattr__ = _absent.or_advise(__name__, _load)
     for _module in (tree, tree_util):

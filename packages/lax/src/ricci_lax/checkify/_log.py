@@ -80,9 +80,9 @@ class CheckLog:
         source: tuple[Any, ...] = (None, 0, ()),
         equations: frozenset[int] | None = None,
     ):
-        self.enabled = enabled
-        self.equations = equations
-        self.source = source
+        self.enabled: Enabled = enabled
+        self.equations: frozenset[int] | None = equations
+        self.source: tuple[Any, ...] = source
         self.slots: dict[ErrorEffect, Slot] = {}
         self.sites: list[Site] = []
 

@@ -95,8 +95,10 @@ def _lu_lower(ctx: Lowering, x: Value) -> list[Value]:
     if kernel is not None and _has_small_matrices(x.shape):
         # LAPACK takes matrices one by one, and the permutation would be a loop over the pivots.
         orders = [range(len(aval.shape))[::-1] for aval in (x.aval, *outs)]
-        layouts = {"operand_layouts": orders[:1], "result_layouts": orders[1:]}
-        return ctx.custom_call(kernel.target, [x], outs, **layouts)
+        operands, results = orders[:1], orders[1:]
+        return ctx.custom_call(
+            kernel.target, [x], outs, operand_layouts=operands, result_layouts=results
+        )
     info = ir.ShapedArray(x.shape[:-2], _INT32)
     target = gpu_kernel(ctx, "solver_getrf") if is_gpu(ctx) else lapack("getrf", x.dtype)
     kernel_outs = [outs[0], outs[1], info]

@@ -139,7 +139,7 @@ class _Views:
     __slots__ = ("ref",)
 
     def __init__(self, ref: Any):
-        self.ref = ref
+        self.ref: Any = ref
 
     def __getitem__(self, index: Any) -> TransformedRef:
         return TransformedRef(*_located("ref.at", self.ref, index))
