@@ -2,6 +2,8 @@
 
 import threading
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
@@ -115,15 +117,29 @@ class Backend(Protocol):
         ...
 
 
+# The packages that set a backend when they are imported.
+_PACKAGES = ("ricci_xla", "ricci_reference")
+
+
 class _Missing:
+    """The backend until one is imported: it imports the first that is installed, to compute."""
+
     name = "none"
 
-    def evaluate(self, primitive, args, params):
+    def _replacement(self, primitive: Primitive) -> Backend:
+        for package in _PACKAGES:
+            if find_spec(package) is not None:
+                import_module(package)
+                if has_backend():
+                    return backend()
         raise RuntimeError(
             f"cannot compute {primitive.name!r}: no backend is installed to run it.\n"
-            "Install and import ricci_xla (compiled) or ricci_reference (NumPy), or trace the "
-            "function with make_jaxpr instead of calling it."
+            "Install ricci_xla (compiled) or ricci_reference (NumPy), or trace the function with "
+            "make_jaxpr instead of calling it."
         )
+
+    def evaluate(self, primitive, args, params):
+        return self._replacement(primitive).evaluate(primitive, args, params)
 
     def operation(self, primitive, params):
         return lambda *args: self.evaluate(primitive, args, params)
@@ -135,10 +151,10 @@ class _Missing:
         return None
 
     def array(self, value, aval):
-        return self.evaluate(_array_p, (), {})
+        return self._replacement(_array_p).array(value, aval)
 
     def from_dlpack(self, x, device, copy):
-        return self.evaluate(_array_p, (), {})
+        return self._replacement(_array_p).from_dlpack(x, device, copy)
 
     def devices(self):
         return ()
