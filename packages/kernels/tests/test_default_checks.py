@@ -296,3 +296,65 @@ def checked_program(run):
 @pytest.mark.parametrize("name", RIGHT)
 def test_indices_that_are_known_ahead_are_not_checked_at_run_time(name):
     assert (checked_program(RIGHT[name]) is None) == (name not in ("guarded", "masked"))
+
+
+def copied(i, x, out, sem):
+    copy = pltpu.make_async_copy(x, out, sem)
+    copy.start()
+    copy.wait()
+    # Whether something else waits for it depends on data.
+    pl.when(i[0] == 1)(copy.wait)
+
+
+def signalled(i, x, out, sem):
+    out[...] = x[...]
+    pl.semaphore_signal(sem.at[1], 2)
+    pl.when(i[0] == 0)(lambda: pl.semaphore_wait(sem.at[1], 2))
+
+
+SEMAPHORES = {
+    "copy": (
+        copied,
+        pltpu.SemaphoreType.DMA,
+        r"scratch_shapes\[0\]\[0\] .*copied.* the count -\d+, of which",
+    ),
+    "signal": (
+        signalled,
+        pltpu.SemaphoreType.REGULAR((3,)),
+        r"scratch_shapes\[0\]\[1\] .*signalled.* the count \d+, of which",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", SEMAPHORES)
+def test_semaphores_that_are_not_0_at_the_end_raise_in_every_way(name, way):
+    body, scratch, message = SEMAPHORES[name]
+    run = call(body, inputs=rows(lambda i: (i, 0)), scratch_shapes=[scratch])
+    right, wrong = np.zeros(3, np.int32), np.ones(3, np.int32)
+    for _ in range(2):
+        WAYS[way](run, right, X)
+        with pytest.raises(ValueError, match=message):
+            WAYS[way](run, wrong, X)
+    np.testing.assert_array_equal(run(right, X), X)
+
+
+def test_a_traced_grid_is_checked_for_semaphores_after_its_last_step():
+    run = lambda i, x, n: call(
+        copied, n, rows(lambda i: (i, 0)), scratch_shapes=[pltpu.SemaphoreType.DMA]
+    )(i, x)
+    right, wrong = np.zeros(3, np.int32), np.ones(3, np.int32)
+    np.testing.assert_array_equal(jit(run)(right, X, 3), X)
+    with pytest.raises(ValueError, match="the count -24, of which a next call would begin"):
+        jit(run)(wrong, X, 3)
+
+
+def test_a_copy_at_the_end_that_nothing_waits_for_is_found_by_check_alone():
+    def started(i, x, out, sem):
+        pltpu.make_async_copy(x, out, sem).start()
+
+    run = call(started, inputs=rows(lambda i: (i, 0)), scratch_shapes=[pltpu.SemaphoreType.DMA])
+    args = np.zeros(3, np.int32), X
+    np.testing.assert_array_equal(run(*args), X)
+    (finding,) = check(run, *args)
+    assert finding.kind == "copy not waited for"

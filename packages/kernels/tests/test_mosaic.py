@@ -168,7 +168,8 @@ def test_a_wait_that_does_not_subtract_waits_and_adds_again(decrement, operation
     options = {"scratch_shapes": [pltpu.SemaphoreType.REGULAR]}
     body = body_of(call(kernel, (8, 128), np.int32, **options))
     assert re.findall(r"tpu\.(sem_signal|sem_wait)", body) == operations
-    counts = call(kernel, (8, 128), np.int32, interpret=True, **options)()
+    with ir.config.state("jax_error_checking_behavior_oob")("ignore"):
+        counts = call(kernel, (8, 128), np.int32, interpret=True, **options)()
     assert (counts == (1 if decrement else 3)).all()
 
 

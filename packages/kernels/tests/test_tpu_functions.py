@@ -117,6 +117,7 @@ def test_cores_meet_and_signal_each_other():
         tpu.core_barrier(sem, core_axis_name="core")
         out[0] = pl.semaphore_read(sem)
         out[1] = pl.semaphore_read(ready)
+        pl.when(pl.program_id(0) == 1)(lambda: pl.semaphore_wait(ready, 6))
 
     run = pl.kernel(
         kernel,

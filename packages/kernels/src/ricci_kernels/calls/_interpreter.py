@@ -27,7 +27,7 @@ _LEAST_STEPS = 4096  # of grids whose rows are unrolled
 _MOST_EQUATIONS = 512  # of an unrolled row
 
 
-def uninitialized(aval: Any) -> ir.Array:
+def uninitialized(aval: ir.ShapedArray) -> ir.Array:
     """Return an array of the values of memory that nothing was written to.
 
     They are those of JAX's interpreter: NaN, the least integer of a signed type but int16, else 0.
@@ -55,7 +55,7 @@ def initial_value(ref: Any) -> ir.Array:
     return uninitialized(ref.inner_aval)
 
 
-def filler(dtype: Any) -> Any:
+def filler(dtype: np.dtype) -> float:
     if ir.issubdtype(dtype, np.inexact):
         return float("nan")
     if ir.issubdtype(dtype, np.signedinteger) and dtype != np.int16:
@@ -114,31 +114,21 @@ def checked_outputs(
     return buffers[first:], call.results(buffers)
 
 
-def semaphore_counts(
-    params: Mapping[str, Any], operands: Sequence[ir.Array]
-) -> tuple[list[tuple[str, Any]], list[ir.Array]]:
-    """Interpret a kernel call, and return its semaphores with their counts at the end.
+def final_values(
+    params: Mapping[str, Any], operands: Sequence[ir.Array], numbers: Sequence[int]
+) -> list[ir.Array]:
+    """Interpret a kernel call, and return the values of some references after the last step.
 
     Args:
       params: the parameters of the call.
       operands: its operands.
-
-    Returns:
-      The names and kinds of the semaphores among its scratch buffers, and their counts.
+      numbers: the positions of the references.
     """
-    jaxpr, mapping = params["jaxpr"], params["grid_mapping"]
-    first = mapping.num_index_operands + len(mapping.block_mappings)
-    places = [
-        i
-        for i, ref in enumerate(jaxpr.in_avals)
-        if i >= first and ref.memory_space is TPUMemorySpace.SEMAPHORE
-    ]
-    if not places:
-        return [], []
-    call = _Call(jaxpr, mapping, params["input_output_aliases"], params["out_avals"])
+    call = _Call(
+        params["jaxpr"], params["grid_mapping"], params["input_output_aliases"], params["out_avals"]
+    )
     buffers = call.final_buffers(*operands)
-    names = [(f"scratch_shapes[{i - first}]", jaxpr.in_avals[i].kind) for i in places]
-    return names, [buffers[i] for i in places]
+    return [buffers[i] for i in numbers]
 
 
 class _Call:
@@ -350,7 +340,7 @@ def _pad(x: ir.Array, padding: Sequence[tuple[int, int]]) -> ir.Array:
     return lax.pad(x, fill, [(low, high, 0) for low, high in padding])
 
 
-def _over_grid(grid: Sequence[Any], step: Any, values: list[Any]) -> list[Any]:
+def _over_grid(grid: Sequence[Any], step: Callable[..., list[Any]], values: list[Any]) -> list[Any]:
     """Run a step for each position in a grid, the last axis fastest."""
     static = all(isinstance(size, int) for size in grid)
     if static and (prod(grid) <= 0 or any(size <= 0 for size in grid)):

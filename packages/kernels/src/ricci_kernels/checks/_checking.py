@@ -11,14 +11,14 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_kernels.blocks._grid_mapping import kernel_name
-from ricci_kernels.blocks._memory_spaces import SemaphoreType
-from ricci_kernels.calls._interpreter import semaphore_counts
+from ricci_kernels.calls._interpreter import final_values
 from ricci_kernels.calls._primitive import pallas_call_p
 from ricci_kernels.calls._recorded_calls import RecordedCall, recorded_call, recorded_calls
 from ricci_kernels.primitives._copies import indexed_references
 
 from ._block_checks import KernelFinding, findings_of_blocks
 from ._index_checks import error_ahead
+from ._semaphores import scratch_semaphores
 from ._static_indices import IndexSurvey
 
 __all__ = ["KernelFinding", "check"]
@@ -117,24 +117,14 @@ def _has_traced_indices(jaxpr: ir.Jaxpr) -> bool:
 
 def _findings_of_semaphores(call: RecordedCall) -> Iterator[KernelFinding]:
     assert call.operands is not None
-    jaxpr: ir.Jaxpr = call.params["jaxpr"]
-    names, counts = semaphore_counts(call.params, call.operands)
-    for (name, kind), count in zip(names, counts, strict=True):
-        left = np.flatnonzero(np.asarray(count).ravel())
-        if not len(left):
-            continue
-        place = int(left[0])
-        value = int(np.asarray(count).ravel()[place])
-        is_copy = kind is SemaphoreType.DMA and value > 0
-        what = (
-            f"{value} elements of copies that nothing has waited for"
-            if is_copy
-            else f"the count {value}, of which a next call would begin"
-        )
-        advice = "Call wait() for each copy that starts." if is_copy else "Wait for each signal."
-        text = (
-            f"{name}[{place}] of the kernel {jaxpr.debug_info.func_name}: at the end the semaphore "
-            f"has {what}. {advice}"
-        )
-        finding_kind = "copy not waited for" if is_copy else "semaphore left"
-        yield KernelFinding(finding_kind, kernel_name(call.params), name, None, text)
+    semaphores = scratch_semaphores(call.params)
+    if not semaphores:
+        return
+    counts = final_values(call.params, call.operands, [s.number for s in semaphores])
+    for semaphore, count in zip(semaphores, counts, strict=True):
+        values = np.asarray(count).ravel()
+        left = np.flatnonzero(values)
+        if len(left):
+            place = int(left[0])
+            kind, text = semaphore.finding(place, int(values[place]))
+            yield KernelFinding(kind, kernel_name(call.params), semaphore.name, None, text)

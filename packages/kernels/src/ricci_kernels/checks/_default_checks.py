@@ -1,8 +1,9 @@
 """The checks of interpreted kernels that are on by default.
 
 Blocks and indices that depend on the position alone are checked ahead, for all steps, and cost
-nothing at run time. For those that depend on data the kernel gets one output more: each step writes
-a row, which is an error if its first number is positive. So steps stay independent of each other.
+nothing at run time. For those that depend on data, and for the counts of semaphores at the end, the
+kernel gets one output more: each step writes a row, which is an error if its first number is
+positive. So steps stay independent of each other.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +14,8 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_kernels.blocks._grid_mapping import BlockMapping, GridMapping
-from ricci_kernels.blocks._memory_spaces import MemorySpace
-from ricci_kernels.blocks._programs import program_id_p
+from ricci_kernels.blocks._memory_spaces import MemorySpace, SemaphoreType
+from ricci_kernels.blocks._programs import num_programs_p, program_id_p
 from ricci_kernels.blocks._specs import Blocked, Element, squeezed
 from ricci_kernels.calls._interpreter import varying_aval, varying_ref
 from ricci_kernels.calls._primitive import default_checks, pallas_call_p
@@ -23,6 +24,7 @@ from ricci_lax.checkify import OOBError
 
 from ._block_checks import first_mistake, is_known, outside_text
 from ._index_checks import KernelIndexError, error_ahead, place_in_kernel
+from ._semaphores import Semaphores, scratch_semaphores
 from ._static_indices import IndexSurvey
 
 __all__: list[str] = []
@@ -55,9 +57,10 @@ def _check(params: Mapping[str, Any]) -> ir.Jaxpr | None:
         raise _raised(error_ahead(params, indices.outside))
     log = CheckLog(frozenset({OOBError}), equations=frozenset(indices.unknown))
     checked = log.checked(jaxpr, collapse=True)
-    if not (checked.effects or blocks) or not params["out_avals"]:
+    semaphores = scratch_semaphores(params)
+    if not (checked.effects or blocks or semaphores) or not params["out_avals"]:
         return None
-    return _program(params, checked, blocks)
+    return _program(params, checked, blocks, semaphores)
 
 
 def _raised(error: KernelIndexError) -> ValueError:
@@ -67,10 +70,17 @@ def _raised(error: KernelIndexError) -> ValueError:
 class _Failure:
     """The exceptions of the rows that a checked kernel writes."""
 
-    def __init__(self, params: Mapping[str, Any], sites: Sequence[Any], blocks: Sequence[Any]):
+    def __init__(
+        self,
+        params: Mapping[str, Any],
+        sites: Sequence[Any],
+        blocks: Sequence[BlockMapping],
+        semaphores: Sequence[Semaphores],
+    ):
         place = place_in_kernel(params)
         self.facts = [(*site.facts, place(site.source)) for site in sites]
         self.blocks = list(blocks)
+        self.semaphores = list(semaphores)
         self.kernel: str = params["jaxpr"].debug_info.func_name
 
     def __call__(self, row: np.ndarray) -> Exception:
@@ -79,11 +89,19 @@ class _Failure:
         if site <= len(self.facts):
             payload = (np.array([index, axis, size]), np.array(step, int))
             return _raised(KernelIndexError(self.facts[site - 1], payload))
-        mapping = self.blocks[site - 1 - len(self.facts)]
-        return ValueError(outside_text(mapping, self.kernel, axis, index, tuple(step)))
+        number = site - 1 - len(self.facts)
+        if number >= len(self.blocks):
+            _, text = self.semaphores[number - len(self.blocks)].finding(index, size)
+            return ValueError(text)
+        return ValueError(outside_text(self.blocks[number], self.kernel, axis, index, tuple(step)))
 
 
-def _program(params: Mapping[str, Any], checked: Any, blocks: Sequence[BlockMapping]) -> ir.Jaxpr:
+def _program(
+    params: Mapping[str, Any],
+    checked: Any,
+    blocks: Sequence[BlockMapping],
+    semaphores: Sequence[Semaphores],
+) -> ir.Jaxpr:
     jaxpr, mapping, out_avals = params["jaxpr"], params["grid_mapping"], params["out_avals"]
     axes = ir.varying(out_avals[0])
     rank = len(mapping.grid)
@@ -93,7 +111,7 @@ def _program(params: Mapping[str, Any], checked: Any, blocks: Sequence[BlockMapp
     array_aval = ir.ShapedArray((*outer, size), np.dtype(np.int32))
     place = mapping.num_index_operands + mapping.num_inputs + mapping.num_outputs
 
-    def index_map(*args: Any) -> list[Any]:
+    def index_map(*args: ir.Array) -> list[Any]:
         return [*([] if dynamic else args[:rank]), np.int32(0)]
 
     map_avals = [ir.ShapedArray((), np.dtype(np.int32))] * rank
@@ -106,7 +124,7 @@ def _program(params: Mapping[str, Any], checked: Any, blocks: Sequence[BlockMapp
         "errors",
     )
 
-    def kernel(*refs: Any) -> list[Any]:
+    def kernel(*refs: ir.Ref) -> list[Any]:
         user_refs = [*refs[:place], *refs[place + 1 :]]
         positions = [program_id_p.bind(axis=a - mapping.vmapped) for a in range(rank)]
         scalars = refs[: mapping.num_index_operands]
@@ -118,6 +136,13 @@ def _program(params: Mapping[str, Any], checked: Any, blocks: Sequence[BlockMapp
             failed, code, entry = leaves[: checked.leaf_count]
             site = lax.select(failed, lax.add(code, np.int32(1)), np.int32(0))
             row = _earlier(row, [site, *[lax.index_in_dim(entry, i, 0, False) for i in range(3)]])
+        if semaphores:
+            is_last = _is_last_step(mapping)
+            for number, array in enumerate(semaphores, len(checked.sites) + len(blocks) + 1):
+                counts = user_refs[array.number][...]
+                # Kernels of JAX's own end with copies that nothing waits for.
+                is_wrong = lax.lt if array.kind is SemaphoreType.DMA else lax.ne
+                row = _earlier(row, _semaphore_row(counts, number, is_last, is_wrong))
         row = [*row, *positions[mapping.vmapped :]]
         values = lax.concatenate(
             [lax.reshape(lax.convert_element_type(x, np.int32), (1,)) for x in row], 0
@@ -143,7 +168,7 @@ def _program(params: Mapping[str, Any], checked: Any, blocks: Sequence[BlockMapp
             ),
             "out_avals": (*out_avals, varying_aval(array_aval, axes)),
         }
-        return _call(params, changed, _Failure(params, checked.sites, blocks))
+        return _call(params, changed, _Failure(params, checked.sites, blocks, semaphores))
 
 
 def _call(
@@ -174,6 +199,27 @@ def _earlier(first: list[Any], second: list[Any]) -> list[Any]:
         return second
     failed = lax.gt(first[0], np.int32(0))
     return [lax.select(failed, a, b) for a, b in zip(first, second, strict=True)]
+
+
+def _is_last_step(mapping: GridMapping) -> ir.Array:
+    result: Any = np.bool_(True)
+    for axis, size in enumerate(mapping.grid, -mapping.vmapped):
+        count: Any = num_programs_p.bind(axis=axis) if size is None else np.int32(size)
+        last = lax.eq(program_id_p.bind(axis=axis), lax.sub(count, np.int32(1)))
+        result = lax.bitwise_and(result, last)
+    return result
+
+
+def _semaphore_row(
+    counts: ir.Array, number: int, is_last: ir.Array, is_wrong: Callable[[Any, Any], Any]
+) -> list[Any]:
+    """A row, which is an error if the count of a semaphore is wrong after the last step."""
+    counts = lax.reshape(counts, (counts.size,))
+    zeros = lax.full(counts.shape, 0, counts.dtype)
+    place = lax.argmax(is_wrong(counts, zeros), 0, np.int32)
+    count = lax.squeeze(lax.dynamic_slice(counts, [place], (1,)), [0])
+    is_left = lax.bitwise_and(is_last, is_wrong(count, np.int32(0)))
+    return [lax.select(is_left, np.int32(number), np.int32(0)), place, np.int32(0), count]
 
 
 def _block_row(

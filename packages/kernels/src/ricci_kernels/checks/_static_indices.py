@@ -3,7 +3,7 @@
 What is left are the equations whose indices depend on data, which are checked when the kernel runs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from ricci_lax.refs import addupdate_p, get_p, swap_p
 from ._step_values import StepValue, grid_positions, step_values
 
 __all__: list[str] = []
+
+type Reader = Callable[[ir.Atom], StepValue]
 
 
 class Outside(ir.TupleRecord):
@@ -83,25 +85,25 @@ class IndexSurvey:
         self.positions: list[StepValue] = grid_positions(grid)
         self.outside: Outside | None = None
         self.unknown: set[int] = set()
-        known = self.positions if is_map else []
-        arguments = [*known, *[None] * (len(jaxpr.invars) - len(known))]
+        positions = self.positions if is_map else []
+        arguments = [*positions, *[None] * (len(jaxpr.invars) - len(positions))]
         everywhere = _Path(np.ones((), bool), True, ())
         self.results: list[StepValue] = self._walk(jaxpr, arguments, everywhere)
 
     def _walk(
         self, jaxpr: ir.Jaxpr, arguments: Sequence[StepValue], path: _Path
     ) -> list[StepValue]:
-        known: dict[Any, StepValue] = dict(zip(jaxpr.invars, arguments, strict=True))
+        values: dict[Any, StepValue] = dict(zip(jaxpr.invars, arguments, strict=True))
         for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True):
-            known[var] = np.asarray(const) if isinstance(const, np.ndarray | np.generic) else None
-        read = lambda x: np.asarray(x.val) if type(x) is ir.Literal else known.get(x)
+            values[var] = np.asarray(const) if isinstance(const, np.ndarray | np.generic) else None
+        read = lambda x: np.asarray(x.val) if type(x) is ir.Literal else values.get(x)
         for eqn in jaxpr.eqns:
             results = self._results(eqn, list(map(read, eqn.invars)), read, path)
-            known.update(zip(eqn.outvars, results, strict=True))
+            values.update(zip(eqn.outvars, results, strict=True))
         return list(map(read, jaxpr.outvars))
 
     def _results(
-        self, eqn: ir.JaxprEqn, operands: list[StepValue], read: Any, path: _Path
+        self, eqn: ir.JaxprEqn, operands: list[StepValue], read: Reader, path: _Path
     ) -> Sequence[StepValue]:
         params: Any = eqn.params
         if eqn.primitive is program_id_p:
@@ -174,7 +176,7 @@ class IndexSurvey:
         self._walk(body, arguments, inside)
         return final
 
-    def _check(self, eqn: ir.JaxprEqn, uses: Sequence[Any], read: Any, path: _Path) -> None:
+    def _check(self, eqn: ir.JaxprEqn, uses: Sequence[Any], read: Reader, path: _Path) -> None:
         is_masked: Any = eqn.params.get("has_mask", False)
         for use in uses:
             index = read(use.index) if use.count is None else None
@@ -204,9 +206,9 @@ class IndexSurvey:
     ) -> Outside:
         """The first step in the order of the grid, then of loops."""
         rank = len(self.grid)
-        known = [size or 1 for size in self.grid]
+        sizes = [size or 1 for size in self.grid]
         loops = steps.shape[: max(0, steps.ndim - rank)]
-        full = np.broadcast_to(steps, (*loops, *known))
+        full = np.broadcast_to(steps, (*loops, *sizes))
         order = np.argwhere(np.moveaxis(full, range(len(loops)), range(rank, rank + len(loops))))
         first = order[0].tolist()
         step, turn = first[:rank], first[rank:]
@@ -224,7 +226,7 @@ def _depth(path: _Path, grid: Sequence[object]) -> int:
     return max(0, path.steps.ndim - len(grid))
 
 
-def _increment(body: ir.Jaxpr, argument: int, result: int) -> Any:
+def _increment(body: ir.Jaxpr, argument: int, result: int) -> np.ndarray | int | None:
     """The number that a turn of a loop adds to a part of its carry; ``None`` if it is unknown."""
     before, after = body.invars[argument], body.outvars[result]
     if after is before:

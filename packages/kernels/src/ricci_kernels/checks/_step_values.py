@@ -6,7 +6,7 @@ broadcasting so evaluates an operation for all steps, and a value that does not 
 has the size 1 along it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def _outer(x: np.ndarray, rank: int) -> tuple[int, ...]:
     return x.shape[: x.ndim - rank]
 
 
-def _broadcast(x: np.ndarray, aval: Any, params: Any) -> np.ndarray:
+def _broadcast(x: np.ndarray, aval: ir.ShapedArray, params: Mapping[str, Any]) -> np.ndarray:
     shape, dims = params["shape"], params["broadcast_dimensions"]
     outer = _outer(x, len(aval.shape))
     sizes = [1] * len(shape)
@@ -103,21 +103,25 @@ def step_values(eqn: ir.JaxprEqn, operands: Sequence[StepValue]) -> list[StepVal
     (*others, out) = [v.aval for v in eqn.outvars] or [None]
     if others or not _is_integral(out) or any(x is None for x in operands):
         return unknown
-    known: list[Any] = list(operands)
+    values: list[Any] = list(operands)
     if not all(map(_is_integral, avals)):
         return unknown
     shape = np.broadcast_shapes(
-        *[_outer(x, len(a.shape)) for x, a in zip(known, avals, strict=True)]
+        *[_outer(x, len(a.shape)) for x, a in zip(values, avals, strict=True)]
     )
     if np.prod((*shape, *out.shape), dtype=float) > _MOST_ELEMENTS:
         return unknown
     with np.errstate(over="ignore"):
-        value = _evaluated(eqn, known, avals, out, shape)
+        value = _evaluated(eqn, values, avals, out, shape)
     return unknown if value is None else [value]
 
 
 def _evaluated(
-    eqn: ir.JaxprEqn, known: list[Any], avals: list[Any], out: Any, shape: tuple[int, ...]
+    eqn: ir.JaxprEqn,
+    values: list[Any],
+    avals: list[Any],
+    out: ir.ShapedArray,
+    shape: tuple[int, ...],
 ) -> StepValue:
     primitive, params = eqn.primitive, eqn.params
     rank = len(out.shape)
@@ -126,25 +130,25 @@ def _evaluated(
         # A scalar condition, or a scalar bound, applies to all elements.
         rows = [
             x.reshape((*x.shape, *[1] * (rank - len(a.shape))))
-            for x, a in zip(known, avals, strict=True)
+            for x, a in zip(values, avals, strict=True)
         ]
         value = rule(*rows, **params)
         return None if value is NotImplemented else np.asarray(value, out.dtype)
     if primitive is lax.iota_p:
         return np.asarray(_exact(primitive)(**params))
-    if primitive is lax.broadcast_in_dim_p and len(known) == 1:
-        return _broadcast(known[0], avals[0], params)
-    if primitive in (lax.reshape_p, lax.squeeze_p) and len(known) == 1:
+    if primitive is lax.broadcast_in_dim_p and len(values) == 1:
+        return _broadcast(values[0], avals[0], params)
+    if primitive in (lax.reshape_p, lax.squeeze_p) and len(values) == 1:
         if params.get("dimensions") is not None and primitive is lax.reshape_p:
             return None
-        return known[0].reshape((*_outer(known[0], len(avals[0].shape)), *out.shape))
+        return values[0].reshape((*_outer(values[0], len(avals[0].shape)), *out.shape))
     if primitive is lax.concatenate_p:
-        wide = [np.broadcast_to(x, (*shape, *a.shape)) for x, a in zip(known, avals, strict=True)]
+        wide = [np.broadcast_to(x, (*shape, *a.shape)) for x, a in zip(values, avals, strict=True)]
         return np.concatenate(wide, params["dimension"] - rank)
     return None
 
 
-def _is_integral(aval: Any) -> bool:
+def _is_integral(aval: object) -> bool:
     dtype = getattr(aval, "dtype", None)
     return isinstance(dtype, np.dtype) and dtype.kind in "iub"
 
