@@ -10,6 +10,7 @@ import json
 import math
 import re
 from itertools import product
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -112,7 +113,8 @@ class _Parser:
         return Operation(results, name, operands, regions, attributes, signature)
 
 
-def _shape_and_dtype(text):
+def _shape_and_dtype(text) -> tuple[Any, Any]:
+    """The shape and the dtype of a type; ``None`` for a traced size."""
     match = re.match(r"(?:vector|memref)<((?:(?:\d+|\?)x)*)([^,>]*)", text)
     if match is None:
         return (), _DTYPES[text]

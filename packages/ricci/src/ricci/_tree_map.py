@@ -66,7 +66,9 @@ else:
         *rest: object,
         is_leaf: _IsLeaf = None,
     ) -> Any: ...
-    def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _IsLeaf = None) -> Any: ...
+    def tree_map(
+        f: Callable[..., Any], tree: object, *rest: object, is_leaf: _IsLeaf = None
+    ) -> object: ...
 
 
 map = tree_map

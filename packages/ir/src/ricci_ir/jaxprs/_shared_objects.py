@@ -3,6 +3,7 @@
 Flattening a tree loses that: unflattened, each occurrence is an object of its own.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from ricci_pytree import registered_nodes
@@ -50,7 +51,7 @@ def share_again(tree: object, shared: tuple[tuple[Path, Path], ...]) -> None:
             vars(holder)[last] = original  # also where setting an attribute is refused
 
 
-def _items(node: Any) -> Any:
+def _items(node: Any) -> Iterable[tuple[Any, Any]] | None:
     """The parts of a container, or of an object of a registered class; ``None`` for a leaf."""
     kind = type(node)
     if kind is tuple or kind is list:
@@ -62,7 +63,7 @@ def _items(node: Any) -> Any:
     return list(getattr(node, "__dict__", {}).items())
 
 
-def _at(node: Any, path: Path) -> Any:
+def _at(node: Any, path: Path) -> object:
     for key in path:
         try:
             node = node[key] if type(node) in (tuple, list, dict) else vars(node)[key]

@@ -151,7 +151,7 @@ def _dim(dim: Any, origin: str) -> Dim:
 
 def block_mapping(
     spec: Any,
-    aval: Any,
+    aval: ir.ShapedArray,
     origin: str,
     grid: Sequence[int | None],
     scalars: Sequence[ir.AbstractRef],

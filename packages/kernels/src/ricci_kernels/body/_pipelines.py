@@ -28,8 +28,8 @@ def emit_pipeline(
     body: Callable[..., Any],
     *,
     grid: Sequence[Any],
-    in_specs: Any = (),
-    out_specs: Any = (),
+    in_specs: object = (),
+    out_specs: object = (),
     tiling: object = None,
     core_axis: object = None,
     core_axis_name: object = None,
@@ -111,7 +111,7 @@ def emit_pipeline(
 
 
 def emit_pipeline_with_allocations(
-    body: Callable[..., Any], *, grid: Sequence[Any], in_specs: Any = (), out_specs: Any = ()
+    body: Callable[..., Any], *, grid: Sequence[Any], in_specs: object = (), out_specs: object = ()
 ) -> tuple[Callable[..., None], Callable[..., tuple[Any, ...]]]:
     """Make a pipeline, and a function that describes the buffers of its blocks.
 
@@ -144,8 +144,8 @@ def emit_pipeline_with_allocations(
     kinds = [BufferType.INPUT] * len(inputs) + [BufferType.OUTPUT] * len(outputs)
     rank = len(grid) if isinstance(grid, list | tuple) else 1
 
-    def allocations(*refs: Any) -> tuple[Any, ...]:
-        def described(spec: Any, ref: Any, kind: BufferType) -> Any:
+    def allocations(*refs: object) -> tuple[Any, ...]:
+        def described(spec: object, ref: object, kind: BufferType) -> object:
             leaves, tree = tree_flatten(spec, is_leaf=_is_spec)
             rows = zip(leaves, tree.flatten_up_to(ref), strict=True)
             create = lambda s, r: s and BufferedRef.create(s, r.dtype, kind, 2, rank)
@@ -157,7 +157,7 @@ def emit_pipeline_with_allocations(
     return pipeline, allocations
 
 
-def _listed(specs: Any) -> list[Any]:
+def _listed(specs: object) -> list[Any]:
     return list(specs) if isinstance(specs, list | tuple) else [specs]
 
 
@@ -182,7 +182,7 @@ class _Operand(ir.TupleRecord):
 
 
 def _operands(
-    specs: Any, refs: Any, is_output: bool, allocations: Any
+    specs: object, refs: object, is_output: bool, allocations: object
 ) -> tuple[list[_Operand], PyTreeDef]:
     """The operands of a pytree of specifications, and the pytree."""
     leaves, tree = tree_flatten(specs, is_leaf=_is_spec)
@@ -295,7 +295,7 @@ def _block(spec: BlockSpec | None, ref: Any, positions: Sequence[Any]) -> _Block
     return _Block(tuple(parts), tuple(inside) if is_partial else None, tuple(sizes))
 
 
-def _part(dim: Any, size: int, place: Any, length: int) -> tuple[Any, Any]:
+def _part(dim: object, size: int, place: Any, length: int) -> tuple[Any, Any]:
     """The positions of a block along a dimension, and where in its buffer they are copied."""
     if isinstance(dim, BoundedSlice):
         return place, Window(np.int32(0), place.size)

@@ -20,7 +20,9 @@ __all__: list[str] = []
 type Failure = Callable[[np.ndarray], Exception]
 
 
-def _types(errors: Any, *values: Any, failure: Failure) -> list[Any]:
+def _types(
+    errors: ir.AbstractValue, *values: ir.AbstractValue, failure: Failure
+) -> list[ir.AbstractValue]:
     return list(values)
 
 
@@ -30,14 +32,16 @@ def _shardings(
     return [aval.type_sharding for aval in avals[1:]]
 
 
-def _nonzero(errors: Any, tangents: Sequence[Any], failure: Failure) -> list[Any]:
+def _nonzero(errors: ir.Array, tangents: Sequence[Any], failure: Failure) -> list[Any]:
     """Check tangents or cotangents; the backward pass may be all that is computed."""
     nonzeros = [t for t in tangents if type(t) is not Zero]
     checked = iter(host_check_p.bind(errors, *nonzeros, failure=failure) if nonzeros else ())
     return [t if type(t) is Zero else next(checked) for t in tangents]
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, failure: Failure) -> Any:
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, failure: Failure
+) -> tuple[list[Any], list[Any]]:
     errors, *values = primals
     return (
         host_check_p.bind(errors, *values, failure=failure),
@@ -45,7 +49,9 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, failure: Failure) -
     )
 
 
-def _transpose(cts: Sequence[Any], errors: Any, *values: Any, failure: Failure) -> list[Any]:
+def _transpose(
+    cts: Sequence[Any], errors: ir.Array, *values: object, failure: Failure
+) -> list[Any]:
     checked = _nonzero(errors, cts, failure)
     return [None, *[None if type(ct) is Zero else ct for ct in checked]]
 
@@ -78,7 +84,7 @@ def _lower(ctx: Lowering, errors: Value, *values: Value, failure: Failure) -> li
     return list(values)
 
 
-def _evaluate(errors: Any, *values: Any, failure: Failure) -> list[Any]:
+def _evaluate(errors: np.ndarray, *values: object, failure: Failure) -> list[Any]:
     rows = np.asarray(errors)
     rows = rows.reshape(-1, rows.shape[-1])
     failed = np.flatnonzero(rows[:, 0] > 0)

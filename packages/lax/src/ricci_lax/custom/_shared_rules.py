@@ -148,7 +148,7 @@ class _Refusal:
     def __init__(self, rule: Any):
         self.custom = getattr(getattr(rule, "__self__", None), "custom", None)
 
-    def rule(self, *args: Any, **params: Any) -> NoReturn:
+    def rule(self, *args: object, **params: object) -> NoReturn:
         """Refuse to differentiate the function."""
         raise _refused_write()
 

@@ -1,6 +1,6 @@
 """Transcendental functions, roots and powers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def _exp2_lower(ctx: Lowering, x: Value, *, accuracy: Accuracy = None) -> Value:
     return power if wide is out else ctx.emit("stablehlo.convert", [power], out)
 
 
-def _vectorised(name: str, op: str, **options: Any) -> Callable[..., Value]:
+def _vectorised(name: str, op: str, **options: Container[str]) -> Callable[..., Value]:
     """The lowering to an operation, or on CPUs to a formula."""
     return vectorised_on_cpus(name, with_corners(name, accurately(op)), **options)
 

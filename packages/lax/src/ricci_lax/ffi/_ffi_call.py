@@ -1,7 +1,7 @@
 """``ffi_call``: a compiled function registered with XLA, its layouts and static attributes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -164,7 +164,7 @@ _TYPED = 4
 # The rules
 
 
-def _no_derivative(*args: object, target_name: str, **params: object) -> Any:
+def _no_derivative(*args: object, target_name: str, **params: object) -> NoReturn:
     raise ValueError(
         f"The FFI call to {target_name!r} cannot be differentiated: it has no derivative rule. "
         "Wrap the function that makes the call in custom_jvp or custom_vjp, and give its "

@@ -103,7 +103,7 @@ def _product(
     return prim.result_avals(tuple(avals), params)
 
 
-def _bytes(aval: Any) -> int:
+def _bytes(aval: ir.AbstractValue) -> int:
     return _elements(aval) * getattr(getattr(aval, "dtype", None), "itemsize", 0)
 
 

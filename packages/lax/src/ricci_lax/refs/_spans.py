@@ -52,7 +52,7 @@ def _windows(
     return starts, spans
 
 
-def _rolled(x: Array, axis: int, shift: Any) -> Array:
+def _rolled(x: Array, axis: int, shift: Array | int) -> Array:
     """An array whose first element along an axis is the one at ``shift``, modulo its size."""
     size = x.shape[axis]
     if not size or isinstance(shift, int) and not shift % size:
