@@ -427,7 +427,7 @@ def vecdot(
     )
 
 
-@product("axes")
+@product("axes", "out_sharding")
 def tensordot(
     x1: ArrayLike,
     x2: ArrayLike,

@@ -257,34 +257,41 @@ def _elements(eqns: Sequence[ir.JaxprEqn]) -> int:
 
 def _without_calls(jaxpr: ir.Jaxpr) -> ir.Jaxpr | None:
     """Return a jaxpr with the calls inlined that stack or unstack; ``None`` if nothing does."""
-    env: dict[ir.Var, ir.Atom] = {}
-    read = lambda atom: env.get(atom, atom) if isinstance(atom, ir.Var) else atom
-    has_stacks = False
+    if not _has_stacks(jaxpr):
+        return None
+    names: dict[ir.Var, ir.Atom] = {}
+    eqns = _inlined(jaxpr, names)
+    return jaxpr.replace(eqns=eqns, outvars=[_read(names, atom) for atom in jaxpr.outvars])
 
-    def inline(inner: ir.Jaxpr) -> list[ir.JaxprEqn]:
-        nonlocal has_stacks
-        eqns: list[ir.JaxprEqn] = []
-        for eqn in inner.eqns:
-            has_stacks |= eqn.primitive.name in ("stack", "rows")
-            if _is_inlined(eqn):
-                called = eqn.params["jaxpr"]
-                env.update(zip(called.invars, map(read, eqn.invars), strict=True))
-                eqns += inline(called)
-                env.update(zip(eqn.outvars, map(read, called.outvars), strict=True))
-            else:
-                eqns.append(eqn.reading(list(map(read, eqn.invars))))
-        return eqns
 
-    eqns = inline(jaxpr)
-    outvars = list(map(read, jaxpr.outvars))
-    return jaxpr.replace(eqns=eqns, outvars=outvars) if has_stacks else None
+def _read(names: dict[ir.Var, ir.Atom], atom: ir.Atom) -> ir.Atom:
+    return names.get(atom, atom) if isinstance(atom, ir.Var) else atom
+
+
+def _inlined(jaxpr: ir.Jaxpr, names: dict[ir.Var, ir.Atom]) -> list[ir.JaxprEqn]:
+    """The equations of a jaxpr without calls; ``names`` are the variables of those, replaced."""
+    eqns: list[ir.JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        operands = [_read(names, atom) for atom in eqn.invars]
+        if _is_inlined(eqn):
+            called = eqn.params["jaxpr"]
+            names.update(zip(called.invars, operands, strict=True))
+            eqns += _inlined(called, names)
+            results = [_read(names, atom) for atom in called.outvars]
+            names.update(zip(eqn.outvars, results, strict=True))
+        else:
+            eqns.append(eqn.reading(operands))
+    return eqns
+
+
+def _has_stacks(jaxpr: ir.Jaxpr) -> bool:
+    """Whether an equation stacks or unstacks, or calls a jaxpr of which one does."""
+    return any(eqn.primitive.name in ("stack", "rows") or _is_inlined(eqn) for eqn in jaxpr.eqns)
 
 
 def _is_inlined(eqn: ir.JaxprEqn) -> bool:
-    """Whether an equation calls a jaxpr whose equations, or those of its calls, are stacks."""
+    """Whether an equation calls a jaxpr that stacks or unstacks."""
     if eqn.primitive is not ir.staged_call.call or any(eqn.params.get("donated_invars", ())):
         return False
     jaxpr = eqn.params["jaxpr"]
-    return not jaxpr.constvars and any(
-        inner.primitive.name in ("stack", "rows") or _is_inlined(inner) for inner in jaxpr.eqns
-    )
+    return not jaxpr.constvars and _has_stacks(jaxpr)
