@@ -157,3 +157,10 @@ def test_a_layer_that_is_read_on_its_own_is_an_argument_as_well(programs):
     layers, x = ricci.tree.map(jnp.asarray, _layers()), jnp.ones(SIZE)
     _assert_alike(ricci.jit(roll(tied))(layers, x), ricci.jit(tied)(layers, x))
     assert len(programs[0].program.jaxpr.invars) == 6
+
+
+def test_stacks_outside_of_loops_stay_in_the_executable(programs):
+    rows = [jnp.full(SIZE, float(i)) for i in range(20)]
+    total = ricci.jit(lambda *rows: jnp.stack(rows).sum(0))
+    np.testing.assert_array_equal(total(*rows), np.full(SIZE, 190.0))
+    assert programs == []

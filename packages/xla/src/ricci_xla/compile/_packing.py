@@ -204,9 +204,12 @@ def _packing(program: Program) -> Packing | None:
     stack_vars: list[ir.Var] = []
     rows: dict[ir.Var, tuple[ir.Var, int]] = {}
     eqns: list[ir.JaxprEqn] = []
+    lengths = _loop_lengths(jaxpr.eqns)
     for eqn in jaxpr.eqns:
         name = eqn.primitive.name
-        if name == "stack" and not eqn.params["axis"] and positions.keys() >= set(eqn.invars):
+        if max(len(eqn.invars), len(eqn.outvars)) not in lengths:  # not the layers of a loop
+            eqns.append(eqn)
+        elif name == "stack" and not eqn.params["axis"] and positions.keys() >= set(eqn.invars):
             stacks.append(tuple(positions[var] for var in eqn.invars))  # pyright: ignore
             stack_vars.append(eqn.outvars[0])
         elif name == "rows" and not read.intersection(eqn.outvars):
@@ -243,6 +246,17 @@ def _packing(program: Program) -> Packing | None:
         tuple(results),
         frozenset(i for i, row in results if row is not None),
     )
+
+
+def _loop_lengths(eqns: Sequence[ir.JaxprEqn]) -> set[int]:
+    """The numbers of steps of the loops among equations and in the jaxprs that they hold."""
+    lengths: set[int] = set()
+    for eqn in eqns:
+        if "length" in eqn.params:
+            lengths.add(eqn.params["length"])
+        for jaxpr in ir.jaxprs_in_params(eqn.params):
+            lengths |= _loop_lengths(jaxpr.eqns)
+    return lengths
 
 
 def _elements(eqns: Sequence[ir.JaxprEqn]) -> int:
