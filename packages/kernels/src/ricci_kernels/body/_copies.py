@@ -125,6 +125,7 @@ def semaphore_wait(
       ...     pl.semaphore_signal(sem, 3)
       ...     pl.semaphore_wait(sem, 2)
       ...     out[...] = pl.semaphore_read(sem)
+      ...     pl.semaphore_wait(sem, 1)
       >>> count = pl.pallas_call(
       ...     kernel,
       ...     ricci.ShapeDtypeStruct((), np.int32),
