@@ -129,6 +129,7 @@ def test_signals_count_on_the_named_device(eight_devices, value):
         pl.semaphore_signal(ready, value, device_id=((me + 1) % 8,))
         pl.semaphore_signal(ready, value, device_id=0, device_id_type=LOGICAL)
         out[...] = jnp.full_like(out, pl.semaphore_read(ready))
+        pl.semaphore_wait(ready, value * jnp.where(me == 0, 9, 1))
 
     counts = _mapped(kernel, scratch=[pltpu.SemaphoreType.REGULAR])(X)[:, 0]
     np.testing.assert_array_equal(counts, value * np.array([9, 1, 1, 1, 1, 1, 1, 1]))
@@ -234,20 +235,24 @@ def test_wrong_names_of_devices_are_refused(eight_devices):
 def test_devices_send_parts_of_traced_sizes():
     """Each device sends as many rows as its own count says, to the right."""
 
-    def body(count, x, out, sent, arrived):
+    def body(count, arriving, x, out, sent, arrived):
         device = lax.axis_index("i")
         target = out.at[pl.ds(device, count[0])]
         copy = pltpu.make_async_remote_copy(
             x.at[pl.ds(1, count[0])], target, sent, arrived, ((device + 1) % 8,)
         )
         copy.start()
-        copy.wait()
+        copy.wait_send()
+        rows = pl.ds(0, arriving[0])
+        received = pltpu.make_async_remote_copy(x.at[rows], out.at[rows], sent, arrived, (device,))
+        received.wait_recv()
 
     anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    scalars = pl.BlockSpec(memory_space=pltpu.SMEM)
     send = pl.pallas_call(
         body,
         ricci.ShapeDtypeStruct((12, 2), np.float32),
-        in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM), anywhere],
+        in_specs=[scalars, scalars, anywhere],
         out_specs=anywhere,
         scratch_shapes=[pltpu.SemaphoreType.DMA] * 2,
         interpret=True,
@@ -255,7 +260,7 @@ def test_devices_send_parts_of_traced_sizes():
     mesh = ricci.make_mesh((8,), ("i",), axis_types=(ricci.sharding.AxisType.Auto,))
     split = ricci.P("i")
     run = ricci.shard_map(
-        send, mesh=mesh, in_specs=(split, split), out_specs=split, check_vma=False
+        send, mesh=mesh, in_specs=(split, split, split), out_specs=split, check_vma=False
     )
     counts = np.array([1, 2, 3, 1, 2, 3, 1, 2], np.int32)
     x = np.arange(64, dtype=np.float32).reshape(32, 2)
@@ -263,4 +268,5 @@ def test_devices_send_parts_of_traced_sizes():
     expected = np.full((8, 12, 2), np.nan, np.float32)
     for sender, count in enumerate(counts):
         expected[(sender + 1) % 8, sender : sender + count] = parts[sender, 1 : 1 + count]
-    np.testing.assert_array_equal(run(counts, x), expected.reshape(96, 2))
+    result = run(counts, np.roll(counts, 1), x)
+    np.testing.assert_array_equal(result, expected.reshape(96, 2))
