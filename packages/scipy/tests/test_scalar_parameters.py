@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ricci_ir import ShapeDtypeStruct, make_jaxpr
+from ricci_lax.checkify import checkify, float_checks
 from ricci_scipy import special, stats
 
 SCALAR, ARRAY = (ShapeDtypeStruct(shape, np.dtype(np.float32)) for shape in ((), (3,)))
@@ -66,3 +67,13 @@ def test_functions_of_parameters_are_computed_once(function, operations):
     text = str(make_jaxpr(function)(ARRAY, SCALAR))
     for operation in operations:
         assert "f32[]" in _widest(text, operation)
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+@pytest.mark.parametrize("function", [special.xlogy, special.xlog1py])
+def test_a_logarithm_whose_factor_is_0_is_not_computed_outside_of_its_domain(function, shape):
+    pytest.importorskip("ricci_xla", reason="values are computed")
+    x, y = np.zeros(shape, np.float32), np.full(shape, -2, np.float32)
+    error, result = checkify(function, errors=float_checks)(x, y)
+    assert error.get() is None
+    np.testing.assert_array_equal(result, x)

@@ -23,8 +23,11 @@ def _log_product(
     @lax.custom_jvp
     def product(x, y):
         zero = (x == 0) & (y == y)
-        # The logarithm is of y itself, so that that of a scalar y is computed once.
-        return jnp.where(zero, jnp.zeros_like(x), x * jnp.where(zero, jnp.ones_like(y), log(y)))
+        if np.ndim(x) and not np.ndim(y):  # the logarithm of a scalar is computed once
+            factor = jnp.where(zero, jnp.ones_like(y), log(y))
+        else:
+            factor = log(jnp.where(zero, jnp.ones_like(y), y))
+        return jnp.where(zero, jnp.zeros_like(x), x * factor)
 
     @product.defjvp
     def _jvp(primals, tangents):
