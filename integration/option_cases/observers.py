@@ -29,7 +29,7 @@ from ricci_stablehlo import kernel_descriptors, lower_jaxpr
 from ricci_xla import Mesh, compile_options
 from ricci_xla.cache import reset_cache, use_xla_caches
 from ricci_xla.devices import _client, _cpu_client
-from ricci_xla.devices._jaxlib import runtime, xla_client
+from ricci_xla.devices._jaxlib import load_xla_client, runtime
 
 
 class Tools(NamedTuple):
@@ -306,7 +306,9 @@ def told_to_cpu(argument: str) -> Callable[[Tools], Any]:
     def observe(tools: Tools) -> Any:
         given = {}
         with tools.monkeypatch.context() as patch:
-            patch.setattr(xla_client, "make_cpu_client", lambda **kwargs: given.update(kwargs))
+            patch.setattr(
+                load_xla_client(), "make_cpu_client", lambda **kwargs: given.update(kwargs)
+            )
             _cpu_client.make_cpu_client({})
         return given[argument]
 
@@ -315,7 +317,7 @@ def told_to_cpu(argument: str) -> Callable[[Tools], Any]:
 
 def chosen_platforms(tools: Tools) -> list[str] | str:
     with tools.monkeypatch.context() as patch:
-        patch.setattr(xla_client, "make_cpu_client", lambda **kwargs: "client")
+        patch.setattr(load_xla_client(), "make_cpu_client", lambda **kwargs: "client")
         patch.setattr(_client._plugins, "find_plugins", dict)
         try:
             return list(_client._Clients().make())

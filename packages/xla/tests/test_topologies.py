@@ -14,7 +14,7 @@ from ricci_xla import (
 )
 from ricci_xla.devices import _topologies
 from ricci_xla.devices._gpu_targets import GPU_CONFIGS, GPU_TARGETS
-from ricci_xla.devices._jaxlib import jaxlib_version
+from ricci_xla.devices._jaxlib import jaxlib_version, load_xla_client
 from ricci_xla.devices._plugins import Plugin
 
 
@@ -118,7 +118,7 @@ def test_gpus_are_described_by_name_and_number(monkeypatch, args, options, topol
     monkeypatch.setattr(_topologies, "find_cuda_plugin", lambda: Plugin("cuda", Path("plugin.so")))
     monkeypatch.setattr(_topologies, "load_cuda_plugin", lambda plugin: None)
     monkeypatch.setattr(_topologies.runtime, "get_pjrt_plugin", lambda name: None)
-    monkeypatch.setattr(_topologies.xla_client, "make_c_api_device_topology", describe)
+    monkeypatch.setattr(load_xla_client(), "make_c_api_device_topology", describe)
     assert len(get_topology_desc(*args, **options).devices) == 1
     config = options.get("target_config") or GPU_CONFIGS["h100"]
     assert requested == [{"topology": topology, "target_config": config}]

@@ -5,8 +5,6 @@ While there is no site of pages, a link is a command: ``ricci_ir.explain`` print
 
 import sys
 from collections.abc import Iterable
-from dataclasses import is_dataclass
-from importlib.util import find_spec
 
 __all__ = ["described_value", "error_link", "explained", "registering", "similar_names"]
 
@@ -18,6 +16,8 @@ def error_link(code: str) -> str:
     """The line that links a page: its address, or a command while the site is missing."""
     if SITE:
         return f"See {SITE}{code}.html"
+    from importlib.util import find_spec  # noqa: PLC0415 - lazy: only messages need it
+
     module = "ricci.errors" if find_spec("ricci") is not None else "ricci_ir"
     return f"See: python -m {module} {code}"
 
@@ -69,7 +69,7 @@ def registering(x: object) -> str:
     root = cls.__module__.partition(".")[0]
     if root in sys.stdlib_module_names - {"__main__"} or issubclass(cls, type):
         return ""
-    if is_dataclass(cls):
+    if hasattr(cls, "__dataclass_fields__"):
         line = f"@tree_util.register_dataclass above @dataclass class {cls.__name__}"
         return f"The class is not registered as a pytree. Write {line}."
     line = f"@tree_util.register_pytree_node_class above class {cls.__name__}"

@@ -7,7 +7,6 @@ share their methods.
 
 from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import make_dataclass
 from typing import Any, ClassVar, Self, dataclass_transform
 
 __all__ = ["Record", "TupleRecord"]
@@ -40,6 +39,8 @@ class _DataclassFields:
 
     def __get__(self, instance: object, cls: type["Record"]) -> Mapping[str, object]:
         fields = [(field, cls._annotation(field)) for field in cls._fields]
+        from dataclasses import make_dataclass  # noqa: PLC0415 - lazy: it takes a millisecond
+
         described: Any = make_dataclass(cls.__name__, fields)
         return described.__dataclass_fields__
 

@@ -1,7 +1,6 @@
 """Errors for a jaxlib that is missing, broken or of an unsupported version."""
 
 import re
-from importlib.util import find_spec
 
 # The versions that this release works with; `pyproject.toml` of ricci-xla has the same bounds.
 OLDEST, LIMIT = (0, 11, 2), (0, 13)
@@ -73,6 +72,8 @@ def _summary(error: Exception) -> str:
 
 def _is_installed() -> bool:
     """Whether there is a package of that name, and not only a folder."""
+    from importlib.util import find_spec  # noqa: PLC0415 - lazy: only messages need it
+
     try:
         spec = find_spec("jaxlib")
     except (ImportError, ValueError):

@@ -1,6 +1,5 @@
 """Registering classes as containers, in the registries of the active engine."""
 
-import dataclasses
 import inspect
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -362,7 +361,7 @@ def _init_accepts(nodetype: type, names: tuple[str, ...]) -> bool:
     # ``dataclasses`` compiles the ``__init__`` that it generates from a string, so that it has no
     # file.
     is_generated = code is None or code.co_filename == "<string>"
-    if is_generated or not dataclasses.is_dataclass(nodetype):
+    if is_generated or not hasattr(nodetype, "__dataclass_fields__"):
         return True
     try:
         inspect.signature(nodetype).bind(**dict.fromkeys(names))
@@ -375,6 +374,8 @@ def _register_without_init(
     nodetype: type, data_fields: tuple[str, ...], meta_fields: tuple[str, ...]
 ) -> None:
     """Register a dataclass whose objects are made by setting their fields."""
+    import dataclasses  # noqa: PLC0415 - lazy: it takes a millisecond
+
     # Fields that are not registered get their defaults, as by a generated ``__init__``.
     defaults = {
         field.name: field.default
@@ -399,11 +400,13 @@ def _register_without_init(
 
 
 def _declared_fields(nodetype: type, drop_fields: Sequence[str]) -> tuple[list[str], list[str]]:
-    if not dataclasses.is_dataclass(nodetype):
+    if not hasattr(nodetype, "__dataclass_fields__"):
         raise TypeError(
             f"register_dataclass: {nodetype.__name__} is not a dataclass, "
             "so data_fields and meta_fields must be given"
         )
+    import dataclasses  # noqa: PLC0415 - lazy: it takes a millisecond
+
     data_fields: list[str] = []
     meta_fields: list[str] = []
     for field in dataclasses.fields(nodetype):
@@ -422,8 +425,10 @@ def _check_fields(
     overlap = sorted(set(data_fields) & set(meta_fields))
     if overlap:
         raise ValueError(f"{call}: fields are both in data_fields and in meta_fields: {overlap}")
-    if not dataclasses.is_dataclass(nodetype):
+    if not hasattr(nodetype, "__dataclass_fields__"):
         return
+    import dataclasses  # noqa: PLC0415 - lazy: it takes a millisecond
+
     named = {*data_fields, *meta_fields}
     expected = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
     if expected - named:

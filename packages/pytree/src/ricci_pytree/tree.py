@@ -5,7 +5,6 @@
 {'a': 2}
 """
 
-import dataclasses
 from typing import Any
 
 from ._flattening import tree_flatten as flatten
@@ -50,4 +49,6 @@ def static(**kwargs: Any) -> Any:
     Source: ``jax.tree.static``.
     """
     metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
+    import dataclasses  # noqa: PLC0415 - lazy: it takes a millisecond
+
     return dataclasses.field(metadata=metadata, **kwargs)

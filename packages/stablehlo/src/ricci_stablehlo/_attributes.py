@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -167,7 +166,7 @@ def _sharding_rule(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], batc
 def _factor_name(i: int) -> str:
     """Return the name of a factor: i, j, … z, then z_1, z_2, …"""
     # Shardy names its factors so.
-    letters = ascii_lowercase[8:]
+    letters = "ijklmnopqrstuvwxyz"
     return letters[i] if i < len(letters) else f"z_{i - len(letters) + 1}"
 
 

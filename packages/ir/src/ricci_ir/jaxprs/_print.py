@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,8 @@ from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Literal, Var, equations_prin
 from ._staged_call import staged_call
 
 __all__ = ["hides", "shown_rules", "Titled"]
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 # ``shown(**params)`` returns the parameters that a printed equation of a primitive shows; by
 # default all of them. A dict is printed with ``name`` first and the others in alphabetical order, a
@@ -99,10 +100,10 @@ def variable_name(number: int) -> str:
       >>> [variable_name(n) for n in (0, 25, 26, 27, 52)]
       ['a', 'z', 'ba', 'bb', 'ca']
     """
-    name = ascii_lowercase[number % 26]
+    name = _LETTERS[number % 26]
     while number >= 26:
         number //= 26
-        name = ascii_lowercase[number % 26] + name
+        name = _LETTERS[number % 26] + name
     return name
 
 

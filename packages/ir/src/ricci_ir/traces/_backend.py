@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
@@ -127,6 +126,8 @@ class _Missing:
     name = "none"
 
     def _replacement(self, primitive: Primitive) -> Backend:
+        from importlib.util import find_spec  # noqa: PLC0415 - lazy: seldom without a backend
+
         for package in _PACKAGES:
             if find_spec(package) is not None:
                 import_module(package)

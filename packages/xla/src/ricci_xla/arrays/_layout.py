@@ -1,7 +1,6 @@
 """Layouts and memories: the order of an array's elements, and which memory has them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -90,7 +89,8 @@ class Layout(Record):
 
     def update(self, **changes: object) -> "Layout":
         """This layout with some attributes replaced, given by name."""
-        return replace(self, **changes)
+        values = {field: getattr(self, field) for field in self._fields}
+        return Layout(**{**values, **changes})
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
         """Check that a layout fits arrays of a shape.

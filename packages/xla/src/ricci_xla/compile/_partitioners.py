@@ -11,7 +11,7 @@ import numpy as np
 
 from ricci_ir import Jaxpr, Parts, TupleRecord
 from ricci_stablehlo import Lowering, Module, Partitioning, Value, lower_jaxpr, partitioned_call
-from ricci_xla.devices._jaxlib import runtime, xla_client
+from ricci_xla.devices._jaxlib import load_xla_client, runtime
 from ricci_xla.devices._runtime_types import Device, DeviceList, JaxRuntimeError
 from ricci_xla.meshes._encodings import named_by_tiles
 from ricci_xla.meshes._mesh import Mesh
@@ -247,7 +247,7 @@ def _unreachable(*args: object) -> NoReturn:
 def _register(platform: str) -> None:
     """Register the callback with the compiler of a platform; each plugin has a separate one."""
     plugin = None if platform == "cpu" else runtime.get_pjrt_plugin(platform)
-    xla_client.register_custom_call_partitioner(
+    load_xla_client().register_custom_call_partitioner(
         _TARGET,
         _unreachable,
         _partition,

@@ -5,12 +5,15 @@ from typing import Any
 from ricci_ir import config
 
 from . import _factories as factories
-from ._jaxlib import cpu_sparse, lapack, runtime, xla_client
+from ._jaxlib import load_xla_client, runtime
 from ._runtime_types import Client
 
 
 def register_cpu_kernels() -> None:
     """Register the CPU's custom-call kernels, such as LAPACK's, with XLA."""
+    from jaxlib import cpu_sparse, lapack  # noqa: PLC0415 - lazy: only the first client needs them
+
+    xla_client = load_xla_client()
     for module in (lapack, cpu_sparse):
         for platform, targets in module.registrations().items():
             for name, target, version in targets:
@@ -32,7 +35,7 @@ def make_cpu_client(distributed: dict[str, Any]) -> Client:
     count = config.jax_num_cpu_devices or -1
     devices = count if count > 0 else None
     with factories.enough_threads(devices):
-        return xla_client.make_cpu_client(
+        return load_xla_client().make_cpu_client(
             asynchronous=config.jax_cpu_enable_async_dispatch,
             num_devices=devices,
             get_local_topology_timeout_minutes=config.jax_cpu_get_local_topology_timeout_minutes,

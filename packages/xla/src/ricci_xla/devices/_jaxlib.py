@@ -11,9 +11,6 @@ from ricci_pytree import check_jaxlib, explain_jaxlib
 
 try:
     from jaxlib import _hlo, _jax  # pyright: ignore[reportAttributeAccessIssue]
-    from jaxlib import cpu_sparse as cpu_sparse
-    from jaxlib import lapack as lapack
-    from jaxlib import xla_client as xla_client
     from jaxlib.version import __version__ as jaxlib_version
 except Exception as _error:
     raise explain_jaxlib(_error) from _error
@@ -22,6 +19,19 @@ check_jaxlib()
 # jaxlib brings no stubs for these.
 hlo: Any = _hlo
 runtime: Any = _jax
+
+
+@cache
+def load_xla_client() -> Any:
+    """Load jaxlib's functions in Python that make clients and register kernels.
+
+    Loaded when the first client is made, since they import ``logging``.
+    """
+    try:
+        from jaxlib import xla_client  # noqa: PLC0415 - lazy: it takes 3 ms
+    except Exception as error:
+        raise explain_jaxlib(error) from error
+    return xla_client
 
 
 @cache
@@ -46,4 +56,4 @@ def load_mlir() -> tuple[Any, Any]:
     return ir, context
 
 
-__all__ = ["cpu_sparse", "hlo", "jaxlib_version", "lapack", "load_mlir", "runtime", "xla_client"]
+__all__ = ["hlo", "jaxlib_version", "load_mlir", "load_xla_client", "runtime"]

@@ -9,7 +9,6 @@ A transfer is explicit if the user called ``device_put`` or ``device_get``; only
 The dispatcher's are part of its cache's key.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import ricci_ir as ir
 
 from ._jaxlib import runtime
+from ._logging import logger
 from ._runtime_types import JaxRuntimeError
 
 __all__ = ["device_mesh", "mirror"]
@@ -28,7 +28,6 @@ _collection_levels = {
     name.lower(): level for name, level in _states.GarbageCollectionGuardLevel.__members__.items()
 }
 _directions = ("host_to_device", "device_to_device", "device_to_host")
-_log = logging.getLogger("ricci.transfers")
 
 
 class _Watch:
@@ -153,7 +152,7 @@ def check_device_to_device(aval: ir.ShapedArray, sharding: object) -> None:
     if level == _Level.DISALLOW_EXPLICIT or (level == _Level.DISALLOW and not explicit):
         raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {message}")
     if level == _Level.LOG_EXPLICIT or (level == _Level.LOG and not explicit):
-        _log.warning(message)
+        logger("ricci.transfers").warning(message)
 
 
 Config = runtime.config.Config

@@ -1,13 +1,26 @@
 """Logging to stderr, by the options ``jax_logging_level`` and ``jax_debug_log_modules``."""
 
-import logging
 import sys
 from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
 
 from ricci_ir import config
 
+if TYPE_CHECKING:
+    from logging import Handler, Logger
+
+DEBUG, WARNING = 10, 30  # the levels of ``logging``, which is loaded for the first message
 _ROOT = "ricci"
-_format = logging.Formatter("%(levelname)s:%(asctime)s:%(name)s: %(message)s")
+_FORMAT = "%(levelname)s:%(asctime)s:%(name)s: %(message)s"
+
+
+@cache
+def logger(name: str) -> "Logger":
+    """Return the logger of a name."""
+    import logging  # noqa: PLC0415 - lazy: it takes 3 ms
+
+    return logging.getLogger(name)
 
 
 class _ToStderr:
@@ -16,21 +29,25 @@ class _ToStderr:
     def __init__(self):
         self.level: str | None = None
         self.modules: list[str] = []
-        self.changed: dict[str, logging.Handler] = {}
+        self.changed: dict[str, Handler] = {}
 
     def apply(self) -> None:
         """Reconfigure the loggers: the named modules log at DEBUG, all others at the level."""
+        levels = dict.fromkeys(self.modules, "DEBUG")
+        if self.level not in (None, "NOTSET") and _ROOT not in levels:
+            levels[_ROOT] = self.level
+        if not levels and not self.changed:
+            return
+        import logging  # noqa: PLC0415 - lazy: few programs set the options
+
         for name, handler in self.changed.items():
             logging.getLogger(name).removeHandler(handler)
             logging.getLogger(name).setLevel(logging.NOTSET)
         self.changed.clear()
-        levels = dict.fromkeys(self.modules, "DEBUG")
-        if self.level not in (None, "NOTSET") and _ROOT not in levels:
-            levels[_ROOT] = self.level
         for name, level in levels.items():
             logger = logging.getLogger(name)
             handler = self.changed[name] = logging.StreamHandler(sys.stderr)
-            handler.setFormatter(_format)
+            handler.setFormatter(logging.Formatter(_FORMAT))
             # A message passes the handlers of all loggers above; only the innermost writes it.
             handler.addFilter(lambda record, name=name: _writer(record.name, levels) == name)
             logger.addHandler(handler)

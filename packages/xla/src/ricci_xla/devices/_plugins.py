@@ -5,7 +5,6 @@ calls ``jax._src.xla_bridge.register_plugin``.
 """
 
 import importlib
-import importlib.util
 import os
 import sys
 import warnings
@@ -14,14 +13,17 @@ from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ricci_ir import TupleRecord, config
 
 from ._cuda_versions import check_cuda_versions
-from ._jaxlib import jaxlib_version, runtime, xla_client
+from ._jaxlib import jaxlib_version, load_xla_client, runtime
 from ._registration import shown_to_jaxlib
 from ._runtime_types import Client
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
 
 
 def package_folder(name: str) -> Path | None:
@@ -37,12 +39,19 @@ def package_folder(name: str) -> Path | None:
 
 def package_folders(name: str) -> list[Path]:
     """Return the folders of a package, of which a namespace package may have several."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):
-        return []
+    spec = _find_spec(name)
     locations = None if spec is None else spec.submodule_search_locations
     return [Path(location) for location in locations or ()]
+
+
+def _find_spec(name: str) -> "ModuleSpec | None":
+    """Return the specification of a module, or ``None`` if it is not installed."""
+    from importlib.util import find_spec  # noqa: PLC0415 - lazy: most programs have no plugins
+
+    try:
+        return find_spec(name)
+    except (ImportError, ValueError):
+        return None
 
 
 def has_entry_points(group: str) -> bool:
@@ -263,7 +272,7 @@ def make_client(platform: str, options: Mapping[str, Any], coordinator: object =
     Raises:
       JaxRuntimeError: if the plugin finds no device.
     """
-    client = xla_client.make_c_api_client(platform, options, coordinator)
+    client = load_xla_client().make_c_api_client(platform, options, coordinator)
     _register_profiler(platform)
     return client
 
@@ -312,7 +321,7 @@ def cuda_options(distributed: Mapping[str, Any]) -> dict[str, Any]:
       distributed: as in `make_plugin_client`. The client finds the other processes' devices, and
         NCCL's communicators, through the coordination service.
     """
-    options = {**xla_client.generate_pjrt_gpu_plugin_options(), **visible_devices()}
+    options = {**load_xla_client().generate_pjrt_gpu_plugin_options(), **visible_devices()}
     if distributed:
         options["node_id"] = distributed["process_id"]
         options["num_nodes"] = distributed["num_processes"]
@@ -342,6 +351,7 @@ def _register_cuda_kernels(plugin: Plugin) -> None:
     def register_type(name, type_id):
         extension.register_custom_type(c_api, name, type_id)
 
+    xla_client = load_xla_client()
     xla_client.register_custom_type_handler(_XLA_PLATFORM, register_type)
     xla_client.register_custom_call_handler(_XLA_PLATFORM, register_target)
     for name, type_id in extension.ffi_types().items():
@@ -386,7 +396,8 @@ class PluginModules:
           functions: the functions of ``jax._src.xla_bridge`` that the modules call.
         """
         self.failed.clear()
-        modules = {"jax._src.xla_bridge": functions, "jax._src.lib": {"xla_client": xla_client}}
+        shared = {"xla_client": load_xla_client()}
+        modules = {"jax._src.xla_bridge": functions, "jax._src.lib": shared}
         for name, load in _modules():
             if name in self.initialized:
                 continue
@@ -426,10 +437,7 @@ def _modules() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _path(name: str) -> Path | str:
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):
-        spec = None
+    spec = _find_spec(name)
     return "not found" if spec is None or spec.origin is None else Path(spec.origin)
 
 

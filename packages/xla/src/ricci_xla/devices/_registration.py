@@ -20,7 +20,7 @@ import numpy as np
 from ricci_ir import ShapedArray
 from ricci_stablehlo import installed_kernels
 
-from ._jaxlib import lapack, runtime
+from ._jaxlib import runtime
 from ._native import NATIVE
 from ._runtime_types import Device
 
@@ -105,6 +105,8 @@ def prepare_kernels(text: str | bytes, platform: str) -> None:
       platform: the platform that it is to run on.
     """
     if _mentions("lapack_", text):
+        from jaxlib import lapack  # noqa: PLC0415 - lazy: it imports SciPy when it is called
+
         lapack.prepare_lapack_call("getrf", "float32")
     if platform == "cpu" and _mentions(NATIVE, text):
         installed_kernels.call()

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, final
 
 from ._cpu_client import register_cpu_kernels
-from ._jaxlib import jaxlib_version, runtime, xla_client
+from ._jaxlib import jaxlib_version, load_xla_client, runtime
 from ._listing import devices as attached_devices
 from ._plugins import (
     find_cuda_plugin,
@@ -125,7 +125,9 @@ def get_topology_desc(
     with without_metadata_server():
         _load_libtpu()
         try:
-            topology = xla_client.make_tfrt_tpu_c_api_device_topology(topology_name, **kwargs)
+            topology = load_xla_client().make_tfrt_tpu_c_api_device_topology(
+                topology_name, **kwargs
+            )
         except JaxRuntimeError as error:
             raise JaxRuntimeError(
                 f"{error}\nget_topology_desc: topology_name={topology_name!r} is not a topology of "
@@ -160,7 +162,7 @@ def _cpu_count(name: str, colon: str, count: str, options: dict[str, Any]) -> in
 
 def _cpu_devices(count: int) -> list[Device]:
     register_cpu_kernels()
-    attached = xla_client.make_cpu_client(num_devices=count).devices()
+    attached = load_xla_client().make_cpu_client(num_devices=count).devices()
     serialized = runtime.get_topology_for_devices(attached).serialize()
     # A deserialized one does not keep that client alive, which has two threads a device.
     return runtime.DeviceTopology.deserialize(serialized)._make_compile_only_devices()
@@ -202,7 +204,7 @@ def _gpu_devices(
             "MB); neither a GPU nor its driver nor CUDA is needed."
         )
     load_cuda_plugin(plugin)
-    described = xla_client.make_c_api_device_topology(
+    described = load_xla_client().make_c_api_device_topology(
         runtime.get_pjrt_plugin("cuda"),
         "",
         **{**options, "topology": topology, "target_config": target_config},
@@ -238,7 +240,7 @@ def cost_of_module(module: object, device: Device) -> dict[str, Any]:
 
 @cache
 def _analysing_client() -> Any:
-    return xla_client.make_cpu_client(num_devices=1)
+    return load_xla_client().make_cpu_client(num_devices=1)
 
 
 def is_described(device: Device) -> bool:

@@ -9,7 +9,7 @@ import jaxlib
 
 from ricci_ir import api_boundary
 from ricci_stablehlo import batch_partitionable
-from ricci_xla.devices._jaxlib import runtime, xla_client
+from ricci_xla.devices._jaxlib import load_xla_client, runtime
 
 __all__ = ["TypeRegistration", "include_dir", "pycapsule", "register_ffi_target"]
 __all__ += ["register_ffi_target_as_batch_partitionable", "register_ffi_type"]
@@ -144,7 +144,7 @@ def register_ffi_target(
             f"register_ffi_target: another function is registered as {name!r} for {platform}. A "
             "name cannot be reused in a process: choose another one."
         )
-    xla_client.register_custom_call_target(
+    load_xla_client().register_custom_call_target(
         name, fn, platform=platform, api_version=api_version, **kwargs
     )
 
@@ -194,7 +194,7 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
       >>> ffi.register_ffi_target_as_batch_partitionable("doc_target")
     """
     _check_name("register_ffi_target_as_batch_partitionable", "name", name)
-    xla_client.register_custom_call_as_batch_partitionable(name)
+    load_xla_client().register_custom_call_as_batch_partitionable(name)
     batch_partitionable.add(name)
 
 
@@ -226,7 +226,7 @@ def register_ffi_type(
             f"register_ffi_type: the registration of {name!r} must be a dictionary of capsules "
             f"with 'type_id', and 'type_info' if it has one; got {fields!r:.80}."
         )
-    xla_client.register_custom_type(name, fields, platform=platform)
+    load_xla_client().register_custom_type(name, fields, platform=platform)
 
 
 @api_boundary

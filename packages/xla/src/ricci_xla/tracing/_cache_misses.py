@@ -4,7 +4,6 @@ Before tracing, the call is compared with the most similar of the calls traced s
 when the cost of the miss is known, the logger ``ricci.tracing`` gets the differences.
 """
 
-import logging
 import re
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -13,12 +12,12 @@ from typing import Any
 
 from ricci_ir import Source, TraceContext, TupleRecord, caller_source, shown_file
 from ricci_pytree import PyTreeDef
+from ricci_xla.devices._logging import logger
 
 from ._arguments import argument_name
 
 # The argument's part of a leaf's path: its name, or its position if it has no name.
 _leading_name = r"args\[\d+\]|kwargs\['\w+'\]|[^\[.]*"
-_log = logging.getLogger("ricci.tracing")
 
 # The code of functions that were explained as new, to recognize functions that are defined again
 # for each call.
@@ -71,7 +70,9 @@ class CacheMiss:
         self._reported = True
         took = perf_counter() - self._start
         text = "\n".join(self._lines)
-        _log.warning("%s\n  It cost %.6f sec.", text, took, extra={"cache_miss": self})
+        logger("ricci.tracing").warning(
+            "%s\n  It cost %.6f sec.", text, took, extra={"cache_miss": self}
+        )
 
 
 def explain_miss(

@@ -4,13 +4,13 @@ The logger ``ricci.dispatch`` gets the times, ``ricci.compile`` the functions th
 level is WARNING while the option is on, else DEBUG.
 """
 
-import logging
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import Any
 
 from ricci_ir import Source, caller_source, config, log_compiles, record_event_duration_secs
+from ricci_xla.devices._logging import DEBUG, WARNING, logger
 
 __all__: list[str] = []
 
@@ -52,12 +52,9 @@ class Profiling:
 
 profiling = Profiling()
 
-_times = logging.getLogger("ricci.dispatch")
-_compiled = logging.getLogger("ricci.compile")
-
 
 def _level() -> int:
-    return logging.WARNING if log_compiles.value else logging.DEBUG
+    return WARNING if log_compiles.value else DEBUG
 
 
 class timed:
@@ -94,15 +91,17 @@ class timed:
             return
         took = perf_counter() - self.start
         record_event_duration_secs(f"/jax/core/compile/{self.event}", took, fun_name=self.name)
-        if _times.isEnabledFor(level := _level()):
-            _times.log(level, "%s took %.6f sec", self.what.format(self.name), took)
+        times = logger("ricci.dispatch")
+        if times.isEnabledFor(level := _level()):
+            times.log(level, "%s took %.6f sec", self.what.format(self.name), took)
 
 
 def log_compilation(name: str, avals: Iterable[Any], shardings: Iterable[object]) -> None:
     """Log that a function is about to be compiled, with its arguments' types and shardings."""
     level = _level()
-    if _compiled.isEnabledFor(level):
+    compiled = logger("ricci.compile")
+    if compiled.isEnabledFor(level):
         types = ", ".join(aval.str_short() for aval in avals) or "none"
         placed = [str(s) for s in shardings if s is not None]
         placement = f", placed by {', '.join(placed)}" if placed else ""
-        _compiled.log(level, "Compiling jit(%s) for arguments: %s%s", name, types, placement)
+        compiled.log(level, "Compiling jit(%s) for arguments: %s%s", name, types, placement)
