@@ -18,6 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = (
+    "autodiff/src/ricci_autodiff",
+    "batching/src/ricci_batching",
+    "ir/src/ricci_ir",
     "lax/src/ricci_lax",
     "lax/src/ricci_lax/annotations",
     "lax/src/ricci_lax/linalg",
@@ -27,6 +30,8 @@ PACKAGES = (
     "numpy/src/ricci_numpy/linalg",
     "parallel/src/ricci_parallel",
     "random/src/ricci_random",
+    "stablehlo/src/ricci_stablehlo",
+    "xla/src/ricci_xla",
 )
 _HEAD = '''"""By module, the public names of this package, which are imported at their first use.
 
@@ -56,7 +61,7 @@ def index_text(folder: Path) -> str:
     module = ".".join(folder.parts[folder.parts.index("src") + 1 :])
     lines = [_HEAD, *_table("MODULES", folder / "__init__.py", module)]
     authoring = folder / "authoring.py"
-    if authoring.exists():
+    if authoring.exists() and dict(exports(authoring, module, lazily=True)):
         lines += ["\n", *_table("AUTHORING", authoring, module)]
     return "".join(lines)
 

@@ -5,16 +5,27 @@ import sys
 
 LATER = {
     "code",
+    "dataclasses",
     "decimal",
     "difflib",
     "email",
     "fractions",
     "html",
     "importlib.metadata",
+    "jaxlib.lapack",
+    "jaxlib.xla_client",
+    "logging",
     "opt_einsum",
     "pkgutil",
+    "ricci_autodiff._api",
+    "ricci_batching._trace",
+    "ricci_ir.jaxprs._array_calls",
     "ricci_nn",
+    "ricci_stablehlo._callbacks",
+    "ricci_xla.meshes._arrangement",
     "rich",
+    "string",
+    "traceback",
     "zipfile",
 }
 

@@ -1,9 +1,11 @@
 """Automatic differentiation: jvp, linearize, transposition, vjp and grad of functions of arrays."""
 
-from ricci_ir import export_names as _export_names
+import typing as _typing
 
-from ._api import *
+from ricci_ir import export_lazily as _export_lazily
+
 from ._grad import *
+from ._index import MODULES as _MODULES
 from ._jet_kinds import *
 from ._jvp import *
 from ._linearize import *
@@ -11,8 +13,11 @@ from ._logs import *
 from ._partial_eval import *
 from ._references import *
 from ._rules import *
-from ._split_rules import *
 from ._tangent import *
 from ._transpose import *
 
-_export_names(globals())
+if _typing.TYPE_CHECKING:
+    from ._api import *
+    from ._split_rules import *
+else:
+    __getattr__, __dir__ = _export_lazily(globals(), _MODULES)

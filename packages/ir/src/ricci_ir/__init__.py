@@ -1,5 +1,7 @@
 """The intermediate representation: types, primitives, traces and jaxprs."""
 
+import typing as _typing
+
 # First, since it explains a NumPy or a jaxlib that is broken.
 import ricci_pytree as _pytree
 
@@ -11,18 +13,17 @@ from ._contexts import *
 from ._errors import *
 from ._function_copies import *
 from ._hook import *
+from ._index import MODULES as _MODULES
 from ._key_checks import *
 from ._messages import *
 from ._monitoring import *
 from ._namespaces import *
-from ._namespaces import export_names as _export_names
+from ._namespaces import export_lazily as _export_lazily
 from ._options import *
-from ._preserved import *
 from ._records import *
 from ._settings import *
 from ._source import *
 from ._static_values import *
-from ._tools import *
 from ._traceback_filtering import *
 from ._tracebacks import *
 from .dimensions import *
@@ -30,4 +31,10 @@ from .jaxprs import *
 from .traces import *
 from .types import *
 
-_export_names(globals())
+if _typing.TYPE_CHECKING:
+    from ._preserved import *
+    from ._tools import *
+    from .jaxprs._array_calls import *
+    from .jaxprs._make_jaxpr import *
+else:
+    __getattr__, __dir__ = _export_lazily(globals(), _MODULES)

@@ -1,6 +1,6 @@
 """The public names of a module: collected from its imports, or loaded at their first use."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from types import ModuleType
@@ -58,7 +58,8 @@ def export_names(namespace: dict[str, Any], *modules: str) -> None:
     namespace.setdefault("__dir__", partial(public_names, namespace))
     module: str = namespace.get("__name__", "")
     for name in namespace["__all__"]:
-        name_publicly(namespace[name], name, module)
+        if isinstance(namespace[name], type):
+            name_publicly(namespace[name], name, module)
 
 
 # By the identity of a class that a namespace exports, the module that defines it.
@@ -77,25 +78,25 @@ def defining_module(value: object) -> str:
     return _defining_modules.get(id(value), module) if isinstance(value, type) else module
 
 
-def name_publicly(value: object, name: str, module: str) -> None:
+def name_publicly(cls: type, name: str, module: str) -> None:
     """Name a class, in messages and pickles, by the outermost public module that exports it.
 
     Modules of its own package, and of ``ricci``, whose root users see, count.
     """
-    if not isinstance(value, type) or value.__name__ != name:
+    if cls.__name__ != name:
         return
-    current, package = value.__module__, module.partition(".")[0]
+    current, package = cls.__module__, module.partition(".")[0]
     root = current.partition(".")[0]
     if root != package and not (package == "ricci" and root.startswith("ricci")):
         return
     if "._" in current or root != package or current.count(".") > module.count("."):
-        _defining_modules.setdefault(id(value), current)
-        value.__module__ = module
+        _defining_modules.setdefault(id(cls), current)
+        cls.__module__ = module
 
 
-# By the package that defines a class and its name: the class, and the modules that export it.
-_exported: dict[tuple[str, str], type] = {}
-_exporters: dict[tuple[str, str], list[str]] = {}
+# By the package that defines a class: the class by its name, and the names that modules export.
+_exported: dict[str, dict[str, type]] = {}
+_exporters: dict[str, list[tuple[Container[str], str]]] = {}
 
 
 def exported[C: type](cls: C) -> C:
@@ -110,19 +111,19 @@ def exported[C: type](cls: C) -> C:
       ... class Mode:
       ...     pass
     """
-    key = cls.__module__.partition(".")[0], cls.__name__
-    _exported[key] = cls
-    for module in _exporters.get(key, ()):
-        name_publicly(cls, cls.__name__, module)
+    package, name = cls.__module__.partition(".")[0], cls.__name__
+    _exported.setdefault(package, {})[name] = cls
+    for names, module in _exporters.get(package, ()):
+        if name in names:
+            name_publicly(cls, name, module)
     return cls
 
 
-def export_classes(package: str, names: Iterable[str], module: str) -> None:
+def export_classes(package: str, names: Container[str], module: str) -> None:
     """Say that a module exports names of a package, of which some may be classes."""
-    for name in names:
-        _exporters.setdefault((package, name), []).append(module)
-        cls = _exported.get((package, name))
-        if cls is not None:
+    _exporters.setdefault(package, []).append((names, module))
+    for name, cls in _exported.get(package, {}).items():
+        if name in names:
             name_publicly(cls, name, module)
 
 

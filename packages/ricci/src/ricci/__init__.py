@@ -9,12 +9,7 @@ from . import _collector  # before the others: it waits while they are imported
 
 # isort: split
 from ricci_autodiff import grad as grad
-from ricci_autodiff import jvp as jvp
-from ricci_autodiff import linear_transpose as linear_transpose
-from ricci_autodiff import linearize as linearize
 from ricci_autodiff import value_and_grad as value_and_grad
-from ricci_autodiff import vjp as vjp
-from ricci_batching import vmap as vmap
 from ricci_ir import Array as Array
 from ricci_ir import Ref as Ref
 from ricci_ir import ShapeDtypeStruct as ShapeDtypeStruct
@@ -36,7 +31,6 @@ from ricci_ir import enable_checks as enable_checks
 from ricci_ir import enable_custom_prng as enable_custom_prng
 from ricci_ir import enable_x64 as enable_x64
 from ricci_ir import ensure_compile_time_eval as ensure_compile_time_eval
-from ricci_ir import eval_shape as eval_shape
 from ricci_ir import explain_cache_misses as explain_cache_misses
 from ricci_ir import extended_dtypes as _extended_dtypes
 from ricci_ir import float0 as float0
@@ -46,7 +40,6 @@ from ricci_ir import lazy_names as _lazy_names
 from ricci_ir import legacy_prng_key as legacy_prng_key
 from ricci_ir import library_form_modules as _library_form_modules
 from ricci_ir import log_compiles as log_compiles
-from ricci_ir import make_jaxpr as make_jaxpr
 from ricci_ir import make_user_context as make_user_context
 from ricci_ir import named_call as named_call
 from ricci_ir import named_scope as named_scope
@@ -83,11 +76,6 @@ from ricci_xla import jit as jit
 from ricci_xla import live_arrays as live_arrays
 from ricci_xla import local_device_count as local_device_count
 from ricci_xla import local_devices as local_devices
-from ricci_xla import make_array_from_callback as make_array_from_callback
-from ricci_xla import make_array_from_process_local_data as make_array_from_process_local_data
-from ricci_xla import make_array_from_single_device_arrays as make_array_from_single_device_arrays
-from ricci_xla import make_mesh as make_mesh
-from ricci_xla import print_environment_info as print_environment_info
 from ricci_xla import process_count as process_count
 from ricci_xla import process_index as process_index
 from ricci_xla import process_indices as process_indices
@@ -100,8 +88,6 @@ from . import core as core
 from . import dtypes as dtypes
 from . import errors as errors
 from . import lax as lax
-from . import memory as memory
-from . import monitoring as monitoring
 from . import numpy as numpy
 from . import sharding as sharding
 from . import stages as stages
@@ -109,8 +95,15 @@ from . import tree as tree
 from . import tree_util as tree_util
 
 if _typing.TYPE_CHECKING:
+    from ricci_autodiff import jvp as jvp
+    from ricci_autodiff import linear_transpose as linear_transpose
+    from ricci_autodiff import linearize as linearize
+    from ricci_autodiff import vjp as vjp
+    from ricci_batching import vmap as vmap
     from ricci_buckets import bucketed as bucketed
     from ricci_check import check as check
+    from ricci_ir import eval_shape as eval_shape
+    from ricci_ir import make_jaxpr as make_jaxpr
     from ricci_ir import native_kernels as native_kernels
     from ricci_lax import checkpoint as checkpoint
     from ricci_lax import closure_convert as closure_convert
@@ -145,6 +138,13 @@ if _typing.TYPE_CHECKING:
     from ricci_parallel import use_abstract_mesh as use_abstract_mesh
     from ricci_parallel.planning import fit_memory as fit_memory
     from ricci_parallel.planning import memory_plan as memory_plan
+    from ricci_xla import make_array_from_callback as make_array_from_callback
+    from ricci_xla import make_array_from_process_local_data as make_array_from_process_local_data
+    from ricci_xla import (
+        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+    )
+    from ricci_xla import make_mesh as make_mesh
+    from ricci_xla import print_environment_info as print_environment_info
     from ricci_xla.warm import warm_start as warm_start
 
     from . import ad_checkpoint as ad_checkpoint
@@ -163,6 +163,8 @@ if _typing.TYPE_CHECKING:
     from . import image as image
     from . import interpreters as interpreters
     from . import kernels as kernels
+    from . import memory as memory
+    from . import monitoring as monitoring
     from . import nn as nn
     from . import ops as ops
     from . import parallel as parallel
@@ -181,8 +183,8 @@ globals()["__all__"] = sorted({*globals()["__all__"], *_late_functions.NAMES})
 
 _MODULES = (
     "ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug "
-    "distributed dlpack experimental export extend ffi flatten_util image interpreters kernels nn "
-    "ops parallel profiler random ref scipy typing"
+    "distributed dlpack experimental export extend ffi flatten_util image interpreters kernels "
+    "memory monitoring nn ops parallel profiler random ref scipy typing"
 ).split()
 
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there

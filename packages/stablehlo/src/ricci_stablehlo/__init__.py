@@ -1,17 +1,17 @@
 """StableHLO: lower jaxprs to its text, and write operations in lowering rules."""
 
-from ricci_ir import export_names as _export_names
+import typing as _typing
+
+from ricci_ir import export_lazily as _export_lazily
 
 from ._attributes import *
-from ._callbacks import *
 from ._dimensions import *
-from ._function_rules import *
 from ._host_checks import *
+from ._index import MODULES as _MODULES
 from ._kernel_descriptors import *
 from ._locations import *
 from ._lower_jaxpr import *
 from ._lowering import *
-from ._manual_axes import *
 from ._module import *
 from ._native_kernels import *
 from ._operations import *
@@ -20,4 +20,9 @@ from ._partitioned_calls import *
 from ._types import *
 from ._values import *
 
-_export_names(globals())
+if _typing.TYPE_CHECKING:
+    from ._callbacks import *
+    from ._function_rules import *
+    from ._manual_axes import *
+else:
+    __getattr__, __dir__ = _export_lazily(globals(), _MODULES)

@@ -1,7 +1,10 @@
 """Execution of StableHLO on CPU, GPU and TPU by jaxlib: devices, arrays, compiling, dispatch."""
 
-from ricci_ir import export_names as _export_names
+import typing as _typing
 
+from ricci_ir import export_lazily as _export_lazily
+
+from ._index import MODULES as _MODULES
 from .arrays import *
 from .calls import *
 from .compile import *
@@ -13,4 +16,12 @@ from .devices import devices as devices
 from .meshes import *
 from .tracing import *
 
-_export_names(globals())
+if _typing.TYPE_CHECKING:
+    from .arrays._assembly import *
+    from .calls._located import *
+    from .devices._coordination import *
+    from .devices._environment import *
+    from .meshes._arrangement import *
+    from .meshes._make_mesh import *
+else:
+    __getattr__, __dir__ = _export_lazily(globals(), _MODULES)

@@ -1,7 +1,6 @@
 """Jaxprs: recording, printing, checking, simplifying and evaluating them."""
 
 from ._analyses import *
-from ._array_calls import *
 from ._by_function import *
 from ._check import *
 from ._dead_code import *
@@ -9,7 +8,6 @@ from ._discharge import *
 from ._effects import *
 from ._evaluate import *
 from ._jaxpr import *
-from ._make_jaxpr import *
 from ._memory_spaces import *
 from ._print import *
 from ._public_calls import *

@@ -7,7 +7,7 @@ it. A trace none of whose tracers is an operand forwards it to its parent, down 
 import threading
 from collections.abc import Callable, Sequence
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ricci_ir._errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from ricci_ir._records import TupleRecord
 from ricci_ir._source import is_internal_module
 from ricci_ir._traceback_filtering import api_boundary, without_boundaries
 from ricci_ir.types import AbstractValue, check_index, check_number, check_truth
@@ -44,7 +45,7 @@ class Named(Protocol):
 library_trace_rules: "dict[Any, Callable[[Trace, Any, tuple[Any, ...], dict[str, Any]], Any]]" = {}
 
 
-class LibraryForm(NamedTuple):
+class LibraryForm(TupleRecord):
     """The parameters of a primitive as interpreters written for JAX read and give them.
 
     Attributes:

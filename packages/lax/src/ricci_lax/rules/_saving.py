@@ -5,9 +5,9 @@ the values that are saved in between, also inside of an operation's jaxprs. The 
 split in two: one that returns saved values, and one that reads them and recomputes the others.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from ricci_ir import AbstractValue, RuleTable, exported, rule_table
+from ricci_ir import AbstractValue, RuleTable, TupleRecord, exported, rule_table
 
 __all__ = ["Saving", "recomputation_rules", "saving_rules"]
 
@@ -23,7 +23,7 @@ recomputation_rules: RuleTable = rule_table("recomputation", required=False)
 
 
 @exported
-class Saving(NamedTuple):
+class Saving(TupleRecord):
     """An operation that returns saved values, and one that reads them.
 
     Attributes:

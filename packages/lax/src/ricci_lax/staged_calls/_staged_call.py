@@ -5,8 +5,8 @@ from itertools import groupby
 from typing import Any
 
 import ricci_autodiff as ad
+import ricci_batching as batching
 import ricci_ir as ir
-from ricci_batching import batch_jaxpr
 from ricci_ir import Primitive
 from ricci_stablehlo import Lowering, Value
 
@@ -34,7 +34,7 @@ def _jit_transpose(ct, *args, jaxpr, name, donated_invars=()):
 
 
 def _jit_batch(axis, args, dims, *, jaxpr, **params):
-    batched, out_dims = batch_jaxpr(jaxpr, axis, dims)
+    batched, out_dims = batching.batch_jaxpr(jaxpr, axis, dims)
     return jit_p.bind(*args, jaxpr=batched, **params), out_dims
 
 
@@ -155,7 +155,7 @@ def call_rules(
         return ad.transpose_call(cts, args, params[parameter], apply)
 
     def batch(axis: Any, args: Sequence[Any], dims: Any, **params: Any) -> Any:
-        batched, out_dims = batch_jaxpr(params[parameter], axis, dims)
+        batched, out_dims = batching.batch_jaxpr(params[parameter], axis, dims)
         return call(args, batched, params), out_dims
 
     return {

@@ -2,7 +2,6 @@
 
 from ._array import *
 from ._array_impl import *
-from ._assembly import *
 from ._device_put import *
 from ._interchange import *
 from ._layout import *

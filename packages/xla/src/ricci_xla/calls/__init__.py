@@ -5,5 +5,4 @@ from ._compiled import *
 from ._eager import *
 from ._jit import *
 from ._jit_function import *
-from ._located import *
 from ._stages import *

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ runtime.set_tracer_class(ir.Tracer)
 _shared_cache = PjitFunctionCache(capacity=8192)
 
 
-class FastPath(NamedTuple):
+class FastPath(ir.TupleRecord):
     """An entry of the C++ dispatcher's cache: the executable for one combination of types.
 
     The dispatcher reads the attributes by these names.

@@ -1,8 +1,6 @@
 """Devices and their setup: clients, plugins, options."""
 
 from ._client import *
-from ._coordination import *
-from ._environment import *
 from ._errors import *
 from ._jaxlib_options import *
 from ._kernel_descriptors import *

@@ -1,11 +1,9 @@
 """Meshes of devices, and shardings of arrays over them."""
 
 from ._abstract_mesh import *
-from ._arrangement import *
 from ._axes import *
 from ._current_mesh import *
 from ._encodings import *
-from ._make_mesh import *
 from ._mesh import *
 from ._shard_shapes import *
 from ._sharding import *

@@ -1,0 +1,14 @@
+"""By module, the public names of this package, which are imported at their first use.
+
+Written by `tools/name_index.py` from the modules' `__all__`.
+"""
+
+# fmt: off
+MODULES = {
+    "ricci_ir._preserved": "preserved",
+    "ricci_ir._tools": "call_with_arguments html_table",
+    "ricci_ir.jaxprs._array_calls": "ArrayCall ArrayCalls array_call is_typed",
+    "ricci_ir.jaxprs._make_jaxpr": (
+        "check_pair check_results eval_shape has_stages make_jaxpr register_described"
+    ),
+}
