@@ -55,11 +55,11 @@ def call(body, grid=3, inputs=None, outputs=None, **options):
     )
 
 
-def prefetched(body, index_map):
+def prefetched(body, index_map, size=2):
     spec = pltpu.PrefetchScalarGridSpec(
         num_scalar_prefetch=1,
         grid=(3,),
-        in_specs=[rows(index_map)],
+        in_specs=[pl.BlockSpec((size, 4), index_map)],
         out_specs=rows(lambda i, order: (i, 0)),
     )
     out = ir.ShapeDtypeStruct((6, 4), F32)
@@ -88,6 +88,16 @@ BY_DATA = {
         [2, 1, 0],
         [0, 1, -1],
         r"step \(2,\) the block begins at -2 along .* is before",
+    ),
+    "an element": (
+        prefetched(
+            lambda i, x, out: out.__setitem__(..., x[1:]),
+            lambda i, order: (order[i], 0),
+            pl.Element(3, (1, 1)),
+        ),
+        [2, 7, 0],
+        [8, 1, 1],
+        r"args\[0\] .*step \(0,\) the block begins at 8 along",
     ),
 }
 
@@ -129,6 +139,22 @@ AHEAD = {
     "a counter": (call(counted), r"index 6 is out of .*args\[1\] .*counted.*step \(2,\)"),
     "past the end": (call(copy, inputs=rows(lambda i: (i + 1, 0))), r"step \(2,\) .*6, 0\)"),
     "negative": (call(copy, inputs=rows(lambda i: (i - 1, 0))), r"-2, 0\).*before its first"),
+    "ahead of the padding": (
+        call(copy, inputs=pl.BlockSpec((pl.Element(2, (1, 1)), 4), lambda i: (2 * i - 1, 0))),
+        r"-1, 0\).*before its first",
+    ),
+    "behind the padding": (
+        call(copy, inputs=pl.BlockSpec((pl.Element(2, (1, 1)), 4), lambda i: (4 * i, 0))),
+        r"step \(2,\) .*8, 0\).*behind its end",
+    ),
+    "not written beside the padding": (
+        call(
+            lambda i, x, out: out.__setitem__(..., jnp.zeros((3, 4))),
+            grid=2,
+            outputs=pl.BlockSpec((pl.Element(3, (2, 0)), 4), lambda i: (5 * i, 0)),
+        ),
+        r"writes the element .*1, 0\)",
+    ),
     "not written": (
         call(copy, grid=2, inputs=rows(lambda i: (i, 0))),
         r"outputs .*no step of the grid \(2,\) writes the element .*4, 0\)",
@@ -225,7 +251,12 @@ RIGHT = {
     ),
     "padded elements": call(
         lambda i, x, out: out.__setitem__(..., x[:2] + x[2:]),
-        inputs=pl.BlockSpec((pl.Element(4, (1, 1)), 4), lambda i: (2 * i - 1, 0)),
+        inputs=pl.BlockSpec((pl.Element(4, (1, 1)), 4), lambda i: (2 * i, 0)),
+    ),
+    # Indices count from the padding: these blocks begin at the elements 5, 2 and -1.
+    "elements with more padding": call(
+        lambda i, x, out: out.__setitem__(..., jnp.broadcast_to(x[2], (2, 4))),
+        inputs=pl.BlockSpec((pl.Element(3, (2, 2)), 4), lambda i: (7 - 3 * i, 0)),
     ),
     "no steps": call(static, grid=0),
     "overwritten again": call(

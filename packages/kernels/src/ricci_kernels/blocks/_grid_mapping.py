@@ -65,19 +65,35 @@ class BlockMapping(ir.TupleRecord):
         return ir.AbstractRef(ir.ShapedArray(shape, aval.dtype, aval.weak_type), self.memory_space)
 
     @property
+    def declared_padding(self) -> tuple[tuple[int, int], ...]:
+        """The elements that ``Element`` adds before and after those of each dimension.
+
+        The index of a block counts from the first of them.
+        """
+        return tuple([d.padding if isinstance(d, Element) else (0, 0) for d in self.block_shape])
+
+    @property
     def padding(self) -> tuple[tuple[int, int], ...]:
         """The elements that an interpreter adds before and after those of each dimension.
 
         The blocks then cover the whole array.
         """
         pads = []
-        for dim, size, block in zip(
-            self.block_shape, self.array_aval.shape, self.sizes, strict=True
+        for (low, high), size, block in zip(
+            self.declared_padding, self.array_aval.shape, self.sizes, strict=True
         ):
-            low, high = dim.padding if isinstance(dim, Element) else (0, 0)
             # The last block may reach over the end: the padded size is rounded up to whole blocks.
             pads.append((low, high + (-(low + size + high) % block if block else 0)))
         return tuple(pads)
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The number of elements of each dimension with its declared padding, at least 1.
+
+        A block that begins behind them has no element that the user has declared.
+        """
+        pads = zip(self.declared_padding, self.array_aval.shape, strict=True)
+        return tuple([max(low + size + high, 1) for (low, high), size in pads])
 
     def __repr__(self) -> str:
         return f"BlockMapping(block_shape={self.block_shape})"

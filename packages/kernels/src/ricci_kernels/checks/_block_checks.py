@@ -123,12 +123,9 @@ def _outside(
     call: RecordedCall, mapping: BlockMapping, starts: np.ndarray
 ) -> Iterator[KernelFinding]:
     """Blocks that begin before an array, or behind its end."""
-    pads = [d.padding if isinstance(d, Element) else (0, 0) for d in mapping.block_shape]
-    before = np.array([low for low, _ in pads], int)
     # A block that reaches over the end is padded; one without an element of the array is not meant.
-    lengths = np.array(mapping.array_aval.shape, int) + [high for _, high in pads]
-    first = starts + before < 0
-    last = starts >= np.maximum(lengths, 1)
+    first = starts < 0
+    last = starts >= np.array(mapping.ends, int)
     for kind, wrong in (("negative index", first), ("past the end", last)):
         if not wrong.any():
             continue
@@ -229,7 +226,8 @@ def _unwritten(
         return
     written = np.zeros(shape, bool)
     blocks = np.unique(_linear(starts - starts.min(0)), return_index=True)[1] if len(starts) else ()
-    for start in starts[list(blocks)]:
+    padded = np.array([low for low, _ in mapping.declared_padding], int)
+    for start in starts[list(blocks)] - padded:
         ends = [max(a + n, 0) for a, n in zip(start, mapping.sizes, strict=True)]
         written[tuple([slice(max(a, 0), end) for a, end in zip(start, ends, strict=True)])] = True
     if not written.all():
@@ -287,11 +285,9 @@ def first_mistake(params: Mapping[str, Any]) -> KernelFinding | None:
 
 def _leaves(block: BlockMapping, index: Sequence[Any]) -> bool:
     """Whether a block of some step has no element of its array."""
-    dims = zip(index, block.block_shape, block.sizes, block.array_aval.shape, strict=True)
-    for i, dim, size, length in dims:
-        low, high = dim.padding if isinstance(dim, Element) else (0, 0)
+    for i, dim, size, end in zip(index, block.block_shape, block.sizes, block.ends, strict=True):
         start = i.astype(np.int64) * (1 if isinstance(dim, Element) else size)
-        if ((start < -low) | (start >= max(length + high, 1))).any():
+        if ((start < 0) | (start >= end)).any():
             return True
     return False
 

@@ -231,10 +231,9 @@ def _block_row(
     row = _no_error()
     dims = zip(index, block.block_shape, block.sizes, block.array_aval.shape, strict=True)
     for axis, (i, dim, size, length) in enumerate(dims):
-        low, high = dim.padding if isinstance(dim, Element) else (0, 0)
         start = i if isinstance(dim, Element) or size == 1 else lax.mul(i, np.int32(size))
-        before = lax.lt(start, np.int32(-low))
-        behind = lax.ge(start, np.int32(max(length + high, 1)))
+        before = lax.lt(start, np.int32(0))
+        behind = lax.ge(start, np.int32(block.ends[axis]))
         site = lax.select(lax.bitwise_or(before, behind), np.int32(number), np.int32(0))
         row = _earlier(row, [site, start, np.int32(axis), np.int32(length)])
     return row
