@@ -11,13 +11,14 @@ pytest.importorskip("ricci_parallel", reason="kernels are sharded")
 import ricci
 from ricci import lax
 from ricci.experimental import pallas as pl
+from ricci.experimental.pallas import tpu as pltpu
 from ricci.sharding import AxisType, NamedSharding
 from ricci.sharding import PartitionSpec as P
 
 F32 = np.float32
 X = np.ones(5, F32)
 RIGHT, WRONG = np.int32([0, 3, 1]), np.int32([0, 4, 1])
-MESSAGE = r"2 elements from 4 .*args\[1\] of the kernel pick .*step \(1,\)"
+MESSAGE = r"2 elements from 4 .*args\[1\] of the kernel (pick .*step \(1,\)|copies)"
 
 
 def pick(i, x, out):
@@ -72,6 +73,27 @@ def on_some_axes(i):
     return ricci.jit(run)(np.stack([RIGHT] * 3 + [i]), X)
 
 
+def by_copies(i):
+    """Indices from data, which vary between devices, and others, which do not."""
+
+    def copies(i, x, out, sem):
+        @pl.loop(0, 3)
+        def _(k):
+            copy = pltpu.make_async_copy(x.at[pl.ds(i[k], 2)], out.at[pl.ds(2 * k, 2)], sem)
+            copy.start()
+            copy.wait()
+
+    run = pl.pallas_call(
+        copies,
+        ricci.ShapeDtypeStruct((6,), F32),
+        in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM), pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec(memory_space=pl.ANY),
+        scratch_shapes=[pltpu.SemaphoreType.DMA],
+        interpret=True,
+    )
+    return ricci.jit(mapped(lambda i, x: run(i[0], x)[None], P("d")))(on_last_device(i), X)
+
+
 def by_the_compiler(i):
     rows = ricci.device_put(np.stack([X] * 8), NamedSharding(mesh(), P("d")))
     return ricci.jit(ricci.vmap(call, in_axes=(None, 0)))(i, rows)
@@ -86,7 +108,7 @@ def by_types(i):
 
 @pytest.mark.skipif(len(ricci.devices()) < 8, reason="needs 8 devices")
 @pytest.mark.parametrize(
-    "run", [in_a_sum, eagerly, in_a_gradient, on_some_axes, by_the_compiler, by_types]
+    "run", [in_a_sum, eagerly, in_a_gradient, on_some_axes, by_copies, by_the_compiler, by_types]
 )
 def test_an_index_out_of_bounds_on_one_device_raises(run):
     for _ in range(2):

@@ -7,6 +7,7 @@ positive. So steps stay independent of each other.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import batched
 from typing import Any
 
 import numpy as np
@@ -132,8 +133,8 @@ def _program(
         for number, block in enumerate(blocks, len(checked.sites) + 1):
             row = _earlier(row, _block_row(block, number, positions, scalars))
         leaves = ir.eval_jaxpr(checked.jaxpr, checked.jaxpr.consts, *user_refs)
-        if checked.effects:
-            failed, code, entry = leaves[: checked.leaf_count]
+        # Within a shard_map, errors whose values vary along other axes are another effect.
+        for failed, code, entry in batched(leaves[: checked.leaf_count], 3):
             site = lax.select(failed, lax.add(code, np.int32(1)), np.int32(0))
             row = _earlier(row, [site, *[lax.index_in_dim(entry, i, 0, False) for i in range(3)]])
         if semaphores:
