@@ -110,6 +110,8 @@ class GridMapping(ir.TupleRecord):
       num_inputs, num_outputs: the number of the others.
       vmapped: the number of leading axes that ``vmap`` has added.
       checked: whether its blocks and indices are checked outside of it.
+      persistent_scalars: whether what a step writes to the scalars is there in later steps, as on a
+        TPU; else each step begins with the operands.
     """
 
     grid: tuple[int | None, ...]
@@ -120,6 +122,7 @@ class GridMapping(ir.TupleRecord):
     num_outputs: int
     vmapped: int = 0
     checked: bool = False
+    persistent_scalars: bool = False
 
     @property
     def dynamic_axes(self) -> tuple[int, ...]:

@@ -129,7 +129,8 @@ class InterpretParams:
     """Options of an interpreter that simulates a TPU.
 
     Given as ``interpret``, a kernel is interpreted as with ``interpret=True``, except that
-    ``prng_random_bits`` are zeros. Nothing is simulated: the options are of no effect.
+    ``prng_random_bits`` are zeros, and that later steps read what a step has written to prefetched
+    scalars, as on a TPU. Nothing is simulated: the options are of no effect.
 
     Args:
       detect_races, on_race, out_of_bounds_reads, skip_floating_point_ops: as in JAX.

@@ -9,6 +9,7 @@ from ricci_batching import Axis
 from ricci_kernels.blocks._grid_mapping import BlockMapping, GridMapping
 from ricci_kernels.blocks._programs import program_id_p
 from ricci_kernels.blocks._specs import squeezed
+from ricci_lax.refs import get_p
 
 from ._interpreter import varying_aval
 
@@ -45,6 +46,12 @@ def batched(
             order = [places[i], *(d for d in range(operands[i].ndim) if d != places[i])]
             operands[i] = lax.transpose(operands[i], order)
         places[i] = 0
+    # Scalars that steps write differ between examples.
+    written = written_scalars(params["jaxpr"], mapping) if params["interpret"] else []
+    for i in written:
+        if places[bounds + i] is None:
+            operands[bounds + i] = lax.broadcast(operands[bounds + i], (axis.size,))
+            places[bounds + i] = 0
     # Scalars are not in blocks: the kernel and the index maps select those of their example,
     # ``ref[example]``.
     scalar_dims = places[bounds : bounds + scalars]
@@ -69,7 +76,7 @@ def batched(
     )
     jaxpr: ir.Jaxpr = params["jaxpr"]
     if any(selected):
-        jaxpr = _kernel_of_batch(jaxpr, selected, axis.size, changed.vmapped)
+        jaxpr = _kernel_of_batch(jaxpr, selected, axis.size, changed.vmapped, written)
     out_avals = tuple(
         [
             varying_aval(ir.ShapedArray((axis.size, *a.shape), a.dtype), ir.varying(a))
@@ -156,8 +163,20 @@ def _selected(refs: Sequence[Any], selected: Sequence[bool], example: ir.Array) 
     ]
 
 
+def written_scalars(jaxpr: ir.Jaxpr, mapping: GridMapping) -> list[int]:
+    """The numbers of the scalars that a step writes, and later ones read.
+
+    Args:
+      jaxpr: the kernel's.
+      mapping: its grid.
+    """
+    if not mapping.persistent_scalars:
+        return []
+    return [i for i in ir.discharged(jaxpr).written if i < mapping.num_index_operands]
+
+
 def _kernel_of_batch(
-    jaxpr: ir.Jaxpr, selected: Sequence[bool], size: int, vmapped: int
+    jaxpr: ir.Jaxpr, selected: Sequence[bool], size: int, vmapped: int, written: Sequence[int]
 ) -> ir.Jaxpr:
     """The jaxpr of a kernel that gets the scalars of all examples."""
     count = len(selected)
@@ -167,7 +186,10 @@ def _kernel_of_batch(
         # keep their numbers. This one is the newest, and the outermost.
         example = program_id_p.bind(axis=-vmapped)
         scalars = _selected(refs[:count], selected, example)
-        return ir.eval_jaxpr(jaxpr, jaxpr.consts, *scalars, *refs[count:])
+        results = ir.eval_jaxpr(jaxpr, jaxpr.consts, *scalars, *refs[count:])
+        for i in written:
+            refs[i][example] = get_p.bind(scalars[i], transforms=())
+        return results
 
     avals = [*_batched_refs(jaxpr.in_avals[:count], selected, size), *jaxpr.in_avals[count:]]
     return ir.trace_to_jaxpr(kernel, avals, jaxpr.debug_info)

@@ -332,7 +332,16 @@ def _trace(
         jaxpr = ir.trace_to_jaxpr(flat, refs, info)
     except StateNeededError:
         jaxpr = ir.trace_to_jaxpr(flat, [*refs, varying_ref(state_ref, axes)], info)
-    mapping = GridMapping(sizes, spec.grid_names, mappings, counts[0], counts[1], counts[2])
+    mapping = GridMapping(
+        sizes,
+        spec.grid_names,
+        mappings,
+        counts[0],
+        counts[1],
+        counts[2],
+        # An interpreter that simulates no TPU begins each step with the operands.
+        persistent_scalars=mode is not True,
+    )
     if not jaxpr.consts:
         return _Traced(jaxpr, mapping, [])
     return _with_captured(title, jaxpr, mapping, axes)

@@ -151,8 +151,8 @@ class _Call:
         self.before = rank + len(dynamic)  # the kernel's arguments that are not references
         self.kernel = ir.discharged(kernel)
         written = [i - self.before for i in self.kernel.written]
-        # Writes to prefetched scalars end with the step.
-        self.written = [i for i in written if i >= self.scalar_count]
+        first = 0 if mapping.persistent_scalars else self.scalar_count
+        self.written = [i for i in written if i >= first]
         self.refs: list[Any] = jaxpr.in_avals
         # The manual axes of an enclosing ``shard_map`` along which all operands and results vary.
         self.varying = ir.varying(out_avals[0]) if out_avals else frozenset()
@@ -252,6 +252,9 @@ class _Call:
         """Whether the steps along the last axis of the grid are unrolled."""
         grid = self.mapping.grid
         if len(grid) < 2 or None in grid or prod(size or 0 for size in grid) < _LEAST_STEPS:
+            return False
+        # Index maps would read the scalars of the first step of a row.
+        if any(i < self.scalar_count for i in self.written):
             return False
         return (grid[-1] or 0) * _equation_count(self.kernel.jaxpr) <= _MOST_EQUATIONS
 

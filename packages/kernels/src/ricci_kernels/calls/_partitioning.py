@@ -74,7 +74,9 @@ def _grid_partition(
         return GridPartition((), tuple([(None,) * len(dims) for dims in block_axes]), ())
     first = rank + mapping.num_dynamic_grid_bounds + scalars
     written = [i - first for i in ir.discharged(kernel).written]
-    scratch = kernel.invars[first + len(blocks) :]
+    carriers = list(kernel.invars[first + len(blocks) :])
+    if mapping.persistent_scalars:
+        carriers += [kernel.invars[first + i] for i in written if -scalars <= i < 0]
 
     def is_sharded(axis: int) -> bool:
         outputs = range(inputs, len(blocks))
@@ -90,10 +92,10 @@ def _grid_partition(
         if axis < mapping.vmapped or _is_parallel(semantics, axis - mapping.vmapped):
             return True
         # A step that is the first along the inner axes begins a run of steps that one device
-        # executes as a whole. If scratch buffers are overwritten before they are read from there
-        # on, they carry nothing across the axis.
+        # executes as a whole. If scratch buffers and scalars are overwritten before they are read
+        # from there on, they carry nothing across the axis.
         starts = {kernel.invars[a]: np.int32(0) for a in range(axis + 1, rank)}
-        return not is_carried(kernel, starts, scratch)
+        return not is_carried(kernel, starts, carriers)
 
     axes = tuple([a for a, size in enumerate(mapping.grid) if (size or 0) > 1 and is_sharded(a)])
     sharded = [_sharding_axes(dims, axes) for dims in block_axes]
