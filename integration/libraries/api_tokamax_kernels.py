@@ -6,6 +6,7 @@ A case has the results of a kernel, and of the same operation by XLA.
 import contextlib
 from functools import partial
 from importlib import import_module
+from unittest import mock
 
 import numpy as np
 from tokamax._src.ops.op import Op
@@ -16,9 +17,6 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
-
-# The kernels for GPUs have no option for it.
-pl.pallas_call = partial(pl.pallas_call, interpret=True)
 
 # The figures of this device determine sizes of blocks.
 DEVICE = AbstractMesh((), (), abstract_device=AbstractDevice("TPU v5e", 1, "tpu"))
@@ -49,6 +47,11 @@ def both(kernel, by_xla, args, gradients=False):
     return run(kernel, *args), run(by_xla, *args)
 
 
+# The kernels for GPUs have no option for it.
+def interpreted():
+    return mock.patch.object(pl, "pallas_call", partial(pl.pallas_call, interpret=True))
+
+
 @contextlib.contextmanager
 def on_tpu(device=DEVICE):
     with pltpu.force_tpu_interpret_mode(), use_abstract_mesh(device):
@@ -66,7 +69,8 @@ def attention(gradients=False, **options):
     )
     args = normal(1, 2, 64, 4, 32), normal(2, 2, 64, 2, 32), normal(3, 2, 64, 2, 32)
     by_xla = partial(base.DotProductAttention(), **options)
-    return both(partial(operation, **options), by_xla, args, gradients)
+    with interpreted():
+        return both(partial(operation, **options), by_xla, args, gradients)
 
 
 def ragged(gradients=False):
@@ -136,6 +140,30 @@ def paged_attention():
     expected, _ = by_xla.BatchedRpa()(**operands)
     with on_tpu(NEWER_DEVICE):
         result, _ = jax.jit(kernel.PallasTpuBatchedRpa())(**operands)
+    return result, expected
+
+
+def latent_attention(*lengths):
+    """Attention over pages of latent keys, by scalars that steps write for later ones.
+
+    Args:
+      lengths: the numbers of queries and keys of each sequence.
+    """
+    folder = "experimental.mla"
+    kernel, reference = module(f"{folder}.pallas_mosaic_tpu_kernel"), module(f"{folder}.reference")
+    bf16 = jnp.bfloat16
+    inputs = partial(
+        module(f"{folder}.utils").generate_mla_inputs, lengths, 4, 128, 64, 16, bf16, bf16, 8
+    )
+    expected = reference.mla_attention(*inputs(rng=np.random.default_rng(0)))
+    with on_tpu(NEWER_DEVICE):
+        result = kernel.mla_ragged_paged_attention(
+            *inputs(rng=np.random.default_rng(0)),
+            num_kv_pages_per_block=2,
+            num_queries_per_block=4,
+            vmem_limit_bytes=64 << 20,
+            s_dtype=jnp.float32,
+        )
     return result, expected
 
 
@@ -279,6 +307,8 @@ CASES = {
     "ragged product by a pipeline": ragged_by_pipeline,
     "product of quantized values": quantized_product,
     "paged attention": paged_attention,
+    "latent attention, decoding": lambda: latent_attention((1, 40), (1, 24)),
+    "latent attention, prefilling": lambda: latent_attention((8, 40), (8, 24)),
     "router": router,
     "router of experts": router_of_experts,
     "loss": loss,
