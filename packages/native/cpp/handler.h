@@ -11,7 +11,7 @@
   XLA_FFI_DEFINE_HANDLER_SYMBOL(name, function, binding); \
   _Pragma("GCC visibility pop")
 
-// Every handler takes XLA's threads, and after its operands and results the length of a row.
+// Every handler takes XLA's threads, and most the length of a row after their operands and results.
 #define RICCI_BIND xla::ffi::Ffi::Bind().Ctx<xla::ffi::ThreadPool>()
 
 // The binding of a function of one operand and one result.

@@ -33,6 +33,11 @@ class Value:
         return self.name
 
     @property
+    def is_argument(self) -> bool:
+        """Whether it is an argument of a function in the module, which no operation computes."""
+        return self.name.startswith("%arg")
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the array."""
         return self.aval.shape

@@ -10,7 +10,7 @@ from ricci_autodiff import instantiate, linear
 from ricci_batching import batched_at
 from ricci_lax.shapes import dynamic_index_in_dim, stack, unstack
 from ricci_lax.structure import optimization_barrier
-from ricci_stablehlo import Lowering, Value, of_function, traced
+from ricci_stablehlo import Lowering, Value, native_kernel, of_function, traced
 
 __all__ = ["MANY_ROWS", "rows_p"]
 
@@ -30,6 +30,9 @@ def _at_indices(x: ir.Array) -> Sequence[ir.Array]:
 
 
 def _lower_rows(ctx: Lowering, x: Value) -> object:
+    kernel = native_kernel(ctx, "unstack", x.aval, 0)
+    if kernel is not None:
+        return ctx.custom_call(kernel.target, [x], ctx.outs)
     is_many = ctx.platform == "cpu" and len(ctx.outs) >= MANY_ROWS
     return traced(_at_indices if is_many else unstack)(ctx, x)
 

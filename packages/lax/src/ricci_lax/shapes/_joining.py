@@ -16,7 +16,15 @@ from ricci_lax.structure._filling import full
 from ricci_lax.structure._identity import optimization_barrier
 from ricci_lax.structure._operand_types import array_aval, canonical_axis, shape_of
 from ricci_lax.structure._transposing import inverse, transpose
-from ricci_stablehlo import Lowering, Value, traced, write_broadcast, write_reshape, write_slice
+from ricci_stablehlo import (
+    Lowering,
+    Value,
+    native_kernel,
+    traced,
+    write_broadcast,
+    write_reshape,
+    write_slice,
+)
 
 __all__ = [
     "concatenate",
@@ -255,6 +263,12 @@ def _stack_aval(*avals: ir.ShapedArray, axis: int) -> ir.ShapedArray:
 
 def _stack_lower(ctx: Lowering, *xs: Value, axis: int) -> Value:
     out = ctx.out
+    # XLA compiles a part of its operation for each operand, which takes as long as copying it many
+    # times. Operands that are computed may be fused into it.
+    if not axis and all(x.is_argument for x in xs):
+        kernel = native_kernel(ctx, "stack", out, 0)
+        if kernel is not None:
+            return ctx.custom_call(kernel.target, xs, [out])[0]
     shape = (*xs[0].shape[:axis], 1, *xs[0].shape[axis:])
     dims = [d for d in range(len(shape)) if d != axis]
     parts = [write_broadcast(ctx, x, dims, x.aval.resized(shape)) for x in xs]
