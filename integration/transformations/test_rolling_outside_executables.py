@@ -164,3 +164,27 @@ def test_stacks_outside_of_loops_stay_in_the_executable(programs):
     total = ricci.jit(lambda *rows: jnp.stack(rows).sum(0))
     np.testing.assert_array_equal(total(*rows), np.full(SIZE, 190.0))
     assert programs == []
+
+
+def test_large_rows_are_left_out_of_executables_whose_layers_compute_little(programs, monkeypatch):
+    monkeypatch.setattr(_packing, "_LEAST_ELEMENTS", 10**9)
+    monkeypatch.setattr(_packing, "_LEAST_BYTES", SIZE * SIZE * 4)
+    layers, x = ricci.tree.map(jnp.asarray, _layers(16)), jnp.ones(SIZE)
+    rolled = ricci.jit(roll(step))
+    _assert_alike(
+        rolled(rolled(layers, x)[1], x), ricci.jit(step)(ricci.jit(step)(layers, x)[1], x)
+    )
+    shapes = [var.aval.shape for var in programs[0].program.jaxpr.invars]
+    assert sorted(shapes) == sorted([(16, SIZE, SIZE), *[(SIZE,)] * 17])
+
+
+def test_arrays_of_keys_are_no_reason_to_stack_in_the_executable(programs):
+    def noisy(layers, keys, x):
+        for p, key in zip(layers, keys, strict=True):
+            h = jnp.tanh(x @ p["w"] + p["b"]) * ricci.random.bernoulli(key, 0.5, x.shape)
+            x = x + h / jnp.sqrt(1 + jnp.mean(x**2))
+        return x
+
+    layers, keys, x = _layers(), [*ricci.random.split(ricci.random.key(0), DEPTH)], jnp.ones(SIZE)
+    _assert_alike(ricci.jit(roll(noisy))(layers, keys, x), ricci.jit(noisy)(layers, keys, x))
+    assert [len(packing.stacks) for packing in programs[:1]] == [2]

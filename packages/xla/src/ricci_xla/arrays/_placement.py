@@ -1,5 +1,6 @@
 """Creation of arrays from the host's, and moves of arrays to other shardings."""
 
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 
@@ -31,6 +32,11 @@ _zero_copy = HostBufferSemantics.ZERO_COPY
 _reuse = ArrayCopySemantics.REUSE_INPUT
 _copy = ArrayCopySemantics.ALWAYS_COPY
 _donate = ArrayCopySemantics.DONATE_INPUT
+
+# The attribute of an array that is a row of another one, with that and its index. jaxlib's class of
+# arrays lets objects have further attributes, but not be keys of a dictionary.
+_ORIGIN = "_ricci_row_of"
+_NO_ORIGIN: tuple[None, int] = (None, 0)
 
 
 def copy_semantics(donate: bool, may_alias: bool | None) -> ArrayCopySemantics:
@@ -142,7 +148,26 @@ def rows_in_place(array: ArrayImpl, committed: bool) -> list[ArrayImpl]:
         host_buffer_semantics=_zero_copy,
         enable_x64=True,
     )
-    return [put([row]) for row in values]
+    rows = [put([row]) for row in values]
+    for i, row in enumerate(rows):
+        setattr(row, _ORIGIN, (array, i))
+    return rows
+
+
+def array_of_rows(rows: Sequence[object]) -> ArrayImpl | None:
+    """Return the array that ``rows_in_place`` took all of these rows from, in order, or ``None``.
+
+    Args:
+      rows: the rows; ``None`` is returned where one has been deleted.
+    """
+    array, _ = getattr(rows[0], _ORIGIN, _NO_ORIGIN)
+    if array is None or len(rows) != array.shape[0]:
+        return None
+    for i, row in enumerate(rows):
+        origin, index = getattr(row, _ORIGIN, _NO_ORIGIN)
+        if origin is not array or index != i or row.is_deleted():  # pyright: ignore
+            return None
+    return array
 
 
 def move_array(

@@ -8,7 +8,7 @@ them in order, as a training step does with its own parameters, the array is pas
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import ricci_ir as ir
 from ricci_pytree import tree_structure
 from ricci_xla.arrays import ArrayImpl
 from ricci_xla.arrays._donation import name_deleted
-from ricci_xla.arrays._placement import array_from_host, rows_in_place
+from ricci_xla.arrays._placement import array_from_host, array_of_rows, rows_in_place
 from ricci_xla.devices import device_mesh, get_default_device
 from ricci_xla.meshes import single_device_sharding
 from ricci_xla.tracing._program import Program
@@ -31,6 +31,8 @@ from ._value_checks import checks_errors, checks_results
 # The least number of arguments and results that are left out of the executable, and of elements
 # that a call computes for each: Python takes some ten microseconds for one of them, C++ two.
 _LEAST_PACKED, _LEAST_ELEMENTS = 16, 50_000
+# Rows of this size are left out whatever the call computes, as copying one takes longer than that.
+_LEAST_BYTES = 1 << 17
 
 
 class Packing(ir.Record):
@@ -164,6 +166,9 @@ class _Adjacent:
 
 def _stack(rows: Sequence[Any]) -> ArrayImpl:
     """Return the array of these rows, in their memory if they are adjacent there."""
+    whole = array_of_rows(rows)
+    if whole is not None:
+        return whole
     arrays = [np.asarray(row) for row in rows]
     first = arrays[0]
     aval: Any = ir.get_aval(rows[0])
@@ -199,27 +204,23 @@ def _packing(program: Program) -> Packing | None:
         return None
     count = len(program.consts)
     positions = {var: i for i, var in enumerate(jaxpr.invars[count:])}
-    read = {atom for eqn in jaxpr.eqns for atom in eqn.invars}
+    outside = _left_out(jaxpr, positions.keys())
+    if sum(map(_row_count, outside)) < _LEAST_PACKED:
+        return None
+    ids = set(map(id, outside))
     stacks: list[tuple[int, ...]] = []
     stack_vars: list[ir.Var] = []
     rows: dict[ir.Var, tuple[ir.Var, int]] = {}
     eqns: list[ir.JaxprEqn] = []
-    lengths = _loop_lengths(jaxpr.eqns)
     for eqn in jaxpr.eqns:
-        name = eqn.primitive.name
-        if max(len(eqn.invars), len(eqn.outvars)) not in lengths:  # not the layers of a loop
+        if id(eqn) not in ids:
             eqns.append(eqn)
-        elif name == "stack" and not eqn.params["axis"] and positions.keys() >= set(eqn.invars):
+        elif eqn.primitive.name == "stack":
             stacks.append(tuple(positions[var] for var in eqn.invars))  # pyright: ignore
             stack_vars.append(eqn.outvars[0])
-        elif name == "rows" and not read.intersection(eqn.outvars):
+        else:
             (operand,) = eqn.invars
             rows.update((var, (operand, i)) for i, var in enumerate(eqn.outvars))  # pyright: ignore
-        else:
-            eqns.append(eqn)
-    packed = sum(map(len, stacks)) + len(rows)
-    if packed < _LEAST_PACKED or _elements(eqns) < _LEAST_ELEMENTS * packed:
-        return None
     outvars: dict[ir.Atom, int] = {}
     results: list[tuple[int, int | None]] = []
     for atom in jaxpr.outvars:
@@ -246,6 +247,41 @@ def _packing(program: Program) -> Packing | None:
         tuple(results),
         frozenset(i for i, row in results if row is not None),
     )
+
+
+def _left_out(jaxpr: ir.Jaxpr, arguments: Set[ir.Var]) -> list[ir.JaxprEqn]:
+    """The equations that the executable leaves out.
+
+    They stack arguments for a loop, or take its results apart that nothing else reads.
+
+    Args:
+      jaxpr: the jaxpr of the whole.
+      arguments: its arguments other than constants.
+    """
+    read = {atom for eqn in jaxpr.eqns for atom in eqn.invars}
+    lengths = _loop_lengths(jaxpr.eqns)
+    left_out: list[ir.JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        name = eqn.primitive.name
+        stacks = name == "stack" and not eqn.params["axis"] and arguments >= set(eqn.invars)
+        unstacks = name == "rows" and read.isdisjoint(eqn.outvars)
+        if (stacks or unstacks) and _row_count(eqn) in lengths:
+            aval: Any = eqn.invars[0].aval
+            left_out += [eqn] if isinstance(aval.dtype, np.dtype) else []  # not random keys
+    if _elements(jaxpr.eqns) < _LEAST_ELEMENTS * sum(map(_row_count, left_out)):
+        return [eqn for eqn in left_out if _row_bytes(eqn) >= _LEAST_BYTES]
+    return left_out
+
+
+def _row_count(eqn: ir.JaxprEqn) -> int:
+    """The number of rows that an equation stacks or takes out of a stack."""
+    return max(len(eqn.invars), len(eqn.outvars))
+
+
+def _row_bytes(eqn: ir.JaxprEqn) -> int:
+    """The size of a row that an equation stacks or takes out of a stack."""
+    aval: Any = (eqn.invars if eqn.primitive.name == "stack" else eqn.outvars)[0].aval
+    return aval.size * aval.dtype.itemsize
 
 
 def _loop_lengths(eqns: Sequence[ir.JaxprEqn]) -> set[int]:
