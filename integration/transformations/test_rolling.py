@@ -131,9 +131,27 @@ def updates(layers: Any, x: Any) -> Any:
     ]
 
 
+def chained_loops(layers: Any, x: Any) -> Any:
+    """Three loops, of which each reads what is cheap to compute in the one before."""
+    halves, squares, shifted = [], [], []
+    for p in layers:
+        w = p["w"]
+        h = jnp.cos(jnp.tanh(jnp.sin(x @ w) @ w) @ w) * jnp.sin(x)
+        halves.append(h / 2)
+        squares.append(h * h)
+    y = z = x
+    for half, square in zip(halves, squares, strict=True):
+        shifted.append(half * 3 + 1)
+        y = jnp.tanh(jnp.cos(y * shifted[-1]) @ p["w"] + square) / jnp.sqrt(1 + y**2)
+    for s in shifted:
+        z = jnp.tanh(z @ p["w"] * jnp.sin(s) + z) / jnp.sqrt(2 + z**2)
+    return y, z
+
+
 PROGRAMS: list[Callable[..., Any]] = [
     plain, shared_weights, two_carries, hidden_states, read_in_reverse, dropout, inner_jit,
     in_a_loop, checkpointed, weak_scalars, skips_two, other_in_the_middle, updates,
+    chained_loops,
 ]  # fmt: skip
 TRANSFORMED: dict[str, Callable[..., Any]] = {
     "value": lambda f: f,

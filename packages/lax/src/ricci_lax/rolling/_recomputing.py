@@ -124,6 +124,8 @@ class _Pair:
         sizes: dict[Place, int] = {}
         edges: list[tuple[Place, Place]] = []
         costly: set[Place] = set()
+        # The source computes these itself from results of an earlier run.
+        recomputed = {var for eqn in self.source.recomputed for var in eqn.outvars}
         pending = [*self.read]
         while pending:
             place = pending.pop()
@@ -136,8 +138,11 @@ class _Pair:
             if q == CARRIED or self.source.template[q].primitive.name not in _CHEAP:
                 costly.add(place)
                 continue
-            # The others of its operands are the same in all pieces, or stacked already.
             invars = self.source.template[q].invars
+            if not recomputed.isdisjoint(invars):
+                costly.add(place)
+                continue
+            # The others of its operands are the same in all pieces, or stacked already.
             before = [self.places[v] for v in invars if v in self.places]
             edges += [(operand, place) for operand in before]
             pending += before
