@@ -174,26 +174,32 @@ def _same_equation(one: JaxprEqn, other: JaxprEqn, names: dict[Any, Any]) -> boo
 
 def same_operation(one: JaxprEqn, other: JaxprEqn) -> bool:
     """Whether two equations apply one operation, with equal literals, to values of equal types."""
-    if len(one.invars) != len(other.invars) or len(one.outvars) != len(other.outvars):
+    if (
+        one.primitive is not other.primitive
+        or one.settings is not other.settings
+        or len(one.invars) != len(other.invars)
+        or len(one.outvars) != len(other.outvars)
+    ):
         return False
-    operands = list(zip(one.invars, other.invars, strict=True))
-    types = [*operands, *zip(one.outvars, other.outvars, strict=True)]
-    literals = [pair for pair in operands if type(pair[0]) is Literal or type(pair[1]) is Literal]
-    return (
-        one.primitive is other.primitive
-        and one.settings is other.settings
-        and all(a.aval is b.aval for a, b in types)
-        and _same_atoms([a for a, _ in literals], [b for _, b in literals], {})
-        and _same_params(one.params, other.params)
-    )
+    for a, b in zip(one.invars, other.invars, strict=True):
+        if a.aval is not b.aval or type(a) is not type(b):
+            return False
+        if type(a) is Literal and type(b) is Literal and not same_value(a.val, b.val):
+            return False
+    for a, b in zip(one.outvars, other.outvars, strict=True):
+        if a.aval is not b.aval:
+            return False
+    return _same_params(one.params, other.params)
 
 
 def _same_params(mine: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    if not mine and not theirs:
-        return True
-    return mine.keys() == theirs.keys() and all(
-        same_value(value, theirs[key]) for key, value in mine.items()
-    )
+    if len(mine) != len(theirs):
+        return False
+    for key, value in mine.items():
+        other = theirs.get(key, mine)  # which no parameter is
+        if value is not other and not same_value(value, other):
+            return False
+    return True
 
 
 def _same_atoms(mine: Sequence[Atom], theirs: Sequence[Atom], names: dict[Any, Any]) -> bool:
@@ -221,8 +227,12 @@ def same_value(one: Any, other: Any) -> bool:
     if isinstance(one, MethodType):  # Python compares the objects of methods by identity
         return one.__func__ is other.__func__ and bool(one.__self__ == other.__self__)
     if isinstance(one, tuple | list):
-        pairs = zip(one, other, strict=False)
-        return len(one) == len(other) and all(same_value(a, b) for a, b in pairs)
+        if len(one) != len(other):
+            return False
+        for a, b in zip(one, other, strict=True):
+            if a is not b and not same_value(a, b):
+                return False
+        return True
     if isinstance(one, float | complex | np.generic):
         return repr(one) == repr(other)  # distinguishes -0.0 from 0.0, and NaN equals itself
     try:

@@ -83,6 +83,12 @@ class _Search:
         self.refusals: list[Refusal] = []
 
     @cached_property
+    def last_uses(self) -> dict[ir.Atom, int]:
+        """The last equation that reads each variable; the end of the jaxpr for its results."""
+        uses = {atom: i for i, eqn in enumerate(self.eqns) for atom in eqn.invars}
+        return uses | dict.fromkeys(self.outvars, len(self.eqns))
+
+    @cached_property
     def users(self) -> dict[Any, list[int]]:
         """The equations that read each variable; those that a jaxpr returns are read at its end."""
         users: dict[Any, list[int]] = {}
@@ -155,11 +161,12 @@ class _Search:
             least = (_LEAST_PIECES - 1) * period
             if np.count_nonzero(equal) < least:
                 continue
-            edges = np.flatnonzero(np.diff(equal, prepend=False, append=False))
+            edges = (np.flatnonzero(equal[1:] != equal[:-1]) + 1).tolist()
+            edges = [*([0] if equal[0] else []), *edges, *([len(equal)] if equal[-1] else [])]
             for first, last in zip(edges[::2], edges[1::2], strict=True):
                 if last - first < least:
                     continue
-                begin, length = start + int(first), int(last - first) + period
+                begin, length = start + first, last - first + period
                 piece = int(weights[begin + period] - weights[begin])
                 saved = (length // period - 1) * piece
                 if piece >= _LEAST and saved >= _LEAST_SAVED:
@@ -290,15 +297,12 @@ class _Search:
             computed.update({(q, o): var for o, var in enumerate(outvars)})
             run.template.append(eqn.replace(invars=invars, outvars=outvars))
         for q, o in computed:
-            pieces = enumerate(range(start + q, stop, period))
-            used = [piece for piece, i in pieces if self._is_used_outside(i, o, start, stop)]
+            results = (self.eqns[i].outvars[o] for i in range(start + q, stop, period))
+            # No equation reads a result before it is computed.
+            used = [i for i, var in enumerate(results) if self.last_uses.get(var, -1) >= stop]
             if used:
                 run.results[q, o] = used
         return run
-
-    def _is_used_outside(self, i: int, result: int, start: int, stop: int) -> bool:
-        users = self.users.get(self.eqns[i].outvars[result], ())
-        return any(not start <= user < stop for user in users)
 
 
 def _add_operand(run: Run, origin: _Origin, values: tuple[Any, ...]) -> ir.Var:
@@ -323,8 +327,8 @@ def _operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
     for i, eqn in enumerate(eqns):
         number = i
         if not eqn.effects:
-            avals = [x.aval for x in (*eqn.invars, *eqn.outvars)]
-            alike = examples.setdefault((eqn.primitive, *map(id, avals)), [])
+            types = [id(x.aval) for x in eqn.invars]
+            alike = examples.setdefault((eqn.primitive, *types), [])
             for example, earlier in alike:
                 if ir.same_operation(example, eqn):
                     number = earlier
@@ -332,4 +336,4 @@ def _operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
             else:
                 alike.append((eqn, i))
         numbers.append(number)
-    return np.array(numbers, np.int64)
+    return np.array(numbers, np.int32)
