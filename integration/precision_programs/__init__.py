@@ -1,6 +1,11 @@
 """Programs with a planted line that loses accuracy, as rows of one table."""
 
+from . import distances as distances
 from . import formulas as formulas
+from . import phases as phases
+from . import recurrences as recurrences
+from . import streams as streams
 from . import training as training
+from . import underflow as underflow
 from .table import OTHERS_FIRST as OTHERS_FIRST
 from .table import PROGRAMS as PROGRAMS

@@ -60,13 +60,22 @@ def distance(narrow: np.ndarray, wide: np.ndarray, floor: float = 0.0) -> float:
       wide: the exact array.
       floor: the least root mean square that the error is relative to.
     """
+    difference, size = norms_of(narrow, wide)
+    if not 0 < difference < np.inf:
+        return difference
+    scale = max(size, floor * np.sqrt(np.isfinite(wide).sum()))
+    return difference / scale if scale else 1.0
+
+
+def norms_of(narrow: np.ndarray, wide: np.ndarray) -> tuple[float, float]:
+    """The norms of the difference of an array from the exact one, and of that.
+
+    Elements of the exact one that are not finite do not count. The difference is infinite if
+    another element is not finite.
+    """
     a, b = as_reference(narrow), as_reference(wide)
     finite = np.isfinite(b)
     if not np.isfinite(a[finite]).all():
-        return np.inf
+        return np.inf, 1.0
     a, b = a[finite], b[finite]
-    difference = np.linalg.norm(a - b)
-    if difference == 0:
-        return 0.0
-    scale = max(float(np.linalg.norm(b)), floor * np.sqrt(b.size))
-    return float(difference / scale) if scale else 1.0
+    return float(np.linalg.norm(a - b)), float(np.linalg.norm(b))

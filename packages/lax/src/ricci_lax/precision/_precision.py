@@ -1,6 +1,6 @@
 """``precision``: find the lines of a function that lose accuracy."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, overload
 
@@ -9,7 +9,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_lax.stepping import run_in_steps
 
-from ._formats import distance, epsilon, next_format, real_bytes, widened
+from ._formats import distance, epsilon, next_format, norms_of, real_bytes, widened
 from ._replay import Formats, Replay, is_exact, rounded
 from ._report import Casts, LineError, Precision
 from ._tape import Entry, Operand, Tape
@@ -81,20 +81,17 @@ def precision(
 class _Line:
     """The operations of a line, and the largest of their errors."""
 
-    __slots__ = ("bytes", "dtype", "entries", "flops", "inherited", "local", "total", "worst")
+    __slots__ = ("dtype", "entries", "inherited", "local", "total")
 
     def __init__(self, entry: Entry):
         self.entries: list[Entry] = []
-        self.worst = entry
         self.local = self.inherited = self.total = -1.0
-        self.bytes = self.flops = 0
         self.dtype = entry.dtypes[0]
 
     def add(self, entry: Entry, local: float, inherited: float, total: float) -> None:
         """Add an operation."""
         self.entries.append(entry)
-        if local > self.local:
-            self.worst, self.local = entry, local
+        self.local = max(self.local, local)
         self.inherited = max(self.inherited, inherited)
         self.total = max(self.total, total)
         dtypes = [*entry.dtypes, *(x.dtype for x in entry.operands if x.dtype is not None)]
@@ -104,6 +101,73 @@ class _Line:
     def format(self) -> np.dtype:
         """The format in which to compute the line instead."""
         return next_format(self.dtype)
+
+
+class _OwnError:
+    """The errors of the runs of one operation.
+
+    Attributes:
+      worst: the run with the largest error.
+    """
+
+    __slots__ = (
+        "_count",
+        "_error",
+        "_flushed",
+        "_largest",
+        "_nonzero",
+        "_size",
+        "_smallest",
+        "_sum",
+        "worst",
+    )
+
+    def __init__(self, entry: Entry):
+        self.worst = entry
+        self._error = self._size = self._sum = 0.0
+        self._largest = -1.0
+        self._count = self._flushed = self._nonzero = 0
+        self._smallest: list[np.ndarray] = []
+
+    def add(self, entry: Entry, value: np.ndarray, exact: np.ndarray) -> None:
+        """Add a result of a run."""
+        error, size = norms_of(value, exact)
+        self._error += error**2
+        self._size += size**2
+        self._sum += min(error / size, 1.0) if size else float(error > 0)
+        self._count += 1
+        if error > self._largest:
+            self.worst, self._largest = entry, error
+        least = float(ir.finfo(min(entry.dtypes, key=real_bytes)).smallest_normal)
+        flushed = (value == 0) & (exact != 0) & (np.abs(exact) < least)
+        self._nonzero += np.count_nonzero(exact)
+        self._flushed += np.count_nonzero(flushed)
+        if flushed.any():
+            self._smallest.append(np.abs(exact[flushed]))
+
+    @property
+    def relative(self) -> float:
+        """The norm of the errors over that of the exact values, or the mean of those of the runs.
+
+        The latter is larger where the values of a loop decay, and the small ones are wrong.
+        """
+        if not self._size:
+            return float(self._error > 0)
+        return max((self._error / self._size) ** 0.5, self._sum / self._count)
+
+    @property
+    def flushed(self) -> float:
+        """The share of the values that become 0, since they are below the smallest number."""
+        return self._flushed / self._nonzero if self._nonzero else 0.0
+
+    def factor(self, dtype: np.dtype) -> float:
+        """The power of 2 that brings most of these values into the range of a dtype, or 1."""
+        if not self._smallest:
+            return 1.0
+        typical = float(np.median(np.concatenate([x.ravel() for x in self._smallest])))
+        return 2.0 ** max(
+            0, int(np.ceil(np.log2(float(ir.finfo(dtype).smallest_normal) / typical)))
+        )
 
 
 class _Analysis:
@@ -131,7 +195,13 @@ class _Analysis:
         sizes = [
             float(np.sqrt(np.mean(np.abs(np.nan_to_num(x)) ** 2))) for x in self.exact if np.size(x)
         ]
-        self.floor = self.epsilon * max(sizes, default=0.0)
+        floor = max(sizes, default=0.0)
+        with ir.enable_x64(True):
+            noisy = self.replay.run_noisy()
+        self.floors = [
+            floor if _is_noise(_value(operand, noisy.__getitem__), exact) else 0.0
+            for (_, operand), exact in zip(self.results, self.exact, strict=True)
+        ]
         self.recorded = tape.values
 
     def _lines(self, tape: Tape) -> dict[tuple[str, int], _Line]:
@@ -142,7 +212,7 @@ class _Analysis:
         for entry in replay.entries:
             if is_exact(entry):
                 continue
-            results = replay.evaluate(entry, reference, None)
+            results = replay.alone(entry, reference)
             local = total = 0.0
             for number, result in zip(entry.results, results, strict=True):
                 if number < 0:
@@ -163,9 +233,11 @@ class _Analysis:
     ) -> tuple[float, str]:
         """The largest error of a result, and its path."""
         errors = []
-        for (name, operand), exact in zip(self.results, self.exact, strict=True):
+        for (name, operand), exact, floor in zip(
+            self.results, self.exact, self.floors, strict=True
+        ):
             value = rounded(values, operand) if is_rounded else _value(operand, values)
-            errors.append((distance(value, exact, self.floor), name))
+            errors.append((distance(value, exact, floor), name))
         return max(errors, key=lambda error: error[0], default=(0.0, ""))
 
     def report(self, suggest: bool, bound: float | None) -> Precision:
@@ -173,7 +245,7 @@ class _Analysis:
         error, name = self.error(self.recorded.__getitem__)
         with ir.enable_x64(True):
             rows = {key: self._row(key, line) for key, line in self.lines.items()}
-            order = sorted(rows, key=lambda key: -_blame(rows[key]))
+            order = sorted(rows, key=lambda key: _rank(rows[key]))
             casts = self._suggest(order, rows, bound) if suggest else None
         return Precision(
             error,
@@ -187,7 +259,8 @@ class _Analysis:
         changed = self.replay.run_alone(key, self.local)
         reference = self.replay.reference
         effect, _ = self.error(lambda n: changed.get(n, reference[n]), is_rounded=False)
-        worst = line.worst
+        local = self._own_error(line, changed)
+        worst = local.worst
         parts = worst.place.parts
         name = f"{worst.name} (in {parts[-1]})" if parts and parts[-1] != worst.name else worst.name
         return LineError(
@@ -196,14 +269,33 @@ class _Analysis:
             line.dtype.name,
             line.format.name,
             effect,
-            line.local,
+            local.relative,
             line.inherited,
             line.total,
             sum(_growth(entry, line.format) for entry in line.entries),
             sum(map(_flops, line.entries)),
             worst.place.path,
             ir.is_transposed(worst.place.names),
+            local.flushed,
+            local.factor(line.dtype),
         )
+
+    def _own_error(self, line: _Line, changed: Mapping[int, Any]) -> "_OwnError":
+        """The error of a line's values when it alone is as it is, by the worst of its operations.
+
+        The runs of an operation in a loop count together, as errors that they accumulate are their
+        own, and one value near 0 does not make the error large.
+        """
+        reference = self.replay.reference
+        errors: dict[Any, _OwnError] = {}
+        for entry in line.entries:
+            error = errors.setdefault(entry.operation, _OwnError(entry))
+            for number in entry.results:
+                if number in changed:
+                    error.add(entry, changed[number], reference[number])
+                elif number >= 0:
+                    error.add(entry, reference[number], reference[number])
+        return max(errors.values(), key=lambda error: error.relative)
 
     def _suggest(
         self, order: Sequence[tuple[str, int]], rows: dict[Any, LineError], bound: float | None
@@ -233,13 +325,21 @@ class _Analysis:
         return Casts(tuple(rows[key] for key in chosen), error, bound, reached)
 
 
-def _blame(row: LineError) -> float:
-    """The order of lines: by their effect, and by the error that they make themselves.
+def _rank(row: LineError) -> tuple[int, float]:
+    """The order of a line: by its effect and the error that it makes, then by its inherited one.
 
     A line that rounds as any does may have a large effect because another one amplifies its error,
-    as a difference of nearly equal numbers. The other one then makes a large error itself.
+    as a difference of nearly equal numbers. The other one then makes a large error itself. Of lines
+    that are alike, as where values are 0 in all of them, the first has the right operands.
     """
-    return min(row.effect, 1.0) * min(row.local, 1.0) ** 0.5
+    blame = min(row.effect, 1.0) * min(row.local, 1.0) ** (1 / 3)
+    return -round(8 * np.log2(max(blame, 1e-300))), row.inherited
+
+
+def _is_noise(noisy: np.ndarray, exact: np.ndarray) -> bool:
+    """Whether a result is smaller than the rounding errors of its terms, even in wide formats."""
+    error, size = norms_of(noisy, exact)
+    return error >= size
 
 
 def _value(operand: Operand, values: Callable[[int], np.ndarray]) -> np.ndarray:

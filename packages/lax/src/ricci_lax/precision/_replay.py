@@ -23,6 +23,8 @@ _EXACT = frozenset(
     "top_k transpose".split()
 )
 
+_NOISE = 2.0**-40
+
 # Operations on the bits of a format, which a wider one does not have.
 _BITWISE = frozenset({"bitcast_convert_type", "reduce_precision"})
 
@@ -51,6 +53,20 @@ class Replay:
             self._store(values, entry, results)
         return values
 
+    def run_noisy(self) -> list[Any]:
+        """The values of a run in wide formats whose operations make errors of about 1e-12."""
+        random = np.random.default_rng(0)
+        values: list[Any] = [None] * len(self.reference)
+        for entry in self.entries:
+            results = self.evaluate(entry, values, REFERENCE)
+            if not is_exact(entry):
+                results = [
+                    None if x is None else x * (1 + random.uniform(-_NOISE, _NOISE, x.shape))
+                    for x in results
+                ]
+            self._store(values, entry, results)
+        return values
+
     def run_alone(self, line: tuple[str, int], local: Mapping[int, Any]) -> dict[int, Any]:
         """The values that differ from the reference when one line alone is as it is.
 
@@ -63,13 +79,35 @@ class Replay:
             is_own = entry.line == line
             if any(operand.value in changed for operand in entry.operands):
                 values = _Overlay(changed, self.reference)
-                results = self.evaluate(entry, values, None if is_own else REFERENCE)
+                results = (
+                    self.alone(entry, values) if is_own else self.evaluate(entry, values, REFERENCE)
+                )
                 for number, result in zip(entry.results, results, strict=True):
                     if number >= 0 and not _same(result, self.reference[number]):
                         changed[number] = result
             elif is_own:
                 changed.update((n, local[n]) for n in entry.results if n in local)
         return changed
+
+    def alone(self, entry: Entry, values: "Sequence[Any] | _Overlay") -> list[Any]:
+        """The results of an operation as it is, on operands of any format.
+
+        The rounding of the operands to its own formats belongs to it if there are several: their
+        difference may be small beside them. A function of one operand cannot be computed
+        otherwise: that rounding belongs to the lines that made the operand.
+        """
+        narrow = self.evaluate(entry, values, None)
+        operands = [x for x in entry.operands if x.dtype is not None]
+        if len(operands) != 1 or is_exact(entry):
+            return narrow
+        (operand,) = operands
+        wide = self._operand(operand, values)
+        cut = cast(wide, operand.dtype or REFERENCE)
+        if _same(cut, wide):
+            return narrow
+        exact = self.evaluate(entry, values, REFERENCE)
+        rounded = self.evaluate(entry, _Overlay({operand.value: cut}, values), REFERENCE)
+        return list(map(_with_own_error, narrow, rounded, exact))
 
     def evaluate(
         self, entry: Entry, values: "Sequence[Any] | _Overlay", real: np.dtype | None
@@ -122,7 +160,7 @@ class _Overlay:
 
     __slots__ = ("_all", "_changed")
 
-    def __init__(self, changed: Mapping[int, Any], values: Sequence[Any]):
+    def __init__(self, changed: Mapping[int, Any], values: "Sequence[Any] | _Overlay"):
         self._changed = changed
         self._all = values
 
@@ -213,6 +251,16 @@ def _copied(copies: Copies, sources: Sequence[Any]) -> np.ndarray:
         chosen = numbers == number
         result[chosen] = arrays[number][tuple(i[chosen] for i in index)].astype(dtype)
     return result
+
+
+def _with_own_error(narrow: Any, rounded: Any, exact: Any) -> Any:
+    """Return a result with the error that the operation makes on rounded operands."""
+    if narrow is None:
+        return None
+    narrow, exact = as_reference(narrow), as_reference(exact)
+    with np.errstate(all="ignore"):
+        error = narrow - as_reference(rounded)
+        return np.where(np.isfinite(error) & np.isfinite(exact), exact + error, narrow)
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:

@@ -1,5 +1,6 @@
 """Reports on the lines of a function that lose accuracy."""
 
+import math
 from collections.abc import Sequence
 
 import ricci_ir as ir
@@ -8,13 +9,15 @@ from ricci_lax.stepping import source_text
 __all__ = ["Casts", "LineError", "Precision"]
 
 _SHOWN = 12  # lines of the table
+_MANY_FLUSHED = 0.05  # of an operation's values
 
 
 class LineError(ir.Record):
     """A line of the user's code, and the errors of its operations.
 
     All errors are relative: the norm of an array's difference from the exact one over the norm of
-    that. Of a line that runs often, as in a loop, they are those of the worst operation.
+    that. Of a line with several operations they are those of the worst one; its runs in a loop
+    count together in ``local``.
 
     Attributes:
       source: the place: ``file``, ``line`` and ``function``.
@@ -23,14 +26,16 @@ class LineError(ir.Record):
       wider: the dtype in which to compute instead.
       effect: the error of the function's results if this line alone is computed as it is, and all
         others are exact.
-      local: the error of the line's values if its operands are exact but for the rounding to their
-        dtype.
+      local: the error that the line makes: that of its values if it alone is computed as it is. In
+        a loop that includes what it accumulates.
       inherited: the error of its operands.
       error: the error of its values.
       bytes: the memory by which its values grow in ``wider``.
       flops: the operations that are then computed in ``wider``.
       path: the loop's iteration, call or device with the largest error.
       backward: whether that operation is in the backward pass of a gradient.
+      flushed: the share of that operation's values that are too small for ``dtype``, and become 0.
+      factor: the power of 2 that would bring most of these into the range of ``dtype``.
     """
 
     source: ir.Source
@@ -45,6 +50,8 @@ class LineError(ir.Record):
     flops: int
     path: tuple[str, ...] = ()
     backward: bool = False
+    flushed: float = 0.0
+    factor: float = 1.0
 
     @property
     def file(self) -> str:
@@ -121,6 +128,7 @@ class Precision(ir.Record):
                 "wider": row.wider,
                 "bytes": row.bytes,
                 "flops": row.flops,
+                "flushed": row.flushed,
             }
             for row in self.lines
         ]
@@ -137,6 +145,8 @@ class Precision(ir.Record):
         lines = [f"{head}; by line, its effect on the results alone:", *_table(cells)]
         if len(self.lines) > _SHOWN:
             lines.append(f"  and {len(self.lines) - _SHOWN} more lines")
+        if self.lines[0].flushed >= _MANY_FLUSHED:
+            lines += _on_underflow(self.lines[0])
         if self.unfollowed:
             lines.append(f"not followed: {', '.join(self.unfollowed)}")
         if self.suggestion is not None:
@@ -146,6 +156,18 @@ class Precision(ir.Record):
 
 def _place(row: LineError) -> str:
     return f"{ir.shown_file(row.file, short=True)}:{row.line}"
+
+
+def _on_underflow(row: LineError) -> list[str]:
+    """Advice on a line whose values become 0."""
+    factor = f"2**{round(math.log2(row.factor))}"
+    scaling = f"multiply the values by a factor such as {factor}"
+    if row.backward:
+        scaling = f"multiply the loss by a factor such as {factor}, and divide the gradients by it"
+    return [
+        f"underflow: {row.flushed:.0%} of the values of {_place(row)} become 0 in {row.dtype}:",
+        f"  {scaling}, or compute in {row.wider}",
+    ]
 
 
 def _cells(row: LineError) -> tuple[str, ...]:

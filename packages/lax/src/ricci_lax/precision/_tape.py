@@ -93,6 +93,11 @@ class Entry:
         """The name of the operation."""
         return "copy" if self.primitive is None else self.primitive.name
 
+    @property
+    def operation(self) -> tuple[Any, ...]:
+        """The operation in the user's code, which may run often."""
+        return self.primitive, self.place.origin, self.place.names, self.place.parts
+
 
 class Tape(Interpreter):
     """An interpreter that records operations with inexact results.
