@@ -64,7 +64,7 @@ def distance(narrow: np.ndarray, wide: np.ndarray, floor: float = 0.0) -> float:
     if not 0 < difference < np.inf:
         return difference
     scale = max(size, floor * np.sqrt(np.isfinite(wide).sum()))
-    return difference / scale if scale else 1.0
+    return float(difference / scale) if scale else 1.0
 
 
 def norms_of(narrow: np.ndarray, wide: np.ndarray) -> tuple[float, float]:

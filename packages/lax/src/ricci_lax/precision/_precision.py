@@ -158,7 +158,7 @@ class _OwnError:
     @property
     def flushed(self) -> float:
         """The share of the values that become 0, since they are below the smallest number."""
-        return self._flushed / self._nonzero if self._nonzero else 0.0
+        return float(self._flushed / self._nonzero) if self._nonzero else 0.0
 
     def factor(self, dtype: np.dtype) -> float:
         """The power of 2 that brings most of these values into the range of a dtype, or 1."""
