@@ -1,5 +1,7 @@
 """References with the reference backend and without the NumPy API."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -275,6 +277,31 @@ def test_reads_and_writes_of_other_dtypes(dtype):
         view[...] = columns[::-1].copy()
         expected = np.ascontiguousarray(columns[::-1].T).view(np.float32).T
         np.testing.assert_array_equal(ref[...], expected)
+
+
+def column_bits(x, bits):
+    """The bits of a matrix along its columns, the lowest of an element first."""
+    words = np.asarray(x).view(f"u{x.dtype.itemsize}")[..., None, :]
+    places = np.arange(bits, dtype=words.dtype)[:, None]
+    return ((words >> places) & 1).reshape(-1, x.shape[-1])
+
+
+@pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4", "float4_e2m1fn"])
+def test_elements_of_fewer_bits_than_a_byte_share_it(name):
+    dtype = np.dtype(name)
+    bits = int(re.findall(r"\d", name)[0])
+    x = np.random.default_rng(0).integers(0, 256, (3, 4)).astype(np.uint8)
+    ref = new_ref(x)
+    view = ref.bitcast(dtype)
+    assert view.dtype == dtype and view.shape == (3 * 8 // bits, 4)
+    parts = np.asarray(view[...])
+    np.testing.assert_array_equal(column_bits(parts, bits), column_bits(x, 8))
+    view[...] = parts[::-1].copy()
+    np.testing.assert_array_equal(
+        column_bits(np.asarray(ref[...]), 8), column_bits(parts[::-1].copy(), bits)
+    )
+    with pytest.raises(ValueError, match=f"joins {16 // bits} rows of {name}"):
+        new_ref(parts[:3]).bitcast(np.int16)
 
 
 def test_views_that_do_not_fit_are_errors():

@@ -197,7 +197,7 @@ def _bitcast_batch(_axis, args, dims, *, new_dtype):
 def _bitcast_factors(x: ShapedArray, *, new_dtype: np.dtype) -> FactorMap:
     """The sharding factors: a wider result lacks the last dimension, a narrower one has another."""
     dims = tuple(range(x.ndim))
-    old, new = x.dtype.itemsize, np.dtype(new_dtype).itemsize
+    old, new = ir.itemsize_bits(x.dtype), ir.itemsize_bits(new_dtype)
     if old < new:
         return FactorMap(((*dims[:-1], None),), (dims[:-1],))
     return FactorMap((dims,), ((*dims, None) if old > new else dims,))

@@ -110,28 +110,36 @@ def whole_view(form: tuple[Any, ...]) -> WholeView | None:
 
 def recast(x: Array, dtype: np.dtype) -> Array:
     """Reinterpret the bits of an array; wider elements hold consecutive ones of a column."""
-    old, new = x.dtype.itemsize, dtype.itemsize
+    old, new = ir.itemsize_bits(x.dtype), ir.itemsize_bits(dtype)
     if old == new:
         return bitcast_convert_type(x, dtype)
     *outer, rows, columns = x.shape
-    words = bitcast_convert_type(x, np.dtype(f"uint{8 * old}"))
-    word = np.dtype(f"uint{8 * new}")
+    words = bitcast_convert_type(x, _word(old))
+    # XLA for CPUs neither shifts nor concatenates words of fewer bits than a byte.
+    if old < 8:
+        words = convert_element_type(words, np.uint8)
+    carrier = _word(builtins.max(new, 8))
     # Parts are shifted, not moved from the last dimension of a conversion of types: XLA for CPUs
     # folds the transposition into products, of which some types then have no kernel.
     if old > new:
         parts = [
-            expand_dims(convert_element_type(_shifted(words, -8 * new * i), word), (-2,))
+            expand_dims(convert_element_type(_shifted(words, -new * i), carrier), (-2,))
             for i in range(old // new)
         ]
         split = reshape(concatenate(parts, x.ndim - 1), (*outer, rows * (old // new), columns))
-        return bitcast_convert_type(split, dtype)
+        return bitcast_convert_type(convert_element_type(split, _word(new)), dtype)
     count = new // old
-    grouped = convert_element_type(reshape(words, (*outer, rows // count, count, columns)), word)
-    joined = None
-    for i in range(count):
-        part = _shifted(index_in_dim(grouped, i, -2, keepdims=False), 8 * old * i)
-        joined = part if joined is None else bitwise_or(joined, part)
-    return bitcast_convert_type(joined, dtype)  # pyright: ignore[reportArgumentType]
+    grouped = convert_element_type(reshape(words, (*outer, rows // count, count, columns)), carrier)
+    joined = index_in_dim(grouped, 0, -2, keepdims=False)
+    for i in range(1, count):
+        part = index_in_dim(grouped, i, -2, keepdims=False)
+        joined = bitwise_or(joined, _shifted(part, old * i))
+    return bitcast_convert_type(convert_element_type(joined, _word(new)), dtype)
+
+
+def _word(bits: int) -> np.dtype:
+    """The unsigned integers of a number of bits."""
+    return np.dtype(f"uint{bits}")
 
 
 def _shifted(x: Array, bits: int) -> Array:
@@ -175,7 +183,7 @@ def bitcast_of(shape: tuple[int, ...], old: np.dtype, dtype: ir.DTypeLike) -> Bi
         is not divisible.
     """
     new = np.dtype(ir.canonicalize_dtype(dtype))
-    ratio = old.itemsize / new.itemsize
+    ratio = ir.itemsize_bits(old) / ir.itemsize_bits(new)
     if ratio != 1 and len(shape) < 2:
         raise ValueError(
             f"a reference of shape {shape} is viewed as {new}, whose width is another than that of "
