@@ -54,6 +54,8 @@ def operand(generator, aval):
     if aval.dtype == np.int32:
         values = generator.permutation(aval.size) if aval.shape else 2
         return np.asarray(values, np.int32).reshape(aval.shape)
+    if aval.dtype.name == "int4":
+        return generator.integers(-8, 8, aval.shape).astype(aval.dtype)
     if aval.dtype in (np.bool_, np.int8):
         return generator.integers(0, 2, aval.shape).astype(aval.dtype)
     return generator.uniform(0.05, 1.9, aval.shape).astype(aval.dtype)

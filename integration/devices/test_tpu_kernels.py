@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("ricci_xla", reason="compiled programs need the runtime")
 
-from kernel_cases import KERNELS, OPERATIONS, operation_kernel, rows
+from kernel_cases import KERNELS, OPERATIONS, memories, operation_kernel, rows
 from kernel_cases.ops import OPS
 from kernel_cases.remote import COLLECTIVES, on_mesh
 from kernel_cases.tiled import tiled_matmul
@@ -61,6 +61,17 @@ def test_a_kernel_compiles(place, name):
 def test_a_ready_made_kernel_and_its_gradient_compile(place, name):
     function, types = OPS[name]
     assert "tpu_custom_call" in compiled(lambda *xs: function(*xs), types, place).as_text()
+
+
+def test_copies_that_count_compile_where_the_device_has_them(place):
+    (device,) = place.device_set
+    x = ricci.ShapeDtypeStruct(memories.SHAPE, np.float32)
+    if device.device_kind == "TPU v5 lite":
+        message = r"(?s)dma_start.*REGULAR, and copies of a TPU v5 lite.*It is at .*memories.py"
+        with pytest.raises(NotImplementedError, match=message):
+            compiled(memories.counted_copies, [x], place)
+    else:
+        assert "tpu_custom_call" in compiled(memories.counted_copies, [x], place).as_text()
 
 
 def scoped_memory(executable):

@@ -1,5 +1,6 @@
 """Kernels for TPUs, operations in kernels, and an evaluator of their text."""
 
+from . import memories as memories
 from .evaluator import Kernel as Kernel
 from .evaluator import kernel_texts as kernel_texts
 from .kernels import KERNELS as KERNELS

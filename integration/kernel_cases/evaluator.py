@@ -15,6 +15,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from .bits import recast
+
 _DTYPES = {
     "f32": np.float32,
     "bf16": ml_dtypes.bfloat16,
@@ -23,6 +25,8 @@ _DTYPES = {
     "i32": np.int32,
     "i16": np.int16,
     "i8": np.int8,
+    "i4": ml_dtypes.int4,
+    "i2": ml_dtypes.int2,
     "i1": np.bool_,
     "index": np.int64,
 }
@@ -355,8 +359,16 @@ class Kernel:
     def tpu_bitcast(self, op, values, env, shape, dtype):
         if len(shape) < 2:
             return [np.asarray(values[0]).view(dtype)]
-        columns = np.swapaxes(values[0], -1, -2)
-        return [np.swapaxes(np.ascontiguousarray(columns).view(dtype), -1, -2).reshape(shape)]
+        return [recast(values[0], dtype).reshape(shape)]
+
+    def tpu_memref_bitcast(self, op, values, env, shape, dtype):
+        view = recast(values[0], dtype).reshape(shape)
+        view.flags.writeable = False  # a write would not reach the buffer
+        return [view]
+
+    def cf_assert(self, op, values, env, shape, dtype):
+        assert values[0], op.attributes
+        return []
 
     def tpu_pack_elementwise(self, op, values, env, shape, dtype):
         target = _DTYPES[op.attributes.split("target_type = ")[1]]

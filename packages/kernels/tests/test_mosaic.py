@@ -13,6 +13,7 @@ import ricci_kernels as pl
 import ricci_lax as lax
 import ricci_numpy as jnp
 import ricci_xla as xla
+from ricci_batching import vmap
 from ricci_kernels import tpu as pltpu
 from ricci_kernels.calls._compiled_calls import kernel_call
 from ricci_kernels.mosaic import plan
@@ -328,12 +329,11 @@ REFUSED = {
     ),
     "a semaphore of the wrong kind": (
         lambda x: call(
-            lambda x, out, sem: pltpu.make_async_copy(x, out, sem).start(),
-            scratch_shapes=[pltpu.SemaphoreType.REGULAR],
+            lambda x, out, sem: pl.semaphore_signal(sem), scratch_shapes=[pltpu.SemaphoreType.DMA]
         )(x),
         X,
         NotImplementedError,
-        "SemaphoreType.DMA",
+        "SemaphoreType.REGULAR",
     ),
 }
 
@@ -368,3 +368,57 @@ def test_loops_count_in_32_bits(wide):
     with ir.enable_x64(wide):
         body = body_of(call(kernel), X)
     assert "scf.for" in body and "i64" not in body.replace(" : i64", "").replace("array<i64", "")
+
+
+def transposed_in(space):
+    """A batch along the last dimension of an operand in a memory space."""
+    f = call(copy, (16, 128), in_specs=[pl.BlockSpec(memory_space=space)])
+    return lambda x: vmap(f, in_axes=-1)(x)
+
+
+def test_an_example_of_an_array_that_is_not_fetched_is_a_part_of_it():
+    def kernel(x, out):
+        pltpu.sync_copy(x, out)
+
+    f = call(kernel, (16, 128), in_specs=[ANY], out_specs=ANY)
+    body = body_of(vmap(f), described((3, 16, 128)))
+    assert "%1: memref<3x16x128xf32, #tpu.memory_space<any>>" in body
+    assert body.count('"stable_mosaic.tpu.memref_squeeze"') == 2
+    with pytest.raises(ValueError, match=r"args\[0\].*last dimension.*\(16, 128, 3\)"):
+        lower(transposed_in(pl.ANY), described((16, 128, 3)))
+
+
+def test_blocks_of_scalars_that_are_not_whole_tiles_are_parts_of_the_array():
+    def kernel(x, out):
+        out[...] = jnp.full((8, 128), x[0, 2])
+
+    def windows(shape, block):
+        spec = pl.BlockSpec(block, lambda i: (i, 0), memory_space=pltpu.SMEM)
+        f = call(kernel, grid=4, in_specs=[spec], out_specs=ROWS)
+        return re.findall(r"window_bounds = array<i64: ([\d, ]+)>", body_of(f, described(shape)))[0]
+
+    assert windows((4, 4), (1, 4)) == "4, 4"
+    assert windows((32, 4), (8, 4)) == "8, 4"
+
+
+def test_a_copy_may_add_to_a_regular_semaphore():
+    def kernel(x, out, sem):
+        pltpu.make_async_copy(x, out, sem).start()
+        pl.semaphore_wait(sem, 1)
+
+    options = {"in_specs": [ANY], "out_specs": ANY, "scratch_shapes": [pltpu.SemaphoreType.REGULAR]}
+    body = body_of(call(kernel, (8, 128), **options), described((8, 128)))
+    assert re.search(r"enqueue_dma.*!tpu.semaphore,", body)
+    x = np.arange(1024, dtype=F32).reshape(8, 128)
+    assert (call(kernel, (8, 128), interpret=True, **options)(x) == x).all()
+    waits = lambda x, out, sem: pltpu.async_copy(x, out, sem).wait()
+    with pytest.raises(ValueError, match=r"got a regular semaphore.*Use pl.semaphore_wait"):
+        lower(call(waits, (8, 128), **options), described((8, 128)))
+
+
+def test_bits_along_lanes_are_refused():
+    def kernel(x, out):
+        out[...] = pltpu.bitcast(x[...], np.int8, -1)
+
+    with pytest.raises(NotImplementedError, match="along the last dimension"):
+        lower(call(kernel, (8, 512), np.int8), described((8, 128), np.int32))

@@ -248,11 +248,7 @@ def test_old_names_work_with_a_warning():
 
 ABSENT = {
     f"{module.__name__}.{name}": (module, name, reason)
-    for module, table in (
-        (pl, absent_reasons.PALLAS),
-        (pltpu, absent_reasons.TPU),
-        (plgpu, absent_reasons.TRITON),
-    )
+    for module, table in ((pl, absent_reasons.PALLAS), (pltpu, absent_reasons.TPU))
     for name, reason in table.items()
 }
 

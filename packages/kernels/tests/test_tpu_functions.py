@@ -156,3 +156,85 @@ def test_waits_of_copies_within_a_device():
         np.testing.assert_array_equal(kernel(wait)(x), x)
     with pytest.raises(RuntimeError, match=r"Use wait\(\) for the end"):
         kernel("wait_send")(x)
+
+
+BYTES = np.arange(256, dtype=np.uint8).reshape(2, 128)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("widths", [(2, 4), (4, 4), (2, 4, 2), (4, 2), (2, 2, 2, 2), (4,), ()])
+def test_bytes_are_split_into_signed_fields(widths, dtype):
+    fields = xla.jit(lambda x: tpu.split_bits(x, widths))(BYTES.astype(dtype))
+    start = 0
+    for width, field in zip(widths, fields, strict=True):
+        expected = BYTES.astype(int) >> start
+        start += width
+        assert field.dtype.name == f"int{width}"
+        np.testing.assert_array_equal(
+            np.asarray(field).astype(np.int32), _narrowed(expected, "int", width)
+        )
+
+
+@pytest.mark.parametrize("prefix", ["int", "uint"])
+def test_joined_fields_are_the_bits_of_bytes(prefix):
+    fours = (BYTES & 15).astype(np.int8)
+    twos = (BYTES >> 4 & 3).astype(np.int8)
+    if prefix == "int":
+        fours, twos = _narrowed(fours, "int", 4), _narrowed(twos, "int", 2)
+    four, two = fours.astype(f"{prefix}4"), twos.astype(f"{prefix}2")
+    np.testing.assert_array_equal(tpu.join_bits(two_bits=two, four_bits=four), BYTES & 63)
+    np.testing.assert_array_equal(tpu.join_bits(four_bits=four), BYTES & 15)
+    np.testing.assert_array_equal(tpu.join_bits(two_bits=two), BYTES >> 4 & 3)
+
+
+def test_floats_of_6_bits_are_unpacked_as_they_were_packed():
+    def kernel(x, out):
+        out[...] = tpu.unpack_fp6(*tpu.pack_fp6(x[...]))
+
+    out = ir.ShapeDtypeStruct(BYTES.shape, np.int8)
+    np.testing.assert_array_equal(pl.pallas_call(kernel, out, interpret=True)(BYTES), BYTES & 63)
+    two, four = tpu.pack_fp6(np.zeros((0, 128), np.uint8))
+    assert tpu.unpack_fp6(two, four).shape == (0, 128)
+
+
+def test_wrong_fields_are_refused():
+    two, four = np.zeros((2, 4), "int2"), np.zeros((4, 4), "int4")
+    for run, message in [
+        (lambda: tpu.split_bits(BYTES.astype(np.int32), (4, 4)), "Expected 8-bit array, got int32"),
+        (lambda: tpu.split_bits(BYTES, (3,)), "Unsupported bitwidth: 3"),
+        (lambda: tpu.split_bits(BYTES, (4, 4, 2)), "Total bitwidth 10 exceeds 8"),
+        (tpu.join_bits, "At least one bit segment"),
+        (lambda: tpu.join_bits(two_bits=four), "Expected 2-bit type, got int4"),
+        (lambda: tpu.join_bits(four_bits=BYTES), "Expected 4-bit type, got uint8"),
+        (lambda: tpu.join_bits(two_bits=two, four_bits=four), r"\(2, 4\) and .*\(4, 4\) must"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            run()
+
+
+@pytest.mark.parametrize("dim", [-2, -1])
+@pytest.mark.parametrize("name", ["int2", "uint4", "float4_e2m1fn", "int8", "bfloat16", "float32"])
+def test_bits_are_those_of_the_words_along_a_dimension(name, dim):
+    words = np.random.default_rng(0).integers(-(2**31), 2**31, (2, 4, 8)).astype(np.int32)
+    narrow = np.dtype(getattr(ml_dtypes, name, name))
+
+    def there_and_back(x):
+        parts = tpu.bitcast(x, narrow, dim)
+        return parts, tpu.bitcast(parts, np.int32, dim)
+
+    for run in (there_and_back, xla.jit(there_and_back), vmap(there_and_back)):
+        parts, back = run(words)
+        factor = 32 // ir.itemsize_bits(narrow)
+        assert parts.dtype == narrow
+        assert parts.shape[dim] == words.shape[dim] * factor
+        np.testing.assert_array_equal(back, words)
+
+
+def test_bitcasts_that_do_not_fit_are_refused():
+    for run, message in [
+        (lambda: tpu.bitcast(np.zeros(4, np.int32), np.int8), "Pass dim=-1"),
+        (lambda: tpu.bitcast(np.zeros((2, 4, 4), np.int32), np.int8, 0), "dim=0, x.ndim=3"),
+        (lambda: tpu.bitcast(np.zeros((3, 4), "int4"), np.int8), "joins 2 elements of dimension 0"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            run()

@@ -364,7 +364,9 @@ OPTIONS: Mapping[str, Option] = {
         BOOL, True, "each platform has one lowering of ragged_dot; leave it on"
     ),
     "jax_pallas_verbose_errors": _meaningless(BOOL, False, _NO_PALLAS),
-    "jax_pallas_enable_debug_checks": _meaningless(BOOL, False, _NO_PALLAS),
+    "jax_pallas_enable_debug_checks": _traced(
+        BOOL, False, "pl.debug_check is checked in interpreted kernels, and in those for TPUs"
+    ),
     "jax_mosaic_allow_hlo": _meaningless(BOOL, False, _NO_PALLAS),
     "jax_mosaic_unzip_debug_locations": _meaningless(BOOL, True, _NO_PALLAS),
     "jax_pallas_poison_buffers": _meaningless(BOOL, False, _NO_PALLAS),

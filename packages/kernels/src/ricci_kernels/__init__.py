@@ -16,8 +16,10 @@ from .blocks._specs import *
 from .body._control import *
 from .body._copies import *
 from .body._debugging import *
+from .body._selected_refs import *
 from .calls import _recorded_calls as _recorded_calls
 from .calls._calls import *
+from .calls._lowered_text import *
 from .calls._meshes import *
 from .calls._primitive import *
 from .checks import _checking as _checking

@@ -12,7 +12,6 @@ from ricci_ir import ArrayLike as _ArrayLike
 from ricci_ir import context as _context
 from ricci_ir import export_names as _export_names
 
-from . import _absent_reasons as _reasons
 from ._absent import other_names as _other_names
 from ._devices import is_gpu_device as is_gpu_device
 from ._gpu_info import GpuInfo as GpuInfo
@@ -32,6 +31,7 @@ from .primitives._accesses import atomic_xor as atomic_xor
 from .primitives._accesses import masked_load as _masked_load
 from .primitives._accesses import masked_store as _masked_store
 from .primitives._copies import debug_barrier_p as _debug_barrier_p
+from .primitives._inline_assembly import elementwise_inline_asm as elementwise_inline_asm
 
 CUSTOM_CALL_TARGET_NAME: str = "triton_kernel_call"
 
@@ -207,7 +207,7 @@ def max_contiguous[T](x: T, values: _Sequence[int] | int) -> T:
 
 
 __getattr__: _Callable[[str], _Any] = _other_names(
-    __name__, _reasons.TRITON, {"TritonCompilerParams": ("plgpu.CompilerParams", CompilerParams)}
+    __name__, {}, {"TritonCompilerParams": ("plgpu.CompilerParams", CompilerParams)}
 )
 
 _export_names(globals())

@@ -4,6 +4,8 @@ Interpreted, a copy happens when it starts, and semaphores are counters: nothing
 steps of a kernel run one after the other. Copies between devices are in ``_remote_copies``.
 """
 
+from functools import partial
+
 import numpy as np
 
 import ricci_ir as ir
@@ -14,6 +16,7 @@ from ricci_kernels.primitives._copies import (
     copy_now,
     core_signal_p,
     count_now,
+    counts_copies,
     dma_start_p,
     dma_wait_p,
     dma_wait_read_p,
@@ -27,6 +30,7 @@ from ricci_kernels.primitives._remote_copies import remote_signal_p
 from ricci_lax.refs import are_alike, element_count
 
 from ._control import run_scoped
+from ._selected_refs import with_selected
 
 __all__ = ["semaphore_read", "semaphore_signal", "semaphore_wait"]
 
@@ -152,6 +156,32 @@ def _count(primitive: ir.Primitive, sem: Reference, value: ir.ArrayLike, sign: i
         count_now(sem, value * sign)
 
 
+def _start(
+    source: Reference, target: Reference, sem: Reference | None, is_added: bool, priority: int
+) -> None:
+    # A copy that nothing can wait for ends before this returns.
+    if sem is not None and ir.context.trace.records_references:
+        operands, forms = flattened([source, target, sem])
+        dma_start_p.bind(*operands, forms=forms, add=is_added, priority=priority)
+    else:
+        copy_now(source, target, sem, is_added)
+
+
+def _wait(source: Reference, target: Reference, sem: Reference | None) -> None:
+    if sem is None:
+        return
+    if counts_copies(sem):
+        raise ValueError(
+            "dma_wait requires a DMA semaphore, but got a regular semaphore, which counts copies. "
+            "Use pl.semaphore_wait(semaphore, count) instead, or pass pltpu.SemaphoreType.DMA."
+        )
+    if ir.context.trace.records_references:
+        operands, forms = flattened([source, target, sem])
+        dma_wait_p.bind(*operands, forms=forms)
+    else:
+        count_now(sem, -element_count(target))
+
+
 class AsyncCopyDescriptor:
     """A copy between two references.
 
@@ -181,23 +211,16 @@ class AsyncCopyDescriptor:
           priority: of no effect when interpreted.
           add: whether to add to the destination instead of replacing it.
         """
-        # A copy that nothing can wait for ends before this returns.
-        is_added = add or self._add
-        if self.sem is not None and ir.context.trace.records_references:
-            operands, forms = flattened([self.src_ref, self.dst_ref, self.sem])
-            dma_start_p.bind(*operands, forms=forms, add=is_added, priority=priority)
-        else:
-            copy_now(self.src_ref, self.dst_ref, self.sem, is_added)
+        run = partial(_start, is_added=add or self._add, priority=priority)
+        with_selected([self.src_ref, self.dst_ref, self.sem], run)
 
     def wait(self) -> None:
-        """Wait for the end of the copy."""
-        if self.sem is None:
-            return
-        if ir.context.trace.records_references:
-            operands, forms = flattened([self.src_ref, self.dst_ref, self.sem])
-            dma_wait_p.bind(*operands, forms=forms)
-        else:
-            count_now(self.sem, -element_count(self.dst_ref))
+        """Wait for the end of the copy.
+
+        Raises:
+          ValueError: if its semaphore is a regular one, which ``pl.semaphore_wait`` waits for.
+        """
+        with_selected([self.src_ref, self.dst_ref, self.sem], _wait)
 
     def wait_send(self) -> None:
         """Refuse, since a copy within a device has one semaphore, for its end.
@@ -229,7 +252,7 @@ def make_async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference) -> A
 
     Args:
       src_ref, dst_ref: references of one shape and dtype, or views of them.
-      sem: a semaphore for copies.
+      sem: a semaphore for copies, or a regular one, to which each copy adds 1.
 
     Returns:
       The copy's descriptor.

@@ -10,6 +10,8 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_kernels.blocks._specs import CostEstimate
+from ricci_kernels.primitives._debug_checks import debug_check_p
+from ricci_kernels.primitives._debug_checks import enable_debug_checks as enable_debug_checks
 from ricci_lax import debug_print as _print
 from ricci_numpy import broadcast_to as broadcast_to
 from ricci_pytree import tree_flatten, tree_unflatten
@@ -21,6 +23,7 @@ __all__ = [
     "delay",
     "empty",
     "empty_like",
+    "enable_debug_checks",
     "estimate_cost",
     "reciprocal",
 ]
@@ -56,17 +59,44 @@ def debug_print(fmt: str, *args: ir.ArrayLike) -> None:
 
 
 def debug_check(condition: ir.ArrayLike, message: str) -> None:
-    """Declare that a condition holds; not checked when interpreted.
+    """Check in a kernel that a condition holds, where such checks are enabled.
+
+    They are under ``pl.enable_debug_checks(True)``, for interpreted kernels and for those compiled
+    for TPUs, and under ``checkify``.
 
     Args:
-      condition: the condition.
+      condition: the condition, a boolean scalar.
       message: the message if it does not hold.
 
+    Raises:
+      TypeError: if the condition is not a boolean scalar.
+      ValueError: when an interpreted kernel has run, if the condition did not hold in a step.
+
     Example:
+      >>> import numpy as np
+      >>> import ricci
       >>> from ricci.experimental import pallas as pl
-      >>> pl.debug_check(True, "holds")
+      >>> def kernel(x, out):
+      ...     pl.debug_check(x[0] > 0, "the first element is positive")
+      ...     out[...] = x[...]
+      >>> copy = pl.pallas_call(kernel, ricci.ShapeDtypeStruct((2,), np.int32), interpret=True)
+      >>> x = np.int32([-1, 2])
+      >>> copy(x)
+      Array([-1,  2], dtype=int32)
+      >>> with pl.enable_debug_checks(True):
+      ...     ricci.block_until_ready(copy(x))
+      Traceback (most recent call last):
+          ...
+      ValueError: debug_check of the kernel kernel...
     """
-    del condition, message
+    aval: Any = ir.get_aval(condition)
+    if aval.shape or aval.dtype != np.bool_:
+        raise TypeError(
+            f"debug_check: the condition must be a boolean scalar, got {aval.str_short()}. "
+            "Compare, and reduce with .all() or .any()."
+        )
+    if ir.context.trace.records_references:
+        debug_check_p.bind(condition, message=message, enabled=enable_debug_checks.value)
 
 
 def delay(nanos: ir.ArrayLike) -> None:

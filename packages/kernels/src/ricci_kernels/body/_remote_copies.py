@@ -15,6 +15,7 @@ from ricci_kernels.primitives._remote_copies import (
 
 from ._control import get_global
 from ._copies import AsyncCopyDescriptor, make_async_copy
+from ._selected_refs import is_selected
 
 __all__: list[str] = []
 
@@ -43,6 +44,11 @@ class AsyncRemoteCopyDescriptor(AsyncCopyDescriptor):
         device_id: DeviceId,
         device_id_type: DeviceIdType,
     ):
+        if is_selected([src_ref, dst_ref, send_sem, recv_sem]):
+            raise NotImplementedError(
+                "make_async_remote_copy: a reference of select_ref is not copied to another "
+                "device. Copy the selected one to a buffer, and send that."
+            )
         super().__init__(src_ref, dst_ref, recv_sem)
         self.send_sem, self.recv_sem = send_sem, recv_sem
         self.device_id, self.device_id_type = device_id, device_id_type

@@ -6,8 +6,9 @@ from typing import Any
 
 import ricci_ir as ir
 import ricci_numpy as jnp
-from ricci_kernels.blocks._memory_spaces import ANY
+from ricci_kernels.blocks._memory_spaces import ANY, MemoryRef
 from ricci_kernels.blocks._specs import BlockSpec, CompilerParams, CostEstimate
+from ricci_kernels.primitives._memory_constraints import declared_spaces
 from ricci_pytree import tree_flatten, tree_unflatten
 
 from ._calls import pallas_call
@@ -73,6 +74,11 @@ def _on_core[T](shape: Mapping[str, int], core: int, run: Callable[[], T]) -> T:
         return run()
 
 
+def _whole_arrays(spaces: Sequence[Any]) -> list[BlockSpec]:
+    """The specs of whole arrays in memory spaces."""
+    return [BlockSpec(memory_space=space) for space in spaces]
+
+
 class _Absent:
     """The default of a body that a decorator gets."""
 
@@ -98,7 +104,8 @@ def kernel(
     Args:
       body: a function of references to the inputs, the outputs and scratch buffers. Without it,
         the result is a decorator.
-      out_type: the types of the results: a ``ShapeDtypeStruct``, or a pytree of them.
+      out_type: the types of the results: a ``ShapeDtypeStruct``, one of a memory space such as
+        ``pltpu.SMEM((8,), jnp.int32)``, or a pytree of them.
       mesh: the cores. Interpreted, they run one after the other.
       scratch_types: the buffers of each core.
       compiler_params, interpret, cost_estimate, debug, name, metadata: see ``pallas_call``.
@@ -140,7 +147,6 @@ def kernel(
         raise NotImplementedError(
             "kernel: several meshes, each with a body, are not supported. Call it once for each."
         )
-    from_whole: Any = BlockSpec(memory_space=ANY)
     axes = tuple(mesh.shape.items())
     is_single = all(size == 1 for _, size in axes)
 
@@ -148,12 +154,14 @@ def kernel(
     def call(*args: Any) -> Any:
         leaves, tree = tree_flatten(args)
         outs, out_tree = tree_flatten(out_type)
+        spaces = declared_spaces(leaves, ANY)
+        out_spaces = [x.memory_space if isinstance(x, MemoryRef) else ANY for x in outs]
         run = pallas_call(
             body,
             out_type,
             grid=() if is_single else axes,
-            in_specs=list(tree_unflatten(tree, [from_whole] * len(leaves))),
-            out_specs=tree_unflatten(out_tree, [from_whole] * len(outs)),
+            in_specs=list(tree_unflatten(tree, _whole_arrays(spaces))),
+            out_specs=tree_unflatten(out_tree, _whole_arrays(out_spaces)),
             scratch_shapes=scratch_types,
             compiler_params=compiler_params,
             interpret=interpret,

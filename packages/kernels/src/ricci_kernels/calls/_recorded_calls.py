@@ -189,7 +189,9 @@ def transfers(call: RecordedCall) -> int:
     """
     total = 0
     for mapping in call.mapping.block_mappings:
-        size = int(np.prod(mapping.sizes)) * mapping.array_aval.dtype.itemsize
+        # A block of keys is one of their words.
+        block = ir.physical_aval(ir.ShapedArray(mapping.sizes, mapping.array_aval.dtype))
+        bits = block.size * ir.itemsize_bits(block.dtype)
         if None in call.mapping.grid or any(x is None for x in call.scalars):
             moves = int(np.prod([n or 1 for n in call.mapping.grid]))
         else:
@@ -197,5 +199,5 @@ def transfers(call: RecordedCall) -> int:
             # fetch it again as long as it stays the same.
             starts = block_starts(call, mapping)
             moves = 1 + int((starts[1:] != starts[:-1]).any(1).sum()) if len(starts) else 0
-        total += moves * size
-    return total
+        total += moves * bits
+    return total // 8

@@ -7,7 +7,6 @@ positive. So steps stay independent of each other.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import batched
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ricci_kernels.blocks._specs import Blocked, Element, squeezed
 from ricci_kernels.calls._interpreter import varying_aval, varying_ref
 from ricci_kernels.calls._primitive import default_checks, pallas_call_p
 from ricci_lax.authoring import CheckLog, host_check_p
-from ricci_lax.checkify import OOBError
+from ricci_lax.checkify import FailedCheckError, OOBError
 
 from ._block_checks import first_mistake, is_known, outside_text
 from ._index_checks import KernelIndexError, error_ahead, place_in_kernel
@@ -56,7 +55,7 @@ def _check(params: Mapping[str, Any]) -> ir.Jaxpr | None:
     indices = IndexSurvey(jaxpr, mapping.grid, mapping.vmapped)
     if indices.outside is not None:
         raise _raised(error_ahead(params, indices.outside))
-    log = CheckLog(frozenset({OOBError}), equations=frozenset(indices.unknown))
+    log = CheckLog(frozenset({OOBError, FailedCheckError}), equations=frozenset(indices.unknown))
     checked = log.checked(jaxpr, collapse=True)
     semaphores = scratch_semaphores(params)
     if not (checked.effects or blocks or semaphores) or not params["out_avals"]:
@@ -78,8 +77,8 @@ class _Failure:
         blocks: Sequence[BlockMapping],
         semaphores: Sequence[Semaphores],
     ):
-        place = place_in_kernel(params)
-        self.facts = [(*site.facts, place(site.source)) for site in sites]
+        self.sites = list(sites)
+        self.place = place_in_kernel(params)
         self.blocks = list(blocks)
         self.semaphores = list(semaphores)
         self.kernel: str = params["jaxpr"].debug_info.func_name
@@ -87,10 +86,17 @@ class _Failure:
     def __call__(self, row: np.ndarray) -> Exception:
         """The exception of a row."""
         site, index, axis, size, *step = map(int, row)
-        if site <= len(self.facts):
+        if site <= len(self.sites):
+            failed = self.sites[site - 1]
+            if failed.error_type is FailedCheckError:
+                place = f"\nIt is at {ir.Source(*failed.source)}" if failed.source[0] else ""
+                return ValueError(
+                    f"debug_check of the kernel {self.kernel} failed in step {tuple(step)} of the "
+                    f"grid: {failed.facts[0].format()}{place}"
+                )
             payload = (np.array([index, axis, size]), np.array(step, int))
-            return _raised(KernelIndexError(self.facts[site - 1], payload))
-        number = site - 1 - len(self.facts)
+            return _raised(KernelIndexError((*failed.facts, self.place(failed.source)), payload))
+        number = site - 1 - len(self.sites)
         if number >= len(self.blocks):
             _, text = self.semaphores[number - len(self.blocks)].finding(index, size)
             return ValueError(text)
@@ -134,9 +140,13 @@ def _program(
             row = _earlier(row, _block_row(block, number, positions, scalars))
         leaves = ir.eval_jaxpr(checked.jaxpr, checked.jaxpr.consts, *user_refs)
         # Within a shard_map, errors whose values vary along other axes are another effect.
-        for failed, code, entry in batched(leaves[: checked.leaf_count], 3):
+        for effect in checked.effects:
+            failed, code, *entry = leaves[: 2 + len(effect.shape_dtypes)]
+            del leaves[: 2 + len(entry)]
             site = lax.select(failed, lax.add(code, np.int32(1)), np.int32(0))
-            row = _earlier(row, [site, *[lax.index_in_dim(entry, i, 0, False) for i in range(3)]])
+            # An index, its axis and the size; a check has no numbers.
+            numbers = [lax.index_in_dim(x, i, 0, False) for x in entry for i in range(3)]
+            row = _earlier(row, [site, *(numbers or _no_error()[1:])])
         if semaphores:
             is_last = _is_last_step(mapping)
             for number, array in enumerate(semaphores, len(checked.sites) + len(blocks) + 1):

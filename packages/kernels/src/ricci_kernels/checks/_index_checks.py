@@ -27,8 +27,9 @@ from ricci_kernels.primitives._accesses import (
     positions_of_elements,
 )
 from ricci_kernels.primitives._copies import dma_start_p, indexed_references, split_references
+from ricci_kernels.primitives._debug_checks import debug_check_p
 from ricci_lax.authoring import CheckLog, repeated_checks, report_axis, report_positions
-from ricci_lax.checkify import OOBError
+from ricci_lax.checkify import FailedCheckError, OOBError
 
 from ._static_indices import Outside
 
@@ -91,6 +92,19 @@ def _checked_call(
     errors, outs = checked_outputs({**params, "jaxpr": checks.jaxpr}, len(jaxpr.invars), operands)
     checks.absorb(log, errors)
     return outs
+
+
+def _debug_check(
+    log: CheckLog, primitive: ir.Primitive, operands: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    if FailedCheckError in log.enabled:
+        # Messages of users' checks are format strings, and this one is a text.
+        message = params["message"].replace("{", "{{").replace("}", "}}")
+        log.report(FailedCheckError, lax.bitwise_not(operands[0]), (message,), ((), {}))
+    return []
+
+
+lax.check_rules.define(debug_check_p, _debug_check)
 
 
 def error_ahead(params: Mapping[str, Any], outside: Outside) -> KernelIndexError:

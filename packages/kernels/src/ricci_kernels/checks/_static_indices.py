@@ -19,6 +19,7 @@ from ricci_kernels.primitives._accesses import (
     optional,
 )
 from ricci_kernels.primitives._copies import dma_start_p, split_references
+from ricci_kernels.primitives._debug_checks import debug_check_p
 from ricci_lax.authoring import index_uses
 from ricci_lax.refs import addupdate_p, get_p, swap_p
 
@@ -74,8 +75,8 @@ class IndexSurvey:
     Attributes:
       results: the results of the jaxpr.
       outside: the first index that is out of bounds.
-      unknown: the identities of the equations whose indices depend on data, and of those that
-        contain them.
+      unknown: the identities of the equations whose indices depend on data, of enabled checks, and
+        of those that contain them.
     """
 
     def __init__(
@@ -111,6 +112,8 @@ class IndexSurvey:
         if eqn.primitive is num_programs_p:
             size = self.grid[params["axis"] + self.vmapped]
             return [None if size is None else np.int32(size)]  # pyright: ignore
+        if eqn.primitive is debug_check_p and params["enabled"]:
+            self._defer(eqn, path)
         uses = list(_uses(eqn))
         if uses:
             self._check(eqn, uses, read, path)

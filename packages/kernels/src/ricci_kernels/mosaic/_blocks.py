@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_kernels.blocks._grid_mapping import BlockMapping
-from ricci_kernels.blocks._specs import Element
+from ricci_kernels.blocks._specs import Blocked, Element
 from ricci_kernels.calls._compiled_calls import KernelCall
 
 from ._writer import UNSUPPORTED, bits_of, space_name
@@ -49,6 +49,36 @@ def block_space(mapping: BlockMapping) -> str:
 def is_windowed(mapping: BlockMapping) -> bool:
     """Whether a block is a window that moves with the grid, instead of a whole array."""
     return block_space(mapping) in ("vmem", "smem")
+
+
+def is_sliced(mapping: BlockMapping) -> bool:
+    """Whether the kernel gets a whole array, of which its reference is the part in the block.
+
+    Arrays that are not fetched block by block are whole, and so are those in scalar memory whose
+    blocks are not whole tiles, such as the examples that ``vmap`` maps over.
+    """
+    if mapping.sizes == mapping.array_aval.shape or _has_elements(mapping):
+        return False
+    if not is_windowed(mapping):
+        return True
+    # The words of a key are whole dimensions behind those of its block.
+    if ir.is_extended(mapping.array_aval.dtype):
+        return False
+    return block_space(mapping) == "smem" and _aligned(mapping) != mapping.sizes
+
+
+def whole_block(mapping: BlockMapping) -> BlockMapping:
+    """The block that is the whole array in every step."""
+    shape = mapping.array_aval.shape
+    zeros = [np.int32(0)] * len(shape)
+    maps = mapping.index_map_jaxpr
+    jaxpr = ir.trace_to_jaxpr(lambda *_: zeros, maps.in_avals, maps.debug_info)
+    sizes = tuple([Blocked(n) for n in shape])
+    return mapping._replace(block_shape=sizes, index_map_jaxpr=jaxpr)
+
+
+def _has_elements(mapping: BlockMapping) -> bool:
+    return any(isinstance(dim, Element) for dim in mapping.block_shape)
 
 
 def buffer_count(mapping: BlockMapping, steps: int | None) -> int:
@@ -130,42 +160,61 @@ def _check_dtype(call: KernelCall, origin: str, dtype: np.dtype) -> None:
         )
 
 
+def _least_row(mapping: BlockMapping) -> int:
+    """The least size of a block of rank 1: a row of lanes."""
+    return LANES * 32 // bits_of(mapping.array_aval.dtype)
+
+
+def _aligned(mapping: BlockMapping) -> tuple[int, ...]:
+    """The nearest block that consists of whole tiles, or is whole; the same one, if it is such."""
+    block, shape = mapping.sizes, mapping.array_aval.shape
+    if block == shape or not block:
+        return block
+    if len(block) == 1:
+        (size,) = block
+        least = _least_row(mapping)
+        # 1024 elements are a whole tile of 8 by 128.
+        is_aligned = size % 1024 == 0 or (size >= least and not size & (size - 1))
+        return block if is_aligned else (max(1024, least),)
+    # The whole dimension if that is shorter than a tile, else rounded up to tiles.
+    last = [
+        b if b == n or b % t == 0 else n if n < t else -(-b // t) * t
+        for b, n, t in zip(block[-2:], shape[-2:], (SUBLANES, LANES), strict=True)
+    ]
+    return (*block[:-2], *last)
+
+
 def _check_alignment(call: KernelCall, m: BlockMapping) -> None:
     shape, block = m.array_aval.shape, m.sizes
     space = block_space(m)
     if not is_windowed(m):
-        if block != shape:
+        sizes = enumerate(zip(block, shape, strict=True))
+        if any(b != n and axis not in m.squeezed_dims for axis, (b, n) in sizes):
             raise ValueError(
                 f"the block of {m.origin} in the kernel {call.name} has the shape {block}, the "
                 f"array {shape}, and it is in memory_space={m.memory_space}. There the kernel gets "
                 "the whole array: leave out block_shape, and copy parts of it with "
                 "pltpu.make_async_copy."
             )
-        return
-    if space == "smem" or block == shape or ir.is_extended(m.array_aval.dtype):
-        return
-    if len(block) == 1:
-        least = LANES * 32 // bits_of(m.array_aval.dtype)
-        (size,) = block
-        # 1024 elements are a whole tile of 8 by 128.
-        if size % 1024 and (size < least or size & (size - 1)):
+        if block and block[-1] != shape[-1]:
             raise ValueError(
-                f"the block of {m.origin} in the kernel {call.name} has the shape {block}, the "
-                f"array {shape}. A block of rank 1 on a TPU is the whole array, a multiple of "
-                f"1024, or a power of 2 of at least {least}: write {(max(1024, least),)}."
+                f"the block of {m.origin} in the kernel {call.name} is a part along the last "
+                f"dimension of an array of shape {shape} in memory_space={m.memory_space}. Lanes "
+                "are not copied one by one: map over another dimension (in_axes of vmap), or "
+                "transpose the array."
             )
         return
-    tile = (SUBLANES, LANES)
-    pairs = zip(block[-2:], shape[-2:], tile, strict=True)
-    if all(b == n or b % t == 0 for b, n, t in pairs):
+    if space == "smem" or ir.is_extended(m.array_aval.dtype):
         return
-    # The nearest block that is allowed: the whole dimension if that is shorter than a tile, else
-    # rounded up to tiles.
-    aligned = [
-        b if b == n or b % t == 0 else n if n < t else -(-b // t) * t
-        for b, n, t in zip(block[-2:], shape[-2:], tile, strict=True)
-    ]
-    remedy = (*block[:-2], *aligned)
+    remedy = _aligned(m)
+    if remedy == block:
+        return
+    if len(block) == 1:
+        raise ValueError(
+            f"the block of {m.origin} in the kernel {call.name} has the shape {block}, the "
+            f"array {shape}. A block of rank 1 on a TPU is the whole array, a multiple of "
+            f"1024, or a power of 2 of at least {_least_row(m)}: write {remedy}."
+        )
     squeezed = [d for d in m.squeezed_dims if d >= len(block) - 2]
     hint = (
         f" Dimension {squeezed[0]} is squeezed, which is a block of 1: move it to the front."
@@ -184,8 +233,13 @@ def memory_limit(call: KernelCall, devices: Sequence[Any]) -> int | None:
     limit = getattr(call.compiler_params, "vmem_limit_bytes", None)
     if limit is not None:
         return limit
-    kind = str(getattr(devices[0], "device_kind", "")) if len(devices) else ""
+    kind = kind_of_devices(devices)
     return next((size for name, size in _limits.items() if name in kind), None)
+
+
+def kind_of_devices(devices: Sequence[Any]) -> str:
+    """The kind of the devices that a module is for; empty if they are unknown."""
+    return str(getattr(devices[0], "device_kind", "")) if len(devices) else ""
 
 
 def _check_memory(call: KernelCall, devices: Sequence[Any]) -> None:

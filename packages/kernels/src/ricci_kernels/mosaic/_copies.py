@@ -7,11 +7,16 @@ from typing import Any
 import ricci_ir as ir
 from ricci_kernels.blocks._memory_spaces import SemaphoreType
 from ricci_kernels.primitives import _copies as copies
+from ricci_kernels.primitives._debug_checks import debug_check_p
+from ricci_kernels.primitives._memory_constraints import has_memory_space_p
 from ricci_kernels.tpu._cores import trace_value_p
 from ricci_stablehlo import string
 
 from ._references import part_reference, view_of
-from ._writer import INT32, Reference, Value, Writer, kind_of, mosaic_rules
+from ._writer import INT32, Reference, Value, Writer, kind_of, mosaic_rules, space_name
+
+# The devices whose copies do not add to regular semaphores.
+_NO_COUNTED_COPIES = ("TPU v5 lite", "TPU v5e")
 
 # Which of the optional operands are present: source, target and their semaphore.
 _SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0, 0>"
@@ -35,7 +40,14 @@ def _start(
     if add:
         raise ctx.refuse("a copy that adds is not supported. Copy to a buffer, and add its value.")
     source, target, semaphore = written_references(ctx, operands, forms)
-    check_kind(ctx, semaphore, SemaphoreType.DMA)
+    if semaphore.kind is not SemaphoreType.REGULAR:
+        check_kind(ctx, semaphore, SemaphoreType.DMA)
+    elif ctx.device_kind in _NO_COUNTED_COPIES:
+        raise ctx.refuse(
+            f"its semaphore is of kind SemaphoreType.REGULAR, and copies of a {ctx.device_kind} "
+            "add to those of SemaphoreType.DMA only. Pass such a one, and wait for each copy by "
+            "its wait()."
+        )
     attributes = f"{_SEGMENTS}, priority = {priority} : i32, strict_ordering = false"
     ctx.write("tpu.enqueue_dma", [source, target, semaphore], (), attributes)
     return []
@@ -93,6 +105,17 @@ def _semaphore_read(ctx: Writer, *operands: Value | Reference, forms: copies.For
     return ctx.emit("tpu.sem_read", [semaphore], ir.ShapedArray((), INT32))
 
 
+def _has_memory_space(ctx: Writer, ref: Reference, *, memory_space: object) -> Value:
+    attribute = f"memory_space = #tpu.memory_space<{space_name(memory_space)}>"
+    return ctx.emit("tpu.memref_memory_space_is", [ref], ctx.out, attribute)
+
+
+def _debug_check(ctx: Writer, condition: Value, *, message: str, enabled: bool) -> list[Any]:
+    if enabled:
+        ctx.write("cf.assert", [condition], (), f"msg = {string(message)}")
+    return []
+
+
 def _debug_print(
     ctx: Writer, *operands: Value, fmt: str, static_args: Sequence[object], **_: object
 ) -> list[Any]:
@@ -114,12 +137,14 @@ def _debug_print(
 mosaic_rules.update(
     {
         ir.primitives["debug_print"]: _debug_print,
+        debug_check_p: _debug_check,
         copies.core_signal_p: _core_signal,
         copies.dma_start_p: _start,
         copies.dma_wait_p: _wait,
         copies.semaphore_read_p: _semaphore_read,
         copies.semaphore_signal_p: _signal,
         copies.semaphore_wait_p: _semaphore_wait,
+        has_memory_space_p: _has_memory_space,
         trace_value_p: _trace_value,
     }
 )

@@ -18,8 +18,17 @@ from ricci_kernels.primitives._remote_copies import mesh_axes
 from ricci_stablehlo import Lowering, string
 from ricci_stablehlo import Value as HloValue
 
-from ._blocks import block_space, buffer_count, check_blocks, is_windowed
+from ._blocks import (
+    block_space,
+    buffer_count,
+    check_blocks,
+    is_sliced,
+    is_windowed,
+    kind_of_devices,
+    whole_block,
+)
 from ._devices import add_axis_rule
+from ._references import View, part_reference
 from ._writer import INT32, VERSION, Reference, Value, Writer, space_name
 
 _position = ir.ShapedArray((), INT32)
@@ -37,7 +46,8 @@ def compile_kernel(ctx: Lowering, call: KernelCall, operands: Sequence[HloValue]
     check_blocks(call, ctx.module.devices)
     params = call.compiler_params
     options = params if isinstance(params, CompilerParams) else CompilerParams()
-    body = module_text(call, options, ctx.module.axis_sizes)
+    kind = kind_of_devices(ctx.module.devices)
+    body = module_text(call, options, ctx.module.axis_sizes, kind)
     _check_collective(call, options, body)
     # Booleans are int32 in the device's memory: they are converted before and after the call.
     outs = [_stored(aval) for aval in call.out_avals]
@@ -143,7 +153,10 @@ def _flag_kind(value: object) -> str:
 
 
 def module_text(
-    call: KernelCall, options: CompilerParams, mesh: Mapping[Hashable, int] | None = None
+    call: KernelCall,
+    options: CompilerParams,
+    mesh: Mapping[Hashable, int] | None = None,
+    device_kind: str = "",
 ) -> str:
     """The module of a kernel: its function, and one for the index map of each block.
 
@@ -151,9 +164,10 @@ def module_text(
       call: the call.
       options: the parameters of the compiler.
       mesh: the sizes of the axes of the mesh whose devices run the kernel.
+      device_kind: the kind of the devices; empty if it is unknown.
     """
     add_axis_rule()
-    writer = Writer(mesh=mesh)
+    writer = Writer(mesh=mesh, device_kind=device_kind)
     # Without a grid and with whole arrays as blocks there is nothing to be fetched block by block,
     # and the function gets the arrays without windows.
     is_plain = not call.grid and all(_is_whole(m) for m in call.blocks)
@@ -163,7 +177,8 @@ def module_text(
         Reference(writer.new_name(), ref.shape, ref.dtype, space_name(ref.memory_space, "smem"))
         for ref in call.scalars
     ]
-    blocks = [_block_reference(writer, m) for m in call.blocks]
+    windows = [whole_block(m) if is_sliced(m) else m for m in call.blocks]
+    blocks = [_block_reference(writer, m) for m in windows]
     scratch = [scratch_reference(writer.new_name(), ref) for ref in call.scratch]
     arguments = [*positions, *scalars, *blocks, *scratch]
 
@@ -175,11 +190,15 @@ def module_text(
         # A call without a grid may have a grid of one step for its windows, which its kernel does
         # not see.
         seen = positions[: len(call.grid)]
-        inner.apply(call.jaxpr, [*seen, *sizes, *scalars, *blocks, *scratch])
+        parts = [
+            _array_part(inner, m, block, seen, scalars) if is_sliced(m) else block
+            for m, block in zip(call.blocks, blocks, strict=True)
+        ]
+        inner.apply(call.jaxpr, [*seen, *sizes, *scalars, *parts, *scratch])
         return []
 
-    functions, windows = [], []
-    for i, m in enumerate(call.blocks):
+    functions, window_params = [], []
+    for i, m in enumerate(windows):
         if is_plain:
             break
         fields = []
@@ -196,7 +215,7 @@ def module_text(
                 paddings = [getattr(d, "padding", (0, 0)) for d in m.block_shape]
                 low, high = ([p[side] for p in paddings] for side in (0, 1))
                 fields.append(f"window_kind = #tpu.element_window<[{_list(low)}], [{_list(high)}]>")
-        windows.append(f"{{{', '.join(fields)}}}")
+        window_params.append(f"{{{', '.join(fields)}}}")
     attributes = [f"dimension_semantics = [{', '.join(_semantics(call, options, len(grid)))}]"]
     attributes.append(f"function_type = ({', '.join([x.type for x in arguments])}) -> ()")
     if not is_plain:
@@ -209,7 +228,7 @@ def module_text(
         "tpu.core_type = #tpu.core_type<tc>",
     ]
     if not is_plain:
-        attributes.append(f"window_params = [{', '.join(windows)}]")
+        attributes.append(f"window_params = [{', '.join(window_params)}]")
     writer.eqn, writer.outs = None, ()
     main = writer.block(arguments, run, "func.return")
     text = f'"stable_mosaic.func.func"() ({main}) {{{", ".join(attributes)}}} : () -> ()'
@@ -232,6 +251,37 @@ def _counts_elements(mapping: BlockMapping) -> bool:
 def _block_reference(writer: Writer, m: BlockMapping) -> Reference:
     seen = tuple(i for i in range(len(m.sizes)) if i not in m.squeezed_dims)
     return Reference(writer.new_name(), m.sizes, m.array_aval.dtype, block_space(m), seen)
+
+
+def _array_part(
+    writer: Writer,
+    m: BlockMapping,
+    array: Reference,
+    positions: Sequence[Value],
+    scalars: Sequence[Reference],
+) -> Reference:
+    """Write the reference to the part of an array that is in a block."""
+    starts = _first_elements(writer, m, positions, scalars)
+    steps = (1,) * len(starts)
+    seen = tuple([d for d in array.dims if d not in m.squeezed_dims])
+    return part_reference(writer, array, View(tuple(starts), m.sizes, steps, seen))
+
+
+def _first_elements(
+    writer: Writer, m: BlockMapping, positions: Sequence[Value], scalars: Sequence[Reference]
+) -> list[Value]:
+    """Write the position of a block's first element along each dimension."""
+    return [
+        index
+        if isinstance(dim, Element) or size == 1
+        else writer.emit("arith.muli", [index, writer.int32(size)], _position)
+        for index, dim, size in zip(
+            writer.apply(m.index_map_jaxpr, [*positions, *scalars]),
+            m.block_shape,
+            m.sizes,
+            strict=True,
+        )
+    ]
 
 
 def scratch_reference(name: str, ref: ir.AbstractRef) -> Reference:
@@ -266,18 +316,12 @@ def _index_map(
     rank_of_block = ir.physical_aval(ir.ShapedArray(m.sizes, m.array_aval.dtype)).ndim
 
     def run(inner: Writer) -> Sequence[Any]:
+        # One dimension that counts elements makes the device count elements in all.
+        if _counts_elements(m):
+            return _first_elements(inner, m, positions[:used], refs)
         indices = inner.apply(m.index_map_jaxpr, [*positions[:used], *refs])
         # A key is stored along further dimensions, all of which are in the block.
-        indices = [*indices, *[inner.int32(0)] * (rank_of_block - len(indices))]
-        if not _counts_elements(m):
-            return indices
-        # One dimension that counts elements makes the device count elements in all.
-        return [
-            index
-            if isinstance(dim, Element) or size == 1
-            else inner.emit("arith.muli", [index, inner.int32(size)], _position)
-            for index, dim, size in zip(indices, m.block_shape, m.sizes, strict=True)
-        ]
+        return [*indices, *[inner.int32(0)] * (rank_of_block - len(indices))]
 
     text = writer.block(arguments, run, "func.return")
     results = ", ".join(["i32"] * rank_of_block)

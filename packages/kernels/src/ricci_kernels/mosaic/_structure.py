@@ -10,7 +10,7 @@ import ricci_lax as lax
 from ricci_kernels.tpu._operations import bitcast_p, roll_p
 
 from ._elementwise import converted
-from ._writer import BOOL, INT32, Value, Writer, composed, mosaic_rules
+from ._writer import BOOL, INT32, Value, Writer, bits_of, composed, mosaic_rules
 
 
 def _broadcast_in_dim(
@@ -168,7 +168,7 @@ def positions(ctx: Writer, shape: tuple[int, ...], axis: int) -> Value:
 
 def rotated(ctx: Writer, x: Value, shift: Value, axis: int, attributes: str = "") -> Value:
     """Write the rotation of an array along a dimension."""
-    if bits_of_vector(x) < 32:
+    if bits_of(x.dtype) < 32:
         raise ctx.refuse(f"an array of {x.dtype} is not rotated. Convert it to 32 bits.")
     return ctx.emit(
         "tpu.dynamic_rotate", [x, shift], x.aval, f"dimension = {axis} : si32{attributes}"
@@ -178,7 +178,7 @@ def rotated(ctx: Writer, x: Value, shift: Value, axis: int, attributes: str = ""
 def _roll(
     ctx: Writer, x: Value, shift: Value, *, jaxpr: ir.Jaxpr, axis: int, **params: object
 ) -> list[Value]:
-    if bits_of_vector(x) < 32 or len(x.shape) < 2:
+    if bits_of(x.dtype) < 32 or len(x.shape) < 2:
         return ctx.apply(jaxpr, [x, shift])
     # An amount is not negative.
     size, scalar = x.shape[axis], ir.ShapedArray((), INT32)
@@ -193,13 +193,14 @@ def _roll(
     return [rotated(ctx, x, amount, axis, attributes)]
 
 
-def _row_bitcast(ctx: Writer, x: Value, **_: object) -> list[Value]:
-    return [ctx.emit("tpu.bitcast", [x], ctx.outs[0])]
-
-
-def bits_of_vector(x: Value) -> int:
-    """The number of bits of an element."""
-    return 1 if x.dtype == BOOL else np.dtype(x.dtype).itemsize * 8
+def _row_bitcast(ctx: Writer, x: Value, *, dim: int, **_: object) -> list[Value]:
+    out = ctx.outs[0]
+    if dim == len(x.shape) - 1 and bits_of(x.dtype) != bits_of(out.dtype):
+        raise ctx.refuse(
+            f"it changes the width from {x.dtype} to {out.dtype} along the last dimension. A "
+            "register joins and splits rows: leave out dim, or transpose."
+        )
+    return [ctx.emit("tpu.bitcast", [x], out)]
 
 
 def _dynamic_starts(ctx: Writer, starts: Sequence[Value], limits: Sequence[int]) -> list[Value]:
@@ -229,7 +230,7 @@ def _dynamic_slice(
 
 
 def _narrow_rotation(ctx: Writer, x: Value, shift: Value, axis: int) -> Value:
-    if bits_of_vector(x) == 32:
+    if bits_of(x.dtype) == 32:
         return rotated(ctx, x, shift, axis)
     wide = np.dtype("float32") if ir.issubdtype(x.dtype, np.floating) else INT32
     return converted(ctx, rotated(ctx, converted(ctx, x, wide), shift, axis), x.dtype)

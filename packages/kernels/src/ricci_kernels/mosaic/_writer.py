@@ -178,6 +178,7 @@ class Writer:
     Attributes:
       lines: the text.
       mesh: the sizes of the axes of the mesh whose devices run the kernel; empty without one.
+      device_kind: the kind of the devices; empty if it is unknown.
       eqn: the equation that is being written.
       outs: the types of its results.
     """
@@ -186,10 +187,14 @@ class Writer:
     outs: Sequence[Any]
 
     def __init__(
-        self, names: "count[int] | None" = None, mesh: Mapping[Hashable, int] | None = None
+        self,
+        names: "count[int] | None" = None,
+        mesh: Mapping[Hashable, int] | None = None,
+        device_kind: str = "",
     ):
         self.lines: list[str] = []
         self.mesh: Mapping[Hashable, int] = mesh or {}
+        self.device_kind: str = device_kind
         self._names = count() if names is None else names
 
     @property
@@ -264,7 +269,7 @@ class Writer:
           end: the name of the last operation.
         """
         # Names are unique in the whole module, so that inner blocks may use outer values.
-        inner = Writer(self._names, self.mesh)
+        inner = Writer(self._names, self.mesh, self.device_kind)
         inner.eqn, inner.outs = self.eqn, self.outs
         inner.write(end, run(inner))
         names = ", ".join(f"{x.name}: {x.type}" for x in arguments)

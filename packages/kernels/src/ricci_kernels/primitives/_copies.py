@@ -1,7 +1,8 @@
 """The primitives of copies and semaphores.
 
 Kernels record them, so that a compiler sees them; an interpreter discharges them: a copy happens
-when it starts, and a semaphore is a counter, for copies of the elements that have arrived.
+when it starts, and a semaphore is a counter: one for copies counts the elements that have arrived,
+and a regular one the copies.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_kernels.blocks._memory_spaces import SemaphoreType
 from ricci_lax.refs import TransformedRef, copy, element_count, operand_count, place_text
 
 from ._accesses import AtomText, Reference
@@ -77,7 +79,13 @@ def copy_now(source: Reference, target: Reference, semaphore: Reference | None, 
     """Copy one reference to another, and count the copy."""
     copy(source, target, is_added=add)
     if semaphore is not None:
-        count_now(semaphore, element_count(source))
+        count_now(semaphore, 1 if counts_copies(semaphore) else element_count(source))
+
+
+def counts_copies(semaphore: Reference) -> bool:
+    """Whether a semaphore counts the copies that have ended, and not their elements."""
+    whole = semaphore.ref if isinstance(semaphore, TransformedRef) else semaphore
+    return whole.aval.kind is SemaphoreType.REGULAR
 
 
 def count_now(semaphore: Reference, change: ir.ArrayLike) -> None:

@@ -49,6 +49,10 @@ from ricci_kernels.body._remote_copies import make_async_remote_copy as make_asy
 from ricci_kernels.calls._meshes import TensorCoreMesh as TensorCoreMesh
 from ricci_kernels.calls._meshes import create_tensorcore_mesh as create_tensorcore_mesh
 from ricci_kernels.primitives._device_numbers import DeviceIdType as _DeviceIdType
+from ricci_kernels.primitives._memory_constraints import has_memory_space as has_memory_space
+from ricci_kernels.primitives._memory_constraints import (
+    with_memory_space_constraint as with_memory_space_constraint,
+)
 from ricci_kernels.primitives._tpu_random import prng_random_bits as prng_random_bits
 from ricci_kernels.primitives._tpu_random import prng_seed as prng_seed
 from ricci_kernels.primitives._tpu_random import stateful_bernoulli as stateful_bernoulli
@@ -56,6 +60,10 @@ from ricci_kernels.primitives._tpu_random import stateful_bits as stateful_bits
 from ricci_kernels.primitives._tpu_random import stateful_normal as stateful_normal
 from ricci_kernels.primitives._tpu_random import stateful_uniform as stateful_uniform
 
+from ._bit_fields import join_bits as join_bits
+from ._bit_fields import pack_fp6 as pack_fp6
+from ._bit_fields import split_bits as split_bits
+from ._bit_fields import unpack_fp6 as unpack_fp6
 from ._cores import LoweringException as LoweringException
 from ._cores import PipelineStep as PipelineStep
 from ._cores import annotate as annotate
@@ -76,7 +84,6 @@ from ._operations import reciprocal as reciprocal
 from ._operations import roll as roll
 from ._operations import store as store
 from ._operations import touch as touch
-from ._operations import with_memory_space_constraint as with_memory_space_constraint
 from ._packing import pack_elementwise as pack_elementwise
 from ._packing import stochastic_round as stochastic_round
 from ._packing import unpack_elementwise as unpack_elementwise

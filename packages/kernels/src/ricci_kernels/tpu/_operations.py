@@ -5,20 +5,11 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_kernels.blocks._memory_spaces import MemorySpace, TPUMemorySpace
 from ricci_kernels.body._debugging import reciprocal as _reciprocal
 from ricci_kernels.primitives._accesses import Reference, masked_load, masked_store
 from ricci_kernels.primitives._staged_operations import apply_staged, staged_operation
 
-__all__ = [
-    "bitcast",
-    "load",
-    "reciprocal",
-    "roll",
-    "store",
-    "touch",
-    "with_memory_space_constraint",
-]
+__all__ = ["bitcast", "load", "reciprocal", "roll", "store", "touch"]
 
 roll_p: ir.Primitive = staged_operation("roll")
 bitcast_p: ir.Primitive = staged_operation("bitcast")
@@ -113,18 +104,20 @@ def roll(
     return apply_staged(roll_p, run, x, shift, axis=axis, stride=stride, stride_axis=stride_axis)
 
 
-def bitcast(x: ir.Array, ty: ir.DTypeLike) -> ir.Array:
-    """Reinterpret the bits of an array; the last dimension but one changes with the width.
+def bitcast(x: ir.Array, ty: ir.DTypeLike, dim: int = -2) -> ir.Array:
+    """Reinterpret the bits of an array; one dimension changes with the width.
 
     Args:
-      x: an array of rank 2 or more.
-      ty: the dtype of the result.
+      x: an array.
+      ty: the dtype of the result, also of fewer bits than a byte.
+      dim: the dimension whose elements are joined or split: the last but one, or the last one,
+        which a device does not support for another width.
 
     Returns:
       An array of that dtype.
 
     Raises:
-      ValueError: if the rank is less, or the dimension is not divisible.
+      ValueError: if the array has no such dimension, or it is not divisible.
 
     Example:
       >>> import numpy as np
@@ -132,27 +125,39 @@ def bitcast(x: ir.Array, ty: ir.DTypeLike) -> ir.Array:
       >>> pltpu.bitcast(np.float32([[1.0]]), np.int16)
       Array([[    0],
              [16256]], dtype=int16)
+      >>> pltpu.bitcast(np.float32([1.0]), np.int16, -1)
+      Array([    0, 16256], dtype=int16)
     """
     shape = x.shape
-    if len(shape) < 2:
-        raise ValueError("Not implemented: bitcast 1D")
-    old, new = (8 * np.dtype(d).itemsize for d in (x.dtype, ty))
-    if old == new:
-        return lax.bitcast_convert_type(x, ty)
-    count = max(new // old, 1)
-    if shape[-2] % count:
+    axis = dim + len(shape) if dim < 0 else dim
+    if len(shape) < 2 and dim == -2:
         raise ValueError(
-            f"bitcast of {x.dtype} to {np.dtype(ty)} joins {count} rows, but there are {shape[-2]}."
+            "Cannot bitcast a 1D array along the second minor dimension. Pass dim=-1 to bitcast "
+            "along the minormost dimension."
         )
-
+    if axis not in (len(shape) - 2, len(shape) - 1):
+        raise ValueError(
+            "Cannot bitcast along a dimension other than the second minor or the minormost one: "
+            f"dim={dim}, x.ndim={len(shape)}"
+        )
     # A register packs narrow elements along rows, so that those are the parts of a wide element,
     # and not the neighbours in a row that ``bitcast_convert_type`` takes.
     dtype = np.dtype(ir.canonicalize_dtype(ty))
+    old, new = ir.itemsize_bits(x.dtype), ir.itemsize_bits(dtype)
+    count = max(new // old, 1)
+    if shape[axis] % count:
+        raise ValueError(
+            f"bitcast of {x.dtype} to {dtype} joins {count} elements of dimension {axis}, which "
+            f"has {shape[axis]}. Pad it to a multiple."
+        )
 
     def run(x: ir.Array) -> ir.Array:
-        return lax.refs.recast(x, dtype)
+        if axis < len(shape) - 1:
+            return lax.refs.recast(x, dtype)
+        columns = lax.expand_dims(x, (len(shape),))
+        return lax.squeeze(lax.refs.recast(columns, dtype), (len(shape),))
 
-    return apply_staged(bitcast_p, run, x)
+    return apply_staged(bitcast_p, run, x, dim=axis, ty=dtype)
 
 
 def reciprocal(x: ir.ArrayLike, *, approx: bool = False, full_range: bool = True) -> ir.Array:
@@ -173,26 +178,6 @@ def reciprocal(x: ir.ArrayLike, *, approx: bool = False, full_range: bool = True
     """
     del full_range
     return _reciprocal(x, approx=approx)
-
-
-def with_memory_space_constraint[T](x: T, memory_space: MemorySpace | TPUMemorySpace) -> T:
-    """Declare in which memory an array is; of no effect when interpreted.
-
-    Args:
-      x: the array.
-      memory_space: the memory.
-
-    Returns:
-      The array.
-
-    Example:
-      >>> import numpy as np
-      >>> from ricci.experimental.pallas import tpu as pltpu
-      >>> pltpu.with_memory_space_constraint(np.ones(2), pltpu.VMEM).shape
-      (2,)
-    """
-    del memory_space
-    return x
 
 
 def touch(ref: Reference) -> None:

@@ -252,10 +252,20 @@ def _debug_barrier(writer: Writer, eqn: ir.JaxprEqn) -> list[Value]:
     return writer.ops("gpu.barrier", [], [])
 
 
+def _debug_check(writer: Writer, eqn: ir.JaxprEqn, condition: Value) -> list[Value]:
+    if eqn.params["enabled"]:
+        raise NotImplementedError(
+            "is not supported by Triton as XLA compiles it: call it outside of "
+            "pl.enable_debug_checks(True), and check the interpreted kernel"
+        )
+    return []
+
+
 _rules: dict[str, Any] = {
     "run_scoped": _run_scoped,
     "cond": _cond,
     "debug_barrier": _debug_barrier,
+    "debug_check": _debug_check,
     "scan": _scan,
     "while": _while,
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import ricci_ir as ir
+from ricci_stablehlo import string
 
 from ._conversions import converted
 from ._rules import Rule, triton_rules
@@ -339,7 +340,19 @@ _of_libdevice: dict[str, str] = {
     "erf_inv": "erfinv",
 }
 
+
+def _inline_assembly(writer: Writer, eqn: ir.JaxprEqn, *operands: Value) -> list[Value]:
+    params = eqn.params
+    attributes = (
+        f"asm_string = {string(params['asm'])}, constraints = {string(params['constraints'])}, "
+        f"packed_element = {params['pack']} : i32, pure = true"
+    )
+    results = [(x.shape, element_of(x.dtype)) for x in params["result_shape_dtypes"]]
+    return writer.ops("tt.elementwise_inline_asm", operands, results, attributes)
+
+
 _rules: dict[str, Rule] = {
+    "elementwise_inline_asm": _inline_assembly,
     **{name: floating(library(symbol)) for name, symbol in _of_libdevice.items()},
     **{name: typed(_comparison(name)) for name in _predicates},
     **{name: typed(_extreme(name)) for name in ("max", "min")},
