@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "buckets.h"
 #include "handler.h"
 #include "lanes.h"
 #include "orders.h"
@@ -48,6 +49,11 @@ RICCI_VECTORIZED void EncodeRow(size_t n, const U* in, U* keys) {
   for (size_t i = 0; i < n; ++i) keys[i] = Order::Encode(in[i]);
 }
 
+template <typename Order, typename U = typename Order::U>
+RICCI_VECTORIZED void DecodeRow(size_t n, U* row) {
+  for (size_t i = 0; i < n; ++i) row[i] = Order::Decode(row[i]);
+}
+
 // Sorts one row.
 template <typename Order, typename U = typename Order::U>
 void SortValues(size_t n, const U* in, U* out) {
@@ -66,6 +72,15 @@ void SortValues(size_t n, const U* in, U* out) {
 // in its upper half and the value in the lower one.
 template <typename Order, typename V, typename U = typename Order::U>
 void SortKeysAndValues(size_t n, const U* in, const V* values, U* out_keys, V* out_values) {
+  if constexpr (sizeof(U) == 4) {
+    const auto key = [in](size_t i) { return Order::Encode(in[i]); };
+    if (n >= BucketSort<V>::kLeastElements &&
+        BucketSort<V>::Run(n, key, values, out_keys, out_values)) {
+      DecodeRow<Order>(n, out_keys);
+      if constexpr (Order::kHasTies) RestoreTies<Order>(n, in, out_keys);
+      return;
+    }
+  }
   const auto keys = Uninitialized<U>(n);
   const auto scratch = Uninitialized<uint64_t>(2 * n);
   uint64_t* const buffers[] = {scratch.get(), scratch.get() + n};

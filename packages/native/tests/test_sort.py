@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -70,6 +71,34 @@ def _radix_edges():
 def test_digits(comparison, x):
     comparison.assert_equal_bits(lambda x: lax.sort(x), x)
     comparison.assert_equal_bits(lambda x: jnp.argsort(x), x)
+
+
+def _spread(name):
+    """Many keys whose first 8 bits are spread evenly."""
+    rng = np.random.default_rng(0)
+    n = (1 << 18) + 5
+    if name == "few of 24 bits":
+        # Each bucket has two numbers of 24 bits, and the lowest bits of the later half are less.
+        first = rng.integers(0, 512, n) << 15
+        return (first | np.where(np.arange(n) < n // 2, 200, rng.integers(0, 9, n))).astype(
+            "uint32"
+        )
+    if name == "uneven":
+        return np.where(np.arange(n) % 2, 3 << 24, rng.integers(0, 2**32, n)).astype("uint32")
+    dtype = "int32" if name == "int32" else "uint32"
+    bits = rng.integers(0, 2**32, n, dtype=np.uint32)
+    if name == "float32":
+        zeros = np.array([0, 1 << 31, 5, (1 << 31) + 5], np.uint32)
+        return np.where(bits % 8 == 0, zeros[bits // 8 % 4], bits).view("float32")
+    return bits.view(dtype)
+
+
+@pytest.mark.parametrize("moved", ["int32", "bfloat16", "bool"])
+@pytest.mark.parametrize("name", ["uint32", "int32", "float32", "few of 24 bits", "uneven"])
+def test_many_keys_of_evenly_spread_bits(comparison, name, moved):
+    keys = _spread(name)
+    values = np.arange(keys.size).astype(ml_dtypes.bfloat16 if moved == "bfloat16" else moved)
+    comparison.assert_equal_bits(lambda *xs: lax.sort_key_val(*xs), keys, values)
 
 
 def test_many_rows_are_shared_by_threads(comparison, elements):
