@@ -4,6 +4,7 @@
 #define RICCI_NATIVE_LANES_H_
 
 #if defined(__x86_64__) && defined(__linux__) && !defined(__clang__) && __GNUC__ >= 12
+#define RICCI_HAS_CLONES
 #define RICCI_VECTORIZED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define RICCI_VECTORIZED

@@ -48,6 +48,7 @@ _KERNELS = {
     "lu": _Kernel("RicciLu", dict.fromkeys(("float32", "float64"), 256), 2),
     "stack": _Kernel("RicciStack", dict.fromkeys(_COPIED, 1), 8),
     "unstack": _Kernel("RicciUnstack", dict.fromkeys(_COPIED, 1), 8),
+    "dot_general": _Kernel("RicciProducts", dict.fromkeys(("float32", "float64"), 1), 1),
     "cumsum": _Kernel("RicciCumulativeSum", dict.fromkeys(_SUMMED, 256), 64),
 }
 

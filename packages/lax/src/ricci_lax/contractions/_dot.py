@@ -25,6 +25,7 @@ from ._precision import (
     resolve_algorithm,
 )
 from ._row_contractions import is_contracted_by_rows, with_unit_dimension
+from ._small_products import write_by_kernel
 
 __all__ = ["DotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p"]
 
@@ -233,6 +234,10 @@ def _dot_general_lower(
     integers = in_int32(ctx, lhs, rhs, (*lhs_contracting, *lhs_batch))
     if integers is not None:
         (lhs, rhs), result = integers, out.update(dtype=np.dtype(np.int32))
+    if algorithm is None:
+        product = write_by_kernel(ctx, lhs, rhs, *dimension_numbers)
+        if product is not None:
+            return product
     if is_contracted_by_rows(ctx, lhs, rhs, lhs_contracting, lhs_batch):
         lhs = with_unit_dimension(ctx, lhs, *lhs_contracting)
         rhs = with_unit_dimension(ctx, rhs, *rhs_contracting)

@@ -1,0 +1,139 @@
+// Products of matrices whose operands fit in the caches, by tiles of the result in vector registers.
+
+#ifndef RICCI_NATIVE_PRODUCTS_H_
+#define RICCI_NATIVE_PRODUCTS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "lanes.h"
+
+namespace ricci {
+namespace {
+
+#define RICCI_INLINE inline __attribute__((always_inline))
+
+// A matrix of which element (i, j) is at data[i * row + j * column].
+template <typename T>
+struct Matrix {
+  T* data;
+  size_t row, column;
+};
+
+// A tile of `kRows` rows and two vectors of columns. `b` has contiguous rows of a given stride. Each
+// element adds its products in order, whatever the tile.
+template <typename T, int kBytes, int kRows>
+RICCI_INLINE void Tile(size_t depth, Matrix<const T> a, const T* b, size_t b_row, T* c, size_t c_row) {
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  constexpr size_t kLanes = kBytes / sizeof(T);
+  Vector sums[kRows][2] = {};
+  for (size_t p = 0; p < depth; ++p) {
+    Vector columns[2];
+    std::memcpy(&columns[0], b + p * b_row, kBytes);
+    std::memcpy(&columns[1], b + p * b_row + kLanes, kBytes);
+    for (int i = 0; i < kRows; ++i) {
+      const T factor = a.data[i * a.row + p * a.column];
+      sums[i][0] += factor * columns[0];
+      sums[i][1] += factor * columns[1];
+    }
+  }
+  for (int i = 0; i < kRows; ++i) {
+    std::memcpy(c + i * c_row, &sums[i][0], kBytes);
+    std::memcpy(c + i * c_row + kLanes, &sums[i][1], kBytes);
+  }
+}
+
+// The tiles of some columns: full ones, then one of the rows that are left.
+template <typename T, int kBytes, int kRows>
+RICCI_INLINE void Panel(size_t rows, size_t depth, Matrix<const T> a, const T* b, size_t b_row, T* c,
+                        size_t c_row) {
+  size_t i = 0;
+  const auto tile = [&](auto count) {
+    constexpr int kCount = decltype(count)::value;
+    Tile<T, kBytes, kCount>(depth, {a.data + i * a.row, a.row, a.column}, b, b_row, c + i * c_row, c_row);
+    i += kCount;
+  };
+  while (i + kRows <= rows) tile(std::integral_constant<int, kRows>());
+  if constexpr (kRows > 4) {
+    if (i + 4 <= rows) tile(std::integral_constant<int, 4>());
+  }
+  if (i + 2 <= rows) tile(std::integral_constant<int, 2>());
+  if (i < rows) tile(std::integral_constant<int, 1>());
+}
+
+// The rows of a panel with fewer columns than two vectors have that are computed, then copied.
+constexpr size_t kRowsAtOnce = 32;
+
+// c = a b, of contiguous rows. `space` is for (depth + kRowsAtOnce) rows of a panel.
+template <typename T, int kBytes, int kRows>
+RICCI_INLINE void Multiply(size_t rows, size_t columns, size_t depth, Matrix<const T> a,
+                           Matrix<const T> b, T* c, T* space) {
+  constexpr size_t kWidth = 2 * kBytes / sizeof(T);
+  for (size_t j = 0; j < columns; j += kWidth) {
+    const size_t width = std::min(kWidth, columns - j);
+    const T* panel = b.data + j * b.column;
+    size_t panel_row = b.row;
+    if (b.column != 1 || width < kWidth) {
+      for (size_t p = 0; p < depth; ++p) {
+        for (size_t l = 0; l < width; ++l) space[p * kWidth + l] = panel[p * b.row + l * b.column];
+        for (size_t l = width; l < kWidth; ++l) space[p * kWidth + l] = 0;
+      }
+      panel = space;
+      panel_row = kWidth;
+    }
+    if (width == kWidth) {
+      Panel<T, kBytes, kRows>(rows, depth, a, panel, panel_row, c + j, columns);
+      continue;
+    }
+    T* results = space + depth * kWidth;
+    for (size_t i = 0; i < rows; i += kRowsAtOnce) {
+      const size_t some = std::min(kRowsAtOnce, rows - i);
+      Panel<T, kBytes, kRows>(some, depth, {a.data + i * a.row, a.row, a.column}, panel, panel_row,
+                              results, kWidth);
+      for (size_t r = 0; r < some; ++r) {
+        std::copy_n(results + r * kWidth, width, c + (i + r) * columns + j);
+      }
+    }
+  }
+}
+
+// The function of the processor's vectors, of no more bytes than two of them have columns.
+template <typename T>
+using MultiplyFunction = void (*)(size_t, size_t, size_t, Matrix<const T>, Matrix<const T>, T*, T*);
+
+// The most bytes of a row of a panel.
+constexpr size_t kPanelBytes = 128;
+
+#define RICCI_MULTIPLY(name, attributes, bytes, rows_of_tile)                                       \
+  template <typename T>                                                                             \
+  attributes void name(size_t rows, size_t columns, size_t depth, Matrix<const T> a,                \
+                       Matrix<const T> b, T* c, T* space) {                                         \
+    Multiply<T, bytes, rows_of_tile>(rows, columns, depth, a, b, c, space);                         \
+  }
+
+RICCI_MULTIPLY(MultiplyBy16, , 16, 4)
+#ifdef RICCI_HAS_CLONES
+RICCI_MULTIPLY(MultiplyBy16Fused, __attribute__((target("arch=x86-64-v3"))), 16, 4)
+RICCI_MULTIPLY(MultiplyBy32, __attribute__((target("arch=x86-64-v3"))), 32, 4)
+RICCI_MULTIPLY(MultiplyBy64, __attribute__((target("arch=x86-64-v4"))), 64, 8)
+#endif
+
+template <typename T>
+MultiplyFunction<T> FastestMultiply(size_t columns) {
+#ifdef RICCI_HAS_CLONES
+  const size_t bytes = columns * sizeof(T);
+  if (__builtin_cpu_supports("x86-64-v3")) {
+    if (bytes <= 32) return MultiplyBy16Fused<T>;
+    if (bytes <= 64 || !__builtin_cpu_supports("x86-64-v4")) return MultiplyBy32<T>;
+    return MultiplyBy64<T>;
+  }
+#endif
+  (void)columns;
+  return MultiplyBy16<T>;
+}
+
+}  // namespace
+}  // namespace ricci
+
+#endif  // RICCI_NATIVE_PRODUCTS_H_
