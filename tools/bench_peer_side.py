@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import bench_peer_models as _models  # noqa: F401  (enters its rows)
+import bench_peer_networks as _networks  # noqa: F401  (enters its rows)
 import numpy as np
 from bench_peer_workloads import ROWS, Row
 

@@ -255,6 +255,14 @@ row("matrix times vector, 2048²", normal((2048, 2048), (2048,)), lambda xp, x, 
     lambda torch, x, y: x @ y)  # fmt: skip
 row("batched matmul, 64 of 128³", normal((64, 128, 128), (64, 128, 128)),
     lambda xp, x, y: x @ y, lambda torch, x, y: x @ y)  # fmt: skip
+for _count, _size in ((1000, 4), (1000, 8), (256, 32)):
+    row(f"batched matmul, {_count} of {_size}³", normal(*[(_count, _size, _size)] * 2),
+        lambda xp, x, y: x @ y, lambda torch, x, y: x @ y)  # fmt: skip
+row("matmul, int8 to int32, 512³", lambda random: [
+        random.integers(-128, 128, (512, 512)).astype("int8") for _ in range(2)
+    ], lambda np, x, y: np.matmul(x, y, dtype="int32"),
+    lambda torch, x, y: torch._int_mm(x, y),
+    api=lambda api, x, y: api.numpy.matmul(x, y, preferred_element_type="int32"))  # fmt: skip
 row("einsum bhqd,bhkd->bhqk, 8×8×128×64", normal((8, 8, 128, 64), (8, 8, 128, 64)),
     lambda xp, x, y: xp.einsum("bhqd,bhkd->bhqk", x, y),
     lambda torch, x, y: torch.einsum("bhqd,bhkd->bhqk", x, y))  # fmt: skip

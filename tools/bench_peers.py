@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 import bench_peer_models as _models  # noqa: F401  (enters its rows)
+import bench_peer_networks as _networks  # noqa: F401  (enters its rows)
 from bench import machine, table
 from bench_peer_workloads import ROWS
 
