@@ -33,7 +33,7 @@ _INTEGERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 _ORDERED = (*_INTEGERS, *_FLOATS)
-_COPIED = (*_ORDERED, "complex64", "complex128")
+_ALL = (*_ORDERED, "complex64", "complex128")
 _SUMMED = (*_INTEGERS[1:], "float32", "float64")
 
 # Measured beside XLA's operations: docs/guides/native.md has the times.
@@ -45,9 +45,11 @@ _KERNELS = {
     "reduce_min": _Kernel("RicciMin", dict.fromkeys(_FLOATS, 4096), 256),
     "top_k": _Kernel("RicciTopK", dict.fromkeys(_ORDERED, 1024), 512),
     "convolution": _Kernel("RicciConvolution", dict.fromkeys(("float32", "float64"), 1), 1),
+    "huge_pages": _Kernel("RicciHugePages", dict.fromkeys(_ALL, 1), 1),
+    "never": _Kernel("RicciNever", {"bool": 1}, 1),
     "lu": _Kernel("RicciLu", dict.fromkeys(("float32", "float64"), 256), 2),
-    "stack": _Kernel("RicciStack", dict.fromkeys(_COPIED, 1), 8),
-    "unstack": _Kernel("RicciUnstack", dict.fromkeys(_COPIED, 1), 8),
+    "stack": _Kernel("RicciStack", dict.fromkeys(_ALL, 1), 8),
+    "unstack": _Kernel("RicciUnstack", dict.fromkeys(_ALL, 1), 8),
     "dot_general": _Kernel("RicciProducts", dict.fromkeys(("float32", "float64"), 1), 1),
     "cumsum": _Kernel("RicciCumulativeSum", dict.fromkeys(_SUMMED, 256), 64),
 }

@@ -1,6 +1,6 @@
 """The StableHLO module of a jaxpr, with the attributes of its arguments and results."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 import ricci_ir as ir
 
 from ._host_checks import HostChecks
+from ._huge_pages import place_on_huge_pages
 from ._locations import Locations, SourceLocations
 from ._lowering import lower_function
 from ._module import MeshAxes, Module
@@ -44,6 +45,7 @@ def lower_module(
     uses_host_memory: bool = False,
     manual: bool = False,
     calls_native_kernels: bool = False,
+    new_results: Collection[int] = (),
 ) -> Module:
     """Return the StableHLO module that computes a jaxpr.
 
@@ -78,6 +80,7 @@ def lower_module(
         jaxpr are detected.
       manual: whether the jaxpr runs per device, on shards.
       calls_native_kernels: whether operations may be calls of kernels that this process registers.
+      new_results: the results in new memory of the default layout.
 
     Returns:
       The module, whose ``text`` prints it.
@@ -145,6 +148,7 @@ def lower_module(
     source_locations = module.locations if isinstance(module.locations, SourceLocations) else None
     arg_locations = [] if source_locations is None else map(source_locations.argument, arg_names)
     arg_locations = [*[""] * passed_tokens, *arg_locations]
+    placed = frozenset(i + passed_tokens for i in new_results)
     main = lower_function(
         module,
         thread_tokens(jaxpr) if tokens else jaxpr,
@@ -153,6 +157,7 @@ def lower_module(
         scope=f"{kind}({name})/",
         new_tokens=tokens - passed_tokens,
         arg_names=arg_names,
+        finish=lambda ctx, body: place_on_huge_pages(ctx, body, placed),
     )
     token_attributes = [["jax.token = true"]] * passed_tokens
     # Tokens lead the arguments and results of ``@main`` as well.

@@ -384,6 +384,7 @@ def lower_function(
     scope: str = "",
     new_tokens: int = 0,
     arg_names: Sequence[str] = (),
+    finish: Callable[[Lowering, Region], Sequence[Value]] | None = None,
 ) -> Function:
     """Return a function that computes a jaxpr.
 
@@ -399,6 +400,7 @@ def lower_function(
       new_tokens: the number of tokens that the function creates. They are the first arguments and
         results of the jaxpr, and not of the function.
       arg_names: the names of the arguments, for messages about their shapes.
+      finish: appends operations to the complete body, and returns the function's results.
     """
     # Tokens that the function creates itself are no arguments of it.
     body = Lowering(module, [0], scope)
@@ -414,4 +416,6 @@ def lower_function(
         dimensions = list(body.sizes.values())
     results = body.inline(jaxpr, [*tokens, *args])[new_tokens:]
     block = Region([*dimensions, *args], body.operations, results, "return")
+    if finish is not None:
+        block.results = finish(body, block)
     return Function(name, block, visibility)

@@ -42,6 +42,7 @@ class Module:
       symbolic: whether some shapes are symbolic.
       uses_host_memory: whether any value may be in host memory.
       calls_native_kernels: whether operations may be calls of kernels that this process registers.
+      huge_values: the number of values in huge pages of memory.
     """
 
     main: Function
@@ -68,6 +69,7 @@ class Module:
         self.symbolic: bool = False
         self.uses_host_memory: bool = False
         self.calls_native_kernels: bool = False
+        self.huge_values: int = 0
         self.host_callbacks: list[HostCallback] = []
         self.host_channels: int = 0
         self.host_checks: HostChecks = HostChecks()

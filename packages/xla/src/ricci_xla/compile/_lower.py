@@ -201,6 +201,12 @@ def _lower(
         used = used[len(embedded) :]
     arguments = [placement.arguments[i] for i in used]
     aliases, donors = _donations(program, used, placement, options)
+    new_results = [
+        i
+        for i, result in enumerate(placement.results)
+        # Any result may take a donor's memory.
+        if not (donors or i in aliases.values() or result.on_host or result.layout is not None)
+    ]
     annotations = Annotations(jaxpr, placement)
     host_callbacks: list[HostCallback] = []
     host_checks = HostChecks(checks and not (is_closed or is_described(placement.devices[0])))
@@ -228,6 +234,7 @@ def _lower(
         large_constants=closed,
         # The module of a file, or of described devices, is compiled for other processes.
         calls_native_kernels=not (is_closed or is_described(placement.devices[0])),
+        new_results=new_results,
         arg_attributes=[
             annotations.of(argument.sharding, jaxpr.invars[i].aval) + _attributes(argument)
             for i, argument in zip(used, arguments, strict=True)
