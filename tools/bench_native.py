@@ -28,6 +28,10 @@ def _floats(n: int) -> np.ndarray:
     return np.random.default_rng(0).normal(size=n).astype(np.float32)
 
 
+def _positive(n: int) -> np.ndarray:
+    return np.random.default_rng(0).uniform(0.1, 9, n).astype(np.float32)
+
+
 def _small_integers(n: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 1000, n).astype(np.int32)
 
@@ -76,6 +80,12 @@ ROWS: dict[str, Row] = {
         lambda x: jnp.cumsum(2 * x) - x,
         lambda x: np.cumsum(2 * x) - x,
     ),
+    "sin": (_floats, lambda x: jnp.sin(x), np.sin),
+    "tan": (_floats, lambda x: jnp.tan(x), np.tan),
+    "cbrt": (_floats, lambda x: jnp.cbrt(x), np.cbrt),
+    "power of 1.7": (_positive, lambda x: x**1.7, lambda x: x ** np.float32(1.7)),
+    "log, float64": (lambda n: _positive(n).astype(np.float64), lambda x: jnp.log(x), np.log),
+    "exp": (_floats, lambda x: jnp.exp(x), np.exp),
 }
 
 

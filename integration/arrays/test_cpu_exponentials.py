@@ -19,6 +19,13 @@ CORNERS = np.array(
 )
 
 
+@pytest.fixture(autouse=True)
+def _without_kernels():
+    """Call the formulas, also where ricci-native is installed."""
+    with ricci.native_kernels(False):
+        yield
+
+
 def of_wide_floats(function: Any, *xs: np.ndarray) -> np.ndarray:
     with ricci.enable_x64(True):
         result = np.asarray(function(*xs))

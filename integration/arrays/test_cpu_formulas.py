@@ -23,6 +23,13 @@ CORNERS = np.array(
 SUBNORMAL = np.array([1e-45, -1e-45, 5e-39, -5e-39, 1.17e-38, -1.17e-38], np.float32)
 
 
+@pytest.fixture(autouse=True)
+def _without_kernels():
+    """Call the formulas, also where ricci-native is installed."""
+    with ricci.native_kernels(False):
+        yield
+
+
 def filled(x: np.ndarray) -> np.ndarray:
     """The elements, repeated until they are enough for the formulas."""
     return x if x.size >= SIZE else np.resize(x, SIZE)
@@ -70,6 +77,11 @@ def test_cbrt_is_nearly_the_rounded_root():
     assert result.dtype == np.float32
     # Where products and sums are fused, 0.75; XLA's own root is up to 0.97 off.
     assert last_places(result, exact) < 0.9
+
+
+def test_cbrt_of_the_largest_numbers_is_finite():
+    x = filled(np.float32(np.finfo(np.float32).max) * np.linspace(0.99, 1, 999, dtype=np.float32))
+    np.testing.assert_allclose(np.asarray(lax.cbrt(x)), np.cbrt(x.astype(np.float64)), 1e-7)
 
 
 def test_cbrt_of_corners_is_numpy_s():

@@ -23,6 +23,13 @@ has_long_doubles = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(autouse=True)
+def _without_kernels():
+    """Call the formulas, also where ricci-native is installed."""
+    with ricci.native_kernels(False):
+        yield
+
+
 def operands(name: str) -> np.ndarray:
     """Positive floats of all sizes, many near 1; of log1p, more than -1 and many near 0."""
     near = RANDOM.choice([-1, 1], SIZE) * 2.0 ** RANDOM.uniform(-52, -1, SIZE)

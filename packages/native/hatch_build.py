@@ -20,6 +20,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 HERE = Path(__file__).resolve().parent
 LIBRARY = HERE / "src" / "ricci_native" / "kernels.so"
 OPTIONS = ("-O3", "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra")
+# No kernel reads errno or the flags of exceptions, for which compilers would keep order.
+OPTIONS += ("-fno-math-errno", "-fno-trapping-math")
 
 
 def compiler() -> list[str] | None:

@@ -5,29 +5,36 @@
 #include <unistd.h>
 #endif
 
+#include <cstddef>
 #include <cstdint>
 
 #include "handler.h"
+#include "pages.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ricci {
+
+void AdviseHugePages(void* memory, size_t bytes) {
+#ifdef __linux__
+  if (bytes < size_t{1} << 25) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto start = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t first = (start + page - 1) / page * page, last = (start + bytes) / page * page;
+  // Where the system has no such pages, the memory is as good as before.
+  madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#else
+  static_cast<void>(memory);
+  static_cast<void>(bytes);
+#endif
+}
+
 namespace {
 
 namespace ffi = xla::ffi;
 
-// Asks for huge pages for the memory of its result, which stays as it is. Nothing has been written to
-// the memory yet: it has no pages.
+// Asks for huge pages for the memory of its result, which stays as it is.
 ffi::Error HugePages(ffi::ThreadPool, ffi::Result<ffi::AnyBuffer> memory, int64_t) {
-#ifdef __linux__
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto start = reinterpret_cast<uintptr_t>(memory->untyped_data());
-  const uintptr_t first = (start + page - 1) / page * page;
-  const uintptr_t last = (start + memory->size_bytes()) / page * page;
-  // Where the system has no such pages, the memory is as good as before.
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-#else
-  static_cast<void>(memory);
-#endif
+  AdviseHugePages(memory->untyped_data(), memory->size_bytes());
   return ffi::Error::Success();
 }
 

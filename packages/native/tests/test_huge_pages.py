@@ -41,7 +41,7 @@ def product(x):
 
 PLACED = {
     "exponential": (lambda x: lax.exp(x), X),
-    "formula": (lambda x: lax.sin(x), X),
+    "formula": (lambda x: lax.mul(x, lax.sin(x)), X),
     "argument": (lambda x: lax.copy_p.bind(x), X),
     "called function": (lambda x: jit(lambda x: lax.mul(x, x))(x), X),
     "transposed": (lambda x: lax.transpose(lax.reshape(x, (4, SIZE // 4)), (1, 0)), X),

@@ -22,11 +22,13 @@ class _Kernel(TupleRecord):
       symbol: the name of the function in the library.
       least_elements: for each dtype, the fewest elements for which it is faster than XLA.
       least_length: the shortest rows.
+      fuses_products: whether it needs a processor that computes products and sums at once.
     """
 
     symbol: str
     least_elements: Mapping[str, int]
     least_length: int
+    fuses_products: bool = False
 
 
 _INTEGERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -35,6 +37,7 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _ORDERED = (*_INTEGERS, *_FLOATS)
 _ALL = (*_ORDERED, "complex64", "complex128")
 _SUMMED = (*_INTEGERS[1:], "float32", "float64")
+_LEAST_FLOATS = {"float32": 512}
 
 # Measured beside XLA's operations: docs/guides/native.md has the times.
 _KERNELS = {
@@ -44,6 +47,12 @@ _KERNELS = {
     "reduce_max": _Kernel("RicciMax", dict.fromkeys(_FLOATS, 4096), 256),
     "reduce_min": _Kernel("RicciMin", dict.fromkeys(_FLOATS, 4096), 256),
     "top_k": _Kernel("RicciTopK", dict.fromkeys(_ORDERED, 1024), 512),
+    "sin": _Kernel("RicciSin", _LEAST_FLOATS, 1, fuses_products=True),
+    "cos": _Kernel("RicciCos", _LEAST_FLOATS, 1, fuses_products=True),
+    "tan": _Kernel("RicciTan", _LEAST_FLOATS, 1, fuses_products=True),
+    "cbrt": _Kernel("RicciCbrt", _LEAST_FLOATS, 1, fuses_products=True),
+    "pow": _Kernel("RicciPow", _LEAST_FLOATS, 1, fuses_products=True),
+    "log": _Kernel("RicciLog", {"float64": 512}, 1, fuses_products=True),
     "convolution": _Kernel("RicciConvolution", dict.fromkeys(("float32", "float64"), 1), 1),
     "huge_pages": _Kernel("RicciHugePages", dict.fromkeys(_ALL, 1), 1),
     "never": _Kernel("RicciNever", {"bool": 1}, 1),
@@ -86,7 +95,10 @@ def register_kernels() -> Mapping[str, NativeKernel]:
     library = ctypes.CDLL(str(path))
     digest = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
     kernels: dict[str, NativeKernel] = {}
+    fuses_products = bool(library.RicciFusesProducts())
     for operation, row in _KERNELS.items():
+        if row.fuses_products and not fuses_products:
+            continue
         target = f"ricci_native_{operation}_{digest}"
         register_ffi_target(target, pycapsule(getattr(library, row.symbol)))
         kernels[operation] = NativeKernel(target, row.least_elements, row.least_length)

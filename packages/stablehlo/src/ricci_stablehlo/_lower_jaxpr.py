@@ -116,6 +116,7 @@ def lower_module(
     module.devices = devices
     module.manual = manual
     module.calls_native_kernels = calls_native_kernels
+    module.only_operation = _only_operation(jaxpr) if calls_native_kernels else None
     module.uses_host_memory = uses_host_memory or ir.moves_to_host(jaxpr)
     module.large_constants = large_constants
     shapes = (getattr(aval, "shape", ()) for aval in jaxpr.in_avals)
@@ -184,3 +185,15 @@ def _with_leading_consts(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
     if not jaxpr.constvars:
         return jaxpr
     return jaxpr.replace(constvars=(), consts=(), invars=[*jaxpr.constvars, *jaxpr.invars])
+
+
+def _only_operation(jaxpr: ir.Jaxpr) -> tuple[str, ir.AbstractValue] | None:
+    """Return the primitive's name and the result's type, if a jaxpr applies one without jaxprs."""
+    while len(jaxpr.eqns) == 1:
+        (eqn,) = jaxpr.eqns
+        program = ir.program_rules.get(eqn.primitive)
+        if program is None:
+            is_single = len(eqn.outvars) == 1 and next(ir.subjaxprs(jaxpr), None) is None
+            return (eqn.primitive.name, eqn.outvars[0].aval) if is_single else None
+        jaxpr = program(**eqn.params)[0]
+    return None

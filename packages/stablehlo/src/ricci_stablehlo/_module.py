@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ricci_ir import Jaxpr
+from ricci_ir import AbstractValue, Jaxpr
 
 from ._host_checks import HostChecks
 from ._locations import Locations
@@ -42,6 +42,8 @@ class Module:
       symbolic: whether some shapes are symbolic.
       uses_host_memory: whether any value may be in host memory.
       calls_native_kernels: whether operations may be calls of kernels that this process registers.
+      only_operation: the name of the primitive that the module applies to its arguments, if it is
+        a single one, and the type of its result.
       huge_values: the number of values in huge pages of memory.
     """
 
@@ -69,6 +71,7 @@ class Module:
         self.symbolic: bool = False
         self.uses_host_memory: bool = False
         self.calls_native_kernels: bool = False
+        self.only_operation: tuple[str, AbstractValue] | None = None
         self.huge_values: int = 0
         self.host_callbacks: list[HostCallback] = []
         self.host_channels: int = 0

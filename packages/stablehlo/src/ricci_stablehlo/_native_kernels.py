@@ -59,6 +59,22 @@ class NativeKernel(ir.TupleRecord):
             ],
         )
 
+    def write_elements(
+        self, ctx: Lowering, operands: Sequence[Value], out: ir.ShapedArray
+    ) -> Value:
+        """Write a call whose operands and result lie in memory in one order.
+
+        Args:
+          ctx: the context of the operation.
+          operands: arrays of the result's shape, or scalars.
+          out: the type of the result.
+        """
+        layouts = [tuple(reversed(range(len(x.shape)))) for x in operands]
+        layout = tuple(reversed(range(out.ndim)))
+        return ctx.custom_call(
+            self.target, operands, [out], operand_layouts=layouts, result_layouts=[layout]
+        )[0]
+
 
 # The kernels of the package by operation; none where it is not installed.
 installed_kernels: ir.Hook[Callable[[], Mapping[str, NativeKernel]]] = ir.Hook(

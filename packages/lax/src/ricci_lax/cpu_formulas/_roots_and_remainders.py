@@ -8,6 +8,7 @@ from ricci_lax.elementwise._comparison import bitwise_and, ge, lt, select
 from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.elementwise._linear import add, sub
+from ricci_lax.elementwise._piecewise_linear import min
 from ricci_lax.elementwise._series import polynomial_of
 
 from ._float_bits import INFINITE_BITS, TINY_BITS, size_bits, with_sign_bit
@@ -17,6 +18,8 @@ __all__ = ["cbrt", "has_short_quotient", "rem"]
 _F32, _F64, _I32 = map(np.dtype, ("float32", "float64", "int32"))
 
 _SMALL_BITS = (127 - 90) << 23  # of 2⁻⁹⁰
+# Of the largest number of 13 bits whose cube is finite.
+_MOST_ROOT_BITS = int(np.float32(6501 * 2**30).view(np.int32))
 _INVERSE_ROOT = (1, 1 / 3, 2 / 9, 14 / 81)  # the first terms of (1 - h)^(-1/3)
 
 
@@ -44,7 +47,8 @@ def cbrt(x: Array) -> Array:
     z = mul(z, polynomial_of(_INVERSE_ROOT, h))
     square = mul(z, z)
     root_bits = add(bitcast_convert_type(mul(size, square), _I32), np.int32(1 << 10))
-    root = bitcast_convert_type(bitwise_and(root_bits, np.int32(-(1 << 11))), _F32)
+    root_bits = min(bitwise_and(root_bits, np.int32(-(1 << 11))), np.int32(_MOST_ROOT_BITS))
+    root = bitcast_convert_type(root_bits, _F32)
     remainder = sub(size, mul(mul(root, root), root))
     root = add(root, mul(mul(remainder, scalar_like(square, 1 / 3)), square))
     is_finite = lt(bits, np.int32(INFINITE_BITS))

@@ -6,14 +6,22 @@ and at least as accurate. A primitive's lowering looks its formula up in
 ``ricci_lax.cpu_formulas``.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Array
 from ricci_lax.structure._identity import lower_barrier
-from ricci_stablehlo import Lowering, LoweringRule, Value, of_function, traced
+from ricci_stablehlo import (
+    Lowering,
+    LoweringRule,
+    NativeKernel,
+    Value,
+    native_kernel,
+    of_function,
+    traced,
+)
 
 from ._accuracy import AccuracyMode
 from ._conversion import converted
@@ -59,6 +67,9 @@ def vectorised_on_cpus(
 
     def lower(ctx: Lowering, *operands: Value, **params: object) -> Value:
         out = ctx.out
+        kernel = _kernel_of(name, ctx, operands, params)
+        if kernel is not None:
+            return kernel.write_elements(ctx, operands, out)
         if ctx.platform != "cpu" or not _is_large(out):
             return otherwise(ctx, *operands, **params)
         wide = _computed_dtype(out.dtype)
@@ -106,6 +117,23 @@ def vectorised_on_cpus(
     # Backends without a compiler evaluate the composition, if there is one.
     composition = getattr(otherwise, "function", None)
     return lower if composition is None else of_function(composition, lower)
+
+
+def _kernel_of(
+    name: str, ctx: Lowering, operands: Sequence[Value], params: Mapping[str, object]
+) -> NativeKernel | None:
+    """Return the compiled kernel of a function that is all that a module computes, or None.
+
+    A kernel is not fused with the operations around it, as a formula is.
+    """
+    out = ctx.out
+    if ctx.module.only_operation != (name, out) or not out.ndim:
+        return None
+    if any(x.shape not in ((), out.shape) or x.aval.dtype != out.dtype for x in operands):
+        return None
+    if params.get("accuracy") not in (None, AccuracyMode.DEFAULT):
+        return None
+    return native_kernel(ctx, name, out, 0)
 
 
 def _computed_dtype(dtype: np.dtype) -> np.dtype:
