@@ -79,8 +79,9 @@ RICCI_INLINE Quadrant QuadrantOf(float x) {
 }
 
 struct AngleDomain {
-  // Whether `Near` is right; `Of` always is.
-  static RICCI_INLINE bool IsNear(float x) { return SizeBits(x) <= 0x4A800000; }  // 2²²
+  // `Near` is right for numbers that are measured by at most kMost; `Of` always is.
+  static constexpr uint32_t kMost = 0x4A800000;  // the bits of 2²²
+  static RICCI_INLINE uint32_t Measure(float x) { return SizeBits(x); }
 };
 
 struct Sine : AngleDomain {

@@ -28,12 +28,13 @@ RICCI_INLINE void ByBlocks(const float* __restrict in, float* __restrict out, si
     const size_t count = n - start < kBlock ? n - start : kBlock;
     const float* __restrict x = in + start;
     float* __restrict y = out + start;
-    int32_t others = 0;
+    uint32_t most = 0;
     for (size_t i = 0; i < count; ++i) {
-      others |= !Function::IsNear(x[i]);
+      const uint32_t measure = Function::Measure(x[i]);
+      most = measure > most ? measure : most;
       y[i] = Function::Near(x[i]);
     }
-    if (others == 0) continue;
+    if (most <= Function::kMost) continue;
     for (size_t i = 0; i < count; ++i) y[i] = Function::Of(x[i]);
   }
 }
@@ -59,12 +60,13 @@ RICCI_VECTORIZED void Powers(const float* __restrict bases, const float* __restr
     const size_t count = n - start < kBlock ? n - start : kBlock;
     const float *__restrict x = bases + start, *__restrict y = exponents + start;
     float* __restrict to = out + start;
-    int32_t others = 0;
+    uint32_t most = 0;
     for (size_t i = 0; i < count; ++i) {
-      others |= !Power::IsNear(x[i], y[i]);
+      const uint32_t measure = Power::Measure(x[i], y[i]);
+      most = measure > most ? measure : most;
       to[i] = Power::Near(x[i], y[i]);
     }
-    if (others == 0) continue;
+    if (most <= Power::kMost) continue;
     for (size_t i = 0; i < count; ++i) to[i] = Power::Of(x[i], y[i]);
   }
 }

@@ -19,13 +19,17 @@ constexpr double kExp2[] = {0.9999999999595618,     0.6931471805568324,    0.240
 
 // The power 2^(y log2 |x|), computed in float64, with the signs and corners of C's `pow`.
 struct Power {
-  // Whether `Near` is right: of positive normal numbers, to powers by which the exponent of the
-  // result is below 900. The bits of x count its logarithm but for a factor of 1.45.
-  static RICCI_INLINE bool IsNear(float x, float y) {
+  // `Near` is right where the measure is at most kMost: of positive normal numbers, to powers by
+  // which the exponent of the result is below 900.
+  static constexpr uint32_t kMost = kInfiniteBits - kTinyBits - 1;
+  static RICCI_INLINE uint32_t Measure(float x, float y) {
     const int32_t bits = BitCast<int32_t>(x);
-    const float logarithm = static_cast<float>(bits - kOneBits);
-    const bool is_normal = (bits >= kTinyBits) & (bits < kInfiniteBits);
-    return is_normal & (std::fabs(logarithm * y) < 600 * 0x1p23f);
+    const uint32_t position = static_cast<uint32_t>(bits) - kTinyBits;
+    // The bits count the logarithm of x but for a factor of 1.45.
+    const float exponent = static_cast<float>(bits - kOneBits) * y;
+    constexpr uint32_t kMostExponent = 0x4F960000;  // the bits of 600 · 2²³
+    const uint32_t size = SizeBits(exponent) + (kMost - kMostExponent);
+    return position > size ? position : size;
   }
 
   static RICCI_INLINE float Near(float x, float y) {
@@ -85,10 +89,10 @@ struct Power {
 
 // The cube root y of x by x z² for z near 1 / ∛x, and its error, (x - y³) z² / 3.
 struct CubeRoot {
-  // Whether `Near` is right: products of smaller numbers would be subnormal.
-  static RICCI_INLINE bool IsNear(float x) {
-    const int32_t size = SizeBits(x);
-    return (size >= (127 - 90) << 23) & (size < kInfiniteBits);
+  // `Near` is right where the measure is at most kMost: products of small numbers are subnormal.
+  static constexpr uint32_t kSmall = (127 - 90) << 23, kMost = kInfiniteBits - kSmall - 1;
+  static RICCI_INLINE uint32_t Measure(float x) {
+    return static_cast<uint32_t>(SizeBits(x)) - kSmall;
   }
 
   static RICCI_INLINE float Near(float x) {
