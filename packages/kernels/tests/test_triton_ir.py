@@ -140,6 +140,18 @@ def test_a_batch_is_an_axis_of_the_grid():
     )
 
 
+def test_prefetched_scalars_of_a_batch_are_of_any_number():
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=2,
+        in_specs=[pl.BlockSpec((4,), lambda i, order: (order[i + 1],))],
+        out_specs=pl.BlockSpec((4,), lambda i, order: (i,)),
+    )
+    f = call(lambda order, x, out: double(x, out), grid_spec=spec)
+    order = np.int32([[0, 1, 0], [1, 0, 1]])
+    assert "grid_x = 2 : i32, grid_y = 2 : i32" in lowered(vmap(f, in_axes=(0, None)), order, X)
+
+
 def test_bools_are_bytes_in_memory():
     def kernel(x, out):
         out[...] = ~x[...]
