@@ -21,6 +21,7 @@ import ricci
 import ricci.numpy as jnp
 import ricci_xla
 from ricci import config, grad, jit, lax, make_jaxpr, random
+from ricci.experimental import pallas as pl
 from ricci.experimental import sparse
 from ricci.export import deserialize, export
 from ricci.extend.core import Primitive
@@ -401,3 +402,14 @@ def kernels_of_sparse_products(tools: Tools) -> list[str]:
     product = jit(lambda matrix, x: matrix @ x).trace(matrix, np.ones(3, np.float32))
     text = product.lower(lowering_platforms=("cuda",)).as_text()
     return re.findall(r"cusparse_\w+", text)
+
+
+def failed_check_in_kernel() -> None:
+    """Run an interpreted kernel, a check of which fails."""
+
+    def kernel(x: Any, out: Any) -> None:
+        pl.debug_check(x[0] > 0, "the first element is positive")
+        out[...] = x[...]
+
+    call = pl.pallas_call(kernel, ricci.ShapeDtypeStruct((2,), jnp.float32), interpret=True)
+    ricci.block_until_ready(call(-jnp.ones(2)))

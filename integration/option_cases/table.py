@@ -24,6 +24,7 @@ from .observers import (
     dumped,
     dumped_anywhere,
     enter_mesh,
+    failed_check_in_kernel,
     fickle_program,
     frames_in_traceback,
     free_a_cycle,
@@ -69,6 +70,9 @@ DEMONSTRATIONS: dict[str, Row] = {
     ),
     "jax_error_checking_behavior_oob": Row(
         "raise", raising(lambda: jit(lambda x, i: x[i])(jnp.ones(3), 7)), "ok", "ValueError"
+    ),
+    "jax_pallas_enable_debug_checks": Row(
+        True, raising(failed_check_in_kernel), "ok", "ValueError"
     ),
     "jax_disable_bwd_checks": Row(True, raising(wrong_cotangent), "ValueError", "ok"),
     "jax_auto_pcast": Row(False, raising(add_a_shared_value), "ok", "ValueError"),
