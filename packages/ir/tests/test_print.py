@@ -162,6 +162,14 @@ def test_shown_rule_decides_on_parameters(toy, monkeypatch):
     assert " = split[size=2] a in" in str(trace(lambda x: toy.split(x, size=2)))
 
 
+def test_a_program_that_no_equation_shows_is_not_hoisted(toy, monkeypatch):
+    inner = trace(lambda x: [toy.sin(x)])
+    outer = trace(lambda x: [toy.both(toy.both(x, inner, inner), inner, inner)])
+    monkeypatch.setitem(ir.shown_rules, outer.eqns[0].primitive, lambda **params: {})
+    assert "let jaxpr" not in str(outer)
+    assert "let jaxpr" in outer.pretty_print(custom_pp_eqn_rules=False)
+
+
 def test_addresses_are_masked(toy):
     class Thing:
         pass

@@ -145,7 +145,7 @@ class _Printer:
 
     def program(self, jaxpr: Jaxpr) -> Document:
         """The hoisted jaxprs, each with a name, followed by the jaxpr."""
-        shared = _shared_programs(jaxpr)
+        shared = _shared_programs(jaxpr, self.options.custom_rules)
         for program, name in shared:
             self.hoisted[id(program)] = self.unique(name)
         lines: list[Document] = []
@@ -268,12 +268,15 @@ def _literal_text(literal: Literal) -> str:
     return f"{value}:{_short(literal.aval)}"
 
 
-def _programs(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, str]]:
-    """The jaxprs in the parameters of a jaxpr's equations, each with a name for it."""
+def _programs(jaxpr: Jaxpr, custom_rules: bool) -> Iterator[tuple[Jaxpr, str]]:
+    """The jaxprs in the parameters that a jaxpr's equations show, each with a name for it."""
     for eqn in jaxpr.eqns:
         name = eqn.params.get("name")
         name = name.strip("<>") if isinstance(name, str) else "jaxpr"
-        for value in eqn.params.values():
+        rule = shown_rules.get(eqn.primitive) if custom_rules else None
+        shown = eqn.params if rule is None else rule(**eqn.params)
+        values = shown if isinstance(shown, dict) else eqn.params
+        for value in values.values():
             for item in value if isinstance(value, tuple) else (value,):
                 if isinstance(item, Jaxpr):
                     yield item, name
@@ -282,7 +285,7 @@ def _programs(jaxpr: Jaxpr) -> Iterator[tuple[Jaxpr, str]]:
 _MOST_INLINE = 10  # jaxprs of more equations are hoisted
 
 
-def _shared_programs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
+def _shared_programs(jaxpr: Jaxpr, custom_rules: bool) -> list[tuple[Jaxpr, str]]:
     """The jaxprs to hoist, outermost first: those that occur more than once, and long ones."""
     queue = [jaxpr]
     programs: dict[int, tuple[Jaxpr, str]] = {}
@@ -290,7 +293,7 @@ def _shared_programs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
     repeated: list[Jaxpr] = []
     for program in queue:
         inside = inner[id(program)] = []
-        for part, name in _programs(program):
+        for part, name in _programs(program, custom_rules):
             inside.append(part)
             if id(part) in programs:
                 repeated.append(part)
