@@ -103,6 +103,16 @@ def test_the_plan_is_the_compilers_memory(place):
     assert 0 <= scoped_memory(compiled(f, [x, x], place)) - planned < 2**17
 
 
+def test_the_plan_of_blocks_is_exact(place):
+    def double(x, out):
+        out[...] = x[...] * 2
+
+    spec = pl.BlockSpec((256, 128), lambda i: (i, 0))
+    shape = ricci.ShapeDtypeStruct((1024, 128), jnp.float32)
+    f = pl.pallas_call(double, shape, grid=4, in_specs=[spec], out_specs=spec)
+    assert scoped_memory(compiled(f, [shape], place)) == 2 * 2 * 256 * 128 * 4
+
+
 def test_blocks_beyond_the_memory_are_named(place):
     def copy(x, out):
         out[...] = x[...]
