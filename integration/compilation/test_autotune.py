@@ -125,3 +125,22 @@ def test_on_a_described_device_the_fewest_bytes_are_moved():
     assert small == 4 * 64 * 64 * (1 + 8 + 1)
     assert large == 4 * 64 * 64 * (1 + 2 + 1)
     assert "the fewest bytes moved" in choice.basis
+
+
+def test_of_equal_bytes_the_fewest_steps_are_taken():
+    device = topologies.get_topology_desc("cpu:2").devices[0]
+    x = ricci.ShapeDtypeStruct((64, 64), np.float32, sharding=SingleDeviceSharding(device))
+
+    def copied(x, *, rows):
+        spec = pl.BlockSpec((rows, 64), lambda i: (i, 0))
+        out = ricci.ShapeDtypeStruct(x.shape, x.dtype)
+        options = {"grid": 64 // rows, "in_specs": [spec], "out_specs": spec, "interpret": True}
+
+        def body(x, out):
+            out[...] = x[...]
+
+        return pl.pallas_call(body, out, **options)(x)
+
+    choice = kernels.autotune(copied, [{"rows": n} for n in (8, 32, 16)]).choice(x)
+    assert len({trial.transfers for trial in choice.trials}) == 1
+    assert choice.options == {"rows": 32}

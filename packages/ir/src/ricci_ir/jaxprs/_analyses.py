@@ -115,10 +115,12 @@ class KernelUse(TupleRecord):
 
     Attributes:
       transfers: the bytes of blocks that their grids move between memories.
+      steps: the steps of their grids.
       is_interpreted: whether one of them is interpreted.
     """
 
     transfers: int
+    steps: int
     is_interpreted: bool
 
 

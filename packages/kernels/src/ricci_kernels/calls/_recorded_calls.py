@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,10 @@ def _kernel_use(jaxpr: ir.Jaxpr) -> ir.KernelUse | None:
     calls = list(_calls(jaxpr, {}))
     if not calls:
         return None
-    return ir.KernelUse(sum(map(transfers, calls)), any(c.params["interpret"] for c in calls))
+    # An axis whose size depends on data counts as one step, as it does for transfers.
+    steps = sum([prod([n or 1 for n in call.mapping.grid]) for call in calls])
+    is_interpreted = any(call.params["interpret"] for call in calls)
+    return ir.KernelUse(sum(map(transfers, calls)), steps, is_interpreted)
 
 
 def transfers(call: RecordedCall) -> int:

@@ -36,7 +36,7 @@ def autotune[**P, R](
     device of the arguments. Kernels with ``interpret=True`` are timed as they are interpreted,
     which says little about a TPU or GPU; ``Choice.basis`` says so. Where the device is only
     described (``ricci.experimental.topologies``), candidates are compiled, and the one is taken
-    whose kernels move the fewest bytes between memories.
+    whose kernels move the fewest bytes between memories, in the fewest steps.
 
     Choices are stored in the folder of the compilation cache, if there is one, by the candidates'
     lowered text, the device and the version of the runtime. A file that cannot be used is a
@@ -143,13 +143,11 @@ class Autotuned[**P, R]:
         for candidate in lowered:
             trials.append(self._tried(candidate, place, best))
             best = min(best, trials[-1].seconds or best)
-        usable = [trial for trial in trials if trial.refusal is None]
+        usable = [pair for pair in zip(trials, lowered, strict=True) if pair[0].refusal is None]
         if not usable:
             reasons = "\n".join(f"  {trial}" for trial in trials)
             raise ValueError(f"autotune: all candidates for {self._name} are refused.\n{reasons}")
-        # Trials of a device that is there have times, others transfers; the missing one is 0 for
-        # all.
-        chosen = min(usable, key=lambda t: (t.seconds or 0.0, t.transfers or 0))
+        chosen, _ = min(usable, key=_rank)
         choice = Choice(chosen.options, place.basis, tuple(trials))
         if path is not None:
             write_choice(path, choice)
@@ -204,6 +202,15 @@ class Autotuned[**P, R]:
         return os.path.join(folder.path, name)
 
 
+def _rank(tried: "tuple[Trial, _Candidate]") -> tuple[float, int, int]:
+    """What decides among candidates, the least of which is chosen."""
+    trial, candidate = tried
+    # Trials of a device that is there have times, others transfers; the missing one is 0 for all.
+    # Of equal transfers, those in fewer and larger blocks cost less.
+    steps = 0 if candidate.use is None else candidate.use.steps
+    return trial.seconds or 0.0, trial.transfers or 0, steps
+
+
 class _Candidate(ir.TupleRecord):
     """A candidate as it is lowered, or the reason why it is refused.
 
@@ -240,7 +247,8 @@ class _Place:
         self.is_described: bool = is_described(device)
         is_interpreted = any(c.use is not None and c.use.is_interpreted for c in candidates)
         if self.is_described:
-            basis = f"compiled for {self.kind}, which is not here: the fewest bytes moved"
+            reason = "the fewest bytes moved, in the fewest steps"
+            basis = f"compiled for {self.kind}, which is not here: {reason}"
         elif is_interpreted:
             basis = f"timed as interpreted on {self.kind}, not as compiled for a TPU or GPU"
         else:
