@@ -13,7 +13,8 @@ def _bits(x):
 
 def _width(dtype):
     """The number of bits of an element; NumPy has one of fewer than 8 in a byte of its own."""
-    return {"int2": 2, "int4": 4}.get(dtype.name, 8 * dtype.itemsize)
+    narrow = {"int2": 2, "int4": 4}
+    return narrow[dtype.name] if dtype.name in narrow else 8 * dtype.itemsize
 
 
 def recast(x, dtype):

@@ -30,7 +30,7 @@ from ricci_kernels.primitives._remote_copies import remote_signal_p
 from ricci_lax.refs import are_alike, element_count
 
 from ._control import run_scoped
-from ._selected_refs import with_selected
+from ._selected_refs import CopyOperand, with_selected
 
 __all__ = ["semaphore_read", "semaphore_signal", "semaphore_wait"]
 
@@ -190,14 +190,14 @@ class AsyncCopyDescriptor:
       sem: the semaphore that the copy adds to.
     """
 
-    src_ref: Reference
-    dst_ref: Reference
+    src_ref: CopyOperand
+    dst_ref: CopyOperand
     sem: Reference | None
 
     def __init__(
-        self, src_ref: Reference, dst_ref: Reference, sem: Reference | None, add: bool = False
+        self, src_ref: CopyOperand, dst_ref: CopyOperand, sem: Reference | None, add: bool = False
     ):
-        if not are_alike(src_ref, dst_ref):
+        if not are_alike(src_ref, dst_ref):  # pyright: ignore[reportArgumentType] - has a shape
             raise ValueError(
                 f"a copy from a reference of shape {src_ref.shape} and dtype {src_ref.dtype} to "
                 f"one of shape {dst_ref.shape} and dtype {dst_ref.dtype}: they must be the same."
@@ -247,7 +247,9 @@ class AsyncCopyDescriptor:
         self.wait()
 
 
-def make_async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference) -> AsyncCopyDescriptor:
+def make_async_copy(
+    src_ref: CopyOperand, dst_ref: CopyOperand, sem: Reference
+) -> AsyncCopyDescriptor:
     """Describe a copy, which its method ``start`` begins and ``wait`` waits for.
 
     Args:
@@ -283,7 +285,12 @@ def make_async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference) -> A
 
 
 def async_copy(
-    src_ref: Reference, dst_ref: Reference, sem: Reference, *, priority: int = 0, add: bool = False
+    src_ref: CopyOperand,
+    dst_ref: CopyOperand,
+    sem: Reference,
+    *,
+    priority: int = 0,
+    add: bool = False,
 ) -> AsyncCopyDescriptor:
     """Start a copy.
 
@@ -309,7 +316,7 @@ def async_copy(
     return copy
 
 
-def sync_copy(src_ref: Reference, dst_ref: Reference, *, add: bool = False) -> None:
+def sync_copy(src_ref: CopyOperand, dst_ref: CopyOperand, *, add: bool = False) -> None:
     """Copy one reference to another, and wait.
 
     Args:

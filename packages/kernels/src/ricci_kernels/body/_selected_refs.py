@@ -56,6 +56,10 @@ class SelectedRef:
         with_selected([self], write)
 
 
+# The source or the target of a copy within a device.
+type CopyOperand = Reference | SelectedRef
+
+
 @dataclass(frozen=True)
 class _Parts:
     ref: SelectedRef
