@@ -419,8 +419,13 @@ def laws_full(session: nox.Session) -> None:
 
 @nox.session(name="roll-growth")
 def roll_growth(session: nox.Session) -> None:
-    """Compile transformers of growing depth, unrolled and with `roll`; arguments: depths."""
-    session.run(workspace().python, "tools/roll_growth.py", *session.posargs, external=True)
+    """Compile models of growing depth, unrolled and with `roll`; arguments: see the tool.
+
+    The model `nnx` is measured where it is named, as it needs the environment of the libraries.
+    """
+    is_library = "nnx" in session.posargs
+    python = library_environments()[0].python if is_library else workspace().python
+    session.run(python, "tools/roll_growth.py", *session.posargs, external=True)
 
 
 @nox.session

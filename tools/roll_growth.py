@@ -1,95 +1,109 @@
-"""Measure the first step of transformers of growing depth, unrolled and with ``ricci.roll``.
+"""Measure the first step of models of growing depth, in a Python loop and with ``ricci.roll``.
 
-    python tools/roll_growth.py [LAYERS ...]
+    python tools/roll_growth.py [--write FILE] [MODEL ...]
 
-Prints a row for each depth: the processor time of the first step (of all threads), that of a later
-step, the least of ten, and their difference: tracing, lowering and compiling. The last line is the
-growth of each from the first depth to the last one, with ``roll``.
+Prints a row for each model and depth: the processor time of the first step (of all threads), that
+of a later step, the least of ten, and the difference of the two: tracing, lowering and compiling.
+Steps with and without ``roll`` alternate. The last row of a model is the growth of each with
+``roll``, from the least depth to the greatest. The models are those of ``MODELS``, all by default;
+``nnx`` needs Flax and optax, and is left out with a message where they are not installed. With
+``--write``, the table replaces the part of the file that is marked ``<!-- roll growth -->``.
 """
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
+from roll_growth_models import DEPTHS, MODELS, Step
 
 import ricci
-import ricci.numpy as jnp
-from ricci import nn, random
 
-WIDTH, HEADS, TOKENS, BATCH = 128, 4, 32, 8
-SHAPES = {
-    **dict.fromkeys("qkvo", (WIDTH, WIDTH)),
-    "up": (WIDTH, 4 * WIDTH),
-    "down": (4 * WIDTH, WIDTH),
-}
-DEPTHS = (12, 24, 48, 96)
+MARKS = ("<!-- roll growth -->", "<!-- end -->")
+COLUMNS = ("model", "layers", *("first step", "with `roll`", "a step", "with `roll`"))
+COLUMNS += ("difference", "with `roll`")
+HEAD = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
 
 
-def parameters(layers: int) -> list[dict[str, Any]]:
-    generator = np.random.default_rng(0)
-    draw = lambda shape: generator.normal(0, 0.05, shape).astype(np.float32)
-    ones = np.ones(WIDTH, np.float32)
-    return [
-        {**{name: draw(shape) for name, shape in SHAPES.items()}, "scale": ones, "scale2": ones}
-        for _ in range(layers)
-    ]
+class Times(NamedTuple):
+    """The processor seconds of the first step and of a later one."""
+
+    first: float
+    later: float
+
+    @property
+    def difference(self) -> float:
+        """The time of tracing, lowering and compiling."""
+        return self.first - self.later
 
 
-def normalized(x: Any, scale: Any) -> Any:
-    x = x - x.mean(-1, keepdims=True)
-    return x / jnp.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * scale
+def processor_time(step: Step) -> float:
+    """The processor seconds that a step takes."""
+    start = time.process_time()
+    ricci.block_until_ready(step())
+    return time.process_time() - start
 
 
-def layer(p: dict[str, Any], x: Any) -> Any:
-    h = normalized(x, p["scale"])
-    heads = (BATCH, TOKENS, HEADS, WIDTH // HEADS)
-    q, k, v = ((h @ p[name]).reshape(heads).swapaxes(1, 2) for name in "qkv")
-    weights = nn.softmax(q @ k.swapaxes(-1, -2) / np.sqrt(WIDTH // HEADS))
-    x = x + (weights @ v).swapaxes(1, 2).reshape(x.shape) @ p["o"]
-    return x + nn.gelu(normalized(x, p["scale2"]) @ p["up"]) @ p["down"]
+def measured(steps: list[Step]) -> list[Times]:
+    """Time the first of several steps, then later ones in turn."""
+    firsts, laters = [], []
+    for step in steps:
+        ricci.clear_caches()
+        firsts.append(processor_time(step))
+        laters.append(processor_time(step))
+    for _ in range(10):
+        laters = [min(t, processor_time(s)) for t, s in zip(laters, steps, strict=True)]
+    return [Times(first, later) for first, later in zip(firsts, laters, strict=True)]
 
 
-def loss(layers: list[dict[str, Any]], x: Any) -> Any:
-    for p in layers:
-        x = layer(p, x)
-    return jnp.mean(x**2)
+def seconds(time: float) -> str:
+    """A time as text."""
+    return f"{time:.1f} s" if time >= 1 else f"{time * 1e3:.3g} ms"
 
 
-def step(layers: list[dict[str, Any]], x: Any) -> tuple[Any, Any]:
-    value, slopes = ricci.value_and_grad(loss)(layers, x)
-    return value, ricci.tree.map(lambda p, slope: p - 0.01 * slope, layers, slopes)
+def rows_of(name: str, model: Callable[[int, bool], Step]) -> list[str]:
+    """Measure a model at all depths."""
+    rows: list[str] = []
+    rolled: list[Times] = []
+    for depth, both in DEPTHS[name]:
+        *plain, times = measured(
+            [model(depth, is_rolled) for is_rolled in (False, True)[not both :]]
+        )
+        rolled.append(times)
+        columns = [(None if not plain else plain[0][i], times[i]) for i in (0, 1)]
+        columns.append((plain[0].difference if plain else None, times.difference))
+        cells = [f"{'' if a is None else seconds(a)} | {seconds(b)}" for a, b in columns]
+        rows.append(f"| {name} | {depth} | {' | '.join(cells)} |")
+        print(rows[-1], flush=True)
+    growth = rolled[-1].first / rolled[0].first, rolled[-1].difference / rolled[0].difference
+    rows.append(f"| | growth | | {growth[0]:.2f} × | | | | {growth[1]:.2f} × |")
+    print(rows[-1], flush=True)
+    return rows
 
 
-def measured(fun: Callable[..., Any], depth: int) -> tuple[float, float]:
-    """The processor seconds of the first step, and of a later one."""
-    ricci.clear_caches()
-    layers, x = parameters(depth), random.normal(random.key(0), (BATCH, TOKENS, WIDTH))
-    layers = ricci.tree.map(jnp.asarray, layers)
-    jitted = ricci.jit(fun)
-    times = []
-    for _ in range(11):
-        start = time.process_time()
-        _, layers = ricci.block_until_ready(jitted(layers, x))
-        times.append(time.process_time() - start)
-    return times[0], min(times[1:])
-
-
-def main(depths: tuple[int, ...]) -> None:
-    measured(ricci.roll(step), 3)  # starts the compiler
-    print("| layers | | first step, s | a step, s | difference, s |\n|---|---|---|---|---|")
-    rolled: list[tuple[float, float]] = []
-    for depth in depths:
-        for name, fun in (("unrolled", step), ("rolled", ricci.roll(step))):
-            first, later = measured(fun, depth)
-            row = f"| {depth} | {name} | {first:.2f} | {later:.3f} | {first - later:.2f} |"
-            print(row, flush=True)
-        rolled.append((first, later))
-    (first, later), (last, last_later) = rolled[0], rolled[-1]
-    difference = (last - last_later) / (first - later)
-    print(f"growth: first step {last / first:.2f}, difference {difference:.2f}")
+def main() -> None:
+    """Measure the models that the command line names."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("models", nargs="*", help=", ".join(MODELS))
+    parser.add_argument("--write", type=Path, metavar="FILE")
+    arguments = parser.parse_args()
+    MODELS["MLP"](3, True)()  # starts the compiler
+    table = HEAD.split("\n")
+    print(HEAD)
+    for name in arguments.models or MODELS:
+        try:
+            table += rows_of(name, MODELS[name])
+        except ModuleNotFoundError as error:
+            print(f"{name} is left out: {error}")
+    if arguments.write:
+        before, _, rest = arguments.write.read_text().partition(MARKS[0])
+        _, _, after = rest.partition(MARKS[1])
+        rows = "\n".join(table)
+        arguments.write.write_text(f"{before}{MARKS[0]}\n{rows}\n{MARKS[1]}{after}")
 
 
 if __name__ == "__main__":
-    main(tuple(map(int, sys.argv[1:])) or DEPTHS)
+    main()
