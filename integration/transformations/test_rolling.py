@@ -148,10 +148,24 @@ def chained_loops(layers: Any, x: Any) -> Any:
     return y, z
 
 
+def updates_in_calls(layers: Any, x: Any) -> Any:
+    """Updates by functions that are jitted themselves, as those of optimizers are."""
+
+    @ricci.jit
+    def decayed(trees: Any) -> Any:
+        return ricci.tree.map(lambda g: g / jnp.sqrt(1 + g**2) - 0.1 * g, trees)
+
+    @ricci.jit
+    def moved(params: Any, trees: Any) -> Any:
+        return ricci.tree.map(lambda p, g: p - g / jnp.sqrt(1 + p**2), params, trees)
+
+    return moved(layers, decayed(decayed(ricci.grad(plain)(layers, x))))
+
+
 PROGRAMS: list[Callable[..., Any]] = [
     plain, shared_weights, two_carries, hidden_states, read_in_reverse, dropout, inner_jit,
     in_a_loop, checkpointed, weak_scalars, skips_two, other_in_the_middle, updates,
-    chained_loops,
+    chained_loops, updates_in_calls,
 ]  # fmt: skip
 TRANSFORMED: dict[str, Callable[..., Any]] = {
     "value": lambda f: f,
@@ -252,6 +266,15 @@ def test_results_of_loops_are_written_to_buffers_that_are_not_copied():
     scanned = ricci.jit(lambda x: lax.scan(body, x, None, length=5))
     text = scanned.lower(np.ones((3, 7), np.float32)).compile().as_text()
     assert not re.findall(r"f32\[5,3,7\]\S* copy\(", text)
+
+
+def test_arrays_stay_stacked_between_calls_of_jitted_functions():
+    layers, x = _layers(12), _matrix(SIZE)
+    text = str(ricci.make_jaxpr(ricci.roll(updates_in_calls))(layers, x))
+    # Both parameters are stacked once, and both results taken apart.
+    assert (text.count("= stack["), text.count("= rows")) == (2, 2)
+    assert "concatenate" not in text
+    assert "slice" not in text
 
 
 def test_a_minimum_cut_is_the_smallest_and_nearest_to_the_sinks():

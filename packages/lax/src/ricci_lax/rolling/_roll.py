@@ -45,14 +45,35 @@ class _Evaluation:
 
     def results(self, runs: Sequence[Run]) -> list[Any]:
         """Apply all equations, and return the results of the jaxpr."""
+        self._apply_all(runs)
+        self._take_rows()
+        return [self._read(atom) for atom in self.jaxpr.outvars]
+
+    def _apply_all(self, runs: Sequence[Run]) -> None:
         done = 0
         for run in runs:
             self._apply(done, run.start)
             self._repeat(run)
             done = run.stop
         self._apply(done, len(self.jaxpr.eqns))
-        self._take_rows()
-        return [self._read(atom) for atom in self.jaxpr.outvars]
+
+    def _apply_call(self, eqn: ir.JaxprEqn, runs: Sequence[Run]) -> None:
+        """Apply the equations of a called function, such as an optimizer's, with its runs as loops.
+
+        Its operands and results may be rows, which are arrays of their own in a call.
+        """
+        called = _Evaluation(eqn.params["jaxpr"], list(map(self.value, eqn.invars)))
+        names = dict(zip(eqn.invars, called.jaxpr.invars, strict=True))
+        for rows, stack in self.stacks.items():
+            if names.keys() >= set(rows):
+                called.stacks[tuple(names[row] for row in rows)] = stack
+        called._apply_all(runs)
+        results = (called.value(atom) for atom in called.jaxpr.outvars)
+        self.env.update(zip(eqn.outvars, results, strict=True))
+
+    def value(self, atom: ir.Atom) -> Any:
+        """The value of an atom, which may be a row."""
+        return self.env[atom] if isinstance(atom, ir.Var) else self._read(atom)
 
     def _take_rows(self) -> None:
         """Take the results out of stacks of which most rows are results, all rows at once."""
@@ -98,6 +119,8 @@ class _Evaluation:
             elif eqn.primitive is stack_p and not eqn.params["axis"] and _are_variables(eqn):
                 values: Any = tuple(eqn.invars)
                 self.env[eqn.outvars[0]] = self._stacked(values, self._direction(values), False)
+            elif (runs := _runs_of_call(eqn)) is not None:
+                self._apply_call(eqn, runs)
             else:
                 for atom in eqn.invars:
                     if type(atom) is ir.Var and type(self.env.get(atom)) is _Row:
@@ -224,6 +247,20 @@ def _variable(run: Run, template: Sequence[ir.JaxprEqn], place: Place) -> ir.Var
 def _takes_rows(eqn: ir.JaxprEqn) -> bool:
     """Whether the results of an equation are the rows of its operand."""
     return eqn.primitive is rows_p or (eqn.primitive is unstack_p and not eqn.params["axis"])
+
+
+def _runs_of_call(eqn: ir.JaxprEqn) -> Sequence[Run] | None:
+    """The runs of a called function; ``None`` if it has neither runs nor stacks of earlier ones.
+
+    A function that is jitted has its layers as loops when it is traced. Calls that donate their
+    operands stay calls.
+    """
+    if eqn.primitive is not ir.staged_call.call or any(eqn.params.get("donated_invars", ())):
+        return None
+    jaxpr = eqn.params["jaxpr"]
+    runs = jaxpr.derived("runs", lambda: find_runs(jaxpr)[0])
+    is_stacked = any(_takes_rows(e) or e.primitive is stack_p for e in jaxpr.eqns)
+    return runs if runs or is_stacked else None
 
 
 def _are_variables(eqn: ir.JaxprEqn) -> bool:
