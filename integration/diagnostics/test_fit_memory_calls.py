@@ -29,10 +29,14 @@ def layer(x, w):
     return x + jnp.sin(x @ w) * jnp.cos(x)
 
 
-def loss(ws, x, f=layer):
+def layers(ws, x, f=layer):
     for w in ws:
         x = f(x, w)
-    return jnp.mean(x**2)
+    return x
+
+
+def loss(ws, x, f=layer):
+    return jnp.mean(layers(ws, x, f) ** 2)
 
 
 def scanned(ws, x):
@@ -57,9 +61,21 @@ def updated(ws, x):
     return [w - 0.1 * g for w, g in zip(ws, ricci.grad(loss)(ws, x), strict=True)]
 
 
-def on_shards(f):
+def on_shards(f, **options):
     whole = lambda ws, x: lax.pmean(f(ws, x), "rows")
-    return ricci.shard_map(whole, mesh=mesh(), in_specs=(P(), P("rows")), out_specs=P())
+    specs = {"in_specs": (P(), P("rows")), "out_specs": P()}
+    return ricci.shard_map(whole, mesh=mesh(), **specs, **options)
+
+
+def in_halves(ws, x):
+    for some in (ws[:3], ws[3:]):
+        specs = {"in_specs": (P(), P("rows")), "out_specs": P("rows")}
+        x = ricci.shard_map(layers, mesh=mesh(), **specs)(some, x)
+    return jnp.mean(x**2)
+
+
+def one_branch(ws, x):
+    return lax.cond(x[0, 0] > 9, lambda ws, x: jnp.mean(x), loss, ws, x)
 
 
 def mesh():
@@ -73,8 +89,14 @@ STEPS = {
     "a rule of its own": ricci.grad(with_rule),
     "a loop": ricci.grad(scanned),
     "branches": ricci.grad(with_branches),
+    "a branch with all layers": ricci.grad(one_branch),
     "examples": ricci.vmap(ricci.grad(loss), (None, 0)),
     "shards": lambda ws, x: on_shards(ricci.grad(loss))(ws, x),
+    "shards, differentiated": lambda ws, x: ricci.grad(on_shards(loss))(ws, x),
+    "shards without checks, differentiated": lambda ws, x: ricci.grad(
+        on_shards(ricci.jit(loss), check_vma=False)
+    )(ws, x),
+    "shards of halves": ricci.grad(in_halves),
     "examples with a named axis": ricci.vmap(
         ricci.grad(lambda ws, x: lax.pmean(loss(ws, x), "rows")), (None, 0), axis_name="rows"
     ),
@@ -90,11 +112,11 @@ def arguments(name):
         (4, ROWS, N)
         if name.startswith("examples")
         else (8 * ROWS, N)
-        if name == "shards"
+        if name.startswith("shards")
         else (ROWS, N)
     )
     x = jnp.asarray(rng.normal(size=shape), dtype)
-    if name == "shards":
+    if name.startswith("shards"):
         ws = ricci.device_put(ws, NamedSharding(mesh(), P()))
         x = ricci.device_put(x, NamedSharding(mesh(), P("rows")))
     return ws, x

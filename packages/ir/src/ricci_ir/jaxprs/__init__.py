@@ -11,6 +11,7 @@ from ._jaxpr import *
 from ._memory_spaces import *
 from ._print import *
 from ._public_calls import *
+from ._scope import *
 from ._staged_call import *
 from ._staged_functions import *
 from ._staging import *

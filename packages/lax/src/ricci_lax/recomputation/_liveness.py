@@ -5,7 +5,7 @@ computed where they are read, and never are in memory. What reads such a result 
 instead, which live until then.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import ricci_ir as ir
 from ricci_batching import elementwise_primitives
@@ -34,7 +34,7 @@ _COSTLY = ELEMENTARY | {"div", "rem"}
 def estimated_peak(jaxpr: ir.Jaxpr) -> int:
     """Estimate the most bytes in memory at a time, with the arguments and the results.
 
-    Values in the host's memory do not count.
+    Values in the host's memory do not count; those of a ``shard_map`` count on all its devices.
     """
     arguments = {*jaxpr.invars, *jaxpr.constvars}
     return sum(map(size_in_bytes, arguments)) + _peak(jaxpr)
@@ -70,7 +70,8 @@ def _peak(jaxpr: ir.Jaxpr) -> int:
         if not stored[i]:
             continue
         results = sum(size(var) for var in eqn.outvars if var in last_use)
-        inner = max(map(_peak, ir.jaxprs_in_params(eqn.params)), default=0)
+        inner = max(ir.call_in_scope(eqn, lambda eqn=eqn: [*map(_peak, _jaxprs(eqn))]), default=0)
+        inner *= ir.copies(eqn)
         freed = dying.get(i, [])
         # An elementwise result may take the memory of an operand that is read for the last time.
         in_place = eqn.primitive in elementwise_primitives or eqn.primitive.name in _UPDATES
@@ -78,6 +79,10 @@ def _peak(jaxpr: ir.Jaxpr) -> int:
         most = max(most, live + max(inner, results) - reused)
         live += results - sum(freed)
     return most
+
+
+def _jaxprs(eqn: ir.JaxprEqn) -> Iterator[ir.Jaxpr]:
+    return ir.jaxprs_in_params(eqn.params)
 
 
 def _joined(

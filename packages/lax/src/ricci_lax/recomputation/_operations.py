@@ -19,11 +19,14 @@ ELEMENTARY = frozenset(
 
 
 def operations(eqn: ir.JaxprEqn) -> float:
-    """Estimate the arithmetic operations of an equation, with the iterations of its loops."""
+    """Estimate the arithmetic operations of an equation, with the iterations of its loops.
+
+    Those of a ``shard_map`` are the operations of all devices.
+    """
     inner = sum(operations(e) for jaxpr in ir.jaxprs_in_params(eqn.params) for e in jaxpr.eqns)
     # A loop of unknown length counts as one step.
     if inner:
-        return inner * (eqn.params.get("length") or 1)
+        return inner * (eqn.params.get("length") or 1) * ir.copies(eqn)
     avals = [atom.aval for atom in eqn.invars]
     # A reduction has few results, and an operation for each element of its operands.
     reduces = eqn.primitive.name.startswith(("reduce_", "arg"))

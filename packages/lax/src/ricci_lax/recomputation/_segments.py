@@ -3,6 +3,7 @@
 A checkpoint around a whole function saves little memory: its backward pass recomputes all residuals
 at once. Cut into segments, the function recomputes those of one segment at a time, from the values
 that cross the cut before it. Cuts are made where few bytes cross, as between the layers of a model.
+Where the layers are inside of a ``shard_map`` or a ``cond``, that is cut inside (``_bodies``).
 """
 
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from ricci_lax.rolling._runs import size_in_bytes
 from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure._names import with_crossings
 
+from ._bodies import bodies_to_cut, with_bodies
 from ._operations import CostlySaved, operations
 
 __all__ = [
@@ -58,11 +60,25 @@ class Recomputation(ir.Record):
 
         def run(*leaves: object) -> Sequence[Any]:
             jaxpr, consts = traced_flat(fun, leaves)
-            policy = CostlySaved(self.least, self.on_host)
-            segmented = SegmentedFunction(jaxpr, self.segments, policy if self.scans else None)
-            return segmented.evaluate([*consts, *leaves], self.recomputed, policy)
+            return self._evaluate(jaxpr, [*consts, *leaves])
 
         return run
+
+    def _evaluate(self, jaxpr: ir.Jaxpr, args: Sequence[Any]) -> Sequence[Any]:
+        """Evaluate a jaxpr under the checkpoints in the current trace."""
+        jaxpr = inlined(jaxpr)
+        bodies = bodies_to_cut(jaxpr)
+        if bodies:
+            jaxpr = with_bodies(jaxpr, bodies, self._cut)
+            return ir.eval_jaxpr(jaxpr, jaxpr.consts, *args)
+        policy = CostlySaved(self.least, self.on_host)
+        segmented = SegmentedFunction(jaxpr, self.segments, policy if self.scans else None)
+        return segmented.evaluate(args, self.recomputed, policy)
+
+    def _cut(self, jaxpr: ir.Jaxpr) -> ir.Jaxpr:
+        """The jaxpr of a body, under the checkpoints."""
+        run = lambda *args: self._evaluate(jaxpr, args)
+        return ir.trace_to_jaxpr(run, jaxpr.in_avals, jaxpr.debug_info)
 
 
 class SegmentCosts(ir.TupleRecord):

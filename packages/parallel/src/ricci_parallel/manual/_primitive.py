@@ -348,6 +348,7 @@ shard_map_p: Primitive = ir.define(
     dead_code=_dead_code,
     mesh=lambda *, mesh, **_: mesh if isinstance(mesh, Mesh) else None,
     order=_order,
+    scope=lambda params, build: Shards.of(params).inside(build),
     steps=ir.derived(_steps_rule),
     discharge=ir.derived(_discharge_rule),
     checkify=check_shards,

@@ -112,8 +112,11 @@ def recomputations(
 
     Returns:
       The bytes of its residuals and the operations of its forward pass, and the rewrites with their
-      costs.
+      costs. Where a ``shard_map`` or a ``cond`` holds the layers, those of its jaxpr with the most.
     """
+    of_bodies = rc.read_bodies(jaxpr, lambda body: recomputations(body, host))
+    if of_bodies:
+        return max(of_bodies, key=lambda result: result[0])
     whole = rc.SegmentedFunction(jaxpr, 1)
     nothing = rc.CostlySaved(math.inf)
     residuals = sum(cost.residuals for cost in whole.costs(nothing))
