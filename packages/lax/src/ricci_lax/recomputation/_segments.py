@@ -19,6 +19,7 @@ from ricci_lax.control_flow._remat_policy import remat_plan
 from ricci_lax.control_flow._scan import scan_p
 from ricci_lax.derivatives._checkpoint import remat_p
 from ricci_lax.derivatives._recomputation import in_scans, traced_flat
+from ricci_lax.rolling._pieces import operation_numbers
 from ricci_lax.rolling._runs import size_in_bytes
 from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure._names import with_crossings
@@ -143,17 +144,39 @@ class SegmentedFunction:
 
     def costs(self, policy: CostlySaved) -> list[SegmentCosts]:
         """Return the costs of each segment under a policy."""
-        return [
-            _costs(self._checkpointed(jaxpr, policy), crossing, policy)
-            for jaxpr, crossing in self.segments
-        ]
+        # Segments of equal layers have equal costs, which are computed once. One of them stands for
+        # all, so that it is linearized once, too.
+        numbers: list[int] = self.jaxpr.derived(
+            "operation numbers", lambda: operation_numbers(self.jaxpr.eqns).tolist()
+        )
+        examples: dict[Any, ir.Jaxpr] = self.jaxpr.derived("examples of segments", dict)
+        computed: dict[Any, SegmentCosts] = {}
+        costs: list[SegmentCosts] = []
+        start = 0
+        for segment, crossing in self.segments:
+            stop = start + len(segment.eqns)
+            key = _structure(segment, numbers[start:stop])
+            if policy.on_host:
+                key = key, *self._crosses(segment)
+            if key not in computed:
+                example = examples.get(key)
+                if example is None:
+                    example = examples[key] = self._checkpointed(segment, policy)
+                computed[key] = _costs(example, 0, policy)
+            costs.append(computed[key]._replace(crossing=crossing))
+            start = stop
+        return costs
 
     def _checkpointed(self, segment: ir.Jaxpr, policy: CostlySaved) -> ir.Jaxpr:
         """The jaxpr of a segment's checkpoint, with names of values that it moves to the host."""
         if not policy.on_host:
             return segment
+        return with_crossings(segment, self._crosses(segment))
+
+    def _crosses(self, segment: ir.Jaxpr) -> list[bool]:
+        """Whether a segment's inputs are computed by those before it."""
         arguments = {*self.jaxpr.all_invars}
-        return with_crossings(segment, [var not in arguments for var in segment.invars])
+        return [var not in arguments for var in segment.invars]
 
 
 def has_scans(jaxpr: ir.Jaxpr) -> bool:
@@ -181,7 +204,7 @@ def segment_counts(jaxpr: ir.Jaxpr) -> list[int]:
     """Return the numbers of segments to try for a jaxpr."""
     # The numbers grow by about a third to a half, as the costs change little between close ones.
     most = max(1, len(inlined(jaxpr).eqns) // _SHORTEST)
-    return [n for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128) if n <= most]
+    return [n for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) if n <= most]
 
 
 def _costs(jaxpr: ir.Jaxpr, crossing: int, policy: CostlySaved) -> SegmentCosts:
@@ -203,6 +226,23 @@ def _costs(jaxpr: ir.Jaxpr, crossing: int, policy: CostlySaved) -> SegmentCosts:
         moved_in_scans=size(residuals & hosted),
         again=sum(map(operations, plan.again)),
     )
+
+
+def _structure(segment: ir.Jaxpr, numbers: Sequence[int]) -> tuple[Any, ...]:
+    """The operations of a segment, and the values that each reads: equal for equal layers.
+
+    Args:
+      segment: the segment.
+      numbers: those of its operations.
+    """
+    places = {var: i for i, var in enumerate(segment.invars)}
+    read = lambda atoms: tuple([places[x] if type(x) is ir.Var else -1 for x in atoms])
+    operands: list[tuple[int, ...]] = []
+    for eqn in segment.eqns:
+        operands.append(read(eqn.invars))
+        for var in eqn.outvars:
+            places[var] = len(places)
+    return (*numbers, *operands, read(segment.outvars))
 
 
 def _segments(jaxpr: ir.Jaxpr, count: int) -> list[_Segment]:

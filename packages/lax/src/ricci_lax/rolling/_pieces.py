@@ -13,7 +13,7 @@ import ricci_ir as ir
 from ._recomputing import recompute_cheap
 from ._runs import Carry, Place, Run, count_equations, is_costly, size_in_bytes
 
-__all__ = ["SEARCHED", "Refusal", "find_runs"]
+__all__ = ["SEARCHED", "Refusal", "find_runs", "operation_numbers"]
 
 _LEAST_PIECES = 3
 # The least number of equations of a piece, with those of the jaxprs that they hold: of any, of a
@@ -72,7 +72,7 @@ class _Search:
     def __init__(self, jaxpr: ir.Jaxpr):
         self.eqns = jaxpr.eqns
         self.outvars = jaxpr.outvars
-        self.numbers = _operation_numbers(jaxpr.eqns)
+        self.numbers = operation_numbers(jaxpr.eqns)
         # Equations with the same operation hold as many others.
         counts = {i: count_equations([jaxpr.eqns[i]]) for i in set(self.numbers.tolist())}
         self.weights = np.cumsum([0, *(counts[number] for number in self.numbers.tolist())])
@@ -317,7 +317,7 @@ def _add_operand(run: Run, origin: _Origin, values: tuple[Any, ...]) -> ir.Var:
     return operand
 
 
-def _operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
+def operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
     """Number the equations such that those with the same operation have the same number.
 
     An equation with a side effect has a number of its own: its place among others is kept.

@@ -1,6 +1,5 @@
 """Consecutive pieces of a jaxpr with the same operations, and their measures."""
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -110,5 +109,8 @@ def is_costly(eqn: ir.JaxprEqn) -> bool:
 def size_in_bytes(var: ir.Var) -> int:
     """The size of a variable's array; that of random keys is a guess, symbolic sizes count as 1."""
     aval = var.aval
-    sizes = (1 if ir.is_symbolic_dim(n) else n for n in getattr(aval, "shape", ()))
-    return math.prod(sizes) * getattr(getattr(aval, "dtype", None), "itemsize", 8)
+    size = getattr(getattr(aval, "dtype", None), "itemsize", 8)
+    for n in getattr(aval, "shape", ()):
+        if type(n) is int or not ir.is_symbolic_dim(n):
+            size *= n
+    return size

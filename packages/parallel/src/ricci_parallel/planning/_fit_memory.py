@@ -27,6 +27,7 @@ from ._memory_choices import (
     host_operations,
     promising,
     recomputations,
+    step_cost,
 )
 
 __all__ = ["FittedFunction", "MemoryFit", "MemoryLimitError", "fit_memory"]
@@ -36,9 +37,11 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12} | {
 }
 _LIMIT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
 _TRIALS = 3  # executables compiled at most, beside the first
-# The part of the limit that estimates are below the compiler's peaks at first; those of
+# The part of the limit that estimates are below the compiler's peaks at first; most of those of
 # integration/memory_programs are 0 to 20% below, and corrected by the first that is compiled.
-_MARGIN = 0.1
+_MARGIN = 0.2
+# The part of a step that another choice must save for it to be compiled, once one fits.
+_WORTHWHILE = 0.05
 # Estimates that are corrected, and this many times above the limit, need not be compiled.
 _HOPELESS = 1.1
 
@@ -249,6 +252,8 @@ class _Planner:
         self.compiled = 0
         # On several devices jaxprs have the sizes of whole arrays: the part that a device has.
         self.part = 1.0
+        # The least peak of a choice, by its bytes of residuals.
+        self.rough = 0.0
         self._traced: dict[Rewrite, Traced] = {}
         self._estimates: dict[Rewrite, float] = {}
 
@@ -271,8 +276,9 @@ class _Planner:
                 "ricci.memory_plan lists what is in memory."
             )
         devices = devices_of(plain)
+        estimated = max(_estimated(plain), 1)
         if len(devices) > 1:
-            self.part = unlimited / max(_estimated(plain), 1)
+            self.part = unlimited / estimated
         # The function with the most residuals decides; the rewrite applies to all of them.
         host = host_operations(devices)
         each: list[tuple[float, float, list[Choice[rc.Recomputation]]]] = []
@@ -280,7 +286,11 @@ class _Planner:
             with ir.axis_sizes(sizes):  # collectives and types name axes
                 each.append(recomputations(jaxpr, host))
         index = max(range(len(each)), key=lambda i: each[i][0])
-        _, forward, choices = each[index]
+        residuals, forward, choices = each[index]
+        gain = _WORTHWHILE * step_cost(forward, residuals)
+        # Bytes of residuals are counted as if none was fused, so that a choice's are at most as far
+        # above its peak as the function's.
+        self.rough = self.part * estimated / max(residuals, 1.0)
         jaxpr, arguments = seen.jaxprs[index], seen.arguments[index]
         pieces, refusal = ([], "") if len(devices) > 1 else choices_in_pieces(jaxpr, arguments)
         choices = [*promising(choices), *pieces]
@@ -288,7 +298,8 @@ class _Planner:
         peaks: dict[Rewrite, int] = {}
         best: tuple[Choice[Any], Memory] | None = None
         for _ in range(_TRIALS):
-            choice = self._next(choices, offsets, peaks, None if best is None else best[0])
+            bound = None if best is None else best[0].cost - gain
+            choice = self._next(choices, offsets, peaks, bound)
             if choice is None:
                 break
             change = choice.rewrite
@@ -337,7 +348,7 @@ class _Planner:
         choices: Sequence[Choice[Any]],
         offsets: Mapping[bool, float],
         peaks: Mapping[Rewrite, int],
-        best: Choice[Any] | None,
+        bound: float | None,
     ) -> Choice[Any] | None:
         """Choose the cheapest that should fit, or else the smallest; none that was compiled.
 
@@ -346,18 +357,19 @@ class _Planner:
           offsets: what the compiler's peaks were above the estimates, with moves to the host and
             without: compilers schedule these by other rules.
           peaks: the peaks of those that were compiled.
-          best: the best of these that fits.
+          bound: the cost that a choice must be below, or ``None`` if none that was compiled fits.
         """
         estimate = lambda change: (
             self._estimate(change) + offsets.get(_is_on_host(change), _MARGIN * self.limit)
         )
         new = [choice for choice in choices if choice.rewrite not in peaks]
         for choice in new:  # the cheapest first, so that few are traced
-            if best is not None and choice.cost >= 0.9 * best.cost:
+            if bound is not None and choice.cost >= bound:
                 return None
-            if estimate(choice.rewrite) <= self.limit:
+            may_fit = self.rough * choice.bytes <= self.limit
+            if may_fit and estimate(choice.rewrite) <= self.limit:
                 return choice
-        if best is not None or not new:
+        if bound is not None or not new:
             return None
         # Choices with as many segments have similar peaks, so other numbers come first.
         counts = {*map(_count, peaks)}

@@ -50,6 +50,16 @@ def host_operations(devices: Sequence[Device]) -> float:
     return math.inf if chip is None else 2 * chip.flops / chip.host_bandwidth
 
 
+def step_cost(forward: float, residuals: float) -> float:
+    """Estimate the cost of a function's forward and backward pass as it stands, in operations.
+
+    Args:
+      forward: the operations of its forward pass.
+      residuals: the bytes of its residuals.
+    """
+    return _BOTH_PASSES * forward + _TRAFFIC * residuals
+
+
 def choices_in_pieces(jaxpr: ir.Jaxpr, arguments: int) -> tuple[list[Choice[rc.BatchPieces]], str]:
     """List the rewrites that run the batch of a differentiated function in pieces.
 
