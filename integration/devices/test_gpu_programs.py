@@ -205,3 +205,28 @@ def test_residuals_of_segments_on_the_host_leave_memory_of_the_gpu():
         assert (sizes.host_temp_size_in_bytes > 2**33) == on_host
         peaks.append(sizes.temp_size_in_bytes)
     assert peaks[1] < 0.9 * peaks[0]
+
+
+def test_fit_memory_moves_to_the_host_what_the_link_carries_beside_the_computation():
+    (device,) = topologies.get_topology_desc("h100").devices
+    sharding = ricci.sharding.SingleDeviceSharding(device)
+    described = lambda *shape: ricci.ShapeDtypeStruct(shape, jnp.bfloat16, sharding=sharding)
+
+    def loss(ws, x):
+        for w, v in ws:
+            h = jnp.tanh(x @ w)
+            x = x + jnp.sin(h @ v) * h
+        return jnp.sum(x.astype(jnp.float32) ** 2)
+
+    def fit(width, rows, limit):
+        w = described(width, width)
+        return ricci.fit_memory(ricci.grad(loss), limit).plan([(w, w)] * 8, described(rows, width))
+
+    # The products of wide matrices cost many operations for each byte; those of narrow ones are
+    # quicker to repeat than to move.
+    wide, narrow = fit(8192, 65536, "24GB"), fit(512, 2**20, "24GB")
+    assert wide.recomputation.on_host and wide.host_bytes > 2**33
+    assert wide.peak_bytes <= 24e9 < wide.unlimited
+    assert wide.again < 0.01
+    assert not narrow.recomputation.on_host and narrow.host_bytes == 0
+    assert narrow.peak_bytes <= 24e9 < narrow.unlimited
