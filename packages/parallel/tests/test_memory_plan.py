@@ -380,3 +380,23 @@ def test_a_terminal_shows_what_is_compiled(monkeypatch):
     monkeypatch.setattr("sys.stderr", terminal)
     memory_plan(grad(unrolled), remedies=True)(X, X)
     assert "memory_plan compiles 1 of 3: nothing_saveable around" in terminal.getvalue()
+
+
+def test_a_row_has_the_path_of_the_module_whose_parameters_it_reads():
+    def layer(p, x):
+        return add(x, dot(tanh(add(dot(x, p["in"]), p["bias"])), p["out"]))
+
+    def loss(model, x):
+        for p in model["layers"]:
+            x = layer(p["attn"], x)
+        return reduce_sum(mul(x, x), (0, 1))
+
+    matrix, bias = np.ones((16, 16), np.float32), np.ones((512, 16), np.float32)
+    model = {"layers": [{"attn": {"in": matrix, "bias": bias, "out": matrix}} for _ in range(3)]}
+    plan = memory_plan(grad(loss))(model, bias)
+    paths = {row.scope for row in plan.buffers if row.operation == "tanh"}
+    assert paths == {f"model['layers'][{i}]['attn']" for i in range(3)}
+    # Not of arguments, nor of what reads the parameters of no module.
+    assert not any(row.scope for row in plan.buffers if row.why == "argument")
+    lists = memory_plan(grad(lambda ws, x: reduce_sum(tanh(dot(x, ws[0])), (0, 1))))([matrix], bias)
+    assert not any(row.scope for row in lists.buffers)

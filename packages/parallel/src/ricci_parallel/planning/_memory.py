@@ -11,6 +11,7 @@ from ricci_xla import Executable
 from ._buffers import Leaf
 from ._entry_memory_types import Buffer
 from ._live_ranges import EntryMemory
+from ._module_paths import module_path
 
 __all__ = ["LiveBuffer", "Memory", "Owner"]
 
@@ -81,7 +82,8 @@ class Owner:
       shape: the type of the largest, of which each device has this part.
       name: the argument's name, or the operation that computes them.
       file, line, function: the place in the user's code; ``""`` and 0 if unknown, as for arguments.
-      scope: the name scopes of the largest, as models set them: ``Model/block0/Dense_0``.
+      scope: the name scopes of the largest, as models set them: ``Model/block0/Dense_0``;
+        without any, the path of the module whose parameters it reads: ``model.blocks[3].attn``.
     """
 
     kind: str
@@ -108,7 +110,8 @@ class LiveBuffer:
       shape: its shape, of which each device has this part.
       operation: the operation that computes it, or the argument's name.
       file, line, function: the place in the user's code; ``""`` and 0 if unknown, as for arguments.
-      scope: the name scopes that it is computed in, without those of transformations.
+      scope: the name scopes that it is computed in, without those of transformations; without
+        any, the path of the module whose parameters it reads, as in ``model.blocks[3].attn``.
     """
 
     why: str
@@ -149,7 +152,9 @@ def live_buffers(
         origin = reasons.origin(buffer, position)
         line = module.line_of(origin) if origin is not None else None
         scope, name = ("", "") if origin is None else _scope_and_operation(origin.op_name)
-        why, leaf = reasons.why(buffer, position), buffer.at(position)[1]
+        written, leaf, _ = buffer.at(position)
+        scope = scope or module_path(buffer.computation, written)
+        why = reasons.why(buffer, position)
         rows.append(_row(size, leaf, why, name, line, sources, scope))
     return tuple(sorted((row for row in rows if row.bytes), key=lambda row: -row.bytes))
 
@@ -181,7 +186,8 @@ def _scope_and_operation(op_name: str) -> tuple[str, str]:
       >>> _scope_and_operation("jit(loss)/transpose(jvp(Model))/block0/add")
       ('Model/block0', 'add')
     """
-    path, _, operation = op_name.rpartition("/")
+    # The compiler joins the paths of instructions that it has merged.
+    path, _, operation = op_name.partition(";")[0].rpartition("/")
     scopes: list[str] = []
     programs: set[str | None] = {None}
     for part in path.split("/"):
