@@ -49,7 +49,23 @@ def test_options_stand_beside_the_function():
     assert len(ricci.check(logarithms, ignore=["RC5"])(X)) < len(ricci.check(logarithms)(X))
 
 
-@pytest.mark.parametrize("tool", [ricci.find_nan, ricci.check, ricci.precision])
+@pytest.mark.parametrize("tool", [ricci.find_nan, ricci.check, ricci.precision, ricci.memory_plan])
 def test_notebooks_show_a_table(tool):
     html = tool(logarithms)(X)._repr_html_()
-    assert html.startswith("<table>") and "test_tool_calls.py" in html
+    assert "<table>" in html and "test_tool_calls.py" in html
+
+
+def layers(x):
+    for _ in range(8):
+        x = jnp.sin(jnp.eye(2) @ x) * jnp.cos(x) + jnp.tanh(x) * jnp.exp(-x) - jnp.sqrt(x + 9.0)
+    return x
+
+
+def test_reports_of_rewritten_functions_are_tables_too():
+    fit = ricci.fit_memory(ricci.grad(lambda x: layers(x).sum()), "1GB").plan(X)
+    (row,) = fit.rows
+    assert row["limit"] == 10**9 and row["segments"] == row["pieces"] == row["compiled"] == 1
+    report = ricci.roll(layers).report(X)
+    assert sum(row["count"] for row in report.rows) >= 7
+    for each in (fit, report):
+        assert "<table>" in each._repr_html_() and str(each) in each._repr_html_()

@@ -53,6 +53,25 @@ class RollReport(ir.Record):
     before: int
     after: int
 
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        """The runs and the refused repetitions as data."""
+        return [
+            {
+                "rolled": not run.reason,
+                "count": run.count,
+                "equations": run.equations,
+                "source": str(run.source),
+                "stacked_bytes": run.stacked_bytes,
+                "carried_bytes": run.carried_bytes,
+                "reason": run.reason,
+            }
+            for run in (*self.runs, *self.refused)
+        ]
+
+    def _repr_html_(self) -> str:
+        return ir.html_table(self.rows, str(self))
+
     def __str__(self) -> str:
         rows = [*self.runs, *self.refused] or ["no repeated pieces"]
         return "\n".join([f"{self.before} operations, {self.after} compiled", *map(str, rows)])

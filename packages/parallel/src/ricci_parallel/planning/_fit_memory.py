@@ -86,6 +86,27 @@ class MemoryFit(ir.Record):
         """The rewrite of differentiated functions, if any."""
         return self.recomputation or self.pieces
 
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        """The plan as data: a row of its figures."""
+        change, pieces = self.recomputation, self.pieces
+        return [
+            {
+                "limit": self.limit,
+                "unlimited": self.unlimited,
+                "peak_bytes": self.peak_bytes,
+                "host_bytes": self.host_bytes,
+                "segments": 1 if change is None else change.segments,
+                "recomputed": 0 if change is None else change.recomputed,
+                "pieces": 1 if pieces is None else pieces.count,
+                "again": self.again,
+                "compiled": self.compiled,
+            }
+        ]
+
+    def _repr_html_(self) -> str:
+        return ir.html_table(self.rows, str(self))
+
     def __str__(self) -> str:
         peak = f"{shown_bytes(self.peak_bytes)} at its peak, under {shown_bytes(self.limit)}"
         if self.rewrite is None:

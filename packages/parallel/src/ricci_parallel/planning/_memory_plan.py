@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ricci_ir import shown_file
+from ricci_ir import html_table, shown_file
 from ricci_parallel.reports._collective import shown_bytes
 
 from ._memory import RESIDUAL, LiveBuffer, Memory, Owner, owners_of
@@ -185,6 +185,9 @@ class MemoryPlan:
 
     def _repr_svg_(self) -> str:
         return self.svg()
+
+    def _repr_html_(self) -> str:
+        return self.svg() + html_table(self.rows, str(self))
 
 
 def _by_argument(row: LiveBuffer) -> LiveBuffer:
