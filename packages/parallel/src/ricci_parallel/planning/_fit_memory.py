@@ -380,14 +380,13 @@ class _Planner:
           peaks: the peaks of those that were compiled.
           bound: the cost that a choice must be below, or ``None`` if none that was compiled fits.
         """
-        estimate = lambda change: (
-            self._estimate(change) + offsets.get(_is_on_host(change), _MARGIN * self.limit)
-        )
+        offset = lambda change: offsets.get(_is_on_host(change), _MARGIN * self.limit)
+        estimate = lambda change: self._estimate(change) + offset(change)
         new = [choice for choice in choices if choice.rewrite not in peaks]
         for choice in new:  # the cheapest first, so that few are traced
             if bound is not None and choice.cost >= bound:
                 return None
-            may_fit = self.rough * choice.bytes <= self.limit
+            may_fit = self.rough * choice.bytes + offset(choice.rewrite) <= self.limit
             if may_fit and estimate(choice.rewrite) <= self.limit:
                 return choice
         if bound is not None or not new:
