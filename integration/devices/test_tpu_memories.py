@@ -224,3 +224,22 @@ def test_the_page_of_memory_kinds_has_the_bytes_of_a_tpu():
     }
     rows = {name: memories.cells(sizes) for name, sizes in compiled.items()}
     assert rows == memories.rows_of_page(PAGE.read_text(), "v5e")
+
+
+def test_fit_memory_moves_to_the_host_what_the_link_carries_beside_the_computation():
+    (device, *_) = topologies.get_topology_desc("v5e:2x2").devices
+    sharding = SingleDeviceSharding(device)
+    described = lambda *shape: ShapeDtypeStruct(shape, jnp.bfloat16, sharding=sharding)
+
+    def loss(ws, x):
+        for w, v in ws:
+            h = jnp.tanh(x @ w)
+            x = x + jnp.sin(h @ v) * h
+        return jnp.sum(x.astype(jnp.float32) ** 2)
+
+    w = described(4096, 4096)
+    fit = ricci.fit_memory(ricci.grad(loss), "2.5GB").plan([(w, w)] * 4, described(16384, 4096))
+    assert fit.peak_bytes <= 2.5e9 < fit.unlimited
+    assert fit.recomputation.on_host and fit.host_bytes > 2**28
+    # Products are moved, not repeated.
+    assert fit.again < 0.01
