@@ -167,6 +167,32 @@ def latent_attention(*lengths):
     return result, expected
 
 
+def gated_convolution():
+    """A causal convolution and a gated delta rule, one step of four sequences."""
+    folder, heads, dim, width, count = "causal_conv1d_gated_delta_rule", 2, 128, 4, 4
+    kernel, by_xla = module(f"{folder}.pallas_mosaic_tpu"), module(f"{folder}.base")
+    operands = {
+        "qkv": normal(1, count, 512),
+        "b": normal(2, count, heads),
+        "a": normal(3, count, heads),
+        "conv_state": normal(4, count + 1, width - 1, 512),
+        "recurrent_state": normal(5, count + 1, heads, dim, dim) * 0.1,
+        "conv_weight": normal(6, 512, 1, width),
+        "conv_bias": normal(7, 512),
+        "a_log": normal(8, heads),
+        "dt_bias": normal(9, heads),
+        "query_start_loc": jnp.arange(count + 1, dtype="int32"),
+        "state_indices": jnp.arange(1, count + 1, dtype="int32"),
+        "distribution": jnp.full(3, count, "int32"),
+        "seq_lens": jnp.full(count, 6, "int32"),
+    }
+    sizes = {"n_kq": 1, "n_v": heads, "d_k": dim, "d_v": dim, "kernel_size": width}
+    expected = by_xla.CausalConv1dGatedDeltaRule()(**operands, **sizes)
+    operation = kernel.PallasMosaicTpuCausalConv1dGatedDeltaRule()
+    with on_tpu(NEWER_DEVICE):
+        return jax.jit(lambda operands: operation(**operands, **sizes))(operands), expected
+
+
 def router():
     scores = normal(1, 32, 64)
     select = module("router_topk.pallas_mosaic_tpu_kernel").select
@@ -309,6 +335,7 @@ CASES = {
     "paged attention": paged_attention,
     "latent attention, decoding": lambda: latent_attention((1, 40), (1, 24)),
     "latent attention, prefilling": lambda: latent_attention((8, 40), (8, 24)),
+    "gated convolution, decoding": gated_convolution,
     "router": router,
     "router of experts": router_of_experts,
     "loss": loss,
