@@ -9,6 +9,7 @@ pytest.importorskip("ricci_xla", reason="index maps are evaluated")
 
 import ricci_ir as ir
 import ricci_kernels as pl
+import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_batching import vmap
 from ricci_kernels import tpu as pltpu
@@ -154,10 +155,67 @@ def accumulate_from_zero(x, out, total):
     accumulate(x, out, total)
 
 
+def accumulate_from_zero_late(x, out, total):
+    @pl.when(pl.program_id(0) == 1)
+    def _():
+        total[...] = jnp.zeros_like(total)
+
+    accumulate(x, out, total)
+
+
+def accumulate_in_branches(x, out, total):
+    step = pl.program_id(0)
+    out[...] = x[...]
+
+    @pl.when(step < 2)
+    def _():
+        @pl.when(2 * step + 1 == 1)
+        def _():
+            total[...] += x[...]
+
+
+def emit_in_first_step(x, out, total):
+    out[...] = x[...]
+
+    @pl.when(pl.program_id(0) == 0)
+    def _():
+        out[...] = total[...] * 2
+
+
+def emit_after_first_step(x, out, total):
+    out[...] = x[...]
+
+    @pl.when(pl.program_id(0) > 0)
+    def _():
+        out[...] = total[...] * 2
+
+    total[...] = x[...]
+
+
+def accumulate_from_zero_by_data(x, out, total):
+    @pl.when(x[0, 0] > 0)
+    def _():
+        total[...] = jnp.zeros_like(total)
+
+    accumulate(x, out, total)
+
+
+def select_in_branches(x, out, total):
+    first = pl.program_id(0) == 0
+    before = lax.cond(first, lambda: total[...] * 2, lambda: x[...])
+    out[...] = jnp.where(first, x[...], before)
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
         (accumulate, ["scratch_shapes[0]"]),
+        (accumulate_from_zero_late, ["scratch_shapes[0]"]),
+        (accumulate_in_branches, ["scratch_shapes[0]"]),
+        (emit_in_first_step, ["scratch_shapes[0]"]),
+        (emit_after_first_step, []),
+        (accumulate_from_zero_by_data, []),
+        (select_in_branches, []),
         (lambda x, out, total: out.__setitem__(..., out[...] * 2), ["outputs"]),
         (lambda x, out, total: out.addupdate(x[...]), ["outputs"]),
         (accumulate_selected, []),

@@ -45,21 +45,21 @@ def _overwritten(
     used = {v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is ir.Var}
     used |= {v for v in jaxpr.outvars if type(v) is ir.Var}
     for eqn in jaxpr.eqns:
-        values = [_known(x, known) for x in eqn.invars]
+        values = [known_value(x, known) for x in eqn.invars]
         references = {buffers[x] for x in eqn.invars if type(x) is ir.Var and x in buffers}
         if not references:
-            _evaluate(eqn, values, known)
+            evaluate_scalar(eqn, values, known)
         elif eqn.primitive is cond_p:
             branches = eqn.params["branches"]
             # With a known index one branch runs; else a buffer is surely overwritten if all
             # branches do so.
             index = values[0]
-            chosen = branches if index is None else [branches[_clamped(index, len(branches))]]
+            chosen = branches if index is None else [branches[clamped(index, len(branches))]]
             ends = [
                 _overwritten(
                     branch,
-                    _passed(branch, eqn.invars[1:], known),
-                    _passed(branch, eqn.invars[1:], buffers),
+                    passed(branch, eqn.invars[1:], known),
+                    passed(branch, eqn.invars[1:], buffers),
                     set(overwritten),
                 )
                 for branch in chosen
@@ -78,24 +78,48 @@ def _overwritten(
     return overwritten
 
 
-def _known(atom: ir.Atom, known: dict[ir.Var, Any]) -> ir.ArrayLike | None:
+def known_value(atom: ir.Atom, known: dict[ir.Var, Any]) -> ir.ArrayLike | None:
+    """The value of an operand, or ``None``.
+
+    Args:
+      atom: the operand.
+      known: the scalars whose value is known.
+    """
     return atom.val if type(atom) is ir.Literal else known.get(atom)  # pyright: ignore
 
 
-def _clamped(index: ir.ArrayLike, count: int) -> int:
+def clamped(index: ir.ArrayLike, count: int) -> int:
+    """The number of the branch that an index selects among several.
+
+    Args:
+      index: the index, a scalar.
+      count: the number of branches.
+    """
     return min(max(int(np.asarray(index)), 0), count - 1)
 
 
-def _passed[T](
+def passed[T](
     jaxpr: ir.Jaxpr, operands: Sequence[ir.Atom], table: dict[ir.Var, T]
 ) -> dict[ir.Var, T]:
-    """The entries of a table by variable for the arguments of a nested jaxpr."""
+    """The entries of a table by variable for the arguments of a nested jaxpr.
+
+    Args:
+      jaxpr: the nested jaxpr.
+      operands: what its arguments are in the outer one.
+      table: the entries of the outer one's variables.
+    """
     pairs = zip(jaxpr.invars, operands, strict=True)
     return {v: table[x] for v, x in pairs if type(x) is ir.Var and x in table}
 
 
-def _evaluate(eqn: ir.JaxprEqn, values: Sequence[Any], known: dict[ir.Var, Any]) -> None:
-    """Add the result of an equation to the known scalars, if it follows from them."""
+def evaluate_scalar(eqn: ir.JaxprEqn, values: Sequence[Any], known: dict[ir.Var, Any]) -> None:
+    """Add the result of an equation to the known scalars, if it follows from them.
+
+    Args:
+      eqn: the equation.
+      values: the known values of its operands, else ``None``.
+      known: the scalars whose value is known.
+    """
     rule = ir.exact_rules.get(eqn.primitive)
     is_scalar = all(v.aval.shape == () for v in (*eqn.invars, *eqn.outvars))  # pyright: ignore
     if rule is not None and values and is_scalar and all(x is not None for x in values):
