@@ -99,3 +99,32 @@ def test_unchanged_map_is_not_recompiled():
         assert len(names) == 1
     finally:
         ricci.monitoring.unregister_event_duration_listener(listener)
+
+
+EAGER_CALLS = {
+    "checkpoint": lambda x: ricci.checkpoint(lambda y: jnp.sin(y) * 2)(x),
+    "composite": lambda x: lax.composite(lambda y: jnp.sin(y) * 2, "test.twice_sine")(x),
+    "platform_dependent": lambda x: lax.platform_dependent(x, default=lambda y: jnp.sin(y) * 2),
+    "dce_sink": lambda x: (lax.dce_sink(x), jnp.sin(x) * 2)[1],
+}
+
+
+@pytest.mark.parametrize("call", EAGER_CALLS.values(), ids=EAGER_CALLS)
+def test_eager_calls_with_a_new_function_each_compile_nothing(call):
+    compiled = []
+
+    def listener(event, seconds, **about):
+        if event.endswith("backend_compile_duration"):
+            compiled.append(about["fun_name"])
+
+    x = jnp.asarray(X)
+    for _ in range(4):
+        call(x)
+    ricci.monitoring.register_event_duration_secs_listener(listener)
+    try:
+        values = [np.asarray(call(x)) for _ in range(3)]
+    finally:
+        ricci.monitoring.unregister_event_duration_listener(listener)
+    assert compiled == []
+    np.testing.assert_allclose(values, [np.sin(X) * 2] * 3, rtol=1e-6)
+    np.testing.assert_allclose(ricci.jit(call)(x), np.sin(X) * 2, rtol=1e-6)

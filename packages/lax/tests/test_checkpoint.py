@@ -1,5 +1,8 @@
 """``checkpoint``: what is kept, what is computed again, and errors."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -159,3 +162,30 @@ def test_bad_arguments():
             offload_src="device",
             offload_dst="pinned_host",
         )
+
+
+def test_wrappers_of_one_function_share_its_traces():
+    traced = []
+
+    def fun(x):
+        traced.append(x)
+        return sin(x)
+
+    values = [checkpoint(fun)(X) for _ in range(4)]
+    assert len(traced) == 1
+    np.testing.assert_allclose(values, [np.sin(X)] * 4, rtol=1e-6)
+    slopes = [grad(lambda x: total(checkpoint(fun)(x)))(X) for _ in range(2)]
+    assert len(traced) == 1
+    np.testing.assert_allclose(slopes, [np.cos(X)] * 2, rtol=1e-6)
+
+
+def test_wrappers_do_not_keep_a_function_alive():
+    def fun(x):
+        return sin(x)
+
+    for _ in range(3):
+        checkpoint(fun)(X)
+    watch = weakref.ref(fun)
+    del fun
+    gc.collect()
+    assert watch() is None

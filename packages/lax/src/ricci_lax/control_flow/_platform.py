@@ -6,7 +6,8 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
-from ricci_pytree import tree_flatten
+from ricci_lax.staged_calls._by_operation import evaluated_by_operation
+from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from ._bodies import check_branches, trace_body
@@ -83,7 +84,15 @@ def platform_dependent(
     bodies = [trace_body("platform_dependent", branch, tree, avals) for branch in branches]
     check_branches("platform_dependent", names, bodies)
     index = platform_index_p.bind(platforms=platforms)
-    if not isinstance(index, ir.Tracer) and any(isinstance(x, ir.Tracer) for x in leaves):
+    if not isinstance(index, ir.Tracer):
         # No program is recorded, so the platform is known: the other functions need no rules.
-        return bind_branches(np.int32(0), [bodies[int(index)]], leaves)
+        body = bodies[int(index)]
+        operands = [*body.consts, *leaves]
+        if any(isinstance(x, ir.Tracer) for x in leaves):
+            return bind_branches(np.int32(0), [body], leaves)
+        # Committed arrays may be on another platform.
+        if not any(getattr(x, "committed", False) for x in operands):
+            outs = evaluated_by_operation(body.jaxpr, operands)
+            if outs is not None:
+                return tree_unflatten(body.out_tree, outs)
     return bind_branches(index, bodies, leaves, branches_platforms=platforms)

@@ -1,8 +1,10 @@
 """``checkpoint``: recompute residuals in the backward pass instead of storing them."""
 
 import logging
+import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import ricci_autodiff as ad
@@ -19,6 +21,7 @@ from ricci_lax.control_flow._remat_policy import remat_plan
 from ricci_lax.custom._vjp_primitives import custom_vjp_call_p, with_values_of_functions
 from ricci_lax.derivatives._recomputation_rules import with_recomputations
 from ricci_lax.effects._tokens import io_effects
+from ricci_lax.staged_calls._by_operation import evaluated_by_operation
 from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure._identity import lower_barrier, optimization_barrier_p
 from ricci_lax.structure._names import KeptName, name_p, substitute_p
@@ -334,8 +337,10 @@ def checkpoint[**P, R](
         order = [] if signature is None else list(signature.parameters)
         numbers = (*numbers, *(order.index(name) for name in names if name in order))
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
-    # For each choice of static arguments, the function of the others, with which traces are cached.
-    calls: dict[Any, Callable] = {}
+    # Wrappers of one function share its traces. A bound method is another object at each access.
+    calls = _calls.of(fun) if isinstance(fun, FunctionType) else {}
+
+    reference = weakref.ref(fun) if isinstance(fun, FunctionType) else lambda: fun
 
     @ir.looks_like(fun)
     @ir.api_boundary
@@ -348,21 +353,24 @@ def checkpoint[**P, R](
         try:
             call = calls.get((static, fixed))
             if call is None:
-                call = calls[static, fixed] = _with_static(fun, dict(static), dict(fixed))
+                call = _with_static(reference, dict(static), dict(fixed))
+                calls[static, fixed] = call
         except TypeError:  # an unhashable static argument: traced again
-            call = _with_static(fun, dict(static), dict(fixed))
+            call = _with_static(reference, dict(static), dict(fixed))
         leaves, tree = tree_flatten(ir.parted((dynamic, options)))
         paths = lambda: argument_paths(dynamic, options, fun)
         avals = leaf_avals("checkpoint", paths, leaves)
         body = trace_body("checkpoint", call, tree, avals, allowed=None)
-        outs = remat_p.bind(
-            *body.consts,
-            *leaves,
-            jaxpr=body.jaxpr,
-            policy=policy,
-            prevent_cse=barrier,
-            differentiated=False,
-        )
+        operands = [*body.consts, *leaves]
+        outs = evaluated_by_operation(body.jaxpr, operands)
+        if outs is None:
+            outs = remat_p.bind(
+                *operands,
+                jaxpr=body.jaxpr,
+                policy=policy,
+                prevent_cse=barrier,
+                differentiated=False,
+            )
         return tree_unflatten(body.out_tree, outs)
 
     return remat_fun
@@ -372,11 +380,19 @@ if not TYPE_CHECKING:  # it would lose the parameters of types
     checkpoint = ir.api_boundary(checkpoint)
 
 
-def _with_static(fun: Callable, static: dict[int, Any], fixed: dict[str, Any]) -> Callable:
-    @ir.looks_like(fun)
-    def call(args: tuple, options: dict) -> ir.PyTree:
-        return fun(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
+# For each choice of static arguments of a function, the function of the others, by which traces are
+# cached. It refers to the user's function weakly, as the table must not keep that alive.
+_calls: ir.ByFunction[dict[Any, Callable[..., Any]]] = ir.ByFunction(dict)
 
+
+def _with_static(
+    reference: Callable[[], Any], static: dict[int, Any], fixed: dict[str, Any]
+) -> Callable[..., Any]:
+    @ir.looks_like(reference())
+    def call(args: tuple, options: dict) -> ir.PyTree:
+        return reference()(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
+
+    del call.__wrapped__  # a strong reference
     return call
 
 

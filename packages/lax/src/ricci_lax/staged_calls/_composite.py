@@ -10,6 +10,8 @@ import ricci_ir as ir
 import ricci_stablehlo as hlo
 from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 
+from ._by_operation import evaluated_by_operation
+
 __all__ = ["composite"]
 
 _valid_name = r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+"
@@ -203,14 +205,13 @@ def composite[**P, R](decomposition: Callable[P, R], name: str, version: int = 0
                 f"composite {name!r}: its decomposition closes over a traced value. Pass that as "
                 "an argument: the operation may depend on its arguments only."
             )
-        results = composite_p.bind(
-            *jaxpr.consts,
-            *leaves,
-            call_jaxpr=ir.convert_constvars(jaxpr),
-            name=name,
-            version=version,
-            attributes=fields,
-        )
+        operands = [*jaxpr.consts, *leaves]
+        closed = ir.convert_constvars(jaxpr)
+        results = evaluated_by_operation(closed, operands)
+        if results is None:
+            results = composite_p.bind(
+                *operands, call_jaxpr=closed, name=name, version=version, attributes=fields
+            )
         return tree_unflatten(out_tree, results)
 
     return call
