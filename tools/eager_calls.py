@@ -31,7 +31,9 @@ _INTEGERS = "integers may decide what is computed, so that each call runs the fu
 REASONS: dict[str, str] = {
     **dict.fromkeys(("jnp.inner(", "jnp.dot(", "jnp.vdot(", "jnp.matmul("), _PRODUCT),
     **dict.fromkeys(("jnp.shape(", "jnp.ndim(", "jnp.can_cast(", "jnp.isdtype("), _NOTHING_RUNS),
-    **dict.fromkeys(("jnp.clip(x0, 0", "jnp.power(", "jnp.pow(", "jnp.linspace("), _INTEGERS),
+    **dict.fromkeys(("jnp.broadcast_shapes(", "str(jnp.promote_types("), _NOTHING_RUNS),
+    **dict.fromkeys(("jnp.get_printoptions(", "jnp.set_printoptions("), _NOTHING_RUNS),
+    **dict.fromkeys(("jnp.power(", "jnp.pow(", "jnp.linspace("), _INTEGERS),
 }
 
 

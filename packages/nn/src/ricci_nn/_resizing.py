@@ -13,7 +13,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, Shape, composite, inlined
+from ricci_ir import Array, ArrayLike, Shape, composite, dispatched, inlined
 from ricci_lax.authoring import as_sizes
 from ricci_numpy.authoring import canonical_axes, operands, promote_args_inexact
 
@@ -251,6 +251,7 @@ def _as_method(name: str, method: str | ResizeMethod) -> ResizeMethod:
     return method
 
 
+@dispatched("shape", "method", "antialias", "precision")
 def resize(
     image: ArrayLike,
     shape: Sequence[SupportsIndex],

@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, Tracer, inlined, static_number
+from ricci_ir import Array, ArrayLike, Tracer, dispatched, inlined, static_number
 from ricci_numpy.authoring import check_arraylike, check_choice, operands
 
 
@@ -28,6 +28,7 @@ _INDICES: dict[str, Callable[[Array, int], Array]] = {
 }
 
 
+@dispatched("order", "mode")
 def map_coordinates(
     input: ArrayLike,
     coordinates: Sequence[ArrayLike],

@@ -78,9 +78,19 @@ class PublicFunction(Applied):
       settings: the names of its parameters that are not operands. They are compared by value and
         type.
       unless: whether the function itself must be called now; ``None`` if it never must.
+      integers: the names of operands whose integers are values like all others.
     """
 
-    __slots__ = ("converts", "fun", "name", "setting_names", "setting_numbers", "unless")
+    __slots__ = (
+        "converts",
+        "fun",
+        "integers",
+        "name",
+        "setting_names",
+        "setting_numbers",
+        "unless",
+        "without_choice",
+    )
 
     def __init__(
         self,
@@ -88,8 +98,10 @@ class PublicFunction(Applied):
         name: str,
         settings: tuple[str, ...] = (),
         unless: Callable[[], bool] | None = None,
+        integers: tuple[str, ...] = (),
     ):
         super().__init__()
+        self.integers = integers
         self.unless = unless
         self.fun = fun
         self.name = name
@@ -100,10 +112,16 @@ class PublicFunction(Applied):
         self.setting_numbers: tuple[int, ...] = tuple(
             [i for i, parameter in enumerate(parameters) if parameter in settings]
         )
+        # The parameters, by position and by name, whose Python integers do not decide what is
+        # computed.
+        names = {*settings, *integers}
+        self.without_choice: frozenset[int | str] = frozenset(
+            [*names, *(i for i, parameter in enumerate(parameters) if parameter in names)]
+        )
 
     def renamed(self, fun: Callable[..., Any]) -> "PublicFunction":
         """Return the calls of a copy of the function, whose errors have the copy's name."""
-        return PublicFunction(fun, fun.__name__, self.setting_names, self.unless)
+        return PublicFunction(fun, fun.__name__, self.setting_names, self.unless, self.integers)
 
     def _make_application(self, backend: Backend) -> Callable[..., Any]:
         return backend.public_dispatcher(self) or self._call
@@ -138,7 +156,7 @@ class PublicFunction(Applied):
         operands, tree = tree_flatten(arguments)
         try:
             types = tuple(map(get_aval, operands))
-        except (TypeError, ValueError):  # the function tells the user
+        except (TypeError, ValueError, OverflowError):  # the function tells the user
             return None
         settings = tuple((i, exact_key(x)) for i, x in (*positional.items(), *named.items()))
         return PublicCall(operands, tree, positional, named, (tree, types, settings))
@@ -196,7 +214,7 @@ def _only_operation(jaxpr: Jaxpr) -> Callable[[PyTreeDef], PublicProgram] | None
 
 
 def dispatched[F: Callable[..., Any]](
-    *settings: str, unless: Callable[[], bool] | None = None
+    *settings: str, unless: Callable[[], bool] | None = None, integers: tuple[str, ...] = ()
 ) -> Callable[[F], F]:
     """Mark a public function whose calls the backend may dispatch by the types of its arguments.
 
@@ -207,6 +225,8 @@ def dispatched[F: Callable[..., Any]](
       settings: the names of its parameters that are not operands, as by ``static_argnames``.
       unless: whether the function itself must be called now, as where a library has replaced
         a function that it calls; by default it never must.
+      integers: the names of operands whose Python integers decide nothing, like floats. Of the
+        others, integers are passed to the function in each call.
 
     Example:
       >>> import ricci.numpy as jnp
@@ -217,7 +237,7 @@ def dispatched[F: Callable[..., Any]](
     """
 
     def mark(fun: F) -> F:
-        fun.__dict__[DISPATCHED] = PublicFunction(fun, fun.__name__, settings, unless)
+        fun.__dict__[DISPATCHED] = PublicFunction(fun, fun.__name__, settings, unless, integers)
         return fun
 
     return mark

@@ -62,6 +62,8 @@ class DispatchedFunction(Protocol):
     name: str
     setting_names: tuple[str, ...]
     setting_numbers: tuple[int, ...]
+    # The parameters, by position and by name, whose integers do not decide what is computed.
+    without_choice: frozenset[int | str]
     # ``apply(args, kwargs)`` calls it as it is, in the current trace; ``read(args, kwargs)``
     # returns the operands of a call and the key of their types, or None; ``program(call)`` returns
     # the jaxpr for such a call, or None.

@@ -3,7 +3,7 @@
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, get_aval, min_dim
+from ricci_ir import Array, ArrayLike, composite, dispatched, get_aval, min_dim
 from ricci_numpy._promotion import canonical_axis, convert, dtype_of, operands
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import asarray
@@ -18,6 +18,7 @@ from ._where import where_step
 __all__ = ["fill_diagonal", "place", "put", "put_along_axis"]
 
 
+@dispatched("axis", "inplace", "mode")
 def put_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,

@@ -207,6 +207,7 @@ def _norm_of_vectors(
     return _vector_norm(x, ord, axes, keepdims)
 
 
+@ir.dispatched("keepdims", "ord")
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
     """The norm of the matrices in the last two dimensions.
 

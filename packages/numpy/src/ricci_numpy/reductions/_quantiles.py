@@ -61,7 +61,7 @@ def median(
     )
 
 
-@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
+@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims", integers=("q",))
 def quantile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -103,7 +103,9 @@ def quantile(
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False, weights)
 
 
-@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding")
+@ir.dispatched(
+    "axis", "out", "overwrite_input", "method", "keepdims", "out_sharding", integers=("q",)
+)
 def percentile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -169,7 +171,7 @@ def nanmedian(
     )
 
 
-@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
+@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims", integers=("q",))
 def nanquantile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -201,7 +203,7 @@ def nanquantile(
     )
 
 
-@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims")
+@ir.dispatched("axis", "out", "overwrite_input", "method", "keepdims", integers=("q",))
 def nanpercentile(
     a: ir.ArrayLike,
     q: ir.ArrayLike,
@@ -236,7 +238,9 @@ def nanpercentile(
 
 @ir.inlined("percent")
 def _percent_of(q: ir.Array, *, dtype: np.dtype) -> ir.Array:
-    return lax.div(promotion.convert(q, dtype), promotion.strong_constant(dtype, 100))
+    # Instead of dividing by a constant, XLA multiplies by its reciprocal, which is less exact.
+    hundred = lax.optimization_barrier(promotion.strong_constant(dtype, 100))
+    return lax.div(promotion.convert(q, dtype), hundred)
 
 
 def _percent(name: str, q: ir.ArrayLike) -> ir.ArrayLike:

@@ -249,6 +249,7 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: object = N
     return lax.broadcast_in_dim(array, shape, dimensions, out_sharding=out_sharding)
 
 
+@ir.dispatched()
 @ir.may_return_operand
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """Arrays repeated to the shape that their shapes broadcast to.

@@ -13,6 +13,7 @@ from ricci_numpy.arrays._creation import asarray
 __all__ = ["around", "clip", "rint", "round", "trunc"]
 
 
+@dispatched(integers=("min", "max"))
 def clip(
     arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
 ) -> Array:

@@ -308,14 +308,13 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
     # The types of positional arrays for which the function has no executable, as where it returns
     # an operand: the dispatcher sends each such call here.
     undispatched: ir.Cache[Any, bool] = ir.Cache("undispatched calls", 256)
-    numbers = function.setting_numbers
 
     def on_miss(*args: object, **kwargs: object) -> tuple[Any, FastPath | None]:
         types = None if kwargs else _types_of(args)
         if types in undispatched.entries or ir.disable_jit_state.value:
             return function.apply(args, kwargs), None
-        operands = [x for i, x in enumerate(args) if i not in numbers]
-        operands += [x for name, x in kwargs.items() if name not in function.setting_names]
+        arguments = (*enumerate(args), *kwargs.items())
+        operands = [x for place, x in arguments if place not in function.without_choice]
         # Integers may decide what a function does, unlike the values of arrays and floats.
         if any(type(x) in _INTEGERS for x in operands):
             return function.apply(args, kwargs), None
@@ -345,21 +344,25 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
         return tree_unflatten(program.tree, outs), fast
 
     dispatcher = make_fast_callable(
-        function.name, on_miss, static_argnums=numbers, static_argnames=function.setting_names
+        function.name,
+        on_miss,
+        static_argnums=function.setting_numbers,
+        static_argnames=function.setting_names,
     )
     this = weakref.ref(dispatcher)
     return dispatcher
 
 
 def _are_plain(operands: Sequence[Any]) -> bool:
-    """Whether operands are arrays alone, or arrays of the default float dtype and Python floats.
+    """Whether operands are arrays alone, or arrays of the default float dtype and Python numbers.
 
     The dispatcher converts a float to that dtype, which beside others would round it twice.
+    Integers that decide what is computed have been refused already.
     """
     arrays = [x for x in operands if type(x) is ArrayImpl]
     if len(arrays) == len(operands):
         return True
-    if not arrays or any(type(x) not in (ArrayImpl, float) for x in operands):
+    if not arrays or any(type(x) not in (ArrayImpl, float, int) for x in operands):
         return False
     dtype = ir.python_scalar_dtype(float)
     return all(x.dtype == dtype for x in arrays)
