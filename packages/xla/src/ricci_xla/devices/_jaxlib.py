@@ -2,6 +2,7 @@
 
 import os
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 # jaxlib reads this when it is loaded; without it every new client logs its devices to stderr.
@@ -22,7 +23,7 @@ runtime: Any = _jax
 
 
 @cache
-def load_xla_client() -> Any:
+def load_xla_client() -> ModuleType:
     """Load jaxlib's functions in Python that make clients and register kernels.
 
     Loaded when the first client is made, since they import ``logging``.
