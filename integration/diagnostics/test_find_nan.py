@@ -249,3 +249,30 @@ def test_the_where_of_another_file_is_told_with_its_file():
     assert f"the where in line {line_of(masked_log, 'where')} " in str(
         find_nan(ricci.grad(masked_log), jnp.zeros(1))
     )
+
+
+def test_number_that_was_converted_is_followed_in_what_the_function_stored():
+    class Model:
+        weight = jnp.float32(-1)
+
+        def train(self):
+            self.weight = jnp.log(self.weight)  # cause
+            return float(self.weight)
+
+    model = Model()
+    found = find_nan(model.train)()
+    assert found.operation == "log" and found.source.line == line_of(Model.train, "# cause"), str(
+        found
+    )
+    assert model.weight == -1
+
+
+def test_nan_that_marks_what_is_absent_is_no_finding():
+    class Metric:
+        best = None
+
+        def update(self, x):
+            self.best, self.last = np.full(3, np.nan, np.float32), jnp.sin(x)
+            return self.last
+
+    assert find_nan(Metric().update)(1.0) is None

@@ -25,11 +25,6 @@ def length(x):
     return jnp.sqrt(squares.sum())  # cause
 
 
-@planted("sqrt", "jnp.where", f32(0, 0), run=GRADS)
-def norm(x):
-    return 2 * jnp.linalg.norm(x)  # cause
-
-
 @planted("div", "jnp.where", f32(0, 1), run=GRADS)
 def masked_ratio(x):
     r = 1 / x  # cause

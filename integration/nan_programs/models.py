@@ -28,11 +28,6 @@ def divergence(p, q):
     return jnp.sum(p * (jnp.log(jnp.where(p > 0, p, 1.0)) - logs))
 
 
-@planted("sqrt", "jnp.where", f32(2, 2, 2), run=GRADS)
-def spread(x):
-    return jnp.std(x)  # cause
-
-
 @planted("pow", "jnp.where", f32(0, 1), run=GRADS)
 def half_power(x):
     return jnp.sum(jnp.where(x > 0, x**0.5, 0.0))  # cause

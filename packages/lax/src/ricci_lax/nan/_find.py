@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 import ricci_ir as ir
-from ricci_lax.stepping import Location, is_array, run_in_steps
+from ricci_lax.stepping import STORED, Location, is_array, run_in_steps
 from ricci_pytree import argument_paths, tree_flatten
 
 from ._report import NonFinite, report
@@ -19,8 +19,22 @@ __all__ = ["find_nan"]
 _FOLLOWED = 16  # elements, the first and the last of each result
 
 
-def _first(watch: Watch, results: Sequence[Any], inf: bool) -> Event | None:
-    """Find the earliest event that caused a NaN (or, with ``inf``, an infinity) in results."""
+def _first(
+    watch: Watch, results: Sequence[Any], inf: bool, stored: Sequence[Any] = ()
+) -> Event | None:
+    """Find the earliest event that caused a NaN (or, with ``inf``, an infinity) in results.
+
+    A value that no operation made, as one that was converted to a Python number, comes last. Among
+    the values that the function stored it is no event: libraries mark what is absent by NaN.
+    """
+    in_stored = [event for event in _events(watch, stored, inf) if not event.is_unknown]
+    events = [*_events(watch, results, inf), *in_stored]
+    order = lambda event: (event.is_unknown, bool(event.doubt), event.order)
+    return min(events, key=order, default=None)
+
+
+def _events(watch: Watch, results: Sequence[Any], inf: bool) -> list[Event]:
+    """Follow the first and the last bad elements of each result."""
     events: list[Event] = []
     for result in results:
         values = host(result)
@@ -34,11 +48,13 @@ def _first(watch: Watch, results: Sequence[Any], inf: bool) -> Event | None:
             for place in bad[[0, -1]] if len(bad) > 1 else bad:
                 if len(events) < _FOLLOWED:
                     events.append(follow(watch, result, tuple(map(int, place)), kind))
-    return min(events, key=lambda event: (bool(event.doubt), event.order), default=None)
+    return events
 
 
-def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFinite | None:
-    """Run a function, and report the first event that reaches its results."""
+def _watched(
+    watch: Watch, run: Callable[[], tuple[Sequence[Any], Sequence[Any]]], inf: bool
+) -> NonFinite | None:
+    """Run a function, and report the first event that reaches its results or stored values."""
     with ExitStack() as stack:
         for option in (
             ir.debug_nans,
@@ -47,7 +63,8 @@ def _watched(watch: Watch, run: Callable[[], Sequence[Any]], inf: bool) -> NonFi
             if option.value:
                 stack.enter_context(option(False))
         try:
-            event = _first(watch, run(), inf)
+            results, stored = run()
+            event = _first(watch, results, inf, stored)
         except Endless as loop:
             event = _first(watch, loop.arrays, inf=False)
             if event is not None:
@@ -109,8 +126,10 @@ def _find_in_call(
         if is_array(leaf):
             watch.add_argument(leaf, path)
 
-    def run() -> list[Any]:
-        return [x for _, x in run_in_steps(watch, fun, args, kwargs)]
+    def run() -> tuple[list[Any], list[Any]]:
+        arrays = run_in_steps(watch, fun, args, kwargs)
+        results = [x for name, x in arrays if name != STORED]
+        return results, [x for name, x in arrays if name == STORED]
 
     return _watched(watch, run, inf)
 
@@ -140,9 +159,9 @@ def explain(jaxpr: ir.Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None
             arg, names[i - offset] if i >= offset >= 0 else "that the function closes over"
         )
 
-    def run() -> list[Any]:
+    def run() -> tuple[list[Any], tuple[()]]:
         with ir.ensure_compile_time_eval():
-            return watch.run(jaxpr, args, place)
+            return watch.run(jaxpr, args, place), ()
 
     return _watched(watch, run, inf)
 

@@ -85,6 +85,11 @@ class Event:
         return "argument" if self.primitive is None else self.primitive.name
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether neither an operation nor an argument has the value."""
+        return self.primitive is None and self.operands[0] is None
+
+    @property
     def matched(self) -> bool:
         """Whether the operation is elementwise."""
         return self.primitive in elementwise_primitives

@@ -8,7 +8,9 @@ import ricci_ir as ir
 from ricci_ir import ArrayLike, Jaxpr, JaxprEqn, Primitive
 from ricci_pytree import keystr, tree_flatten_with_path, tree_leaves
 
-__all__ = ["Interpreter", "Location", "Runs", "is_array", "run_in_steps", "source_text"]
+__all__ = ["STORED", "Interpreter", "Location", "Runs", "is_array", "run_in_steps", "source_text"]
+
+STORED = "stored"  # the path of arrays that a function stored in the user's objects
 
 
 class Location(ir.TupleRecord):
@@ -229,7 +231,7 @@ def run_in_steps(
             ir.set_trace(StepTrace(interpreter)),
         ):
             leaves, _ = tree_flatten_with_path(fun(*args, **kwargs))
-            stored = [("stored", x) for x in tree_leaves(objects.changes())]
+            stored = [(STORED, x) for x in tree_leaves(objects.changes())]
             arrays = [*((f"result{keystr(path)}", x) for path, x in leaves), *stored]
             return [(name, x) for name, x in arrays if is_array(x)]
     finally:
