@@ -5,6 +5,7 @@ A call prints a line of JSON: its name, what the bundle did and why, the result 
 
 import abc
 import builtins
+import collections
 import contextvars
 import csv
 import dataclasses
@@ -34,6 +35,32 @@ from outside import VALUE as IMPORTED
 import ricci
 
 V = float(sys.argv[2])
+
+
+def generate(text):
+    return eval(text, {"outside": outside})
+
+
+def set_from_outside(self):
+    self.x = outside.VALUE
+
+
+class Node:
+    """A node with a registered function."""
+
+
+class Numbered:
+    """A class that holds its number, as keras's do."""
+
+
+Numbered.number = id(Numbered)
+
+
+class GeneratedNode:
+    """A node with a generated function."""
+
+
+WRITTEN = generate(f"lambda: {V!r}")
 FILE = pathlib.Path(sys.argv[1] + ".value")
 FILE.write_text(json.dumps(V))
 np.save(sys.argv[1] + ".npy", V)
@@ -52,6 +79,13 @@ outside.Kind.ONE._value_ = V
 outside.NUMBER = outside.Number(V)
 IMPORTED = V  # noqa: F811
 LOCAL = V
+LARGE = 10**15 + int(V)
+NUMBER = outside.Holder.number = id(outside.Holder)
+NODE, GENERATED_NODE = Node(), GeneratedNode()
+ricci.tree_util.register_pytree_node(Node, lambda node: ((V,), None), lambda data, parts: NODE)
+ricci.tree_util.register_pytree_node(
+    GeneratedNode, generate(f"lambda node: (({V!r},), None)"), lambda data, parts: GENERATED_NODE
+)
 BOX = [V]
 PATTERN = re.compile("a" * int(V))
 VARIABLE = contextvars.ContextVar("VARIABLE")
@@ -285,6 +319,40 @@ WAYS = {
     "a registered class": lambda: 2.0 + isinstance(REGISTERED, Registry),
     "environb": lambda: float(os.environb[b"RICCI_TEST_VALUE"]),
     "the working folder": lambda: len(os.getcwd()) * time.perf_counter(),
+    "a dataclass made meanwhile": lambda: (
+        dataclasses.make_dataclass("Made", [("value", float, LOCAL)])().value
+    ),
+    "a dataclass over another": lambda: (
+        dataclasses.dataclass(
+            type("Made", (outside.Holder,), {"__annotations__": {"value": float}})
+        )().value
+    ),
+    "a field made meanwhile": lambda: (
+        dataclasses.make_dataclass(
+            "Made", [("value", float, dataclasses.field(default_factory=lambda: BOX[0]))]
+        )().value
+    ),
+    "a dataclass's method made meanwhile": lambda: dataclasses.make_dataclass(
+        "Made", ["x"], namespace={"read": lambda self: outside.VALUE}
+    )(1).read(),
+    "a dataclass's check made meanwhile": lambda: (
+        dataclasses.make_dataclass(
+            "Made", [("x", float, 0.0)], namespace={"__post_init__": set_from_outside}
+        )().x
+    ),
+    "a named tuple made meanwhile": lambda: (
+        collections.namedtuple("Made", ["value"], defaults=[outside.TABLE["value"]])().value
+    ),
+    "a dataclass's names": lambda: float(
+        len(dataclasses.fields(dataclasses.make_dataclass("Made", "abcdef"[: int(LOCAL)])))
+    ),
+    "a generated function": lambda: WRITTEN(),
+    "a function generated meanwhile": lambda: generate("lambda: outside.VALUE")(),
+    "a text that is run": lambda: generate(f"{LOCAL!r}"),
+    "a registered node": lambda: ricci.tree.leaves(NODE)[0],
+    "a registered node's generated function": lambda: ricci.tree.leaves(GENERATED_NODE)[0],
+    "a large number": lambda: float(LARGE % 10),
+    "an object's number": lambda: outside.Holder.number / NUMBER * LOCAL,
 }
 KEPT = {
     "arithmetic": lambda: 1.0,
@@ -301,6 +369,10 @@ KEPT = {
     "an equal transformed object": lambda: TRANSFORMED(np.ones(1))[0],
     "a docstring with an address": lambda: Addressed.value,
     "a new iterator": lambda: float(next(itertools.count(2))),
+    "a dataclass of constants": lambda: (
+        dataclasses.make_dataclass("Made", [("value", float, 2.0)])().value
+    ),
+    "the number of a class": lambda: 1.0 + (Numbered.number > 0),
     "sorted": lambda: sorted([3.0, 1.0], key=lambda x: -x)[0],
 }
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from ricci_pytree import Partial, register_pytree_node, tree_structure
+from ricci_xla import files
 from ricci_xla.files import FileError
 from ricci_xla.warm._static_data import StaticData
 
@@ -74,13 +75,21 @@ RESULTS = [
     Definition(Definition(Pair, None), [Settings(rate=True, inner=Settings())]),
     Pair(Definition(1, 2), double),
     tree_structure([3, {}]),
+    tree_structure((1, [None, {"deep": 2}])),
 ]
 
 
+class Sentinel:
+    """An object that marks what is missing."""
+
+
+MISSING = Sentinel()
+
+
 def copied(value, writer=ARGUMENTS, reader=ARGUMENTS):
-    record = StaticData(tree_structure([Node(writer)])).encode(value)
+    record = StaticData(tree_structure([Node(writer)]), files.NodeForms()).encode(value)
     data = msgspec.msgpack.decode(msgspec.msgpack.encode(record))
-    return StaticData(tree_structure([Node(reader)])).decode(data)
+    return StaticData(tree_structure([Node(reader)]), files.NodeForms()).decode(data)
 
 
 def types_in(value):
@@ -102,13 +111,21 @@ def test_objects_are_those_of_the_reading_process():
     assert copied(double, reader=other) is other.attributes[0]
 
 
-@pytest.mark.parametrize(
-    "value", [object(), len, tree_structure((1,)), fractions.Fraction(1, 2), Node(1), [copied]]
-)
+@pytest.mark.parametrize("value", [object(), len, fractions.Fraction(1, 2), Node(1), [copied]])
 def test_objects_unlike_those_of_the_arguments_are_refused_in_a_line(value):
     with pytest.raises(TypeError, match="cannot be written to a file") as error:
         copied(value)
     assert "\n" not in str(error.value) and len(str(error.value)) < 200
+
+
+def test_objects_without_state_are_found_by_their_names():
+    assert copied([MISSING, 1]) == [MISSING, 1]
+    data = StaticData(tree_structure([Node(ARGUMENTS)]), files.NodeForms())
+    record = data.encode(MISSING)
+    assert record == ["sentinel", [__name__, "MISSING"]]
+    for name in ("ABSENT", "ARGUMENTS", "copied"):
+        with pytest.raises(FileError, match="is not an object without state"):
+            data.decode(["sentinel", [__name__, name]])
 
 
 @pytest.mark.parametrize(
@@ -118,4 +135,4 @@ def test_objects_unlike_those_of_the_arguments_are_refused_in_a_line(value):
 )
 def test_invalid_records_are_refused(record):
     with pytest.raises(FileError):
-        StaticData(tree_structure([Node(ARGUMENTS)])).decode(record)
+        StaticData(tree_structure([Node(ARGUMENTS)]), files.NodeForms()).decode(record)

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from ._fingerprint import Classes, NoFingerprint
+from ._classes import Classes
+from ._fingerprint import NoFingerprint
 from ._purity import compiled_file, file_digest, file_of, is_fixed
 from ._watch import ENVIRONMENT, IMPORTS, Watch, value_of
 
@@ -25,6 +26,7 @@ HARMLESS: dict[str, str] = {
     "flax.linen.module.uuid": "numbers modules, to tell copies apart",
     "flax.nnx.graphlib.GRAPH_CONTEXT": "holds the graph of the arguments, which is in their types",
     "haiku._src.base.frame_ids": "numbers frames, to tell copies apart",
+    "haiku._src.base.current_context": "holds the context of the trace, whose frame is in a stack",
     "haiku._src.base.current_frame": "holds the frame of the trace; there is none before",
 }
 
@@ -64,7 +66,7 @@ def dependencies(watch: Watch, ignored: Set[str]) -> tuple[ModuleRecord, ...]:
             f"ignore={failed}"
         )
     for module, codes in watch.codes.items():
-        _check(module, codes, watch.classes.codes)
+        _check(module, codes, watch.classes.codes | watch.generated)
     modules = {module for module in watch.codes if module in sys.modules}
     return tuple(
         ModuleRecord(

@@ -46,11 +46,14 @@ from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes import Mesh, PartitionSpec, Sharding
 from ricci_xla.meshes._axes import Axes
 
+from ._classes import Classes
+from ._object_states import HEAP_TYPE, built_in_base, harmless_state, has_own_state, slots_of
 from ._plain_states import decimal_state, logger_state, notes_of, registered_classes
 from ._purity import impurity, is_fixed
 from ._reads import reads_of
 
 _MOST_VALUES = 200_000
+_LEAST_ID = 1 << 20  # ids are addresses; smaller numbers are not compared with them
 _by_name = (
     *(BuiltinFunctionType, ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
     *(MethodDescriptorType, WrapperDescriptorType),
@@ -58,20 +61,11 @@ _by_name = (
 _locks = (type(threading.Lock()), type(threading.RLock()))
 
 
-# Attributes that number objects, and that no jaxpr depends on, by module and class.
-_HARMLESS_STATE = {("flax.linen.module", "Module"): ("_id",)}
-
-
-def harmless_state(kind: type) -> tuple[str, ...]:
-    """The names of attributes of a class's objects that do not affect jaxprs."""
-    return _HARMLESS_STATE.get((kind.__module__, kind.__qualname__), ())
-
-
 class NoFingerprint(Exception):
     """A value without a fingerprint; the message names it and the reason."""
 
 
-def fingerprint(*values: object, classes: "Classes | None" = None) -> bytes:
+def fingerprint(*values: object, classes: Classes | None = None) -> bytes:
     """A digest of some values.
 
     Args:
@@ -90,69 +84,6 @@ def fingerprint(*values: object, classes: "Classes | None" = None) -> bytes:
     return writer.digest.digest()
 
 
-class _OpenClass:
-    """A class that is being written; ``in_cycle`` if another class refers back to it."""
-
-    __slots__ = ("in_cycle",)
-
-    def __init__(self):
-        self.in_cycle = False
-
-
-class Classes:
-    """The fingerprints of classes.
-
-    Classes may refer to each other in cycles, so a reference to a class that is being written
-    writes its name alone. The fingerprint of a class in a cycle then depends on the class that
-    writing began with; only those of other classes are cached.
-
-    Attributes:
-      digests: the cached fingerprints.
-      codes: the code of all functions that were written.
-      with_globals: the code of functions whose global names are outside of modules, and were
-        written, too.
-      modules: the names of the modules that values refer to; their content was not written.
-      reflects: whether there is a function that reads attributes of modules by computed names.
-      caches: functions that cache results, with their ``cache_info()`` before.
-      stateful: iterators and generators of random numbers, with their fingerprints before.
-      values: the number of values that were written.
-    """
-
-    def __init__(self):
-        self.codes: set[CodeType] = set()
-        self.with_globals: set[CodeType] = set()
-        self.modules: set[str] = set()
-        self.reflects = False
-        self.caches: dict[int, tuple[Any, Any]] = {}
-        self.stateful: dict[int, tuple[Any, bytes]] = {}
-        self.digests: dict[type, bytes] = {}
-        self.values = 0
-        self._open: dict[type, _OpenClass] = {}
-
-    def feed(self, writer: "_Writer", kind: type, write: Callable[["_Writer"], None]) -> None:
-        """Write a class; ``write(writer)`` writes its content."""
-        digest = self.digests.get(kind)
-        if digest is None:
-            if kind in self._open:
-                still_open = list(self._open)
-                # The cycle consists of this class and all that were opened after it. A direct
-                # reference of a class to itself does not depend on where writing began.
-                if still_open[-1] is not kind:
-                    for other in still_open[still_open.index(kind) :]:
-                        self._open[other].in_cycle = True
-                return
-            state = self._open[kind] = _OpenClass()
-            inner = _Writer(self)
-            try:
-                write(inner)
-            finally:
-                del self._open[kind]
-            digest = inner.digest.digest()
-            if not state.in_cycle:
-                self.digests[kind] = digest
-        writer.mark("content", digest)
-
-
 class _Writer:
     """Feeds values to a digest. A repeated value is written as the position of the first."""
 
@@ -161,6 +92,7 @@ class _Writer:
         self.classes = classes
         self.seen: dict[int, int] = {}
         self.alive: list[object] = []  # while values are alive, their ids are unique
+        self.owner: object = None  # the class whose content is written
 
     def mark(self, tag: str, content: bytes | str = b"") -> None:
         """Write a tag with some content."""
@@ -173,6 +105,8 @@ class _Writer:
         """Write a value."""
         plain = _plain.get(type(value))
         if plain is not None:
+            if type(value) is int and value > _LEAST_ID and self._is_id(value):
+                return
             self.mark(type(value).__name__, plain(value))
             return
         # Besides ending cycles, this distinguishes one object that occurs twice from two equal
@@ -188,6 +122,16 @@ class _Writer:
         write = _writer_of(type(value))
         self.mark(type(value).__qualname__)
         write(self, value)
+
+    def _is_id(self, value: int) -> bool:
+        """Write the id of a known object, by which a library marks it, as its position."""
+        if self.owner is not None and value == id(self.owner):
+            self.mark("own id")
+        elif value in self.seen:
+            self.mark("id of", str(self.seen[value]))
+        else:
+            return False
+        return True
 
     def feed_all(self, values: Any) -> None:
         """Write a number of values in order."""
@@ -289,6 +233,8 @@ def _write_function(writer: _Writer, value: FunctionType) -> None:
     writer.feed_all(value.__closure__ or ())
     writer.feed_all(value.__defaults__ or ())
     _write_mapping(writer, value.__kwdefaults__ or {})
+    if "__wrapped__" in value.__dict__:  # first, as other attributes may be copies of its own
+        writer.feed(value.__dict__["__wrapped__"])
     _write_mapping(writer, value.__dict__)
     writer.feed_all(notes_of(value))
     owner = sys.modules.get(value.__globals__.get("__name__", ""))
@@ -327,13 +273,23 @@ def _write_class(writer: _Writer, value: type) -> None:
     if value is Decimal:
         writer.feed_all(decimal_state(Decimal()))
     if not is_fixed(value.__module__):
-        writer.classes.feed(writer, value, lambda inner: _write_class_content(inner, value))
+        digest = writer.classes.digest_of(value, lambda: _content_digest(writer.classes, value))
+        if digest is not None:
+            writer.mark("content", digest)
+
+
+def _content_digest(classes: Classes, value: type) -> bytes:
+    inner = _Writer(classes)
+    inner.owner = value
+    _write_class_content(inner, value)
+    return inner.digest.digest()
 
 
 def _write_class_content(writer: _Writer, value: type) -> None:
     writer.feed_all(value.__bases__)
     writer.feed_all(notes_of(value))
     writer.feed_all(registered_classes(value))
+    writer.feed_all(registered_nodes.get(value, ()))  # perhaps generated code, in no module's file
     for name, item in sorted(value.__dict__.items()):
         if name not in _class_names_of_python:
             writer.mark("attribute", name)
@@ -436,14 +392,14 @@ def _write_object(writer: _Writer, value: Any) -> None:
     writer.feed(kind)
     if kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__:
         state = getattr(value, "__dict__", None)
-        slots = [name for name in _slots(kind) if hasattr(value, name)]
-        if (state is not None or slots or kind.__flags__ & _HEAP_TYPE) and not has_own_state(kind):
+        slots = [name for name in slots_of(kind) if hasattr(value, name)]
+        if (state is not None or slots or kind.__flags__ & HEAP_TYPE) and not has_own_state(kind):
             ignored = {name for cls in kind.__mro__ for name in harmless_state(cls)}
             _write_mapping(writer, {k: v for k, v in (state or {}).items() if k not in ignored})
             for name in slots:
                 writer.mark("slot", name)
                 writer.feed(getattr(value, name))
-            base = _built_in_base(kind)
+            base = built_in_base(kind)
             if base in (list, tuple):
                 writer.feed_all(base.__iter__(value))
             elif base is dict:
@@ -466,46 +422,6 @@ def _write_object(writer: _Writer, value: Any) -> None:
         # Items come as iterators.
         is_iterator = hasattr(type(part), "__next__")
         writer.feed_all(part) if is_iterator else writer.feed(part)
-
-
-def state_of(value: object) -> dict[str, Any]:
-    """The attributes of an object by name: those in its ``__dict__``, then those in slots."""
-    slots = {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
-    return {**(getattr(value, "__dict__", None) or {}), **slots}
-
-
-_HEAP_TYPE = 1 << 9
-_MANAGED_WEAK_REFERENCES = 1 << 3
-_MANAGED_DICT = 1 << 4
-_BUILT_IN = (bool, int, float, complex, str, bytes, list, tuple, dict, object)
-
-
-def _built_in_base(kind: type) -> Any:
-    return next(cls for cls in kind.__mro__ if cls in _BUILT_IN)
-
-
-def has_own_state(kind: type) -> bool:
-    """Whether instances have C-level state besides a ``__dict__`` and slots."""
-    base = _built_in_base(kind)
-    size = base.__basicsize__
-    if kind.__itemsize__ and not base.__itemsize__:
-        return True
-    if kind.__dictoffset__ and not kind.__flags__ & _MANAGED_DICT:
-        size += 8
-    if kind.__weakrefoffset__ and not kind.__flags__ & _MANAGED_WEAK_REFERENCES:
-        size += 8
-    return kind.__basicsize__ > size + 8 * len(_slots(kind))
-
-
-def _slots(kind: type) -> list[str]:
-    names: list[str] = []
-    for cls in kind.__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__"):
-                private = name.startswith("__") and not name.endswith("__")
-                names.append(f"_{cls.__name__.lstrip('_')}{name}" if private else name)
-    return names
 
 
 # By class, subclasses first.

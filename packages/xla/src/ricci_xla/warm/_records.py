@@ -319,7 +319,7 @@ class _ResultNodes(files.NodeForms):
 
     def __init__(self, in_tree: PyTreeDef):
         super().__init__()
-        self._data = StaticData(in_tree)
+        self._data = StaticData(in_tree, self)
 
     def of_kind(self, kind: type) -> files.NodeForm | None:
         """The form of nodes of a class."""

@@ -23,8 +23,9 @@ from ricci_xla.tracing._program import abstract_leaves, program_key, qualified_n
 from ricci_xla.tracing._warm_start_hook import JitInfo, warm_start_hooks
 
 from ._bundle import Bundle, WarmCall
+from ._classes import Classes
 from ._dependencies import dependencies, difference
-from ._fingerprint import Classes, NoFingerprint, fingerprint
+from ._fingerprint import NoFingerprint, fingerprint
 from ._records import CallRecord, decode_program, encode_program
 from ._watch import Watch
 

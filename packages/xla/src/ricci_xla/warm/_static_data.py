@@ -7,15 +7,18 @@ since they are part of the call's fingerprint. An object that is new is written 
 must be the class of an object in the arguments, and its attributes.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from ricci_pytree import PyTreeDef
 from ricci_xla import files
 
-from ._fingerprint import has_own_state, state_of
+from ._object_states import has_own_state, state_of
 
 _MOST_PARTS = 200_000
 _CONTAINERS: dict[str, type] = {"items of list": list, "items of tuple": tuple}
@@ -26,10 +29,12 @@ class StaticData:
 
     Args:
       in_tree: the structure of the arguments.
+      forms: the forms of the nodes of structures in the data.
     """
 
-    def __init__(self, in_tree: PyTreeDef):
+    def __init__(self, in_tree: PyTreeDef, forms: files.NodeForms):
         self._in_tree = in_tree
+        self._forms = forms
 
     @cached_property
     def _parts(self) -> list[Any]:
@@ -73,11 +78,17 @@ class StaticData:
                 return ["part", self._positions[id(value)]]
             if isinstance(value, type) and value in self._kinds:
                 return ["class", self._kinds.index(value)]
-            if kind is PyTreeDef:  # compared by text as well, in which 1 and True differ
-                parts = [i for i, x in enumerate(self._parts) if type(x) is kind and x == value]
+            if isinstance(value, PyTreeDef):  # compared by text as well, in which 1 and True differ
+                parts = [
+                    i for i, x in enumerate(self._parts) if isinstance(x, PyTreeDef) and x == value
+                ]
                 parts = [i for i in parts if str(self._parts[i]) == str(value)]
                 if parts:
                     return ["part", parts[0]]
+                return ["tree", msgspec.msgpack.encode(files.encode_tree(value, self._forms))]
+            name = _name_of_sentinel(value)
+            if name is not None:
+                return ["sentinel", [kind.__module__, name]]
             if kind not in self._kinds or not _is_rebuilt(kind):
                 raise error
             index = self._kinds.index(kind)
@@ -104,7 +115,15 @@ class StaticData:
                 return self._kinds[content]
             if tag == "object":
                 return self._decode_object(*content)
-        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            if tag == "tree":
+                tree = msgspec.msgpack.decode(content, type=files.TreeRecord)
+                return files.decode_tree(tree, self._forms)
+            if tag == "sentinel":
+                return _sentinel(*content)
+        except (
+            *(TypeError, ValueError, IndexError, AttributeError),
+            msgspec.MsgspecError,
+        ) as error:
             raise files.FileError(f"the record of static data is invalid: {error}") from error
         if tag != "plain":
             raise files.FileError(f"the record of static data has the kind {tag!r}")
@@ -120,6 +139,23 @@ class StaticData:
             # Not the class's own ``__setattr__``, which frozen classes have.
             object.__setattr__(value, name, self.decode(part))
         return value
+
+
+def _name_of_sentinel(value: object) -> str | None:
+    """Return the name of an object without state, in the module of its class, or ``None``."""
+    kind = type(value)
+    module = sys.modules.get(kind.__module__)
+    if module is None or not _is_rebuilt(kind) or isinstance(value, tuple) or state_of(value):
+        return None
+    return next((name for name, x in vars(module).items() if x is value), None)
+
+
+def _sentinel(module: str, name: str) -> object:
+    """Return the object without state that has a name in a module."""
+    value = vars(sys.modules[module]).get(name) if module in sys.modules else None
+    if value is None or type(value).__module__ != module or _name_of_sentinel(value) is None:
+        raise files.FileError(f"{module}.{name} is not an object without state")
+    return value
 
 
 def _inner(value: object) -> list[Any]:

@@ -10,13 +10,14 @@ import os
 import sys
 import threading
 from decimal import Decimal
-from functools import lru_cache
 from importlib.util import resolve_name
 from operator import attrgetter
-from types import CodeType, FrameType, FunctionType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from ._fingerprint import Classes, NoFingerprint, fingerprint, is_plain, state_digest
+from ._classes import Classes
+from ._events import events, finds_modules
+from ._fingerprint import NoFingerprint, fingerprint, is_plain, state_digest
 from ._purity import find_source, impurity, is_compiled, is_fixed, is_lazy, is_of_python, is_pure
 from ._reads import Import, Read, reads_of
 
@@ -60,6 +61,8 @@ class Watch:
       values: the fingerprints of the global names that it reads, by module.
       failed: the reasons why some have no fingerprint, by module and name.
       imported: the modules that were imported before.
+      generated: the code that Python's own modules compiled of texts that they wrote meanwhile, as
+        ``dataclass`` does. It depends on the observed code alone.
     """
 
     def __init__(self, classes: Classes):
@@ -68,6 +71,7 @@ class Watch:
         self.values: dict[str, dict[str, bytes]] = {}
         self.failed: dict[str, str] = {}
         self.imported: frozenset[str] = frozenset()
+        self.generated: set[CodeType] = set()
         self._others: frozenset[int] = frozenset()
         self._attributes: set[str] = set()
         self._imports: set[tuple[Import, str | None]] = set()
@@ -81,11 +85,11 @@ class Watch:
     def __enter__(self) -> "Watch":
         self.imported = frozenset(sys.modules)
         self._others = frozenset(sys._current_frames()) - {threading.get_ident()}
-        _events.start(self)
+        events.start(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _events.stop(self)
+        events.stop(self)
 
     def concerns(self, thread: int) -> bool:
         """Whether the jaxpr may depend on the code that a thread runs."""
@@ -112,6 +116,14 @@ class Watch:
             self._imports.add((statement, names.get("__package__") or module))
         for read in reads.reads:
             self._read(read, code, module, names, builtins, is_own)
+
+    def generate(self, code: CodeType) -> None:
+        """Record code that was generated, and the code in it."""
+        if code not in self.generated:
+            self.generated.add(code)
+            for const in code.co_consts:
+                if isinstance(const, CodeType):
+                    self.generate(const)
 
     def call(self, code: CodeType, offset: int, function: object, first: object) -> bool:
         """Check a call of a function in C or of a class; return whether it is pure."""
@@ -325,94 +337,6 @@ class Watch:
                 self._escape(value)
 
 
-class _Events:
-    """Forwards Python's monitoring events to the open watches."""
-
-    def __init__(self):
-        self._watches: tuple[Watch, ...] = ()
-        self._tool: int | None = None
-        self._codes: set[CodeType] = set()  # code whose calls are monitored
-        self._harmless: set[Any] = set()  # functions that were checked
-
-    def start(self, watch: Watch) -> None:
-        events = _monitoring.events
-        with _lock:
-            if self._tool is None:
-                self._tool = self._take()
-            self._watches = (*self._watches, watch)
-            # A location that returned DISABLE reports no more events until a restart.
-            _monitoring.set_events(self._tool, events.PY_START)
-            _monitoring.restart_events()
-
-    def stop(self, watch: Watch) -> None:
-        events = _monitoring.events
-        with _lock:
-            self._watches = tuple(w for w in self._watches if w is not watch)
-            # Monitoring slows down all Python code, so events are off while no watch is open.
-            if not self._watches and self._tool is not None:
-                _monitoring.set_events(self._tool, events.NO_EVENTS)
-                for code in self._codes:
-                    _monitoring.set_local_events(self._tool, code, events.NO_EVENTS)
-                self._codes.clear()
-
-    def _take(self) -> int:
-        events = _monitoring.events
-        for number in (4, 3, 0, 1, 2, 5):  # the last ones have a meaning for debuggers
-            if _monitoring.get_tool(number) is None:
-                _monitoring.use_tool_id(number, "ricci.warm_start")
-                _monitoring.register_callback(number, events.PY_START, self._started)
-                _monitoring.register_callback(number, events.CALL, self._called)
-                return number
-        raise NoFingerprint("other tools use all of Python's monitoring slots")
-
-    def _started(self, code: CodeType, offset: int) -> object:
-        frame = sys._getframe(1)
-        names = frame.f_globals
-        module = str(names.get("__name__"))
-        is_fixed_module = is_fixed(module)
-        # DISABLE turns off the event for this code, so that pure functions are reported only once.
-        if is_fixed_module and _is_pure(module, code.co_qualname):
-            return _monitoring.DISABLE
-        thread, watches = threading.get_ident(), self._watches
-        concerned = [watch for watch in watches if watch.concerns(thread)]
-        if is_fixed_module:
-            for watch in concerned:
-                watch.start_impure(frame)
-            return None
-        if _finds_modules(frame):
-            return None
-        for watch in concerned:
-            watch.start(code, names, frame.f_builtins)
-        if concerned and self._tool is not None:
-            self._codes.add(code)
-            _monitoring.set_local_events(self._tool, code, _monitoring.events.CALL)
-        # A location that was reported to some of the watches only must report again.
-        return _monitoring.DISABLE if len(concerned) == len(watches) else None
-
-    def _called(self, code: CodeType, offset: int, function: object, first: object) -> None:
-        kind = type(function)
-        is_module = type(first) is ModuleType
-        # Functions in Python report their own start; a fixed one may read all of a module.
-        if kind is FunctionType and not (is_module and is_fixed(function.__module__)):
-            return
-        is_cached = kind.__module__ == "builtins" and kind.__hash__ is not None
-        if is_cached and not is_module and function in self._harmless:
-            return
-        if first is _monitoring.MISSING:
-            first = None
-        thread = threading.get_ident()
-        concerned = [watch for watch in self._watches if watch.concerns(thread)]
-        judged = [watch.call(code, offset, function, first) for watch in concerned]
-        # Whether a call is pure may depend on its first argument, so only calls without one are
-        # remembered.
-        if is_cached and first is None and all(judged):
-            self._harmless.add(function)
-
-
-_events = _Events()
-_is_pure = lru_cache(maxsize=16384)(is_pure)
-
-
 def value_of(owner: str, name: str, classes: Classes) -> bytes:
     """Return the fingerprint of the value with a name in a module, or in ``os.environ``.
 
@@ -488,7 +412,7 @@ def _impure_value(value: object) -> str | None:
 
 def _is_for_user(frame: FrameType) -> bool:
     """Whether a frame of Python, NumPy or Ricci was called by other code, not for internal use."""
-    if _finds_modules(frame):
+    if finds_modules(frame):
         return False
     name = str(frame.f_globals.get("__name__"))
     is_python = is_of_python(name)
@@ -502,19 +426,5 @@ def _is_for_user(frame: FrameType) -> bool:
             return False
         if not is_of_python(module) if is_python else is_lazy(module):
             return False
-        caller = caller.f_back
-    return False
-
-
-def _finds_modules(frame: FrameType) -> bool:
-    """Whether a frame finds or loads a module for an ``import``, as the import hook of a tool does.
-
-    What such a hook reads is not among the values that a function depends on. The code of a module
-    that is imported is.
-    """
-    caller: FrameType | None = frame
-    while caller is not None and caller.f_code.co_name != "<module>":
-        if caller.f_globals.get("__name__") == "importlib._bootstrap":
-            return True
         caller = caller.f_back
     return False
