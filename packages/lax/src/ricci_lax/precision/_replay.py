@@ -253,9 +253,11 @@ def _copied(copies: Copies, sources: Sequence[Any]) -> np.ndarray:
     return result
 
 
-def _with_own_error(narrow: Any, rounded: Any, exact: Any) -> Any:
+def _with_own_error(
+    narrow: np.ndarray | None, rounded: np.ndarray | None, exact: np.ndarray | None
+) -> np.ndarray | None:
     """Return a result with the error that the operation makes on rounded operands."""
-    if narrow is None:
+    if narrow is None or rounded is None or exact is None:
         return None
     narrow, exact = as_reference(narrow), as_reference(exact)
     with np.errstate(all="ignore"):
