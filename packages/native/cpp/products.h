@@ -21,37 +21,35 @@ struct Matrix {
   size_t row, column;
 };
 
-// A tile of `kRows` rows and two vectors of columns. `b` has contiguous rows of a given stride. Each
+// A tile of `kRows` rows and `kVectors` vectors of columns. `b` has contiguous rows of a given stride. Each
 // element adds its products in order, whatever the tile.
-template <typename T, int kBytes, int kRows>
+template <typename T, int kBytes, int kVectors, int kRows>
 RICCI_INLINE void Tile(size_t depth, Matrix<const T> a, const T* b, size_t b_row, T* c, size_t c_row) {
   typedef T Vector __attribute__((vector_size(kBytes)));
   constexpr size_t kLanes = kBytes / sizeof(T);
-  Vector sums[kRows][2] = {};
+  Vector sums[kRows][kVectors] = {};
   for (size_t p = 0; p < depth; ++p) {
-    Vector columns[2];
-    std::memcpy(&columns[0], b + p * b_row, kBytes);
-    std::memcpy(&columns[1], b + p * b_row + kLanes, kBytes);
+    // Copied one by one, so that each is a register.
+    Vector columns[kVectors];
+    for (int v = 0; v < kVectors; ++v) std::memcpy(&columns[v], b + p * b_row + v * kLanes, kBytes);
     for (int i = 0; i < kRows; ++i) {
       const T factor = a.data[i * a.row + p * a.column];
-      sums[i][0] += factor * columns[0];
-      sums[i][1] += factor * columns[1];
+      for (int v = 0; v < kVectors; ++v) sums[i][v] += factor * columns[v];
     }
   }
   for (int i = 0; i < kRows; ++i) {
-    std::memcpy(c + i * c_row, &sums[i][0], kBytes);
-    std::memcpy(c + i * c_row + kLanes, &sums[i][1], kBytes);
+    for (int v = 0; v < kVectors; ++v) std::memcpy(c + i * c_row + v * kLanes, &sums[i][v], kBytes);
   }
 }
 
 // The tiles of some columns: full ones, then one of the rows that are left.
-template <typename T, int kBytes, int kRows>
+template <typename T, int kBytes, int kVectors, int kRows>
 RICCI_INLINE void Panel(size_t rows, size_t depth, Matrix<const T> a, const T* b, size_t b_row, T* c,
                         size_t c_row) {
   size_t i = 0;
   const auto tile = [&](auto count) {
     constexpr int kCount = decltype(count)::value;
-    Tile<T, kBytes, kCount>(depth, {a.data + i * a.row, a.row, a.column}, b, b_row, c + i * c_row, c_row);
+    Tile<T, kBytes, kVectors, kCount>(depth, {a.data + i * a.row, a.row, a.column}, b, b_row, c + i * c_row, c_row);
     i += kCount;
   };
   while (i + kRows <= rows) tile(std::integral_constant<int, kRows>());
@@ -62,14 +60,14 @@ RICCI_INLINE void Panel(size_t rows, size_t depth, Matrix<const T> a, const T* b
   if (i < rows) tile(std::integral_constant<int, 1>());
 }
 
-// The rows of a panel with fewer columns than two vectors have that are computed, then copied.
+// The rows of a panel with fewer columns than its vectors have that are computed, then copied.
 constexpr size_t kRowsAtOnce = 32;
 
 // c = a b, of contiguous rows. `space` is for (depth + kRowsAtOnce) rows of a panel.
-template <typename T, int kBytes, int kRows>
+template <typename T, int kBytes, int kVectors, int kRows>
 RICCI_INLINE void Multiply(size_t rows, size_t columns, size_t depth, Matrix<const T> a,
                            Matrix<const T> b, T* c, T* space) {
-  constexpr size_t kWidth = 2 * kBytes / sizeof(T);
+  constexpr size_t kWidth = kVectors * kBytes / sizeof(T);
   for (size_t j = 0; j < columns; j += kWidth) {
     const size_t width = std::min(kWidth, columns - j);
     const T* panel = b.data + j * b.column;
@@ -83,13 +81,13 @@ RICCI_INLINE void Multiply(size_t rows, size_t columns, size_t depth, Matrix<con
       panel_row = kWidth;
     }
     if (width == kWidth) {
-      Panel<T, kBytes, kRows>(rows, depth, a, panel, panel_row, c + j, columns);
+      Panel<T, kBytes, kVectors, kRows>(rows, depth, a, panel, panel_row, c + j, columns);
       continue;
     }
     T* results = space + depth * kWidth;
     for (size_t i = 0; i < rows; i += kRowsAtOnce) {
       const size_t some = std::min(kRowsAtOnce, rows - i);
-      Panel<T, kBytes, kRows>(some, depth, {a.data + i * a.row, a.row, a.column}, panel, panel_row,
+      Panel<T, kBytes, kVectors, kRows>(some, depth, {a.data + i * a.row, a.row, a.column}, panel, panel_row,
                               results, kWidth);
       for (size_t r = 0; r < some; ++r) {
         std::copy_n(results + r * kWidth, width, c + (i + r) * columns + j);
@@ -98,25 +96,26 @@ RICCI_INLINE void Multiply(size_t rows, size_t columns, size_t depth, Matrix<con
   }
 }
 
-// The function of the processor's vectors, of no more bytes than two of them have columns.
+// The function for the processor's vectors and a number of columns.
 template <typename T>
 using MultiplyFunction = void (*)(size_t, size_t, size_t, Matrix<const T>, Matrix<const T>, T*, T*);
 
 // The most bytes of a row of a panel.
 constexpr size_t kPanelBytes = 128;
 
-#define RICCI_MULTIPLY(name, attributes, bytes, rows_of_tile)                                       \
-  template <typename T>                                                                             \
-  attributes void name(size_t rows, size_t columns, size_t depth, Matrix<const T> a,                \
-                       Matrix<const T> b, T* c, T* space) {                                         \
-    Multiply<T, bytes, rows_of_tile>(rows, columns, depth, a, b, c, space);                         \
+#define RICCI_MULTIPLY(name, attributes, bytes, vectors, tile_rows)                               \
+  template <typename T>                                                                           \
+  attributes void name(size_t rows, size_t columns, size_t depth, Matrix<const T> a,              \
+                       Matrix<const T> b, T* c, T* space) {                                       \
+    Multiply<T, bytes, vectors, tile_rows>(rows, columns, depth, a, b, c, space);                 \
   }
 
-RICCI_MULTIPLY(MultiplyBy16, , 16, 4)
+RICCI_MULTIPLY(MultiplyBy16, , 16, 2, 4)
 #ifdef RICCI_HAS_CLONES
-RICCI_MULTIPLY(MultiplyBy16Fused, __attribute__((target("arch=x86-64-v3"))), 16, 4)
-RICCI_MULTIPLY(MultiplyBy32, __attribute__((target("arch=x86-64-v3"))), 32, 4)
-RICCI_MULTIPLY(MultiplyBy64, __attribute__((target("arch=x86-64-v4"))), 64, 8)
+RICCI_MULTIPLY(MultiplyNarrow, __attribute__((target("arch=x86-64-v3"))), 16, 1, 4)
+RICCI_MULTIPLY(MultiplyMiddle, __attribute__((target("arch=x86-64-v3"))), 32, 1, 8)
+RICCI_MULTIPLY(MultiplyBy32, __attribute__((target("arch=x86-64-v3"))), 32, 2, 4)
+RICCI_MULTIPLY(MultiplyBy64, __attribute__((target("arch=x86-64-v4"))), 64, 2, 8)
 #endif
 
 template <typename T>
@@ -124,7 +123,8 @@ MultiplyFunction<T> FastestMultiply(size_t columns) {
 #ifdef RICCI_HAS_CLONES
   const size_t bytes = columns * sizeof(T);
   if (__builtin_cpu_supports("x86-64-v3")) {
-    if (bytes <= 32) return MultiplyBy16Fused<T>;
+    if (bytes <= 16) return MultiplyNarrow<T>;
+    if (bytes <= 32) return MultiplyMiddle<T>;
     if (bytes <= 64 || !__builtin_cpu_supports("x86-64-v4")) return MultiplyBy32<T>;
     return MultiplyBy64<T>;
   }
