@@ -3,8 +3,8 @@
 #ifndef RICCI_NATIVE_FLOAT_EXTREMA_H_
 #define RICCI_NATIVE_FLOAT_EXTREMA_H_
 
-#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -27,32 +27,46 @@ using BFloat16 = FloatForm<uint16_t, 0x7f80, 0x80>;
 using Float32 = FloatForm<uint32_t, 0x7f800000, 0x800000>;
 using Float64 = FloatForm<uint64_t, 0x7ff0000000000000, 0x10000000000000>;
 
-// The extremes of bits that are read as integers of type I and, at the same time, of type J.
+// The extremes of bits that are read as integers of type I and, at the same time, of type J. Vectors are
+// written as such: of the same loop over arrays compilers keep some accumulators in memory.
 template <typename U, typename I, typename J, typename BestI, typename BestJ>
 inline __attribute__((always_inline)) void Extremes(size_t n, const U* row, const BestI& best_i,
                                                     const BestJ& best_j, I* i, J* j) {
-  constexpr size_t kLanes = 256 / sizeof(U);
-  I is[kLanes];
-  J js[kLanes];
-  std::fill_n(is, kLanes, *i);
-  std::fill_n(js, kLanes, *j);
+  constexpr size_t kBytes = 32, kLanes = kBytes / sizeof(U), kVectors = 4;
+  typedef U Bits __attribute__((vector_size(kBytes)));
+  typedef I Is __attribute__((vector_size(kBytes)));
+  typedef J Js __attribute__((vector_size(kBytes)));
+  Is is[kVectors];
+  Js js[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) {
+    is[v] = Is{} + *i;
+    js[v] = Js{} + *j;
+  }
   size_t start = 0;
-  for (; start + kLanes <= n; start += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const U bits = row[start + lane];
-      is[lane] = best_i(is[lane], static_cast<I>(bits));
-      js[lane] = best_j(js[lane], static_cast<J>(bits));
+  for (; start + kVectors * kLanes <= n; start += kVectors * kLanes) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      Bits bits;
+      std::memcpy(&bits, row + start + v * kLanes, kBytes);
+      best_i(is[v], (Is)bits);
+      best_j(js[v], (Js)bits);
     }
   }
-  for (size_t lane = 0; start + lane < n; ++lane) {
-    const U bits = row[start + lane];
-    is[lane] = best_i(is[lane], static_cast<I>(bits));
-    js[lane] = best_j(js[lane], static_cast<J>(bits));
+  for (size_t v = 1; v < kVectors; ++v) {
+    best_i(is[0], is[v]);
+    best_j(js[0], js[v]);
   }
+  I best_of_is = *i;
+  J best_of_js = *j;
   for (size_t lane = 0; lane < kLanes; ++lane) {
-    *i = best_i(*i, is[lane]);
-    *j = best_j(*j, js[lane]);
+    best_i(best_of_is, is[0][lane]);
+    best_j(best_of_js, js[0][lane]);
   }
+  for (; start < n; ++start) {
+    best_i(best_of_is, static_cast<I>(row[start]));
+    best_j(best_of_js, static_cast<J>(row[start]));
+  }
+  *i = best_of_is;
+  *j = best_of_js;
 }
 
 // Floats are ordered as the integers of their bits where they are positive, and in the opposite order
@@ -63,8 +77,8 @@ inline __attribute__((always_inline)) void Extremes(size_t n, const U* row, cons
 template <typename Form, bool kGreatest, typename U = typename Form::U>
 RICCI_VECTORIZED U Extremum(size_t n, const U* row) {
   using S = std::make_signed_t<U>;
-  const auto greatest = [](auto x, auto y) { return x < y ? y : x; };
-  const auto least = [](auto x, auto y) { return y < x ? y : x; };
+  const auto greatest = [](auto& best, const auto& other) { best = best < other ? other : best; };
+  const auto least = [](auto& best, const auto& other) { best = other < best ? other : best; };
   S most_signed = std::numeric_limits<S>::min();
   U most_unsigned = 0;
   Extremes(n, row, greatest, greatest, &most_signed, &most_unsigned);
