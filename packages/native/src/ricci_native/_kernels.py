@@ -59,6 +59,7 @@ _KERNELS = {
     "lu": _Kernel("RicciLu", dict.fromkeys(("float32", "float64"), 256), 2),
     "stack": _Kernel("RicciStack", dict.fromkeys(_ALL, 1), 8),
     "unstack": _Kernel("RicciUnstack", dict.fromkeys(_ALL, 1), 8),
+    "cholesky": _Kernel("RicciCholesky", dict.fromkeys(("float32", "float64"), 16), 4),
     "dot_general": _Kernel("RicciProducts", dict.fromkeys(("float32", "float64"), 1), 1),
     "cumsum": _Kernel("RicciCumulativeSum", dict.fromkeys(_SUMMED, 256), 64),
 }

@@ -14,7 +14,7 @@ from ricci_lax.elementwise._linear import add, complex, imag, neg, real, sub
 from ricci_lax.elementwise._transcendental import sqrt
 from ricci_lax.shapes._counted_loops import at_index, with_index, write_loop
 from ricci_lax.structure._operand_types import array_aval
-from ricci_stablehlo import Lowering, Value, traced
+from ricci_stablehlo import Lowering, Value, native_kernel, traced
 
 from . import _kernels as kernels
 from ._matrices import adjoint, identity, in_batch, lower_triangle
@@ -32,10 +32,20 @@ def _cholesky_aval(x: ir.ShapedArray) -> ir.ShapedArray:
     return x
 
 
+# The most rows for the native kernel, which factorizes a matrix by one thread, LAPACK by several.
+_MOST_ROWS = 512
+
+
 def _cholesky_lower(ctx: Lowering, x: Value) -> Value:
     out = ctx.out
     batch_rank = len(x.shape) - 2
     info = ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))
+    kernel = native_kernel(ctx, "cholesky", x.aval, batch_rank)
+    if kernel is not None and x.shape[-1] <= _MOST_ROWS:
+        order = range(len(x.shape))[::-1]
+        return ctx.custom_call(
+            kernel.target, [x], [out], operand_layouts=[order], result_layouts=[order]
+        )[0]
     if kernels.is_gpu(ctx):
         target, attributes = kernels.gpu_kernel(ctx, "solver_potrf"), {"lower": kernels.flag(True)}
     elif ctx.platform == "cpu":
