@@ -1,5 +1,6 @@
 """``precision``: find the lines of a function that lose accuracy."""
 
+import builtins
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, overload
@@ -333,7 +334,7 @@ def _rank(row: LineError) -> tuple[int, float]:
     that are alike, as where values are 0 in all of them, the first has the right operands.
     """
     blame = min(row.effect, 1.0) * min(row.local, 1.0) ** (1 / 3)
-    return -round(8 * np.log2(max(blame, 1e-300))), row.inherited
+    return -builtins.round(8 * np.log2(max(blame, 1e-300))), row.inherited
 
 
 def _is_noise(noisy: np.ndarray, exact: np.ndarray) -> bool:

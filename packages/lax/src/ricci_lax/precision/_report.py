@@ -1,5 +1,6 @@
 """Reports on the lines of a function that lose accuracy."""
 
+import builtins
 import math
 from collections.abc import Sequence
 
@@ -160,7 +161,7 @@ def _place(row: LineError) -> str:
 
 def _on_underflow(row: LineError) -> list[str]:
     """Advice on a line whose values become 0."""
-    factor = f"2**{round(math.log2(row.factor))}"
+    factor = f"2**{builtins.round(math.log2(row.factor))}"
     scaling = f"multiply the values by a factor such as {factor}"
     if row.backward:
         scaling = f"multiply the loss by a factor such as {factor}, and divide the gradients by it"

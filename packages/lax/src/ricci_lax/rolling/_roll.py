@@ -71,7 +71,7 @@ class _Evaluation:
         results = (called.value(atom) for atom in called.jaxpr.outvars)
         self.env.update(zip(eqn.outvars, results, strict=True))
 
-    def value(self, atom: ir.Atom) -> Any:
+    def value(self, atom: ir.Atom) -> object:
         """The value of an atom, which may be a row."""
         return self.env[atom] if isinstance(atom, ir.Var) else self._read(atom)
 

@@ -52,7 +52,7 @@ def _module(argument: str) -> list[str]:
 
 
 def _common(paths: Sequence[Sequence[str]]) -> str:
-    """The path that all have in common, if it is that of one module, or of what it is in."""
+    """The path that all have in common, if it is that of a module or of its parents."""
     same = (parts[0] if len({*parts}) == 1 else "" for parts in zip(*paths, strict=False))
     common = [*takewhile(bool, same)]
     # What joins several modules, such as a loss, is not a part of the model that holds them.

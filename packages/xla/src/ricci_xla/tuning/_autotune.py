@@ -203,7 +203,7 @@ class Autotuned[**P, R]:
 
 
 def _rank(tried: "tuple[Trial, _Candidate]") -> tuple[float, int, int]:
-    """What decides among candidates, the least of which is chosen."""
+    """The sort key of candidates, the least of which is chosen."""
     trial, candidate = tried
     # Trials of a device that is there have times, others transfers; the missing one is 0 for all.
     # Of equal transfers, those in fewer and larger blocks cost less.

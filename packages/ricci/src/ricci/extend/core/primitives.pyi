@@ -34,6 +34,8 @@ bessel_i0e_p: Primitive
 bessel_i1e_p: Primitive
 bitcast_convert_type_p: Primitive
 broadcast_in_dim_p: Primitive
+call_hi_primitive_lin_p: Primitive
+call_hi_primitive_p: Primitive
 call_p: Primitive
 cbrt_p: Primitive
 ceil_p: Primitive
@@ -69,6 +71,7 @@ custom_vmap_call_p: Primitive
 dce_sink_p: Primitive
 debug_callback_p: Primitive
 debug_print_p: Primitive
+degenerate_quotient_p: Primitive
 device_put_p: Primitive
 digamma_p: Primitive
 dim_as_value_p: Primitive
@@ -194,6 +197,7 @@ reshard_p: Primitive
 rev_p: Primitive
 rng_bit_generator_p: Primitive
 rng_uniform_p: Primitive
+rotation_p: Primitive
 round_p: Primitive
 rsqrt_p: Primitive
 scaled_dot_p: Primitive
@@ -227,6 +231,7 @@ stack_p: Primitive
 stage_p: Primitive
 stop_gradient_p: Primitive
 sub_p: Primitive
+substitute_p: Primitive
 svd_p: Primitive
 swap_p: Primitive
 symmetric_product_p: Primitive
@@ -234,6 +239,7 @@ tan_p: Primitive
 tangent_map_p: Primitive
 tanh_p: Primitive
 threefry2x32_p: Primitive
+threefry2x32_xor_p: Primitive
 tile_p: Primitive
 top_k_p: Primitive
 transpose_p: Primitive
