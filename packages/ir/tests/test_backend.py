@@ -26,7 +26,7 @@ p = ir.Primitive("p", lambda x: x)
 
 
 def test_missing_backend_error_names_the_package_to_install(monkeypatch):
-    monkeypatch.setattr(_backend, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with ir.use_backend(_backend._Missing()):
         assert not ir.has_backend()
         with pytest.raises(RuntimeError, match="'p'.*\nInstall ricci_xla"):
