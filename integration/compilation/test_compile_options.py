@@ -126,7 +126,7 @@ def test_malformed_numbers_of_devices_are_named(no_devices, setting):
 def test_plugins_are_given_their_options(no_devices, setting, monkeypatch):
     given = []
     monkeypatch.setattr(
-        _plugins.xla_client, "make_c_api_client", lambda *args: given.append(args[1])
+        _plugins.load_xla_client(), "make_c_api_client", lambda *args: given.append(args[1])
     )
     monkeypatch.setattr(_plugins.runtime, "pjrt_plugin_loaded", lambda name: True)
     monkeypatch.setattr(_plugins.runtime, "pjrt_plugin_initialized", lambda name: True)

@@ -18,7 +18,10 @@ from ricci.sharding import PartitionSpec as P
 F32 = np.float32
 X = np.ones(5, F32)
 RIGHT, WRONG = np.int32([0, 3, 1]), np.int32([0, 4, 1])
-MESSAGE = r"2 elements from 4 .*args\[1\] of the kernel (pick .*step \(1,\)|copies)"
+MESSAGE = (
+    r"2 elements from 4 .*args\[1\] "
+    r"(of the kernel pick .*step \(1,\)|or outputs of the kernel copies)"
+)
 
 
 def pick(i, x, out):

@@ -62,7 +62,7 @@ def test_a_link_is_an_address_once_there_is_a_site(monkeypatch):
 
 
 def test_error_link_names_the_installed_module_without_ricci(monkeypatch):
-    monkeypatch.setattr(_messages, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert error_link("nan") == "See: python -m ricci_ir nan"
 
 

@@ -337,10 +337,8 @@ def checkpoint[**P, R](
         order = [] if signature is None else list(signature.parameters)
         numbers = (*numbers, *(order.index(name) for name in names if name in order))
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
-    # Wrappers of one function share its traces. A bound method is another object at each access.
-    calls = _calls.of(fun) if isinstance(fun, FunctionType) else {}
-
-    reference = weakref.ref(fun) if isinstance(fun, FunctionType) else lambda: fun
+    # A bound method is another object at each access; its wrappers have traces of their own.
+    own_calls: dict[Any, Callable[..., Any]] = {}
 
     @ir.looks_like(fun)
     @ir.api_boundary
@@ -350,13 +348,13 @@ def checkpoint[**P, R](
         fixed = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in names)
         dynamic = tuple(None if i in places else x for i, x in enumerate(args))
         options = {k: v for k, v in kwargs.items() if k not in names}
+        calls = _calls_of(fun) if isinstance(fun, FunctionType) else own_calls
         try:
             call = calls.get((static, fixed))
             if call is None:
-                call = _with_static(reference, dict(static), dict(fixed))
-                calls[static, fixed] = call
+                call = calls[static, fixed] = _with_static(fun, dict(static), dict(fixed))
         except TypeError:  # an unhashable static argument: traced again
-            call = _with_static(reference, dict(static), dict(fixed))
+            call = _with_static(fun, dict(static), dict(fixed))
         leaves, tree = tree_flatten(ir.parted((dynamic, options)))
         paths = lambda: argument_paths(dynamic, options, fun)
         avals = leaf_avals("checkpoint", paths, leaves)
@@ -385,10 +383,21 @@ if not TYPE_CHECKING:  # it would lose the parameters of types
 _calls: ir.ByFunction[dict[Any, Callable[..., Any]]] = ir.ByFunction(dict)
 
 
+def _calls_of(fun: Callable) -> dict[Any, Callable[..., Any]]:
+    """The calls of a function, which all its wrappers share.
+
+    The wrappers find them by this function, since they may be pickled by value, and those not.
+    """
+    return _calls.of(fun)
+
+
 def _with_static(
-    reference: Callable[[], Any], static: dict[int, Any], fixed: dict[str, Any]
+    fun: Callable, static: dict[int, Any], fixed: dict[str, Any]
 ) -> Callable[..., Any]:
-    @ir.looks_like(reference())
+    is_shared = isinstance(fun, FunctionType)
+    reference: Callable[[], Any] = weakref.ref(fun) if is_shared else lambda: fun
+
+    @ir.looks_like(fun)
     def call(args: tuple, options: dict) -> ir.PyTree:
         return reference()(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
 

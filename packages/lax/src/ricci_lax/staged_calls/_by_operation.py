@@ -42,4 +42,5 @@ def evaluated_by_operation(jaxpr: ir.Jaxpr, operands: Sequence[Any]) -> list[Any
     if not remaining.count:
         return None
     remaining.count -= 1
-    return ir.eval_jaxpr(jaxpr, [], *operands)
+    # Without what a compiled call would not compute, such as callbacks whose results are unused.
+    return ir.eval_jaxpr(ir.live_program(jaxpr, final=True).jaxpr, [], *operands)
