@@ -394,12 +394,12 @@ def _calls_of(fun: Callable) -> dict[Any, Callable[..., Any]]:
 def _with_static(
     fun: Callable, static: dict[int, Any], fixed: dict[str, Any]
 ) -> Callable[..., Any]:
-    is_shared = isinstance(fun, FunctionType)
-    reference: Callable[[], Any] = weakref.ref(fun) if is_shared else lambda: fun
+    reference = weakref.ref(fun) if isinstance(fun, FunctionType) else lambda: fun
 
     @ir.looks_like(fun)
     def call(args: tuple, options: dict) -> ir.PyTree:
-        return reference()(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
+        user_function: Any = reference()
+        return user_function(*(static.get(i, x) for i, x in enumerate(args)), **options, **fixed)
 
     del call.__wrapped__  # a strong reference
     return call
