@@ -186,6 +186,34 @@ def test_threads_import_at_once():
     run(program)
 
 
+def test_a_distribution_is_found_while_another_thread_imports_its_package():
+    program = """if True:
+        import threading
+        import jax
+        from jax import _contents
+        begun, may_end = threading.Event(), threading.Event()
+        import_module = _contents.import_module
+
+        def wait_before(name):
+            if name == "ricci.scipy.stats" and threading.current_thread() is slow:
+                begun.set()
+                may_end.wait()
+            return import_module(name)
+
+        _contents.import_module = wait_before
+        slow = threading.Thread(target=import_module, args=["jax.scipy.stats"])
+        slow.start()
+        begun.wait()
+        try:
+            norm = import_module("jax.scipy.stats.norm")
+        finally:
+            may_end.set()
+        slow.join()
+        assert norm is jax.scipy.stats.norm and float(norm.cdf(0.0)) == 0.5
+    """
+    run(program)
+
+
 def test_looking_for_a_module_imports_nothing():
     """Or threads would wait for each other: Python holds a lock that all imports need."""
     program = """if True:

@@ -12,6 +12,8 @@ from types import FunctionType, ModuleType
 import pytest
 
 import ricci
+from ricci._borrowed import DISTRIBUTIONS
+from ricci.scipy import stats
 
 NAMESPACES = (
     "ad_checkpoint",
@@ -190,3 +192,8 @@ def test_lax_lists_only_its_names():
     }
     assert not others & set(dir(ricci.lax))
     assert {"add", "add_p", "scan", "custom_root", "psum", "linalg"} <= set(dir(ricci.lax))
+
+
+def test_each_distribution_is_found_before_its_package_has_run():
+    modules = {name for name in stats.__all__ if isinstance(getattr(stats, name), ModuleType)}
+    assert set(DISTRIBUTIONS) == modules

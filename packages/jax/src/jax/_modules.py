@@ -12,8 +12,8 @@ find it: see ``jax._contents``.
 """
 
 import sys
-from collections.abc import Iterator
-from importlib.machinery import ModuleSpec, PathFinder
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -42,7 +42,16 @@ def twin_spec(inside: str) -> ModuleSpec | None:
         return sys.modules[name].__spec__
     package = twin_spec(parent) if parent else find_spec("ricci")
     path = package and package.submodule_search_locations
-    return None if path is None else PathFinder.find_spec(name, path)
+    return None if path is None else _find_spec(name, path)
+
+
+def _find_spec(name: str, path: Sequence[str]) -> ModuleSpec | None:
+    """Return the spec of a module from the first of Python's finders that has it.
+
+    Distributions and jaxlib's modules are not files: Ricci has a finder for them.
+    """
+    specs = (finder.find_spec(name, path) for finder in sys.meta_path)
+    return next((spec for spec in specs if spec is not None), None)
 
 
 def _ask_twin(method: str, name: str) -> Any:

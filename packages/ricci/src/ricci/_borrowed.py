@@ -1,4 +1,7 @@
-"""Modules of jaxlib under JAX's names for them, imported at their first import."""
+"""Modules that are not files of this package: jaxlib's bindings of MLIR, and distributions.
+
+They are listed here, so that an import finds them before the package that holds them has run.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -16,12 +19,20 @@ SOURCES: dict[str, str] = {
     "extend.mlir.passmanager": "jaxlib.mlir.passmanager",
     **{f"extend.mlir.dialects.{name}": f"jaxlib.mlir.dialects.{name}" for name in _DIALECTS},
 }
+# The distributions of ``scipy.stats``, which makes their modules.
+_STATISTICS = "scipy.stats"
+DISTRIBUTIONS: tuple[str, ...] = (
+    *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma"),
+    *("gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial"),
+    *("multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "truncnorm", "uniform"),
+    *("vonmises", "wrapcauchy"),
+)
 
 
 class BorrowedModules:
     """Finds and loads such modules: a finder and a loader of Python's imports.
 
-    The names under ``jax`` are those of the drop-in.
+    The drop-in ``jax`` finds them by its own finder, which asks this one.
     """
 
     def find_spec(
@@ -29,17 +40,24 @@ class BorrowedModules:
     ) -> ModuleSpec | None:
         """Return the spec of a borrowed module; ``None`` for any other."""
         root, _, inside = name.partition(".")
-        if root not in ("ricci", "jax") or inside not in SOURCES:
+        parent, _, last = inside.rpartition(".")
+        distribution = parent == _STATISTICS and last in DISTRIBUTIONS
+        if root != "ricci" or not (distribution or inside in SOURCES):
             return None
         return ModuleSpec(name, self)  # pyright: ignore[reportArgumentType]
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Let Python make a module, which jaxlib's replaces."""
+        """Let Python make a module, which the source's replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Replace the module that Python made by jaxlib's."""
-        source = SOURCES[module.__name__.partition(".")[2]]
-        sys.modules[module.__name__] = import_module(source)
+        """Replace the module that Python made by the one of its source."""
+        name = module.__name__
+        source = SOURCES.get(name.partition(".")[2])
+        if source is not None:
+            sys.modules[name] = import_module(source)
+            return
+        package, _, distribution = name.rpartition(".")
+        sys.modules[name] = vars(import_module(package))[distribution]
 
 
 sys.meta_path.append(BorrowedModules())  # pyright: ignore[reportArgumentType]
