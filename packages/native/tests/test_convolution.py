@@ -23,6 +23,13 @@ GEOMETRIES = {
         {"feature_group_count": 4, "dimension_numbers": LAST},
     ),
     "depthwise": ((2, 9, 25, 30), (9, 1, 3, 3), {"feature_group_count": 9}),
+    "depthwise, 5×5, narrow": ((3, 30, 12, 7), (30, 1, 5, 5), {"feature_group_count": 30}),
+    "depthwise, 2×4, two kernels": ((2, 5, 40, 9), (10, 1, 2, 4), {"feature_group_count": 5}),
+    "depthwise, 3×3, bands, cropped": (
+        (1, 3, 300, 67),
+        (3, 1, 3, 3),
+        {"feature_group_count": 3, "padding": ((-2, 4), (3, -5))},
+    ),
     "steps": ((2, 4, 61, 64), (5, 4, 3, 4), {"window_strides": (2, 3)}),
     "dilated": ((2, 4, 30, 31), (5, 4, 3, 2), {"rhs_dilation": (2, 3)}),
     "steps and dilated": (
@@ -71,7 +78,7 @@ def test_results_and_derivatives_are_those_of_xla(comparison, name):
         return lambda x, y, ct: vjp(convolve, x, y)[1](ct)[i]
 
     calls = comparison.calls_kernel
-    assert calls(convolve, *operands) == (name not in ("depthwise", "transposed"))
+    assert calls(convolve, *operands) == (name != "transposed")
     assert calls(pulled_back(1), *operands, cotangent)
     for function, args in (
         (convolve, operands),
@@ -82,7 +89,7 @@ def test_results_and_derivatives_are_those_of_xla(comparison, name):
         np.testing.assert_allclose(ours, theirs, atol=1e-13 * np.abs(theirs).max(), rtol=0)
 
 
-@pytest.mark.parametrize("name", ["plain", "groups", "in 1-D"])
+@pytest.mark.parametrize("name", ["plain", "groups", "depthwise, 3×3, bands, cropped", "in 1-D"])
 def test_float32(name):
     operands, convolve = case(name, "float32")
     cotangent = np.ones(jit(convolve)(*operands).shape, np.float32)
@@ -102,7 +109,7 @@ def test_float32(name):
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])
-@pytest.mark.parametrize("name", ["plain", "groups", "steps and dilated", "in 3-D"])
+@pytest.mark.parametrize("name", ["plain", "groups", "depthwise", "steps and dilated", "in 3-D"])
 def test_an_infinity_reaches_what_depends_on_it(name, value):
     operands, convolve = case(name)
     operands[0].flat[operands[0].size // 2 + 1] = value

@@ -21,6 +21,8 @@ _LEAST_WINDOW, _LARGE_WINDOW = 150, 1000
 _FEW_FEATURES, _LEAST_SHARE, _FEWEST_FEATURES = 32, 0.9, 8
 # The fewest output features of a group: with fewer, sums of shifted rows are as fast.
 _LEAST_OUTPUTS = 3
+# The fewest columns of a plane that is convolved by a kernel of its own.
+_LEAST_COLUMNS = 4
 # The most input features of a group whose operands are worth copying to the kernel's order.
 _MOST_COPIED_FEATURES = 16
 
@@ -90,7 +92,14 @@ def _is_faster(
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     window, sizes = spatial_sizes(rhs_spec, rhs.shape), spatial_sizes(out_spec, out.shape)
     is_spread = {*lhs_dilation} != {1}
-    if prod(window) > prod(sizes):
+    over_window = prod(window) > prod(sizes)
+    is_plain = _is_plain(lhs_spec) and _is_plain(out_spec)
+    if is_plain and groups > 1 and {*window_strides, *lhs_dilation, *rhs_dilation} == {1}:
+        features = out.shape[out_spec[0]] if over_window else rhs.shape[rhs_spec[1]]
+        image, taps = (window, sizes) if over_window else (sizes, window)
+        if features == 1 and len(taps) == 2 and taps[0] > 1 and image[1] >= _LEAST_COLUMNS:
+            return True
+    if over_window:
         # The derivative by kernels: the result has their input features as examples.
         inputs = out.shape[out_spec[0]]
         pays = prod(window) >= (_LEAST_WINDOW if inputs <= _FEW_FEATURES else _LARGE_WINDOW)
@@ -105,7 +114,7 @@ def _is_faster(
             is_few = groups > 1 or inputs <= _FEWEST_FEATURES
         pays = is_few and outputs >= _LEAST_OUTPUTS and not is_spread
         is_slow_elsewhere = False
-    if not (_is_plain(lhs_spec) and _is_plain(out_spec)):
+    if not is_plain:
         # XLA copies what it convolves without groups to an order with the features last, too.
         is_copied = groups > 1 and 1 < inputs <= _MOST_COPIED_FEATURES
         return pays and (is_copied or is_slow_elsewhere)
