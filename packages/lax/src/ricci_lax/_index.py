@@ -174,6 +174,7 @@ AUTHORING = {
     "ricci_lax.checkify._log": "CheckLog",
     "ricci_lax.checkify._references": "index_uses repeated_checks report_axis report_positions",
     "ricci_lax.contractions._precision": "canonicalize_precision",
+    "ricci_lax.contractions._resample": "resample",
     "ricci_lax.control_flow._cond": "index_of_platform",
     "ricci_lax.linalg._lu": "solve",
     "ricci_lax.linalg._qr": "geqrf_p",

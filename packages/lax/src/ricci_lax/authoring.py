@@ -57,6 +57,7 @@ if _typing.TYPE_CHECKING:
     from .checkify._references import report_axis as report_axis
     from .checkify._references import report_positions as report_positions
     from .contractions._precision import canonicalize_precision as canonicalize_precision
+    from .contractions._resample import resample as resample
     from .control_flow._cond import index_of_platform as index_of_platform
     from .nan._singular import Singular as Singular
     from .nan._singular import singular_points as singular_points

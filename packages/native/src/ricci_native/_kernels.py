@@ -60,6 +60,7 @@ _KERNELS = {
     "stack": _Kernel("RicciStack", dict.fromkeys(_ALL, 1), 8),
     "unstack": _Kernel("RicciUnstack", dict.fromkeys(_ALL, 1), 8),
     "cholesky": _Kernel("RicciCholesky", dict.fromkeys(("float32", "float64"), 16), 4),
+    "resample": _Kernel("RicciResample", dict.fromkeys(("float32", "float64"), 4096), 2),
     "dot_general": _Kernel("RicciProducts", dict.fromkeys(("float32", "float64"), 1), 1),
     "cumsum": _Kernel("RicciCumulativeSum", dict.fromkeys(_SUMMED, 256), 64),
 }

@@ -5,6 +5,7 @@ belongs to a sample of the output; it has the values of a kernel at the distance
 samples from that sample.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, SupportsIndex
@@ -14,7 +15,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, Shape, composite, dispatched, inlined
-from ricci_lax.authoring import as_sizes
+from ricci_lax.authoring import as_sizes, resample
 from ricci_numpy.authoring import canonical_axes, operands, promote_args_inexact
 
 type Settings = tuple["ResizeMethod", bool, Any]
@@ -174,6 +175,17 @@ def _weights(
     return jnp.where(is_inside[None], shares, 0)
 
 
+# The kernels' radii, in samples.
+_RADII = {ResizeMethod.LINEAR: 1, ResizeMethod.LANCZOS3: 3, ResizeMethod.LANCZOS5: 5}
+
+
+def _band(step: float, method: ResizeMethod, antialias: bool) -> int:
+    """The most weights of a sample that are not zero."""
+    is_wide = antialias or method == ResizeMethod.AREA
+    radius = 0.5 if method == ResizeMethod.AREA else _RADII.get(method, 2)
+    return math.ceil(2 * radius * (max(step, 1.0) if is_wide else 1.0)) + 1
+
+
 def _resample(
     x: Array,
     shape: Shape,
@@ -182,7 +194,10 @@ def _resample(
     offsets: Sequence[Array | float],
     settings: Settings,
 ) -> Array:
-    """One product with a matrix of weights for each of ``dims``, as a single einsum."""
+    """One product with a matrix of weights for each of ``dims``.
+
+    With steps that are arrays they are a single einsum: how many weights are zero is not known.
+    """
     method, antialias, precision = settings
     if not jnp.issubdtype(x.dtype, np.inexact):
         x = x.astype(jnp.promote_types(x.dtype, np.float32))
@@ -191,10 +206,15 @@ def _resample(
     out = list(range(x.ndim))
     operands: list[Any] = [x, list(out)]
     for i, d in enumerate(dims):
-        weights = _weights(x.shape[d], shape[d], steps[i], offsets[i], method, antialias)
+        step = steps[i]
+        weights = _weights(x.shape[d], shape[d], step, offsets[i], method, antialias)
+        if not isinstance(step, Array):
+            band = _band(step, method, antialias)
+            x = resample(x, weights.astype(x.dtype), d, band, precision)
+            continue
         out[d] = x.ndim + i
         operands += [weights.astype(x.dtype), [d, out[d]]]
-    return jnp.einsum(*operands, out, precision=precision)
+    return jnp.einsum(*operands, out, precision=precision) if len(operands) > 2 else x
 
 
 def _nearest(x: Array, shape: Shape, dims: Sequence[int]) -> Array:

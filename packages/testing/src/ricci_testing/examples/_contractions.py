@@ -9,6 +9,7 @@ from ml_dtypes import float8_e4m3fn, float8_e8m0fnu
 
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_lax.authoring import resample
 
 from ._example import C64, F32, I8, I32, U32, Example, array_of, captured
 
@@ -140,12 +141,27 @@ def _windows() -> list[Example]:
     ]
 
 
+def _resampling_examples() -> list[Example]:
+    shapes = (((4,), (4, 6), 0), ((2, 5, 3), (5, 2), 1), ((3, 4), (4, 4), 1))
+    return [
+        captured(
+            "resample",
+            lambda x, weights, axis=axis: resample(x, weights, axis, 2),
+            array_of(*shape, dtype=dtype),
+            array_of(*matrix, dtype=dtype, seed=1),
+        )
+        for shape, matrix, axis in shapes
+        for dtype in (F32, np.float16, C64)
+    ]
+
+
 def contraction_examples() -> dict[str, list[Example]]:
     """The examples of ragged, scaled and windowed contractions, and of a few other primitives."""
     x = array_of(2, 3)
     table = {
         "ragged_dot_general": _ragged_examples(),
         "scaled_dot": _scaled_examples(),
+        "resample": _resampling_examples(),
         "approx_top_k": _search_examples(),
         "composite": _composite_examples(),
         "select_and_scatter": _windows(),

@@ -199,7 +199,16 @@ exempt_rules: dict[str, Mapping[Topic, str]] = {
     **dict.fromkeys(
         (
             *("all_to_all", "approx_top_k", "argmax", "argmin", "concatenate", "cumprod", "cumsum"),
-            *("fft", "ragged_all_to_all", "reduce_scatter", "rows", "scan", "sort", "split"),
+            *(
+                "fft",
+                "ragged_all_to_all",
+                "reduce_scatter",
+                "resample",
+                "rows",
+                "scan",
+                "sort",
+                "split",
+            ),
             *("top_k", "unreduced_reduce_scatter", "unstack"),
         ),
         _along_an_axis,
