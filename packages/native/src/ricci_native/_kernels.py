@@ -38,6 +38,7 @@ _ORDERED = (*_INTEGERS, *_FLOATS)
 _ALL = (*_ORDERED, "complex64", "complex128")
 _SUMMED = (*_INTEGERS[1:], "float32", "float64")
 _LEAST_FLOATS = {"float32": 512}
+_LEAST_DRAWS = {"float32": 8, "float64": 8}
 
 # Measured beside XLA's operations: docs/guides/native.md has the times.
 _KERNELS = {
@@ -56,6 +57,8 @@ _KERNELS = {
     "convolution": _Kernel("RicciConvolution", dict.fromkeys(("float32", "float64"), 1), 1),
     "huge_pages": _Kernel("RicciHugePages", dict.fromkeys(_ALL, 1), 1),
     "never": _Kernel("RicciNever", {"bool": 1}, 1),
+    "uniform": _Kernel("RicciUniform", _LEAST_DRAWS, 1, fuses_products=True),
+    "normal": _Kernel("RicciNormal", _LEAST_DRAWS, 1, fuses_products=True),
     "lu": _Kernel("RicciLu", dict.fromkeys(("float32", "float64"), 256), 2),
     "stack": _Kernel("RicciStack", dict.fromkeys(_ALL, 1), 8),
     "unstack": _Kernel("RicciUnstack", dict.fromkeys(_ALL, 1), 8),

@@ -1,7 +1,7 @@
 """The staged call, which applies a jaxpr as one operation."""
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ricci_ir._hook import Hook
@@ -25,14 +25,18 @@ class StagedCall(Hook[Primitive]):
 
     Its operands are the jaxpr's arguments, its parameters ``jaxpr`` (without constants), ``name``
     and, if some operands are donated, ``donated_invars``: a flag for each. Lowering inlines the
-    jaxprs in ``inlined`` instead of calling a function.
+    jaxprs in ``inlined`` instead of calling a function. For a jaxpr in ``lowerings`` it first calls
+    the function there, which returns the call's results, or None where it is lowered as others.
     """
 
-    __slots__ = ("inlined",)
+    __slots__ = ("inlined", "lowerings")
 
     def __init__(self):
         super().__init__("the staged call", provided_by="ricci_lax", default=Primitive("jit"))
         self.inlined: weakref.WeakSet[Jaxpr] = weakref.WeakSet()
+        self.lowerings: weakref.WeakKeyDictionary[Jaxpr, Callable[..., object]] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def bind(
         self, jaxpr: Jaxpr, name: str, args: Iterable[Any], donated: Sequence[bool] = ()

@@ -5,7 +5,7 @@ The packages below the runtimes use this, since they cannot use ``jit``.
 """
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any
 
 import numpy as np
@@ -58,14 +58,24 @@ class Composite[R](Applied):
       name: the name of its jaxprs.
       donates: whether the first array is donated when it is called eagerly, so that its memory may
         become that of the first result, which has its type.
+      lower: ``lower(ctx, *operands, **settings)`` returns the lowered results of a call, or
+        ``None`` where the call is lowered as its operations.
     """
 
-    def __init__(self, fun: Callable[..., R], name: str, *, donates: bool = False):
+    def __init__(
+        self,
+        fun: Callable[..., R],
+        name: str,
+        *,
+        donates: bool = False,
+        lower: Callable[..., object] | None = None,
+    ):
         super().__init__()
         update_wrapper(self, fun)
         self.fun: Callable[..., R] = fun
         self.name = name
         self.donates = donates
+        self.lower = lower
 
     def __call__(self, *args: object, **settings: object) -> R:
         if context.trace is not eval_trace:
@@ -115,7 +125,10 @@ class Composite[R](Applied):
                     "Read it first: ref[...]."
                 )
         jaxpr = trace_to_jaxpr(flat, array_avals, DebugInfo("jit", self.name), no_origin)
-        return Step(jaxpr, convert_constvars(jaxpr), single)
+        call = convert_constvars(jaxpr)
+        if self.lower is not None and not jaxpr.consts:
+            staged_call.lowerings[call] = partial(self.lower, **settings)
+        return Step(jaxpr, call, single)
 
 
 def _as_array(x: ArrayLike) -> Any:
@@ -143,9 +156,11 @@ def inlined[R](name: str) -> Callable[[Callable[..., R]], Inlined[R]]:
     return lambda fun: Inlined(fun, name)
 
 
-def composite[R](name: str) -> Callable[[Callable[..., R]], Composite[R]]:
+def composite[R](
+    name: str, lower: Callable[..., object] | None = None
+) -> Callable[[Callable[..., R]], Composite[R]]:
     """Make a decorator for ``Composite``: the function becomes one call, named ``name``."""
-    return lambda fun: Composite(fun, name)
+    return lambda fun: Composite(fun, name, lower=lower)
 
 
 _single_equations: Cache[Any, Jaxpr] = Cache("programs of one equation", 4096)

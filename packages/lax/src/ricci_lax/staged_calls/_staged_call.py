@@ -39,6 +39,11 @@ def _jit_batch(axis, args, dims, *, jaxpr, **params):
 
 
 def _jit_lower(ctx: Lowering, *operands: Value, jaxpr, name, donated_invars=()):
+    lower = ir.staged_call.lowerings.get(jaxpr)
+    if lower is not None:
+        results = lower(ctx, *operands)
+        if results is not None:
+            return results
     if jaxpr in ir.staged_call.inlined:
         return ctx.inline(jaxpr, operands)
     return ctx.call(jaxpr, name, operands)

@@ -83,7 +83,11 @@ def generator_of(keys: ir.ArrayLike) -> Generator:
 
 
 def staged[**P](
-    fun: Callable[P, ir.Array], name: str = "", inline: bool = False, consumes: bool = True
+    fun: Callable[P, ir.Array],
+    name: str = "",
+    inline: bool = False,
+    consumes: bool = True,
+    lower: Callable[..., object] | None = None,
 ) -> Callable[P, ir.Array]:
     """Make a function of a key a single staged call.
 
@@ -94,16 +98,19 @@ def staged[**P](
       inline: whether the operations are inlined into a jaxpr that is being traced; otherwise
         they are a call there.
       consumes: whether ``jax_debug_key_reuse`` counts the key as used after the call.
+      lower: the lowering of a call, see ``ir.Composite``.
     """
     name = name or fun.__name__
-    on_keys = ir.Composite(fun, name)
+    on_keys = ir.Composite(fun, name, lower=lower)
 
     by_generator: ir.Cache[Generator, ir.Composite] = ir.Cache("samplers", 16)
 
     def on_words(impl: Generator) -> ir.Composite:
         @wraps(fun)
         def step(words: object, *xs: object, **params: object) -> Any:
-            return fun(random_wrap_p.bind(words, impl=impl), *xs, **params)  # pyright: ignore
+            key = random_wrap_p.bind(words, impl=impl)
+            # A call on the key is lowered by `lower`.
+            return (fun if lower is None else on_keys)(key, *xs, **params)  # pyright: ignore
 
         return ir.Composite(step, name)
 

@@ -13,6 +13,7 @@ from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import subkeys
 
 from . import _exact_functions as exact
+from ._native_draws import lower_normal
 from ._parameters import (
     Sharding,
     as_shape,
@@ -30,7 +31,7 @@ __all__ = ["double_sided_maxwell", "lognormal", "maxwell", "multivariate_normal"
 __all__ += ["orthogonal", "truncated_normal", "wald"]
 
 
-@staged
+@partial(staged, lower=lower_normal)
 def _normal_real(key: ir.Array, *, shape: ir.Shape, dtype: np.dtype) -> ir.Array:
     info = float_info(dtype)
     # The normal distribution function is (1 + erf(x / √2)) / 2. Its inverse is infinite at u = ±1,

@@ -13,6 +13,7 @@ from ricci_numpy.authoring import check_choice
 from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
+from ._native_draws import lower_uniform
 from ._parameters import Sharding, as_shape, float_dtype, float_info, sampled_shape, with_rank
 
 __all__ = ["bernoulli", "bits", "rademacher", "randint", "uniform"]
@@ -90,7 +91,7 @@ def uniform_of(
     return lax.max(minval, lax.reshape(scaled, shape))
 
 
-@staged
+@partial(staged, lower=lower_uniform)
 def _uniform(
     key: ir.Array, minval: ir.ArrayLike, maxval: ir.ArrayLike, *, shape: ir.Shape, dtype: np.dtype
 ) -> ir.Array:

@@ -1,0 +1,162 @@
+// Uniform and normal numbers of a Threefry key, with the bits of the functions that XLA compiles.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "handler.h"
+#include "inverse_erf.h"
+#include "lanes.h"
+#include "pages.h"
+#include "parallel.h"
+#include "threefry.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace ricci {
+namespace {
+
+namespace ffi = xla::ffi;
+
+constexpr size_t kBlock = 512;    // elements, which stay in the first cache
+constexpr size_t kChunk = 32768;  // elements, which are worth another thread
+
+template <typename T>
+struct FloatFormat;
+template <>
+struct FloatFormat<float> {
+  using U = uint32_t;
+  static constexpr int kUnusedBits = 9;
+  static constexpr U kOne = 0x3F800000;
+  static constexpr float kAboveMinusOne = -0x1.fffffep-1f;
+};
+template <>
+struct FloatFormat<double> {
+  using U = uint64_t;
+  static constexpr int kUnusedBits = 12;
+  static constexpr U kOne = 0x3FF0000000000000;
+  static constexpr double kAboveMinusOne = -0x1.fffffffffffffp-1;
+};
+
+// A number in [0, 1), whose digits are the highest of the bits.
+template <typename T>
+RICCI_INLINE T Fraction(typename FloatFormat<T>::U bits) {
+  using Format = FloatFormat<T>;
+  return BitCast<T>(bits >> Format::kUnusedBits | Format::kOne) - T(1);
+}
+
+template <typename T>
+struct Bounds {
+  T low, high;
+};
+
+template <typename T>
+RICCI_INLINE void UniformPart(Words key, Bounds<T> bounds, uint32_t start, size_t n,
+                              T* __restrict out) {
+  const T low = bounds.low, span = bounds.high - low;
+  for (size_t i = 0; i < n; ++i) {
+    const auto position = start + static_cast<uint32_t>(i);
+    const T fraction = Fraction<T>(RandomBits<typename FloatFormat<T>::U>(key, position));
+    const T scaled = std::fma(fraction, span, low);
+    out[i] = scaled < low ? low : scaled;
+  }
+}
+
+template <typename T>
+RICCI_INLINE void NormalPart(Words key, Bounds<T>, uint32_t first, size_t n, T* __restrict out) {
+  using Inverse = InverseErf<T>;
+  constexpr T kRoot = T(1.4142135623730951);
+  T u[kBlock], x[kBlock], log1p[kBlock];
+  uint32_t marked[kBlock];
+  for (size_t start = 0; start < n; start += kBlock) {
+    const size_t count = n - start < kBlock ? n - start : kBlock;
+    UniformPart<T>(key, {FloatFormat<T>::kAboveMinusOne, T(1)},
+                   first + static_cast<uint32_t>(start), count, u);
+    for (size_t i = 0; i < count; ++i) x[i] = u[i] * -u[i];
+    if constexpr (sizeof(T) == 4) {
+      for (size_t i = 0; i < count; ++i) {
+        const T small = SmallLog1p(x[i]), large = NormalLog(T(1) + x[i]);
+        log1p[i] = Inverse::IsSmall(x[i]) ? small : large;
+      }
+    } else {
+      // XLA calls the logarithm of the C library; only where it is selected it is called here.
+      for (size_t i = 0; i < count; ++i) log1p[i] = SmallLog1p(x[i]);
+      size_t large = 0;
+      for (size_t i = 0; i < count; ++i) {
+        marked[large] = static_cast<uint32_t>(i);
+        large += !Inverse::IsSmall(x[i]);
+      }
+      for (size_t j = 0; j < large; ++j) log1p[marked[j]] = std::log(T(1) + x[marked[j]]);
+    }
+    T* __restrict to = out + start;
+    for (size_t i = 0; i < count; ++i) to[i] = Inverse::Center(u[i], log1p[i]) * kRoot;
+    size_t tails = 0;
+    for (size_t i = 0; i < count; ++i) {
+      marked[tails] = static_cast<uint32_t>(i);
+      tails += !Inverse::IsCentral(log1p[i]);
+    }
+    for (size_t j = 0; j < tails; ++j) {
+      const uint32_t i = marked[j];
+      to[i] = Inverse::Tail(u[i], log1p[i]) * kRoot;
+    }
+  }
+}
+
+template <typename T>
+using Part = void (*)(Words, Bounds<T>, uint32_t, size_t, T*);
+
+#define RICCI_DRAW(name, part, T)                                                               \
+  RICCI_VECTORIZED void name(Words key, Bounds<T> bounds, uint32_t start, size_t n, T* out) {  \
+    part<T>(key, bounds, start, n, out);                                                        \
+  }
+RICCI_DRAW(UniformFloats, UniformPart, float)
+RICCI_DRAW(UniformDoubles, UniformPart, double)
+RICCI_DRAW(NormalFloats, NormalPart, float)
+RICCI_DRAW(NormalDoubles, NormalPart, double)
+
+template <typename T>
+void DrawParts(ffi::ThreadPool& pool, const uint32_t* words, Bounds<T> bounds, Part<T> part,
+               ffi::AnyBuffer& out) {
+  const Words key = {words[0], words[1]};
+  const size_t n = out.element_count(), chunks = (n + kChunk - 1) / kChunk;
+  auto* to = static_cast<T*>(out.untyped_data());
+  AdviseHugePages(to, out.size_bytes());
+  ForEachChunk(pool, chunks, [&](int64_t chunk) {
+    const size_t start = chunk * kChunk;
+    part(key, bounds, static_cast<uint32_t>(start), n - start < kChunk ? n - start : kChunk,
+         to + start);
+  });
+}
+
+ffi::Error Uniform(ffi::ThreadPool pool, ffi::Buffer<ffi::U32> key, ffi::AnyBuffer low,
+                   ffi::AnyBuffer high, ffi::Result<ffi::AnyBuffer> out) {
+  const auto draw = [&](auto* type, auto part) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const Bounds<T> bounds = {*static_cast<const T*>(low.untyped_data()),
+                              *static_cast<const T*>(high.untyped_data())};
+    DrawParts<T>(pool, key.typed_data(), bounds, part, *out);
+    return ffi::Error::Success();
+  };
+  switch (out->element_type()) {
+    case ffi::F32: return draw(static_cast<float*>(nullptr), UniformFloats);
+    case ffi::F64: return draw(static_cast<double*>(nullptr), UniformDoubles);
+    default: return ffi::Error::InvalidArgument("ricci_native draws no such numbers");
+  }
+}
+
+ffi::Error Normal(ffi::ThreadPool pool, ffi::Buffer<ffi::U32> key,
+                  ffi::Result<ffi::AnyBuffer> out) {
+  switch (out->element_type()) {
+    case ffi::F32: DrawParts<float>(pool, key.typed_data(), {}, NormalFloats, *out); break;
+    case ffi::F64: DrawParts<double>(pool, key.typed_data(), {}, NormalDoubles, *out); break;
+    default: return ffi::Error::InvalidArgument("ricci_native draws no such numbers");
+  }
+  return ffi::Error::Success();
+}
+
+}  // namespace
+}  // namespace ricci
+
+RICCI_HANDLER(RicciUniform, ricci::Uniform,
+              RICCI_BIND.Arg<xla::ffi::Buffer<xla::ffi::U32>>().Arg<xla::ffi::AnyBuffer>()
+                  .Arg<xla::ffi::AnyBuffer>().Ret<xla::ffi::AnyBuffer>())
+RICCI_HANDLER(RicciNormal, ricci::Normal,
+              RICCI_BIND.Arg<xla::ffi::Buffer<xla::ffi::U32>>().Ret<xla::ffi::AnyBuffer>())

@@ -1,0 +1,62 @@
+"""Samplers lowered to compiled kernels for CPUs, which draw the same bits.
+
+A kernel computes the random bits of a Threefry key and what they become in one pass over memory.
+XLA counts a custom call as no work, so that it runs a small one on the thread that calls it.
+"""
+
+from math import prod
+
+import numpy as np
+
+import ricci_ir as ir
+import ricci_lax as lax
+from ricci_stablehlo import Lowering, NativeKernel, Value, native_kernel, traced
+
+__all__: list[str] = []
+
+_MOST = 1 << 32  # elements, whose positions have 32 bits
+# More uniform numbers take XLA the same time, and it fuses them with the operations on them.
+_MOST_UNIFORM = 1 << 15
+
+
+def draw_kernel(ctx: Lowering, operation: str, key: Value, size: int) -> NativeKernel | None:
+    """Return the kernel that draws numbers of the result's dtype, or ``None``.
+
+    Args:
+      ctx: the context of the call.
+      operation: its name in the table of kernels.
+      key: the lowered key.
+      size: the number of elements.
+    """
+    impl = key.aval.dtype._impl
+    if key.aval.ndim or impl.name != "threefry2x32" or not impl.is_positional:
+        return None
+    if not ir.is_static_shape((size,)) or not 0 < size < _MOST:
+        return None
+    return native_kernel(ctx, operation, ir.ShapedArray((size,), ctx.out.dtype), 0)
+
+
+def words_of(key: Value) -> Value:
+    """Return the words of a lowered key."""
+    return Value(key.name, key.aval.dtype.physical_aval(key.aval))
+
+
+def lower_uniform(
+    ctx: Lowering, key: Value, *bounds: Value, shape: ir.Shape, dtype: np.dtype
+) -> list[Value] | None:
+    """Lower uniform numbers between scalar bounds."""
+    size = prod(shape)
+    kernel = draw_kernel(ctx, "uniform", key, size)
+    if kernel is None or size >= _MOST_UNIFORM or any(x.shape for x in bounds):
+        return None
+    out = ctx.out
+    convert = traced(lambda *xs: [lax.convert_element_type(x, dtype) for x in xs])
+    return [kernel.write_elements(ctx, [words_of(key), *convert(ctx, *bounds)], out)]
+
+
+def lower_normal(
+    ctx: Lowering, key: Value, *, shape: ir.Shape, dtype: np.dtype
+) -> list[Value] | None:
+    """Lower normal numbers."""
+    kernel = draw_kernel(ctx, "normal", key, prod(shape))
+    return None if kernel is None else [kernel.write_elements(ctx, [words_of(key)], ctx.out)]
