@@ -84,6 +84,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("text", nargs="?", default="", help="only calls that hold this text")
     parser.add_argument("--sample", type=int, default=1, help="only every N-th call")
+    parser.add_argument("--skip", type=int, default=0, help="leave out the first N calls")
     parser.add_argument("--part", default="1/1", help="only a part of the calls, as 2/4")
     parser.add_argument("--minutes", type=float, default=30.0, help="stop after this time")
     parser.add_argument("--all", action="store_true", help="print every row")
@@ -93,7 +94,8 @@ def main() -> int:
         parser.error("oracle environment missing: run nox -s oracle")
     sides = [Side("jax", str(oracle), SIDE), Side("ricci", sys.executable, SIDE)]
     part, parts = map(int, options.part.split("/"))
-    chosen = [call for call in all_calls() if options.text in call.source][:: options.sample]
+    chosen = [call for call in all_calls() if options.text in call.source]
+    chosen = chosen[options.skip :: options.sample]
     chosen = chosen[part - 1 :: parts]
     rows: list[Row] = []
     end = time.monotonic() + 60 * options.minutes

@@ -109,22 +109,59 @@ EAGER_CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", EAGER_CALLS.values(), ids=EAGER_CALLS)
-def test_eager_calls_with_a_new_function_each_compile_nothing(call):
+def wave(scale=2.0):
+    """Return a function with a checkpoint around a new function of its own."""
+    return ricci.checkpoint(lambda y: jnp.sum(jnp.sin(y) * scale))
+
+
+# Derivatives and batches of a function at an array.
+TRANSFORMATIONS = {
+    "grad": lambda fun, x: ricci.grad(fun)(x),
+    "jvp": lambda fun, x: ricci.jvp(fun, (x,), (x,))[1],
+    "vmap": lambda fun, x: ricci.vmap(fun)(x),
+    "grad of vmap": lambda fun, x: ricci.grad(lambda x: jnp.sum(ricci.vmap(fun)(x)))(x),
+    "jacfwd of grad": lambda fun, x: ricci.jacfwd(ricci.grad(fun))(x),
+}
+
+
+def compiled_in(call):
+    """Return the names of what is compiled in the last three of seven calls."""
     compiled = []
 
     def listener(event, seconds, **about):
         if event.endswith("backend_compile_duration"):
             compiled.append(about["fun_name"])
 
-    x = jnp.asarray(X)
     for _ in range(4):
-        call(x)
+        call()
     ricci.monitoring.register_event_duration_secs_listener(listener)
     try:
-        values = [np.asarray(call(x)) for _ in range(3)]
+        for _ in range(3):
+            call()
     finally:
         ricci.monitoring.unregister_event_duration_listener(listener)
-    assert compiled == []
+    return compiled
+
+
+@pytest.mark.parametrize("transform", TRANSFORMATIONS.values(), ids=TRANSFORMATIONS)
+def test_derivatives_of_a_new_checkpoint_each_compile_nothing(transform):
+    x = jnp.asarray(X)
+    expected = transform(lambda y: jnp.sum(jnp.sin(y) * 2), x)
+    for _ in range(4):  # beyond the first calls of one function, which are compiled at last
+        np.testing.assert_allclose(transform(wave(), x), expected, rtol=1e-6)
+    np.testing.assert_allclose(ricci.jit(lambda x: transform(wave(), x))(x), expected, rtol=1e-6)
+    assert compiled_in(lambda: transform(wave(), x)) == []
+    scales = iter(range(2, 20))  # each is a literal of the function's jaxpr
+    assert compiled_in(lambda: transform(wave(float(next(scales))), x)) == []
+    lasting = wave()
+    for _ in range(5):
+        np.testing.assert_allclose(transform(lasting, x), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("call", EAGER_CALLS.values(), ids=EAGER_CALLS)
+def test_eager_calls_with_a_new_function_each_compile_nothing(call):
+    x = jnp.asarray(X)
+    assert compiled_in(lambda: call(x)) == []
+    values = [np.asarray(call(x)) for _ in range(3)]
     np.testing.assert_allclose(values, [np.sin(X) * 2] * 3, rtol=1e-6)
     np.testing.assert_allclose(ricci.jit(call)(x), np.sin(X) * 2, rtol=1e-6)

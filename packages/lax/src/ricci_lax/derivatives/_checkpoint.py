@@ -182,6 +182,12 @@ def _each(value: object, policy: Policy) -> object:
     return value
 
 
+def _apply(operands: Sequence[Any], *, jaxpr: ir.Jaxpr, **params: Any) -> Sequence[ir.Array]:
+    """Apply the primitive; in the first calls of a jaxpr its operations, each by itself."""
+    outs = evaluated_by_operation(jaxpr, operands)
+    return remat_p.bind(*operands, jaxpr=jaxpr, **params) if outs is None else outs
+
+
 def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
     nonzeros = tuple(type(t) is not ad.Zero for t in tangents)
     plan = jaxpr.derived(
@@ -190,7 +196,10 @@ def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
     if ir.log_checkpoint_residuals.value:
         _log_saved(primals, plan)
     if tape.parent is ir.eval_trace:
-        outs = ir.staged_call.bind(plan.forward, "checkpoint", primals)
+        with ir.set_trace(ir.eval_trace):
+            outs = evaluated_by_operation(plan.forward, primals)
+            if outs is None:
+                outs = ir.staged_call.bind(plan.forward, "checkpoint", primals)
     else:
         outs = ir.eval_jaxpr(plan.forward, plan.forward.consts, *primals)
     count = len(plan.nonzeros)
@@ -209,7 +218,7 @@ def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
 def _jvp(primals, tangents, *, jaxpr, **params):
     pushed, nonzeros = ad.jvp_jaxpr(jaxpr, [type(t) is not ad.Zero for t in tangents])
     nonzero_tangents = [t for t in tangents if type(t) is not ad.Zero]
-    outs = remat_p.bind(*primals, *nonzero_tangents, jaxpr=pushed, **params)
+    outs = _apply((*primals, *nonzero_tangents), jaxpr=pushed, **params)
     results, out_tangents = outs[: len(nonzeros)], outs[len(nonzeros) :]
     return results, ad.join_tangents(nonzeros, out_tangents, results)
 
@@ -220,13 +229,13 @@ def _jet(push, primals, series, *, jaxpr, **params):
 
 
 def _transpose(cts, *args, jaxpr, **params):
-    apply = lambda program, operands: remat_p.bind(*operands, jaxpr=program, **params)
+    apply = lambda program, operands: _apply(operands, jaxpr=program, **params)
     return ad.transpose_call(cts, args, jaxpr, apply)
 
 
 def _batch(axis, args, dims, *, jaxpr, **params):
     batched, out_dims = batch_jaxpr(jaxpr, axis, dims)
-    return remat_p.bind(*args, jaxpr=batched, **params), out_dims
+    return _apply(args, jaxpr=batched, **params), out_dims
 
 
 def _lower(ctx: Lowering, *operands: Value, jaxpr, prevent_cse, differentiated, **params):
@@ -360,15 +369,9 @@ def checkpoint[**P, R](
         avals = leaf_avals("checkpoint", paths, leaves)
         body = trace_body("checkpoint", call, tree, avals, allowed=None)
         operands = [*body.consts, *leaves]
-        outs = evaluated_by_operation(body.jaxpr, operands)
-        if outs is None:
-            outs = remat_p.bind(
-                *operands,
-                jaxpr=body.jaxpr,
-                policy=policy,
-                prevent_cse=barrier,
-                differentiated=False,
-            )
+        outs = _apply(
+            operands, jaxpr=body.jaxpr, policy=policy, prevent_cse=barrier, differentiated=False
+        )
         return tree_unflatten(body.out_tree, outs)
 
     return remat_fun

@@ -27,7 +27,7 @@ def evaluated_by_operation(jaxpr: ir.Jaxpr, operands: Sequence[Any]) -> list[Any
     """Evaluate a jaxpr in one of its first calls, if the call computes values now.
 
     Args:
-      jaxpr: a jaxpr without constants.
+      jaxpr: a jaxpr.
       operands: its arguments.
 
     Returns:
@@ -43,4 +43,5 @@ def evaluated_by_operation(jaxpr: ir.Jaxpr, operands: Sequence[Any]) -> list[Any
         return None
     remaining.count -= 1
     # Without what a compiled call would not compute, such as callbacks whose results are unused.
-    return ir.eval_jaxpr(ir.live_program(jaxpr, final=True).jaxpr, [], *operands)
+    live = ir.live_program(jaxpr, final=True).jaxpr
+    return ir.eval_jaxpr(live, live.consts, *operands)
