@@ -1,11 +1,12 @@
 """The peaks that ``fit_memory`` reaches, and step times beside policies by hand.
 
-Step times are ratios within one process, in which all functions take turns.
+Times are processor time, which other processes change little. A step's is the least of several
+calls, in which all functions take turns.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
-from statistics import median
 from typing import Any, NamedTuple
 
 import ricci
@@ -51,7 +52,7 @@ def step_of(model: Model, policy: Policy | None = None) -> Callable[..., Any]:
     return ricci.value_and_grad(lambda parameters, batch: model.loss(wrap, parameters, batch))
 
 
-def rows(model: Model, rounds: int = 15) -> Iterator[Row]:
+def rows(model: Model, rounds: int = 40) -> Iterator[Row]:
     """Measure a model's rows."""
     args = model.parameters, model.batch
     _compiling(model)  # the first time that functions of the library are traced
@@ -62,7 +63,7 @@ def rows(model: Model, rounds: int = 15) -> Iterator[Row]:
         limit = int(share * unlimited)
         fitted = ricci.fit_memory(step_of(model), limit)
         before = _compiling(model)
-        planning, fit = _timed(lambda fitted=fitted: _plan(fitted, args), time.process_time)
+        planning, fit = _timed(lambda fitted=fitted: _plan(fitted, args))
         compiling = (before + _compiling(model)) / 2
         if isinstance(fit, MemoryLimitError):
             met = [name for name, peak in peaks.items() if peak <= limit]
@@ -71,8 +72,8 @@ def rows(model: Model, rounds: int = 15) -> Iterator[Row]:
             yield Row(share, least, False, 0, 1, planning / compiling, 0, None, name, str(fit))
             continue
         within = {name: f for name, f in by_hand.items() if peaks[name] <= limit}
-        times = _times({"": fitted, FULL: by_hand[FULL], **within}, args, rounds)
-        best = min(within, key=lambda name: median(times[name]), default="")
+        times = _least_times({"": fitted, FULL: by_hand[FULL], **within}, args, rounds)
+        best = min(within, key=times.__getitem__, default="")
         yield Row(
             share,
             fit.peak_bytes / unlimited,
@@ -80,8 +81,8 @@ def rows(model: Model, rounds: int = 15) -> Iterator[Row]:
             fit.again,
             1 if fit.pieces is None else fit.pieces.count,
             planning / compiling,
-            _ratio(times[""], times[FULL]),
-            _ratio(times[""], times[best]) if best else None,
+            times[""] / times[FULL],
+            times[""] / times[best] if best else None,
             best,
             "",
         )
@@ -91,7 +92,7 @@ def _compiling(model: Model) -> float:
     """Return the processor time of compiling a model's step, which a shared machine changes."""
     args = model.parameters, model.batch
     compile = lambda: ricci.jit(step_of(model)).lower(*args).compile()
-    return _timed(compile, time.process_time)[0]
+    return _timed(compile)[0]
 
 
 def _plan(fitted: Any, args: tuple[Any, ...]) -> Any:
@@ -101,28 +102,22 @@ def _plan(fitted: Any, args: tuple[Any, ...]) -> Any:
         return error
 
 
-def _timed[T](
-    call: Callable[[], T], clock: Callable[[], float] = time.perf_counter
-) -> tuple[float, T]:
-    start = clock()
+def _timed[T](call: Callable[[], T]) -> tuple[float, T]:
+    """Return the processor time of a call, and its result."""
+    start = time.process_time()
     result = call()
-    return clock() - start, result
+    return time.process_time() - start, result
 
 
-def _times(
+def _least_times(
     functions: dict[str, Callable[..., Any]], args: tuple[Any, ...], rounds: int
-) -> dict[str, list[float]]:
-    """Run each function once in every round."""
+) -> dict[str, float]:
+    """Return each function's least time of a call; each is called once in every round."""
     for function in functions.values():
         ricci.block_until_ready(function(*args))
-    times: dict[str, list[float]] = {name: [] for name in functions}
+    times = dict.fromkeys(functions, math.inf)
     for _ in range(rounds):
         for name, function in functions.items():
             seconds, _ = _timed(lambda f=function: ricci.block_until_ready(f(*args)))
-            times[name].append(seconds)
+            times[name] = min(times[name], seconds)
     return times
-
-
-def _ratio(times: list[float], others: list[float]) -> float:
-    """Return the median ratio of two functions' times, round by round."""
-    return median(a / b for a, b in zip(times, others, strict=True))

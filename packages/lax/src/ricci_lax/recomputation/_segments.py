@@ -6,6 +6,7 @@ that cross the cut before it. Cuts are made where few bytes cross, as between th
 Where the layers are inside of a ``shard_map`` or a ``cond``, that is cut inside (``_bodies``).
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -247,24 +248,8 @@ def _structure(segment: ir.Jaxpr, numbers: Sequence[int]) -> tuple[Any, ...]:
 
 def _segments(jaxpr: ir.Jaxpr, count: int) -> list[_Segment]:
     """Cut a jaxpr, where few bytes cross."""
-    last_use: dict[ir.Var, int] = {}
-    for i, eqn in enumerate(jaxpr.eqns):
-        last_use.update((atom, i) for atom in eqn.invars if type(atom) is ir.Var)
+    last_use, crossing, computed = jaxpr.derived("lifetimes of results", lambda: _lifetimes(jaxpr))
     end = len(jaxpr.eqns)
-    last_use.update((atom, end) for atom in jaxpr.outvars if type(atom) is ir.Var)
-    crossing = [0] * (end + 1)  # the bytes of results that live across the place before an equation
-    computed = [0.0] * (end + 1)  # the bytes of all results until there
-    change = [0] * (end + 2)
-    for i, eqn in enumerate(jaxpr.eqns):
-        sizes = [(size_in_bytes(var), last_use.get(var, i)) for var in eqn.outvars]
-        computed[i + 1] = computed[i] + sum(size for size, _ in sizes)
-        # A result crosses all places from after its equation up to its last use. Only the changes
-        # are noted here and summed up below, which takes linear time.
-        for size, last in sizes:
-            change[i + 1] += size
-            change[last + 1] -= size
-    for i in range(1, end + 1):
-        crossing[i] = crossing[i - 1] + change[i]
     cuts = [0, *_cuts(crossing, computed, count), end]
     segments: list[_Segment] = []
     new = 0
@@ -289,6 +274,34 @@ def _segments(jaxpr: ir.Jaxpr, count: int) -> list[_Segment]:
     return segments
 
 
+def _lifetimes(jaxpr: ir.Jaxpr) -> tuple[dict[ir.Var, int], list[int], list[float]]:
+    """Return the last use of each variable, and by place what crosses it and was computed before.
+
+    Returns:
+      The number of the equation that reads a variable last, or that of equations; the bytes of
+      results that live across the place before an equation; the bytes of all results until there.
+    """
+    last_use: dict[ir.Var, int] = {}
+    for i, eqn in enumerate(jaxpr.eqns):
+        last_use.update((atom, i) for atom in eqn.invars if type(atom) is ir.Var)
+    end = len(jaxpr.eqns)
+    last_use.update((atom, end) for atom in jaxpr.outvars if type(atom) is ir.Var)
+    crossing = [0] * (end + 1)
+    computed = [0.0] * (end + 1)
+    change = [0] * (end + 2)
+    for i, eqn in enumerate(jaxpr.eqns):
+        sizes = [(size_in_bytes(var), last_use.get(var, i)) for var in eqn.outvars]
+        computed[i + 1] = computed[i] + sum(size for size, _ in sizes)
+        # A result crosses all places from after its equation up to its last use. Only the changes
+        # are noted here and summed up below, which takes linear time.
+        for size, last in sizes:
+            change[i + 1] += size
+            change[last + 1] -= size
+    for i in range(1, end + 1):
+        crossing[i] = crossing[i - 1] + change[i]
+    return last_use, crossing, computed
+
+
 def _cuts(crossing: Sequence[int], computed: Sequence[float], count: int) -> list[int]:
     """Choose the places of cuts: the fewest bytes cross them, and no segment computes too many.
 
@@ -298,11 +311,16 @@ def _cuts(crossing: Sequence[int], computed: Sequence[float], count: int) -> lis
     end = len(computed) - 1
     least = [0.0] * (end + 1)  # the bytes that cross the cuts up to a place, at least
     before = [0] * (end + 1)  # the cut before, for these
-    start = 0
+    # Cuts that may be the one before a place: a later one has more bytes than all earlier ones. The
+    # first is the best, until it is too far away.
+    candidates: deque[int] = deque()
     for i in range(1, end + 1):
-        while start < i - 1 and computed[i] - computed[start] > most:
-            start += 1
-        before[i] = min(range(start, i), key=least.__getitem__)
+        while candidates and least[candidates[-1]] > least[i - 1]:
+            candidates.pop()
+        candidates.append(i - 1)
+        while candidates[0] < i - 1 and computed[i] - computed[candidates[0]] > most:
+            candidates.popleft()
+        before[i] = candidates[0]
         least[i] = least[before[i]] + crossing[i]
     cuts: list[int] = []
     place = before[end]

@@ -17,7 +17,7 @@ from ricci_autodiff import rewrite_differentiated
 from ricci_lax import Differentiated
 from ricci_parallel.reports._collective import shown_bytes
 from ricci_pytree import tree_flatten
-from ricci_xla import Traced, compile_with_lines, devices_of, jit, trace_call
+from ricci_xla import Traced, compile_for_sizes, devices_of, jit, trace_call
 
 from ._memory import Memory, memory_of
 from ._memory_choices import (
@@ -413,7 +413,7 @@ class _Planner:
     def _memory(self, traced: Traced) -> Memory:
         """Compile a traced call, and return the compiler's figures."""
         self.compiled += 1
-        return memory_of(compile_with_lines(traced).executable, 0)
+        return memory_of(compile_for_sizes(traced), 0)
 
 
 def _count(change: Rewrite) -> tuple[type, int]:

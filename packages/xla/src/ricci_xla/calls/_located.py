@@ -10,14 +10,22 @@ from ricci_xla.compile._claims import meshes_of
 from ricci_xla.compile._compile import UNOPTIMIZED, compile_lowered
 from ricci_xla.compile._executable import Executable
 from ricci_xla.compile._lower import argument_names, lower_program
-from ricci_xla.compile._place import Placement, place
+from ricci_xla.compile._place import Options, Placement, place
 from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes import Mesh, NamedSharding, Sharding
+from ricci_xla.tracing._program import Program
 
 from ._jit import jit
 from ._stages import Traced
 
-__all__ = ["LocatedProgram", "compile_with_lines", "devices_of", "is_spread", "trace_call"]
+__all__ = [
+    "LocatedProgram",
+    "compile_for_sizes",
+    "compile_with_lines",
+    "devices_of",
+    "is_spread",
+    "trace_call",
+]
 
 
 class LocatedProgram(TupleRecord):
@@ -71,20 +79,36 @@ def compile_with_lines(traced: Traced) -> LocatedProgram:
     """
     program, leaves, options = traced.discharged_call()
     placement = place(program, leaves, options)
-    # Reports read the HLO module, whose optimization is another stage than that of machine code.
-    if all(device.platform == "cpu" for device in placement.devices):
-        flags = UNOPTIMIZED | dict(options.compiler_options)
-        options = options._replace(compiler_options=tuple(sorted(flags.items())))
-    lowered = lower_program(program, placement, options, sources=True)
     jaxpr = program.jaxpr
     return LocatedProgram(
-        executable=compile_lowered(program, lowered, options).executable,
+        executable=_compile_unoptimized(program, placement, options, sources=True),
         jaxpr=jaxpr,
         arg_names=tuple(argument_names(program, range(len(jaxpr.invars)))),
         out_shardings=options.out_shardings or (None,) * len(jaxpr.outvars),
         devices=placement.devices,
         meshes=tuple(dict.fromkeys(_meshes(jaxpr, placement))),
     )
+
+
+def compile_for_sizes(traced: Traced) -> Executable:
+    """Compile a traced call for its sizes and costs alone, as ``compile_with_lines`` does.
+
+    Without the lines of the user's code, which take a fifth of the time.
+    """
+    program, leaves, options = traced.discharged_call()
+    placement = place(program, leaves, options)
+    return _compile_unoptimized(program, placement, options, sources=False)
+
+
+def _compile_unoptimized(
+    program: Program, placement: Placement, options: Options, *, sources: bool
+) -> Executable:
+    # Reports read the HLO module, whose optimization is another stage than that of machine code.
+    if all(device.platform == "cpu" for device in placement.devices):
+        flags = UNOPTIMIZED | dict(options.compiler_options)
+        options = options._replace(compiler_options=tuple(sorted(flags.items())))
+    lowered = lower_program(program, placement, options, sources=sources)
+    return compile_lowered(program, lowered, options).executable
 
 
 def _meshes(jaxpr: Jaxpr, placement: Placement) -> Iterator[Mesh]:
