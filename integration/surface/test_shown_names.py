@@ -77,6 +77,37 @@ def test_public_classes_are_in_public_modules():
     assert [name for name in sorted(classes) if "._" in name] == []
 
 
+def public_methods(cls):
+    for name in dir(cls):
+        member = getattr(cls, name, None)
+        method = getattr(member, "__func__", member)
+        if not name.startswith("_") and inspect.isfunction(method):
+            yield name, method
+
+
+@pytest.mark.parametrize("name", ["ricci", *NAMESPACES])
+def test_functions_and_methods_are_in_public_modules(name):
+    module = import_module(name)
+    names = [name for name in getattr(module, "__all__", dir(module)) if name != "main"]
+    values = [getattr(module, name) for name in names]
+    # A class that is exported under another name keeps its own.
+    classes = [value for value in values if inspect.isclass(value) and value.__name__ in names]
+    functions = [value for value in values if inspect.isfunction(value)]
+    functions += [method for cls in classes for _, method in public_methods(cls)]
+    assert [f for f in functions if re.match(r"ricci.*\._", f.__module__)] == []
+
+
+def test_methods_of_arrays_are_shown_and_pickled_by_their_names():
+    methods = dict(public_methods(ricci.Array))
+    assert len(methods) > 40
+    for name, method in methods.items():
+        assert (method.__module__, method.__qualname__) == ("ricci", f"Array.{name}")
+        assert pickle.loads(pickle.dumps(method)) is method
+    x = jnp.arange(6.0)
+    assert repr(x.reshape).startswith("<bound method Array.reshape of Array(")
+    assert pickle.loads(pickle.dumps(x.reshape))(2, 3).shape == (2, 3)
+
+
 def test_types_for_annotations_are_unions_that_isinstance_takes():
     for union in (ricci.typing.ArrayLike, jax.typing.ArrayLike):
         assert ricci.Array in union.__args__

@@ -12,6 +12,7 @@ from ._config import *
 from ._contexts import *
 from ._errors import *
 from ._function_copies import *
+from ._guarded_namespaces import *
 from ._hook import *
 from ._index import MODULES as _MODULES
 from ._key_checks import *

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
-__all__ = ["function_alias", "with_constants"]
+__all__ = ["as_method", "function_alias", "with_constants"]
 
 # The attribute of a function that backends may dispatch: see ``ricci_ir.dispatched``.
 DISPATCHED = "dispatched"
@@ -41,13 +41,36 @@ def replace_constants(code: CodeType, constants: dict[str, object]) -> CodeType:
 def function_alias[F: Callable[..., Any]](function: F, name: str) -> F:
     """Copy a function of ``jnp`` under another name, which its examples call."""
     original: Any = function
-    copy: Any = FunctionType(
-        original.__code__, original.__globals__, name, original.__defaults__, original.__closure__
-    )
-    copy.__qualname__, copy.__module__ = name, original.__module__
+    copy: Any = _copy(original, name)
+    copy.__module__ = original.__module__
     copy.__doc__ = original.__doc__.replace(f"jnp.{original.__name__}(", f"jnp.{name}(")
-    copy.__kwdefaults__, copy.__annotations__ = original.__kwdefaults__, original.__annotations__
-    copy.__dict__.update(original.__dict__)
     if DISPATCHED in copy.__dict__:
         copy.__dict__[DISPATCHED] = copy.__dict__[DISPATCHED].renamed(copy)
+    return copy
+
+
+def as_method[F: Callable[..., Any]](function: F, name: str, owner: type) -> F:
+    """Copy a function as a method of a public class, which its name and module say.
+
+    For functions that become methods of a class outside of its block: ``help``, ``repr`` and
+    pickles find the method by its name in the class.
+
+    Example:
+      >>> from ricci_ir import Array, as_method
+      >>> as_method(lambda self: self + self, "twice", Array)
+      <function Array.twice at ...>
+    """
+    copy: Any = _copy(function, name)
+    copy.__qualname__, copy.__module__ = f"{owner.__qualname__}.{name}", owner.__module__
+    return copy
+
+
+def _copy(original: Any, name: str) -> FunctionType:
+    copy = FunctionType(
+        original.__code__, original.__globals__, name, original.__defaults__, original.__closure__
+    )
+    copy.__qualname__, copy.__doc__ = name, original.__doc__
+    copy.__kwdefaults__, copy.__annotations__ = original.__kwdefaults__, original.__annotations__
+    copy.__type_params__ = original.__type_params__
+    copy.__dict__.update(original.__dict__)
     return copy

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import partial
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 __all__ = ["defining_module", "export_classes", "export_lazily", "export_names", "exported"]
@@ -81,7 +81,8 @@ def defining_module(value: object) -> str:
 def name_publicly(cls: type, name: str, module: str) -> None:
     """Name a class, in messages and pickles, by the outermost public module that exports it.
 
-    Modules of its own package, and of ``ricci``, whose root users see, count.
+    Modules of its own package, and of ``ricci``, whose root users see, count. The methods of the
+    class are named by the same module, and so are those that it inherits from private classes.
     """
     if cls.__name__ != name:
         return
@@ -92,6 +93,31 @@ def name_publicly(cls: type, name: str, module: str) -> None:
     if "._" in current or root != package or current.count(".") > module.count("."):
         _defining_modules.setdefault(id(cls), current)
         cls.__module__ = module
+        name_methods(cls, current)
+
+
+def name_methods(cls: type, current: str = "") -> None:
+    """Name the methods of a public class by its module, and those of private base classes.
+
+    Args:
+      cls: the class.
+      current: the module that its own methods are named by; private ones without it.
+    """
+    module = cls.__module__
+    for base in cls.__mro__[:-1]:
+        if base is not cls and not _is_private(base.__module__):
+            continue
+        for member in vars(base).values():
+            kind = type(member)
+            fun = member.__func__ if kind is staticmethod or kind is classmethod else member
+            if type(fun) is FunctionType and (
+                fun.__module__ == current or _is_private(fun.__module__)
+            ):
+                fun.__module__ = module
+
+
+def _is_private(module: str) -> bool:
+    return module.startswith("ricci") and "._" in module
 
 
 # By the package that defines a class: the class by its name, and the names that modules export.
@@ -127,6 +153,12 @@ def export_classes(package: str, names: Container[str], module: str) -> None:
             name_publicly(cls, name, module)
 
 
+def name_function(fun: FunctionType, name: str, module: str) -> None:
+    """Name a function that a private module defines by the public one that exports it."""
+    if fun.__name__ == name and "._" in fun.__module__:
+        fun.__module__ = module
+
+
 def lazy_names(
     namespace: dict[str, Any], sources: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -147,6 +179,8 @@ def lazy_names(
         value = import_module(path, module)
         if attribute:
             value = getattr(value, attribute)
+            if type(value) is FunctionType and module.startswith("ricci."):
+                name_function(value, attribute, module)
         # The next access reads the module's own dictionary, and does not call this.
         namespace[name] = value
         return value

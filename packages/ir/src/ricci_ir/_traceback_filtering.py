@@ -5,23 +5,18 @@ A *boundary* is such a wrapper, or a function marked as filtering tracebacks its
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
-from enum import Enum
+from collections.abc import Callable
 from functools import WRAPPER_ASSIGNMENTS, wraps
-from importlib import import_module
-from types import CodeType, FrameType, FunctionType, MappingProxyType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from ricci_pytree import on_errors
 
 from ._function_copies import DISPATCHED, replace_constants
-from ._namespaces import export_classes, export_names, public_names
 from ._tracebacks import hide_frames, is_own_frame
 
-__all__ = ["api_boundary", "boundary", "check_callable", "guard_class", "guard_lazily"]
-__all__ += ["guard_public", "is_boundary", "leave", "looks_like", "may_return_operand"]
-__all__ += ["on_results", "public", "unguarded", "user_arguments", "without_boundaries"]
+__all__ = ["api_boundary", "boundary", "check_callable", "is_boundary", "leave", "looks_like"]
+__all__ += ["may_return_operand", "on_results", "public", "unguarded", "user_arguments"]
 
 
 def _name_function(exc: Exception, name: str) -> None:
@@ -50,7 +45,7 @@ def api_boundary[**P, R](fun: Callable[P, R], name: str = "") -> Callable[P, R]:
       fun: the function.
       name: if given, error messages begin with it.
     """
-    return (_closure_boundary if "<locals>" in fun.__qualname__ else _permanent_boundary)(fun, name)
+    return (_closure_boundary if "<locals>" in fun.__qualname__ else permanent_boundary)(fun, name)
 
 
 def _closure_boundary[**P, R](fun: Callable[P, R], name: str) -> Callable[P, R]:
@@ -75,7 +70,7 @@ def _drop_annotations(fun: Any) -> None:
         fun.__annotations__ = {}
 
 
-def _permanent_boundary[**P, R](
+def permanent_boundary[**P, R](
     fun: Callable[P, R], name: str, qualname: str = "boundary"
 ) -> Callable[P, R]:
     """Wrap a function that lives as long as its module.
@@ -282,8 +277,8 @@ def user_arguments() -> list[object]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code, values, caller = frame.f_code, frame.f_locals, frame.f_back
-        by_user = caller is None or not _is_own_module(caller.f_globals.get("__name__", ""))
-        is_boundary = code.co_qualname == _EXPORTED or (by_user and code.co_name == _call.co_name)
+        by_user = caller is None or not is_own_module(caller.f_globals.get("__name__", ""))
+        is_boundary = code.co_qualname == EXPORTED or (by_user and code.co_name == _call.co_name)
         if is_boundary and "args" in values:
             return [*values["args"], *values["kwargs"].values()]
         if by_user or is_boundary:
@@ -295,7 +290,7 @@ def user_arguments() -> list[object]:
     return []
 
 
-_EXPORTED = "exported boundary"
+EXPORTED = "exported boundary"
 
 
 def public[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
@@ -305,7 +300,7 @@ def public[**P, R](fun: Callable[P, R]) -> Callable[P, R]:
     functions: quantization replaces products and convolutions this way. Others are wrapped where
     they are exported, since within Ricci a boundary only costs time.
     """
-    return _permanent_boundary(fun, fun.__name__)
+    return permanent_boundary(fun, fun.__name__)
 
 
 def may_return_operand[F: Callable[..., Any]](fun: F) -> F:
@@ -347,164 +342,7 @@ def boundary[F: Callable[..., Any]](fun: F) -> F:
     return fun
 
 
-def without_boundaries[C: type](cls: C) -> C:
-    """Exclude from ``guard_class`` a class, with its subclasses, that every operation uses."""
-    _without_boundaries.add(cls)
-    return cls
-
-
-_without_boundaries: set[type] = set()
-
-
-def guard_public(namespace: dict[str, Any], *modules: str, classes: bool = True) -> None:
-    """Export a namespace's public names, and wrap its functions and classes in boundaries.
-
-    Functions are wrapped under their names in the namespace; the packages that define them call
-    them without the wrappers. Classes, and the classes of callable objects, get boundaries around
-    their methods; see ``guard_class``.
-
-    Args:
-      namespace: the ``globals()`` of a module.
-      modules: the modules in it that are public; see ``export_names``.
-      classes: whether classes get boundaries. Those of jaxprs and traces do not: tracing uses them
-        all the time, and of users only authors of extensions.
-    """
-    export_names(namespace, *modules)
-    values = {name: namespace[name] for name in namespace["__all__"]}
-    for name, value in values.items():
-        primary = name if type(value) is not FunctionType else _primary_name(values, value)
-        namespace[name] = _guarded(value, primary, namespace["__name__"], classes)
-
-
-def guard_lazily(
-    namespace: dict[str, Any],
-    index: Mapping[str, Iterable[str]],
-    aliases: Mapping[str, str] = MappingProxyType({}),
-    unlisted: AbstractSet[str] = frozenset(),
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Export public names of modules, and wrap each in a boundary when it is first used.
-
-    Args:
-      namespace: the ``globals()`` of a module; its ``__all__`` is extended. See ``guard_public``.
-      index: by module, the names that are exported.
-      aliases: further names, each with the name in the index whose object it has.
-      unlisted: names in the index that ``__all__`` leaves out.
-
-    Returns:
-      The ``__getattr__`` and ``__dir__`` of the namespace.
-
-    Example:
-      >>> from ricci_ir import guard_lazily
-      >>> namespace = {"__name__": "rounding"}
-      >>> load, _ = guard_lazily(namespace, {"math": ["floor"]}, {"down": "floor"})
-      >>> namespace["__all__"], load("down")(2.5)
-      (['down', 'floor'], 2)
-    """
-    module: str = namespace["__name__"]
-    homes = {name: path for path, names in index.items() for name in names}
-    for path, names in index.items():
-        export_classes(path.partition(".")[0], {*names} - unlisted, module)
-    if "." not in module:
-        _claims.update({(path.partition(".")[0], name): module for name, path in homes.items()})
-    listed = {*homes, *aliases, *namespace.get("__all__", ())} - unlisted
-    namespace["__all__"] = sorted(listed)
-
-    def load(name: str) -> object:
-        if name in aliases:
-            value = load(aliases[name])
-        elif name in homes:
-            value = _guarded(getattr(import_module(homes[name]), name), name, module, classes=True)
-        else:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        namespace[name] = value
-        return value
-
-    return load, lambda: public_names(namespace, namespace["__all__"])
-
-
-# By package and name of a function, the root of the namespaces if it exports the function.
-_claims: dict[tuple[str, str], str] = {}
-
-
-def _primary_name(values: dict[str, Any], fun: FunctionType) -> str:
-    """The name that all aliases of a function in a namespace have.
-
-    They are one object, so that a ``__code__`` that replaces that of one is called through all.
-    """
-    if values.get(fun.__name__) is fun:
-        return fun.__name__
-    return next(name for name, value in values.items() if value is fun)
-
-
-def _guarded(value: object, name: str, module: str, classes: bool) -> object:
-    """The value that a namespace exports: a function in its boundary, or the value itself."""
-    if type(value) is FunctionType:
-        public = _public.get((value, name))
-        if public is None:
-            if is_boundary(value) and (value.__name__ != name or unguarded(value) is value):
-                return value
-            public = value if is_boundary(value) else _permanent_boundary(value, name, _EXPORTED)
-            _public[value, name] = _public[public, name] = public
-            # It is pickled by the name that it is exported under.
-            public.__module__ = _claims.get((_package_of(value), name), module)
-            public.__name__ = public.__qualname__ = name
-        return public
-    if classes:
-        guard_class(value if isinstance(value, type) else type(value))
-    return value
-
-
-def _package_of(fun: FunctionType) -> str:
-    return fun.__module__.partition(".")[0]
-
-
-# By function and exported name, the boundary that all namespaces share.
-_public: dict[tuple[FunctionType, str], Any] = {}
-
-
-def guard_class(cls: type) -> None:
-    """Wrap in boundaries the methods of a class of Ricci that user code calls.
-
-    These are its constructors, its public methods, and calls, indexing and ``__enter__`` of its
-    instances. Ricci's own calls go through them too, which is too slow for classes that every
-    operation uses; see ``without_boundaries``.
-    """
-    if cls in _guarded_classes or not _is_entered(cls):
-        return
-    _guarded_classes.add(cls)
-    names: set[str] = set()
-    for base in filter(_is_own, cls.__mro__):
-        for name, member in list(vars(base).items()):
-            if name in names or (name.startswith("_") and name not in _ENTRIES):
-                continue
-            names.add(name)
-            kind = type(member)
-            fun = member.__func__ if kind in (staticmethod, classmethod) else member
-            if type(fun) is FunctionType and not is_boundary(fun):
-                public = api_boundary(fun)
-                setattr(base, name, public if fun is member else kind(public))
-
-
-_guarded_classes: set[type] = set()
-# The special methods that get boundaries.
-_ENTRIES = frozenset(
-    f"__{name}__"
-    for name in ("new", "init", "call", "enter", "getattr", "setattr", "getitem", "setitem")
-)
-
-
-def _is_entered(cls: type) -> bool:
-    """Whether a class gets boundaries; errors, enumerations and named tuples do not."""
-    named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
-    plain = issubclass(cls, BaseException | Enum) or named_tuple
-    return not plain and _without_boundaries.isdisjoint(cls.__mro__)
-
-
-def _is_own(cls: type) -> bool:
-    return _is_own_module(cls.__module__)
-
-
-def _is_own_module(name: str) -> bool:
+def is_own_module(name: str) -> bool:
     root = name.partition(".")[0]
     return root in ("ricci", "functools", "contextlib") or root.startswith("ricci_")
 

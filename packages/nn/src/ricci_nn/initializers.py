@@ -1,6 +1,7 @@
 """Initializers: functions of a key, a shape and a dtype that return a layer's initial weights."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -16,6 +17,8 @@ __all__ = ["Initializer", "constant", "delta_orthogonal", "glorot_normal", "glor
 __all__ += ["he_normal", "he_uniform", "kaiming_normal", "kaiming_uniform", "lecun_normal"]
 __all__ += ["lecun_uniform", "normal", "ones", "orthogonal", "truncated_normal", "uniform"]
 __all__ += ["variance_scaling", "xavier_normal", "xavier_uniform", "zeros"]
+
+__dir__ = partial(ir.public_names, globals())
 
 type Axes = int | Sequence[int]
 type Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]

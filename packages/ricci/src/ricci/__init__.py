@@ -193,16 +193,8 @@ if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
         {name: f".{name}" for name in _MODULES}
         | {
             "__version__": "._version:__version__",
-            "bucketed": "ricci_buckets:bucketed",
-            "check": "ricci_check:check",
             "find_nan": ".debug:find_nan",
-            "fit_memory": "ricci_parallel.planning:fit_memory",
-            "memory_plan": "ricci_parallel.planning:memory_plan",
             "native_kernels": "ricci_ir:native_kernels",
-            "precision": "ricci_lax.precision:precision",
-            "roll": "ricci_lax.rolling:roll",
-            "rolled_layers": "ricci_lax.rolling:rolled_layers",
-            "warm_start": "ricci_xla.warm:warm_start",
         },
     )
 

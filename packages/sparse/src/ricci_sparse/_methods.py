@@ -9,7 +9,7 @@ from typing import Any
 
 import ricci_numpy as jnp
 from ricci_batching import register_vmappable
-from ricci_ir import Array, DTypeLike, api_boundary
+from ricci_ir import Array, DTypeLike, api_boundary, as_method
 
 from ._base import JAXSparse
 from .bcoo import BCOO
@@ -111,11 +111,9 @@ def _pow(self: JAXSparse, other: Any) -> Any:
 _BCOO_METHODS["__pow__"] = api_boundary(_pow)
 
 # Set here, since ``sparsify`` and its rules import the classes.
-for _name, _function in _COMMON_METHODS.items():
-    setattr(BCOO, _name, _function)
-    setattr(BCSR, _name, _function)
-for _name, _function in _BCOO_METHODS.items():
-    setattr(BCOO, _name, _function)
+for _class, _methods in ((BCOO, _COMMON_METHODS | _BCOO_METHODS), (BCSR, _COMMON_METHODS)):
+    for _name, _function in _methods.items():
+        setattr(_class, _name, as_method(_function, _name, _class))
 
 
 def _example(cont: Callable[..., Any], index: Any, batch: BCOO | BCSR, axis: int | None) -> Any:

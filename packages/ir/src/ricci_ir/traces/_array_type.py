@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from ricci_ir._function_copies import as_method
 from ricci_ir._traceback_filtering import api_boundary, is_boundary
 
 __all__ = ["Array", "LateMember", "define_array_methods", "describe_arrays", "register_array_type"]
@@ -64,8 +65,8 @@ def register_array_type(cls: type) -> None:
 def define_array_methods(methods: dict[str, Any]) -> None:
     """Give every array class these methods and properties, now and later."""
     methods = {
-        name: api_boundary(method)
-        if type(method) is FunctionType and not is_boundary(method)
+        name: as_method(method if is_boundary(method) else api_boundary(method), name, Array)
+        if type(method) is FunctionType
         else method
         for name, method in methods.items()
     }

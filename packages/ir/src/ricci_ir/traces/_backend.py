@@ -9,6 +9,7 @@ import numpy as np
 
 from ricci_ir._cache import Cache
 from ricci_ir._errors import ConcretizationTypeError
+from ricci_ir._function_copies import as_method
 from ricci_ir._settings import Override, State
 from ricci_ir._traceback_filtering import on_calls, on_results
 from ricci_ir.dimensions import is_static_shape
@@ -401,9 +402,8 @@ def _method(name: str) -> Callable[..., Any]:
     def method(self: Tracer, *args: object, **options: object) -> Any:
         return getattr(values_of(self, name), name)(*args, **options)
 
-    method.__name__ = name
     method.__doc__ = f"The ``{name}`` of the array behind the tracer, if its value is known."
-    return method
+    return as_method(method, name, Tracer)
 
 
 def _property(name: str) -> property:

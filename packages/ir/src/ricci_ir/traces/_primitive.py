@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 from ricci_ir._by_name import PickledByName
 from ricci_ir._cache import Cache
 from ricci_ir._contexts import lenient_sharding
+from ricci_ir._guarded_namespaces import without_boundaries
 from ricci_ir._records import TupleRecord
-from ricci_ir._traceback_filtering import without_boundaries
 from ricci_ir.types._abstract_value import AbstractValue
 
 from ._sharding_rule_kinds import makes_sharding

@@ -18,9 +18,11 @@ from ricci_ir._errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from ricci_ir._guarded_namespaces import without_boundaries
+from ricci_ir._namespaces import name_methods
 from ricci_ir._records import TupleRecord
 from ricci_ir._source import is_internal_module
-from ricci_ir._traceback_filtering import api_boundary, without_boundaries
+from ricci_ir._traceback_filtering import api_boundary
 from ricci_ir.types import AbstractValue, check_index, check_number, check_truth
 
 from ._array_type import Array, register_array_type
@@ -199,6 +201,7 @@ def name_tracers(module: str) -> None:
 def _name_tracer(cls: type) -> None:
     if _tracer_module is not None and is_internal_module(cls.__module__):
         cls.__module__ = _tracer_module
+        name_methods(cls)
 
 
 @without_boundaries

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from ricci_ir._guarded_namespaces import without_boundaries
 from ricci_ir._hook import Hook
-from ricci_ir._traceback_filtering import without_boundaries
 
 from ._type_sharding import ManualAxisType, TypeSharding
 

@@ -299,6 +299,9 @@ class MGrid:
     Source: numpy.mgrid.
     """
 
+    def __repr__(self) -> str:
+        return "mgrid"
+
     def __getitem__(self, key: slice | tuple[slice, ...]) -> ir.Array:
         if isinstance(key, slice):
             return _points(key)
@@ -317,6 +320,9 @@ class OGrid:
 
     Source: numpy.ogrid.
     """
+
+    def __repr__(self) -> str:
+        return "ogrid"
 
     @overload
     def __getitem__(self, key: slice) -> ir.Array: ...
@@ -394,11 +400,17 @@ class RClass(_Joiner):
 
     _defaults = (0, 1, -1)
 
+    def __repr__(self) -> str:
+        return "r_"
+
 
 class CClass(_Joiner):
     """The class of ``c_``, which joins vectors as columns."""
 
     _defaults = (-1, 2, 0)
+
+    def __repr__(self) -> str:
+        return "c_"
 
 
 def _part(entry: object) -> Any:

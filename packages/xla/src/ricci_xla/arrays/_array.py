@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -495,6 +496,8 @@ _docs = {
 for _name, _attribute in _attributes.items():
     if _name in _docs:
         _attribute.__doc__ = _docs[_name]
+    if type(_attribute) is FunctionType:
+        _attributes[_name] = _attribute = ir.as_method(_attribute, _name, ir.Array)
     setattr(ArrayImpl, _name, _attribute)
 # Attributes of runtime arrays only, which ``Array`` and other kinds of arrays do not have.
 _of_runtime: dict[str, Any] = {

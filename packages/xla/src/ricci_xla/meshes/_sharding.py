@@ -1,9 +1,10 @@
 """Methods that this package adds to jaxlib's classes of shardings, and the check of specs."""
 
 from collections.abc import Hashable, Sequence
+from types import FunctionType
 from typing import Any
 
-from ricci_ir import leave, similar_names
+from ricci_ir import as_method, leave, similar_names
 from ricci_xla.devices import Device, DeviceList, DuplicateSpecError, is_described
 from ricci_xla.devices._registration import introduce_spec_check
 
@@ -338,12 +339,16 @@ _members: dict[type, dict[str, Any]] = {
         "__eq__": _gspmd_eq,
         "__hash__": _gspmd_hash,
         "__repr__": _gspmd_repr,
-        "get_replicated": staticmethod(_gspmd_get_replicated),
+        "get_replicated": staticmethod(
+            as_method(_gspmd_get_replicated, "get_replicated", GSPMDSharding)
+        ),
         "with_memory_kind": _gspmd_with_memory_kind,
     },
 }
 for _class, _named in _members.items():
     for _name, _member in _named.items():
+        if type(_member) is FunctionType:
+            _member = as_method(_member, _name, _class)
         setattr(_class, _name, _member)
 introduce_spec_check(_check_new, PartitionSpec())
 
