@@ -125,6 +125,47 @@ def test_analyses_restore_a_changed_model(tool):
     assert jnp.array_equal(model.weights, layer().weights)
 
 
+class Stateful:
+    """A model whose step replaces its weights, as that of a keras model does."""
+
+    def __init__(self):
+        self.weights, self.calls = jnp.ones((2, 2)), 0
+
+    def step(self, scale, x):
+        self.calls += 1
+        self.weights = self.weights * scale
+        return x @ self.weights
+
+
+@pytest.mark.parametrize("tool", REWRITES)
+def test_changes_of_state_are_refused_and_undone(tool):
+    model = Stateful()
+    words = r"step changes arrays of objects that it refers to \('weights'\)"
+    for _ in range(2):
+        with pytest.raises(TypeError, match=words):
+            tool(model.step)(0.5, X)
+    assert model.calls == 0 and jnp.array_equal(model.step(1.0, X), 2 * X)
+
+
+@pytest.mark.parametrize("tool", ANALYSES[:-2])
+def test_analyses_restore_state(tool):
+    model = Stateful()
+    tool(model.step)(0.5, X)
+    assert model.calls == 0 and jnp.array_equal(model.step(1.0, X), 2 * X)
+
+
+@pytest.mark.parametrize("tool", REWRITES)
+def test_changes_of_state_without_arrays_are_kept(tool):
+    calls = []
+
+    def count(_, x):
+        calls.append(len(calls))
+        return x + 1.0
+
+    assert jnp.array_equal(tool(count)(0.5, X), X + 1.0)
+    assert calls == [0]
+
+
 @pytest.mark.parametrize("tool", REWRITES)
 def test_changes_of_containers_are_no_changes_of_a_model(tool):
     def fill(model, batch):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._source import is_internal_module
+from .traces import Array, Tracer
 from .traces._references import Ref
 
 __all__ = ["preserved"]
@@ -43,6 +44,21 @@ class _Content:
         """The current parts that are not in the snapshot."""
         old = set(map(id, self.parts))
         return [part for part in self.read() if id(part) not in old]
+
+    def traced_arrays(self) -> Iterator[str]:
+        """Yield the names of arrays in the snapshot in whose places there are tracers now."""
+        now = self.read()
+        if isinstance(self.owner, dict):
+            before = dict(zip(map(id, self.parts[::2]), self.parts[1::2], strict=True))
+            pairs = [
+                (repr(key), before.get(id(key)), part)
+                for key, part in zip(now[::2], now[1::2], strict=True)
+            ]
+        else:
+            pairs = [("an element", *pair) for pair in zip(self.parts, now, strict=False)]
+        for name, old, new in pairs:
+            if new is not old and isinstance(new, Tracer) and isinstance(old, Array | np.ndarray):
+                yield name
 
     def restore(self) -> None:
         """Restore the parts if they changed."""
@@ -100,6 +116,14 @@ class preserved:
     def __exit__(self, *exception: object) -> None:
         for content in self._contents:
             content.restore()
+
+    def keep(self) -> None:
+        """Leave the objects as they are now at the end of the block."""
+        self._contents = []
+
+    def traced_arrays(self) -> list[str]:
+        """The names of arrays of the objects that tracers have replaced since then."""
+        return [name for content in self._contents for name in content.traced_arrays()]
 
     def changes(self) -> list[Any]:
         """The values that were stored in the objects since the block was entered."""

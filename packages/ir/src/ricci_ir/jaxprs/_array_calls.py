@@ -8,6 +8,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ricci_ir._preserved import preserved
 from ricci_ir._records import Record
 from ricci_ir._static_values import exact_key
 from ricci_ir._traceback_filtering import looks_like
@@ -87,28 +88,51 @@ class ArrayCall(Record):
 
         Raises:
           TypeError: if the function changes an object among its arguments. They are copies, so that
-            the change would be lost.
+            the change would be lost. So would be changes of arrays in other objects, which the
+            function refers to: the objects are as before then.
         """
         args, kwargs = self.arguments(arrays)
         nodes = tree_leaves((args, kwargs), is_leaf=_is_object)
         before = [tree_leaves(node) for node in nodes]
         # Of a class that makes new leaves each time nothing can be said.
         lasting = [_same(tree_leaves(node), its) for node, its in zip(nodes, before, strict=True)]
-        result = fun(*args, **kwargs)
+        result = _call_without_state(tool, fun, args, kwargs) if tool else fun(*args, **kwargs)
         for i, node in enumerate(nodes):
             if tool and lasting[i] and not _same(tree_leaves(node), before[i]):
                 path = argument_paths(args, kwargs, fun, is_leaf=_is_object)[i]
-                name = getattr(fun, "__name__", type(fun).__name__)
                 raise TypeError(
-                    f"{tool}: {name} changes its argument {path} in place, which is a copy, so "
-                    "that the change would be lost. Return what changes: with flax nnx, split the "
-                    "model before (nnx.split), and merge it inside (nnx.merge)."
+                    f"{tool}: {_name_of(fun)} changes its argument {path} in place, which is a "
+                    "copy, so that the change would be lost. Return what changes: with flax nnx, "
+                    "split the model before (nnx.split), and merge it inside (nnx.merge)."
                 )
         leaves, tree = tree_flatten(result)
         fixed = fixed_leaves(result, leaves)
         if not fixed:
             return result
         return _Results([x for i, x in enumerate(leaves) if i not in fixed], tree, fixed)
+
+
+def _call_without_state(
+    tool: str, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> object:
+    """Call a function that must not replace arrays in objects that it refers to by tracers."""
+    with preserved(fun) as objects:
+        result = fun(*args, **kwargs)
+        replaced = objects.traced_arrays()
+        if not replaced:
+            objects.keep()
+    if replaced:
+        raise TypeError(
+            f"{tool}: {_name_of(fun)} changes arrays of objects that it refers to ({replaced[0]}"
+            f"{f' and {len(replaced) - 1} more' if replaced[1:] else ''}), and the changes would "
+            "be lost. Pass what changes as arguments, and return it: with keras, stateless_call of "
+            "the model and stateless_apply of the optimizer."
+        )
+    return result
+
+
+def _name_of(fun: Callable[..., Any]) -> str:
+    return getattr(fun, "__name__", type(fun).__name__)
 
 
 class ArrayCalls:
