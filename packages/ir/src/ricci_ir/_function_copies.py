@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["as_method", "function_alias", "with_constants"]
 
@@ -40,17 +40,16 @@ def replace_constants(code: CodeType, constants: dict[str, object]) -> CodeType:
 
 def function_alias[F: Callable[..., Any]](function: F, name: str) -> F:
     """Copy a function of ``jnp`` under another name, which its examples call."""
-    original: Any = function
-    copy: Any = _copy(original, name)
-    copy.__module__ = original.__module__
-    copy.__doc__ = original.__doc__.replace(f"jnp.{original.__name__}(", f"jnp.{name}(")
+    copy: Any = _copy(function, name)
+    copy.__module__ = function.__module__
+    copy.__doc__ = copy.__doc__.replace(f"jnp.{function.__name__}(", f"jnp.{name}(")
     if DISPATCHED in copy.__dict__:
         copy.__dict__[DISPATCHED] = copy.__dict__[DISPATCHED].renamed(copy)
     return copy
 
 
 def as_method[F: Callable[..., Any]](function: F, name: str, owner: type) -> F:
-    """Copy a function as a method of a public class, which its name and module say.
+    """Copy a function as a method of a public class, with its module and the method's name.
 
     For functions that become methods of a class outside of its block: ``help``, ``repr`` and
     pickles find the method by its name in the class.
@@ -65,7 +64,8 @@ def as_method[F: Callable[..., Any]](function: F, name: str, owner: type) -> F:
     return copy
 
 
-def _copy(original: Any, name: str) -> FunctionType:
+def _copy(function: Callable[..., Any], name: str) -> FunctionType:
+    original = cast("FunctionType", function)
     copy = FunctionType(
         original.__code__, original.__globals__, name, original.__defaults__, original.__closure__
     )

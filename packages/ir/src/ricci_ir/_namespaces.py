@@ -3,6 +3,7 @@
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import partial
 from importlib import import_module
+from inspect import unwrap
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -74,6 +75,9 @@ def defining_module(value: object) -> str:
       >>> defining_module(Array)
       'ricci_ir.traces._array_type'
     """
+    original = unwrap(value) if callable(value) else value
+    if isinstance(original, FunctionType):
+        return str(original.__globals__["__name__"])
     module = str(getattr(value, "__module__", None))
     return _defining_modules.get(id(value), module) if isinstance(value, type) else module
 

@@ -182,7 +182,7 @@ def _each(value: object, policy: Policy) -> object:
     return value
 
 
-def _apply(operands: Sequence[Any], *, jaxpr: ir.Jaxpr, **params: Any) -> Sequence[ir.Array]:
+def _apply(operands: Sequence[Any], *, jaxpr: ir.Jaxpr, **params: object) -> Sequence[ir.Array]:
     """Apply the primitive; in the first calls of a jaxpr its operations, each by itself."""
     outs = evaluated_by_operation(jaxpr, operands)
     return remat_p.bind(*operands, jaxpr=jaxpr, **params) if outs is None else outs
