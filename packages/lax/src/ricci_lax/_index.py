@@ -62,8 +62,8 @@ MODULES = {
     ),
     "ricci_lax.elementwise._accuracy": "AccuracyMode Tolerance",
     "ricci_lax.elementwise._arithmetic": (
-        "abs abs_p div div_p floor floor_p integer_pow integer_pow_p mul mul_p mulhi mulhi_p "
-        "one_minus_square one_minus_square_p reciprocal sign sign_p square square_p"
+        "abs abs_p div div_p integer_pow integer_pow_p mul mul_p mulhi mulhi_p one_minus_square "
+        "one_minus_square_p reciprocal sign sign_p square square_p"
     ),
     "ricci_lax.elementwise._comparison": (
         "and_p bitwise_and bitwise_not bitwise_or bitwise_xor clamp clamp_p clz clz_p eq eq_p "
@@ -81,10 +81,10 @@ MODULES = {
         "sub_p"
     ),
     "ricci_lax.elementwise._piecewise_linear": (
-        "RoundingMethod ceil ceil_p is_finite is_finite_p max max_p min min_p nextafter "
-        "nextafter_p round round_p"
+        "is_finite is_finite_p max max_p min min_p nextafter nextafter_p"
     ),
     "ricci_lax.elementwise._remainder": "rem rem_p",
+    "ricci_lax.elementwise._rounding": "RoundingMethod ceil ceil_p floor floor_p round round_p",
     "ricci_lax.elementwise._transcendental": (
         "acos acos_p acosh acosh_p asin asin_p asinh asinh_p atan atan2 atan2_p atan_p atanh "
         "atanh_p cbrt cbrt_p cos cos_p cosh cosh_p exp exp2 exp2_p exp_p expm1 expm1_p log log1p "

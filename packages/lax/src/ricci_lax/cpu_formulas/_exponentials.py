@@ -10,7 +10,8 @@ from ricci_lax.elementwise._comparison import bitwise_and, lt, select, shift_lef
 from ricci_lax.elementwise._conversion import bitcast_convert_type
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.elementwise._linear import add, sub
-from ricci_lax.elementwise._piecewise_linear import RoundingMethod, max, min, round
+from ricci_lax.elementwise._piecewise_linear import max, min
+from ricci_lax.elementwise._rounding import RoundingMethod, round
 from ricci_lax.elementwise._series import polynomial_of
 
 __all__ = ["expm1"]

@@ -5,7 +5,7 @@ from math import inf, nan
 import numpy as np
 
 from ricci_ir import Array
-from ricci_lax.elementwise._arithmetic import div, floor, mul
+from ricci_lax.elementwise._arithmetic import div, mul
 from ricci_lax.elementwise._comparison import (
     bitwise_and,
     bitwise_not,
@@ -21,7 +21,7 @@ from ricci_lax.elementwise._comparison import (
 from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.elementwise._linear import add, sub
-from ricci_lax.elementwise._piecewise_linear import RoundingMethod, round
+from ricci_lax.elementwise._rounding import RoundingMethod, floor, round
 from ricci_lax.elementwise._series import polynomial_of
 from ricci_lax.structure._operand_types import array_aval
 

@@ -3,12 +3,13 @@
 import numpy as np
 
 from ricci_ir import Array
-from ricci_lax.elementwise._arithmetic import abs, div, floor, mul
+from ricci_lax.elementwise._arithmetic import abs, div, mul
 from ricci_lax.elementwise._comparison import bitwise_and, ge, lt, select
 from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.elementwise._linear import add, sub
 from ricci_lax.elementwise._piecewise_linear import min
+from ricci_lax.elementwise._rounding import floor
 from ricci_lax.elementwise._series import polynomial_of
 
 from ._float_bits import INFINITE_BITS, TINY_BITS, size_bits, with_sign_bit

@@ -12,7 +12,7 @@ from ricci_lax.elementwise._comparison import bitwise_and, bitwise_xor, eq, sele
 from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
 from ricci_lax.elementwise._factories import scalar_like
 from ricci_lax.elementwise._linear import add, neg, sub
-from ricci_lax.elementwise._piecewise_linear import RoundingMethod, round
+from ricci_lax.elementwise._rounding import RoundingMethod, round
 from ricci_lax.elementwise._series import polynomial_of
 
 from ._float_bits import with_sign_bit

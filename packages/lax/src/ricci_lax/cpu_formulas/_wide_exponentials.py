@@ -13,7 +13,7 @@ from ricci_lax.elementwise._comparison import gt, lt, ne, select, shift_left
 from ricci_lax.elementwise._conversion import bitcast_convert_type
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.elementwise._linear import add, sub
-from ricci_lax.elementwise._piecewise_linear import RoundingMethod, round
+from ricci_lax.elementwise._rounding import RoundingMethod, round
 from ricci_lax.elementwise._series import polynomial_of
 
 __all__ = ["exp"]

@@ -26,7 +26,7 @@ from ricci_lax.elementwise._comparison import (
 from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.elementwise._linear import add, neg, sub
-from ricci_lax.elementwise._piecewise_linear import RoundingMethod, round
+from ricci_lax.elementwise._rounding import RoundingMethod, round
 from ricci_lax.elementwise._series import polynomial_of
 
 from ._float_bits import leading_bits, with_sign_bit

@@ -13,6 +13,7 @@ if _typing.TYPE_CHECKING:
     from ._linear import *
     from ._piecewise_linear import *
     from ._remainder import *
+    from ._rounding import *
     from ._transcendental import *
 else:
     __getattr__, __dir__ = _export_lazily(globals(), _MODULES, within=True)

@@ -20,7 +20,7 @@ from ._comparison import bitwise_or, compare, eq, ge, select_n, write_select
 from ._conversion import converted
 from ._linear import add, add_any, conj, imag, neg, real, sub
 
-__all__ = ["abs", "abs_p", "div", "div_p", "floor", "floor_p", "integer_pow", "integer_pow_p"]
+__all__ = ["abs", "abs_p", "div", "div_p", "integer_pow", "integer_pow_p"]
 __all__ += ["mul", "mul_p", "mulhi", "mulhi_p", "one_minus_square", "one_minus_square_p"]
 __all__ += ["reciprocal", "sign", "sign_p", "square", "square_p"]
 
@@ -334,14 +334,6 @@ sign: UnaryFunction = factories.unary_function(
     sign_p,
     "Elementwise sign: -1, 0 or 1; of complex numbers, the direction.",
     "lax.sign(jnp.array([-2.0, 0.0, 3.0])).tolist() -> [-1.0, 0.0, 1.0]",
-)
-floor_p: ir.Primitive = factories.nary(
-    "floor", "stablehlo.floor", operands.floating, checkify=makes_no_nan
-)
-floor: UnaryFunction = factories.unary_function(
-    floor_p,
-    "Elementwise rounding down.",
-    "lax.floor(jnp.array([-1.5, 1.5])).tolist() -> [-2.0, 1.0]",
 )
 
 

@@ -1,11 +1,10 @@
-"""Maximum, minimum, rounding, the test for finite numbers, and the next representable number."""
+"""Maximum, minimum, the test for finite numbers, and the next representable number."""
 
-import enum
 from collections.abc import Callable
 
 import numpy as np
 
-from ricci_ir import Array, ArrayLike, Primitive, exported, issubdtype
+from ricci_ir import Array, ArrayLike, Primitive, issubdtype
 from ricci_lax.rules._checkify import makes_no_nan
 from ricci_lax.structure._operand_types import (
     anything,
@@ -19,30 +18,9 @@ from . import _factories as factories
 from ._arithmetic import mul
 from ._comparison import compare, eq, gt, select_n, write_select
 
-__all__ = ["RoundingMethod", "ceil", "ceil_p", "is_finite", "is_finite_p", "max", "max_p", "min"]
-__all__ += ["min_p", "nextafter", "nextafter_p", "round", "round_p"]
+__all__ = ["is_finite", "is_finite_p", "max", "max_p", "min", "min_p", "nextafter", "nextafter_p"]
 
 
-@exported
-class RoundingMethod(enum.IntEnum):
-    """The direction of rounding for numbers half-way between two integers."""
-
-    AWAY_FROM_ZERO = 0
-    TO_NEAREST_EVEN = 1
-
-
-_rounding_ops = {
-    RoundingMethod.AWAY_FROM_ZERO: "stablehlo.round_nearest_afz",
-    RoundingMethod.TO_NEAREST_EVEN: "stablehlo.round_nearest_even",
-}
-
-round_p: Primitive = factories.nary(
-    "round",
-    lambda ctx, x, *, rounding_method: ctx.emit(_rounding_ops[rounding_method], [x], ctx.out),
-    floating,
-    checkify=makes_no_nan,
-)
-ceil_p: Primitive = factories.nary("ceil", "stablehlo.ceil", floating, checkify=makes_no_nan)
 is_finite_p: Primitive = factories.nary(
     "is_finite",
     "stablehlo.is_finite",
@@ -62,9 +40,6 @@ nextafter_p: Primitive = factories.nary(
     "nextafter", "chlo.next_after", floating, _step_derivative, None, checkify=makes_no_nan
 )
 
-ceil: factories.UnaryFunction = factories.unary_function(
-    ceil_p, "Elementwise rounding up.", "lax.ceil(jnp.array([-1.5, 1.5])).tolist() -> [-1.0, 2.0]"
-)
 is_finite: factories.UnaryFunction = factories.unary_function(
     is_finite_p,
     "Elementwise test for neither infinity nor NaN.",
@@ -90,27 +65,6 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
       True
     """
     return nextafter_p.bind(x1, x2)
-
-
-def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
-    """Elementwise rounding to the nearest integer.
-
-    Args:
-      x: an array of floats.
-      rounding_method: the direction for numbers half-way between two integers.
-
-    Returns:
-      An array of the shape and dtype of ``x``.
-
-    Raises:
-      ValueError: if ``rounding_method`` is not a ``RoundingMethod``.
-
-    Example:
-      >>> from ricci import lax
-      >>> float(lax.round(2.5)), float(lax.round(2.5, lax.RoundingMethod.TO_NEAREST_EVEN))
-      (3.0, 2.0)
-    """
-    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
 
 def _share(larger: ArrayLike, same: ArrayLike, like: ArrayLike) -> Array:

@@ -3,10 +3,11 @@
 import ricci_ir as ir
 from ricci_lax.structure._operand_types import array_aval, broadcast_result_shape, real_valued
 
-from ._arithmetic import abs, div, floor, mul, sign
+from ._arithmetic import abs, div, mul, sign
 from ._cpu_formulas import vectorised_on_cpus
 from ._factories import BinaryFunction, binary_function, lower_to, nary, repeat_to
 from ._linear import neg
+from ._rounding import floor
 
 __all__ = ["rem", "rem_p"]
 

@@ -16,7 +16,7 @@ from ricci_lax.elementwise._comparison import bitwise_and, bitwise_not, eq, ge, 
 from ricci_lax.elementwise._conversion import bitcast_convert_type, converted
 from ricci_lax.elementwise._factories import filled_like, scalar_like
 from ricci_lax.elementwise._linear import add, neg, sub
-from ricci_lax.elementwise._piecewise_linear import RoundingMethod, round
+from ricci_lax.elementwise._rounding import RoundingMethod, round
 from ricci_lax.elementwise._series import polynomial_of
 from ricci_lax.elementwise._transcendental import log
 from ricci_lax.structure._operand_types import array_aval
