@@ -188,8 +188,14 @@ def _with_leading_consts(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
 
 
 def _only_operation(jaxpr: ir.Jaxpr) -> tuple[str, ir.AbstractValue] | None:
-    """Return the primitive's name and the result's type, if a jaxpr applies one without jaxprs."""
-    while len(jaxpr.eqns) == 1:
+    """Return the primitive's name and the result's type, if a jaxpr applies one without jaxprs.
+
+    A composite that a kernel may compute counts as a primitive of the kernel's name.
+    """
+    kernels = ir.staged_call.kernels
+    while len(jaxpr.eqns) == 1 or jaxpr in kernels:
+        if jaxpr in kernels:
+            return kernels[jaxpr], jaxpr.outvars[0].aval
         (eqn,) = jaxpr.eqns
         program = ir.program_rules.get(eqn.primitive)
         if program is None:

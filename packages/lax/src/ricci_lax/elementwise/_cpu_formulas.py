@@ -7,21 +7,14 @@ and at least as accurate. A primitive's lowering looks its formula up in
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Array
 from ricci_lax.structure._identity import lower_barrier
-from ricci_stablehlo import (
-    Lowering,
-    LoweringRule,
-    NativeKernel,
-    Value,
-    native_kernel,
-    of_function,
-    traced,
-)
+from ricci_stablehlo import Lowering, LoweringRule, Value, native_kernel, of_function, traced
 
 from ._accuracy import AccuracyMode
 from ._conversion import converted
@@ -67,9 +60,9 @@ def vectorised_on_cpus(
 
     def lower(ctx: Lowering, *operands: Value, **params: object) -> Value:
         out = ctx.out
-        kernel = _kernel_of(name, ctx, operands, params)
-        if kernel is not None:
-            return kernel.write_elements(ctx, operands, out)
+        result = write_by_kernel(name, ctx, operands, out, params)
+        if result is not None:
+            return result
         if ctx.platform != "cpu" or not _is_large(out):
             return otherwise(ctx, *operands, **params)
         wide = _computed_dtype(out.dtype)
@@ -119,21 +112,34 @@ def vectorised_on_cpus(
     return lower if composition is None else of_function(composition, lower)
 
 
-def _kernel_of(
-    name: str, ctx: Lowering, operands: Sequence[Value], params: Mapping[str, object]
-) -> NativeKernel | None:
-    """Return the compiled kernel of a function that is all that a module computes, or None.
+def write_by_kernel(
+    name: str,
+    ctx: Lowering,
+    operands: Sequence[Value],
+    out: ir.AbstractValue,
+    params: Mapping[str, object] = MappingProxyType({}),
+) -> Value | None:
+    """Write a call of a function's kernel if the function is all that a module computes, or None.
 
     A kernel is not fused with the operations around it, as a formula is.
+
+    Args:
+      name: the function's name.
+      ctx: the context of the operation.
+      operands: arrays of the result's shape, or scalars.
+      out: the type of the result.
+      params: the parameters of the primitive.
     """
-    out = ctx.out
-    if ctx.module.only_operation != (name, out) or not out.ndim:
+    if ctx.module.only_operation != (name, out) or not isinstance(out, ir.ShapedArray):
+        return None
+    if not out.ndim:
         return None
     if any(x.shape not in ((), out.shape) or x.aval.dtype != out.dtype for x in operands):
         return None
     if params.get("accuracy") not in (None, AccuracyMode.DEFAULT):
         return None
-    return native_kernel(ctx, name, out, 0)
+    kernel = native_kernel(ctx, name, out, 0)
+    return None if kernel is None else kernel.write_elements(ctx, operands, out)
 
 
 def _computed_dtype(dtype: np.dtype) -> np.dtype:
