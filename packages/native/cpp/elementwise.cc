@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "angles.h"
+#include "exponentials.h"
 #include "handler.h"
 #include "lanes.h"
 #include "logarithms.h"
@@ -50,6 +51,23 @@ RICCI_VECTORIZED void CubeRoots(const float* in, float* out, size_t n) {
   ByBlocks<CubeRoot>(in, out, n);
 }
 
+RICCI_VECTORIZED void FloatLogarithms(const float* in, float* out, size_t n) {
+  ByBlocks<FloatLogarithm>(in, out, n);
+}
+RICCI_VECTORIZED void ExponentialsLessOne(const float* in, float* out, size_t n) {
+  ByBlocks<ExponentialLessOne>(in, out, n);
+}
+RICCI_VECTORIZED void GaussianUnits(const float* in, float* out, size_t n) {
+  ByBlocks<GaussianUnit>(in, out, n);
+}
+
+RICCI_VECTORIZED void Floors(const float* __restrict in, float* __restrict out, size_t n) {
+  for (size_t i = 0; i < n; ++i) out[i] = std::floor(in[i]);
+}
+RICCI_VECTORIZED void Ceilings(const float* __restrict in, float* __restrict out, size_t n) {
+  for (size_t i = 0; i < n; ++i) out[i] = std::ceil(in[i]);
+}
+
 RICCI_VECTORIZED void Logarithms(const double* __restrict in, double* __restrict out, size_t n) {
   for (size_t i = 0; i < n; ++i) out[i] = Logarithm::Of(in[i]);
 }
@@ -88,6 +106,12 @@ ffi::Error Unary(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ffi::AnyBu
   auto* to = static_cast<T*>(out->untyped_data());
   ForEachPart(pool, *out, [&](size_t start, size_t n) { kFunction(from + start, to + start, n); });
   return ffi::Error::Success();
+}
+
+ffi::Error LogarithmsOf(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ffi::AnyBuffer> out) {
+  const bool is_wide = in.element_type() == ffi::DataType::F64;
+  return is_wide ? Unary<double, Logarithms>(pool, in, out)
+                 : Unary<float, FloatLogarithms>(pool, in, out);
 }
 
 // An array, or a scalar that is repeated for a chunk.
@@ -135,7 +159,11 @@ RICCI_HANDLER(RicciSin, (ricci::Unary<float, ricci::Sines>), RICCI_BIND_UNARY)
 RICCI_HANDLER(RicciCos, (ricci::Unary<float, ricci::Cosines>), RICCI_BIND_UNARY)
 RICCI_HANDLER(RicciTan, (ricci::Unary<float, ricci::Tangents>), RICCI_BIND_UNARY)
 RICCI_HANDLER(RicciCbrt, (ricci::Unary<float, ricci::CubeRoots>), RICCI_BIND_UNARY)
-RICCI_HANDLER(RicciLog, (ricci::Unary<double, ricci::Logarithms>), RICCI_BIND_UNARY)
+RICCI_HANDLER(RicciLog, ricci::LogarithmsOf, RICCI_BIND_UNARY)
+RICCI_HANDLER(RicciExpm1, (ricci::Unary<float, ricci::ExponentialsLessOne>), RICCI_BIND_UNARY)
+RICCI_HANDLER(RicciGelu, (ricci::Unary<float, ricci::GaussianUnits>), RICCI_BIND_UNARY)
+RICCI_HANDLER(RicciFloor, (ricci::Unary<float, ricci::Floors>), RICCI_BIND_UNARY)
+RICCI_HANDLER(RicciCeil, (ricci::Unary<float, ricci::Ceilings>), RICCI_BIND_UNARY)
 RICCI_HANDLER(RicciPow, ricci::PowersOf,
               RICCI_BIND.Arg<xla::ffi::AnyBuffer>().Arg<xla::ffi::AnyBuffer>()
                   .Ret<xla::ffi::AnyBuffer>())

@@ -49,6 +49,22 @@ RICCI_INLINE double Polynomial(const double (&coefficients)[kCount], double x) {
   return sum;
 }
 
+// The same of float32: each step is rounded once.
+template <size_t kFirst = 0, size_t kCount>
+RICCI_INLINE float Polynomial(const float (&coefficients)[kCount], float x) {
+  if constexpr (kFirst + 1 == kCount) {
+    return coefficients[kFirst];
+  } else {
+    return std::fma(Polynomial<kFirst + 1>(coefficients, x), x, coefficients[kFirst]);
+  }
+}
+
+// The one or the other float, by bits: compilers leave loops with branches scalar.
+RICCI_INLINE float Select(bool condition, float yes, float no) {
+  const int32_t mask = -static_cast<int32_t>(condition);
+  return BitCast<float>((BitCast<int32_t>(yes) & mask) | (BitCast<int32_t>(no) & ~mask));
+}
+
 }  // namespace ricci
 
 #endif  // RICCI_NATIVE_FLOATS_H_

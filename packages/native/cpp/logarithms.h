@@ -1,4 +1,4 @@
-// The logarithm of float64.
+// The logarithms of float32 and float64.
 
 #ifndef RICCI_NATIVE_LOGARITHMS_H_
 #define RICCI_NATIVE_LOGARITHMS_H_
@@ -39,6 +39,42 @@ struct Logarithm {
     const double corner = std::fabs(x) < std::numeric_limits<double>::min() ? -kInfinity : kNan;
     const bool is_normal = (bits >= int64_t{1} << 52) & (bits < int64_t{0x7FF} << 52);
     return is_normal ? result : x == kInfinity ? x : corner;
+  }
+};
+
+// ln (1 + f) = f - f² / 2 + f³ L(f) for 1 + f in [√½, √2], with errors below 2⁻³⁰.
+constexpr float kFloatLogarithm[] = {
+    0.3333331346511841f, -0.25000008940696716f, 0.2000211924314499f,
+    -0.1666799634695053f, 0.14219550788402557f, -0.12405581027269363f,
+    0.11888166517019272f, -0.11675699800252914f, 0.06746689975261688f};
+
+struct FloatLogarithm {
+  // `Near` is right where the measure is at most kMost: of positive normal numbers.
+  static constexpr uint32_t kMost = kInfiniteBits - kTinyBits - 1;
+  static RICCI_INLINE uint32_t Measure(float x) {
+    return static_cast<uint32_t>(BitCast<int32_t>(x)) - kTinyBits;
+  }
+
+  static RICCI_INLINE float Near(float x) {
+    const int32_t bits = BitCast<int32_t>(x);
+    const int32_t exponent = (bits - 0x3F3504F3) & -kTinyBits;
+    const float f = BitCast<float>(bits - exponent) - 1, square = f * f;
+    // A multiple k of 2²³. ln 2 is in two parts, of which the first has 15 bits: k times it is exact.
+    const float k = static_cast<float>(exponent);
+    const float start = k * (0x1.62e4p-1f * 0x1p-23f);
+    const float end = std::fma(square, std::fma(f, Polynomial(kFloatLogarithm, f), -0.5f),
+                               k * (0x1.7f7d1cp-20f * 0x1p-23f));
+    const float total = start + f;
+    return total + (((start - total) + f) + end);
+  }
+
+  static RICCI_INLINE float Of(float x) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    // Subnormal numbers count as 0, as for XLA.
+    const float corner = Select(SizeBits(x) < kTinyBits, -kInfinity, kNan);
+    const float result = Select(BitCast<int32_t>(x) == kInfiniteBits, kInfinity, corner);
+    return Select(Measure(x) <= kMost, Near(x), result);
   }
 };
 

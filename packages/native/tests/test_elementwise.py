@@ -1,8 +1,12 @@
 """Elementwise functions: errors beside wider floats, and the values at the edges of domains."""
 
+import math
+
 import numpy as np
 import pytest
 
+import ricci_autodiff as ad
+import ricci_batching as batching
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.elementwise import AccuracyMode
@@ -36,9 +40,14 @@ UNARY = {
     "cos": (lax.cos, np.cos, 0.51),
     "tan": (lax.tan, np.tan, 0.51),
     "cbrt": (lax.cbrt, np.cbrt, 0.6),
+    "log": (lax.log, np.log, 0.85),
+    "expm1": (lax.expm1, np.expm1, 0.71),
+    "floor": (lax.floor, np.floor, 0.01),
+    "ceil": (lax.ceil, np.ceil, 0.01),
 }
 ARRAYS = {
     "small": RANDOM.uniform(-20, 20, 40000).astype(np.float32),
+    "near one": RANDOM.uniform(0.5, 2, 5000).astype(np.float32),
     "near zero": RANDOM.uniform(-1e-3, 1e-3, 5000).astype(np.float32),
     "any": any_floats(40000),
     "corners": filled(CORNERS),
@@ -84,10 +93,58 @@ def test_functions_of_float32_are_nearly_the_rounded_values(case, array):
     function, exact_function, bound = case
     result, other = called(function, array)
     assert result.dtype == np.float32
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         exact = exact_function(array.astype(np.float64))
     assert last_places(result, exact) < bound
     assert_same_corners(result, other)
+
+
+@pytest.mark.parametrize("name", ["log", "expm1", "floor", "ceil"])
+def test_subnormal_numbers_have_the_values_of_the_operation(name):
+    result, other = called(UNARY[name][0], filled(SUBNORMAL, 600))
+    np.testing.assert_array_equal(result, other)
+    np.testing.assert_array_equal(np.signbit(result), np.signbit(other))
+
+
+@ir.composite("unit", kernel="gelu")
+def gaussian_unit(x):
+    """x times the normal distribution function of x."""
+    number = x.dtype.type
+    tail = lax.erfc(lax.mul(lax.neg(x), number(np.sqrt(0.5))))
+    return lax.mul(lax.mul(number(0.5), x), tail)
+
+
+def exact_gaussian_unit(x):
+    x = x.astype(np.float64)
+    return np.array([0.5 * a * math.erfc(-a * math.sqrt(0.5)) for a in x])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bound"),
+    [(-13, -5, 10), (-5, -2, 6.6), (-2, -1, 4.3), (-1, 0, 3.4), (0, 1, 2.7), (1, 20, 1.1)],
+)
+def test_errors_of_gaussian_units(low, high, bound):
+    x = RANDOM.uniform(low, high, 40000).astype(np.float32)
+    result, _ = called(gaussian_unit, x)
+    assert last_places(result, exact_gaussian_unit(x)) < bound
+
+
+@pytest.mark.parametrize("array", [filled(CORNERS), filled(SUBNORMAL, 600)], ids=["all", "tiny"])
+def test_gaussian_units_at_corners_are_those_of_the_composite(array):
+    assert_same_corners(*called(gaussian_unit, array))
+
+
+def test_a_composite_calls_its_kernel_where_it_stands_alone(comparison):
+    x = ARRAYS["small"]
+    result, _ = called(gaussian_unit, x)
+    assert comparison.calls_kernel(batching.vmap(gaussian_unit), x.reshape(4, -1))
+    assert not comparison.calls_kernel(lambda x: lax.neg(gaussian_unit(x)), x)
+    assert not comparison.calls_kernel(gaussian_unit, x.astype(np.float16))
+    np.testing.assert_array_equal(gaussian_unit(x), result)
+    slope = ad.grad(lambda x: lax.reduce_sum(gaussian_unit(x), (0,)))
+    density = np.exp(-0.5 * x.astype(np.float64) ** 2) / np.sqrt(2 * np.pi)
+    expected = x * density + [0.5 * math.erfc(-a * math.sqrt(0.5)) for a in x]
+    np.testing.assert_allclose(slope(x), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_cube_roots_of_subnormal_numbers():

@@ -282,6 +282,14 @@ def mish(x: ArrayLike) -> Array:
     return _mish(x)
 
 
+@composite("gelu", kernel="gelu")
+def _exact_gelu(x: Array) -> Array:
+    root = np.sqrt(0.5).astype(x.dtype)
+    # The distribution function is erfc(-x / √2) / 2; 1 + erf(x / √2) would cancel for negative x.
+    tail = lax.erfc(jnp.multiply(jnp.negative(x), root))
+    return jnp.array(jnp.multiply(jnp.multiply(0.5, x), tail), dtype=x.dtype)
+
+
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """The Gaussian error linear unit: ``x`` times the normal distribution function of ``x``.
 
@@ -315,11 +323,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
         inner = jnp.add(array, jnp.multiply(0.044715, lax.integer_pow(array, 3)))
         cdf = jnp.multiply(0.5, jnp.add(1.0, jnp.tanh(jnp.multiply(root, inner))))
         return jnp.multiply(array, cdf)
-    root = np.sqrt(0.5).astype(array.dtype)
-    half = jnp.multiply(0.5, array)
-    # The distribution function is erfc(-x / √2) / 2; 1 + erf(x / √2) would cancel for negative x.
-    tail = lax.erfc(jnp.multiply(jnp.negative(array), root))
-    return jnp.array(jnp.multiply(half, tail), dtype=array.dtype)
+    return _exact_gelu(array)
 
 
 @composite("glu")
