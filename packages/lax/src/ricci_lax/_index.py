@@ -183,6 +183,6 @@ AUTHORING = {
         "threefry2x32 threefry2x32_numpy threefry2x32_p threefry2x32_xor"
     ),
     "ricci_lax.reductions._approximate_top_k": "reduced_size",
-    "ricci_lax.reductions._axis_reductions": "highest lowest",
+    "ricci_lax.reductions._identities": "highest lowest",
     "ricci_lax.refs._forms": "Window",
 }

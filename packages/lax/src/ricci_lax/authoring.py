@@ -67,8 +67,8 @@ if _typing.TYPE_CHECKING:
     from .random_bits._threefry import threefry2x32_p as threefry2x32_p
     from .random_bits._threefry import threefry2x32_xor as threefry2x32_xor
     from .reductions._approximate_top_k import reduced_size as reduced_size
-    from .reductions._axis_reductions import highest as highest
-    from .reductions._axis_reductions import lowest as lowest
+    from .reductions._identities import highest as highest
+    from .reductions._identities import lowest as lowest
     from .refs._forms import Window as Window
 else:
     __getattr__, __dir__ = _export_lazily(globals(), _AUTHORING)

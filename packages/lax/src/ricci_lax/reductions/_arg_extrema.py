@@ -15,7 +15,8 @@ from ricci_lax.structure._broadcasting import batched_axes, reduced_aval, reduct
 from ricci_lax.structure._operand_types import shape_of
 from ricci_stablehlo import Lowering, Value, native_kernel, traced
 
-from ._axis_reductions import highest, lower_variadic_reduce, lowest, reduce_max_p, reduce_min_p
+from ._axis_reductions import lower_variadic_reduce, reduce_max_p, reduce_min_p
+from ._identities import highest, lowest
 
 __all__ = ["argmax", "argmax_p", "argmin", "argmin_p"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import jvp_flat, not_linear, zero_derivative
-from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, Shape, ShapedArray
+from ricci_ir import Array, ArrayLike, Primitive, Shape, ShapedArray
 from ricci_lax.elementwise import (
     bitwise_and,
     convert_element_type,
@@ -26,39 +26,16 @@ from ricci_lax.shapes._slicing import pad, slice_in_dim
 from ricci_lax.structure import _operand_types as operand_types
 from ricci_lax.structure import full_like, reduce_sum, reshape, squeeze
 from ricci_lax.structure._broadcasting import batched_axes, reduced_aval, reduction_factors
+from ricci_lax.structure._few_terms import write_few_terms
 from ricci_lax.structure._resharding import resolved_by
 from ricci_lax.structure._transposing import lower_reduce
 from ricci_stablehlo import Lowering, Value, combining_region, int_array, native_kernel, traced
 
+from ._identities import highest, lowest
+
 __all__ = ["reduce_and", "reduce_and_p", "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p"]
 __all__ += ["reduce_or", "reduce_or_p", "reduce_prod", "reduce_prod_p", "reduce_xor"]
 __all__ += ["reduce_xor_p"]
-
-
-def lowest(dtype: DTypeLike) -> ArrayLike:
-    """The least value of a dtype, which a maximum starts from."""
-    if ir.issubdtype(dtype, np.bool_):
-        return np.bool_(False)
-    if ir.issubdtype(dtype, np.integer):
-        return np.asarray(ir.iinfo(dtype).min).astype(dtype)[()]
-    return _infinity(dtype, -1)
-
-
-def highest(dtype: DTypeLike) -> ArrayLike:
-    """The greatest value of a dtype, which a minimum starts from."""
-    if ir.issubdtype(dtype, np.bool_):
-        return np.bool_(True)
-    if ir.issubdtype(dtype, np.integer):
-        return np.asarray(ir.iinfo(dtype).max).astype(dtype)[()]
-    return _infinity(dtype, 1)
-
-
-def _infinity(dtype: DTypeLike, sign: int) -> ArrayLike:
-    """Infinity, or the extreme finite value of a dtype without infinities."""
-    value = np.asarray(sign * np.inf, np.float32).astype(dtype)
-    if not ir.issubdtype(dtype, np.complexfloating) and not np.isinf(value.astype(np.float32)):
-        value = np.asarray(ir.finfo(dtype).max if sign > 0 else ir.finfo(dtype).min).astype(dtype)
-    return value[()]
 
 
 # XLA's CPU backend gives reductions of so many elements to its library YNNPACK.
@@ -141,6 +118,9 @@ def _reduction(
     def lower(
         ctx: Lowering, x: Value, *, axes: Shape, keeps_nan: bool = True, **params: object
     ) -> Value:
+        few = write_few_terms(ctx, op, x, axes)
+        if few is not None:
+            return few
         if keeps_nan and combine in (max, min) and _loses_nans(ctx, x):
             return write_by_kernel(ctx, x, axes) or write_with_nans(ctx, x, axes)
         if not ir.issubdtype(x.dtype, np.complexfloating) or op == "stablehlo.multiply":

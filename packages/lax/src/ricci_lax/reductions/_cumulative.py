@@ -20,7 +20,7 @@ from ricci_lax.structure import full_like
 from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value, native_kernel
 
-from ._axis_reductions import highest, lowest
+from ._identities import highest, lowest
 from ._row_scans import RowScan
 from ._window_shape import lower_reduce_window
 

@@ -18,6 +18,7 @@ from ricci_pytree import PyTreeDef, tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from . import _axis_reductions as axis_reductions
+from . import _identities as identities
 
 __all__ = ["reduce", "reduce_p"]
 
@@ -38,8 +39,8 @@ def _all_ones(dtype: DTypeLike) -> ArrayLike:
 _monoids: dict[Any, tuple[Callable[[np.dtype], ArrayLike], Callable[..., Array]]] = {
     add: (_zero, reduce_sum),
     mul: (_one, axis_reductions.reduce_prod),
-    max: (axis_reductions.lowest, axis_reductions.reduce_max),
-    min: (axis_reductions.highest, axis_reductions.reduce_min),
+    max: (identities.lowest, axis_reductions.reduce_max),
+    min: (identities.highest, axis_reductions.reduce_min),
     bitwise_and: (_all_ones, axis_reductions.reduce_and),
     bitwise_or: (_zero, axis_reductions.reduce_or),
     bitwise_xor: (_zero, axis_reductions.reduce_xor),
@@ -57,7 +58,7 @@ def is_identity(x: ArrayLike, identity: Callable[..., ArrayLike], dtype: DTypeLi
     Infinity counts as the highest or lowest number of dtypes that lack it.
     """
     # An infinity of any dtype bounds all numbers, also of a dtype with a finite lowest value.
-    infinite = {axis_reductions.lowest: -np.inf, axis_reductions.highest: np.inf}.get(identity)
+    infinite = {identities.lowest: -np.inf, identities.highest: np.inf}.get(identity)
     if infinite is not None and is_known_value(x, infinite):
         return True
     return is_known_value(x, identity(dtype))

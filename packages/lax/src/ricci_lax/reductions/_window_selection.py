@@ -12,7 +12,7 @@ from ricci_lax.shapes import slice as slice_array
 from ricci_lax.structure._operand_types import check_dtype, check_same_dtype, numeric, shape_of
 from ricci_stablehlo import Lowering, Value, traced
 
-from ._axis_reductions import highest, lowest
+from ._identities import highest, lowest
 from ._window_positions import has_few_positions, scatter_by_position
 from ._window_shape import (
     Padding,

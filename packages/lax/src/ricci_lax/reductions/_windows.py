@@ -20,7 +20,7 @@ from ricci_pytree import tree_flatten, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from . import _window_shape as window_shape
-from ._axis_reductions import highest, lowest
+from ._identities import highest, lowest
 from ._reduce import check_initial_values, is_identity, strong_scalar, trace_computation
 from ._window_selection import select_and_gather_add_p
 

@@ -12,6 +12,7 @@ from ricci_lax.rules._checkify import checks_nan
 from ricci_stablehlo import Lowering, Value, write_broadcast
 
 from . import _exact_rules as exact
+from ._few_terms import write_few_terms
 from ._operand_types import (
     array_aval,
     as_sizes,
@@ -323,6 +324,11 @@ def _reduce_sum_batch(axis, args, dims, *, axes, out_sharding):
     return reduce_sum_p.bind(args[0], axes=axes, out_sharding=out_sharding), dim
 
 
+def _reduce_sum_lower(ctx: Lowering, x: Value, *, axes: Shape, out_sharding: object) -> Value:
+    result = write_few_terms(ctx, "stablehlo.add", x, axes)
+    return lower_reduce(ctx, "stablehlo.add", x, 0, axes) if result is None else result
+
+
 def reduction_factors(*avals: ShapedArray, axes: Shape, **params: object) -> FactorMap:
     """The factor map of a reduction over axes, which may be sharded."""
     dims = tuple(range(avals[0].ndim))
@@ -338,7 +344,7 @@ reduce_sum_p: Primitive = ir.define(
     jvp=linear,
     transpose=_reduce_sum_transpose,
     batch=_reduce_sum_batch,
-    lower=lambda ctx, x, *, axes, out_sharding: lower_reduce(ctx, "stablehlo.add", x, 0, axes),
+    lower=_reduce_sum_lower,
     checkify=checks_nan,
 )
 
