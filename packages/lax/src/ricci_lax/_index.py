@@ -183,6 +183,7 @@ AUTHORING = {
         "threefry2x32 threefry2x32_numpy threefry2x32_p threefry2x32_xor"
     ),
     "ricci_lax.reductions._approximate_top_k": "reduced_size",
+    "ricci_lax.reductions._counting": "lower_bincount",
     "ricci_lax.reductions._identities": "highest lowest",
     "ricci_lax.refs._forms": "Window",
 }

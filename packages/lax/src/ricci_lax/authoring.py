@@ -67,6 +67,7 @@ if _typing.TYPE_CHECKING:
     from .random_bits._threefry import threefry2x32_p as threefry2x32_p
     from .random_bits._threefry import threefry2x32_xor as threefry2x32_xor
     from .reductions._approximate_top_k import reduced_size as reduced_size
+    from .reductions._counting import lower_bincount as lower_bincount
     from .reductions._identities import highest as highest
     from .reductions._identities import lowest as lowest
     from .refs._forms import Window as Window

@@ -11,7 +11,7 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_ir import Array, ArrayLike
-from ricci_lax.authoring import resolved_by
+from ricci_lax.authoring import lower_bincount, resolved_by
 from ricci_numpy._promotion import INT32, convert, operands, promote_dtypes_inexact, strong_constant
 from ricci_numpy.arrays._broadcasting import concrete_values
 from ricci_numpy.arrays._creation import asarray
@@ -91,7 +91,7 @@ def bincount(
 _SIZE_ADVICE = "How long the result of bincount is depends on values. Give bincount length=..."
 
 
-@ir.composite("bincount")
+@ir.composite("bincount", lower=lower_bincount)
 def _bincount(x: Array, weights: Array | None = None, *, length: int) -> Array:
     x = convert(x, INT32) if x.dtype == ir.BOOL else x
     # Negative numbers count as 0.
