@@ -1,7 +1,9 @@
-// Uniform and normal numbers of a Threefry key, with the bits of the functions that XLA compiles.
+// Uniform, normal and Gumbel numbers of a Threefry key, with the bits of the functions that XLA compiles.
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "handler.h"
 #include "inverse_erf.h"
@@ -100,6 +102,13 @@ RICCI_INLINE void NormalPart(Words key, Bounds<T>, uint32_t first, size_t n, T* 
   }
 }
 
+// -ln(-ln u) of uniform numbers between the least normal number and 1.
+template <typename T>
+RICCI_INLINE void GumbelPart(Words key, Bounds<T>, uint32_t start, size_t n, T* __restrict out) {
+  UniformPart<T>(key, {std::numeric_limits<T>::min(), T(1)}, start, n, out);
+  for (size_t i = 0; i < n; ++i) out[i] = -NormalLog(-NormalLog(out[i]));
+}
+
 template <typename T>
 using Part = void (*)(Words, Bounds<T>, uint32_t, size_t, T*);
 
@@ -111,6 +120,7 @@ RICCI_DRAW(UniformFloats, UniformPart, float)
 RICCI_DRAW(UniformDoubles, UniformPart, double)
 RICCI_DRAW(NormalFloats, NormalPart, float)
 RICCI_DRAW(NormalDoubles, NormalPart, double)
+RICCI_DRAW(GumbelFloats, GumbelPart, float)
 
 template <typename T>
 void DrawParts(ffi::ThreadPool& pool, const uint32_t* words, Bounds<T> bounds, Part<T> part,
@@ -152,6 +162,15 @@ ffi::Error Normal(ffi::ThreadPool pool, ffi::Buffer<ffi::U32> key,
   return ffi::Error::Success();
 }
 
+ffi::Error Gumbel(ffi::ThreadPool pool, ffi::Buffer<ffi::U32> key,
+                  ffi::Result<ffi::AnyBuffer> out) {
+  if (out->element_type() != ffi::F32) {
+    return ffi::Error::InvalidArgument("ricci_native draws no such numbers");
+  }
+  DrawParts<float>(pool, key.typed_data(), {}, GumbelFloats, *out);
+  return ffi::Error::Success();
+}
+
 }  // namespace
 }  // namespace ricci
 
@@ -159,4 +178,6 @@ RICCI_HANDLER(RicciUniform, ricci::Uniform,
               RICCI_BIND.Arg<xla::ffi::Buffer<xla::ffi::U32>>().Arg<xla::ffi::AnyBuffer>()
                   .Arg<xla::ffi::AnyBuffer>().Ret<xla::ffi::AnyBuffer>())
 RICCI_HANDLER(RicciNormal, ricci::Normal,
+              RICCI_BIND.Arg<xla::ffi::Buffer<xla::ffi::U32>>().Ret<xla::ffi::AnyBuffer>())
+RICCI_HANDLER(RicciGumbel, ricci::Gumbel,
               RICCI_BIND.Arg<xla::ffi::Buffer<xla::ffi::U32>>().Ret<xla::ffi::AnyBuffer>())

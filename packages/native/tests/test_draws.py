@@ -1,5 +1,7 @@
 """Uniform and normal numbers that kernels draw have the bits of those that XLA computes."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,13 @@ def test_bits_of_samples(comparison, sampler, name, size):
     for seed in SEEDS:
         key = random.key(seed)
         comparison.assert_equal_bits(lambda k: sampler(k, (size,), name), key)
+
+
+@pytest.mark.parametrize("size", [*SIZES, 4_000_000])
+def test_bits_of_gumbel_numbers(comparison, size):
+    comparison.assert_equal_bits(
+        lambda k: random.gumbel(k, (size,), "float32", mode="low"), random.key(size)
+    )
 
 
 @pytest.mark.parametrize("name", ["float32", "float64"])
@@ -56,6 +65,7 @@ def test_bounds(comparison, bounds, name):
         lambda key: random.normal(key, (3, 5, 7), "complex64"),
         lambda key: random.bernoulli(key, 0.3, (100,)),
         lambda key: random.exponential(key, (100,)),
+        lambda key: random.categorical(key, np.zeros((4, 10), "float32"), shape=(100, 4)),
         lambda key: random.truncated_normal(key, -1.0, 2.0, (100,)),
         lambda key: random.lognormal(key, 0.5, (100,)),
         lambda key: random.multivariate_normal(key, np.zeros(3), np.eye(3), (20,)),
@@ -96,3 +106,6 @@ def test_other_keys_shapes_dtypes_and_bounds_are_left_to_xla(comparison):
     assert not draws(random.key(0), low=np.zeros(100))
     with ir.threefry_partitionable(False):
         assert not draws(random.key(0))
+    for name, mode in (("float32", "high"), ("float64", "low")):
+        gumbel = partial(random.gumbel, shape=(100,), dtype=name, mode=mode)
+        assert not comparison.calls_kernel(gumbel, random.key(0), name="gumbel")

@@ -4,6 +4,7 @@ If u is uniform in (0, 1) and F is a distribution function, F⁻¹(u) has that d
 distribution is a pair: its formula, which is one call in jaxprs, and its public function.
 """
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from ricci_random.keys._key_arguments import check_key, staged
 from ricci_random.keys._primitives import type_of
 
 from . import _exact_functions as exact
+from ._native_draws import lower_gumbel
 from ._parameters import (
     Sharding,
     as_shape,
@@ -360,7 +362,7 @@ def geometric(
     return with_out_sharding(x, out_sharding)
 
 
-@staged
+@partial(staged, lower=lower_gumbel)
 def _gumbel(key: Array, *, shape: Shape, dtype: np.dtype, mode: str) -> Array:
     info = float_info(dtype)
     if mode == "low":

@@ -60,3 +60,11 @@ def lower_normal(
     """Lower normal numbers."""
     kernel = draw_kernel(ctx, "normal", key, prod(shape))
     return None if kernel is None else [kernel.write_elements(ctx, [words_of(key)], ctx.out)]
+
+
+def lower_gumbel(
+    ctx: Lowering, key: Value, *, shape: ir.Shape, dtype: np.dtype, mode: str
+) -> list[Value] | None:
+    """Lower Gumbel numbers of one uniform number each."""
+    kernel = draw_kernel(ctx, "gumbel", key, prod(shape)) if mode == "low" else None
+    return None if kernel is None else [kernel.write_elements(ctx, [words_of(key)], ctx.out)]
