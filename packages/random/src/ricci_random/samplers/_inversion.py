@@ -225,6 +225,7 @@ def rayleigh(
     return sample("rayleigh", _rayleigh, key, (scale,), shape, dtype, out_sharding)
 
 
+@partial(staged, inline=True)
 def _triangular(
     key: Array, left: ArrayLike, mode: ArrayLike, right: ArrayLike, *, shape: Shape, dtype: np.dtype
 ) -> Array:
