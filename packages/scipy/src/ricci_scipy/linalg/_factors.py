@@ -146,6 +146,7 @@ def _cholesky(a: Array, *, lower: bool) -> Array:
     return adjoint(cholesky_of(adjoint(a), symmetrize_input=False))
 
 
+@dispatched("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver")
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
@@ -185,6 +186,7 @@ def _svd(a: Array, *, full_matrices: bool, compute_uv: bool) -> Array | tuple[Ar
     return svd_of(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
 
+@dispatched("overwrite_a", "lwork", "mode", "pivoting", "check_finite")
 def qr(
     a: ArrayLike,
     overwrite_a: bool = False,
@@ -274,6 +276,16 @@ def _lu(a: Array, *, permute_l: bool) -> tuple[Array, ...]:
     return p, low, up
 
 
+@dispatched(
+    "lower",
+    "eigvals_only",
+    "overwrite_a",
+    "overwrite_b",
+    "turbo",
+    "eigvals",
+    "type",
+    "check_finite",
+)
 def eigh(
     a: ArrayLike,
     b: ArrayLike | None = None,
@@ -363,6 +375,7 @@ def _generalised_eigh(a: Array, b: Array, *, type: int) -> tuple[Array, Array]:
 _product = partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
 
+@dispatched("side", "method", "eps", "max_iterations")
 def polar(
     a: ArrayLike,
     side: str = "right",

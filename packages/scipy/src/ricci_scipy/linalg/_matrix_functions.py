@@ -328,6 +328,7 @@ def _parlett(t: Array, diagonal: ArrayLike) -> tuple[Array, Array]:
     return lax.fori_loop(1, n, superdiagonal, start)
 
 
+@dispatched("method", "tol")
 def solve_sylvester(
     A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
 ) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, composite, inlined
+from ricci_ir import Array, ArrayLike, composite, dispatched, inlined
 from ricci_lax.linalg import hessenberg as hessenberg_of
 from ricci_lax.linalg import householder_product
 from ricci_lax.linalg import schur as schur_of
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     ) -> Array | tuple[Array, Array]: ...
 
 
+@dispatched("output")
 def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """The Schur decomposition ``a = z @ t @ zᴴ`` with a unitary ``z``; on CPUs only.
 
@@ -73,6 +74,7 @@ def _schur(a: Array, *, is_complex: bool) -> tuple[Array, Array]:
     return t, z
 
 
+@dispatched("calc_q", "overwrite_a", "check_finite")
 def hessenberg(
     a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array | tuple[Array, Array]:
@@ -120,6 +122,7 @@ def _hessenberg(a: Array, *, calc_q: bool) -> Array | tuple[Array, Array]:
     return h, q.at[..., 0, 0].set(1)
 
 
+@dispatched("check_finite")
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """Convert a real Schur decomposition to a complex one, whose ``T`` is triangular.
 

@@ -144,7 +144,14 @@ def cho_factor(
 
     Source: scipy.linalg.cho_factor.
     """
-    return cholesky(a, lower=lower), lower
+    return _cholesky_factor(a, lower=bool(lower)), lower
+
+
+# A function of its own, since a dispatched call returns arrays alone.
+@public
+@dispatched("lower")
+def _cholesky_factor(a: ArrayLike, *, lower: bool) -> Array:
+    return cholesky(a, lower=lower)
 
 
 def cho_solve(
@@ -292,6 +299,7 @@ def lu_factor(
     return factors, pivots
 
 
+@dispatched("trans", "overwrite_b", "check_finite")
 def lu_solve(
     lu_and_piv: tuple[ArrayLike, ArrayLike],
     b: ArrayLike,

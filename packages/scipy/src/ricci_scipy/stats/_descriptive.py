@@ -7,7 +7,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, inlined, is_symbolic_dim
+from ricci_ir import Array, ArrayLike, dispatched, inlined, is_symbolic_dim
 from ricci_numpy.authoring import check_arraylike
 
 __all__ = ["mode", "rankdata", "sem"]
@@ -46,6 +46,7 @@ def _sorted_mode(values: Array) -> tuple[Array, Array]:
     return ordered[place], counts[place]
 
 
+@dispatched("axis", "nan_policy", "keepdims")
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
@@ -124,6 +125,7 @@ def _ranks(a: Array, method: str) -> Array:
 _METHODS = ("average", "min", "max", "dense", "ordinal")
 
 
+@dispatched("method", "axis", "nan_policy")
 def rankdata(
     a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
 ) -> Array:
@@ -175,6 +177,7 @@ def _ranked(a: Array, method: str) -> Array:
     return jnp.where(jnp.any(jnp.isnan(a)), ranks.dtype.type(np.nan), ranks)
 
 
+@dispatched("axis", "ddof", "nan_policy", "keepdims")
 def sem(
     a: ArrayLike,
     axis: int | None = 0,
