@@ -29,9 +29,10 @@ MODULES = {
     ),
     "ricci_numpy.calculus._samples": "diff ediff1d gradient interp trapezoid",
     "ricci_numpy.generalized._mapping": "fromfunction vectorize",
-    "ricci_numpy.generalized._ufunc_objects": (
-        "add bitwise_and bitwise_or bitwise_xor frompyfunc logaddexp logaddexp2 logical_and "
-        "logical_or logical_xor maximum minimum multiply negative subtract ufunc"
+    "ricci_numpy.generalized._ufunc_objects": "frompyfunc ufunc",
+    "ricci_numpy.generalized._ufunc_table": (
+        "add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or "
+        "logical_xor maximum minimum multiply negative subtract"
     ),
     "ricci_numpy.indexing._put": "fill_diagonal place put put_along_axis",
     "ricci_numpy.indexing._take": "choose compress extract take take_along_axis",

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable
-from functools import partial, update_wrapper
+from functools import partial, update_wrapper, wraps
 from math import prod
 from typing import Any, cast
 
@@ -10,26 +10,37 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_lax.authoring import BinaryFunction, UnaryFunction
 from ricci_numpy import _promotion as promotion
 from ricci_numpy._traced_calls import call_traced
-from ricci_numpy.arrays._broadcasting import broadcast, select_where
+from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.reductions import _axis_reductions as _reductions
-from ricci_numpy.reductions import _cumulative
-from ricci_numpy.reductions._kinds import checked_mask, keep_axes, reduced_axes
+from ricci_numpy.reductions._kinds import keep_axes, reduced_axes
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
-from ricci_numpy.ufuncs import _binary as _ufuncs_binary
-from ricci_numpy.ufuncs import _unary as _ufuncs
-from ricci_numpy.ufuncs._arithmetic import logaddexp as _logaddexp
-from ricci_numpy.ufuncs._arithmetic import logaddexp2 as _logaddexp2
 
 from ._mapping import loops, vectorize
 
-__all__ = ["add", "bitwise_and", "bitwise_or", "bitwise_xor", "frompyfunc", "logaddexp"]
-__all__ += ["logaddexp2", "logical_and", "logical_or", "logical_xor", "maximum", "minimum"]
-__all__ += ["multiply", "negative", "subtract", "ufunc"]
+__all__ = ["frompyfunc", "ufunc"]
+
+
+def _method[F: Callable[..., Any]](*settings: str) -> Callable[[F], F]:
+    """Decorate a method of ``ufunc``, whose calls are dispatched for the functions of the table.
+
+    Args:
+      settings: the names of its parameters that are not operands.
+    """
+
+    def mark(body: F) -> F:
+        plain: Any = ir.public(body)
+
+        @wraps(body)
+        def method(self: "ufunc", *args: object, **options: object) -> object:
+            return (dispatched if self._is_listed else plain)(self, *args, **options)
+
+        dispatched: Any = ir.public(ir.dispatched("self", *settings)(body))
+        return cast(F, ir.boundary(method))
+
+    return mark
 
 
 @ir.exported
@@ -92,6 +103,7 @@ class ufunc(ir.PickledByName):
         self._identity = identity
         self._is_exact = exact
         self._is_known = call is not None
+        self._is_listed: bool = False  # among the functions of NumPy, whose methods are dispatched
         self.func: Callable[..., Any] = vectorize(func) if call is None else call
         self._loops = loops(self.func)
         # Loops over the axis are the general case; known functions have reductions, scans or
@@ -106,7 +118,7 @@ class ufunc(ir.PickledByName):
 
     def __hash__(self) -> int:
         # The identity may be an array scalar, which cannot be hashed.
-        return hash(self._key()[:3])
+        return hash((self._wrapped, self._nin, self._nout))
 
     @property
     def nin(self) -> int:
@@ -147,6 +159,7 @@ class ufunc(ir.PickledByName):
         if self.nin != 2 or self.nout != 1:
             raise ValueError(f"{self.__name__}.{method} needs a function of 2 operands.")
 
+    @_method("axis", "dtype", "out", "keepdims")
     def reduce(
         self,
         a: ir.ArrayLike,
@@ -204,6 +217,7 @@ class ufunc(ir.PickledByName):
         result = broadcast(self._loops.reduce(rows, initial, mask, identity=identity), other_shape)
         return keep_axes(result, axes) if keepdims else result
 
+    @_method("axis", "dtype", "out")
     def accumulate(
         self, a: ir.ArrayLike, axis: int = 0, dtype: ir.DTypeLike | None = None, out: None = None
     ) -> ir.Array:
@@ -224,6 +238,7 @@ class ufunc(ir.PickledByName):
         }
         return moveaxis(self._loops.accumulate(moveaxis(a, axis, 0), **options), 0, axis)
 
+    @_method()
     def outer(self, A: ir.ArrayLike, B: ir.ArrayLike, /) -> ir.Array:
         """The results for all pairs of an element of each array."""
         self._check_binary("outer")
@@ -235,6 +250,7 @@ class ufunc(ir.PickledByName):
             A, B = lax.expand_dims(A, range(A.ndim, rank)), lax.expand_dims(B, range(A.ndim))
         return self.func(A, B)
 
+    @_method("inplace")
     def at(
         self,
         a: ir.ArrayLike,
@@ -281,6 +297,7 @@ class ufunc(ir.PickledByName):
         places, values = lax.reshape(places, count), lax.reshape(values, count)
         return lax.reshape(self._loops.at(ravel(a), places, values, wrap=direct), a.shape)
 
+    @_method("axis", "dtype", "out")
     def reduceat(
         self,
         a: ir.ArrayLike,
@@ -356,157 +373,3 @@ def frompyfunc(
     Source: numpy.frompyfunc.
     """
     return ufunc(func, nin, nout, identity=identity)
-
-
-def _with_dtype(reduction: Callable[..., ir.Array]) -> Callable[..., ir.Array]:
-    """``reduce`` by a reduction that takes no dtype."""
-
-    def reduce(a, *, dtype=None, **options):
-        return reduction(a if dtype is None else asarray(a, dtype=dtype), **options)
-
-    return reduce
-
-
-def _logical_reduction(reduction: Callable[..., ir.Array]) -> Callable[..., ir.Array]:
-    """``reduce`` by ``all`` or ``any``, which take no dtype and no initial value."""
-
-    def reduce(a, *, axis, dtype, keepdims, initial, where):
-        result = reduction(a, axis=axis, keepdims=keepdims, where=where)
-        if initial is not None:
-            combine = "logical_and" if reduction is _reductions.all else "logical_or"
-            result = getattr(_ufuncs_binary, combine)(result, initial)
-        return result if dtype is None else asarray(result, dtype=dtype)
-
-    return reduce
-
-
-def _running(operation: Callable[[ir.Array, int], ir.Array]) -> Callable[..., ir.Array]:
-    """``accumulate`` by a cumulative operation of ``lax``."""
-
-    def accumulate(a, *, axis, dtype):
-        a = asarray(a, dtype=dtype)
-        (axis,) = reduced_axes("accumulate", axis, a.ndim)
-        return operation(promotion.convert(a, a.dtype), axis)
-
-    return accumulate
-
-
-def _bits(reduction: ir.Primitive, name: str) -> Callable[..., ir.Array]:
-    """``reduce`` of ``bitwise_and``, ``bitwise_or`` or ``bitwise_xor``."""
-
-    def reduce(a, *, axis, dtype, keepdims, initial, where):
-        a = asarray(a, dtype=dtype)
-        combine = getattr(_ufuncs_binary, f"bitwise_{name}")
-        axes = reduced_axes(f"bitwise_{name}.reduce", axis, a.ndim)
-        if where is not None:
-            # -1 has all bits set, also in unsigned dtypes, into which it wraps.
-            neutral = ir.exact_scalar(-1 if name == "and" else 0, a.dtype)
-            a = select_where(checked_mask(f"bitwise_{name}.reduce", where), a, neutral)
-        result = reduction.bind(promotion.convert(a, a.dtype), axes=axes)
-        result = (
-            result if initial is None else combine(promotion.as_elements(initial, a.dtype), result)
-        )
-        return keep_axes(result, axes) if keepdims else result
-
-    return reduce
-
-
-def _log_of_sum(
-    combine: BinaryFunction, power: UnaryFunction, log: UnaryFunction
-) -> Callable[..., ir.Array]:
-    """``reduce`` of ``logaddexp``: the logarithm of a sum of powers, for one base."""
-
-    @ir.inlined("logaddexp.reduce")
-    def reduced(a, where, initial, *, axes, keepdims):
-        # log Σ exp(a) = m + log Σ exp(a − m): with the maximum m, no power overflows. The result
-        # does not depend on m, so that its derivative is stopped.
-        largest = _reductions.max(a, axes, None, True, -np.inf, where)
-        # An infinite maximum is not subtracted, since the difference would be NaN.
-        base = select_where(lax.is_finite(largest), largest, ir.exact_scalar(0, a.dtype))
-        base = lax.stop_gradient(base)
-        total = _reductions.sum(power(lax.sub(a, base)), axes, None, None, True, None, where)
-        result = lax.add(log(total), base)
-        result = result if initial is None else combine(result, initial)
-        return result if keepdims else lax.squeeze(result, axes)
-
-    def reduce(a, *, axis, dtype, keepdims, initial, where):
-        (a,) = promotion.promote_dtypes_inexact(asarray(a, dtype=dtype))
-        axes = reduced_axes("logaddexp.reduce", axis, a.ndim)
-        return reduced(a, where, initial, axes=axes, keepdims=bool(keepdims))
-
-    return reduce
-
-
-def _ufunc_of(function: Callable[..., ir.Array], **options: Any) -> ufunc:
-    """The ufunc of an elementwise function, by default of two operands."""
-    nin = options.pop("nin", 2)
-    return ufunc(function, nin, 1, call=function, **options)
-
-
-def _strong(x: ir.Array) -> ir.Array:
-    return promotion.convert(x, x.dtype)
-
-
-add: ufunc = _ufunc_of(
-    _ufuncs_binary.add,
-    identity=0,
-    reduce=_reductions.sum,
-    accumulate=_cumulative.cumsum,
-    at=lambda place, b: place.add(b),
-)
-multiply: ufunc = _ufunc_of(
-    _ufuncs_binary.multiply,
-    identity=1,
-    reduce=_reductions.prod,
-    accumulate=_cumulative.cumprod,
-    at=lambda place, b: place.mul(b),
-)
-subtract: ufunc = _ufunc_of(_ufuncs_binary.subtract, at=lambda place, b: place.subtract(b))
-negative: ufunc = _ufunc_of(_ufuncs.negative, nin=1)
-maximum: ufunc = _ufunc_of(
-    _ufuncs_binary.maximum,
-    reduce=_with_dtype(_reductions.max),
-    accumulate=_running(lambda a, axis: lax.cummax(a, axis)),
-    at=lambda place, b: _strong(place.max(b)),
-)
-minimum: ufunc = _ufunc_of(
-    _ufuncs_binary.minimum,
-    reduce=_with_dtype(_reductions.min),
-    accumulate=_running(lambda a, axis: lax.cummin(a, axis)),
-    at=lambda place, b: _strong(place.min(b)),
-)
-bitwise_and: ufunc = _ufunc_of(
-    _ufuncs_binary.bitwise_and, identity=-1, exact=True, reduce=_bits(lax.reduce_and_p, "and")
-)
-bitwise_or: ufunc = _ufunc_of(
-    _ufuncs_binary.bitwise_or, identity=0, exact=True, reduce=_bits(lax.reduce_or_p, "or")
-)
-bitwise_xor: ufunc = _ufunc_of(
-    _ufuncs_binary.bitwise_xor, identity=0, exact=True, reduce=_bits(lax.reduce_xor_p, "xor")
-)
-logical_and: ufunc = _ufunc_of(
-    _ufuncs_binary.logical_and,
-    identity=True,
-    exact=True,
-    reduce=_logical_reduction(_reductions.all),
-)
-logical_or: ufunc = _ufunc_of(
-    _ufuncs_binary.logical_or,
-    identity=False,
-    exact=True,
-    reduce=_logical_reduction(_reductions.any),
-)
-logical_xor: ufunc = _ufunc_of(
-    _ufuncs_binary.logical_xor,
-    identity=False,
-    exact=True,
-    reduce=lambda a, **options: bitwise_xor.reduce(
-        _ufuncs.logical_not(_ufuncs.logical_not(a)), **options
-    ),
-)
-logaddexp: ufunc = _ufunc_of(
-    _logaddexp, identity=-np.inf, reduce=_log_of_sum(_logaddexp, _ufuncs.exp, _ufuncs.log)
-)
-logaddexp2: ufunc = _ufunc_of(
-    _logaddexp2, identity=-np.inf, reduce=_log_of_sum(_logaddexp2, _ufuncs.exp2, _ufuncs.log2)
-)

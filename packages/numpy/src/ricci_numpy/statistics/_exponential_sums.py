@@ -9,7 +9,7 @@ from ricci_ir import Array, ArrayLike, Axis, composite, dispatched, softmax_cust
 from ricci_numpy._promotion import axis_tuple, inexact_dtype, operands
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.arrays._dtypes import issubdtype
-from ricci_numpy.generalized._ufunc_objects import add, multiply, subtract
+from ricci_numpy.generalized._ufunc_table import add, multiply, subtract
 from ricci_numpy.indexing._where import where as choose
 from ricci_numpy.reductions import _axis_reductions as reductions
 from ricci_numpy.shapes._reshaping import broadcast_to, expand_dims
