@@ -6,6 +6,7 @@ import pytest
 import ricci
 import ricci.numpy as jnp
 import ricci.scipy.linalg as linalg
+import ricci.scipy.stats as stats
 from ricci import lax, monitoring
 
 CALLS = 6  # the first ones run the function itself
@@ -96,3 +97,67 @@ def test_eager_quantiles_are_those_of_a_jaxpr(method):
     for q in (0.0, 0.15, 0.5, 0.99, 1.0):
         function = lambda x: jnp.quantile(x, q, axis=1, method=method)  # noqa: B023
         np.testing.assert_allclose(function(jnp.asarray(x)), ricci.jit(function)(x), rtol=1e-6)
+
+
+# Calls whose settings or numbers are passed in each way that the dispatcher tells apart.
+REPEATED = {
+    "pad": lambda x, v: jnp.pad(x, ((1, 0), (0, 2)), constant_values=7),
+    "pad, a list of widths": lambda x, v: jnp.pad(x, [1, 2], mode="edge"),
+    "pad, pairs of values": lambda x, v: jnp.pad(v, 2, constant_values=(1, 2)),
+    "linspace of numbers": lambda x, v: jnp.linspace(0, 1, 5),
+    "linspace of arrays": lambda x, v: jnp.linspace(v, 2.0, 3, dtype="float16"),
+    "linspace with its step": lambda x, v: jnp.linspace(0.0, v, 4, retstep=True),
+    "power": lambda x, v: jnp.power(v, v),
+    "power of a scalar array": lambda x, v: jnp.power(v, jnp.array(2)),
+    "dynamic_index_in_dim": lambda x, v: lax.dynamic_index_in_dim(x, -1, 1, keepdims=False),
+    "of integers": lambda x, v: lax.dynamic_index_in_dim(v.astype(int), 1),
+    "dynamic_update_index_in_dim": lambda x, v: lax.dynamic_update_index_in_dim(x, v, 1, axis=0),
+    "outer": lambda x, v: jnp.add.outer(v, v),
+    "reduce": lambda x, v: jnp.add.reduce(x, axis=(0, 1), keepdims=True),
+    "reduce, masked": lambda x, v: jnp.maximum.reduce(x, initial=0.0, where=x > 5),
+    "accumulate": lambda x, v: jnp.multiply.accumulate(x, axis=1),
+    "reduceat": lambda x, v: jnp.add.reduceat(v, jnp.array([0, 2])),
+    "at": lambda x, v: jnp.add.at(v, jnp.array([0, 0]), 1.0, inplace=False),
+    "at, a slice": lambda x, v: jnp.add.at(v, slice(1, None), 1.0, inplace=False),
+    "a float beside integers": lambda x, v: jnp.linspace(v.astype(int), 2.6, 3),
+    "lu_solve": lambda x, v: linalg.lu_solve(linalg.lu_factor(x), v),
+    "lu_solve of the transpose": lambda x, v: linalg.lu_solve(linalg.lu_factor(x), v, trans=1),
+    "eigh": lambda x, v: linalg.eigh(x @ x.T, eigvals_only=True),
+    "generalized eigh": lambda x, v: linalg.eigh(x @ x.T, x @ x.T, eigvals_only=True),
+    "qr": lambda x, v: linalg.qr(x, mode="r"),
+    "rankdata": lambda x, v: stats.rankdata(x, "dense", axis=1),
+    "mode": lambda x, v: stats.mode(x, keepdims=True),
+    "sem": lambda x, v: stats.sem(x, ddof=0),
+    "density, by name": lambda x, v: stats.norm.logpdf(v, scale=2.0),
+    "mass": lambda x, v: stats.betabinom.logpmf(v.astype(int), 5, 1.0, 2.0),
+}
+
+
+@pytest.mark.parametrize("enabled", [False, True], ids=["32 bits", "64 bits"])
+@pytest.mark.parametrize("call", REPEATED.values(), ids=REPEATED)
+def test_every_call_returns_the_same(call, enabled):
+    with ricci.enable_x64(enabled):
+        x, v = jnp.asarray(X), jnp.asarray(V)
+        first, tree = ricci.tree.flatten(call(x, v))
+        for _ in range(CALLS):
+            leaves, again = ricci.tree.flatten(call(x, v))
+            assert again == tree
+            for a, b in zip(leaves, first, strict=True):
+                assert a.dtype == b.dtype and a.aval.weak_type == b.aval.weak_type
+                np.testing.assert_allclose(a, b, rtol=1e-6)
+        compiled = ricci.tree.leaves(ricci.jit(call)(x, v))
+        for a, b in zip(compiled, first, strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_pad_calls_a_function_each_time():
+    calls = []
+
+    def fill(vector, widths, axis, options):
+        calls.append(axis)
+        return vector.at[: widths[0]].set(9)
+
+    for _ in range(CALLS):
+        assert jnp.pad(jnp.asarray(V), 1, fill).tolist() == [9, 0, 1, 2, 0]
+    assert calls == [0] * CALLS

@@ -140,21 +140,20 @@ def _dispatching_call(*args: object, **kwargs: object) -> object:
     fun: Any = "<function>"
     calls: Any = "<calls>"
     try:
-        dispatches = _context.trace is _root
-        for x in args:
-            if type(x) is tuple:
-                dispatches = dispatches and _is_exact(x)
-        if kwargs:
-            for x in kwargs.values():
-                if type(x) is tuple:
-                    dispatches = dispatches and _is_exact(x)
-        if dispatches:
-            apply = calls._apply if _root.process is calls._evaluate else calls._application()
-            try:
-                return apply(*args, **kwargs)
-            except ValueError as e:
-                if not _is_incomparable(e):
-                    raise
+        if _context.trace is _root:
+            for x in args:
+                if type(x) is tuple and not _is_exact(x):
+                    break
+            else:
+                if not kwargs or _are_exact(kwargs):
+                    apply = (
+                        calls._apply if _root.process is calls._evaluate else calls._application()
+                    )
+                    try:
+                        return apply(*args, **kwargs)
+                    except ValueError as e:
+                        if not _is_incomparable(e):
+                            raise
         return _result(fun(*args, **kwargs)) if calls.converts else fun(*args, **kwargs)
     except Exception as e:
         _filter(e, "<name>")
@@ -195,17 +194,20 @@ def _watching_call(*args: object, **kwargs: object) -> object:
     fun: Any = "<function>"
     calls: Any = "<calls>"
     try:
-        dispatches = _context.trace is _root and not calls.unless()
-        for x in (*args, *kwargs.values()):
-            if type(x) is tuple:
-                dispatches = dispatches and _is_exact(x)
-        if dispatches:
-            apply = calls._apply if _root.process is calls._evaluate else calls._application()
-            try:
-                return apply(*args, **kwargs)
-            except ValueError as e:
-                if not _is_incomparable(e):
-                    raise
+        if _context.trace is _root and calls.watched.__code__ is calls.watched_code:
+            for x in args:
+                if type(x) is tuple and not _is_exact(x):
+                    break
+            else:
+                if not kwargs or _are_exact(kwargs):
+                    apply = (
+                        calls._apply if _root.process is calls._evaluate else calls._application()
+                    )
+                    try:
+                        return apply(*args, **kwargs)
+                    except ValueError as e:
+                        if not _is_incomparable(e):
+                            raise
         return fun(*args, **kwargs)
     except Exception as e:
         _filter(e, "<name>")
@@ -216,7 +218,7 @@ def _template(fun: FunctionType) -> CodeType:
     """Return the code of the boundary around a function."""
     if DISPATCHED not in fun.__dict__:
         return _converting_call if "may_return_operand" in fun.__dict__ else _call
-    if fun.__dict__[DISPATCHED].unless is not None:
+    if fun.__dict__[DISPATCHED].watched is not None:
         return _watching_call
     code = fun.__code__
     count = code.co_posonlyargcount
@@ -233,6 +235,14 @@ def _is_exact(argument: tuple[Any, ...]) -> bool:
     arrays is no setting, and the dispatcher looks up the types of all its elements.
     """
     return all(map(_is_exact_element, argument)) or any(hasattr(type(x), "aval") for x in argument)
+
+
+def _are_exact(kwargs: Mapping[str, object]) -> bool:
+    """Whether the tuples among named arguments can be looked up by ``==``; see ``_is_exact``."""
+    for x in kwargs.values():  # a loop costs less than `all`
+        if type(x) is tuple and not _is_exact(x):
+            return False
+    return True
 
 
 def _is_exact_element(x: object) -> bool:

@@ -8,6 +8,8 @@ from there, since only calls that have returned arrays are cached.
 """
 
 from collections.abc import Callable
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from ricci_ir._cache import Cache
@@ -48,6 +50,8 @@ class PublicProgram(TupleRecord):
     keep_unused: bool
 
 
+_FUNCTIONS = FunctionType, MethodType, BuiltinFunctionType, partial
+
 # Programs by function, types, settings and ``trace_key``; ``()`` where a function cannot be traced.
 _programs: Cache[Any, PublicProgram | tuple[()]] = Cache("public functions", 4096)
 
@@ -77,7 +81,8 @@ class PublicFunction(Applied):
       name: its name.
       settings: the names of its parameters that are not operands. They are compared by value and
         type.
-      unless: whether the function itself must be called now; ``None`` if it never must.
+      watched: a function whose calls a library must see once it has replaced its code: from then on
+        the function itself is called; ``None`` if there is none.
       integers: the names of operands whose integers are values like all others.
     """
 
@@ -88,7 +93,8 @@ class PublicFunction(Applied):
         "name",
         "setting_names",
         "setting_numbers",
-        "unless",
+        "watched",
+        "watched_code",
         "without_choice",
     )
 
@@ -97,12 +103,13 @@ class PublicFunction(Applied):
         fun: Callable[..., Any],
         name: str,
         settings: tuple[str, ...] = (),
-        unless: Callable[[], bool] | None = None,
+        watched: Callable[..., Any] | None = None,
         integers: tuple[str, ...] = (),
     ):
         super().__init__()
         self.integers = integers
-        self.unless = unless
+        self.watched: Any = watched
+        self.watched_code: object = getattr(watched, "__code__", None)
         self.fun = fun
         self.name = name
         # Whether literals among the results become arrays: see ``may_return_operand``.
@@ -121,7 +128,7 @@ class PublicFunction(Applied):
 
     def renamed(self, fun: Callable[..., Any]) -> "PublicFunction":
         """Return the calls of a copy of the function, whose errors have the copy's name."""
-        return PublicFunction(fun, fun.__name__, self.setting_names, self.unless, self.integers)
+        return PublicFunction(fun, fun.__name__, self.setting_names, self.watched, self.integers)
 
     def _make_application(self, backend: Backend) -> Callable[..., Any]:
         return backend.public_dispatcher(self) or self._call
@@ -141,13 +148,14 @@ class PublicFunction(Applied):
         Returns:
           ``None`` where an operand is not an array, or where each call must run the function, since
           it may warn, or since a setting may change: an object with ``__index__`` is compared by
-          identity.
+          identity, and a function may have side effects.
         """
         if numpy_rank_promotion.value != "allow":
             return None
         positional = {i: args[i] for i in self.setting_numbers if i < len(args)}
         named = {name: kwargs[name] for name in self.setting_names if name in kwargs}
-        if not all(map(is_value, (*positional.values(), *named.values()))):
+        values = (*positional.values(), *named.values())
+        if not all(map(is_value, values)) or any(isinstance(x, _FUNCTIONS) for x in values):
             return None
         arguments = (
             tuple(None if i in positional else x for i, x in enumerate(args)),
@@ -214,7 +222,7 @@ def _only_operation(jaxpr: Jaxpr) -> Callable[[PyTreeDef], PublicProgram] | None
 
 
 def dispatched[F: Callable[..., Any]](
-    *settings: str, unless: Callable[[], bool] | None = None, integers: tuple[str, ...] = ()
+    *settings: str, watched: Callable[..., Any] | None = None, integers: tuple[str, ...] = ()
 ) -> Callable[[F], F]:
     """Mark a public function whose calls the backend may dispatch by the types of its arguments.
 
@@ -223,8 +231,8 @@ def dispatched[F: Callable[..., Any]](
 
     Args:
       settings: the names of its parameters that are not operands, as by ``static_argnames``.
-      unless: whether the function itself must be called now, as where a library has replaced
-        a function that it calls; by default it never must.
+      watched: a function that it calls, of which a library may replace the code to see the calls:
+        from then on the function itself is called.
       integers: the names of operands whose Python integers decide nothing, like floats. Of the
         others, integers are passed to the function in each call.
 
@@ -237,7 +245,7 @@ def dispatched[F: Callable[..., Any]](
     """
 
     def mark(fun: F) -> F:
-        fun.__dict__[DISPATCHED] = PublicFunction(fun, fun.__name__, settings, unless, integers)
+        fun.__dict__[DISPATCHED] = PublicFunction(fun, fun.__name__, settings, watched, integers)
         return fun
 
     return mark

@@ -444,6 +444,7 @@ def _dynamic_index(operand, i, *, axis, keepdims, negative):
     return part if keepdims else squeeze(part, (axis,))
 
 
+@ir.dispatched(*("axis", "keepdims", "allow_negative_indices"), integers=("index",))
 def dynamic_index_in_dim(
     operand: ir.ArrayLike,
     index: ir.ArrayLike,
@@ -483,6 +484,7 @@ def _dynamic_update_index(operand, update, i, *, axis, negative):
     return dynamic_update_slice_in_dim(operand, update, i, axis, allow_negative_indices=negative)
 
 
+@ir.dispatched("axis", "allow_negative_indices", integers=("index",))
 def dynamic_update_index_in_dim(
     operand: ir.ArrayLike,
     update: ir.ArrayLike,

@@ -34,7 +34,7 @@ def product[F: Callable[..., Any]](*settings: str) -> Callable[[F], F]:
       settings: the names of its settings beside those that all products have.
     """
     common = ("precision", "preferred_element_type")
-    return ir.dispatched(*common, *settings, unless=is_intercepted)
+    return ir.dispatched(*common, *settings, watched=lax.dot_general)
 
 
 def preferred_type(

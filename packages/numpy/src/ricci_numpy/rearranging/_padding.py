@@ -27,6 +27,7 @@ Widths = tuple[tuple[int, int], ...]
 type Values = ArrayLike | list[Values] | tuple[Values, ...]
 
 
+@ir.dispatched("pad_width", "mode", "reflect_type", "stat_length", integers=("constant_values",))
 def pad(
     array: ArrayLike,
     pad_width: WidthsLike,

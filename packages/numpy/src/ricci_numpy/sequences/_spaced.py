@@ -57,6 +57,9 @@ def linspace(
 ) -> tuple[ir.Array, ir.Array]: ...
 
 
+@ir.dispatched(
+    *("num", "endpoint", "retstep", "dtype", "axis", "device"), integers=("start", "stop")
+)
 def linspace(
     start: ir.ArrayLike,
     stop: ir.ArrayLike,

@@ -50,6 +50,10 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Source: numpy.power.
     """
+    if type(x1) is type(x2) and hasattr(type(x1), "aval"):
+        aval = ir.get_aval(x1)
+        if aval is ir.get_aval(x2) and aval.dtype in promotion.INEXACT_DTYPES:
+            return lax.pow_p.bind(x1, x2)
     base, exponent = promotion.operands("power", x1, x2)
     if isinstance(exponent, np.ndarray) and not exponent.shape:
         exponent = exponent[()]

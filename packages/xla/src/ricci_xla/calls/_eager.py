@@ -354,18 +354,17 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
 
 
 def _are_plain(operands: Sequence[Any]) -> bool:
-    """Whether operands are arrays alone, or arrays of the default float dtype and Python numbers.
+    """Whether operands are arrays, and Python numbers that the dispatcher converts as they are.
 
-    The dispatcher converts a float to that dtype, which beside others would round it twice.
-    Integers that decide what is computed have been refused already.
+    It converts a float to the default dtype, which beside arrays of other float dtypes would round
+    it twice. Integers that decide what is computed have been refused already.
     """
-    arrays = [x for x in operands if type(x) is ArrayImpl]
-    if len(arrays) == len(operands):
+    kinds = set(map(type, operands))
+    if kinds <= {ArrayImpl}:
         return True
-    if not arrays or any(type(x) not in (ArrayImpl, float, int) for x in operands):
-        return False
-    dtype = ir.python_scalar_dtype(float)
-    return all(x.dtype == dtype for x in arrays)
+    default = ir.python_scalar_dtype(float)
+    dtypes = {x.dtype for x in operands if type(x) is ArrayImpl and x.dtype != default}
+    return kinds <= {ArrayImpl, float, int} and all(dtype.kind in "iub" for dtype in dtypes)
 
 
 def _types_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
