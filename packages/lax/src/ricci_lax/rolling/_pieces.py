@@ -21,6 +21,7 @@ _LEAST_PIECES = 3
 _LEAST, _LEAST_LOOPED, _LEAST_CHEAP = 4, 8, 32
 _LEAST_SAVED = 16  # equations, by a run
 _MOST_TRIMMED = 2  # pieces of a run that are left out for it to agree with another
+_SAMPLES = 8  # the operations that are compared before a whole repetition is
 _CANDIDATES = 8  # the repetitions that are tried on an interval of equations
 
 _NO_COUNTERPART = "loops that fill or read the same arrays have no such piece"
@@ -156,16 +157,17 @@ class _Search:
         # operations, and its edges are where the comparison changes.
         numbers, weights = self.numbers[start:stop], self.weights
         candidates = []
-        for period in range(1, (stop - start) // _LEAST_PIECES + 1):
+        for period in _possible_periods(numbers):
             equal = numbers[:-period] == numbers[period:]
             least = (_LEAST_PIECES - 1) * period
             if np.count_nonzero(equal) < least:
                 continue
-            edges = (np.flatnonzero(equal[1:] != equal[:-1]) + 1).tolist()
-            edges = [*([0] if equal[0] else []), *edges, *([len(equal)] if equal[-1] else [])]
-            for first, last in zip(edges[::2], edges[1::2], strict=True):
-                if last - first < least:
-                    continue
+            edges = np.flatnonzero(equal[1:] != equal[:-1]) + 1
+            firsts = np.concatenate([[0], edges])
+            lasts = np.concatenate([edges, [len(equal)]])
+            is_long = equal[firsts] & (lasts - firsts >= least)
+            stretches = zip(firsts[is_long].tolist(), lasts[is_long].tolist(), strict=True)
+            for first, last in stretches:
                 begin, length = start + first, last - first + period
                 piece = int(weights[begin + period] - weights[begin])
                 saved = (length // period - 1) * piece
@@ -305,6 +307,29 @@ class _Search:
         return run
 
 
+def _possible_periods(numbers: np.ndarray) -> list[int]:
+    """The periods with which a sequence may repeat a piece as often as a run needs.
+
+    Comparing the whole sequence with itself, shifted by each period, takes time that grows with the
+    square of its length. A repetition that is long enough has ``_SAMPLES`` operations at equal
+    distances that all equal those a period later. These are counted for all periods at once, in
+    time that grows with the length times its logarithm.
+    """
+    periods = np.arange(1, len(numbers) // _LEAST_PIECES + 1)
+    if not len(periods):
+        return []
+    # A stretch of twice the period holds at least this many of the positions at these distances.
+    steps = np.maximum(periods * (_LEAST_PIECES - 1) // _SAMPLES, 1)
+    least = periods * (_LEAST_PIECES - 1) // steps
+    counts = (len(numbers) - periods - 1) // steps + 1
+    ends = np.cumsum(counts)
+    within = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+    positions = within * np.repeat(steps, counts)
+    equal = numbers[positions] == numbers[positions + np.repeat(periods, counts)]
+    totals = np.add.reduceat(equal, ends - counts, dtype=np.int64)
+    return periods[totals >= least].tolist()
+
+
 def _add_operand(run: Run, origin: _Origin, values: tuple[Any, ...]) -> ir.Var:
     """Add an operand that comes from outside of a piece to the description of a run."""
     operand = ir.Var(values[0].aval)
@@ -323,17 +348,27 @@ def operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
     An equation with a side effect has a number of its own: its place among others is kept.
     """
     numbers: list[int] = []
+    # Most equal operations have the same objects as parameters, so that a look-up compares them.
+    known: dict[Any, int] = {}
     examples: dict[Any, list[tuple[ir.JaxprEqn, int]]] = {}
     for i, eqn in enumerate(eqns):
         number = i
         if not eqn.effects:
-            types = [id(x.aval) for x in eqn.invars]
-            alike = examples.setdefault((eqn.primitive, *types), [])
-            for example, earlier in alike:
-                if ir.same_operation(example, eqn):
-                    number = earlier
-                    break
-            else:
-                alike.append((eqn, i))
+            types = [_literal_key(x) if type(x) is ir.Literal else id(x.aval) for x in eqn.invars]
+            key = (eqn.primitive, id(eqn.settings), *types, *map(id, eqn.params.values()))
+            number = known.get(key, -1)
+            if number < 0:
+                alike = examples.setdefault((eqn.primitive, *types), [])
+                number = next((j for other, j in alike if ir.same_operation(other, eqn)), i)
+                if number == i:
+                    alike.append((eqn, i))
+                known[key] = number
         numbers.append(number)
     return np.array(numbers, np.int32)
+
+
+def _literal_key(literal: ir.Literal) -> tuple[int, type, str | int]:
+    """The type and the value of a literal; literals of one key are equal."""
+    value = literal.val
+    is_scalar = isinstance(value, int | float | complex | np.generic)
+    return id(literal.aval), type(value), repr(value) if is_scalar else id(value)
