@@ -38,6 +38,12 @@ def test_a_value_in_place_of_the_function_is_refused(tool):
         tool(3)
 
 
+def test_arguments_beside_a_rolled_function_are_refused_with_the_remedy():
+    for call in (lambda: ricci.roll(logarithms, X), lambda: ricci.roll(logarithms, x=X)):
+        with pytest.raises(TypeError, match=r"roll\(logarithms\)\(x\), not roll\(logarithms, x\)"):
+            call()
+
+
 def test_functions_without_arguments_are_called_later():
     assert ricci.find_nan(lambda: jnp.log(-1.0))().operation == "log"
     assert ricci.memory_plan(lambda: jnp.ones(3))().results == 12

@@ -4,7 +4,7 @@ import builtins
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -357,7 +357,7 @@ def _with_rolled_jaxprs(eqn: ir.JaxprEqn) -> ir.JaxprEqn:
     return eqn.replace(params={**eqn.params, **changed}) if changed else eqn
 
 
-def roll[**P, R](fun: Callable[P, R]) -> "Rolled[P, R]":
+def roll[**P, R](fun: Callable[P, R], *misplaced: Never, **misnamed: Never) -> "Rolled[P, R]":
     """Compile the equal layers of a function once, as a loop, though it is written without one.
 
     A Python loop over layers is traced layer by layer, and the time to compile grows with their
@@ -370,13 +370,15 @@ def roll[**P, R](fun: Callable[P, R]) -> "Rolled[P, R]":
       fun: a function of pytrees. Leaves other than arrays, such as a model's functions, are passed
         as they are. The result is compiled, and may be transformed: both ``grad(roll(f))`` and
         ``roll(grad(f))`` find the layers.
+      misplaced, misnamed: none; arguments of ``fun`` are passed to the result.
 
     Returns:
       A function with the arguments and results of ``fun``. Its method ``report`` takes the same
       arguments, and says which pieces are rolled, and why others are not.
 
     Raises:
-      TypeError: if ``fun`` is not a function; from a call, if a result is not an array.
+      TypeError: if ``fun`` is not a function, or its arguments are passed beside it; from a call,
+        if a result is not an array.
 
     Example:
       >>> import ricci
@@ -396,6 +398,12 @@ def roll[**P, R](fun: Callable[P, R]) -> "Rolled[P, R]":
     """
     if not callable(fun):
         raise TypeError(f"roll expects a function, got {fun!r:.60}.")
+    if misplaced or misnamed:
+        name = getattr(fun, "__name__", "f")
+        raise TypeError(
+            "roll takes a function alone and returns one, as jit and grad do. Pass the arguments "
+            f"to that: roll({name})(x), not roll({name}, x). Its report is roll({name}).report(x)."
+        )
     return Rolled(fun)
 
 
