@@ -70,7 +70,7 @@ def _assert_alike(one, other):
 @pytest.mark.parametrize("wide", [False, True])
 def test_results_are_those_of_the_function_and_placed_alike(programs, place, dtype, wide):
     with ricci.enable_x64(wide):
-        layers, x = ricci.tree.map(place, _layers(dtype=dtype)), jnp.ones(SIZE, dtype)
+        layers, x = ricci.tree.map(place, _layers(dtype=dtype)), place(np.ones(SIZE, dtype))
         expected = ricci.jit(step)(layers, x)
         rolled = ricci.jit(roll(step))
         for _ in range(2):
@@ -94,6 +94,16 @@ def test_rows_of_a_result_are_stacked_without_a_copy():
     np.testing.assert_array_equal(_packing._stack(rows), stack)
     for others in (rows[::-1], [*rows[:2], rows[4]], [rows[0], rows[0]], [jnp.ones(32), rows[1]]):
         np.testing.assert_array_equal(_packing._stack(others), np.stack(others))
+
+
+def test_stacked_rows_are_copied_once():
+    rows = [jnp.full(32, float(i)) for i in range(5)]
+    made = []
+    empty = np.empty
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(np, "empty", lambda *args: made.append(empty(*args)) or made[-1])
+        stack = _packing._stack(rows)
+    assert np.shares_memory(np.asarray(stack), made[0])
 
 
 def test_rows_outlive_the_array():

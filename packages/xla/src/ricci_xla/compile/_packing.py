@@ -33,6 +33,7 @@ from ._value_checks import checks_errors, checks_results
 _LEAST_PACKED, _LEAST_ELEMENTS = 16, 50_000
 # Rows of this size are left out whatever the call computes, as copying one takes longer than that.
 _LEAST_BYTES = 1 << 17
+_ALIGNMENT = 64  # bytes
 
 
 class Packing(ir.Record):
@@ -185,7 +186,7 @@ def _stack(rows: Sequence[Any]) -> ArrayImpl:
     ):
         stacked = np.asarray(_Adjacent(arrays)).view(dtype).reshape(shape)
     else:
-        stacked = np.empty(shape, dtype)
+        stacked = _aligned_empty(shape, dtype)
         for i, array in enumerate(arrays):
             stacked[i] = array
     device_array = next((row for row in rows if type(row) is ArrayImpl), None)
@@ -193,6 +194,17 @@ def _stack(rows: Sequence[Any]) -> ArrayImpl:
     committed = any(type(row) is ArrayImpl and row.committed for row in rows)
     aval = aval.resized(shape)
     return array_from_host(stacked, aval, sharding, committed=committed, may_alias=True)
+
+
+def _aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Return an uninitialized array whose memory the runtime can share, which NumPy's need not be.
+
+    It copies memory that does not start at a multiple of 64 bytes.
+    """
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.__array_interface__["data"][0] % _ALIGNMENT
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def _packing(program: Program) -> Packing | None:
