@@ -137,6 +137,24 @@ def test_rounding_of_one_operand_belongs_to_its_line():
     assert rows[1]["effect"] < 4e-3
 
 
+@pytest.mark.parametrize(
+    "shifted",
+    [lambda x: x - x.max(), lambda x: x - jnp.sort(x)[:1], lambda x: x[1:] - x[:-1]],
+    ids=["maximum", "sorted", "neighbours"],
+)
+def test_rounding_of_a_value_belongs_to_its_line_where_its_elements_are_subtracted(shifted):
+    def weights(x):
+        scores = x * 61.0  # cause
+        return jnp.exp(shifted(scores))
+
+    x = jnp.asarray(np.random.RandomState(0).uniform(0.5, 1.5, 24), jnp.bfloat16)
+    lines = ricci.precision(weights)(x).lines
+    assert lines[0].line == line_of_cause(weights)
+    # Of two values, the difference of the rounded ones is at fault.
+    difference = lambda x, y: (x * 61.0) - (y * 61.0)
+    assert ricci.precision(difference)(x, x * 1.01).lines[0].operation == "sub"
+
+
 def test_no_casts_are_suggested_for_results_within_the_bound():
     casts = ricci.precision(lambda x: x * 3, suggest=True)(jnp.ones(3, jnp.bfloat16)).suggestion
     assert casts.reached and casts.lines == ()

@@ -41,6 +41,7 @@ class Replay:
         self.entries = tape.entries
         self.unfollowed: set[str] = set()
         self._recorded = tape.values
+        self._roots: list[int] = _roots(tape)
         self.reference: list[Any] = [None] * len(tape.values)
         for entry in self.entries:
             self._store(self.reference, entry, self.evaluate(entry, self.reference, REFERENCE))
@@ -93,21 +94,28 @@ class Replay:
         """The results of an operation as it is, on operands of any format.
 
         The rounding of the operands to its own formats belongs to it if there are several: their
-        difference may be small beside them. A function of one operand cannot be computed
-        otherwise: that rounding belongs to the lines that made the operand.
+        difference may be small beside them. A function of one value, also of its elements as in
+        ``x - max(x)``, cannot be computed otherwise: that rounding belongs to the lines that made
+        the value.
         """
         narrow = self.evaluate(entry, values, None)
         operands = [x for x in entry.operands if x.dtype is not None]
-        if len(operands) != 1 or is_exact(entry):
+        if is_exact(entry) or not self._is_of_one_value(operands):
             return narrow
-        (operand,) = operands
-        wide = self._operand(operand, values)
-        cut = cast(wide, operand.dtype or REFERENCE)
-        if _same(cut, wide):
+        wide = {x.value: self._operand(x, values) for x in operands}
+        cut = {x.value: cast(wide[x.value], x.dtype or REFERENCE) for x in operands}
+        if all(_same(cut[number], wide[number]) for number in wide):
             return narrow
         exact = self.evaluate(entry, values, REFERENCE)
-        rounded = self.evaluate(entry, _Overlay({operand.value: cut}, values), REFERENCE)
+        rounded = self.evaluate(entry, _Overlay(cut, values), REFERENCE)
         return list(map(_with_own_error, narrow, rounded, exact))
+
+    def _is_of_one_value(self, operands: Sequence[Operand]) -> bool:
+        """Whether operands hold elements of one value."""
+        if len(operands) == 1:
+            return True
+        numbers = {x.value for x in operands}
+        return -1 not in numbers and len({self._roots[n] for n in numbers}) == 1
 
     def evaluate(
         self, entry: Entry, values: "Sequence[Any] | _Overlay", real: np.dtype | None
@@ -166,6 +174,21 @@ class _Overlay:
 
     def __getitem__(self, number: int) -> np.ndarray:
         return self._changed[number] if number in self._changed else self._all[number]
+
+
+def _roots(tape: Tape) -> list[int]:
+    """By the number of a value that of the one whose elements it holds, or its own."""
+    roots = [*range(len(tape.values))]
+    for entry in tape.entries:
+        numbers = {x.value for x in entry.operands if x.dtype is not None}
+        if is_exact(entry) and -1 not in numbers:
+            sources = {roots[n] for n in numbers}
+            if len(sources) == 1:
+                (root,) = sources
+                for number in entry.results:
+                    if number >= 0:
+                        roots[number] = root
+    return roots
 
 
 def is_exact(entry: Entry) -> bool:
