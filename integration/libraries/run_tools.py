@@ -32,10 +32,7 @@ TOLERANCE = 2e-4
 # Refusals that are right: by library and tool, the class of the error and words of its message.
 REFUSED: dict[tuple[str, str], tuple[str, str]] = {
     # The step writes the new values into the model, of which it would get a copy.
-    ("flax_nnx", "bucketed"): ("TypeError", "step changes its argument model in place"),
-    # Results of equinox hold modules with functions; keras counts in global state.
-    ("equinox", "warm_start"): ("AssertionError", "cannot be written to a file"),
-    ("keras", "warm_start"): ("AssertionError", "GLOBAL_STATE_TRACKER has changed"),
+    ("flax_nnx", "bucketed"): ("TypeError", "step changes its argument model in place")
 }
 
 

@@ -10,6 +10,8 @@ import pytest
 from ricci_pytree import Partial, register_pytree_node, tree_structure
 from ricci_xla import files
 from ricci_xla.files import FileError
+from ricci_xla.warm import _object_states
+from ricci_xla.warm._fingerprint import fingerprint
 from ricci_xla.warm._static_data import StaticData
 
 
@@ -86,10 +88,15 @@ class Sentinel:
 MISSING = Sentinel()
 
 
-def copied(value, writer=ARGUMENTS, reader=ARGUMENTS):
-    record = StaticData(tree_structure([Node(writer)]), files.NodeForms()).encode(value)
+def static_data(tree=None, static=()):
+    return StaticData(tree_structure(tree), static, files.NodeForms())
+
+
+def copied(value, writer=ARGUMENTS, reader=ARGUMENTS, as_argument=None):
+    as_argument = as_argument or (lambda data: static_data([Node(data)]))
+    record = as_argument(writer).encode(value)
     data = msgspec.msgpack.decode(msgspec.msgpack.encode(record))
-    return StaticData(tree_structure([Node(reader)]), files.NodeForms()).decode(data)
+    return as_argument(reader).decode(data)
 
 
 def types_in(value):
@@ -98,9 +105,20 @@ def types_in(value):
     return type(value), list(map(types_in, value)) if isinstance(value, list | tuple) else None
 
 
+# Equinox passes a model's functions as leaves and structure in a static argument.
+PLACES = {
+    "a node": None,
+    "a static argument": lambda data: static_data(static=([data], {})),
+    "the structure in one": lambda data: static_data(
+        static=([], {"model": (None, tree_structure([Node(data)]))})
+    ),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("value", RESULTS, ids=lambda value: type(value).__name__)
-def test_static_data_is_as_written(value):
-    again = copied(value)
+def test_static_data_is_as_written(value, place):
+    again = copied(value, as_argument=PLACES[place])
     assert again == value and types_in(again) == types_in(value)
 
 
@@ -120,7 +138,7 @@ def test_objects_unlike_those_of_the_arguments_are_refused_in_a_line(value):
 
 def test_objects_without_state_are_found_by_their_names():
     assert copied([MISSING, 1]) == [MISSING, 1]
-    data = StaticData(tree_structure([Node(ARGUMENTS)]), files.NodeForms())
+    data = static_data([Node(ARGUMENTS)])
     record = data.encode(MISSING)
     assert record == ["sentinel", [__name__, "MISSING"]]
     for name in ("ABSENT", "ARGUMENTS", "copied"):
@@ -135,4 +153,26 @@ def test_objects_without_state_are_found_by_their_names():
 )
 def test_invalid_records_are_refused(record):
     with pytest.raises(FileError):
-        StaticData(tree_structure([Node(ARGUMENTS)]), files.NodeForms()).decode(record)
+        static_data([Node(ARGUMENTS)]).decode(record)
+
+
+PICKLED = []
+
+
+class Saved:
+    """A class that is written to a file where it is pickled, as keras's are."""
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __reduce__(self):
+        PICKLED.append(self)
+        return Saved, (0,)
+
+
+def test_classes_that_save_themselves_are_read_by_their_attributes(monkeypatch):
+    assert fingerprint(Saved(1)) == fingerprint(Saved(2))
+    assert len(PICKLED) == 2
+    monkeypatch.setattr(_object_states, "_READ_BY_ATTRIBUTES", {(__name__, "Saved")})
+    assert fingerprint(Saved(1)) == fingerprint(Saved(1)) != fingerprint(Saved(2))
+    assert len(PICKLED) == 2

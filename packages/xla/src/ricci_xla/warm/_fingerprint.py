@@ -47,7 +47,14 @@ from ricci_xla.meshes import Mesh, PartitionSpec, Sharding
 from ricci_xla.meshes._axes import Axes
 
 from ._classes import Classes
-from ._object_states import HEAP_TYPE, built_in_base, harmless_state, has_own_state, slots_of
+from ._object_states import (
+    HEAP_TYPE,
+    built_in_base,
+    harmless_state,
+    has_own_state,
+    is_reduced,
+    slots_of,
+)
 from ._plain_states import decimal_state, logger_state, notes_of, registered_classes
 from ._purity import impurity, is_fixed
 from ._reads import reads_of
@@ -390,7 +397,7 @@ def _write_tree(writer: _Writer, value: PyTreeDef) -> None:
 def _write_object(writer: _Writer, value: Any) -> None:
     kind = type(value)
     writer.feed(kind)
-    if kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__:
+    if not is_reduced(kind):
         state = getattr(value, "__dict__", None)
         slots = [name for name in slots_of(kind) if hasattr(value, name)]
         if (state is not None or slots or kind.__flags__ & HEAP_TYPE) and not has_own_state(kind):

@@ -2,8 +2,26 @@
 
 from typing import Any
 
-# Attributes that number objects, and that no jaxpr depends on, by module and class.
-_HARMLESS_STATE = {("flax.linen.module", "Module"): ("_id",)}
+# Attributes that number objects, and that no jaxpr depends on, by module and class; keras stores
+# ids beside the objects themselves.
+_HARMLESS_STATE = {
+    ("flax.linen.module", "Module"): ("_id",),
+    ("keras.src.ops.function", "Function"): ("_nodes",),
+    ("keras.src.utils.tracking", "Tracker"): ("stored_ids",),
+}
+
+
+# Classes whose ``__reduce__`` computes more than a state, by module and class: that of keras writes
+# the model to a file in memory, and numbers objects on the way.
+_READ_BY_ATTRIBUTES = {("keras.src.saving.keras_saveable", "KerasSaveable")}
+
+
+def is_reduced(kind: type) -> bool:
+    """Whether a class's own reduction, not its attributes, says what an object's state is."""
+    if kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__:
+        return False
+    names = {(cls.__module__, cls.__qualname__) for cls in kind.__mro__}
+    return _READ_BY_ATTRIBUTES.isdisjoint(names)
 
 
 def harmless_state(kind: type) -> tuple[str, ...]:

@@ -175,6 +175,7 @@ def encode_program(
     name: str,
     arg_names: Sequence[str],
     in_tree: PyTreeDef,
+    static: object,
     out_tree: PyTreeDef,
 ) -> ProgramRecord:
     """A record of an executable.
@@ -208,7 +209,7 @@ def encode_program(
             executable.used_arguments,
             executable.committed,
             [encode_array(const, devices) for const in executable.consts],
-            files.encode_tree(out_tree, _ResultNodes(in_tree)),
+            files.encode_tree(out_tree, _ResultNodes(in_tree, static)),
             " ".join(sorted(set(_kernel.findall(text)))),
             programs.key_of(executable.loaded),
             executable.is_large,
@@ -246,7 +247,11 @@ def load_program(
 
 
 def decode_program(
-    record: ProgramRecord, loaded: LoadedExecutable, devices: Sequence[Device], in_tree: PyTreeDef
+    record: ProgramRecord,
+    loaded: LoadedExecutable,
+    devices: Sequence[Device],
+    in_tree: PyTreeDef,
+    static: object,
 ) -> CompiledProgram:
     """Build the compiled function of a record.
 
@@ -255,13 +260,14 @@ def decode_program(
       loaded: the result of ``load_program`` for it.
       devices: the devices of this process.
       in_tree: the structure of the call's arguments.
+      static: its static arguments.
 
     Raises:
       FileError: if this process lacks one of its devices or classes, or the record is inconsistent.
     """
     own_devices = _devices(record, devices)
     prepare_kernels(record.kernels, own_devices[0].platform)
-    out_tree = files.decode_tree(record.out_tree, _ResultNodes(in_tree))
+    out_tree = files.decode_tree(record.out_tree, _ResultNodes(in_tree, static))
     _check_counts(record, out_tree)
     executable = Executable(
         loaded,
@@ -317,9 +323,9 @@ class _ResultNodes(files.NodeForms):
     that is not imported yet.
     """
 
-    def __init__(self, in_tree: PyTreeDef):
+    def __init__(self, in_tree: PyTreeDef, static: object):
         super().__init__()
-        self._data = StaticData(in_tree, self)
+        self._data = StaticData(in_tree, static, self)
 
     def of_kind(self, kind: type) -> files.NodeForm | None:
         """The form of nodes of a class."""

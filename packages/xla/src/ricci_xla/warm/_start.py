@@ -108,7 +108,10 @@ class Call:
                 return None
             try:
                 loaded = self.bundle.prefetch.get(record.program)
-                compiled = decode_program(record.program, loaded, local_devices(), self._split.tree)
+                split = self._split
+                compiled = decode_program(
+                    record.program, loaded, local_devices(), split.tree, split.static
+                )
             except (FileError, RuntimeError) as error:
                 self._changed = f"its program cannot be loaded: {error}"
                 return None
@@ -150,6 +153,7 @@ class Call:
                     program.name,
                     program.arg_names,
                     self._split.tree,
+                    self._split.static,
                     program.out_tree,
                 ),
             )

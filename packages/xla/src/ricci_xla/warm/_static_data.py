@@ -18,7 +18,7 @@ import msgspec
 from ricci_pytree import PyTreeDef
 from ricci_xla import files
 
-from ._object_states import has_own_state, state_of
+from ._object_states import has_own_state, is_reduced, state_of
 
 _MOST_PARTS = 200_000
 _CONTAINERS: dict[str, type] = {"items of list": list, "items of tuple": tuple}
@@ -29,11 +29,13 @@ class StaticData:
 
     Args:
       in_tree: the structure of the arguments.
+      static: the static arguments.
       forms: the forms of the nodes of structures in the data.
     """
 
-    def __init__(self, in_tree: PyTreeDef, forms: files.NodeForms):
+    def __init__(self, in_tree: PyTreeDef, static: object, forms: files.NodeForms):
         self._in_tree = in_tree
+        self._static = static
         self._forms = forms
 
     @cached_property
@@ -41,7 +43,7 @@ class StaticData:
         """The objects in the data of the arguments, in an order that every process has."""
         parts: list[Any] = []
         seen: set[int] = set()
-        stack = [data for _, data in _nodes(self._in_tree)][::-1]
+        stack = [self._static, self._in_tree]
         while stack and len(parts) < _MOST_PARTS:
             value = stack.pop()
             if id(value) in seen:
@@ -162,6 +164,8 @@ def _inner(value: object) -> list[Any]:
     """Return the objects that a value holds, in an order that every process has."""
     if isinstance(value, dict):
         return [part for pair in value.items() for part in pair]
+    if isinstance(value, PyTreeDef):
+        return [data for _, data in _nodes(value)]
     parts = list(value) if isinstance(value, list | tuple) else []
     if _is_rebuilt(type(value)):
         parts += state_of(value).values()
@@ -170,9 +174,8 @@ def _inner(value: object) -> list[Any]:
 
 def _is_rebuilt(kind: type) -> bool:
     """Whether a class's objects have no state besides attributes and items."""
-    plain = kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__
     return (
-        plain
+        not is_reduced(kind)
         and not issubclass(kind, type)
         and kind.__module__ != "builtins"
         and (is_dataclass(kind) or not hasattr(kind, "__setstate__"))
