@@ -332,3 +332,11 @@ def test_reference_state_is_followed():
 
     report = ricci.precision(program)(SUMS)
     assert report.lines[0].line == line_of_cause(program)
+
+
+def test_primitives_of_libraries_are_evaluated_with_arrays():
+    first = ricci.extend.core.Primitive("first_set_to_one")
+    first.def_impl(lambda x: x.at[0].set(1.0))
+    first.def_abstract_eval(lambda x: x)
+    report = ricci.precision(lambda x: first.bind(x + 0.1) * 3.0)(jnp.ones(3))
+    assert report.lines

@@ -63,6 +63,14 @@ def adapted():
     return run(linear, X), jax.tree.leaves(eqx.filter(slope, eqx.is_array))
 
 
+def adapted_with_custom_rules():
+    layers = eqx.nn.MLP(6, 4, 8, 1, activation=jax.nn.relu, key=jax.random.key(0))
+    layers = lora.loraify(layers, rank=2, key=jax.random.key(1))
+    loss = lambda m: jnp.sum(quax.quaxify(m)(X) ** 2)
+    slope = eqx.filter_jit(eqx.filter_grad(loss))(layers)
+    return jax.tree.leaves(eqx.filter(slope, eqx.is_array))
+
+
 def diagonal():
     matrix = structured.TridiagonalMatrix(X[:3], X[:4], X[1:4])
     vector = jnp.arange(4.0)

@@ -288,21 +288,16 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
     """The stored value of whichever of two transformed functions was called.
 
     Returns:
-      Whether it was the first one, and its value.
+      Whether it was the first one, and its value. A function with a derivative rule is traced for
+      its types before its rule is called: so where both were called, the first one's value.
 
     Raises:
-      StoreException: if neither was called, or both.
+      StoreException: if neither was called.
     """
     try:
-        # Exactly one of the stores may be full: reading the other one must fail.
-        value = aux1()
+        return True, aux1()
     except StoreException:
         return False, aux2()
-    try:
-        aux2()
-    except StoreException:
-        return True, value
-    raise StoreException("both functions have been called")
 
 
 @transformation_with_aux2
