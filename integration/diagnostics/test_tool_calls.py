@@ -4,6 +4,7 @@ import pytest
 
 import ricci
 import ricci.numpy as jnp
+from ricci import parallel
 
 X = jnp.array([1.0, -2.0])
 
@@ -65,6 +66,31 @@ def layers(x):
     for _ in range(8):
         x = jnp.sin(jnp.eye(2) @ x) * jnp.cos(x) + jnp.tanh(x) * jnp.exp(-x) - jnp.sqrt(x + 9.0)
     return x
+
+
+def test_rewrites_take_arguments_at_once_too():
+    assert ricci.bucketed(jnp.sum, jnp.arange(3.0), sizes=[4]) == 3.0
+    assert ricci.fit_memory(lambda x, k: x.sum() * k, "1GB", X, k=2.0) == -2.0
+
+
+def test_buckets_are_rows():
+    total = ricci.bucketed(jnp.sum, sizes=[4, 8])
+    for n in (3, 4, 6):
+        total(jnp.ones(n))
+    assert total.rows == [
+        {"sizes": {"n": 4}, "calls": 2, "padding": 0.125},
+        {"sizes": {"n": 8}, "calls": 1, "padding": 0.25},
+    ]
+    assert "<table>" in total._repr_html_()
+
+
+def test_collectives_are_rows():
+    mesh = ricci.make_mesh((len(ricci.devices()),), ("data",))
+    x = ricci.device_put(jnp.ones(64), ricci.NamedSharding(mesh, ricci.P("data")))
+    report = parallel.communication(jnp.sum)(x)
+    kinds = ["all-reduce"] if mesh.size > 1 else []
+    assert [row["kind"] for row in report.rows] == kinds == [each.kind for each in report]
+    assert mesh.size == 1 or "<td>all-reduce</td>" in report._repr_html_()
 
 
 def test_reports_of_rewritten_functions_are_tables_too():

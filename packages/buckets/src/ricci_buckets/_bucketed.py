@@ -2,8 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from operator import index
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -18,67 +17,9 @@ from ._axes import PaddedAxes, describe_axes, padded_axes_of_call, read_entry
 from ._dynamic_moves import take
 from ._extents import Extents, PaddingError
 from ._interpreter import run_padded
+from ._sizes import POWERS_OF_TWO, Sizes, SizesArgument, Use, read_sizes
 
 __all__ = ["Bucketed", "bucketed", "padding"]
-
-POWERS_OF_TWO = "powers of two"
-
-
-class Sizes:
-    """The sizes for one variable.
-
-    Args:
-      sizes: the sizes, in increasing order; ``None`` for the powers of two.
-    """
-
-    def __init__(self, sizes: tuple[int, ...] | None):
-        self.sizes: tuple[int, ...] | None = sizes
-
-    def bucket(self, length: int, what: str) -> int:
-        """The smallest size that a length fits into.
-
-        Args:
-          what: the argument that has the length, for the message.
-
-        Raises:
-          ValueError: if none is large enough.
-        """
-        if self.sizes is None:
-            return 1 << (length - 1).bit_length()  # the least power of two that is not smaller
-        for size in self.sizes:
-            if length <= size:
-                return size
-        raise ValueError(
-            f"bucketed: {what} has {length} elements, and the largest of the sizes is "
-            f"{self.sizes[-1]}. Add a size to sizes=, or use sizes={POWERS_OF_TWO!r}."
-        )
-
-
-def read_sizes(sizes: object) -> Mapping[str, Sizes] | Sizes:
-    """Parse the argument ``sizes`` of ``bucketed``: for all variables, or for each by its name.
-
-    Raises:
-      ValueError: if it is neither positive ints nor ``"powers of two"``, nor a mapping to these.
-    """
-    if isinstance(sizes, Mapping):
-        return {str(name): _parse_one(value) for name, value in sizes.items()}
-    return _parse_one(sizes)
-
-
-def _parse_one(sizes: object) -> Sizes:
-    if sizes == POWERS_OF_TWO:
-        return Sizes(None)
-    if isinstance(sizes, Sequence) and not isinstance(sizes, str) and sizes:
-        try:
-            ascending = tuple(sorted({index(size) for size in sizes}))
-        except TypeError:
-            ascending = (0,)
-        if ascending[0] >= 1:
-            return Sizes(ascending)
-    raise ValueError(
-        f"bucketed: sizes must be a sequence of positive ints, {POWERS_OF_TWO!r}, or a dict of "
-        f"such for each length by its name; found {sizes!r:.80}."
-    )
 
 
 class Padding:
@@ -133,13 +74,29 @@ def crop(x: ir.Array, shape: Sequence[int]) -> ir.Array | np.ndarray:
     return device_put(np.ascontiguousarray(np.asarray(x)[part]))
 
 
+@overload
 def bucketed[**P, R](
     fun: Callable[P, R],
     *,
     axis: ir.PyTree = 0,
-    sizes: Sequence[int] | str | Mapping[str, Sequence[int] | str] = "powers of two",
+    sizes: SizesArgument = POWERS_OF_TWO,
     constraints: Sequence[str] = (),
-) -> "Bucketed[P, R]":
+) -> "Bucketed[P, R]": ...
+@overload
+def bucketed[R](
+    fun: Callable[..., R],
+    *args: ir.PyTree,
+    axis: ir.PyTree = 0,
+    sizes: SizesArgument = POWERS_OF_TWO,
+    constraints: Sequence[str] = (),
+) -> R: ...
+def bucketed(
+    fun: Callable[..., object],
+    *args: ir.PyTree,
+    axis: ir.PyTree = 0,
+    sizes: SizesArgument = POWERS_OF_TWO,
+    constraints: Sequence[str] = (),
+) -> object:
     """Compile a function of arrays whose sizes vary for a few sizes only.
 
     Arguments are padded to the next of ``sizes``, and one executable serves all lengths up to
@@ -149,6 +106,7 @@ def bucketed[**P, R](
     Args:
       fun: a function of pytrees of arrays, such as ``grad(f)`` or ``vmap(f)``. It is compiled, so
         ``jit`` around or inside of it is not needed.
+      args: its arguments, or none: ``bucketed(f, x)`` is ``bucketed(f)(x)``.
       axis: the axis that is padded: an int for all arguments, a tuple with an entry for each
         positional argument, or a dict by the names of arguments. An entry is an int, ``None`` for
         an argument that is not padded, or a string that names the length of each padded axis,
@@ -158,8 +116,9 @@ def bucketed[**P, R](
       constraints: assumptions about the lengths, such as ``"n >= 2"``; see ``SymbolicScope``.
 
     Returns:
-      A function with the results of ``fun``. Its attribute ``compiled`` lists the sizes that
-      it was compiled for.
+      A function with the results of ``fun``; with arguments, these results. The function's
+      attribute ``compiled`` lists the sizes that it was compiled for, ``rows`` what the calls used
+      of them.
 
     Raises:
       TypeError: if ``fun`` is not a function.
@@ -182,7 +141,8 @@ def bucketed[**P, R](
     """
     if not callable(fun):
         raise TypeError(f"bucketed expects a function, got {fun!r:.60}.")
-    return Bucketed(fun, axis, read_sizes(sizes), tuple(constraints))
+    function = Bucketed(fun, axis, read_sizes(sizes), tuple(constraints))
+    return function(*args) if args else function
 
 
 class _SymbolicTrace:
@@ -191,7 +151,7 @@ class _SymbolicTrace:
     Attributes:
       out_shapes: the shape of each result, with symbolic sizes.
       run: a jitted function of the lengths and the padded arrays.
-      compiled: the sizes that it was called with.
+      uses: the calls for each choice of sizes.
     """
 
     def __init__(
@@ -207,8 +167,7 @@ class _SymbolicTrace:
         self.out_tree: PyTreeDef = out_tree
         outs: list[Any] = jaxpr.out_avals
         self.out_shapes: list[tuple[Any, ...]] = [aval.shape for aval in outs]
-        # The buckets that calls have used, for the property ``compiled`` of the function.
-        self.compiled: dict[tuple[int, ...], dict[str, int]] = {}
+        self.uses: dict[tuple[int, ...], Use] = {}
         self.scope: ir.SymbolicScope = scope
 
         def run(lengths: dict[str, Any], leaves: list[Any]) -> list[Any]:
@@ -247,6 +206,8 @@ class Bucketed[**P, R]:
       >>> mean = ricci.bucketed(jnp.mean, sizes=[4, 16])
       >>> float(mean(jnp.array([1.0, 2.0, 6.0]))), mean.compiled
       (3.0, [{'n': 4}])
+      >>> mean.rows
+      [{'sizes': {'n': 4}, 'calls': 1, 'padding': 0.25}]
     """
 
     def __init__(
@@ -269,9 +230,20 @@ class Bucketed[**P, R]:
     @property
     def compiled(self) -> list[dict[str, int]]:
         """The sizes that the function was compiled for, by the names of lengths."""
+        return [dict(use.sizes) for use in self._uses()]
+
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        """The executables as data: sizes, number of calls, and the share of padding in these."""
+        return [use.row for use in self._uses()]
+
+    def _repr_html_(self) -> str:
+        return ir.html_table(self.rows, repr(self))
+
+    def _uses(self) -> list[Use]:
         traces = list(self._traced.entries.values())
-        buckets = [dict(sizes) for traced in traces for sizes in traced.compiled.values()]
-        return sorted(buckets, key=lambda sizes: sorted(sizes.items()))
+        uses = [use for traced in traces for use in traced.uses.values()]
+        return sorted(uses, key=lambda use: sorted(use.sizes.items()))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return _call(self, *args, **kwargs)
@@ -302,7 +274,7 @@ class Bucketed[**P, R]:
         ]
         # Lengths are operands, not constants: one executable serves all lengths of a bucket.
         results = traced.run({name: np.int32(n) for name, n in lengths.items()}, arrays)
-        traced.compiled[tuple(sizes.values())] = sizes
+        traced.uses.setdefault(tuple(sizes.values()), Use(sizes)).count(lengths)
         shapes = ([_evaluate(n, lengths) for n in shape] for shape in traced.out_shapes)
         return tree_unflatten(traced.out_tree, list(map(crop, results, shapes)))
 

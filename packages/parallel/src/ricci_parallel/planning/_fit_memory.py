@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
-from typing import Any
+from typing import Any, overload
 
 import ricci_ir as ir
 import ricci_lax.recomputation as rc
@@ -131,7 +131,15 @@ class MemoryFit(ir.Record):
         return f"{peak}{'; '.join(parts)}: {self.again:.0%} of the forward pass runs twice"
 
 
-def fit_memory[**P, R](f: Callable[P, R], limit: int | str) -> "FittedFunction[P, R]":
+@overload
+def fit_memory[**P, R](f: Callable[P, R], limit: int | str) -> "FittedFunction[P, R]": ...
+@overload
+def fit_memory[R](
+    f: Callable[..., R], limit: int | str, *args: ir.PyTree, **kwargs: ir.PyTree
+) -> R: ...
+def fit_memory(
+    f: Callable[..., object], limit: int | str, *args: ir.PyTree, **kwargs: ir.PyTree
+) -> object:
     """Keep a function's peak memory under a limit, by recomputation or a batch in pieces.
 
     Every function that ``f`` differentiates, also inside of what it calls, is cut into segments
@@ -153,10 +161,12 @@ def fit_memory[**P, R](f: Callable[P, R], limit: int | str) -> "FittedFunction[P
       f: a function of pytrees of arrays, jitted or not, which is compiled. A library's own jitted
         functions, such as ``nnx.jit(step)``, are called as they are.
       limit: the bytes on each device: a number, or a text such as ``"8GiB"`` or ``"500MB"``.
+      args, kwargs: arguments of ``f``, or none: ``fit_memory(f, limit, x)`` is
+        ``fit_memory(f, limit)(x)``.
 
     Returns:
       A function with the arguments and results of ``f``, whose method ``plan`` returns the plan for
-      arguments, which may be ``ShapeDtypeStruct``s.
+      arguments, which may be ``ShapeDtypeStruct``s; with arguments, the results of ``f``.
 
     Raises:
       TypeError: if ``f`` cannot be called.
@@ -184,7 +194,8 @@ def fit_memory[**P, R](f: Callable[P, R], limit: int | str) -> "FittedFunction[P
     """
     if not callable(f):
         raise TypeError(f"fit_memory expects a function, got {f!r:.60} of type {type(f).__name__}.")
-    return FittedFunction(f, _bytes(limit))
+    fitted = FittedFunction(f, _bytes(limit))
+    return fitted(*args, **kwargs) if args or kwargs else fitted
 
 
 class FittedFunction[**P, R]:

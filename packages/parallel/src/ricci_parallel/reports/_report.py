@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any, overload
 
-from ricci_ir import call_with_arguments, shown_file
+from ricci_ir import call_with_arguments, html_table, shown_file
 from ricci_xla import Traced, compile_with_lines, trace_call
 
 from ._attribution import Attribution
@@ -15,14 +16,13 @@ from ._program_lines import ProgramLines
 
 __all__ = ["Communication", "communication", "communication_of"]
 
-_HEADINGS = ("place", "operation", "collective", "over", "times", "sends", "why")
+_HEADINGS: tuple[str, ...] = ("place", "operation", "collective", "over", "times", "sends", "why")
 
 
 class Communication(Sequence[Collective]):
     """The collectives of an executable, in the order of the user's lines.
 
     Attributes:
-      rows: all of them.
       text: the optimized HLO module.
 
     Example:
@@ -34,13 +34,14 @@ class Communication(Sequence[Collective]):
       (0, [])
     """
 
-    __slots__ = ("rows", "text")
+    __slots__ = ("_collectives", "text")
 
-    rows: tuple[Collective, ...]
     text: str
 
     def __init__(self, rows: Sequence[Collective], text: str):
-        self.rows = tuple(sorted(rows, key=lambda r: (r.file, r.line, r.column, r.kind)))
+        self._collectives: tuple[Collective, ...] = tuple(
+            sorted(rows, key=lambda r: (r.file, r.line, r.column, r.kind))
+        )
         self.text = text
 
     @overload
@@ -49,43 +50,56 @@ class Communication(Sequence[Collective]):
     def __getitem__(self, index: slice) -> tuple[Collective, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Collective | tuple[Collective, ...]:
-        return self.rows[index]
+        return self._collectives[index]
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._collectives)
+
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        """The collectives as data."""
+        return [asdict(collective) for collective in self._collectives]
 
     @property
     def bytes(self) -> int:
         """The bytes that each device sends in a step, at least."""
-        return sum(row.bytes for row in self.rows)
+        return sum(row.bytes for row in self._collectives)
 
     @property
     def kinds(self) -> Counter[str]:
         """The number of collectives in the module by kind; merged ones count once."""
         # Several rows may be of one instruction, which XLA has merged of the collectives of several
         # lines.
-        return Counter(kind for kind, _ in {(row.kind, row.instruction) for row in self.rows})
+        return Counter(
+            kind for kind, _ in {(row.kind, row.instruction) for row in self._collectives}
+        )
 
     @property
     def involuntary(self) -> tuple[Collective, ...]:
         """The collectives that exist only because an array is needed in another sharding."""
-        return tuple(row for row in self.rows if row.reason == "involuntary")
+        return tuple(row for row in self._collectives if row.reason == "involuntary")
 
     def at(self, function: str) -> tuple[Collective, ...]:
         """Return the collectives that are due to lines of a function, by its name."""
-        return tuple(r for r in self.rows if r.function.rpartition(".")[2] == function)
+        return tuple(r for r in self._collectives if r.function.rpartition(".")[2] == function)
 
     def __str__(self) -> str:
         """Format a table with a row for each collective, and a first line with the sums."""
-        if not self.rows:
+        if not self._collectives:
             return "no collectives"
         count = sum(self.kinds.values())
         sent = shown_bytes(self.bytes)
         head = f"{count} collective{'s' * (count > 1)}; each device sends {sent} a step"
-        cells = [_HEADINGS, *map(_cells, self.rows)]
+        cells = [_HEADINGS, *map(_cells, self._collectives)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
         return "\n".join([head, *lines])
+
+    def _repr_html_(self) -> str:
+        cells: list[dict[str, object]] = [
+            dict(zip(_HEADINGS, _cells(row), strict=True)) for row in self._collectives
+        ]
+        return html_table(cells, str(self).partition("\n")[0])
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(self.kinds.items()))
