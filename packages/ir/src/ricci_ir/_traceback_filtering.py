@@ -5,7 +5,7 @@ A *boundary* is such a wrapper, or a function marked as filtering tracebacks its
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import WRAPPER_ASSIGNMENTS, wraps
 from types import CodeType, FrameType, FunctionType
 from typing import Any
