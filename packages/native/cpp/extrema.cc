@@ -1,6 +1,7 @@
 // The greatest or least element of each row of floats; NaN if there is one in the row.
 
 #include "float_extrema.h"
+#include "float_passes.h"
 #include "handler.h"
 #include "orders.h"
 #include "parallel.h"
@@ -19,14 +20,36 @@ ffi::Error OfRows(ffi::ThreadPool& pool, ffi::AnyBuffer& in, ffi::AnyBuffer& out
   return ffi::Error::Success();
 }
 
+// As OfRows, in one pass in most cases: of a row with a NaN or opposite infinities, and where the
+// extremum may be either zero, by the bits.
+template <typename Form, bool kGreatest, typename T>
+ffi::Error OfFloats(ffi::ThreadPool& pool, ffi::AnyBuffer& in, ffi::AnyBuffer& out, size_t n, T) {
+  using U = typename Form::U;
+  const auto passes = ChosenPasses<T>();
+  const auto pass = kGreatest ? passes.greatest : passes.least;
+  const T* rows = static_cast<const T*>(in.untyped_data());
+  U* results = static_cast<U*>(out.untyped_data());
+  ForEachRow(pool, out.element_count(), n, [&](size_t row) {
+    T sum;
+    const T extremum = pass(rows + row * n, n, &sum);
+    if (sum == sum && extremum != 0) {
+      std::memcpy(&results[row], &extremum, sizeof(T));
+    } else {
+      const U* bits = static_cast<const U*>(in.untyped_data()) + row * n;
+      results[row] = Extremum<Form, kGreatest>(n, bits);
+    }
+  });
+  return ffi::Error::Success();
+}
+
 template <bool kGreatest>
 ffi::Error Extrema(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ffi::AnyBuffer> out,
                    int64_t length) {
   switch (in.element_type()) {
     case ffi::F16: return OfRows<Float16, kGreatest>(pool, in, *out, length);
     case ffi::BF16: return OfRows<BFloat16, kGreatest>(pool, in, *out, length);
-    case ffi::F32: return OfRows<Float32, kGreatest>(pool, in, *out, length);
-    case ffi::F64: return OfRows<Float64, kGreatest>(pool, in, *out, length);
+    case ffi::F32: return OfFloats<Float32, kGreatest>(pool, in, *out, length, float());
+    case ffi::F64: return OfFloats<Float64, kGreatest>(pool, in, *out, length, double());
     default: return ffi::Error::InvalidArgument("ricci_native finds no extrema of such elements");
   }
 }

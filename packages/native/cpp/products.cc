@@ -22,7 +22,15 @@ template <typename T>
 void MultiplyAll(ffi::ThreadPool& pool, const T* a, const T* b, T* c, size_t count, size_t rows,
                  size_t columns, size_t depth, bool a_transposed, bool b_transposed) {
   const auto multiply = FastestMultiply<T>(columns);
+  const bool are_squares = rows == columns && rows == depth && !b_transposed;
+  const auto squares = are_squares ? FastestSquares<T>(rows) : nullptr;
   const auto run = [&](size_t first, size_t last) {
+    if (squares) {
+      const size_t begin = first * rows * rows;
+      squares(last - first, a + begin, a_transposed ? 1 : rows, a_transposed ? rows : 1, b + begin,
+              c + begin);
+      return;
+    }
     const std::unique_ptr<T[]> space(new T[(depth + kRowsAtOnce) * (kPanelBytes / sizeof(T))]);
     for (size_t i = first; i < last; ++i) {
       multiply(rows, columns, depth, MatrixAt(a + i * rows * depth, rows, depth, a_transposed),

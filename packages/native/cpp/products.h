@@ -54,7 +54,7 @@ RICCI_INLINE void Panel(size_t rows, size_t depth, Matrix<const T> a, const T* b
   };
   while (i + kRows <= rows) tile(std::integral_constant<int, kRows>());
   if constexpr (kRows > 4) {
-    if (i + 4 <= rows) tile(std::integral_constant<int, 4>());
+    while (i + 4 <= rows) tile(std::integral_constant<int, 4>());
   }
   if (i + 2 <= rows) tile(std::integral_constant<int, 2>());
   if (i < rows) tile(std::integral_constant<int, 1>());
@@ -115,7 +115,8 @@ RICCI_MULTIPLY(MultiplyBy16, , 16, 2, 4)
 RICCI_MULTIPLY(MultiplyNarrow, __attribute__((target("arch=x86-64-v3"))), 16, 1, 4)
 RICCI_MULTIPLY(MultiplyMiddle, __attribute__((target("arch=x86-64-v3"))), 32, 1, 8)
 RICCI_MULTIPLY(MultiplyBy32, __attribute__((target("arch=x86-64-v3"))), 32, 2, 4)
-RICCI_MULTIPLY(MultiplyBy64, __attribute__((target("arch=x86-64-v4"))), 64, 2, 8)
+RICCI_MULTIPLY(MultiplyHalf, __attribute__((target("arch=x86-64-v4"))), 32, 2, 6)
+RICCI_MULTIPLY(MultiplyBy64, __attribute__((target("arch=x86-64-v4"))), 64, 2, 12)
 #endif
 
 template <typename T>
@@ -125,12 +126,66 @@ MultiplyFunction<T> FastestMultiply(size_t columns) {
   if (__builtin_cpu_supports("x86-64-v3")) {
     if (bytes <= 16) return MultiplyNarrow<T>;
     if (bytes <= 32) return MultiplyMiddle<T>;
-    if (bytes <= 64 || !__builtin_cpu_supports("x86-64-v4")) return MultiplyBy32<T>;
-    return MultiplyBy64<T>;
+    if (!__builtin_cpu_supports("x86-64-v4")) return MultiplyBy32<T>;
+    // The last panel is computed whole.
+    const bool is_half_full = (bytes - 1) % kPanelBytes < kPanelBytes / 2;
+    return is_half_full && bytes < 4 * kPanelBytes ? MultiplyHalf<T> : MultiplyBy64<T>;
   }
 #endif
   (void)columns;
   return MultiplyBy16<T>;
+}
+
+// Products of many pairs of square matrices, of which a row is a vector: those of the second are in
+// registers. Element (i, j) of the first is at a[i * row + j * column].
+template <typename T, int kBytes>
+RICCI_INLINE void MultiplySquares(size_t count, const T* a, size_t row, size_t column, const T* b,
+                                  T* c) {
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  constexpr size_t kSize = kBytes / sizeof(T);
+  for (size_t i = 0; i < count; ++i, a += kSize * kSize, b += kSize * kSize, c += kSize * kSize) {
+    Vector rows[kSize];
+#pragma GCC unroll 16
+    for (size_t p = 0; p < kSize; ++p) std::memcpy(&rows[p], b + p * kSize, kBytes);
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kSize; ++r) {
+      Vector sum = {};
+#pragma GCC unroll 16
+      for (size_t p = 0; p < kSize; ++p) sum += a[r * row + p * column] * rows[p];
+      std::memcpy(c + r * kSize, &sum, kBytes);
+    }
+  }
+}
+
+template <typename T>
+using SquaresFunction = void (*)(size_t, const T*, size_t, size_t, const T*, T*);
+
+#ifdef RICCI_HAS_CLONES
+#define RICCI_SQUARES(name, level, bytes)                                                         \
+  template <typename T>                                                                           \
+  __attribute__((target("arch=x86-64-" level))) void name(size_t count, const T* a, size_t row,    \
+                                                          size_t column, const T* b, T* c) {      \
+    MultiplySquares<T, bytes>(count, a, row, column, b, c);                                       \
+  }
+
+RICCI_SQUARES(SquaresOf16, "v3", 16)
+RICCI_SQUARES(SquaresOf32, "v3", 32)
+RICCI_SQUARES(SquaresOf64, "v4", 64)
+#endif
+
+// The function for matrices of a size, or null.
+template <typename T>
+SquaresFunction<T> FastestSquares(size_t size) {
+#ifdef RICCI_HAS_CLONES
+  const size_t bytes = size * sizeof(T);
+  if (__builtin_cpu_supports("x86-64-v3")) {
+    if (bytes == 16) return SquaresOf16<T>;
+    if (bytes == 32) return SquaresOf32<T>;
+    if (bytes == 64 && __builtin_cpu_supports("x86-64-v4")) return SquaresOf64<T>;
+  }
+#endif
+  (void)size;
+  return nullptr;
 }
 
 }  // namespace

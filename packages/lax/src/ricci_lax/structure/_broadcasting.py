@@ -23,6 +23,7 @@ from ._operand_types import (
     numeric,
     shape_of,
 )
+from ._row_sums import write_row_sums
 from ._transposing import inverse, lower_reduce, transpose
 
 __all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_shapes"]
@@ -326,6 +327,8 @@ def _reduce_sum_batch(axis, args, dims, *, axes, out_sharding):
 
 def _reduce_sum_lower(ctx: Lowering, x: Value, *, axes: Shape, out_sharding: object) -> Value:
     result = write_few_terms(ctx, "stablehlo.add", x, axes)
+    if result is None:
+        result = write_row_sums(ctx, x, axes)
     return lower_reduce(ctx, "stablehlo.add", x, 0, axes) if result is None else result
 
 

@@ -1,0 +1,142 @@
+// One pass over a row of floats: its sum, and its greatest or least element beside the sum.
+
+#ifndef RICCI_NATIVE_FLOAT_PASSES_H_
+#define RICCI_NATIVE_FLOAT_PASSES_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+
+#include "vectors.h"
+
+namespace ricci {
+namespace {
+
+constexpr size_t kPassVectors = 4;
+
+// The combination of the lanes of a vector: of its parts of 16 bytes, then of the elements of one.
+// combine(a, b) changes a.
+template <typename T, typename Vector, typename Combine>
+RICCI_INLINE T CombineLanes(const Vector& vector, const Combine& combine) {
+  typedef T Part __attribute__((vector_size(16)));
+  constexpr size_t kParts = sizeof(Vector) / 16, kLanes = 16 / sizeof(T);
+  Part parts[kParts];
+  std::memcpy(parts, &vector, sizeof(vector));
+#pragma GCC unroll 4
+  for (size_t p = 1; p < kParts; ++p) combine(parts[0], parts[p]);
+  T result = parts[0][0];
+#pragma GCC unroll 4
+  for (size_t lane = 1; lane < kLanes; ++lane) combine(result, T(parts[0][lane]));
+  return result;
+}
+
+template <typename T, typename Vector>
+RICCI_INLINE T SumOfLanes(const Vector (&sums)[kPassVectors]) {
+  const Vector total = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  return CombineLanes<T>(total, [](auto& a, const auto& b) { a += b; });
+}
+
+// The sum of a row, of the sums of blocks: an element is rounded in at most 64 sums and those of the
+// blocks.
+template <typename T, int kBytes>
+RICCI_INLINE T SumOfRow(const T* row, size_t n) {
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  constexpr size_t kStep = kPassVectors * kBytes / sizeof(T), kBlock = 64 * kStep;
+  T total = 0;
+  size_t i = 0;
+  while (i + kStep <= n) {
+    const size_t end = std::min(n, i + kBlock);
+    Vector sums[kPassVectors] = {};
+    for (; i + kStep <= end; i += kStep) {
+#pragma GCC unroll 4
+      for (size_t v = 0; v < kPassVectors; ++v) {
+        Vector x;
+        std::memcpy(&x, row + i + v * (kStep / kPassVectors), kBytes);
+        sums[v] += x;
+      }
+    }
+    total += SumOfLanes<T>(sums);
+  }
+  T rest = 0;
+  for (; i < n; ++i) rest += row[i];
+  return total + rest;
+}
+
+// The greatest or least element of a row of at least one, if the sum that is stored is not NaN: a sum
+// is NaN beside a NaN, and of opposite infinities.
+template <typename T, int kBytes, bool kGreatest>
+RICCI_INLINE T ExtremumOfRow(const T* row, size_t n, T* sum) {
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  constexpr size_t kLanes = kBytes / sizeof(T), kStep = kPassVectors * kLanes;
+  const auto choose = [](auto& a, const auto& b) {
+    if constexpr (kGreatest) {
+      a = a < b ? b : a;
+    } else {
+      a = b < a ? b : a;
+    }
+  };
+  Vector best[kPassVectors], sums[kPassVectors] = {};
+  constexpr T kWorst = (kGreatest ? -1 : 1) * std::numeric_limits<T>::infinity();
+  for (size_t v = 0; v < kPassVectors; ++v) best[v] = Vector{} + kWorst;
+  size_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kPassVectors; ++v) {
+      Vector x;
+      std::memcpy(&x, row + i + v * kLanes, kBytes);
+      choose(best[v], x);
+      sums[v] += x;
+    }
+  }
+#pragma GCC unroll 4
+  for (size_t v = 1; v < kPassVectors; ++v) choose(best[0], best[v]);
+  T result = CombineLanes<T>(best[0], choose);
+  T rest = 0;
+  for (; i < n; ++i) {
+    choose(result, row[i]);
+    rest += row[i];
+  }
+  *sum = SumOfLanes<T>(sums) + rest;
+  return result;
+}
+
+template <typename T>
+struct Passes {
+  T (*sum)(const T* row, size_t n);
+  T (*greatest)(const T* row, size_t n, T* sum);
+  T (*least)(const T* row, size_t n, T* sum);
+};
+
+#define RICCI_PASSES(name, target, bytes)                                    \
+  template <typename T>                                                      \
+  target T Sum##name(const T* row, size_t n) {                               \
+    return SumOfRow<T, bytes>(row, n);                                       \
+  }                                                                          \
+  template <typename T, bool kGreatest>                                      \
+  target T Extremum##name(const T* row, size_t n, T* sum) {                  \
+    return ExtremumOfRow<T, bytes, kGreatest>(row, n, sum);                  \
+  }                                                                          \
+  template <typename T>                                                      \
+  Passes<T> Passes##name() {                                                 \
+    return {Sum##name<T>, Extremum##name<T, true>, Extremum##name<T, false>}; \
+  }
+
+#if RICCI_HAS_TARGETS
+RICCI_PASSES(Of256, RICCI_TARGET("arch=x86-64-v3"), 32)
+#endif
+RICCI_PASSES(Of128, , 16)
+
+// Vectors of 64 bytes are no faster than those of 32 where rows come from beyond the nearest cache.
+template <typename T>
+Passes<T> ChosenPasses() {
+#if RICCI_HAS_TARGETS
+  if (VectorBytes() >= 32) return PassesOf256<T>();
+#endif
+  return PassesOf128<T>();
+}
+
+}  // namespace
+}  // namespace ricci
+
+#endif  // RICCI_NATIVE_FLOAT_PASSES_H_
