@@ -158,7 +158,7 @@ def setdiff1d(
 
 @ir.inlined("setdiff1d")
 def _difference(x: Array, y: Array, *, size: int, fill_value: ArrayLike | None) -> Array:
-    rows, first, _ = sorted_with_firsts(x, equal_nan=True)
+    rows, first, *_ = sorted_with_firsts(x, equal_nan=True, positions=False)
     selected = lax.bitwise_and(first, isin(rows, y, invert=True))
     return _gathered(rows, selected, size, fill_value, _is_weak(x))
 

@@ -122,7 +122,7 @@ def unique(
         traced = isinstance(ar, ir.Tracer)  # reading is_fully_addressable of a tracer raises
         if not traced and np.shape(flat)[0] and not getattr(ar, "is_fully_addressable", True):
             # Shards are in other processes, so that the elements are counted on the devices.
-            first = sorted_with_firsts(flat, equal_nan=equal_nan)[1]
+            first = sorted_with_firsts(flat, equal_nan=equal_nan, positions=False)[1]
             size = int(lax.reduce_sum(lax.convert_element_type(first, promotion.INT32), (0,)))
         else:
             concrete = size_deciding_values("unique", ar)
@@ -164,9 +164,18 @@ def _count_unique(x: np.ndarray, equal_nan: bool) -> int:
 
 
 @ir.composite("_unique_sorted_mask")
-def sorted_with_firsts(x: ir.Array, *, equal_nan: bool) -> tuple[ir.Array, ir.Array, ir.Array]:
-    """The rows in order, whether each differs from the one before, and its position in ``x``."""
+def sorted_with_firsts(
+    x: ir.Array, *, equal_nan: bool, positions: bool = True
+) -> tuple[ir.Array, ...]:
+    """The rows in order, whether each differs from the one before, and its position in ``x``.
+
+    Without ``positions`` the last of these is left out for a vector, which takes less time.
+    """
     shape = np.shape(x)
+    is_real = not ir.issubdtype(ir.get_aval(x).dtype, np.complexfloating)
+    if len(shape) == 1 and shape[0] and is_real and not positions:
+        rows = lax.sort(x)
+        return rows, _firsts(rows, equal_nan)
     if not shape[0]:
         return x, lax.full((0,), True, ir.BOOL), lax.iota(promotion.INT32, 0)
     if 0 in shape:  # all rows are equal
@@ -178,15 +187,19 @@ def sorted_with_firsts(x: ir.Array, *, equal_nan: bool) -> tuple[ir.Array, ir.Ar
     # The last key of lexsort is its primary one, which must be the first column.
     order = lexsort(lax.rev(columns, (0,)))
     rows = getitem(x, order)
+    return rows, _firsts(rows, equal_nan), order
+
+
+def _firsts(rows: ir.Array, equal_nan: bool) -> ir.Array:
+    """Whether each of some sorted rows differs from the one before."""
+    shape, dtype = np.shape(rows), ir.get_aval(rows).dtype
     this, other = lax.slice_in_dim(rows, 1, None), lax.slice_in_dim(rows, 0, -1)
     differs = lax.ne(this, other)
-    dtype = ir.get_aval(x).dtype
     if equal_nan and dtype in promotion.INEXACT_DTYPES:
         both_nan = lax.bitwise_and(lax.ne(this, this), lax.ne(other, other))
         differs = lax.bitwise_and(differs, lax.bitwise_not(both_nan))
     differs = lax.reduce_or(differs, tuple(range(1, len(shape))))
-    first = at(lax.full((shape[0],), True, ir.BOOL))[1:].set(differs)
-    return rows, first, order
+    return at(lax.full((shape[0],), True, ir.BOOL))[1:].set(differs)
 
 
 def _unique(
@@ -197,7 +210,8 @@ def _unique(
     dtype = ir.get_aval(x).dtype
     if not count:
         return _unique_of_empty(x, fills, size, outputs)
-    rows, first, order = sorted_with_firsts(x, equal_nan=equal_nan)
+    positions = return_index or return_inverse
+    rows, first, *order = sorted_with_firsts(x, equal_nan=equal_nan, positions=positions)
     places = nonzero(first, size=size)[0]
     values = getitem(rows, places)
     # Places past the last distinct row are padding: row 0, unless there is a value to fill with.
@@ -209,13 +223,13 @@ def _unique(
         values = where_step(mask, values, fill)
     results = [values]
     if return_index:
-        results.append(getitem(order, places))
+        results.append(getitem(order[0], places))
     if return_inverse:
         # The number of first elements up to an element, less 1, is the position of its value among
         # the distinct ones.
         rank = lax.sub(lax.cumsum(lax.convert_element_type(first, promotion.INT32), 0), np.int32(1))
         inverse = lax.full((count,), 0, promotion.INT32)
-        results.append(at(inverse)[order].set(rank))
+        results.append(at(inverse)[order[0]].set(rank))
     if return_counts:
         # Equal elements are adjacent: counts are the distances between first elements. The fill
         # value ends the last run, and makes the counts of padding 0.
