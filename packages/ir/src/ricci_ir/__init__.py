@@ -35,7 +35,12 @@ from .types import *
 if _typing.TYPE_CHECKING:
     from ._preserved import *
     from ._tools import *
+    from .dimensions._scope import *
+    from .dimensions._solving import *
+    from .dimensions._symbolic_shapes import *
     from .jaxprs._array_calls import *
+    from .jaxprs._check import *
     from .jaxprs._make_jaxpr import *
+    from .types._symbolic_specs import *
 else:
     __getattr__, __dir__ = _export_lazily(globals(), _MODULES)

@@ -80,7 +80,6 @@ from ricci_xla import process_count as process_count
 from ricci_xla import process_index as process_index
 from ricci_xla import process_indices as process_indices
 from ricci_xla import two_stage_compilation as two_stage_compilation
-from ricci_xla import xla_computation as xla_computation
 
 from . import _absent, _late_functions
 from . import ad as ad
@@ -145,6 +144,7 @@ if _typing.TYPE_CHECKING:
     )
     from ricci_xla import make_mesh as make_mesh
     from ricci_xla import print_environment_info as print_environment_info
+    from ricci_xla import xla_computation as xla_computation
     from ricci_xla.warm import warm_start as warm_start
 
     from . import ad_checkpoint as ad_checkpoint

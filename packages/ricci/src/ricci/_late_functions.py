@@ -29,7 +29,7 @@ FUNCTIONS = {
     "ricci_parallel.planning": ["fit_memory", "memory_plan"],
     "ricci_xla": (
         "make_array_from_callback make_array_from_process_local_data "
-        "make_array_from_single_device_arrays make_mesh print_environment_info"
+        "make_array_from_single_device_arrays make_mesh print_environment_info xla_computation"
     ).split(),
     "ricci_xla.warm": ["warm_start"],
 }

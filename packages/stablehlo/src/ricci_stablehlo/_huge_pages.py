@@ -10,6 +10,7 @@ writes an elementwise operation to the memory of an operand that nothing else us
 """
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +19,11 @@ import ricci_ir as ir
 from ._lowering import Lowering
 from ._native_kernels import NativeKernel, native_kernel
 from ._operations import Region
-from ._single_loops import Node, SingleLoops
 from ._types import element_type, tensor_type
 from ._values import Value
+
+if TYPE_CHECKING:
+    from ._single_loops import Node
 
 __all__: list[str] = []
 
@@ -47,6 +50,8 @@ def place_on_huge_pages(
     large = [i for i, x in enumerate(results) if _kernel_for(ctx, x) is not None]
     if len(large) != 1 or large[0] not in positions:
         return results
+    from ._single_loops import SingleLoops  # noqa: PLC0415 - lazy: few results are large
+
     loops = SingleLoops(ctx.module, region)
     if not loops.is_single(large[0]):
         return results
@@ -58,7 +63,7 @@ def place_on_huge_pages(
     return [_on_huge_pages(ctx, x) if i in large else x for i, x in enumerate(results)]
 
 
-def _place_operand(ctx: Lowering, barrier: Node) -> None:
+def _place_operand(ctx: Lowering, barrier: "Node") -> None:
     """Have the operand of a barrier computed in huge pages, by operations ahead of the barrier."""
     operations, position = barrier.operations, barrier.position
     result, name, body, types, location, details = operations[position]

@@ -4,6 +4,7 @@ import typing as _typing
 
 from ricci_ir import export_lazily as _export_lazily
 
+from . import _providers as _providers
 from ._index import MODULES as _MODULES
 from .arrays import *
 from .calls import *
@@ -18,7 +19,11 @@ from .tracing import *
 
 if _typing.TYPE_CHECKING:
     from .arrays._assembly import *
+    from .calls._compiled import *
     from .calls._located import *
+    from .calls._stages import *
+    from .compile._hlo_computation import *
+    from .compile._partitioners import *
     from .devices._coordination import *
     from .devices._environment import *
     from .meshes._arrangement import *

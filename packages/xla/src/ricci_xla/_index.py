@@ -9,9 +9,13 @@ MODULES = {
         "make_array_from_callback make_array_from_process_local_data "
         "make_array_from_single_device_arrays"
     ),
+    "ricci_xla.calls._compiled": "ArgInfo Compiled",
     "ricci_xla.calls._located": (
         "LocatedProgram compile_for_sizes compile_with_lines devices_of is_spread trace_call"
     ),
+    "ricci_xla.calls._stages": "Lowered Traced",
+    "ricci_xla.compile._hlo_computation": "xla_computation",
+    "ricci_xla.compile._partitioners": "Division Partitioner ShardingInspector undivided",
     "ricci_xla.devices._coordination": (
         "Security connect_to_coordinator start_coordination_service start_preemption_service"
     ),

@@ -1,6 +1,4 @@
 """Symbolic dimensions: sizes of arrays that are known only when a program runs."""
 
 from ._expressions import *
-from ._scope import *
 from ._shapes import *
-from ._solving import *

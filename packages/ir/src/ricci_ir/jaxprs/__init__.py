@@ -2,14 +2,13 @@
 
 from ._analyses import *
 from ._by_function import *
-from ._check import *
 from ._dead_code import *
 from ._discharge import *
 from ._effects import *
 from ._evaluate import *
 from ._jaxpr import *
 from ._memory_spaces import *
-from ._print import *
+from ._notation import *
 from ._public_calls import *
 from ._scope import *
 from ._staged_call import *

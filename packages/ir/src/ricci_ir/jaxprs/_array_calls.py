@@ -23,8 +23,8 @@ from ricci_pytree import (
     tree_unflatten,
 )
 
-from ._make_jaxpr import has_stages
 from ._shared_objects import Path, share_again, shared_objects
+from ._staged_call import has_stages
 
 __all__ = ["ArrayCall", "ArrayCalls", "array_call", "is_typed"]
 

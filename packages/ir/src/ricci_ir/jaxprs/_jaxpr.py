@@ -85,11 +85,14 @@ class Literal:
 Atom = Var | Literal
 
 
-# ``(jaxpr, options, use_color=, width=)``, and the equations. The module ``_print`` imports this.
+# ``(jaxpr, options, use_color=, width=)``, and the equations. The module ``_print`` imports this
+# one, and is itself imported with the first jaxpr that is printed.
 jaxpr_printer: Hook[Callable[..., str]] = Hook("printed jaxprs", provided_by="ricci_ir")
 equations_printer: Hook[Callable[[Sequence[Any]], str]] = Hook(
     "printed equations", provided_by="ricci_ir"
 )
+jaxpr_printer.provide_late("ricci_ir.jaxprs._print")
+equations_printer.provide_late("ricci_ir.jaxprs._print")
 
 
 class EqnContext(NamedTuple):

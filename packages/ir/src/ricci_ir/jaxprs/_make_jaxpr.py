@@ -13,32 +13,14 @@ from ricci_ir.traces import PyTree, check_distinct, context, extend_axes, set_tr
 from ricci_ir.types import AbstractValue, ShapedArray, argument_aval, described_type, result_aval
 
 from ._jaxpr import DebugInfo, Jaxpr
+from ._staged_call import describers
 from ._staging import JaxprTrace, TypeTrace, trace_to_jaxpr
 
-__all__ = ["check_pair", "check_results", "eval_shape", "has_stages", "make_jaxpr"]
-__all__ += ["register_described"]
+__all__ = ["check_pair", "check_results", "eval_shape", "make_jaxpr"]
 
 # Positions and names of static arguments.
 type _Static = tuple[tuple[int, ...], tuple[str, ...]]
 _NO_STATIC: _Static = ((), ())
-
-# For functions of these types ``eval_shape(fun, *args)`` is ``describe(fun, *args)``.
-_describers: dict[type, Callable[..., Any]] = {}
-
-
-def register_described(kind: type, describe: Callable[..., Any]) -> None:
-    """Register the function that ``eval_shape`` calls for functions of a type."""
-    _describers[kind] = describe
-
-
-def has_stages(fun: object) -> bool:
-    """Whether a function is jitted, with the stages ``trace`` and ``lower``.
-
-    A library's object with methods of these names is not, nor is a plain function that copied them
-    from a jitted one, as ``functools.wraps`` does.
-    """
-    return type(fun) in _describers
-
 
 if TYPE_CHECKING:
 
@@ -153,7 +135,7 @@ def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> PyTr
       819208192
     """
     _check_callable(fun)
-    describe = _describers.get(type(fun))
+    describe = describers.get(type(fun))
     if describe is not None:
         try:
             return describe(fun, *args, **kwargs)

@@ -1,13 +1,12 @@
 """Printing jaxprs in the notation ``{ lambda consts ; arguments. let equations in (results) }``."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ricci_ir._records import TupleRecord
-from ricci_ir.traces._primitive import RuleTable, rule_table
 from ricci_ir.types._abstract_value import AbstractValue
 
 from ._document import (
@@ -23,20 +22,10 @@ from ._document import (
     layout,
 )
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Literal, Var, equations_printer, jaxpr_printer
+from ._notation import Titled, notation_rules, shown_rules
 from ._staged_call import staged_call
 
-__all__ = ["hides", "shown_rules", "Titled"]
-
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-# ``shown(**params)`` returns the parameters that a printed equation of a primitive shows; by
-# default all of them. A dict is printed with ``name`` first and the others in alphabetical order, a
-# list of pairs in its order. ``Titled`` parameters replace the name of the primitive as well.
-shown_rules: RuleTable = rule_table("shown", required=False)
-
-# ``notation(eqn, binder, atom)`` returns the text of an equation that is not printed as the others
-# are; ``binder(var)`` and ``atom(atom)`` return the texts of results and operands.
-notation_rules: RuleTable = rule_table("notation", required=False)
 
 _bold_blue = ("\x1b[34;1m", "\x1b[39;22m")
 _magenta = ("\x1b[35m", "\x1b[39m")
@@ -44,42 +33,6 @@ _lambda = Styled("lambda ", *_bold_blue)
 _let = Styled("let", *_bold_blue)
 _in = Styled("in ", *_bold_blue)
 _address = r" at 0x[0-9a-f]+"
-
-
-def hides(**defaults: object) -> Callable[..., dict[str, Any]]:
-    """A ``shown`` rule that omits parameters with these default values.
-
-    Example:
-      >>> from ricci_ir import hides
-      >>> hides(accuracy=None)(accuracy=None, axis=0)
-      {'axis': 0}
-    """
-
-    def usual(name: str, value: object) -> bool:
-        default = defaults[name]
-        # None is compared by identity, since NumPy considers it equal to the dtype float64.
-        return value is default if default is None else value == default
-
-    def shown(**params: object) -> dict[str, Any]:
-        return {
-            name: value
-            for name, value in params.items()
-            if name not in defaults or not usual(name, value)
-        }
-
-    return shown
-
-
-class Titled(TupleRecord):
-    """The parameters that a printed equation shows, and a name in place of its primitive's.
-
-    Attributes:
-      name: the name.
-      params: the names and values of the parameters, in their order.
-    """
-
-    name: str
-    params: list[tuple[str, Any]]
 
 
 class _Options(TupleRecord):

@@ -1,4 +1,4 @@
-"""The staged call, which applies a jaxpr as one operation."""
+"""The staged call, which applies a jaxpr as one operation, and the functions that become one."""
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +9,8 @@ from ricci_ir.traces._primitive import Primitive, RuleTable, rule_table
 
 from ._jaxpr import Jaxpr
 
-__all__ = ["donation", "host_rules", "program_rules", "staged_call"]
+__all__ = ["donation", "has_stages", "host_rules", "program_rules", "register_described"]
+__all__ += ["staged_call"]
 
 # For primitives that are defined by a jaxpr: ``rule(**params)`` returns it and its name. A backend
 # evaluates the primitive by running that jaxpr.
@@ -18,6 +19,9 @@ program_rules: RuleTable = rule_table("program", required=False)
 # For primitives that call Python: ``rule(*arrays, **params)`` calls it and returns the results as a
 # list of arrays or NumPy arrays. A backend evaluates the primitive without compiling anything.
 host_rules: RuleTable = rule_table("host", required=False)
+
+# For functions of these types ``eval_shape(fun, *args)`` is ``describe(fun, *args)``.
+describers: dict[type, Callable[..., Any]] = {}
 
 
 class StagedCall(Hook[Primitive]):
@@ -63,3 +67,17 @@ def donation(flags: Iterable[bool]) -> dict[str, tuple[bool, ...]]:
 
 
 staged_call: StagedCall = StagedCall()
+
+
+def register_described(kind: type, describe: Callable[..., Any]) -> None:
+    """Register the function that ``eval_shape`` calls for functions of a type."""
+    describers[kind] = describe
+
+
+def has_stages(fun: object) -> bool:
+    """Whether a function is jitted, with the stages ``trace`` and ``lower``.
+
+    A library's object with methods of these names is not, nor is a plain function that copied them
+    from a jitted one, as ``functools.wraps`` does.
+    """
+    return type(fun) in describers

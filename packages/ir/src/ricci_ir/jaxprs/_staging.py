@@ -37,7 +37,6 @@ from ricci_ir.traces._trace import (
 )
 from ricci_ir.types import AbstractRef, AbstractValue, get_aval, hi_values, is_hi_type, result_aval
 
-from ._check import check_jaxpr
 from ._effects import no_effects, program_effects
 from ._jaxpr import DebugInfo, DropVar, Jaxpr, JaxprEqn, Literal, Var, unknown_debug_info
 
@@ -441,6 +440,8 @@ def trace_to_jaxpr(
         swap_staging_flag.call(switched)
         trace.alive = False
     if enable_checks.value:
+        from ._check import check_jaxpr  # noqa: PLC0415 - lazy: few programs ask for it
+
         check_jaxpr(jaxpr)
     if check_tracer_leaks.value:
         del tracers

@@ -1,6 +1,6 @@
 """``ShapeDtypeStruct``: the shape, also a symbolic one, and dtype of an array without values."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -10,8 +10,6 @@ from ricci_ir._contexts import current_mesh
 from ricci_ir._errors import ConcretizationTypeError
 from ricci_ir._hook import Hook
 from ricci_ir._traceback_filtering import boundary, leave
-from ricci_ir.dimensions import SymbolicScope, symbolic_shape
-from ricci_pytree import broadcast_prefix, tree_flatten, tree_unflatten
 
 from ._abstract_value import AbstractValue
 from ._aval import ShapedArray, get_aval, read_sharding
@@ -19,7 +17,7 @@ from ._dtypes import ExtendedDType, canonicalize_dtype, explicit_dtype
 from ._references import AbstractRef
 
 __all__ = ["ShapeDtypeStruct", "argument_aval", "described_type", "format_type", "sharding_of_spec"]
-__all__ += ["result_aval", "symbolic_args_specs", "typeof"]
+__all__ += ["result_aval", "typeof"]
 
 # The class of formats, which have the attributes ``layout`` and ``sharding``.
 format_type: Hook[Callable[[Any, Any], Any]] = Hook("layouts", provided_by="ricci_xla")
@@ -282,59 +280,3 @@ def result_aval(x: object) -> AbstractValue:
     A jaxpr with one among its constants has types, and cannot be run.
     """
     return _struct_aval(x) if isinstance(x, ShapeDtypeStruct) else get_aval(x)
-
-
-def symbolic_args_specs(
-    args: object,
-    shapes_specs: object,
-    constraints: Sequence[str] = (),
-    scope: SymbolicScope | None = None,
-) -> Any:
-    """Describe arguments by ``ShapeDtypeStruct``, with symbolic shapes parsed from text.
-
-    Args:
-      args: a pytree of arrays, scalars, or anything with a shape and a dtype.
-      shapes_specs: a pytree that is a prefix of ``args``. Its leaves are texts as
-        ``symbolic_shape`` reads them, with the argument's shape as ``like``; or ``None`` for the
-        argument's shape.
-      constraints: constraints for a new scope that all dimensions share.
-      scope: their scope, by default a new one.
-
-    Returns:
-      A pytree like ``args`` of ``ShapeDtypeStruct``.
-
-    Raises:
-      ValueError: if the trees do not match, a text cannot be parsed, or both ``scope`` and
-        ``constraints`` are given.
-
-    Example:
-      >>> import numpy as np
-      >>> from ricci import export
-      >>> x = np.ones((2, 3), np.float32)
-      >>> export.symbolic_args_specs((x, x), ("b, ...", None))[0]
-      ShapeDtypeStruct(shape=(b, 3), dtype=float32)
-    """
-    if scope is None:
-        scope = SymbolicScope(constraints)
-    elif constraints:
-        raise ValueError(
-            "symbolic_args_specs: Cannot use both `scope` and `constraints`: the constraints of a "
-            "scope are given when it is made, SymbolicScope(constraints)."
-        )
-    leaves, structure = tree_flatten(args)
-    try:
-        if isinstance(args, tuple) and isinstance(shapes_specs, list):
-            shapes_specs = tuple(shapes_specs)
-        specs = broadcast_prefix(shapes_specs, args, is_leaf=lambda x: x is None)
-    except ValueError as error:
-        raise ValueError(
-            f"symbolic_args_specs: shapes_specs must be a prefix of args. {error}"
-        ) from None
-    described = []
-    for leaf, spec in zip(leaves, specs, strict=True):
-        aval = argument_aval(leaf)
-        shape = aval.shape if isinstance(aval, ShapedArray) else ()
-        dtype = getattr(leaf, "dtype", None) or getattr(aval, "dtype", None)
-        shape = symbolic_shape(spec, scope=scope, like=shape)
-        described.append(ShapeDtypeStruct(shape, dtype))
-    return tree_unflatten(structure, described)

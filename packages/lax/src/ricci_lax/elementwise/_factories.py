@@ -14,8 +14,9 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import linear, not_linear, per_operand, per_operand_with_result, zero_derivative
 from ricci_batching import elementwise
+from ricci_lax import structure
 from ricci_lax.rules._checkify import checks_nan
-from ricci_lax.structure import _operand_types, broadcast_in_dim, reduce_sum, reshape
+from ricci_lax.structure import _operand_types, broadcast_in_dim
 from ricci_stablehlo import Lowering, Value, tensor_type
 
 
@@ -110,7 +111,7 @@ def repeat_to(x: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
         return x
     # Dimensions of size 1 are dropped first, so that only new dimensions are repeated.
     equal = tuple(i for i, size in enumerate(x_shape) if size == shape[i])
-    return broadcast_in_dim(reshape(x, tuple(x_shape[i] for i in equal)), shape, equal)
+    return broadcast_in_dim(structure.reshape(x, tuple(x_shape[i] for i in equal)), shape, equal)
 
 
 def sum_to(ct: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
@@ -120,9 +121,9 @@ def sum_to(ct: ir.ArrayLike, shape: ir.Shape) -> ir.ArrayLike:
         return ct
     # A scalar fits any shape, also of another rank, so that all dimensions are summed.
     if not shape:
-        return reduce_sum(ct, tuple(range(len(ct_shape))))
+        return structure.reduce_sum(ct, tuple(range(len(ct_shape))))
     axes = tuple(i for i, size in enumerate(ct_shape) if size != shape[i])
-    return reshape(reduce_sum(ct, axes), shape)
+    return structure.reshape(structure.reduce_sum(ct, axes), shape)
 
 
 class UnaryFunction(Protocol):

@@ -1,6 +1,6 @@
 """Shapes and values of arrays, broadcasting, and the choice of elements by a mask."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import prod
 from typing import Any, overload
 
@@ -15,6 +15,7 @@ from ricci_ir import (
     Tracer,
     TypeSharding,
     get_aval,
+    to_sizes,
     warn_user,
 )
 from ricci_lax import broadcast_in_dim, broadcast_in_dim_p, select_n
@@ -62,6 +63,27 @@ def common_sharding(rank: int, *operands: ArrayLike) -> TypeSharding | None:
             parts = tuple(a or b for a, b in zip(common.parts, parts, strict=True))
         common = TypeSharding(sharding.mesh, parts)
     return common
+
+
+def as_shape(shape: Any) -> tuple[int, ...]:
+    """Return a shape as a tuple from an int, a sequence or iterator of ints, or an integer array.
+
+    Raises:
+      TypeError: if it is made of anything else.
+    """
+    if type(shape) is int:
+        return (shape,)
+    if isinstance(shape, Tracer) and shape.concrete() is None:
+        raise ConcretizationTypeError(shape, "It is a shape, which must be static.")
+    # Not any iterable: a string or a set is a mistake, and a scalar array is one size.
+    is_sequence = isinstance(shape, tuple | list | Iterator) or np.ndim(shape)
+    parts: tuple[Any, ...] = tuple(shape) if is_sequence else (shape,)
+    try:
+        return to_sizes(parts)
+    except TypeError as error:
+        if any(isinstance(n, Tracer) for n in parts):
+            raise
+        raise TypeError(f"A shape is an int or a sequence of ints, got {shape!r}.") from error
 
 
 def broadcast_shape(name: str, *shapes: Shape) -> Shape:

@@ -1,6 +1,5 @@
 """Arrays filled with one value: zeros, ones and others."""
 
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +9,7 @@ import ricci_lax as lax
 from ricci_lax.authoring import place_of
 from ricci_numpy._promotion import convert, operands, scalar_kinds
 
-from ._broadcasting import broadcast
+from ._broadcasting import as_shape, broadcast
 from ._creation import checked_dtype, chosen_dtype, from_host, placed
 
 __all__ = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
@@ -32,27 +31,6 @@ class Shaped(Protocol):
     def dtype(self) -> object:
         """The type of the elements."""
         ...
-
-
-def as_shape(shape: Any) -> tuple[int, ...]:
-    """Return a shape as a tuple from an int, a sequence or iterator of ints, or an integer array.
-
-    Raises:
-      TypeError: if it is made of anything else.
-    """
-    if type(shape) is int:
-        return (shape,)
-    if isinstance(shape, ir.Tracer) and shape.concrete() is None:
-        raise ir.ConcretizationTypeError(shape, "It is a shape, which must be static.")
-    # Not any iterable: a string or a set is a mistake, and a scalar array is one size.
-    is_sequence = isinstance(shape, tuple | list | Iterator) or np.ndim(shape)
-    parts: tuple[Any, ...] = tuple(shape) if is_sequence else (shape,)
-    try:
-        return ir.to_sizes(parts)
-    except TypeError as error:
-        if any(isinstance(n, ir.Tracer) for n in parts):
-            raise
-        raise TypeError(f"A shape is an int or a sequence of ints, got {shape!r}.") from error
 
 
 def filled(

@@ -17,9 +17,8 @@ import ricci_lax as lax
 from ricci_batching import vmap
 from ricci_ir import Array, ArrayLike, DTypeLike, ShapedArray, ShapeLike
 from ricci_numpy._promotion import as_elements, check_rank_promotion, convert
-from ricci_numpy.arrays._broadcasting import select_where
+from ricci_numpy.arrays._broadcasting import as_shape, select_where
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.arrays._filling import as_shape
 from ricci_numpy.indexing._take import take
 from ricci_numpy.sequences._ranges import arange
 from ricci_numpy.shapes._reshaping import broadcast_shapes, broadcast_to, expand_dims, squeeze

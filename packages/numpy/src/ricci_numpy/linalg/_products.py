@@ -1,20 +1,20 @@
 """Products of vectors and matrices, each one ``dot_general`` or one multiplication."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
+import ricci_numpy as jnp
 from ricci_lax.authoring import checked_out_sharding, resolved_by
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape
-from ricci_numpy.shapes._reshaping import ravel
-from ricci_numpy.shapes._transposing import moveaxis
 from ricci_numpy.ufuncs._binary import multiply
 
-from ._partial_sums import NamedPlacement, partial_sums
+if TYPE_CHECKING:
+    from ._partial_sums import NamedPlacement
 
 __all__ = ["dot", "inner", "matmul", "vdot", "vecdot"]
 
@@ -259,7 +259,7 @@ def _batched_matmul(
     shape_b: ir.Shape,
     precision: lax.PrecisionLike,
     preferred: ir.DTypeLike | None,
-    target: NamedPlacement | None = None,
+    target: "NamedPlacement | None" = None,
 ) -> ir.Array:
     rows, columns = len(shape_a) > 1, len(shape_b) > 1
     lead_a, lead_b = shape_a[: -2 if rows else -1], shape_b[: -2 if columns else -1]
@@ -296,6 +296,8 @@ def _batched_matmul(
     dims = (((np.ndim(a) - 1,), (last,)), (tuple(batch_a), tuple(batch_b)))
     order = _order(origins, rows, columns)
     ones = [d for d, origin in enumerate(origins) if origin == "none"]
+    from ._partial_sums import partial_sums  # noqa: PLC0415 - lazy: eager products need it not
+
     sharding = partial_sums(target, a, b, dims, order, ones)
     out = lax.transpose(contract("matmul", a, b, dims, precision, preferred, sharding), order)
     return lax.expand_dims(out, ones)
@@ -350,7 +352,10 @@ def vdot(
     a, b = promotion.operands("vdot", a, b)
     a = conjugate_if_complex(a)
     return dot(
-        ravel(a), ravel(b), precision=precision, preferred_element_type=preferred_element_type
+        jnp.ravel(a),
+        jnp.ravel(b),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
     )
 
 
@@ -388,7 +393,7 @@ def vecdot(
     x1, x2 = promotion.operands("vecdot", x1, x2)
     if not np.ndim(x1) or not np.ndim(x2):
         raise ValueError("vecdot: operands need at least one dimension, got a scalar.")
-    x1, x2 = moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)
+    x1, x2 = jnp.moveaxis(x1, axis, -1), jnp.moveaxis(x2, axis, -1)
     shape1, shape2 = np.shape(x1), np.shape(x2)
     if shape1[-1] != shape2[-1]:
         raise ValueError(

@@ -17,8 +17,6 @@ from ricci_numpy._promotion import COMPLEX_DTYPES, as_operand, strong_constant
 from ricci_numpy.arrays._creation import astype, checked_dtype, uploads_are_guarded
 from ricci_numpy.arrays._dtypes import array_namespace, check_version
 from ricci_numpy.indexing._sharded import is_sharded
-from ricci_numpy.shapes._reshaping import ravel, reshape_method, squeeze
-from ricci_numpy.shapes._transposing import swapaxes, transpose_method
 
 # An array of up to this size is iterated over on the host, not by an executable for each row.
 _ROWS_ON_HOST = 1 << 14
@@ -243,7 +241,7 @@ ir.define_array_methods(
 
 def _flatten(self, order: str = "C", *, out_sharding: object = None) -> ir.Array:
     """The elements in one dimension; see ``ravel``."""
-    return ravel(self, order, out_sharding=out_sharding)
+    return jnp.ravel(self, order, out_sharding=out_sharding)
 
 
 def _argsort(
@@ -272,23 +270,12 @@ def _compress(
     return jnp.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
-ir.define_array_methods(
-    {
-        "argsort": _argsort,
-        "compress": _compress,
-        "flatten": _flatten,
-        "ravel": ravel,
-        "reshape": reshape_method,
-        "squeeze": squeeze,
-        "swapaxes": swapaxes,
-        "transpose": transpose_method,
-    }
-)
+ir.define_array_methods({"argsort": _argsort, "compress": _compress, "flatten": _flatten})
 
 # Functions of the package that are methods under the same name.
 _FUNCTIONS = (
     "all any argmax argmin argpartition choose clip conj cumprod cumsum diagonal dot max mean min "
-    "nonzero prod ptp repeat round searchsorted sort std sum take trace var"
+    "nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var"
 ).split()
 
 
@@ -304,11 +291,25 @@ def _at() -> object:
     return property(at)
 
 
+def _reshape() -> object:
+    from ricci_numpy.shapes._reshaping import reshape_method  # noqa: PLC0415 - lazy: as above
+
+    return reshape_method
+
+
+def _transpose() -> object:
+    from ricci_numpy.shapes._transposing import transpose_method  # noqa: PLC0415 - lazy: as above
+
+    return transpose_method
+
+
 ir.define_array_methods(
     {name: ir.LateMember(name, partial(getattr, jnp, name)) for name in _FUNCTIONS}
     | {
         "__getitem__": ir.LateMember("__getitem__", _getitem),
         "at": ir.LateMember("at", _at),
+        "reshape": ir.LateMember("reshape", _reshape),
+        "transpose": ir.LateMember("transpose", _transpose),
         "imag": ir.LateMember("imag", lambda: property(jnp.imag)),
         "conjugate": ir.LateMember("conjugate", partial(getattr, jnp, "conj")),
     }

@@ -11,8 +11,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_lax.authoring import resolved_by
 from ricci_numpy import _promotion as promotion
-from ricci_numpy.arrays._broadcasting import broadcast, concrete_values
-from ricci_numpy.arrays._filling import as_shape
+from ricci_numpy.arrays._broadcasting import as_shape, broadcast, concrete_values
 from ricci_numpy.indexing._take import take
 from ricci_numpy.indexing._where import counted
 from ricci_numpy.shapes._reshaping import ravel, reshaped

@@ -14,9 +14,9 @@ import numpy as np
 import ricci_ir as ir
 import ricci_lax as lax
 from ricci_numpy import _promotion as promotion
-from ricci_numpy.arrays._broadcasting import concrete_values, select_where
+from ricci_numpy.arrays._broadcasting import as_shape, concrete_values, select_where
 from ricci_numpy.arrays._creation import array, asarray
-from ricci_numpy.arrays._filling import as_shape, zeros
+from ricci_numpy.arrays._filling import zeros
 from ricci_numpy.indexing._gather_form import widened, wrapped
 from ricci_numpy.indexing._take import check_integers
 from ricci_numpy.indexing._where import nonzero

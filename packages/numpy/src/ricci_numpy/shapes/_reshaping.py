@@ -11,8 +11,7 @@ import ricci_lax as lax
 from ricci_ir import Array, ArrayLike, Axis, Shape, ShapeLike
 from ricci_lax.authoring import resolved_by
 from ricci_numpy._promotion import axis_tuple, check_arraylike, operands
-from ricci_numpy.arrays._broadcasting import broadcast, broadcast_shape, common_sharding
-from ricci_numpy.arrays._filling import as_shape
+from ricci_numpy.arrays._broadcasting import as_shape, broadcast, broadcast_shape, common_sharding
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes"]
 __all__ += ["broadcast_to", "expand_dims", "ravel", "reshape", "squeeze"]

@@ -24,7 +24,6 @@ from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 
 from ._factories import BOOLEANS, FLOATS, PROMOTED, binary, in_one_step, publish
-from ._mixed_comparison import compared_by_value
 from ._unary import EXACT_DTYPES, UNSIGNED_DTYPES, truth
 
 __all__ = ["arctan2", "atan2", "bitwise_left_shift", "bitwise_right_shift", "divide", "equal"]
@@ -104,7 +103,7 @@ def _ordering(name: str, primitive: Primitive, summary: str, example: str) -> Bi
     def general(x, y):
         # Promotion may change a value, as of a large integer that becomes a float: such operands
         # are compared exactly.
-        exact = compared_by_value(name, symbol, x, y)
+        exact = _by_value(name, symbol, x, y)
         if exact is not None:
             return exact
         x, y = promotion.promote_args(name, x, y)
@@ -124,10 +123,17 @@ def _equality(name: str, primitive: Primitive, summary: str, example: str) -> Bi
     symbol = primitive.name
 
     def general(x, y):
-        exact = compared_by_value(name, symbol, x, y)
+        exact = _by_value(name, symbol, x, y)
         return operation(*promotion.promote_args(name, x, y)) if exact is None else exact
 
     return _row(name, operation, array_dtypes, general, summary, example, ("x", "y"))
+
+
+def _by_value(name: str, symbol: str, x: ArrayLike, y: ArrayLike) -> Array | None:
+    """The comparison by value, where promotion would change an operand; ``None`` elsewhere."""
+    from ._mixed_comparison import compared_by_value  # noqa: PLC0415 - lazy: few types differ
+
+    return compared_by_value(name, symbol, x, y)
 
 
 def _logical(name: str, operation: Operation, summary: str, example: str) -> BinaryFunction:

@@ -18,6 +18,7 @@ from ._references import ReferenceCall
 __all__ = ["ArgInfo", "Compiled"]
 
 
+@ir.exported
 class ArgInfo(ir.Record):
     """An argument's type, and whether it is donated.
 
@@ -107,6 +108,7 @@ class Stage:
         return tree_unflatten(self.out_tree, structs)
 
 
+@ir.exported
 class Compiled(Stage):
     """A function compiled for given types. Calls must have arguments of exactly these types.
 

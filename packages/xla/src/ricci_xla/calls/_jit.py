@@ -22,7 +22,10 @@ from ricci_xla.tracing._program import Inline, check_function, function_name, in
 
 from ._argument_shardings import UnspecifiedValue, validate_shardings
 from ._jit_function import JitFunction
-from ._stages import Lowered, Traced, Wrapped
+from ._wrapped import Wrapped
+
+if TYPE_CHECKING:
+    from ._stages import Lowered, Traced
 
 __all__ = ["jit", "pjit"]
 
@@ -257,12 +260,12 @@ def _across_first(across: Callable[..., tuple[Any] | None], on_miss: _Miss) -> _
 
 
 @ir.api_boundary
-def _trace(jitted: Any, *args: object, **kwargs: object) -> Traced:
+def _trace(jitted: Any, *args: object, **kwargs: object) -> "Traced":
     return _traced(jitted._jit_info, args, kwargs)
 
 
 @ir.api_boundary
-def _lower(jitted: Any, *args: object, **kwargs: object) -> Lowered:
+def _lower(jitted: Any, *args: object, **kwargs: object) -> "Lowered":
     return _traced(jitted._jit_info, args, kwargs).lower()
 
 
@@ -312,7 +315,9 @@ for _name, _method in {
 
 
 @ir.api_boundary
-def _traced(info: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+def _traced(info: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Traced":
+    from ._stages import Traced  # noqa: PLC0415 - lazy: functions that are called need no stages
+
     program, split = info.trace(args, kwargs)
     program.report_miss()
     return Traced(program, split.leaves, info.options_for(program, args, kwargs))

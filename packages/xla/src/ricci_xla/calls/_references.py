@@ -6,7 +6,6 @@ are updated in place.
 """
 
 from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 import ricci_ir as ir
@@ -139,8 +138,7 @@ class ReferenceCall:
     def leaves(self, donates: bool) -> list[Any]:
         """Return the discharged program's arguments, with copies of shared arrays if it donates."""
         values = [
-            # Donation destroys the array, so one that the user may also hold is copied before.
-            copy(ref.read()) if donates and not ref.is_owned else _array(ref)
+            _copied(ref.read()) if donates and not ref.is_owned else _array(ref)
             for ref in self.written
         ]
         return [*values, *map(_array, self.refs[len(values) :]), *self.others]
@@ -153,6 +151,13 @@ class ReferenceCall:
         for ref in self._freed:
             ref.free()
         return list(outs[len(written) :])
+
+
+def _copied(array: Any) -> Any:
+    """Return a copy of an array that the user may also hold: donation destroys the array."""
+    from copy import copy  # noqa: PLC0415 - lazy: few programs have references
+
+    return copy(array)
 
 
 def _array(ref: Any) -> Any:

@@ -1,16 +1,7 @@
 """The stages of ``jit`` ahead of compilation, as objects: ``Traced`` and ``Lowered``."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Protocol,
-    Self,
-    final,
-    overload,
-    runtime_checkable,
-)
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -37,65 +28,10 @@ from ricci_xla.tracing._program import Program
 from ._compiled import Compiled, Stage
 from ._references import ReferenceCall, reference_call
 
-__all__ = ["CompilerOptions", "Lowered", "Traced", "Wrapped"]
-
-CompilerOptions = dict[str, str | bool | int | float]
+__all__ = ["Lowered", "Traced"]
 
 
-@final
-class _Untyped:
-    """A class that matches only parameters without an annotation."""
-
-
-@runtime_checkable
-class Wrapped[**P, R](Protocol):
-    """A jitted function, which can also be traced, lowered and compiled in separate steps.
-
-    These steps take descriptions of arrays (``ShapeDtypeStruct``) as well, whatever the function's
-    annotations.
-    """
-
-    if TYPE_CHECKING:
-        __name__: str
-
-        @property
-        def __wrapped__(self) -> Callable[P, R]: ...
-
-        @overload
-        def __get__(self, instance: None, owner: type[Any], /) -> Self: ...
-        @overload
-        def __get__[T](
-            self: "Wrapped[Concatenate[_Untyped, ...], T]",
-            instance: object,
-            owner: type[Any] | None = None,
-            /,
-        ) -> Callable[..., T]: ...
-        @overload
-        def __get__[S, **Q, T](
-            self: "Wrapped[Concatenate[S, Q], T]", instance: S, owner: type[Any] | None = None, /
-        ) -> Callable[Q, T]: ...
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the function, compiled for the arguments' types."""
-        ...
-
-    def trace(self, *args: object, **kwargs: object) -> "Traced":
-        """Trace the function for arguments, or descriptions of arguments, of these types."""
-        ...
-
-    def lower(self, *args: object, **kwargs: object) -> "Lowered":
-        """Trace the function, and lower its jaxpr to StableHLO."""
-        ...
-
-    def eval_shape(self, *args: object, **kwargs: object) -> ir.PyTree:
-        """Trace the function, and describe its result by a pytree of ``ShapeDtypeStruct``."""
-        ...
-
-    def clear_cache(self) -> None:
-        """Clear the function's cache. Later calls trace and compile it again."""
-        ...
-
-
+@ir.exported
 class Traced(Stage):
     """A function traced for given types: ``jit(f).trace(*args)``.
 
@@ -210,6 +146,7 @@ class Traced(Stage):
         return call.program, call.leaves(donates=False), call.options(self._options, donates=True)
 
 
+@ir.exported
 class Lowered(Stage):
     """A function as StableHLO: ``jit(f).lower(*args)``.
 
@@ -318,6 +255,11 @@ class Lowered(Stage):
         """XLA's estimates (flops, bytes accessed) for the module before optimizations."""
         module = to_hlo(self._lowered.text).get_hlo_module()
         return cost_of_module(module, self._lowered.placement.devices[0])
+
+
+# Users get stages from functions, whether or not the namespace that exports the classes is loaded.
+for _class in (Traced, Lowered, Compiled):
+    ir.guard_class(_class)
 
 
 def _dialect(name: str | None) -> str:

@@ -5,6 +5,4 @@ from ._compiler import *
 from ._dispatch import *
 from ._effects import *
 from ._executable import *
-from ._hlo_computation import *
-from ._partitioners import *
 from ._place import *

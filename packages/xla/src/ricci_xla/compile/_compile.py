@@ -39,7 +39,6 @@ from ._dispatch import shard_args
 from ._executable import Executable, buffer_rank, result_shardings
 from ._lower import LoweredProgram, lower_program
 from ._packing import PackedProgram, packed_options, packed_types, packing_for
-from ._partitioners import partition_error
 from ._place import Options, Placement, place
 from ._sizes import check_sizes, may_fill_memory, size_error
 
@@ -242,6 +241,8 @@ def compile_lowered(
         try:
             loaded, optimized = _compile_module(program, lowered, options, in_stages)
         except RuntimeError:
+            from ._partitioners import partition_error  # noqa: PLC0415 - lazy: for errors
+
             # XLA's own message does not tell the cause, which Ricci knows for these two kinds of
             # failures.
             error = size_error(program) or partition_error(lowered.text)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from ricci_ir import TupleRecord, config
 
-from ._cuda_versions import check_cuda_versions
 from ._jaxlib import jaxlib_version, load_xla_client, runtime
 from ._registration import shown_to_jaxlib
 from ._runtime_types import Client
@@ -306,6 +305,8 @@ def make_plugin_client(plugin: Plugin, distributed: Mapping[str, Any]) -> Client
     options, coordinator = client_options(), distributed.get("client")
     if name == "cuda":
         if plugin.kernels:
+            from ._cuda_versions import check_cuda_versions  # noqa: PLC0415 - lazy: GPUs need it
+
             check_cuda_versions(plugin.kernels)
         load_cuda_plugin(plugin)
         options = {**cuda_options(distributed), **options}

@@ -10,11 +10,12 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
-from ricci_ir import Source, TraceContext, TupleRecord, caller_source, shown_file
+from ricci_ir import Source, caller_source, shown_file
 from ricci_pytree import PyTreeDef
 from ricci_xla.devices._logging import logger
 
 from ._arguments import argument_name
+from ._keys import Key
 
 # The argument's part of a leaf's path: its name, or its position if it has no name.
 _leading_name = r"args\[\d+\]|kwargs\['\w+'\]|[^\[.]*"
@@ -22,23 +23,6 @@ _leading_name = r"args\[\d+\]|kwargs\['\w+'\]|[^\[.]*"
 # The code of functions that were explained as new, to recognize functions that are defined again
 # for each call.
 _seen: "weakref.WeakSet[Any]" = weakref.WeakSet()
-
-
-class Key(TupleRecord):
-    """The key of a program in its function's cache.
-
-    Attributes:
-      tree, avals: the structure and the types of the arguments.
-      static: the static arguments, ``((position, value), ...)`` and ``((name, value), ...)``.
-      static_types: their types, since 1, 1.0 and True are equal.
-      context: the settings and the named axes that the function was traced under.
-    """
-
-    tree: PyTreeDef
-    avals: tuple[Any, ...]
-    static: tuple[tuple[Any, ...], tuple[Any, ...]]
-    static_types: tuple[type, ...]
-    context: TraceContext
 
 
 class CacheMiss:

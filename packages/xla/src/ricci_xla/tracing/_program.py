@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from enum import Enum
 from functools import partial
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,11 @@ import ricci_ir as ir
 from ricci_pytree import PyTreeDef, argument_paths, keystr, tree_flatten_with_path, tree_unflatten
 
 from ._arguments import Arguments, Split, argument_name, join_static
-from ._cache_misses import CacheMiss, Key, explain_miss
 from ._compile_log import timed
+from ._keys import Key
+
+if TYPE_CHECKING:
+    from ._cache_misses import CacheMiss
 
 __all__ = ["Inline"]
 
@@ -47,7 +50,7 @@ class Program(ir.TupleRecord):
     result_info: tuple[str, ...] = ()
     origin: str = ""
     static: tuple[tuple[str, str], ...] = ()
-    miss: CacheMiss | None = None
+    miss: "CacheMiss | None" = None
     has_equations: bool = True
 
     @classmethod
@@ -277,7 +280,9 @@ def _share(program: Program, earlier: ir.Cache[Key, Program], key: Key) -> Progr
 
 def _explain(
     fun: Callable[..., Any], split: Split, key: Key, cache: ir.Cache[Key, Program]
-) -> CacheMiss:
+) -> "CacheMiss":
+    from ._cache_misses import explain_miss  # noqa: PLC0415 - lazy: few programs ask for it
+
     traced = [(earlier, program.arg_names) for earlier, program in cache.entries.copy().items()]
     return explain_miss(fun, function_name(fun), key, argument_names(fun, split), traced)
 
@@ -292,7 +297,7 @@ def argument_names(fun: Callable[..., Any], split: Split) -> tuple[str, ...]:
 
 
 def _trace(
-    fun: Callable[..., Any], split: Split, avals: tuple[Any, ...], miss: CacheMiss | None
+    fun: Callable[..., Any], split: Split, avals: tuple[Any, ...], miss: "CacheMiss | None"
 ) -> Program:
     name = function_name(fun)
     out_tree: Any = None
