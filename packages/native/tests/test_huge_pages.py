@@ -1,4 +1,4 @@
-"""Large results of single loops are computed in huge pages, and take no more memory."""
+"""Large results are in huge pages, stacks of rows are not filled; neither takes more memory."""
 
 import numpy as np
 import pytest
@@ -96,3 +96,36 @@ def test_huge_pages_take_no_more_memory_and_change_no_bit(case):
 def test_memory_of_donated_arguments_is_reused():
     donating = jit(lambda x: lax.exp(x), donate_argnums=0)
     assert "ricci_native_huge_pages" not in donating.lower(X).as_text()
+
+
+ROWS = np.arange(33 * 1024, dtype=np.float32).reshape(33, 1024)  # 132 KiB
+
+
+def _squares(rows, reverse, unroll):
+    def step(carry, row):
+        return lax.add(carry, row), (lax.mul(carry, row), lax.neg(row), lax.reduce_sum(row, (0,)))
+
+    return lax.scan(step, np.zeros(1024, np.float32), rows, reverse=reverse, unroll=unroll)
+
+
+@pytest.mark.parametrize(("unroll", "count"), [(1, 2), (4, 2), (33, 0)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_loops_write_their_rows_to_memory_that_is_not_filled(reverse, unroll, count):
+    texts, results, sizes = [], [], []
+    for enabled in (True, False):
+        lowered = compiled((lambda rows: _squares(rows, reverse, unroll), ROWS), enabled)
+        executable = lowered.compile()
+        texts.append(lowered.as_text())
+        sizes.append(executable.memory_analysis().temp_size_in_bytes)
+        carry, rows = executable(ROWS)
+        results.append([np.asarray(x) for x in (carry, *rows)])
+    # Two stacks are large, and one is small; steps that are written out are no loop.
+    assert [text.count('"ricci_native_huge_pages') for text in texts] == [count, 0]
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert sizes[0] <= sizes[1] + 1024
+
+
+def test_stacks_of_loops_without_steps_are_empty():
+    _, (rows, *_) = _squares(ROWS[:0], False, 1)
+    assert rows.shape == (0, 1024)

@@ -7,6 +7,7 @@ from ricci_ir import export_lazily as _export_lazily
 from ._attributes import *
 from ._dimensions import *
 from ._host_checks import *
+from ._huge_pages import *
 from ._index import MODULES as _MODULES
 from ._kernel_descriptors import *
 from ._locations import *

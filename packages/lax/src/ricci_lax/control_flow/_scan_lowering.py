@@ -31,10 +31,11 @@ def lower_loop(
     ):  # a loop's body is checked even if it never runs
         xs = [_with_rows(ctx, x, rows) for x in xs]
         outs[num_carry:] = [stacked(a.remove_dimension(0), rows) for a in outs[num_carry:]]
-    buffers = _buffers(ctx, outs[num_carry:])
+    block = _block(unroll, length)
+    loops = ir.is_symbolic_dim(length) or length > block
+    buffers = _buffers(ctx, outs[num_carry:], loops)
     if length == 0:
         return [*carry, *buffers]
-    block = _block(unroll, length)
     start = ctx.constant(0, _counter)
 
     def iterate(inner: Lowering, i: Value, values: Sequence[Value]) -> list[Value]:
@@ -70,7 +71,7 @@ def lower_loop(
         return iterate_from(inner, i, values, block)
 
     values = [start, *carry, *buffers]
-    if ir.is_symbolic_dim(length) or length > block:
+    if loops:
         avals = [_counter, *outs]
         regions = [ctx.region(avals, condition), ctx.region(avals, body)]
         values = ctx.generic("stablehlo.while", values, avals, "", regions)
@@ -116,20 +117,30 @@ def _physical(aval: ir.ShapedArray) -> ir.ShapedArray:
     return aval.dtype.physical_aval(aval) if isinstance(aval.dtype, ir.ExtendedDType) else aval
 
 
-def _buffers(ctx: Lowering, avals: Sequence[ir.ShapedArray]) -> list[Value]:
-    """Zeros of these types, which the loop overwrites row by row."""
+def _buffers(ctx: Lowering, avals: Sequence[ir.ShapedArray], loops: bool) -> list[Value]:
+    """Arrays of these types, which are overwritten row by row: without values, or zeros.
+
+    Where all steps are written out, XLA can do without zeros itself.
+    """
     physicals = [_physical(aval) for aval in avals]
+    memories = [
+        hlo.unwritten(ctx, physical) if loops else None
+        for aval, physical in zip(avals, physicals, strict=True)
+    ]
+    filled = [x for x, memory in zip(physicals, memories, strict=True) if memory is None]
     zeros = [
-        ctx.constant(np.zeros((), aval.dtype), aval.resized((), weak_type=False))
-        for aval in physicals
+        ctx.constant(np.zeros((), aval.dtype), aval.resized((), weak_type=False)) for aval in filled
     ]
     if ctx.platform == "cpu":
         # XLA merges equal constants, computes one array of zeros for all buffers of a type, and
         # copies it for each. Behind a barrier the zeros differ, so that each is filled in place.
         zeros = lower_barrier(ctx, *zeros)
+    arrays = iter(
+        [ctx.broadcast_to(zero, aval.shape) for zero, aval in zip(zeros, filled, strict=True)]
+    )
     return [
-        Value(ctx.broadcast_to(zero, physical.shape).name, aval)
-        for zero, physical, aval in zip(zeros, physicals, avals, strict=True)
+        Value((next(arrays) if memory is None else memory).name, aval)
+        for memory, aval in zip(memories, avals, strict=True)
     ]
 
 
