@@ -1,7 +1,6 @@
 """Creation of arrays from the host's, and moves of arrays to other shardings."""
 
 from collections.abc import Sequence
-from functools import partial
 from math import prod
 
 import numpy as np
@@ -139,16 +138,9 @@ def rows_in_place(array: ArrayImpl, committed: bool) -> list[ArrayImpl]:
     sharding = array._sharding
     aval = placed_aval(ir.ShapedArray(values.shape[1:], values.dtype), sharding)
     devices = list(sharding._internal_device_list.addressable_device_list)
-    put = partial(
-        runtime.batched_device_put,
-        aval,
-        sharding,
-        devices=devices,
-        committed=committed,
-        host_buffer_semantics=_zero_copy,
-        enable_x64=True,
-    )
-    rows = [put([row]) for row in values]
+    # Arguments by position take less time, which counts for hundreds of rows.
+    put, semantics = runtime.batched_device_put, _zero_copy
+    rows = [put(aval, sharding, [x], devices, committed, False, semantics, True) for x in values]
     for i, row in enumerate(rows):
         setattr(row, _ORIGIN, (array, i))
     return rows

@@ -110,7 +110,9 @@ def packing_for(program: Program, leaves: Sequence[Any], options: Options) -> Pa
     if checks_results() or checks_errors() or ir.debug_key_reuse.value:
         return None
     stacked = [leaves[i] for stack in packing.stacks for i in stack]
-    shardings = {x._sharding for x in leaves if type(x) is ArrayImpl}
+    # By identity first: a sharding's hash is computed in Python.
+    by_id = {id(x._sharding): x._sharding for x in leaves if type(x) is ArrayImpl}
+    shardings = set(by_id.values())
     is_on_cpu = (
         len(shardings) < 2
         and all(s is single_device_sharding(d) for s in shardings for d in s.device_set)
