@@ -234,14 +234,39 @@ def test_float64_counts_as_exact():
     assert str(report).endswith("no line rounds")
 
 
-def test_lines_that_move_values_are_not_listed():
+MOVES = {
+    "reordered": lambda x: jnp.concatenate([x.T[::-1], x.T]).reshape(-1),
+    "stacked": lambda x: jnp.stack([x, -x]),
+    "tiled": lambda x: jnp.tile(x, (2, 3)),
+    "unstacked": lambda x: jnp.unstack(x)[0],
+    "replaced": lambda x: jnp.zeros((64, 8), x.dtype).at[::2].set(x[:32]),
+    "extrema": lambda x: x.at[:32].max(x[32:]).at[:32].min(x[:32] * 0),
+    "pooled": lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (2, 2), "VALID"),
+    "integer parts": lambda x: jnp.floor(x) + 0 * jnp.ceil(x) + 0 * jnp.round(x) + 0 * jnp.sign(x),
+    "complex": lambda x: lax.complex(x.astype(jnp.float32), x.astype(jnp.float32)),
+    "sorted": lambda x: jnp.sort(x, axis=0),
+}
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("name", MOVES)
+def test_lines_that_move_or_select_values_are_not_listed(name):
     def moved(x):
-        y = x * 1.1
-        z = y.T[::-1]
-        return jnp.concatenate([z, z]).reshape(-1)
+        y = x * 100.1
+        return MOVES[name](y)
 
     (row,) = ricci.precision(moved)(SUMS).rows
-    assert row["text"] == "y = x * 1.1"
+    assert row["text"] == "y = x * 100.1"
+
+
+def test_rounding_of_a_phase_belongs_to_its_line_not_to_its_fraction():
+    def wave(t):
+        turns = t * 0.159  # cause
+        fraction = turns - jnp.floor(turns)
+        return jnp.cos(6.28 * fraction)
+
+    lines = ricci.precision(wave)(jnp.arange(50, 400, 9, dtype=jnp.bfloat16)).lines
+    assert lines[0].line == line_of_cause(wave)
 
 
 def test_effects_happen_once():

@@ -1,5 +1,7 @@
 """``precision``: the values of the recorded operations, and the lines' errors."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from ricci_lax import (
     concatenate,
     cond,
     convert_element_type,
+    div,
     exp,
     expand_dims,
     full_like,
@@ -24,6 +27,7 @@ from ricci_lax import (
     reshape,
     scan,
     sin,
+    sqrt,
     sub,
     while_loop,
 )
@@ -123,6 +127,47 @@ def test_a_cast_on_a_widened_line_is_left_out(backend):
 def test_overflow_has_an_infinite_effect(backend):
     report = precision(lambda x: log(exp(x)))(np.float16(12))
     assert report.error == report.lines[0].effect == np.inf
+
+
+def mean(x):
+    return div(reduce_sum(x, (0,)), full_like(index_in_dim(x, 0, keepdims=False), 40.0))
+
+
+def covariance(x, y):
+    products = mean(mul(x, y))
+    difference = sub(products, mul(mean(x), mean(y)))
+    return add(difference, difference)
+
+
+def normed(x, y):
+    total = reduce_sum(mul(x, x), (0,))
+    length = sqrt(total)
+    scaled = div(x, full_like(x, 8.0))
+    return sub(sin(length), mean(mul(scaled, y)))
+
+
+def weights(x, y):
+    scores = mul(x, full_like(x, 61.0))
+    shifted = sub(scores, full_like(x, 120.0))
+    e = exp(shifted)
+    return mul(e, y)
+
+
+@pytest.mark.parametrize("fun", [covariance, normed, weights], ids=lambda fun: fun.__name__)
+def test_no_fewer_casts_reach_the_bound(backend, fun):
+    x, y = (1 + np.random.RandomState(i).rand(40).astype(np.float16) for i in (0, 1))
+    report = precision(fun, x, y, suggest=True, bound=1e-3)
+    casts = report.suggestion
+    assert casts.reached and casts.lines
+    tape = Tape()
+    ((_, result),) = run_in_steps(tape, fun, (x, y), {})
+    number = tape.number(result)
+    lines = {(row.file, row.line): next_format(np.dtype(row.dtype)) for row in report.lines}
+    with enable_x64(True):
+        replay = Replay(tape)
+        for fewer in combinations(lines, len(casts.lines) - 1):
+            value = replay.run({key: lines[key] for key in fewer})[number]
+            assert distance(value.astype(np.float16), replay.reference[number]) > casts.bound
 
 
 def test_nothing_is_traced_afterwards(backend):

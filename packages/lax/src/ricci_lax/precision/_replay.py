@@ -13,14 +13,16 @@ from ._tape import Copies, Entry, Operand, Tape
 # Lines that are computed in other formats than their own: ``float32`` or ``float64``.
 type Formats = Mapping[tuple[str, int], np.dtype]
 
-# Operations that round nothing: they move or select elements, or change signs. Their results are in
-# the widest format of their operands, so that a line which only moves values does not round them.
+# Operations that round nothing: they move or select elements, change signs, or take integer parts.
+# Their results are in the widest format of their operands, so that a line which only moves values
+# does not round them.
 _EXACT = frozenset(
-    "abs all_gather argsort broadcast_in_dim clamp concatenate conj copy copy_p cummax cummin "
-    "device_put dynamic_slice dynamic_update_slice expand_dims gather imag max min neg "
-    "optimization_barrier pad pbroadcast pvary real reduce_max reduce_min reshape reshard rev "
-    "select_and_gather_add select_n sharding_constraint slice sort split squeeze stop_gradient "
-    "top_k transpose".split()
+    "abs all_gather argsort broadcast_in_dim ceil clamp complex concatenate conj copy copy_p "
+    "cummax cummin device_put dynamic_slice dynamic_update_slice expand_dims floor gather imag "
+    "max min neg optimization_barrier pad pbroadcast pvary real reduce_max reduce_min "
+    "reduce_window_max reduce_window_min reshape reshard rev round scatter scatter-max scatter-min "
+    "select_and_gather_add select_n sharding_constraint sign slice sort split squeeze stack "
+    "stop_gradient tile top_k transpose unstack".split()
 )
 
 _NOISE = 2.0**-40
