@@ -176,6 +176,7 @@ AUTHORING = {
     "ricci_lax.contractions._precision": "canonicalize_precision",
     "ricci_lax.contractions._resample": "resample",
     "ricci_lax.control_flow._cond": "index_of_platform",
+    "ricci_lax.elementwise._cpu_formulas": "ElementwiseKernel",
     "ricci_lax.linalg._lu": "solve",
     "ricci_lax.linalg._qr": "geqrf_p",
     "ricci_lax.nan._singular": "Singular singular_points singular_rules",

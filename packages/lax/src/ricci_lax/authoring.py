@@ -59,6 +59,7 @@ if _typing.TYPE_CHECKING:
     from .contractions._precision import canonicalize_precision as canonicalize_precision
     from .contractions._resample import resample as resample
     from .control_flow._cond import index_of_platform as index_of_platform
+    from .elementwise._cpu_formulas import ElementwiseKernel as ElementwiseKernel
     from .nan._singular import Singular as Singular
     from .nan._singular import singular_points as singular_points
     from .nan._singular import singular_rules as singular_rules

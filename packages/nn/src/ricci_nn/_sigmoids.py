@@ -5,6 +5,7 @@ import numpy as np
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, composite, dispatched
+from ricci_lax.authoring import ElementwiseKernel
 from ricci_numpy.authoring import operands, to_inexact
 
 from ._rectifiers import relu6, softplus, typed_composite
@@ -282,7 +283,7 @@ def mish(x: ArrayLike) -> Array:
     return _mish(x)
 
 
-@composite("gelu", kernel="gelu")
+@composite("gelu", lower=ElementwiseKernel("gelu"))
 def _exact_gelu(x: Array) -> Array:
     root = np.sqrt(0.5).astype(x.dtype)
     # The distribution function is erfc(-x / √2) / 2; 1 + erf(x / √2) would cancel for negative x.

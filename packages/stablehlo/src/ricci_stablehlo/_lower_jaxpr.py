@@ -190,12 +190,15 @@ def _with_leading_consts(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
 def _only_operation(jaxpr: ir.Jaxpr) -> tuple[str, ir.AbstractValue] | None:
     """Return the primitive's name and the result's type, if a jaxpr applies one without jaxprs.
 
-    A composite that a kernel may compute counts as a primitive of the kernel's name.
+    A composite whose lowering names an operation counts as a primitive of this name.
     """
-    kernels = ir.staged_call.kernels
-    while len(jaxpr.eqns) == 1 or jaxpr in kernels:
-        if jaxpr in kernels:
-            return kernels[jaxpr], jaxpr.outvars[0].aval
+    lowerings = ir.staged_call.lowerings
+    while len(jaxpr.eqns) == 1 or jaxpr in lowerings:
+        operation = getattr(lowerings.get(jaxpr), "operation", None)
+        if operation is not None:
+            return operation, jaxpr.outvars[0].aval
+        if len(jaxpr.eqns) != 1:
+            return None
         (eqn,) = jaxpr.eqns
         program = ir.program_rules.get(eqn.primitive)
         if program is None:

@@ -30,17 +30,16 @@ class StagedCall(Hook[Primitive]):
     Its operands are the jaxpr's arguments, its parameters ``jaxpr`` (without constants), ``name``
     and, if some operands are donated, ``donated_invars``: a flag for each. Lowering inlines the
     jaxprs in ``inlined`` instead of calling a function. For a jaxpr in ``lowerings`` it first calls
-    the function there, which returns the call's results, or None where it is lowered as others.
-    In place of those in ``kernels`` it may call a compiled kernel: elementwise functions of one
-    array, with the kernels' names.
+    the function there, which returns the call's results, or None where it is lowered as others. A
+    lowering with an attribute ``operation``, a name, is of an elementwise function of one array: it
+    holds for batches as well.
     """
 
-    __slots__ = ("inlined", "kernels", "lowerings")
+    __slots__ = ("inlined", "lowerings")
 
     def __init__(self):
         super().__init__("the staged call", provided_by="ricci_lax", default=Primitive("jit"))
         self.inlined: weakref.WeakSet[Jaxpr] = weakref.WeakSet()
-        self.kernels: weakref.WeakKeyDictionary[Jaxpr, str] = weakref.WeakKeyDictionary()
         self.lowerings: weakref.WeakKeyDictionary[Jaxpr, Callable[..., object]] = (
             weakref.WeakKeyDictionary()
         )

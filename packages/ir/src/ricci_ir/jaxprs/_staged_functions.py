@@ -60,8 +60,6 @@ class Composite[R](Applied):
         become that of the first result, which has its type.
       lower: ``lower(ctx, *operands, **settings)`` returns the lowered results of a call, or
         ``None`` where the call is lowered as its operations.
-      kernel: the name of the compiled kernel that may compute it in place of its operations, if it
-        is elementwise and of one array; see ``ricci_stablehlo.native_kernel``.
     """
 
     def __init__(
@@ -71,7 +69,6 @@ class Composite[R](Applied):
         *,
         donates: bool = False,
         lower: Callable[..., object] | None = None,
-        kernel: str = "",
     ):
         super().__init__()
         update_wrapper(self, fun)
@@ -79,7 +76,6 @@ class Composite[R](Applied):
         self.name = name
         self.donates = donates
         self.lower = lower
-        self.kernel = kernel
 
     def __call__(self, *args: object, **settings: object) -> R:
         if context.trace is not eval_trace:
@@ -132,10 +128,10 @@ class Composite[R](Applied):
         jaxpr = trace_to_jaxpr(flat, array_avals, info, no_origin)
         call = convert_constvars(jaxpr)
         if self.lower is not None and not jaxpr.consts:
-            staged_call.lowerings[call] = partial(self.lower, **settings)
-        if self.kernel and not jaxpr.consts:
-            staged_call.kernels[call] = self.kernel
-            # An eager call is compiled as a call of the jaxpr, which is lowered to the kernel.
+            staged_call.lowerings[call] = (
+                partial(self.lower, **settings) if settings else self.lower
+            )
+            # An eager call is compiled as a call of the jaxpr, which has the lowering.
             bind = lambda *arrays: staged_call.bind(call, self.name, arrays)
             jaxpr = trace_to_jaxpr(bind, array_avals, info, no_origin)
         return Step(jaxpr, call, single)
@@ -167,10 +163,10 @@ def inlined[R](name: str) -> Callable[[Callable[..., R]], Inlined[R]]:
 
 
 def composite[R](
-    name: str, lower: Callable[..., object] | None = None, kernel: str = ""
+    name: str, lower: Callable[..., object] | None = None
 ) -> Callable[[Callable[..., R]], Composite[R]]:
     """Make a decorator for ``Composite``: the function becomes one call, named ``name``."""
-    return lambda fun: Composite(fun, name, lower=lower, kernel=kernel)
+    return lambda fun: Composite(fun, name, lower=lower)
 
 
 _single_equations: Cache[Any, Jaxpr] = Cache("programs of one equation", 4096)

@@ -60,7 +60,7 @@ def vectorised_on_cpus(
 
     def lower(ctx: Lowering, *operands: Value, **params: object) -> Value:
         out = ctx.out
-        result = write_by_kernel(name, ctx, operands, out, params)
+        result = _write_by_kernel(name, ctx, operands, out, params)
         if result is not None:
             return result
         if ctx.platform != "cpu" or not _is_large(out):
@@ -112,7 +112,27 @@ def vectorised_on_cpus(
     return lower if composition is None else of_function(composition, lower)
 
 
-def write_by_kernel(
+class ElementwiseKernel:
+    """The lowering of a composite of one array to a kernel, where it is all that a module computes.
+
+    Args:
+      operation: the name of the kernel.
+
+    Example:
+      >>> from ricci_lax.authoring import ElementwiseKernel
+      >>> ElementwiseKernel("gelu").operation
+      'gelu'
+    """
+
+    def __init__(self, operation: str) -> None:
+        self.operation = operation
+
+    def __call__(self, ctx: Lowering, *operands: Value) -> list[Value] | None:
+        result = _write_by_kernel(self.operation, ctx, operands, ctx.outs[0])
+        return None if result is None else [result]
+
+
+def _write_by_kernel(
     name: str,
     ctx: Lowering,
     operands: Sequence[Value],

@@ -8,7 +8,6 @@ import ricci_autodiff as ad
 import ricci_batching as batching
 import ricci_ir as ir
 from ricci_ir import Primitive
-from ricci_lax.elementwise._cpu_formulas import write_by_kernel
 from ricci_stablehlo import Lowering, Value
 
 __all__ = ["jit_p"]
@@ -36,9 +35,9 @@ def _jit_transpose(ct, *args, jaxpr, name, donated_invars=()):
 
 def _jit_batch(axis, args, dims, *, jaxpr, **params):
     batched, out_dims = batching.batch_jaxpr(jaxpr, axis, dims)
-    kernel = ir.staged_call.kernels.get(jaxpr)
-    if kernel is not None:
-        ir.staged_call.kernels[batched] = kernel
+    lower = ir.staged_call.lowerings.get(jaxpr)
+    if lower is not None and hasattr(lower, "operation"):
+        ir.staged_call.lowerings[batched] = lower
     return jit_p.bind(*args, jaxpr=batched, **params), out_dims
 
 
@@ -50,11 +49,6 @@ def _jit_lower(ctx: Lowering, *operands: Value, jaxpr, name, donated_invars=()):
             return results
     if jaxpr in ir.staged_call.inlined:
         return ctx.inline(jaxpr, operands)
-    kernel = ir.staged_call.kernels.get(jaxpr)
-    if kernel is not None:
-        result = write_by_kernel(kernel, ctx, operands, ctx.outs[0])
-        if result is not None:
-            return [result]
     return ctx.call(jaxpr, name, operands)
 
 
